@@ -1,0 +1,66 @@
+# Options, compiler flags and the libraries of the system. Nothing here depends on a room of src/.
+
+option(TY_TESTS "build the tests" ON)
+option(TY_WERROR "warnings are errors" OFF)
+option(TY_FUZZ "build libFuzzer targets (needs clang)" OFF)
+option(TY_CUDA "build the CUDA plug-in" OFF)
+set(TY_SANITIZE "" CACHE STRING "value of -fsanitize=, empty for none")
+
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+# Assertions guard our own invariants and stay on in every build.
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+if(TY_CUDA)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(NOT CMAKE_CUDA_COMPILER)
+    message(WARNING "TY_CUDA is on but nvcc was not found: building without CUDA")
+    set(TY_CUDA OFF)
+  endif()
+endif()
+
+# Properties that every target of ours gets; ty_module and ty_test link it.
+add_library(ty_flags INTERFACE)
+target_compile_definitions(ty_flags INTERFACE _GNU_SOURCE TY_VERSION="${PROJECT_VERSION}")
+target_include_directories(ty_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(ty_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wvla -Wconversion -Wstrict-prototypes -Wmissing-prototypes
+  -Wformat=2 -Wno-unused-parameter -fno-common -fno-math-errno -ffp-contract=off)
+if(TY_WERROR)
+  target_compile_options(ty_flags INTERFACE -Werror)
+endif()
+
+# The program must start on any x86-64-v2 machine; faster kernels are chosen at run time.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  target_compile_options(ty_flags INTERFACE -march=x86-64-v2)
+endif()
+
+# Hardening. FORTIFY needs an optimiser and gets in the way of sanitizers.
+if(NOT TY_SANITIZE)
+  target_compile_options(ty_flags INTERFACE -fstack-protector-strong)
+  if(CMAKE_BUILD_TYPE MATCHES "Rel")
+    target_compile_definitions(ty_flags INTERFACE _FORTIFY_SOURCE=2)
+  endif()
+  target_link_options(ty_flags INTERFACE -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack)
+else()
+  target_compile_options(ty_flags INTERFACE -fsanitize=${TY_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all)
+  target_link_options(ty_flags INTERFACE -fsanitize=${TY_SANITIZE})
+endif()
+include(CheckPIESupported)
+check_pie_supported()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+function(ty_print_summary)
+  message(STATUS "trainyard ${PROJECT_VERSION}: ${CMAKE_BUILD_TYPE}, ${CMAKE_C_COMPILER_ID} "
+    "${CMAKE_C_COMPILER_VERSION}")
+  message(STATUS "  sanitizers: ${TY_SANITIZE}  fuzz: ${TY_FUZZ}  cuda: ${TY_CUDA}  tests: ${TY_TESTS}")
+endfunction()

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/code.h - the register of stable error codes.
+ *
+ * A code is never reused for another meaning; codes.def says which number belongs to
+ * whom.
+ */
+#ifndef BASE_CODE_H
+#define BASE_CODE_H
+
+#include <stddef.h>
+
+enum code {
+    E_NONE = 0,
+#define CODE(id, title, text) id,
+#include "base/codes.def"
+#undef CODE
+    CODE_COUNT
+};
+
+struct code_info {
+    const char *id;    /* "E0101" */
+    const char *title; /* one line, lower case, no full stop */
+    const char *text;  /* what it means, why, what to do; plain text, may hold newlines */
+};
+
+/* NULL for E_NONE and values outside the register. */
+const struct code_info *code_info(enum code code);
+/* By its spelling, in either case: "e0101". NULL when there is none. */
+const struct code_info *code_find(const char *id);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/compiler.h - the only place where compiler extensions are named. */
+#ifndef BASE_COMPILER_H
+#define BASE_COMPILER_H
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+#define NO_RETURN __attribute__((noreturn))
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message that was cut says so. */
+static void mark_cut(char *msg, int wanted)
+{
+    if (wanted >= ERR_MSG_SIZE)
+        memcpy(msg + ERR_MSG_SIZE - 4, "...", 4);
+}
+
+static void set_message(struct err *err, enum code code, const char *fmt, va_list ap)
+{
+    if (!err)
+        return;
+    err->code = code;
+    mark_cut(err->msg, vsnprintf(err->msg, sizeof(err->msg), fmt, ap));
+}
+
+enum rc err_set(struct err *err, enum rc rc, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    set_message(err, E_NONE, fmt, ap);
+    va_end(ap);
+    return rc;
+}
+
+enum rc err_coded(struct err *err, enum rc rc, enum code code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    set_message(err, code, fmt, ap);
+    va_end(ap);
+    return rc;
+}
+
+enum rc err_wrap(struct err *err, enum rc rc, const char *fmt, ...)
+{
+    if (!err)
+        return rc;
+    char old[ERR_MSG_SIZE];
+    memcpy(old, err->msg, sizeof(old));
+    va_list ap;
+    va_start(ap, fmt);
+    int n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    va_end(ap);
+    if (n < 0 || n >= ERR_MSG_SIZE)
+        n = ERR_MSG_SIZE - 1;
+    size_t room = sizeof(err->msg) - (size_t)n;
+    int more = snprintf(err->msg + n, room, ": %s", old);
+    mark_cut(err->msg, n + more);
+    return rc;
+}
+
+enum rc err_sys(struct err *err, int errnum, const char *fmt, ...)
+{
+    enum rc rc = errnum == ENOENT ? RC_NOTFOUND : errnum == ENOMEM ? RC_NOMEM : RC_IO;
+    if (!err)
+        return rc;
+    va_list ap;
+    va_start(ap, fmt);
+    set_message(err, E_NONE, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(err->msg);
+    char text[128];
+    const char *why = strerror_r(errnum, text, sizeof(text));
+    int more = snprintf(err->msg + n, sizeof(err->msg) - n, ": %s", why);
+    mark_cut(err->msg, (int)n + more);
+    return rc;
+}
+
+enum code err_code_of(const struct err *err, enum rc rc)
+{
+    if (err && err->code != E_NONE)
+        return err->code;
+    switch (rc) {
+    case RC_OK:
+        return E_NONE;
+    case RC_NOMEM:
+        return E0001;
+    case RC_INVAL:
+        return E0002;
+    case RC_IO:
+        return E0003;
+    case RC_FORMAT:
+        return E0004;
+    case RC_NOTFOUND:
+        return E0005;
+    case RC_UNSUPPORTED:
+        return E0006;
+    case RC_CANCELED:
+        return E0007;
+    }
+    return E_NONE;
+}
+
+const char *rc_name(enum rc rc)
+{
+    switch (rc) {
+    case RC_OK:
+        return "ok";
+    case RC_NOMEM:
+        return "out of memory";
+    case RC_INVAL:
+        return "invalid";
+    case RC_IO:
+        return "i/o";
+    case RC_FORMAT:
+        return "format";
+    case RC_NOTFOUND:
+        return "not found";
+    case RC_UNSUPPORTED:
+        return "unsupported";
+    case RC_CANCELED:
+        return "canceled";
+    }
+    return "unknown";
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/err.h - how a function says that it failed.
+ *
+ * It returns an enum rc (for programs) and fills a struct err (for a person): a message
+ * that reads outside-in, and a stable code that `trainyard explain CODE` describes.
+ * Callers add only the context that they alone know, with err_wrap(). `err` may be NULL
+ * everywhere.
+ */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "base/code.h"
+#include "base/compiler.h"
+
+enum rc {
+    RC_OK = 0,
+    RC_NOMEM = -1,
+    RC_INVAL = -2,
+    RC_IO = -3,
+    RC_FORMAT = -4,
+    RC_NOTFOUND = -5,
+    RC_UNSUPPORTED = -6,
+    RC_CANCELED = -7,
+};
+
+#define ERR_MSG_SIZE 1020
+
+struct err {
+    enum code code; /* E_NONE: use err_code_of() */
+    char msg[ERR_MSG_SIZE];
+};
+
+/* Each returns `rc`, so that a caller writes `return err_set(err, RC_FORMAT, ...)`. A
+ * message that does not fit is cut and ends in "...".
+ */
+enum rc err_set(struct err *err, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+enum rc err_coded(struct err *err, enum rc rc, enum code code, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+/* Puts "context: " before the message that is there. */
+enum rc err_wrap(struct err *err, enum rc rc, const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* Appends strerror(errnum); the code follows from errnum (ENOENT: RC_NOTFOUND, ENOMEM:
+ * RC_NOMEM, everything else RC_IO).
+ */
+enum rc err_sys(struct err *err, int errnum, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* The code of a failure: the one it carries, or the general one for its rc. */
+enum code err_code_of(const struct err *err, enum rc rc);
+const char *rc_name(enum rc rc); /* "invalid", "i/o", ... */
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+
+#include <errno.h>
+
+#include "tap.h"
+
+static void set_returns_its_code_and_keeps_the_message(void)
+{
+    struct err err = {0};
+    CHECK(err_set(&err, RC_FORMAT, "dim: %d is outside [1, 4096]", 0) == RC_FORMAT);
+    CHECK_STR(err.msg, "dim: 0 is outside [1, 4096]");
+}
+
+static void wrap_reads_outside_in(void)
+{
+    struct err err = {0};
+    enum rc rc = err_coded(&err, RC_FORMAT, E0004, "entry 3 runs past the end");
+    CHECK(err_wrap(&err, rc, "file '%s'", "a.ckpt") == RC_FORMAT);
+    CHECK_STR(err.msg, "file 'a.ckpt': entry 3 runs past the end");
+    CHECK(err.code == E0004);
+}
+
+static void sys_appends_the_reason_and_picks_the_code(void)
+{
+    struct err err = {0};
+    CHECK(err_sys(&err, ENOENT, "cannot open '%s'", "x") == RC_NOTFOUND);
+    CHECK_STR(err.msg, "cannot open 'x': No such file or directory");
+    CHECK(err_sys(&err, ENOSPC, "cannot write") == RC_IO);
+    CHECK_STR(err.msg, "cannot write: No space left on device");
+    CHECK(err_sys(NULL, ENOMEM, "x") == RC_NOMEM);
+}
+
+static void long_messages_are_cut_visibly(void)
+{
+    struct err err = {0};
+    char big[3000];
+    memset(big, 'a', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    CHECK(err_set(&err, RC_IO, "%s", big) == RC_IO);
+    CHECK_INT(strlen(err.msg), ERR_MSG_SIZE - 1);
+    CHECK_STR(err.msg + ERR_MSG_SIZE - 4, "...");
+    CHECK(err_wrap(&err, RC_IO, "%s", big) == RC_IO);
+    CHECK_STR(err.msg + ERR_MSG_SIZE - 4, "...");
+}
+
+static void null_err_is_fine(void)
+{
+    CHECK(err_set(NULL, RC_INVAL, "x") == RC_INVAL);
+    CHECK(err_wrap(NULL, RC_INVAL, "x") == RC_INVAL);
+}
+
+static void every_failure_has_a_code(void)
+{
+    for (int rc = RC_CANCELED; rc < RC_OK; rc++) {
+        CHECK(code_info(err_code_of(NULL, (enum rc)rc)) != NULL);
+        CHECK(strcmp(rc_name((enum rc)rc), "unknown") != 0);
+    }
+    CHECK(err_code_of(NULL, RC_OK) == E_NONE);
+}
+
+static void the_register_is_sorted_and_complete(void)
+{
+    for (int i = E_NONE + 1; i < CODE_COUNT; i++) {
+        const struct code_info *info = code_info((enum code)i);
+        CHECK(info->title[0] && info->text[0]);
+        CHECK(strlen(info->id) == 5 && info->id[0] == 'E');
+        if (i > E_NONE + 1)
+            CHECK(strcmp(code_info((enum code)(i - 1))->id, info->id) < 0);
+    }
+    CHECK(code_find("e0001") == code_info(E0001));
+    CHECK(code_find("nope") == NULL && code_info(CODE_COUNT) == NULL);
+}
+
+static const struct tap_case cases[] = {
+    TAP(set_returns_its_code_and_keeps_the_message),
+    TAP(wrap_reads_outside_in),
+    TAP(sys_appends_the_reason_and_picks_the_code),
+    TAP(long_messages_are_cut_visibly),
+    TAP(null_err_is_fine),
+    TAP(every_failure_has_a_code),
+    TAP(the_register_is_sorted_and_complete),
+};
+TAP_MAIN(cases)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "tap.h"
+
+static void integers_are_whole_and_in_range(void)
+{
+    int64_t i = 7;
+    uint64_t u = 7;
+    CHECK(str_to_i64(str_c("-9223372036854775808"), &i) && i == INT64_MIN);
+    CHECK(str_to_i64(str_c("9223372036854775807"), &i) && i == INT64_MAX);
+    CHECK(str_to_u64(str_c("18446744073709551615"), &u) && u == UINT64_MAX);
+    CHECK(str_to_i64(str_c("+5"), &i) && i == 5);
+    static const char *const bad[] = {
+        "", "-", "+", "--1", "-+1", "1x", " 1", "9223372036854775808", "0x10", "1.0"};
+    for (size_t k = 0; k < ARRAY_LEN(bad); k++) {
+        i = 7;
+        CHECK(!str_to_i64(str_c(bad[k]), &i));
+        CHECK_INT(i, 7);
+    }
+    CHECK(!str_to_u64(str_c("18446744073709551616"), &u));
+    CHECK(!str_to_u64(str_c("-1"), &u));
+}
+
+static void numbers_are_whole_and_decimal(void)
+{
+    double d = 0;
+    CHECK(str_to_f64(str_c("1e-3"), &d) && d == 1e-3);
+    CHECK(str_to_f64(str_c("-.5"), &d) && d == -.5);
+    CHECK(str_to_f64(str_c("inf"), &d) && isinf(d));
+    CHECK(str_to_f64(str_c("NaN"), &d) && isnan(d));
+    CHECK(str_to_f64(str_of("12345", 3), &d) && d == 123);
+    static const char *const bad[] = {"",   "1e",    "0x1p3",  " 1",
+                                      "1 ", "1e999", "nan(1)", "1,5"};
+    for (size_t k = 0; k < ARRAY_LEN(bad); k++)
+        CHECK(!str_to_f64(str_c(bad[k]), &d));
+}
+
+static void shortest_decimals_read_back(void)
+{
+    static const double values[] = {0.1,     1e-3,  1.0 / 3.0, DBL_MAX,
+                                    DBL_MIN, 65536, -2.5,      0};
+    char text[32];
+    for (size_t i = 0; i < ARRAY_LEN(values); i++) {
+        str_from_f64(values[i], text);
+        CHECK(strtod(text, NULL) == values[i]);
+    }
+    str_from_f64(0.1, text);
+    CHECK_STR(text, "0.1");
+    str_from_f32(0.1f, text);
+    CHECK_STR(text, "0.1");
+    str_from_f64(-INFINITY, text);
+    CHECK_STR(text, "-inf");
+}
+
+static void distance_counts_edits(void)
+{
+    CHECK_INT(str_distance(str_c("kitten"), str_c("sitting")), 3);
+    CHECK_INT(str_distance(str_c("ab"), str_c("ba")), 1);
+    CHECK_INT(str_distance(str_c(""), str_c("abc")), 3);
+    CHECK_INT(str_distance(str_c("same"), str_c("same")), 0);
+}
+
+static void nearest_suggests_only_what_is_near(void)
+{
+    static const char *const names[] = {"embedding_dim", "embedding_name", "pooling"};
+    CHECK_STR(str_nearest(str_c("embeding_dim"), names, 3), "embedding_dim");
+    CHECK_STR(str_nearest(str_c("embeddingDim"), names, 3), "embedding_dim");
+    CHECK(str_nearest(str_c("hash_bucket_size"), names, 3) == NULL);
+    CHECK(str_nearest(str_c("x"), names, 3) == NULL);
+}
+
+static void split_yields_every_part(void)
+{
+    struct str rest = str_c("a,,b,"), part;
+    static const char *const want[] = {"a", "", "b", ""};
+    size_t n = 0;
+    while (str_split(&rest, ',', &part)) {
+        CHECK(n < 4 && str_is(part, want[n]));
+        n++;
+    }
+    CHECK_INT(n, 4);
+    CHECK(str_is(str_trim(str_c(" \t x y\r\n")), "x y"));
+    CHECK(str_starts("abc", "ab") && !str_starts("a", "ab"));
+    CHECK(str_ends("x.json", ".json") && !str_ends("n", ".json"));
+}
+
+static void buffers_respect_their_ceiling(void)
+{
+    struct buf b;
+    struct err err = {0};
+    buf_init(&b, 10);
+    buf_puts(&b, "12345");
+    buf_printf(&b, "%d", 678);
+    CHECK(buf_check(&b, &err) == RC_OK);
+    buf_puts(&b, "too long");
+    CHECK(buf_check(&b, &err) == RC_NOMEM);
+    CHECK_STR(buf_str(&b), "12345678");
+    buf_clear(&b);
+    CHECK_STR(buf_str(&b), "");
+    buf_putc(&b, 'x');
+    char *s = buf_take(&b);
+    CHECK_STR(s, "x");
+    mem_free(s);
+    buf_release(&b);
+}
+
+static void json_strings_are_escaped_and_valid_utf8(void)
+{
+    struct buf b;
+    buf_init(&b, 1000);
+    buf_json_str(&b,
+                 "a\"\\\n\x01\xff"
+                 "é\xed\xa0\x80",
+                 12);
+    CHECK_STR(buf_str(&b), "\"a\\\"\\\\\\n\\u0001\xef\xbf\xbd"
+                           "é\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
+    buf_release(&b);
+}
+
+static const struct tap_case cases[] = {
+    TAP(integers_are_whole_and_in_range),    TAP(numbers_are_whole_and_decimal),
+    TAP(shortest_decimals_read_back),        TAP(distance_counts_edits),
+    TAP(nearest_suggests_only_what_is_near), TAP(split_yields_every_part),
+    TAP(buffers_respect_their_ceiling),      TAP(json_strings_are_escaped_and_valid_utf8),
+};
+TAP_MAIN(cases)
