@@ -117,7 +117,7 @@ static void json_strings_are_escaped_and_valid_utf8(void)
     buf_json_str(&b,
                  "a\"\\\n\x01\xff"
                  "é\xed\xa0\x80",
-                 12);
+                 11);
     CHECK_STR(buf_str(&b), "\"a\\\"\\\\\\n\\u0001\xef\xbf\xbd"
                            "é\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
     buf_release(&b);
