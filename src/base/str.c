@@ -141,9 +141,18 @@ static bool special_number(double v, char *out)
     return false;
 }
 
+/* Whole numbers of up to 15 digits are written out: 90, not 9e+01. */
+static bool whole_number(double v, char *out)
+{
+    if (fabs(v) >= 1e15 || v != rint(v))
+        return false;
+    snprintf(out, 32, "%.0f", v);
+    return true;
+}
+
 void str_from_f64(double v, char *out)
 {
-    if (special_number(v, out))
+    if (special_number(v, out) || whole_number(v, out))
         return;
     for (int digits = 1; digits <= 17; digits++) {
         snprintf(out, 32, "%.*g", digits, v);
@@ -155,7 +164,8 @@ void str_from_f64(double v, char *out)
 
 void str_from_f32(float v, char *out)
 {
-    if (special_number((double)v, out))
+    if (special_number((double)v, out) ||
+        (fabsf(v) < 1e7f && whole_number((double)v, out)))
         return;
     for (int digits = 1; digits <= 9; digits++) {
         snprintf(out, 32, "%.*g", digits, (double)v);

@@ -36,7 +36,9 @@ bool str_to_i64(struct str s, int64_t *out) MUST_CHECK;
 bool str_to_u64(struct str s, uint64_t *out) MUST_CHECK;
 bool str_to_f64(struct str s, double *out) MUST_CHECK; /* also inf, nan in any case */
 
-/* Shortest decimal that reads back as the same number; `out` holds at least 32 bytes. */
+/* Shortest decimal that reads back as the same number (whole ones without an exponent
+ * where it reads well); `out` holds at least 32 bytes.
+ */
 void str_from_f64(double v, char *out);
 void str_from_f32(float v, char *out);
 

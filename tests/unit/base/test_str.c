@@ -54,6 +54,16 @@ static void shortest_decimals_read_back(void)
     CHECK_STR(text, "0.1");
     str_from_f32(0.1f, text);
     CHECK_STR(text, "0.1");
+    str_from_f64(90, text);
+    CHECK_STR(text, "90");
+    str_from_f64(-1e14, text);
+    CHECK_STR(text, "-100000000000000");
+    str_from_f64(1e15, text);
+    CHECK_STR(text, "1e+15");
+    str_from_f32(86400, text);
+    CHECK_STR(text, "86400");
+    str_from_f32(3e38f, text);
+    CHECK_STR(text, "3e+38");
     str_from_f64(-INFINITY, text);
     CHECK_STR(text, "-inf");
 }
