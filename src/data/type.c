@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "data/type.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+static const struct {
+    const char *name;
+    size_t width;
+} ids[TYPE_COUNT] = {
+    [TYPE_BOOL] = {"bool", 1},  [TYPE_I32] = {"int32", 4},    [TYPE_I64] = {"int64", 8},
+    [TYPE_U32] = {"uint32", 4}, [TYPE_U64] = {"uint64", 8},   [TYPE_F32] = {"float", 4},
+    [TYPE_F64] = {"double", 8}, [TYPE_STR] = {"string", 0},   [TYPE_LIST] = {"list", 0},
+    [TYPE_MAP] = {"map", 0},    [TYPE_STRUCT] = {"struct", 0}};
+
+static const char *const logical_names[LOGICAL_COUNT] = {
+    [LOGICAL_BINARY] = "binary",
+    [LOGICAL_DATE] = "date",
+    [LOGICAL_TIME_MS] = "time[ms]",
+    [LOGICAL_TIME_US] = "time[us]",
+    [LOGICAL_TIME_NS] = "time[ns]",
+    [LOGICAL_TIMESTAMP_MS] = "timestamp[ms]",
+    [LOGICAL_TIMESTAMP_US] = "timestamp[us]",
+    [LOGICAL_TIMESTAMP_NS] = "timestamp[ns]",
+    [LOGICAL_DECIMAL] = "decimal",
+    [LOGICAL_FLOAT16] = "float16",
+    [LOGICAL_UUID] = "uuid",
+};
+
+static struct field *kids_alloc(struct arena *mem, size_t n)
+{
+    return arena_alloc(mem, n * sizeof(struct field));
+}
+
+struct type type_list(struct arena *mem, struct type element, bool nullable)
+{
+    struct type t = {.id = TYPE_LIST, .nullable = nullable, .n_kids = 1};
+    t.kids = kids_alloc(mem, 1);
+    t.kids[0] = (struct field){.name = "element", .type = element};
+    return t;
+}
+
+struct type type_map(struct arena *mem, struct type key, struct type value, bool nullable)
+{
+    struct type t = {.id = TYPE_MAP, .nullable = nullable, .n_kids = 2};
+    t.kids = kids_alloc(mem, 2);
+    t.kids[0] = (struct field){.name = "key", .type = key};
+    t.kids[1] = (struct field){.name = "value", .type = value};
+    return t;
+}
+
+struct type type_copy(struct arena *mem, const struct type *t)
+{
+    struct type copy = *t;
+    if (!t->n_kids)
+        return copy;
+    copy.kids = kids_alloc(mem, t->n_kids);
+    for (size_t i = 0; i < t->n_kids; i++) {
+        copy.kids[i].name = arena_strdup(mem, t->kids[i].name);
+        copy.kids[i].type = type_copy(mem, &t->kids[i].type);
+    }
+    return copy;
+}
+
+bool type_equal(const struct type *a, const struct type *b)
+{
+    if (a->id != b->id || a->logical != b->logical || a->n_kids != b->n_kids)
+        return false;
+    if (a->logical == LOGICAL_DECIMAL && a->scale != b->scale)
+        return false;
+    for (size_t i = 0; i < a->n_kids; i++) {
+        if (a->id == TYPE_STRUCT && strcmp(a->kids[i].name, b->kids[i].name) != 0)
+            return false;
+        if (!type_equal(&a->kids[i].type, &b->kids[i].type))
+            return false;
+    }
+    return true;
+}
+
+size_t type_width(enum type_id id)
+{
+    return ids[id].width;
+}
+
+bool type_is_nested(enum type_id id)
+{
+    return id == TYPE_LIST || id == TYPE_MAP || id == TYPE_STRUCT;
+}
+
+void type_print(const struct type *t, struct buf *out)
+{
+    if (t->logical != LOGICAL_NONE) {
+        buf_puts(out, logical_names[t->logical]);
+        if (t->logical == LOGICAL_DECIMAL)
+            buf_printf(out, "(%d,%d)", (int)t->precision, (int)t->scale);
+        return;
+    }
+    buf_puts(out, ids[t->id].name);
+    if (!type_is_nested(t->id))
+        return;
+    buf_putc(out, '<');
+    for (size_t i = 0; i < t->n_kids; i++) {
+        if (i)
+            buf_putc(out, ',');
+        if (t->id == TYPE_STRUCT)
+            buf_printf(out, "%s:", t->kids[i].name);
+        type_print(&t->kids[i].type, out);
+    }
+    buf_putc(out, '>');
+}
+
+void schema_release(struct schema *s)
+{
+    mem_free(s->at);
+    arena_release(&s->mem);
+    *s = (struct schema){0};
+}
+
+struct field *schema_add(struct schema *s, struct str name, const struct type *type)
+{
+    if (s->n == s->cap) {
+        s->cap = s->cap ? s->cap * 2 : 8;
+        s->at = mem_realloc(s->at, s->cap, sizeof(*s->at));
+    }
+    struct field *f = &s->at[s->n++];
+    f->name = arena_strndup(&s->mem, name.p, name.n);
+    f->type = type_copy(&s->mem, type);
+    return f;
+}
+
+int64_t schema_find(const struct schema *s, struct str name)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (str_is(name, s->at[i].name))
+            return (int64_t)i;
+    return -1;
+}
+
+void schema_copy(struct schema *to, const struct schema *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        schema_add(to, str_c(from->at[i].name), &from->at[i].type);
+}
+
+bool schema_equal(const struct schema *a, const struct schema *b)
+{
+    if (a->n != b->n)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        if (strcmp(a->at[i].name, b->at[i].name) != 0 ||
+            !type_equal(&a->at[i].type, &b->at[i].type))
+            return false;
+    return true;
+}
+
+void schema_print(const struct schema *s, struct buf *out)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        buf_printf(out, "%s: ", s->at[i].name);
+        type_print(&s->at[i].type, out);
+        buf_putc(out, '\n');
+    }
+}
