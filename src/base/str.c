@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/utf8.h"
 
 #define NUMBER_MAX 400 /* longest text that is tried as a number */
 #define NAME_MAX_DISTANCE 64
@@ -310,28 +311,6 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_end(again);
 }
 
-/* Length of the UTF-8 sequence at s, 0 when it is none (overlong and surrogates
- * included). */
-static size_t utf8_len(const unsigned char *s, size_t n)
-{
-    unsigned c = s[0];
-    if (c < 0x80)
-        return 1;
-    size_t len = c >= 0xf0 && c < 0xf5   ? 4
-                 : c >= 0xe0 && c < 0xf0 ? 3
-                 : c >= 0xc2 && c < 0xe0 ? 2
-                                         : 0;
-    if (len == 0 || len > n)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c == 0xe0 && s[1] < 0xa0) || (c == 0xed && s[1] > 0x9f) ||
-        (c == 0xf0 && s[1] < 0x90) || (c == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return len;
-}
-
 static void json_char(struct buf *b, unsigned char c)
 {
     switch (c) {
@@ -360,12 +339,11 @@ static void json_char(struct buf *b, unsigned char c)
 
 void buf_json_str(struct buf *b, const char *s, size_t n)
 {
-    const unsigned char *u = (const unsigned char *)s;
     buf_putc(b, '"');
     for (size_t i = 0; i < n;) {
-        size_t len = utf8_len(u + i, n - i);
+        size_t len = utf8_len(s + i, n - i);
         if (len == 1)
-            json_char(b, u[i]);
+            json_char(b, (unsigned char)s[i]);
         else if (len == 0)
             buf_puts(b, "\xef\xbf\xbd");
         else

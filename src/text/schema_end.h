@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ends an expansion of schema .def files. */
+#undef MSG
+#undef END
+#undef OPT
+#undef REQ
+#undef REP
+#undef CHOICE
+#undef CHOICES
+#undef SUB
+#undef SUB_REQ
+#undef SUBS
+#undef ONE
+#undef DICT
+#undef ANY
+#undef UNION
+#undef ENUM
+#undef VALUE
+#undef END_ENUM
+#undef SCHEMA_SCALAR
+#undef SCHEMA_SUB
+#undef SCHEMA_C_BOOL
+#undef SCHEMA_C_I32
+#undef SCHEMA_C_I64
+#undef SCHEMA_C_U32
+#undef SCHEMA_C_U64
+#undef SCHEMA_C_FLOAT
+#undef SCHEMA_C_DOUBLE
+#undef SCHEMA_C_STR
+#undef SCHEMA_LIST_MSG
+#undef SCHEMA_LIST_ENUM
