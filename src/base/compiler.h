@@ -8,6 +8,11 @@
 #define NO_RETURN __attribute__((noreturn))
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CTZ64(x) __builtin_ctzll(x) /* x != 0 */
+#define CLZ64(x) __builtin_clzll(x) /* x != 0 */
+#define POPCOUNT64(x) __builtin_popcountll(x)
+/* Whether this machine has a feature of its processor family, by gcc's name for it. */
+#define CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif
