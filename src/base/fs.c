@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writing goes through a temporary name rather than O_TMPFILE: linkat() cannot replace a
+ * file, and some network file systems have none of it. The name is short and fixed, so
+ * that it fits wherever the target's name does.
+ */
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+#define TEMP_NAME ".ty-XXXXXX"
+#define READ_STEP ((size_t)65536)
+#define DEPTH_MAX 200 /* of a tree to remove: one open directory per level */
+
+static _Atomic(fs_hook_fn *) hook_fn;
+static void *hook_arg;
+
+void fs_set_hook(fs_hook_fn *hook, void *arg)
+{
+    hook_arg = arg;
+    hook_fn = hook;
+}
+
+/* 0, or -1 with errno set; *short_ is set when one byte is all there shall be. */
+static int ask(enum fs_call call, bool *short_)
+{
+    fs_hook_fn *hook = atomic_load_explicit(&hook_fn, memory_order_relaxed);
+    int answer = LIKELY(!hook) ? 0 : hook(hook_arg, call);
+    if (short_)
+        *short_ = answer == FS_SHORT;
+    if (answer <= 0)
+        return 0;
+    errno = answer;
+    return -1;
+}
+
+static ssize_t do_read(int fd, void *p, size_t n)
+{
+    bool one = false;
+    ssize_t done;
+    if (ask(FS_READ, &one) < 0)
+        return -1;
+    do {
+        done = read(fd, p, one ? 1 : n);
+    } while (done < 0 && errno == EINTR);
+    return done;
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        bool one = false;
+        if (ask(FS_WRITE, &one) < 0)
+            return -1;
+        ssize_t done = write(fd, p, one ? 1 : n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+static int do_open(const char *path, int flags)
+{
+    return ask(FS_OPEN, NULL) < 0 ? -1 : open(path, flags | O_CLOEXEC);
+}
+
+/* A first guess at the room: the size plus one, so that the end is seen without growing.
+ */
+static size_t first_room(int fd, size_t max)
+{
+    struct stat st;
+    size_t room = READ_STEP;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0)
+        room = (size_t)st.st_size + 1;
+    return room > max ? max + 1 : room;
+}
+
+/* Reads to the end, at most max + 1 bytes. *data is the caller's in any case. */
+static enum rc read_all(int fd, size_t max, char **data, size_t *n, struct err *err)
+{
+    size_t room = first_room(fd, max);
+    *data = mem_try_alloc(room + 1, 1);
+    for (*n = 0; *data;) {
+        ssize_t got = do_read(fd, *data + *n, room - *n);
+        if (got < 0)
+            return err_sys(err, errno, "cannot read");
+        *n += (size_t)got;
+        if (*n > max)
+            return err_set(err, RC_INVAL, "larger than %zu bytes", max);
+        if (got == 0)
+            return RC_OK;
+        if (*n < room)
+            continue;
+        room = room > max / 2 ? max + 1 : room * 2;
+        char *more = mem_try_realloc(*data, room + 1, 1);
+        if (!more)
+            break;
+        *data = more;
+    }
+    return err_set(err, RC_NOMEM, "out of memory for %zu bytes", room);
+}
+
+enum rc fs_read(const char *path, size_t max, char **data, size_t *n, struct err *err)
+{
+    char *text = NULL;
+    size_t got = 0;
+    if (max > (size_t)PTRDIFF_MAX - 2)
+        max = (size_t)PTRDIFF_MAX - 2;
+    int fd = do_open(path, O_RDONLY);
+    enum rc rc =
+        fd < 0 ? err_sys(err, errno, "cannot open") : read_all(fd, max, &text, &got, err);
+    if (fd >= 0)
+        close(fd);
+    if (rc) {
+        mem_free(text);
+        return err_wrap(err, rc, "file '%s'", path);
+    }
+    text[got] = '\0';
+    *data = text;
+    *n = got;
+    return RC_OK;
+}
+
+struct fs_file {
+    int fd;
+    char *path; /* what it will be */
+    char *dir;
+    char *temp; /* what it is until then; NULL when there is nothing to remove */
+};
+
+static void file_free(struct fs_file *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    if (f->temp)
+        unlink(f->temp);
+    mem_free(f->temp);
+    mem_free(f->dir);
+    mem_free(f->path);
+    mem_free(f);
+}
+
+enum rc fs_create(const char *path, mode_t mode, struct fs_file **out, struct err *err)
+{
+    struct fs_file *f = mem_calloc(1, sizeof(*f));
+    f->path = mem_strdup(path);
+    f->dir = fs_dirname(path);
+    char *temp = fs_join(f->dir, TEMP_NAME);
+    f->fd = ask(FS_OPEN, NULL) < 0 ? -1 : mkostemp(temp, O_CLOEXEC);
+    enum rc rc = RC_OK;
+    if (f->fd < 0) {
+        rc = err_sys(err, errno, "cannot create");
+        mem_free(temp);
+        goto out;
+    }
+    f->temp = temp;
+    if (ask(FS_CHMOD, NULL) < 0 || fchmod(f->fd, mode) < 0) {
+        rc = err_sys(err, errno, "cannot set mode %04o", (unsigned)mode);
+        goto out;
+    }
+    *out = f;
+    f = NULL;
+out:
+    if (f)
+        file_free(f);
+    return rc ? err_wrap(err, rc, "file '%s'", path) : RC_OK;
+}
+
+int fs_file_fd(const struct fs_file *f)
+{
+    return f->fd;
+}
+
+enum rc fs_append(struct fs_file *f, const void *data, size_t n, struct err *err)
+{
+    if (write_all(f->fd, data, n) < 0)
+        return err_wrap(err, err_sys(err, errno, "cannot write"), "file '%s'", f->path);
+    return RC_OK;
+}
+
+static enum rc sync_dir(const char *dir, struct err *err)
+{
+    int fd = do_open(dir, O_RDONLY | O_DIRECTORY);
+    enum rc rc = RC_OK;
+    if (fd < 0 || ask(FS_SYNC_DIR, NULL) < 0 || fsync(fd) < 0)
+        rc = err_sys(err, errno, "cannot sync its directory '%s'", dir);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static enum rc close_file(struct fs_file *f, struct err *err)
+{
+    int fd = f->fd;
+    f->fd = -1;
+    bool refused = ask(FS_CLOSE, NULL) < 0;
+    int errnum = errno;
+    if (close(fd) == 0 && !refused)
+        return RC_OK;
+    return err_sys(err, refused ? errnum : errno, "cannot close");
+}
+
+static enum rc replace(struct fs_file *f, struct err *err)
+{
+    if (ask(FS_SYNC, NULL) < 0 || fsync(f->fd) < 0)
+        return err_sys(err, errno, "cannot sync");
+    enum rc rc = close_file(f, err);
+    if (rc)
+        return rc;
+    if (ask(FS_RENAME, NULL) < 0 || rename(f->temp, f->path) < 0)
+        return err_sys(err, errno, "cannot rename '%s' to it", f->temp);
+    mem_free(f->temp);
+    f->temp = NULL;
+    return sync_dir(f->dir, err);
+}
+
+enum rc fs_commit(struct fs_file *f, struct err *err)
+{
+    enum rc rc = replace(f, err);
+    if (rc)
+        err_wrap(err, rc, "file '%s'", f->path);
+    file_free(f);
+    return rc;
+}
+
+void fs_abandon(struct fs_file *f)
+{
+    if (f)
+        file_free(f);
+}
+
+enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
+                 struct err *err)
+{
+    struct fs_file *f;
+    enum rc rc = fs_create(path, mode, &f, err);
+    if (rc)
+        return rc;
+    rc = fs_append(f, data, n, err);
+    if (rc) {
+        fs_abandon(f);
+        return rc;
+    }
+    return fs_commit(f, err);
+}
+
+static enum rc make_dir(const char *path, mode_t mode, struct err *err)
+{
+    if (mkdir(path, mode) == 0 || (errno == EEXIST && fs_is_dir(path)))
+        return RC_OK;
+    return err_sys(err, errno, "cannot make directory '%s'", path);
+}
+
+enum rc fs_mkdirs(const char *path, mode_t mode, struct err *err)
+{
+    char *part = mem_strdup(path);
+    enum rc rc = RC_OK;
+    for (char *c = part + (*part == '/'); *c && !rc; c++) {
+        if (*c != '/' || c[-1] == '/')
+            continue;
+        *c = '\0';
+        rc = make_dir(part, mode, err);
+        *c = '/';
+    }
+    mem_free(part);
+    return rc ? rc : make_dir(path, mode, err);
+}
+
+enum rc fs_temp_dir(const char *prefix, char **path, struct err *err)
+{
+    const char *root = getenv("TMPDIR");
+    char *name = mem_printf("%s-XXXXXX", prefix);
+    char *full = fs_join(root && *root ? root : "/tmp", name);
+    mem_free(name);
+    if (!mkdtemp(full)) {
+        enum rc rc = err_sys(err, errno, "cannot make directory '%s'", full);
+        mem_free(full);
+        return rc;
+    }
+    *path = full;
+    return RC_OK;
+}
+
+static int remove_tree(int parent, const char *name, int depth);
+
+static int remove_entries(int fd, int depth)
+{
+    DIR *dir = fdopendir(fd);
+    if (!dir) {
+        close(fd);
+        return -1;
+    }
+    int rc = 0, errnum = 0;
+    const struct dirent *e;
+    while (rc == 0 && (e = readdir(dir))) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        rc = remove_tree(dirfd(dir), e->d_name, depth + 1);
+        errnum = errno;
+    }
+    closedir(dir);
+    errno = errnum;
+    return rc;
+}
+
+/* Tried as a file first: that is right for all but directories and follows no link. */
+static int remove_tree(int parent, const char *name, int depth)
+{
+    if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -1;
+    if (depth > DEPTH_MAX) {
+        errno = ELOOP;
+        return -1;
+    }
+    int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || remove_entries(fd, depth) < 0)
+        return -1;
+    return unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
+}
+
+enum rc fs_remove_all(const char *path, struct err *err)
+{
+    if (remove_tree(AT_FDCWD, path, 0) < 0)
+        return err_sys(err, errno, "cannot remove '%s'", path);
+    return RC_OK;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum rc fs_list(const char *path, struct fs_names *out, struct err *err)
+{
+    DIR *dir = opendir(path);
+    if (!dir)
+        return err_sys(err, errno, "cannot list directory '%s'", path);
+    VEC(char *) names = {0};
+    const struct dirent *e;
+    errno = 0;
+    while ((e = readdir(dir)))
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            VEC_PUSH(&names, mem_strdup(e->d_name));
+    int errnum = errno;
+    closedir(dir);
+    struct fs_names list = {.at = names.at, .n = names.n};
+    if (errnum) {
+        fs_names_release(&list);
+        return err_sys(err, errnum, "cannot list directory '%s'", path);
+    }
+    if (list.n)
+        qsort(list.at, list.n, sizeof(*list.at), by_bytes);
+    *out = list;
+    return RC_OK;
+}
+
+void fs_names_release(struct fs_names *names)
+{
+    for (size_t i = 0; i < names->n; i++)
+        mem_free(names->at[i]);
+    mem_free(names->at);
+    *names = (struct fs_names){0};
+}
+
+bool fs_exists(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0;
+}
+
+bool fs_is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *fs_join(const char *a, const char *b)
+{
+    if (b[0] == '/' || a[0] == '\0')
+        return mem_strdup(b);
+    return mem_printf("%s%s%s", a, str_ends(a, "/") ? "" : "/", b);
+}
+
+/* Length without slashes at the end; at least one byte of "/". */
+static size_t trimmed(const char *path, size_t n)
+{
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return n;
+}
+
+char *fs_dirname(const char *path)
+{
+    size_t n = trimmed(path, strlen(path));
+    while (n && path[n - 1] != '/')
+        n--;
+    return n ? mem_strndup(path, trimmed(path, n)) : mem_strdup(".");
+}
+
+char *fs_basename(const char *path)
+{
+    size_t end = trimmed(path, strlen(path)), start = end;
+    while (start && path[start - 1] != '/')
+        start--;
+    if (start == end)
+        start = 0; /* "/" or "" */
+    return mem_strndup(path + start, end - start);
+}
+
+enum rc fs_map(const char *path, struct fs_map *out, struct err *err)
+{
+    struct fs_map map = {.data = (const unsigned char *)""};
+    struct stat st;
+    enum rc rc = RC_OK;
+    int fd = do_open(path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        rc = err_sys(err, errno, "cannot open");
+    } else if (!S_ISREG(st.st_mode)) {
+        rc = err_set(err, RC_INVAL, "not a regular file");
+    } else if (st.st_size > 0) {
+        map.n = (size_t)st.st_size;
+        void *p = mmap(NULL, map.n, PROT_READ, MAP_PRIVATE, fd, 0);
+        map.data = p;
+        if (p == MAP_FAILED)
+            rc = err_sys(err, errno, "cannot map %zu bytes", map.n);
+    }
+    if (fd >= 0)
+        close(fd);
+    if (rc)
+        return err_wrap(err, rc, "file '%s'", path);
+    *out = map;
+    return RC_OK;
+}
+
+void fs_unmap(struct fs_map *map)
+{
+    if (map->n)
+        munmap((void *)(uintptr_t)map->data, map->n);
+    *map = (struct fs_map){.data = (const unsigned char *)""};
+}
+
+enum rc fs_space(const char *path, int64_t *available, int64_t *total, struct err *err)
+{
+    struct statvfs v;
+    if (statvfs(path, &v) < 0)
+        return err_sys(err, errno, "cannot ask for the free space of '%s'", path);
+    *available = (int64_t)((uint64_t)v.f_bavail * v.f_frsize);
+    *total = (int64_t)((uint64_t)v.f_blocks * v.f_frsize);
+    return RC_OK;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/fs.h - files and directories of this machine.
+ *
+ * Messages name the path. Texts and arrays that come back are the caller's, to
+ * mem_free() or the release named here. Any thread may call.
+ */
+#ifndef BASE_FS_H
+#define BASE_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+/* The whole file with a NUL behind it that *n does not count. RC_INVAL when it is larger
+ * than `max` bytes, RC_NOTFOUND, RC_IO, RC_NOMEM.
+ */
+enum rc fs_read(const char *path, size_t max, char **data, size_t *n,
+                struct err *err) MUST_CHECK;
+
+/* A file that replaces the one at `path` when it is whole: it grows under another name in
+ * the same directory, is synced, renamed over the old one, and the directory synced. At
+ * every moment `path` is the old file or the new one. A symbolic link at `path` is
+ * replaced, not followed. Used by one thread at a time.
+ */
+struct fs_file;
+enum rc fs_create(const char *path, mode_t mode, struct fs_file **out,
+                  struct err *err) MUST_CHECK;
+enum rc fs_append(struct fs_file *f, const void *data, size_t n,
+                  struct err *err) MUST_CHECK;
+int fs_file_fd(const struct fs_file *f); /* borrowed, for writing at an offset */
+/* Both end `f`, whatever they return; nothing but the file itself is left behind. When
+ * only the last sync of the directory fails, the new file is in place all the same.
+ */
+enum rc fs_commit(struct fs_file *f, struct err *err) MUST_CHECK;
+void fs_abandon(struct fs_file *f); /* NULL is fine */
+/* All of it at once. `mode` is taken as given, whatever the umask. */
+enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
+                 struct err *err) MUST_CHECK;
+
+enum rc fs_mkdirs(const char *path, mode_t mode,
+                  struct err *err) MUST_CHECK; /* mkdir -p */
+/* A new directory for this process alone, under $TMPDIR or /tmp: "/tmp/<prefix>-XXXXXX".
+ */
+enum rc fs_temp_dir(const char *prefix, char **path, struct err *err) MUST_CHECK;
+/* With everything in it; a symbolic link is removed, never followed. Fine when absent. */
+enum rc fs_remove_all(const char *path, struct err *err) MUST_CHECK;
+
+/* Names in a directory without "." and "..", sorted by bytes. */
+struct fs_names {
+    char **at;
+    size_t n;
+};
+enum rc fs_list(const char *path, struct fs_names *out, struct err *err) MUST_CHECK;
+void fs_names_release(struct fs_names *names);
+
+bool fs_exists(const char *path); /* a dangling link does not */
+bool fs_is_dir(const char *path);
+
+/* `b` alone when it is absolute; no doubled '/'. */
+char *fs_join(const char *a, const char *b) MUST_CHECK;
+char *fs_dirname(const char *path) MUST_CHECK;  /* "a/b/": "a"; "a": "."; "/a": "/" */
+char *fs_basename(const char *path) MUST_CHECK; /* "a/b/": "b"; "/": "/" */
+
+/* A regular file, mapped for reading. `data` is never NULL; an empty file has n == 0. */
+struct fs_map {
+    const unsigned char *data;
+    size_t n;
+};
+enum rc fs_map(const char *path, struct fs_map *out, struct err *err) MUST_CHECK;
+void fs_unmap(struct fs_map *map); /* twice is fine */
+
+/* Bytes that this user may still write to the file system of `path`, and its size. */
+enum rc fs_space(const char *path, int64_t *available, int64_t *total,
+                 struct err *err) MUST_CHECK;
+
+/* For tests: asked before each call to the system made by fs_read(), fs_file and their
+ * kin. 0 lets it happen, an errno fails it, FS_SHORT lets a read or write do one byte
+ * only. NULL turns it off. Set it while no other thread is here.
+ */
+enum fs_call {
+    FS_OPEN,
+    FS_READ,
+    FS_WRITE,
+    FS_CHMOD,
+    FS_SYNC,
+    FS_CLOSE,
+    FS_RENAME,
+    FS_SYNC_DIR,
+};
+#define FS_SHORT (-1)
+typedef int fs_hook_fn(void *arg, enum fs_call call);
+void fs_set_hook(fs_hook_fn *hook, void *arg);
+
+#endif
