@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/build_info.h"
+
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <xxhash.h>
+#include <yaml.h>
+
+#include "ty_revision.h" /* made by cmake/TrainyardRevision.cmake at every build */
+
+const char *build_revision(void)
+{
+    return TY_REVISION;
+}
+
+const char *build_compiler(void)
+{
+#ifdef __clang__
+    return "clang " __clang_version__;
+#else
+    return "gcc " __VERSION__;
+#endif
+}
+
+const char *build_libc(void)
+{
+    static char text[32];
+    snprintf(text, sizeof(text), "glibc %s", gnu_get_libc_version());
+    return text;
+}
+
+static const char *xxhash_version(void)
+{
+    static char text[32];
+    unsigned v = XXH_versionNumber();
+    snprintf(text, sizeof(text), "%u.%u.%u", v / 10000, v / 100 % 100, v % 100);
+    return text;
+}
+
+const struct build_library *build_libraries(void)
+{
+    static const struct build_library libraries[] = {
+        {"libxxhash", "hashing", xxhash_version},
+        {"libyaml", "YAML files", yaml_get_version_string},
+        {0},
+    };
+    return libraries;
+}

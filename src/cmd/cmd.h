@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/cmd.h - what a subcommand is.
+ *
+ * One const struct cmd in its own file and one line CMD(name) in cmds.def add a command;
+ * help, completion, the man page and the reference all read the same record. A command of
+ * two words ("data gen") is `cmd_data_gen` with .name = "data gen".
+ */
+#ifndef CMD_CMD_H
+#define CMD_CMD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "base/str.h"
+
+#define CMD_TEXT_MAX ((size_t)64 << 20) /* ceiling of a text that a command prints */
+#define CMD_ANY SIZE_MAX                /* max_args: no limit */
+
+struct cmd_example {
+    const char *what; /* "the same for an editor", lower case, no full stop */
+    const char *line; /* "trainyard check --json pipeline.config" */
+};
+
+struct cmd {
+    const char *name;        /* one word, or two with a blank between them */
+    const char *args;        /* as the usage line shows them, "FILE..."; NULL: none */
+    const char *summary;     /* one line, lower case, no full stop */
+    const char *description; /* sentences; an empty line parts paragraphs; may be NULL */
+    const struct cmd_example *examples; /* ends with a NULL line; may be NULL */
+    const struct opt *opts;             /* never NULL; {0} alone when there are none */
+    size_t conf_size;                   /* of the struct that `opts` describes */
+    size_t min_args, max_args;          /* arguments beside options */
+    const char *words; /* for completion: the arguments that there are, 'a|b|c'; NULL:
+                          files */
+    bool stop_at_word; /* what follows the first argument is another program's */
+    /* Results go to stdout, progress and diagnostics to stderr. A failure with an empty
+     * err->msg was shown already; any other is printed by main(). `conf` holds the
+     * options and is released by the caller.
+     */
+    enum rc (*run)(const void *conf, const struct opt_args *args, struct err *err);
+};
+
+#define CMD(name) extern const struct cmd cmd_##name;
+#include "cmd/cmds.def"
+#undef CMD
+
+/* All commands, sorted by name. */
+const struct cmd *const *cmd_all(size_t *n);
+/* The command that argv[0], or argv[0] and argv[1] together, name; *words says how many
+ * of them. NULL when there is none.
+ */
+const struct cmd *cmd_find(int argc, char *const *argv, int *words);
+/* True when `word` is the first of a two-word command. */
+bool cmd_is_group(const char *word);
+/* E0606, with the nearest name that there is. */
+enum rc cmd_unknown(int argc, char *const *argv, struct err *err);
+
+/* Reads the options, runs, releases. `argv` starts behind the command's name. */
+enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *err);
+/* 0 done, 1 failed, 2 usage or bad configuration. */
+int cmd_exit_status(enum rc rc, const struct err *err);
+/* Writes `b` to stdout and empties it. RC_IO when stdout does not take it. */
+enum rc cmd_print(struct buf *b, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/help.h - texts made from the table of commands. */
+#ifndef CMD_HELP_H
+#define CMD_HELP_H
+
+#include "base/str.h"
+#include "cmd/cmd.h"
+
+/* `trainyard --help`: every command in one line each; with `group`, those of that group.
+ */
+void help_overview(const char *group, struct buf *out);
+/* `trainyard CMD --help`. */
+void help_command(const struct cmd *c, struct buf *out);
+/* "trainyard check [options] FILE..." */
+void help_usage(const struct cmd *c, struct buf *out);
+/* Fills paragraphs to `width` columns, each line behind `indent` blanks. */
+void help_fill(struct buf *out, const char *text, size_t indent, size_t width);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+#include "cmd/help.h"
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    struct buf out;
+    int words = 0;
+    enum rc rc = RC_OK;
+    buf_init(&out, CMD_TEXT_MAX);
+    /* The words came as arguments and are only read. */
+    char *const *argv = (char *const *)args->at;
+    const struct cmd *c = cmd_find((int)args->n, argv, &words);
+    if (args->n == 0)
+        help_overview(NULL, &out);
+    else if (c)
+        help_command(c, &out);
+    else if (args->n == 1 && cmd_is_group(args->at[0]))
+        help_overview(args->at[0], &out);
+    else
+        rc = cmd_unknown((int)args->n, argv, err);
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    return rc;
+}
+
+static const struct opt opts[] = {{0}};
+
+static const struct cmd_example examples[] = {
+    {"all commands", "trainyard help"},
+    {"options and examples of one of them", "trainyard help version"},
+    {0},
+};
+
+const struct cmd cmd_help = {
+    .name = "help",
+    .args = "[COMMAND]",
+    .summary = "show how a command is used",
+    .examples = examples,
+    .opts = opts,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/vec.h"
+#include "cmd/cmd.h"
+
+static const struct cmd *const commands[] = {
+#define CMD(name) &cmd_##name,
+#include "cmd/cmds.def"
+#undef CMD
+};
+
+const struct cmd *const *cmd_all(size_t *n)
+{
+    *n = ARRAY_LEN(commands);
+    return commands;
+}
+
+/* How many of argv's words spell `name`: 0 when they do not. */
+static int words_of(const char *name, int argc, char *const *argv)
+{
+    const char *blank = strchr(name, ' ');
+    if (!blank)
+        return strcmp(argv[0], name) == 0 ? 1 : 0;
+    size_t n = (size_t)(blank - name);
+    bool first = strlen(argv[0]) == n && strncmp(argv[0], name, n) == 0;
+    return first && argc > 1 && strcmp(argv[1], blank + 1) == 0 ? 2 : 0;
+}
+
+const struct cmd *cmd_find(int argc, char *const *argv, int *words)
+{
+    if (argc < 1)
+        return NULL;
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        int n = words_of(commands[i]->name, argc, argv);
+        if (n) {
+            *words = n;
+            return commands[i];
+        }
+    }
+    return NULL;
+}
+
+bool cmd_is_group(const char *word)
+{
+    size_t n = strlen(word);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strncmp(commands[i]->name, word, n) == 0 && commands[i]->name[n] == ' ')
+            return true;
+    return false;
+}
+
+enum rc cmd_unknown(int argc, char *const *argv, struct err *err)
+{
+    VEC(const char *) names = {0};
+    struct buf given;
+    buf_init(&given, CMD_TEXT_MAX);
+    buf_puts(&given, argv[0]);
+    if (cmd_is_group(argv[0])) {
+        if (argc > 1)
+            buf_printf(&given, " %s", argv[1]);
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+            if (str_starts(commands[i]->name, argv[0]))
+                VEC_PUSH(&names, commands[i]->name);
+    } else {
+        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+            VEC_PUSH(&names, commands[i]->name);
+    }
+    const char *near = str_nearest(str_c(buf_str(&given)), names.at, names.n);
+    enum rc rc = near ? err_coded(err, RC_INVAL, E0606,
+                                  "unknown command '%.100s', did you mean '%s'?",
+                                  buf_str(&given), near)
+                      : err_coded(err, RC_INVAL, E0606, "unknown command '%.100s'",
+                                  buf_str(&given));
+    buf_release(&given);
+    VEC_RELEASE(&names);
+    return rc;
+}

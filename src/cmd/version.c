@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "cmd/build_info.h"
+#include "cmd/cmd.h"
+
+struct version_conf {
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_BOOL(struct version_conf, json, "false", "print one JSON object")},
+    {0},
+};
+
+static void print_text(struct buf *out)
+{
+    buf_puts(out, "trainyard " TY_VERSION);
+    if (build_revision()[0])
+        buf_printf(out, " (%s)", build_revision());
+    buf_printf(out, "\n%-10s %s\n%-10s %s\n", "compiler", build_compiler(), "libc",
+               build_libc());
+    for (const struct build_library *l = build_libraries(); l->name; l++)
+        buf_printf(out, "%-10s %s (%s)\n", l->name, l->version(), l->use);
+}
+
+static void put(struct buf *out, const char *name, const char *value)
+{
+    buf_printf(out, "\"%s\":", name);
+    if (value[0])
+        buf_json_str(out, value, strlen(value));
+    else
+        buf_puts(out, "null");
+}
+
+static void print_json(struct buf *out)
+{
+    buf_putc(out, '{');
+    put(out, "version", TY_VERSION);
+    buf_putc(out, ',');
+    put(out, "revision", build_revision());
+    buf_putc(out, ',');
+    put(out, "compiler", build_compiler());
+    buf_putc(out, ',');
+    put(out, "libc", build_libc());
+    buf_puts(out, ",\"libraries\":{");
+    for (const struct build_library *l = build_libraries(); l->name; l++) {
+        if (l != build_libraries())
+            buf_putc(out, ',');
+        put(out, l->name, l->version());
+    }
+    buf_puts(out, "}}\n");
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct version_conf *c = conf;
+    struct buf out;
+    buf_init(&out, CMD_TEXT_MAX);
+    if (c->json)
+        print_json(&out);
+    else
+        print_text(&out);
+    enum rc rc = cmd_print(&out, err);
+    buf_release(&out);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"for a bug report", "trainyard version"},
+    {"for a script", "trainyard version --json"},
+    {0},
+};
+
+const struct cmd cmd_version = {
+    .name = "version",
+    .summary = "show the version, the compiler and the libraries",
+    .description =
+        "The revision is there when the program was built from a git checkout. "
+        "Versions of libraries are those loaded now, not those at build time.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct version_conf),
+    .run = run,
+};

@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Help, version, exit statuses: what the program says about itself.
+. "$(dirname "$0")/lib.sh"
+
+help_lists_every_command()
+{
+    run "$TRAINYARD" --help
+    status 0
+    err_empty
+    out_has "Usage: trainyard COMMAND [options]"
+    while read -r name; do
+        grep -qE "^  ${name//_/ }  " .out || fail "no line for $name"
+    done < <(sed -n 's/^CMD(\(.*\))$/\1/p' "$TY_SOURCE/src/cmd/cmds.def")
+    cp .out overview
+    run "$TRAINYARD" help
+    out_is <overview
+    run "$TRAINYARD" -h
+    out_is <overview
+}
+
+no_command_shows_the_overview_and_fails()
+{
+    run "$TRAINYARD"
+    status 2
+    out_empty
+    err_has "Usage: trainyard COMMAND [options]"
+}
+
+help_of_a_command_is_the_same_three_ways()
+{
+    run "$TRAINYARD" help version
+    status 0
+    out_is <<'END'
+Usage: trainyard version [options]
+
+version: show the version, the compiler and the libraries.
+
+The revision is there when the program was built from a git checkout. Versions
+of libraries are those loaded now, not those at build time.
+
+Options:
+      --json  print one JSON object
+  -h, --help  show this text
+
+Examples:
+  # for a bug report
+  trainyard version
+
+  # for a script
+  trainyard version --json
+END
+    cp .out long
+    run "$TRAINYARD" version --help
+    out_is <long
+    run "$TRAINYARD" version --json -h
+    out_is <long
+}
+
+every_command_has_help_with_examples()
+{
+    while read -r name; do
+        # shellcheck disable=SC2086 # a name may be two words
+        run "$TRAINYARD" help ${name//_/ }
+        status 0
+        out_has "Usage: trainyard ${name//_/ }"
+        out_has "Examples:"
+        out_has "  -h, --help"
+        awk 'length > 90' .out >.long
+        [ ! -s .long ] || fail "$name: lines over 90 columns: $(cat .long)"
+    done < <(sed -n 's/^CMD(\(.*\))$/\1/p' "$TY_SOURCE/src/cmd/cmds.def")
+}
+
+version_names_the_parts()
+{
+    run "$TRAINYARD" version
+    status 0
+    out_has "trainyard $(sed -n 's/^project(trainyard VERSION \([0-9.]*\).*/\1/p' "$TY_SOURCE/CMakeLists.txt")"
+    out_has "compiler"
+    out_has "libyaml"
+    cp .out long
+    run "$TRAINYARD" --version
+    status 0
+    out_is <long
+}
+
+version_as_json()
+{
+    run "$TRAINYARD" version --json
+    status 0
+    json '"version" in d and d["compiler"] and d["libraries"]["libyaml"]'
+}
+
+unknown_command_suggests_the_nearest()
+{
+    run "$TRAINYARD" versoin
+    status 2
+    out_empty
+    err_is <<'END'
+trainyard: error[E0606]: unknown command 'versoin', did you mean 'version'?
+see `trainyard --help`
+END
+    run "$TRAINYARD" xyzzyxyzzy
+    status 2
+    err_is <<'END'
+trainyard: error[E0606]: unknown command 'xyzzyxyzzy'
+see `trainyard --help`
+END
+    run "$TRAINYARD" help versoin
+    status 2
+    err_has "trainyard help: error[E0606]: unknown command 'versoin', did you mean 'version'?"
+}
+
+unknown_option_suggests_the_nearest()
+{
+    run "$TRAINYARD" version --jsn
+    status 2
+    err_is <<'END'
+trainyard version: error[E0601]: unknown option '--jsn', did you mean '--json'?
+see `trainyard version --help`
+END
+    run "$TRAINYARD" --jsn
+    status 2
+    err_has "trainyard: error[E0601]: unknown option '--jsn'"
+}
+
+surplus_argument_is_refused()
+{
+    run "$TRAINYARD" version now
+    status 2
+    err_has "trainyard version: error[E0604]: unexpected argument 'now'"
+}
+
+full_disk_is_a_failure()
+{
+    [ -e /dev/full ] || skip "no /dev/full"
+    # shellcheck disable=SC2016
+    run sh -c '"$1" version >/dev/full' - "$TRAINYARD"
+    status 1
+    err_has "trainyard version: error[E0003]: cannot write to stdout: No space left on device"
+}
+
+names_of_other_tools_are_recognised()
+{
+    for name in dlc nnictl paddlerec torchrun tzrec; do
+        ln -s "$TRAINYARD" "$name"
+        run "./$name" --help
+        status 2
+        out_empty
+        err_has "$name: error[E0607]: the command line of "
+        err_has "is not part of trainyard"
+    done
+}
+
+tap_cases \
+    help_lists_every_command \
+    no_command_shows_the_overview_and_fails \
+    help_of_a_command_is_the_same_three_ways \
+    every_command_has_help_with_examples \
+    version_names_the_parts \
+    version_as_json \
+    unknown_command_suggests_the_nearest \
+    unknown_option_suggests_the_nearest \
+    surplus_argument_is_refused \
+    full_disk_is_a_failure \
+    names_of_other_tools_are_recognised
