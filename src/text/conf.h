@@ -26,6 +26,7 @@ struct conf_kind {
     const char *example; /* a usual file name, for help texts */
     const struct schema_family *family;
     const struct msg_def *root; /* NULL: the tree is checked by check_tree() alone */
+    enum syntax usual;          /* when the content does not tell */
     bool last_key_wins;         /* YAML duplicates: a warning instead of an error */
     /* 0 "not mine" .. 100 "certain". `root` is the tree under that syntax and may be
      * incomplete when the file has errors. Must not depend on the path alone.

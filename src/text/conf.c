@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/conf.h"
+
+#include <string.h>
+
+#include "text/edit.h"
+#include "text/json.h"
+#include "text/normalise.h"
+#include "text/prototext.h"
+#include "text/yaml.h"
+
+static const struct conf_kind *const kinds[] = {
+#define KIND(name) &conf_kind_##name,
+#include "text/kinds.def"
+#undef KIND
+    NULL,
+};
+
+const struct conf_kind *const *conf_kinds(size_t *n)
+{
+    *n = ARRAY_LEN(kinds) - 1;
+    return kinds;
+}
+
+const struct conf_kind *conf_kind_find(const char *name)
+{
+    for (size_t i = 0; kinds[i]; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    return NULL;
+}
+
+const char *syntax_name(enum syntax syntax)
+{
+    static const char *const names[] = {[SYNTAX_PROTOTEXT] = "protobuf text format",
+                                        [SYNTAX_JSON] = "JSON",
+                                        [SYNTAX_YAML] = "YAML"};
+    return names[syntax];
+}
+
+static enum rc parse_as(enum syntax syntax, struct doc *doc, bool last_key_wins,
+                        struct diags *diags)
+{
+    switch (syntax) {
+    case SYNTAX_PROTOTEXT:
+        return prototext_parse(doc, diags);
+    case SYNTAX_JSON:
+        return json_parse(doc, diags);
+    case SYNTAX_YAML:
+        return yaml_parse(doc, last_key_wins, diags);
+    }
+    return RC_UNSUPPORTED;
+}
+
+struct guess {
+    const struct conf_kind *kind;
+    enum syntax syntax;
+    int score;
+    size_t errors; /* of the parser */
+};
+
+static void consider(struct guess *best, const struct conf_kind *kind, enum syntax syntax,
+                     const char *path, const struct node *root, size_t errors)
+{
+    int score = kind->probe(path, syntax, root);
+    if (score <= 0 || score < best->score ||
+        (score == best->score && errors >= best->errors))
+        return;
+    *best =
+        (struct guess){.kind = kind, .syntax = syntax, .score = score, .errors = errors};
+}
+
+/* Reads the text under each syntax, with the problems thrown away, and asks the kinds. */
+static struct guess guess_kind(const char *path, struct source *src,
+                               const struct conf_kind *only)
+{
+    struct guess best = {0};
+    for (enum syntax s = SYNTAX_PROTOTEXT; s <= SYNTAX_YAML; s++) {
+        struct doc doc = {.src = src};
+        struct diags unheard = {0};
+        enum rc rc = parse_as(s, &doc, true, &unheard);
+        for (size_t i = 0; kinds[i] && doc.root; i++)
+            if (!only || only == kinds[i])
+                consider(&best, kinds[i], s, path, doc.root, unheard.n_errors);
+        diags_release(&unheard);
+        doc.src = NULL; /* still the caller's */
+        doc_release(&doc);
+        if (rc == RC_OK && best.score >= 90)
+            break;
+    }
+    return best;
+}
+
+static enum syntax usual_syntax(const struct conf_kind *kind, const struct source *src)
+{
+    const char *first = src->text + strspn(src->text, " \t\r\n");
+    return *first == '{' ? SYNTAX_JSON : kind->usual;
+}
+
+static enum rc find_kind(struct conf *c, const char *path, const struct conf_options *o,
+                         struct err *err)
+{
+    struct guess g = guess_kind(path, c->doc.src, o->kind);
+    if (!g.kind && o->kind)
+        g = (struct guess){.kind = o->kind, .syntax = usual_syntax(o->kind, c->doc.src)};
+    if (!g.kind)
+        return err_coded(err, RC_UNSUPPORTED, E0210,
+                         "%s: not a file of a known kind; --kind names one", path);
+    c->kind = g.kind;
+    c->syntax = g.syntax;
+    return RC_OK;
+}
+
+/* What the second check says of the edits; of the file itself all has been said. */
+static void keep_new(const struct conf *c, const struct diags *from, struct diags *to)
+{
+    for (size_t i = 0; i < from->list.n; i++) {
+        const struct diag *g = &from->list.at[i];
+        if (g->at.src == c->doc.src)
+            continue;
+        struct diag *copy = diag_add(to, g->severity, g->code, g->at, "%s", g->msg);
+        if (g->where)
+            diag_where(to, copy, "%s", g->where);
+        if (g->hint)
+            diag_hint(to, copy, "%s", g->hint);
+    }
+}
+
+static void apply_edits(struct conf *c, const struct conf_options *o, struct diags *diags)
+{
+    for (size_t i = 0; i < o->n_edits; i++) {
+        struct diags again = {0};
+        if (edit_apply(c, &o->edits[i], diags))
+            continue;
+        if (schema_normalise_with(c->kind->root, c->doc.root, c->kind->dialect(c->syntax),
+                                  o->ignore_unknown, &c->arena, &again) ||
+            again.list.n)
+            keep_new(c, &again, diags);
+        diags_release(&again);
+    }
+}
+
+/* A file with a syntax error is still checked as far as it could be read, but what it
+ * means is not.
+ */
+static enum rc load(struct conf *c, const char *path, const struct conf_options *o,
+                    struct diags *diags, struct err *err)
+{
+    enum rc rc = find_kind(c, path, o, err);
+    if (rc)
+        return rc;
+    size_t before = diags->n_errors;
+    rc = parse_as(c->syntax, &c->doc, c->kind->last_key_wins, diags);
+    if (rc && (rc != RC_FORMAT || c->syntax != SYNTAX_PROTOTEXT || !c->doc.root))
+        return rc;
+    if (c->kind->prepare)
+        c->kind->prepare(c, diags);
+    if (c->kind->root) {
+        rc =
+            schema_normalise_with(c->kind->root, c->doc.root, c->kind->dialect(c->syntax),
+                                  o->ignore_unknown, &c->arena, diags);
+        if (c->doc.root->kind == NODE_MAP)
+            apply_edits(c, o, diags);
+    }
+    if (c->kind->check_tree)
+        c->kind->check_tree(c, diags);
+    if (diags->n_errors > before)
+        return RC_INVAL;
+    if (c->kind->root)
+        c->data = schema_bind(c->kind->root, c->doc.root, &c->arena);
+    if (c->kind->check)
+        c->kind->check(c, diags);
+    if (diags->n_errors > before) {
+        c->data = NULL;
+        return RC_INVAL;
+    }
+    return RC_OK;
+}
+
+enum rc conf_open(const char *path, const struct conf_options *options, struct conf *c,
+                  struct diags *diags, struct err *err)
+{
+    *c = (struct conf){0};
+    enum rc rc = source_open(path, &c->doc.src, err);
+    return rc ? rc : load(c, path, options, diags, err);
+}
+
+enum rc conf_from(const char *name, const char *text, size_t n,
+                  const struct conf_options *options, struct conf *c, struct diags *diags,
+                  struct err *err)
+{
+    *c = (struct conf){0};
+    enum rc rc = source_from(name, text, n, &c->doc.src, err);
+    return rc ? err_wrap(err, rc, "%s", name) : load(c, name, options, diags, err);
+}
+
+void conf_release(struct conf *c)
+{
+    for (size_t i = 0; i < c->sources.n; i++)
+        source_close(c->sources.at[i]);
+    VEC_RELEASE(&c->sources);
+    doc_release(&c->doc);
+    arena_release(&c->arena);
+    *c = (struct conf){0};
+}
