@@ -14,6 +14,9 @@ static void mark_cut(char *msg, int wanted)
 }
 
 static void set_message(struct err *err, enum code code, const char *fmt, va_list ap)
+    PRINTF_LIKE(3, 0);
+
+static void set_message(struct err *err, enum code code, const char *fmt, va_list ap)
 {
     if (!err)
         return;

@@ -17,6 +17,8 @@ void diags_release(struct diags *d)
     *d = (struct diags){0};
 }
 
+static const char *format(struct arena *a, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+
 static const char *format(struct arena *a, const char *fmt, va_list ap)
 {
     va_list again;
