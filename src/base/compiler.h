@@ -13,6 +13,12 @@
 #define POPCOUNT64(x) __builtin_popcountll(x)
 /* Whether this machine has a feature of its processor family, by gcc's name for it. */
 #define CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
+/* In a loop that waits for another thread: leaves the core to its neighbour. */
+#ifdef __x86_64__
+#define SPIN_PAUSE() __builtin_ia32_pause()
+#else
+#define SPIN_PAUSE() ((void)0)
+#endif
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif
