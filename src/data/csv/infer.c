@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every column starts as "nothing but nulls" and only ever moves towards text: whole
+ * numbers, numbers, text. Words such as true or a date are text: the systems that would
+ * call them bool or date refuse such columns, and text can at least be hashed.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/csv/csv_private.h"
+#include "data/csv/num.h"
+
+enum guess { GUESS_NULL, GUESS_INT, GUESS_FLOAT, GUESS_TEXT };
+
+static enum guess guess_field(const unsigned char *p, size_t n, char quote,
+                              enum guess so_far)
+{
+    int64_t i;
+    double d;
+    struct str s = csv_number_text(p, n, quote);
+    if (csv_is_null_word(s))
+        return so_far;
+    if (so_far <= GUESS_INT && num_i64(s.p, s.n, &i) == NUM_OK)
+        return GUESS_INT;
+    return num_f64(s.p, s.n, &d) == NUM_OK ? GUESS_FLOAT : GUESS_TEXT;
+}
+
+static void guess_block(const struct csv_block *b, size_t n_cols, const bool *inferred,
+                        enum guess *guess)
+{
+    for (struct csv_walk w = {0}; csv_walk_next(b, &w);) {
+        if (w.blank || w.end - w.from != n_cols)
+            continue;
+        for (size_t k = 0; k < n_cols; k++) {
+            const uint32_t *t = b->ends + w.from + k;
+            size_t n = t[1] - t[0] - 1;
+            if (k + 1 == n_cols && n && b->text[t[1] - 2] == '\r')
+                n--;
+            if (inferred[k] && guess[k] != GUESS_TEXT)
+                guess[k] =
+                    guess_field(b->text + t[0], n, b->quoting ? '"' : '\0', guess[k]);
+        }
+    }
+}
+
+enum rc csv_infer(struct csv_block *b, size_t n_cols, int64_t max_bytes,
+                  const bool *inferred, enum type_id *types, struct err *err)
+{
+    enum guess *guess = mem_calloc(n_cols, sizeof(*guess));
+    int64_t from = b->offset;
+    enum rc rc = csv_block_fill(b, err);
+    while (rc == RC_OK && b->n_ends > 0) {
+        guess_block(b, n_cols, inferred, guess);
+        if (b->offset + (int64_t)b->whole - from >= max_bytes)
+            break;
+        b->used = b->whole;
+        rc = csv_block_fill(b, err);
+    }
+    for (size_t k = 0; k < n_cols; k++)
+        if (inferred[k])
+            types[k] = guess[k] == GUESS_INT     ? TYPE_I64
+                       : guess[k] == GUESS_FLOAT ? TYPE_F64
+                                                 : TYPE_STR;
+    mem_free(guess);
+    return rc;
+}
