@@ -26,6 +26,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc_private.h"
 #include "base/str.h"
 #include "base/vec.h"
 
@@ -293,6 +294,11 @@ pid_t proc_pid(const struct proc *p)
 int proc_pidfd(const struct proc *p)
 {
     return p->pidfd;
+}
+
+void proc_drop_pidfd(struct proc *p)
+{
+    close_fd(&p->pidfd);
 }
 
 int proc_pipe(const struct proc *p, int stream)

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc_private.h"
 #include "base/str.h"
 #include "tap.h"
 
@@ -211,6 +212,19 @@ static void pipes_lead_both_ways(void)
     proc_destroy(NULL);
 }
 
+static void waiting_works_without_pidfds(void)
+{
+    struct proc_spec spec = {.argv = ARGV("cat"), .in = {.kind = PROC_PIPE}};
+    struct proc *p = start(&spec);
+    struct proc_exit exit = {0};
+    proc_drop_pidfd(p);
+    CHECK_INT(proc_pidfd(p), -1);
+    CHECK(!proc_wait(p, 0.01, &exit));
+    proc_pipe_close(p, 0);
+    CHECK(proc_wait(p, -1, &exit) && exit.code == 0 && exit.signal == 0);
+    proc_destroy(p);
+}
+
 static void files_and_joined_streams(void)
 {
     char *dir = NULL, *text = NULL;
@@ -393,6 +407,7 @@ static const struct tap_case cases[] = {
     TAP(a_slow_program_is_stopped),
     TAP(what_was_left_behind_is_not_waited_for),
     TAP(pipes_lead_both_ways),
+    TAP(waiting_works_without_pidfds),
     TAP(files_and_joined_streams),
     TAP(streams_may_be_crossed),
     TAP(no_other_file_is_inherited),
