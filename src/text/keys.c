@@ -35,17 +35,34 @@ static void rebuild(struct keys *k, const struct node *map, size_t n_slots)
         *slot_of(k, map, map->map.at[i].key) = (uint32_t)(i + 1);
 }
 
-struct node_entry *keys_note(struct keys *k, const struct node *map, struct str key)
+static struct node_entry *search(const struct node *map, struct str key)
 {
-    if (map->map.n < SEARCHED_MAX) {
-        for (size_t i = 0; i < map->map.n; i++)
-            if (str_eq(map->map.at[i].key, key))
-                return &map->map.at[i];
-        return NULL;
-    }
+    for (size_t i = 0; i < map->map.n; i++)
+        if (str_eq(map->map.at[i].key, key))
+            return &map->map.at[i];
+    return NULL;
+}
+
+static uint32_t *table_slot(struct keys *k, const struct node *map, struct str key)
+{
     if (map->map.n * 2 >= k->n_slots)
         rebuild(k, map, k->n_slots ? k->n_slots * 2 : SEARCHED_MAX * 4);
-    uint32_t *slot = slot_of(k, map, key);
+    return slot_of(k, map, key);
+}
+
+struct node_entry *keys_find(struct keys *k, const struct node *map, struct str key)
+{
+    if (map->map.n < SEARCHED_MAX)
+        return search(map, key);
+    uint32_t *slot = table_slot(k, map, key);
+    return *slot ? &map->map.at[*slot - 1] : NULL;
+}
+
+struct node_entry *keys_note(struct keys *k, const struct node *map, struct str key)
+{
+    if (map->map.n < SEARCHED_MAX)
+        return search(map, key);
+    uint32_t *slot = table_slot(k, map, key);
     if (*slot)
         return &map->map.at[*slot - 1];
     *slot = (uint32_t)(map->map.n + 1);

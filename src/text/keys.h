@@ -18,4 +18,7 @@ void keys_release(struct keys *k);
  */
 struct node_entry *keys_note(struct keys *k, const struct node *map, struct str key);
 
+/* The entry of `map` that has this key, or NULL; nothing is noted. */
+struct node_entry *keys_find(struct keys *k, const struct node *map, struct str key);
+
 #endif
