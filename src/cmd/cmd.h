@@ -18,6 +18,8 @@
 
 #define CMD_TEXT_MAX ((size_t)64 << 20) /* ceiling of a text that a command prints */
 #define CMD_ANY SIZE_MAX                /* max_args: no limit */
+#define CMD_WORDS_COMMANDS "@commands"  /* words: the names of the commands */
+#define CMD_WORDS_EXPLAIN "@explain"    /* words: what `explain` knows */
 
 struct cmd_example {
     const char *what; /* "the same for an editor", lower case, no full stop */
@@ -33,8 +35,8 @@ struct cmd {
     const struct opt *opts;             /* never NULL; {0} alone when there are none */
     size_t conf_size;                   /* of the struct that `opts` describes */
     size_t min_args, max_args;          /* arguments beside options */
-    const char *words; /* for completion: the arguments that there are, 'a|b|c'; NULL:
-                          files */
+    const char *words; /* for completion: the arguments that there are, "a|b|c", or one of
+                          CMD_WORDS_*; NULL: files */
     bool stop_at_word; /* what follows the first argument is another program's */
     /* Results go to stdout, progress and diagnostics to stderr. A failure with an empty
      * err->msg was shown already; any other is printed by main(). `conf` holds the
@@ -60,6 +62,8 @@ enum rc cmd_unknown(int argc, char *const *argv, struct err *err);
 
 /* Reads the options, runs, releases. `argv` starts behind the command's name. */
 enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *err);
+/* Help to stdout: of `c`, or the overview of `group` or of everything (both NULL). */
+enum rc cmd_help_print(const struct cmd *c, const char *group, struct err *err);
 /* 0 done, 1 failed, 2 usage or bad configuration. */
 int cmd_exit_status(enum rc rc, const struct err *err);
 /* Writes `b` to stdout and empties it. RC_IO when stdout does not take it. */

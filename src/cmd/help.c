@@ -101,10 +101,8 @@ static void put_options(const struct cmd *c, struct buf *out)
         n++;
     struct opt *all = mem_calloc(n + 2, sizeof(*all));
     memcpy(all, c->opts, n * sizeof(*all));
-    all[n] = (struct opt){.kind = OPT_KIND_BOOL,
-                          .field = "help",
-                          .help = "show this text",
-                          .letter = 'h'};
+    all[n] = (struct opt){
+        .kind = OPT_KIND_BOOL, .field = "help", .help = "show this text", .letter = 'h'};
     opt_help(all, out);
     mem_free(all);
 }

@@ -40,5 +40,6 @@ const struct cmd cmd_help = {
     .examples = examples,
     .opts = opts,
     .max_args = 2,
+    .words = CMD_WORDS_COMMANDS,
     .run = run,
 };

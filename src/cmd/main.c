@@ -2,79 +2,12 @@
 /* The edge: finds the command, prints its failure, maps it to an exit status. Nothing
  * happens before dispatch, so that the program starts in a few milliseconds.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/fronts.h"
 #include "cmd/help.h"
-
-enum rc cmd_print(struct buf *b, struct err *err)
-{
-    enum rc rc = buf_check(b, err);
-    if (rc)
-        return rc;
-    if (fwrite(buf_str(b), 1, b->n, stdout) != b->n || fflush(stdout) != 0)
-        return err_sys(err, errno, "cannot write to stdout");
-    buf_clear(b);
-    return RC_OK;
-}
-
-int cmd_exit_status(enum rc rc, const struct err *err)
-{
-    if (rc == RC_OK)
-        return 0;
-    enum code code = err_code_of(err, rc);
-    /* Codes of texts, schemas, meaning and command lines are the user's to mend. */
-    const struct code_info *info = code_info(code);
-    bool config = info && strcmp(info->id, "E0100") > 0 && strcmp(info->id, "E0700") < 0;
-    return rc == RC_INVAL || config ? 2 : 1;
-}
-
-static bool wants_help(const struct cmd *c, int argc, char *const *argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-        if (c->stop_at_word && argv[i][0] != '-')
-            return false;
-    }
-    return false;
-}
-
-static enum rc show_help(const struct cmd *c, const char *group, struct err *err)
-{
-    struct buf out;
-    buf_init(&out, CMD_TEXT_MAX);
-    if (c)
-        help_command(c, &out);
-    else
-        help_overview(group, &out);
-    enum rc rc = cmd_print(&out, err);
-    buf_release(&out);
-    return rc;
-}
-
-enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *err)
-{
-    if (wants_help(c, argc, argv))
-        return show_help(c, NULL, err);
-    struct opt_args args = {.stop_at_word = c->stop_at_word};
-    void *conf = mem_calloc(1, c->conf_size ? c->conf_size : 1);
-    enum rc rc = opt_defaults(c->opts, conf, err);
-    if (!rc)
-        rc = opt_parse(c->opts, conf, argc, argv, &args, err);
-    if (!rc)
-        rc = opt_args_check(&args, c->min_args, c->max_args, c->args ? c->args : "", err);
-    if (!rc)
-        rc = c->run(conf, &args, err);
-    opt_args_release(&args);
-    opt_release(c->opts, conf);
-    mem_free(conf);
-    return rc;
-}
 
 /* One failure, one line; wrong usage also gets a pointer to the help. */
 static int report(const char *who, const struct cmd *c, enum rc rc, const struct err *err)
@@ -103,12 +36,12 @@ static int run_general(int argc, char *const *argv, struct err *err)
     bool help =
         argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return report("trainyard", NULL, show_help(NULL, NULL, err), err);
+        return report("trainyard", NULL, cmd_help_print(NULL, NULL, err), err);
     if (strcmp(argv[0], "--version") == 0)
         return report("trainyard", NULL, cmd_run(&cmd_version, argc - 1, argv + 1, err),
                       err);
     if (cmd_is_group(argv[0]) && help)
-        return report("trainyard", NULL, show_help(NULL, argv[0], err), err);
+        return report("trainyard", NULL, cmd_help_print(NULL, argv[0], err), err);
     if (argv[0][0] == '-')
         return report("trainyard", NULL,
                       err_coded(err, RC_INVAL, E0601, "unknown option '%.100s'", argv[0]),

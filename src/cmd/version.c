@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "cmd/build_info.h"
 #include "cmd/cmd.h"
+#include "cmd/json_out.h"
 
 struct version_conf {
     bool json;
@@ -24,32 +23,20 @@ static void print_text(struct buf *out)
         buf_printf(out, "%-10s %s (%s)\n", l->name, l->version(), l->use);
 }
 
-static void put(struct buf *out, const char *name, const char *value)
-{
-    buf_printf(out, "\"%s\":", name);
-    if (value[0])
-        buf_json_str(out, value, strlen(value));
-    else
-        buf_puts(out, "null");
-}
-
 static void print_json(struct buf *out)
 {
-    buf_putc(out, '{');
-    put(out, "version", TY_VERSION);
-    buf_putc(out, ',');
-    put(out, "revision", build_revision());
-    buf_putc(out, ',');
-    put(out, "compiler", build_compiler());
-    buf_putc(out, ',');
-    put(out, "libc", build_libc());
-    buf_puts(out, ",\"libraries\":{");
-    for (const struct build_library *l = build_libraries(); l->name; l++) {
-        if (l != build_libraries())
-            buf_putc(out, ',');
-        put(out, l->name, l->version());
-    }
-    buf_puts(out, "}}\n");
+    struct json_out j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "version", TY_VERSION);
+    json_put_str(&j, "revision", build_revision()[0] ? build_revision() : NULL);
+    json_put_str(&j, "compiler", build_compiler());
+    json_put_str(&j, "libc", build_libc());
+    json_open(&j, "libraries", '{');
+    for (const struct build_library *l = build_libraries(); l->name; l++)
+        json_put_str(&j, l->name, l->version());
+    json_close(&j, '}');
+    json_close(&j, '}');
+    buf_putc(out, '\n');
 }
 
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)

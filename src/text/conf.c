@@ -38,6 +38,43 @@ const char *syntax_name(enum syntax syntax)
     return names[syntax];
 }
 
+/* A copy in which repeated messages stand one after the other, as people write them,
+ * instead of in one list.
+ */
+static struct node *unlisted(struct arena *a, const struct node *n)
+{
+    if (n->kind != NODE_MAP)
+        return node_clone(a, n);
+    struct node *map = node_create(a, NODE_MAP, n->at);
+    for (size_t i = 0; i < n->map.n; i++) {
+        const struct node_entry *e = &n->map.at[i];
+        const struct node *v = e->value;
+        if (v->kind == NODE_LIST && v->list.n && v->list.at[0]->kind == NODE_MAP)
+            for (size_t k = 0; k < v->list.n; k++)
+                node_add(a, map, e->key, e->key_at, unlisted(a, v->list.at[k]));
+        else
+            node_add(a, map, e->key, e->key_at, unlisted(a, v));
+    }
+    return map;
+}
+
+void conf_print(const struct conf *c, struct buf *out)
+{
+    struct arena scratch = {0};
+    switch (c->syntax) {
+    case SYNTAX_PROTOTEXT:
+        prototext_print(unlisted(&scratch, c->doc.root), out);
+        arena_release(&scratch);
+        break;
+    case SYNTAX_JSON:
+        json_print(c->doc.root, 2, out);
+        break;
+    case SYNTAX_YAML:
+        yaml_print(c->doc.root, out);
+        break;
+    }
+}
+
 static enum rc parse_as(enum syntax syntax, struct doc *doc, bool last_key_wins,
                         struct diags *diags)
 {

@@ -40,6 +40,8 @@ struct conf_kind {
     /* Optional: meaning; `c->data` is bound. Called only when the schema found no error.
      */
     void (*check)(struct conf *c, struct diags *diags);
+    /* Optional: what the file holds, "24 features, model dlrm"; `c->data` is bound. */
+    void (*describe)(const struct conf *c, struct buf *out);
 };
 #define KIND(name) extern const struct conf_kind conf_kind_##name;
 #include "text/kinds.def"
@@ -86,5 +88,7 @@ void conf_release(struct conf *c);
 const struct conf_kind *conf_kind_find(const char *name); /* NULL when unknown */
 const struct conf_kind *const *conf_kinds(size_t *n);
 const char *syntax_name(enum syntax syntax);
+/* The tree, edits included, as text in the file's own syntax. */
+void conf_print(const struct conf *c, struct buf *out);
 
 #endif

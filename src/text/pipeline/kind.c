@@ -41,6 +41,16 @@ static enum schema_dialect dialect(enum syntax syntax)
     return syntax == SYNTAX_JSON ? SCHEMA_JSON : SCHEMA_PROTO;
 }
 
+static void describe(const struct conf *c, struct buf *out)
+{
+    const struct pc_EasyRecConfig *p = c->data;
+    const struct field_def *model =
+        p->model_config ? schema_oneof(&p->model_config->base, "model", NULL) : NULL;
+    buf_printf(out, "%jd feature%s, %s%s", (intmax_t)p->n_feature_configs,
+               p->n_feature_configs == 1 ? "" : "s", model ? "model " : "no model",
+               model ? model->name : "");
+}
+
 const struct conf_kind conf_kind_pipeline = {
     .name = "pipeline",
     .title = "TorchEasyRec pipeline.config",
@@ -50,4 +60,5 @@ const struct conf_kind conf_kind_pipeline = {
     .usual = SYNTAX_PROTOTEXT,
     .probe = probe,
     .dialect = dialect,
+    .describe = describe,
 };

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The completion scripts, asked the way the shells ask.
+. "$(dirname "$0")/lib.sh"
+
+# in_bash WORD...: what bash offers for the last word.
+in_bash()
+{
+    # shellcheck disable=SC2016
+    run bash --norc -c '
+        PATH=$(dirname "$TRAINYARD"):$PATH
+        source <("$TRAINYARD" completion bash)
+        COMP_WORDS=(trainyard "$@") COMP_CWORD=$#
+        _trainyard
+        printf "%s\n" "${COMPREPLY[@]}"' - "$@"
+}
+
+in_zsh()
+{
+    # shellcheck disable=SC2016
+    run zsh -f -c '
+        PATH=${TRAINYARD:h}:$PATH
+        compdef() { }
+        _files() { print files }
+        compadd() { shift; print -l -- "$@" }
+        source <("$TRAINYARD" completion zsh)
+        words=(trainyard "$@") CURRENT=$(($# + 1))
+        _trainyard' - "$@"
+}
+
+bash_completes_commands()
+{
+    in_bash vers
+    status 0
+    err_empty
+    echo version | out_is
+    in_bash ""
+    out_has completion
+    out_has doctor
+}
+
+bash_completes_options()
+{
+    in_bash version --j
+    echo --json | out_is
+    in_bash version --he
+    echo --help | out_is
+}
+
+bash_completes_values_and_arguments()
+{
+    in_bash completion ""
+    printf 'bash\nzsh\n' | out_is
+    in_bash help doc
+    echo doctor | out_is
+}
+
+bash_completes_files()
+{
+    touch some.config
+    in_bash doctor som
+    echo some.config | out_is
+}
+
+zsh_completes_the_same()
+{
+    command -v zsh >/dev/null || skip "no zsh"
+    in_zsh vers
+    status 0
+    err_empty
+    out_has version
+    in_zsh version --j
+    out_has --json
+    in_zsh doctor ""
+    echo files | out_is
+}
+
+other_shells_are_refused()
+{
+    run "$TRAINYARD" completion fish
+    status 2
+    err_has "trainyard completion: error[E0604]: 'fish' is not one of bash, zsh"
+    run "$TRAINYARD" completion
+    status 2
+    err_has "trainyard completion: error[E0605]: argument bash|zsh is missing"
+}
+
+tap_cases \
+    bash_completes_commands \
+    bash_completes_options \
+    bash_completes_values_and_arguments \
+    bash_completes_files \
+    zsh_completes_the_same \
+    other_shells_are_refused
