@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain versions are the reference for the others. The machine is little-endian, as
+ * the format is.
+ */
+#include "data/parquet/kernels.h"
+
+static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = pq_unpack_one(in, width, i);
+}
+
+static uint32_t max(const uint32_t *v, size_t n)
+{
+    uint32_t m = 0;
+    for (size_t i = 0; i < n; i++)
+        m = v[i] > m ? v[i] : m;
+    return m;
+}
+
+static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = from[code[i]];
+}
+
+static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = from[code[i]];
+}
+
+/* From the back, so that no value is overwritten before it was moved. */
+static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
+{
+    for (size_t i = n; i-- > 0;) {
+        uint32_t set = pq_bit(bits, i);
+        k -= set;
+        v[i] = set ? v[k] : 0;
+    }
+}
+
+static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
+{
+    for (size_t i = n; i-- > 0;) {
+        uint32_t set = pq_bit(bits, i);
+        k -= set;
+        v[i] = set ? v[k] : 0;
+    }
+}
+
+const struct pq_kernels pq_kernels_plain = {.name = "plain",
+                                            .unpack = unpack,
+                                            .max = max,
+                                            .gather32 = gather32,
+                                            .gather64 = gather64,
+                                            .expand32 = expand32,
+                                            .expand64 = expand64};
+
+const struct pq_kernels *pq_kernels_pick(void)
+{
+#ifdef PQ_X86
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vbmi"))
+        return &pq_kernels_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+        return &pq_kernels_avx2;
+#endif
+    return &pq_kernels_plain;
+}

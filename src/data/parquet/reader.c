@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A top-level column is the unit of work: its leaves, then its lists. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "data/parquet/assemble.h"
+#include "data/parquet/parquet.h"
+
+#define MAGIC_SIZE 4
+#define TAIL_SIZE 8 /* footer length and magic */
+#define FOOTER_GUESS ((size_t)64 << 10)
+#define MAX_BYTES_DEFAULT ((size_t)1 << 30)
+
+/* One column of the batches. */
+struct task {
+    const struct pq_node *node;
+    size_t first_leaf, n_leaves;
+    enum rc rc;
+    struct err err;
+};
+
+struct parquet {
+    char *name;
+    struct pq_source source;
+    struct pq_file_meta meta;
+    struct pq_schema file;
+    struct schema schema;          /* of the batches */
+    struct task *tasks;            /* [schema.n] */
+    struct pq_leaf_reader *leaves; /* [n_leaves], those of the file; unused ones zeroed */
+    int64_t row;
+    struct codec **codecs; /* [n_workers] */
+    size_t n_workers;
+    parquet_run_fn *run;
+    void *run_ctx;
+    struct batch *batch; /* the one that parquet_next() fills, and its rows */
+    int64_t want;
+};
+
+void parquet_close(struct parquet *r)
+{
+    if (!r)
+        return;
+    for (size_t i = 0; r->leaves && i < r->file.n_leaves; i++)
+        pq_leaf_release(&r->leaves[i]);
+    for (size_t i = 0; i < r->n_workers; i++)
+        codec_destroy(r->codecs[i]);
+    mem_free(r->codecs);
+    mem_free(r->leaves);
+    mem_free(r->tasks);
+    schema_release(&r->schema);
+    pq_schema_release(&r->file);
+    pq_file_meta_release(&r->meta);
+    if (r->source.fd >= 0)
+        close(r->source.fd);
+    mem_free(r->name);
+    mem_free(r);
+}
+
+static enum rc read_footer(struct parquet *r, struct err *err)
+{
+    struct pq_source *s = &r->source;
+    uint8_t head[MAGIC_SIZE], tail[TAIL_SIZE];
+    if (s->size < MAGIC_SIZE + TAIL_SIZE)
+        return err_coded(err, RC_FORMAT, E1001,
+                         "not a Parquet file: it has only %ju bytes", (uintmax_t)s->size);
+    enum rc rc = pq_source_read(s, 0, MAGIC_SIZE, head, err);
+    if (!rc)
+        rc = pq_source_read(s, s->size - TAIL_SIZE, TAIL_SIZE, tail, err);
+    if (rc)
+        return rc;
+    if (memcmp(tail + 4, "PARE", 4) == 0)
+        return err_coded(err, RC_UNSUPPORTED, E1008, "the file is encrypted");
+    if (memcmp(head, "PAR1", 4) != 0)
+        return err_coded(err, RC_FORMAT, E1001,
+                         "not a Parquet file: it does not begin with PAR1");
+    if (memcmp(tail + 4, "PAR1", 4) != 0)
+        return err_coded(err, RC_FORMAT, E1002,
+                         "it begins as a Parquet file but does not end as one: "
+                         "cut short or still being written");
+    uint64_t n = pq_load32(tail), room = s->size - MAGIC_SIZE - TAIL_SIZE;
+    if (n == 0 || n > room)
+        return err_coded(err, RC_FORMAT, E1002,
+                         "metadata of %ju bytes does not fit in a file of %ju",
+                         (uintmax_t)n, (uintmax_t)s->size);
+    s->data_end = s->size - TAIL_SIZE - n;
+    void *bytes = mem_try_alloc(n, 1);
+    if (!bytes)
+        return err_set(err, RC_NOMEM, "out of memory for %ju bytes of metadata",
+                       (uintmax_t)n);
+    rc = pq_source_read(s, s->data_end, n, bytes, err);
+    if (!rc)
+        rc = pq_file_meta_parse(&r->meta, bytes, n, s->data_end, err);
+    mem_free(bytes);
+    return rc;
+}
+
+static enum rc no_such_column(const struct parquet *r, const char *name, struct err *err)
+{
+    const struct schema *s = &r->file.schema;
+    const char **names = mem_calloc(s->n + 1, sizeof(*names));
+    for (size_t i = 0; i < s->n; i++)
+        names[i] = s->at[i].name;
+    const char *near = str_nearest(str_c(name), names, s->n);
+    mem_free(names);
+    return err_coded(err, RC_INVAL, E1011, "no column '%s'%s%s%s", name,
+                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static size_t count_leaves(const struct pq_node *node)
+{
+    size_t n = node->type->n_kids ? 0 : 1;
+    for (size_t i = 0; i < node->type->n_kids; i++)
+        n += count_leaves(&node->kids[i]);
+    return n;
+}
+
+static void init_leaf(struct parquet *r, const struct parquet_options *o, size_t i,
+                      bool nested)
+{
+    struct pq_leaf_reader *l = &r->leaves[i];
+    const struct pq_leaf *leaf = &r->file.leaves[i];
+    pq_leaf_init(l, leaf);
+    l->meta = &r->meta;
+    l->kernels = pq_kernels_pick();
+    l->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES_DEFAULT;
+    l->want_codes = o->dict == PARQUET_DICT_ALL ||
+                    (o->dict == PARQUET_DICT_STRINGS && leaf->type->id == TYPE_STR);
+    l->is_nested = nested;
+    l->pages.source = &r->source;
+    l->pages.kernels = l->kernels;
+    l->pages.check_crc = !o->skip_crc;
+}
+
+static enum rc choose_columns(struct parquet *r, const struct parquet_options *o,
+                              struct err *err)
+{
+    const struct schema *all = &r->file.schema;
+    size_t n = o->columns ? o->n_columns : all->n;
+    r->leaves = mem_try_calloc(r->file.n_leaves, sizeof(*r->leaves));
+    r->tasks = mem_try_calloc(n, sizeof(*r->tasks));
+    if (!r->leaves || !r->tasks)
+        return err_set(err, RC_NOMEM, "out of memory for %zu columns", n);
+    for (size_t i = 0; i < n; i++) {
+        int64_t at = o->columns ? schema_find(all, str_c(o->columns[i])) : (int64_t)i;
+        if (at < 0)
+            return no_such_column(r, o->columns[i], err);
+        const struct pq_node *node = &r->file.nodes[at];
+        struct task *t = &r->tasks[i];
+        *t = (struct task){
+            .node = node, .first_leaf = node->leaf, .n_leaves = count_leaves(node)};
+        if (t->n_leaves && r->leaves[t->first_leaf].leaf)
+            return err_coded(err, RC_INVAL, E1011, "column '%s' is asked for twice",
+                             all->at[at].name);
+        for (size_t k = 0; k < t->n_leaves; k++)
+            init_leaf(r, o, t->first_leaf + k, type_is_nested(node->type->id));
+        schema_add(&r->schema, str_c(all->at[at].name), &all->at[at].type);
+    }
+    return RC_OK;
+}
+
+static enum rc open_source(struct parquet *r, const struct parquet_options *o,
+                           struct err *err)
+{
+    static const struct parquet_options defaults = {0};
+    enum rc rc = read_footer(r, err);
+    if (!rc)
+        rc = pq_schema_build(&r->file, &r->meta, err);
+    if (!rc)
+        rc = choose_columns(r, o ? o : &defaults, err);
+    if (!rc)
+        parquet_set_runner(r, NULL, NULL, 1);
+    return rc;
+}
+
+enum rc parquet_open(const char *path, const struct parquet_options *o,
+                     struct parquet **out, struct err *err)
+{
+    struct parquet *r = mem_calloc(1, sizeof(*r));
+    struct stat st;
+    enum rc rc = RC_OK;
+    r->name = mem_strdup(path);
+    r->source.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r->source.fd < 0 || fstat(r->source.fd, &st) < 0)
+        rc = err_sys(err, errno, "cannot open");
+    else if (!S_ISREG(st.st_mode))
+        rc = err_set(err, RC_INVAL, "not a regular file");
+    if (!rc) {
+        r->source.size = (uint64_t)st.st_size;
+        rc = open_source(r, o, err);
+    }
+    if (rc) {
+        parquet_close(r);
+        return err_wrap(err, rc, "'%s'", path);
+    }
+    *out = r;
+    return RC_OK;
+}
+
+enum rc parquet_open_memory(const char *name, const void *bytes, size_t n,
+                            const struct parquet_options *o, struct parquet **out,
+                            struct err *err)
+{
+    struct parquet *r = mem_calloc(1, sizeof(*r));
+    r->name = mem_strdup(name);
+    r->source = (struct pq_source){.fd = -1, .bytes = bytes, .size = n};
+    enum rc rc = open_source(r, o, err);
+    if (rc) {
+        parquet_close(r);
+        return err_wrap(err, rc, "'%s'", name);
+    }
+    *out = r;
+    return RC_OK;
+}
+
+const struct schema *parquet_schema(const struct parquet *r)
+{
+    return &r->schema;
+}
+
+int64_t parquet_rows(const struct parquet *r)
+{
+    return r->meta.n_rows;
+}
+
+size_t parquet_groups(const struct parquet *r)
+{
+    return r->meta.n_groups;
+}
+
+int64_t parquet_group_start(const struct parquet *r, size_t i)
+{
+    return i < r->meta.n_groups ? r->meta.groups[i].first_row : r->meta.n_rows;
+}
+
+const char *parquet_created_by(const struct parquet *r)
+{
+    return r->meta.created_by;
+}
+
+void parquet_set_runner(struct parquet *r, parquet_run_fn *run, void *ctx,
+                        size_t n_workers)
+{
+    if (!run || !n_workers)
+        n_workers = 1;
+    for (size_t i = n_workers; i < r->n_workers; i++)
+        codec_destroy(r->codecs[i]);
+    r->codecs = mem_realloc(r->codecs, n_workers, sizeof(*r->codecs));
+    for (size_t i = r->n_workers; i < n_workers; i++)
+        r->codecs[i] = codec_create();
+    r->n_workers = n_workers;
+    r->run = run;
+    r->run_ctx = ctx;
+}
+
+/* Which column each leaf fills. */
+static void bind_leaves(struct parquet *r, const struct pq_node *node, struct column *c)
+{
+    if (!node->type->n_kids)
+        r->leaves[node->leaf].out = c;
+    for (size_t i = 0; i < node->type->n_kids; i++)
+        bind_leaves(r, &node->kids[i], &c->kids[i]);
+}
+
+static void read_column(void *arg, size_t i, size_t worker)
+{
+    struct parquet *r = arg;
+    struct task *t = &r->tasks[i];
+    struct column *c = &r->batch->cols[i];
+    enum rc rc = RC_OK;
+    t->err.code = E_NONE;
+    t->err.msg[0] = '\0';
+    bind_leaves(r, t->node, c);
+    for (size_t k = 0; !rc && k < t->n_leaves; k++)
+        rc = pq_leaf_read(&r->leaves[t->first_leaf + k], r->codecs[worker], r->row,
+                          r->want, &t->err);
+    if (!rc && type_is_nested(c->type->id))
+        rc = pq_assemble(t->node, r->leaves, c, r->want, &t->err);
+    t->rc = rc;
+}
+
+enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b, struct err *err)
+{
+    int64_t left = r->meta.n_rows - r->row;
+    batch_clear(b);
+    if (max > INT32_MAX)
+        max = INT32_MAX;
+    r->want = max < left ? max : left;
+    if (r->want <= 0)
+        return RC_OK;
+    r->batch = b;
+    if (r->run)
+        r->run(r->run_ctx, r->schema.n, read_column, r);
+    for (size_t i = 0; i < r->schema.n; i++) {
+        if (!r->run)
+            read_column(r, i, 0);
+        if (r->tasks[i].rc) {
+            if (err)
+                *err = r->tasks[i].err;
+            batch_clear(b);
+            return err_wrap(err, r->tasks[i].rc, "'%s'", r->name);
+        }
+    }
+    b->n = r->want;
+    r->row += r->want;
+    return RC_OK;
+}
+
+enum rc parquet_seek(struct parquet *r, int64_t row, struct err *err)
+{
+    if (row < 0 || row > r->meta.n_rows)
+        return err_coded(err, RC_INVAL, E1015, "'%s': row %jd is outside of its %jd rows",
+                         r->name, (intmax_t)row, (intmax_t)r->meta.n_rows);
+    r->row = row;
+    return RC_OK;
+}
+
+int64_t parquet_tell(const struct parquet *r)
+{
+    return r->row;
+}
