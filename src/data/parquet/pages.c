@@ -107,7 +107,8 @@ void pq_pages_unread(struct pq_pages *p)
     p->n_pages--;
 }
 
-/* Makes [at, at + n) readable at *out; the caller checked that it lies in the file's data.
+/* Makes [at, at + n) readable at *out; the caller checked that it lies in the file's
+ * data.
  */
 static enum rc view(struct pq_pages *p, uint64_t at, size_t n, const uint8_t **out,
                     struct err *err)
