@@ -42,6 +42,19 @@ static uint64_t fold(uint64_t v)
     return v ^ v >> 47;
 }
 
+/* The last `left` (1..7) of `n` bytes, little-endian, without a loop over them: loads
+ * that overlap bring the same bytes to the same place.
+ */
+static uint64_t last_bytes(const unsigned char *s, size_t left, size_t n)
+{
+    if (n >= 8)
+        return word64(s + left - 8) >> (64 - 8 * left);
+    if (left >= 4)
+        return word32(s) | word32(s + left - 4) << 8 * (left - 4);
+    return s[0] | (uint64_t)s[left / 2] << 8 * (left / 2) |
+           (uint64_t)s[left - 1] << 8 * (left - 1);
+}
+
 uint64_t hash_std(const void *p, size_t n)
 {
     const uint64_t mul = 0xc6a4a7935bd1e995, seed = 0xc70f6907;
@@ -50,12 +63,8 @@ uint64_t hash_std(const void *p, size_t n)
     size_t left = n;
     for (; left >= 8; left -= 8, s += 8)
         h = (h ^ fold(word64(s) * mul) * mul) * mul;
-    if (left) {
-        uint64_t tail = 0;
-        for (size_t i = 0; i < left; i++)
-            tail |= (uint64_t)s[i] << 8 * i;
-        h = (h ^ tail) * mul;
-    }
+    if (left)
+        h = (h ^ last_bytes(s, left, n)) * mul;
     return fold(fold(h) * mul);
 }
 

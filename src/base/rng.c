@@ -124,9 +124,11 @@ static double logarithm(double u)
         m *= 2;
         e--;
     }
+    static const double c[] = {1,        1.0 / 3,  1.0 / 5,  1.0 / 7,  1.0 / 9, 1.0 / 11,
+                               1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21};
     double s = (m - 1) / (m + 1), s2 = s * s, sum = 0;
-    for (int k = 21; k >= 1; k -= 2)
-        sum = sum * s2 + 1.0 / k;
+    for (int k = 10; k >= 0; k--)
+        sum = sum * s2 + c[k];
     return 2 * s * sum + e * 0.69314718055994531;
 }
 

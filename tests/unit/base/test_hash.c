@@ -68,6 +68,35 @@ static void std_hash_fills_the_recorded_buckets(void)
         CHECK_INT(of_text(hash_std, mod_10[i].text) % 10, mod_10[i].hash);
 }
 
+/* The definition, byte by byte. */
+static uint64_t plain_std(const unsigned char *s, size_t n)
+{
+    const uint64_t mul = 0xc6a4a7935bd1e995;
+    uint64_t h = 0xc70f6907 ^ n * mul, word = 0;
+    for (size_t i = 0; i < n; i++) {
+        word |= (uint64_t)s[i] << 8 * (i % 8);
+        if (i % 8 == 7) {
+            word *= mul;
+            h = (h ^ (word ^ word >> 47) * mul) * mul;
+            word = 0;
+        }
+    }
+    if (n % 8)
+        h = (h ^ word) * mul;
+    h = (h ^ h >> 47) * mul;
+    return h ^ h >> 47;
+}
+
+static void std_hash_follows_its_definition_at_every_length(void)
+{
+    unsigned char bytes[64];
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (unsigned char)(i * 73 + 129);
+    for (size_t n = 0; n <= 40; n++)
+        for (size_t start = 0; start < 8; start++)
+            CHECK(hash_std(bytes + start, n) == plain_std(bytes + start, n));
+}
+
 static void farm_hash_fills_the_recorded_buckets(void)
 {
     static const struct known mod_100[] = {
@@ -178,6 +207,7 @@ static void checksums_continue_and_agree(void)
 static const struct tap_case cases[] = {
     TAP(std_hash_is_that_of_libstdcxx),
     TAP(std_hash_fills_the_recorded_buckets),
+    TAP(std_hash_follows_its_definition_at_every_length),
     TAP(farm_hash_fills_the_recorded_buckets),
     TAP(farm_hash_is_right_in_every_class_of_length),
     TAP(xxh3_is_the_published_one),
