@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdarg.h>
@@ -151,11 +152,15 @@ static bool whole_number(double v, char *out)
     return true;
 }
 
+/* A decimal of DBL_DIG digits survives the way through a double, so that a shorter one
+ * that reads back would show as trailing zeros, which %g leaves out. Subnormal numbers
+ * have fewer digits.
+ */
 void str_from_f64(double v, char *out)
 {
     if (special_number(v, out) || whole_number(v, out))
         return;
-    for (int digits = 1; digits <= 17; digits++) {
+    for (int digits = fabs(v) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
         snprintf(out, 32, "%.*g", digits, v);
         double back = strtod(out, NULL);
         if (back == v)
@@ -168,7 +173,7 @@ void str_from_f32(float v, char *out)
     if (special_number((double)v, out) ||
         (fabsf(v) < 1e7f && whole_number((double)v, out)))
         return;
-    for (int digits = 1; digits <= 9; digits++) {
+    for (int digits = fabsf(v) < FLT_MIN ? 1 : FLT_DIG; digits <= 9; digits++) {
         snprintf(out, 32, "%.*g", digits, (double)v);
         float back = strtof(out, NULL);
         if (back == v)
