@@ -11,8 +11,6 @@
 #define CTZ64(x) __builtin_ctzll(x) /* x != 0 */
 #define CLZ64(x) __builtin_clzll(x) /* x != 0 */
 #define POPCOUNT64(x) __builtin_popcountll(x)
-/* Whether this machine has a feature of its processor family, by gcc's name for it. */
-#define CPU_HAS(name) (__builtin_cpu_supports(name) != 0)
 /* In a loop that waits for another thread: leaves the core to its neighbour. */
 #ifdef __x86_64__
 #define SPIN_PAUSE() __builtin_ia32_pause()

@@ -31,6 +31,7 @@ static const char *const feature_names[CPU_FEATURES] = {
     [CPU_AVX512DQ] = "avx512dq",
     [CPU_AVX512VL] = "avx512vl",
     [CPU_AVX512VBMI] = "avx512vbmi",
+    [CPU_AVX512_VBMI2] = "avx512_vbmi2",
     [CPU_AVX512_VNNI] = "avx512_vnni",
     [CPU_AVX512_BF16] = "avx512_bf16",
     [CPU_AMX_TILE] = "amx_tile",
@@ -51,7 +52,7 @@ static const struct {
                               BIT(CPU_AVX512VL),
                           BIT(CPU_AVX512F) | BIT(CPU_AVX512BW) | BIT(CPU_AVX512DQ) |
                               BIT(CPU_AVX512VL) | BIT(CPU_AVX512VBMI) |
-                              BIT(CPU_AVX512_VNNI)},
+                              BIT(CPU_AVX512_VBMI2) | BIT(CPU_AVX512_VNNI)},
     [CPU_LEVEL_BF16] = {"bf16", BIT(CPU_AVX512_BF16), BIT(CPU_AVX512_BF16)},
     [CPU_LEVEL_AMX] = {"amx", BIT(CPU_AMX_TILE) | BIT(CPU_AMX_BF16),
                        BIT(CPU_AMX_TILE) | BIT(CPU_AMX_BF16)},
@@ -101,8 +102,9 @@ static uint32_t detect(void)
         {CPU_BMI2, seven.r[1], 8, 0},           {CPU_AVX512F, seven.r[1], 16, ZMM},
         {CPU_AVX512DQ, seven.r[1], 17, ZMM},    {CPU_AVX512BW, seven.r[1], 30, ZMM},
         {CPU_AVX512VL, seven.r[1], 31, ZMM},    {CPU_AVX512VBMI, seven.r[2], 1, ZMM},
-        {CPU_AVX512_VNNI, seven.r[2], 11, ZMM}, {CPU_AVX512_BF16, seven1.r[0], 5, ZMM},
-        {CPU_AMX_BF16, seven.r[3], 22, TILES},  {CPU_AMX_TILE, seven.r[3], 24, TILES},
+        {CPU_AVX512_VBMI2, seven.r[2], 6, ZMM}, {CPU_AVX512_VNNI, seven.r[2], 11, ZMM},
+        {CPU_AVX512_BF16, seven1.r[0], 5, ZMM}, {CPU_AMX_BF16, seven.r[3], 22, TILES},
+        {CPU_AMX_TILE, seven.r[3], 24, TILES},
     };
     uint32_t set = 0;
     for (size_t i = 0; i < ARRAY_LEN(bits); i++)

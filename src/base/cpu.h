@@ -24,6 +24,7 @@ enum cpu_feature {
     CPU_AVX512DQ,
     CPU_AVX512VL,
     CPU_AVX512VBMI,
+    CPU_AVX512_VBMI2,
     CPU_AVX512_VNNI,
     CPU_AVX512_BF16,
     CPU_AMX_TILE,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/cpu.h"
 #include "base/utf8.h"
 #include "data/csv/csv_private.h"
 #include "data/csv/num.h"
@@ -157,7 +158,7 @@ INTS(csv_ints_i64_ref, int64_t)
 static csv_ints_fn *ints_for(enum type_id type)
 {
 #ifdef CSV_SCAN_X86
-    if (CPU_HAS("avx512bw") && CPU_HAS("avx512dq") && CPU_HAS("avx512vl"))
+    if (cpu_level() >= CPU_LEVEL_AVX512)
         return type == TYPE_I32 ? csv_ints_i32_avx512 : csv_ints_i64_avx512;
 #endif
     return type == TYPE_I32 ? csv_ints_i32_ref : csv_ints_i64_ref;

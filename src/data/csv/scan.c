@@ -6,6 +6,7 @@
  * walked byte by byte. The state between blocks is three-valued: in quotes, a quote
  * would open, plain text.
  */
+#include "base/cpu.h"
 #include "data/csv/scan_private.h"
 
 static inline bool scan_byte(struct csv_scan *s, unsigned char c)
@@ -73,9 +74,10 @@ size_t csv_scan_kinds(struct csv_scan_kind out[4])
     out[n++] = (struct csv_scan_kind){"ref", csv_scan_ref};
 #ifdef CSV_SCAN_X86
     out[n++] = (struct csv_scan_kind){"sse2", csv_scan_sse2};
-    if (CPU_HAS("avx2") && CPU_HAS("bmi"))
+    if (cpu_has(CPU_AVX2) && cpu_has(CPU_BMI2))
         out[n++] = (struct csv_scan_kind){"avx2", csv_scan_avx2};
-    if (CPU_HAS("avx512bw") && CPU_HAS("avx512vbmi2") && CPU_HAS("bmi"))
+    if (cpu_level() >= CPU_LEVEL_AVX512 && cpu_has(CPU_AVX512VBMI) &&
+        cpu_has(CPU_AVX512_VBMI2))
         out[n++] = (struct csv_scan_kind){"avx512", csv_scan_avx512};
 #endif
     return n;
