@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Building a graph. Ops are appended in the order in which they are called, so the list
+ * is in topological order as it stands.
+ */
+#include "nn/graph.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "nn/graph_private.h"
+
+#define NAME_LIMIT ((size_t)4096)
+#define ALIGN_FLOATS 16 /* 64 bytes */
+
+int64_t shape_width(const struct shape *s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s->n_dims; i++)
+        n *= s->dims[i];
+    return n;
+}
+
+struct graph *graph_create(const struct graph_options *options)
+{
+    struct graph *g = mem_calloc(1, sizeof(*g));
+    g->options = *options;
+    g->env.pool = options->pool;
+    g->env.training = options->training;
+    g->env.seed = options->seed;
+    g->axes[AXIS_BATCH] = "batch";
+    g->n_axes = 1;
+    buf_init(&g->prefix, NAME_LIMIT);
+    return g;
+}
+
+void graph_destroy(struct graph *g)
+{
+    if (!g)
+        return;
+    for (size_t i = 0; i < g->ops.n; i++)
+        if (g->ops.at[i]->state)
+            g->ops.at[i]->ops->teardown(g->ops.at[i]->state);
+    VEC_RELEASE(&g->vals);
+    VEC_RELEASE(&g->ops);
+    VEC_RELEASE(&g->params);
+    VEC_RELEASE(&g->losses);
+    VEC_RELEASE(&g->outputs);
+    VEC_RELEASE(&g->forward_groups);
+    VEC_RELEASE(&g->backward_groups);
+    VEC_RELEASE(&g->prefix_marks);
+    mem_free(g->slab);
+    mem_free(g->values);
+    mem_free(g->grads);
+    mem_free(g->loss_parts);
+    buf_release(&g->prefix);
+    arena_release(&g->arena);
+    mem_free(g);
+}
+
+struct val *graph_fail(struct graph *g, const char *fmt, ...)
+{
+    if (g->failed)
+        return NULL;
+    char text[ERR_MSG_SIZE];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (g->prefix.n)
+        err_set(&g->err, RC_INVAL, "%.*s: %s", (int)g->prefix.n - 1, buf_str(&g->prefix),
+                text);
+    else
+        err_set(&g->err, RC_INVAL, "%s", text);
+    g->failed = true;
+    return NULL;
+}
+
+int graph_axis(struct graph *g, const char *name)
+{
+    if (g->n_axes == AXES_MAX) {
+        graph_fail(g, "more than %d sequence axes", AXES_MAX - 1);
+        return -1;
+    }
+    g->axes[g->n_axes] = arena_strdup(&g->arena, name);
+    return g->n_axes++;
+}
+
+void graph_push(struct graph *g, const char *name)
+{
+    VEC_PUSH(&g->prefix_marks, g->prefix.n);
+    buf_printf(&g->prefix, "%s.", name);
+}
+
+void graph_pop(struct graph *g)
+{
+    g->prefix.n = g->prefix_marks.at[--g->prefix_marks.n];
+    if (g->prefix.p)
+        g->prefix.p[g->prefix.n] = '\0';
+}
+
+static struct val *val_create(struct graph *g, const struct shape *shape)
+{
+    struct val *v = arena_alloc(&g->arena, sizeof(*v));
+    v->graph = g;
+    v->shape = *shape;
+    v->at = v->grad_at = -1;
+    VEC_PUSH(&g->vals, v);
+    return v;
+}
+
+static bool shape_fits(const struct graph *g, const struct shape *s)
+{
+    if (s->axis < 0 || s->axis >= g->n_axes || s->n_dims < 1 || s->n_dims > 3)
+        return false;
+    for (int i = 0; i < s->n_dims; i++)
+        if (s->dims[i] < 1 || s->dims[i] > INT32_MAX)
+            return false;
+    return shape_width(s) <= INT32_MAX;
+}
+
+struct val *nn_input(struct graph *g, const char *name, const struct shape *shape,
+                     bool wants_grad)
+{
+    if (!shape_fits(g, shape))
+        return graph_fail(g, "input '%s' has no usable shape", name);
+    struct val *v = val_create(g, shape);
+    v->name = arena_strdup(&g->arena, name);
+    v->needs_grad = wants_grad;
+    v->kept = true;
+    return v;
+}
+
+static struct op_node *node_of(struct graph *g, const struct op_ops *ops,
+                               struct val *const *in, int n_in,
+                               struct param *const *params, int n_params,
+                               const void *conf, size_t conf_size)
+{
+    struct op_node *n = arena_alloc(&g->arena, sizeof(*n));
+    n->ops = ops;
+    n->id = g->ops.n;
+    n->n_in = n_in;
+    n->n_params = n_params;
+    n->keep_at = -1;
+    n->in = arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof(*n->in));
+    memcpy(n->in, in, (size_t)n_in * sizeof(*n->in));
+    n->params = arena_alloc(&g->arena, (size_t)(n_params + 1) * sizeof(*n->params));
+    if (n_params)
+        memcpy(n->params, params, (size_t)n_params * sizeof(*n->params));
+    n->conf = arena_alloc(&g->arena, conf_size);
+    if (conf_size)
+        memcpy(n->conf, conf, conf_size);
+    n->fresh = arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof(*n->fresh));
+    n->in_views = arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof(*n->in_views));
+    n->d_in_views = arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof(*n->d_in_views));
+    n->in_axis = arena_alloc(&g->arena, (size_t)(n_in + 1) * sizeof(*n->in_axis));
+    return n;
+}
+
+static void add_outputs(struct graph *g, struct op_node *n, const struct shape *out)
+{
+    bool behind = false;
+    for (int i = 0; i < n->n_params; i++)
+        behind |= n->params[i]->trainable;
+    for (int i = 0; i < n->n_in; i++) {
+        behind |= n->in[i]->needs_grad;
+        n->in[i]->n_uses++;
+        n->in_axis[i] = n->in[i]->shape.axis;
+    }
+    n->out_views = arena_alloc(&g->arena, (size_t)n->n_out * sizeof(*n->out_views));
+    n->d_out_views = arena_alloc(&g->arena, (size_t)n->n_out * sizeof(*n->d_out_views));
+    n->out_axis = arena_alloc(&g->arena, (size_t)n->n_out * sizeof(*n->out_axis));
+    for (int i = 0; i < n->n_out; i++) {
+        struct val *v = val_create(g, &out[i]);
+        v->by = n;
+        v->index = i;
+        v->needs_grad = behind && !(n->ops->flags & OP_NO_GRAD);
+        n->out[i] = v;
+        n->out_axis[i] = out[i].axis;
+    }
+}
+
+struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *in,
+                  int n_in, struct param *const *params, int n_params, const void *conf,
+                  size_t conf_size)
+{
+    struct shape shapes[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX] = {0};
+    struct err err = {0};
+    int64_t keep_width = 0;
+    if (g->failed)
+        return NULL;
+    if (n_in < 1 || n_in > OP_INPUTS_MAX || n_params > OP_PARAMS_MAX)
+        return graph_fail(g, "%s: %d inputs", ops->name, n_in);
+    for (int i = 0; i < n_in; i++) {
+        if (!in[i])
+            return graph_fail(g, "%s: input %d is missing", ops->name, i);
+        shapes[i] = in[i]->shape;
+    }
+    for (int i = 0; i < n_params; i++)
+        if (!params[i])
+            return NULL;
+    if (ops->infer(conf, shapes, n_in, out, &keep_width, &err))
+        return graph_fail(g, "%s: %s", ops->name, err.msg);
+    struct op_node *n = node_of(g, ops, in, n_in, params, n_params, conf, conf_size);
+    n->keep_width = keep_width;
+    for (n->n_out = 0; n->n_out < OP_OUTPUTS_MAX && out[n->n_out].n_dims; n->n_out++)
+        if (!shape_fits(g, &out[n->n_out]))
+            return graph_fail(g, "%s: output %d has no usable shape", ops->name,
+                              n->n_out);
+    add_outputs(g, n, out);
+    if (ops->setup &&
+        ops->setup(n->conf, shapes, out, g->options.training, &n->state, &err))
+        return graph_fail(g, "%s: %s", ops->name, err.msg);
+    VEC_PUSH(&g->ops, n);
+    return n->out[0];
+}
+
+struct val *nn_sibling(struct val *v, int i)
+{
+    return v && v->by && i < v->by->n_out ? v->by->out[i] : NULL;
+}
+
+struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
+                       struct init init, bool trainable)
+{
+    if (g->failed)
+        return NULL;
+    struct param *p = arena_alloc(&g->arena, sizeof(*p));
+    p->name = arena_printf(&g->arena, "%s%s", buf_str(&g->prefix), name);
+    p->n_dims = n_dims;
+    p->n = 1;
+    for (int i = 0; i < n_dims; i++) {
+        if (dims[i] < 1 || dims[i] > INT32_MAX || p->n > INT64_C(1) << 40) {
+            graph_fail(g, "parameter '%s': size %jd", p->name, (intmax_t)dims[i]);
+            return NULL;
+        }
+        p->dims[i] = dims[i];
+        p->n *= dims[i];
+    }
+    if (graph_param(g, p->name)) {
+        graph_fail(g, "two parameters are named '%s'", p->name);
+        return NULL;
+    }
+    p->init = init;
+    p->trainable = trainable;
+    VEC_PUSH(&g->params, p);
+    return p;
+}
+
+void nn_loss(struct graph *g, const char *name, struct val *v)
+{
+    if (!v)
+        return;
+    if (shape_width(&v->shape) != 1) {
+        graph_fail(g, "loss '%s' has %jd values per row", name,
+                   (intmax_t)shape_width(&v->shape));
+        return;
+    }
+    v->kept = true;
+    VEC_PUSH(&g->losses,
+             ((struct named_val){.name = arena_strdup(&g->arena, name), .val = v}));
+}
+
+void nn_output(struct graph *g, const char *name, struct val *v)
+{
+    if (!v)
+        return;
+    v->kept = true;
+    VEC_PUSH(&g->outputs,
+             ((struct named_val){.name = arena_strdup(&g->arena, name), .val = v}));
+}
+
+struct val *graph_output(const struct graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->outputs.n; i++)
+        if (strcmp(g->outputs.at[i].name, name) == 0)
+            return g->outputs.at[i].val;
+    return NULL;
+}
+
+const struct shape *val_shape(const struct val *v)
+{
+    return &v->shape;
+}
+
+/* Each parameter's values follow from the seed and its name alone. */
+static void init_param(const struct graph *g, struct param *p)
+{
+    struct rng r;
+    rng_init(&r, g->options.seed, hash_xxh3(p->name, strlen(p->name)), 0, 0);
+    size_t n = (size_t)p->n;
+    float a = (float)p->init.a;
+    switch (p->init.kind) {
+    case INIT_ZEROS:
+        memset(p->value, 0, n * sizeof(float));
+        break;
+    case INIT_ONES:
+    case INIT_CONST:
+        for (size_t i = 0; i < n; i++)
+            p->value[i] = p->init.kind == INIT_ONES ? 1.0f : a;
+        break;
+    case INIT_UNIFORM:
+        rng_fill_uniform(&r, a, (float)p->init.b, p->value, n);
+        break;
+    case INIT_NORMAL:
+        rng_fill_normal(&r, a, (float)p->init.b, p->value, n);
+        break;
+    }
+}
+
+static int64_t aligned(int64_t n)
+{
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+}
+
+static enum rc place_params(struct graph *g, struct err *err)
+{
+    for (size_t i = 0; i < g->params.n; i++) {
+        g->n_values += aligned(g->params.at[i]->n);
+        if (g->params.at[i]->trainable)
+            g->n_grads += aligned(g->params.at[i]->n);
+    }
+    size_t bytes = sizeof(float);
+    g->values = mem_try_aligned(64, (size_t)g->n_values + 1, bytes);
+    if (g->options.training)
+        g->grads = mem_try_aligned(64, (size_t)g->n_grads + 1, bytes);
+    if (!g->values || (g->options.training && !g->grads))
+        return err_set(err, RC_NOMEM, "no memory for %jd dense parameters",
+                       (intmax_t)g->n_values);
+    memset(g->values, 0, (size_t)g->n_values * bytes);
+    if (g->grads)
+        memset(g->grads, 0, (size_t)g->n_grads * bytes);
+    int64_t at = 0, grad_at = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        struct param *p = g->params.at[i];
+        p->value = g->values + at;
+        at += aligned(p->n);
+        if (p->trainable && g->grads) {
+            p->grad = g->grads + grad_at;
+            grad_at += aligned(p->n);
+        }
+        init_param(g, p);
+    }
+    return RC_OK;
+}
+
+enum rc graph_finish(struct graph *g, struct err *err)
+{
+    if (g->failed) {
+        if (err)
+            *err = g->err;
+        return RC_INVAL;
+    }
+    g->finished = true;
+    graph_order(g);
+    return place_params(g, err);
+}
+
+struct param *const *graph_params(const struct graph *g, size_t *n)
+{
+    *n = g->params.n;
+    return g->params.at;
+}
+
+struct param *graph_param(const struct graph *g, const char *name)
+{
+    for (size_t i = 0; i < g->params.n; i++)
+        if (strcmp(g->params.at[i]->name, name) == 0)
+            return g->params.at[i];
+    return NULL;
+}
+
+size_t graph_bytes(const struct graph *g)
+{
+    return (size_t)g->slab_floats * sizeof(float);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/graph.h - a static graph: built once by nn_* calls, planned once, run per batch.
+ *
+ *     struct graph *g = graph_create(&options);
+ *     struct val *x = nn_input(g, "deep", &(struct shape){AXIS_BATCH, 1, {96}}, true);
+ *     struct val *h = nn_mlp(g, "deep_mlp", x, &mlp);
+ *     struct val *logit = nn_linear(g, "output_mlp", h, 1, true);
+ *     graph_finish(g, err);
+ *     ... graph_rows(g, &rows, err); fill the inputs; graph_forward(g);
+ * graph_backward(g);
+ *
+ * Builders return NULL once anything failed and pass NULL inputs through; the first
+ * message is kept and returned by graph_finish(). Names give parameters their path
+ * ("deep_mlp.mlp.0. perceptron.0.weight"). After the first batches nothing is allocated
+ * any more.
+ */
+#ifndef NN_GRAPH_H
+#define NN_GRAPH_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/pool.h"
+#include "nn/op.h"
+#include "tensor/gemm.h"
+#include "tensor/tensor.h"
+
+struct val; /* a value of the graph */
+
+enum init_kind {
+    INIT_ZEROS,
+    INIT_ONES,
+    INIT_CONST,   /* a */
+    INIT_UNIFORM, /* [a, b) */
+    INIT_NORMAL,  /* mean a, deviation b */
+};
+struct init {
+    enum init_kind kind;
+    double a, b;
+};
+
+/* A dense parameter or a buffer (running statistics). Lives as long as its graph. */
+struct param {
+    const char *name;
+    int n_dims;
+    int64_t dims[3];
+    int64_t n; /* elements */
+    struct init init;
+    bool trainable; /* false: a buffer, or frozen */
+    float *value;   /* [n], aligned to 64 bytes */
+    float *grad;    /* [n]; NULL when not trainable */
+};
+
+struct graph_options {
+    struct pool *pool; /* borrowed */
+    enum gemm_precision precision;
+    bool training; /* false: forward only, memory is reused at once */
+    uint64_t seed;
+    int64_t tile_rows; /* 0: chosen */
+};
+
+struct graph *graph_create(const struct graph_options *options);
+void graph_destroy(struct graph *g);
+
+/* A sequence axis; its number, or -1 (and the graph fails) when there are too many. */
+int graph_axis(struct graph *g, const char *name);
+
+/* Prefix of the names of parameters made from here on; calls nest. */
+void graph_push(struct graph *g, const char *name);
+void graph_pop(struct graph *g);
+
+/* Says what is wrong; the first message stays. Returns NULL, for `return
+ * graph_fail(...)`. */
+struct val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* A value that the caller fills before each forward pass. */
+struct val *nn_input(struct graph *g, const char *name, const struct shape *shape,
+                     bool wants_grad);
+/* One op over `in`; its first output. `conf` is copied (conf_size bytes). */
+struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *in,
+                  int n_in, struct param *const *params, int n_params, const void *conf,
+                  size_t conf_size);
+struct val *nn_sibling(struct val *v, int i); /* a further output of the op that made v */
+/* dims: n_dims sizes. `name` gets the current prefix. */
+struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
+                       struct init init, bool trainable);
+/* Adds v (rows of one float, already weighted) to the total loss. */
+void nn_loss(struct graph *g, const char *name, struct val *v);
+
+/* v stays readable after graph_forward() under this name. */
+void nn_output(struct graph *g, const char *name, struct val *v);
+struct val *graph_output(const struct graph *g, const char *name); /* NULL when unknown */
+
+const struct shape *val_shape(const struct val *v);
+
+/* Orders the ops, finds what needs a gradient, initialises parameters. */
+enum rc graph_finish(struct graph *g, struct err *err) MUST_CHECK;
+
+/* Rows of the next batch; grows memory when it must (RC_NOMEM). `rows` is copied, its
+ * offsets are borrowed until the next call.
+ */
+enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
+                   struct err *err) MUST_CHECK;
+/* Values and gradients; valid until the next graph_rows(). Gradient: .data NULL when
+ * none. */
+struct view graph_view(const struct graph *g, const struct val *v);
+struct view graph_grad(const struct graph *g, const struct val *v);
+
+void graph_training(struct graph *g,
+                    bool on); /* dropout, batch statistics; needs .training */
+void graph_forward(struct graph *g, uint64_t step);
+/* Zeroes parameter gradients when `zero`, then adds this batch's. */
+void graph_backward(struct graph *g, bool zero);
+
+double graph_loss(const struct graph *g); /* sum over all nn_loss */
+double graph_loss_named(const struct graph *g, const char *name); /* NaN when unknown */
+
+struct param *const *graph_params(const struct graph *g, size_t *n);
+struct param *graph_param(const struct graph *g,
+                          const char *name); /* NULL when unknown */
+size_t
+graph_bytes(const struct graph *g); /* of activations and gradients, as now planned */
+
+#endif

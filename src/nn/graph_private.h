@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/graph_private.h - the inside of a graph: builder, planner and executor share it. */
+#ifndef NN_GRAPH_PRIVATE_H
+#define NN_GRAPH_PRIVATE_H
+
+#include "base/str.h"
+#include "base/vec.h"
+#include "nn/graph.h"
+
+struct op_node;
+
+struct val {
+    struct graph *graph;
+    const char *name;
+    struct shape shape;
+    struct op_node *by; /* NULL for an input */
+    int index;          /* which output of `by` */
+    bool needs_grad;    /* something trainable lies behind it */
+    bool reached;       /* a loss depends on it */
+    bool kept;          /* readable after the pass: an input, output or loss */
+    int n_uses;
+    /* Placed inside another value (a concat): no memory of its own. */
+    struct val *host;
+    int64_t host_col;
+    /* Offsets into the slab, in floats; -1 when none. */
+    int64_t at, grad_at;
+    struct view view, grad;
+};
+
+struct op_node {
+    const struct op_ops *ops;
+    void *conf; /* in the graph's arena */
+    uint64_t id;
+    int n_in, n_out, n_params;
+    struct val **in;
+    struct val *out[OP_OUTPUTS_MAX];
+    struct param **params;
+    int64_t keep_width, keep_at;
+    struct view keep;
+    void *state;
+    bool backward; /* takes part in the backward pass */
+    int forward_group, backward_group;
+    bool *fresh; /* [n_in]: the first to write that input's gradient */
+    /* Filled by the executor when rows change. */
+    struct view *in_views, *d_in_views, *out_views, *d_out_views;
+    int *in_axis, *out_axis;
+    struct op_run run;
+};
+
+/* Ops [from, to) that a tile goes through without waiting for other tiles. */
+struct op_group {
+    size_t from, to;
+};
+
+struct named_val {
+    const char *name;
+    struct val *val;
+    double sum; /* of a loss, after the forward pass */
+};
+
+struct graph {
+    struct graph_options options;
+    struct arena arena;
+    struct err err;
+    bool failed, finished;
+    struct op_env env;
+    const char *axes[AXES_MAX];
+    int n_axes;
+    struct buf prefix;
+    VEC(size_t) prefix_marks;
+    VEC(struct val *) vals;
+    VEC(struct op_node *) ops;
+    VEC(struct param *) params;
+    VEC(struct named_val) losses;
+    VEC(struct named_val) outputs;
+    VEC(struct op_group) forward_groups;
+    VEC(struct op_group) backward_groups; /* in the order of execution */
+    int64_t capacity[AXES_MAX];
+    float *slab; /* activations and gradients */
+    int64_t slab_floats;
+    float *values, *grads; /* of all parameters */
+    int64_t n_values, n_grads;
+    double *loss_parts;
+    int64_t n_loss_parts;
+    int64_t tile;
+};
+
+/* plan.c: offsets of all values for the current capacities; RC_NOMEM. */
+enum rc graph_plan(struct graph *g, struct err *err) MUST_CHECK;
+/* Views of all values and ops for the rows in g->env. */
+void graph_bind(struct graph *g);
+/* order.c: groups, who needs gradients, who writes them first, what lies inside what. */
+void graph_order(struct graph *g);
+
+extern const struct op_ops
+    op_concat; /* known to order.c, which places its inputs in it */
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/op.h - what an operation is.
+ *
+ * The executor cuts the batch into tiles of rows and takes each tile through as many ops
+ * as it can before the next (a tile's activations stay in the cache); tiles run on any
+ * thread. So an op works on a range of batch rows at a time, and says in its table what
+ * else it needs:
+ *
+ *   begin          once per step, before any row: parameters have changed (pack weights)
+ *   sync_forward   all rows of the inputs are there (batch statistics); ends a run of
+ * tiles forward        rows [begin, end) of the outputs sync_backward  all rows of the
+ * outputs' gradients are there backward       ADDS to rows [begin, end) of the inputs'
+ * gradients grads          all rows are there: ADDS to the parameters' gradients. Cut it
+ * by units of the result or with pool_reduce, so that threads do not change the sum.
+ *
+ * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
+ * op_rows() translates. An op never allocates, and uses kernels of tensor/ for its loops.
+ */
+#ifndef NN_OP_H
+#define NN_OP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "tensor/tensor.h"
+
+#define OP_INPUTS_MAX 64
+#define OP_OUTPUTS_MAX 4
+#define OP_PARAMS_MAX 8
+#define AXES_MAX 32
+
+/* Axis 0 is the batch; others are sequences, with rows offsets[b] .. offsets[b + 1] for
+ * batch row b.
+ */
+#define AXIS_BATCH 0
+
+/* Shape of a value: rows of an axis, each of dims[0] x dims[1] x dims[2] floats. */
+struct shape {
+    int axis;
+    int n_dims; /* of a row; 1 to 3 */
+    int64_t dims[3];
+};
+int64_t shape_width(const struct shape *s); /* product of dims */
+
+struct param;
+
+/* How many rows the current batch has, on each axis. */
+struct batch_rows {
+    int64_t n[AXES_MAX];
+    const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
+};
+
+/* The setting that ops run in; one per executor. */
+struct op_env {
+    struct pool *pool;
+    bool training;
+    uint64_t seed, step; /* of the counter-based generator */
+    struct batch_rows rows;
+};
+
+/* One op of a graph while it runs. */
+struct op_run {
+    const struct op_env *env;
+    const void *conf;
+    uint64_t id; /* the op's number in its graph: a stream for random numbers */
+    int n_in, n_out, n_params;
+    const struct view *in, *out;
+    /* Gradients. d_in[i].data is NULL when nobody wants it. */
+    const struct view *d_in, *d_out;
+    /* With OP_WRITES: d_in[i] holds nothing yet and must be written, not added to. */
+    const bool *d_in_fresh;
+    const int *in_axis, *out_axis;
+    struct param *const *params;
+    struct view
+        keep; /* OP keep_width: floats per row of the first output, kept for backward */
+    void *state; /* what `setup` made */
+};
+
+/* The rows of `axis` that belong to batch rows [begin, end). */
+static inline void op_rows(const struct op_env *env, int axis, int64_t begin, int64_t end,
+                           int64_t *from, int64_t *to)
+{
+    const int64_t *offsets = env->rows.offsets[axis];
+    *from = offsets ? offsets[begin] : begin;
+    *to = offsets ? offsets[end] : end;
+}
+
+enum op_flags {
+    OP_NEEDS_IN = 1,  /* backward or grads read the inputs */
+    OP_NEEDS_OUT = 2, /* they read the outputs */
+    OP_WRITES =
+        4, /* backward looks at d_in_fresh; without it the executor zeroes first */
+    OP_STRIDED = 8,  /* outputs may have ld > width: they can be placed inside a concat */
+    OP_NO_GRAD = 16, /* gradients stop here */
+};
+
+struct graph;
+struct onnx_node;
+
+struct op_ops {
+    const char *name;
+    unsigned flags;
+    /* Shapes of the outputs from those of the inputs; RC_INVAL with a message when they
+     * do not fit. *keep_width: floats to keep per row of the first output.
+     */
+    enum rc (*infer)(const void *conf, const struct shape *in, int n_in,
+                     struct shape *out, int64_t *keep_width, struct err *err);
+    /* Optional: state beyond parameters (packed weights), made once. */
+    enum rc (*setup)(const void *conf, const struct shape *in, const struct shape *out,
+                     bool training, void **state, struct err *err);
+    void (*teardown)(void *state);
+    void (*begin)(const struct op_run *r);
+    void (*sync_forward)(const struct op_run *r);
+    void (*forward)(const struct op_run *r, int64_t begin, int64_t end);
+    void (*sync_backward)(const struct op_run *r);
+    void (*backward)(const struct op_run *r, int64_t begin, int64_t end);
+    void (*grads)(const struct op_run *r);
+};
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The same numbers in another arrangement: slice, reshape, stop-gradient; and row sums.
+ */
+#include <string.h>
+
+#include "nn/graph_private.h"
+#include "nn/ops.h"
+#include "tensor/kernel.h"
+
+struct take_conf {
+    int64_t from;
+    struct shape shape; /* of a row; axis is the input's */
+};
+
+static enum rc take_infer(const void *conf, const struct shape *in, int n_in,
+                          struct shape *out, int64_t *keep_width, struct err *err)
+{
+    const struct take_conf *c = conf;
+    out[0] = c->shape;
+    out[0].axis = in[0].axis;
+    int64_t n = shape_width(&out[0]);
+    *keep_width = 0;
+    if (c->from < 0 || n < 1 || c->from + n > shape_width(&in[0]))
+        return err_set(err, RC_INVAL, "values %jd to %jd of a row of %jd",
+                       (intmax_t)c->from, (intmax_t)(c->from + n),
+                       (intmax_t)shape_width(&in[0]));
+    return RC_OK;
+}
+
+static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct take_conf *c = r->conf;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        memcpy(view_row(&r->out[0], k), view_row(&r->in[0], k) + c->from,
+               (size_t)r->out[0].width * sizeof(float));
+}
+
+static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct take_conf *c = r->conf;
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        kernels()->add(view_row(&r->d_in[0], k) + c->from, view_row(&r->d_out[0], k),
+                       r->out[0].width);
+}
+
+static const struct op_ops op_take = {.name = "slice",
+                                      .flags = OP_STRIDED,
+                                      .infer = take_infer,
+                                      .forward = take_forward,
+                                      .backward = take_backward};
+static const struct op_ops op_stop = {.name = "stop gradient",
+                                      .flags = OP_STRIDED | OP_NO_GRAD,
+                                      .infer = take_infer,
+                                      .forward = take_forward};
+
+struct val *nn_slice(struct graph *g, struct val *x, int64_t from, int64_t n)
+{
+    struct take_conf conf = {.from = from, .shape = {.n_dims = 1, .dims = {n}}};
+    return nn_op(g, &op_take, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int n_dims)
+{
+    struct take_conf conf = {.shape = {.n_dims = n_dims}};
+    if (!x)
+        return NULL;
+    if (n_dims < 1 || n_dims > 3)
+        return graph_fail(g, "reshape to %d dimensions", n_dims);
+    memcpy(conf.shape.dims, dims, (size_t)n_dims * sizeof(*dims));
+    if (shape_width(&conf.shape) != shape_width(&x->shape))
+        return graph_fail(g, "reshape of %jd values to %jd",
+                          (intmax_t)shape_width(&x->shape),
+                          (intmax_t)shape_width(&conf.shape));
+    return nn_op(g, &op_take, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_stop_gradient(struct graph *g, struct val *x)
+{
+    if (!x)
+        return NULL;
+    struct take_conf conf = {.shape = x->shape};
+    return nn_op(g, &op_stop, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+static enum rc sum_infer(const void *conf, const struct shape *in, int n_in,
+                         struct shape *out, int64_t *keep_width, struct err *err)
+{
+    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
+    *keep_width = 0;
+    return RC_OK;
+}
+
+static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        *view_row(&r->out[0], k) = kernels()->sum(view_row(&r->in[0], k), r->in[0].width);
+}
+
+static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);
+        for (int64_t i = 0; i < r->in[0].width; i++)
+            dx[i] += d;
+    }
+}
+
+static const struct op_ops op_row_sum = {.name = "row sum",
+                                         .flags = OP_STRIDED,
+                                         .infer = sum_infer,
+                                         .forward = sum_forward,
+                                         .backward = sum_backward};
+
+struct val *nn_row_sum(struct graph *g, struct val *x)
+{
+    return nn_op(g, &op_row_sum, &x, 1, NULL, 0, NULL, 0);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be decided once, before the number of rows is known. */
+#include "nn/graph_private.h"
+
+/* From the losses backwards: which values a loss depends on. */
+static void mark_reached(struct graph *g)
+{
+    for (size_t i = 0; i < g->losses.n; i++)
+        g->losses.at[i].val->reached = true;
+    for (size_t i = g->ops.n; i-- > 0;) {
+        struct op_node *n = g->ops.at[i];
+        bool reached = false;
+        for (int k = 0; k < n->n_out; k++)
+            reached |= n->out[k]->reached && n->out[k]->needs_grad;
+        n->backward = reached && g->options.training && !(n->ops->flags & OP_NO_GRAD);
+        for (int k = 0; n->backward && k < n->n_in; k++)
+            n->in[k]->reached = true;
+    }
+}
+
+static bool wants_grad(const struct val *v)
+{
+    return v->needs_grad && v->reached && v->graph->options.training;
+}
+
+static bool is_loss(const struct graph *g, const struct val *v)
+{
+    for (size_t i = 0; i < g->losses.n; i++)
+        if (g->losses.at[i].val == v)
+            return true;
+    return false;
+}
+
+/* In the backward pass the last op that reads a value is the first to write its gradient.
+ */
+static void mark_fresh(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct op_node *n = g->ops.at[i];
+        if (!n->backward)
+            continue;
+        for (int k = 0; k < n->n_in; k++) {
+            struct val *v = n->in[k];
+            bool later = false;
+            for (size_t j = i; j < g->ops.n && !later; j++) {
+                const struct op_node *m = g->ops.at[j];
+                for (int x = 0; m->backward && x < m->n_in; x++)
+                    later |= m->in[x] == v && (j > i || x < k);
+            }
+            n->fresh[k] = !later && wants_grad(v) && !is_loss(g, v);
+        }
+    }
+}
+
+/* A concat needs no copy of an input that nobody else reads and whose op can write rows
+ * with a stride: the input lies inside the result from the start.
+ */
+static void place_in_concats(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct op_node *n = g->ops.at[i];
+        int64_t col = 0;
+        for (int k = 0; n->ops == &op_concat && k < n->n_in; k++) {
+            struct val *v = n->in[k];
+            if (v->by && (v->by->ops->flags & OP_STRIDED) && v->n_uses == 1 && !v->host &&
+                !v->kept) {
+                v->host = n->out[0];
+                v->host_col = col;
+            }
+            col += shape_width(&v->shape);
+        }
+    }
+}
+
+static void cut_groups(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        if (i == 0 || g->ops.at[i]->ops->sync_forward)
+            VEC_PUSH(&g->forward_groups, ((struct op_group){.from = i, .to = i}));
+        g->forward_groups.at[g->forward_groups.n - 1].to = i + 1;
+        g->ops.at[i]->forward_group = (int)g->forward_groups.n - 1;
+    }
+    for (size_t i = g->ops.n; i-- > 0;) {
+        bool sync = g->ops.at[i]->ops->sync_backward && g->ops.at[i]->backward;
+        if (g->backward_groups.n == 0 || sync)
+            VEC_PUSH(&g->backward_groups, ((struct op_group){.from = i, .to = i + 1}));
+        g->backward_groups.at[g->backward_groups.n - 1].from = i;
+        g->ops.at[i]->backward_group = (int)g->backward_groups.n - 1;
+    }
+}
+
+void graph_order(struct graph *g)
+{
+    mark_reached(g);
+    mark_fresh(g);
+    place_in_concats(g);
+    cut_groups(g);
+}

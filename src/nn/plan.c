@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of activations and gradients: each buffer is wanted over a span of groups, and
+ * buffers whose spans do not meet may share the same bytes. Largest first, each at the
+ * lowest place where it fits: within a few percent of the best in practice.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "nn/graph_private.h"
+
+#define ALIGN_FLOATS 16
+#define SLACK_SHIFT 3 /* capacity grows by an eighth more than asked */
+
+struct buffer {
+    int64_t *at; /* where the offset goes */
+    int64_t floats;
+    int from, to; /* groups, inclusive; the backward ones follow the forward ones */
+};
+
+static int backward_time(const struct graph *g, const struct op_node *n)
+{
+    return (int)g->forward_groups.n + n->backward_group;
+}
+
+static int last_time(const struct graph *g)
+{
+    return (int)(g->forward_groups.n + g->backward_groups.n);
+}
+
+static void stretch(int *to, int time)
+{
+    if (time > *to)
+        *to = time;
+}
+
+/* The last group that reads v. */
+static int value_end(const struct graph *g, const struct val *v)
+{
+    int to = v->by ? v->by->forward_group : 0;
+    if (v->kept)
+        return last_time(g);
+    if (v->by && v->by->backward && (v->by->ops->flags & OP_NEEDS_OUT))
+        stretch(&to, backward_time(g, v->by));
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        for (int k = 0; k < n->n_in; k++) {
+            if (n->in[k] != v)
+                continue;
+            stretch(&to, n->forward_group);
+            if (n->backward && (n->ops->flags & OP_NEEDS_IN))
+                stretch(&to, backward_time(g, n));
+        }
+    }
+    return to;
+}
+
+/* The first group of the backward pass that writes the gradient of v, or -1. */
+static int grad_start(const struct graph *g, const struct val *v)
+{
+    int from = -1;
+    for (size_t i = 0; i < g->losses.n; i++)
+        if (g->losses.at[i].val == v)
+            return (int)g->forward_groups.n;
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        for (int k = 0; n->backward && k < n->n_in; k++)
+            if (n->in[k] == v && (from < 0 || backward_time(g, n) < from))
+                from = backward_time(g, n);
+    }
+    /* an output that no loss reaches: zeroed where its op runs */
+    if (from < 0 && v->by && v->by->backward)
+        from = backward_time(g, v->by);
+    return from;
+}
+
+static int64_t rows_floats(const struct graph *g, int axis, int64_t width)
+{
+    int64_t n = g->capacity[axis] * width;
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+}
+
+static struct val *outermost(struct val *v)
+{
+    while (v->host)
+        v = v->host;
+    return v;
+}
+
+static bool needs_buffer(const struct val *v)
+{
+    return v->needs_grad && v->graph->options.training &&
+           (v->reached || (v->by && v->by->backward));
+}
+
+/* Buffers of all values, gradients and kept rows; returns how many. A value that lies
+ * inside another stretches the span of that one.
+ */
+static size_t list_buffers(struct graph *g, struct buffer *out)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->vals.n; i++) {
+        struct val *v = g->vals.at[i];
+        v->at = v->grad_at = -1;
+        if (v->host)
+            continue;
+        struct buffer value = {&v->at,
+                               rows_floats(g, v->shape.axis, shape_width(&v->shape)),
+                               v->by ? v->by->forward_group : 0, value_end(g, v)};
+        struct buffer grad = {&v->grad_at, value.floats, grad_start(g, v),
+                              v->by ? backward_time(g, v->by) : last_time(g)};
+        for (size_t k = 0; k < g->vals.n; k++) {
+            struct val *inner = g->vals.at[k];
+            if (!inner->host || outermost(inner) != v)
+                continue;
+            if (inner->by->forward_group < value.from)
+                value.from = inner->by->forward_group;
+            stretch(&value.to, value_end(g, inner));
+            stretch(&grad.to, backward_time(g, inner->by));
+        }
+        out[n++] = value;
+        if (needs_buffer(v) && grad.from >= 0)
+            out[n++] = grad;
+    }
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct op_node *o = g->ops.at[i];
+        if (o->keep_width)
+            out[n++] = (struct buffer){
+                &o->keep_at, rows_floats(g, o->out[0]->shape.axis, o->keep_width),
+                o->forward_group, o->backward ? backward_time(g, o) : o->forward_group};
+    }
+    return n;
+}
+
+static int larger_first(const void *x, const void *y)
+{
+    const struct buffer *a = x, *b = y;
+    if (a->floats != b->floats)
+        return a->floats > b->floats ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+/* The lowest offset at which `b` meets no placed buffer of the same time. */
+static int64_t lowest_place(const struct buffer *placed, size_t n, const struct buffer *b)
+{
+    int64_t at = 0;
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t i = 0; i < n; i++) {
+            const struct buffer *p = &placed[i];
+            if (p->to < b->from || p->from > b->to || *p->at + p->floats <= at ||
+                at + b->floats <= *p->at)
+                continue;
+            at = *p->at + p->floats;
+            moved = true;
+        }
+    }
+    return at;
+}
+
+enum rc graph_plan(struct graph *g, struct err *err)
+{
+    struct buffer *buffers = mem_calloc(g->vals.n * 2 + g->ops.n + 1, sizeof(*buffers));
+    size_t n = list_buffers(g, buffers);
+    int64_t total = 0;
+    qsort(buffers, n, sizeof(*buffers), larger_first);
+    for (size_t i = 0; i < n; i++) {
+        int64_t at = lowest_place(buffers, i, &buffers[i]);
+        *buffers[i].at = at;
+        if (at + buffers[i].floats > total)
+            total = at + buffers[i].floats;
+    }
+    mem_free(buffers);
+    mem_free(g->slab);
+    g->slab_floats = 0;
+    g->slab = mem_try_aligned(64, (size_t)total + ALIGN_FLOATS, sizeof(float));
+    if (!g->slab)
+        return err_set(err, RC_NOMEM, "no memory for %jd bytes of activations",
+                       (intmax_t)total * 4);
+    madvise(g->slab, (size_t)total * sizeof(float), MADV_HUGEPAGE); /* a hint only */
+    g->slab_floats = total;
+    return RC_OK;
+}
+
+static struct view place(const struct graph *g, int64_t at, int axis, int64_t width)
+{
+    if (at < 0)
+        return (struct view){0};
+    return (struct view){
+        .data = g->slab + at, .rows = g->env.rows.n[axis], .width = width, .ld = width};
+}
+
+static void bind_val(struct graph *g, struct val *v)
+{
+    int64_t width = shape_width(&v->shape), col = 0;
+    struct val *home = v;
+    while (home->host) {
+        col += home->host_col;
+        home = home->host;
+    }
+    int64_t home_width = shape_width(&home->shape);
+    v->view = place(g, home->at, v->shape.axis, home_width);
+    v->grad = place(g, home->grad_at, v->shape.axis, home_width);
+    if (v->view.data)
+        v->view = view_cols(&v->view, col, width);
+    if (v->grad.data)
+        v->grad = view_cols(&v->grad, col, width);
+}
+
+static void bind_op(struct graph *g, struct op_node *n)
+{
+    for (int i = 0; i < n->n_in; i++) {
+        n->in_views[i] = n->in[i]->view;
+        n->d_in_views[i] = n->in[i]->needs_grad ? n->in[i]->grad : (struct view){0};
+    }
+    for (int i = 0; i < n->n_out; i++) {
+        n->out_views[i] = n->out[i]->view;
+        n->d_out_views[i] = n->out[i]->grad;
+    }
+    n->keep = place(g, n->keep_at, n->out[0]->shape.axis, n->keep_width);
+    n->run = (struct op_run){.env = &g->env,
+                             .conf = n->conf,
+                             .id = n->id,
+                             .n_in = n->n_in,
+                             .n_out = n->n_out,
+                             .n_params = n->n_params,
+                             .in = n->in_views,
+                             .out = n->out_views,
+                             .d_in = n->d_in_views,
+                             .d_out = n->d_out_views,
+                             .d_in_fresh = n->fresh,
+                             .in_axis = n->in_axis,
+                             .out_axis = n->out_axis,
+                             .params = n->params,
+                             .keep = n->keep,
+                             .state = n->state};
+}
+
+void graph_bind(struct graph *g)
+{
+    for (size_t i = 0; i < g->vals.n; i++)
+        bind_val(g, g->vals.at[i]);
+    for (size_t i = 0; i < g->ops.n; i++)
+        bind_op(g, g->ops.at[i]);
+}
+
+enum rc graph_rows(struct graph *g, const struct batch_rows *rows, struct err *err)
+{
+    bool grow = !g->slab;
+    g->env.rows = *rows;
+    for (int i = 0; i < g->n_axes; i++) {
+        if (rows->n[i] <= g->capacity[i])
+            continue;
+        g->capacity[i] = rows->n[i] + (i == AXIS_BATCH ? 0 : rows->n[i] >> SLACK_SHIFT);
+        grow = true;
+    }
+    enum rc rc = grow ? graph_plan(g, err) : RC_OK;
+    if (!rc)
+        graph_bind(g);
+    return rc;
+}
+
+struct view graph_view(const struct graph *g, const struct val *v)
+{
+    return v->view;
+}
+
+struct view graph_grad(const struct graph *g, const struct val *v)
+{
+    return v->needs_grad ? v->grad : (struct view){0};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tensor/gemm_private.h - what a backend of gemm.h provides. */
+#ifndef TENSOR_GEMM_PRIVATE_H
+#define TENSOR_GEMM_PRIVATE_H
+
+#include "tensor/gemm.h"
+
+struct gemm_weight {
+    int64_t out, in;
+    enum gemm_precision precision;
+    bool backward;
+    void *packed; /* the backend's */
+};
+
+struct gemm_ops {
+    const char *name;
+    enum rc (*load)(struct err *err); /* RC_NOTFOUND when its library is missing */
+    enum rc (*create)(struct gemm_weight *w, struct err *err);
+    void (*destroy)(struct gemm_weight *w);
+    void (*pack)(struct gemm_weight *w, const float *from);
+    void (*forward)(const struct gemm_weight *w, struct view x, const float *bias,
+                    enum gemm_act act, struct view y);
+    void (*backward)(const struct gemm_weight *w, struct view dy, bool add,
+                     struct view dx);
+    /* Units [from, to) of the gradient, over all rows in order. */
+    void (*gradient)(const struct gemm_weight *w, struct view dy, struct view x,
+                     float *dw, float *db, int64_t from, int64_t to);
+};
+
+extern const struct gemm_ops gemm_ref;
+
+#endif

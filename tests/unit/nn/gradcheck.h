@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gradcheck.h - compares backward passes with finite differences.
+ *
+ * `build` makes a graph over inputs x[0..n_in) and returns one value; its loss is a fixed
+ * random weighting of all its floats. Every input and parameter is then nudged in a
+ * sample of places, and the change of the loss is compared with the gradient. Rows beside
+ * the batch axis come from `lengths`.
+ */
+#ifndef GRADCHECK_H
+#define GRADCHECK_H
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+#include "nn/graph.h"
+#include "nn/ops.h"
+#include "tap.h"
+
+#define GRADCHECK_INPUTS 8
+
+struct gradcheck {
+    const char *name;
+    struct val *(*build)(struct graph *g, struct val *const *x, int seq_axis);
+    int n_in;
+    struct shape in[GRADCHECK_INPUTS]; /* axis 1 stands for the sequence axis */
+    int64_t batch;
+    double tolerance; /* relative; 0: 2e-2 */
+    bool eval;        /* check with training switched off */
+    float low, high;  /* range of the inputs; both 0: [-1, 1) */
+};
+
+struct gradcheck_state {
+    struct graph *g;
+    struct val *x[GRADCHECK_INPUTS], *weights;
+    int64_t *offsets;
+};
+
+static double gradcheck_loss(struct gradcheck_state *s)
+{
+    graph_forward(s->g, 1);
+    return graph_loss(s->g);
+}
+
+static void gradcheck_places(struct gradcheck_state *s, const struct gradcheck *c,
+                             const char *what, float *at, const float *grad, int64_t n,
+                             int64_t width, int64_t ld)
+{
+    double tolerance = c->tolerance > 0 ? c->tolerance : 2e-2;
+    int64_t step = n * width > 40 ? n * width / 40 : 1;
+    for (int64_t k = 0; k < n * width; k += step) {
+        float *p = at + k / width * ld + k % width, old = *p;
+        double h = 1e-2, want;
+        *p = old + (float)h;
+        double up = gradcheck_loss(s);
+        *p = old - (float)h;
+        double down = gradcheck_loss(s);
+        *p = old;
+        want = (up - down) / (2 * h);
+        double got = (double)grad[k / width * ld + k % width];
+        bool good = fabs(got - want) <= tolerance * (0.05 + fabs(want));
+        if (!good)
+            printf("# %s: %s[%jd]: gradient %g, difference %g\n", c->name, what,
+                   (intmax_t)k, got, want);
+        CHECK(good);
+    }
+}
+
+static bool gradcheck_build(const struct gradcheck *c, struct gradcheck_state *s,
+                            struct rng *r)
+{
+    struct err err = {0};
+    struct graph_options o = {.training = true, .seed = 3, .tile_rows = 3};
+    s->g = graph_create(&o);
+    int axis = graph_axis(s->g, "sequence");
+    for (int i = 0; i < c->n_in; i++) {
+        struct shape shape = c->in[i];
+        shape.axis = shape.axis ? axis : AXIS_BATCH;
+        s->x[i] = nn_input(s->g, "x", &shape, true);
+    }
+    struct val *y = c->build(s->g, s->x, axis);
+    if (y) {
+        s->weights = nn_input(s->g, "weights", val_shape(y), false);
+        nn_loss(s->g, "loss", nn_row_sum(s->g, nn_mul(s->g, y, s->weights)));
+    }
+    enum rc rc = graph_finish(s->g, &err);
+    CHECK_STR(rc ? err.msg : "", "");
+    struct batch_rows rows = {.n = {c->batch}};
+    s->offsets = mem_calloc((size_t)c->batch + 1, sizeof(*s->offsets));
+    for (int64_t b = 0; b < c->batch; b++)
+        s->offsets[b + 1] = s->offsets[b] + (b == 0 ? 0 : (int64_t)rng_below(r, 6));
+    rows.n[1] = s->offsets[c->batch];
+    rows.offsets[1] = s->offsets;
+    CHECK(rc || graph_rows(s->g, &rows, &err) == RC_OK);
+    return !rc;
+}
+
+static void gradcheck_fill(const struct gradcheck *c, struct gradcheck_state *s,
+                           struct rng *r)
+{
+    float low = c->low, high = c->high;
+    if (low == 0 && high == 0) {
+        low = -1;
+        high = 1;
+    }
+    for (int i = 0; i <= c->n_in; i++) {
+        struct view v = graph_view(s->g, i < c->n_in ? s->x[i] : s->weights);
+        if (v.rows)
+            rng_fill_uniform(r, i < c->n_in ? low : -1, i < c->n_in ? high : 1, v.data,
+                             (size_t)(v.rows * v.width));
+    }
+}
+
+static void gradcheck(const struct gradcheck *c)
+{
+    struct gradcheck_state s = {0};
+    struct rng r;
+    rng_init(&r, 11, 0, 0, 0);
+    if (gradcheck_build(c, &s, &r)) {
+        gradcheck_fill(c, &s, &r);
+        graph_training(s.g, !c->eval);
+        gradcheck_loss(&s);
+        graph_backward(s.g, true);
+        for (int i = 0; i < c->n_in; i++) {
+            struct view x = graph_view(s.g, s.x[i]), d = graph_grad(s.g, s.x[i]);
+            size_t bytes = (size_t)(d.rows * d.width) * sizeof(float);
+            float *grad = mem_alloc(bytes); /* the passes that follow reuse its memory */
+            if (d.data)
+                memcpy(grad, d.data, bytes);
+            CHECK(d.data != NULL);
+            gradcheck_places(&s, c, "input", x.data, grad, x.rows, x.width, x.ld);
+            mem_free(grad);
+            gradcheck_loss(&s);
+            graph_backward(s.g, true);
+        }
+        size_t n;
+        struct param *const *params = graph_params(s.g, &n);
+        for (size_t i = 0; i < n; i++)
+            if (params[i]->grad)
+                gradcheck_places(&s, c, params[i]->name, params[i]->value,
+                                 params[i]->grad, 1, params[i]->n, params[i]->n);
+    }
+    graph_destroy(s.g);
+    mem_free(s.offsets);
+}
+
+#endif
