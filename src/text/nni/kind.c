@@ -55,6 +55,15 @@ static bool is_braced_word(const struct node *n)
            n->map.at[0].value->kind == NODE_NULL;
 }
 
+/* The key in the user's spelling, also when it was converted. */
+static struct str as_written(const struct node_entry *e)
+{
+    const struct span *s = &e->key_at;
+    if (!s->src || s->off > s->src->n || s->len > s->src->n - s->off)
+        return e->key;
+    return str_of(s->src->text + s->off, s->len);
+}
+
 static struct node *fill_in(struct conf *c, struct diags *d, const struct node_entry *e)
 {
     struct node *n = e->value;
@@ -63,9 +72,10 @@ static struct node *fill_in(struct conf *c, struct diags *d, const struct node_e
         n = node_str(&c->doc.arena, text, strlen(text), n->at);
     }
     if (n->kind == NODE_STR && nni_is_placeholder(n->text)) {
+        struct str key = as_written(e);
         struct diag *g =
             diag_add(d, DIAG_WARNING, E0425, n->at, "'%.*s' is still to be filled in: %s",
-                     (int)e->key.n, e->key.p, n->text.p);
+                     (int)key.n, key.p, n->text.p);
         diag_hint(d, g, "the file seems to be an example");
     }
     return n;
@@ -255,16 +265,31 @@ static const struct nni_algo *check_algorithms(struct nni_checker *x)
     return algo;
 }
 
+/* A custom tuner, or one that searches architectures, gives the space its own meaning. */
+static bool space_is_ours(const struct nni_checker *x, const struct nni_algo *algo)
+{
+    const struct nni_Algorithm *tuner = x->e->tuner ? x->e->tuner : x->e->advisor;
+    if (tuner && !tuner->has_name)
+        return false;
+    return !algo || !(algo->flags & NNI_ELSEWHERE);
+}
+
+static void check_space(struct nni_checker *x, const struct nni_algo *algo)
+{
+    struct nni_space space;
+    const struct node *root = nni_space_tree(x->c, x->d);
+    if (!root || !space_is_ours(x, algo))
+        return;
+    const char *name = x->e->has_searchSpaceFile ? "searchSpaceFile" : "searchSpace";
+    if (nni_space_build(root, &x->c->arena, x->d, &space) == RC_OK && algo)
+        nni_algo_check_space(algo, &space, schema_span(&x->e->base, name), x->d);
+}
+
 static void check(struct conf *c, struct diags *diags)
 {
     struct nni_checker x = {.c = c, .e = c->data, .d = diags};
-    struct nni_space space;
     check_header(&x);
-    const struct nni_algo *algo = check_algorithms(&x);
-    if (nni_space_load(c, diags, &space) == RC_OK && algo) {
-        const char *name = x.e->searchSpace ? "searchSpace" : "searchSpaceFile";
-        nni_algo_check_space(algo, &space, schema_span(&x.e->base, name), diags);
-    }
+    check_space(&x, check_algorithms(&x));
     nni_check_services(&x);
 }
 

@@ -71,7 +71,7 @@ static const struct node *open_file(struct conf *c, struct diags *diags)
     return root;
 }
 
-enum rc nni_space_load(struct conf *c, struct diags *diags, struct nni_space *out)
+const struct node *nni_space_tree(struct conf *c, struct diags *diags)
 {
     const struct nni_ExperimentConfig *e = c->data;
     const struct node *root = e->searchSpace;
@@ -82,13 +82,13 @@ enum rc nni_space_load(struct conf *c, struct diags *diags, struct nni_space *ou
                 root ? "searchSpace" : "searchSpaceFile",
                 "ExperimentConfig: search space must not be set when annotation "
                 "is enabled");
-        return RC_FORMAT;
+        return NULL;
     }
     if (!root && !e->has_searchSpaceFile) {
         schema_report(diags, DIAG_ERROR, E0401, &e->base, NULL,
                       "ExperimentConfig: search_space and search_space_file must be set "
                       "one");
-        return RC_FORMAT;
+        return NULL;
     }
     if (e->has_searchSpaceFile) {
         if (root)
@@ -96,5 +96,11 @@ enum rc nni_space_load(struct conf *c, struct diags *diags, struct nni_space *ou
                           "searchSpace is ignored: searchSpaceFile is set too");
         root = open_file(c, diags);
     }
+    return root;
+}
+
+enum rc nni_space_load(struct conf *c, struct diags *diags, struct nni_space *out)
+{
+    const struct node *root = nni_space_tree(c, diags);
     return root ? nni_space_build(root, &c->arena, diags, out) : RC_FORMAT;
 }
