@@ -227,7 +227,7 @@ const char *str_nearest(struct str s, const char *const *names, size_t n)
     char room_a[NAME_MAX_DISTANCE], room_b[NAME_MAX_DISTANCE];
     struct str want = folded(s, room_a);
     const char *best = NULL;
-    size_t best_distance = 1 + s.n / 3;
+    size_t best_distance = (s.n + 2) / 3; /* the most that still looks like a slip */
     for (size_t i = 0; i < n; i++) {
         if (!names[i])
             continue;

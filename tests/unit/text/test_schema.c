@@ -9,13 +9,17 @@
 #include "text/prototext.h"
 #include "text/yaml.h"
 
+/* clang-format off */
 #define SCHEMA_P(n) mini_##n
 #define SCHEMA_DEF(n) mini_##n##_def
 #define SCHEMA_WORD(e, w) mini_##e##_##w
-#include "text/schema_as_decl.h"
 #include "text/schema_as_struct.h"
-#include "text/schema_end.h"
 #include "unit/text/mini.def"
+#include "text/schema_end.h"
+#include "text/schema_as_decl.h"
+#include "unit/text/mini.def"
+#include "text/schema_end.h"
+/* clang-format on */
 
 static const char *no_blanks(struct str s)
 {
@@ -23,9 +27,11 @@ static const char *no_blanks(struct str s)
 }
 static const struct schema_variant pet_kinds[] = {
     {"cat", &mini_Cat_def}, {"dog", &mini_Dog_def}, {0}};
+/* clang-format off */
 #include "text/schema_as_table.h"
-#include "text/schema_end.h"
 #include "unit/text/mini.def"
+#include "text/schema_end.h"
+/* clang-format on */
 
 struct bound {
     struct doc doc;
