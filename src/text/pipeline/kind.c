@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "text/conf.h"
-#include "text/pipeline/pipeline.h"
+#include "text/pipeline/pipeline_private.h"
 
 /* Equal, or equal when the underscores of `name` are taken as camelCase. */
 static bool is_name(struct str key, const char *name)
@@ -61,4 +61,5 @@ const struct conf_kind conf_kind_pipeline = {
     .probe = probe,
     .dialect = dialect,
     .describe = describe,
+    .check = pipeline_check,
 };

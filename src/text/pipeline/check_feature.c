@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feature_configs: names, inputs, sequences. What concerns tables is in check_table.c. */
+#include <string.h>
+
+#include "text/pipeline/pipeline_private.h"
+
+/* A 2.8 */
+static void check_empty(struct check *x)
+{
+    for (int64_t i = 0; i < x->conf->n_feature_configs; i++) {
+        const struct pc_FeatureConfig *c = x->conf->feature_configs[i];
+        const struct pc_SequenceFeature *s = c->sequence_feature;
+        if (!schema_oneof(&c->base, "feature", NULL))
+            schema_report(x->diags, DIAG_ERROR, E0327, &c->base, NULL,
+                          "feature_configs[%jd] names no kind of feature", (intmax_t)i);
+        if (!s)
+            continue;
+        if (!*s->sequence_name)
+            schema_report(x->diags, DIAG_ERROR, E0328, &s->base, "sequence_name",
+                          "the sequence has no sequence_name");
+        if (s->n_features == 0)
+            schema_report(x->diags, DIAG_ERROR, E0327, &s->base, NULL,
+                          "sequence '%s' has no features", s->sequence_name);
+        if (x->generates && s->sequence_length == 0)
+            schema_report(x->diags, DIAG_ERROR, E0344, &s->base, "sequence_length",
+                          "sequence '%s': sequence_length must be above 0",
+                          s->sequence_name);
+        for (int64_t k = 0; k < s->n_features; k++)
+            if (!schema_oneof(&s->features[k]->base, "feature", NULL))
+                schema_report(x->diags, DIAG_ERROR, E0327, &s->features[k]->base, NULL,
+                              "sequence '%s': features[%jd] names no kind of feature",
+                              s->sequence_name, (intmax_t)k);
+    }
+}
+
+/* A 7.1: full feature names are unique. */
+static void check_name(struct check *x, const struct pc_feature *f)
+{
+    const struct pc_feature *first = map_get(&x->features.by_name, f->name);
+    if (!*f->feature_name)
+        schema_report(x->diags, DIAG_ERROR, E0328, f->msg, "feature_name",
+                      "the feature has no feature_name");
+    else if (first != f)
+        schema_report(x->diags, DIAG_ERROR, E0329, f->msg, "feature_name",
+                      "there is already a feature '%s'", f->name);
+}
+
+/* A 7.2: side:name */
+static void check_input(struct check *x, const struct pc_feature *f,
+                        const struct pc_input *in)
+{
+    if (in->ok)
+        return;
+    struct diag *g =
+        check_item(x, DIAG_ERROR, E0331, f->msg, in->field, in->index,
+                   "%s: '%s' is not of the form side:name", in->field, in->text);
+    if (in->side.n)
+        diag_hint(x->diags, g,
+                  "side is user, item, context, feature or const, not '%.*s'",
+                  (int)in->side.n, in->side.p);
+    else
+        diag_hint(x->diags, g, "for example user:age or item:price");
+}
+
+/* A 7.1: FG_DAG lets features read each other; FG_NORMAL looks for a column. */
+static void check_reference(struct check *x, const struct pc_feature *f,
+                            const struct pc_input *in)
+{
+    if (!in->ok || !str_is(in->side, "feature"))
+        return;
+    if (x->fg_mode != pc_FgMode_FG_DAG) {
+        check_item(x, DIAG_WARNING, E0333, f->msg, in->field, in->index,
+                   "%s: '%s' is read as a column; only FG_DAG reads features", in->field,
+                   in->text);
+        return;
+    }
+    struct str column = str_c(pc_input_column(f, in, &x->arena));
+    const struct pc_feature *to = pc_features_find(&x->features, column);
+    if (!to)
+        to = pc_features_find(&x->features, in->name);
+    if (!to && f->group)
+        to = pc_features_find(
+            &x->features,
+            str_c(arena_printf(&x->arena, "%s__%.*s", f->group->sequence_name,
+                               (int)in->name.n, in->name.p)));
+    if (to) {
+        map_put(&x->used, str_c(to->name));
+        return;
+    }
+    struct diag *g = check_item(x, DIAG_ERROR, E0332, f->msg, in->field, in->index,
+                                "%s: there is no feature '%.*s'", in->field,
+                                (int)in->name.n, in->name.p);
+    check_nearest(x, g, arena_strndup(&x->arena, in->name.p, in->name.n),
+                  &x->features.by_name);
+}
+
+/* A 7.2, 8.3, 8.11 */
+static void check_inputs(struct check *x, const struct pc_feature *f)
+{
+    static const char *const needs[] = {
+        [PC_ID] = "expression",       [PC_RAW] = "expression",
+        [PC_COMBO] = "expression",    [PC_COMBINE] = "expression",
+        [PC_LOOKUP] = "map and key",  [PC_MATCH] = "nested_map, pkey and skey",
+        [PC_EXPR] = "variables",      [PC_OVERLAP] = "query and title",
+        [PC_TOKENIZE] = "expression", [PC_KV_DOT_PRODUCT] = "query and document",
+        [PC_CUSTOM] = "expression",   [PC_BOOL_MASK] = "expression"};
+    for (size_t i = 0; i < f->n_inputs; i++) {
+        check_input(x, f, &f->inputs[i]);
+        check_reference(x, f, &f->inputs[i]);
+    }
+    if (f->n_inputs == 0)
+        schema_report(x->diags, DIAG_ERROR, E0330, f->msg, NULL,
+                      "feature '%s' names no input: set %s", f->name, needs[f->kind]);
+    else if (f->kind == PC_COMBO && f->n_inputs < 2)
+        schema_report(x->diags, DIAG_ERROR, E0350, f->msg, "expression",
+                      "combo_feature '%s' combines 2 or more inputs, not %zu", f->name,
+                      f->n_inputs);
+    else if (f->kind == PC_BOOL_MASK && f->n_inputs != 2)
+        schema_report(x->diags, DIAG_ERROR, E0350, f->msg, "expression",
+                      "bool_mask_feature '%s' takes 2 inputs, not %zu", f->name,
+                      f->n_inputs);
+}
+
+/* A 2.9: separator is exactly one ASCII character. */
+static void check_separator(struct check *x, const struct pc_feature *f)
+{
+    const char *s = f->separator;
+    if (s && (strlen(s) != 1 || (unsigned char)*s >= 0x80))
+        schema_report(x->diags, DIAG_ERROR, E0343, f->msg, "separator",
+                      "separator '%s' is not one ASCII character", s);
+}
+
+/* A 7.4.4: the length of a sequence of its own; inside a group the group has it. */
+static void check_sequence(struct check *x, const struct pc_feature *f)
+{
+    bool own = f->sequence && !f->group && str_starts(f->msg->field, "sequence_");
+    if (own && f->sequence_length == 0)
+        schema_report(x->diags, DIAG_ERROR, E0344, f->msg, "sequence_length",
+                      "sequence feature '%s': sequence_length must be above 0", f->name);
+    for (int64_t i = 0; i < f->n_sequence_fields; i++) {
+        const char **names = arena_alloc(&x->arena, (f->n_inputs + 1) * sizeof(*names));
+        for (size_t k = 0; k < f->n_inputs; k++)
+            names[k] =
+                arena_strndup(&x->arena, f->inputs[k].name.p ? f->inputs[k].name.p : "",
+                              f->inputs[k].name.n);
+        if (check_listed(f->sequence_fields[i], names, (int64_t)f->n_inputs))
+            continue;
+        struct diag *g = check_item(x, DIAG_ERROR, E0355, f->msg, "sequence_fields", i,
+                                    "sequence_fields: '%s' is no input of feature '%s'",
+                                    f->sequence_fields[i], f->name);
+        check_nearest_in(x, g, f->sequence_fields[i], names, (int64_t)f->n_inputs);
+    }
+}
+
+/* A 8.9: tokens_as_sequence only with the tokenize_feature member. */
+static void check_tokenize(struct check *x, const struct pc_feature *f)
+{
+    const struct pc_TokenizeFeature *t = (const void *)f->msg;
+    if (f->kind == PC_TOKENIZE && t->tokens_as_sequence &&
+        strcmp(f->msg->field, "tokenize_feature") != 0)
+        schema_report(x->diags, DIAG_ERROR, E0353, f->msg, "tokens_as_sequence",
+                      "tokens_as_sequence is for tokenize_feature, not %s",
+                      f->msg->field);
+}
+
+/* A 8.12: libraries cannot be loaded. */
+static void check_operator(struct check *x, const struct pc_feature *f)
+{
+    static const char *const known[] = {"EditDistance", "RegexReplace", "SeqExpr"};
+    const struct pc_CustomFeature *c = (const void *)f->msg;
+    if (f->kind != PC_CUSTOM || check_listed(c->operator_name, known, ARRAY_LEN(known)))
+        return;
+    struct diag *g = schema_report(x->diags, DIAG_ERROR, E0354, f->msg, "operator_name",
+                                   "there is no operator '%s'", c->operator_name);
+    diag_hint(x->diags, g, "EditDistance, RegexReplace and SeqExpr are built in");
+    check_nearest_in(x, g, c->operator_name, known, ARRAY_LEN(known));
+}
+
+/* A 7.1: stubs are an error under FG_NORMAL. */
+static void check_stub(struct check *x, const struct pc_feature *f)
+{
+    if (f->stub_type && x->fg_mode == pc_FgMode_FG_NORMAL)
+        schema_report(x->diags, DIAG_ERROR, E0333, f->msg, "stub_type",
+                      "feature '%s': stub_type needs fg_mode FG_DAG", f->name);
+}
+
+/* A 7.5: with both probabilities 0 nothing is ever masked. */
+static void check_mask(struct check *x, const struct pc_feature *f)
+{
+    if (f->use_mask && x->data && x->data->sample_mask_prob <= 0 &&
+        x->data->negative_sample_mask_prob <= 0)
+        schema_report(x->diags, DIAG_WARNING, E0323, f->msg, "use_mask",
+                      "use_mask has no effect: sample_mask_prob and "
+                      "negative_sample_mask_prob are 0");
+}
+
+void check_features(struct check *x)
+{
+    check_empty(x);
+    for (size_t i = 0; i < x->features.n; i++) {
+        const struct pc_feature *f = &x->features.at[i];
+        check_name(x, f);
+        check_ids(x, f);
+        check_numbers(x, f);
+        check_tokenize(x, f);
+        check_stub(x, f);
+        check_mask(x, f);
+        if (!x->generates)
+            continue;
+        check_inputs(x, f);
+        check_separator(x, f);
+        check_sequence(x, f);
+        check_operator(x, f);
+        if (f->kind == PC_EXPR)
+            check_formula(x, f);
+    }
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model_config: which feature groups each model takes, and whether they fit. */
+#include <string.h>
+
+#include "text/pipeline/pipeline_private.h"
+
+enum wants { WANTS_VECTOR, WANTS_SEQUENCE, WANTS_JAGGED };
+
+/* B 5, 6.1: the type of group that a place in the model takes. */
+static void check_type(struct check *x, const struct msg *m, const char *field,
+                       const struct pc_FeatureGroupConfig *g, enum wants wants)
+{
+    static const char *const names[] = {[WANTS_VECTOR] = "DEEP",
+                                        [WANTS_SEQUENCE] = "SEQUENCE",
+                                        [WANTS_JAGGED] = "JAGGED_SEQUENCE"};
+    if (!g)
+        return;
+    bool fits = wants == WANTS_VECTOR ? !check_is_sequence_group(g)
+                : wants == WANTS_SEQUENCE
+                    ? g->group_type == pc_FeatureGroupType_SEQUENCE
+                    : g->group_type == pc_FeatureGroupType_JAGGED_SEQUENCE;
+    if (!fits)
+        schema_report(x->diags, DIAG_ERROR, E0373, m, field,
+                      "group '%s' is %s; a %s group is needed here", g->group_name,
+                      schema_enum_number(&pc_FeatureGroupType_def, g->group_type)->name,
+                      names[wants]);
+}
+
+static void check_tower_input(struct check *x, const struct msg *tower, const char *field,
+                              const char *name, enum wants wants)
+{
+    check_type(x, tower, field, check_group_of(x, tower, field, name), wants);
+}
+
+/* A group that the model finds by a name of its own. */
+static void need_group(struct check *x, const char *name, enum wants wants)
+{
+    const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
+    if (g) {
+        check_type(x, &g->base, "group_type", g, wants);
+        return;
+    }
+    struct diag *d =
+        schema_report(x->diags, DIAG_ERROR, E0372, x->model, NULL,
+                      "%s needs a feature group '%s'", x->model_field->name, name);
+    check_nearest(x, d, name, &x->groups);
+}
+
+/* Models that read the first group only. */
+static void need_first(struct check *x)
+{
+    if (x->model_config->n_feature_groups > 0) {
+        const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[0];
+        check_type(x, &g->base, "group_type", g, WANTS_VECTOR);
+    }
+}
+
+/* B 5.1, quirk 31: towers are keyed by their group. */
+static void check_towers(struct check *x, const struct pc_Tower *const *towers, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const struct pc_Tower *t = towers[i];
+        check_tower_input(x, &t->base, "input", t->input, WANTS_VECTOR);
+        if (!t->mlp)
+            schema_report(x->diags, DIAG_ERROR, E0399, &t->base, NULL,
+                          "tower '%s' has no mlp", t->input);
+        for (int64_t k = 0; k < i; k++)
+            if (*t->input && strcmp(towers[k]->input, t->input) == 0) {
+                schema_report(x->diags, DIAG_ERROR, E0374, &t->base, "input",
+                              "there is already a tower on group '%s'", t->input);
+                break;
+            }
+    }
+}
+
+static void check_multi_tower_din(struct check *x, const struct pc_MultiTowerDIN *m)
+{
+    check_towers(x, m->towers, m->n_towers);
+    for (int64_t i = 0; i < m->n_din_towers; i++)
+        check_tower_input(x, &m->din_towers[i]->base, "input", m->din_towers[i]->input,
+                          WANTS_SEQUENCE);
+    if (m->n_towers + m->n_din_towers == 0)
+        schema_report(x->diags, DIAG_ERROR, E0375, x->model, NULL,
+                      "multi_tower_din has no towers");
+}
+
+/* B 5.3-5.5: groups with fixed names */
+static void check_wide_models(struct check *x)
+{
+    const struct pc_FeatureGroupConfig *wide = check_group_find(x, "wide");
+    need_group(x, "wide", WANTS_VECTOR);
+    need_group(x, "deep", WANTS_VECTOR);
+    if (wide && wide->group_type != pc_FeatureGroupType_WIDE &&
+        !check_is_sequence_group(wide))
+        schema_report(x->diags, DIAG_WARNING, E0373, &wide->base, "group_type",
+                      "group 'wide' is not WIDE: it uses full-width vectors");
+}
+
+static void check_match_towers(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    const struct pc_Tower *user = m->dssm      ? m->dssm->user_tower
+                                  : m->dssm_v2 ? m->dssm_v2->user_tower
+                                               : NULL;
+    const struct pc_Tower *item = m->dssm      ? m->dssm->item_tower
+                                  : m->dssm_v2 ? m->dssm_v2->item_tower
+                                  : m->mind    ? m->mind->item_tower
+                                               : NULL;
+    const struct pc_Tower *towers[] = {user, item};
+    for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
+        const struct pc_Tower *t = towers[i];
+        if (!t)
+            continue;
+        check_tower_input(x, &t->base, "input", t->input, WANTS_VECTOR);
+        if (!t->mlp)
+            schema_report(x->diags, DIAG_ERROR, E0399, &t->base, NULL, "%s has no mlp",
+                          t->base.field);
+    }
+    if (user && item && *user->input && strcmp(user->input, item->input) == 0)
+        schema_report(x->diags, DIAG_ERROR, E0374, &item->base, "input",
+                      "user_tower and item_tower use the same group '%s'", item->input);
+}
+
+static void check_dat(struct check *x, const struct pc_DAT *m)
+{
+    const struct pc_DATTower *towers[] = {m->user_tower, m->item_tower};
+    for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
+        const struct pc_DATTower *t = towers[i];
+        if (!t)
+            continue;
+        check_tower_input(x, &t->base, "input", t->input, WANTS_VECTOR);
+        check_tower_input(x, &t->base, "augment_input", t->augment_input, WANTS_VECTOR);
+    }
+}
+
+/* B 5.16: MIND */
+static void check_mind(struct check *x, const struct pc_MIND *m)
+{
+    const struct pc_MINDUserTower *t = m->user_tower;
+    if (!t)
+        return;
+    check_tower_input(x, &t->base, "input", t->input, WANTS_VECTOR);
+    check_tower_input(x, &t->base, "history_input", t->history_input, WANTS_SEQUENCE);
+}
+
+/* B 6.1: HSTU models */
+static void check_contextual(struct check *x, bool needed)
+{
+    const struct pc_FeatureGroupConfig *g = check_group_find(x, "contextual");
+    if (g && g->group_type != pc_FeatureGroupType_DEEP &&
+        g->group_type != pc_FeatureGroupType_SEQUENCE)
+        schema_report(x->diags, DIAG_ERROR, E0373, &g->base, "group_type",
+                      "group 'contextual' must be DEEP or SEQUENCE");
+    else if (!g && needed)
+        need_group(x, "contextual", WANTS_VECTOR);
+}
+
+static void check_hstu_groups(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    check_contextual(x, !m->hstu_match);
+    if (m->hstu_match) {
+        const struct pc_HSTUUserTower *u = m->hstu_match->user_tower;
+        const struct pc_Tower *i = m->hstu_match->item_tower;
+        if (u)
+            check_tower_input(x, &u->base, "input", u->input, WANTS_JAGGED);
+        if (i)
+            check_tower_input(x, &i->base, "input", i->input, WANTS_JAGGED);
+        return;
+    }
+    need_group(x, "candidate", WANTS_JAGGED);
+    if (m->dlrm_hstu)
+        need_group(x, "uih", WANTS_JAGGED);
+    for (int64_t i = 0; m->ultra_hstu && i < m->ultra_hstu->n_hstu; i++) {
+        const char *name = m->ultra_hstu->hstu[i]->name;
+        need_group(x, *name ? name : "uih", WANTS_JAGGED);
+    }
+}
+
+/* B 5.17 */
+static void check_tdm(struct check *x)
+{
+    for (int64_t i = 0; i < x->model_config->n_feature_groups; i++)
+        if (x->model_config->feature_groups[i]->group_type ==
+            pc_FeatureGroupType_SEQUENCE)
+            return;
+    schema_report(x->diags, DIAG_ERROR, E0372, x->model, NULL,
+                  "tdm needs a feature group of type SEQUENCE");
+}
+
+/* B 5.6, 5.9 */
+static void check_sparse_models(struct check *x)
+{
+    if (x->model_config->n_feature_groups > 1)
+        need_group(x, "sparse", WANTS_VECTOR);
+    else
+        need_first(x);
+}
+
+void check_model_groups(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    if (m->n_feature_groups == 0) {
+        schema_report(x->diags, DIAG_ERROR, E0372, &m->base, NULL,
+                      "model_config has no feature_groups");
+        return;
+    }
+    if (m->multi_tower) {
+        check_towers(x, m->multi_tower->towers, m->multi_tower->n_towers);
+        if (m->multi_tower->n_towers == 0)
+            schema_report(x->diags, DIAG_ERROR, E0375, x->model, NULL,
+                          "multi_tower has no towers");
+    } else if (m->multi_tower_din) {
+        check_multi_tower_din(x, m->multi_tower_din);
+    } else if (m->wide_and_deep || m->deepfm || m->xdeepfm) {
+        check_wide_models(x);
+    } else if (m->dlrm || m->wukong) {
+        check_sparse_models(x);
+    } else if (m->pepnet) {
+        need_group(x, "all", WANTS_VECTOR);
+    } else if (m->dlrm_hstu || m->ultra_hstu || m->hstu_match) {
+        check_hstu_groups(x);
+    } else if (m->dat) {
+        check_dat(x, m->dat);
+    } else if (m->tdm) {
+        check_tdm(x);
+    } else if (x->family == FAMILY_MATCH) {
+        check_match_towers(x);
+        if (m->mind)
+            check_mind(x, m->mind);
+    } else {
+        need_first(x);
+    }
+}
+
+/* B 5.16: what a match model learns from. */
+static void check_negatives(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    struct pc_sampler s = pc_sampler_of(x->data);
+    bool in_batch = (m->dssm && m->dssm->in_batch_negative) ||
+                    (m->dssm_v2 && m->dssm_v2->in_batch_negative) ||
+                    (m->dat && m->dat->in_batch_negative) ||
+                    (m->mind && m->mind->in_batch_negative);
+    if (s.msg || in_batch || !x->data || (x->family != FAMILY_MATCH && !m->tdm))
+        return;
+    struct diag *g = schema_report(x->diags, DIAG_WARNING, E0324, x->model, NULL,
+                                   "%s has no negatives: data_config has no sampler",
+                                   x->model_field->name);
+    if (!m->hstu_match && !m->tdm)
+        diag_hint(x->diags, g, "set negative_sampler, or in_batch_negative: true");
+}
+
+void check_model(struct check *x)
+{
+    if (!x->model) {
+        struct diag *g =
+            schema_report(x->diags, DIAG_ERROR, E0370, &x->model_config->base, NULL,
+                          "model_config names no model");
+        diag_hint(x->diags, g, "for example multi_tower { ... } or dssm { ... }");
+        return;
+    }
+    check_model_groups(x);
+    check_model_widths(x);
+    check_modules(x);
+    check_hstu(x);
+    check_sid(x);
+    check_negatives(x);
+}

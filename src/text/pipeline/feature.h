@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text/pipeline/feature.h - one view of all features of a pipeline.config.
+ *
+ * The file has twelve feature messages that share most of their fields, and three places
+ * where they may stand: on their own, on their own as a sequence, inside a grouped
+ * sequence. struct pc_feature shows them alike, with the names that the rest of the file
+ * and the data use. Everything is borrowed from the bound config.
+ */
+#ifndef TEXT_PIPELINE_FEATURE_H
+#define TEXT_PIPELINE_FEATURE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "text/pipeline/pipeline.h"
+
+enum pc_feature_kind {
+    PC_ID,
+    PC_RAW,
+    PC_COMBO,
+    PC_COMBINE,
+    PC_LOOKUP,
+    PC_MATCH,
+    PC_EXPR,
+    PC_OVERLAP,
+    PC_TOKENIZE,
+    PC_KV_DOT_PRODUCT,
+    PC_CUSTOM,
+    PC_BOOL_MASK,
+};
+
+struct pc_input {
+    const char *field; /* of the message: "expression", "map", ... */
+    int64_t index;     /* in a repeated field, else -1 */
+    const char *text;  /* "user:age" */
+    /* Empty when `text` is not of the form side:name. */
+    struct str side, name;
+    bool ok;
+};
+
+struct pc_feature {
+    const struct msg *msg;                  /* struct pc_IdFeature, ... */
+    const struct pc_SequenceFeature *group; /* the grouped sequence it is in, or NULL */
+    enum pc_feature_kind kind;
+    const char *name;         /* "age", or "click_seq__age" inside a grouped sequence */
+    const char *feature_name; /* as written */
+    bool sequence;            /* one value, or list of values, per step */
+    struct pc_input *inputs;  /* in the order of the message; pkey/skey ALL left out */
+    size_t n_inputs;
+
+    /* Fields of every feature. */
+    const char *embedding_name, *pooling, *init_fn;
+    bool has_init_fn, use_mask, trainable, stub_type;
+    uint32_t embedding_dim;
+    bool has_embedding_dim;
+    uint32_t sequence_length; /* of the group inside one */
+    const char *sequence_delim;
+    const char *const *sequence_fields;
+    int64_t n_sequence_fields;
+
+    /* Fields of some; zero, NULL or false where the message has none. */
+    const char *default_value, *separator, *normalizer;
+    uint32_t value_dim; /* numbers or ids per row or step, 0: any; unset is resolved */
+    const double *boundaries;
+    int64_t n_boundaries;
+    bool has_hash_bucket_size, has_num_buckets, has_vocab_file,
+        has_default_bucketize_value;
+    uint64_t hash_bucket_size, num_buckets, default_bucketize_value;
+    const char *const *vocab_list;
+    int64_t n_vocab_list;
+    const struct schema_kv_U64 *vocab_dict;
+    int64_t n_vocab_dict;
+    const char *vocab_file, *asset_dir;
+    const struct pc_ZeroCollisionHash *zch;
+    const struct pc_DynamicEmbedding *dynamicemb;
+    const struct pc_AutoDisEmbedding *autodis;
+    const struct pc_MLPEmbedding *mlp;
+};
+
+struct pc_features {
+    struct pc_feature *at; /* [n], in the order of the file, grouped ones in place */
+    size_t n;
+    struct map by_name; /* to struct pc_feature; of two the first */
+};
+
+/* The features lie in `a`; pc_features_release() frees the map only. */
+void pc_features_init(struct pc_features *f, const struct pc_EasyRecConfig *conf,
+                      struct arena *a);
+void pc_features_release(struct pc_features *f);
+/* By the name that groups use; "seq_name" finds "seq__name" as well, the spelling of
+ * configs made for another runtime. NULL when there is none.
+ */
+const struct pc_feature *pc_features_find(const struct pc_features *f, struct str name);
+
+/* Its values are ids that look up rows of a table (rather than numbers). */
+bool pc_feature_is_sparse(const struct pc_feature *f);
+/* It becomes a vector of embedding_dim values, through a table or a dense embedding. */
+bool pc_feature_has_vector(const struct pc_feature *f);
+/* Rows of its table; 0 when it has none or when a file has to be read for it. */
+uint64_t pc_feature_rows(const struct pc_feature *f);
+/* Width of what the model gets, in a group that is not WIDE. */
+uint32_t pc_feature_width(const struct pc_feature *f);
+
+/* Whether the input holds one value per step; always false unless the feature is a
+ * sequence.
+ */
+bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in);
+/* The column that the input is read from; has the prefix of its grouped sequence. In `a`.
+ */
+const char *pc_input_column(const struct pc_feature *f, const struct pc_input *in,
+                            struct arena *a);
+
+/* How rows are counted when a negative sampler is at work. */
+enum pc_data_group { PC_BASE, PC_NEG, PC_CROSS_NEG };
+enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
+                                         const struct pc_DataConfig *data,
+                                         struct arena *a);
+
+/* The mode that counts: fg_encoded, when set, overrides fg_mode. */
+enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data);
+
+/* What all samplers have in common. */
+struct pc_sampler {
+    const struct msg *msg; /* NULL: there is no sampler */
+    const char *name;      /* "negative_sampler" */
+    const char *const *attr_fields;
+    int64_t n_attr_fields;
+    const char *item_id_field, *user_id_field; /* "" when unset, NULL when it has none */
+    uint32_t num_sample;
+};
+struct pc_sampler pc_sampler_of(const struct pc_DataConfig *data);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text/pipeline/pipeline_private.h - what the checks of a pipeline.config share.
+ *
+ * Each check is a small function that reports what it finds with its own code; none stops
+ * the others. Comments name the section of the behavioural spec that a check follows:
+ * A is the part on config, data and features, B the one on models and training.
+ */
+#ifndef TEXT_PIPELINE_PIPELINE_PRIVATE_H
+#define TEXT_PIPELINE_PIPELINE_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "text/conf.h"
+#include "text/pipeline/feature.h"
+#include "text/pipeline/pipeline.h"
+
+/* How a model takes its losses and metrics. */
+enum family {
+    FAMILY_NONE,  /* no model chosen */
+    FAMILY_RANK,  /* one task: losses in model_config */
+    FAMILY_TASKS, /* several tasks: losses in each */
+    FAMILY_MATCH, /* user and item towers */
+    FAMILY_SID,   /* semantic ids */
+};
+
+/* One head with its label, losses and metrics: the whole model, or one of its tasks. */
+struct task {
+    const struct msg *msg;                    /* where losses and num_class stand */
+    const char *name;                         /* NULL for a model with one task */
+    const char *label, *weight, *space_label; /* NULL: has no such field; "": unset */
+    const struct pc_LossConfig *const *losses;
+    int64_t n_losses;
+    const struct pc_MetricConfig *const *metrics;
+    int64_t n_metrics;
+    const struct pc_TrainMetricConfig *const *train_metrics;
+    int64_t n_train_metrics;
+    uint32_t num_class;
+    double pareto_min;
+};
+
+struct check {
+    const struct pc_EasyRecConfig *conf;
+    const struct pc_DataConfig *data;          /* NULL when the section is missing */
+    const struct pc_ModelConfig *model_config; /* likewise */
+    const struct field_def *model_field;       /* which model; NULL: none */
+    const struct msg *model;
+    enum family family;
+    enum pc_FgMode fg_mode;
+    bool generates; /* features are computed here: FG_NORMAL or FG_DAG */
+    struct pc_features features;
+    struct map groups; /* name to struct pc_FeatureGroupConfig */
+    struct map used;   /* names of features that something refers to */
+    struct task *tasks;
+    size_t n_tasks;
+    struct arena arena;
+    struct diags *diags;
+};
+
+/* As schema_report(), about element `index` of the repeated field. */
+struct diag *check_item(struct check *x, enum severity severity, enum code code,
+                        const struct msg *m, const char *field, int64_t index,
+                        const char *fmt, ...) PRINTF_LIKE(7, 8);
+/* Points `g` at `part` of `text`, the value of field `field` of `m`, when the file spells
+ * it without escapes.
+ */
+void check_aim(struct diag *g, const struct msg *m, const char *field, int64_t index,
+               const char *text, struct str part);
+/* "did you mean ...?" when one of the names is near. */
+void check_nearest(struct check *x, struct diag *g, const char *word,
+                   const struct map *names);
+void check_nearest_in(struct check *x, struct diag *g, const char *word,
+                      const char *const *names, int64_t n);
+bool check_listed(const char *word, const char *const *names, int64_t n);
+/* Calls `visit` for every message below and including `m`. */
+void check_walk(struct check *x, const struct msg *m,
+                void (*visit)(struct check *x, const struct msg *m));
+/* The group that field `field` of `m` names, an error when there is none. */
+const struct pc_FeatureGroupConfig *check_group_of(struct check *x, const struct msg *m,
+                                                   const char *field, const char *name);
+const struct pc_FeatureGroupConfig *check_group_find(const struct check *x,
+                                                     const char *name);
+bool check_is_sequence_group(const struct pc_FeatureGroupConfig *g);
+
+void check_train(struct check *x);
+void check_export(struct check *x);
+void check_data(struct check *x);
+void check_sampler(struct check *x);
+void check_features(struct check *x);
+void check_ids(struct check *x, const struct pc_feature *f);
+void check_numbers(struct check *x, const struct pc_feature *f);
+void check_tables(struct check *x);
+void check_formula(struct check *x, const struct pc_feature *f);
+void check_groups(struct check *x);
+void check_model(struct check *x);
+void check_model_groups(struct check *x);
+void check_model_widths(struct check *x);
+void check_modules(struct check *x);
+void check_hstu(struct check *x);
+void check_sid(struct check *x);
+void check_tasks(struct check *x);
+void check_unused(struct check *x);
+
+/* NULL when fine, else what is wrong with it. */
+const char *init_fn_problem(struct check *x, const char *text);
+const char *normalizer_problem(struct check *x, const char *text);
+const char *activation_problem(struct check *x, const char *text);
+
+/* The whole of it, for conf_kind_pipeline. */
+void pipeline_check(struct conf *c, struct diags *diags);
+
+#endif
