@@ -17,6 +17,9 @@
 #else
 #define SPIN_PAUSE() ((void)0)
 #endif
+/* Before a loop of a constant few turns whose body must stand in registers. */
+#define UNROLLED _Pragma("GCC unroll 16")
+#define ALWAYS_INLINE inline __attribute__((always_inline))
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

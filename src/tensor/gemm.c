@@ -6,10 +6,8 @@
 #include "base/mem.h"
 #include "tensor/gemm_private.h"
 
-#define GRADIENT_GRAIN 32 /* output units per chunk */
-
-static const struct gemm_ops *const backends[] = {&gemm_ref};
-static const struct gemm_ops *in_use = &gemm_ref;
+static const struct gemm_ops *const backends[] = {&gemm_own, &gemm_ref};
+static const struct gemm_ops *in_use = &gemm_own;
 
 enum rc gemm_backend_use(const char *name, struct err *err)
 {
@@ -86,5 +84,5 @@ void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, f
                    float *db, struct pool *pool)
 {
     struct gradient g = {w, dy, x, dw, db};
-    pool_for(pool, w->out, GRADIENT_GRAIN, gradient_units, &g);
+    pool_for(pool, w->out, GEMM_GRADIENT_UNITS, gradient_units, &g);
 }

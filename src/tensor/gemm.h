@@ -46,7 +46,7 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool);
 
-/* "onednn", "openblas", "ref" or "auto" (the first that loads). Once, before weights are
+/* "own", "ref" or "auto" (the first that loads). Once, before weights are
  * created. RC_NOTFOUND when its library is not there.
  */
 enum rc gemm_backend_use(const char *name, struct err *err) MUST_CHECK;

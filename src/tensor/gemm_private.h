@@ -5,6 +5,9 @@
 
 #include "tensor/gemm.h"
 
+#define GEMM_GRADIENT_UNITS \
+    48 /* outputs of one chunk of the gradient; a multiple of 12 */
+
 struct gemm_weight {
     int64_t out, in;
     enum gemm_precision precision;
@@ -27,6 +30,6 @@ struct gemm_ops {
                      float *dw, float *db, int64_t from, int64_t to);
 };
 
-extern const struct gemm_ops gemm_ref;
+extern const struct gemm_ops gemm_own, gemm_ref;
 
 #endif
