@@ -107,6 +107,12 @@ bool csv_unquote(const unsigned char **p, size_t *n, char quote, unsigned char *
 struct str csv_number_text(const unsigned char *p, size_t n, char quote);
 bool csv_is_null_word(struct str s);
 
+/* A value as a message may show it: short, and without control characters or broken
+ * bytes. `out` has room for CSV_EXCERPT bytes.
+ */
+#define CSV_EXCERPT 200
+void csv_excerpt(struct buf *out, const unsigned char *p, size_t n);
+
 /* The faults of some rows: by row, the first column that has one. */
 struct csv_faults {
     size_t n;     /* rows with a fault */

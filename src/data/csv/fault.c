@@ -23,10 +23,7 @@ const char *csv_type_name(enum type_id type)
     }
 }
 
-/* A value as a message may show it: short, and without control characters or broken
- * bytes.
- */
-static void excerpt(struct buf *out, const unsigned char *p, size_t n)
+void csv_excerpt(struct buf *out, const unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n;) {
         size_t k = utf8_len((const char *)p + i, n - i);
@@ -77,8 +74,8 @@ enum rc csv_fault_error(const struct csv_reader *r, enum csv_fault fault,
     if (col + 1 == r->n_cols && n && p[n - 1] == '\r')
         n--;
     place_of(r, row[col], place);
-    buf_init(&value, 4 * EXCERPT_MAX + 8);
-    excerpt(&value, p, n);
+    buf_init(&value, CSV_EXCERPT);
+    csv_excerpt(&value, p, n);
     enum code code = E1106;
     const char *what = "", *of = "";
     switch (fault) {

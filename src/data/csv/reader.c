@@ -48,6 +48,18 @@ static enum rc too_many_bad(const struct csv_reader *r, struct err *err)
                      (intmax_t)r->max_bad, r->first_bad.msg);
 }
 
+/* Whether no bad record was met before text[at]. Within a block those of another width
+ * are met first.
+ */
+static bool is_first_bad(struct csv_reader *r, size_t at)
+{
+    int64_t offset = r->block.offset + (int64_t)at;
+    if (r->first_bad.msg[0] && offset >= r->first_bad_at)
+        return false;
+    r->first_bad_at = offset;
+    return true;
+}
+
 /* Next block with at least one row, or none at the end (rows.n == 0). */
 static enum rc load(struct csv_reader *r, struct err *err)
 {
@@ -69,7 +81,7 @@ static enum rc load(struct csv_reader *r, struct err *err)
         r->loaded = true;
         r->odd = odd;
         if (odd.at != SIZE_MAX && r->skip_bad) {
-            if (!r->first_bad.msg[0])
+            if (is_first_bad(r, odd.at))
                 (void)csv_odd_error(r, &odd, &r->first_bad);
             r->n_bad += (int64_t)(b->n_records - r->rows.n);
             if (r->max_bad && r->n_bad > r->max_bad)
@@ -162,7 +174,7 @@ static enum rc handle_faults(struct csv_reader *r, const struct csv_rows *rows,
     const uint32_t *row = rows->table + i * rows->stride;
     if (!r->skip_bad)
         return csv_fault_error(r, r->faults.at[i].fault, row, r->faults.at[i].col, err);
-    if (!r->first_bad.msg[0])
+    if (is_first_bad(r, row[0]))
         (void)csv_fault_error(r, r->faults.at[i].fault, row, r->faults.at[i].col,
                               &r->first_bad);
     r->n_bad += (int64_t)r->faults.n;

@@ -25,6 +25,7 @@ struct csv_reader {
     int64_t good;       /* rows handed out, and before the place of csv_seek() */
     int64_t n_bad;      /* left out so far, up to the end of the block at hand */
     struct err first_bad;
+    int64_t first_bad_at; /* its offset */
     struct csv_faults faults;
     struct {
         int64_t n, n_null;

@@ -277,13 +277,14 @@ static void malformed_records_can_be_counted_and_skipped(void)
     CHECK_INT(at.bad, 4);
     CHECK_INT(at.offset, strlen(text));
     CHECK_STR(csv_first_bad(r),
-              "'t.csv': line 4, column 1: 1 field, where 2 are expected");
+              "'t.csv': line 3, column 1: 'i' (field 1): 'x' is not of type INT64");
     csv_close(r);
     buf_release(&out);
     conf.max_bad = 3;
-    check_error(text, conf, E1117,
-                "more than 3 malformed records; the first: 't.csv': line 4, column 1: 1 "
-                "field, where 2 are expected");
+    check_error(
+        text, conf, E1117,
+        "more than 3 malformed records; the first: 't.csv': line 3, column 1: 'i' "
+        "(field 1): 'x' is not of type INT64");
 }
 
 static uint64_t next_random(uint64_t *x)

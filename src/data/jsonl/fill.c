@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A value goes straight from its text into its column, without a tree between. Keys are
+ * looked for where the previous row had them: behind the column that came last.
+ */
+#include <math.h>
+
+#include "data/csv/num.h"
+#include "data/jsonl/jsonl_private.h"
+
+static bool put_value(struct json *j, struct column *c, int depth);
+
+/* Adding fails only for want of memory, or past the limits of a column. */
+static bool added(struct json *j, enum rc rc)
+{
+    if (rc == RC_OK)
+        return true;
+    return json_fault(j, j->p, rc == RC_NOMEM ? E0001 : E1090,
+                      rc == RC_NOMEM ? "out of memory" : "too much data in one batch");
+}
+
+static bool number_fault(struct json *j, const struct str *s, enum num r)
+{
+    const unsigned char *at = (const unsigned char *)s->p;
+    if (r == NUM_RANGE)
+        return json_fault(j, at, E1155, "the number does not fit type");
+    return json_fault(j, at, E1152, "expected type");
+}
+
+/* 1.0 and 1e3 are whole numbers too. */
+static enum num whole_number(struct str s, int64_t *out)
+{
+    double d;
+    enum num r = num_i64(s.p, s.n, out);
+    if (r != NUM_BAD)
+        return r;
+    r = num_f64(s.p, s.n, &d);
+    if (r != NUM_OK)
+        return r;
+    if (!(fabs(d) <= 0x1p53) || d != floor(d))
+        return NUM_BAD;
+    *out = (int64_t)d;
+    return NUM_OK;
+}
+
+static bool put_number(struct json *j, struct column *c, struct str s)
+{
+    int64_t i = 0;
+    uint64_t u = 0;
+    double d = 0;
+    float f = 0;
+    enum num r;
+    switch (c->type->id) {
+    case TYPE_I32:
+    case TYPE_U32:
+        r = whole_number(s, &i);
+        if (r == NUM_OK && (c->type->id == TYPE_I32 ? i != (int32_t)i : i != (uint32_t)i))
+            r = NUM_RANGE;
+        if (r != NUM_OK)
+            return number_fault(j, &s, r);
+        return added(j, c->type->id == TYPE_I32 ? column_add_i32(c, (int32_t)i, NULL)
+                                                : column_add_u32(c, (uint32_t)i, NULL));
+    case TYPE_I64:
+        r = whole_number(s, &i);
+        return r == NUM_OK ? added(j, column_add_i64(c, i, NULL))
+                           : number_fault(j, &s, r);
+    case TYPE_U64:
+        if (!str_to_u64(s, &u))
+            return number_fault(j, &s, NUM_RANGE);
+        return added(j, column_add_u64(c, u, NULL));
+    case TYPE_F32:
+        r = num_f32(s.p, s.n, &f);
+        return r == NUM_OK ? added(j, column_add_f32(c, f, NULL))
+                           : number_fault(j, &s, r);
+    case TYPE_F64:
+        r = num_f64(s.p, s.n, &d);
+        return r == NUM_OK ? added(j, column_add_f64(c, d, NULL))
+                           : number_fault(j, &s, r);
+    case TYPE_STR: /* ids are written with and without quotes */
+        return added(j, column_add_str(c, s, NULL));
+    default:
+        return number_fault(j, &s, NUM_BAD);
+    }
+}
+
+static bool put_string(struct json *j, struct column *c)
+{
+    const unsigned char *at = j->p;
+    struct str s;
+    if (!json_string(j, &s))
+        return false;
+    if (c->type->id == TYPE_STR)
+        return added(j, column_add_str(c, s, NULL));
+    if ((c->type->id == TYPE_F32 || c->type->id == TYPE_F64) && json_is_number_word(s))
+        return put_number(j, c, s);
+    return json_fault(j, at, E1152, "expected type");
+}
+
+static bool put_bool(struct json *j, struct column *c, bool v)
+{
+    const unsigned char *at = j->p;
+    if (!json_word(j, v ? "true" : "false"))
+        return false;
+    if (c->type->id == TYPE_BOOL)
+        return added(j, column_add_bool(c, v, NULL));
+    if (c->type->id == TYPE_STR)
+        return added(j, column_add_str(c, str_c(v ? "true" : "false"), NULL));
+    return json_fault(j, at, E1152, "expected type");
+}
+
+static bool put_list(struct json *j, struct column *c, int depth)
+{
+    bool first = true;
+    if (c->type->id != TYPE_LIST)
+        return json_fault(j, j->p, E1152, "expected type");
+    j->p++;
+    while (json_more(j, ']', &first))
+        if (!put_value(j, &c->kids[0], depth - 1))
+            return false;
+    return !j->fault && added(j, column_add_nested(c, NULL));
+}
+
+static bool take_key(struct json *j, struct str *key)
+{
+    if (json_peek(j) != '"')
+        return json_fault(j, j->p, E1150, "expected a key in quotes");
+    return json_string(j, key);
+}
+
+static bool put_map_key(struct json *j, struct column *keys)
+{
+    const unsigned char *at;
+    struct str s;
+    if (json_peek(j) != '"')
+        return json_fault(j, j->p, E1150, "expected a key in quotes");
+    at = j->p;
+    if (keys->type->id == TYPE_STR)
+        return put_string(j, keys);
+    if (!json_string(j, &s))
+        return false;
+    if (put_number(j, keys, s))
+        return true;
+    j->fault = at; /* the digits may lie in the room of the string */
+    return false;
+}
+
+static bool put_map(struct json *j, struct column *c, int depth)
+{
+    bool first = true;
+    j->p++;
+    while (json_more(j, '}', &first))
+        if (!put_map_key(j, &c->kids[0]) || !json_take(j, ':', "expected ':'") ||
+            !put_value(j, &c->kids[1], depth - 1))
+            return false;
+    return !j->fault && added(j, column_add_nested(c, NULL));
+}
+
+static size_t kid_find(const struct type *t, struct str name)
+{
+    size_t k = 0;
+    while (k < t->n_kids && !str_is(name, t->kids[k].name))
+        k++;
+    return k;
+}
+
+/* Null for every column that the object did not name. */
+static bool fill_missing(struct json *j, struct column *cols, size_t n, int64_t row)
+{
+    for (size_t k = 0; k < n; k++)
+        if (cols[k].n == row && !added(j, column_add_null(&cols[k], NULL)))
+            return false;
+    return true;
+}
+
+static bool put_struct(struct json *j, struct column *c, int depth)
+{
+    bool first = true;
+    struct str key;
+    j->p++;
+    while (json_more(j, '}', &first)) {
+        const unsigned char *at = (json_peek(j), j->p);
+        if (!take_key(j, &key))
+            return false;
+        size_t k = kid_find(c->type, key);
+        if (k < c->type->n_kids && c->kids[k].n > c->n)
+            return json_fault(j, at, E1157, "the key is given twice");
+        if (!json_take(j, ':', "expected ':'"))
+            return false;
+        if (!(k < c->type->n_kids ? put_value(j, &c->kids[k], depth - 1)
+                                  : json_skip(j, depth - 1)))
+            return false;
+    }
+    return !j->fault && fill_missing(j, c->kids, c->type->n_kids, c->n) &&
+           added(j, column_add_nested(c, NULL));
+}
+
+static bool put_object(struct json *j, struct column *c, int depth)
+{
+    if (c->type->id == TYPE_MAP)
+        return put_map(j, c, depth);
+    if (c->type->id == TYPE_STRUCT)
+        return put_struct(j, c, depth);
+    return json_fault(j, j->p, E1152, "expected type");
+}
+
+static bool put_value(struct json *j, struct column *c, int depth)
+{
+    struct str s;
+    if (depth <= 0)
+        return json_fault(j, j->p, E1154, "nested too deeply");
+    switch (json_peek(j)) {
+    case '"':
+        return put_string(j, c);
+    case '[':
+        return put_list(j, c, depth);
+    case '{':
+        return put_object(j, c, depth);
+    case 't':
+        return put_bool(j, c, true);
+    case 'f':
+        return put_bool(j, c, false);
+    case 'n':
+        return json_word(j, "null") && added(j, column_add_null(c, NULL));
+    default:
+        return json_number(j, &s) && put_number(j, c, s);
+    }
+}
+
+static size_t column_of(const struct map *by_name, const struct batch *b, struct str key,
+                        size_t expected)
+{
+    if (expected < b->n_cols && str_is(key, b->schema->at[expected].name))
+        return expected;
+    struct map_entry *e = map_find(by_name, key);
+    return e ? (size_t)(uintptr_t)e->value - 1 : SIZE_MAX;
+}
+
+bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
+                const char **name)
+{
+    bool first = true;
+    size_t expected = 0;
+    struct str key;
+    *name = "";
+    if (json_peek(j) != '{')
+        return json_fault(j, j->p, E1151, "expected an object");
+    j->p++;
+    while (json_more(j, '}', &first)) {
+        const unsigned char *at = (json_peek(j), j->p);
+        *name = "";
+        if (!take_key(j, &key))
+            return false;
+        size_t k = column_of(by_name, b, key, expected);
+        if (k == SIZE_MAX) {
+            if (!json_take(j, ':', "expected ':'") || !json_skip(j, JSONL_DEPTH))
+                return false;
+            continue;
+        }
+        expected = k + 1;
+        *name = b->schema->at[k].name;
+        if (b->cols[k].n > row)
+            return json_fault(j, at, E1157, "the key is given twice");
+        if (!json_take(j, ':', "expected ':'") || !put_value(j, &b->cols[k], JSONL_DEPTH))
+            return false;
+    }
+    *name = "";
+    if (j->fault)
+        return false;
+    if (json_peek(j) != '\n')
+        return json_fault(j, j->p, E1150, "expected the end of the line");
+    return fill_missing(j, b->cols, b->n_cols, row);
+}
+
+void jsonl_truncate(struct column *c, int64_t n)
+{
+    if (c->valid) {
+        uint8_t *bits = c->own_valid.p;
+        for (int64_t i = n; i < c->n; i++) {
+            c->n_null -= column_is_null(c, i);
+            bits[i >> 3] = (uint8_t)(bits[i >> 3] & ~(1u << (i & 7)));
+        }
+    }
+    c->n = n < c->n ? n : c->n;
+    for (size_t k = 0; k < c->type->n_kids; k++)
+        jsonl_truncate(&c->kids[k], c->type->id == TYPE_STRUCT ? c->n
+                                    : c->offsets               ? c->offsets[c->n]
+                                                               : 0);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data/jsonl/token.h - the pieces of one line of JSON.
+ *
+ * The line is followed by a '\n' that belongs to the buffer: no token holds one, so that
+ * every loop ends there. The first fault stays: its place, code and what was expected.
+ */
+#ifndef DATA_JSONL_TOKEN_H
+#define DATA_JSONL_TOKEN_H
+
+#include <stdbool.h>
+
+#include "base/code.h"
+#include "base/str.h"
+
+struct json {
+    const unsigned char *p, *end; /* *end is '\n' */
+    const unsigned char *fault;   /* NULL: none so far */
+    enum code code;
+    const char *what;    /* static text: "expected ':'" */
+    unsigned char *room; /* owned; for strings with escapes */
+    size_t room_cap;
+};
+
+/* Starts a line; keeps the room. */
+static inline void json_line(struct json *j, const unsigned char *p,
+                             const unsigned char *end)
+{
+    j->p = p;
+    j->end = end;
+    j->fault = NULL;
+}
+void json_release(struct json *j);
+
+/* Notes the fault unless there is one; false. */
+bool json_fault(struct json *j, const unsigned char *at, enum code code,
+                const char *what);
+
+static inline unsigned char json_peek(struct json *j) /* first byte of the next token */
+{
+    while (*j->p == ' ' || *j->p == '\t' || *j->p == '\r')
+        j->p++;
+    return *j->p;
+}
+/* Takes the character, or notes `what`. */
+bool json_take(struct json *j, char c, const char *what);
+/* A string at j->p; *out is valid until the next one. E1153 (E0001: no memory). */
+bool json_string(struct json *j, struct str *out);
+/* A number as JSON spells it, or NaN, Infinity, -Infinity as Python does. */
+bool json_number(struct json *j, struct str *out);
+/* "NaN", "Infinity", "-Infinity": how numbers that JSON lacks are printed. */
+bool json_is_number_word(struct str s);
+bool json_word(struct json *j, const char *word); /* true, false, null */
+/* Any value; `depth` levels are left. */
+bool json_skip(struct json *j, int depth);
+
+/* Steps through "[a, b]" or "{...}" behind its opening character: true before each
+ * element, false behind the closing one or at a fault. `first` is true at the start.
+ */
+bool json_more(struct json *j, char close, bool *first);
+
+#endif
