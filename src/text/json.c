@@ -29,6 +29,11 @@ static struct span span_of(const struct json *j, size_t from, size_t to)
         .src = j->doc->src, .off = (uint32_t)from, .len = (uint32_t)(to - from)};
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 static bool is_wordy(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '$' || (c & 0x80);
@@ -38,7 +43,8 @@ static bool is_wordy(char c)
 static size_t token_end(const struct json *j, size_t from)
 {
     size_t to = from;
-    while (to < j->n && (is_wordy(j->s[to]) || strchr("+-.", j->s[to])))
+    while (to < j->n &&
+           (is_wordy(j->s[to]) || j->s[to] == '+' || j->s[to] == '-' || j->s[to] == '.'))
         to++;
     return to > from || from == j->n ? to : from + 1;
 }
@@ -60,7 +66,7 @@ static const char *found_at(const struct json *j, size_t from)
 
 static void skip_blanks(struct json *j)
 {
-    while (j->at < j->n && j->s[j->at] && strchr(" \t\r\n", j->s[j->at]))
+    while (j->at < j->n && is_blank(j->s[j->at]))
         j->at++;
 }
 

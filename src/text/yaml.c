@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/utf8.h"
 #include "text/yaml_private.h"
 #include "text/yaml_scalar.h"
 
@@ -17,15 +18,10 @@ static void index_characters(struct yaml *y)
     const struct source *src = y->doc->src;
     size_t from = src->n >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     size_t chars = 0;
-    y->ascii = from == 0;
-    for (size_t i = from; i < src->n; i++) {
-        if (((unsigned char)src->text[i] & 0xc0) == 0x80)
-            continue;
-        if (chars++ % YAML_STRIDE == 0)
+    y->ascii = utf8_count(src->text, src->n) == src->n;
+    for (size_t i = from; i < src->n && !y->ascii; i++)
+        if (((unsigned char)src->text[i] & 0xc0) != 0x80 && chars++ % YAML_STRIDE == 0)
             VEC_PUSH(&y->offsets, (uint32_t)i);
-        if ((unsigned char)src->text[i] & 0x80)
-            y->ascii = false;
-    }
 }
 
 uint32_t yaml_offset(const struct yaml *y, size_t index)

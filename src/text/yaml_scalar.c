@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 /* One of three spellings: all lower, capitalised, all upper. */
 static bool is_cased(struct str s, const char *lower, const char *first,
@@ -94,15 +95,14 @@ static bool as_real(struct str s, double *out)
 static void resolve(struct str s, struct node *out)
 {
     out->kind = NODE_STR;
+    if (s.n && !strchr("~nNtTfF+-.0123456789", s.p[0]))
+        return; /* most strings, and cheaply */
     if (is_null(s)) {
         out->kind = NODE_NULL;
     } else if (is_cased(s, "true", "True", "TRUE") ||
                is_cased(s, "false", "False", "FALSE")) {
         out->kind = NODE_BOOL;
         out->flag = (s.p[0] | 32) == 't';
-    } else if (!isdigit((unsigned char)s.p[0]) && s.p[0] != '-' && s.p[0] != '+' &&
-               s.p[0] != '.') {
-        return;
     } else if (as_int(s, out)) {
         out->kind = NODE_INT;
     } else if (as_special(s, &out->real) || as_real(s, &out->real)) {
