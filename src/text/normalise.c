@@ -79,7 +79,14 @@ static const struct field_def *field_of(const struct normaliser *x,
     return NULL;
 }
 
-static const char *nearest_field(const struct msg_def *def, struct str key)
+const struct field_def *normalise_field(const struct msg_def *def,
+                                        enum schema_dialect dialect, struct str key)
+{
+    struct normaliser x = {.dialect = dialect};
+    return field_of(&x, def, key);
+}
+
+const char *normalise_nearest(const struct msg_def *def, struct str key)
 {
     const char *names[128];
     size_t n = 0;
@@ -92,7 +99,7 @@ static const char *nearest_field(const struct msg_def *def, struct str key)
 static bool unknown_field(struct normaliser *x, const struct msg *m,
                           const struct node_entry *e)
 {
-    const char *near = nearest_field(m->def, e->key);
+    const char *near = normalise_nearest(m->def, e->key);
     if (m->def->flags & MSG_OPEN) {
         if (near) {
             struct diag *g = normalise_report(x, m, DIAG_WARNING, E0212, e->key_at,
@@ -192,6 +199,12 @@ static const struct schema_variant *variant_of(const struct field_def *f, struct
         if (strlen(v->word) == word.n && strncasecmp(v->word, word.p, word.n) == 0)
             return v;
     return NULL;
+}
+
+const struct msg_def *normalise_variant(const struct field_def *f, struct str word)
+{
+    const struct schema_variant *v = variant_of(f, word);
+    return v ? v->msg : NULL;
 }
 
 static struct node *convert_union(struct normaliser *x, const struct msg *up,

@@ -23,6 +23,14 @@ struct diag *normalise_report(struct normaliser *x, const struct msg *m,
 struct node *normalise_scalar(struct normaliser *x, const struct msg *m,
                               const struct field_def *f, struct node *n);
 
+/* The field of `def` that `key` means in that dialect, or NULL. */
+const struct field_def *normalise_field(const struct msg_def *def,
+                                        enum schema_dialect dialect, struct str key);
+/* The name of the field nearest to `key`, or NULL. */
+const char *normalise_nearest(const struct msg_def *def, struct str key);
+/* The message of a FIELD_UNION whose tag is `word`, or NULL. */
+const struct msg_def *normalise_variant(const struct field_def *f, struct str word);
+
 /* schema_normalise() with the option to skip unknown fields. */
 enum rc schema_normalise_with(const struct msg_def *def, struct node *root,
                               enum schema_dialect dialect, bool ignore_unknown,
