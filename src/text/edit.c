@@ -131,16 +131,18 @@ static enum rc assign(struct editor *ed, const struct edit_text *path,
     return rc;
 }
 
-/* The first '=' outside brackets, where conditions have theirs. */
-static const char *find_equals(struct str s)
+/* The first '=' outside brackets, where conditions have theirs; *open is a bracket that
+ * is not closed, or NULL.
+ */
+static const char *find_equals(struct str s, const char **open)
 {
-    bool inside = false;
+    *open = NULL;
     for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '[')
-            inside = true;
+        if (s.p[i] == '[' && !*open)
+            *open = s.p + i;
         else if (s.p[i] == ']')
-            inside = false;
-        else if (s.p[i] == '=' && !inside)
+            *open = NULL;
+        else if (s.p[i] == '=' && !*open)
             return s.p + i;
     }
     return NULL;
@@ -151,7 +153,12 @@ static enum rc apply_set(struct editor *ed)
     struct edit_text all = {.s = str_of(ed->src->text, ed->src->n),
                             .at = {.src = ed->src, .len = (uint32_t)ed->src->n},
                             .exact = true};
-    const char *equals = find_equals(all.s);
+    const char *open, *equals = find_equals(all.s, &open);
+    if (open) {
+        struct edit_text at = edit_part(&all, open, 1);
+        return edit_fail(ed, E0120, &at, "a path is written a.b[0].c",
+                         "the '[' is never closed");
+    }
     if (!equals)
         return edit_fail(ed, E0120, &all, "write PATH=VALUE", "there is no '=' in '%.*s'",
                          (int)(all.s.n > 200 ? 200 : all.s.n), all.s.p);
