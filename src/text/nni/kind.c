@@ -226,7 +226,10 @@ check_algorithm(struct nni_checker *x, const struct nni_Algorithm *a, enum nni_r
         schema_report(x->d, DIAG_WARNING, E0424, &a->base, "name",
                       "%s searches network architectures and cannot run here",
                       algo->name);
+    size_t before = x->d->list.n;
     nni_args_check(algo, a->classArgs, x->d);
+    for (size_t i = before; i < x->d->list.n; i++)
+        x->d->list.at[i].where = schema_where(&a->base, &x->d->arena);
     return algo;
 }
 

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/map.h"
 #include "base/vec.h"
@@ -216,6 +217,25 @@ static size_t count_named(const struct node *value)
     return named;
 }
 
+/* A YAML word that NNI's reader takes for a boolean. In quotes it is a string to both. */
+static void warn_old_boolean(struct walk *w, const struct nni_param *p,
+                             const struct node *item)
+{
+    static const char *const words[] = {"yes", "no", "on", "off"};
+    if (item->kind != NODE_STR || item->at.len != item->text.n)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcasecmp(item->text.p, words[i]) != 0)
+            continue;
+        struct diag *g =
+            diag_add(w->d, DIAG_WARNING, E0440, item->at,
+                     "search space \"%s\" (choice): '%s' is a string here and "
+                     "a boolean in NNI",
+                     p->path, item->text.p);
+        diag_hint(w->d, g, "write %s, or put it in quotes", i % 2 ? "false" : "true");
+    }
+}
+
 static void warn_options(struct walk *w, const struct nni_param *p,
                          const struct node *value, size_t named)
 {
@@ -227,10 +247,11 @@ static void warn_options(struct walk *w, const struct nni_param *p,
         diag_hint(w->d, g, "give each option a \"_name\" to nest parameters below it");
         return;
     }
-    if (w->whole_sets)
-        return;
     for (size_t i = 0; i < value->list.n; i++) {
         const struct node *item = value->list.at[i];
+        warn_old_boolean(w, p, item);
+        if (w->whole_sets)
+            continue;
         if (item->kind == NODE_MAP || item->kind == NODE_LIST ||
             item->kind == NODE_NULL) {
             diag_add(w->d, DIAG_WARNING, E0440, item->at,
