@@ -31,6 +31,27 @@ enum act {
  */
 struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t out,
                       bool bias, enum act act);
+/* Over the last dimension n of [.., n]: batch statistics in training, running ones
+ * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
+ * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is
+ * no padding.
+ */
+struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine);
+/* Over the last dimension, eps 1e-5. Parameters `name`.weight, `name`.bias. */
+struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x);
+/* Zero with probability p and 1/(1-p) else, in training; the same in every run of a seed.
+ */
+struct val *nn_dropout(struct graph *g, struct val *x, double p);
+/* One learnt slope for negative values, first 0.25: parameter `name`.weight. */
+struct val *nn_prelu(struct graph *g, const char *name, struct val *x);
+/* alpha * (1 - p) * x + p * x with p = sigmoid(batch norm without affine); parameter
+ * `name`.alpha [n], buffers `name`.bn.*.
+ */
+struct val *nn_dice(struct graph *g, const char *name, struct val *x);
+/* Over the last dimension. */
+struct val *nn_softmax(struct graph *g, struct val *x);
+/* Rows divided by their length: x / max(|x|, eps). */
+struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps);
 /* Element by element, any shape. */
 struct val *nn_act(struct graph *g, struct val *x, enum act act, float param);
 /* The same shape: a + b, a - b, a * b. */
@@ -48,5 +69,41 @@ struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int 
 struct val *nn_stop_gradient(struct graph *g, struct val *x);
 /* [n] -> [1]: the sum of each row. */
 struct val *nn_row_sum(struct graph *g, struct val *x);
+
+/* [n, d] -> [d]: half of (sum)^2 - sum of squares. */
+struct val *nn_fm(struct graph *g, struct val *x);
+/* [n, d] -> [n (n - 1) / 2]: dot products of all pairs i < j, in row-major order. */
+struct val *nn_pair_dots(struct graph *g, struct val *x);
+/* gate [e] and experts [e, d] -> [d]: the weighted sum. */
+struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts);
+/* x0 [n], x [n] -> x0 * (w . x) + b + x: one layer of the first cross network. Parameters
+ * `name_w`.weight [1, n], `name_b` [n].
+ */
+struct val *nn_cross(struct graph *g, const char *name_w, const char *name_b,
+                     struct val *x0, struct val *x);
+
+/* Sequences. `axis` comes from graph_axis(). */
+
+/* A row of the batch repeated for each of its positions. */
+struct val *nn_expand(struct graph *g, struct val *x, int axis);
+/* [1] per position -> softmax over the positions of each row. */
+struct val *nn_seq_softmax(struct graph *g, struct val *scores);
+/* weights [1] and values [d] per position -> [d] per row; NULL weights: all 1. */
+struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
+struct val *nn_seq_mean(struct graph *g,
+                        struct val *values); /* an empty row gives zeros */
+
+/* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
+ * row, already divided by the number of rows (NULL: 1 / rows).
+ */
+struct val *nn_bce_loss(struct graph *g, struct val *logits, struct val *labels,
+                        struct val *weights, float smoothing);
+struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *labels,
+                          struct val *weights, float gamma, float alpha);
+/* logits [c], labels: the class as a float. */
+struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
+                            struct val *weights, float smoothing);
+struct val *nn_l2_loss(struct graph *g, struct val *y, struct val *labels,
+                       struct val *weights);
 
 #endif

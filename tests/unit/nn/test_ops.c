@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
 #include "unit/nn/gradcheck.h"
 
 static struct val *build_linear(struct graph *g, struct val *const *x, int axis)
@@ -141,6 +142,215 @@ static void builders_say_what_does_not_fit(void)
     graph_destroy(g);
 }
 
+#define BUILD(name, expr)                                                    \
+    static struct val *name(struct graph *g, struct val *const *x, int axis) \
+    {                                                                        \
+        return expr;                                                         \
+    }
+BUILD(build_norm, nn_batch_norm(g, "bn", x[0], true))
+BUILD(build_plain_norm, nn_batch_norm(g, "bn", x[0], false))
+BUILD(build_layer_norm, nn_layer_norm(g, "ln", x[0]))
+BUILD(build_dropout, nn_dropout(g, x[0], 0.4))
+BUILD(build_prelu, nn_prelu(g, "act", x[0]))
+BUILD(build_dice, nn_dice(g, "act", x[0]))
+BUILD(build_softmax, nn_softmax(g, x[0]))
+BUILD(build_l2, nn_l2_normalise(g, x[0], 1e-12f))
+BUILD(build_fm, nn_fm(g, x[0]))
+BUILD(build_dots, nn_pair_dots(g, x[0]))
+BUILD(build_mix, nn_mix(g, nn_softmax(g, x[0]), x[1]))
+BUILD(build_cross, nn_cross(g, "w1", "b1", x[0], nn_cross(g, "w0", "b0", x[0], x[0])))
+BUILD(build_expand, nn_mul(g, nn_expand(g, x[0], axis), x[1]))
+BUILD(build_attention, nn_seq_sum(g, nn_seq_softmax(g, x[0]), x[1]))
+BUILD(build_seq_sum, nn_seq_sum(g, NULL, x[0]))
+BUILD(build_seq_mean, nn_seq_mean(g, x[0]))
+
+static void normalisation(void)
+{
+    gradcheck(&(struct gradcheck){
+        "batch norm", build_norm, 1, {{0, 1, {3}}}, 9, .tolerance = 4e-2});
+    gradcheck(&(struct gradcheck){
+        "batch norm of rows", build_norm, 1, {{0, 2, {2, 3}}}, 9, .tolerance = 4e-2});
+    gradcheck(&(struct gradcheck){"batch norm of a sequence",
+                                  build_plain_norm,
+                                  1,
+                                  {{1, 1, {2}}},
+                                  11,
+                                  .tolerance = 4e-2});
+    gradcheck(&(struct gradcheck){
+        "batch norm, eval", build_norm, 1, {{0, 1, {3}}}, 9, .eval = true});
+    gradcheck(&(struct gradcheck){
+        "layer norm", build_layer_norm, 1, {{0, 1, {7}}}, 5, .tolerance = 4e-2});
+    gradcheck(&(struct gradcheck){"layer norm of rows",
+                                  build_layer_norm,
+                                  1,
+                                  {{1, 2, {3, 5}}},
+                                  5,
+                                  .tolerance = 4e-2});
+    gradcheck(
+        &(struct gradcheck){"l2", build_l2, 1, {{0, 1, {5}}}, 5, .tolerance = 4e-2});
+}
+
+static void learnt_activations(void)
+{
+    gradcheck(&(struct gradcheck){
+        "dropout", build_dropout, 1, {{0, 1, {33}}}, 5, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "dropout off", build_dropout, 1, {{1, 1, {3}}}, 5, .eval = true});
+    gradcheck(&(struct gradcheck){
+        "prelu", build_prelu, 1, {{0, 1, {5}}}, 7, .low = -2, .high = -0.1f});
+    gradcheck(
+        &(struct gradcheck){"dice", build_dice, 1, {{0, 1, {3}}}, 11, .tolerance = 5e-2});
+    gradcheck(&(struct gradcheck){
+        "dice, eval", build_dice, 1, {{0, 2, {2, 3}}}, 5, .eval = true});
+}
+
+static void interactions(void)
+{
+    gradcheck(&(struct gradcheck){
+        "softmax", build_softmax, 1, {{0, 2, {2, 5}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"fm", build_fm, 1, {{0, 2, {5, 3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "pair dots", build_dots, 1, {{0, 2, {4, 3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "mix", build_mix, 2, {{0, 1, {3}}, {0, 2, {3, 5}}}, 7, .eval = false});
+    gradcheck(
+        &(struct gradcheck){"cross", build_cross, 1, {{0, 1, {5}}}, 7, .eval = false});
+}
+
+static void sequences(void)
+{
+    gradcheck(&(struct gradcheck){
+        "expand", build_expand, 2, {{0, 1, {3}}, {1, 1, {3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "attention", build_attention, 2, {{1, 1, {1}}, {1, 1, {3}}}, 9, .eval = false});
+    gradcheck(
+        &(struct gradcheck){"sum", build_seq_sum, 1, {{1, 1, {3}}}, 9, .eval = false});
+    gradcheck(
+        &(struct gradcheck){"mean", build_seq_mean, 1, {{1, 1, {3}}}, 9, .eval = false});
+}
+
+/* Losses against their formulas and finite differences, on a grid. */
+static float current_label;
+BUILD(build_bce,
+      nn_bce_loss(g, x[0], nn_scale(g, nn_stop_gradient(g, x[0]), 0, current_label), NULL,
+                  0.1f))
+BUILD(build_softmax_loss,
+      nn_softmax_loss(g, x[0],
+                      nn_scale(g, nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1), 0,
+                               current_label),
+                      NULL, 0.2f))
+BUILD(build_l2_loss,
+      nn_l2_loss(g, x[0], nn_scale(g, nn_stop_gradient(g, x[0]), 0, current_label), NULL))
+
+static void losses_have_the_right_slopes(void)
+{
+    for (int y = 0; y < 2; y++) {
+        current_label = (float)y;
+        gradcheck(&(struct gradcheck){
+            "bce", build_bce, 1, {{0, 1, {1}}}, 5, .low = -3, .high = 3});
+        gradcheck(&(struct gradcheck){"softmax loss",
+                                      build_softmax_loss,
+                                      1,
+                                      {{0, 1, {4}}},
+                                      5,
+                                      .low = -3,
+                                      .high = 3});
+        gradcheck(&(struct gradcheck){
+            "l2 loss", build_l2_loss, 1, {{0, 1, {1}}}, 5, .low = -3, .high = 3});
+    }
+}
+
+static double loss_of(float logit, float label, bool focal)
+{
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct shape one = {0, 1, {1}};
+    struct val *x = nn_input(g, "x", &one, true), *y = nn_input(g, "y", &one, false);
+    nn_loss(g, "l",
+            focal ? nn_focal_loss(g, x, y, NULL, 2.0f, 0.25f)
+                  : nn_bce_loss(g, x, y, NULL, 0));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
+    graph_view(g, x).data[0] = logit;
+    graph_view(g, y).data[0] = label;
+    graph_forward(g, 0);
+    double v = graph_loss(g);
+    graph_destroy(g);
+    return v;
+}
+
+static void losses_have_the_right_values(void)
+{
+    CHECK_NEAR(loss_of(0, 1, false), log(2), 1e-7);
+    CHECK_NEAR(loss_of(100, 1, false), 0, 1e-7);
+    CHECK_NEAR(loss_of(-100, 1, false), 100, 1e-4);
+    CHECK_NEAR(loss_of(0, 1, true), 0.25 * 0.25 * log(2), 1e-7);
+    CHECK_NEAR(loss_of(0, 0, true), 0.75 * 0.25 * log(2), 1e-7);
+}
+
+/* A graph with a bit of everything; returns a digest of outputs and gradients. */
+static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
+{
+    struct pool *pool = NULL;
+    CHECK(pool_create(threads, &pool, NULL) == RC_OK);
+    struct graph *g =
+        graph_create(&(struct graph_options){.pool = pool, .training = true, .seed = 5});
+    struct shape wide = {0, 1, {24}}, one = {0, 1, {1}};
+    struct val *x = nn_input(g, "x", &wide, true), *y = nn_input(g, "y", &one, false);
+    struct val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
+    h = nn_dropout(g, nn_batch_norm(g, "bn", h, true), 0.2);
+    struct val *f = nn_fm(g, nn_reshape(g, x, (const int64_t[]){6, 4}, 2));
+    h = nn_concat(g, (struct val *[]){nn_linear(g, "b", h, 17, true, ACT_TANH), f}, 2);
+    nn_loss(g, "l",
+            nn_bce_loss(g, nn_linear(g, "c", nn_layer_norm(g, "n", h), 1, true, ACT_NONE),
+                        y, NULL, 0));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+    struct rng r;
+    rng_init(&r, 1, 2, 3, 4);
+    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, (size_t)(rows * 24));
+    for (int64_t i = 0; i < rows; i++)
+        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    for (uint64_t step = 0; step < 4; step++) {
+        if (step == 2)
+            *allocations = mem_total();
+        CHECK(graph_rows(g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+        graph_forward(g, step);
+        graph_backward(g, true);
+    }
+    *allocations = mem_total() - *allocations;
+    double loss = graph_loss(g);
+    uint64_t digest = hash_xxh3(&loss, sizeof(loss));
+    size_t n;
+    struct param *const *params = graph_params(g, &n);
+    for (size_t i = 0; i < n; i++) {
+        digest = hash_xxh3_seeded(params[i]->value, (size_t)params[i]->n * 4, digest);
+        if (params[i]->grad)
+            digest = hash_xxh3_seeded(params[i]->grad, (size_t)params[i]->n * 4, digest);
+    }
+    digest = hash_xxh3_seeded(graph_grad(g, x).data, (size_t)(rows * 24) * 4, digest);
+    graph_destroy(g);
+    pool_destroy(pool);
+    return digest;
+}
+
+static void threads_do_not_change_a_byte(void)
+{
+    int64_t allocations;
+    for (int64_t rows = 1; rows < 2000; rows = rows * 7 + 3) {
+        uint64_t one = run_all(1, rows, &allocations);
+        CHECK(one == run_all(2, rows, &allocations));
+        CHECK(one == run_all(5, rows, &allocations));
+        CHECK(one == run_all(1, rows, &allocations));
+    }
+}
+
+static void a_step_allocates_nothing(void)
+{
+    int64_t allocations = -1;
+    run_all(2, 777, &allocations);
+    CHECK_INT(allocations, 0);
+}
+
 static const struct tap_case cases[] = {
     TAP(linear_layers),
     TAP(activations),
@@ -149,5 +359,13 @@ static const struct tap_case cases[] = {
     TAP(slices_and_sums),
     TAP(stop_gradient_stops),
     TAP(builders_say_what_does_not_fit),
+    TAP(normalisation),
+    TAP(learnt_activations),
+    TAP(interactions),
+    TAP(sequences),
+    TAP(losses_have_the_right_slopes),
+    TAP(losses_have_the_right_values),
+    TAP(threads_do_not_change_a_byte),
+    TAP(a_step_allocates_nothing),
 };
 TAP_MAIN(cases)

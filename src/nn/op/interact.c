@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How fields meet: factorisation machine, all pairs of dot products, mixture of experts.
+ */
+#include <string.h>
+
+#include "nn/graph_private.h"
+#include "nn/ops.h"
+#include "tensor/kernel.h"
+
+struct fields_conf {
+    int64_t n, d; /* fields, width of each */
+};
+
+static enum rc fields_infer(const struct shape *in, struct shape *out, int64_t width,
+                            struct err *err)
+{
+    if (in->n_dims != 2)
+        return err_set(err, RC_INVAL, "takes rows of fields [n, d], not %d dimensions",
+                       in->n_dims);
+    *out = (struct shape){.axis = in->axis, .n_dims = 1, .dims = {width}};
+    return RC_OK;
+}
+
+static enum rc fm_infer(const void *conf, const struct shape *in, int n_in,
+                        struct shape *out, int64_t *keep_width, struct err *err)
+{
+    *keep_width = in[0].dims[1]; /* the sum over fields */
+    return fields_infer(&in[0], &out[0], in[0].dims[1], err);
+}
+
+static void fm_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *x = view_row(&r->in[0], k);
+        float *y = view_row(&r->out[0], k), *sum = view_row(&r->keep, k);
+        memset(sum, 0, (size_t)c->d * sizeof(float));
+        memset(y, 0, (size_t)c->d * sizeof(float));
+        for (int64_t f = 0; f < c->n; f++) {
+            kernels()->add(sum, x + f * c->d, c->d);
+            kernels()->mul_add(y, x + f * c->d, x + f * c->d, c->d);
+        }
+        for (int64_t i = 0; i < c->d; i++)
+            y[i] = 0.5f * (sum[i] * sum[i] - y[i]);
+    }
+}
+
+static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
+        const float *sum = view_row(&r->keep, k);
+        float *dx = view_row(&r->d_in[0], k);
+        for (int64_t f = 0; f < c->n; f++)
+            for (int64_t i = 0; i < c->d; i++)
+                dx[f * c->d + i] += dy[i] * (sum[i] - x[f * c->d + i]);
+    }
+}
+
+static const struct op_ops op_fm = {.name = "fm",
+                                    .flags = OP_NEEDS_IN | OP_STRIDED,
+                                    .infer = fm_infer,
+                                    .forward = fm_forward,
+                                    .backward = fm_backward};
+
+static struct fields_conf fields_of(const struct val *x)
+{
+    return (struct fields_conf){.n = x->shape.dims[0], .d = x->shape.dims[1]};
+}
+
+struct val *nn_fm(struct graph *g, struct val *x)
+{
+    if (!x)
+        return NULL;
+    struct fields_conf conf = fields_of(x);
+    return nn_op(g, &op_fm, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,
+                          struct shape *out, int64_t *keep_width, struct err *err)
+{
+    int64_t n = in[0].dims[0];
+    *keep_width = 0;
+    if (in[0].n_dims == 2 && n < 2)
+        return err_set(err, RC_INVAL, "needs at least two fields");
+    return fields_infer(&in[0], &out[0], n * (n - 1) / 2, err);
+}
+
+static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *x = view_row(&r->in[0], k);
+        float *y = view_row(&r->out[0], k);
+        for (int64_t i = 0; i < c->n; i++)
+            for (int64_t j = i + 1; j < c->n; j++)
+                *y++ = kernels()->dot(x + i * c->d, x + j * c->d, c->d);
+    }
+}
+
+static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
+        float *dx = view_row(&r->d_in[0], k);
+        for (int64_t i = 0; i < c->n; i++)
+            for (int64_t j = i + 1; j < c->n; j++, dy++) {
+                kernels()->axpy(dx + i * c->d, *dy, x + j * c->d, c->d);
+                kernels()->axpy(dx + j * c->d, *dy, x + i * c->d, c->d);
+            }
+    }
+}
+
+static const struct op_ops op_dots = {.name = "pair dots",
+                                      .flags = OP_NEEDS_IN | OP_STRIDED,
+                                      .infer = dots_infer,
+                                      .forward = dots_forward,
+                                      .backward = dots_backward};
+
+struct val *nn_pair_dots(struct graph *g, struct val *x)
+{
+    if (!x)
+        return NULL;
+    struct fields_conf conf = fields_of(x);
+    return nn_op(g, &op_dots, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+/* Inputs: gate [e], experts [e, d]. */
+static enum rc mix_infer(const void *conf, const struct shape *in, int n_in,
+                         struct shape *out, int64_t *keep_width, struct err *err)
+{
+    *keep_width = 0;
+    if (shape_width(&in[0]) != in[1].dims[0] || in[0].axis != in[1].axis)
+        return err_set(err, RC_INVAL, "%jd gates for %jd experts",
+                       (intmax_t)shape_width(&in[0]), (intmax_t)in[1].dims[0]);
+    return fields_infer(&in[1], &out[0], in[1].dims[1], err);
+}
+
+static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
+        float *y = view_row(&r->out[0], k);
+        memset(y, 0, (size_t)c->d * sizeof(float));
+        for (int64_t e = 0; e < c->n; e++)
+            kernels()->axpy(y, gate[e], x + e * c->d, c->d);
+    }
+}
+
+static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct fields_conf *c = r->conf;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
+        const float *dy = view_row(&r->d_out[0], k);
+        for (int64_t e = 0; e < c->n; e++) {
+            if (r->d_in[0].data)
+                view_row(&r->d_in[0], k)[e] += kernels()->dot(dy, x + e * c->d, c->d);
+            if (r->d_in[1].data)
+                kernels()->axpy(view_row(&r->d_in[1], k) + e * c->d, gate[e], dy, c->d);
+        }
+    }
+}
+
+static const struct op_ops op_mix = {.name = "mix",
+                                     .flags = OP_NEEDS_IN | OP_STRIDED,
+                                     .infer = mix_infer,
+                                     .forward = mix_forward,
+                                     .backward = mix_backward};
+
+struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts)
+{
+    if (!gate || !experts)
+        return NULL;
+    struct fields_conf conf = fields_of(experts);
+    struct val *in[] = {gate, experts};
+    return nn_op(g, &op_mix, in, 2, NULL, 0, &conf, sizeof(conf));
+}

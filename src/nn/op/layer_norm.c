@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layer norm over the last dimension; mean and inverse deviation are kept for backward.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "nn/graph_private.h"
+#include "nn/ops.h"
+
+#define EPS 1e-5
+#define GRAD_PARTS 64
+#define GRAD_ROWS 256
+
+struct layer_norm_conf {
+    int64_t n;
+};
+
+/* Partial sums of the parameters' gradients. */
+struct layer_norm_state {
+    double *parts;
+};
+
+static enum rc ln_infer(const void *conf, const struct shape *in, int n_in,
+                        struct shape *out, int64_t *keep_width, struct err *err)
+{
+    const struct layer_norm_conf *c = conf;
+    out[0] = in[0];
+    *keep_width = 2 * (shape_width(&in[0]) / c->n);
+    return RC_OK;
+}
+
+static enum rc ln_setup(const void *conf, const struct shape *in, const struct shape *out,
+                        bool training, void **state, struct err *err)
+{
+    const struct layer_norm_conf *c = conf;
+    struct layer_norm_state *s = mem_calloc(1, sizeof(*s));
+    s->parts = mem_try_calloc((size_t)(GRAD_PARTS * 2 * c->n), sizeof(double));
+    if (!s->parts) {
+        mem_free(s);
+        return err_set(err, RC_NOMEM, "no memory for gradients of %jd values",
+                       (intmax_t)c->n);
+    }
+    *state = s;
+    return RC_OK;
+}
+
+static void ln_teardown(void *state)
+{
+    struct layer_norm_state *s = state;
+    mem_free(s->parts);
+    mem_free(s);
+}
+
+static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct layer_norm_conf *c = r->conf;
+    const float *w = r->params[0]->value, *b = r->params[1]->value;
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
+            const float *x = view_row(&r->in[0], k) + at;
+            float *y = view_row(&r->out[0], k) + at,
+                  *keep = view_row(&r->keep, k) + 2 * g;
+            double sum = 0, squares = 0;
+            for (int64_t i = 0; i < c->n; i++)
+                sum += (double)x[i];
+            double mean = sum / (double)c->n;
+            for (int64_t i = 0; i < c->n; i++)
+                squares += ((double)x[i] - mean) * ((double)x[i] - mean);
+            keep[0] = (float)mean;
+            keep[1] = (float)(1.0 / sqrt(squares / (double)c->n + EPS));
+            for (int64_t i = 0; i < c->n; i++)
+                y[i] = (x[i] - keep[0]) * keep[1] * w[i] + b[i];
+        }
+}
+
+static void ln_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct layer_norm_conf *c = r->conf;
+    const float *w = r->params[0]->value;
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
+            const float *x = view_row(&r->in[0], k) + at,
+                        *dy = view_row(&r->d_out[0], k) + at;
+            const float *keep = view_row(&r->keep, k) + 2 * g;
+            float *dx = view_row(&r->d_in[0], k) + at;
+            double sum = 0, dot = 0;
+            for (int64_t i = 0; i < c->n; i++) {
+                double d = (double)(dy[i] * w[i]);
+                sum += d;
+                dot += d * (double)((x[i] - keep[0]) * keep[1]);
+            }
+            float mean = (float)(sum / (double)c->n), slope = (float)(dot / (double)c->n);
+            for (int64_t i = 0; i < c->n; i++) {
+                float hat = (x[i] - keep[0]) * keep[1];
+                dx[i] += (dy[i] * w[i] - mean - hat * slope) * keep[1];
+            }
+        }
+}
+
+static void ln_part(void *arg, int64_t begin, int64_t end, void *part)
+{
+    const struct op_run *r = arg;
+    const struct layer_norm_conf *c = r->conf;
+    double *p = part;
+    memset(p, 0, (size_t)(2 * c->n) * sizeof(double));
+    for (int64_t k = begin; k < end; k++)
+        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
+            const float *x = view_row(&r->in[0], k) + at,
+                        *dy = view_row(&r->d_out[0], k) + at;
+            const float *keep = view_row(&r->keep, k) + 2 * g;
+            for (int64_t i = 0; i < c->n; i++) {
+                p[i] += (double)dy[i] * (double)((x[i] - keep[0]) * keep[1]);
+                p[c->n + i] += (double)dy[i];
+            }
+        }
+}
+
+static void ln_join(void *arg, const void *part)
+{
+    const struct op_run *r = arg;
+    const struct layer_norm_conf *c = r->conf;
+    const double *p = part;
+    for (int64_t i = 0; i < c->n; i++) {
+        if (r->params[0]->grad)
+            r->params[0]->grad[i] += (float)p[i];
+        if (r->params[1]->grad)
+            r->params[1]->grad[i] += (float)p[c->n + i];
+    }
+}
+
+static void ln_grads(const struct op_run *r)
+{
+    const struct layer_norm_conf *c = r->conf;
+    struct layer_norm_state *s = r->state;
+    struct op_run copy = *r;
+    int64_t least = (r->in[0].rows + GRAD_PARTS - 1) / GRAD_PARTS;
+    pool_reduce(r->env->pool, r->in[0].rows, least > GRAD_ROWS ? least : GRAD_ROWS,
+                ln_part, ln_join, &copy, s->parts, (size_t)(2 * c->n) * sizeof(double));
+}
+
+static const struct op_ops op_layer_norm = {
+    .name = "layer norm",
+    .flags = OP_NEEDS_IN | OP_STRIDED,
+    .infer = ln_infer,
+    .setup = ln_setup,
+    .teardown = ln_teardown,
+    .forward = ln_forward,
+    .backward = ln_backward,
+    .grads = ln_grads,
+};
+
+struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x)
+{
+    if (!x)
+        return NULL;
+    struct layer_norm_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
+    struct param *params[2];
+    graph_push(g, name);
+    params[0] = nn_param(g, "weight", &conf.n, 1, (struct init){INIT_ONES, 0, 0}, true);
+    params[1] = nn_param(g, "bias", &conf.n, 1, (struct init){INIT_ZEROS, 0, 0}, true);
+    graph_pop(g);
+    return nn_op(g, &op_layer_norm, &x, 1, params, 2, &conf, sizeof(conf));
+}

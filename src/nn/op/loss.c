@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses of one row each. The gradient with respect to the prediction is kept by the
+ * forward pass; labels and weights get none.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "nn/graph_private.h"
+#include "nn/ops.h"
+
+struct loss_conf {
+    float smoothing, gamma, alpha;
+};
+
+/* Value of the loss of one row; slope[n]: its derivative by each of the n predictions. */
+typedef double loss_fn(const struct loss_conf *c, const float *x, int64_t n, float label,
+                       float *slope);
+
+static double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static double sigmoid(double x)
+{
+    return x >= 0 ? 1.0 / (1.0 + exp(-x)) : exp(x) / (1.0 + exp(x));
+}
+
+static double bce(const struct loss_conf *c, const float *x, int64_t n, float label,
+                  float *slope)
+{
+    double y = (double)label, v = (double)x[0];
+    y = y * (1.0 - (double)c->smoothing) + (double)c->smoothing / 2;
+    slope[0] = (float)(sigmoid(v) - y);
+    return softplus(v) - v * y;
+}
+
+/* The focusing factor is a constant to the gradient. */
+static double focal(const struct loss_conf *c, const float *x, int64_t n, float label,
+                    float *slope)
+{
+    double y = (double)label, v = (double)x[0], p = sigmoid(v), gamma = (double)c->gamma;
+    double w = (double)c->alpha * y * pow(1 - p, gamma) +
+               (1 - (double)c->alpha) * (1 - y) * pow(p, gamma);
+    slope[0] = (float)(w * (p - y));
+    return w * (softplus(v) - v * y);
+}
+
+static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
+                            float label, float *slope)
+{
+    double max = (double)x[0], sum = 0, all = 0, s = (double)c->smoothing;
+    int64_t hit = (int64_t)label;
+    for (int64_t i = 1; i < n; i++)
+        max = (double)x[i] > max ? (double)x[i] : max;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp((double)x[i] - max);
+    double log_sum = max + log(sum);
+    for (int64_t i = 0; i < n; i++) {
+        double target = s / (double)n + (i == hit ? 1 - s : 0);
+        all += target * (log_sum - (double)x[i]);
+        slope[i] = (float)(exp((double)x[i] - log_sum) - target);
+    }
+    return all;
+}
+
+static double squared(const struct loss_conf *c, const float *x, int64_t n, float label,
+                      float *slope)
+{
+    double d = (double)x[0] - (double)label;
+    slope[0] = (float)(2 * d);
+    return d * d;
+}
+
+static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
+                          struct shape *out, int64_t *keep_width, struct err *err)
+{
+    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
+    *keep_width = shape_width(&in[0]);
+    for (int i = 1; i < n_in; i++)
+        if (in[i].axis != in[0].axis || shape_width(&in[i]) != 1)
+            return err_set(err, RC_INVAL, "takes one label and one weight per row");
+    return RC_OK;
+}
+
+static enum rc one_infer(const void *conf, const struct shape *in, int n_in,
+                         struct shape *out, int64_t *keep_width, struct err *err)
+{
+    if (shape_width(&in[0]) != 1)
+        return err_set(err, RC_INVAL, "takes one prediction per row, not %jd",
+                       (intmax_t)shape_width(&in[0]));
+    return loss_infer(conf, in, n_in, out, keep_width, err);
+}
+
+static void loss_rows(const struct op_run *r, int64_t begin, int64_t end, loss_fn *fn)
+{
+    int64_t from, to, n = r->in[0].width;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        float *slope = view_row(&r->keep, k);
+        float w = r->n_in == 3 ? *view_row(&r->in[2], k) : 1.0f / (float)r->in[0].rows;
+        double v = fn(r->conf, view_row(&r->in[0], k), n, *view_row(&r->in[1], k), slope);
+        for (int64_t i = 0; i < n; i++)
+            slope[i] *= w;
+        *view_row(&r->out[0], k) = (float)(v * (double)w);
+    }
+}
+
+static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        const float *slope = view_row(&r->keep, k);
+        float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);
+        for (int64_t i = 0; i < r->in[0].width; i++)
+            dx[i] += d * slope[i];
+    }
+}
+
+#define LOSS_OP(op, text, fn, infer_fn)                                          \
+    static void fn##_forward(const struct op_run *r, int64_t begin, int64_t end) \
+    {                                                                            \
+        loss_rows(r, begin, end, fn);                                            \
+    }                                                                            \
+    static const struct op_ops op = {.name = text,                               \
+                                     .infer = infer_fn,                          \
+                                     .forward = fn##_forward,                    \
+                                     .backward = loss_backward}
+LOSS_OP(op_bce, "binary cross entropy", bce, one_infer);
+LOSS_OP(op_focal, "focal loss", focal, one_infer);
+LOSS_OP(op_softmax_loss, "softmax cross entropy", cross_entropy, loss_infer);
+LOSS_OP(op_l2_loss, "squared error", squared, one_infer);
+
+static struct val *loss(struct graph *g, const struct op_ops *ops, struct val *x,
+                        struct val *labels, struct val *weights, struct loss_conf conf)
+{
+    struct val *in[] = {x, labels, weights};
+    return nn_op(g, ops, in, weights ? 3 : 2, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_bce_loss(struct graph *g, struct val *logits, struct val *labels,
+                        struct val *weights, float smoothing)
+{
+    return loss(g, &op_bce, logits, labels, weights,
+                (struct loss_conf){.smoothing = smoothing});
+}
+
+struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *labels,
+                          struct val *weights, float gamma, float alpha)
+{
+    return loss(g, &op_focal, logits, labels, weights,
+                (struct loss_conf){.gamma = gamma, .alpha = alpha});
+}
+
+struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
+                            struct val *weights, float smoothing)
+{
+    return loss(g, &op_softmax_loss, logits, labels, weights,
+                (struct loss_conf){.smoothing = smoothing});
+}
+
+struct val *nn_l2_loss(struct graph *g, struct val *y, struct val *labels,
+                       struct val *weights)
+{
+    return loss(g, &op_l2_loss, y, labels, weights, (struct loss_conf){0});
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between rows of the batch and positions of their sequences. Nothing is padded: a row's
+ * positions are those between its offsets.
+ */
+#include <string.h>
+
+#include "nn/graph_private.h"
+#include "nn/ops.h"
+#include "tensor/kernel.h"
+
+struct expand_conf {
+    int axis;
+};
+
+static enum rc expand_infer(const void *conf, const struct shape *in, int n_in,
+                            struct shape *out, int64_t *keep_width, struct err *err)
+{
+    const struct expand_conf *c = conf;
+    *keep_width = 0;
+    out[0] = in[0];
+    out[0].axis = c->axis;
+    if (in[0].axis != AXIS_BATCH || c->axis == AXIS_BATCH)
+        return err_set(err, RC_INVAL, "goes from rows of the batch to positions");
+    return RC_OK;
+}
+
+static void expand_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
+    for (int64_t b = begin; b < end; b++)
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            memcpy(view_row(&r->out[0], k), view_row(&r->in[0], b),
+                   (size_t)r->in[0].width * sizeof(float));
+}
+
+static void expand_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
+    for (int64_t b = begin; r->d_in[0].data && b < end; b++)
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            kernels()->add(view_row(&r->d_in[0], b), view_row(&r->d_out[0], k),
+                           r->in[0].width);
+}
+
+static const struct op_ops op_expand = {.name = "expand",
+                                        .flags = OP_STRIDED,
+                                        .infer = expand_infer,
+                                        .forward = expand_forward,
+                                        .backward = expand_backward};
+
+struct val *nn_expand(struct graph *g, struct val *x, int axis)
+{
+    struct expand_conf conf = {.axis = axis};
+    return nn_op(g, &op_expand, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+/* in[0] values; in[1], when there, one weight per position. */
+struct pool_conf {
+    bool mean;
+};
+
+static enum rc pool_infer(const void *conf, const struct shape *in, int n_in,
+                          struct shape *out, int64_t *keep_width, struct err *err)
+{
+    *keep_width = 0;
+    out[0] = in[0];
+    out[0].axis = AXIS_BATCH;
+    if (in[0].axis == AXIS_BATCH)
+        return err_set(err, RC_INVAL, "takes values of positions");
+    if (n_in == 2 && (in[1].axis != in[0].axis || shape_width(&in[1]) != 1))
+        return err_set(err, RC_INVAL, "takes one weight per position");
+    return RC_OK;
+}
+
+static float pool_scale(const struct op_run *r, int64_t positions)
+{
+    const struct pool_conf *c = r->conf;
+    return c->mean && positions > 0 ? 1.0f / (float)positions : 1.0f;
+}
+
+static void pool_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    for (int64_t b = begin; b < end; b++) {
+        float *y = view_row(&r->out[0], b), scale = pool_scale(r, at[b + 1] - at[b]);
+        memset(y, 0, (size_t)r->out[0].width * sizeof(float));
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            kernels()->axpy(y, r->n_in == 2 ? *view_row(&r->in[1], k) : scale,
+                            view_row(&r->in[0], k), r->out[0].width);
+    }
+}
+
+static void pool_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    int64_t n = r->out[0].width;
+    for (int64_t b = begin; b < end; b++) {
+        const float *dy = view_row(&r->d_out[0], b);
+        float scale = pool_scale(r, at[b + 1] - at[b]);
+        for (int64_t k = at[b]; k < at[b + 1]; k++) {
+            if (r->d_in[0].data)
+                kernels()->axpy(view_row(&r->d_in[0], k),
+                                r->n_in == 2 ? *view_row(&r->in[1], k) : scale, dy, n);
+            if (r->n_in == 2 && r->d_in[1].data)
+                *view_row(&r->d_in[1], k) +=
+                    kernels()->dot(dy, view_row(&r->in[0], k), n);
+        }
+    }
+}
+
+static const struct op_ops op_pool = {.name = "sequence sum",
+                                      .flags = OP_NEEDS_IN | OP_STRIDED,
+                                      .infer = pool_infer,
+                                      .forward = pool_forward,
+                                      .backward = pool_backward};
+
+struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values)
+{
+    struct pool_conf conf = {.mean = false};
+    struct val *in[] = {values, weights};
+    return nn_op(g, &op_pool, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_seq_mean(struct graph *g, struct val *values)
+{
+    struct pool_conf conf = {.mean = true};
+    return nn_op(g, &op_pool, &values, 1, NULL, 0, &conf, sizeof(conf));
+}
