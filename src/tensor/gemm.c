@@ -34,9 +34,12 @@ enum rc gemm_weight_create(int64_t out, int64_t in, enum gemm_precision precisio
                            bool backward, struct gemm_weight **result, struct err *err)
 {
     struct gemm_weight *w = mem_calloc(1, sizeof(*w));
-    *w = (struct gemm_weight){
-        .out = out, .in = in, .precision = precision, .backward = backward};
-    enum rc rc = in_use->create(w, err);
+    *w = (struct gemm_weight){.ops = in_use,
+                              .out = out,
+                              .in = in,
+                              .precision = precision,
+                              .backward = backward};
+    enum rc rc = w->ops->create(w, err);
     if (rc)
         mem_free(w);
     else
@@ -48,24 +51,24 @@ void gemm_weight_destroy(struct gemm_weight *w)
 {
     if (!w)
         return;
-    in_use->destroy(w);
+    w->ops->destroy(w);
     mem_free(w);
 }
 
 void gemm_pack(struct gemm_weight *w, const float *from)
 {
-    in_use->pack(w, from);
+    w->ops->pack(w, from);
 }
 
 void gemm_forward(const struct gemm_weight *w, struct view x, const float *bias,
                   enum gemm_act act, struct view y)
 {
-    in_use->forward(w, x, bias, act, y);
+    w->ops->forward(w, x, bias, act, y);
 }
 
 void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct view dx)
 {
-    in_use->backward(w, dy, add, dx);
+    w->ops->backward(w, dy, add, dx);
 }
 
 struct gradient {
@@ -77,7 +80,7 @@ struct gradient {
 static void gradient_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct gradient *g = arg;
-    in_use->gradient(g->w, g->dy, g->x, g->dw, g->db, begin, end);
+    g->w->ops->gradient(g->w, g->dy, g->x, g->dw, g->db, begin, end);
 }
 
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,

@@ -46,8 +46,9 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool);
 
-/* "own", "ref" or "auto" (the first that loads). Once, before weights are
- * created. RC_NOTFOUND when its library is not there.
+/* "own", "ref" or "auto" (the first that loads). For weights that
+ * are created from now on; the others stay with theirs. RC_NOTFOUND when its library is
+ * not there.
  */
 enum rc gemm_backend_use(const char *name, struct err *err) MUST_CHECK;
 const char *gemm_backend(void); /* the one in use */

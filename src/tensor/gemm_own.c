@@ -19,31 +19,26 @@
 #define EDGE 64     /* most columns of a panel */
 
 struct own_weight {
+    const struct gemm_kernel *kern;
     float *forward;  /* panels over out, k = in */
     float *backward; /* panels over in, k = out; NULL when not wanted */
     float *plain;    /* [out][in], for few units */
 };
 
-static const struct gemm_kernel *kernel(void)
+static const struct gemm_kernel *best_kernel(void)
 {
 #if defined(__x86_64__)
-    if (cpu_level() >= CPU_LEVEL_AVX512)
+    if (kernels_level() >= CPU_LEVEL_AVX512)
         return &gemm_avx512_kernel;
-    if (cpu_level() >= CPU_LEVEL_AVX2)
+    if (kernels_level() >= CPU_LEVEL_AVX2)
         return &gemm_avx2_kernel;
 #endif
     return &gemm_base_kernel;
 }
 
-static int64_t panels(int64_t n)
+static float *panel_memory(int64_t n, int64_t k, int64_t nr)
 {
-    int64_t nr = kernel()->nr;
-    return (n + nr - 1) / nr;
-}
-
-static float *panel_memory(int64_t n, int64_t k)
-{
-    size_t floats = (size_t)(panels(n) * kernel()->nr * k + EDGE);
+    size_t floats = (size_t)((n + nr - 1) / nr * nr * k + EDGE);
     float *p = mem_try_aligned(64, floats, sizeof(float));
     if (p)
         memset(p, 0, floats * sizeof(float));
@@ -66,13 +61,14 @@ static enum rc own_create(struct gemm_weight *w, struct err *err)
 {
     struct own_weight *o = mem_calloc(1, sizeof(*o));
     w->packed = o;
+    o->kern = best_kernel();
     bool few = w->out <= FEW_UNITS;
     if (few)
         o->plain = mem_try_calloc((size_t)(w->out * w->in), sizeof(float));
     else
-        o->forward = panel_memory(w->out, w->in);
+        o->forward = panel_memory(w->out, w->in, o->kern->nr);
     if (!few && w->backward)
-        o->backward = panel_memory(w->in, w->out);
+        o->backward = panel_memory(w->in, w->out, o->kern->nr);
     if ((few && !o->plain) || (!few && !o->forward) ||
         (!few && w->backward && !o->backward)) {
         own_destroy(w);
@@ -85,7 +81,7 @@ static enum rc own_create(struct gemm_weight *w, struct err *err)
 static void own_pack(struct gemm_weight *w, const float *from)
 {
     struct own_weight *o = w->packed;
-    int64_t nr = kernel()->nr;
+    int64_t nr = o->kern->nr;
     if (o->plain)
         memcpy(o->plain, from, (size_t)(w->out * w->in) * sizeof(float));
     for (int64_t u = 0; o->forward && u < w->out; u++) {
@@ -103,10 +99,10 @@ static void own_pack(struct gemm_weight *w, const float *from)
 
 /* All panels for each few rows: the rows stay in the first cache, the panels in the
  * second. */
-static void multiply(struct view x, const float *packed, int64_t n, int64_t k,
-                     const float *bias, bool add, bool relu, struct view y)
+static void multiply(const struct gemm_kernel *kern, struct view x, const float *packed,
+                     int64_t n, int64_t k, const float *bias, bool add, bool relu,
+                     struct view y)
 {
-    const struct gemm_kernel *kern = kernel();
     for (int64_t r = 0; r < x.rows; r += kern->mr) {
         int rows = (int)(x.rows - r < kern->mr ? x.rows - r : kern->mr);
         for (int64_t c = 0; c < n; c += kern->nr) {
@@ -156,7 +152,8 @@ static void own_forward(const struct gemm_weight *w, struct view x, const float 
     if (o->plain)
         few_forward(w, x, bias, act, y);
     else
-        multiply(x, o->forward, w->out, w->in, bias, false, act == GEMM_ACT_RELU, y);
+        multiply(o->kern, x, o->forward, w->out, w->in, bias, false, act == GEMM_ACT_RELU,
+                 y);
     smooth_act(act, y);
 }
 
@@ -165,7 +162,7 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
 {
     const struct own_weight *o = w->packed;
     if (!o->plain) {
-        multiply(dy, o->backward, w->in, w->out, NULL, add, false, dx);
+        multiply(o->kern, dy, o->backward, w->in, w->out, NULL, add, false, dx);
         return;
     }
     for (int64_t r = 0; r < dy.rows; r++) {
@@ -191,10 +188,9 @@ static void copy_panel(struct view v, int64_t col, int64_t n, int64_t width, flo
 }
 
 /* dw[from..to) over one block of rows. */
-static void gradient_block(struct view dy, struct view x, float *dw, int64_t in,
-                           int64_t from, int64_t to)
+static void gradient_block(const struct gemm_kernel *kern, struct view dy, struct view x,
+                           float *dw, int64_t in, int64_t from, int64_t to)
 {
-    const struct gemm_kernel *kern = kernel();
     float units[ROW_BLOCK * GEMM_GRADIENT_UNITS], panel[ROW_BLOCK * EDGE];
     for (int64_t u = from; u < to; u += kern->mr)
         copy_panel(dy, u, to - u < kern->mr ? to - u : kern->mr, kern->mr,
@@ -234,8 +230,8 @@ static void own_gradient(const struct gemm_weight *w, struct view dy, struct vie
         if (o->plain)
             few_gradient(view_rows(&dy, r, end), view_rows(&x, r, end), dw, from, to);
         else
-            gradient_block(view_rows(&dy, r, end), view_rows(&x, r, end), dw, w->in, from,
-                           to);
+            gradient_block(o->kern, view_rows(&dy, r, end), view_rows(&x, r, end), dw,
+                           w->in, from, to);
         for (int64_t k = r; db && k < end; k++)
             kernels()->add(db + from, view_row(&dy, k) + from, to - from);
     }

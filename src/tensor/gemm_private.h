@@ -8,7 +8,10 @@
 #define GEMM_GRADIENT_UNITS \
     48 /* outputs of one chunk of the gradient; a multiple of 12 */
 
+struct gemm_ops;
+
 struct gemm_weight {
+    const struct gemm_ops *ops; /* the backend that was in use when it was made */
     int64_t out, in;
     enum gemm_precision precision;
     bool backward;

@@ -24,8 +24,14 @@ struct kernels {
     void (*act_grad_from_out[4])(const float *y, float *dy, int64_t n);
 };
 
-const struct kernels *kernels(void); /* the best for this processor */
+/* The best for this processor, settled at the first call. */
+const struct kernels *kernels(void);
 const struct kernels *kernels_ref(void);
 const struct kernels *kernels_of(enum cpu_level level); /* NULL: no table of that level */
+enum cpu_level kernels_level(void);                     /* that kernels() goes by */
+/* For tests and benches: settles it anew, at most so high. Packed weights that exist stay
+ * with the kernel that packed them.
+ */
+void kernels_use(enum cpu_level most);
 
 #endif
