@@ -93,7 +93,7 @@ struct value {
 };
 
 static enum rc put_all(struct editor *ed, const struct places *places,
-                       const struct edit_text *path, const struct value *v)
+                       const struct value *v)
 {
     struct node *made = NULL;
     for (size_t i = 0; i < places->n; i++) {
@@ -108,7 +108,7 @@ static enum rc put_all(struct editor *ed, const struct places *places,
             made = edit_value_text(ed, p, &v->text);
         if (!made)
             return RC_FORMAT;
-        place_set(ed, p, made, path);
+        place_set(ed, p, made);
     }
     return RC_OK;
 }
@@ -125,7 +125,7 @@ static enum rc assign(struct editor *ed, const struct edit_text *path,
     if (!rc && ed->removing)
         remove_all(ed, &places);
     else if (!rc)
-        rc = put_all(ed, &places, path, v);
+        rc = put_all(ed, &places, v);
     VEC_RELEASE(&steps);
     VEC_RELEASE(&places);
     return rc;

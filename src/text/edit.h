@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* text/edit.h - changing a normal tree by paths: `--set`, `--edit-config-json`. */
+/* text/edit.h - changing a normal tree by paths: `--set`, `--edit-config-json`.
+ *
+ * The language is described for users in docs/config-edits.md. What is ours, next to
+ * TorchEasyRec's: under a slice or condition a path never changes which member of a oneof
+ * is set, and a condition through a member that is not set never holds; an index equal to
+ * the length appends; JSON null removes; `;` pairs only where there are several paths.
+ */
 #ifndef TEXT_EDIT_H
 #define TEXT_EDIT_H
 

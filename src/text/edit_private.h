@@ -45,6 +45,7 @@ struct place {
     const struct field_def *field; /* NULL when free */
     enum shape shape;
     const struct msg_def *def; /* SHAPE_MSG */
+    struct edit_text at;       /* the name or brackets that led here */
 };
 
 struct places {
@@ -87,8 +88,7 @@ enum rc edit_parse_path(struct editor *ed, const struct edit_text *path,
 enum rc edit_select(struct editor *ed, const struct steps *steps,
                     struct places *out) MUST_CHECK;
 struct node *place_get(const struct editor *ed, const struct place *p); /* or NULL */
-void place_set(struct editor *ed, const struct place *p, struct node *value,
-               const struct edit_text *at);
+void place_set(struct editor *ed, const struct place *p, struct node *value);
 /* edit_cond.c: does the element satisfy the condition? */
 enum rc edit_matches(struct editor *ed, const struct place *element, const struct step *s,
                      bool *yes) MUST_CHECK;

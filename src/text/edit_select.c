@@ -32,8 +32,7 @@ struct node *place_get(const struct editor *ed, const struct place *p)
 }
 
 /* Of a oneof only one member can be set. */
-static void drop_rivals(struct editor *ed, const struct place *p,
-                        const struct edit_text *at)
+static void drop_rivals(struct editor *ed, const struct place *p)
 {
     if (!p->owner || !p->field || !p->field->oneof)
         return;
@@ -41,13 +40,12 @@ static void drop_rivals(struct editor *ed, const struct place *p,
         if (f == p->field || !f->oneof || strcmp(f->oneof, p->field->oneof) != 0)
             continue;
         if (node_remove(p->parent, f->name))
-            diag_add(ed->diags, DIAG_NOTE, E0206, at->at, "'%s' replaces '%s'",
+            diag_add(ed->diags, DIAG_NOTE, E0206, p->at.at, "'%s' replaces '%s'",
                      p->field->name, f->name);
     }
 }
 
-void place_set(struct editor *ed, const struct place *p, struct node *value,
-               const struct edit_text *at)
+void place_set(struct editor *ed, const struct place *p, struct node *value)
 {
     edit_touch(ed, p->parent);
     if (!p->key) {
@@ -57,19 +55,18 @@ void place_set(struct editor *ed, const struct place *p, struct node *value,
             node_push(arena_of(ed), p->parent, value);
         return;
     }
-    drop_rivals(ed, p, at);
+    drop_rivals(ed, p);
     node_put(arena_of(ed), p->parent, p->key, value);
-    node_entry_find(p->parent, p->key)->key_at = at->at;
+    node_entry_find(p->parent, p->key)->key_at = p->at.at;
 }
 
-static struct node *ensure(struct editor *ed, const struct place *p, enum node_kind kind,
-                           const struct edit_text *at)
+static struct node *ensure(struct editor *ed, const struct place *p, enum node_kind kind)
 {
     struct node *n = place_get(ed, p);
     if (is_set(n))
         return n;
-    n = node_create(arena_of(ed), kind, at->at);
-    place_set(ed, p, n, at);
+    n = node_create(arena_of(ed), kind, p->at.at);
+    place_set(ed, p, n);
     return n;
 }
 
@@ -189,8 +186,8 @@ static bool enter_pair(const struct node *pairs, const struct edit_text *name,
 static void enter_dict(struct editor *ed, const struct place *p,
                        const struct edit_text *name, struct place *out, bool *skipped)
 {
-    struct node *n = ensure(ed, p, edit_is_yaml(ed) ? NODE_MAP : NODE_LIST, name);
-    *out = (struct place){.field = p->field, .parent = n};
+    struct node *n = ensure(ed, p, edit_is_yaml(ed) ? NODE_MAP : NODE_LIST);
+    *out = (struct place){.field = p->field, .parent = n, .at = *name};
     if (n->kind == NODE_LIST && ed->removing) {
         *skipped = !enter_pair(n, name, out);
     } else if (n->kind == NODE_LIST) {
@@ -229,9 +226,10 @@ static enum rc enter_name(struct editor *ed, const struct place *p, const struct
             return RC_OK;
     }
     *out = (struct place){
-        .parent = ensure(ed, p, NODE_MAP, &s->text),
+        .parent = ensure(ed, p, NODE_MAP),
         .owner = p->def,
         .field = f,
+        .at = s->text,
         .key = f ? f->name : arena_strndup(arena_of(ed), s->text.s.p, s->text.s.n)};
     settle(ed, out, false);
     return RC_OK;
@@ -258,9 +256,9 @@ static enum rc step_name(struct editor *ed, const struct places *from,
 }
 
 static struct place element_of(const struct editor *ed, const struct place *p,
-                               struct node *list, size_t index)
+                               const struct step *s, struct node *list, size_t index)
 {
-    struct place e = {.parent = list, .index = index, .field = p->field};
+    struct place e = {.parent = list, .index = index, .field = p->field, .at = s->text};
     settle(ed, &e, true);
     return e;
 }
@@ -276,7 +274,7 @@ static enum rc select_index(struct editor *ed, const struct place *p,
                                       name_of(p), (intmax_t)n),
                          "%s[%jd] does not exist: the list has %jd element%s", name_of(p),
                          (intmax_t)s->from, (intmax_t)n, n == 1 ? "" : "s");
-    struct place e = element_of(ed, p, list, (size_t)i);
+    struct place e = element_of(ed, p, s, list, (size_t)i);
     VEC_PUSH(to, e);
     return RC_OK;
 }
@@ -296,7 +294,7 @@ static void select_slice(const struct editor *ed, const struct place *p,
     int64_t from = s->has_from ? clip(s->from, n) : 0;
     int64_t end = s->has_to ? clip(s->to, n) : n;
     for (int64_t i = from; i < end; i++) {
-        struct place e = element_of(ed, p, list, (size_t)i);
+        struct place e = element_of(ed, p, s, list, (size_t)i);
         VEC_PUSH(to, e);
     }
 }
@@ -305,7 +303,7 @@ static enum rc select_matching(struct editor *ed, const struct place *p,
                                const struct step *s, struct node *list, struct places *to)
 {
     for (size_t i = 0; i < list->list.n; i++) {
-        struct place e = element_of(ed, p, list, i);
+        struct place e = element_of(ed, p, s, list, i);
         bool yes = false;
         enum rc rc = edit_matches(ed, &e, s, &yes);
         if (rc)
@@ -343,7 +341,7 @@ static enum rc step_brackets(struct editor *ed, const struct places *from,
             return edit_fail(ed, E0123, &s->text, NULL, "'%s' is not a list", name_of(p));
         if (ed->removing && !is_set(there))
             continue;
-        struct node *list = ensure(ed, p, NODE_LIST, &s->text);
+        struct node *list = ensure(ed, p, NODE_LIST);
         enum rc rc = RC_OK;
         if (s->kind == STEP_INDEX)
             rc = select_index(ed, p, s, list, to);

@@ -14,6 +14,7 @@ enum rc json_parse(struct doc *d, struct diags *diags) MUST_CHECK;
 
 /* `indent` 0: on one line; else blanks per level. NODE_WORD prints as a string; NaN and
  * infinities print as the strings "NaN", "Infinity", "-Infinity" (as protobuf JSON does).
+ * Anything else reads back equal; a NODE_REAL always has a point or exponent.
  */
 void json_print(const struct node *root, unsigned indent, struct buf *out);
 

@@ -466,9 +466,9 @@ static void another_member_of_a_oneof_is_replaced_with_a_note(void)
     struct edited e;
     edited_init(&e, &proto, PARTS, &edit, 1);
     CHECK_INT(e.rc, RC_OK);
-    CHECK_STR(buf_str(&e.shown), "--set:1:15: note[E0206]: 'adam' replaces 'sgd'\n"
+    CHECK_STR(buf_str(&e.shown), "--set:1:10: note[E0206]: 'adam' replaces 'sgd'\n"
                                  "     1 | parts[0].adam.lr=5\n"
-                                 "       |               ^~\n");
+                                 "       |          ^~~~\n");
     edited_release(&e);
 }
 
