@@ -1,11 +1,57 @@
-# make install, make deb.
+# What is installed where: `make install` and `make deb`.
+
+install(TARGETS trainyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+
+# Completion scripts and the man page come from the program's own tables. A program with
+# sanitizers is not for installing.
+if(NOT TY_SANITIZE)
+  set(made ${CMAKE_BINARY_DIR}/share)
+  add_custom_command(
+    OUTPUT ${made}/trainyard.bash ${made}/_trainyard ${made}/trainyard.1
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}
+    COMMAND trainyard completion bash > ${made}/trainyard.bash
+    COMMAND trainyard completion zsh > ${made}/_trainyard
+    COMMAND trainyard help --man > ${made}/trainyard.1
+    DEPENDS trainyard
+    COMMENT "Writing completion scripts and the man page")
+  add_custom_target(ty_share ALL DEPENDS ${made}/trainyard.bash)
+  install(FILES ${made}/trainyard.bash RENAME trainyard
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${made}/_trainyard
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES ${made}/trainyard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endif()
+
+foreach(page README.md CHANGELOG.md)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/${page})
+    install(FILES ${page} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  endif()
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
+install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# Links named like other tools, in a directory that users put on PATH if they wish.
+file(STRINGS src/cmd/fronts.def fronts REGEX "^FRONT\\(")
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compat)
+set(compat ${CMAKE_INSTALL_LIBDIR}/trainyard/compat)
+file(RELATIVE_PATH target /${compat} /${CMAKE_INSTALL_BINDIR}/trainyard)
+foreach(line ${fronts})
+  string(REGEX REPLACE "^FRONT\\(([a-z]+),.*" "\\1" name "${line}")
+  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/compat/${name} SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/compat/${name} DESTINATION ${compat})
+endforeach()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME trainyard)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
 set(CPACK_PACKAGE_CONTACT "Trainyard maintainers <maintainers@trainyard.invalid>")
+set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
+"One native program for recommender models: it reads the configuration files of
+ TorchEasyRec, NNI and PaddleRec and says exactly what is wrong with them.")
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
 include(CPack)

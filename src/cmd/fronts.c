@@ -4,11 +4,9 @@
 #include <string.h>
 
 static const struct front fronts[] = {
-    {"dlc", "the DLC job client", NULL},
-    {"nnictl", "NNI's experiment control", NULL},
-    {"paddlerec", "PaddleRec's runner", NULL},
-    {"torchrun", "PyTorch's launcher", NULL},
-    {"tzrec", "TorchEasyRec's entry points", NULL},
+#define FRONT(name, title, run) {#name, title, run},
+#include "cmd/fronts.def"
+#undef FRONT
 };
 
 const struct front *front_find(const char *argv0)

@@ -50,8 +50,11 @@ void help_fill(struct buf *out, const char *text, size_t indent, size_t width)
 void help_usage(const struct cmd *c, struct buf *out)
 {
     buf_printf(out, "trainyard %s", c->name);
-    if (c->opts[0].kind != OPT_KIND_END)
-        buf_puts(out, " [options]");
+    for (const struct opt *o = c->opts; o->kind != OPT_KIND_END; o++)
+        if (!o->hidden) {
+            buf_puts(out, " [options]");
+            break;
+        }
     if (c->args)
         buf_printf(out, " %s", c->args);
 }

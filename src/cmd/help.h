@@ -11,6 +11,8 @@
 void help_overview(const char *group, struct buf *out);
 /* `trainyard CMD --help`. */
 void help_command(const struct cmd *c, struct buf *out);
+/* All of it as a man page. */
+void help_man(struct buf *out);
 /* "trainyard check [options] FILE..." */
 void help_usage(const struct cmd *c, struct buf *out);
 /* Fills paragraphs to `width` columns, each line behind `indent` blanks. */

@@ -2,6 +2,15 @@
 #include "cmd/cmd.h"
 #include "cmd/help.h"
 
+struct help_conf {
+    bool man;
+};
+
+static const struct opt opts[] = {
+    {OPT_BOOL(struct help_conf, man, "false", "print the man page"), .hidden = true},
+    {0},
+};
+
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     struct buf out;
@@ -11,7 +20,9 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     /* The words came as arguments and are only read. */
     char *const *argv = (char *const *)args->at;
     const struct cmd *c = cmd_find((int)args->n, argv, &words);
-    if (args->n == 0)
+    if (((const struct help_conf *)conf)->man)
+        help_man(&out);
+    else if (args->n == 0)
         help_overview(NULL, &out);
     else if (c)
         help_command(c, &out);
@@ -25,8 +36,6 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     return rc;
 }
 
-static const struct opt opts[] = {{0}};
-
 static const struct cmd_example examples[] = {
     {"all commands", "trainyard help"},
     {"options and examples of one of them", "trainyard help version"},
@@ -39,6 +48,7 @@ const struct cmd cmd_help = {
     .summary = "show how a command is used",
     .examples = examples,
     .opts = opts,
+    .conf_size = sizeof(struct help_conf),
     .max_args = 2,
     .words = CMD_WORDS_COMMANDS,
     .run = run,

@@ -40,7 +40,7 @@ struct conf_kind {
     /* Optional: meaning; `c->data` is bound. Called only when the schema found no error.
      */
     void (*check)(struct conf *c, struct diags *diags);
-    /* Optional: what the file holds, "24 features, model dlrm"; `c->data` is bound. */
+    /* Optional: what the file holds, "24 features, model dlrm"; of a good one. */
     void (*describe)(const struct conf *c, struct buf *out);
 };
 #define KIND(name) extern const struct conf_kind conf_kind_##name;

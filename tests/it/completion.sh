@@ -53,12 +53,18 @@ bash_completes_values_and_arguments()
     printf 'bash\nzsh\n' | out_is
     in_bash help doc
     echo doctor | out_is
+    in_bash check --color al
+    echo always | out_is
+    in_bash explain IdFea
+    echo IdFeature | out_is
 }
 
 bash_completes_files()
 {
     touch some.config
-    in_bash doctor som
+    in_bash check som
+    echo some.config | out_is
+    in_bash check --set som
     echo some.config | out_is
 }
 
@@ -71,7 +77,9 @@ zsh_completes_the_same()
     out_has version
     in_zsh version --j
     out_has --json
-    in_zsh doctor ""
+    in_zsh check --color al
+    printf 'auto\nalways\nnever\n' | out_is
+    in_zsh check ""
     echo files | out_is
 }
 

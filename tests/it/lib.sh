@@ -25,13 +25,15 @@ run()
 
 fail()
 {
+    local i=1
+    while [ "${BASH_SOURCE[i]}" = "${BASH_SOURCE[0]}" ]; do i=$((i + 1)); done
     echo x >>.failed
-    printf '# %s:%s: %s\n' "${BASH_SOURCE[2]##*/}" "${BASH_LINENO[1]}" "$*" >&3
+    printf '# %s:%s: %s\n' "${BASH_SOURCE[i]##*/}" "${BASH_LINENO[i - 1]}" "$*" >&3
 }
 
 show()
 {
-    sed 's/^/#   /' "$1" >&3
+    head -20 "$1" | sed 's/^/#   /' >&3
 }
 
 status()

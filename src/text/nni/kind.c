@@ -296,6 +296,20 @@ static void check(struct conf *c, struct diags *diags)
     nni_check_services(&x);
 }
 
+static void describe(const struct conf *c, struct buf *out)
+{
+    const struct nni_ExperimentConfig *e = c->data;
+    const struct nni_Algorithm *t = e->tuner ? e->tuner : e->advisor;
+    const char *name = t && t->name        ? t->name
+                       : t && t->className ? t->className
+                                           : "unset";
+    buf_printf(out, "tuner %s", name);
+    if (e->has_maxTrialNumber)
+        buf_printf(out, ", at most %jd trials", (intmax_t)e->maxTrialNumber);
+    if (e->has_trialConcurrency)
+        buf_printf(out, ", %jd at a time", (intmax_t)e->trialConcurrency);
+}
+
 const struct conf_kind conf_kind_nni_experiment = {
     .name = "nni-experiment",
     .title = "NNI experiment",
@@ -307,4 +321,5 @@ const struct conf_kind conf_kind_nni_experiment = {
     .dialect = dialect,
     .prepare = prepare,
     .check = check,
+    .describe = describe,
 };

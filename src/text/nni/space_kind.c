@@ -28,6 +28,12 @@ static void check_tree(struct conf *c, struct diags *diags)
         c->data = space;
 }
 
+static void describe(const struct conf *c, struct buf *out)
+{
+    size_t n = c->doc.root->kind == NODE_MAP ? c->doc.root->map.n : 0;
+    buf_printf(out, "%zu parameter%s", n, n == 1 ? "" : "s");
+}
+
 const struct conf_kind conf_kind_nni_space = {
     .name = "nni-search-space",
     .title = "NNI search space",
@@ -37,4 +43,5 @@ const struct conf_kind conf_kind_nni_space = {
     .probe = probe,
     .dialect = dialect,
     .check_tree = check_tree,
+    .describe = describe,
 };
