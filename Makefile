@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build test interop install deb fuzz clean
+.PHONY: help build quickstart test interop lint install deb fuzz bench-data clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -19,15 +19,26 @@ build: ## the program as users get it: build/release/trainyard
 	@cmake --preset release
 	@cmake --build --preset release -j $(JOBS)
 
+quickstart: build ## build, then a guided tour
+	@tools/quickstart build/release/trainyard
+
 test: ## build with warnings as errors and run every test
 	@tools/deps build test
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@ctest --preset dev -j $(JOBS)
 
-interop: build ## compare with other implementations (downloads them into build/)
-	@tools/deps interop
-	@tools/interop build/release/trainyard
+interop: ## compare with other implementations (downloads them into build/)
+	@tools/deps build interop
+	@cmake --preset dev
+	@cmake --build --preset dev -j $(JOBS)
+	@tools/interop build/dev
+
+lint: ## formatting, layers, shell scripts, stale reference pages
+	@tools/deps build lint
+	@cmake --preset dev >/dev/null
+	@cmake --build --preset dev -j $(JOBS) --target trainyard
+	@tools/lint build/dev/trainyard
 
 install: build ## copy the program to $(PREFIX)
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX) --strip
@@ -42,6 +53,9 @@ fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@cmake --preset fuzz
 	@cmake --build --preset fuzz -j $(JOBS)
 	@tools/fuzz build/fuzz $(SECONDS_EACH)
+
+bench-data: build ## measure the readers and writers of data files
+	@tools/bench build/release csv jsonl parquet
 
 clean: ## remove everything that was built
 	@rm -rf build
