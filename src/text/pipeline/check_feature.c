@@ -163,19 +163,6 @@ static void check_tokenize(struct check *x, const struct pc_feature *f)
                       f->msg->field);
 }
 
-/* A 8.12: libraries cannot be loaded. */
-static void check_operator(struct check *x, const struct pc_feature *f)
-{
-    static const char *const known[] = {"EditDistance", "RegexReplace", "SeqExpr"};
-    const struct pc_CustomFeature *c = (const void *)f->msg;
-    if (f->kind != PC_CUSTOM || check_listed(c->operator_name, known, ARRAY_LEN(known)))
-        return;
-    struct diag *g = schema_report(x->diags, DIAG_ERROR, E0354, f->msg, "operator_name",
-                                   "there is no operator '%s'", c->operator_name);
-    diag_hint(x->diags, g, "EditDistance, RegexReplace and SeqExpr are built in");
-    check_nearest_in(x, g, c->operator_name, known, ARRAY_LEN(known));
-}
-
 /* A 7.1: stubs are an error under FG_NORMAL. */
 static void check_stub(struct check *x, const struct pc_feature *f)
 {

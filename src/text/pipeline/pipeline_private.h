@@ -90,6 +90,7 @@ void check_ids(struct check *x, const struct pc_feature *f);
 void check_numbers(struct check *x, const struct pc_feature *f);
 void check_tables(struct check *x);
 void check_formula(struct check *x, const struct pc_feature *f);
+void check_operator(struct check *x, const struct pc_feature *f);
 void check_groups(struct check *x);
 void check_model(struct check *x);
 void check_model_groups(struct check *x);
