@@ -20,6 +20,16 @@
 /* Before a loop of a constant few turns whose body must stand in registers. */
 #define UNROLLED _Pragma("GCC unroll 16")
 #define ALWAYS_INLINE inline __attribute__((always_inline))
+/* A loop compiled for several processors; the loader picks. Only for code whose results
+ * are the same on all of them (no sums that vectors would reorder).
+ */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONED \
+    __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
+#else
+#define CLONED
+#endif
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

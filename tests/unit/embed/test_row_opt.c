@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Three steps of each optimiser on one value, worked out by hand in double. */
+#include "embed/row_opt.h"
+
+#include "tap.h"
+
+#define LR 0.1
+#define EPS 1e-8
+
+static const double gradients[3] = {0.5, -0.25, 1.0};
+
+static float after(const struct row_opt *o)
+{
+    float row[3] = {2.0f, 0, 0};
+    row_opt_init(o, row + 1, 1);
+    for (uint64_t t = 1; t <= 3; t++) {
+        float g = (float)gradients[t - 1];
+        row_opt_update(o, &(struct row_step){.lr = LR, .step = t}, row, row + 1, &g, 1);
+    }
+    return row[0];
+}
+
+static void sgd(void)
+{
+    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_SGD}), 2 - 0.1 * (0.5 - 0.25 + 1),
+               1e-6);
+}
+
+static void adagrad(void)
+{
+    double w = 2, s = 0.3;
+    for (int t = 0; t < 3; t++) {
+        s += gradients[t] * gradients[t];
+        w -= LR * gradients[t] / (sqrt(s) + EPS);
+    }
+    struct row_opt o = {.kind = ROW_ADAGRAD, .eps = EPS, .initial_accumulator = 0.3};
+    CHECK_NEAR(after(&o), w, 1e-6);
+}
+
+static void rowwise_adagrad_decays(void)
+{
+    for (int mode = DECAY_NONE; mode <= DECAY_DECOUPLE; mode++) {
+        double w = 2, s = 0, wd = 0.2;
+        for (int t = 0; t < 3; t++) {
+            double g = gradients[t], with = mode == DECAY_L2 ? g + wd * w : g;
+            s += with * with;
+            double m = LR / (sqrt(s) + EPS), keep = 1;
+            if (mode == DECAY_L2)
+                keep = 1 - m * wd;
+            else if (mode == DECAY_DECOUPLE)
+                keep = 1 - LR * wd;
+            w = keep * w - m * g;
+        }
+        struct row_opt o = {.kind = ROW_ROWWISE_ADAGRAD,
+                            .eps = EPS,
+                            .weight_decay = wd,
+                            .decay_mode = (enum decay_mode)mode};
+        CHECK_NEAR(after(&o), w, 1e-6);
+    }
+}
+
+static double adam_like(double wd, bool trust)
+{
+    double w = 2, m = 0, v = 0;
+    for (int t = 1; t <= 3; t++) {
+        double g = gradients[t - 1];
+        m = 0.9 * m + 0.1 * g;
+        v = 0.999 * v + 0.001 * g * g;
+        double r = m / (1 - pow(0.9, t)) / (sqrt(v / (1 - pow(0.999, t))) + EPS) + wd * w;
+        w -= LR * (trust ? fabs(w) / fabs(r) : 1) * r;
+    }
+    return w;
+}
+
+/* With one value per row the row-wise forms are the same as the others. */
+static void adam_and_lamb(void)
+{
+    static const enum row_opt_kind kinds[] = {ROW_ADAM, ROW_PARTIAL_ROWWISE_ADAM,
+                                              ROW_LAMB, ROW_PARTIAL_ROWWISE_LAMB};
+    for (int i = 0; i < 4; i++) {
+        struct row_opt o = {.kind = kinds[i],
+                            .beta1 = 0.9,
+                            .beta2 = 0.999,
+                            .eps = EPS,
+                            .weight_decay = 0.05};
+        CHECK_NEAR(after(&o), adam_like(0.05, i >= 2), 2e-6);
+    }
+}
+
+static void lars(void)
+{
+    double w = 2, m = 0, wd = 0.05;
+    for (int t = 0; t < 3; t++) {
+        double g = gradients[t], local = LR * 0.001 * fabs(w) / (fabs(g) + wd * fabs(w));
+        m = 0.9 * m + local * (g + wd * w);
+        w -= m;
+    }
+    struct row_opt o = {.kind = ROW_LARS_SGD, .momentum = 0.9, .weight_decay = wd};
+    CHECK_NEAR(after(&o), w, 1e-6);
+}
+
+static void adadelta_and_rmsprop(void)
+{
+    double w = 2, s = 0, d = 0;
+    for (int t = 0; t < 3; t++) {
+        double g = gradients[t];
+        s = 0.95 * s + 0.05 * g * g;
+        double step = sqrt(d + 1e-6) / sqrt(s + 1e-6) * g;
+        d = 0.95 * d + 0.05 * step * step;
+        w -= LR * step;
+    }
+    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_ADADELTA, .rho = 0.95, .eps = 1e-6}),
+               w, 1e-6);
+    w = 2;
+    s = 0;
+    for (int t = 0; t < 3; t++) {
+        s = 0.99 * s + 0.01 * gradients[t] * gradients[t];
+        w -= LR * gradients[t] / (sqrt(s) + EPS);
+    }
+    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_RMSPROP, .alpha = 0.99, .eps = EPS}),
+               w, 2e-6);
+}
+
+static const struct tap_case cases[] = {
+    TAP(sgd),           TAP(adagrad), TAP(rowwise_adagrad_decays),
+    TAP(adam_and_lamb), TAP(lars),    TAP(adadelta_and_rmsprop),
+};
+TAP_MAIN(cases)
