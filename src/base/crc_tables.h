@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/crc_tables.h - the remainder of every byte, least significant bit first; only for
- * hash.c. Entry i is i shifted right eight times, with the polynomial added whenever a one
- * drops out.
+ * hash.c. Entry i is i shifted right eight times, with the polynomial added whenever a
+ * one drops out.
  */
 #ifndef BASE_CRC_TABLES_H
 #define BASE_CRC_TABLES_H

@@ -18,8 +18,8 @@
  */
 enum rc yaml_parse(struct doc *d, bool last_key_wins, struct diags *diags) MUST_CHECK;
 
-/* Block style; parsing it gives an equal tree (bytes that are not UTF-8 become U+FFFD, and
- * NODE_WORD a string).
+/* Block style; parsing it gives an equal tree (bytes that are not UTF-8 become U+FFFD,
+ * and NODE_WORD a string).
  */
 void yaml_print(const struct node *root, struct buf *out);
 
