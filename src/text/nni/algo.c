@@ -195,6 +195,33 @@ void nni_args_check(const struct nni_algo *algo, const struct node *args,
     check_together(algo, args, diags);
 }
 
+static void say_none(const struct msg_def *def, struct node *map, struct arena *a)
+{
+    for (size_t i = 0; i < map->map.n; i++) {
+        struct node_entry *e = &map->map.at[i];
+        const struct field_def *f = schema_field(def, e->key.p);
+        if (f && f->type == FIELD_MSG && e->value->kind == NODE_MAP)
+            say_none(f->msg, e->value, a);
+        else if (f && f->words && e->value->kind == NODE_NULL &&
+                 is_word(f->words, str_c("none")))
+            e->value = node_str(a, "none", 4, e->value->at);
+    }
+}
+
+const void *nni_args_bind(const struct nni_algo *algo, const struct node *args,
+                          struct arena *a)
+{
+    struct diags unheard = {0};
+    struct node *map = args && args->kind == NODE_MAP
+                           ? node_clone(a, args)
+                           : node_create(a, NODE_MAP, (struct span){0});
+    say_none(algo->args, map, a);
+    /* What could be wrong was said by nni_args_check(). */
+    (void)schema_normalise(algo->args, map, SCHEMA_YAML, a, &unheard);
+    diags_release(&unheard);
+    return schema_bind(algo->args, map, a);
+}
+
 static void check_numeric(const struct nni_algo *algo, const struct nni_param *p,
                           struct diags *d)
 {

@@ -40,6 +40,12 @@ const struct nni_algo *nni_algos(size_t *n);
  * positions pointing at the argument. */
 void nni_args_check(const struct nni_algo *algo, const struct node *args,
                     struct diags *diags);
+/* classArgs that nni_args_check() has no objection to, as the struct of algo->args (such
+ * as struct nni_TpeArgs), defaults included. `args` may be NULL; everything lies in `a`.
+ * A null stands for "none" where that is one of the words, else for absent.
+ */
+const void *nni_args_bind(const struct nni_algo *algo, const struct node *args,
+                          struct arena *a);
 /* A space against what the algorithm accepts. `where` is blamed when there is nothing in
  * the space to point at. */
 void nni_algo_check_space(const struct nni_algo *algo, const struct nni_space *space,

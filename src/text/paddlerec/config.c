@@ -67,6 +67,27 @@ static void correct_strategy(struct conf *c, struct diags *d)
     }
 }
 
+/* PaddleRec turns the text of a learning rate into a number, quoted or not. */
+static void read_learning_rate(struct conf *c, struct diags *d)
+{
+    struct node *optimizer =
+        node_find(node_find(c->doc.root, "hyper_parameters"), "optimizer");
+    struct node_entry *e = node_entry_find(optimizer, "learning_rate");
+    double rate;
+    if (!e || e->value->kind != NODE_STR)
+        return;
+    if (str_to_f64(e->value->text, &rate)) {
+        e->value = node_real(&c->doc.arena, rate, e->value->at);
+        return;
+    }
+    diag_add(
+        d, DIAG_ERROR, E0521, e->value->at,
+        "In your config yaml, 'learning_rate': %s must be written as a floating piont "
+        "number,such as 0.001 or 1e-3",
+        e->value->text.p);
+    node_remove(optimizer, "learning_rate");
+}
+
 static void prepare(struct conf *c, struct diags *diags)
 {
     static const char *const needs[] = {"workspace", "mode", "runner", "phase"};
@@ -81,6 +102,7 @@ static void prepare(struct conf *c, struct diags *diags)
                      "can not find %s in yaml, which is required", needs[i]);
     }
     correct_strategy(c, diags);
+    read_learning_rate(c, diags);
 }
 
 /* `m` into the map of its list, by name. */

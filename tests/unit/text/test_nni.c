@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "checked.h"
+#include "text/nni/algo.h"
 #include "text/nni/ecs.h"
 #include "text/nni/nni.h"
 
@@ -474,6 +475,84 @@ static void a_search_space_file_is_checked_where_it_stands(void)
     mem_free(dir);
 }
 
+static void arguments_are_bound_with_defaults(void)
+{
+    struct conf c;
+    struct diags d = {0};
+    const struct nni_algo *tpe = nni_algo_find(NNI_TUNER, "tpe");
+    CHECK_INT(
+        load(TPE("seed: 3.0, tpe_args: {gamma: 1, constant_liar_type: null}"), &c, &d),
+        RC_OK);
+    const struct nni_ExperimentConfig *e = c.data;
+    const struct nni_TpeArgs *t = nni_args_bind(tpe, e->tuner->classArgs, &c.arena);
+    CHECK_STR(t->optimize_mode, "minimize");
+    CHECK_INT(t->seed, 3);
+    CHECK(t->has_seed);
+    CHECK_NEAR(t->tpe_args->gamma, 1, 0);
+    CHECK_INT(t->tpe_args->n_startup_jobs, 20);
+    CHECK_STR(t->tpe_args->constant_liar_type, "none");
+    t = nni_args_bind(tpe, NULL, &c.arena);
+    CHECK(!t->has_seed);
+    CHECK(t->tpe_args == NULL);
+    diags_release(&d);
+    conf_release(&c);
+}
+
+static void every_algorithm_has_consistent_defaults(void)
+{
+    size_t n;
+    const struct nni_algo *algos = nni_algos(&n);
+    struct arena a = {0};
+    CHECK(n >= 20);
+    for (size_t i = 0; i < n; i++) {
+        struct diags d = {0};
+        CHECK(nni_algo_find(algos[i].role, algos[i].name) == &algos[i]);
+        CHECK(!algos[i].alias ||
+              nni_algo_find(algos[i].role, algos[i].alias) == &algos[i]);
+        CHECK((algos[i].flags & NNI_ELSEWHERE) || algos[i].args);
+        if (!algos[i].args)
+            continue;
+        /* Each default, written out, is accepted. */
+        struct node *map = node_create(&a, NODE_MAP, (struct span){0});
+        for (const struct field_def *f = algos[i].args->fields(); f->name; f++) {
+            double v;
+            bool text = f->type == FIELD_STR;
+            if (!f->init)
+                continue;
+            if (f->type == FIELD_BOOL)
+                node_put(&a, map, f->name,
+                         node_bool(&a, strcmp(f->init, "true") == 0, map->at));
+            else if (!text && str_to_f64(str_c(f->init), &v))
+                node_put(&a, map, f->name, node_real(&a, v, map->at));
+            else
+                node_put(&a, map, f->name,
+                         node_str(&a, f->init, strlen(f->init), map->at));
+        }
+        nni_args_check(&algos[i], map, &d);
+        CHECK_INT(d.list.n, 0);
+        if (d.list.n)
+            printf("#   %s: %s\n", algos[i].name, d.list.at[0].msg);
+        diags_release(&d);
+    }
+    arena_release(&a);
+}
+
+static void a_space_file_with_commas_too_many_is_read_as_yaml(void)
+{
+    struct conf c;
+    struct diags d = {0};
+    CHECK_INT(
+        load("{\"x\": {\"_type\": \"uniform\",\t\"_value\": [1e-5, 1,],},}\n", &c, &d),
+        RC_OK);
+    CHECK(c.kind == &conf_kind_nni_space);
+    CHECK_INT(c.syntax, SYNTAX_YAML);
+    const struct nni_space *space = c.data;
+    CHECK_INT(space->n, 1);
+    CHECK_NEAR(space->at[0].low, 1e-5, 0);
+    diags_release(&d);
+    conf_release(&c);
+}
+
 static void durations_and_sizes(void)
 {
     static const struct {
@@ -508,6 +587,9 @@ static const struct tap_case cases[] = {
     TAP(keys_are_folded_and_user_data_is_not),
     TAP(the_dlc_example_loads_with_its_secrets_marked),
     TAP(a_search_space_file_is_checked_where_it_stands),
+    TAP(arguments_are_bound_with_defaults),
+    TAP(every_algorithm_has_consistent_defaults),
+    TAP(a_space_file_with_commas_too_many_is_read_as_yaml),
     TAP(durations_and_sizes),
 };
 TAP_MAIN(cases)

@@ -159,6 +159,11 @@ static void runners(void)
              2, 1)},
         {CONFIG("") "hyper_parameters: {optimizer: {class: Adamm}}\n",
          ERR(E0521, "configured optimizer can only supported SGD/Adam/Adagrad", 6, 39)},
+        {CONFIG("") "hyper_parameters: {optimizer: {learning_rate: small}}\n",
+         ERR(E0521,
+             "In your config yaml, 'learning_rate': small must be written as a floating "
+             "piont number,such as 0.001 or 1e-3",
+             6, 47)},
         {CONFIG("") "hyper_parameters: {optimizr: {class: Adam}}\n", DIAG_WARNING, E0212,
          "'optimizr' is not a field of HyperParameters", 6, 20,
          "did you mean 'optimizer'?"},
@@ -345,7 +350,7 @@ static void the_manuals_config_loads_without_a_word(void)
         "  sparse_slots: \"click 1 2 3\"\n  dense_slots: \"dense_var:13\"\nphase:\n"
         "- name: phase1\n  model: \"{workspace}/model.py\"\n"
         "  dataset_name: dataloader_train\n  thread_num: 1\n"
-        "hyper_parameters:\n  optimizer: {class: adam, learning_rate: 1e-3}\n"
+        "hyper_parameters:\n  optimizer: {class: adam, learning_rate: '1e-3'}\n"
         "  sparse_feature_dim: 9\ntrain: {strategy: {mode: {push_num: 50}}}\n";
     CHECK_INT(conf_from("c", text, strlen(text), &o, &c, &d, &err), RC_OK);
     CHECK(c.kind == config);
