@@ -148,12 +148,23 @@ static enum rc find_kind(struct conf *c, const char *path, const struct conf_opt
     return RC_OK;
 }
 
-/* What the second check says of the edits; of the file itself all has been said. */
-static void keep_new(const struct conf *c, const struct diags *from, struct diags *to)
+static bool is_source_from(const struct conf *c, size_t first, const struct source *src)
+{
+    for (size_t i = first; i < c->sources.n; i++)
+        if (c->sources.at[i] == src)
+            return true;
+    return false;
+}
+
+/* What the check after an edit says of that edit, whose sources are those from `first`
+ * on; of the file and of earlier edits all has been said.
+ */
+static void keep_new(const struct conf *c, size_t first, const struct diags *from,
+                     struct diags *to)
 {
     for (size_t i = 0; i < from->list.n; i++) {
         const struct diag *g = &from->list.at[i];
-        if (g->at.src == c->doc.src)
+        if (!is_source_from(c, first, g->at.src))
             continue;
         struct diag *copy = diag_add(to, g->severity, g->code, g->at, "%s", g->msg);
         if (g->where)
@@ -167,12 +178,13 @@ static void apply_edits(struct conf *c, const struct conf_options *o, struct dia
 {
     for (size_t i = 0; i < o->n_edits; i++) {
         struct diags again = {0};
+        size_t first = c->sources.n;
         if (edit_apply(c, &o->edits[i], diags))
             continue;
         if (schema_normalise_with(c->kind->root, c->doc.root, c->kind->dialect(c->syntax),
                                   o->ignore_unknown, &c->arena, &again) ||
             again.list.n)
-            keep_new(c, &again, diags);
+            keep_new(c, first, &again, diags);
         diags_release(&again);
     }
 }
