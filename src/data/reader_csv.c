@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSV and TSV behind the common table. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/csv/csv.h"
+#include "data/reader.h"
+#include "data/suffix.h"
+#include "io/stream.h"
+
+#define INDEX_BYTES (INT64_C(1) << 20) /* distance of the places of an index */
+
+struct csv_state {
+    struct csv_reader *r;
+    struct csv_cursor start;
+};
+
+/* Text is anything without control characters that text does not have. */
+static int probe(const unsigned char *head, size_t n, const char *path)
+{
+    for (size_t i = 0; i < n; i++)
+        if (head[i] < 32 && !strchr("\t\n\r\x01\x02\x03\x1f", head[i]))
+            return 0;
+    if (n == 0)
+        return 0;
+    return suffix_matches(path, "csv|tsv") ? 90 : 30;
+}
+
+/* The character that a person would see: of the usual ones, the most frequent in the
+ * first line, a comma when in doubt.
+ */
+static enum rc guess_delim(const char *path, char *out, struct err *err)
+{
+    static const char usual[] = {',', '\t', ';', '|', '\x01'};
+    char head[65536];
+    struct stream *in = NULL;
+    size_t n = 0, most = 0;
+    enum rc rc = stream_open(path, 0, &in, err);
+    if (!rc)
+        rc = stream_read(in, head, sizeof(head), &n, err);
+    stream_close(in);
+    if (rc)
+        return rc;
+    const char *end = n ? memchr(head, '\n', n) : NULL;
+    size_t line = end ? (size_t)(end - head) : n;
+    *out = ',';
+    for (size_t k = 0; k < sizeof(usual); k++) {
+        size_t count = 0;
+        for (size_t i = 0; i < line; i++)
+            count += head[i] == usual[k];
+        if (count > most) {
+            most = count;
+            *out = usual[k];
+        }
+    }
+    return RC_OK;
+}
+
+static enum rc to_csv_conf(const char *path, const struct reader_conf *c,
+                           struct csv_conf *out, struct csv_field **fields,
+                           struct err *err)
+{
+    *fields = mem_calloc(c->n_fields ? c->n_fields : 1, sizeof(**fields));
+    for (size_t i = 0; i < c->n_fields; i++)
+        (*fields)[i] = (struct csv_field){.name = c->fields[i].name,
+                                          .type = c->fields[i].type.id,
+                                          .inferred = c->fields[i].inferred};
+    *out = (struct csv_conf){
+        .delim = c->delim,
+        .no_quotes = c->no_quotes,
+        .names = !c->no_header ? CSV_NAMES_HEADER
+                 : c->n_fields ? CSV_NAMES_GIVEN
+                               : CSV_NAMES_NUMBER,
+        .fields = *fields,
+        .n_fields = c->n_fields,
+        .want = c->want,
+        .n_want = c->n_want,
+        .skip_bad = c->skip_bad,
+        .max_bad = c->max_bad,
+        .read_ahead = c->read_ahead,
+        .end = c->end,
+    };
+    return c->delim ? RC_OK : guess_delim(path, &out->delim, err);
+}
+
+static enum rc open_csv(const char *path, const struct reader_conf *conf, void **state,
+                        struct err *err)
+{
+    struct csv_conf c;
+    struct csv_field *fields = NULL;
+    struct csv_reader *r = NULL;
+    enum rc rc = to_csv_conf(path, conf, &c, &fields, err);
+    if (!rc)
+        rc = csv_open(path, &c, &r, err);
+    mem_free(fields);
+    if (rc)
+        return rc;
+    struct csv_state *s = mem_calloc(1, sizeof(*s));
+    s->r = r;
+    csv_tell(r, &s->start);
+    *state = s;
+    return RC_OK;
+}
+
+static const struct schema *schema(const void *state)
+{
+    return csv_schema(((const struct csv_state *)state)->r);
+}
+
+static int64_t rows(const void *state)
+{
+    return -1;
+}
+
+static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+{
+    return csv_next(((struct csv_state *)state)->r, max, b, err);
+}
+
+static struct cursor from_csv(const struct csv_cursor *c)
+{
+    return (struct cursor){
+        .row = c->record, .offset = c->offset, .line = c->line, .bad = c->bad};
+}
+
+static void tell(const void *state, struct cursor *at)
+{
+    struct csv_cursor c;
+    csv_tell(((const struct csv_state *)state)->r, &c);
+    *at = from_csv(&c);
+}
+
+static enum rc seek(void *state, const struct cursor *at, struct err *err)
+{
+    struct csv_state *s = state;
+    struct csv_cursor c = {
+        .offset = at->offset, .line = at->line, .record = at->row, .bad = at->bad};
+    return csv_seek(s->r, at->offset < 0 ? &s->start : &c, err);
+}
+
+static enum rc make_index(const char *path, const struct reader_conf *conf, size_t n,
+                          struct reader_index *out, struct err *err)
+{
+    struct csv_conf c;
+    struct csv_field *fields = NULL;
+    struct csv_cursor *cuts = mem_try_calloc(n + 1, sizeof(*cuts));
+    struct cursor *at = mem_try_calloc(n + 1, sizeof(*at));
+    enum rc rc = cuts && at
+                     ? to_csv_conf(path, conf, &c, &fields, err)
+                     : err_set(err, RC_NOMEM, "'%s': no memory for its index", path);
+    if (!rc)
+        rc = csv_split(path, &c, n, cuts, err);
+    for (size_t i = 0; !rc && i <= n; i++)
+        at[i] = from_csv(&cuts[i]);
+    mem_free(fields);
+    mem_free(cuts);
+    if (rc)
+        mem_free(at);
+    else
+        *out = (struct reader_index){.at = at, .n = n + 1};
+    return rc;
+}
+
+static enum rc index_csv(const char *path, const struct reader_conf *conf,
+                         struct reader_index *out, struct err *err)
+{
+    struct stream *in = NULL;
+    enum rc rc = stream_open(path, 0, &in, err);
+    if (rc)
+        return rc;
+    int64_t size = stream_raw_size(in);
+    bool plain = stream_kind(in) == STREAM_PLAIN && size >= 0;
+    stream_close(in);
+    if (!plain)
+        return err_set(err, RC_UNSUPPORTED, "'%s' is compressed", path);
+    return make_index(path, conf, (size_t)(size / INDEX_BYTES) + 1, out, err);
+}
+
+static const char *first_bad(const void *state)
+{
+    return csv_first_bad(((const struct csv_state *)state)->r);
+}
+
+static void close_csv(void *state)
+{
+    struct csv_state *s = state;
+    if (!s)
+        return;
+    csv_close(s->r);
+    mem_free(s);
+}
+
+const struct reader_ops reader_csv = {
+    .name = "csv",
+    .suffixes = "csv|tsv|txt",
+    .probe = probe,
+    .open = open_csv,
+    .schema = schema,
+    .rows = rows,
+    .next = next,
+    .tell = tell,
+    .seek = seek,
+    .index = index_csv,
+    .first_bad = first_bad,
+    .close = close_csv,
+};

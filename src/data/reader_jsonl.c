@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON lines behind the common table. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/jsonl/jsonl.h"
+#include "data/reader.h"
+#include "io/stream.h"
+
+#define INDEX_BYTES (INT64_C(1) << 20) /* distance of the places of an index */
+
+struct jsonl_state {
+    struct jsonl_reader *r;
+    struct csv_cursor start;
+};
+
+static int probe(const unsigned char *head, size_t n, const char *path)
+{
+    size_t i = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    while (i < n && strchr(" \t\r\n", head[i]) && head[i])
+        i++;
+    return i < n && head[i] == '{' ? 95 : 0;
+}
+
+static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void **state,
+                          struct err *err)
+{
+    struct schema schema = {0};
+    struct jsonl_reader *r = NULL;
+    for (size_t i = 0; i < conf->n_fields; i++)
+        schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type);
+    struct jsonl_conf c = {
+        .schema = conf->n_fields ? &schema : NULL,
+        .want = conf->want,
+        .n_want = conf->n_want,
+        .skip_bad = conf->skip_bad,
+        .max_bad = conf->max_bad,
+        .read_ahead = conf->read_ahead,
+        .end = conf->end,
+    };
+    enum rc rc = jsonl_open(path, &c, &r, err);
+    schema_release(&schema);
+    if (rc)
+        return rc;
+    struct jsonl_state *s = mem_calloc(1, sizeof(*s));
+    s->r = r;
+    jsonl_tell(r, &s->start);
+    *state = s;
+    return RC_OK;
+}
+
+static const struct schema *schema_of(const void *state)
+{
+    return jsonl_schema(((const struct jsonl_state *)state)->r);
+}
+
+static int64_t rows(const void *state)
+{
+    return -1;
+}
+
+static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+{
+    return jsonl_next(((struct jsonl_state *)state)->r, max, b, err);
+}
+
+static struct cursor from_csv(const struct csv_cursor *c)
+{
+    return (struct cursor){
+        .row = c->record, .offset = c->offset, .line = c->line, .bad = c->bad};
+}
+
+static void tell(const void *state, struct cursor *at)
+{
+    struct csv_cursor c;
+    jsonl_tell(((const struct jsonl_state *)state)->r, &c);
+    *at = from_csv(&c);
+}
+
+static enum rc seek(void *state, const struct cursor *at, struct err *err)
+{
+    struct jsonl_state *s = state;
+    struct csv_cursor c = {
+        .offset = at->offset, .line = at->line, .record = at->row, .bad = at->bad};
+    return jsonl_seek(s->r, at->offset < 0 ? &s->start : &c, err);
+}
+
+static enum rc index_jsonl(const char *path, const struct reader_conf *conf,
+                           struct reader_index *out, struct err *err)
+{
+    struct stream *in = NULL;
+    enum rc rc = stream_open(path, 0, &in, err);
+    if (rc)
+        return rc;
+    int64_t size = stream_raw_size(in);
+    bool plain = stream_kind(in) == STREAM_PLAIN && size >= 0;
+    stream_close(in);
+    if (!plain)
+        return err_set(err, RC_UNSUPPORTED, "'%s' is compressed", path);
+    size_t n = (size_t)(size / INDEX_BYTES) + 1;
+    struct csv_cursor *cuts = mem_try_calloc(n + 1, sizeof(*cuts));
+    struct cursor *at = mem_try_calloc(n + 1, sizeof(*at));
+    rc = cuts && at ? jsonl_split(path, n, cuts, err)
+                    : err_set(err, RC_NOMEM, "'%s': no memory for its index", path);
+    for (size_t i = 0; !rc && i <= n; i++)
+        at[i] = from_csv(&cuts[i]);
+    mem_free(cuts);
+    if (rc)
+        mem_free(at);
+    else
+        *out = (struct reader_index){.at = at, .n = n + 1};
+    return rc;
+}
+
+static const char *first_bad(const void *state)
+{
+    return jsonl_first_bad(((const struct jsonl_state *)state)->r);
+}
+
+static void close_jsonl(void *state)
+{
+    struct jsonl_state *s = state;
+    if (!s)
+        return;
+    jsonl_close(s->r);
+    mem_free(s);
+}
+
+const struct reader_ops reader_jsonl = {
+    .name = "jsonl",
+    .suffixes = "jsonl|ndjson|json",
+    .probe = probe,
+    .open = open_jsonl,
+    .schema = schema_of,
+    .rows = rows,
+    .next = next,
+    .tell = tell,
+    .seek = seek,
+    .index = index_jsonl,
+    .first_bad = first_bad,
+    .close = close_jsonl,
+};

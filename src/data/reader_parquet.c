@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parquet behind the common table. */
+#include <string.h>
+
+#include "data/parquet/parquet.h"
+#include "data/reader.h"
+
+static int probe(const unsigned char *head, size_t n, const char *path)
+{
+    return n >= 4 && memcmp(head, "PAR1", 4) == 0 ? 100 : 0;
+}
+
+static enum rc open_parquet(const char *path, const struct reader_conf *conf,
+                            void **state, struct err *err)
+{
+    struct parquet_options o = {
+        .dict = conf->decode ? PARQUET_DICT_NONE : PARQUET_DICT_STRINGS,
+        .columns = conf->want,
+        .n_columns = conf->n_want,
+    };
+    struct parquet *r = NULL;
+    enum rc rc = parquet_open(path, &o, &r, err);
+    if (!rc)
+        *state = r;
+    return rc;
+}
+
+static const struct schema *schema(const void *state)
+{
+    return parquet_schema(state);
+}
+
+static int64_t rows(const void *state)
+{
+    return parquet_rows(state);
+}
+
+static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+{
+    return parquet_next(state, max, b, err);
+}
+
+static void tell(const void *state, struct cursor *at)
+{
+    *at = (struct cursor){.row = parquet_tell(state), .offset = -1};
+}
+
+static enum rc seek(void *state, const struct cursor *at, struct err *err)
+{
+    return parquet_seek(state, at->row, err);
+}
+
+static void close_parquet(void *state)
+{
+    parquet_close(state);
+}
+
+const struct reader_ops reader_parquet = {
+    .name = "parquet",
+    .suffixes = "parquet|pq",
+    .probe = probe,
+    .open = open_parquet,
+    .schema = schema,
+    .rows = rows,
+    .next = next,
+    .tell = tell,
+    .seek = seek,
+    .close = close_parquet,
+};

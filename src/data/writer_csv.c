@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSV and TSV behind the common table. */
+#include "data/csv/writer.h"
+#include "data/suffix.h"
+#include "data/writer.h"
+
+static enum rc open_csv(const char *path, const struct schema *schema,
+                        const struct writer_conf *conf, void **state, struct err *err)
+{
+    struct csv_style style = {.delim = conf->delim};
+    struct csv_writer *w = NULL;
+    if (!style.delim && suffix_matches(path, "tsv"))
+        style.delim = '\t';
+    enum rc rc = csv_create(path, schema, &style, &w, err);
+    if (!rc)
+        *state = w;
+    return rc;
+}
+
+static enum rc add(void *state, const struct batch *b, struct err *err)
+{
+    return csv_write(state, b, err);
+}
+
+static enum rc commit(void *state, struct err *err)
+{
+    return csv_commit(state, err);
+}
+
+static void abandon(void *state)
+{
+    csv_abandon(state);
+}
+
+const struct writer_ops writer_csv = {
+    .name = "csv",
+    .suffixes = "csv|tsv",
+    .compression = "none",
+    .open = open_csv,
+    .add = add,
+    .commit = commit,
+    .abandon = abandon,
+};

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON lines behind the common table. */
+#include "data/jsonl/jsonl.h"
+#include "data/writer.h"
+
+static enum rc open_jsonl(const char *path, const struct schema *schema,
+                          const struct writer_conf *conf, void **state, struct err *err)
+{
+    struct jsonl_writer *w = NULL;
+    enum rc rc = jsonl_create(path, &w, err);
+    if (!rc)
+        *state = w;
+    return rc;
+}
+
+static enum rc add(void *state, const struct batch *b, struct err *err)
+{
+    return jsonl_write(state, b, err);
+}
+
+static enum rc commit(void *state, struct err *err)
+{
+    return jsonl_commit(state, err);
+}
+
+static void abandon(void *state)
+{
+    jsonl_abandon(state);
+}
+
+const struct writer_ops writer_jsonl = {
+    .name = "jsonl",
+    .suffixes = "jsonl|ndjson|json",
+    .compression = "none",
+    .open = open_jsonl,
+    .add = add,
+    .commit = commit,
+    .abandon = abandon,
+};
