@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data/dataset.h - the rows of many files as batches, split over ranks and readers.
+ *
+ * All files form one table in list order. It is cut into world * readers slots of
+ * (almost) the same number of rows; slots rank * readers .. belong to this rank. A slot
+ * is a stream of batches of its own; the rank takes from its slots in turn. Which rows
+ * form a batch, and the order of the batches, follow from the settings alone: threads
+ * only decide how soon a batch is there. Compressed text files cannot be cut: when there
+ * is one, whole files are dealt to the slots instead (docs/data.md).
+ *
+ * The position is a text (dataset_tell), kept in checkpoints. With the same settings a
+ * dataset opened with it goes on with exactly the batches that would have come; with
+ * another number of ranks or readers, or another batch size, with exactly the rows that
+ * had not been handed out.
+ *
+ * A dataset is used by one thread; its reader threads are its own business. Memory is
+ * bounded by slots * (queue + shuffle buffer + 2) batches; after warm-up nothing is
+ * allocated per batch.
+ */
+#ifndef DATA_DATASET_H
+#define DATA_DATASET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "data/batch.h"
+#include "data/reader.h"
+
+struct dataset;
+
+/* Zeroed, everything but `input` has a default. What it points at is only used during
+ * dataset_open().
+ */
+struct dataset_conf {
+    const char *input;               /* see data/files.h */
+    const struct reader_ops *format; /* NULL: by content, file by file */
+    struct reader_conf reader; /* `want`: the columns; labels and others are added */
+
+    const char *const *labels; /* columns of numbers or of lists of numbers */
+    size_t n_labels;
+    const char *const *weights; /* columns of numbers */
+    size_t n_weights;
+
+    int64_t batch_size;     /* rows; 0: 1024 */
+    bool drop_remainder;    /* no short batch at the end of a slot */
+    int64_t batch_cost;     /* > 0: a batch is the longest run of rows (at most
+                               batch_size, at least one) whose costs sum up to no more */
+    const char *cost_field; /* column of numbers */
+    int64_t shuffle;        /* > 0: batches held back by each slot, of which a random one
+                               goes out; rows within a batch stay as they are */
+    uint64_t seed;
+
+    int64_t rank, world; /* world 0: 1 */
+    int64_t readers;     /* slots per rank; 0: 1 */
+    int threads;         /* that read ahead; 0: none, batches are made when asked for */
+    int64_t queue;       /* batches that a slot reads ahead; 0: 2 */
+    bool every_row;      /* a slot keeps the one row that would be a batch of its own
+                            (prediction) */
+    bool by_file;        /* deal whole files even where rows could be split */
+    const char *cursor;  /* text from dataset_tell() or dataset_merge(); NULL: none */
+};
+
+/* On success *out is the caller's, to dataset_close(). RC_NOTFOUND E1201; RC_INVAL E1202
+ * (files differ), E1204 (column), E1207 (type), E1209 (cannot be split), E1211, E1212
+ * (cursor); what the readers report.
+ */
+enum rc dataset_open(const struct dataset_conf *conf, struct dataset **out,
+                     struct err *err) MUST_CHECK;
+void dataset_close(struct dataset *d); /* NULL is fine */
+
+const struct schema *dataset_schema(const struct dataset *d);
+/* Rows of all files; -1 when only reading them tells. */
+int64_t dataset_rows(const struct dataset *d);
+size_t dataset_files(const struct dataset *d);
+
+/* The next batch of this rank, borrowed until the next call; NULL at the end of a pass.
+ * The call after that begins the next pass. After a failure only dataset_close() is of
+ * use. RC_INVAL E1208 (null label, with file and row); what the readers report.
+ */
+enum rc dataset_next(struct dataset *d, const struct batch **out,
+                     struct err *err) MUST_CHECK;
+
+struct dataset_counts {
+    int64_t epoch;         /* passes completed before this one */
+    int64_t rows, batches; /* handed out since dataset_open() */
+    int64_t malformed;     /* rows left out */
+    int64_t skipped;       /* rows left out by drop_remainder or for even ranks */
+    int64_t wait_ns,
+        all_ns; /* time in dataset_next() that was waiting; since first call */
+};
+void dataset_counts(const struct dataset *d, struct dataset_counts *out);
+/* What was wrong with the first malformed row; "" when there was none. */
+const char *dataset_first_bad(const struct dataset *d);
+
+/* Where this rank is: behind the last batch that dataset_next() handed out. JSON. */
+void dataset_tell(struct dataset *d, struct buf *out);
+/* The texts of all ranks as one. E1211 when they do not belong together. */
+enum rc dataset_merge(const char *const *texts, size_t n, struct buf *out,
+                      struct err *err) MUST_CHECK;
+
+#endif
