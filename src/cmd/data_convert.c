@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "cmd/data_input.h"
+#include "data/writer.h"
+
+#define ROWS 8192 /* at a time */
+
+struct convert_conf {
+    struct data_input in;
+    const char *to, *compression;
+};
+
+static const struct opt opts[] = {
+    {OPT_CHOICE(struct convert_conf, to, NULL, "parquet|csv|jsonl",
+                "format of OUT; by its name when not given")},
+    {OPT_TEXT(struct convert_conf, compression, NULL,
+              "of Parquet: none, snappy, zstd; the format's usual when not given"),
+     .meta = "NAME"},
+    DATA_INPUT_OPTS(struct convert_conf),
+    {0},
+};
+
+static enum rc copy(struct dataset *d, struct writer *w, struct err *err)
+{
+    const struct batch *b = NULL;
+    enum rc rc = dataset_next(d, &b, err);
+    while (!rc && b) {
+        rc = writer_add(w, b, err);
+        if (!rc)
+            rc = dataset_next(d, &b, err);
+    }
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct convert_conf *c = conf;
+    const char *out = args->at[args->n - 1];
+    const struct writer_ops *ops = c->to ? writer_find(c->to) : writer_of_path(out);
+    struct writer_conf wc = {.compression = c->compression};
+    struct dataset *d = NULL;
+    struct writer *w = NULL;
+    if (!ops)
+        return err_coded(err, RC_INVAL, E1206,
+                         c->to ? "this version does not write %s"
+                               : "'%.200s' does not tell its format; use --to",
+                         c->to ? c->to : out);
+    enum rc rc = data_input_open(&c->in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
+    if (!rc)
+        rc = writer_open(out, ops, dataset_schema(d), &wc, &w, err);
+    if (!rc)
+        rc = copy(d, w, err);
+    if (rc) {
+        writer_abandon(w);
+    } else {
+        rc = writer_commit(w, err);
+        data_input_report(d);
+    }
+    if (!rc) {
+        struct dataset_counts counts;
+        dataset_counts(d, &counts);
+        fprintf(stderr, "%s: %jd rows\n", out, (intmax_t)counts.rows);
+    }
+    dataset_close(d);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"a CSV file as Parquet", "trainyard data convert train.csv train.parquet"},
+    {"many files as one", "trainyard data convert 'logs/*.csv.gz' all.parquet"},
+    {"some columns as text",
+     "trainyard data convert --columns clk,price a.parquet a.csv"},
+    {0},
+};
+
+const struct cmd cmd_data_convert = {
+    .name = "data convert",
+    .args = "IN... OUT",
+    .summary = "write data files in another format",
+    .description =
+        "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT appears "
+        "when it is complete, not before.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct convert_conf),
+    .min_args = 2,
+    .max_args = CMD_ANY,
+    .run = run,
+};

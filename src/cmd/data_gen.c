@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "data/gen/gen.h"
+
+struct gen_opts {
+    int64_t rows, files, seed, threads;
+    double eval_fraction;
+    const char *out, *format, *compression;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_INT(struct gen_opts, rows, "100000", 1, INT64_C(1000000000000), "in all files")},
+    {OPT_TEXT(struct gen_opts, out, NULL, "directory, made when absent"), .meta = "DIR"},
+    {OPT_INT(struct gen_opts, files, "1", 1, 100000, "training files")},
+    {OPT_NUM(struct gen_opts, eval_fraction, "0.1", 0, 0.9,
+             "share of the rows that goes to DIR/eval")},
+    {OPT_INT(struct gen_opts, seed, "1", 0, INT64_MAX, "another one gives other rows")},
+    {OPT_CHOICE(struct gen_opts, format, "parquet", "parquet|csv|jsonl", "of the files")},
+    {OPT_TEXT(struct gen_opts, compression, NULL, "of Parquet: none, snappy, zstd"),
+     .meta = "NAME"},
+    {OPT_INT(struct gen_opts, threads, "1", 1, 1024, "files made at the same time")},
+    {OPT_BOOL(struct gen_opts, json, "false", "print what DIR/gen.json holds")},
+    {0},
+};
+
+static enum rc find_kind(const char *name, const struct gen_kind **out, struct err *err)
+{
+    size_t n;
+    const struct gen_kind *const *all = gen_all(&n);
+    *out = gen_find(name);
+    if (*out)
+        return RC_OK;
+    struct buf names;
+    buf_init(&names, 4096);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", gen_name(all[i]));
+    enum rc rc = err_coded(err, RC_INVAL, E1214, "unknown kind '%.40s'; there are %s",
+                           name, buf_str(&names));
+    buf_release(&names);
+    return rc;
+}
+
+static void print_number(struct buf *out, double v)
+{
+    if (isnan(v))
+        buf_printf(out, "  %12s", "-");
+    else
+        buf_printf(out, "  %12.4f", v);
+}
+
+static void print_text(const struct gen_conf *c, const struct gen_report *r,
+                       struct buf *out)
+{
+    buf_printf(out, "%-8s %12s  %-10s %12s  %12s  %12s\n", "split", "rows", "label",
+               "positive", "best AUC", "best logloss");
+    for (size_t s = 0; s < r->n_splits; s++)
+        for (size_t i = 0; i < gen_labels(c->kind); i++) {
+            const struct gen_score *score = &r->splits[s].scores[i];
+            buf_printf(out, "%-8s %12jd  %-10s", r->splits[s].name,
+                       (intmax_t)r->splits[s].rows, gen_label(c->kind, i));
+            double n = score->n ? (double)score->n : 1;
+            buf_printf(out, " %10.2f %%", 100 * (double)score->n_pos / n);
+            print_number(out, gen_score_auc(score));
+            print_number(out, gen_score_logloss(score));
+            buf_putc(out, '\n');
+        }
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct gen_opts *o = conf;
+    struct gen_conf c = {
+        .rows = o->rows,
+        .files = o->files,
+        .seed = (uint64_t)o->seed,
+        .eval_fraction = o->eval_fraction,
+        .threads = (int)o->threads,
+        .out = o->out,
+        .format = writer_find(o->format),
+        .writer = {.compression = o->compression},
+    };
+    struct gen_report r = {0};
+    struct buf out;
+    enum rc rc = find_kind(args->at[0], &c.kind, err);
+    if (rc)
+        return rc;
+    if (!o->out)
+        return err_coded(err, RC_INVAL, E0605, "missing option --out DIR");
+    if (!c.format)
+        return err_coded(err, RC_INVAL, E1206, "this version does not write %s",
+                         o->format);
+    rc = gen_run(&c, &r, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    if (o->json)
+        gen_report_json(&c, &r, &out);
+    else
+        print_text(&c, &r, &out);
+    rc = cmd_print(&out, err);
+    buf_release(&out);
+    gen_report_release(&r);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"a million rows for the DIN tutorial, nine tenths to train with",
+     "trainyard data gen taobao --rows 1000000 --out data/taobao"},
+    {"the same rows as text, in four files",
+     "trainyard data gen criteo --rows 1000000 --files 4 --format csv --out data/criteo"},
+    {0},
+};
+
+const struct cmd cmd_data_gen = {
+    .name = "data gen",
+    .args = "KIND",
+    .summary = "make a click log whose best AUC is known",
+    .description =
+        "KIND is ccp, criteo, movielens or taobao: the columns of these data sets, ids with few "
+        "frequent and many rare values, and labels drawn from hidden effects of the values. The "
+        "true probabilities are known, and so is the AUC that no model can exceed; it is printed "
+        "and kept in DIR/gen.json. The same seed gives the same bytes.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct gen_opts),
+    .min_args = 1,
+    .max_args = 1,
+    .words = "ccp|criteo|movielens|taobao",
+    .run = run,
+};

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define LOG_AREA "data"
+#include "cmd/data_input.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+
+static bool hex_digit(char c, int *out)
+{
+    if (c >= '0' && c <= '9')
+        *out = c - '0';
+    else if (c >= 'a' && c <= 'f')
+        *out = c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F')
+        *out = c - 'A' + 10;
+    else
+        return false;
+    return true;
+}
+
+static enum rc parse_delimiter(const char *text, char *out, struct err *err)
+{
+    int hi, lo;
+    if (!text)
+        return RC_OK;
+    if (strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0)
+        *out = '\t';
+    else if (strlen(text) == 1)
+        *out = text[0];
+    else if (strlen(text) == 4 && str_starts(text, "\\x") && hex_digit(text[2], &hi) &&
+             hex_digit(text[3], &lo) && (hi | lo))
+        *out = (char)(hi << 4 | lo);
+    else
+        return err_coded(err, RC_INVAL, E0603,
+                         "--delimiter: '%.20s' is not one character, 'tab' or \\xHH",
+                         text);
+    return RC_OK;
+}
+
+size_t data_input_names(const char *list, const char ***names, char **text)
+{
+    VEC(const char *) found = {0};
+    *text = mem_strdup(list ? list : "");
+    char *at = *text;
+    while (list && at) {
+        char *comma = strchr(at, ',');
+        if (comma)
+            *comma++ = '\0';
+        if (*at)
+            VEC_PUSH(&found, at);
+        at = comma;
+    }
+    *names = found.at;
+    return found.n;
+}
+
+enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
+                        int64_t batch_size, const char *const *labels, size_t n_labels,
+                        struct dataset **d, struct err *err)
+{
+    struct dataset_conf conf = {
+        .batch_size = batch_size,
+        .every_row = true,
+        .threads = 1,
+        .reader = {.no_header = in->no_header, .skip_bad = in->skip_bad, .read_ahead = 2},
+    };
+    struct buf input;
+    char *text = NULL;
+    const char **names = NULL;
+    enum rc rc = parse_delimiter(in->delimiter, &conf.reader.delim, err);
+    if (rc)
+        return rc;
+    buf_init(&input, CMD_TEXT_MAX);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&input, "%s%s", i ? "," : "", paths[i]);
+    size_t n_names = data_input_names(in->columns, &names, &text);
+    if (n_names) {
+        conf.reader.want = names;
+        conf.reader.n_want = n_names;
+    }
+    conf.input = buf_str(&input);
+    /* Labels are only looked for, not required to be complete, so none are set here. */
+    rc = dataset_open(&conf, d, err);
+    for (size_t i = 0; !rc && i < n_labels; i++)
+        if (schema_find(dataset_schema(*d), str_c(labels[i])) < 0)
+            rc =
+                err_coded(err, RC_INVAL, E1204, "there is no column '%.100s'", labels[i]);
+    if (rc && *d) {
+        dataset_close(*d);
+        *d = NULL;
+    }
+    mem_free(names);
+    mem_free(text);
+    buf_release(&input);
+    return rc;
+}
+
+void data_input_report(const struct dataset *d)
+{
+    struct dataset_counts c;
+    dataset_counts(d, &c);
+    if (c.malformed)
+        log_warn("%jd malformed rows were left out; the first: %s", (intmax_t)c.malformed,
+                 dataset_first_bad(d));
+}

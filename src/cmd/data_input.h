@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/data_input.h - how the data commands are told what to read. */
+#ifndef CMD_DATA_INPUT_H
+#define CMD_DATA_INPUT_H
+
+#include "base/opt.h"
+#include "data/dataset.h"
+
+struct data_input {
+    const char *columns, *delimiter;
+    bool no_header, skip_bad;
+};
+
+/* Rows of an option table for the field `in` of struct T. */
+#define DATA_INPUT_OPTS(T)                                                            \
+    {OPT_TEXT(T, in.columns, NULL, "only these, with commas between them"),           \
+     .meta = "A,B"},                                                                  \
+        {OPT_TEXT(T, in.delimiter, NULL,                                              \
+                  "of CSV: a character, 'tab' or \\x01; guessed when not given"),     \
+         .meta = "C"},                                                                \
+        {OPT_BOOL(T, in.no_header, "false", "the first line of a CSV file is data")}, \
+    {                                                                                 \
+        OPT_BOOL(T, in.skip_bad, "false", "count malformed rows and go on")           \
+    }
+
+/* Opens the files that `paths` stand for as one dataset, read in order. `d` is the
+ * caller's, to dataset_close().
+ */
+enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
+                        int64_t batch_size, const char *const *labels, size_t n_labels,
+                        struct dataset **d, struct err *err) MUST_CHECK;
+/* "a,b" as names; *text owns them. Both are the caller's, to mem_free(). */
+size_t data_input_names(const char *list, const char ***names, char **text);
+/* On stderr, when rows were left out. */
+void data_input_report(const struct dataset *d);
+
+#endif

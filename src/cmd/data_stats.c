@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/data_input.h"
+#include "data/stats.h"
+
+#define ROWS 8192 /* at a time */
+
+struct stats_conf {
+    struct data_input in;
+    const char *label;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct stats_conf, label, NULL,
+              "label columns; guessed from their names when not given"),
+     .meta = "A,B"},
+    {OPT_BOOL(struct stats_conf, json, "false", "print one JSON object")},
+    DATA_INPUT_OPTS(struct stats_conf),
+    {0},
+};
+
+static void print(const struct stats_conf *c, const struct dataset *d,
+                  const struct stats *s, struct buf *out)
+{
+    struct dataset_counts counts;
+    dataset_counts(d, &counts);
+    size_t files = dataset_files(d), columns = dataset_schema(d)->n;
+    if (c->json) {
+        buf_printf(out, "{\"files\": %zu, \"malformed\": %jd, ", files,
+                   (intmax_t)counts.malformed);
+        stats_json(s, out);
+        buf_puts(out, "}\n");
+        return;
+    }
+    buf_printf(out, "%zu file%s, %jd rows, %zu columns\n\n", files, files == 1 ? "" : "s",
+               (intmax_t)stats_rows(s), columns);
+    stats_print(s, out);
+}
+
+static enum rc read_all(struct dataset *d, struct stats *s, struct err *err)
+{
+    const struct batch *b = NULL;
+    enum rc rc = dataset_next(d, &b, err);
+    while (!rc && b) {
+        stats_add(s, b);
+        rc = dataset_next(d, &b, err);
+    }
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct stats_conf *c = conf;
+    struct dataset *d = NULL;
+    const char **labels = NULL;
+    char *text = NULL;
+    struct buf out;
+    size_t n = data_input_names(c->label, &labels, &text);
+    enum rc rc = data_input_open(&c->in, args->at, args->n, ROWS, labels, n, &d, err);
+    if (!rc) {
+        struct stats *s = stats_create(dataset_schema(d), labels, n);
+        buf_init(&out, CMD_TEXT_MAX);
+        rc = read_all(d, s, err);
+        if (!rc) {
+            print(c, d, s, &out);
+            rc = cmd_print(&out, err);
+            data_input_report(d);
+        }
+        buf_release(&out);
+        stats_destroy(s);
+    }
+    dataset_close(d);
+    mem_free(labels);
+    mem_free(text);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"what is in these files", "trainyard data stats 'train/*.parquet'"},
+    {"two columns, as JSON", "trainyard data stats --columns clk,price --json train.csv"},
+    {0},
+};
+
+const struct cmd cmd_data_stats = {
+    .name = "data stats",
+    .args = "FILE...",
+    .summary = "count and measure the columns of data files",
+    .description =
+        "One pass in bounded memory: types, share of nulls, different values, smallest, mean, "
+        "largest value and deviation (of texts: their bytes; of lists: their items), the most "
+        "frequent values, and the balance of the labels.\n\n"
+        "Up to 1024 different values are counted exactly; above, a number with ~ is an "
+        "estimate (HyperLogLog) with a standard error of 0.81 %, and shares of frequent "
+        "values are lower bounds.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct stats_conf),
+    .min_args = 1,
+    .max_args = CMD_ANY,
+    .run = run,
+};
