@@ -13,6 +13,10 @@ static atomic_int settled = -1; /* an enum cpu_level once somebody has asked */
 
 static const struct kernels *const tables[CPU_LEVELS] = {
     [CPU_LEVEL_BASE] = &kernels_plain,
+#ifdef __x86_64__
+    [CPU_LEVEL_AVX2] = &kernels_avx2,
+    [CPU_LEVEL_AVX512] = &kernels_avx512,
+#endif
 };
 
 enum cpu_level kernels_level(void)

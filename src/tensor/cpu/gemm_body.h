@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor/cpu/gemm_body.h - the micro-kernel, for any vector width; included by gemm_*.c.
  *
- * The includer defines: VF (vector of floats), VL (floats in it), TARGET (function
- * attribute), V_ZERO, V_SET1(x), V_LOAD(p), V_STORE(p, v), V_FMA(a, b, c), V_MASK_LOAD(p,
- * n) and V_MASK_STORE(p, v, n) for the first n < VL floats, V_ADD, V_MAX0(v), and
- * NAME(x).
+ * Included after a vec_*.h; the includer defines NAME(x).
  *
  * GEMM_MR is 6 or 12 (the default): as many as the registers hold. A tile is MR rows by
  * two vectors of columns. All sums of one element run over k in order with one fused
@@ -20,9 +17,9 @@
 /* `strided`: a(i, k) = a[i * lda + k]; else a(i, k) = a[k * lda + i]. The rows are
  * reached through every third pointer, so that they fit into the registers.
  */
-TARGET static ALWAYS_INLINE void NAME(tile)(int mr, bool strided, int64_t n_k,
-                                            const float *a, int64_t lda, const float *b,
-                                            int64_t ldb, VF acc[MR][2])
+static ALWAYS_INLINE void NAME(tile)(int mr, bool strided, int64_t n_k, const float *a,
+                                     int64_t lda, const float *b, int64_t ldb,
+                                     VF acc[MR][2])
 {
     const float *p0 = a, *p1 = a + 3 * lda, *p2 = a + 6 * lda, *p3 = a + 9 * lda;
     for (int64_t k = 0; k < n_k; k++) {
@@ -43,7 +40,7 @@ TARGET static ALWAYS_INLINE void NAME(tile)(int mr, bool strided, int64_t n_k,
 }
 
 /* Loads the first `cols` floats of two vectors. */
-TARGET static ALWAYS_INLINE void NAME(load)(const float *p, int cols, VF out[2])
+static ALWAYS_INLINE void NAME(load)(const float *p, int cols, VF out[2])
 {
     UNROLLED
     for (int j = 0; j < 2; j++) {
@@ -51,11 +48,11 @@ TARGET static ALWAYS_INLINE void NAME(load)(const float *p, int cols, VF out[2])
         if (left >= VL)
             out[j] = V_LOAD(p + j * VL);
         else
-            out[j] = left > 0 ? V_MASK_LOAD(p + j * VL, left) : V_ZERO;
+            out[j] = left > 0 ? v_get(p + j * VL, left) : V_ZERO;
     }
 }
 
-TARGET static ALWAYS_INLINE void NAME(store)(float *p, int cols, const VF v[2])
+static ALWAYS_INLINE void NAME(store)(float *p, int cols, const VF v[2])
 {
     UNROLLED
     for (int j = 0; j < 2; j++) {
@@ -63,12 +60,12 @@ TARGET static ALWAYS_INLINE void NAME(store)(float *p, int cols, const VF v[2])
         if (left >= VL)
             V_STORE(p + j * VL, v[j]);
         else if (left > 0)
-            V_MASK_STORE(p + j * VL, v[j], left);
+            v_put(p + j * VL, v[j], left);
     }
 }
 
 /* c[mr][cols] = (add ? c : bias or 0) + a * b, then max(0, .) when relu. */
-TARGET static ALWAYS_INLINE void NAME(block)(int mr, const struct gemm_tile *t, int cols)
+static ALWAYS_INLINE void NAME(block)(int mr, const struct gemm_tile *t, int cols)
 {
     VF acc[MR][2];
     VF start[2] = {V_ZERO, V_ZERO};
@@ -97,7 +94,7 @@ TARGET static ALWAYS_INLINE void NAME(block)(int mr, const struct gemm_tile *t, 
     }
 }
 
-TARGET static void NAME(run)(const struct gemm_tile *t, int rows, int cols)
+static void NAME(run)(const struct gemm_tile *t, int rows, int cols)
 {
     switch (rows) {
 #define CASE(n)                  \
