@@ -113,7 +113,7 @@ json_is_one_object_per_problem()
     json 'd["code"] == "E0005" and d["file"] == "nowhere.config" and d["line"] == 0'
 }
 
-colours_only_when_asked_or_on_a_terminal()
+colours_only_when_asked_for_in_a_file()
 {
     bad_file
     check_files bad.config
@@ -125,11 +125,26 @@ colours_only_when_asked_or_on_a_terminal()
     check_files --color sometimes bad.config
     status 2
     err_has "error[E0603]: --color: 'sometimes' is not one of auto, always, never"
-    command -v script >/dev/null || skip "no script(1)"
-    run env TERM=xterm script -qec "'$TRAINYARD' check bad.config" /dev/null
-    check "no colours on a terminal" grep -q $'\033\[1;31m' .out
-    run env TERM=xterm NO_COLOR=1 script -qec "'$TRAINYARD' check bad.config" /dev/null
+}
+
+# on_terminal COMMAND...: its stdout is a pseudo-terminal.
+on_terminal()
+{
+    run python3 -c 'import pty, sys
+sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$@"
+}
+
+colours_on_a_terminal_unless_refused()
+{
+    python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no pseudo-terminals here"
+    bad_file
+    on_terminal env TERM=xterm "$TRAINYARD" check bad.config
+    status 2
+    check "no colours on a terminal" grep -q $'\033\\[1;31m' .out
+    on_terminal env TERM=xterm NO_COLOR=1 "$TRAINYARD" check bad.config
     grep -q $'\033' .out && fail "colours although NO_COLOR"
+    on_terminal env TERM=dumb "$TRAINYARD" check bad.config
+    grep -q $'\033' .out && fail "colours on a dumb terminal"
 }
 
 several_files_are_all_checked()
@@ -232,7 +247,8 @@ tap_cases \
     every_example_is_good \
     problems_are_shown_with_excerpt_caret_and_place \
     json_is_one_object_per_problem \
-    colours_only_when_asked_or_on_a_terminal \
+    colours_only_when_asked_for_in_a_file \
+    colours_on_a_terminal_unless_refused \
     several_files_are_all_checked \
     a_file_of_no_known_kind \
     stdin_is_a_dash \
