@@ -85,6 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
                             .names = (enum csv_names)((data[0] >> 3 & 3) % 3),
                             .skip_bad = data[0] >> 5 & 1,
                             .empty_is_null = data[0] >> 6 & 1,
+                            .block = 1 << 13,
                             .max_record = 1 << 20};
     if (data[1] >> 1 & 1) {
         conf.fields = fields;

@@ -66,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     struct jsonl_conf conf = {.skip_bad = data[0] & 1,
                               .infer_rows = data[0] & 2 ? 1 : 0,
+                              .block = 1 << 13,
                               .max_record = 1 << 20};
     if (data[0] & 4) {
         declare(&declared);

@@ -79,8 +79,9 @@ static void drop_used(struct csv_block *b)
 {
     if (!b->used)
         return;
-    if (b->line && b->n_ends && b->used == b->ends[b->n_ends] && !b->saw_quote)
-        b->line += (int64_t)b->n_lines;
+    if (b->line && b->n_ends && b->used == b->ends[b->n_ends])
+        b->line +=
+            (int64_t)b->n_breaks - count_lines(b->text + b->used, b->scanned - b->used);
     else if (b->line)
         b->line += count_lines(b->text, b->used);
     memmove(b->text, b->text + b->used, b->n - b->used);
@@ -119,6 +120,8 @@ static bool scan_records(struct csv_block *b)
     b->saw_quote = s.saw_quote;
     b->saw_high = s.saw_high;
     b->n_lines = s.n_lines;
+    b->n_breaks = s.n_breaks;
+    b->scanned = b->n;
     size_t n = s.n_fields;
     while (n > 0 && b->text[b->ends[n] - 1] != '\n')
         n--;

@@ -54,7 +54,9 @@ struct csv_block {
     bool eof;       /* nothing behind text[n] */
     uint32_t *ends; /* ends[0] is 0, then where each field ends; [n_ends + 1] */
     size_t n_ends;
-    size_t n_lines;    /* line ends among them */
+    size_t n_lines;  /* line ends among them */
+    size_t n_breaks; /* line ends of any kind in the first `scanned` bytes */
+    size_t scanned;
     size_t n_records;  /* set by csv_block_rows(): those that are not blank */
     size_t whole;      /* bytes up to the last of them */
     int64_t size_seen; /* with eof: the offset of the end */

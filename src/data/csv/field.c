@@ -189,8 +189,8 @@ static void read_ints(const struct csv_rows *rows, enum type_id type, void *out,
                 slow_cell(rows, i, id, out, valid, faults);                              \
         }                                                                                \
     }
-FLOATS(read_f32, float, num_f32, TYPE_F32)
-FLOATS(read_f64, double, num_f64, TYPE_F64)
+FLOATS(read_f32, float, num_f32_padded, TYPE_F32)
+FLOATS(read_f64, double, num_f64_padded, TYPE_F64)
 
 /* A quoted field into `to`; its bytes. */
 static size_t put_quoted(const struct csv_rows *rows, size_t i, size_t start, size_t len,

@@ -19,6 +19,7 @@
 #include "base/compiler.h"
 
 #define TEXT_MAX 1100 /* longest number; 767 digits can matter */
+#define SHORT_MAX 56  /* longest text that is tried the fast way */
 #define EXPONENT_MAX \
     100000 /* beyond that every mantissa of TEXT_MAX digits is 0 or inf */
 
@@ -97,6 +98,60 @@ static bool parse_decimal(const char *p, size_t n, struct decimal *out)
     return (*p == 'e' || *p == 'E') && take_exponent(p + 1, end, out);
 }
 
+/* Up to eight digits at p, of which `room` bytes belong to the number: their count. The
+ * carry of the addition can only spoil bytes behind the first one that is no digit.
+ */
+static inline unsigned some_digits(const char *p, ptrdiff_t room, uint64_t *value)
+{
+    uint64_t w = num_load8(p);
+    uint64_t odd = (w | (w + 0x0606060606060606u)) & 0xf0f0f0f0f0f0f0f0u;
+    if (room < 8)
+        odd |= ~(uint64_t)0 << 8 * room;
+    unsigned n = odd ? (unsigned)CTZ64(odd) / 8 : 8;
+    *value = n ? num_eight(w << 8 * (8 - n)) : 0;
+    return n;
+}
+
+static inline const char *take_padded(const char *p, const char *end, struct decimal *d)
+{
+    static const uint32_t powers[9] = {1,      10,      100,      1000,     10000,
+                                       100000, 1000000, 10000000, 100000000};
+    unsigned n;
+    do {
+        uint64_t value;
+        n = p < end ? some_digits(p, end - p, &value) : 0;
+        if (n == 0)
+            break;
+        d->mantissa = d->mantissa * powers[n] + value;
+        d->digits += (int)n;
+        p += n;
+    } while (n == 8);
+    return p;
+}
+
+/* Numbers of up to 19 digits, leading zeros included; others are left to the slow way. */
+static inline bool parse_padded(const char *p, size_t n, struct decimal *out)
+{
+    struct decimal d = {0};
+    const char *end = p + n;
+    if (n > SHORT_MAX)
+        return false;
+    if (p < end && (*p == '-' || *p == '+'))
+        d.negative = *p++ == '-';
+    p = take_padded(p, end, &d);
+    if (p < end && *p == '.') {
+        const char *fraction = ++p;
+        p = take_padded(p, end, &d);
+        d.power = fraction - p;
+    }
+    if (d.digits == 0 || d.digits > 19)
+        return false;
+    *out = d;
+    if (p == end)
+        return true;
+    return (*p == 'e' || *p == 'E') && take_exponent(p + 1, end, out);
+}
+
 static bool parse_word(const char *p, size_t n, double *out)
 {
     bool negative = n && *p == '-';
@@ -150,7 +205,7 @@ static inline bool extended_f64(const struct decimal *d, double *out)
 /* Magnitude without sign; false where only the slow way is right. */
 static inline bool fast_f64(const struct decimal *d, double *out)
 {
-    if (d->digits == 0) {
+    if (d->digits == 0 || (d->mantissa == 0 && d->digits <= 19)) {
         *out = 0;
         return true;
     }
@@ -197,7 +252,7 @@ static enum num slow_f32(const char *p, size_t n, float *out)
     return NUM_OK;
 }
 
-enum num num_f64(const char *p, size_t n, double *out)
+static enum num long_f64(const char *p, size_t n, double *out)
 {
     struct decimal d;
     double v;
@@ -207,6 +262,25 @@ enum num num_f64(const char *p, size_t n, double *out)
         return slow_f64(p, n, out);
     *out = d.negative ? -v : v;
     return NUM_OK;
+}
+
+enum num num_f64_padded(const char *p, size_t n, double *out)
+{
+    struct decimal d;
+    double v;
+    if (UNLIKELY(!parse_padded(p, n, &d) || !fast_f64(&d, &v)))
+        return long_f64(p, n, out);
+    *out = d.negative ? -v : v;
+    return NUM_OK;
+}
+
+enum num num_f64(const char *p, size_t n, double *out)
+{
+    char text[SHORT_MAX + NUM_PAD] = {0};
+    if (n > SHORT_MAX)
+        return long_f64(p, n, out);
+    memcpy(text, p, n);
+    return num_f64_padded(text, n, out);
 }
 
 /* Rounding a correctly rounded double once more is right unless that double lies exactly
@@ -219,11 +293,11 @@ static inline bool rounds_twice(double v)
     return (bits & 0x1fffffff) == 0x10000000;
 }
 
-enum num num_f32(const char *p, size_t n, float *out)
+enum num num_f32_padded(const char *p, size_t n, float *out)
 {
     struct decimal d;
     double v;
-    if (!parse_decimal(p, n, &d)) {
+    if (!parse_padded(p, n, &d) && !parse_decimal(p, n, &d)) {
         if (!parse_word(p, n, &v))
             return NUM_BAD;
         *out = (float)v;
@@ -236,6 +310,15 @@ enum num num_f32(const char *p, size_t n, float *out)
         return NUM_RANGE;
     *out = d.negative ? -f : f;
     return NUM_OK;
+}
+
+enum num num_f32(const char *p, size_t n, float *out)
+{
+    char text[SHORT_MAX + NUM_PAD] = {0};
+    if (n > SHORT_MAX)
+        return num_f32_padded(p, n, out); /* which does not read behind long ones */
+    memcpy(text, p, n);
+    return num_f32_padded(text, n, out);
 }
 
 enum num num_i64(const char *p, size_t n, int64_t *out)

@@ -26,6 +26,10 @@ enum num num_i32(const char *p, size_t n, int32_t *out);
  */
 enum num num_f64(const char *p, size_t n, double *out);
 enum num num_f32(const char *p, size_t n, float *out);
+/* The same where NUM_PAD bytes behind the text may be read: no copy is needed. */
+#define NUM_PAD 8
+enum num num_f64_padded(const char *p, size_t n, double *out);
+enum num num_f32_padded(const char *p, size_t n, float *out);
 
 /* The value of eight ASCII digits, first one in the lowest byte, each already less '0'.
  */

@@ -55,13 +55,23 @@ static enum rc take_names(struct csv_reader *r, const struct csv_walk *w, struct
     return RC_OK;
 }
 
-/* The first record that is not blank; false when there is none. */
-static bool first_record(const struct csv_block *b, struct csv_walk *w)
+/* The first record that is not blank; *there is false when there is none. */
+static enum rc first_record(struct csv_block *b, struct csv_walk *w, bool *there,
+                            struct err *err)
 {
-    while (csv_walk_next(b, w))
-        if (!w->blank)
-            return true;
-    return false;
+    for (;;) {
+        *w = (struct csv_walk){0};
+        while (csv_walk_next(b, w))
+            if (!w->blank) {
+                *there = true;
+                return RC_OK;
+            }
+        b->used = b->whole;
+        *there = false;
+        enum rc rc = csv_block_fill(b, err);
+        if (rc || b->n_ends == 0)
+            return rc;
+    }
 }
 
 static enum rc name_columns(struct csv_reader *r, const struct csv_conf *conf,
@@ -69,7 +79,11 @@ static enum rc name_columns(struct csv_reader *r, const struct csv_conf *conf,
 {
     struct csv_walk w = {0};
     bool given = conf->names == CSV_NAMES_GIVEN && conf->n_fields;
-    bool any = first_record(&r->block, &w);
+    bool any, header = !given && conf->names != CSV_NAMES_NUMBER;
+    r->least = r->block.offset;
+    enum rc rc = first_record(&r->block, &w, &any, err);
+    if (rc)
+        return rc;
     if (!any && !given)
         return err_coded(err, RC_FORMAT, E1113, "'%s': no header: the file is empty",
                          stream_name(r->in));
@@ -79,8 +93,9 @@ static enum rc name_columns(struct csv_reader *r, const struct csv_conf *conf,
                          "'%s': %zu columns; at most %d can be read", stream_name(r->in),
                          r->n_cols, COLUMNS_MAX);
     r->names = mem_calloc(r->n_cols, sizeof(*r->names));
-    if (!given && conf->names != CSV_NAMES_NUMBER) {
+    if (header) {
         r->block.used = r->block.ends[w.end];
+        r->least = r->block.offset + (int64_t)r->block.used;
         return take_names(r, &w, err);
     }
     for (size_t k = 0; k < r->n_cols; k++)

@@ -298,11 +298,11 @@ static enum rc check_start(struct csv_reader *r, const struct csv_cursor *at,
 
 enum rc csv_seek(struct csv_reader *r, const struct csv_cursor *at, struct err *err)
 {
+    int64_t least = r->least < r->start.offset ? r->least : r->start.offset;
     enum rc rc = RC_OK;
-    if (at->offset < r->start.offset || at->record < 0 || at->bad < 0 ||
-        at->bad > at->record)
+    if (at->offset < least || at->record < 0 || at->bad < 0 || at->bad > at->record)
         return bad_cursor(r, at, "not a position of this reader", err);
-    if (at->offset > r->start.offset)
+    if (at->offset > least)
         rc = check_start(r, at, err);
     if (rc == RC_OK)
         rc = csv_block_seek(&r->block, at->offset, at->line, err);

@@ -34,6 +34,7 @@ void csv_scan_ref(struct csv_scan *s, const unsigned char *p, size_t n, uint32_t
     for (size_t i = 0; i < n; i++) {
         s->saw_quote |= s->quoting && p[i] == s->quote;
         s->saw_high |= p[i] >= 0x80;
+        s->n_breaks += p[i] == '\n';
         if (scan_byte(s, p[i])) {
             out[k++] = (uint32_t)i + 1;
             s->n_lines += p[i] == '\n';

@@ -28,6 +28,7 @@ struct csv_scan {
     bool saw_high;   /* bytes >= 0x80 */
     size_t n_fields; /* ends found */
     size_t n_lines;  /* of these, line ends */
+    size_t n_breaks; /* line ends in quotes as well */
 };
 
 /* For text that starts at the start of a field. */

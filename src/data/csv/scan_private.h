@@ -41,6 +41,7 @@ uint64_t csv_scan_quoted(struct csv_scan *s, const unsigned char *p, unsigned n,
         else                                                                           \
             s->may_open = sep >> (n - 1) & 1;                                          \
         s->n_lines += (size_t)POPCOUNT64(sep & m.line);                                \
+        s->n_breaks += (size_t)POPCOUNT64(m.line);                                     \
         return emit(out, (uint32_t)at, sep);                                           \
     }                                                                                  \
     void name(struct csv_scan *scan, const unsigned char *p, size_t n, uint32_t *out)  \
@@ -57,6 +58,7 @@ uint64_t csv_scan_quoted(struct csv_scan *s, const unsigned char *p, unsigned n,
             struct masks m = masks_of(last, s.delim, s.quote);                         \
             uint64_t real = ((uint64_t)1 << rest) - 1;                                 \
             m.sep &= real;                                                             \
+            m.line &= real;                                                            \
             m.quote &= real;                                                           \
             to += scan_block(&s, last, rest, m, i, to);                                \
         }                                                                              \

@@ -83,6 +83,7 @@ static void every_kind_agrees_with_the_reference(void)
             struct csv_scan s = scan_of(kinds[k].fn, ',', quoting, text, n, got);
             CHECK_INT(s.n_fields, r.n_fields);
             CHECK_INT(s.n_lines, r.n_lines);
+            CHECK_INT(s.n_breaks, r.n_breaks);
             CHECK(s.in_quotes == r.in_quotes && s.may_open == r.may_open);
             CHECK(s.saw_high == r.saw_high && s.saw_quote == r.saw_quote);
             CHECK(memcmp(got, want, r.n_fields * sizeof(*got)) == 0);
