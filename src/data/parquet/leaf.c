@@ -77,7 +77,10 @@ static enum rc load_dict(struct pq_leaf_reader *r, struct codec *codec,
                          (int)h->n_values, body.n);
     fresh_dict(r);
     struct column *c = &r->dict->values;
+    size_t limit = r->max_bytes;
+    r->max_bytes = INT32_MAX; /* the page's size is limit enough */
     rc = pq_leaf_fill(r, c, 0, (size_t)h->n_values, err);
+    r->max_bytes = limit;
     if (rc)
         return rc;
     c->n = h->n_values;
