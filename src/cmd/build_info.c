@@ -2,9 +2,12 @@
 #include "cmd/build_info.h"
 
 #include <gnu/libc-version.h>
+#include <lz4.h>
 #include <stdio.h>
 #include <xxhash.h>
 #include <yaml.h>
+#include <zlib.h>
+#include <zstd.h>
 
 #include "ty_revision.h" /* made by cmake/TrainyardRevision.cmake at every build */
 
@@ -37,11 +40,21 @@ static const char *xxhash_version(void)
     return text;
 }
 
+/* The library has no call for it. */
+static const char *snappy_version(void)
+{
+    return TY_SNAPPY_VERSION;
+}
+
 const struct build_library *build_libraries(void)
 {
     static const struct build_library libraries[] = {
+        {"liblz4", "LZ4-compressed data", LZ4_versionString},
+        {"libsnappy", "Snappy-compressed data", snappy_version},
         {"libxxhash", "hashing", xxhash_version},
         {"libyaml", "YAML files", yaml_get_version_string},
+        {"libzstd", "zstd-compressed data", ZSTD_versionString},
+        {"zlib", "gzip-compressed data", zlibVersion},
         {0},
     };
     return libraries;

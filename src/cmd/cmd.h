@@ -57,7 +57,7 @@ const struct cmd *const *cmd_all(size_t *n);
 const struct cmd *cmd_find(int argc, char *const *argv, int *words);
 /* True when `word` is the first of a two-word command. */
 bool cmd_is_group(const char *word);
-/* E0606, with the nearest name that there is. */
+/* E0606, with the nearest name that there is; E0605 when `argv` is a group alone. */
 enum rc cmd_unknown(int argc, char *const *argv, struct err *err);
 
 /* Reads the options, runs, releases. `argv` starts behind the command's name. */

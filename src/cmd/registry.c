@@ -50,22 +50,33 @@ bool cmd_is_group(const char *word)
     return false;
 }
 
+/* `data` alone: E0605 with the words that may follow. */
+static enum rc word_missing(const char *group, struct err *err)
+{
+    size_t n = strlen(group);
+    struct buf words;
+    buf_init(&words, 500);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strncmp(commands[i]->name, group, n) == 0 && commands[i]->name[n] == ' ')
+            buf_printf(&words, "%s%s", words.n ? ", " : "", commands[i]->name + n + 1);
+    enum rc rc = err_coded(err, RC_INVAL, E0605, "'%s' needs a second word: %s", group,
+                           buf_str(&words));
+    buf_release(&words);
+    return rc;
+}
+
 enum rc cmd_unknown(int argc, char *const *argv, struct err *err)
 {
     VEC(const char *) names = {0};
     struct buf given;
+    bool group = cmd_is_group(argv[0]);
+    if (group && argc == 1)
+        return word_missing(argv[0], err);
     buf_init(&given, CMD_TEXT_MAX);
-    buf_puts(&given, argv[0]);
-    if (cmd_is_group(argv[0])) {
-        if (argc > 1)
-            buf_printf(&given, " %s", argv[1]);
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-            if (str_starts(commands[i]->name, argv[0]))
-                VEC_PUSH(&names, commands[i]->name);
-    } else {
-        for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+    buf_printf(&given, "%s%s%s", argv[0], group ? " " : "", group ? argv[1] : "");
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (!group || str_starts(commands[i]->name, argv[0]))
             VEC_PUSH(&names, commands[i]->name);
-    }
     const char *near = str_nearest(str_c(buf_str(&given)), names.at, names.n);
     enum rc rc = near ? err_coded(err, RC_INVAL, E0606,
                                   "unknown command '%.100s', did you mean '%s'?",

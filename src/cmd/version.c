@@ -64,7 +64,7 @@ const struct cmd cmd_version = {
     .summary = "show the version, the compiler and the libraries",
     .description =
         "The revision is there when the program was built from a git checkout. "
-        "Versions of libraries are those loaded now, not those at build time.",
+        "Versions of libraries are those loaded now; of snappy, that of the build.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct version_conf),

@@ -37,7 +37,7 @@ Usage: trainyard version [options]
 version: show the version, the compiler and the libraries.
 
 The revision is there when the program was built from a git checkout. Versions
-of libraries are those loaded now, not those at build time.
+of libraries are those loaded now; of snappy, that of the build.
 
 Options:
       --json  print one JSON object
@@ -111,6 +111,25 @@ END
     err_has "trainyard help: error[E0606]: unknown command 'versoin', did you mean 'version'?"
 }
 
+commands_of_two_words_are_a_group()
+{
+    run "$TRAINYARD" data --help
+    status 0
+    out_has "Usage: trainyard data COMMAND [options]"
+    out_has "  data head "
+    out_lacks "  check "
+    cp .out group
+    run "$TRAINYARD" help data
+    out_is <group
+    run "$TRAINYARD" data
+    status 2
+    out_empty
+    err_has "trainyard: error[E0605]: 'data' needs a second word: "
+    run "$TRAINYARD" data hed x.csv
+    status 2
+    err_has "trainyard: error[E0606]: unknown command 'data hed', did you mean 'data head'?"
+}
+
 unknown_option_suggests_the_nearest()
 {
     run "$TRAINYARD" version --jsn
@@ -160,6 +179,7 @@ tap_cases \
     version_names_the_parts \
     version_as_json \
     unknown_command_suggests_the_nearest \
+    commands_of_two_words_are_a_group \
     unknown_option_suggests_the_nearest \
     surplus_argument_is_refused \
     full_disk_is_a_failure \

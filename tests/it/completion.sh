@@ -59,6 +59,20 @@ bash_completes_values_and_arguments()
     echo IdFeature | out_is
 }
 
+bash_completes_commands_of_two_words()
+{
+    in_bash da
+    echo data | out_is
+    in_bash data he
+    echo head | out_is
+    in_bash data head --colu
+    echo --columns | out_is
+    in_bash data gen tao
+    echo taobao | out_is
+    in_bash data gen --format js
+    echo jsonl | out_is
+}
+
 bash_completes_files()
 {
     touch some.config
@@ -81,6 +95,8 @@ zsh_completes_the_same()
     printf 'auto\nalways\nnever\n' | out_is
     in_zsh check ""
     echo files | out_is
+    in_zsh data head --colu
+    out_has --columns
 }
 
 other_shells_are_refused()
@@ -97,6 +113,7 @@ tap_cases \
     bash_completes_commands \
     bash_completes_options \
     bash_completes_values_and_arguments \
+    bash_completes_commands_of_two_words \
     bash_completes_files \
     zsh_completes_the_same \
     other_shells_are_refused
