@@ -66,6 +66,8 @@ struct val *nn_concat(struct graph *g, struct val *const *x, int n);
 struct val *nn_slice(struct graph *g, struct val *x, int64_t from, int64_t n);
 /* The same floats under another shape of the same axis and width. */
 struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int n_dims);
+/* Rows made longer with zeros at their end, to `n` floats. */
+struct val *nn_pad(struct graph *g, struct val *x, int64_t n);
 struct val *nn_stop_gradient(struct graph *g, struct val *x);
 /* [n] -> [1]: the sum of each row. */
 struct val *nn_row_sum(struct graph *g, struct val *x);

@@ -80,6 +80,58 @@ struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int 
     return nn_op(g, &op_take, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
+struct pad_conf {
+    int64_t n;
+};
+
+static enum rc pad_infer(const void *conf, const struct shape *in, int n_in,
+                         struct shape *out, int64_t *keep_width, struct err *err)
+{
+    const struct pad_conf *c = conf;
+    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->n}};
+    *keep_width = 0;
+    if (c->n < shape_width(&in[0]))
+        return err_set(err, RC_INVAL, "a row of %jd values does not fit into %jd",
+                       (intmax_t)shape_width(&in[0]), (intmax_t)c->n);
+    return RC_OK;
+}
+
+static void pad_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    int64_t from, to, n = r->in[0].width;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
+        float *y = view_row(&r->out[0], k);
+        memcpy(y, view_row(&r->in[0], k), (size_t)n * sizeof(float));
+        memset(y + n, 0, (size_t)(r->out[0].width - n) * sizeof(float));
+    }
+}
+
+static void pad_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    int64_t from, to;
+    if (!r->d_in[0].data)
+        return;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++)
+        kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
+                       r->in[0].width);
+}
+
+static const struct op_ops op_pad = {.name = "pad",
+                                     .flags = OP_STRIDED,
+                                     .infer = pad_infer,
+                                     .forward = pad_forward,
+                                     .backward = pad_backward};
+
+struct val *nn_pad(struct graph *g, struct val *x, int64_t n)
+{
+    struct pad_conf conf = {.n = n};
+    if (x && shape_width(&x->shape) == n)
+        return x;
+    return nn_op(g, &op_pad, &x, 1, NULL, 0, &conf, sizeof(conf));
+}
+
 struct val *nn_stop_gradient(struct graph *g, struct val *x)
 {
     if (!x)

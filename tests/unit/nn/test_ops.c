@@ -163,6 +163,7 @@ BUILD(build_expand, nn_mul(g, nn_expand(g, x[0], axis), x[1]))
 BUILD(build_attention, nn_seq_sum(g, nn_seq_softmax(g, x[0]), x[1]))
 BUILD(build_seq_sum, nn_seq_sum(g, NULL, x[0]))
 BUILD(build_seq_mean, nn_seq_mean(g, x[0]))
+BUILD(build_pad, nn_pad(g, x[0], 7))
 
 static void normalisation(void)
 {
@@ -227,6 +228,7 @@ static void sequences(void)
         &(struct gradcheck){"sum", build_seq_sum, 1, {{1, 1, {3}}}, 9, .eval = false});
     gradcheck(
         &(struct gradcheck){"mean", build_seq_mean, 1, {{1, 1, {3}}}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){"pad", build_pad, 1, {{1, 1, {3}}}, 9, .eval = false});
 }
 
 /* Losses against their formulas and finite differences, on a grid. */

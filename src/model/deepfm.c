@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* DeepFM (Guo et al. 2017): linear part, factorisation machine and deep net. */
+#include "model/parts.h"
+
+static void build(struct model *m)
+{
+    const struct pc_DeepFM *c = (const void *)m->message;
+    struct graph *g = m->graph;
+    struct group wide, deep, fm;
+    int64_t n_class = m->conf->model_config->num_class;
+    int64_t dim = c->wide_embedding_dim ? c->wide_embedding_dim : 4;
+    if (!group_of(m, "wide", dim, c->wide_init_fn, &wide) ||
+        !group_of(m, "deep", 0, NULL, &deep))
+        return;
+    fm = deep;
+    if (group_exists(m, "fm") && !group_of(m, "fm", 0, NULL, &fm))
+        return;
+    struct val *y_wide = nn_row_sum(g, wide.deep);
+    struct val *y_fm = nn_fm(g, group_fields(m, &fm));
+    struct val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
+    if (c->final) {
+        struct val *h = nn_concat(g, (struct val *[]){y_wide, y_fm, y_deep}, 3);
+        h = part_mlp(m, "final_mlp", c->final, h);
+        head_single(m, nn_linear(g, "output_mlp", h, n_class, true, ACT_NONE));
+        return;
+    }
+    struct val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
+    o = nn_add(g, nn_add(g, y_wide, nn_row_sum(g, y_fm)), o);
+    head_single(m, o);
+}
+
+const struct model_ops model_deepfm = {.name = "deepfm", .build = build};

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Feature groups: which features stand in which columns of which graph input, and through
+ * which table they get there.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "model/parts.h"
+
+static const struct pc_FeatureGroupConfig *find(const struct model *m, const char *name)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    for (int64_t i = 0; i < mc->n_feature_groups; i++)
+        if (strcmp(mc->feature_groups[i]->group_name, name) == 0)
+            return mc->feature_groups[i];
+    return NULL;
+}
+
+bool group_exists(const struct model *m, const char *name)
+{
+    return find(m, name) != NULL;
+}
+
+const char *group_first(const struct model *m)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    return mc->n_feature_groups ? mc->feature_groups[0]->group_name : NULL;
+}
+
+static const char *table_name(struct model *m, const struct pc_feature *f,
+                              const char *suffix, bool wide, bool sequence, int64_t dim)
+{
+    const char *own = f->embedding_name && f->embedding_name[0]
+                          ? f->embedding_name
+                          : arena_printf(&m->arena, "%s_emb", f->name);
+    const char *tail = suffix && suffix[0] ? suffix : "";
+    own = arena_printf(&m->arena, "%s%s%s%s", own, wide ? "_wide" : "",
+                       tail[0] ? "_" : "", tail);
+    if (sequence)
+        return arena_printf(&m->arena,
+                            "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.%jd."
+                            "embeddings.%s.weight",
+                            (intmax_t)dim, own);
+    return arena_printf(
+        &m->arena,
+        "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags.%s.weight", own);
+}
+
+/* Where a feature goes: one output of the embedding layer, from column `col` on. */
+struct place {
+    int output;
+    struct val *val;
+    int64_t col, width;
+    int axis;
+    const char *suffix, *init;
+    bool wide, first_only, leads, in_sequence_group;
+};
+
+static bool add_table_feature(struct model *m, const struct pc_feature *f,
+                              const struct place *p)
+{
+    struct err err = {0};
+    struct table_conf conf = {
+        .name = table_name(m, f, p->suffix, p->wide, p->in_sequence_group, p->width),
+        .rows = (int64_t)pc_feature_rows(f),
+        .dim = p->width,
+        .trainable = f->trainable,
+        .opt = m->options.row_opt,
+        .seed = m->options.graph.seed};
+    if (conf.rows == 0)
+        return graph_fail(m->graph, "feature '%s': the number of its ids is not known",
+                          f->name) != NULL;
+    if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err))
+        return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
+    int table = embed_table(m->embed, &conf, &err);
+    if (table < 0)
+        return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
+    struct slot_conf slot = {.feature = f->name,
+                             .table = table,
+                             .pooling = strcasecmp(f->pooling, "mean") == 0 ? POOL_MEAN
+                                                                            : POOL_SUM,
+                             .output = p->output,
+                             .col = p->col,
+                             .max_gradient = m->options.max_gradient};
+    struct model_input in = {.feature = f,
+                             .axis = p->axis,
+                             .slot = embed_slot(m->embed, &slot),
+                             .width = p->width,
+                             .first_only = p->first_only,
+                             .leads = p->leads};
+    VEC_PUSH(&m->inputs, in);
+    return true;
+}
+
+static bool add_feature(struct model *m, const struct pc_feature *f,
+                        const struct place *p)
+{
+    if (pc_feature_is_sparse(f))
+        return add_table_feature(m, f, p);
+    if (pc_feature_has_vector(f) || p->wide)
+        return graph_fail(m->graph, "feature '%s': %s", f->name,
+                          p->wide
+                              ? "numbers cannot stand in a WIDE group"
+                              : "dense embeddings are not part of this version") != NULL;
+    struct model_input in = {.feature = f,
+                             .axis = p->axis,
+                             .slot = -1,
+                             .val = p->val,
+                             .col = p->col,
+                             .width = p->width,
+                             .leads = p->leads};
+    VEC_PUSH(&m->inputs, in);
+    return true;
+}
+
+static const struct pc_feature *feature_of(struct model *m, const char *group,
+                                           const char *name)
+{
+    const struct pc_feature *f = pc_features_find(&m->features, str_c(name));
+    if (!f)
+        graph_fail(m->graph, "group '%s' names no feature '%s'", group, name);
+    return f;
+}
+
+static int64_t width_of(const struct pc_feature *f, int64_t wide_dim)
+{
+    return wide_dim > 0 ? wide_dim : (int64_t)pc_feature_width(f);
+}
+
+/* An input of `width` per row that the embedding layer fills. */
+static struct val *embedded_input(struct model *m, const char *name, int axis,
+                                  int64_t width, int *output)
+{
+    struct shape shape = {.axis = axis, .n_dims = 1, .dims = {width}};
+    struct val *v = nn_input(m->graph, name, &shape, true);
+    *output = (int)m->embedded.n;
+    VEC_PUSH(&m->embedded, v);
+    return v;
+}
+
+/* The features of one kind (sequence or not) of a list, side by side. */
+struct listing {
+    const char *group;
+    const char *const *names;
+    int64_t n;
+    bool sequence;
+    bool in_sequence_group;
+    int64_t wide_dim;
+    const char *suffix, *wide_init;
+    int axis;
+};
+
+static struct val *add_features(struct model *m, const struct listing *l,
+                                const char *name, int64_t *n_fields, int64_t *field_width)
+{
+    int64_t width = 0, count = 0, common = 0, col = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const struct pc_feature *f = feature_of(m, l->group, l->names[i]);
+        if (!f)
+            return NULL;
+        if (f->sequence != l->sequence)
+            continue;
+        int64_t w = width_of(f, l->wide_dim);
+        common = count == 0 || common == w ? w : 0;
+        width += w;
+        count++;
+    }
+    *n_fields = count;
+    *field_width = common;
+    if (count == 0)
+        return NULL;
+    struct place p = {.axis = l->axis,
+                      .suffix = l->suffix,
+                      .init = l->wide_dim > 0 ? l->wide_init : NULL,
+                      .wide = l->wide_dim > 0,
+                      .in_sequence_group = l->in_sequence_group};
+    p.val = embedded_input(m, name, l->axis, width, &p.output);
+    bool first = true;
+    for (int64_t i = 0; i < l->n; i++) {
+        const struct pc_feature *f = feature_of(m, l->group, l->names[i]);
+        if (f->sequence != l->sequence)
+            continue;
+        p.width = width_of(f, l->wide_dim);
+        p.col = col;
+        p.leads = l->sequence && first;
+        p.first_only = l->in_sequence_group && !l->sequence && f->value_dim == 1;
+        if (p.leads)
+            VEC_PUSH(&m->axes, ((struct model_axis){.axis = l->axis, .leader = f}));
+        if (!add_feature(m, f, &p))
+            return NULL;
+        col += p.width;
+        first = false;
+    }
+    return p.val;
+}
+
+/* Query and sequence of a list of features that holds both. */
+static bool sequence_parts(struct model *m, const char *name, const char *const *names,
+                           int64_t n, const char *suffix, struct val **query,
+                           struct val **sequence, int *axis)
+{
+    int64_t n_fields, width;
+    *axis = graph_axis(m->graph, name);
+    struct listing l = {.group = name,
+                        .names = names,
+                        .n = n,
+                        .in_sequence_group = true,
+                        .suffix = suffix,
+                        .axis = AXIS_BATCH};
+    *query =
+        add_features(m, &l, arena_printf(&m->arena, "%s.query", name), &n_fields, &width);
+    l.sequence = true;
+    l.axis = *axis;
+    *sequence = add_features(m, &l, arena_printf(&m->arena, "%s.sequence", name),
+                             &n_fields, &width);
+    if (!*sequence)
+        graph_fail(m->graph, "group '%s' holds no sequence feature", name);
+    return *sequence != NULL;
+}
+
+static const struct pc_SeqGroupConfig *
+encoder_input(const struct pc_FeatureGroupConfig *c, const char *input)
+{
+    for (int64_t i = 0; i < c->n_sequence_groups; i++) {
+        const struct pc_SeqGroupConfig *s = c->sequence_groups[i];
+        const char *own = s->has_group_name ? s->group_name : c->group_name;
+        if (c->n_sequence_groups == 1 && (!input || !input[0]))
+            return s;
+        if (input && strcmp(own, input) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+static const char *encoder_input_name(const struct pc_SeqEncoderConfig *e)
+{
+    if (e->din_encoder)
+        return e->din_encoder->input;
+    if (e->simple_attention)
+        return e->simple_attention->input;
+    if (e->pooling_encoder)
+        return e->pooling_encoder->input;
+    if (e->multi_window_din_encoder)
+        return e->multi_window_din_encoder->input;
+    return e->self_attention_encoder ? e->self_attention_encoder->input : NULL;
+}
+
+/* Each encoder reads the sequence group that it names; lookups are made once per encoder.
+ */
+static bool add_encoders(struct model *m, const struct pc_FeatureGroupConfig *c,
+                         struct val **parts, int *n)
+{
+    for (int64_t i = 0; i < c->n_sequence_encoders; i++) {
+        const struct pc_SeqEncoderConfig *e = c->sequence_encoders[i];
+        const char *input = encoder_input_name(e);
+        const struct pc_SeqGroupConfig *s = encoder_input(c, input);
+        struct val *query = NULL, *sequence = NULL;
+        int axis;
+        if (!s)
+            return graph_fail(m->graph,
+                              "group '%s': encoder %jd names no sequence group '%s'",
+                              c->group_name, (intmax_t)i, input ? input : "") != NULL;
+        const char *name =
+            arena_printf(&m->arena, "%s.encoder%jd", c->group_name, (intmax_t)i);
+        const char *suffix = s->has_embedding_name_suffix ? s->embedding_name_suffix
+                                                          : c->embedding_name_suffix;
+        if (!sequence_parts(m, name, s->feature_names, s->n_feature_names, suffix, &query,
+                            &sequence, &axis))
+            return false;
+        m->axes.at[m->axes.n - 1].max_length = part_encoder_max_length(e);
+        graph_push(m->graph, "embedding_group._group_name_to_seq_encoders");
+        graph_push(m->graph, c->group_name);
+        parts[*n] = part_encoder(m, arena_printf(&m->arena, "%jd", (intmax_t)i), e, query,
+                                 sequence, axis);
+        graph_pop(m->graph);
+        graph_pop(m->graph);
+        if (!parts[(*n)++])
+            return false;
+    }
+    return true;
+}
+
+#define ENCODERS_MAX (OP_INPUTS_MAX - 1)
+
+static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
+                       struct group *out)
+{
+    const struct pc_FeatureGroupConfig *c = out->conf;
+    struct val *parts[OP_INPUTS_MAX];
+    int n = 0;
+    struct listing l = {.group = c->group_name,
+                        .names = c->feature_names,
+                        .n = c->n_feature_names,
+                        .wide_dim = wide_dim,
+                        .wide_init = wide_init,
+                        .suffix = c->embedding_name_suffix,
+                        .axis = AXIS_BATCH};
+    struct val *plain =
+        add_features(m, &l, c->group_name, &out->n_fields, &out->field_width);
+    if (plain)
+        parts[n++] = plain;
+    if (c->n_sequence_encoders > ENCODERS_MAX)
+        return graph_fail(m->graph, "group '%s': %jd encoders", c->group_name,
+                          (intmax_t)c->n_sequence_encoders) != NULL;
+    if (!add_encoders(m, c, parts, &n))
+        return false;
+    if (n == 0)
+        return graph_fail(m->graph, "group '%s' holds no feature", c->group_name) != NULL;
+    out->encoded = c->n_sequence_encoders > 0;
+    out->deep = nn_concat(m->graph, parts, n);
+    return out->deep != NULL;
+}
+
+bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *wide_init,
+              struct group *out)
+{
+    *out = (struct group){.conf = find(m, name)};
+    const struct pc_FeatureGroupConfig *c = out->conf;
+    if (!c)
+        return graph_fail(m->graph, "there is no feature group '%s'", name) != NULL;
+    if (c->group_type == pc_FeatureGroupType_SEQUENCE ||
+        c->group_type == pc_FeatureGroupType_JAGGED_SEQUENCE)
+        return sequence_parts(m, c->group_name, c->feature_names, c->n_feature_names,
+                              c->embedding_name_suffix, &out->query, &out->sequence,
+                              &out->axis);
+    return deep_group(m, wide_dim, wide_init, out);
+}
+
+struct val *group_fields(struct model *m, const struct group *g)
+{
+    if (g->field_width == 0 || g->encoded)
+        return graph_fail(m->graph, "group '%s': all features need one embedding_dim",
+                          g->conf->group_name);
+    int64_t dims[] = {g->n_fields, g->field_width};
+    return nn_reshape(m->graph, g->deep, dims, 2);
+}

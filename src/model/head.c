@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heads: from raw outputs to losses and named predictions, for one task or several. */
+#include <string.h>
+
+#include "model/parts.h"
+
+static struct val *column(struct model *m, const char *prefix, const char *name)
+{
+    struct shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    return nn_input(m->graph, arena_printf(&m->arena, "%s%s", prefix, name), &one, false);
+}
+
+static void predict_binary(struct model *m, struct model_task *t, struct val *o)
+{
+    t->logits = o;
+    t->probs = nn_act(m->graph, o, ACT_SIGMOID, 0);
+}
+
+static void name_outputs(struct model *m, const struct model_task *t)
+{
+    if (t->logits)
+        nn_output(m->graph, arena_printf(&m->arena, "logits%s", t->suffix), t->logits);
+    if (t->probs)
+        nn_output(m->graph, arena_printf(&m->arena, "probs%s", t->suffix), t->probs);
+    if (t->y)
+        nn_output(m->graph, arena_printf(&m->arena, "y%s", t->suffix), t->y);
+}
+
+/* One loss of a task; what it predicts is set on the way. */
+static struct val *task_loss(struct model *m, struct model_task *t,
+                             const struct pc_LossConfig *c, struct val *o,
+                             const char **name)
+{
+    struct graph *g = m->graph;
+    bool one = t->num_class == 1;
+    if (c->binary_cross_entropy || c->binary_focal_loss) {
+        *name = c->binary_cross_entropy ? "binary_cross_entropy" : "binary_focal_loss";
+        if (!one)
+            return graph_fail(g, "%s needs num_class 1, not %u", *name, t->num_class);
+        predict_binary(m, t, o);
+        if (c->binary_cross_entropy)
+            return nn_bce_loss(g, o, t->labels, t->weights,
+                               (float)c->binary_cross_entropy->label_smoothing);
+        return nn_focal_loss(g, o, t->labels, t->weights,
+                             (float)c->binary_focal_loss->gamma,
+                             (float)c->binary_focal_loss->alpha);
+    }
+    if (c->softmax_cross_entropy) {
+        *name = "softmax_cross_entropy";
+        if (one)
+            return graph_fail(g, "softmax_cross_entropy needs num_class above 1");
+        t->logits = o;
+        t->probs = nn_softmax(g, o);
+        return nn_softmax_loss(g, o, t->labels, t->weights,
+                               (float)c->softmax_cross_entropy->label_smoothing);
+    }
+    if (c->l2_loss) {
+        *name = "l2_loss";
+        t->y = o;
+        return nn_l2_loss(g, o, t->labels, t->weights);
+    }
+    return graph_fail(g, "this loss is not part of this version");
+}
+
+static void add_task(struct model *m, struct model_task *t, struct val *o)
+{
+    if (!o)
+        return;
+    t->suffix = t->name[0] ? arena_printf(&m->arena, "_%s", t->name) : "";
+    t->labels = column(m, "label:", t->name);
+    if (t->weighted)
+        t->weights = column(m, "weight:", t->name);
+    if (t->n_losses == 0)
+        graph_fail(m->graph, "%s%shas no loss", t->name,
+                   t->name[0] ? ": " : "the model ");
+    for (int64_t i = 0; i < t->n_losses; i++) {
+        const char *name = "";
+        struct val *loss = task_loss(m, t, t->losses[i], o, &name);
+        nn_loss(m->graph, arena_printf(&m->arena, "%s%s", name, t->suffix), loss);
+    }
+    name_outputs(m, t);
+    VEC_PUSH(&m->tasks, *t);
+}
+
+void head_single(struct model *m, struct val *o)
+{
+    const struct pc_ModelConfig *c = m->conf->model_config;
+    const struct pc_DataConfig *d = m->conf->data_config;
+    struct model_task t = {.name = "",
+                           .weight = 1,
+                           .in_space = 1,
+                           .out_space = 1,
+                           .num_class = c->num_class,
+                           .losses = c->losses,
+                           .n_losses = c->n_losses,
+                           .metrics = c->metrics,
+                           .n_metrics = c->n_metrics,
+                           .train_metrics = c->train_metrics,
+                           .n_train_metrics = c->n_train_metrics};
+    if (!d || d->n_label_fields == 0) {
+        graph_fail(m->graph, "data_config.label_fields is empty");
+        return;
+    }
+    t.label = d->label_fields[0];
+    if (d->n_sample_weight_fields) {
+        t.sample_weight = d->sample_weight_fields[0];
+        t.weighted = true;
+    }
+    add_task(m, &t, o);
+}
+
+void head_task(struct model *m, const char *name, const struct pc_TaskTower *c,
+               struct val *x)
+{
+    struct model_task t = {.name = c->tower_name,
+                           .label = c->label_name,
+                           .weight = c->weight,
+                           .in_space = c->in_task_space_weight,
+                           .out_space = c->out_task_space_weight,
+                           .num_class = c->num_class,
+                           .losses = c->losses,
+                           .n_losses = c->n_losses,
+                           .metrics = c->metrics,
+                           .n_metrics = c->n_metrics,
+                           .train_metrics = c->train_metrics,
+                           .n_train_metrics = c->n_train_metrics};
+    t.sample_weight = c->has_sample_weight_name ? c->sample_weight_name : NULL;
+    t.indicator =
+        c->has_task_space_indicator_label ? c->task_space_indicator_label : NULL;
+    t.weighted = t.sample_weight || t.indicator || c->has_weight;
+    graph_push(m->graph, name);
+    struct val *h = part_mlp(m, "tower_mlp", c->mlp, x);
+    struct val *o = nn_linear(m->graph, "linear", h, c->num_class, true, ACT_NONE);
+    graph_pop(m->graph);
+    add_task(m, &t, o);
+}

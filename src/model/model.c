@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/model.h"
+
+#include <string.h>
+
+static const struct model_ops *const models[] = {
+#define MODEL(name) &model_##name,
+#include "model/models.def"
+#undef MODEL
+};
+
+const struct model_ops *const *model_all(size_t *n)
+{
+    *n = ARRAY_LEN(models);
+    return models;
+}
+
+static const struct model_ops *find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(models); i++)
+        if (strcmp(models[i]->name, name) == 0)
+            return models[i];
+    return NULL;
+}
+
+static enum rc choose(struct model *m, struct err *err)
+{
+    const struct pc_ModelConfig *mc = m->conf->model_config;
+    const struct field_def *f = mc ? schema_oneof(&mc->base, "model", &m->message) : NULL;
+    if (!f)
+        return err_set(err, RC_INVAL, "model_config names no model");
+    m->ops = find(f->name);
+    if (!m->ops)
+        return err_set(err, RC_UNSUPPORTED, "model '%s' is not part of this version",
+                       f->name);
+    return RC_OK;
+}
+
+enum rc model_create(const struct pc_EasyRecConfig *conf,
+                     const struct model_options *options, struct model **out,
+                     struct err *err)
+{
+    struct model *m = mem_calloc(1, sizeof(*m));
+    m->conf = conf;
+    m->options = *options;
+    m->graph = graph_create(&options->graph);
+    m->embed = embed_create(options->graph.pool);
+    pc_features_init(&m->features, conf, &m->arena);
+    enum rc rc = choose(m, err);
+    if (!rc) {
+        graph_push(m->graph, "model");
+        m->ops->build(m);
+        graph_pop(m->graph);
+        rc = graph_finish(m->graph, err);
+    }
+    if (rc) {
+        rc = m->ops ? err_wrap(err, rc, "%s", m->ops->name) : rc;
+        model_destroy(m);
+    } else {
+        *out = m;
+    }
+    return rc;
+}
+
+void model_destroy(struct model *m)
+{
+    if (!m)
+        return;
+    graph_destroy(m->graph);
+    embed_destroy(m->embed);
+    pc_features_release(&m->features);
+    VEC_RELEASE(&m->inputs);
+    VEC_RELEASE(&m->embedded);
+    VEC_RELEASE(&m->axes);
+    VEC_RELEASE(&m->tasks);
+    arena_release(&m->arena);
+    mem_free(m);
+}

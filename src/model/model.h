@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/model.h - from a pipeline.config to a graph, tables, and what has to be filled
+ * in.
+ *
+ * Each model is one file with a `const struct model_ops` and one line in models.def. It
+ * gets its feature groups as values of the graph, calls nn_* builders, and hands its raw
+ * outputs to the heads, which add losses and named predictions. No model loops over data.
+ */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "embed/embed.h"
+#include "nn/graph.h"
+#include "nn/ops.h"
+#include "text/pipeline/feature.h"
+#include "text/pipeline/pipeline.h"
+
+struct model_options {
+    struct graph_options graph;
+    struct row_opt row_opt;
+    float max_gradient; /* > 0: clamp gradients of embedding outputs */
+};
+
+/* How one feature reaches the model: through a slot of the embedding layer, or as numbers
+ * into columns of a graph input.
+ */
+struct model_input {
+    const struct pc_feature *feature;
+    int axis;
+    int slot;        /* -1: numbers */
+    struct val *val; /* of numbers: where they go */
+    int64_t col, width;
+    bool first_only; /* a query of one id: further ids are left out */
+    bool leads;      /* of a sequence group: the feature whose lengths count */
+};
+
+/* A sequence axis: its rows follow from the lengths of one feature. */
+struct model_axis {
+    int axis;
+    const struct pc_feature *leader;
+    int64_t max_length; /* 0: no limit */
+};
+
+/* One head: a column of labels, weights, losses and metrics. */
+struct model_task {
+    const char *name;   /* tower name; "" for a model of one task */
+    const char *suffix; /* of output names: "" or "_<name>" */
+    const char *label;
+    const char *sample_weight; /* column, or NULL */
+    const char *indicator;     /* column of the task space, or NULL */
+    double weight, in_space, out_space;
+    bool weighted; /* any of the above is set: `weights` must be filled */
+    uint32_t num_class;
+    const struct pc_LossConfig *const *losses;
+    int64_t n_losses;
+    const struct pc_MetricConfig *const *metrics;
+    int64_t n_metrics;
+    const struct pc_TrainMetricConfig *const *train_metrics;
+    int64_t n_train_metrics;
+    struct val *labels, *weights;   /* graph inputs; weights NULL unless weighted */
+    struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
+};
+
+struct model_ops;
+
+struct model {
+    const struct pc_EasyRecConfig *conf; /* borrowed */
+    const struct model_ops *ops;
+    struct model_options options;
+    struct arena arena;
+    struct pc_features features;
+    struct graph *graph;
+    struct embed *embed;
+    VEC(struct model_input) inputs;
+    VEC(struct val *)
+    embedded; /* graph inputs that the embedding layer fills: slot.output */
+    VEC(struct model_axis) axes;
+    VEC(struct model_task) tasks;
+    const struct msg *message; /* the model's own message */
+};
+
+/* `name` is the field of the model oneof. build() reports through graph_fail(). */
+struct model_ops {
+    const char *name;
+    void (*build)(struct model *m);
+};
+#define MODEL(name) extern const struct model_ops model_##name;
+#include "model/models.def"
+#undef MODEL
+
+/* `conf` must outlive the model. RC_INVAL, RC_UNSUPPORTED (a model that is not built in),
+ * RC_NOMEM.
+ */
+enum rc model_create(const struct pc_EasyRecConfig *conf,
+                     const struct model_options *options, struct model **out,
+                     struct err *err) MUST_CHECK;
+void model_destroy(struct model *m);
+const struct model_ops *const *model_all(size_t *n); /* sorted by name */
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/parts.h - what models are put together from: groups, nets, attention, heads. */
+#ifndef MODEL_PARTS_H
+#define MODEL_PARTS_H
+
+#include "model/model.h"
+
+/* A feature group as values. */
+struct group {
+    const struct pc_FeatureGroupConfig *conf;
+    struct val *deep;    /* DEEP, WIDE: all features side by side */
+    int64_t n_fields;    /* features of it (encoders not counted), */
+    int64_t field_width; /* their common width, 0 when they differ */
+    bool encoded;        /* holds outputs of sequence encoders */
+    /* SEQUENCE: */
+    struct val *query, *sequence;
+    int axis;
+};
+
+/* The group of that name as the model's input, or fails (with the names that there are).
+ * `wide_dim` > 0: tables of that width of its own (WIDE groups).
+ */
+bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *wide_init,
+              struct group *out);
+bool group_exists(const struct model *m, const char *name);
+const char *group_first(const struct model *m); /* NULL when there is none */
+/* The deep value as [fields, width]; fails unless all fields have one width. */
+struct val *group_fields(struct model *m, const struct group *g);
+
+/* A net as configured; parameters below `name`. NULL conf: x itself. */
+struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                     struct val *x);
+/* An activation by its name in a config; parameters below `name`. */
+struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);
+/* Attention of a query over a sequence; [width of the sequence] per row. */
+struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
+                     struct val *query, struct val *sequence, int axis);
+/* What an encoder of a sequence group makes of it. */
+struct val *part_encoder(struct model *m, const char *name,
+                         const struct pc_SeqEncoderConfig *conf, struct val *query,
+                         struct val *sequence, int axis);
+/* The longest sequence that an encoder wants; 0: any. */
+int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
+
+/* First values of a table: "nn.init.uniform_,a=-0.01,b=0.01"; NULL or "": uniform within
+ * 1/sqrt(rows). false with `err` when the text is not understood.
+ */
+bool part_table_init(const char *text, struct table_conf *conf, struct err *err);
+
+/* The head of a single-task model: losses, outputs; `o` has num_class values. */
+void head_single(struct model *m, struct val *o);
+/* The head of one task; net and linear layer are added below `name`. */
+void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
+               struct val *x);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every model is built from a config, learns a rule from random ids, and gives the same
+ * bytes on any number of threads.
+ */
+#include "model/model.h"
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "tap.h"
+#include "text/conf.h"
+
+#define ROWS 96
+#define STEPS 60
+
+#define HEAD                                                                                 \
+    "train_input_path: 'a' eval_input_path: 'b' model_dir: 'm'\n"                            \
+    "train_config { num_epochs: 1\n"                                                         \
+    " sparse_optimizer { adagrad_optimizer { lr: 0.1 } constant_learning_rate {} }\n"        \
+    " dense_optimizer { adam_optimizer { lr: 0.1 } constant_learning_rate {} } }\n"          \
+    "data_config { dataset_type: ParquetDataset label_fields: 'clk' label_fields: 'buy' }\n" \
+    "feature_configs { id_feature { feature_name: 'u' expression: 'user:u' "                 \
+    "embedding_dim: 4 num_buckets: 20 } }\n"                                                 \
+    "feature_configs { id_feature { feature_name: 'i' expression: 'item:i' "                 \
+    "embedding_dim: 4 num_buckets: 30 } }\n"                                                 \
+    "feature_configs { id_feature { feature_name: 'c' expression: 'item:c' "                 \
+    "embedding_dim: 4 num_buckets: 5 pooling: 'mean' } }\n"                                  \
+    "feature_configs { raw_feature { feature_name: 'p' expression: 'item:p' } }\n"           \
+    "feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 "            \
+    "sequence_delim: ';' features { id_feature { feature_name: 'i' expression: 'item:i' "    \
+    "embedding_dim: 4 num_buckets: 30 } } } }\n"
+#define GROUP(name, type, features)                              \
+    " feature_groups { group_name: '" name "' group_type: " type \
+    " feature_names: " features " }\n"
+#define LOSS " losses { binary_cross_entropy {} } metrics { auc {} }\n"
+#define UNITS(n) "{ hidden_units: [" n "] }"
+
+static const struct {
+    const char *name, *model;
+} configs[] = {
+    {"multi_tower", GROUP("a", "DEEP", "['u', 'p']") GROUP("b", "DEEP", "['i', 'c']") LOSS
+     " multi_tower { towers { input: 'a' mlp " UNITS(
+         "8") " } towers { input: 'b' mlp "
+              "{ hidden_units: [8, 6] use_bn: true activation: 'nn.PReLU' } } final " UNITS(
+                  "8") " }"},
+    {"multi_tower_din",
+     GROUP("a", "DEEP", "['u', 'i', 'p']") GROUP("s", "SEQUENCE", "['i', 's__i']") LOSS
+     " multi_tower_din { towers { input: 'a' mlp " UNITS(
+         "8") " } din_towers { input: 's' "
+              "attn_mlp { hidden_units: [8] activation: 'Dice' } } final " UNITS(
+                  "8") " }"},
+    {"wide_and_deep",
+     GROUP("wide", "WIDE", "['u', 'i', 'c']") GROUP("deep", "DEEP", "['u', 'i', 'p']")
+         LOSS " wide_and_deep { deep " UNITS("8, 4") " }"},
+    {"deepfm",
+     GROUP("wide", "WIDE", "['u', 'i', 'c']") GROUP("deep", "DEEP", "['u', 'i', 'c']")
+         LOSS " deepfm { deep " UNITS("8") " final " UNITS("6") " }"},
+    {"dlrm", GROUP("sparse", "DEEP", "['u', 'i', 'c']") GROUP("dense", "DEEP", "['p']")
+                 LOSS " dlrm { dense_mlp " UNITS("8, 4") " final " UNITS("8") " }"},
+    {"dcn_v1", GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") LOSS
+     " dcn_v1 { cross { cross_num: 2 } deep " UNITS("8") " final " UNITS("6") " }"},
+    {"dcn_v2", GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") LOSS
+     " dcn_v2 { cross { cross_num: 2 low_rank: 3 } deep " UNITS("8") " final " UNITS(
+         "6") " }"},
+    {"mmoe",
+     GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") " mmoe { expert_mlp " UNITS("8") " num_expert: 3 gate_mlp " UNITS(
+         "4") " task_towers { tower_name: 'ctr' label_name: 'clk' mlp " UNITS("4") LOSS
+     " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 " LOSS " } }"},
+    {"encoders",
+     " feature_groups { group_name: 'a' group_type: DEEP feature_names: ['u', 'p']"
+     " sequence_groups { group_name: 'h' feature_names: ['i', 's__i'] }"
+     " sequence_encoders { pooling_encoder { input: 'h' max_seq_length: 3 } }"
+     " sequence_encoders { simple_attention { input: 'h' } }"
+     " sequence_encoders { din_encoder { input: 'h' attn_mlp " UNITS(
+         "8") " } } }" LOSS
+              " multi_tower { towers { input: 'a' mlp " UNITS("8") " } final " UNITS(
+                  "8") " }"},
+};
+
+/* Ids of one batch; the label depends on the ids alone. */
+struct data {
+    int64_t u[ROWS], i[ROWS], c[ROWS * 3], c_at[ROWS + 1], s[ROWS * 9], s_at[ROWS + 1];
+    float p[ROWS], clk[ROWS], buy[ROWS];
+};
+
+static void draw(struct data *d)
+{
+    struct rng r;
+    rng_init(&r, 3, 0, 0, 0);
+    for (int64_t k = 0; k < ROWS; k++) {
+        d->u[k] = (int64_t)rng_below(&r, 20);
+        d->i[k] = (int64_t)rng_below(&r, 30);
+        d->p[k] = rng_f32(&r);
+        d->c_at[k + 1] = d->c_at[k] + (int64_t)rng_below(&r, 4);
+        for (int64_t x = d->c_at[k]; x < d->c_at[k + 1]; x++)
+            d->c[x] = (int64_t)rng_below(&r, 5);
+        d->s_at[k + 1] = d->s_at[k] + (int64_t)rng_below(&r, 9);
+        for (int64_t x = d->s_at[k]; x < d->s_at[k + 1]; x++)
+            d->s[x] = (int64_t)rng_below(&r, 30);
+        d->clk[k] = (float)(d->u[k] % 3 == 0 || d->i[k] % 5 == 0);
+        d->buy[k] = (float)(d->i[k] % 4 == 0);
+    }
+}
+
+static struct slot_ids ids_of(const struct data *d, const char *feature)
+{
+    if (strcmp(feature, "u") == 0)
+        return (struct slot_ids){.ids = d->u, .rows = ROWS};
+    if (strcmp(feature, "i") == 0)
+        return (struct slot_ids){.ids = d->i, .rows = ROWS};
+    if (strcmp(feature, "c") == 0)
+        return (struct slot_ids){.ids = d->c, .offsets = d->c_at, .rows = ROWS};
+    return (struct slot_ids){.ids = d->s, .rows = d->s_at[ROWS]};
+}
+
+static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
+{
+    for (size_t k = 0; k < m->inputs.n; k++) {
+        const struct model_input *in = &m->inputs.at[k];
+        if (in->slot >= 0) {
+            slots[in->slot] = ids_of(d, in->feature->name);
+            continue;
+        }
+        struct view v = graph_view(m->graph, in->val);
+        for (int64_t r = 0; r < ROWS; r++)
+            view_row(&v, r)[in->col] = d->p[r];
+    }
+    for (size_t k = 0; k < m->tasks.n; k++) {
+        const struct model_task *t = &m->tasks.at[k];
+        struct view labels = graph_view(m->graph, t->labels);
+        for (int64_t r = 0; r < ROWS; r++) {
+            *view_row(&labels, r) = strcmp(t->label, "clk") == 0 ? d->clk[r] : d->buy[r];
+            if (t->weights) {
+                struct view w = graph_view(m->graph, t->weights);
+                *view_row(&w, r) = (float)(t->weight / ROWS);
+            }
+        }
+    }
+}
+
+static void set_rows(struct model *m, const struct data *d)
+{
+    struct batch_rows rows = {.n = {ROWS}};
+    for (size_t k = 0; k < m->axes.n; k++) {
+        rows.n[m->axes.at[k].axis] = d->s_at[ROWS];
+        rows.offsets[m->axes.at[k].axis] = d->s_at;
+    }
+    CHECK(graph_rows(m->graph, &rows, NULL) == RC_OK);
+}
+
+static void step(struct model *m, const struct data *d, uint64_t t)
+{
+    struct slot_ids slots[64];
+    struct view views[64], grads[64];
+    struct err err = {0};
+    set_rows(m, d);
+    fill(m, d, slots);
+    CHECK(embed_batch(m->embed, slots, true, &err) == RC_OK);
+    for (size_t k = 0; k < m->embedded.n; k++)
+        views[k] = graph_view(m->graph, m->embedded.at[k]);
+    embed_forward(m->embed, views);
+    graph_forward(m->graph, t);
+    graph_backward(m->graph, true);
+    for (size_t k = 0; k < m->embedded.n; k++)
+        grads[k] = graph_grad(m->graph, m->embedded.at[k]);
+    embed_backward(m->embed, grads, &(struct row_step){.lr = 0.2, .step = t + 1});
+    size_t n;
+    struct param *const *params = graph_params(m->graph, &n);
+    for (size_t k = 0; k < n; k++)
+        for (int64_t x = 0; params[k]->grad && x < params[k]->n; x++)
+            params[k]->value[x] -= 0.3f * params[k]->grad[x];
+}
+
+struct outcome {
+    double first, last;
+    uint64_t digest;
+};
+
+static struct outcome train(const char *text, int threads)
+{
+    struct outcome o = {0};
+    struct conf conf;
+    struct diags diags = {0};
+    struct err err = {0};
+    struct buf b;
+    struct model *m = NULL;
+    struct pool *pool = NULL;
+    static struct data d;
+    memset(&d, 0, sizeof(d));
+    draw(&d);
+    buf_init(&b, 1 << 20);
+    buf_printf(&b, "%s model_config {\n%s\n}\n", HEAD, text);
+    CHECK(pool_create(threads, &pool, NULL) == RC_OK);
+    enum rc rc =
+        conf_from("f", buf_str(&b), b.n, &(struct conf_options){0}, &conf, &diags, &err);
+    if (rc) {
+        buf_clear(&b);
+        diags_print(&diags, &b, false);
+        printf("# %s %s\n", err.msg, buf_str(&b));
+    }
+    CHECK(rc == RC_OK);
+    struct model_options options = {
+        .graph = {.pool = pool, .training = true, .seed = 7, .tile_rows = 32},
+        .row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
+    rc = rc ? rc : model_create(conf.data, &options, &m, &err);
+    CHECK_STR(rc ? err.msg : "", "");
+    for (uint64_t t = 0; !rc && t < STEPS; t++) {
+        step(m, &d, t);
+        o.last = graph_loss(m->graph);
+        o.first = t == 0 ? o.last : o.first;
+        o.digest = hash_xxh3_seeded(&o.last, sizeof(o.last), o.digest);
+    }
+    model_destroy(m);
+    pool_destroy(pool);
+    diags_release(&diags);
+    conf_release(&conf);
+    buf_release(&b);
+    return o;
+}
+
+static void every_model_learns(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(configs); i++) {
+        struct outcome o = train(configs[i].model, 1);
+        bool learnt = o.last < 0.7 * o.first;
+        if (!learnt)
+            printf("# %s: loss %g to %g\n", configs[i].name, o.first, o.last);
+        CHECK(learnt);
+    }
+}
+
+static void threads_do_not_change_a_byte(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(configs); i++) {
+        struct outcome one = train(configs[i].model, 1), two = train(configs[i].model, 2);
+        CHECK(one.digest == two.digest);
+    }
+}
+
+static void every_model_is_tried(void)
+{
+    size_t n;
+    const struct model_ops *const *all = model_all(&n);
+    for (size_t k = 0; k < n; k++) {
+        bool found = false;
+        for (size_t i = 0; i < ARRAY_LEN(configs); i++)
+            found |= strcmp(configs[i].name, all[k]->name) == 0;
+        CHECK(found);
+        if (k)
+            CHECK(strcmp(all[k - 1]->name, all[k]->name) < 0);
+    }
+}
+
+static const struct tap_case cases[] = {
+    TAP(every_model_learns),
+    TAP(threads_do_not_change_a_byte),
+    TAP(every_model_is_tried),
+};
+TAP_MAIN(cases)
