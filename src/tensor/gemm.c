@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "tensor/gemm_private.h"
+#include "tensor/kernel.h"
 
 static const struct gemm_ops *const backends[] = {&gemm_own, &gemm_ref};
 static const struct gemm_ops *in_use = &gemm_own;
@@ -71,21 +72,74 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
     w->ops->backward(w, dy, add, dx);
 }
 
+/* A gradient in pieces of units times columns. Every element of dw is summed over the
+ * rows in one go whatever the pieces, so their size may follow the number of threads.
+ */
 struct gradient {
     const struct gemm_weight *w;
     struct view dy, x;
     float *dw, *db;
+    int64_t units, cols; /* of a piece */
+    int64_t across;      /* pieces side by side */
 };
 
-static void gradient_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Column sums of dy over blocks of rows, so that long sums stay exact enough. */
+static void sum_units(const struct gradient *g, struct gemm_piece at)
+{
+    enum { BLOCK = 256 };
+    const struct kernels *k = kernels();
+    for (int64_t r = 0; r < g->dy.rows; r += BLOCK) {
+        float sums[GEMM_PIECE_UNITS] = {0};
+        for (int64_t i = r; i < min64(r + BLOCK, g->dy.rows); i++)
+            k->add(sums, view_row(&g->dy, i) + at.unit, at.units);
+        k->add(g->db + at.unit, sums, at.units);
+    }
+}
+
+static void gradient_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct gradient *g = arg;
-    g->w->ops->gradient(g->w, g->dy, g->x, g->dw, g->db, begin, end);
+    for (int64_t i = begin; i < end; i++) {
+        struct gemm_piece at = {.unit = i / g->across * g->units,
+                                .col = i % g->across * g->cols};
+        at.units = min64(g->units, g->w->out - at.unit);
+        at.cols = min64(g->cols, g->w->in - at.col);
+        g->w->ops->gradient(g->w, g->dy, g->x, at, g->dw);
+        if (g->db && at.col == 0)
+            sum_units(g, at);
+    }
+}
+
+/* n in equal pieces of at most `most`, each a multiple of UNIT when there are several. */
+static int64_t piece(int64_t n, int64_t most)
+{
+    enum { UNIT = 32 };
+    int64_t pieces = (n + most - 1) / most, size = pieces ? (n + pieces - 1) / pieces : 1;
+    return pieces > 1 ? (size + UNIT - 1) / UNIT * UNIT : size;
 }
 
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool)
 {
-    struct gradient g = {w, dy, x, dw, db};
-    pool_for(pool, w->out, GEMM_GRADIENT_UNITS, gradient_units, &g);
+    struct gradient g = {.w = w, .dy = dy, .x = x, .dw = dw, .db = db};
+    int64_t most_units = GEMM_PIECE_UNITS, most_cols = GEMM_PIECE_COLUMNS, down, across;
+    for (;;) {
+        g.units = piece(w->out, most_units);
+        g.cols = piece(w->in, most_cols);
+        down = (w->out + g.units - 1) / g.units;
+        across = (w->in + g.cols - 1) / g.cols;
+        if (down * across >= pool_threads(pool) || most_units <= 48)
+            break;
+        if (most_units > most_cols)
+            most_units /= 2;
+        else
+            most_cols /= 2;
+    }
+    g.across = across;
+    pool_for(pool, down * across, 1, gradient_pieces, &g);
 }

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own products in f32. Weights are packed into panels of `nr` columns, each panel one
- * stretch of memory that a micro-kernel reads from end to end; rows of x and dy are read
- * where they lie. The gradient walks over blocks of rows that stay in the cache.
+/* Our own products. Weights are packed into panels of `nr` columns, each panel one
+ * stretch of memory that a micro-kernel reads from end to end. Rows of x and dy are read
+ * where they lie when words are floats, else turned into words a few at a time.
+ *
+ * k is cut into blocks of DEPTH words, whose sums are added up in the result; where they
+ * begin depends on k alone, so a row has the same bytes however rows are cut. The
+ * gradient copies both operands into panels, a block of rows at a time: rows of a batch
+ * tend to lie a power of two apart, where they push each other out of the first cache.
  */
-#include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -12,36 +17,82 @@
 #include "tensor/gemm_private.h"
 #include "tensor/kernel.h"
 
-#define ROW_BLOCK                                                                     \
-    256             /* rows of the gradient summed before the result is touched again \
-                     */
-#define FEW_UNITS 4 /* up to so many outputs are done as dot products */
-#define EDGE 64     /* most columns of a panel */
+#define DEPTH 512          /* words of k in one block */
+#define SLAB (512 << 10)   /* bytes of panels that are to stay in the second cache */
+#define SKEW 16            /* words between rows, so that they fall into different sets */
+#define GRADIENT_DEPTH 256 /* words of rows in one block of a gradient */
+#define FEW_UNITS 4        /* up to so many outputs are done as dot products */
+#define FEW_PART 512       /* floats rounded at a time there */
 
 struct own_weight {
     const struct gemm_kernel *kern;
+    bool rounded;    /* floats that are to be rounded to bf16 */
     float *forward;  /* panels over out, k = in */
     float *backward; /* panels over in, k = out; NULL when not wanted */
     float *plain;    /* [out][in], for few units */
 };
 
-static const struct gemm_kernel *best_kernel(void)
+#ifdef __x86_64__
+/* The system is asked once. */
+static bool may_use_tiles(void)
 {
-#if defined(__x86_64__)
-    if (kernels_level() >= CPU_LEVEL_AVX512)
+    static atomic_int answer; /* 0: not asked, 1: no, 2: yes */
+    if (answer == 0)
+        answer = cpu_allow_amx() ? 2 : 1;
+    return answer == 2;
+}
+#endif
+
+static const struct gemm_kernel *best_kernel(enum gemm_precision precision)
+{
+#ifdef __x86_64__
+    enum cpu_level level = kernels_level();
+    if (precision == GEMM_BF16 && level >= CPU_LEVEL_AMX && may_use_tiles())
+        return &gemm_amx_kernel;
+    if (precision == GEMM_BF16 && level >= CPU_LEVEL_BF16)
+        return &gemm_bf16_kernel;
+    if (level >= CPU_LEVEL_AVX512)
         return &gemm_avx512_kernel;
-    if (kernels_level() >= CPU_LEVEL_AVX2)
+    if (level >= CPU_LEVEL_AVX2)
         return &gemm_avx2_kernel;
 #endif
     return &gemm_base_kernel;
 }
 
-static float *panel_memory(int64_t n, int64_t k, int64_t nr)
+static int64_t min64(int64_t a, int64_t b)
 {
-    size_t floats = (size_t)((n + nr - 1) / nr * nr * k + EDGE);
-    float *p = mem_try_aligned(64, floats, sizeof(float));
+    return a < b ? a : b;
+}
+
+static int64_t round_up(int64_t n, int64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+/* Words that k elements take. */
+static int64_t words(const struct gemm_kernel *kern, int64_t k)
+{
+    return round_up((k + kern->per_word - 1) / kern->per_word, kern->k_align);
+}
+
+static void enter(const struct gemm_kernel *kern)
+{
+    if (kern->enter)
+        kern->enter();
+}
+
+static void leave(const struct gemm_kernel *kern)
+{
+    if (kern->leave)
+        kern->leave();
+}
+
+static float *panel_memory(const struct gemm_kernel *kern, int64_t n, int64_t k)
+{
+    size_t size = (size_t)(round_up(n, kern->nr) * words(kern, k));
+    float *p = mem_try_aligned(64, size, sizeof(float));
     if (p)
-        memset(p, 0, floats * sizeof(float));
+        memset(p, 0, size * sizeof(float));
     return p;
 }
 
@@ -60,76 +111,166 @@ static void own_destroy(struct gemm_weight *w)
 static enum rc own_create(struct gemm_weight *w, struct err *err)
 {
     struct own_weight *o = mem_calloc(1, sizeof(*o));
+    bool few = w->out <= FEW_UNITS, ok;
     w->packed = o;
-    o->kern = best_kernel();
-    bool few = w->out <= FEW_UNITS;
-    if (few)
+    o->kern = best_kernel(w->precision);
+    o->rounded = w->precision == GEMM_BF16 && (few || o->kern->per_word == 1);
+    if (few) {
         o->plain = mem_try_calloc((size_t)(w->out * w->in), sizeof(float));
-    else
-        o->forward = panel_memory(w->out, w->in, o->kern->nr);
-    if (!few && w->backward)
-        o->backward = panel_memory(w->in, w->out, o->kern->nr);
-    if ((few && !o->plain) || (!few && !o->forward) ||
-        (!few && w->backward && !o->backward)) {
-        own_destroy(w);
-        return err_set(err, RC_NOMEM, "no memory for a matrix of %jd x %jd",
-                       (intmax_t)w->out, (intmax_t)w->in);
+        ok = o->plain;
+    } else {
+        o->forward = panel_memory(o->kern, w->out, w->in);
+        if (w->backward)
+            o->backward = panel_memory(o->kern, w->in, w->out);
+        ok = o->forward && (o->backward || !w->backward);
     }
-    return RC_OK;
+    if (ok)
+        return RC_OK;
+    own_destroy(w);
+    return err_set(err, RC_NOMEM, "no memory for a matrix of %jd x %jd", (intmax_t)w->out,
+                   (intmax_t)w->in);
+}
+
+static void copy_floats(const struct own_weight *o, float *to, const float *x, int64_t n)
+{
+    if (o->rounded)
+        kernels()->round_bf16(to, x, n);
+    else
+        memcpy(to, x, (size_t)n * sizeof(float));
+}
+
+static void clear(float *to, int64_t n)
+{
+    if (n > 0)
+        memset(to, 0, (size_t)n * sizeof(float));
+}
+
+/* n elements of a row as `total` words. */
+static void row_words(const struct own_weight *o, float *to, const float *x, int64_t n,
+                      int64_t total)
+{
+    int64_t used = (n + o->kern->per_word - 1) / o->kern->per_word;
+    if (o->kern->per_word == 1)
+        copy_floats(o, to, x, n);
+    else
+        o->kern->pairs_along(to, x, n);
+    clear(to + used, total - used);
+}
+
+/* Columns [col, col + n) of v as `total` rows of `width` words, where k runs over the
+ * rows of v; what is not there is filled up with zeros.
+ */
+static void column_words(const struct own_weight *o, struct view v, int64_t col,
+                         int64_t n, int64_t width, int64_t total, float *to)
+{
+    int64_t per_word = o->kern->per_word;
+    for (int64_t k = 0; k < total; k++, to += width) {
+        int64_t r = k * per_word;
+        int64_t have = r < v.rows ? n : 0;
+        const float *x = have ? view_row(&v, r) + col : NULL;
+        if (have && per_word == 1)
+            copy_floats(o, to, x, n);
+        else if (have)
+            o->kern->pairs_across(to, x, r + 1 < v.rows ? x + v.ld : NULL, n);
+        clear(to + have, width - have);
+    }
+}
+
+/* Panels over units, where k runs along the rows of w: words, then turned round. */
+static void pack_forward(const struct own_weight *o, const struct gemm_weight *w,
+                         const float *from)
+{
+    enum { PART = 64 };
+    const struct gemm_kernel *kern = o->kern;
+    int64_t k_words = words(kern, w->in), nr = kern->nr;
+    float part[GEMM_NR_MAX * PART];
+    for (int64_t u = 0; u < w->out; u += nr)
+        for (int64_t k = 0; k < k_words; k += PART) {
+            int64_t n_words = min64(PART, k_words - k), at = k * kern->per_word;
+            int64_t units = min64(nr, w->out - u);
+            for (int64_t j = 0; j < units; j++)
+                row_words(o, part + j * PART, from + (u + j) * w->in + at,
+                          min64(w->in - at, n_words * kern->per_word), n_words);
+            kern->transpose(part, PART, units, n_words, o->forward + u * k_words + k * nr,
+                            nr);
+        }
 }
 
 static void own_pack(struct gemm_weight *w, const float *from)
 {
     struct own_weight *o = w->packed;
-    int64_t nr = o->kern->nr;
-    if (o->plain)
-        memcpy(o->plain, from, (size_t)(w->out * w->in) * sizeof(float));
-    for (int64_t u = 0; o->forward && u < w->out; u++) {
-        float *to = o->forward + u / nr * nr * w->in + u % nr;
-        for (int64_t i = 0; i < w->in; i++)
-            to[i * nr] = from[u * w->in + i];
+    if (o->plain) {
+        copy_floats(o, o->plain, from, w->out * w->in);
+        return;
     }
-    for (int64_t u = 0; o->backward && u < w->out; u++)
-        for (int64_t i = 0; i < w->in; i += nr) {
-            int64_t n = w->in - i < nr ? w->in - i : nr;
-            memcpy(o->backward + i * w->out + u * nr, from + u * w->in + i,
-                   (size_t)n * sizeof(float));
-        }
+    pack_forward(o, w, from);
+    struct view all = {(float *)from, w->out, w->in, w->in};
+    int64_t k_words = words(o->kern, w->out), nr = o->kern->nr;
+    for (int64_t c = 0; o->backward && c < w->in; c += nr)
+        column_words(o, all, c, min64(nr, w->in - c), nr, k_words,
+                     o->backward + c * k_words);
 }
 
-/* All panels for each few rows: the rows stay in the first cache, the panels in the
- * second. */
-static void multiply(const struct gemm_kernel *kern, struct view x, const float *packed,
-                     int64_t n, int64_t k, const float *bias, bool add, bool relu,
-                     struct view y)
+/* One product with packed weights: y = start + x * panels. */
+struct product {
+    const struct own_weight *o;
+    const float *panels;
+    int64_t n, k; /* columns of y, elements of a row of x */
+    const float *bias;
+    bool add, relu;
+};
+
+/* Rows of x over one block of k and the panels of one slab. */
+static void multiply_rows(const struct product *p, struct view x, int64_t k0,
+                          int64_t k_words, int64_t from, int64_t to, struct view y)
 {
+    const struct gemm_kernel *kern = p->o->kern;
+    int64_t all = words(kern, p->k);
+    bool in_place = kern->per_word == 1 && !p->o->rounded;
+    float buffer[GEMM_MR_MAX * (DEPTH + SKEW)];
+    struct gemm_tile t = {.k = k_words,
+                          .lda = in_place ? x.ld : k_words + SKEW,
+                          .strided = true,
+                          .add = p->add || k0 > 0,
+                          .relu = p->relu && k0 + k_words == all,
+                          .ldc = y.ld};
     for (int64_t r = 0; r < x.rows; r += kern->mr) {
-        int rows = (int)(x.rows - r < kern->mr ? x.rows - r : kern->mr);
-        for (int64_t c = 0; c < n; c += kern->nr) {
-            int cols = (int)(n - c < kern->nr ? n - c : kern->nr);
-            struct gemm_tile t = {.k = k,
-                                  .a = view_row(&x, r),
-                                  .lda = x.ld,
-                                  .strided = true,
-                                  .b = packed + c * k,
-                                  .ldb = kern->nr,
-                                  .bias = bias ? bias + c : NULL,
-                                  .add = add,
-                                  .relu = relu,
-                                  .c = view_row(&y, r) + c,
-                                  .ldc = y.ld};
-            kern->run(&t, rows, cols);
+        int64_t rows = min64(x.rows - r, kern->mr), at = k0 * kern->per_word;
+        t.a = in_place ? view_row(&x, r) + at : buffer;
+        for (int64_t i = 0; i < rows && !in_place; i++)
+            row_words(p->o, buffer + i * t.lda, view_row(&x, r + i) + at,
+                      min64(p->k - at, k_words * kern->per_word), k_words);
+        for (int64_t c = from; c < to; c += kern->nr) {
+            t.b = p->panels + c * all + k0 * kern->nr;
+            t.bias = p->bias && k0 == 0 ? p->bias + c : NULL;
+            t.c = view_row(&y, r) + c;
+            kern->run(&t, (int)rows, (int)min64(p->n - c, kern->nr));
         }
     }
 }
 
-static void smooth_act(enum gemm_act act, struct view y)
+static void multiply(const struct product *p, struct view x, struct view y)
 {
-    for (int64_t r = 0; r < y.rows && act >= GEMM_ACT_SIGMOID; r++) {
-        float *p = view_row(&y, r);
-        for (int64_t i = 0; i < y.width; i++)
-            p[i] = act == GEMM_ACT_SIGMOID ? 1.0f / (1.0f + expf(-p[i])) : tanhf(p[i]);
-    }
+    const struct gemm_kernel *kern = p->o->kern;
+    int64_t all = words(kern, p->k), blocks = (all + DEPTH - 1) / DEPTH;
+    int64_t depth = round_up((all + blocks - 1) / blocks, kern->k_align);
+    int64_t slab = SLAB / (depth * (int64_t)sizeof(float)) / kern->nr * kern->nr;
+    slab = slab > kern->nr ? slab : kern->nr;
+    enter(kern);
+    for (int64_t c = 0; c < p->n; c += slab)
+        for (int64_t k = 0; k < all; k += depth)
+            multiply_rows(p, x, k, min64(depth, all - k), c, min64(c + slab, p->n), y);
+    leave(kern);
+}
+
+/* The floats of a row, rounded into `part` when they must be. */
+static const float *few_floats(const struct own_weight *o, const float *x, int64_t n,
+                               float part[FEW_PART])
+{
+    if (!o->rounded)
+        return x;
+    kernels()->round_bf16(part, x, n);
+    return part;
 }
 
 static void few_forward(const struct gemm_weight *w, struct view x, const float *bias,
@@ -137,104 +278,156 @@ static void few_forward(const struct gemm_weight *w, struct view x, const float 
 {
     const struct own_weight *o = w->packed;
     const struct kernels *k = kernels();
-    for (int64_t r = 0; r < x.rows; r++)
-        for (int64_t u = 0; u < w->out; u++) {
-            float v = k->dot(view_row(&x, r), o->plain + u * w->in, w->in);
-            v += bias ? bias[u] : 0.0f;
-            view_row(&y, r)[u] = act == GEMM_ACT_RELU && v < 0.0f ? 0.0f : v;
+    float part[FEW_PART];
+    int64_t step = o->rounded ? FEW_PART : w->in;
+    for (int64_t r = 0; r < x.rows; r++) {
+        float sums[FEW_UNITS] = {0}, *to = view_row(&y, r);
+        for (int64_t i = 0; i < w->in; i += step) {
+            int64_t n = min64(step, w->in - i);
+            const float *from = few_floats(o, view_row(&x, r) + i, n, part);
+            for (int64_t u = 0; u < w->out; u++)
+                sums[u] += k->dot(from, o->plain + u * w->in + i, n);
         }
+        for (int64_t u = 0; u < w->out; u++) {
+            float v = sums[u] + (bias ? bias[u] : 0.0f);
+            to[u] = act == GEMM_ACT_RELU && v < 0.0f ? 0.0f : v;
+        }
+    }
+}
+
+static void smooth_act(enum gemm_act act, struct view y)
+{
+    const struct kernels *k = kernels();
+    if (act < GEMM_ACT_SIGMOID)
+        return;
+    const struct act_kernels *a =
+        &k->act[act == GEMM_ACT_SIGMOID ? KERNEL_SIGMOID : KERNEL_TANH];
+    if (y.ld == y.width)
+        a->value(y.data, y.data, 0.0f, y.rows * y.width);
+    else
+        for (int64_t r = 0; r < y.rows; r++)
+            a->value(view_row(&y, r), view_row(&y, r), 0.0f, y.width);
 }
 
 static void own_forward(const struct gemm_weight *w, struct view x, const float *bias,
                         enum gemm_act act, struct view y)
 {
     const struct own_weight *o = w->packed;
+    struct product p = {.o = o,
+                        .panels = o->forward,
+                        .n = w->out,
+                        .k = w->in,
+                        .bias = bias,
+                        .relu = act == GEMM_ACT_RELU};
     if (o->plain)
         few_forward(w, x, bias, act, y);
     else
-        multiply(o->kern, x, o->forward, w->out, w->in, bias, false, act == GEMM_ACT_RELU,
-                 y);
+        multiply(&p, x, y);
     smooth_act(act, y);
+}
+
+static float few_factor(const struct own_weight *o, float v)
+{
+    return o->rounded ? bf16_to_f32(bf16_from_f32(v)) : v;
 }
 
 static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
                          struct view dx)
 {
     const struct own_weight *o = w->packed;
+    struct product p = {
+        .o = o, .panels = o->backward, .n = w->in, .k = w->out, .add = add};
     if (!o->plain) {
-        multiply(o->kern, dy, o->backward, w->in, w->out, NULL, add, false, dx);
+        multiply(&p, dy, dx);
         return;
     }
-    for (int64_t r = 0; r < dy.rows; r++) {
-        if (!add)
-            memset(view_row(&dx, r), 0, (size_t)w->in * sizeof(float));
+    for (int64_t r = 0; r < dy.rows; r++)
         for (int64_t u = 0; u < w->out; u++)
-            kernels()->axpy(view_row(&dx, r), view_row(&dy, r)[u], o->plain + u * w->in,
-                            w->in);
-    }
+            kernels()->axpby(view_row(&dx, r), few_factor(o, view_row(&dy, r)[u]),
+                             o->plain + u * w->in, add || u > 0 ? 1.0f : 0.0f, w->in);
 }
 
-/* Columns [col, col + n) of v, side by side and filled up with zeros to `width`. Rows of
- * v may lie a power of two apart, where they would push each other out of the first
- * cache.
+/* Units of dy as the left operand: panels of mr units, for kernels that want them strided
+ * turned round 16 words of rows at a time. One panel takes `size` words.
  */
-static void copy_panel(struct view v, int64_t col, int64_t n, int64_t width, float *to)
+static void unit_words(const struct own_weight *o, struct view dy, struct gemm_piece at,
+                       int64_t depth, int64_t size, float *to)
 {
-    for (int64_t r = 0; r < v.rows; r++, to += width) {
-        memcpy(to, view_row(&v, r) + col, (size_t)n * sizeof(float));
-        if (n < width)
-            memset(to + n, 0, (size_t)(width - n) * sizeof(float));
-    }
-}
-
-/* dw[from..to) over one block of rows. */
-static void gradient_block(const struct gemm_kernel *kern, struct view dy, struct view x,
-                           float *dw, int64_t in, int64_t from, int64_t to)
-{
-    float units[ROW_BLOCK * GEMM_GRADIENT_UNITS], panel[ROW_BLOCK * EDGE];
-    for (int64_t u = from; u < to; u += kern->mr)
-        copy_panel(dy, u, to - u < kern->mr ? to - u : kern->mr, kern->mr,
-                   units + (u - from) * dy.rows);
-    for (int64_t c = 0; c < in; c += kern->nr) {
-        int cols = (int)(in - c < kern->nr ? in - c : kern->nr);
-        copy_panel(x, c, cols, kern->nr, panel);
-        for (int64_t u = from; u < to; u += kern->mr) {
-            struct gemm_tile t = {.k = x.rows,
-                                  .a = units + (u - from) * dy.rows,
-                                  .lda = kern->mr,
-                                  .b = panel,
-                                  .ldb = kern->nr,
-                                  .add = true,
-                                  .c = dw + u * in + c,
-                                  .ldc = in};
-            kern->run(&t, (int)(to - u < kern->mr ? to - u : kern->mr), cols);
+    enum { PART = 16 };
+    const struct gemm_kernel *kern = o->kern;
+    float part[GEMM_MR_MAX * PART];
+    for (int64_t u = 0; u < at.units; u += kern->mr, to += size) {
+        int64_t n = min64(kern->mr, at.units - u);
+        if (!kern->strided_only) {
+            column_words(o, dy, at.unit + u, n, kern->mr, depth, to);
+            continue;
+        }
+        for (int64_t k = 0; k < depth; k += PART) {
+            int64_t from = min64(k * kern->per_word, dy.rows);
+            column_words(o, view_rows(&dy, from, dy.rows), at.unit + u, n, kern->mr, PART,
+                         part);
+            kern->transpose(part, kern->mr, PART, kern->mr, to + k, depth + SKEW);
         }
     }
 }
 
-static void few_gradient(struct view dy, struct view x, float *dw, int64_t from,
-                         int64_t to)
+/* One piece of dw over one block of rows. */
+static void gradient_block(const struct own_weight *o, struct view dy, struct view x,
+                           struct gemm_piece at, float *dw, int64_t in)
 {
+    const struct gemm_kernel *kern = o->kern;
+    _Alignas(64) float units[(GEMM_PIECE_UNITS + GEMM_MR_MAX) * (GRADIENT_DEPTH + SKEW)];
+    _Alignas(64) float panel[GRADIENT_DEPTH * GEMM_NR_MAX];
+    int64_t depth = words(kern, dy.rows);
+    int64_t lda = kern->strided_only ? depth + SKEW : kern->mr;
+    int64_t size = kern->strided_only ? lda * kern->mr : depth * kern->mr;
+    unit_words(o, dy, at, depth, size, units);
+    for (int64_t c = 0; c < at.cols; c += kern->nr) {
+        int64_t cols = min64(kern->nr, at.cols - c);
+        column_words(o, x, at.col + c, cols, kern->nr, depth, panel);
+        for (int64_t u = 0; u < at.units; u += kern->mr) {
+            struct gemm_tile t = {.k = depth,
+                                  .a = units + u / kern->mr * size,
+                                  .lda = lda,
+                                  .strided = kern->strided_only,
+                                  .b = panel,
+                                  .add = true,
+                                  .c = dw + (at.unit + u) * in + at.col + c,
+                                  .ldc = in};
+            kern->run(&t, (int)min64(kern->mr, at.units - u), (int)cols);
+        }
+    }
+}
+
+static void few_gradient(const struct own_weight *o, struct view dy, struct view x,
+                         struct gemm_piece at, float *dw, int64_t in)
+{
+    float part[FEW_PART];
     for (int64_t r = 0; r < dy.rows; r++)
-        for (int64_t u = from; u < to; u++)
-            kernels()->axpy(dw + u * x.width, view_row(&dy, r)[u], view_row(&x, r),
-                            x.width);
+        for (int64_t c = 0; c < at.cols; c += FEW_PART) {
+            int64_t n = min64(FEW_PART, at.cols - c);
+            const float *from = few_floats(o, view_row(&x, r) + at.col + c, n, part);
+            for (int64_t u = at.unit; u < at.unit + at.units; u++)
+                kernels()->axpy(dw + u * in + at.col + c,
+                                few_factor(o, view_row(&dy, r)[u]), from, n);
+        }
 }
 
 static void own_gradient(const struct gemm_weight *w, struct view dy, struct view x,
-                         float *dw, float *db, int64_t from, int64_t to)
+                         struct gemm_piece at, float *dw)
 {
     const struct own_weight *o = w->packed;
-    for (int64_t r = 0; r < dy.rows; r += ROW_BLOCK) {
-        int64_t end = r + ROW_BLOCK < dy.rows ? r + ROW_BLOCK : dy.rows;
-        if (o->plain)
-            few_gradient(view_rows(&dy, r, end), view_rows(&x, r, end), dw, from, to);
-        else
-            gradient_block(o->kern, view_rows(&dy, r, end), view_rows(&x, r, end), dw,
-                           w->in, from, to);
-        for (int64_t k = r; db && k < end; k++)
-            kernels()->add(db + from, view_row(&dy, k) + from, to - from);
+    int64_t block = (int64_t)GRADIENT_DEPTH * o->kern->per_word;
+    if (o->plain) {
+        few_gradient(o, dy, x, at, dw, w->in);
+        return;
     }
+    enter(o->kern);
+    for (int64_t r = 0; r < dy.rows; r += block) {
+        int64_t end = min64(r + block, dy.rows);
+        gradient_block(o, view_rows(&dy, r, end), view_rows(&x, r, end), at, dw, w->in);
+    }
+    leave(o->kern);
 }
 
 const struct gemm_ops gemm_own = {

@@ -5,8 +5,9 @@
 
 #include "tensor/gemm.h"
 
-#define GEMM_GRADIENT_UNITS \
-    48 /* outputs of one chunk of the gradient; a multiple of 12 */
+/* Most units and columns of one piece of a gradient. */
+#define GEMM_PIECE_UNITS 192
+#define GEMM_PIECE_COLUMNS 192
 
 struct gemm_ops;
 
@@ -16,6 +17,11 @@ struct gemm_weight {
     enum gemm_precision precision;
     bool backward;
     void *packed; /* the backend's */
+};
+
+/* Units [unit, unit + units) and columns [col, col + cols) of a gradient. */
+struct gemm_piece {
+    int64_t unit, units, col, cols;
 };
 
 struct gemm_ops {
@@ -28,9 +34,11 @@ struct gemm_ops {
                     enum gemm_act act, struct view y);
     void (*backward)(const struct gemm_weight *w, struct view dy, bool add,
                      struct view dx);
-    /* Units [from, to) of the gradient, over all rows in order. */
+    /* One piece of dw over all rows in order; what it adds must not depend on how dw is
+     * cut.
+     */
     void (*gradient)(const struct gemm_weight *w, struct view dy, struct view x,
-                     float *dw, float *db, int64_t from, int64_t to);
+                     struct gemm_piece at, float *dw);
 };
 
 extern const struct gemm_ops gemm_own, gemm_ref;

@@ -5,3 +5,12 @@
 #define NAME(x) gemm_avx2_##x
 #define GEMM_MR 6
 #include "tensor/cpu/gemm_body.h"
+#include "tensor/cpu/transpose_body.h"
+
+const struct gemm_kernel gemm_avx2_kernel = {.name = "avx2",
+                                             .mr = MR,
+                                             .nr = NR,
+                                             .per_word = 1,
+                                             .k_align = 1,
+                                             .run = gemm_avx2_run,
+                                             .transpose = transpose};

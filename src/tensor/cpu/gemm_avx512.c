@@ -3,4 +3,14 @@
 #include "tensor/cpu/vec_avx512.h"
 
 #define NAME(x) gemm_avx512_##x
+#define GEMM_MR 12
 #include "tensor/cpu/gemm_body.h"
+#include "tensor/cpu/transpose_body.h"
+
+const struct gemm_kernel gemm_avx512_kernel = {.name = "avx512",
+                                               .mr = MR,
+                                               .nr = NR,
+                                               .per_word = 1,
+                                               .k_align = 1,
+                                               .run = gemm_avx512_run,
+                                               .transpose = transpose};

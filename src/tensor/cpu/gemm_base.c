@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For processors below AVX2: plain C that the compiler vectorises. */
-#include <math.h>
-
 #include "tensor/cpu/gemm_kernel.h"
 
 #define MR 4
 #define NR 16
 
-static void base_run(const struct gemm_tile *t, int rows, int cols)
+static void run(const struct gemm_tile *t, int rows, int cols)
 {
-    float acc[MR][NR];
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < NR; j++)
-            acc[i][j] = j >= cols ? 0.0f
-                        : t->add  ? t->c[i * t->ldc + j]
-                        : t->bias ? t->bias[j]
-                                  : 0.0f;
+    float acc[MR][NR] = {{0}};
     for (int64_t k = 0; k < t->k; k++) {
-        const float *b = t->b + k * t->ldb;
+        const float *b = t->b + k * NR;
         for (int i = 0; i < rows; i++) {
             float a = t->strided ? t->a[i * t->lda + k] : t->a[k * t->lda + i];
             for (int j = 0; j < NR; j++)
@@ -25,8 +17,25 @@ static void base_run(const struct gemm_tile *t, int rows, int cols)
         }
     }
     for (int i = 0; i < rows; i++)
-        for (int j = 0; j < cols; j++)
-            t->c[i * t->ldc + j] = t->relu && acc[i][j] < 0.0f ? 0.0f : acc[i][j];
+        for (int j = 0; j < cols; j++) {
+            float *c = &t->c[i * t->ldc + j];
+            float v = acc[i][j] + (t->add ? *c : t->bias ? t->bias[j] : 0.0f);
+            *c = t->relu && v < 0.0f ? 0.0f : v;
+        }
 }
 
-const struct gemm_kernel gemm_base_kernel = {.mr = MR, .nr = NR, .run = base_run};
+static void transpose(const float *from, int64_t ld, int64_t rows, int64_t cols,
+                      float *to, int64_t ld_to)
+{
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++)
+            to[j * ld_to + i] = from[i * ld + j];
+}
+
+const struct gemm_kernel gemm_base_kernel = {.name = "base",
+                                             .mr = MR,
+                                             .nr = NR,
+                                             .per_word = 1,
+                                             .k_align = 1,
+                                             .run = run,
+                                             .transpose = transpose};

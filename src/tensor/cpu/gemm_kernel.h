@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor/cpu/gemm_kernel.h - what gemm_own.c asks of a micro-kernel. */
+/* tensor/cpu/gemm_kernel.h - what gemm_own.c asks of a micro-kernel.
+ *
+ * Operands are made of words of 32 bits: a word is one float, or two neighbours in k as
+ * bf16 (the first in the lower half) for kernels with per_word == 2. They are declared
+ * float either way.
+ */
 #ifndef TENSOR_CPU_GEMM_KERNEL_H
 #define TENSOR_CPU_GEMM_KERNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#define GEMM_MR_MAX 32
+#define GEMM_NR_MAX 32
+
 /* c = (add ? c : bias or 0) + a * b over k, then max(0, .) when `relu`. */
 struct gemm_tile {
-    int64_t k;
+    int64_t k;      /* words */
     const float *a; /* (i, k) at a[i * lda + k] when strided, else at a[k * lda + i] */
     int64_t lda;
     bool strided;
-    const float *b; /* (k, j) at b[k * ldb + j]; nr floats of each row can be read */
-    int64_t ldb;
+    const float *b;    /* (k, j) at b[k * nr + j] */
     const float *bias; /* [cols] or NULL */
     bool add, relu;
     float *c; /* (i, j) at c[i * ldc + j] */
@@ -21,11 +28,27 @@ struct gemm_tile {
 };
 
 struct gemm_kernel {
-    int mr, nr; /* largest tile */
+    const char *name;
+    int mr, nr;   /* largest tile */
+    int per_word; /* 1 or 2 */
+    int k_align;  /* k is a multiple of it, filled up with zeros */
+    /* Only strided a, with mr rows that can be read. */
+    bool strided_only;
     /* rows <= mr, cols <= nr; both at least 1 */
     void (*run)(const struct gemm_tile *t, int rows, int cols);
+    /* Around calls of run() on one thread; NULL: not needed. */
+    void (*enter)(void);
+    void (*leave)(void);
+    /* With per_word == 2: to[i] = x[2 i], x[2 i + 1] for n floats, rounded. */
+    void (*pairs_along)(float *to, const float *x, int64_t n);
+    /* to[i] = x[i], y[i]; y NULL: zeros. */
+    void (*pairs_across)(float *to, const float *x, const float *y, int64_t n);
+    /* to[j * ld_to + i] = from[i * ld + j] for i < rows, j < cols. */
+    void (*transpose)(const float *from, int64_t ld, int64_t rows, int64_t cols,
+                      float *to, int64_t ld_to);
 };
 
-extern const struct gemm_kernel gemm_avx2_kernel, gemm_avx512_kernel, gemm_base_kernel;
+extern const struct gemm_kernel gemm_base_kernel, gemm_avx2_kernel, gemm_avx512_kernel,
+    gemm_bf16_kernel, gemm_amx_kernel;
 
 #endif

@@ -43,6 +43,11 @@ static void k_from_bf16(float *y, const uint16_t *x, int64_t n)
     EACH(n, PUT(y, v_get_bf16(x + i, m)));
 }
 
+static void k_round_bf16(float *y, const float *x, int64_t n)
+{
+    EACH(n, PUT(y, v_round_bf16(GET(x))));
+}
+
 static void k_to_f16(uint16_t *y, const float *x, int64_t n)
 {
     EACH(n, v_put_f16(y + i, GET(x), m));

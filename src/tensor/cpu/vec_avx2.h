@@ -145,18 +145,28 @@ static ALWAYS_INLINE __m128i v_get_half(const uint16_t *p, int m)
     return _mm_loadu_si128((const __m128i *)(const void *)all);
 }
 
-static ALWAYS_INLINE void v_put_bf16(uint16_t *p, VF v, int m)
+static ALWAYS_INLINE VI v_bf16_bits(VF v)
 {
     VI u = _mm256_castps_si256(v), half = _mm256_srli_epi32(u, 16);
     VI odd = _mm256_and_si256(half, _mm256_set1_epi32(1));
     VI near = _mm256_add_epi32(u, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
     VI quiet = _mm256_or_si256(half, _mm256_set1_epi32(0x40));
-    near = _mm256_blendv_epi8(_mm256_srli_epi32(near, 16), quiet,
+    return _mm256_blendv_epi8(_mm256_srli_epi32(near, 16), quiet,
                               _mm256_castps_si256(V_NAN(v)));
+}
+
+static ALWAYS_INLINE void v_put_bf16(uint16_t *p, VF v, int m)
+{
+    VI near = v_bf16_bits(v);
     v_put_half(
         p,
         _mm_packus_epi32(_mm256_castsi256_si128(near), _mm256_extracti128_si256(near, 1)),
         m);
+}
+
+static ALWAYS_INLINE VF v_round_bf16(VF v)
+{
+    return _mm256_castsi256_ps(_mm256_slli_epi32(v_bf16_bits(v), 16));
 }
 
 static ALWAYS_INLINE VF v_get_bf16(const uint16_t *p, int m)
@@ -173,6 +183,29 @@ static ALWAYS_INLINE void v_put_f16(uint16_t *p, VF v, int m)
 static ALWAYS_INLINE VF v_get_f16(const uint16_t *p, int m)
 {
     return _mm256_cvtph_ps(v_get_half(p, m));
+}
+
+static ALWAYS_INLINE void v_transpose(VF r[VL])
+{
+    VF t[VL];
+    UNROLLED
+    for (int i = 0; i < VL; i += 2) {
+        t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+    }
+    UNROLLED
+    for (int i = 0; i < VL; i += 4)
+        for (int k = 0; k < 2; k++) {
+            r[i + 2 * k] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0x44);
+            r[i + 2 * k + 1] = _mm256_shuffle_ps(t[i + k], t[i + k + 2], 0xee);
+        }
+    UNROLLED
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x20);
+        t[i + 4] = _mm256_permute2f128_ps(r[i], r[i + 4], 0x31);
+    }
+    for (int i = 0; i < VL; i++)
+        r[i] = t[i];
 }
 
 #define VI_SET1(x) _mm256_set1_epi32((int)(x))

@@ -83,14 +83,24 @@ static ALWAYS_INLINE VM v_kept(const uint8_t *p, int m)
     return _mm_test_epi8_mask(b, b);
 }
 
-static ALWAYS_INLINE void v_put_bf16(uint16_t *p, VF v, int m)
+/* The nearest bf16 of each lane, in the lower half of it. */
+static ALWAYS_INLINE VI v_bf16_bits(VF v)
 {
     VI u = _mm512_castps_si512(v), half = _mm512_srli_epi32(u, 16);
     VI odd = _mm512_and_si512(half, _mm512_set1_epi32(1));
     VI near = _mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
-    near = _mm512_mask_or_epi32(_mm512_srli_epi32(near, 16), V_NAN(v), half,
+    return _mm512_mask_or_epi32(_mm512_srli_epi32(near, 16), V_NAN(v), half,
                                 _mm512_set1_epi32(0x40));
-    _mm512_mask_cvtepi32_storeu_epi16(p, v_first(m), near);
+}
+
+static ALWAYS_INLINE void v_put_bf16(uint16_t *p, VF v, int m)
+{
+    _mm512_mask_cvtepi32_storeu_epi16(p, v_first(m), v_bf16_bits(v));
+}
+
+static ALWAYS_INLINE VF v_round_bf16(VF v)
+{
+    return _mm512_castsi512_ps(_mm512_slli_epi32(v_bf16_bits(v), 16));
 }
 
 static ALWAYS_INLINE VF v_get_bf16(const uint16_t *p, int m)
@@ -108,6 +118,39 @@ static ALWAYS_INLINE void v_put_f16(uint16_t *p, VF v, int m)
 static ALWAYS_INLINE VF v_get_f16(const uint16_t *p, int m)
 {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(v_first(m), p));
+}
+
+/* Rows become columns. */
+static ALWAYS_INLINE void v_transpose(VF r[VL])
+{
+    VF t[VL];
+    UNROLLED
+    for (int i = 0; i < VL; i += 2) {
+        t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+        t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    }
+#define PD(v) _mm512_castps_pd(v)
+    UNROLLED
+    for (int i = 0; i < VL; i += 4)
+        for (int k = 0; k < 2; k++) {
+            r[i + 2 * k] =
+                _mm512_castpd_ps(_mm512_unpacklo_pd(PD(t[i + k]), PD(t[i + k + 2])));
+            r[i + 2 * k + 1] =
+                _mm512_castpd_ps(_mm512_unpackhi_pd(PD(t[i + k]), PD(t[i + k + 2])));
+        }
+#undef PD
+    UNROLLED
+    for (int i = 0; i < 4; i++) {
+        t[i] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0x88);
+        t[i + 4] = _mm512_shuffle_f32x4(r[i], r[i + 4], 0xdd);
+        t[i + 8] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0x88);
+        t[i + 12] = _mm512_shuffle_f32x4(r[i + 8], r[i + 12], 0xdd);
+    }
+    UNROLLED
+    for (int i = 0; i < 8; i++) {
+        r[i] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0x88);
+        r[i + 8] = _mm512_shuffle_f32x4(t[i], t[i + 8], 0xdd);
+    }
 }
 
 #define VI_SET1(x) _mm512_set1_epi32((int)(x))

@@ -74,22 +74,16 @@ static void ref_backward(const struct gemm_weight *w, struct view dy, bool add,
 }
 
 static void ref_gradient(const struct gemm_weight *w, struct view dy, struct view x,
-                         float *dw, float *db, int64_t from, int64_t to)
+                         struct gemm_piece at, float *dw)
 {
-    for (int64_t o = from; o < to; o++) {
-        for (int64_t i = 0; i < w->in; i++) {
+    for (int64_t o = at.unit; o < at.unit + at.units; o++)
+        for (int64_t i = at.col; i < at.col + at.cols; i++) {
             double sum = 0;
             for (int64_t r = 0; r < dy.rows; r++)
                 sum += (double)rounded(w, view_row(&dy, r)[o]) *
                        (double)rounded(w, view_row(&x, r)[i]);
             dw[o * w->in + i] += (float)sum;
         }
-        double sum = 0;
-        for (int64_t r = 0; db && r < dy.rows; r++)
-            sum += (double)view_row(&dy, r)[o];
-        if (db)
-            db[o] += (float)sum;
-    }
 }
 
 const struct gemm_ops gemm_ref = {

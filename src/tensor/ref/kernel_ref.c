@@ -443,6 +443,12 @@ static void k_from_bf16(float *y, const uint16_t *x, int64_t n)
     y[i] = bf16_to_f32(x[i]);
 }
 
+static void k_round_bf16(float *y, const float *x, int64_t n)
+{
+    EACH(n)
+    y[i] = bf16_to_f32(bf16_from_f32(x[i]));
+}
+
 static void k_to_f16(uint16_t *y, const float *x, int64_t n)
 {
     EACH(n)

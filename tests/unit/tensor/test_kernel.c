@@ -93,6 +93,7 @@ OP(finite_nan, if (n) a[0][n - 1] = NAN; b->result = k->finite(a[0], n))
 OP(finite_inf, if (n) a[0][0] = -INFINITY; b->result = k->finite(a[0], n))
 OP(exp, k->exp(a[0], a[1], n))
 OP(log, k->log(a[0], a[4], n))
+OP(round_bf16, k->round_bf16(a[0], a[1], n))
 OP(softmax, k->softmax(a[0], a[1], n, n))
 OP(softmax_part, k->softmax(a[0], a[1], n / 2, n))
 OP(softmax_in_place, k->softmax(a[0], a[0], n - n / 3, n))
@@ -204,6 +205,7 @@ static const struct {
     EXACT(finite_inf),
     CLOSE(exp),
     CLOSE(log),
+    EXACT(round_bf16),
     CLOSE(softmax),
     CLOSE(softmax_part),
     CLOSE(softmax_in_place),
