@@ -148,6 +148,15 @@ static enum rc find_kind(struct conf *c, const char *path, const struct conf_opt
     return RC_OK;
 }
 
+static void copy_diag(const struct diag *g, struct diags *to)
+{
+    struct diag *copy = diag_add(to, g->severity, g->code, g->at, "%s", g->msg);
+    if (g->where)
+        diag_where(to, copy, "%s", g->where);
+    if (g->hint)
+        diag_hint(to, copy, "%s", g->hint);
+}
+
 static bool is_source_from(const struct conf *c, size_t first, const struct source *src)
 {
     for (size_t i = first; i < c->sources.n; i++)
@@ -166,11 +175,7 @@ static void keep_new(const struct conf *c, size_t first, const struct diags *fro
         const struct diag *g = &from->list.at[i];
         if (!is_source_from(c, first, g->at.src))
             continue;
-        struct diag *copy = diag_add(to, g->severity, g->code, g->at, "%s", g->msg);
-        if (g->where)
-            diag_where(to, copy, "%s", g->where);
-        if (g->hint)
-            diag_hint(to, copy, "%s", g->hint);
+        copy_diag(g, to);
     }
 }
 
@@ -189,6 +194,55 @@ static void apply_edits(struct conf *c, const struct conf_options *o, struct dia
     }
 }
 
+/* The path in a diagnostic's place: behind " at ", or all of it; "" for the root. */
+static struct str path_of(const struct diag *g)
+{
+    const char *at = g->where ? strstr(g->where, " at ") : NULL;
+    return at ? str_c(at + 4) : str_c(g->where ? g->where : "");
+}
+
+/* Is one of the two messages inside the other? */
+static bool related(struct str a, struct str b)
+{
+    struct str inner = a.n > b.n ? a : b, outer = a.n > b.n ? b : a;
+    if (memcmp(inner.p, outer.p, outer.n) != 0)
+        return false;
+    return outer.n == 0 || inner.n == outer.n || inner.p[outer.n] == '.' ||
+           inner.p[outer.n] == '[';
+}
+
+/* What a file with errors means, as far as that can be told: a finding about a message
+ * that has an error itself, or holds or lies in one that has, may only follow from it.
+ */
+static void check_the_rest(struct conf *c, size_t first, struct diags *diags)
+{
+    struct diags found = {0};
+    size_t n = diags->list.n;
+    c->kind->check(c, &found);
+    for (size_t i = 0; i < found.list.n; i++) {
+        const struct diag *g = &found.list.at[i];
+        bool follows = false;
+        for (size_t k = first; k < n && !follows; k++)
+            follows = diags->list.at[k].severity == DIAG_ERROR &&
+                      related(path_of(&diags->list.at[k]), path_of(g));
+        if (!follows)
+            copy_diag(g, diags);
+    }
+    diags_release(&found);
+}
+
+static void check_meaning(struct conf *c, size_t first, bool clean, struct diags *diags)
+{
+    if (c->kind->root)
+        c->data = schema_bind(c->kind->root, c->doc.root, &c->arena);
+    if (!c->kind->check)
+        return;
+    if (clean)
+        c->kind->check(c, diags);
+    else
+        check_the_rest(c, first, diags);
+}
+
 /* A file with a syntax error is still checked as far as it could be read, but what it
  * means is not.
  */
@@ -198,32 +252,26 @@ static enum rc load(struct conf *c, const char *path, const struct conf_options 
     enum rc rc = find_kind(c, path, o, err);
     if (rc)
         return rc;
-    size_t before = diags->n_errors;
+    size_t before = diags->n_errors, first = diags->list.n;
     rc = parse_as(c->syntax, &c->doc, c->kind->last_key_wins, diags);
     if (rc && (rc != RC_FORMAT || c->syntax != SYNTAX_PROTOTEXT || !c->doc.root))
         return rc;
     if (c->kind->prepare)
         c->kind->prepare(c, diags);
     if (c->kind->root) {
-        rc =
-            schema_normalise_with(c->kind->root, c->doc.root, c->kind->dialect(c->syntax),
-                                  o->ignore_unknown, &c->arena, diags);
+        schema_normalise_with(c->kind->root, c->doc.root, c->kind->dialect(c->syntax),
+                              o->ignore_unknown, &c->arena, diags);
         if (c->doc.root->kind == NODE_MAP)
             apply_edits(c, o, diags);
     }
     if (c->kind->check_tree)
         c->kind->check_tree(c, diags);
-    if (diags->n_errors > before)
-        return RC_INVAL;
-    if (c->kind->root)
-        c->data = schema_bind(c->kind->root, c->doc.root, &c->arena);
-    if (c->kind->check)
-        c->kind->check(c, diags);
-    if (diags->n_errors > before) {
-        c->data = NULL;
-        return RC_INVAL;
-    }
-    return RC_OK;
+    if (!rc && c->doc.root->kind == NODE_MAP)
+        check_meaning(c, first, diags->n_errors == before, diags);
+    if (diags->n_errors == before)
+        return RC_OK;
+    c->data = NULL;
+    return RC_INVAL;
 }
 
 enum rc conf_open(const char *path, const struct conf_options *options, struct conf *c,

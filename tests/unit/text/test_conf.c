@@ -136,6 +136,35 @@ static void each_problem_of_an_edit_is_said_once(void)
     done(&o);
 }
 
+static void meaning_is_checked_beside_errors(void)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    /* an unknown field in one feature; another one named twice; a group that names none
+     */
+    buf_printf(
+        &b, "%s%s%s%s", small,
+        "feature_configs { id_feature { feature_name: 'v' expression: 'user:v' "
+        "embedding_dim: 8 hash_bukket_size: 10 } }\n",
+        "feature_configs { id_feature { feature_name: 'u' expression: 'user:u' "
+        "embedding_dim: 8 hash_bucket_size: 10 } }\n",
+        "model_config { feature_groups { group_name: 'x' feature_names: 'w' } }\n");
+    struct opened o = open_with(buf_str(&b), &(struct conf_options){0});
+    CHECK(o.rc == RC_INVAL && o.conf.data == NULL);
+    bool unknown = false, twice = false, none = false;
+    for (size_t i = 0; i < o.diags.list.n; i++) {
+        const struct diag *g = &o.diags.list.at[i];
+        unknown |= g->code == E0201;
+        twice |= strstr(g->msg, "'u'") != NULL;
+        none |= strstr(g->msg, "'w'") != NULL;
+        /* that 'v' has no bucketiser follows from the misspelt field */
+        CHECK(g->code == E0201 || !g->where || !strstr(g->where, "'v'"));
+    }
+    CHECK(unknown && twice && none);
+    done(&o);
+    buf_release(&b);
+}
+
 static const struct tap_case cases[] = {
     TAP(kinds_are_found_by_content),
     TAP(unknown_files_are_refused),
@@ -143,5 +172,6 @@ static const struct tap_case cases[] = {
     TAP(unknown_fields_can_be_skipped),
     TAP(edits_reach_the_struct),
     TAP(each_problem_of_an_edit_is_said_once),
+    TAP(meaning_is_checked_beside_errors),
 };
 TAP_MAIN(cases)
