@@ -341,10 +341,13 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
         multiply(&p, dy, dx);
         return;
     }
-    for (int64_t r = 0; r < dy.rows; r++)
+    for (int64_t r = 0; r < dy.rows; r++) {
+        if (!add) /* what lies there may be no number, which no factor makes zero */
+            memset(view_row(&dx, r), 0, (size_t)w->in * sizeof(float));
         for (int64_t u = 0; u < w->out; u++)
-            kernels()->axpby(view_row(&dx, r), few_factor(o, view_row(&dy, r)[u]),
-                             o->plain + u * w->in, add || u > 0 ? 1.0f : 0.0f, w->in);
+            kernels()->axpy(view_row(&dx, r), few_factor(o, view_row(&dy, r)[u]),
+                            o->plain + u * w->in, w->in);
+    }
 }
 
 /* Units of dy as the left operand: panels of mr units, for kernels that want them strided

@@ -111,6 +111,12 @@ static void compare_backward(struct bed *b, const struct gemm_weight *ref,
                              const struct gemm_weight *own)
 {
     for (int add = 0; add < 2; add++) {
+        /* what was there before does not matter unless it is added to */
+        for (int64_t r = 0; !add && r < b->s.m; r++)
+            for (int64_t i = 0; i < b->s.in; i++) {
+                struct view dx = in_view(b, &b->dx);
+                view_row(&dx, r)[i] = NAN;
+            }
         struct guarded want = copy_of(&b->dx);
         gemm_backward(ref, out_view(b, &b->dy), add, in_view(b, &want));
         gemm_backward(own, out_view(b, &b->dy), add, in_view(b, &b->dx));
