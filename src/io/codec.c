@@ -14,6 +14,7 @@
 #endif
 
 #include "base/mem.h"
+#include "io/snappy.h"
 
 struct codec {
     ZSTD_DCtx *zstd_in;
@@ -76,12 +77,7 @@ static size_t none_bound(size_t n)
 static enum rc snappy_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t *out,
                              size_t size, struct err *err)
 {
-    size_t got = 0;
-    if (snappy_uncompressed_length((const char *)in, n, &got) != SNAPPY_OK ||
-        got != size ||
-        snappy_uncompress((const char *)in, n, (char *)out, &got) != SNAPPY_OK)
-        return damaged(err, "snappy", n, size);
-    return RC_OK;
+    return snappy_block(in, n, out, size) ? RC_OK : damaged(err, "snappy", n, size);
 }
 
 static enum rc snappy_encode(struct codec *c, int level, const uint8_t *in, size_t n,

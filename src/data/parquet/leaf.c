@@ -87,6 +87,7 @@ static enum rc load_dict(struct pq_leaf_reader *r, struct codec *codec,
     c->values = c->own_values.p;
     c->offsets = c->own_offsets.p;
     c->text = c->own_text.p;
+    r->dict_longest = c->offsets ? pq_text_longest(c) : 0;
     r->has_dict = true;
     return RC_OK;
 }
@@ -152,6 +153,7 @@ static enum rc codes_to_values(struct pq_leaf_reader *r, const struct dict *dict
     struct column *out = r->out;
     const struct column *from = &dict->values;
     size_t width = type_width(r->leaf->type->id);
+    size_t longest = dict == r->dict ? r->dict_longest : SIZE_MAX;
     enum rc rc;
     if (!width) {
         bool first = !out->own_offsets.p;
@@ -161,7 +163,7 @@ static enum rc codes_to_values(struct pq_leaf_reader *r, const struct dict *dict
             return rc;
         if (first || at == 0)
             ((int32_t *)out->own_offsets.p)[0] = 0;
-        return pq_text_gather(from, codes, n, out, at, r->max_bytes, err);
+        return pq_text_gather(from, longest, codes, n, out, at, r->max_bytes, err);
     }
     rc = column_mem_reserve(&out->own_values, ((size_t)at + n) * width,
                             (size_t)at * width, err);

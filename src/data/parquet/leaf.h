@@ -32,7 +32,8 @@ struct pq_leaf_reader {
     int64_t entries_left;      /* of the current page, not yet decoded to levels */
     struct dict *dict, *spare; /* of the current chunk and the one before, or NULL */
     bool has_dict;
-    bool in_row; /* repeated: the last row may go on */
+    size_t dict_longest; /* bytes of its longest text */
+    bool in_row;         /* repeated: the last row may go on */
 
     uint8_t rep[PQ_BLOCK], def[PQ_BLOCK]; /* levels decoded ahead */
     size_t block_at, block_n;

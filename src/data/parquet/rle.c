@@ -148,6 +148,11 @@ size_t rle_skip(struct rle *r, size_t n)
 
 void bits_set(uint8_t *bits, size_t at, size_t n)
 {
+    if (n <= 56) { /* one word holds them, whatever bit they begin at */
+        uint64_t word = pq_load64(bits + (at >> 3)) | ((1ull << n) - 1) << (at & 7);
+        memcpy(bits + (at >> 3), &word, sizeof(word));
+        return;
+    }
     while (n && (at & 7)) {
         bits[at >> 3] |= (uint8_t)(1u << (at & 7));
         at++;

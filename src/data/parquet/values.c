@@ -7,6 +7,7 @@
 #include "base/mem.h"
 
 #define BLOCK 256
+#define SHORT 64
 
 static enum rc too_short(const struct pq_values *v, size_t n, struct err *err)
 {
@@ -455,19 +456,42 @@ enum rc pq_values_skip(struct pq_values *v, size_t n, struct err *err)
     }
 }
 
-enum rc pq_text_gather(const struct column *dict, const uint32_t *codes, size_t n,
-                       struct column *to, int64_t at, size_t limit, struct err *err)
+size_t pq_text_longest(const struct column *c)
+{
+    int32_t max = 0;
+    for (int64_t i = 0; i < c->n; i++) {
+        int32_t n = c->offsets[i + 1] - c->offsets[i];
+        max = n > max ? n : max;
+    }
+    return (size_t)max;
+}
+
+/* Bytes of the strings of `codes`; an upper bound when they are all short, which saves
+ * looking at each twice.
+ */
+static size_t gathered_size(const int32_t *offsets, size_t longest, const uint32_t *codes,
+                            size_t n, size_t room)
+{
+    size_t sum = 0;
+    if (longest <= SHORT && n * longest <= room)
+        return n * longest;
+    for (size_t i = 0; i < n; i++)
+        sum += (uint32_t)(offsets[codes[i] + 1] - offsets[codes[i]]);
+    return sum;
+}
+
+enum rc pq_text_gather(const struct column *dict, size_t longest, const uint32_t *codes,
+                       size_t n, struct column *to, int64_t at, size_t limit,
+                       struct err *err)
 {
     const int32_t *offsets = dict->offsets;
     const char *from = dict->text;
-    uint64_t sum = 0;
     if (limit > INT32_MAX)
         limit = INT32_MAX;
     if (text_used(to, at) > limit)
         return too_much_text(limit, err);
-    for (size_t i = 0; i < n; i++)
-        sum += (uint32_t)(offsets[codes[i] + 1] - offsets[codes[i]]);
-    enum rc rc = text_room(to, at, (size_t)sum, limit, err);
+    size_t more = gathered_size(offsets, longest, codes, n, limit - text_used(to, at));
+    enum rc rc = text_room(to, at, more, limit, err);
     if (rc)
         return rc;
     char *text = to->own_text.p, *out = text + text_used(to, at);

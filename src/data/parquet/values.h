@@ -53,9 +53,12 @@ enum rc pq_values_codes(struct pq_values *v, size_t n, uint32_t *out,
                         struct err *err) MUST_CHECK;
 enum rc pq_values_skip(struct pq_values *v, size_t n, struct err *err) MUST_CHECK;
 
-/* The strings of `codes` behind the first `at` of `to`, as above. */
-enum rc pq_text_gather(const struct column *dict, const uint32_t *codes, size_t n,
-                       struct column *to, int64_t at, size_t limit,
+/* The strings of `codes` behind the first `at` of `to`, as above. No entry of the
+ * dictionary has more than `longest` bytes.
+ */
+enum rc pq_text_gather(const struct column *dict, size_t longest, const uint32_t *codes,
+                       size_t n, struct column *to, int64_t at, size_t limit,
                        struct err *err) MUST_CHECK;
+size_t pq_text_longest(const struct column *c);
 
 #endif
