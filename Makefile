@@ -55,7 +55,7 @@ fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@tools/fuzz build/fuzz $(SECONDS_EACH)
 
 bench-data: build ## measure the readers and writers of data files
-	@tools/bench build/release csv jsonl parquet
+	@tools/bench build/release csv data
 
 clean: ## remove everything that was built
 	@rm -rf build
