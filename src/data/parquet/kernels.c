@@ -4,6 +4,8 @@
  */
 #include "data/parquet/kernels.h"
 
+#include "base/cpu.h"
+
 static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -60,12 +62,9 @@ const struct pq_kernels pq_kernels_plain = {.name = "plain",
 const struct pq_kernels *pq_kernels_pick(void)
 {
 #ifdef PQ_X86
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vbmi"))
+    if (cpu_level() >= CPU_LEVEL_AVX512 && cpu_has(CPU_AVX512VBMI))
         return &pq_kernels_avx512;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+    if (cpu_level() >= CPU_LEVEL_AVX2)
         return &pq_kernels_avx2;
 #endif
     return &pq_kernels_plain;

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/pool.h"
 #include "data/batch.h"
 
 struct parquet;
@@ -65,13 +66,9 @@ enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b,
 enum rc parquet_seek(struct parquet *r, int64_t row, struct err *err) MUST_CHECK;
 int64_t parquet_tell(const struct parquet *r);
 
-/* Decodes columns in parallel. `run` calls work(arg, i, worker) once for every i < n,
- * with worker < n_workers and no two calls with the same worker at once, and returns when
- * all are done. NULL: one after the other.
+/* From now on columns are decoded by the threads of `pool`, which is borrowed; NULL: by
+ * the caller's alone. The result is the same.
  */
-typedef void parquet_run_fn(void *ctx, size_t n,
-                            void (*work)(void *arg, size_t i, size_t worker), void *arg);
-void parquet_set_runner(struct parquet *r, parquet_run_fn *run, void *ctx,
-                        size_t n_workers);
+void parquet_set_pool(struct parquet *r, struct pool *pool);
 
 #endif

@@ -18,6 +18,7 @@
 struct task {
     const struct pq_node *node;
     size_t first_leaf, n_leaves;
+    struct codec *codec; /* owned; NULL unless there is a pool */
     enum rc rc;
     struct err err;
 };
@@ -31,10 +32,8 @@ struct parquet {
     struct task *tasks;            /* [schema.n] */
     struct pq_leaf_reader *leaves; /* [n_leaves], those of the file; unused ones zeroed */
     int64_t row;
-    struct codec **codecs; /* [n_workers] */
-    size_t n_workers;
-    parquet_run_fn *run;
-    void *run_ctx;
+    struct codec *codec; /* without a pool */
+    struct pool *pool;   /* borrowed, or NULL */
     struct batch *batch; /* the one that parquet_next() fills, and its rows */
     int64_t want;
 };
@@ -45,9 +44,9 @@ void parquet_close(struct parquet *r)
         return;
     for (size_t i = 0; r->leaves && i < r->file.n_leaves; i++)
         pq_leaf_release(&r->leaves[i]);
-    for (size_t i = 0; i < r->n_workers; i++)
-        codec_destroy(r->codecs[i]);
-    mem_free(r->codecs);
+    for (size_t i = 0; r->tasks && i < r->schema.n; i++)
+        codec_destroy(r->tasks[i].codec);
+    codec_destroy(r->codec);
     mem_free(r->leaves);
     mem_free(r->tasks);
     schema_release(&r->schema);
@@ -170,8 +169,7 @@ static enum rc open_source(struct parquet *r, const struct parquet_options *o,
         rc = pq_schema_build(&r->file, &r->meta, err);
     if (!rc)
         rc = choose_columns(r, o ? o : &defaults, err);
-    if (!rc)
-        parquet_set_runner(r, NULL, NULL, 1);
+    r->codec = codec_create();
     return rc;
 }
 
@@ -240,19 +238,12 @@ const char *parquet_created_by(const struct parquet *r)
     return r->meta.created_by;
 }
 
-void parquet_set_runner(struct parquet *r, parquet_run_fn *run, void *ctx,
-                        size_t n_workers)
+void parquet_set_pool(struct parquet *r, struct pool *pool)
 {
-    if (!run || !n_workers)
-        n_workers = 1;
-    for (size_t i = n_workers; i < r->n_workers; i++)
-        codec_destroy(r->codecs[i]);
-    r->codecs = mem_realloc(r->codecs, n_workers, sizeof(*r->codecs));
-    for (size_t i = r->n_workers; i < n_workers; i++)
-        r->codecs[i] = codec_create();
-    r->n_workers = n_workers;
-    r->run = run;
-    r->run_ctx = ctx;
+    r->pool = pool;
+    for (size_t i = 0; pool && i < r->schema.n; i++)
+        if (!r->tasks[i].codec)
+            r->tasks[i].codec = codec_create();
 }
 
 /* Which column each leaf fills. */
@@ -264,21 +255,26 @@ static void bind_leaves(struct parquet *r, const struct pq_node *node, struct co
         bind_leaves(r, &node->kids[i], &c->kids[i]);
 }
 
-static void read_column(void *arg, size_t i, size_t worker)
+static void read_column(struct parquet *r, size_t i)
 {
-    struct parquet *r = arg;
     struct task *t = &r->tasks[i];
+    struct codec *codec = r->pool ? t->codec : r->codec;
     struct column *c = &r->batch->cols[i];
     enum rc rc = RC_OK;
     t->err.code = E_NONE;
     t->err.msg[0] = '\0';
     bind_leaves(r, t->node, c);
     for (size_t k = 0; !rc && k < t->n_leaves; k++)
-        rc = pq_leaf_read(&r->leaves[t->first_leaf + k], r->codecs[worker], r->row,
-                          r->want, &t->err);
+        rc = pq_leaf_read(&r->leaves[t->first_leaf + k], codec, r->row, r->want, &t->err);
     if (!rc && type_is_nested(c->type->id))
         rc = pq_assemble(t->node, r->leaves, c, r->want, &t->err);
     t->rc = rc;
+}
+
+static void read_columns(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    for (int64_t i = begin; i < end; i++)
+        read_column(arg, (size_t)i);
 }
 
 enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b, struct err *err)
@@ -291,11 +287,8 @@ enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b, struct err
     if (r->want <= 0)
         return RC_OK;
     r->batch = b;
-    if (r->run)
-        r->run(r->run_ctx, r->schema.n, read_column, r);
+    pool_for(r->pool, (int64_t)r->schema.n, 1, read_columns, r);
     for (size_t i = 0; i < r->schema.n; i++) {
-        if (!r->run)
-            read_column(r, i, 0);
         if (r->tasks[i].rc) {
             if (err)
                 *err = r->tasks[i].err;

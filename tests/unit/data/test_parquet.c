@@ -407,6 +407,36 @@ static void damaged_files_never_crash(void)
     teardown(&f);
 }
 
+static void a_pool_reads_the_same(void)
+{
+    struct fixture f;
+    struct pool *pool;
+    struct parquet *a, *b;
+    struct batch one, many;
+    struct parquet_writer_options o = {
+        .codec = CODEC_ZSTD, .page_rows = 100, .group_rows = 350};
+    struct parquet_options ro = {.dict = PARQUET_DICT_ALL};
+    setup(&f, ROWS);
+    OK(write_file(f.path, &f.batch, &o, &f.err));
+    OK(pool_create(3, &pool, &f.err));
+    OK(parquet_open(f.path, &ro, &a, &f.err));
+    OK(parquet_open(f.path, &ro, &b, &f.err));
+    parquet_set_pool(b, pool);
+    batch_init(&one, parquet_schema(a));
+    batch_init(&many, parquet_schema(b));
+    do {
+        OK(parquet_next(a, 91, &one, &f.err));
+        OK(parquet_next(b, 91, &many, &f.err));
+        CHECK(batch_equal(&one, &many));
+    } while (one.n);
+    batch_release(&one);
+    batch_release(&many);
+    parquet_close(a);
+    parquet_close(b);
+    pool_destroy(pool);
+    teardown(&f);
+}
+
 static void damage_is_named(void)
 {
     struct fixture f;
@@ -484,16 +514,11 @@ static void every_batch_is_bounded(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(written_files_read_back),
-    TAP(an_empty_file_has_no_rows),
-    TAP(columns_can_be_chosen),
-    TAP(strings_stay_encoded_when_asked),
-    TAP(a_warm_reader_allocates_nothing),
-    TAP(short_memory_is_an_error),
-    TAP(cut_files_are_refused),
-    TAP(damaged_files_never_crash),
-    TAP(damage_is_named),
-    TAP(wrong_batches_are_refused),
-    TAP(every_batch_is_bounded),
+    TAP(written_files_read_back),         TAP(an_empty_file_has_no_rows),
+    TAP(columns_can_be_chosen),           TAP(strings_stay_encoded_when_asked),
+    TAP(a_warm_reader_allocates_nothing), TAP(short_memory_is_an_error),
+    TAP(cut_files_are_refused),           TAP(damaged_files_never_crash),
+    TAP(a_pool_reads_the_same),           TAP(damage_is_named),
+    TAP(wrong_batches_are_refused),       TAP(every_batch_is_bounded),
 };
 TAP_MAIN(cases)

@@ -2,7 +2,7 @@
 /* Encodings against plain references, over all widths and odd sizes. */
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/cpu.h"
 #include "data/parquet/delta.h"
 #include "data/parquet/encode.h"
 #include "data/parquet/rle.h"
@@ -24,7 +24,7 @@ static size_t tables(const struct pq_kernels *out[3])
     size_t n = 0;
     out[n++] = &pq_kernels_plain;
 #ifdef PQ_X86
-    if (__builtin_cpu_supports("avx2"))
+    if (cpu_level() >= CPU_LEVEL_AVX2)
         out[n++] = &pq_kernels_avx2;
     if (pq_kernels_pick() == &pq_kernels_avx512)
         out[n++] = &pq_kernels_avx512;
