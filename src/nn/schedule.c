@@ -108,8 +108,7 @@ enum rc schedule_from(const struct msg *optimizer, const struct msg *fallback,
     if (!f && fallback)
         f = schema_oneof(fallback, "learning_rate", &m);
     if (!f)
-        return err_coded(err, RC_INVAL, E0305, "%s names no learning-rate schedule",
-                         optimizer->field ? optimizer->field : optimizer->def->name);
+        return err_coded(err, RC_INVAL, E0305, "no learning-rate schedule is named");
 
     enum rc rc = RC_OK;
     if (m->def == &pc_ManualStepLR_def)

@@ -86,7 +86,7 @@ static void what_cannot_be_computed_is_refused(void)
         const char *conf, *msg;
         enum code code;
     } bad[] = {
-        {"", "SparseOptimizer names no learning-rate schedule", E0305},
+        {"", "no learning-rate schedule is named", E0305},
         {"exponential_decay_learning_rate {}",
          "exponential_decay_learning_rate: decay_size must be above 0", E0306},
         {"exponential_decay_learning_rate { decay_size: 1 decay_factor: -1 }",

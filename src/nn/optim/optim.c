@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All state lies in one block, each array padded to a cache line. The update of a chunk
+ * needs nothing but its range, so chunks may run on any thread.
+ */
+#include "nn/optim/optim.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "nn/optim/pattern.h"
+#include "text/pipeline/pipeline.h"
+
+#define LINE 16 /* floats of a cache line */
+
+struct group {
+    struct rule rule;
+    struct schedule schedule;
+    struct pattern *pattern; /* NULL for the main one */
+    const char *regex;
+    size_t uses;
+};
+
+/* What belongs to one parameter. */
+struct slot {
+    size_t group;
+    int64_t step; /* updates so far */
+    float *state[RULE_STATES_MAX];
+    struct rule_step now; /* of the step that is running */
+};
+
+struct optim {
+    const char *prefix;
+    struct param_set params;
+    VEC(struct group) groups;
+    struct slot *slots; /* [params.n] */
+    float *block;       /* all state */
+    VEC(const char *) unmatched;
+    struct arena arena; /* names */
+    const char **names; /* [params.n], with the prefix */
+};
+
+static enum rc add_group(struct optim *o, const struct msg *m, const struct msg *main,
+                         const char *regex, struct err *err)
+{
+    struct group g = {.regex = regex};
+    double lr = 0;
+    enum rc rc = rule_from(m, &g.rule, &lr, err);
+    if (rc == RC_OK)
+        rc = schedule_from(m, main, lr, &g.schedule, err);
+    if (rc == RC_OK && regex)
+        rc = pattern_create(regex, &g.pattern, err);
+    if (rc)
+        return rc;
+    VEC_PUSH(&o->groups, g);
+    return RC_OK;
+}
+
+static enum rc add_groups(struct optim *o, const struct pc_DenseOptimizer *conf,
+                          struct err *err)
+{
+    enum rc rc = add_group(o, &conf->base, NULL, NULL, err);
+    if (rc)
+        return err_wrap(err, rc, "dense_optimizer");
+    for (int64_t i = 0; i < conf->n_part_optimizers; i++) {
+        const struct pc_PartOptimizer *p = conf->part_optimizers[i];
+        rc = add_group(o, &p->base, &conf->base, p->regex_pattern, err);
+        if (rc)
+            return err_wrap(err, rc, "part_optimizers[%jd]", (intmax_t)i);
+    }
+    return RC_OK;
+}
+
+static enum rc find_group(const struct optim *o, const char *name, size_t *out,
+                          struct err *err)
+{
+    for (size_t k = 1; k < o->groups.n; k++) {
+        bool match = false;
+        enum rc rc = pattern_match(o->groups.at[k].pattern, name, &match, err);
+        if (rc)
+            return rc;
+        if (match) {
+            *out = k;
+            return RC_OK;
+        }
+    }
+    *out = 0;
+    return RC_OK;
+}
+
+/* Groups that nobody is in disappear; the main one stays. */
+static void drop_unmatched(struct optim *o)
+{
+    size_t *moved = mem_calloc(o->groups.n, sizeof(*moved));
+    size_t kept = 1;
+    for (size_t k = 1; k < o->groups.n; k++) {
+        struct group *g = &o->groups.at[k];
+        if (g->uses == 0) {
+            VEC_PUSH(&o->unmatched, g->regex);
+            pattern_destroy(g->pattern);
+            continue;
+        }
+        moved[k] = kept;
+        o->groups.at[kept++] = *g;
+    }
+    o->groups.n = kept;
+    for (size_t i = 0; i < o->params.n; i++)
+        o->slots[i].group = moved[o->slots[i].group];
+    mem_free(moved);
+}
+
+static enum rc assign(struct optim *o, struct err *err)
+{
+    o->slots = mem_calloc(o->params.n + 1, sizeof(*o->slots));
+    o->names = arena_alloc(&o->arena, (o->params.n + 1) * sizeof(*o->names));
+    for (size_t i = 0; i < o->params.n; i++) {
+        const char *name =
+            arena_printf(&o->arena, "%s%s", o->prefix, o->params.at[i]->name);
+        o->names[i] = name;
+        enum rc rc = find_group(o, name, &o->slots[i].group, err);
+        if (rc)
+            return rc;
+        o->groups.at[o->slots[i].group].uses++;
+    }
+    drop_unmatched(o);
+    return RC_OK;
+}
+
+static int64_t padded(int64_t n)
+{
+    return (n + LINE - 1) / LINE * LINE;
+}
+
+static const struct rule *slot_rule(const struct optim *o, size_t i)
+{
+    return &o->groups.at[o->slots[i].group].rule;
+}
+
+static enum rc make_state(struct optim *o, struct err *err)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < o->params.n; i++)
+        total += rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
+    o->block = mem_try_aligned(LINE * sizeof(float), (size_t)total + LINE, sizeof(float));
+    if (!o->block)
+        return err_set(err, RC_NOMEM, "no memory for %jd values of optimiser state",
+                       (intmax_t)total);
+    float *at = o->block;
+    for (size_t i = 0; i < o->params.n; i++) {
+        const struct rule *r = slot_rule(o, i);
+        int64_t n = padded(o->params.at[i]->n);
+        for (int k = 0; k < rule_states(r); k++, at += n) {
+            o->slots[i].state[k] = at;
+            for (int64_t e = 0; e < n; e++)
+                at[e] = rule_state_init(r);
+        }
+    }
+    return RC_OK;
+}
+
+enum rc optim_create(const struct pc_DenseOptimizer *conf, struct param *const *params,
+                     size_t n, const struct optim_options *options, struct optim **out,
+                     struct err *err)
+{
+    struct optim *o = mem_calloc(1, sizeof(*o));
+    o->prefix = arena_strdup(&o->arena, options->prefix ? options->prefix : "");
+    enum rc rc = param_set_init(&o->params, params, n, options->pool, err);
+    if (rc == RC_OK)
+        rc = add_groups(o, conf, err);
+    if (rc == RC_OK)
+        rc = assign(o, err);
+    if (rc == RC_OK)
+        rc = make_state(o, err);
+    if (rc == RC_OK) {
+        *out = o;
+        o = NULL;
+    }
+    optim_destroy(o);
+    return rc;
+}
+
+void optim_destroy(struct optim *o)
+{
+    if (!o)
+        return;
+    for (size_t k = 0; k < o->groups.n; k++)
+        pattern_destroy(o->groups.at[k].pattern);
+    VEC_RELEASE(&o->groups);
+    VEC_RELEASE(&o->unmatched);
+    param_set_release(&o->params);
+    mem_free(o->slots);
+    mem_free(o->block);
+    arena_release(&o->arena);
+    mem_free(o);
+}
+
+const struct param_set *optim_params(const struct optim *o)
+{
+    return &o->params;
+}
+
+size_t optim_groups(const struct optim *o)
+{
+    return o->groups.n;
+}
+
+double optim_lr(const struct optim *o, size_t group, uint64_t step, uint64_t epoch)
+{
+    return schedule_at(&o->groups.at[group].schedule, step, epoch);
+}
+
+const struct rule *optim_rule(const struct optim *o, size_t group)
+{
+    return &o->groups.at[group].rule;
+}
+
+size_t optim_group_of(const struct optim *o, size_t i)
+{
+    return o->slots[i].group;
+}
+
+const char *optim_unmatched(const struct optim *o, size_t i)
+{
+    return i < o->unmatched.n ? o->unmatched.at[i] : NULL;
+}
+
+static void update(void *arg, size_t which, int64_t begin, int64_t end)
+{
+    const struct optim *o = arg;
+    const struct slot *s = &o->slots[which];
+    const struct param *p = o->params.at[which];
+    float *state[RULE_STATES_MAX];
+    for (int k = 0; k < RULE_STATES_MAX; k++)
+        state[k] = s->state[k] ? s->state[k] + begin : NULL;
+    rule_apply(slot_rule(o, which), &s->now, p->value + begin, p->grad + begin, state,
+               end - begin);
+}
+
+void optim_step(struct optim *o, uint64_t step, uint64_t epoch)
+{
+    for (size_t i = 0; i < o->params.n; i++) {
+        struct slot *s = &o->slots[i];
+        s->step++;
+        s->now =
+            rule_step_of(slot_rule(o, i), optim_lr(o, s->group, step, epoch), s->step);
+    }
+    param_set_for(&o->params, update, o);
+}
+
+void optim_save(const struct optim *o, bool grads, struct state *out)
+{
+    for (size_t i = 0; i < o->params.n; i++) {
+        const struct rule *r = slot_rule(o, i);
+        const struct param *p = o->params.at[i];
+        for (int k = 0; k < rule_states(r); k++)
+            state_add(out, STATE_F32, o->slots[i].state[k], p->n, "state.%s.%s",
+                      o->names[i], rule_state_name(r, k));
+        state_add(out, STATE_I64, &o->slots[i].step, 1, "state.%s.step", o->names[i]);
+        if (grads)
+            state_add(out, STATE_F32, p->grad, p->n, "grad.%s", o->names[i]);
+    }
+}
+
+/* Looks at the state of parameter i in `in`; takes it over when `take`. */
+static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool take,
+                         struct err *err)
+{
+    const struct rule *r = slot_rule(o, i);
+    const struct param *p = o->params.at[i];
+    struct slot *s = &o->slots[i];
+    const struct state_item *item;
+    char *name = mem_printf("state.%s.step", o->names[i]);
+    enum rc rc = state_expect(in, name, STATE_I64, 1, &item, err);
+    mem_free(name);
+    if (rc == RC_OK && *(const int64_t *)item->data < 0)
+        rc = err_set(err, RC_FORMAT, "state.%s.step is %jd", o->names[i],
+                     (intmax_t) * (const int64_t *)item->data);
+    if (rc == RC_OK && take)
+        s->step = *(const int64_t *)item->data;
+    for (int k = 0; rc == RC_OK && k < rule_states(r); k++) {
+        name = mem_printf("state.%s.%s", o->names[i], rule_state_name(r, k));
+        rc = state_expect(in, name, STATE_F32, p->n, &item, err);
+        if (rc == RC_OK && take)
+            memcpy(s->state[k], item->data, (size_t)p->n * sizeof(float));
+        mem_free(name);
+    }
+    return rc;
+}
+
+/* The gradients of an accumulation that was under way. */
+static enum rc load_grad(struct optim *o, size_t i, const struct state *in, bool take,
+                         struct err *err)
+{
+    const struct param *p = o->params.at[i];
+    char *name = mem_printf("grad.%s", o->names[i]);
+    const struct state_item *item = state_find(in, name);
+    enum rc rc = RC_OK;
+    if (item)
+        rc = state_expect(in, name, STATE_F32, p->n, &item, err);
+    if (item && rc == RC_OK && take)
+        memcpy(p->grad, item->data, (size_t)p->n * sizeof(float));
+    mem_free(name);
+    return rc;
+}
+
+enum rc optim_load(struct optim *o, const struct state *in, size_t *n_missing,
+                   struct err *err)
+{
+    size_t missing = 0;
+    for (int take = 0; take < 2; take++) {
+        for (size_t i = 0; i < o->params.n; i++) {
+            enum rc rc = load_slot(o, i, in, false, err);
+            if (rc == RC_NOTFOUND && n_missing) {
+                missing += take == 0;
+                rc = RC_OK;
+            } else if (rc == RC_OK && take) {
+                rc = load_slot(o, i, in, true, err);
+            }
+            if (rc == RC_OK)
+                rc = load_grad(o, i, in, take, err);
+            if (rc)
+                return err_wrap(err, rc, "optimiser");
+        }
+    }
+    if (n_missing)
+        *n_missing = missing;
+    return RC_OK;
+}

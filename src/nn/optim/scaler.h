@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/optim/scaler.h - what the loss is multiplied with: dynamic scaling, accumulation.
+ *
+ * Loss scaling, around each real step:
+ *
+ *     loss * scaler_scale(), backward
+ *     finite = scale_grads(params, 1 / scaler_scale());
+ *     if finite: clip and step
+ *     scaler_update(s, finite)
+ *
+ * Embedding gradients are divided and left out by the same rule.
+ *
+ * Accumulation over n micro-batches: the loss counts 1/n in each, dense gradients add up,
+ * and the last of them makes the step. Embedding rows are updated in every one.
+ */
+#ifndef NN_OPTIM_SCALER_H
+#define NN_OPTIM_SCALER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "nn/state.h"
+
+struct pc_GradScaler;
+
+struct scaler {
+    bool on;
+    float scale, growth, backoff;
+    int64_t interval; /* good steps in a row before the scale grows */
+    int64_t good;     /* of them so far */
+};
+
+/* `conf` may be NULL: off, and the scale stays 1. RC_INVAL. */
+enum rc scaler_from(const struct pc_GradScaler *conf, struct scaler *out,
+                    struct err *err) MUST_CHECK;
+static inline double scaler_scale(const struct scaler *s)
+{
+    return (double)s->scale;
+}
+/* Not finite: the scale shrinks. It never grows beyond the largest float. */
+void scaler_update(struct scaler *s, bool finite);
+
+/* `scaler.scale`, `scaler.good`; nothing when off. RC_NOTFOUND, RC_FORMAT. */
+void scaler_save(const struct scaler *s, struct state *out);
+enum rc scaler_load(struct scaler *s, const struct state *in, struct err *err) MUST_CHECK;
+
+/* Where micro-step `step` (from 0) stands among the `n` of its real step; n 0 is 1. */
+static inline bool accum_begins(uint32_t n, uint64_t step) /* gradients are zeroed */
+{
+    return n < 2 || step % n == 0;
+}
+static inline bool accum_ends(uint32_t n, uint64_t step) /* the real step follows */
+{
+    return n < 2 || step % n == n - 1;
+}
+static inline double accum_share(uint32_t n) /* of the loss */
+{
+    return n < 2 ? 1.0 : 1.0 / n;
+}
+
+#endif
