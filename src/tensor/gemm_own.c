@@ -20,9 +20,11 @@
 #define DEPTH 512          /* words of k in one block */
 #define SLAB (512 << 10)   /* bytes of panels that are to stay in the second cache */
 #define SKEW 16            /* words between rows, so that they fall into different sets */
-#define GRADIENT_DEPTH 256 /* words of rows in one block of a gradient */
-#define FEW_UNITS 4        /* up to so many outputs are done as dot products */
-#define FEW_PART 512       /* floats rounded at a time there */
+#define GRADIENT_DEPTH 128 /* words of rows in one block of a gradient */
+#define SPREAD 256   /* columns turned into words at a time; a multiple of every nr */
+#define AT_ONCE 8    /* rows turned into words at a time */
+#define FEW_UNITS 4  /* up to so many outputs are done as dot products */
+#define FEW_PART 512 /* floats rounded at a time there */
 
 struct own_weight {
     const struct gemm_kernel *kern;
@@ -157,23 +159,27 @@ static void row_words(const struct own_weight *o, float *to, const float *x, int
     clear(to + used, total - used);
 }
 
-/* Columns [col, col + n) of v as `total` rows of `width` words, where k runs over the
- * rows of v; what is not there is filled up with zeros.
+/* Columns [col, col + n) of v as panels of `total` rows of `width` words, where k runs
+ * over the rows of v; a panel takes `size` words. What is not there becomes zeros.
  */
 static void column_words(const struct own_weight *o, struct view v, int64_t col,
-                         int64_t n, int64_t width, int64_t total, float *to)
+                         int64_t n, int width, int64_t total, int64_t size, float *to)
 {
-    int64_t per_word = o->kern->per_word;
-    for (int64_t k = 0; k < total; k++, to += width) {
-        int64_t r = k * per_word;
-        int64_t have = r < v.rows ? n : 0;
-        const float *x = have ? view_row(&v, r) + col : NULL;
-        if (have && per_word == 1)
-            copy_floats(o, to, x, n);
-        else if (have)
-            o->kern->pairs_across(to, x, r + 1 < v.rows ? x + v.ld : NULL, n);
-        clear(to + have, width - have);
+    int64_t per_word = o->kern->per_word, have = (v.rows + per_word - 1) / per_word;
+    float part[AT_ONCE * SPREAD];
+    for (int64_t r = 0; r < v.rows; r += AT_ONCE) {
+        struct gemm_rows some = {
+            .at = view_row(&v, r) + col, .ld = v.ld, .n = min64(AT_ONCE, v.rows - r)};
+        for (int64_t i = 0; o->rounded && i < some.n; i++)
+            kernels()->round_bf16(part + i * SPREAD, some.at + i * v.ld, n);
+        if (o->rounded)
+            some = (struct gemm_rows){.at = part, .ld = SPREAD, .n = some.n};
+        else if (r + 2 * AT_ONCE <= v.rows)
+            some.ahead = AT_ONCE * v.ld;
+        o->kern->spread(&some, n, width, size, to + r / per_word * width);
     }
+    for (int64_t c = 0; c < n && have < total; c += width)
+        clear(to + c / width * size + have * width, (total - have) * width);
 }
 
 /* Panels over units, where k runs along the rows of w: words, then turned round. */
@@ -205,10 +211,10 @@ static void own_pack(struct gemm_weight *w, const float *from)
     }
     pack_forward(o, w, from);
     struct view all = {(float *)from, w->out, w->in, w->in};
-    int64_t k_words = words(o->kern, w->out), nr = o->kern->nr;
-    for (int64_t c = 0; o->backward && c < w->in; c += nr)
-        column_words(o, all, c, min64(nr, w->in - c), nr, k_words,
-                     o->backward + c * k_words);
+    int64_t k_words = words(o->kern, w->out);
+    for (int64_t c = 0; o->backward && c < w->in; c += SPREAD)
+        column_words(o, all, c, min64(SPREAD, w->in - c), o->kern->nr, k_words,
+                     k_words * o->kern->nr, o->backward + c * k_words);
 }
 
 /* One product with packed weights: y = start + x * panels. */
@@ -350,27 +356,28 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
     }
 }
 
-/* Units of dy as the left operand: panels of mr units, for kernels that want them strided
- * turned round 16 words of rows at a time. One panel takes `size` words.
+/* Units of dy as the left operand: panels of mr units, each of `size` words; for kernels
+ * that want them strided, turned round 16 words of rows at a time.
  */
 static void unit_words(const struct own_weight *o, struct view dy, struct gemm_piece at,
                        int64_t depth, int64_t size, float *to)
 {
     enum { PART = 16 };
     const struct gemm_kernel *kern = o->kern;
-    float part[GEMM_MR_MAX * PART];
-    for (int64_t u = 0; u < at.units; u += kern->mr, to += size) {
-        int64_t n = min64(kern->mr, at.units - u);
-        if (!kern->strided_only) {
-            column_words(o, dy, at.unit + u, n, kern->mr, depth, to);
-            continue;
-        }
-        for (int64_t k = 0; k < depth; k += PART) {
-            int64_t from = min64(k * kern->per_word, dy.rows);
-            column_words(o, view_rows(&dy, from, dy.rows), at.unit + u, n, kern->mr, PART,
-                         part);
-            kern->transpose(part, kern->mr, PART, kern->mr, to + k, depth + SKEW);
-        }
+    int64_t mr = kern->mr;
+    float part[PART * (GEMM_PIECE_UNITS + GEMM_MR_MAX)];
+    if (!kern->strided_only) {
+        column_words(o, dy, at.unit, at.units, kern->mr, depth, size, to);
+        return;
+    }
+    for (int64_t k = 0; k < depth; k += PART) {
+        int64_t from = min64(k * kern->per_word, dy.rows);
+        int64_t end = min64(from + PART * kern->per_word, dy.rows);
+        column_words(o, view_rows(&dy, from, end), at.unit, at.units, kern->mr, PART,
+                     PART * mr, part);
+        for (int64_t u = 0; u < at.units; u += mr)
+            kern->transpose(part + u * PART, mr, PART, mr, to + u / mr * size + k,
+                            depth + SKEW);
     }
 }
 
@@ -380,26 +387,25 @@ static void gradient_block(const struct own_weight *o, struct view dy, struct vi
 {
     const struct gemm_kernel *kern = o->kern;
     _Alignas(64) float units[(GEMM_PIECE_UNITS + GEMM_MR_MAX) * (GRADIENT_DEPTH + SKEW)];
-    _Alignas(64) float panel[GRADIENT_DEPTH * GEMM_NR_MAX];
-    int64_t depth = words(kern, dy.rows);
-    int64_t lda = kern->strided_only ? depth + SKEW : kern->mr;
-    int64_t size = kern->strided_only ? lda * kern->mr : depth * kern->mr;
+    _Alignas(64) float panels[GEMM_PIECE_COLUMNS * (GRADIENT_DEPTH + SKEW)];
+    int64_t depth = words(kern, dy.rows), mr = kern->mr, nr = kern->nr;
+    int64_t lda = kern->strided_only ? depth + SKEW : mr;
+    int64_t size = mr * (kern->strided_only ? lda : depth) + SKEW;
+    int64_t panel = nr * depth + SKEW;
     unit_words(o, dy, at, depth, size, units);
-    for (int64_t c = 0; c < at.cols; c += kern->nr) {
-        int64_t cols = min64(kern->nr, at.cols - c);
-        column_words(o, x, at.col + c, cols, kern->nr, depth, panel);
-        for (int64_t u = 0; u < at.units; u += kern->mr) {
+    column_words(o, x, at.col, at.cols, kern->nr, depth, panel, panels);
+    for (int64_t c = 0; c < at.cols; c += nr)
+        for (int64_t u = 0; u < at.units; u += mr) {
             struct gemm_tile t = {.k = depth,
-                                  .a = units + u / kern->mr * size,
+                                  .a = units + u / mr * size,
                                   .lda = lda,
                                   .strided = kern->strided_only,
-                                  .b = panel,
+                                  .b = panels + c / nr * panel,
                                   .add = true,
                                   .c = dw + (at.unit + u) * in + at.col + c,
                                   .ldc = in};
-            kern->run(&t, (int)min64(kern->mr, at.units - u), (int)cols);
+            kern->run(&t, (int)min64(mr, at.units - u), (int)min64(nr, at.cols - c));
         }
-    }
 }
 
 static void few_gradient(const struct own_weight *o, struct view dy, struct view x,

@@ -6,8 +6,8 @@
 #include "tensor/gemm.h"
 
 /* Most units and columns of one piece of a gradient. */
-#define GEMM_PIECE_UNITS 192
-#define GEMM_PIECE_COLUMNS 192
+#define GEMM_PIECE_UNITS 256
+#define GEMM_PIECE_COLUMNS 256
 
 struct gemm_ops;
 

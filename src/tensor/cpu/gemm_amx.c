@@ -110,5 +110,5 @@ const struct gemm_kernel gemm_amx_kernel = {.name = "amx",
                                             .enter = enter,
                                             .leave = leave,
                                             .pairs_along = pairs_along,
-                                            .pairs_across = pairs_across,
+                                            .spread = spread,
                                             .transpose = transpose};

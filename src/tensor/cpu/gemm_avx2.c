@@ -5,6 +5,9 @@
 #define NAME(x) gemm_avx2_##x
 #define GEMM_MR 6
 #include "tensor/cpu/gemm_body.h"
+#define PER_WORD 1
+#define WORDS(x, y, m) ((void)(y), v_get(x, m))
+#include "tensor/cpu/spread_body.h"
 #include "tensor/cpu/transpose_body.h"
 
 const struct gemm_kernel gemm_avx2_kernel = {.name = "avx2",
@@ -13,4 +16,5 @@ const struct gemm_kernel gemm_avx2_kernel = {.name = "avx2",
                                              .per_word = 1,
                                              .k_align = 1,
                                              .run = gemm_avx2_run,
+                                             .spread = spread,
                                              .transpose = transpose};

@@ -32,10 +32,20 @@ static void transpose(const float *from, int64_t ld, int64_t rows, int64_t cols,
             to[j * ld_to + i] = from[i * ld + j];
 }
 
+static void spread(const struct gemm_rows *r, int64_t n, int width, int64_t size,
+                   float *to)
+{
+    for (int64_t i = 0; i < n; i += width, to += size)
+        for (int64_t k = 0; k < r->n; k++)
+            for (int j = 0; j < width; j++)
+                to[k * width + j] = i + j < n ? r->at[k * r->ld + i + j] : 0.0f;
+}
+
 const struct gemm_kernel gemm_base_kernel = {.name = "base",
                                              .mr = MR,
                                              .nr = NR,
                                              .per_word = 1,
                                              .k_align = 1,
                                              .run = run,
+                                             .spread = spread,
                                              .transpose = transpose};

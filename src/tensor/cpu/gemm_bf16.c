@@ -18,5 +18,5 @@ const struct gemm_kernel gemm_bf16_kernel = {.name = "bf16",
                                              .k_align = 1,
                                              .run = gemm_bf16_run,
                                              .pairs_along = pairs_along,
-                                             .pairs_across = pairs_across,
+                                             .spread = spread,
                                              .transpose = transpose};

@@ -27,6 +27,13 @@ struct gemm_tile {
     int64_t ldc;
 };
 
+/* A few rows of floats, `ld` apart. */
+struct gemm_rows {
+    const float *at;
+    int64_t ld, n;
+    int64_t ahead; /* floats from here to what will be wanted soon */
+};
+
 struct gemm_kernel {
     const char *name;
     int mr, nr;   /* largest tile */
@@ -41,8 +48,12 @@ struct gemm_kernel {
     void (*leave)(void);
     /* With per_word == 2: to[i] = x[2 i], x[2 i + 1] for n floats, rounded. */
     void (*pairs_along)(float *to, const float *x, int64_t n);
-    /* to[i] = x[i], y[i]; y NULL: zeros. */
-    void (*pairs_across)(float *to, const float *x, const float *y, int64_t n);
+    /* n columns of some rows dealt out to panels that are `width` (mr or nr) words wide
+     * and begin `size` words apart; k runs over the rows. The last panel is filled up
+     * with zeros, as is a word of two rows of which one is missing.
+     */
+    void (*spread)(const struct gemm_rows *r, int64_t n, int width, int64_t size,
+                   float *to);
     /* to[j * ld_to + i] = from[i * ld + j] for i < rows, j < cols. */
     void (*transpose)(const float *from, int64_t ld, int64_t rows, int64_t cols,
                       float *to, int64_t ld_to);

@@ -26,12 +26,6 @@ static ALWAYS_INLINE VF woven(VF x, VF y)
     return _mm512_castsi512_ps(_mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
 }
 
-static void pairs_across(float *to, const float *x, const float *y, int64_t n)
-{
-    int64_t i = 0;
-    for (; i + VL <= n; i += VL)
-        V_STORE(to + i, woven(V_LOAD(x + i), y ? V_LOAD(y + i) : V_ZERO));
-    int m = (int)(n - i);
-    if (m)
-        v_put(to + i, woven(v_get(x + i, m), y ? v_get(y + i, m) : V_ZERO), m);
-}
+#define PER_WORD 2
+#define WORDS(x, y, m) woven(v_get(x, m), (y) ? v_get(y, m) : V_ZERO)
+#include "tensor/cpu/spread_body.h"
