@@ -12,10 +12,16 @@ struct val *part_din(struct model *m, const char *name, const struct pc_MLP *att
     if (!query)
         return graph_fail(g, "%s: attention needs a query feature in its group", name);
     int64_t width = sequence ? shape_width(val_shape(sequence)) : 0;
-    struct val *q = nn_expand(g, nn_pad(g, query, width), axis);
+    struct val *row = nn_pad(g, query, width), *q = nn_expand(g, row, axis);
     struct val *parts[] = {q, sequence, nn_sub(g, q, sequence), nn_mul(g, q, sequence)};
+    struct val *pad = NULL;
+    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
+        struct val *half =
+            nn_pad(g, row, 2 * width); /* q and 0; twice, as q - 0, q * 0 */
+        pad = nn_concat(g, (struct val *[]){half, half}, 2);
+    }
     graph_push(g, name);
-    struct val *h = part_mlp(m, "mlp", attn_mlp, nn_concat(g, parts, 4));
+    struct val *h = part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 4), pad);
     struct val *scores = nn_linear(g, "linear", h, 1, true, ACT_NONE);
     graph_pop(g);
     return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);

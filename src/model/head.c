@@ -22,6 +22,9 @@ static void name_outputs(struct model *m, const struct model_task *t)
         nn_output(m->graph, arena_printf(&m->arena, "logits%s", t->suffix), t->logits);
     if (t->probs)
         nn_output(m->graph, arena_printf(&m->arena, "probs%s", t->suffix), t->probs);
+    if (t->probs && t->num_class == 2)
+        nn_output(m->graph, arena_printf(&m->arena, "probs1%s", t->suffix),
+                  nn_slice(m->graph, t->probs, 1, 1));
     if (t->y)
         nn_output(m->graph, arena_printf(&m->arena, "y%s", t->suffix), t->y);
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nets and activations as configs describe them. Names of parameters count the
- * sub-modules that are really there: linear, norm, activation, dropout.
+ * sub-modules that are really there: linear, norm, activation, dropout; on a sequence a
+ * batch norm stands between two transpositions, which are counted too.
+ *
+ * Batch statistics of a sequence count its padding. All padded positions of a row are
+ * alike, so the net is applied to one of them per row beside the real positions.
  */
 #include <math.h>
 #include <stdio.h>
@@ -86,8 +90,11 @@ static bool fused_act(const char *text, enum act *act)
     float param;
     if (!text || !text[0] || !read_act(text, &row, &param))
         return false;
-    *act = acts[row].act;
-    return *act == ACT_RELU || *act == ACT_SIGMOID || *act == ACT_TANH;
+    enum act found = acts[row].act;
+    if (found != ACT_RELU && found != ACT_SIGMOID && found != ACT_TANH)
+        return false;
+    *act = found;
+    return true;
 }
 
 static double dropout_of(const struct pc_MLP *c, int64_t layer)
@@ -97,30 +104,99 @@ static double dropout_of(const struct pc_MLP *c, int64_t layer)
     return c->dropout_ratio[c->n_dropout_ratio == 1 ? 0 : layer];
 }
 
-static struct val *layer(struct model *m, const struct pc_MLP *c, int64_t i,
-                         struct val *x)
+/* What flows through a net: positions or rows, and the padding behind the positions
+ * (NULL: it does not count).
+ */
+struct stream {
+    struct val *x, *pad;
+};
+
+struct layer {
+    struct graph *graph;
+    const struct pc_MLP *conf;
+    int64_t index;
+    bool last;
+    enum act fused;
+    char norm[8], act[8]; /* names */
+};
+
+typedef struct val *piece_fn(const struct layer *l, struct val *x);
+
+static struct val *linear_piece(const struct layer *l, struct val *x)
 {
-    struct graph *g = m->graph;
-    enum act act = ACT_NONE;
-    bool norm = c->use_bn || c->use_ln, whole = !norm && fused_act(c->activation, &act);
-    int k = 1;
-    char name[16];
-    x = nn_linear(g, "0", x, c->hidden_units[i], c->bias && !c->use_bn, act);
-    snprintf(name, sizeof(name), "%d", k);
-    if (c->use_bn)
-        x = nn_batch_norm(g, name, x, true);
-    else if (c->use_ln)
-        x = nn_layer_norm(g, name, x);
-    k += norm;
-    snprintf(name, sizeof(name), "%d", k);
-    if (!whole)
-        x = part_act(g, name, c->activation, x);
-    return nn_dropout(g, x, dropout_of(c, i));
+    return nn_linear(l->graph, "0", x, l->conf->hidden_units[l->index],
+                     l->conf->bias && !l->conf->use_bn, l->fused);
 }
 
-struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
-                     struct val *x)
+static struct val *layer_norm_piece(const struct layer *l, struct val *x)
 {
+    return nn_layer_norm(l->graph, l->norm, x);
+}
+
+static struct val *act_piece(const struct layer *l, struct val *x)
+{
+    return part_act(l->graph, l->act, l->conf->activation, x);
+}
+
+static struct val *dropout_piece(const struct layer *l, struct val *x)
+{
+    return nn_dropout(l->graph, x, dropout_of(l->conf, l->index));
+}
+
+static void apply(const struct layer *l, piece_fn *piece, struct stream *s)
+{
+    s->x = piece(l, s->x);
+    graph_reuse(l->graph, true);
+    s->pad = s->pad ? piece(l, s->pad) : NULL;
+    graph_reuse(l->graph, false);
+}
+
+static bool is_dice(const struct pc_MLP *c)
+{
+    return c->activation && strcmp(c->activation, "Dice") == 0;
+}
+
+static void apply_batch_norm(const struct layer *l, struct stream *s)
+{
+    bool more = !l->last || is_dice(l->conf);
+    struct val *pad = s->pad;
+    s->pad = NULL;
+    s->x = pad ? nn_batch_norm_padded(l->graph, l->norm, s->x, pad, true,
+                                      more ? &s->pad : NULL)
+               : nn_batch_norm(l->graph, l->norm, s->x, true);
+}
+
+static void apply_dice(const struct layer *l, struct stream *s)
+{
+    struct val *pad = s->pad;
+    s->pad = NULL;
+    s->x = nn_dice_padded(l->graph, l->act, s->x, pad, l->last ? NULL : &s->pad);
+}
+
+static void apply_layer(struct layer *l, struct stream *s)
+{
+    const struct pc_MLP *c = l->conf;
+    bool norm = c->use_bn || c->use_ln,
+         whole = !norm && fused_act(c->activation, &l->fused);
+    bool turned = c->use_bn && s->x && val_shape(s->x)->axis != AXIS_BATCH;
+    snprintf(l->norm, sizeof(l->norm), "%d", turned ? 2 : 1);
+    snprintf(l->act, sizeof(l->act), "%d", turned ? 4 : norm ? 2 : 1);
+    apply(l, linear_piece, s);
+    if (c->use_bn)
+        apply_batch_norm(l, s);
+    else if (c->use_ln)
+        apply(l, layer_norm_piece, s);
+    if (is_dice(c))
+        apply_dice(l, s);
+    else if (!whole)
+        apply(l, act_piece, s);
+    apply(l, dropout_piece, s);
+}
+
+struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val *pad)
+{
+    struct stream s = {x, pad};
     if (!conf)
         return x;
     if (conf->n_hidden_units == 0)
@@ -129,14 +205,31 @@ struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *con
         return graph_fail(m->graph, "%s: %jd dropout ratios for %jd layers", name,
                           (intmax_t)conf->n_dropout_ratio,
                           (intmax_t)conf->n_hidden_units);
+    if (conf->use_bn && conf->use_ln)
+        return graph_fail(m->graph, "%s: use_bn and use_ln exclude each other", name);
     graph_push(m->graph, name);
     for (int64_t i = 0; i < conf->n_hidden_units; i++) {
+        struct layer l = {.graph = m->graph,
+                          .conf = conf,
+                          .index = i,
+                          .last = i + 1 == conf->n_hidden_units};
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
-        x = layer(m, conf, i, x);
+        apply_layer(&l, &s);
         graph_pop(m->graph);
     }
     graph_pop(m->graph);
-    return x;
+    return s.x;
+}
+
+struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                     struct val *x)
+{
+    return part_mlp_padded(m, name, conf, x, NULL);
+}
+
+bool part_mlp_counts_padding(const struct pc_MLP *conf)
+{
+    return conf && (conf->use_bn || is_dice(conf));
 }
 
 /* The value of key `name` in ",a=-0.01,b=0.01", or `preset`. */

@@ -30,6 +30,12 @@ struct val *group_fields(struct model *m, const struct group *g);
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                      struct val *x);
+/* On a sequence. `pad` is what stands at the padded positions of each row of the batch;
+ * NULL unless the net's statistics count them.
+ */
+struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val *pad);
+bool part_mlp_counts_padding(const struct pc_MLP *conf);
 /* An activation by its name in a config; parameters below `name`. */
 struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);
 /* Attention of a query over a sequence; [width of the sequence] per row. */

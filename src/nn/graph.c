@@ -223,6 +223,24 @@ struct val *nn_sibling(struct val *v, int i)
     return v && v->by && i < v->by->n_out ? v->by->out[i] : NULL;
 }
 
+void graph_reuse(struct graph *g, bool on)
+{
+    g->reuse = on;
+}
+
+static struct param *same_param(struct graph *g, struct param *have,
+                                const struct param *want)
+{
+    if (g->reuse && have->n_dims == want->n_dims &&
+        memcmp(have->dims, want->dims, sizeof(have->dims)) == 0)
+        return have;
+    graph_fail(g,
+               g->reuse ? "parameter '%s' is wanted in two sizes"
+                        : "two parameters are named '%s'",
+               want->name);
+    return NULL;
+}
+
 struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
                        struct init init, bool trainable)
 {
@@ -240,10 +258,8 @@ struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, i
         p->dims[i] = dims[i];
         p->n *= dims[i];
     }
-    if (graph_param(g, p->name)) {
-        graph_fail(g, "two parameters are named '%s'", p->name);
-        return NULL;
-    }
+    if (graph_param(g, p->name))
+        return same_param(g, graph_param(g, p->name), p);
     p->init = init;
     p->trainable = trainable;
     VEC_PUSH(&g->params, p);

@@ -80,6 +80,10 @@ struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *
                   int n_in, struct param *const *params, int n_params, const void *conf,
                   size_t conf_size);
 struct val *nn_sibling(struct val *v, int i); /* a further output of the op that made v */
+/* While on, a parameter whose name is taken is that parameter (of the same size), not an
+ * error: for a layer that is applied to several values.
+ */
+void graph_reuse(struct graph *g, bool on);
 /* dims: n_dims sizes. `name` gets the current prefix. */
 struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
                        struct init init, bool trainable);

@@ -63,6 +63,7 @@ struct graph {
     struct arena arena;
     struct err err;
     bool failed, finished;
+    bool reuse; /* of parameters by name */
     struct op_env env;
     const char *axes[AXES_MAX];
     int n_axes;

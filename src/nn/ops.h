@@ -37,6 +37,12 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
  * no padding.
  */
 struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine);
+/* The same for a sequence whose padding counts: `pad` says per row of the batch what
+ * stands at its padded positions, of which there are as many as it is shorter than the
+ * longest row. *pad_out: the normalised padding; NULL when nobody wants it.
+ */
+struct val *nn_batch_norm_padded(struct graph *g, const char *name, struct val *x,
+                                 struct val *pad, bool affine, struct val **pad_out);
 /* Over the last dimension, eps 1e-5. Parameters `name`.weight, `name`.bias. */
 struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x);
 /* Zero with probability p and 1/(1-p) else, in training; the same in every run of a seed.
@@ -48,6 +54,9 @@ struct val *nn_prelu(struct graph *g, const char *name, struct val *x);
  * `name`.alpha [n], buffers `name`.bn.*.
  */
 struct val *nn_dice(struct graph *g, const char *name, struct val *x);
+/* With padding that counts, as nn_batch_norm_padded(). */
+struct val *nn_dice_padded(struct graph *g, const char *name, struct val *x,
+                           struct val *pad, struct val **pad_out);
 /* Over the last dimension. */
 struct val *nn_softmax(struct graph *g, struct val *x);
 /* Rows divided by their length: x / max(|x|, eps). */

@@ -2,6 +2,10 @@
 /* Batch norm over the last dimension. The statistics need all rows, so the executor waits
  * for them (sync_forward, sync_backward); they are summed over fixed parts of the rows,
  * in order.
+ *
+ * A padded sequence has a second input: a row of it stands for all padded positions of
+ * one row of the batch, since those are all alike. It counts as often as there are of
+ * them, and its gradient is the sum of theirs.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +20,7 @@
 #define PART_ROWS 256
 
 struct norm_conf {
-    bool affine;
+    bool affine, pad_out;
     int64_t n;
 };
 
@@ -26,6 +30,7 @@ struct norm_state {
     double *sums;          /* [2 * n] */
     float *mean, *inv;     /* [n]: of this batch, or running */
     float *d_mean, *d_dot; /* [n]: means of dy and of dy * xhat */
+    int64_t longest;       /* positions of the longest row, when there is padding */
 };
 
 enum { PARAM_MEAN, PARAM_VAR, PARAM_COUNT, PARAM_WEIGHT, PARAM_BIAS };
@@ -33,8 +38,14 @@ enum { PARAM_MEAN, PARAM_VAR, PARAM_COUNT, PARAM_WEIGHT, PARAM_BIAS };
 static enum rc norm_infer(const void *conf, const struct shape *in, int n_in,
                           struct shape *out, int64_t *keep_width, struct err *err)
 {
-    out[0] = in[0];
+    const struct norm_conf *c = conf;
     *keep_width = 0;
+    out[0] = in[0];
+    if (c->pad_out)
+        out[1] = in[1];
+    if (n_in == 2 && (in[0].axis == AXIS_BATCH || in[1].axis != AXIS_BATCH ||
+                      shape_width(&in[0]) != shape_width(&in[1])))
+        return err_set(err, RC_INVAL, "padding is a row of the batch of the same width");
     return RC_OK;
 }
 
@@ -74,7 +85,16 @@ struct sums {
     const struct op_run *r;
     const struct norm_state *s;
     int64_t n;
+    int which; /* input */
 };
+
+/* How many positions a row of input `which` stands for. */
+static int64_t copies(const struct op_run *r, int which, int64_t row)
+{
+    const struct norm_state *s = r->state;
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    return which == 0 ? 1 : s->longest - (at[row + 1] - at[row]);
+}
 
 static int64_t part_rows(int64_t rows)
 {
@@ -90,14 +110,16 @@ static void join_sums(void *arg, const void *part)
         a->s->sums[i] += p[i];
 }
 
-static void reduce(const struct op_run *r, pool_part_fn *fn)
+static void reduce(const struct op_run *r, int n_views, pool_part_fn *fn)
 {
     const struct norm_conf *c = r->conf;
     struct norm_state *s = r->state;
-    struct sums a = {r, s, c->n};
     memset(s->sums, 0, (size_t)(2 * c->n) * sizeof(double));
-    pool_reduce(r->env->pool, r->in[0].rows, part_rows(r->in[0].rows), fn, join_sums, &a,
-                s->parts, (size_t)(2 * c->n) * sizeof(double));
+    for (int i = 0; i < n_views; i++) {
+        struct sums a = {r, s, c->n, i};
+        pool_reduce(r->env->pool, r->in[i].rows, part_rows(r->in[i].rows), fn, join_sums,
+                    &a, s->parts, (size_t)(2 * c->n) * sizeof(double));
+    }
 }
 
 static void sum_part(void *arg, int64_t begin, int64_t end, void *part)
@@ -106,9 +128,10 @@ static void sum_part(void *arg, int64_t begin, int64_t end, void *part)
     double *p = part;
     memset(p, 0, (size_t)(2 * a->n) * sizeof(double));
     for (int64_t r = begin; r < end; r++) {
-        const float *x = view_row(&a->r->in[0], r);
+        const float *x = view_row(&a->r->in[a->which], r);
+        double times = (double)copies(a->r, a->which, r);
         for (int64_t i = 0; i < a->r->in[0].width; i++)
-            p[i % a->n] += (double)x[i];
+            p[i % a->n] += times * (double)x[i];
     }
 }
 
@@ -119,10 +142,11 @@ static void square_part(void *arg, int64_t begin, int64_t end, void *part)
     double *p = part;
     memset(p, 0, (size_t)(2 * a->n) * sizeof(double));
     for (int64_t r = begin; r < end; r++) {
-        const float *x = view_row(&a->r->in[0], r);
+        const float *x = view_row(&a->r->in[a->which], r);
+        double times = (double)copies(a->r, a->which, r);
         for (int64_t i = 0; i < a->r->in[0].width; i++) {
             double d = (double)x[i] - (double)a->s->mean[i % a->n];
-            p[i % a->n] += d * d;
+            p[i % a->n] += times * d * d;
         }
     }
 }
@@ -130,13 +154,25 @@ static void square_part(void *arg, int64_t begin, int64_t end, void *part)
 static double sample_count(const struct op_run *r)
 {
     const struct norm_conf *c = r->conf;
-    return (double)(r->in[0].rows * (r->in[0].width / c->n));
+    const struct norm_state *s = r->state;
+    int64_t rows = r->n_in == 2 ? r->in[1].rows * s->longest : r->in[0].rows;
+    return (double)(rows * (r->in[0].width / c->n));
+}
+
+static int64_t longest_row(const struct op_run *r)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    int64_t most = 0;
+    for (int64_t b = 0; b < r->in[1].rows; b++)
+        most = at[b + 1] - at[b] > most ? at[b + 1] - at[b] : most;
+    return most;
 }
 
 static void norm_sync_forward(const struct op_run *r)
 {
     const struct norm_conf *c = r->conf;
     struct norm_state *s = r->state;
+    s->longest = r->n_in == 2 ? longest_row(r) : 0;
     double count = sample_count(r);
     float *running_mean = r->params[PARAM_MEAN]->value;
     float *running_var = r->params[PARAM_VAR]->value;
@@ -147,10 +183,10 @@ static void norm_sync_forward(const struct op_run *r)
         }
         return;
     }
-    reduce(r, sum_part);
+    reduce(r, r->n_in, sum_part);
     for (int64_t i = 0; i < c->n; i++)
         s->mean[i] = (float)(s->sums[i] / count);
-    reduce(r, square_part);
+    reduce(r, r->n_in, square_part);
     for (int64_t i = 0; i < c->n; i++) {
         double var = s->sums[i] / count;
         double unbiased = count > 1 ? s->sums[i] / (count - 1) : var;
@@ -168,15 +204,17 @@ static void norm_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct norm_state *s = r->state;
     const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
     const float *b = c->affine ? r->params[PARAM_BIAS]->value : NULL;
-    int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k);
-        float *y = view_row(&r->out[0], k);
-        for (int64_t i = 0; i < r->in[0].width; i++) {
-            int64_t ch = i % c->n;
-            float v = (x[i] - s->mean[ch]) * s->inv[ch];
-            y[i] = w ? v * w[ch] + b[ch] : v;
+    for (int which = 0; which < r->n_out; which++) {
+        int64_t from, to;
+        op_rows(r->env, r->out_axis[which], begin, end, &from, &to);
+        for (int64_t k = from; k < to; k++) {
+            const float *x = view_row(&r->in[which], k);
+            float *y = view_row(&r->out[which], k);
+            for (int64_t i = 0; i < r->in[0].width; i++) {
+                int64_t ch = i % c->n;
+                float v = (x[i] - s->mean[ch]) * s->inv[ch];
+                y[i] = w ? v * w[ch] + b[ch] : v;
+            }
         }
     }
 }
@@ -189,7 +227,8 @@ static void gradient_part(void *arg, int64_t begin, int64_t end, void *part)
     double *p = part;
     memset(p, 0, (size_t)(2 * a->n) * sizeof(double));
     for (int64_t r = begin; r < end; r++) {
-        const float *x = view_row(&a->r->in[0], r), *dy = view_row(&a->r->d_out[0], r);
+        const float *x = view_row(&a->r->in[a->which], r);
+        const float *dy = view_row(&a->r->d_out[a->which], r);
         for (int64_t i = 0; i < a->r->in[0].width; i++) {
             int64_t ch = i % a->n;
             p[ch] += (double)dy[i];
@@ -203,7 +242,7 @@ static void norm_sync_backward(const struct op_run *r)
     const struct norm_conf *c = r->conf;
     struct norm_state *s = r->state;
     double count = sample_count(r);
-    reduce(r, gradient_part);
+    reduce(r, r->n_out, gradient_part);
     for (int64_t i = 0; i < c->n; i++) {
         bool fixed = !r->env->training || count == 0;
         s->d_mean[i] = fixed ? 0.0f : (float)(s->sums[i] / count);
@@ -211,24 +250,32 @@ static void norm_sync_backward(const struct op_run *r)
     }
 }
 
-static void norm_backward(const struct op_run *r, int64_t begin, int64_t end)
+static void backward_rows(const struct op_run *r, int which, int64_t from, int64_t to)
 {
     const struct norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
-    int64_t from, to;
-    if (!r->d_in[0].data)
-        return;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
-        float *dx = view_row(&r->d_in[0], k);
+        const float *x = view_row(&r->in[which], k);
+        const float *dy = which < r->n_out ? view_row(&r->d_out[which], k) : NULL;
+        float *dx = view_row(&r->d_in[which], k);
+        float times = (float)copies(r, which, k);
         for (int64_t i = 0; i < r->in[0].width; i++) {
             int64_t ch = i % c->n;
             float hat = (x[i] - s->mean[ch]) * s->inv[ch];
-            float d = dy[i] - s->d_mean[ch] - hat * s->d_dot[ch];
+            float d = (dy ? dy[i] : 0.0f) - times * (s->d_mean[ch] + hat * s->d_dot[ch]);
             dx[i] += d * s->inv[ch] * (w ? w[ch] : 1.0f);
         }
+    }
+}
+
+static void norm_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    for (int which = 0; which < r->n_in; which++) {
+        int64_t from, to;
+        op_rows(r->env, r->in_axis[which], begin, end, &from, &to);
+        if (r->d_in[which].data)
+            backward_rows(r, which, from, to);
     }
 }
 
@@ -257,11 +304,12 @@ static const struct op_ops op_batch_norm = {
     .grads = norm_grads,
 };
 
-struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine)
+static struct val *norm(struct graph *g, const char *name, struct val *const *in,
+                        int n_in, bool affine, bool pad_out)
 {
-    if (!x)
-        return NULL;
-    struct norm_conf conf = {.affine = affine, .n = x->shape.dims[x->shape.n_dims - 1]};
+    const struct shape *x = val_shape(in[0]);
+    struct norm_conf conf = {
+        .affine = affine, .pad_out = pad_out, .n = x->dims[x->n_dims - 1]};
     struct param *params[5] = {0};
     struct init zeros = {INIT_ZEROS, 0, 0}, ones = {INIT_ONES, 0, 0};
     graph_push(g, name);
@@ -274,5 +322,23 @@ struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool
     params[PARAM_COUNT] =
         nn_param(g, "num_batches_tracked", (const int64_t[]){1}, 1, zeros, false);
     graph_pop(g);
-    return nn_op(g, &op_batch_norm, &x, 1, params, affine ? 5 : 3, &conf, sizeof(conf));
+    return nn_op(g, &op_batch_norm, in, n_in, params, affine ? 5 : 3, &conf,
+                 sizeof(conf));
+}
+
+struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine)
+{
+    return x ? norm(g, name, &x, 1, affine, false) : NULL;
+}
+
+struct val *nn_batch_norm_padded(struct graph *g, const char *name, struct val *x,
+                                 struct val *pad, bool affine, struct val **pad_out)
+{
+    struct val *in[] = {x, pad};
+    if (!x || !pad)
+        return NULL;
+    struct val *y = norm(g, name, in, 2, affine, pad_out != NULL);
+    if (pad_out)
+        *pad_out = nn_sibling(y, 1);
+    return y;
 }

@@ -204,16 +204,27 @@ static const struct op_ops op_dice = {.name = "dice",
                                       .backward = dice_backward,
                                       .grads = dice_grads};
 
-struct val *nn_dice(struct graph *g, const char *name, struct val *x)
+struct val *nn_dice_padded(struct graph *g, const char *name, struct val *x,
+                           struct val *pad, struct val **pad_out)
 {
     if (!x)
         return NULL;
     struct slope_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
+    struct val *z_pad = NULL;
     graph_push(g, name);
     struct param *alpha =
         nn_param(g, "alpha", &conf.n, 1, (struct init){INIT_ZEROS, 0, 0}, true);
-    struct val *z = nn_batch_norm(g, "bn", x, false);
+    struct val *z =
+        pad ? nn_batch_norm_padded(g, "bn", x, pad, false, pad_out ? &z_pad : NULL)
+            : nn_batch_norm(g, "bn", x, false);
     graph_pop(g);
-    struct val *in[] = {x, z};
-    return nn_op(g, &op_dice, in, 2, &alpha, 1, &conf, sizeof(conf));
+    if (pad && pad_out)
+        *pad_out = nn_op(g, &op_dice, (struct val *[]){pad, z_pad}, 2, &alpha, 1, &conf,
+                         sizeof(conf));
+    return nn_op(g, &op_dice, (struct val *[]){x, z}, 2, &alpha, 1, &conf, sizeof(conf));
+}
+
+struct val *nn_dice(struct graph *g, const char *name, struct val *x)
+{
+    return nn_dice_padded(g, name, x, NULL, NULL);
 }

@@ -149,6 +149,7 @@ static void builders_say_what_does_not_fit(void)
     }
 BUILD(build_norm, nn_batch_norm(g, "bn", x[0], true))
 BUILD(build_plain_norm, nn_batch_norm(g, "bn", x[0], false))
+BUILD(build_padded_norm, nn_batch_norm_padded(g, "bn", x[0], x[1], true, NULL))
 BUILD(build_layer_norm, nn_layer_norm(g, "ln", x[0]))
 BUILD(build_dropout, nn_dropout(g, x[0], 0.4))
 BUILD(build_prelu, nn_prelu(g, "act", x[0]))
@@ -164,6 +165,31 @@ BUILD(build_attention, nn_seq_sum(g, nn_seq_softmax(g, x[0]), x[1]))
 BUILD(build_seq_sum, nn_seq_sum(g, NULL, x[0]))
 BUILD(build_seq_mean, nn_seq_mean(g, x[0]))
 BUILD(build_pad, nn_pad(g, x[0], 7))
+
+/* Both outputs count. */
+static struct val *build_padded_norms(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *pad = NULL;
+    struct val *y = nn_batch_norm_padded(g, "bn", x[0], x[1], true, &pad);
+    return nn_mul(g, nn_seq_sum(g, NULL, y), pad);
+}
+
+static struct val *build_padded_dice(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *pad = NULL;
+    struct val *y = nn_dice_padded(g, "act", x[0], x[1], &pad);
+    return nn_mul(g, nn_seq_sum(g, NULL, y), pad);
+}
+
+/* One layer applied to two values has one set of parameters. */
+static struct val *build_reused(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *y = nn_linear(g, "l", x[0], 4, true, ACT_NONE);
+    graph_reuse(g, true);
+    struct val *z = nn_linear(g, "l", x[1], 4, true, ACT_TANH);
+    graph_reuse(g, false);
+    return nn_mul(g, y, z);
+}
 
 static void normalisation(void)
 {
@@ -201,8 +227,42 @@ static void learnt_activations(void)
         "prelu", build_prelu, 1, {{0, 1, {5}}}, 7, .low = -2, .high = -0.1f});
     gradcheck(
         &(struct gradcheck){"dice", build_dice, 1, {{0, 1, {3}}}, 11, .tolerance = 5e-2});
+    gradcheck(&(struct gradcheck){"dice with padding",
+                                  build_padded_dice,
+                                  2,
+                                  {{1, 1, {3}}, {0, 1, {3}}},
+                                  7,
+                                  .tolerance = 5e-2});
     gradcheck(&(struct gradcheck){
         "dice, eval", build_dice, 1, {{0, 2, {2, 3}}}, 5, .eval = true});
+}
+
+static void padding_counts_in_batch_statistics(void)
+{
+    for (int both = 0; both < 2; both++)
+        for (int eval = 0; eval < 2; eval++)
+            gradcheck(&(struct gradcheck){"batch norm with padding",
+                                          both ? build_padded_norms : build_padded_norm,
+                                          2,
+                                          {{1, 1, {3}}, {0, 1, {3}}},
+                                          7,
+                                          .tolerance = 5e-2,
+                                          .eval = eval});
+}
+
+static void a_layer_may_be_used_twice(void)
+{
+    gradcheck(&(struct gradcheck){
+        "reused linear", build_reused, 2, {{0, 1, {3}}, {0, 1, {3}}}, 7, .eval = false});
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {3}}, false);
+    struct err err = {0};
+    nn_linear(g, "l", x, 4, true, ACT_NONE);
+    graph_reuse(g, true);
+    nn_linear(g, "l", x, 5, true, ACT_NONE);
+    CHECK(graph_finish(g, &err) == RC_INVAL);
+    CHECK_STR(err.msg, "l: parameter 'l.weight' is wanted in two sizes");
+    graph_destroy(g);
 }
 
 static void interactions(void)
@@ -363,6 +423,8 @@ static const struct tap_case cases[] = {
     TAP(builders_say_what_does_not_fit),
     TAP(normalisation),
     TAP(learnt_activations),
+    TAP(padding_counts_in_batch_statistics),
+    TAP(a_layer_may_be_used_twice),
     TAP(interactions),
     TAP(sequences),
     TAP(losses_have_the_right_slopes),
