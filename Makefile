@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop lint install deb fuzz bench-data clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -33,6 +33,10 @@ interop: ## compare with other implementations (downloads them into build/)
 	@cmake --preset dev
 	@cmake --build --preset dev -j $(JOBS)
 	@tools/interop build/dev
+
+goldens: ## rebuild tests/golden with PyTorch (the tests only read the files)
+	@tools/deps goldens
+	@tools/goldens
 
 lint: ## formatting, layers, shell scripts, stale reference pages
 	@tools/deps build lint

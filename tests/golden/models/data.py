@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features and batches that all models share, and how a feature becomes a vector.
+
+Each batch has rows without ids, rows with several, weighted ids, empty sequences, and
+positions of a sequence that hold no id or several.
+"""
+import random
+
+import torch
+
+from blocks import F64, exact32
+
+# name: (kind, rows, dim, pooling); numbers: (kind, None, dim, None)
+FEATURES = {
+    "u": ("id", 11, 4, "sum"),
+    "i": ("id", 13, 4, "sum"),
+    "j": ("id", 13, 4, "sum"),
+    "c": ("id", 5, 4, "mean"),
+    "w": ("weighted", 6, 4, "sum"),
+    "v": ("weighted", 6, 3, "mean"),
+    "p": ("raw", None, 1, None),
+    "r": ("raw", None, 3, None),
+    "s__i": ("seq", 13, 4, "sum"),
+    "s__c": ("seq", 5, 3, "mean"),
+    "s__p": ("seqraw", None, 1, None),
+}
+TABLE = {name: name + "_emb" for name in FEATURES}
+TABLE["j"] = "i_emb"  # shares the table of i
+TABLE["s__i"] = "i_emb"  # and so does the sequence, among the sequence tables
+SINGLE = {"u", "i", "j"}  # value_dim 1: as a query only the first id counts
+
+CONFIG = """train_input_path: 'a' eval_input_path: 'b' model_dir: 'm'
+train_config { num_epochs: 1
+ sparse_optimizer { adagrad_optimizer { lr: 0.05 initial_accumulator_value: 0.1 } constant_learning_rate {} }
+ dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { dataset_type: ParquetDataset label_fields: 'clk' label_fields: 'buy' label_fields: 'stay' label_fields: 'kind' %s }
+feature_configs { id_feature { feature_name: 'u' expression: 'user:u' embedding_dim: 4 num_buckets: 11 value_dim: 1 } }
+feature_configs { id_feature { feature_name: 'i' expression: 'item:i' embedding_dim: 4 num_buckets: 13 value_dim: 1 } }
+feature_configs { id_feature { feature_name: 'j' expression: 'item:j' embedding_dim: 4 num_buckets: 13 value_dim: 1 embedding_name: 'i_emb' } }
+feature_configs { id_feature { feature_name: 'c' expression: 'item:c' embedding_dim: 4 num_buckets: 5 pooling: 'mean' } }
+feature_configs { id_feature { feature_name: 'w' expression: 'item:w' embedding_dim: 4 num_buckets: 6 weighted: true } }
+feature_configs { id_feature { feature_name: 'v' expression: 'item:v' embedding_dim: 3 num_buckets: 6 weighted: true pooling: 'mean' } }
+feature_configs { raw_feature { feature_name: 'p' expression: 'item:p' } }
+feature_configs { raw_feature { feature_name: 'r' expression: 'item:r' value_dim: 3 } }
+feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 sequence_delim: ';'
+ features { id_feature { feature_name: 'i' expression: 'item:i' embedding_dim: 4 num_buckets: 13 embedding_name: 'i_emb' } }
+ features { id_feature { feature_name: 'c' expression: 'item:c' embedding_dim: 3 num_buckets: 5 value_dim: 0 pooling: 'mean' } }
+ features { raw_feature { feature_name: 'p' expression: 'item:p' } } } }
+"""
+
+
+def config(model, sample_weight=False):
+    extra = "sample_weight_fields: 'sw'" if sample_weight else ""
+    return CONFIG % extra + "model_config {\n" + model + "}\n"
+
+
+def lists(r, n, rows, least, most):
+    return [[r.randrange(rows) for _ in range(r.randint(least, most))] for _ in range(n)]
+
+
+def make_batch(n, seed):
+    """Feature name -> per row a list of ids, of (id, weight), of numbers, or of positions."""
+    r = random.Random(f"batch {seed}")
+    b = {"rows": n, "features": {}, "columns": {}}
+    f = b["features"]
+    f["u"] = [[r.randrange(11)] if r.random() < 0.8 else [] for _ in range(n)]
+    f["i"] = [[r.randrange(13)] for _ in range(n)]
+    f["i"][1] = [4, 9]
+    f["i"][2] = []
+    f["j"] = lists(r, n, 13, 1, 1)
+    f["c"] = lists(r, n, 5, 0, 3)
+    f["c"][0] = [2, 2, 1]
+    for name in "wv":
+        f[name] = [[(x, float(exact32([r.uniform(0.1, 2)]))) for x in row] for row in lists(r, n, 6, 0, 3)]
+    f["p"] = [exact32([r.uniform(-1, 1)]).tolist() for _ in range(n)]
+    f["r"] = [exact32([r.uniform(-1, 1) for _ in range(3)]).tolist() for _ in range(n)]
+    lengths = [r.randint(0, 6) for _ in range(n)]
+    lengths[0], lengths[1] = 0, 7
+    f["s__i"] = [[[r.randrange(13)] for _ in range(k)] for k in lengths]
+    f["s__i"][1][2] = []
+    f["s__c"] = [lists(r, k, 5, 0, 3) for k in lengths]
+    f["s__p"] = [[exact32([r.uniform(-1, 1)]).tolist() for _ in range(k)] for k in lengths]
+    c = b["columns"]
+    c["clk"] = [float(r.random() < 0.4) for _ in range(n)]
+    c["buy"] = [float(r.random() < 0.3) for _ in range(n)]
+    c["clk"][0], c["clk"][1] = 1.0, 0.0
+    c["stay"] = exact32([r.uniform(0, 2) for _ in range(n)]).tolist()
+    c["kind"] = [float(r.randrange(3)) for _ in range(n)]
+    c["sw"] = exact32([r.uniform(0, 3) for _ in range(n)]).tolist()
+    return b
+
+
+def pooled(p, table, rows, dim, kind, ids, weights=None):
+    """One vector for a list of ids; the mean divides by their number, not their weight."""
+    t = p.table(table, rows, dim)
+    p.touch(table, ids)
+    if not ids:
+        return torch.zeros(dim, dtype=F64)
+    picked = t[torch.tensor(ids)]
+    if weights is not None:
+        picked = picked * torch.tensor(weights, dtype=F64).unsqueeze(1)
+    return picked.mean(0) if kind == "mean" else picked.sum(0)
+
+
+def vector(p, prefix, name, value, wide=0, query=False):
+    kind, rows, dim, how = FEATURES[name]
+    if kind in ("raw", "seqraw"):
+        return torch.tensor(value, dtype=F64)
+    table = prefix % (wide or dim) if "%d" in prefix else prefix
+    table += TABLE[name] + ("_wide" if wide else "") + ".weight"
+    ids, weights = value, None
+    if kind == "weighted":
+        ids, weights = [x for x, _ in value], [y for _, y in value]
+    if query and name in SINGLE:
+        ids = ids[:1]
+    return pooled(p, table, rows, wide or dim, how, ids, weights)
+
+
+BAGS = "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags."
+SEQS = "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.%d.embeddings."
+
+
+def deep(p, b, names, wide=0):
+    f = b["features"]
+    return torch.stack(
+        [torch.cat([vector(p, BAGS, x, f[x][k], wide) for x in names]) for k in range(b["rows"])])
+
+
+def sequence(p, b, query, names):
+    """query [B, dq], sequence [B, T, ds] padded with zeros, lengths of the first feature."""
+    f, n = b["features"], b["rows"]
+    lengths = torch.tensor([len(row) for row in f[names[0]]])
+    longest = int(lengths.max())
+    width = sum(FEATURES[x][2] for x in names)
+    rows = []
+    for k in range(n):
+        at = [torch.cat([vector(p, SEQS, x, f[x][k][t]) for x in names]) for t in range(int(lengths[k]))]
+        rows.append(torch.stack(at + [torch.zeros(width, dtype=F64)] * (longest - len(at))))
+    q = torch.stack([torch.cat([vector(p, SEQS, x, f[x][k], query=True) for x in query]) for k in range(n)])
+    return q, torch.stack(rows), lengths
+
+
+def column(b, name):
+    return torch.tensor(b["columns"][name], dtype=F64)

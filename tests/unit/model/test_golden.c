@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models against an independent implementation: outputs, losses, every gradient, ten
+ * steps of training, and evaluation after them. The files and the scripts that made them
+ * are in tests/golden/models.
+ */
+#include "model/model.h"
+
+#include "base/fs.h"
+#include "golden/golden.h"
+#include "text/conf.h"
+
+#define SLOTS_MAX 64
+
+/* Relative to the largest value of the array compared. */
+#define TOL_FIRST 1e-5
+#define TOL_STEPS 1e-4
+
+struct run {
+    struct golden *file;
+    const char *name;
+    struct conf conf;
+    struct diags diags;
+    struct model *model;
+    struct pool *pool;
+    struct slot_ids slots[SLOTS_MAX];
+    struct view views[SLOTS_MAX];
+};
+
+static void load_dense(struct run *r)
+{
+    const struct node *weights = golden_at(r->file->doc.root, "weights");
+    size_t n;
+    struct param *const *params = graph_params(r->model->graph, &n);
+    CHECK_INT(n, weights ? weights->map.n : 0);
+    for (size_t i = 0; i < n; i++) {
+        struct floats f = golden_floats(r->file, golden_at(weights, params[i]->name));
+        CHECK_INT(f.n, params[i]->n);
+        if (f.n == params[i]->n)
+            memcpy(params[i]->value, f.at, (size_t)f.n * sizeof(float));
+    }
+}
+
+static void load_tables(struct run *r)
+{
+    const struct node *tables = golden_at(r->file->doc.root, "tables");
+    CHECK_INT(embed_n_tables(r->model->embed), tables ? tables->map.n : 0);
+    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
+        struct table *t = embed_table_at(r->model->embed, i);
+        struct floats f = golden_floats(r->file, golden_at(tables, t->name));
+        CHECK_INT(f.n, t->conf.rows * t->conf.dim);
+        for (int64_t k = 0; k < t->conf.rows && f.n == t->conf.rows * t->conf.dim; k++) {
+            table_use(t, k);
+            memcpy(table_row(t, k), f.at + k * t->conf.dim,
+                   (size_t)t->conf.dim * sizeof(float));
+        }
+    }
+}
+
+static bool open_run(struct run *r, struct golden *file, const char *name,
+                     enum row_opt_kind kind, int threads)
+{
+    struct err err = {0};
+    *r = (struct run){.file = file, .name = name};
+    const struct node *config = golden_at(file->doc.root, "config");
+    CHECK(pool_create(threads, &r->pool, NULL) == RC_OK);
+    enum rc rc = conf_from(name, config->text.p, config->text.n,
+                           &(struct conf_options){0}, &r->conf, &r->diags, &err);
+    if (!rc) {
+        double initial = golden_number(golden_at(file->doc.root, "sparse"), "initial");
+        struct model_options o = {
+            .graph = {.pool = r->pool, .training = true, .seed = 7, .tile_rows = 4},
+            .row_opt = {.kind = kind, .eps = 1e-8, .initial_accumulator = initial}};
+        rc = model_create(r->conf.data, &o, &r->model, &err);
+    }
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    diags_print(&r->diags, &b, false);
+    if (rc)
+        printf("# %s: %s %s\n", name, err.msg, buf_str(&b));
+    buf_release(&b);
+    CHECK(rc == RC_OK);
+    if (rc)
+        return false;
+    load_dense(r);
+    load_tables(r);
+    return true;
+}
+
+static void close_run(struct run *r)
+{
+    model_destroy(r->model);
+    pool_destroy(r->pool);
+    diags_release(&r->diags);
+    conf_release(&r->conf);
+}
+
+/* Offsets of the positions that count on an axis. */
+static struct ints axis_offsets(struct run *r, const struct node *batch, int axis)
+{
+    for (size_t i = 0; i < r->model->axes.n; i++) {
+        const struct model_axis *a = &r->model->axes.at[i];
+        if (a->axis != axis)
+            continue;
+        const struct node *f = golden_at(golden_at(batch, "features"), a->leader->name);
+        struct ints from = golden_ints(r->file, golden_at(f, "positions"));
+        struct ints to = {arena_alloc(&r->file->arena, (size_t)from.n * sizeof(int64_t)),
+                          from.n};
+        for (int64_t k = 0; k + 1 < from.n; k++) {
+            int64_t n = from.at[k + 1] - from.at[k];
+            to.at[k + 1] =
+                to.at[k] + (a->max_length && n > a->max_length ? a->max_length : n);
+        }
+        return to;
+    }
+    CHECK(!"every sequence axis is listed");
+    return (struct ints){0};
+}
+
+static void set_rows(struct run *r, const struct node *batch)
+{
+    struct batch_rows rows = {.n = {(int64_t)golden_number(batch, "rows")}};
+    for (size_t k = 0; k < r->model->axes.n; k++) {
+        int axis = r->model->axes.at[k].axis;
+        struct ints at = axis_offsets(r, batch, axis);
+        rows.n[axis] = at.at[rows.n[0]];
+        rows.offsets[axis] = at.at;
+    }
+    CHECK(graph_rows(r->model->graph, &rows, NULL) == RC_OK);
+}
+
+/* The positions of a sequence, cut to those of the axis. `position` says where each is in
+ * the file.
+ */
+static struct ints positions_of(struct run *r, const struct node *batch, int axis,
+                                const struct node *feature)
+{
+    struct ints from = golden_ints(r->file, golden_at(feature, "positions"));
+    struct ints to = axis_offsets(r, batch, axis);
+    struct ints out = {
+        arena_alloc(&r->file->arena, (size_t)(to.at[to.n - 1] + 1) * sizeof(int64_t)), 0};
+    for (int64_t k = 0; k + 1 < to.n; k++)
+        for (int64_t i = 0; i < to.at[k + 1] - to.at[k]; i++)
+            out.at[out.n++] = from.at[k] + i;
+    return out;
+}
+
+static void fill_ids(struct run *r, const struct node *batch,
+                     const struct model_input *in, const struct node *feature)
+{
+    struct ints ids = golden_ints(r->file, golden_at(feature, "ids"));
+    struct ints at = golden_ints(r->file, golden_at(feature, "offsets"));
+    struct slot_ids *s = &r->slots[in->slot];
+    *s = (struct slot_ids){.ids = ids.at, .offsets = at.at, .rows = at.n - 1};
+    if (node_find(feature, "weights"))
+        s->weights = golden_floats(r->file, node_find(feature, "weights")).at;
+    if (in->first_only) {
+        int64_t *first = arena_alloc(&r->file->arena, (size_t)at.n * sizeof(*first));
+        for (int64_t k = 0; k + 1 < at.n; k++)
+            first[k] = at.at[k] < at.at[k + 1] ? ids.at[at.at[k]] : -1;
+        *s = (struct slot_ids){.ids = first, .rows = at.n - 1};
+    } else if (in->axis != AXIS_BATCH) {
+        struct ints p = positions_of(r, batch, in->axis, feature);
+        int64_t *cut = arena_alloc(&r->file->arena, (size_t)(p.n + 1) * sizeof(*cut));
+        int64_t *kept = arena_alloc(&r->file->arena, (size_t)(ids.n + 1) * sizeof(*kept));
+        for (int64_t k = 0; k < p.n; k++) {
+            cut[k + 1] = cut[k];
+            for (int64_t i = at.at[p.at[k]]; i < at.at[p.at[k] + 1]; i++)
+                kept[cut[k + 1]++] = ids.at[i];
+        }
+        *s = (struct slot_ids){.ids = kept, .offsets = cut, .rows = p.n};
+    }
+}
+
+static void fill_numbers(struct run *r, const struct node *batch,
+                         const struct model_input *in, const struct node *feature)
+{
+    struct floats f = golden_floats(r->file, golden_at(feature, "numbers"));
+    struct view v = graph_view(r->model->graph, in->val);
+    struct ints p = {0};
+    if (in->axis != AXIS_BATCH)
+        p = positions_of(r, batch, in->axis, feature);
+    for (int64_t k = 0; k < v.rows; k++)
+        memcpy(view_row(&v, k) + in->col, f.at + (p.n ? p.at[k] : k) * in->width,
+               (size_t)in->width * sizeof(float));
+}
+
+static void fill_column(struct run *r, struct val *val, struct floats f, float scale)
+{
+    struct view v = graph_view(r->model->graph, val);
+    CHECK_INT(f.n, v.rows);
+    for (int64_t k = 0; k < v.rows && k < f.n; k++)
+        *view_row(&v, k) = f.at[k] * scale;
+}
+
+static void fill(struct run *r, const struct node *batch)
+{
+    const struct model *m = r->model;
+    const struct node *features = golden_at(batch, "features");
+    const struct node *weights = golden_at(batch, "row_weights");
+    for (size_t k = 0; k < m->inputs.n; k++) {
+        const struct model_input *in = &m->inputs.at[k];
+        const struct node *f = golden_at(features, in->feature->name);
+        if (in->slot >= 0)
+            fill_ids(r, batch, in, f);
+        else
+            fill_numbers(r, batch, in, f);
+    }
+    for (size_t k = 0; k < m->tasks.n; k++) {
+        const struct model_task *t = &m->tasks.at[k];
+        const struct node *label = golden_at(golden_at(batch, "columns"), t->label);
+        fill_column(r, t->labels, golden_floats(r->file, label), 1.0f);
+        CHECK(t->weighted == (node_find(weights, t->name) != NULL));
+        if (t->weighted)
+            fill_column(r, t->weights,
+                        golden_floats(r->file, node_find(weights, t->name)),
+                        1.0f / (float)golden_number(batch, "rows"));
+    }
+}
+
+static void forward(struct run *r, const struct node *batch, bool training, uint64_t step)
+{
+    struct err err = {0};
+    set_rows(r, batch);
+    fill(r, batch);
+    CHECK(embed_batch(r->model->embed, r->slots, training, &err) == RC_OK);
+    for (size_t k = 0; k < r->model->embedded.n; k++)
+        r->views[k] = graph_view(r->model->graph, r->model->embedded.at[k]);
+    embed_forward(r->model->embed, r->views);
+    graph_training(r->model->graph, training);
+    graph_forward(r->model->graph, step);
+}
+
+static void backward(struct run *r, double lr, uint64_t step)
+{
+    struct view grads[SLOTS_MAX];
+    graph_backward(r->model->graph, true);
+    for (size_t k = 0; k < r->model->embedded.n; k++)
+        grads[k] = graph_grad(r->model->graph, r->model->embedded.at[k]);
+    embed_backward(r->model->embed, grads, &(struct row_step){.lr = lr, .step = step});
+}
+
+static void compare_outputs(struct run *r, const struct node *want, double tolerance)
+{
+    for (size_t i = 0; want && i < want->map.n; i++) {
+        const char *name =
+            arena_strndup(&r->file->arena, want->map.at[i].key.p, want->map.at[i].key.n);
+        const struct val *v = graph_output(r->model->graph, name);
+        if (!v)
+            printf("# %s: there is no output '%s'\n", r->name, name);
+        CHECK(v != NULL);
+        if (!v)
+            continue;
+        struct view view = graph_view(r->model->graph, v);
+        float *flat = arena_alloc(&r->file->arena,
+                                  (size_t)(view.rows * view.width) * sizeof(*flat));
+        for (int64_t k = 0; k < view.rows; k++)
+            memcpy(flat + k * view.width, view_row(&view, k),
+                   (size_t)view.width * sizeof(float));
+        golden_compare(r->name, "output", name, flat,
+                       golden_floats(r->file, want->map.at[i].value),
+                       view.rows * view.width, tolerance);
+    }
+}
+
+static void compare_tables(struct run *r, const char *what, const struct node *want,
+                           double tolerance)
+{
+    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
+        const struct table *t = embed_table_at(r->model->embed, i);
+        int64_t n = t->conf.rows * t->conf.dim;
+        float *flat = arena_alloc(&r->file->arena, (size_t)n * sizeof(*flat));
+        for (int64_t k = 0; k < t->conf.rows; k++)
+            memcpy(flat + k * t->conf.dim, table_row(t, k),
+                   (size_t)t->conf.dim * sizeof(float));
+        golden_compare(r->name, what, t->name, flat,
+                       golden_floats(r->file, golden_at(want, t->name)), n, tolerance);
+    }
+}
+
+/* The loss does not depend on these: their gradient is rounding alone, which Adam turns
+ * into steps of full size.
+ */
+static bool is_free(const struct run *r, const char *name)
+{
+    const struct node *list = golden_at(r->file->doc.root, "free");
+    for (size_t i = 0; list && i < list->list.n; i++)
+        if (str_is(list->list.at[i]->text, name))
+            return true;
+    return false;
+}
+
+static void compare_gradients(struct run *r, const struct node *want)
+{
+    size_t n;
+    struct param *const *params = graph_params(r->model->graph, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct param *p = params[i];
+        if (p->grad && is_free(r, p->name))
+            CHECK_NEAR(p->grad[0], 0, 1e-7);
+        else if (p->grad)
+            golden_compare(r->name, "gradient", p->name, p->grad,
+                           golden_floats(r->file, golden_at(want, p->name)), p->n,
+                           TOL_FIRST);
+    }
+}
+
+static void compare_first(struct run *r, const struct node *batch)
+{
+    const struct node *first = golden_at(r->file->doc.root, "first");
+    const struct node *losses = golden_at(first, "losses");
+    forward(r, batch, true, 0);
+    compare_outputs(r, golden_at(first, "outputs"), TOL_FIRST);
+    for (size_t i = 0; losses && i < losses->map.n; i++) {
+        const char *name = arena_strndup(&r->file->arena, losses->map.at[i].key.p,
+                                         losses->map.at[i].key.n);
+        double want = golden_number(losses, name);
+        CHECK_NEAR(graph_loss_named(r->model->graph, name), want, TOL_FIRST * want);
+    }
+    /* a step of plain descent from zero with rate -1 leaves the gradient in the row */
+    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
+        struct table *t = embed_table_at(r->model->embed, i);
+        for (int64_t k = 0; k < t->conf.rows; k++)
+            memset(table_row(t, k), 0, (size_t)t->conf.dim * sizeof(float));
+    }
+    backward(r, -1.0, 1);
+    compare_gradients(r, golden_at(first, "gradients"));
+    compare_tables(r, "row gradients", golden_at(first, "row_gradients"), TOL_FIRST);
+}
+
+/* Adam on the dense parameters; m and v stand behind each other per parameter. */
+static void adam_step(struct run *r, double *moments, double lr, uint64_t step)
+{
+    size_t n;
+    struct param *const *params = graph_params(r->model->graph, &n);
+    double c1 = 1 - pow(0.9, (double)step), c2 = 1 - pow(0.999, (double)step);
+    for (size_t i = 0; i < n; i++) {
+        for (int64_t k = 0; params[i]->grad && k < params[i]->n; k++, moments += 2) {
+            double g = (double)params[i]->grad[k];
+            moments[0] += 0.1 * (g - moments[0]);
+            moments[1] += 0.001 * (g * g - moments[1]);
+            params[i]->value[k] -=
+                (float)(lr * (moments[0] / c1) / (sqrt(moments[1] / c2) + 1e-8));
+        }
+    }
+}
+
+static void compare_dense(struct run *r, const struct node *want)
+{
+    size_t n;
+    struct param *const *params = graph_params(r->model->graph, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!is_free(r, params[i]->name))
+            golden_compare(r->name, "after training", params[i]->name, params[i]->value,
+                           golden_floats(r->file, golden_at(want, params[i]->name)),
+                           params[i]->n, TOL_STEPS);
+}
+
+static void compare_steps(struct run *r, const struct node *batches)
+{
+    const struct node *root = r->file->doc.root;
+    struct floats want = golden_floats(r->file, golden_at(root, "steps"));
+    double sparse_lr = golden_number(golden_at(root, "sparse"), "lr");
+    double dense_lr = golden_number(golden_at(root, "dense"), "lr");
+    int64_t total = 0;
+    size_t n;
+    struct param *const *params = graph_params(r->model->graph, &n);
+    for (size_t i = 0; i < n; i++)
+        total += params[i]->n;
+    double *moments =
+        arena_alloc(&r->file->arena, (size_t)(2 * total) * sizeof(*moments));
+    CHECK_INT(want.n, 10);
+    for (int64_t k = 0; k < want.n; k++) {
+        uint64_t step = (uint64_t)k + 1;
+        forward(r, batches->list.at[(size_t)k % batches->list.n], true, step);
+        CHECK_NEAR(graph_loss(r->model->graph), want.at[k],
+                   TOL_STEPS * (double)want.at[k]);
+        backward(r, sparse_lr, step);
+        adam_step(r, moments, dense_lr, step);
+    }
+    compare_dense(r, golden_at(root, "weights_after"));
+    compare_tables(r, "after training", golden_at(root, "tables_after"), TOL_STEPS);
+    forward(r, batches->list.at[1], false, 0);
+    compare_outputs(r, golden_at(root, "evaluation"), TOL_STEPS);
+}
+
+static void golden(const char *name)
+{
+    struct golden file;
+    struct run r;
+    char path[512];
+    snprintf(path, sizeof(path), "%s/models/%s.json", TY_GOLDEN, name);
+    if (golden_open(&file, path)) {
+        const struct node *batches = golden_at(file.doc.root, "batches");
+        if (open_run(&r, &file, name, ROW_SGD, 1))
+            compare_first(&r, batches->list.at[0]);
+        close_run(&r);
+        if (open_run(&r, &file, name, ROW_ADAGRAD, 2))
+            compare_steps(&r, batches);
+        close_run(&r);
+    }
+    golden_close(&file);
+}
+
+#define GOLDEN(name)       \
+    static void name(void) \
+    {                      \
+        golden(#name);     \
+    }
+#include "unit/model/goldens.def"
+#undef GOLDEN
+
+static const char *const names[] = {
+#define GOLDEN(name) #name,
+#include "unit/model/goldens.def"
+#undef GOLDEN
+};
+
+static void every_file_and_every_model_is_compared(void)
+{
+    struct fs_names files = {0};
+    size_t n, n_json = 0;
+    const struct model_ops *const *all = model_all(&n);
+    CHECK(fs_list(TY_GOLDEN "/models", &files, NULL) == RC_OK);
+    for (size_t i = 0; i < files.n; i++)
+        n_json += str_ends(files.at[i], ".json");
+    CHECK_INT(n_json, ARRAY_LEN(names));
+    fs_names_release(&files);
+    for (size_t k = 0; k < n; k++) {
+        bool found = false;
+        for (size_t i = 0; i < ARRAY_LEN(names); i++)
+            found |= str_starts(names[i], all[k]->name);
+        if (!found)
+            printf("# model '%s' has no golden\n", all[k]->name);
+        CHECK(found);
+    }
+}
+
+static const struct tap_case cases[] = {
+    TAP(every_file_and_every_model_is_compared),
+#define GOLDEN(name) TAP(name),
+#include "unit/model/goldens.def"
+#undef GOLDEN
+};
+TAP_MAIN(cases)
