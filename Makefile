@@ -59,6 +59,7 @@ fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@tools/fuzz build/fuzz $(SECONDS_EACH)
 
 bench-data: build ## measure the readers and writers of data files
+	@tools/deps interop
 	@tools/bench build/release csv data
 
 clean: ## remove everything that was built
