@@ -68,9 +68,7 @@ static struct ds_batch *take_idle(struct ds_slot *s)
     pthread_mutex_unlock(&d->lock);
     if (b)
         return b;
-    b = mem_calloc(1, sizeof(*b));
-    batch_init(&b->b, &d->schema);
-    return b;
+    return ds_batch_create(d);
 }
 
 /* With d->lock held: the slot to work on, nearest to the consumer's turn. */

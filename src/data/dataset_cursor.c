@@ -3,7 +3,8 @@
  *   {"version": 1, "epoch": 0, "world": 2, "readers": 2, .., "files": [{"path", "rows"}],
  *    "ranks": [{"rank": 0, "turn": 1, "slots": [{"drawn": 3, "held": [[SPAN..]..],
  *               "left": [SPAN..]}..]}]}
- * SPAN is [file, first row, byte offset or -1, line, end row or -1 for the file's end].
+ * SPAN is [file, first row, byte offset or -1, line, rows that offset and line lie before
+ * it, end row or -1 for the file's end].
  * "left" is what the slot has not read, "held" what it read and held back: together, over
  * all ranks, the rows of this pass that were not handed out.
  */
@@ -17,8 +18,8 @@
 
 static void put_span(struct buf *out, const struct ds_span *s)
 {
-    buf_printf(out, "[%zu, %jd, %jd, %jd, %jd]", s->file, (intmax_t)s->from.row,
-               (intmax_t)s->from.offset, (intmax_t)s->from.line,
+    buf_printf(out, "[%zu, %jd, %jd, %jd, %jd, %jd]", s->file, (intmax_t)s->from.row,
+               (intmax_t)s->from.offset, (intmax_t)s->from.line, (intmax_t)s->from.back,
                s->to == TO_END ? (intmax_t)-1 : (intmax_t)s->to);
 }
 
@@ -115,21 +116,23 @@ static bool is_list(const struct node *n)
 /* Checked against the files as they are now. */
 static bool read_span(const struct dataset *d, const struct node *n, struct ds_span *out)
 {
-    int64_t v[5];
-    if (!is_list(n) || n->list.n != 5)
+    enum { FILE_, ROW, OFFSET, LINE, BACK, TO, COUNT };
+    int64_t v[COUNT];
+    if (!is_list(n) || n->list.n != COUNT)
         return false;
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < COUNT; i++)
         if (!n->list.at[i] || !node_i64(n->list.at[i], &v[i]))
             return false;
-    if (v[0] < 0 || (uint64_t)v[0] >= d->n_files || v[1] < 0 || v[2] < -1 || v[3] < 0)
+    if (v[FILE_] < 0 || (uint64_t)v[FILE_] >= d->n_files || v[ROW] < 0 ||
+        v[OFFSET] < -1 || v[LINE] < 0 || v[BACK] < 0 || v[BACK] > v[ROW] || v[TO] < -1)
         return false;
-    int64_t rows = d->files[v[0]].rows;
-    *out = (struct ds_span){.file = (size_t)v[0],
-                            .from = {.row = v[1], .offset = v[2], .line = v[3]},
-                            .to = v[4] >= 0   ? v[4]
-                                  : rows >= 0 ? rows
-                                              : TO_END};
-    return v[4] >= -1 && out->from.row <= out->to && (rows < 0 || out->to <= rows);
+    int64_t rows = d->files[v[FILE_]].rows, end = rows >= 0 ? rows : TO_END;
+    *out = (struct ds_span){
+        .file = (size_t)v[FILE_],
+        .from = {.row = v[ROW], .offset = v[OFFSET], .line = v[LINE], .back = v[BACK]},
+        .to = v[TO] >= 0 ? v[TO] : end,
+    };
+    return out->from.row <= out->to && out->to <= end;
 }
 
 static enum rc read_spans(const struct dataset *d, const struct node *list, span_vec *out,

@@ -299,6 +299,8 @@ static enum rc explain_missing(const struct dataset *d, struct ds_file *f, enum 
     struct reader *r = NULL;
     all.want = NULL;
     all.n_want = 0;
+    if (!all.no_header)
+        all.n_fields = 0;
     if (rc != RC_INVAL || reader_open(f->path, f->ops, &all, &r, NULL))
         return rc;
     enum rc differ = match_schema(d, f, reader_schema(r), err);

@@ -191,6 +191,20 @@ enum rc ds_plan(struct dataset *d, const span_vec *spans, bool fresh, struct err
     return RC_OK;
 }
 
+/* With room for its marks, which is used only later: a warm dataset allocates nothing. */
+struct ds_batch *ds_batch_create(const struct dataset *d)
+{
+    struct ds_batch *b = mem_calloc(1, sizeof(*b));
+    size_t room = (size_t)d->shuffle + 8;
+    batch_init(&b->b, &d->schema);
+    b->spans.cap = 8;
+    b->spans.at = mem_calloc(b->spans.cap, sizeof(*b->spans.at));
+    b->mark.held.spans.cap = b->mark.held.ends.cap = room;
+    b->mark.held.spans.at = mem_calloc(room, sizeof(*b->mark.held.spans.at));
+    b->mark.held.ends.at = mem_calloc(room, sizeof(*b->mark.held.ends.at));
+    return b;
+}
+
 static void batch_free(struct ds_batch *b)
 {
     if (!b)

@@ -152,6 +152,7 @@ int64_t ds_end_offset(const struct dataset *d, size_t file, int64_t row);
 void ds_join_spans(span_vec *spans);
 /* Slots per rank: fewer than asked for when whole files are dealt. */
 enum rc ds_count_slots(struct dataset *d, struct err *err) MUST_CHECK;
+struct ds_batch *ds_batch_create(const struct dataset *d);
 void ds_make_slots(struct dataset *d);
 void ds_release_slots(struct dataset *d);
 

@@ -145,7 +145,8 @@ static void note_piece(const struct ds_slot *s, struct ds_batch *out, struct ds_
         last->to = span.to;
     else
         VEC_PUSH(&out->spans, span);
-    p->from = (struct cursor){.row = span.to, .offset = -1};
+    p->from.back += span.to - p->from.row;
+    p->from.row = span.to;
     p->rows -= rows;
 }
 

@@ -154,8 +154,15 @@ enum rc reader_seek(struct reader *r, const struct cursor *at, struct err *err)
     int64_t rows = reader_rows(r);
     if (rows >= 0 && at->row > rows)
         return past_end(r, at->row, err);
-    if (rows >= 0 || at->offset >= 0)
+    if (rows >= 0)
         return r->ops->seek(r->state, at, err);
+    if (at->offset >= 0) {
+        struct cursor place = *at;
+        place.row -= at->back;
+        place.back = 0;
+        enum rc rc = r->ops->seek(r->state, &place, err);
+        return rc || !at->back ? rc : read_up_to(r, at->row, err);
+    }
     struct cursor now;
     reader_tell(r, &now);
     if (now.row > at->row) {

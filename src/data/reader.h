@@ -23,6 +23,8 @@ struct cursor {
     int64_t row;    /* rows before it; malformed ones that were left out are rows, too */
     int64_t offset; /* decompressed bytes before it; -1: not known */
     int64_t line;   /* of it, from 1; 0: not known */
+    int64_t back;   /* offset and line are those of the place so many rows before it,
+                       and no malformed row lies between */
     int64_t bad;    /* of the rows before it, left out as malformed */
 };
 

@@ -102,9 +102,10 @@ static void count_number(struct stats_part *p, double v, int64_t count)
         p->min = v;
     if (v > p->max)
         p->max = v;
-    double off = v - p->mean;
-    p->mean += off * (double)count / (double)p->n_number;
-    p->m2 += off * (v - p->mean) * (double)count;
+    double off = v - p->running;
+    p->running += off * (double)count / (double)p->n_number;
+    p->m2 += off * (v - p->running) * (double)count;
+    p->sum += v * (double)count;
 }
 
 static void count_value(struct stats_part *p, const struct column *c, int64_t i,

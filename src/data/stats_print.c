@@ -12,6 +12,12 @@
 #define LABELS_SHOWN 10
 #define CELL_MAX 28 /* characters of one value in the table */
 
+/* Exact for whole numbers, which the running mean is not. */
+static double mean(const struct stats_part *p)
+{
+    return p->n_number ? p->sum / (double)p->n_number : (double)NAN;
+}
+
 static double stddev(const struct stats_part *p)
 {
     return p->n_number ? sqrt(p->m2 / (double)p->n_number) : 0;
@@ -52,7 +58,7 @@ static void json_numbers(const struct stats_part *p, struct buf *out)
     const char *what = p->type->id == TYPE_STR       ? "length_"
                        : type_is_nested(p->type->id) ? "items_"
                                                      : "";
-    const double v[] = {p->min, p->max, p->mean, stddev(p)};
+    const double v[] = {p->min, p->max, mean(p), stddev(p)};
     static const char *const names[] = {"min", "max", "mean", "stddev"};
     for (size_t i = 0; p->n_number && i < ARRAY_LEN(v); i++) {
         buf_printf(out, ", \"%s%s\": ", what, names[i]);
@@ -121,7 +127,7 @@ void stats_json(const struct stats *s, struct buf *out)
         buf_puts(out, "{\"name\": ");
         buf_json_str(out, p->name, strlen(p->name));
         buf_puts(out, ", \"mean\": ");
-        put_number(out, p->n_number ? p->mean : (double)NAN);
+        put_number(out, mean(p));
         json_items(p, "values", LABELS_SHOWN, out);
         buf_putc(out, '}');
     }
@@ -220,7 +226,7 @@ static void add_lines(line_vec *lines, const struct stats_part *p)
         mem_free(l.cell[3]);
         l.cell[3] = mem_printf("%s%jd", exact ? "" : "~", (intmax_t)n);
     }
-    const double v[] = {p->min, p->mean, p->max, stddev(p)};
+    const double v[] = {p->min, mean(p), p->max, stddev(p)};
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {
         char *number = short_number(v[i]);
         l.cell[4 + i] =
@@ -287,7 +293,7 @@ static void print_labels(const struct stats *s, struct buf *out)
         first = false;
         char *values = p->top.n <= LABELS_SHOWN && !p->top.lost
                            ? frequent(p, LABELS_SHOWN, true)
-                           : mem_printf("mean %.6g", p->mean);
+                           : mem_printf("mean %.6g", mean(p));
         buf_printf(out, "  %s: %s", p->name, values);
         if (p->n_null)
             buf_printf(out, ", missing: %jd", (intmax_t)p->n_null);

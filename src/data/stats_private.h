@@ -13,7 +13,8 @@ struct stats_part {
     int64_t n, n_null;
     /* Numbers: the values; strings: their bytes; lists and maps: their entries. */
     int64_t n_number; /* of which there are min .. m2 (NaN left out) */
-    double min, max, mean, m2;
+    double min, max, sum;
+    double running, m2; /* mean so far, squared deviations from it */
     int64_t n_zero, n_nan;
     struct hll *distinct; /* owned; NULL for nested types */
     struct top top;

@@ -37,7 +37,7 @@ static inline void rows_fill(struct batch *b, int64_t first, int64_t n)
     struct err err = {0};
     batch_clear(b);
     for (int64_t i = first; i < first + n; i++) {
-        snprintf(text, sizeof(text), i % 7 ? "row \"%jd\",\n" : "r%jd", (intmax_t)i);
+        snprintf(text, sizeof(text), i % 7 ? "row \"%05jd\",\n" : "r%011jd", (intmax_t)i);
         OK(column_add_i64(&b->cols[0], i, &err));
         OK(column_add_i64(&b->cols[1], i % 2, &err));
         OK(column_add_i64(&b->cols[2], i % 5, &err));

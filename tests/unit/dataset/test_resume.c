@@ -305,12 +305,12 @@ static void broken_positions_are_refused(void)
         const char *left, *message;
     } cases[] = {
         {21, "", "had 21 rows and has now 20"},
-        {20, "[0, 0, -1, 0, 21]", "a range of rows is impossible"},
-        {20, "[1, 0, -1, 0, 2]", "a range of rows is impossible"},
-        {20, "[0, -1, -1, 0, 2]", "a range of rows is impossible"},
-        {20, "[0, 5, -1, 0, 2]", "a range of rows is impossible"},
-        {20, "[0, 0, -1, 0]", "a range of rows is impossible"},
-        {20, "[0, 0, -1, 0, 9], [0, 8, -1, 0, 10]", "some rows occur twice"},
+        {20, "[0, 0, -1, 0, 0, 21]", "a range of rows is impossible"},
+        {20, "[1, 0, -1, 0, 0, 2]", "a range of rows is impossible"},
+        {20, "[0, -1, -1, 0, 0, 2]", "a range of rows is impossible"},
+        {20, "[0, 5, -1, 0, 0, 2]", "a range of rows is impossible"},
+        {20, "[0, 0, -1, 0, 0]", "a range of rows is impossible"},
+        {20, "[0, 0, -1, 0, 0, 9], [0, 8, -1, 0, 0, 10]", "some rows occur twice"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct buf one;
