@@ -104,7 +104,7 @@ double gen_log2(double x); /* x > 0 */
 static inline int64_t gen_zipf(uint32_t word, uint32_t card, double lg)
 {
     int64_t r = (int64_t)gen_exp2(((double)word + 0.5) * 0x1p-32 * lg) - 1;
-    return r < (int64_t)card ? r : (int64_t)card - 1;
+    return r < 0 ? 0 : r < (int64_t)card ? r : (int64_t)card - 1;
 }
 
 #endif

@@ -71,6 +71,29 @@ static void best_auc_is_that_of_the_true_probabilities(void)
     each_kind(check_scores);
 }
 
+/* Ids stay within their range and are never missing, also at the ends of the range. */
+static void check_ids(const struct gen_kind *k, const struct schema *s)
+{
+    struct err err = {0};
+    struct batch b;
+    int64_t wrong = 0;
+    batch_init(&b, s);
+    for (int64_t at = 0; at < 100000; at += 4000) {
+        OK(gen_rows(k, 1, at, 4000, &b, NULL, &err));
+        for (size_t c = 0; c < s->n; c++)
+            for (int64_t i = 0; s->at[c].type.id == TYPE_I64 && i < b.n; i++)
+                wrong += column_is_null(&b.cols[c], i) ? !s->at[c].type.nullable
+                                                       : column_i64(&b.cols[c], i) < 0;
+    }
+    CHECK_INT(wrong, 0);
+    batch_release(&b);
+}
+
+static void ids_are_never_negative_or_missing(void)
+{
+    each_kind(check_ids);
+}
+
 static void auc_counts_pairs(void)
 {
     struct gen_score s;
@@ -172,6 +195,7 @@ static void missing_memory_is_reported(void)
 static const struct tap_case cases[] = {
     TAP(a_row_depends_on_seed_and_number_alone),
     TAP(best_auc_is_that_of_the_true_probabilities),
+    TAP(ids_are_never_negative_or_missing),
     TAP(auc_counts_pairs),
     TAP(second_label_implies_the_first),
     TAP(files_are_the_same_with_any_number_of_threads),
