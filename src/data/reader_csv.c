@@ -19,7 +19,7 @@ struct csv_state {
 static int probe(const unsigned char *head, size_t n, const char *path)
 {
     for (size_t i = 0; i < n; i++)
-        if (head[i] < 32 && !strchr("\t\n\r\x01\x02\x03\x1f", head[i]))
+        if (head[i] < 32 && (!head[i] || !strchr("\t\n\r\x01\x02\x03\x1f", head[i])))
             return 0;
     if (n == 0)
         return 0;

@@ -439,7 +439,7 @@ static void a_warm_dataset_allocates_nothing(void)
         rows_write(dir, "a", formats[f], 1000, 4000);
         struct dataset_conf conf = {.batch_size = 21, .shuffle = 4, .readers = 2};
         OK(open_as(conf, "", &d, &err));
-        for (int i = 0; i < 60; i++)
+        for (int i = 0; i < 120; i++)
             OK(dataset_next(d, &b, &err));
         int64_t before = mem_total();
         for (int i = 0; i < 40; i++)
