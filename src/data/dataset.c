@@ -108,6 +108,8 @@ static void *work(void *arg)
             s->ended = true;
         s->rc = rc;
         s->err = err;
+        if (s->first_bad.msg[0] && !d->seen_bad.msg[0])
+            d->seen_bad = s->first_bad;
         pthread_cond_signal(&d->filled);
     }
     pthread_mutex_unlock(&d->lock);
@@ -127,6 +129,12 @@ static enum rc start_threads(struct dataset *d, struct err *err)
     return RC_OK;
 }
 
+static void keep_bad(struct dataset *d, const struct err *bad)
+{
+    if (bad->msg[0] && !d->first_bad.msg[0])
+        d->first_bad = *bad;
+}
+
 /* The next batch of a slot, waiting for it when threads make it; NULL at its end. */
 static enum rc pull(struct dataset *d, struct ds_slot *s, struct ds_batch **out,
                     struct err *err)
@@ -137,6 +145,7 @@ static enum rc pull(struct dataset *d, struct ds_slot *s, struct ds_batch **out,
             return RC_OK;
         enum rc rc = ds_slot_next(s, take_idle, out, err);
         s->ended = !*out;
+        keep_bad(d, &s->first_bad);
         return rc;
     }
     pthread_mutex_lock(&d->lock);
@@ -145,6 +154,7 @@ static enum rc pull(struct dataset *d, struct ds_slot *s, struct ds_batch **out,
         pthread_cond_wait(&d->filled, &d->lock);
     if (before)
         d->counts.wait_ns += clock_mono_ns() - before;
+    keep_bad(d, &d->seen_bad);
     enum rc rc = RC_OK;
     if (s->q_n) {
         *out = s->queue[s->q_at];
@@ -208,8 +218,7 @@ static void finish_pass(struct dataset *d)
         d->counts.skipped += s->lost_skipped;
         s->lost_malformed = s->lost_skipped = 0;
         ds_mark_now(s, &s->mark);
-        if (s->first_bad.msg[0] && !d->first_bad.msg[0])
-            d->first_bad = s->first_bad;
+        keep_bad(d, &s->first_bad);
     }
 }
 

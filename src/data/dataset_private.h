@@ -124,7 +124,8 @@ struct dataset {
 
     pthread_mutex_t lock; /* guards the slots' queues, busy, ended, rc, err; turn, stop */
     pthread_cond_t filled, drained_some;
-    pthread_t *workers; /* [n_workers] */
+    struct err seen_bad; /* by a thread; guarded */
+    pthread_t *workers;  /* [n_workers] */
     int n_workers;
     bool stop;
 };

@@ -181,6 +181,9 @@ malformed_rows_stop_or_are_counted()
     status 0
     err_has "1 malformed rows were left out; the first: "
     json 'd["rows"] == 2 and d["malformed"] == 1'
+    run "$TRAINYARD" data head --skip-bad --rows 2 a.csv
+    status 0
+    err_has "the first: 'a.csv': line 3"
 }
 
 files_that_differ_are_named()
