@@ -11,7 +11,6 @@
 
 #define MAGIC_SIZE 4
 #define TAIL_SIZE 8 /* footer length and magic */
-#define FOOTER_GUESS ((size_t)64 << 10)
 #define MAX_BYTES_DEFAULT ((size_t)1 << 30)
 
 /* One column of the batches. */

@@ -91,7 +91,7 @@ static enum rc begin_deltas(struct pq_values *v, struct err *err)
 
 static enum rc begin_codes(struct pq_values *v, struct err *err)
 {
-    unsigned width = v->p < v->end ? *v->p : 0;
+    unsigned width = v->p < v->end ? *v->p : 1; /* no bytes: no codes */
     if (width > 32)
         return err_coded(err, RC_FORMAT, E1006, "dictionary codes of %u bits", width);
     if (v->p < v->end)
@@ -126,6 +126,8 @@ enum rc pq_values_begin(struct pq_values *v, const struct pq_kernels *kernels,
     v->end = p + n;
     v->at = v->n = 0;
     v->n_dict = n_dict;
+    v->delta = v->suffix = (struct delta){0}; /* nothing of the page before */
+    v->n_last = 0;
     switch (v->encoding) {
     case PQ_RLE_DICTIONARY:
         return begin_codes(v, err);

@@ -6,6 +6,7 @@
 #include "data/parquet/delta.h"
 #include "data/parquet/encode.h"
 #include "data/parquet/rle.h"
+#include "data/parquet/values.h"
 #include "tap.h"
 
 #define MAX 3000
@@ -297,7 +298,52 @@ static void malformed_deltas_are_refused(void)
     CHECK_INT(delta_i64(&d, got, 10), 1);
 }
 
+/* Pages without bytes, one behind a good one: nothing of that one shows. */
+static void an_empty_page_has_no_values(void)
+{
+    static const struct {
+        enum pq_physical physical;
+        enum pq_encoding encoding;
+    } kinds[] = {{PQ_INT64, PQ_PLAIN},
+                 {PQ_INT64, PQ_DELTA_BINARY_PACKED},
+                 {PQ_INT64, PQ_RLE_DICTIONARY},
+                 {PQ_INT64, PQ_BYTE_STREAM_SPLIT},
+                 {PQ_BOOLEAN, PQ_PLAIN},
+                 {PQ_BYTE_ARRAY, PQ_PLAIN},
+                 {PQ_BYTE_ARRAY, PQ_DELTA_LENGTH_BYTE_ARRAY},
+                 {PQ_BYTE_ARRAY, PQ_DELTA_BYTE_ARRAY}};
+    static uint8_t coded[2000 + PQ_PAD];
+    static const int64_t lengths[4] = {0, 0, 0, 0};
+    struct type t = type_of(TYPE_STR, false);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct pq_leaf leaf = {.physical = kinds[i].physical};
+        struct pq_values v = {0};
+        struct column text;
+        uint32_t codes[8 + PQ_PAD];
+        int64_t out[8];
+        size_t n = delta_encode(lengths, 4, coded);
+        n += delta_encode(lengths, 4, coded + n);
+        column_init(&text, &t);
+        CHECK_INT(column_reserve(&text, 8, NULL), RC_OK);
+        for (int empty = 0; empty < 2; empty++)
+            CHECK_INT(pq_values_begin(&v, pq_kernels_pick(), &leaf,
+                                      (int32_t)kinds[i].encoding, 5, coded, empty ? 0 : n,
+                                      NULL) == RC_OK ||
+                          !empty,
+                      true);
+        enum rc rc = pq_values_are_codes(&v) ? pq_values_codes(&v, 1, codes, NULL)
+                     : pq_values_are_text(&v)
+                         ? pq_values_text(&v, 1, &text, 0, 1000, NULL)
+                         : pq_values_fixed(&v, 1, out, NULL);
+        CHECK_INT(rc, RC_FORMAT);
+        CHECK_INT(pq_values_skip(&v, 1, NULL), RC_FORMAT);
+        pq_values_release(&v);
+        column_release(&text);
+    }
+}
+
 static const struct tap_case cases[] = {
+    TAP(an_empty_page_has_no_values),
     TAP(every_kernel_unpacks_every_width),
     TAP(every_kernel_gathers_and_expands),
     TAP(runs_read_back),
