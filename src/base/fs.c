@@ -263,9 +263,43 @@ enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
 
 static enum rc make_dir(const char *path, mode_t mode, struct err *err)
 {
-    if (mkdir(path, mode) == 0 || (errno == EEXIST && fs_is_dir(path)))
+    if (ask(FS_MKDIR, NULL) == 0 &&
+        (mkdir(path, mode) == 0 || (errno == EEXIST && fs_is_dir(path))))
         return RC_OK;
     return err_sys(err, errno, "cannot make directory '%s'", path);
+}
+
+/* For file systems without an exchange of names. */
+static int swap_by_hand(const char *from, const char *to)
+{
+    char *aside = mem_printf("%s.old", from);
+    int rc = rename(to, aside);
+    if (rc == 0 && (rc = rename(from, to)) == 0)
+        rc = rename(aside, from);
+    mem_free(aside);
+    return rc;
+}
+
+static int do_move(const char *from, const char *to)
+{
+    struct stat st;
+    if (ask(FS_RENAME, NULL) < 0)
+        return -1;
+    if (lstat(to, &st) < 0)
+        return rename(from, to);
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
+        return 0;
+    return errno == EINVAL || errno == ENOSYS ? swap_by_hand(from, to) : -1;
+}
+
+enum rc fs_move(const char *from, const char *to, struct err *err)
+{
+    if (do_move(from, to) < 0)
+        return err_sys(err, errno, "cannot rename '%s' to '%s'", from, to);
+    char *dir = fs_dirname(to);
+    enum rc rc = sync_dir(dir, err);
+    mem_free(dir);
+    return rc ? err_wrap(err, rc, "'%s'", to) : RC_OK;
 }
 
 enum rc fs_mkdirs(const char *path, mode_t mode, struct err *err)

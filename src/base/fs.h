@@ -48,6 +48,12 @@ enum rc fs_temp_dir(const char *prefix, char **path, struct err *err) MUST_CHECK
 /* With everything in it; a symbolic link is removed, never followed. Fine when absent. */
 enum rc fs_remove_all(const char *path, struct err *err) MUST_CHECK;
 
+/* Puts the file or directory `from` at `to` in one step, then syncs the directory around
+ * it. What was at `to` lies at `from` afterwards. File systems that cannot exchange names
+ * have a moment without `to`. When only the sync fails, the move has happened.
+ */
+enum rc fs_move(const char *from, const char *to, struct err *err) MUST_CHECK;
+
 /* Names in a directory without "." and "..", sorted by bytes. */
 struct fs_names {
     char **at;
@@ -89,6 +95,7 @@ enum fs_call {
     FS_CLOSE,
     FS_RENAME,
     FS_SYNC_DIR,
+    FS_MKDIR,
 };
 #define FS_SHORT (-1)
 typedef int fs_hook_fn(void *arg, enum fs_call call);

@@ -236,6 +236,45 @@ static void short_reads_are_put_together(void)
     end();
 }
 
+static int no_sync_dir(void *arg, enum fs_call call)
+{
+    return call == FS_SYNC_DIR ? EIO : 0;
+}
+
+static int no_rename(void *arg, enum fs_call call)
+{
+    return call == FS_RENAME ? EXDEV : 0;
+}
+
+static void a_directory_is_moved_or_exchanged(void)
+{
+    begin();
+    char *a = in_dir("a"), *b = in_dir("b"), *file = in_dir("a/x"),
+         *moved = in_dir("b/x");
+    CHECK(fs_mkdirs(a, 0700, &err) == RC_OK);
+    CHECK(fs_write(file, "1", 1, 0600, &err) == RC_OK);
+    fs_set_hook(no_rename, NULL);
+    CHECK(fs_move(a, b, &err) == RC_IO);
+    CHECK_HAS(err.msg, "cannot rename '");
+    CHECK(fs_exists(file) && !fs_exists(b));
+    fs_set_hook(NULL, NULL);
+    CHECK(fs_move(a, b, &err) == RC_OK);
+    CHECK(!fs_exists(a) && holds(moved, "1"));
+    CHECK(fs_mkdirs(a, 0700, &err) == RC_OK);
+    CHECK(fs_write(file, "2", 1, 0600, &err) == RC_OK);
+    fs_set_hook(no_sync_dir, NULL);
+    CHECK(fs_move(a, b, &err) == RC_IO); /* moved all the same */
+    CHECK_HAS(err.msg, "cannot sync its directory");
+    fs_set_hook(NULL, NULL);
+    CHECK(holds(moved, "2") && holds(file, "1"));
+    CHECK(fs_move("/no/such", b, &err) == RC_NOTFOUND);
+    mem_free(a);
+    mem_free(b);
+    mem_free(file);
+    mem_free(moved);
+    end();
+}
+
 static void an_abandoned_file_leaves_nothing(void)
 {
     begin();
@@ -392,6 +431,7 @@ static const struct tap_case cases[] = {
     TAP(there_is_always_a_complete_file),
     TAP(refusals_say_what_failed),
     TAP(short_reads_are_put_together),
+    TAP(a_directory_is_moved_or_exchanged),
     TAP(an_abandoned_file_leaves_nothing),
     TAP(directories_are_made_listed_and_removed),
     TAP(removal_does_not_follow_links),
