@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ckpt/state.h - the state of the engine into a checkpoint and back, byte for byte.
+ *
+ * Names: a dense parameter has the name that its graph gives it. A table `t` is
+ *     embedding.t.weight                      F32 [rows, dim], unused rows with their
+ *                                             first values, so that others can read it
+ *     optimizer.embedding.t.weight.momentum1  F32 [rows, dim] or [rows], if there is any;
+ *     optimizer.embedding.t.weight.momentum2  likewise
+ *     embedding.t.weight.used                 U8: a bit per row, lowest bit first
+ * Dense optimiser state is the caller's, by custom `optimizer.<parameter>.<key>`.
+ */
+#ifndef CKPT_STATE_H
+#define CKPT_STATE_H
+
+#include "base/vec.h"
+#include "ckpt/ckpt.h"
+#include "ckpt/map.h"
+#include "embed/embed.h"
+#include "nn/graph.h"
+
+/* A further array of floats: optimiser state, moving averages. */
+struct ckpt_array {
+    enum ckpt_part part;
+    const char *name;
+    int n_dims;
+    int64_t dims[3];
+    float *data;
+};
+
+/* All borrowed. */
+struct ckpt_state {
+    struct param *const *params; /* graph_params() */
+    size_t n_params;
+    const struct embed *embed; /* NULL: no tables */
+    const struct ckpt_array *arrays;
+    size_t n_arrays;
+};
+
+/* Adds all of it; see ckpt_add_f32() for how failures are reported, and for how long the
+ * data must stay. The blob "tables" is taken.
+ */
+void ckpt_add_state(struct ckpt_writer *w, const struct ckpt_state *s);
+
+enum ckpt_diff_kind {
+    CKPT_MISSING, /* the model has it, the checkpoint does not */
+    CKPT_EXTRA,   /* the checkpoint has it, the model does not */
+    CKPT_SHAPE,   /* both have it, in other shapes or types */
+    CKPT_ROWS,    /* a table with another number of rows, of which all common were read */
+    CKPT_DIFF_KINDS
+};
+
+struct ckpt_diff {
+    enum ckpt_diff_kind kind;
+    const char *name; /* in the model; of CKPT_EXTRA: in the checkpoint */
+    const char *text; /* "F32 [3, 4] in the checkpoint, F32 [3, 5] in the model" */
+};
+
+/* What did not match; texts lie in the arena. */
+struct ckpt_report {
+    struct arena arena;
+    VEC(struct ckpt_diff) diffs;
+    size_t counts[CKPT_DIFF_KINDS];
+    size_t n_loaded;  /* tensors */
+    int64_t n_floats; /* read */
+};
+void ckpt_report_release(struct ckpt_report *r);
+/* One line per difference, the kinds in the order above. */
+void ckpt_report_print(const struct ckpt_report *r, struct buf *out);
+
+struct ckpt_load {
+    /* false: everything must match (resuming). true: what is missing keeps its value,
+     * what is extra is left out, tables may differ in rows (fine-tuning); other shapes
+     * are an error all the same.
+     */
+    bool partial;
+    bool no_optimizer;          /* leave out CKPT_OPTIMIZER */
+    const struct ckpt_map *map; /* names in the checkpoint; NULL: the same */
+};
+
+/* Compares everything first, then reads: on failure the model is untouched. *report is
+ * filled in any case (zeroed by the caller, to be released). Rows of a table that were
+ * not used when it was saved are unused again, unless the table's first values are others
+ * now. RC_INVAL: E1510, E1512; the message holds the first differences, the report all.
+ */
+enum rc ckpt_load_state(const struct ckpt *c, const struct ckpt_state *s,
+                        const struct ckpt_load *how, struct ckpt_report *report,
+                        struct err *err) MUST_CHECK;
+
+#endif
