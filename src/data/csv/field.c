@@ -34,6 +34,8 @@ bool csv_is_null_word(struct str s)
         "1.#QNAN", "N/A",      "NA",  "NULL",    "NaN",      "n/a",  "nan",  "null"};
     if (s.n == 0)
         return true;
+    if (s.p[s.n - 1] <= '9') /* as numbers end; every word ends in a letter */
+        return false;
     for (size_t i = 0; s.n <= 9 && i < ARRAY_LEN(words); i++)
         if (str_is(s, words[i]))
             return true;
