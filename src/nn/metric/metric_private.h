@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/metric/metric_private.h - what the kinds of metrics share. */
+#ifndef NN_METRIC_METRIC_PRIVATE_H
+#define NN_METRIC_METRIC_PRIVATE_H
+
+#include "nn/metric/metric.h"
+#include "text/schema.h"
+
+struct metric_ops {
+    const char *name;
+    size_t size; /* of the struct that begins with a struct metric */
+    enum metric_wants wants;
+    bool grouped;
+    /* Optional. `conf` is the metric's own message, NULL for exact_auc. */
+    enum rc (*init)(struct metric *m, const struct msg *conf, struct err *err);
+    void (*release)(struct metric *m); /* optional; also half-built */
+    void (*reset)(struct metric *m);
+    /* Rows without NaN, of the right width. */
+    enum rc (*update)(struct metric *m, const struct metric_rows *rows, struct err *err);
+    /* `from` has the same ops. */
+    enum rc (*merge)(struct metric *m, const struct metric *from, struct err *err);
+    enum rc (*compute)(const struct metric *m, struct metric_value *out, struct err *err);
+    void (*save)(const struct metric *m, const char *prefix, struct state *out);
+    enum rc (*load)(struct metric *m, const char *prefix, const struct state *in,
+                    struct err *err);
+};
+#define METRIC(name) extern const struct metric_ops metric_##name;
+#include "nn/metric/metrics.def"
+#undef METRIC
+extern const struct metric_ops metric_decayed;
+
+struct metric {
+    const struct metric_ops *ops;
+    char name[32];
+    const char *grouping_key; /* borrowed from the message */
+    uint64_t seed;
+    int64_t max_rows;
+};
+
+/* A metric of one kind; `conf` as in init. */
+enum rc metric_make(const struct metric_ops *ops, const struct msg *conf,
+                    const struct metric_options *options, struct metric **out,
+                    struct err *err) MUST_CHECK;
+const struct metric_ops *metric_ops_find(const char *name); /* NULL when unknown */
+
+static inline struct metric_value metric_none(const char *why)
+{
+    return (struct metric_value){.why = why};
+}
+static inline struct metric_value metric_number(double value)
+{
+    return (struct metric_value){.defined = true, .value = value};
+}
+
+/* All labels must be 0 or 1; else RC_INVAL. */
+enum rc metric_check_binary(const struct metric_rows *rows, struct err *err) MUST_CHECK;
+/* All labels must be whole numbers from `low` up to width - 1. */
+enum rc metric_check_classes(const struct metric_rows *rows, int low,
+                             struct err *err) MUST_CHECK;
+
+/* state_copy() of "<prefix><key>". */
+enum rc metric_copy(const struct state *in, const char *prefix, const char *key,
+                    enum state_type type, void *to, int64_t n,
+                    struct err *err) MUST_CHECK;
+/* Counts must not be negative or NaN. */
+enum rc metric_check_counts(const double *at, int64_t n, struct err *err) MUST_CHECK;
+
+/* An array that grows with the rows. */
+struct kept {
+    void *at;
+    int64_t n, cap;
+    size_t size; /* of an element */
+};
+/* Room for `more` elements; RC_NOMEM also beyond `max`. */
+enum rc kept_reserve(struct kept *k, int64_t more, int64_t max,
+                     struct err *err) MUST_CHECK;
+/* Appends n elements for which there is room. */
+void kept_add(struct kept *k, const void *at, int64_t n);
+void kept_release(struct kept *k);
+/* Replaces all by the item "<prefix><key>", which may have any length up to max. */
+enum rc kept_load(struct kept *k, enum state_type type, const char *prefix,
+                  const char *key, const struct state *in, int64_t max,
+                  struct err *err) MUST_CHECK;
+
+#endif
