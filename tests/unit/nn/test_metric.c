@@ -2,7 +2,7 @@
 /* Every metric against brute force, alone, merged and restored. */
 #include "nn/metric/metric.h"
 
-#include "golden.h"
+#include "golden_text.h"
 #include "text/pipeline/pipeline.h"
 
 /* Sums are formed in another order than the reference's. */

@@ -3,7 +3,7 @@
 #include "nn/metric/metric.h"
 
 #include "base/rng.h"
-#include "golden.h"
+#include "golden_text.h"
 #include "nn/metric/pairs.h"
 #include "nn/metric/sort.h"
 #include "text/pipeline/pipeline.h"

@@ -3,7 +3,7 @@
 #include "nn/optim/optim.h"
 
 #include "base/rng.h"
-#include "golden.h"
+#include "golden_text.h"
 #include "nn/optim/clip.h"
 #include "nn/optim/ema.h"
 #include "text/pipeline/pipeline.h"

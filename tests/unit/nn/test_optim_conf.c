@@ -6,7 +6,7 @@
 #include "nn/optim/scaler.h"
 #include "nn/optim/sparse.h"
 
-#include "golden.h"
+#include "golden_text.h"
 #include "text/pipeline/pipeline.h"
 
 #define N 4

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nn/schedule.h"
 
-#include "golden.h"
+#include "golden_text.h"
 #include "text/pipeline/pipeline.h"
 
 static enum rc from(const char *text, struct schedule *s, struct err *err,

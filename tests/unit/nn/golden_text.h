@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* golden.h - reads the files of tests/golden, and messages written in them.
+/* golden_text.h - reads the text files of tests/golden, and messages written in them.
  *
  *     case NAME                 what follows belongs to it
  *     text KEY the rest of the line
  *     num KEY 1 2.5 nan ...
  */
-#ifndef GOLDEN_H
-#define GOLDEN_H
+#ifndef GOLDEN_TEXT_H
+#define GOLDEN_TEXT_H
 
 #include <stdlib.h>
 
