@@ -398,6 +398,9 @@ def public_files(dir):
             print(f'note: pyarrow refuses {name} ({type(e).__name__}); ours: {error or str(len(got)) + " rows"}')
             continue
         got, error = ours(path)
+        if name == 'int96_from_spark.parquet':  # two rows do not fit 64 bits: pyarrow wraps around
+            check(bool(got) and all(got[i]['a'].startswith('2262-04-11') for i in (2, 5)), f'parquet-testing: {name} is cut off', str(got))
+            got, want = [[rows[i] for i in (0, 1, 3, 4)] for rows in (got, want)] if got else (got, want)
         diff = error or first_difference(got, want)
         check(not diff, f'parquet-testing: {name}', diff)
     bad = os.path.join(dir, 'bad_data')

@@ -52,11 +52,22 @@ static float half(const uint8_t *p)
     return bits & 0x8000 ? -v : v;
 }
 
+/* The nearest time that 64 bits can hold: they end in the years 1677 and 2262. */
 static int64_t int96(const uint8_t *p)
 {
     int64_t ns = (int64_t)pq_load64(p);
-    int64_t days = (int64_t)(int32_t)pq_load32(p + 8) - JULIAN_EPOCH;
-    return (int64_t)((uint64_t)days * (uint64_t)NS_PER_DAY + (uint64_t)ns);
+    int64_t days = (int64_t)pq_load32(p + 8) - JULIAN_EPOCH, sum;
+    days += ns / NS_PER_DAY;
+    ns %= NS_PER_DAY;
+    if (days < 0 &&
+        ns > 0) { /* towards zero first, so that the extremes do not overflow */
+        days++;
+        ns -= NS_PER_DAY;
+    }
+    if (__builtin_mul_overflow(days, NS_PER_DAY, &sum) ||
+        __builtin_add_overflow(sum, ns, &sum))
+        return days < 0 ? INT64_MIN : INT64_MAX;
+    return sum;
 }
 
 static enum rc values_room(struct column *to, int64_t at, size_t n, size_t width,
