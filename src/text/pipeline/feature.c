@@ -6,23 +6,24 @@
 
 #include <string.h>
 
-#define TAKE_COMMON(f, m)                                \
-    do {                                                 \
-        (f)->msg = &(m)->base;                           \
-        (f)->feature_name = (m)->feature_name;           \
-        (f)->embedding_name = (m)->embedding_name;       \
-        (f)->embedding_dim = (m)->embedding_dim;         \
-        (f)->has_embedding_dim = (m)->has_embedding_dim; \
-        (f)->pooling = (m)->pooling;                     \
-        (f)->init_fn = (m)->init_fn;                     \
-        (f)->has_init_fn = (m)->has_init_fn;             \
-        (f)->use_mask = (m)->use_mask;                   \
-        (f)->trainable = (m)->trainable;                 \
-        (f)->stub_type = (m)->stub_type;                 \
-        (f)->sequence_length = (m)->sequence_length;     \
-        (f)->sequence_delim = (m)->sequence_delim;       \
-        (f)->sequence_fields = (m)->sequence_fields;     \
-        (f)->n_sequence_fields = (m)->n_sequence_fields; \
+#define TAKE_COMMON(f, m)                                              \
+    do {                                                               \
+        (f)->msg = &(m)->base;                                         \
+        (f)->feature_name = (m)->feature_name;                         \
+        (f)->embedding_name = (m)->embedding_name;                     \
+        (f)->embedding_dim = (m)->embedding_dim;                       \
+        (f)->has_embedding_dim = (m)->has_embedding_dim;               \
+        (f)->pooling = (m)->pooling;                                   \
+        (f)->init_fn = (m)->init_fn;                                   \
+        (f)->has_init_fn = (m)->has_init_fn;                           \
+        (f)->use_mask = (m)->use_mask;                                 \
+        (f)->fg_encoded_default_value = (m)->fg_encoded_default_value; \
+        (f)->trainable = (m)->trainable;                               \
+        (f)->stub_type = (m)->stub_type;                               \
+        (f)->sequence_length = (m)->sequence_length;                   \
+        (f)->sequence_delim = (m)->sequence_delim;                     \
+        (f)->sequence_fields = (m)->sequence_fields;                   \
+        (f)->n_sequence_fields = (m)->n_sequence_fields;               \
     } while (0)
 #define TAKE_IDS(f, m)                                                       \
     do {                                                                     \
@@ -103,6 +104,7 @@ static void view_id(struct pc_feature *f, const void *msg, struct arena *a)
 {
     const struct pc_IdFeature *m = msg;
     f->kind = PC_ID;
+    f->weighted = m->weighted;
     TAKE_COMMON(f, m);
     TAKE_IDS(f, m);
     TAKE_NUM_BUCKETS(f, m);

@@ -50,6 +50,7 @@ struct pc_feature {
     /* Fields of every feature. */
     const char *embedding_name, *pooling, *init_fn;
     bool has_init_fn, use_mask, trainable, stub_type;
+    const char *fg_encoded_default_value; /* "" when unset */
     uint32_t embedding_dim;
     bool has_embedding_dim;
     uint32_t sequence_length; /* of the group inside one */
@@ -59,6 +60,7 @@ struct pc_feature {
 
     /* Fields of some; zero, NULL or false where the message has none. */
     const char *default_value, *separator, *normalizer;
+    bool weighted;
     uint32_t value_dim; /* numbers or ids per row or step, 0: any; unset is resolved */
     const double *boundaries;
     int64_t n_boundaries;

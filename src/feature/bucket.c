@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "feature/bucket.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+void bucket_release(struct bucket *b)
+{
+    vocab_release(&b->vocab);
+    mem_free(b->bounds);
+    *b = (struct bucket){0};
+}
+
+static int64_t hashed(const struct bucket *b, struct str s)
+{
+    uint64_t h = LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n);
+    return (int64_t)(h % b->n);
+}
+
+static int64_t known(const struct bucket *b, struct str s)
+{
+    int64_t id = vocab_find(&b->vocab, s);
+    return id < 0 ? b->unknown : id;
+}
+
+/* Few bounds are the rule: counting beats searching until there are some dozens. */
+static int64_t bounded(const struct bucket *b, float v)
+{
+    int64_t lo = 0, hi = b->n_bounds;
+    if (isnan(v))
+        return 0;
+    while (hi - lo > 16) {
+        int64_t mid = lo + (hi - lo) / 2;
+        if (b->bounds[mid] <= v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    int64_t n = lo;
+    for (int64_t i = lo; i < hi; i++)
+        n += b->bounds[i] <= v;
+    return n;
+}
+
+bool bucket_parse(struct str s, int64_t *v, bool *over)
+{
+    size_t i = s.n && (*s.p == '-' || *s.p == '+');
+    bool neg = s.n && *s.p == '-';
+    uint64_t n = 0;
+    *over = false;
+    if (i == s.n)
+        return false;
+    for (; i < s.n; i++) {
+        unsigned d = (unsigned)(unsigned char)s.p[i] - '0';
+        if (d > 9)
+            return false;
+        *over = *over || n > (UINT64_MAX - d) / 10;
+        n = n * 10 + d;
+    }
+    *over = *over || n > (uint64_t)INT64_MAX + neg;
+    *v = neg ? (int64_t)(0 - n) : (int64_t)n;
+    return true;
+}
+
+bool bucket_text(const struct bucket *b, struct str s, int64_t *id)
+{
+    double number;
+    bool over;
+    switch (b->kind) {
+    case BUCKET_HASH:
+        *id = hashed(b, s);
+        return true;
+    case BUCKET_VOCAB:
+        *id = known(b, s);
+        return true;
+    case BUCKET_BOUNDS:
+        if (!str_to_f64(s, &number))
+            return false;
+        *id = bounded(b, (float)number);
+        return true;
+    case BUCKET_NUM:
+        if (!bucket_parse(s, id, &over))
+            return false;
+        if (over || *id < 0 || (uint64_t)*id >= b->n)
+            *id = 0;
+        return true;
+    case BUCKET_NONE:
+        break;
+    }
+    return false;
+}
+
+size_t bucket_digits(int64_t v, char *out)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    char tmp[24], *at = tmp + sizeof(tmp);
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    for (; u >= 100; u /= 100) {
+        at -= 2;
+        memcpy(at, pairs + u % 100 * 2, 2);
+    }
+    if (u >= 10) {
+        at -= 2;
+        memcpy(at, pairs + u * 2, 2);
+    } else {
+        *--at = (char)('0' + u);
+    }
+    if (v < 0)
+        *--at = '-';
+    size_t n = (size_t)(tmp + sizeof(tmp) - at);
+    memcpy(out, at, n);
+    return n;
+}
+
+int64_t bucket_i64(const struct bucket *b, int64_t v)
+{
+    char text[24];
+    switch (b->kind) {
+    case BUCKET_NUM:
+        return v < 0 || (uint64_t)v >= b->n ? 0 : v;
+    case BUCKET_BOUNDS:
+        return bounded(b, (float)v);
+    case BUCKET_HASH:
+        return hashed(b, str_of(text, bucket_digits(v, text)));
+    case BUCKET_VOCAB:
+        return known(b, str_of(text, bucket_digits(v, text)));
+    case BUCKET_NONE:
+        break;
+    }
+    return v;
+}
+
+int64_t bucket_f64(const struct bucket *b, double v)
+{
+    char text[32];
+    switch (b->kind) {
+    case BUCKET_BOUNDS:
+        return bounded(b, (float)v);
+    case BUCKET_NUM: /* a NaN is outside */
+        return v > -1.0 && v < (double)b->n && v < 9223372036854775807.0 ? (int64_t)v : 0;
+    case BUCKET_HASH:
+        str_from_f64(v, text);
+        return hashed(b, str_c(text));
+    case BUCKET_VOCAB:
+        str_from_f64(v, text);
+        return known(b, str_c(text));
+    case BUCKET_NONE:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* feature/bucket.h - from a value to an id. Built once, then only read. */
+#ifndef FEATURE_BUCKET_H
+#define FEATURE_BUCKET_H
+
+#include "feature/vocab.h"
+
+enum bucket_kind {
+    BUCKET_NONE,
+    BUCKET_HASH,   /* hash of the text modulo n */
+    BUCKET_NUM,    /* the integer itself; outside [0, n): 0 */
+    BUCKET_VOCAB,  /* the id of a known text, else `unknown` */
+    BUCKET_BOUNDS, /* how many bounds are at or below the number, in float32 */
+};
+
+struct bucket {
+    enum bucket_kind kind;
+    uint64_t n;
+    bool farm; /* BUCKET_HASH: FarmHash */
+    struct vocab vocab;
+    int64_t unknown;
+    float *bounds; /* [n_bounds], owned */
+    int64_t n_bounds;
+};
+
+void bucket_release(struct bucket *b);
+
+/* False when the text is not what the bucket needs: an integer, a number. */
+bool bucket_text(const struct bucket *b, struct str s, int64_t *id);
+int64_t bucket_i64(const struct bucket *b, int64_t v);
+int64_t bucket_f64(const struct bucket *b, double v);
+/* As decimal digits; the number of bytes. `out` holds 24. */
+size_t bucket_digits(int64_t v, char *out);
+/* Decimal int64 with an optional sign; too large ones are *over. False: no integer. */
+bool bucket_parse(struct str s, int64_t *v, bool *over);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* raw_feature: the numbers of one input. Also the last stage of FG_BUCKETIZE for numbers.
+ */
+#include "feature/feature_private.h"
+#include "feature/leaf.h"
+
+static void raw_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
+{
+    f->in[0].form = f->want == 1 ? FORM_NUMBER : FORM_NUMBERS;
+}
+
+static enum rc raw_step(struct run *x, const struct range *in)
+{
+    const struct cells *c = &x->st->in[0];
+    int64_t n = in->end - in->begin, want = x->f->want;
+    enum rc rc = RC_OK;
+    if (n && want && n != want)
+        return run_fail(x, NULL, RC_FORMAT, E1305, "%jd values, and value_dim is %jd",
+                        (intmax_t)n, (intmax_t)want);
+    for (int64_t i = in->begin; !rc && i < in->end; i++)
+        rc = c->val.type == CELL_F32 ? sink_number(x, (double)cells_f32(c)[i], true)
+                                     : sink_number(x, cells_f64(c)[i], false);
+    return rc;
+}
+
+/* Numbers without a normalizer, straight from the column. */
+static void fast_plain(struct run *x, const struct column *col)
+{
+    float *to = x->out->own_values.p;
+    if (col->type->id == TYPE_F32)
+        for (int64_t r = 0; r < x->rows; r++)
+            to[r] = column_f32(col, r);
+    else
+        for (int64_t r = 0; r < x->rows; r++)
+            to[r] = leaf_f32(col, r);
+    for (int64_t r = 0; col->n_null && r < x->rows; r++)
+        if (column_is_null(col, r))
+            to[r] = x->f->def_values[0];
+    x->n = x->rows;
+}
+
+/* A null without a default falls into the bucket of 0, not normalised. */
+static enum rc null_id(struct run *x)
+{
+    if (x->f->n_def || x->f->sink != SINK_IDS)
+        return RC_OK;
+    enum rc rc = sink_room(x, 1);
+    if (!rc)
+        ((int64_t *)x->out->own_ids.p)[x->n++] = bucket_f64(&x->f->bucket, 0.0);
+    return rc;
+}
+
+static enum rc raw_fast(struct run *x, bool *done)
+{
+    const struct fg_input *in = &x->f->in[0];
+    enum rc rc = RC_OK;
+    if (in->slot < 0 || x->f->sequence || x->f->want != 1 || x->f->sink == SINK_TEXTS)
+        return RC_OK;
+    const struct column *col = run_column(x, in);
+    const struct type *t = col->type;
+    if (col->n != x->rows || col->dict || t->id < TYPE_I32 || t->id > TYPE_F64 ||
+        t->id == TYPE_U64 || !cells_accept(in, t))
+        return RC_OK;
+    *done = true;
+    bool masks = x->mask && x->f->use_mask;
+    if (x->f->sink == SINK_NUMBERS && x->f->normal.kind == NORMAL_NONE && !masks) {
+        fast_plain(x, col);
+        return RC_OK;
+    }
+    for (int64_t r = 0; !rc && r < x->rows; r++) {
+        x->row = r;
+        rc = column_is_null(col, r) || run_masked(x, in, r)
+                 ? null_id(x)
+                 : sink_number(x, (double)leaf_f32(col, r), true);
+        if (!rc)
+            rc = sink_end_step(x);
+        sink_end_row(x);
+    }
+    return rc;
+}
+
+const struct fg_ops fg_raw = {
+    .name = "raw_feature", .compile = raw_compile, .step = raw_step, .fast = raw_fast};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One batch: features in dependency order, each over its inputs step by step. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "feature/feature_private.h"
+
+struct feature_batch *feature_batch_create(const struct feature_plan *p)
+{
+    struct feature_batch *b = mem_calloc(1, sizeof(*b));
+    b->n = p->n;
+    b->at = mem_calloc(p->n + 1, sizeof(*b->at));
+    b->n_labels = p->n_labels;
+    b->n_weights = p->n_weights;
+    b->targets = mem_calloc(p->targets.n + 1, sizeof(*b->targets));
+    for (size_t i = 0; i < p->targets.n; i++) {
+        const struct feature_column *c = &p->columns.at[p->targets.at[i]];
+        b->targets[i].name = c->name;
+        b->targets[i].use = i < p->n_labels ? FEATURE_LABEL : FEATURE_WEIGHT;
+    }
+    return b;
+}
+
+static void out_release(struct feature_out *o)
+{
+    feature_mem_release(&o->own_ids);
+    feature_mem_release(&o->own_offsets);
+    feature_mem_release(&o->own_weights);
+    feature_mem_release(&o->own_seq);
+    feature_mem_release(&o->own_step);
+    feature_mem_release(&o->own_values);
+}
+
+void feature_batch_destroy(struct feature_batch *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->n; i++)
+        out_release(&b->at[i]);
+    for (size_t i = 0; i < b->n_labels + b->n_weights; i++) {
+        feature_mem_release(&b->targets[i].own_values);
+        feature_mem_release(&b->targets[i].own_offsets);
+    }
+    mem_free(b->at);
+    mem_free(b->targets);
+    mem_free(b);
+}
+
+struct feature_scratch *feature_scratch_create(const struct feature_plan *p)
+{
+    struct feature_scratch *s = mem_calloc(1, sizeof(*s));
+    s->plan = p;
+    s->at = mem_calloc(p->n + 1, sizeof(*s->at));
+    s->column = mem_calloc(p->columns.n + 1, sizeof(*s->column));
+    s->index = mem_calloc(p->columns.n + 1, sizeof(*s->index));
+    s->stack = expr_stack_create();
+    buf_init(&s->text, (size_t)1 << 30);
+    for (size_t i = 0; i < p->n; i++) {
+        const struct fg *f = &p->at[i];
+        s->at[i].in = mem_calloc(f->n_in + 1, sizeof(*s->at[i].in));
+        s->at[i].range = mem_calloc(f->n_in + 1, sizeof(*s->at[i].range));
+        if (f->ops && f->ops->scratch)
+            s->at[i].op = f->ops->scratch(f->op);
+    }
+    return s;
+}
+
+void feature_scratch_destroy(struct feature_scratch *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->plan->n; i++) {
+        const struct fg *f = &s->plan->at[i];
+        struct fg_state *st = &s->at[i];
+        for (size_t k = 0; k < f->n_in; k++)
+            cells_release(&st->in[k]);
+        mem_free(st->in);
+        mem_free(st->range);
+        memo_release(&st->memo);
+        cells_release(&st->text);
+        feature_mem_release(&st->text_mem);
+        out_release(&st->stub);
+        if (st->op)
+            f->ops->scratch_destroy(st->op);
+    }
+    expr_stack_destroy(s->stack);
+    buf_release(&s->text);
+    mem_free(s->at);
+    mem_free(s->column);
+    mem_free(s->index);
+    mem_free(s);
+}
+
+enum rc run_nomem(struct run *x)
+{
+    return err_set(x->err, RC_NOMEM, "feature '%s': no memory for %jd rows",
+                   x->f->info.name, (intmax_t)x->rows);
+}
+
+enum rc run_fail(struct run *x, const struct fg_input *in, enum rc rc, enum code code,
+                 const char *fmt, ...)
+{
+    const struct fg *f = x->f;
+    char what[400], row[40] = "";
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(what, sizeof(what), fmt, args);
+    va_end(args);
+    if (!in && f->n_in == 1)
+        in = &f->in[0];
+    if (x->row >= 0)
+        snprintf(row, sizeof(row), ", row %jd", (intmax_t)x->row);
+    return err_coded(x->err, rc, code, "feature '%s' (%s:%u)%s%s%s%s: %s", f->info.name,
+                     f->file, f->line, in ? ": column '" : "", in ? in->column : "",
+                     in ? "'" : "", row, what);
+}
+
+const struct column *run_column(const struct run *x, const struct fg_input *in)
+{
+    return x->scratch->column[in->slot];
+}
+
+/* Where each column is in this batch; usually where it was in the last one. */
+static enum rc find_columns(struct feature_scratch *s, const struct batch *b,
+                            struct err *err)
+{
+    const struct feature_plan *p = s->plan;
+    for (size_t i = 0; i < p->columns.n; i++) {
+        const char *name = p->columns.at[i].name;
+        int64_t at = s->index[i];
+        if (at < 0 || (size_t)at >= b->schema->n ||
+            strcmp(b->schema->at[at].name, name) != 0)
+            at = schema_find(b->schema, str_c(name));
+        s->index[i] = at;
+        if (at < 0)
+            return err_coded(err, RC_NOTFOUND, E1301,
+                             "there is no column '%s'%s%s%s in the data", name,
+                             p->columns.at[i].by ? ", which feature '" : "",
+                             p->columns.at[i].by ? p->columns.at[i].by : "",
+                             p->columns.at[i].by ? "' reads," : "");
+        s->column[i] = &b->cols[at];
+        if (s->column[i]->n != b->n && s->column[i]->n != 1)
+            return err_coded(err, RC_INVAL, E1301, "column '%s' has %jd rows, not %jd",
+                             name, (intmax_t)s->column[i]->n, (intmax_t)b->n);
+    }
+    return RC_OK;
+}
+
+static enum rc read_inputs(struct run *x)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < x->f->n_in; i++) {
+        const struct fg_input *in = &x->f->in[i];
+        struct cells *c = &x->st->in[i];
+        rc = in->feature    ? cells_of_feature(x, in, c)
+             : in->is_const ? cells_of_const(x, in, c)
+                            : cells_read(x, in, c);
+    }
+    return rc;
+}
+
+/* Steps of the row at hand: those of the longest input. */
+static int64_t count_steps(const struct run *x)
+{
+    int64_t most = 1;
+    for (size_t i = 0; i < x->f->n_in; i++) {
+        const struct cells *c = &x->st->in[i];
+        int64_t r = c->one ? 0 : x->row;
+        if (c->seq && c->row_at[r + 1] - c->row_at[r] > most)
+            most = c->row_at[r + 1] - c->row_at[r];
+    }
+    return x->f->max_steps && most > x->f->max_steps ? x->f->max_steps : most;
+}
+
+static struct range range_of(const struct cells *c, int64_t row, int64_t step)
+{
+    int64_t r = c->one ? 0 : row, s = r;
+    if (c->seq) {
+        s = c->row_at[r] + step;
+        if (s >= c->row_at[r + 1])
+            return (struct range){0, 0};
+    }
+    return (struct range){c->step_at[s], c->step_at[s + 1]};
+}
+
+static enum rc run_rows(struct run *x)
+{
+    enum rc rc = RC_OK;
+    for (int64_t r = 0; !rc && r < x->rows; r++) {
+        x->row = r;
+        int64_t steps = x->f->sequence ? count_steps(x) : 1;
+        for (int64_t s = 0; !rc && s < steps; s++) {
+            x->step = s;
+            for (size_t i = 0; i < x->f->n_in; i++)
+                x->st->range[i] = range_of(&x->st->in[i], r, s);
+            rc = x->f->ops->step(x, x->st->range);
+            if (!rc)
+                rc = sink_end_step(x);
+        }
+        sink_end_row(x);
+    }
+    return rc;
+}
+
+static enum rc run_feature(struct run *x)
+{
+    bool done = false;
+    enum rc rc = sink_begin(x, x->rows);
+    if (!rc && x->plan->mode == pc_FgMode_FG_NONE) {
+        rc = none_run(x);
+        done = true;
+    }
+    if (!rc && !done && x->f->ops->fast)
+        rc = x->f->ops->fast(x, &done);
+    if (!rc && !done)
+        rc = read_inputs(x);
+    if (!rc && !done)
+        rc = run_rows(x);
+    if (!rc)
+        sink_finish(x);
+    return rc;
+}
+
+enum rc feature_run(const struct feature_plan *p, struct feature_scratch *s,
+                    const struct batch *batch, const uint8_t *mask,
+                    struct feature_batch *out, struct err *err)
+{
+    struct run x = {.plan = p,
+                    .scratch = s,
+                    .mask = mask,
+                    .batch = out,
+                    .err = err,
+                    .rows = batch->n};
+    enum rc rc = find_columns(s, batch, err);
+    out->rows = batch->n;
+    for (size_t i = 0; !rc && i < p->n; i++) {
+        x.f = p->order[i];
+        if (p->mode == pc_FgMode_FG_BUCKETIZE && x.f->info.stub)
+            continue;
+        if (p->mode == pc_FgMode_FG_NONE && x.f->info.stub)
+            continue;
+        x.st = &s->at[x.f->index];
+        x.out = x.f->info.stub ? &x.st->stub : &out->at[x.f->index];
+        x.row = -1;
+        rc = run_feature(&x);
+    }
+    return rc ? rc : target_run(&x, batch, out);
+}
