@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* csv_read FILE [REPEATS [TYPES]] - reads a file without header in one thread and prints
- * rows, best seconds of processor time and a checksum. Names that end in .tsv have tabs, others commas.
- * TYPES is one letter per column (i INT32, l INT64, f FLOAT, d DOUBLE, s STRING, - not
- * read); without it the types are inferred.
+ * rows, best seconds of processor time and a checksum. Names that end in .tsv have tabs,
+ * others commas. TYPES is one letter per column (i INT32, l INT64, f FLOAT, d DOUBLE, s
+ * STRING, - not read); without it the types are inferred.
  */
 #include <stdio.h>
 #include <stdlib.h>

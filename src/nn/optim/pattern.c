@@ -7,8 +7,9 @@
 
 #include "base/mem.h"
 
-#define MATCH_LIMIT 1000000 /* tries at one name; a sane expression needs a few hundred \
-                             */
+#define MATCH_LIMIT                                                     \
+    1000000 /* tries at one name; a sane expression needs a few hundred \
+             */
 
 struct pattern {
     char *regex;
