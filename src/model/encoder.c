@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Encoders of sequences: DIN attention (Zhou et al. 2018), dot-product attention,
- * pooling. */
+/* Encoders of sequences: DIN attention (Zhou et al. 2018), the same over windows of time,
+ * self-attention (Vaswani et al. 2017), dot-product attention, pooling.
+ */
+#include <math.h>
 #include <string.h>
 
 #include "model/parts.h"
@@ -38,6 +40,76 @@ static struct val *simple_attention(struct model *m, struct val *query,
     return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);
 }
 
+struct val *part_multi_window_din(struct model *m, const char *name,
+                                  const struct pc_MLP *attn_mlp, const uint32_t *windows,
+                                  int64_t n_windows, struct val *query,
+                                  struct val *sequence, int axis)
+{
+    struct graph *g = m->graph;
+    if (!query || !sequence)
+        return graph_fail(g, "%s: attention needs a query feature in its group", name);
+    int64_t width = shape_width(val_shape(sequence));
+    struct val *row = nn_pad(g, query, width), *q = nn_expand(g, row, axis), *pad = NULL;
+    struct val *parts[] = {sequence, nn_mul(g, q, sequence), q};
+    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
+        struct val *zeros = nn_scale(g, row, 0.0f, 0.0f);
+        pad = nn_concat(g, (struct val *[]){zeros, zeros, row}, 3);
+    }
+    graph_push(g, name);
+    struct val *h = part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 3), pad);
+    h = nn_linear(g, "linear", h, 1, true, ACT_NONE);
+    struct val *weights = nn_prelu(g, "active", h);
+    graph_pop(g);
+    struct val *y = nn_seq_windows(g, weights, sequence, windows, n_windows);
+    y = nn_reshape(g, y, (const int64_t[]){n_windows * width}, 1);
+    return nn_concat(g, (struct val *[]){y, row}, 2);
+}
+
+/* One matrix holds what projects queries, keys and values once more. */
+static struct val *multi_head(struct model *m, const struct pc_SelfAttentionEncoder *c,
+                              struct val *const *in)
+{
+    struct graph *g = m->graph;
+    int64_t n = c->multihead_attn_dim, all = 3 * n;
+    double xavier = sqrt(6.0 / (double)(4 * n)), bound = 1.0 / sqrt((double)n);
+    struct init zeros = {INIT_ZEROS, 0, 0};
+    struct param *w = nn_param(g, "in_proj_weight", (const int64_t[]){all, n}, 2,
+                               (struct init){INIT_UNIFORM, -xavier, xavier}, true);
+    struct param *b = nn_param(g, "in_proj_bias", &all, 1, zeros, true);
+    struct val *parts[3];
+    for (int i = 0; i < 3; i++)
+        parts[i] = nn_linear_rows(g, w, b, i * n, n, in[i]);
+    struct val *y =
+        nn_seq_attention(g, parts[0], parts[1], parts[2], c->num_heads, c->dropout);
+    graph_push(g, "out_proj");
+    w = nn_param(g, "weight", (const int64_t[]){n, n}, 2,
+                 (struct init){INIT_UNIFORM, -bound, bound}, true);
+    b = nn_param(g, "bias", &n, 1, zeros, true);
+    graph_pop(g);
+    return nn_linear_rows(g, w, b, 0, n, y);
+}
+
+static struct val *self_attention(struct model *m, const char *name,
+                                  const struct pc_SelfAttentionEncoder *c,
+                                  struct val *sequence)
+{
+    static const char *const names[] = {"_query", "_key", "_value"};
+    struct graph *g = m->graph;
+    struct val *in[3];
+    if (c->num_heads < 1 || c->multihead_attn_dim < 1 ||
+        c->multihead_attn_dim % c->num_heads)
+        return graph_fail(g, "self_attention: num_heads %d does not divide %d",
+                          c->num_heads, c->multihead_attn_dim);
+    graph_push(g, name);
+    for (int i = 0; i < 3; i++)
+        in[i] = nn_linear(g, names[i], sequence, c->multihead_attn_dim, true, ACT_NONE);
+    graph_push(g, "_multihead_attn");
+    struct val *y = multi_head(m, c, in);
+    graph_pop(g);
+    graph_pop(g);
+    return nn_seq_mean(g, y);
+}
+
 int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *c)
 {
     int32_t n = c->din_encoder              ? c->din_encoder->max_seq_length
@@ -60,5 +132,11 @@ struct val *part_encoder(struct model *m, const char *name,
         return strcmp(c->pooling_encoder->pooling_type, "sum") == 0
                    ? nn_seq_sum(m->graph, NULL, sequence)
                    : nn_seq_mean(m->graph, sequence);
-    return graph_fail(m->graph, "this sequence encoder is not part of this version");
+    if (c->self_attention_encoder)
+        return self_attention(m, name, c->self_attention_encoder, sequence);
+    const struct pc_MultiWindowDINEncoder *w = c->multi_window_din_encoder;
+    if (w)
+        return part_multi_window_din(m, name, w->attn_mlp, w->windows_len,
+                                     w->n_windows_len, query, sequence, axis);
+    return graph_fail(m->graph, "encoder %s names no kind", name);
 }

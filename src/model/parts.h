@@ -41,6 +41,13 @@ struct val *part_act(struct graph *g, const char *name, const char *text, struct
 /* Attention of a query over a sequence; [width of the sequence] per row. */
 struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
                      struct val *query, struct val *sequence, int axis);
+/* The same per window of positions, without softmax, and the query behind: [(windows + 1)
+ * * width of the sequence] per row.
+ */
+struct val *part_multi_window_din(struct model *m, const char *name,
+                                  const struct pc_MLP *attn_mlp, const uint32_t *windows,
+                                  int64_t n_windows, struct val *query,
+                                  struct val *sequence, int axis);
 /* What an encoder of a sequence group makes of it. */
 struct val *part_encoder(struct model *m, const char *name,
                          const struct pc_SeqEncoderConfig *conf, struct val *query,

@@ -31,6 +31,11 @@ enum act {
  */
 struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t out,
                       bool bias, enum act act);
+/* The same without activation, by rows [from, from + out) of a parameter that several
+ * layers share: w [.., in], b [..] or NULL.
+ */
+struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
+                           int64_t from, int64_t out, struct val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
  * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
  * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is
@@ -103,6 +108,19 @@ struct val *nn_seq_softmax(struct graph *g, struct val *scores);
 struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
 struct val *nn_seq_mean(struct graph *g,
                         struct val *values); /* an empty row gives zeros */
+/* query, key, value [h * d] per position -> [h * d]: each position attends to all of its
+ * row, per head with weights softmax(q . k / sqrt(d)). In training a weight is dropped
+ * with probability `dropout`.
+ */
+struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key,
+                             struct val *value, int64_t heads, double dropout);
+/* weights [1] and values [d] per position -> [n, d] per row: the mean of weight * value
+ * over each of n windows that follow each other; positions behind the last are left out,
+ * a window without any gives zeros.
+ */
+#define NN_WINDOWS_MAX 64
+struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
+                           const uint32_t *lengths, int64_t n);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).

@@ -13,7 +13,7 @@ struct linear_conf {
     enum gemm_precision precision;
     enum gemm_act act;
     bool bias;
-    int64_t out;
+    int64_t from, out; /* rows of the weight */
 };
 
 /* A row of dims [.., n] is several rows of n to the product. */
@@ -54,7 +54,8 @@ static void linear_teardown(void *state)
 
 static void linear_begin(const struct op_run *r)
 {
-    gemm_pack(r->state, r->params[0]->value);
+    const struct linear_conf *c = r->conf;
+    gemm_pack(r->state, r->params[0]->value + c->from * r->params[0]->dims[1]);
 }
 
 static void linear_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -64,7 +65,7 @@ static void linear_forward(const struct op_run *r, int64_t begin, int64_t end)
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view x = flat(view_rows(&r->in[0], from, to), r->params[0]->dims[1]);
     struct view y = flat(view_rows(&r->out[0], from, to), c->out);
-    gemm_forward(r->state, x, c->bias ? r->params[1]->value : NULL, c->act, y);
+    gemm_forward(r->state, x, c->bias ? r->params[1]->value + c->from : NULL, c->act, y);
 }
 
 /* d_out becomes the gradient before the activation, in place: nobody else reads it. */
@@ -94,8 +95,9 @@ static void linear_grads(const struct op_run *r)
     if (!r->params[0]->grad)
         return;
     gemm_gradient(r->state, flat(r->d_out[0], c->out),
-                  flat(r->in[0], r->params[0]->dims[1]), r->params[0]->grad,
-                  c->bias ? r->params[1]->grad : NULL, r->env->pool);
+                  flat(r->in[0], r->params[0]->dims[1]),
+                  r->params[0]->grad + c->from * r->params[0]->dims[1],
+                  c->bias ? r->params[1]->grad + c->from : NULL, r->env->pool);
 }
 
 static const struct op_ops op_linear = {
@@ -151,4 +153,26 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
     struct val *y =
         nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
     return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
+}
+
+struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
+                           int64_t from, int64_t out, struct val *x)
+{
+    if (!x || !w)
+        return NULL;
+    if (w->dims[1] != x->shape.dims[x->shape.n_dims - 1] || from < 0 || out < 1 ||
+        from + out > w->dims[0])
+        return graph_fail(g,
+                          "parameter '%s' of %jd x %jd has no rows %jd to %jd for %jd "
+                          "values",
+                          w->name, (intmax_t)w->dims[0], (intmax_t)w->dims[1],
+                          (intmax_t)from, (intmax_t)(from + out),
+                          (intmax_t)x->shape.dims[x->shape.n_dims - 1]);
+    struct param *params[2] = {w, b};
+    struct linear_conf conf = {.precision = g->options.precision,
+                               .act = GEMM_ACT_NONE,
+                               .bias = b != NULL,
+                               .from = from,
+                               .out = out};
+    return nn_op(g, &op_linear, &x, 1, params, b ? 2 : 1, &conf, sizeof(conf));
 }

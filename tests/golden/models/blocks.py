@@ -208,6 +208,41 @@ def pooling(s, lengths, kind, most=0):
     return total / torch.clamp(lengths, min=1).unsqueeze(1) if kind == "mean" else total
 
 
+def self_attention(p, name, s, lengths, width, heads, most=0):
+    """Positions of a row attend to each other; the mean over the positions that are used."""
+    s, lengths = cut(s, lengths, most)
+    q, k, v = (linear(p, f"{name}._{x}", s, width) for x in ("query", "key", "value"))
+    at = name + "._multihead_attn."
+    w = p.get(at + "in_proj_weight", (3 * width, width), -0.5, 0.5)
+    b = p.get(at + "in_proj_bias", (3 * width,), -0.2, 0.2)
+    q, k, v = (x @ w[i * width:(i + 1) * width].T + b[i * width:(i + 1) * width]
+               for i, x in enumerate((q, k, v)))
+    ok, d, out = valid(s, lengths), width // heads, []
+    for h in range(heads):
+        cols = slice(h * d, (h + 1) * d)
+        scores = q[..., cols] @ k[..., cols].transpose(1, 2) / d**0.5
+        scores = scores.masked_fill(~ok.unsqueeze(1), -1e30)
+        out.append(torch.softmax(scores, -1) @ v[..., cols])
+    y = torch.cat(out, -1) @ p.get(at + "out_proj.weight", (width, width), -0.5, 0.5).T
+    y = (y + p.get(at + "out_proj.bias", (width,), -0.2, 0.2)) * ok.unsqueeze(-1)
+    return y.sum(1) / torch.clamp(lengths, min=1).unsqueeze(1)
+
+
+def multi_window_din(p, name, q, s, lengths, windows, units, act="nn.ReLU", norm=""):
+    q0 = widen(q, s.shape[-1])
+    q = q0.unsqueeze(1).expand_as(s)
+    h = mlp(p, name + ".mlp", torch.cat([s, q * s, q], -1), units, act, norm)
+    a = activation(p, name + ".active", "nn.PReLU", linear(p, name + ".linear", h, 1))
+    v = a * valid(s, lengths).unsqueeze(-1) * s
+    v = F.pad(v, (0, 0, 0, max(0, sum(windows) - v.shape[1])))
+    out, start = [], 0
+    for n in windows:
+        count = torch.clamp(torch.clamp(lengths - start, max=n), min=1)
+        out.append(v[:, start:start + n].sum(1) / count.unsqueeze(1))
+        start += n
+    return torch.cat(out + [q0], -1)
+
+
 # Losses of one row each.
 
 

@@ -7,20 +7,20 @@ A weight is what multiplies a row's loss before the mean.
 import torch
 
 from blocks import (bce, cross_v1, cross_v2, din, fm, focal, interaction, linear,
-                    mlp, mmoe, normalised, pooling, simple_attention, softmax_ce)
+                    mlp, mmoe, multi_window_din, normalised, pooling, self_attention, simple_attention, softmax_ce)
 from data import column, config, deep, sequence
 
 CASES = {}
 
 
-def case(model, sample_weight=False, free=()):
-    """Registers a case; `free` names parameters that the loss does not depend on."""
+def case(model, sample_weight=False, free=None):
+    """Registers a case; `free` gives ranges of parameters that the loss does not depend on."""
 
     def add(fn):
         CASES[fn.__name__] = {
             "config": config(model, sample_weight),
             "run": fn,
-            "free": list(free),
+            "free": free or {},
         }
         return fn
 
@@ -184,7 +184,7 @@ def din_model(p, b, units, act, norm, query="i c"):
 
 
 # The scores go through a softmax, so a bias added to all of them changes nothing.
-SHIFT = ["model.din_towers.0.linear.bias"]
+SHIFT = {"model.din_towers.0.linear.bias": [0, 1]}
 
 
 @case(din_config("hidden_units: [6, 4]"), free=SHIFT)
@@ -242,7 +242,7 @@ ENCODERS = "model.embedding_group._group_name_to_seq_encoders.a."
       " sequence_encoders { din_encoder { input: 'g' attn_mlp { hidden_units: [5] } } }\n"
       " sequence_encoders { din_encoder { input: 'h' max_seq_length: 4 attn_mlp { hidden_units: [4] use_bn: true } } } }\n"
       + LOSS + " multi_tower { towers { input: 'a' mlp { hidden_units: [6] } } final { hidden_units: [5] } }\n",
-      free=[ENCODERS + "3.linear.bias", ENCODERS + "4.linear.bias"])
+      free={ENCODERS + "3.linear.bias": [0, 1], ENCODERS + "4.linear.bias": [0, 1]})
 def encoders(p, b):
     q, s, n = sequence(p, b, ["i"], ["s__i", "s__c"])
     q2, s2, n2 = sequence(p, b, ["j"], ["s__i"])
@@ -256,3 +256,29 @@ def encoders(p, b):
     ], -1)
     h = mlp(p, "model.final_mlp", mlp(p, "model.towers.a", x, [6]), [5])
     return binary(linear(p, "model.output_mlp", h, 1), b)
+
+
+@case(" feature_groups { group_name: 'a' group_type: DEEP feature_names: ['u', 'p']\n"
+      " sequence_groups { group_name: 'g' feature_names: ['i', 's__i', 's__c'] }\n"
+      " sequence_encoders { self_attention_encoder { input: 'g' multihead_attn_dim: 6 num_heads: 2 } }\n"
+      " sequence_encoders { self_attention_encoder { input: 'g' multihead_attn_dim: 4 num_heads: 1 max_seq_length: 4 } }\n"
+      " sequence_encoders { multi_window_din_encoder { input: 'g' windows_len: [1, 2, 2] attn_mlp { hidden_units: [5] } } }\n"
+      " sequence_encoders { multi_window_din_encoder { input: 'g' windows_len: [3, 6]"
+      " attn_mlp { hidden_units: [5, 4] use_bn: true activation: 'Dice' } } } }\n"
+      + LOSS + " multi_tower { towers { input: 'a' mlp { hidden_units: [6] } } }\n",
+      free={  # what is added to all keys alike
+          ENCODERS + "0._key.bias": [0, 6],
+          ENCODERS + "0._multihead_attn.in_proj_bias": [6, 12],
+          ENCODERS + "1._key.bias": [0, 4],
+          ENCODERS + "1._multihead_attn.in_proj_bias": [4, 8],
+      })
+def encoders_attention(p, b):
+    q, s, n = sequence(p, b, ["i"], ["s__i", "s__c"])
+    x = torch.cat([
+        deep(p, b, ["u", "p"]),
+        self_attention(p, ENCODERS + "0", s, n, 6, 2),
+        self_attention(p, ENCODERS + "1", s, n, 4, 1, 4),
+        multi_window_din(p, ENCODERS + "2", q, s, n, [1, 2, 2], [5]),
+        multi_window_din(p, ENCODERS + "3", q, s, n, [3, 6], [5, 4], "Dice", "bn"),
+    ], -1)
+    return binary(linear(p, "model.output_mlp", mlp(p, "model.towers.a", x, [6]), 1), b)

@@ -18,6 +18,7 @@ from cases import CASES
 from data import FEATURES, make_batch
 
 STEPS = 10
+# as in CONFIG of data.py
 SPARSE = {"lr": 0.05, "initial": 0.1}
 DENSE = {"lr": 0.01}
 
@@ -94,7 +95,7 @@ def make(case):
     for b in batches:  # names and first values
         run(case, p, b)
     p.training = True
-    out = {"config": case["config"], "sparse": SPARSE, "dense": DENSE, "free": case["free"]}
+    out = {"config": case["config"], "free": case["free"]}
     out["weights"], out["tables"] = dense_json(p), tables_json(p)
     out["batches"] = []
     for b in batches:

@@ -165,6 +165,18 @@ BUILD(build_attention, nn_seq_sum(g, nn_seq_softmax(g, x[0]), x[1]))
 BUILD(build_seq_sum, nn_seq_sum(g, NULL, x[0]))
 BUILD(build_seq_mean, nn_seq_mean(g, x[0]))
 BUILD(build_pad, nn_pad(g, x[0], 7))
+BUILD(build_self_attention, nn_seq_attention(g, x[0], x[1], x[2], 2, 0))
+BUILD(build_dropped_attention, nn_seq_attention(g, x[0], x[1], x[2], 1, 0.3))
+BUILD(build_windows, nn_seq_windows(g, x[0], x[1], (const uint32_t[]){1, 2}, 2))
+
+static struct val *build_linear_rows(struct graph *g, struct val *const *x, int axis)
+{
+    struct init init = {INIT_UNIFORM, -1, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){7, 3}, 2, init, true);
+    struct param *b = nn_param(g, "b", (const int64_t[]){7}, 1, init, true);
+    struct val *y = nn_linear_rows(g, w, b, 0, 3, x[0]);
+    return nn_mul(g, y, nn_linear_rows(g, w, b, 4, 3, x[1]));
+}
 
 /* Both outputs count. */
 static struct val *build_padded_norms(struct graph *g, struct val *const *x, int axis)
@@ -304,6 +316,62 @@ BUILD(build_softmax_loss,
 BUILD(build_l2_loss,
       nn_l2_loss(g, x[0], nn_scale(g, nn_stop_gradient(g, x[0]), 0, current_label), NULL))
 
+static void attention_of_positions_to_each_other(void)
+{
+    struct shape wide = {1, 1, {6}}, one = {1, 1, {1}};
+    gradcheck(&(struct gradcheck){"self attention",
+                                  build_self_attention,
+                                  3,
+                                  {wide, wide, wide},
+                                  7,
+                                  .low = -2,
+                                  .high = 2});
+    gradcheck(&(struct gradcheck){"attention with dropout",
+                                  build_dropped_attention,
+                                  3,
+                                  {wide, wide, wide},
+                                  5,
+                                  .eval = false});
+    gradcheck(
+        &(struct gradcheck){"windows", build_windows, 2, {one, wide}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){"rows of a shared parameter",
+                                  build_linear_rows,
+                                  2,
+                                  {{0, 1, {3}}, {0, 1, {3}}},
+                                  7,
+                                  .eval = false});
+}
+
+/* The message of a graph with one value [5] per position that `build` refuses. */
+static void refused(struct val *(*build)(struct graph *, struct val *const *, int),
+                    const char *message)
+{
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct err err = {0};
+    int axis = graph_axis(g, "s");
+    struct val *x = nn_input(g, "x", &(struct shape){axis, 1, {5}}, true);
+    struct val *in[] = {x, x, x};
+    CHECK(build(g, in, axis) == NULL);
+    CHECK(graph_finish(g, &err) == RC_INVAL);
+    CHECK_STR(err.msg, message);
+    graph_destroy(g);
+}
+
+BUILD(build_no_window, nn_seq_windows(g, x[0], x[0], (const uint32_t[]){2, 0}, 2))
+BUILD(build_all_dropped, nn_seq_attention(g, x[0], x[1], x[2], 1, 1.0))
+BUILD(build_pad_on_positions, nn_batch_norm_padded(g, "bn", x[0], x[1], true, NULL))
+
+static void attention_says_what_does_not_fit(void)
+{
+    refused(build_self_attention, "attention: 2 heads do not divide a width of 5");
+    refused(build_all_dropped, "attention: a dropout of 1 is outside [0, 1)");
+    refused(build_no_window, "window 1 has no positions");
+    refused(build_windows, "window means: takes values and one weight per position");
+    refused(build_linear_rows, "parameter 'w' of 7 x 3 has no rows 0 to 3 for 5 values");
+    refused(build_pad_on_positions,
+            "batch norm: padding is a row of the batch of the same width");
+}
+
 static void losses_have_the_right_slopes(void)
 {
     for (int y = 0; y < 2; y++) {
@@ -427,6 +495,8 @@ static const struct tap_case cases[] = {
     TAP(a_layer_may_be_used_twice),
     TAP(interactions),
     TAP(sequences),
+    TAP(attention_of_positions_to_each_other),
+    TAP(attention_says_what_does_not_fit),
     TAP(losses_have_the_right_slopes),
     TAP(losses_have_the_right_values),
     TAP(threads_do_not_change_a_byte),
