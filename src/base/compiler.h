@@ -30,6 +30,7 @@
 #else
 #define CLONED
 #endif
+#define TYPEOF(x) __typeof__(x)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
 #endif

@@ -7,7 +7,11 @@
 #include "tensor/gemm_private.h"
 #include "tensor/kernel.h"
 
-static const struct gemm_ops *const backends[] = {&gemm_own, &gemm_ref};
+static const struct gemm_ops *const backends[] = {
+#define BACKEND(name) &gemm_##name,
+#include "tensor/backends.def"
+#undef BACKEND
+};
 static const struct gemm_ops *in_use = &gemm_own;
 
 enum rc gemm_backend_use(const char *name, struct err *err)
@@ -29,6 +33,27 @@ enum rc gemm_backend_use(const char *name, struct err *err)
 const char *gemm_backend(void)
 {
     return in_use->name;
+}
+
+enum rc gemm_no_memory(const struct gemm_weight *w, struct err *err)
+{
+    return err_set(err, RC_NOMEM, "no memory for a matrix of %jd x %jd", (intmax_t)w->out,
+                   (intmax_t)w->in);
+}
+
+void gemm_apply_act(enum gemm_act act, struct view y)
+{
+    static const enum kernel_act kinds[] = {[GEMM_ACT_RELU] = KERNEL_RELU,
+                                            [GEMM_ACT_SIGMOID] = KERNEL_SIGMOID,
+                                            [GEMM_ACT_TANH] = KERNEL_TANH};
+    if (act == GEMM_ACT_NONE)
+        return;
+    const struct act_kernels *a = &kernels()->act[kinds[act]];
+    if (y.ld == y.width)
+        a->value(y.data, y.data, 0.0f, y.rows * y.width);
+    else
+        for (int64_t r = 0; r < y.rows; r++)
+            a->value(view_row(&y, r), view_row(&y, r), 0.0f, y.width);
 }
 
 enum rc gemm_weight_create(int64_t out, int64_t in, enum gemm_precision precision,
@@ -89,15 +114,15 @@ static int64_t min64(int64_t a, int64_t b)
 }
 
 /* Column sums of dy over blocks of rows, so that long sums stay exact enough. */
-static void sum_units(const struct gradient *g, struct gemm_piece at)
+static void sum_units(const struct gradient *g, int64_t unit, int64_t n)
 {
     enum { BLOCK = 256 };
     const struct kernels *k = kernels();
     for (int64_t r = 0; r < g->dy.rows; r += BLOCK) {
         float sums[GEMM_PIECE_UNITS] = {0};
         for (int64_t i = r; i < min64(r + BLOCK, g->dy.rows); i++)
-            k->add(sums, view_row(&g->dy, i) + at.unit, at.units);
-        k->add(g->db + at.unit, sums, at.units);
+            k->add(sums, view_row(&g->dy, i) + unit, n);
+        k->add(g->db + unit, sums, n);
     }
 }
 
@@ -110,8 +135,8 @@ static void gradient_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk
         at.units = min64(g->units, g->w->out - at.unit);
         at.cols = min64(g->cols, g->w->in - at.col);
         g->w->ops->gradient(g->w, g->dy, g->x, at, g->dw);
-        if (g->db && at.col == 0)
-            sum_units(g, at);
+        for (int64_t u = 0; g->db && at.col == 0 && u < at.units; u += GEMM_PIECE_UNITS)
+            sum_units(g, at.unit + u, min64(GEMM_PIECE_UNITS, at.units - u));
     }
 }
 
@@ -128,6 +153,10 @@ void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, f
 {
     struct gradient g = {.w = w, .dy = dy, .x = x, .dw = dw, .db = db};
     int64_t most_units = GEMM_PIECE_UNITS, most_cols = GEMM_PIECE_COLUMNS, down, across;
+    if (w->ops->large_pieces && pool_threads(pool) == 1) {
+        most_units = w->out + 1;
+        most_cols = w->in + 1;
+    }
     for (;;) {
         g.units = piece(w->out, most_units);
         g.cols = piece(w->in, most_cols);

@@ -10,8 +10,9 @@
  * result depends on that row alone. The gradient is cut by output units, not by rows, so
  * its sum runs over the rows in one order on any number of threads.
  *
- * Backends are chosen at gemm_backend_use(): oneDNN, OpenBLAS, or our own C (`ref`),
- * which defines the result.
+ * Backends are chosen at gemm_backend_use(): our own products (`own`, the default), those
+ * of oneDNN and OpenBLAS, and plain C (`ref`), which defines the result. What is said
+ * above about equal bytes holds for `own` and `ref`.
  */
 #ifndef TENSOR_GEMM_H
 #define TENSOR_GEMM_H
@@ -46,7 +47,7 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool);
 
-/* "own", "ref" or "auto" (the first that loads). For weights that
+/* "own", "onednn", "openblas", "ref" or "auto" (the first that loads). For weights that
  * are created from now on; the others stay with theirs. RC_NOTFOUND when its library is
  * not there.
  */

@@ -77,16 +77,16 @@ static int64_t words(const struct gemm_kernel *kern, int64_t k)
     return round_up((k + kern->per_word - 1) / kern->per_word, kern->k_align);
 }
 
-static void enter(const struct gemm_kernel *kern)
+static void enter(const struct gemm_kernel *kern, struct gemm_saved *before)
 {
     if (kern->enter)
-        kern->enter();
+        kern->enter(before);
 }
 
-static void leave(const struct gemm_kernel *kern)
+static void leave(const struct gemm_kernel *kern, const struct gemm_saved *before)
 {
     if (kern->leave)
-        kern->leave();
+        kern->leave(before);
 }
 
 static float *panel_memory(const struct gemm_kernel *kern, int64_t n, int64_t k)
@@ -129,8 +129,7 @@ static enum rc own_create(struct gemm_weight *w, struct err *err)
     if (ok)
         return RC_OK;
     own_destroy(w);
-    return err_set(err, RC_NOMEM, "no memory for a matrix of %jd x %jd", (intmax_t)w->out,
-                   (intmax_t)w->in);
+    return gemm_no_memory(w, err);
 }
 
 static void copy_floats(const struct own_weight *o, float *to, const float *x, int64_t n)
@@ -262,11 +261,12 @@ static void multiply(const struct product *p, struct view x, struct view y)
     int64_t depth = round_up((all + blocks - 1) / blocks, kern->k_align);
     int64_t slab = SLAB / (depth * (int64_t)sizeof(float)) / kern->nr * kern->nr;
     slab = slab > kern->nr ? slab : kern->nr;
-    enter(kern);
+    struct gemm_saved before;
+    enter(kern, &before);
     for (int64_t c = 0; c < p->n; c += slab)
         for (int64_t k = 0; k < all; k += depth)
             multiply_rows(p, x, k, min64(depth, all - k), c, min64(c + slab, p->n), y);
-    leave(kern);
+    leave(kern, &before);
 }
 
 /* The floats of a row, rounded into `part` when they must be. */
@@ -301,20 +301,6 @@ static void few_forward(const struct gemm_weight *w, struct view x, const float 
     }
 }
 
-static void smooth_act(enum gemm_act act, struct view y)
-{
-    const struct kernels *k = kernels();
-    if (act < GEMM_ACT_SIGMOID)
-        return;
-    const struct act_kernels *a =
-        &k->act[act == GEMM_ACT_SIGMOID ? KERNEL_SIGMOID : KERNEL_TANH];
-    if (y.ld == y.width)
-        a->value(y.data, y.data, 0.0f, y.rows * y.width);
-    else
-        for (int64_t r = 0; r < y.rows; r++)
-            a->value(view_row(&y, r), view_row(&y, r), 0.0f, y.width);
-}
-
 static void own_forward(const struct gemm_weight *w, struct view x, const float *bias,
                         enum gemm_act act, struct view y)
 {
@@ -329,7 +315,8 @@ static void own_forward(const struct gemm_weight *w, struct view x, const float 
         few_forward(w, x, bias, act, y);
     else
         multiply(&p, x, y);
-    smooth_act(act, y);
+    if (act != GEMM_ACT_RELU)
+        gemm_apply_act(act, y);
 }
 
 static float few_factor(const struct own_weight *o, float v)
@@ -431,12 +418,13 @@ static void own_gradient(const struct gemm_weight *w, struct view dy, struct vie
         few_gradient(o, dy, x, at, dw, w->in);
         return;
     }
-    enter(o->kern);
+    struct gemm_saved before;
+    enter(o->kern, &before);
     for (int64_t r = 0; r < dy.rows; r += block) {
         int64_t end = min64(r + block, dy.rows);
         gradient_block(o, view_rows(&dy, r, end), view_rows(&x, r, end), at, dw, w->in);
     }
-    leave(o->kern);
+    leave(o->kern, &before);
 }
 
 const struct gemm_ops gemm_own = {

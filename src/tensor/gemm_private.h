@@ -39,8 +39,15 @@ struct gemm_ops {
      */
     void (*gradient)(const struct gemm_weight *w, struct view dy, struct view x,
                      struct gemm_piece at, float *dw);
+    bool large_pieces; /* of a gradient: no limit, it cuts by itself */
 };
 
-extern const struct gemm_ops gemm_own, gemm_ref;
+#define BACKEND(name) extern const struct gemm_ops gemm_##name;
+#include "tensor/backends.def"
+#undef BACKEND
+
+/* RC_NOMEM with the message for it. */
+enum rc gemm_no_memory(const struct gemm_weight *w, struct err *err);
+void gemm_apply_act(enum gemm_act act, struct view y); /* in place */
 
 #endif

@@ -21,19 +21,21 @@ struct tile_config {
     uint8_t rows[16];
 };
 
-static void enter(void)
+/* Other libraries keep tiles set up between calls, so theirs are put back. */
+static void enter(struct gemm_saved *before)
 {
     struct tile_config c = {.palette = 1};
     for (int i = 0; i < 8; i++) {
         c.row_bytes[i] = 64;
         c.rows[i] = 16;
     }
+    _tile_storeconfig(before->bytes);
     _tile_loadconfig(&c);
 }
 
-static void leave(void)
+static void leave(const struct gemm_saved *before)
 {
-    _tile_release();
+    _tile_loadconfig(before->bytes);
 }
 
 #define A_LOW 4

@@ -5,9 +5,9 @@
  * word is not a float.
  *
  * GEMM_MR is 6 or 12 (the default): as many as the registers hold. A tile is MR rows by
- * two vectors of columns. All sums of one element run over k in order with one fused
- * multiply-add per step, whatever tile it falls into: results do not depend on how rows
- * are cut.
+ * two vectors of columns, or one at the edge. All sums of one element run over k in order
+ * with one fused multiply-add per step, whatever tile it falls into: results do not
+ * depend on how rows are cut.
  */
 #ifndef GEMM_MR
 #define GEMM_MR 12
@@ -22,20 +22,21 @@
 /* `strided`: a(i, k) = a[i * lda + k]; else a(i, k) = a[k * lda + i]. The rows are
  * reached through every third pointer, so that they fit into the registers.
  */
-static ALWAYS_INLINE void NAME(tile)(int mr, bool strided, const struct gemm_tile *t,
-                                     VF acc[MR][2])
+static ALWAYS_INLINE void NAME(tile)(int mr, int vectors, bool strided,
+                                     const struct gemm_tile *t, VF acc[MR][2])
 {
     int64_t lda = t->lda;
     const float *b = t->b, *p0 = t->a, *p1 = p0 + 3 * lda, *p2 = p0 + 6 * lda,
                 *p3 = p0 + 9 * lda;
     for (int64_t k = 0; k < t->k; k++) {
-        VF b0 = V_LOAD(b), b1 = V_LOAD(b + VL);
+        VF b0 = V_LOAD(b), b1 = vectors > 1 ? V_LOAD(b + VL) : V_ZERO;
         UNROLLED
         for (int i = 0; i < mr; i++) {
             const float *p = i < 3 ? p0 : i < 6 ? p1 : i < 9 ? p2 : p3;
             VF v = V_SET1(strided ? p[(i % 3) * lda] : p0[i]);
             acc[i][0] = GEMM_STEP(v, b0, acc[i][0]);
-            acc[i][1] = GEMM_STEP(v, b1, acc[i][1]);
+            if (vectors > 1)
+                acc[i][1] = GEMM_STEP(v, b1, acc[i][1]);
         }
         b += NR;
         p0 += strided ? 1 : lda;
@@ -47,16 +48,17 @@ static ALWAYS_INLINE void NAME(tile)(int mr, bool strided, const struct gemm_til
 
 #include "tensor/cpu/gemm_out.h"
 
-static ALWAYS_INLINE void NAME(block)(int mr, const struct gemm_tile *t, int cols)
+static ALWAYS_INLINE void NAME(block)(int mr, int vectors, const struct gemm_tile *t,
+                                      int cols)
 {
     VF acc[MR][2];
     UNROLLED
     for (int i = 0; i < mr; i++)
         acc[i][0] = acc[i][1] = V_ZERO;
     if (t->strided)
-        NAME(tile)(mr, true, t, acc);
+        NAME(tile)(mr, vectors, true, t, acc);
     else
-        NAME(tile)(mr, false, t, acc);
+        NAME(tile)(mr, vectors, false, t, acc);
     VF start[2] = {V_ZERO, V_ZERO};
     if (t->bias)
         NAME(load)(t->bias, cols, start);
@@ -68,9 +70,12 @@ static ALWAYS_INLINE void NAME(block)(int mr, const struct gemm_tile *t, int col
 static void NAME(run)(const struct gemm_tile *t, int rows, int cols)
 {
     switch (rows) {
-#define CASE(n)                  \
-    case n:                      \
-        NAME(block)(n, t, cols); \
+#define CASE(n)                         \
+    case n:                             \
+        if (cols > VL)                  \
+            NAME(block)(n, 2, t, cols); \
+        else                            \
+            NAME(block)(n, 1, t, cols); \
         break;
         CASE(1)
         CASE(2)

@@ -34,6 +34,11 @@ struct gemm_rows {
     int64_t ahead; /* floats from here to what will be wanted soon */
 };
 
+/* What a kernel found in registers that others may be using. */
+struct gemm_saved {
+    _Alignas(64) uint8_t bytes[64];
+};
+
 struct gemm_kernel {
     const char *name;
     int mr, nr;   /* largest tile */
@@ -44,8 +49,8 @@ struct gemm_kernel {
     /* rows <= mr, cols <= nr; both at least 1 */
     void (*run)(const struct gemm_tile *t, int rows, int cols);
     /* Around calls of run() on one thread; NULL: not needed. */
-    void (*enter)(void);
-    void (*leave)(void);
+    void (*enter)(struct gemm_saved *before);
+    void (*leave)(const struct gemm_saved *before);
     /* With per_word == 2: to[i] = x[2 i], x[2 i + 1] for n floats, rounded. */
     void (*pairs_along)(float *to, const float *x, int64_t n);
     /* n columns of some rows dealt out to panels that are `width` (mr or nr) words wide

@@ -10,8 +10,7 @@ static enum rc ref_create(struct gemm_weight *w, struct err *err)
 {
     w->packed = mem_try_calloc((size_t)(w->out * w->in), sizeof(float));
     if (!w->packed)
-        return err_set(err, RC_NOMEM, "no memory for a matrix of %jd x %jd",
-                       (intmax_t)w->out, (intmax_t)w->in);
+        return gemm_no_memory(w, err);
     return RC_OK;
 }
 

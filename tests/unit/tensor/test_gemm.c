@@ -141,23 +141,29 @@ static void compare_gradient(struct bed *b, const struct gemm_weight *ref,
     }
 }
 
-static void compare_shape(struct rng *r, struct shape3 s, enum gemm_precision precision)
+static void compare_backend(struct rng *r, const char *backend, struct shape3 s,
+                            enum gemm_precision precision)
 {
     int before = tap_failed;
     struct bed b = bed_create(r, s, (int64_t)rng_below(r, 6));
     struct gemm_weight *ref = weight_of(&b, "ref", precision);
-    struct gemm_weight *own = weight_of(&b, "own", precision);
+    struct gemm_weight *own = weight_of(&b, backend, precision);
     compare_forward(&b, ref, own);
     compare_backward(&b, ref, own);
     compare_gradient(&b, ref, own);
     CHECK(bed_intact(&b));
     if (tap_failed != before)
-        printf("# in %s with %jd rows, out %jd, in %jd, precision %d\n",
+        printf("# in %s, %s with %jd rows, out %jd, in %jd, precision %d\n", backend,
                cpu_level_name(kernels_level()), (intmax_t)s.m, (intmax_t)s.out,
                (intmax_t)s.in, (int)precision);
     gemm_weight_destroy(ref);
     gemm_weight_destroy(own);
     bed_release(&b);
+}
+
+static void compare_shape(struct rng *r, struct shape3 s, enum gemm_precision precision)
+{
+    compare_backend(r, "own", s, precision);
 }
 
 static struct shape3 random_shape(struct rng *r)
@@ -200,6 +206,41 @@ static void compare_all(struct rng *r)
 static void every_level_agrees_with_ref(void)
 {
     at_every_level(compare_all);
+}
+
+static void compare_library(const char *backend, bool bf16)
+{
+    static const struct shape3 shapes[] = {{1, 1, 1}, {50, 33, 17}, {67, 130, 300}};
+    struct err err = {0};
+    struct rng r;
+    enum rc rc = gemm_backend_use(backend, &err);
+    rng_init(&r, 23, 0, 0, 0);
+    if (rc) {
+        tap_skip("its library is not here");
+        CHECK(rc == RC_NOTFOUND || rc == RC_INVAL);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        compare_backend(&r, backend, shapes[i], GEMM_F32);
+        if (bf16)
+            compare_backend(&r, backend, shapes[i], GEMM_BF16);
+    }
+}
+
+static void onednn_agrees_with_ref(void)
+{
+    compare_library("onednn", true);
+}
+
+static void openblas_agrees_with_ref(void)
+{
+    struct gemm_weight *w = NULL;
+    struct err err = {0};
+    compare_library("openblas", false);
+    if (gemm_backend_use("openblas", NULL))
+        return;
+    CHECK(gemm_weight_create(5, 5, GEMM_BF16, true, &w, &err) == RC_UNSUPPORTED);
+    CHECK_STR(err.msg, "openblas has no bf16 products");
 }
 
 static void same_in_pieces(struct rng *r, enum gemm_precision precision)
@@ -332,6 +373,8 @@ static void an_unknown_backend_is_refused(void)
 
 static const struct tap_case cases[] = {
     TAP(every_level_agrees_with_ref),
+    TAP(onednn_agrees_with_ref),
+    TAP(openblas_agrees_with_ref),
     TAP(rows_do_not_depend_on_the_cut),
     TAP(the_gradient_does_not_depend_on_threads),
     TAP(not_a_number_stays_in_its_row),
