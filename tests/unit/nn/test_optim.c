@@ -119,7 +119,8 @@ static bool golden_find(struct golden *g, const char *name)
     while (golden_next(g))
         if (strcmp(g->name, name) == 0)
             return true;
-    CHECK(!"the case is in the file");
+    printf("# there is no case '%s'\n", name);
+    CHECK(false);
     return false;
 }
 
