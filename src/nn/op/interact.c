@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/compiler.h"
 #include "nn/graph_private.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
@@ -93,35 +94,102 @@ static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,
     return fields_infer(&in[0], &out[0], n * (n - 1) / 2, err);
 }
 
+/* Rows of up to FIELDS fields of up to WIDTH floats are done with all products of one
+ * field side by side; each product is summed over the width in order, as everywhere else.
+ */
+#define FIELDS 64
+#define WIDTH 128
+
+struct dots_room {
+    float turned[WIDTH * FIELDS]; /* [d][FIELDS]: the row turned round */
+    float sums[FIELDS];
+    float factors[FIELDS * FIELDS]; /* [n][n]: dy on both sides of the diagonal */
+};
+
+CLONED static void dots_row(const float *restrict x, int64_t n, int64_t d,
+                            struct dots_room *restrict room, float *restrict y)
+{
+    int64_t wide = (n + 15) / 16 * 16;
+    for (int64_t k = 0; k < d; k++)
+        for (int64_t j = 0; j < wide; j++)
+            room->turned[k * FIELDS + j] = j < n ? x[j * d + k] : 0.0f;
+    for (int64_t i = 0; i + 1 < n; i++) {
+        int64_t first = (i + 1) / 16 * 16;
+        for (int64_t j = first; j < wide; j++)
+            room->sums[j] = 0.0f;
+        for (int64_t k = 0; k < d; k++) {
+            float v = x[i * d + k];
+            const float *t = room->turned + k * FIELDS;
+            for (int64_t j = first; j < wide; j++)
+                room->sums[j] += v * t[j];
+        }
+        for (int64_t j = i + 1; j < n; j++)
+            *y++ = room->sums[j];
+    }
+}
+
+CLONED static void dots_row_back(const float *restrict x, int64_t n, int64_t d,
+                                 struct dots_room *restrict room,
+                                 const float *restrict dy, float *restrict dx)
+{
+    for (int64_t i = 0; i < n; i++) {
+        room->factors[i * n + i] = 0.0f;
+        for (int64_t j = i + 1; j < n; j++, dy++)
+            room->factors[i * n + j] = room->factors[j * n + i] = *dy;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) {
+            float v = room->factors[i * n + j];
+            for (int64_t k = 0; k < d; k++)
+                dx[i * d + k] += v * x[j * d + k];
+        }
+}
+
+static void dots_large(const float *x, int64_t n, int64_t d, float *y)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            *y++ = kernels()->dot(x + i * d, x + j * d, d);
+}
+
+static void dots_large_back(const float *x, int64_t n, int64_t d, const float *dy,
+                            float *dx)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++, dy++) {
+            kernels()->axpy(dx + i * d, *dy, x + j * d, d);
+            kernels()->axpy(dx + j * d, *dy, x + i * d, d);
+        }
+}
+
 static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct fields_conf *c = r->conf;
+    struct dots_room room;
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k);
-        float *y = view_row(&r->out[0], k);
-        for (int64_t i = 0; i < c->n; i++)
-            for (int64_t j = i + 1; j < c->n; j++)
-                *y++ = kernels()->dot(x + i * c->d, x + j * c->d, c->d);
+        if (c->n <= FIELDS && c->d <= WIDTH)
+            dots_row(view_row(&r->in[0], k), c->n, c->d, &room, view_row(&r->out[0], k));
+        else
+            dots_large(view_row(&r->in[0], k), c->n, c->d, view_row(&r->out[0], k));
     }
 }
 
 static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct fields_conf *c = r->conf;
+    struct dots_room room;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
-        float *dx = view_row(&r->d_in[0], k);
-        for (int64_t i = 0; i < c->n; i++)
-            for (int64_t j = i + 1; j < c->n; j++, dy++) {
-                kernels()->axpy(dx + i * c->d, *dy, x + j * c->d, c->d);
-                kernels()->axpy(dx + j * c->d, *dy, x + i * c->d, c->d);
-            }
+        if (c->n <= FIELDS && c->d <= WIDTH)
+            dots_row_back(x, c->n, c->d, &room, dy, view_row(&r->d_in[0], k));
+        else
+            dots_large_back(x, c->n, c->d, dy, view_row(&r->d_in[0], k));
     }
 }
 

@@ -284,6 +284,13 @@ static void interactions(void)
     gradcheck(&(struct gradcheck){"fm", build_fm, 1, {{0, 2, {5, 3}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){
         "pair dots", build_dots, 1, {{0, 2, {4, 3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"pair dots, many fields",
+                                  build_dots,
+                                  1,
+                                  {{0, 2, {65, 2}}},
+                                  3,
+                                  .low = -0.2f,
+                                  .high = 0.2f});
     gradcheck(&(struct gradcheck){
         "mix", build_mix, 2, {{0, 1, {3}}, {0, 2, {3, 5}}}, 7, .eval = false});
     gradcheck(
