@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -61,6 +61,9 @@ fuzz: ## run each fuzz target for SECONDS_EACH seconds
 bench-data: build ## measure the readers and writers of data files
 	@tools/deps interop
 	@tools/bench build/release csv data
+
+bench-engine: build ## measure training steps beside PyTorch
+	@tools/bench build/release engine
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -132,6 +132,11 @@ int embed_n_tables(const struct embed *e)
     return (int)e->tables.n;
 }
 
+struct table *embed_slot_table(const struct embed *e, int slot)
+{
+    return e->tables.at[e->slots.at[slot].conf.table];
+}
+
 static uint32_t mixed(int32_t table, int64_t row)
 {
     uint64_t h =

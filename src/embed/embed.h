@@ -53,6 +53,7 @@ int embed_slot(struct embed *e, const struct slot_conf *conf);
 int embed_n_slots(const struct embed *e);
 struct table *embed_table_at(const struct embed *e, int table); /* borrowed */
 int embed_n_tables(const struct embed *e);
+struct table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
 
 /* ids[embed_n_slots()]. RC_INVAL when an id lies outside its table: the message names
  * feature, row and id. With `training`, rows that occur for the first time are filled.

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step MODEL BATCH [THREADS] [bf16] [SECONDS] [varlen]: training steps on batches in
+ * memory.
+ *
+ * The same four shapes as torch_peer.py: dlrm, deepfm, mmoe, din. Ids are log-uniform.
+ * Prints one line of JSON: samples per second by the median and the best step,
+ * milliseconds of the median step by phase.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "model/model.h"
+#include "text/conf.h"
+
+#define BATCHES 4
+#define SLOTS_MAX 128
+#define STEPS_MAX 100000
+#define SEQUENCE 50
+
+enum phase {
+    PHASE_LOOKUP,
+    PHASE_FORWARD,
+    PHASE_BACKWARD,
+    PHASE_ROWS,
+    PHASE_DENSE,
+    PHASES
+};
+static const char *const phase_names[] = {"lookup", "forward", "backward", "rows",
+                                          "dense"};
+
+struct bench {
+    struct model *m;
+    int64_t rows;
+    bool varlen;
+    int64_t *offsets[BATCHES];
+    struct slot_ids slots[BATCHES][SLOTS_MAX];
+    float *m1, *m2; /* of Adam */
+    double ms[PHASES][STEPS_MAX], total[STEPS_MAX];
+    int64_t n;
+};
+
+static const struct {
+    const char *name;
+    int64_t rows;
+} taobao[] = {{"user_id", 1141730},
+              {"cms_segid", 98},
+              {"cms_group_id", 14},
+              {"final_gender_code", 3},
+              {"age_level", 8},
+              {"pvalue_level", 5},
+              {"shopping_level", 5},
+              {"occupation", 3},
+              {"new_user_class_level", 6},
+              {"pid", 20},
+              {"adgroup_id", 846812},
+              {"cate_id", 12961},
+              {"campaign_id", 423438},
+              {"customer", 255877},
+              {"brand", 461498},
+              {"price", 99}};
+
+static void add_id(struct buf *b, const char *name, int64_t rows)
+{
+    buf_printf(
+        b,
+        "feature_configs { id_feature { feature_name: '%s' expression: 'user:%s' "
+        "embedding_dim: 16 num_buckets: %jd init_fn: 'nn.init.uniform_,a=-0.01,b=0.01' } "
+        "}\n",
+        name, name, (intmax_t)rows);
+}
+
+static void add_names(struct buf *b, const char *key, const char *prefix, int n)
+{
+    buf_printf(b, " %s: [", key);
+    for (int i = 0; i < n; i++)
+        buf_printf(b, "%s'%s%d'", i ? ", " : "", prefix, i);
+    buf_puts(b, "]");
+}
+
+static void criteo_features(struct buf *b)
+{
+    char name[16];
+    for (int i = 0; i < 13; i++)
+        buf_printf(
+            b,
+            "feature_configs { raw_feature { feature_name: 'd%d' expression: 'user:d%d' } }\n",
+            i, i);
+    for (int i = 0; i < 26; i++) {
+        snprintf(name, sizeof(name), "c%d", i);
+        add_id(b, name, 100000);
+    }
+}
+
+static void taobao_features(struct buf *b, bool sequences)
+{
+    for (size_t i = 0; i < ARRAY_LEN(taobao); i++)
+        add_id(b, taobao[i].name, taobao[i].rows);
+    if (!sequences)
+        return;
+    buf_puts(
+        b, "feature_configs { sequence_feature { sequence_name: 's' sequence_length: 50 "
+           "sequence_delim: ';'\n");
+    for (size_t i = 10; i < 15; i++)
+        if (i != 12 && i != 13)
+            buf_printf(
+                b,
+                " features { id_feature { feature_name: '%s' expression: 'user:%s' "
+                "embedding_dim: 16 num_buckets: %jd } }\n",
+                taobao[i].name, taobao[i].name, (intmax_t)taobao[i].rows);
+    buf_puts(b, "} }\n");
+}
+
+static void taobao_group(struct buf *b)
+{
+    buf_puts(b, " feature_groups { group_name: 'all' group_type: DEEP feature_names: [");
+    for (size_t i = 0; i < ARRAY_LEN(taobao); i++)
+        buf_printf(b, "%s'%s'", i ? ", " : "", taobao[i].name);
+    buf_puts(b, "] }\n");
+}
+
+static bool write_config(const char *model, struct buf *b)
+{
+    buf_puts(
+        b,
+        "train_input_path: 'a' eval_input_path: 'b' model_dir: 'm'\n"
+        "train_config { num_epochs: 1\n"
+        " sparse_optimizer { adagrad_optimizer { lr: 0.01 } constant_learning_rate {} }\n"
+        " dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} } }\n"
+        "data_config { dataset_type: ParquetDataset label_fields: ['clk', 'buy'] }\n");
+    bool criteo = strcmp(model, "dlrm") == 0 || strcmp(model, "deepfm") == 0;
+    if (criteo)
+        criteo_features(b);
+    else
+        taobao_features(b, strcmp(model, "din") == 0);
+    buf_puts(b, "model_config {\n");
+    if (strcmp(model, "dlrm") == 0) {
+        buf_puts(b, " feature_groups { group_name: 'sparse' group_type: DEEP");
+        add_names(b, "feature_names", "c", 26);
+        buf_puts(b, " } feature_groups { group_name: 'dense' group_type: DEEP");
+        add_names(b, "feature_names", "d", 13);
+        buf_puts(
+            b,
+            " } dlrm { dense_mlp { hidden_units: [512, 256, 16] } arch_with_sparse: false"
+            " final { hidden_units: [512, 256] } }");
+    } else if (criteo) {
+        buf_puts(b, " feature_groups { group_name: 'wide' group_type: WIDE");
+        add_names(b, "feature_names", "c", 26);
+        buf_puts(b, " } feature_groups { group_name: 'fm' group_type: DEEP");
+        add_names(b, "feature_names", "c", 26);
+        buf_puts(b, " } feature_groups { group_name: 'deep' group_type: DEEP");
+        add_names(b, "feature_names", "c", 26);
+        add_names(b, "feature_names", "d", 13);
+        buf_puts(
+            b, " } deepfm { wide_embedding_dim: 1 deep { hidden_units: [512, 256, 128] } "
+               "final { hidden_units: [64] } }");
+    } else if (strcmp(model, "mmoe") == 0) {
+        taobao_group(b);
+        buf_puts(b,
+                 " mmoe { expert_mlp { hidden_units: [512, 256, 128] } num_expert: 3\n");
+        for (int i = 0; i < 2; i++)
+            buf_printf(
+                b,
+                " task_towers { tower_name: 't%d' label_name: '%s' mlp { hidden_units: "
+                "[256, 128, 64] } losses { binary_cross_entropy {} } }\n",
+                i, i ? "buy" : "clk");
+        buf_puts(b, " }");
+    } else if (strcmp(model, "din") == 0) {
+        taobao_group(b);
+        buf_puts(
+            b,
+            " feature_groups { group_name: 'seq' group_type: SEQUENCE feature_names: "
+            "['adgroup_id', 'cate_id', 'brand', 's__adgroup_id', 's__cate_id', "
+            "'s__brand'] }\n multi_tower_din { towers { input: 'all' mlp { hidden_units: "
+            "[512, 256, 128] } } din_towers { input: 'seq' attn_mlp { hidden_units: "
+            "[256, 64] } } final { hidden_units: [64] } }");
+    } else {
+        return false;
+    }
+    buf_puts(b,
+             strcmp(model, "mmoe") ? " losses { binary_cross_entropy {} }\n}\n" : "}\n");
+    return true;
+}
+
+static int64_t draw_id(struct rng *r, int64_t rows)
+{
+    double u = rng_f64(r);
+    uint64_t x = (uint64_t)pow((double)rows, u) - 1;
+    return (int64_t)(rows > 100 ? x * 2654435761u % (uint64_t)rows : x % (uint64_t)rows);
+}
+
+static void draw_batch(struct bench *b, int k)
+{
+    struct rng r;
+    rng_init(&r, 1, (uint64_t)k, 0, 0);
+    int64_t *at = mem_calloc((size_t)b->rows + 1, sizeof(*at));
+    for (int64_t i = 0; i < b->rows; i++)
+        at[i + 1] = at[i] + (b->varlen ? 1 + (int64_t)rng_below(&r, SEQUENCE) : SEQUENCE);
+    b->offsets[k] = at;
+    for (size_t i = 0; i < b->m->inputs.n; i++) {
+        const struct model_input *in = &b->m->inputs.at[i];
+        if (in->slot < 0)
+            continue;
+        int64_t n = in->axis == AXIS_BATCH ? b->rows : at[b->rows];
+        int64_t *ids = mem_calloc((size_t)n, sizeof(*ids));
+        for (int64_t x = 0; x < n; x++)
+            ids[x] = draw_id(&r, embed_slot_table(b->m->embed, in->slot)->conf.rows);
+        b->slots[k][in->slot] = (struct slot_ids){.ids = ids, .rows = n};
+    }
+}
+
+static void fill_inputs(struct bench *b)
+{
+    struct rng r;
+    rng_init(&r, 2, 0, 0, 0);
+    for (size_t i = 0; i < b->m->inputs.n; i++) {
+        const struct model_input *in = &b->m->inputs.at[i];
+        struct view v =
+            in->slot < 0 ? graph_view(b->m->graph, in->val) : (struct view){0};
+        for (int64_t k = 0; k < v.rows; k++)
+            view_row(&v, k)[in->col] = rng_f32(&r);
+    }
+    for (size_t i = 0; i < b->m->tasks.n; i++) {
+        struct view v = graph_view(b->m->graph, b->m->tasks.at[i].labels);
+        for (int64_t k = 0; k < v.rows; k++)
+            *view_row(&v, k) = rng_f32(&r) < 0.25f;
+    }
+}
+
+CLONED static void adam(float *w, float *m1, float *m2, const float *g, float lr,
+                        int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        m1[i] = 0.9f * m1[i] + 0.1f * g[i];
+        m2[i] = 0.999f * m2[i] + 0.001f * g[i] * g[i];
+        w[i] -= lr * m1[i] / (sqrtf(m2[i]) + 1e-8f);
+    }
+}
+
+static void update_dense(struct bench *b)
+{
+    size_t n;
+    struct param *const *p = graph_params(b->m->graph, &n);
+    int64_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i]->grad)
+            adam(p[i]->value, b->m1 + at, b->m2 + at, p[i]->grad, 0.001f, p[i]->n);
+        at += p[i]->n;
+    }
+}
+
+static void lap(struct bench *b, enum phase p, int64_t *since)
+{
+    int64_t now = clock_mono_ns();
+    b->ms[p][b->n] = (double)(now - *since) * 1e-6;
+    *since = now;
+}
+
+static enum rc step(struct bench *b, uint64_t t, struct err *err)
+{
+    int k = (int)(t % BATCHES);
+    struct model *m = b->m;
+    struct view views[SLOTS_MAX];
+    struct batch_rows rows = {.n = {b->rows}};
+    for (size_t i = 0; i < m->axes.n; i++) {
+        rows.n[m->axes.at[i].axis] = b->offsets[k][b->rows];
+        rows.offsets[m->axes.at[i].axis] = b->offsets[k];
+    }
+    enum rc rc = graph_rows(m->graph, &rows, err);
+    if (!rc && t < BATCHES)
+        fill_inputs(b);
+    int64_t start = clock_mono_ns(), since = start;
+    if (!rc)
+        rc = embed_batch(m->embed, b->slots[k], true, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < m->embedded.n; i++)
+        views[i] = graph_view(m->graph, m->embedded.at[i]);
+    embed_forward(m->embed, views);
+    lap(b, PHASE_LOOKUP, &since);
+    graph_forward(m->graph, t);
+    lap(b, PHASE_FORWARD, &since);
+    graph_backward(m->graph, true);
+    lap(b, PHASE_BACKWARD, &since);
+    for (size_t i = 0; i < m->embedded.n; i++)
+        views[i] = graph_grad(m->graph, m->embedded.at[i]);
+    embed_backward(m->embed, views, &(struct row_step){.lr = 0.01, .step = t + 1});
+    lap(b, PHASE_ROWS, &since);
+    update_dense(b);
+    lap(b, PHASE_DENSE, &since);
+    b->total[b->n] = (double)(since - start) * 1e-6;
+    return RC_OK;
+}
+
+static int ascending(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+    return a < b ? -1 : a > b;
+}
+
+static double median(double *v, int64_t n)
+{
+    qsort(v, (size_t)n, sizeof(*v), ascending);
+    return v[n / 2];
+}
+
+static void report(struct bench *b, const char *model)
+{
+    double half = median(b->total, b->n), best = b->total[0];
+    printf("{\"model\": \"%s\", \"batch\": %jd, \"samples_per_s\": %.0f, \"best\": %.0f",
+           model, (intmax_t)b->rows, (double)b->rows / half * 1e3,
+           (double)b->rows / best * 1e3);
+    for (int p = 0; p < PHASES; p++)
+        printf(", \"%s_ms\": %.3f", phase_names[p], median(b->ms[p], b->n));
+    printf(", \"loss\": %.5f, \"steps\": %jd}\n", graph_loss(b->m->graph),
+           (intmax_t)b->n);
+}
+
+static enum rc run(struct bench *b, double seconds, struct err *err)
+{
+    int64_t end = 0;
+    for (uint64_t t = 0; b->n < STEPS_MAX; t++) {
+        enum rc rc = step(b, t, err);
+        if (rc)
+            return rc;
+        if (t == 2 * BATCHES)
+            end = clock_mono_ns() + (int64_t)(seconds * 1e9);
+        if (t > 2 * BATCHES)
+            b->n++;
+        if (end && clock_mono_ns() > end)
+            break;
+    }
+    return RC_OK;
+}
+
+int main(int argc, char **argv)
+{
+    static struct bench b;
+    struct buf text;
+    struct conf conf = {0};
+    struct diags diags = {0};
+    struct err err = {0};
+    struct pool *pool = NULL;
+    struct model_options o = {.row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
+    int64_t threads = 2;
+    double seconds = 4;
+    buf_init(&text, 1 << 20);
+    if (argc < 3 || !str_to_i64(str_c(argv[2]), &b.rows) ||
+        !write_config(argv[1], &text)) {
+        fprintf(
+            stderr,
+            "usage: step dlrm|deepfm|mmoe|din BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
+        return 2;
+    }
+    for (int i = 3; i < argc; i++) {
+        if (strcmp(argv[i], "bf16") == 0)
+            o.graph.precision = GEMM_BF16;
+        else if (strcmp(argv[i], "varlen") == 0)
+            b.varlen = true;
+        else if (i == 3)
+            (void)!str_to_i64(str_c(argv[i]), &threads);
+        else
+            (void)!str_to_f64(str_c(argv[i]), &seconds);
+    }
+    enum rc rc = pool_create((int)threads, &pool, &err);
+    if (!rc)
+        rc = conf_from(argv[1], buf_str(&text), text.n, &(struct conf_options){0}, &conf,
+                       &diags, &err);
+    o.graph.pool = pool;
+    o.graph.training = true;
+    if (!rc)
+        rc = model_create(conf.data, &o, &b.m, &err);
+    if (!rc) {
+        size_t n;
+        int64_t total = 0;
+        struct param *const *p = graph_params(b.m->graph, &n);
+        for (size_t i = 0; i < n; i++)
+            total += p[i]->n;
+        b.m1 = mem_calloc((size_t)total, sizeof(float));
+        b.m2 = mem_calloc((size_t)total, sizeof(float));
+        for (int k = 0; k < BATCHES; k++)
+            draw_batch(&b, k);
+        rc = run(&b, seconds, &err);
+    }
+    if (rc) {
+        buf_clear(&text);
+        diags_print(&diags, &text, false);
+        fprintf(stderr, "%s\n%s", err.msg, buf_str(&text));
+        return 1;
+    }
+    report(&b, argv[1]);
+    return 0;
+}
