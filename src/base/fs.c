@@ -501,3 +501,17 @@ enum rc fs_space(const char *path, int64_t *available, int64_t *total, struct er
     *total = (int64_t)((uint64_t)v.f_blocks * v.f_frsize);
     return RC_OK;
 }
+
+enum rc fs_add_line(const char *path, const char *line, size_t n, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return err_sys(err, errno, "%s: cannot open", path);
+    ssize_t done = write(fd, line, n);
+    enum rc rc = RC_OK;
+    if (done < 0 || (size_t)done != n || fsync(fd) < 0)
+        rc = err_sys(err, done >= 0 && (size_t)done != n ? ENOSPC : errno,
+                     "%s: cannot write", path);
+    close(fd);
+    return rc;
+}

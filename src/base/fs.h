@@ -40,6 +40,11 @@ void fs_abandon(struct fs_file *f); /* NULL is fine */
 enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
                  struct err *err) MUST_CHECK;
 
+/* Adds one line to the end of a file, made when it is not there (0644), in one write, and
+ * syncs it. `line` has its line end.
+ */
+enum rc fs_add_line(const char *path, const char *line, size_t n,
+                    struct err *err) MUST_CHECK;
 enum rc fs_mkdirs(const char *path, mode_t mode,
                   struct err *err) MUST_CHECK; /* mkdir -p */
 /* A new directory for this process alone, under $TMPDIR or /tmp: "/tmp/<prefix>-XXXXXX".

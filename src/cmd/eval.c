@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "ckpt/ckpt.h"
+#include "cmd/cmd.h"
+#include "cmd/train_config.h"
+#include "train/save.h"
+#include "train/trainer.h"
+
+struct eval_conf {
+    const char *eval_input, *model_dir, *checkpoint, *edit_config_json, *result;
+    struct opt_list set;
+    int64_t threads;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct eval_conf, eval_input, NULL, "in place of eval_input_path"),
+     .meta = "PATH", .alias = "eval-input-path"},
+    {OPT_TEXT(struct eval_conf, model_dir, NULL, "in place of model_dir"), .meta = "DIR"},
+    {OPT_TEXT(struct eval_conf, checkpoint, NULL, "in place of the latest of model_dir"),
+     .meta = "CKPT", .alias = "checkpoint-path"},
+    {OPT_TEXT(struct eval_conf, result, "eval_result.txt",
+              "file in model_dir that gets a line with the result"),
+     .flag = "eval-result-filename", .meta = "NAME"},
+    {OPT_LIST(struct eval_conf, set, "change a value of the config"),
+     .meta = "PATH=VALUE"},
+    {OPT_TEXT(struct eval_conf, edit_config_json, NULL,
+              "change several: an object of paths and values"),
+     .meta = "JSON"},
+    {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor")},
+    {OPT_BOOL(struct eval_conf, json, "false", "print the result as one line of JSON")},
+    {0},
+};
+
+static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecConfig *pc,
+                            const struct score_line *lines, size_t n, int64_t step,
+                            struct err *err)
+{
+    struct buf b, line;
+    buf_init(&b, CMD_TEXT_MAX);
+    buf_init(&line, CMD_TEXT_MAX);
+    score_json(lines, n, step, &line);
+    if (c->json)
+        buf_add(&b, buf_str(&line), line.n);
+    for (size_t i = 0; i < n && !c->json; i++)
+        if (lines[i].defined)
+            buf_printf(&b, "%-24s %.6f\n", lines[i].name, lines[i].value);
+        else
+            buf_printf(&b, "%-24s undefined: %s\n", lines[i].name, lines[i].why);
+    char *path = fs_join(pc->model_dir, c->result);
+    enum rc rc = fs_add_line(path, buf_str(&line), line.n, err);
+    mem_free(path);
+    if (!rc)
+        rc = cmd_print(&b, err);
+    buf_release(&b);
+    buf_release(&line);
+    return rc;
+}
+
+/* The session is made for training, since a checkpoint restores all of it. */
+static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf *config,
+                                   struct pool *pool, struct diags *diags,
+                                   struct err *err)
+{
+    const struct pc_EasyRecConfig *pc = config->data;
+    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
+    struct session_options so = {
+        .pool = pool, .training = true, .farm_hash = farm && strcmp(farm, "true") == 0};
+    struct arena a = {0};
+    struct ckpt *ckpt = NULL;
+    struct session *s = NULL;
+    struct score *score = NULL;
+    const struct score_line *lines = NULL;
+    const char *position;
+    size_t n = 0;
+    enum rc rc =
+        ckpt_open(c->checkpoint ? c->checkpoint : pc->model_dir, 0, &ckpt, NULL, err);
+    if (!rc)
+        rc = session_saved_seed(ckpt, &so.seed, err);
+    if (!rc)
+        rc = session_create(pc, &so, &s, diags, err);
+    if (!rc)
+        rc = session_resume(s, ckpt, &a, &position, err);
+    if (!rc)
+        rc = score_create(s, false, &score, err);
+    if (!rc)
+        rc = evaluate(s, score, NULL, diags, &lines, &n, err);
+    if (!rc)
+        rc = print_result(c, pc, lines, n, ckpt_step(ckpt), err);
+    score_destroy(score);
+    session_destroy(s);
+    ckpt_close(ckpt);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct eval_conf *c = conf;
+    struct conf config = {0};
+    struct diags diags = {0};
+    struct pool *pool = NULL;
+    const struct config_override overrides[] = {
+        {"--eval-input", "eval_input_path", c->eval_input},
+        {"--model-dir", "model_dir", c->model_dir}};
+    enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
+                             c->edit_config_json, &config, &diags, err);
+    if (!rc)
+        rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
+    if (!rc)
+        rc = evaluate_checkpoint(c, &config, pool, &diags, err);
+    config_show(&diags);
+    pool_destroy(pool);
+    diags_release(&diags);
+    conf_release(&config);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"the latest checkpoint on the config's own data", "trainyard eval pipeline.config"},
+    {"another checkpoint, other data",
+     "trainyard eval pipeline.config --checkpoint run1/model.ckpt-1000 --eval-input day2"},
+    {0},
+};
+
+const struct cmd cmd_eval = {
+    .name = "eval",
+    .args = "CONFIG",
+    .summary = "evaluate a checkpoint of a pipeline.config",
+    .description =
+        "Prints the metrics that the config asks for over all of its evaluation "
+        "data, and adds them as a line of JSON to eval_result.txt in model_dir. A "
+        "metric without a value says why.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct eval_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

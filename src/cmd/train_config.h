@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/train_config.h - the config of train and eval: opened, changed by options, its
+ * problems shown.
+ */
+#ifndef CMD_TRAIN_CONFIG_H
+#define CMD_TRAIN_CONFIG_H
+
+#include "base/opt.h"
+#include "text/conf.h"
+
+/* A field of the config that an option of its own sets, when it is not NULL. */
+struct config_override {
+    const char *flag; /* "--model-dir" */
+    const char *path; /* "model_dir" */
+    const char *value;
+};
+
+/* Opens `path` as a pipeline.config. Overrides come first, then --set, then
+ * --edit-config-json. Problems are printed to stderr; a failure without a message was
+ * shown there. `c` and `diags` must be released in any case, `diags` first.
+ */
+enum rc config_open(const char *path, const struct config_override *overrides, size_t n,
+                    const struct opt_list *set, const char *edit_json, struct conf *c,
+                    struct diags *diags, struct err *err) MUST_CHECK;
+/* Prints and forgets what is in `diags`. */
+void config_show(struct diags *diags);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/feeder.h"
+#include "train/source.h"
+#include "train/trainer.h"
+
+static enum rc each_batch(struct session *s, struct score *score, struct feeder *f,
+                          struct err *err)
+{
+    const struct pc_EvalConfig *c = s->conf->eval_config;
+    uint32_t most = c && c->has_num_steps ? c->num_steps : 0, n = 0;
+    for (;;) {
+        struct fed fed;
+        double loss = 0;
+        enum rc rc = feeder_next(f, &fed, err);
+        if (rc || !fed.features || (most && n++ == most))
+            return rc;
+        rc = session_forward(s, fed.features, true, &loss, err);
+        if (!rc)
+            rc = score_batch(score, s, fed.features, loss, err);
+        if (rc)
+            return rc;
+    }
+}
+
+static bool uses_average(const struct session *s)
+{
+    const struct pc_EvalConfig *c = s->conf->eval_config;
+    return s->ema && (!c || !c->has_use_dense_ema || c->use_dense_ema);
+}
+
+enum rc evaluate(struct session *s, struct score *score, const char *path,
+                 struct diags *diags, const struct score_line **lines, size_t *n,
+                 struct err *err)
+{
+    struct arena a = {0};
+    struct feeder *f = NULL;
+    struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
+    if (!path)
+        path = s->conf->eval_input_path;
+    enum rc rc = source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
+                             s->options.seed, &a, &conf.data, err);
+    if (!rc)
+        rc = feeder_open(&conf, &f, diags, err);
+    if (!rc) {
+        score_reset(score);
+        if (uses_average(s))
+            ema_swap(s->ema);
+        rc = each_batch(s, score, f, err);
+        if (uses_average(s))
+            ema_swap(s->ema);
+    }
+    feeder_close(f);
+    arena_release(&a);
+    if (!rc && score_rows(score) == 0)
+        rc = err_coded(err, RC_INVAL, E1406, "no rows in '%s'", path);
+    return rc ? err_wrap(err, rc, "evaluation") : score_lines(score, lines, n, err);
+}

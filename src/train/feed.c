@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/feed.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "train/weights.h"
+
+/* Memory of one input that had to be rearranged. */
+struct shelf {
+    int64_t *ids, *offsets;
+    float *weights;
+    int64_t n_ids, n_rows; /* room */
+};
+
+struct feed {
+    struct model *m;
+    const struct feature_plan *plan;
+    int64_t *feature_at;    /* [m->inputs.n]: place in the plan */
+    struct shelf *shelves;  /* [m->inputs.n] */
+    int64_t *leader_at;     /* [m->axes.n] */
+    int64_t **axis_offsets; /* [m->axes.n]: own, where sequences are cut */
+    int64_t *axis_room;
+    struct slot_ids *slots;                       /* [embed_n_slots] */
+    struct view *views, *grads;                   /* [m->embedded.n] */
+    int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
+    struct batch_rows rows;
+};
+
+void feed_destroy(struct feed *f)
+{
+    if (!f)
+        return;
+    for (size_t i = 0; f->shelves && i < f->m->inputs.n; i++) {
+        mem_free(f->shelves[i].ids);
+        mem_free(f->shelves[i].offsets);
+        mem_free(f->shelves[i].weights);
+    }
+    for (size_t i = 0; f->axis_offsets && i < f->m->axes.n; i++)
+        mem_free(f->axis_offsets[i]);
+    mem_free(f->feature_at);
+    mem_free(f->shelves);
+    mem_free(f->leader_at);
+    mem_free(f->axis_offsets);
+    mem_free(f->axis_room);
+    mem_free(f->slots);
+    mem_free(f->views);
+    mem_free(f->grads);
+    mem_free(f->label_at);
+    mem_free(f->weight_at);
+    mem_free(f->indicator_at);
+    mem_free(f);
+}
+
+/* The place of a label or sample weight among the targets of a batch, or -1. */
+static int64_t target_at(const struct feature_batch *b, const char *name,
+                         enum feature_use use)
+{
+    for (size_t i = 0; name && i < b->n_labels + b->n_weights; i++)
+        if (b->targets[i].use == use && strcmp(b->targets[i].name, name) == 0)
+            return (int64_t)i;
+    return -1;
+}
+
+static enum rc find_targets(struct feed *f, struct err *err)
+{
+    struct feature_batch *b = feature_batch_create(f->plan);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < f->m->tasks.n && !rc && b->n_labels; i++) {
+        const struct model_task *t = &f->m->tasks.at[i];
+        f->label_at[i] = target_at(b, t->label, FEATURE_LABEL);
+        f->weight_at[i] = target_at(b, t->sample_weight, FEATURE_WEIGHT);
+        f->indicator_at[i] = target_at(b, t->indicator, FEATURE_LABEL);
+        if (f->label_at[i] < 0 || (t->sample_weight && f->weight_at[i] < 0) ||
+            (t->indicator && f->indicator_at[i] < 0))
+            rc = err_coded(
+                err, RC_INVAL, E1401,
+                "task '%s': column '%s' is no label or sample weight of data_config",
+                t->name,
+                f->label_at[i] < 0    ? t->label
+                : f->weight_at[i] < 0 ? t->sample_weight
+                                      : t->indicator);
+    }
+    feature_batch_destroy(b);
+    return rc;
+}
+
+static enum rc find_features(struct feed *f, struct err *err)
+{
+    for (size_t i = 0; i < f->m->inputs.n; i++) {
+        const char *name = f->m->inputs.at[i].feature->name;
+        f->feature_at[i] = feature_plan_find(f->plan, str_c(name));
+        if (f->feature_at[i] < 0)
+            return err_set(err, RC_INVAL,
+                           "the model wants a feature '%s' that is not there", name);
+    }
+    for (size_t i = 0; i < f->m->axes.n; i++)
+        f->leader_at[i] =
+            feature_plan_find(f->plan, str_c(f->m->axes.at[i].leader->name));
+    return RC_OK;
+}
+
+enum rc feed_create(struct model *m, const struct feature_plan *plan, struct feed **out,
+                    struct err *err)
+{
+    struct feed *f = mem_calloc(1, sizeof(*f));
+    f->m = m;
+    f->plan = plan;
+    f->feature_at = mem_calloc(m->inputs.n + 1, sizeof(*f->feature_at));
+    f->shelves = mem_calloc(m->inputs.n + 1, sizeof(*f->shelves));
+    f->leader_at = mem_calloc(m->axes.n + 1, sizeof(*f->leader_at));
+    f->axis_offsets = mem_calloc(m->axes.n + 1, sizeof(*f->axis_offsets));
+    f->axis_room = mem_calloc(m->axes.n + 1, sizeof(*f->axis_room));
+    f->slots = mem_calloc((size_t)embed_n_slots(m->embed) + 1, sizeof(*f->slots));
+    f->views = mem_calloc(m->embedded.n + 1, sizeof(*f->views));
+    f->grads = mem_calloc(m->embedded.n + 1, sizeof(*f->grads));
+    f->label_at = mem_calloc(m->tasks.n + 1, sizeof(*f->label_at));
+    f->weight_at = mem_calloc(m->tasks.n + 1, sizeof(*f->weight_at));
+    f->indicator_at = mem_calloc(m->tasks.n + 1, sizeof(*f->indicator_at));
+    enum rc rc = find_features(f, err);
+    if (!rc)
+        rc = find_targets(f, err);
+    if (rc)
+        feed_destroy(f);
+    else
+        *out = f;
+    return rc;
+}
+
+/* Offsets of a sequence axis: those of its leader, cut where the model wants fewer steps.
+ */
+static enum rc set_axis(struct feed *f, size_t i, const struct feature_batch *b,
+                        struct err *err)
+{
+    const struct model_axis *a = &f->m->axes.at[i];
+    const struct feature_out *leader = &b->at[f->leader_at[i]];
+    f->rows.offsets[a->axis] = leader->seq_offsets;
+    f->rows.n[a->axis] = leader->steps;
+    if (a->max_length == 0)
+        return RC_OK;
+    if (b->rows + 1 > f->axis_room[i]) {
+        mem_free(f->axis_offsets[i]);
+        f->axis_offsets[i] = mem_try_alloc((size_t)b->rows + 1, sizeof(int64_t));
+        f->axis_room[i] = f->axis_offsets[i] ? b->rows + 1 : 0;
+    }
+    int64_t *at = f->axis_offsets[i];
+    if (!at)
+        return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)b->rows);
+    at[0] = 0;
+    for (int64_t r = 0; r < b->rows; r++) {
+        int64_t n = leader->seq_offsets[r + 1] - leader->seq_offsets[r];
+        at[r + 1] = at[r] + (n < a->max_length ? n : a->max_length);
+    }
+    f->rows.offsets[a->axis] = at;
+    f->rows.n[a->axis] = at[b->rows];
+    return RC_OK;
+}
+
+static enum rc make_room(struct shelf *s, int64_t ids, int64_t rows, struct err *err)
+{
+    if (ids > s->n_ids) {
+        mem_free(s->ids);
+        mem_free(s->weights);
+        s->ids = mem_try_alloc((size_t)ids, sizeof(*s->ids));
+        s->weights = mem_try_alloc((size_t)ids, sizeof(*s->weights));
+        s->n_ids = s->ids && s->weights ? ids : 0;
+    }
+    if (rows + 1 > s->n_rows) {
+        mem_free(s->offsets);
+        s->offsets = mem_try_alloc((size_t)rows + 1, sizeof(*s->offsets));
+        s->n_rows = s->offsets ? rows + 1 : 0;
+    }
+    if (ids > s->n_ids || rows + 1 > s->n_rows)
+        return err_set(err, RC_NOMEM, "no memory for %jd ids", (intmax_t)ids);
+    return RC_OK;
+}
+
+/* One id per row: the first, or none. */
+static enum rc first_ids(struct feed *f, size_t i, const struct feature_out *o,
+                         struct slot_ids *to, struct err *err)
+{
+    struct shelf *s = &f->shelves[i];
+    enum rc rc = make_room(s, o->rows, 0, err);
+    for (int64_t r = 0; !rc && r < o->rows; r++)
+        s->ids[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : -1;
+    *to = (struct slot_ids){.ids = s->ids, .rows = o->rows};
+    return rc;
+}
+
+static bool same_steps(const struct feature_out *o, const int64_t *offsets, int64_t rows)
+{
+    return o->seq_offsets == offsets ||
+           memcmp(o->seq_offsets, offsets, (size_t)(rows + 1) * sizeof(*offsets)) == 0;
+}
+
+/* Steps of a sequence, cut or filled up with empty steps to those of its axis. */
+static enum rc fitted_steps(struct feed *f, size_t i, const struct feature_out *o,
+                            const int64_t *offsets, struct slot_ids *to, struct err *err)
+{
+    struct shelf *s = &f->shelves[i];
+    int64_t positions = offsets[o->rows], n = 0, at = 0;
+    enum rc rc = make_room(s, o->n_ids, positions, err);
+    if (rc)
+        return rc;
+    for (int64_t r = 0; r < o->rows; r++) {
+        int64_t have = o->seq_offsets[r + 1] - o->seq_offsets[r];
+        for (int64_t k = 0; k < offsets[r + 1] - offsets[r]; k++) {
+            s->offsets[at++] = n;
+            if (k >= have)
+                continue;
+            int64_t step = o->seq_offsets[r] + k;
+            for (int64_t x = o->step_offsets[step]; x < o->step_offsets[step + 1];
+                 x++, n++) {
+                s->ids[n] = o->ids[x];
+                s->weights[n] = o->weights ? o->weights[x] : 1.0f;
+            }
+        }
+    }
+    s->offsets[at] = n;
+    *to = (struct slot_ids){.ids = s->ids,
+                            .offsets = s->offsets,
+                            .weights = o->weights ? s->weights : NULL,
+                            .rows = positions};
+    return RC_OK;
+}
+
+static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
+                        struct err *err)
+{
+    const struct model_input *in = &f->m->inputs.at[i];
+    const struct feature_out *o = &b->at[f->feature_at[i]];
+    struct slot_ids *to = &f->slots[in->slot];
+    if (in->axis == AXIS_BATCH) {
+        if (in->first_only && !o->single)
+            return first_ids(f, i, o, to, err);
+        *to = (struct slot_ids){.ids = o->ids,
+                                .offsets = o->single ? NULL : o->offsets,
+                                .weights = o->weights,
+                                .rows = o->rows};
+        return RC_OK;
+    }
+    const int64_t *offsets = f->rows.offsets[in->axis];
+    if (!same_steps(o, offsets, b->rows))
+        return fitted_steps(f, i, o, offsets, to, err);
+    bool plain = o->n_ids == o->steps && o->step_offsets[o->steps] == o->steps;
+    for (int64_t s = 0; plain && s < o->steps; s++)
+        plain = o->step_offsets[s] == s;
+    *to = (struct slot_ids){.ids = o->ids,
+                            .offsets = plain ? NULL : o->step_offsets,
+                            .weights = o->weights,
+                            .rows = o->steps};
+    return RC_OK;
+}
+
+/* Numbers into their columns; steps that a sequence lacks are zeros. */
+static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
+{
+    const struct model_input *in = &f->m->inputs.at[i];
+    const struct feature_out *o = &b->at[f->feature_at[i]];
+    struct view v = graph_view(f->m->graph, in->val);
+    size_t bytes = (size_t)in->width * sizeof(float);
+    if (in->axis == AXIS_BATCH) {
+        for (int64_t r = 0; r < b->rows; r++)
+            memcpy(view_row(&v, r) + in->col, o->values + r * in->width, bytes);
+        return;
+    }
+    const int64_t *offsets = f->rows.offsets[in->axis];
+    for (int64_t r = 0; r < b->rows; r++) {
+        int64_t have = o->seq_offsets[r + 1] - o->seq_offsets[r];
+        for (int64_t k = 0; k < offsets[r + 1] - offsets[r]; k++) {
+            float *to = view_row(&v, offsets[r] + k) + in->col;
+            if (k < have)
+                memcpy(to, o->values + (o->seq_offsets[r] + k) * in->width, bytes);
+            else
+                memset(to, 0, bytes);
+        }
+    }
+}
+
+static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *b,
+                          struct err *err)
+{
+    const struct model_task *t = &f->m->tasks.at[i];
+    const struct feature_target *from = &b->targets[f->label_at[i]];
+    struct view v = graph_view(f->m->graph, t->labels);
+    if (from->offsets)
+        return err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
+    for (int64_t r = 0; r < b->rows; r++) {
+        if (!isfinite(from->values[r]))
+            return err_coded(err, RC_INVAL, E1401,
+                             "label '%s': row %jd of the batch is %g", t->label,
+                             (intmax_t)r, (double)from->values[r]);
+        *view_row(&v, r) = from->values[r];
+    }
+    return RC_OK;
+}
+
+static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch *b,
+                           struct err *err)
+{
+    const struct model_task *t = &f->m->tasks.at[i];
+    if (!t->weights)
+        return RC_OK;
+    const float *weights =
+        f->weight_at[i] >= 0 ? b->targets[f->weight_at[i]].values : NULL;
+    const float *space =
+        f->indicator_at[i] >= 0 ? b->targets[f->indicator_at[i]].values : NULL;
+    struct view v = graph_view(f->m->graph, t->weights);
+    return weights_fill(t, weights, space, v, err);
+}
+
+enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
+                   bool targets, struct err *err)
+{
+    struct model *m = f->m;
+    enum rc rc = RC_OK;
+    f->rows = (struct batch_rows){.n = {b->rows}};
+    for (size_t i = 0; i < m->axes.n && !rc; i++)
+        rc = set_axis(f, i, b, err);
+    if (!rc)
+        rc = graph_rows(m->graph, &f->rows, err);
+    for (size_t i = 0; i < m->inputs.n && !rc; i++)
+        if (m->inputs.at[i].slot >= 0)
+            rc = set_slot(f, i, b, err);
+    if (!rc && embed_batch(m->embed, f->slots, training, err)) {
+        err->code = E1402;
+        rc = RC_INVAL;
+    }
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < m->embedded.n; i++)
+        f->views[i] = graph_view(m->graph, m->embedded.at[i]);
+    embed_forward(m->embed, f->views);
+    for (size_t i = 0; i < m->inputs.n; i++)
+        if (m->inputs.at[i].slot < 0)
+            set_numbers(f, i, b);
+    for (size_t i = 0; targets && i < m->tasks.n && !rc; i++) {
+        rc = set_labels(f, i, b, err);
+        if (!rc)
+            rc = set_weights(f, i, b, err);
+    }
+    return rc;
+}
+
+void feed_update(struct feed *f, const struct row_step *step)
+{
+    for (size_t i = 0; i < f->m->embedded.n; i++)
+        f->grads[i] = graph_grad(f->m->graph, f->m->embedded.at[i]);
+    embed_backward(f->m->embed, f->grads, step);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/feed.h - from the features of a batch to the inputs of a model.
+ *
+ * Decides once which feature goes where; then, per batch, hands ids to the embedding
+ * layer without copying them where it can, copies numbers, labels and sample weights into
+ * the graph's inputs, and looks the rows up.
+ */
+#ifndef TRAIN_FEED_H
+#define TRAIN_FEED_H
+
+#include "base/err.h"
+#include "feature/feature.h"
+#include "model/model.h"
+
+struct feed;
+
+/* Both must outlive it. RC_INVAL when the model wants a feature or label that the plan
+ * does not give.
+ */
+enum rc feed_create(struct model *m, const struct feature_plan *plan, struct feed **out,
+                    struct err *err) MUST_CHECK;
+void feed_destroy(struct feed *f);
+
+/* Sets the graph's rows, fills all inputs, looks up embeddings. `b` must stay as it is
+ * until the next call. With `targets` false labels and weights are left alone (predict).
+ * RC_INVAL E1401 (a label that is no number), E1402 (an id outside its table), RC_NOMEM.
+ */
+enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
+                   bool targets, struct err *err) MUST_CHECK;
+/* After graph_backward(): updates the rows that the batch used. */
+void feed_update(struct feed *f, const struct row_step *step);
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring with one writer and one reader. The reader keeps the slot that it was given
+ * until it asks for the next, so a ring of depth d has at most d - 1 batches waiting.
+ */
+#include "train/feeder.h"
+
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define DEPTH 3
+
+struct feeder_slot {
+    struct feature_batch *features;
+    struct buf position;
+    int64_t epoch;
+    bool pass_end;
+};
+
+struct feeder {
+    struct feeder_conf conf;
+    struct dataset *data;
+    struct feature_scratch *scratch;
+    struct feeder_slot *ring; /* [depth] */
+    int depth;
+    pthread_t thread;
+    bool started;
+    int64_t wait_ns, first_ns; /* the reader's own */
+    bool holds;                /* the reader has ring[head] */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    int head, n; /* filled slots: head, head + 1, ... */
+    bool stop, ended;
+    enum rc rc; /* of the thread; the reader gets it after the batches before it */
+    struct err err;
+};
+
+/* Waits for a free slot; NULL when the feeder is being closed. */
+static struct feeder_slot *free_slot(struct feeder *f)
+{
+    pthread_mutex_lock(&f->lock);
+    while (!f->stop && f->n == f->depth)
+        pthread_cond_wait(&f->changed, &f->lock);
+    struct feeder_slot *s = f->stop ? NULL : &f->ring[(f->head + f->n) % f->depth];
+    pthread_mutex_unlock(&f->lock);
+    return s;
+}
+
+static void publish(struct feeder *f)
+{
+    pthread_mutex_lock(&f->lock);
+    f->n++;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+static void finish(struct feeder *f, enum rc rc, const struct err *err)
+{
+    pthread_mutex_lock(&f->lock);
+    f->ended = true;
+    f->rc = rc;
+    if (rc)
+        f->err = *err;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+}
+
+/* Fills one slot; *over when the last pass ended with it. */
+static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, bool *over,
+                    struct err *err)
+{
+    const struct batch *rows = NULL;
+    enum rc rc = dataset_next(f->data, &rows, err);
+    if (rc)
+        return rc;
+    s->epoch = *epoch;
+    s->pass_end = rows == NULL;
+    if (!rows)
+        *over = ++*epoch == f->conf.epochs;
+    else
+        rc = feature_run(f->conf.plan, f->scratch, rows, NULL, s->features, err);
+    if (!rc && f->conf.positions) {
+        buf_clear(&s->position);
+        dataset_tell(f->data, &s->position);
+    }
+    return rc;
+}
+
+static void *run(void *arg)
+{
+    struct feeder *f = arg;
+    struct err err = {0};
+    struct dataset_counts counts;
+    dataset_counts(f->data, &counts);
+    int64_t epoch = counts.epoch;
+    bool over = f->conf.epochs > 0 && epoch >= f->conf.epochs;
+    enum rc rc = RC_OK;
+    while (!over && !rc) {
+        struct feeder_slot *s = free_slot(f);
+        if (!s)
+            break;
+        rc = fill(f, s, &epoch, &over, &err);
+        if (!rc)
+            publish(f);
+    }
+    finish(f, rc, &err);
+    return NULL;
+}
+
+static void make_ring(struct feeder *f)
+{
+    f->depth = f->conf.depth > 1 ? f->conf.depth : DEPTH;
+    f->ring = mem_calloc((size_t)f->depth, sizeof(*f->ring));
+    for (int i = 0; i < f->depth; i++) {
+        f->ring[i].features = feature_batch_create(f->conf.plan);
+        buf_init(&f->ring[i].position, (size_t)1 << 30);
+    }
+}
+
+enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
+                    struct diags *diags, struct err *err)
+{
+    struct feeder *f = mem_calloc(1, sizeof(*f));
+    f->conf = *conf;
+    pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->changed, NULL);
+    enum rc rc = dataset_open(&conf->data, &f->data, err);
+    if (!rc)
+        rc = feature_plan_check(conf->plan, dataset_schema(f->data), diags);
+    if (!rc) {
+        f->scratch = feature_scratch_create(conf->plan);
+        make_ring(f);
+        int failed = pthread_create(&f->thread, NULL, run, f);
+        f->started = !failed;
+        if (failed)
+            rc = err_sys(err, failed, "cannot start a thread");
+    }
+    if (rc)
+        feeder_close(f);
+    else
+        *out = f;
+    return rc;
+}
+
+void feeder_close(struct feeder *f)
+{
+    if (!f)
+        return;
+    if (f->started) {
+        pthread_mutex_lock(&f->lock);
+        f->stop = true;
+        pthread_cond_broadcast(&f->changed);
+        pthread_mutex_unlock(&f->lock);
+        pthread_join(f->thread, NULL);
+    }
+    for (int i = 0; f->ring && i < f->depth; i++) {
+        feature_batch_destroy(f->ring[i].features);
+        buf_release(&f->ring[i].position);
+    }
+    mem_free(f->ring);
+    feature_scratch_destroy(f->scratch);
+    dataset_close(f->data);
+    pthread_cond_destroy(&f->changed);
+    pthread_mutex_destroy(&f->lock);
+    mem_free(f);
+}
+
+static void give_back(struct feeder *f)
+{
+    if (!f->holds)
+        return;
+    f->head = (f->head + 1) % f->depth;
+    f->n--;
+    f->holds = false;
+    pthread_cond_broadcast(&f->changed);
+}
+
+enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
+{
+    int64_t start = clock_mono_ns();
+    if (!f->first_ns)
+        f->first_ns = start;
+    *out = (struct fed){0};
+    pthread_mutex_lock(&f->lock);
+    give_back(f);
+    while (f->n == 0 && !f->ended)
+        pthread_cond_wait(&f->changed, &f->lock);
+    enum rc rc = f->n ? RC_OK : f->rc;
+    if (rc && err)
+        *err = f->err;
+    f->holds = f->n > 0;
+    struct feeder_slot *s = f->holds ? &f->ring[f->head] : NULL;
+    pthread_mutex_unlock(&f->lock);
+    f->wait_ns += clock_mono_ns() - start;
+    if (s)
+        *out = (struct fed){.features = s->pass_end ? NULL : s->features,
+                            .position = f->conf.positions ? buf_str(&s->position) : NULL,
+                            .epoch = s->epoch};
+    return rc;
+}
+
+int64_t feeder_rows(const struct feeder *f)
+{
+    return dataset_rows(f->data);
+}
+
+size_t feeder_files(const struct feeder *f)
+{
+    return dataset_files(f->data);
+}
+
+double feeder_wait(const struct feeder *f)
+{
+    int64_t all = f->first_ns ? clock_mono_ns() - f->first_ns : 0;
+    return all > 0 ? (double)f->wait_ns / (double)all : 0;
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/save.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "ckpt/state.h"
+#include "text/json.h"
+
+#define OPTIM_PREFIX "optimizer."
+#define EMA_PREFIX "ema."
+
+static struct ckpt_state state_of(const struct session *s)
+{
+    struct ckpt_state state = {.embed = s->model->embed};
+    state.params = graph_params(s->model->graph, &state.n_params);
+    return state;
+}
+
+/* What optimisers and averages keep. Floats are tensors of the checkpoint; counters, of
+ * which there are few, stand in its blob "counters".
+ */
+struct extras {
+    struct state items; /* borrowed from their owners */
+    VEC(struct ckpt_array) arrays;
+    VEC(size_t) item_of; /* the item of each array */
+    struct arena names;
+};
+
+static void extras_init(struct extras *x, const struct session *s)
+{
+    *x = (struct extras){0};
+    /* in the middle of an accumulation the gradients so far count, too */
+    optim_save(s->optim, s->step % s->accumulate != 0, &x->items);
+    if (s->ema)
+        ema_save(s->ema, EMA_PREFIX, &x->items);
+    for (size_t i = 0; i < x->items.items.n; i++) {
+        const struct state_item *it = &x->items.items.at[i];
+        if (it->type != STATE_F32)
+            continue;
+        struct ckpt_array array = {
+            .part = CKPT_OPTIMIZER,
+            .name = arena_printf(&x->names, OPTIM_PREFIX "%s", it->name),
+            .n_dims = 1,
+            .dims = {it->n},
+            .data = (float *)(uintptr_t)it->data};
+        VEC_PUSH(&x->arrays, array);
+        VEC_PUSH(&x->item_of, i);
+    }
+}
+
+static void extras_release(struct extras *x)
+{
+    state_release(&x->items);
+    VEC_RELEASE(&x->arrays);
+    VEC_RELEASE(&x->item_of);
+    arena_release(&x->names);
+}
+
+static void put_value(struct buf *b, const struct state_item *it, int64_t i)
+{
+    char text[32];
+    if (it->type == STATE_I64) {
+        buf_printf(b, "%jd", (intmax_t)((const int64_t *)it->data)[i]);
+        return;
+    }
+    str_from_f64(((const double *)it->data)[i], text);
+    buf_puts(b, text);
+}
+
+/* {"name": [1, 2], ...} */
+static void add_counters(struct ckpt_writer *w, const struct extras *x)
+{
+    struct buf b;
+    bool first = true;
+    buf_init(&b, (size_t)1 << 28);
+    buf_putc(&b, '{');
+    for (size_t i = 0; i < x->items.items.n; i++) {
+        const struct state_item *it = &x->items.items.at[i];
+        if (it->type == STATE_F32)
+            continue;
+        buf_puts(&b, first ? "" : ", ");
+        buf_json_str(&b, it->name, strlen(it->name));
+        buf_puts(&b, ": [");
+        for (int64_t k = 0; k < it->n; k++) {
+            buf_puts(&b, k ? ", " : "");
+            put_value(&b, it, k);
+        }
+        buf_putc(&b, ']');
+        first = false;
+    }
+    buf_putc(&b, '}');
+    ckpt_add_json(w, "counters", buf_str(&b));
+    buf_release(&b);
+}
+
+static void add_session(struct ckpt_writer *w, const struct session *s)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_printf(&b, "{\"step\": %ju, \"epoch\": %ju, \"rows\": %ju, \"seed\": %ju}",
+               (uintmax_t)s->step, (uintmax_t)s->epoch, (uintmax_t)s->rows,
+               (uintmax_t)s->options.seed);
+    ckpt_add_json(w, "session", buf_str(&b));
+    buf_release(&b);
+}
+
+struct ckpt_writer *session_save(const struct session *s, const char *model_dir,
+                                 const char *config, const char *position)
+{
+    struct ckpt_writer_conf conf = {
+        .step = (int64_t)s->step - 1, .epoch = (int64_t)s->epoch, .config = config};
+    struct ckpt_writer *w = ckpt_writer_open(model_dir, &conf);
+    struct ckpt_state state = state_of(s);
+    struct extras x;
+    extras_init(&x, s);
+    state.arrays = x.arrays.at;
+    state.n_arrays = x.arrays.n;
+    ckpt_add_state(w, &state);
+    add_counters(w, &x);
+    add_session(w, s);
+    if (position)
+        ckpt_add_json(w, "data", position);
+    extras_release(&x);
+    return w;
+}
+
+/* The values of a counter, in memory of `a`; NULL when they are not there as they should
+ * be. */
+static const void *counter_values(const struct node *blob, const struct state_item *it,
+                                  struct arena *a)
+{
+    const struct node *list = blob ? node_find(blob, it->name) : NULL;
+    if (!list || list->kind != NODE_LIST || list->list.n != (size_t)it->n)
+        return NULL;
+    int64_t *ints = arena_alloc(a, (size_t)it->n * sizeof(*ints));
+    double *reals = arena_alloc(a, (size_t)it->n * sizeof(*reals));
+    for (int64_t i = 0; i < it->n; i++) {
+        const struct node *n = list->list.at[i];
+        if (it->type == STATE_I64 ? !node_i64(n, &ints[i]) : !node_number(n, &reals[i]))
+            return NULL;
+    }
+    return it->type == STATE_I64 ? (const void *)ints : (const void *)reals;
+}
+
+/* Into memory of its own first, so that a checkpoint that does not fit changes nothing.
+ */
+static enum rc load_all(struct session *s, const struct ckpt *c, struct err *err)
+{
+    struct ckpt_state state = state_of(s);
+    struct ckpt_report report = {0};
+    struct ckpt_load how = {.partial = false};
+    struct arena a = {0};
+    struct state found = {0};
+    struct extras x;
+    extras_init(&x, s);
+    for (size_t i = 0; i < x.arrays.n; i++) {
+        const struct state_item *it = &x.items.items.at[x.item_of.at[i]];
+        x.arrays.at[i].data = arena_alloc(&a, (size_t)it->n * sizeof(float));
+        state_add(&found, STATE_F32, x.arrays.at[i].data, it->n, "%s", it->name);
+    }
+    for (size_t i = 0; i < x.items.items.n; i++) {
+        const struct state_item *it = &x.items.items.at[i];
+        const void *values = it->type == STATE_F32
+                                 ? NULL
+                                 : counter_values(ckpt_json(c, "counters"), it, &a);
+        if (values)
+            state_add(&found, it->type, values, it->n, "%s", it->name);
+    }
+    state.arrays = x.arrays.at;
+    state.n_arrays = x.arrays.n;
+    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
+    if (!rc)
+        rc = optim_load(s->optim, &found, NULL, err);
+    if (!rc && s->ema)
+        rc = ema_load(s->ema, EMA_PREFIX, &found, err);
+    ckpt_report_release(&report);
+    extras_release(&x);
+    state_release(&found);
+    arena_release(&a);
+    return rc;
+}
+
+static bool counter(const struct node *blob, const char *name, uint64_t *out)
+{
+    const struct node *n = blob ? node_find(blob, name) : NULL;
+    return n && node_u64(n, out);
+}
+
+enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed, struct err *err)
+{
+    if (counter(ckpt_json(c, "session"), "seed", seed))
+        return RC_OK;
+    return err_set(err, RC_FORMAT, "%s: it holds no counters of a training run",
+                   ckpt_path(c));
+}
+
+static enum rc load_session(struct session *s, const struct ckpt *c, struct err *err)
+{
+    const struct node *blob = ckpt_json(c, "session");
+    uint64_t seed;
+    if (!counter(blob, "step", &s->step) || !counter(blob, "epoch", &s->epoch) ||
+        !counter(blob, "rows", &s->rows) || !counter(blob, "seed", &seed))
+        return err_set(err, RC_FORMAT, "it holds no counters of a training run");
+    if (seed != s->options.seed)
+        return err_set(err, RC_INVAL, "it was trained with seed %ju, not %ju",
+                       (uintmax_t)seed, (uintmax_t)s->options.seed);
+    return RC_OK;
+}
+
+enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
+                       const char **position, struct err *err)
+{
+    *position = NULL;
+    enum rc rc = load_session(s, c, err);
+    if (!rc)
+        rc = load_all(s, c, err);
+    const struct node *data = rc ? NULL : ckpt_json(c, "data");
+    if (data) {
+        struct buf b;
+        buf_init(&b, (size_t)1 << 30);
+        json_print(data, 0, &b);
+        *position = arena_strdup(a, buf_str(&b));
+        buf_release(&b);
+    }
+    return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
+}
+
+enum rc session_fine_tune(struct session *s, const struct ckpt *c, size_t *n_loaded,
+                          struct err *err)
+{
+    struct ckpt_state state = state_of(s);
+    struct ckpt_report report = {0};
+    struct ckpt_load how = {.partial = true, .no_optimizer = true};
+    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
+    *n_loaded = report.n_loaded;
+    ckpt_report_release(&report);
+    return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
+}

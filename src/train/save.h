@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/save.h - a session into a checkpoint and back, exactly. */
+#ifndef TRAIN_SAVE_H
+#define TRAIN_SAVE_H
+
+#include "ckpt/ckpt.h"
+#include "train/session.h"
+
+/* All of the session, the text of its config, and the position in the data (JSON, may be
+ * NULL). The writer is the caller's, to commit; the session must not change before.
+ */
+struct ckpt_writer *session_save(const struct session *s, const char *model_dir,
+                                 const char *config, const char *position);
+
+/* Everything back as it was saved: counters, parameters, tables, optimisers. *position is
+ * borrowed from a copy in `a`, NULL when none was saved. RC_INVAL: the checkpoint is of
+ * another model (the message names the first differences) or seed.
+ */
+enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
+                       const char **position, struct err *err) MUST_CHECK;
+/* The seed of the run that made it. RC_FORMAT when it is no checkpoint of a run. */
+enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed,
+                           struct err *err) MUST_CHECK;
+/* Parameters and tables alone, as far as they match; counters stay at 0. */
+enum rc session_fine_tune(struct session *s, const struct ckpt *c, size_t *n_loaded,
+                          struct err *err) MUST_CHECK;
+
+#endif

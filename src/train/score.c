@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/score.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "nn/metric/metric.h"
+
+struct entry {
+    struct metric *metric;
+    char *name;
+    size_t task;
+    int64_t group_at; /* feature that holds the groups, or -1 */
+};
+
+struct score {
+    VEC(struct entry) entries;
+    VEC(struct score_line) lines;
+    struct arena arena; /* names of losses */
+    bool train;
+    double loss; /* sum over rows */
+    int64_t rows;
+    int64_t *groups; /* room */
+    float *preds;
+    int64_t room;
+};
+
+static enum rc add_metric(struct score *s, const struct session *session, size_t task,
+                          struct metric *m, struct err *err)
+{
+    const struct model_task *t = &session->model->tasks.at[task];
+    struct entry e = {.metric = m, .task = task, .group_at = -1};
+    const char *key = metric_grouping_key(m);
+    e.name = mem_printf("%s%s", metric_name(m), t->suffix);
+    if (key)
+        e.group_at = feature_plan_find(session->plan, str_c(key));
+    VEC_PUSH(&s->entries, e);
+    enum metric_wants wants = metric_wants(m);
+    bool value = wants == METRIC_VALUE;
+    if ((value && !t->y) || (!value && !t->probs) || wants == METRIC_SCORES)
+        return err_coded(err, RC_INVAL, E1407,
+                         "metric '%s' does not fit what the model predicts", e.name);
+    if (key && e.group_at < 0)
+        return err_coded(err, RC_INVAL, E1407, "metric '%s': there is no feature '%s'",
+                         e.name, key);
+    return RC_OK;
+}
+
+static enum rc add_task(struct score *s, const struct session *session, size_t i,
+                        struct err *err)
+{
+    const struct model_task *t = &session->model->tasks.at[i];
+    struct metric_options options = {.seed = session->options.seed};
+    int64_t n = s->train ? t->n_train_metrics : t->n_metrics;
+    enum rc rc = RC_OK;
+    for (int64_t k = 0; k < n && !rc; k++) {
+        struct metric *m = NULL;
+        rc = s->train ? metric_create_train(t->train_metrics[k], &options, &m, err)
+                      : metric_create(t->metrics[k], &options, &m, err);
+        if (!rc)
+            rc = add_metric(s, session, i, m, err);
+    }
+    return rc;
+}
+
+enum rc score_create(const struct session *session, bool train, struct score **out,
+                     struct err *err)
+{
+    struct score *s = mem_calloc(1, sizeof(*s));
+    enum rc rc = RC_OK;
+    s->train = train;
+    for (size_t i = 0; i < session->model->tasks.n && !rc; i++)
+        rc = add_task(s, session, i, err);
+    if (rc)
+        score_destroy(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void score_destroy(struct score *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->entries.n; i++) {
+        metric_destroy(s->entries.at[i].metric);
+        mem_free(s->entries.at[i].name);
+    }
+    VEC_RELEASE(&s->entries);
+    VEC_RELEASE(&s->lines);
+    arena_release(&s->arena);
+    mem_free(s->groups);
+    mem_free(s->preds);
+    mem_free(s);
+}
+
+static enum rc make_room(struct score *s, int64_t rows, struct err *err)
+{
+    if (rows <= s->room)
+        return RC_OK;
+    mem_free(s->groups);
+    mem_free(s->preds);
+    s->groups = mem_try_alloc((size_t)rows, sizeof(*s->groups));
+    s->preds = mem_try_alloc((size_t)rows, sizeof(*s->preds));
+    s->room = s->groups && s->preds ? rows : 0;
+    if (!s->room)
+        return err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)rows);
+    return RC_OK;
+}
+
+/* The first id of each row; 0 when there is none. */
+static void fill_groups(struct score *s, const struct feature_out *o)
+{
+    for (int64_t r = 0; r < o->rows; r++)
+        s->groups[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : 0;
+}
+
+static enum rc update(struct score *s, const struct session *session,
+                      const struct entry *e, const struct feature_batch *b,
+                      struct err *err)
+{
+    const struct model_task *t = &session->model->tasks.at[e->task];
+    enum metric_wants wants = metric_wants(e->metric);
+    struct view pred =
+        graph_view(session->model->graph, wants == METRIC_VALUE ? t->y : t->probs);
+    struct view label = graph_view(session->model->graph, t->labels);
+    struct metric_rows rows = {
+        .n = b->rows, .pred = pred.data, .width = pred.width, .label = label.data};
+    if (wants == METRIC_PROB && pred.width == 2) { /* the probability of class 1 */
+        for (int64_t r = 0; r < b->rows; r++)
+            s->preds[r] = view_row(&pred, r)[1];
+        rows.pred = s->preds;
+        rows.width = 1;
+    }
+    if (e->group_at >= 0) {
+        fill_groups(s, &b->at[e->group_at]);
+        rows.group = s->groups;
+    }
+    enum rc rc = metric_update(e->metric, &rows, err);
+    return rc ? err_wrap(err, rc, "metric '%s'", e->name) : RC_OK;
+}
+
+enum rc score_batch(struct score *s, const struct session *session,
+                    const struct feature_batch *b, double loss, struct err *err)
+{
+    enum rc rc = make_room(s, b->rows, err);
+    for (size_t i = 0; i < s->entries.n && !rc; i++)
+        rc = update(s, session, &s->entries.at[i], b, err);
+    s->loss += loss * (double)b->rows;
+    s->rows += b->rows;
+    return rc;
+}
+
+static int by_name(const void *x, const void *y)
+{
+    const struct score_line *a = x, *b = y;
+    return strcmp(a->name, b->name);
+}
+
+enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
+                    struct err *err)
+{
+    s->lines.n = 0;
+    for (size_t i = 0; i < s->entries.n; i++) {
+        struct metric_value v;
+        enum rc rc = metric_compute(s->entries.at[i].metric, &v, err);
+        if (rc)
+            return rc;
+        VEC_PUSH(&s->lines, ((struct score_line){.name = s->entries.at[i].name,
+                                                 .defined = v.defined,
+                                                 .value = v.value,
+                                                 .why = v.why}));
+    }
+    if (!s->train && s->rows)
+        VEC_PUSH(&s->lines, ((struct score_line){.name = "loss",
+                                                 .defined = true,
+                                                 .value = s->loss / (double)s->rows}));
+    if (s->lines.n)
+        qsort(s->lines.at, s->lines.n, sizeof(*s->lines.at), by_name);
+    *lines = s->lines.at;
+    *n = s->lines.n;
+    return RC_OK;
+}
+
+void score_reset(struct score *s)
+{
+    for (size_t i = 0; i < s->entries.n; i++)
+        metric_reset(s->entries.at[i].metric);
+    s->loss = 0;
+    s->rows = 0;
+}
+
+int64_t score_rows(const struct score *s)
+{
+    return s->rows;
+}
+
+void score_json(const struct score_line *lines, size_t n, int64_t step, struct buf *out)
+{
+    char text[32];
+    buf_printf(out, "{\"global_step\": %jd", (intmax_t)step);
+    for (size_t i = 0; i < n; i++) {
+        str_from_f64(lines[i].value, text);
+        buf_puts(out, ", ");
+        buf_json_str(out, lines[i].name, strlen(lines[i].name));
+        buf_printf(out, ": %s",
+                   lines[i].defined && isfinite(lines[i].value) ? text : "null");
+    }
+    buf_puts(out, "}\n");
+}

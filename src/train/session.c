@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/session.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "train/blame.h"
+
+static enum rc make_optimisers(struct session *s, struct err *err)
+{
+    const struct pc_TrainConfig *t = s->conf->train_config;
+    struct optim_options options = {.pool = s->options.pool};
+    size_t n;
+    struct param *const *params = graph_params(s->model->graph, &n);
+    enum rc rc = optim_create(t->dense_optimizer, params, n, &options, &s->optim, err);
+    if (!rc)
+        rc = clip_from(t->grad_clipping, &s->clip, err);
+    if (!rc && t->dense_optimizer->ema)
+        rc = ema_create(t->dense_optimizer->ema->decay, optim_params(s->optim), &s->ema,
+                        err);
+    s->accumulate =
+        t->gradient_accumulation_steps > 1 ? t->gradient_accumulation_steps : 1;
+    return rc;
+}
+
+static enum rc make_model(struct session *s, struct err *err)
+{
+    const struct pc_TrainConfig *t = s->conf->train_config;
+    bool low = t && strcmp(t->mixed_precision, "") != 0;
+    struct model_options options = {.graph = {.pool = s->options.pool,
+                                              .precision = low ? GEMM_BF16 : GEMM_F32,
+                                              .training = s->options.training,
+                                              .seed = s->options.seed},
+                                    .row_opt = s->sparse.rule,
+                                    .max_gradient = s->sparse.max_gradient};
+    return model_create(s->conf, &options, &s->model, err);
+}
+
+enum rc session_create(const struct pc_EasyRecConfig *conf,
+                       const struct session_options *options, struct session **out,
+                       struct diags *diags, struct err *err)
+{
+    struct session *s = mem_calloc(1, sizeof(*s));
+    struct feature_options features = {
+        .farm_hash = options->farm_hash, .no_labels = false, .dir = options->dir};
+    s->conf = conf;
+    s->options = *options;
+    enum rc rc = feature_plan_create(conf, &features, &s->plan, diags, err);
+    if (!rc && !conf->train_config)
+        rc = err_set(err, RC_INVAL, "the config has no train_config");
+    if (!rc)
+        rc = sparse_optim_from(conf->train_config->sparse_optimizer, &s->sparse, err);
+    if (!rc)
+        rc = make_model(s, err);
+    if (!rc && options->training)
+        rc = make_optimisers(s, err);
+    if (!rc)
+        rc = feed_create(s->model, s->plan, &s->feed, err);
+    if (rc)
+        session_destroy(s);
+    else
+        *out = s;
+    return rc;
+}
+
+void session_destroy(struct session *s)
+{
+    if (!s)
+        return;
+    feed_destroy(s->feed);
+    ema_destroy(s->ema);
+    optim_destroy(s->optim);
+    model_destroy(s->model);
+    feature_plan_destroy(s->plan);
+    mem_free(s);
+}
+
+/* Dense parameters move once per `accumulate` batches; rows of tables with every batch.
+ */
+static void update(struct session *s)
+{
+    struct row_step rows = {.lr = schedule_at(&s->sparse.schedule, s->step, s->epoch),
+                            .step = s->step + 1};
+    feed_update(s->feed, &rows);
+    if ((s->step + 1) % s->accumulate != 0)
+        return;
+    clip_grads(&s->clip, optim_params(s->optim));
+    optim_step(s->optim, s->step, s->epoch);
+    if (s->ema)
+        ema_update(s->ema);
+}
+
+enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
+                      struct err *err)
+{
+    struct graph *g = s->model->graph;
+    enum rc rc = feed_batch(s->feed, b, true, true, err);
+    if (rc)
+        return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
+    graph_training(g, true);
+    graph_forward(g, s->step);
+    *loss = graph_loss(g);
+    if (!isfinite(*loss))
+        return blame_not_finite(s, b, *loss, err);
+    graph_backward(g, s->step % s->accumulate == 0);
+    update(s);
+    s->step++;
+    s->rows += (uint64_t)b->rows;
+    return RC_OK;
+}
+
+enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
+                        double *loss, struct err *err)
+{
+    enum rc rc = feed_batch(s->feed, b, false, targets, err);
+    if (rc)
+        return rc;
+    graph_training(s->model->graph, false);
+    graph_forward(s->model->graph, s->step);
+    if (targets)
+        *loss = graph_loss(s->model->graph);
+    return RC_OK;
+}
+
+void session_bytes(const struct session *s, size_t *tables, size_t *dense,
+                   size_t *activations)
+{
+    size_t n;
+    struct param *const *params = graph_params(s->model->graph, &n);
+    *tables = *dense = 0;
+    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
+        *tables += table_bytes(embed_table_at(s->model->embed, i));
+    for (size_t i = 0; i < n; i++)
+        *dense += (size_t)params[i]->n * sizeof(float);
+    *activations = graph_bytes(s->model->graph);
+}

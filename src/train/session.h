@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/session.h - a model with all that it takes to train it, one batch at a time.
+ *
+ * Holds the feature plan, the model, its optimisers and the counters that a checkpoint
+ * needs. What it computes is a function of the config, the seed and the batches alone:
+ * not of the number of threads, nor of when it was stopped and resumed.
+ */
+#ifndef TRAIN_SESSION_H
+#define TRAIN_SESSION_H
+
+#include "base/pool.h"
+#include "feature/feature.h"
+#include "model/model.h"
+#include "nn/optim/clip.h"
+#include "nn/optim/ema.h"
+#include "nn/optim/optim.h"
+#include "nn/optim/sparse.h"
+#include "train/feed.h"
+
+struct session_options {
+    struct pool *pool; /* borrowed */
+    uint64_t seed;
+    bool training; /* false: forward only; no optimisers */
+    bool farm_hash;
+    const char *dir; /* where relative paths of the config start; NULL: here */
+};
+
+struct session {
+    const struct pc_EasyRecConfig *conf; /* borrowed */
+    struct session_options options;
+    struct feature_plan *plan;
+    struct model *model;
+    struct feed *feed;
+    struct sparse_optim sparse;
+    struct optim *optim; /* NULL without training */
+    struct clip clip;
+    struct ema *ema;     /* NULL: none */
+    uint32_t accumulate; /* batches per update of the dense parameters, at least 1 */
+    /* Counters; all of them go into checkpoints. */
+    uint64_t step;  /* batches trained on */
+    uint64_t epoch; /* passes completed */
+    uint64_t rows;  /* rows trained on */
+};
+
+/* Problems of the config's features go to `diags`. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */
+enum rc session_create(const struct pc_EasyRecConfig *conf,
+                       const struct session_options *options, struct session **out,
+                       struct diags *diags, struct err *err) MUST_CHECK;
+void session_destroy(struct session *s); /* NULL is fine */
+
+/* Forward, backward and update on one batch; *loss is that before the update. RC_INVAL:
+ * E1401 and on, among them E1404 for a loss that is no number (nothing is updated then).
+ */
+enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
+                      struct err *err) MUST_CHECK;
+/* Forward alone, without dropout and with running statistics. Without `targets` labels
+ * are not needed and there is no loss.
+ */
+enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
+                        double *loss, struct err *err) MUST_CHECK;
+
+/* Bytes of tables (weights and state, all rows), dense parameters, activations as now. */
+void session_bytes(const struct session *s, size_t *tables, size_t *dense,
+                   size_t *activations);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/source.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool scalar_type(enum pc_FieldType t, struct type *out)
+{
+    static const enum type_id ids[] = {[pc_FieldType_INT32] = TYPE_I32,
+                                       [pc_FieldType_INT64] = TYPE_I64,
+                                       [pc_FieldType_STRING] = TYPE_STR,
+                                       [pc_FieldType_FLOAT] = TYPE_F32,
+                                       [pc_FieldType_DOUBLE] = TYPE_F64};
+    if (t > pc_FieldType_DOUBLE)
+        return false;
+    *out = type_of(ids[t], true);
+    return true;
+}
+
+/* "BIGINT" and so on; the check of the config has been through the grammar. */
+static bool named_type(struct str s, struct type *out)
+{
+    static const struct {
+        const char *name;
+        enum pc_FieldType type;
+    } names[] = {{"INT32", pc_FieldType_INT32},   {"INT", pc_FieldType_INT32},
+                 {"INT64", pc_FieldType_INT64},   {"BIGINT", pc_FieldType_INT64},
+                 {"STRING", pc_FieldType_STRING}, {"FLOAT", pc_FieldType_FLOAT},
+                 {"DOUBLE", pc_FieldType_DOUBLE}};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strlen(names[i].name) == s.n && strncasecmp(names[i].name, s.p, s.n) == 0)
+            return scalar_type(names[i].type, out);
+    return false;
+}
+
+static enum rc unusable(const char *name, struct err *err)
+{
+    return err_set(err, RC_UNSUPPORTED,
+                   "column '%s': text files hold numbers and texts, no lists or maps",
+                   name);
+}
+
+/* input_fields_str: name:TYPE;name:TYPE */
+static enum rc fields_of_text(const char *text, struct arena *a, struct reader_conf *out,
+                              struct err *err)
+{
+    struct str rest = str_c(text), part;
+    size_t most = 1;
+    for (const char *p = text; *p; p++)
+        most += *p == ';';
+    struct reader_field *fields = arena_alloc(a, most * sizeof(*fields));
+    while (str_split(&rest, ';', &part)) {
+        part = str_trim(part);
+        const char *colon = part.n ? memchr(part.p, ':', part.n) : NULL;
+        if (!colon)
+            continue;
+        struct str name = str_trim(str_of(part.p, (size_t)(colon - part.p)));
+        struct reader_field *f = &fields[out->n_fields++];
+        f->name = arena_strndup(a, name.p, name.n);
+        if (!named_type(
+                str_trim(str_of(colon + 1, (size_t)(part.p + part.n - colon) - 1)),
+                &f->type))
+            return unusable(f->name, err);
+    }
+    out->fields = fields;
+    return RC_OK;
+}
+
+static enum rc declared_fields(const struct pc_DataConfig *d, struct arena *a,
+                               struct reader_conf *out, struct err *err)
+{
+    if (d->input_fields_str[0])
+        return fields_of_text(d->input_fields_str, a, out, err);
+    struct reader_field *fields =
+        arena_alloc(a, ((size_t)d->n_input_fields + 1) * sizeof(*fields));
+    for (int64_t i = 0; i < d->n_input_fields; i++) {
+        const struct pc_Field *f = d->input_fields[i];
+        fields[i].name = f->input_name;
+        fields[i].inferred = !f->has_input_type;
+        if (f->has_input_type &&
+            !scalar_type((enum pc_FieldType)f->input_type, &fields[i].type))
+            return unusable(f->input_name, err);
+    }
+    out->fields = fields;
+    out->n_fields = (size_t)d->n_input_fields;
+    return RC_OK;
+}
+
+static void wanted_columns(const struct feature_plan *plan, bool labels, struct arena *a,
+                           struct dataset_conf *out)
+{
+    size_t n;
+    const struct feature_column *columns = feature_plan_columns(plan, &n);
+    const char **want = arena_alloc(a, (n + 1) * sizeof(*want));
+    const char **label = arena_alloc(a, (n + 1) * sizeof(*label));
+    const char **weight = arena_alloc(a, (n + 1) * sizeof(*weight));
+    for (size_t i = 0; i < n; i++) {
+        if (columns[i].use == FEATURE_INPUT)
+            want[out->reader.n_want++] = columns[i].name;
+        else if (labels && columns[i].use == FEATURE_LABEL)
+            label[out->n_labels++] = columns[i].name;
+        else if (labels)
+            weight[out->n_weights++] = columns[i].name;
+    }
+    out->reader.want = want;
+    out->labels = label;
+    out->weights = weight;
+}
+
+enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
+                    const char *path, enum source_use use, uint64_t seed, struct arena *a,
+                    struct dataset_conf *out, struct err *err)
+{
+    bool training = use == SOURCE_TRAIN;
+    int64_t batch =
+        training || !d->has_eval_batch_size ? d->batch_size : d->eval_batch_size;
+    *out = (struct dataset_conf){
+        .input = path,
+        .batch_size = batch,
+        .drop_remainder = d->drop_remainder && use != SOURCE_PREDICT,
+        .every_row = use == SOURCE_PREDICT,
+        .seed = seed,
+        .threads = 1,
+        .batch_cost = d->has_batch_cost_size ? (int64_t)d->batch_cost_size : 0};
+    if (d->sample_cost_field[0])
+        out->cost_field = d->sample_cost_field;
+    if (training && d->shuffle)
+        out->shuffle = d->shuffle_buffer_size;
+    wanted_columns(plan, use != SOURCE_PREDICT, a, out);
+    if (d->dataset_type == pc_DatasetType_ParquetDataset)
+        return RC_OK;
+    if (d->dataset_type != pc_DatasetType_CsvDataset)
+        return err_set(err, RC_UNSUPPORTED,
+                       "dataset_type: this version reads ParquetDataset and CsvDataset");
+    if (strlen(d->delimiter) != 1)
+        return err_set(err, RC_INVAL, "delimiter: '%s' is not one character",
+                       d->delimiter);
+    out->reader.delim = d->delimiter[0];
+    out->reader.no_header = !d->with_header;
+    return declared_fields(d, a, &out->reader, err);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/source.h - data_config as the settings of a dataset. */
+#ifndef TRAIN_SOURCE_H
+#define TRAIN_SOURCE_H
+
+#include "base/arena.h"
+#include "data/dataset.h"
+#include "feature/feature.h"
+#include "text/pipeline/pipeline.h"
+
+enum source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
+
+/* Fills *out for reading `path`; what it points at lies in `a`. Columns are those that
+ * the plan reads. RC_UNSUPPORTED: a dataset_type that this version does not read.
+ * RC_INVAL.
+ */
+enum rc source_conf(const struct pc_DataConfig *data, const struct feature_plan *plan,
+                    const char *path, enum source_use use, uint64_t seed, struct arena *a,
+                    struct dataset_conf *out, struct err *err) MUST_CHECK;
+
+#endif
