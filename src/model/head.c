@@ -29,6 +29,27 @@ static void name_outputs(struct model *m, const struct model_task *t)
         nn_output(m->graph, arena_printf(&m->arena, "y%s", t->suffix), t->y);
 }
 
+static struct val *jrc_loss(struct model *m, struct model_task *t,
+                            const struct pc_JRCLoss *c, struct val *o)
+{
+    if (t->num_class != 2)
+        return graph_fail(m->graph, "jrc_loss needs num_class 2, not %u", t->num_class);
+    const struct pc_feature *f =
+        c->session_name ? pc_features_find(&m->features, str_c(c->session_name)) : NULL;
+    if (!f || f->sequence || !pc_feature_is_sparse(f))
+        return graph_fail(m->graph, "jrc_loss: session_name '%s' is no id feature",
+                          c->session_name ? c->session_name : "");
+    if (t->session && t->session != f)
+        return graph_fail(m->graph, "one task has sessions by '%s' and by '%s'",
+                          t->session->name, f->name);
+    if (!t->session)
+        t->sessions = column(m, "session:", t->name);
+    t->session = f;
+    t->logits = o;
+    t->probs = nn_softmax(m->graph, o);
+    return nn_jrc_loss(m->graph, o, t->labels, t->sessions, t->weights, (float)c->alpha);
+}
+
 /* One loss of a task; what it predicts is set on the way. */
 static struct val *task_loss(struct model *m, struct model_task *t,
                              const struct pc_LossConfig *c, struct val *o,
@@ -56,6 +77,10 @@ static struct val *task_loss(struct model *m, struct model_task *t,
         t->probs = nn_softmax(g, o);
         return nn_softmax_loss(g, o, t->labels, t->weights,
                                (float)c->softmax_cross_entropy->label_smoothing);
+    }
+    if (c->jrc_loss) {
+        *name = "jrc_loss";
+        return jrc_loss(m, t, c->jrc_loss, o);
     }
     if (c->l2_loss) {
         *name = "l2_loss";

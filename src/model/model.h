@@ -60,7 +60,13 @@ struct model_task {
     int64_t n_metrics;
     const struct pc_TrainMetricConfig *const *train_metrics;
     int64_t n_train_metrics;
-    struct val *labels, *weights;   /* graph inputs; weights NULL unless weighted */
+    struct val *labels, *weights; /* graph inputs; weights NULL unless weighted */
+    /* Of jrc_loss, else NULL: the feature whose first id names a row's session, and the
+     * graph input that takes the session's number within the batch (0, 1, ... in any
+     * order, each below the number of rows).
+     */
+    const struct pc_feature *session;
+    struct val *sessions;
     struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
 };
 

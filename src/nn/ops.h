@@ -134,5 +134,11 @@ struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *lab
                             struct val *weights, float smoothing);
 struct val *nn_l2_loss(struct graph *g, struct val *y, struct val *labels,
                        struct val *weights);
+/* logits [2], labels 0 or 1; sessions [1]: the number of the row's session within the
+ * batch, below the number of rows. alpha * cross entropy over the two classes + (1 -
+ * alpha) * cross entropy over the rows of the session.
+ */
+struct val *nn_jrc_loss(struct graph *g, struct val *logits, struct val *labels,
+                        struct val *sessions, struct val *weights, float alpha);
 
 #endif

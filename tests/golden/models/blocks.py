@@ -263,6 +263,20 @@ def softmax_ce(logits, label, smoothing=0.0):
     return (1 - smoothing) * hit + smoothing / logits.shape[1] * nll.sum(1)
 
 
+def jrc(logits, label, session, alpha=0.5):
+    """Each row by the definition: a softmax over the batch with the others masked."""
+    n, out = len(label), []
+    ce = softmax_ce(logits, label)
+    for i in range(n):
+        y = int(label[i])
+        mask = torch.zeros(n, dtype=F64)
+        for j in range(n):
+            mask[j] += -1e9 if session[j] != session[i] else 0
+            mask[j] += -1e9 if j != i and label[j] == label[i] else 0
+        out.append(-torch.log_softmax(logits[:, y] + mask, 0)[i])
+    return alpha * ce + (1 - alpha) * torch.stack(out)
+
+
 def normalised(w):
     """Weights divided by their mean; zeros when that is zero."""
     return w / w.mean() if w.mean() != 0 else torch.zeros_like(w)

@@ -6,7 +6,7 @@ A weight is what multiplies a row's loss before the mean.
 """
 import torch
 
-from blocks import (bce, cross_v1, cross_v2, din, fm, focal, interaction, linear,
+from blocks import (bce, cross_v1, cross_v2, din, fm, focal, interaction, jrc, linear,
                     mlp, mmoe, multi_window_din, normalised, pooling, self_attention, simple_attention, softmax_ce)
 from data import column, config, deep, sequence
 
@@ -167,6 +167,29 @@ def multi_tower_softmax(p, b):
     probs = torch.softmax(o, -1)
     return ({"logits": o, "probs": probs, "probs1": probs[:, 1]},
             {"softmax_cross_entropy": (softmax_ce(o, column(b, "clk"), 0.1), None)})
+
+
+def jrc_model(p, b, weights):
+    h = mlp(p, "model.towers.a", deep(p, b, "u i k".split()), [5])
+    o = linear(p, "model.output_mlp", h, 2)
+    probs = torch.softmax(o, -1)
+    session = [row[0] for row in b["features"]["k"]]
+    return ({"logits": o, "probs": probs, "probs1": probs[:, 1]},
+            {"jrc_loss": (jrc(o, column(b, "clk"), session, 0.3), weights)})
+
+
+JRC = (group("a", "u i k") + " num_class: 2 losses { jrc_loss { session_name: 'k' alpha: 0.3 } }\n"
+       " multi_tower { towers { input: 'a' mlp { hidden_units: [5] } } }\n")
+
+
+@case(JRC)
+def multi_tower_jrc(p, b):
+    return jrc_model(p, b, None)
+
+
+@case(JRC, sample_weight=True)
+def multi_tower_jrc_weighted(p, b):
+    return jrc_model(p, b, normalised(column(b, "sw")))
 
 
 def din_config(attn, query="i c"):

@@ -18,6 +18,7 @@ FEATURES = {
     "c": ("id", 5, 4, "mean"),
     "w": ("weighted", 6, 4, "sum"),
     "v": ("weighted", 6, 3, "mean"),
+    "k": ("id", 3, 4, "sum"),
     "p": ("raw", None, 1, None),
     "r": ("raw", None, 3, None),
     "s__i": ("seq", 13, 4, "sum"),
@@ -49,9 +50,13 @@ feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 seque
 """
 
 
+SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
+
+
 def config(model, sample_weight=False):
     extra = "sample_weight_fields: 'sw'" if sample_weight else ""
-    return CONFIG % extra + "model_config {\n" + model + "}\n"
+    session = SESSION if "'k'" in model else ""
+    return CONFIG % extra + session + "model_config {\n" + model + "}\n"
 
 
 def lists(r, n, rows, least, most):
@@ -87,6 +92,7 @@ def make_batch(n, seed):
     c["stay"] = exact32([r.uniform(0, 2) for _ in range(n)]).tolist()
     c["kind"] = [float(r.randrange(3)) for _ in range(n)]
     c["sw"] = exact32([r.uniform(0, 3) for _ in range(n)]).tolist()
+    f["k"] = lists(r, n, 3, 1, 1)
     return b
 
 

@@ -57,7 +57,7 @@ def feature_json(name, rows):
 
 
 def task_of(loss):
-    for kind in ("binary_cross_entropy", "binary_focal_loss", "softmax_cross_entropy", "l2_loss"):
+    for kind in ("binary_cross_entropy", "binary_focal_loss", "softmax_cross_entropy", "l2_loss", "jrc_loss"):
         if loss.startswith(kind):
             return loss[len(kind):].lstrip("_")
     raise ValueError(loss)

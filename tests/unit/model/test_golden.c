@@ -205,6 +205,22 @@ static void fill_column(struct run *r, struct val *val, struct floats f, float s
         *view_row(&v, k) = f.at[k] * scale;
 }
 
+/* Sessions are numbered by their first row. */
+static void fill_sessions(struct run *r, const struct model_task *t,
+                          const struct node *features)
+{
+    const struct node *f = golden_at(features, t->session->name);
+    struct ints ids = golden_ints(r->file, golden_at(f, "ids"));
+    struct ints at = golden_ints(r->file, golden_at(f, "offsets"));
+    struct view v = graph_view(r->model->graph, t->sessions);
+    for (int64_t k = 0; k < v.rows; k++) {
+        int64_t first = 0;
+        while (ids.at[at.at[first]] != ids.at[at.at[k]])
+            first++;
+        *view_row(&v, k) = (float)first;
+    }
+}
+
 static void fill(struct run *r, const struct node *batch)
 {
     const struct model *m = r->model;
@@ -222,6 +238,8 @@ static void fill(struct run *r, const struct node *batch)
         const struct model_task *t = &m->tasks.at[k];
         const struct node *label = golden_at(golden_at(batch, "columns"), t->label);
         fill_column(r, t->labels, golden_floats(r->file, label), 1.0f);
+        if (t->session)
+            fill_sessions(r, t, features);
         CHECK(t->weighted == (node_find(weights, t->name) != NULL));
         if (t->weighted)
             fill_column(r, t->weights,

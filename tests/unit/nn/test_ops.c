@@ -415,6 +415,32 @@ static double loss_of(float logit, float label, bool focal)
     return v;
 }
 
+/* Rows of one class have nobody to stand against: the cross entropy alone is left. */
+static void jrc_of_one_class_is_finite(void)
+{
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
+    struct val *x = nn_input(g, "x", &two, true);
+    struct val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
+    nn_loss(g, "l", nn_jrc_loss(g, x, y, s, NULL, 0.25f));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
+    for (int label = 0; label < 2; label++) {
+        const float logits[] = {0.0f, 0.0f, 0.0f, 0.0f};
+        memcpy(graph_view(g, x).data, logits, sizeof(logits));
+        for (int k = 0; k < 2; k++) {
+            graph_view(g, y).data[k] = (float)label;
+            graph_view(g, s).data[k] = 0.0f;
+        }
+        graph_forward(g, 1);
+        CHECK_NEAR(graph_loss(g), 0.25 * log(2), 1e-6);
+        graph_backward(g, true);
+        for (int k = 0; k < 4; k++)
+            CHECK_NEAR(graph_grad(g, x).data[k], k % 2 == label ? -0.0625 : 0.0625, 1e-6);
+    }
+    graph_destroy(g);
+}
+
 static void losses_have_the_right_values(void)
 {
     CHECK_NEAR(loss_of(0, 1, false), log(2), 1e-7);
@@ -505,6 +531,7 @@ static const struct tap_case cases[] = {
     TAP(attention_of_positions_to_each_other),
     TAP(attention_says_what_does_not_fit),
     TAP(losses_have_the_right_slopes),
+    TAP(jrc_of_one_class_is_finite),
     TAP(losses_have_the_right_values),
     TAP(threads_do_not_change_a_byte),
     TAP(a_step_allocates_nothing),
