@@ -21,9 +21,10 @@
 #define SLAB (512 << 10)   /* bytes of panels that are to stay in the second cache */
 #define SKEW 16            /* words between rows, so that they fall into different sets */
 #define GRADIENT_DEPTH 128 /* words of rows in one block of a gradient */
-#define SPREAD 256   /* columns turned into words at a time; a multiple of every nr */
-#define AT_ONCE 8    /* rows turned into words at a time */
-#define FEW_UNITS 4  /* up to so many outputs are done as dot products */
+#define SPREAD 256  /* columns turned into words at a time; a multiple of every nr */
+#define AT_ONCE 8   /* rows turned into words at a time */
+#define FEW_UNITS 4 /* up to so many outputs are done as dot products */
+#define FEW_ROWS 16
 #define FEW_PART 512 /* floats rounded at a time there */
 
 struct own_weight {
@@ -279,25 +280,37 @@ static const float *few_floats(const struct own_weight *o, const float *x, int64
     return part;
 }
 
-static void few_forward(const struct gemm_weight *w, struct view x, const float *bias,
-                        enum gemm_act act, struct view y)
+/* FEW_ROWS rows at most, in blocks of FEW_PART columns. */
+static void few_rows(const struct gemm_weight *w, struct view x,
+                     float sums[FEW_UNITS][FEW_ROWS])
 {
     const struct own_weight *o = w->packed;
     const struct kernels *k = kernels();
-    float part[FEW_PART];
-    int64_t step = o->rounded ? FEW_PART : w->in;
-    for (int64_t r = 0; r < x.rows; r++) {
-        float sums[FEW_UNITS] = {0}, *to = view_row(&y, r);
-        for (int64_t i = 0; i < w->in; i += step) {
-            int64_t n = min64(step, w->in - i);
-            const float *from = few_floats(o, view_row(&x, r) + i, n, part);
-            for (int64_t u = 0; u < w->out; u++)
-                sums[u] += k->dot(from, o->plain + u * w->in + i, n);
-        }
+    float part[FEW_ROWS * FEW_PART], some[FEW_ROWS];
+    for (int64_t i = 0; i < w->in; i += FEW_PART) {
+        int64_t n = min64(FEW_PART, w->in - i), ld = o->rounded ? FEW_PART : x.ld;
+        for (int64_t r = 0; o->rounded && r < x.rows; r++)
+            k->round_bf16(part + r * FEW_PART, view_row(&x, r) + i, n);
         for (int64_t u = 0; u < w->out; u++) {
-            float v = sums[u] + (bias ? bias[u] : 0.0f);
-            to[u] = act == GEMM_ACT_RELU && v < 0.0f ? 0.0f : v;
+            k->dot_rows(some, o->rounded ? part : x.data + i, ld, x.rows,
+                        o->plain + u * w->in + i, n);
+            k->add(sums[u], some, x.rows);
         }
+    }
+}
+
+static void few_forward(const struct gemm_weight *w, struct view x, const float *bias,
+                        enum gemm_act act, struct view y)
+{
+    for (int64_t r = 0; r < x.rows; r += FEW_ROWS) {
+        float sums[FEW_UNITS][FEW_ROWS] = {{0}};
+        int64_t rows = min64(FEW_ROWS, x.rows - r);
+        few_rows(w, view_rows(&x, r, r + rows), sums);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t u = 0; u < w->out; u++) {
+                float v = sums[u][i] + (bias ? bias[u] : 0.0f);
+                view_row(&y, r + i)[u] = act == GEMM_ACT_RELU && v < 0.0f ? 0.0f : v;
+            }
     }
 }
 

@@ -105,6 +105,31 @@ static float k_dot(const float *a, const float *b, int64_t n)
     return (float)long_sum(a, b, 1, n);
 }
 
+/* One vector of sums per row, as many rows side by side as hide the latency. */
+static ALWAYS_INLINE void dot_some(const int rows, float *y, const float *x, int64_t ld,
+                                   const float *w, int64_t n)
+{
+    VF acc[8];
+    UNROLLED
+    for (int r = 0; r < rows; r++)
+        acc[r] = V_ZERO;
+    EACH(n, VF v = GET(w); UNROLLED for (int r = 0; r < rows; r++) acc[r] =
+                               V_FMA(GET(x + r * ld), v, acc[r]));
+    UNROLLED
+    for (int r = 0; r < rows; r++)
+        y[r] = V_HSUM(acc[r]);
+}
+
+static void k_dot_rows(float *y, const float *x, int64_t ld, int64_t rows, const float *w,
+                       int64_t n)
+{
+    int64_t r = 0;
+    for (; r + 8 <= rows; r += 8)
+        dot_some(8, y + r, x + r * ld, ld, w, n);
+    for (; r < rows; r++)
+        dot_some(1, y + r, x + r * ld, ld, w, n);
+}
+
 static float k_sum(const float *x, int64_t n)
 {
     return (float)long_sum(x, NULL, 0, n);

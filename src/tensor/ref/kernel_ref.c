@@ -78,6 +78,13 @@ static float k_dot(const float *a, const float *b, int64_t n)
     return (float)exact_dot(a, b, n);
 }
 
+static void k_dot_rows(float *y, const float *x, int64_t ld, int64_t rows, const float *w,
+                       int64_t n)
+{
+    EACH(rows)
+    y[i] = k_dot(x + i * ld, w, n);
+}
+
 static float k_sum(const float *x, int64_t n)
 {
     return (float)exact_sum(x, n);

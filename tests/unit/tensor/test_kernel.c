@@ -84,6 +84,7 @@ OP(mul_in_place, k->mul(a[0], a[0], a[2], n))
 OP(clamp, k->clamp(a[0], -0.5f, 0.25f, n))
 OP(scale_shift, k->scale_shift(a[0], a[1], a[2], a[3], n))
 OP(dot, b->result = (double)k->dot(a[0], a[1], n))
+OP(dot_rows, if (n > 3) k->dot_rows(a[0], a[1], n / 11, n > 10 ? 10 : 1, a[2], n / 11))
 OP(sum, b->result = (double)k->sum(a[0], n))
 OP(sum_squares, b->result = k->sum_squares(a[0], n))
 OP(max, b->result = (double)k->max(a[0], n))
@@ -196,6 +197,7 @@ static const struct {
     EXACT(clamp),
     CLOSE(scale_shift),
     SUMS(dot),
+    SUMS(dot_rows),
     SUMS(sum),
     SUMS(sum_squares),
     EXACT(max),
