@@ -282,6 +282,39 @@ static bool add_encoders(struct model *m, const struct pc_FeatureGroupConfig *c,
 
 #define ENCODERS_MAX (OP_INPUTS_MAX - 1)
 
+/* Widths of the features of a group and, behind them, of its encoders' outputs. */
+static int64_t *block_widths(struct model *m, const struct listing *l,
+                             struct val *const *encoded, int n_encoded, int64_t *n)
+{
+    int64_t *widths =
+        arena_alloc(&m->arena, (size_t)(l->n + n_encoded + 1) * sizeof(*widths));
+    *n = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const struct pc_feature *f = feature_of(m, l->group, l->names[i]);
+        if (f && !f->sequence)
+            widths[(*n)++] = width_of(f, l->wide_dim);
+    }
+    for (int i = 0; i < n_encoded; i++)
+        widths[(*n)++] = shape_width(val_shape(encoded[i]));
+    return widths;
+}
+
+/* Learnt dropout of features, when the config asks for it. */
+static struct val *drop_features(struct model *m, const char *group, struct val *x,
+                                 const int64_t *widths, int64_t n)
+{
+    const struct pc_VariationalDropout *c = m->conf->model_config->variational_dropout;
+    struct val *loss = NULL;
+    if (!c || n < 2 || !x)
+        return x;
+    graph_push(m->graph, "group_variational_dropouts");
+    x = nn_feature_dropout(m->graph, group, x, widths, n, c->regularization_lambda,
+                           &loss);
+    graph_pop(m->graph);
+    nn_loss(m->graph, arena_printf(&m->arena, "%s_feature_p_loss", group), loss);
+    return x;
+}
+
 static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
                        struct group *out)
 {
@@ -307,7 +340,12 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
     if (n == 0)
         return graph_fail(m->graph, "group '%s' holds no feature", c->group_name) != NULL;
     out->encoded = c->n_sequence_encoders > 0;
-    out->deep = nn_concat(m->graph, parts, n);
+    int64_t n_blocks;
+    int plain_parts = plain ? 1 : 0;
+    const int64_t *widths =
+        block_widths(m, &l, parts + plain_parts, n - plain_parts, &n_blocks);
+    out->deep =
+        drop_features(m, c->group_name, nn_concat(m->graph, parts, n), widths, n_blocks);
     return out->deep != NULL;
 }
 

@@ -53,6 +53,13 @@ struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x);
 /* Zero with probability p and 1/(1-p) else, in training; the same in every run of a seed.
  */
 struct val *nn_dropout(struct graph *g, struct val *x, double p);
+/* Each of n features side by side (widths[i] values, n >= 1) has a learnt probability of
+ * being left out, sigmoid of parameter `name`.feature_p [n]. *loss: a value per row for
+ * nn_loss(), in all lambda / rows * the sum of the probabilities to stay.
+ */
+struct val *nn_feature_dropout(struct graph *g, const char *name, struct val *x,
+                               const int64_t *widths, int64_t n, double lambda,
+                               struct val **loss);
 /* One learnt slope for negative values, first 0.25: parameter `name`.weight. */
 struct val *nn_prelu(struct graph *g, const char *name, struct val *x);
 /* alpha * (1 - p) * x + p * x with p = sigmoid(batch norm without affine); parameter

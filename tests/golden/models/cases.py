@@ -13,14 +13,16 @@ from data import column, config, deep, sequence
 CASES = {}
 
 
-def case(model, sample_weight=False, free=None):
-    """Registers a case; `free` gives ranges of parameters that the loss does not depend on."""
+def case(model, sample_weight=False, free=None, random=False):
+    """Registers a case; `free` gives ranges of parameters that the loss does not depend on.
+    Training that draws random numbers is not compared, evaluation is."""
 
     def add(fn):
         CASES[fn.__name__] = {
             "config": config(model, sample_weight),
             "run": fn,
             "free": free or {},
+            "random": random,
         }
         return fn
 
@@ -305,3 +307,24 @@ def encoders_attention(p, b):
         multi_window_din(p, ENCODERS + "3", q, s, n, [3, 6], [5, 4], "Dice", "bn"),
     ], -1)
     return binary(linear(p, "model.output_mlp", mlp(p, "model.towers.a", x, [6]), 1), b)
+
+
+def feature_dropout(p, name, x, widths, b, lam):
+    """In evaluation: features scaled by 1 - q, and the loss, as it counts in the mean."""
+    q = torch.sigmoid(p.get(f"model.group_variational_dropouts.{name}.feature_p", (len(widths),), -2, 2))
+    blocks = [v * (1 - q[i]) for i, v in enumerate(torch.split(x, widths, -1))]
+    return torch.cat(blocks, -1), (torch.full((b["rows"],), float(lam / b["rows"] * (1 - q).sum()), dtype=q.dtype), None)
+
+
+@case(" feature_groups { group_name: 'a' group_type: DEEP feature_names: ['u', 'c', 'p']\n"
+      " sequence_groups { feature_names: ['i', 's__i'] } sequence_encoders { pooling_encoder { pooling_type: 'sum' } } }\n"
+      + group("b", "r") + " variational_dropout { regularization_lambda: 0.2 }\n" + LOSS +
+      " multi_tower { towers { input: 'a' mlp { hidden_units: [5] } } towers { input: 'b' mlp { hidden_units: [3] } } }\n",
+      random=True)
+def multi_tower_feature_dropout(p, b):
+    _, s, n = sequence(p, b, ["i"], ["s__i"])
+    x = torch.cat([deep(p, b, ["u", "c", "p"]), pooling(s, n, "sum")], -1)
+    x, loss = feature_dropout(p, "a", x, [4, 4, 1, 4], b, 0.2)
+    h = torch.cat([mlp(p, "model.towers.a", x, [5]), mlp(p, "model.towers.b", deep(p, b, ["r"]), [3])], -1)
+    outputs, losses = binary(linear(p, "model.output_mlp", h, 1), b)
+    return outputs, {**losses, "a_feature_p_loss": loss}

@@ -109,6 +109,12 @@ def make(case):
             "columns": {k: [number(x) for x in v] for k, v in b["columns"].items()},
             "row_weights": weights,
         })
+    if case["random"]:
+        p.training = False
+        outputs, losses, _, _ = run(case, p, batches[1])
+        out["evaluation"] = {k: flat(v) for k, v in outputs.items()}
+        out["evaluation_losses"] = {k: number(v) for k, v in losses.items()}
+        return out
     kept = dict(p.buffers)
     outputs, losses, _, total = run(case, p, batches[0])
     backward(p, total)

@@ -65,6 +65,11 @@ static const struct {
      GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") " mmoe { expert_mlp " UNITS("8") " num_expert: 3 gate_mlp " UNITS(
          "4") " task_towers { tower_name: 'ctr' label_name: 'clk' mlp " UNITS("4") LOSS
      " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 " LOSS " } }"},
+    {"variational_dropout",
+     GROUP("a", "DEEP", "['u', 'p']") GROUP("b", "DEEP", "['i', 'c']") LOSS
+     " variational_dropout { regularization_lambda: 0.001 }"
+     " multi_tower { towers { input: 'a' mlp " UNITS(
+         "16") " } towers { input: 'b' mlp " UNITS("16") " } final " UNITS("16") " }"},
     {"encoders",
      " feature_groups { group_name: 'a' group_type: DEEP feature_names: ['u', 'p']"
      " sequence_groups { group_name: 'h' feature_names: ['i', 's__i'] }"

@@ -277,6 +277,40 @@ static void a_layer_may_be_used_twice(void)
     graph_destroy(g);
 }
 
+static struct val *build_feature_dropout(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *loss = NULL;
+    struct val *y =
+        nn_feature_dropout(g, "d", x[0], (const int64_t[]){2, 1, 3}, 3, 4.0, &loss);
+    return nn_concat(g, (struct val *[]){y, loss}, 2);
+}
+
+static void features_are_dropped_by_what_was_learnt(void)
+{
+    struct shape six = {AXIS_BATCH, 1, {6}};
+    gradcheck(&(struct gradcheck){
+        "feature dropout", build_feature_dropout, 1, {six}, 7, .tolerance = 5e-2});
+    gradcheck(&(struct gradcheck){
+        "feature dropout, eval", build_feature_dropout, 1, {six}, 7, .eval = true});
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct val *x = nn_input(g, "x", &six, true);
+    nn_output(g, "y", build_feature_dropout(g, &x, 0));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
+    const float learnt[] = {0.0f, 30.0f, -30.0f};
+    memcpy(graph_param(g, "d.feature_p")->value, learnt, sizeof(learnt));
+    for (int k = 0; k < 12; k++)
+        graph_view(g, x).data[k] = 1.0f;
+    graph_training(g, false);
+    graph_forward(g, 1);
+    /* stays with 1/2, never, always; the loss of a row is 4 / (2 * 2) * 1.5 */
+    const float want[] = {0.5f, 0.5f, 0.0f, 1.0f, 1.0f, 1.0f, 1.5f};
+    struct view y = graph_view(g, graph_output(g, "y"));
+    for (int k = 0; k < 14; k++)
+        CHECK_NEAR(view_row(&y, k / 7)[k % 7], want[k % 7], 1e-6);
+    graph_destroy(g);
+}
+
 static void interactions(void)
 {
     gradcheck(&(struct gradcheck){
@@ -526,6 +560,7 @@ static const struct tap_case cases[] = {
     TAP(learnt_activations),
     TAP(padding_counts_in_batch_statistics),
     TAP(a_layer_may_be_used_twice),
+    TAP(features_are_dropped_by_what_was_learnt),
     TAP(interactions),
     TAP(sequences),
     TAP(attention_of_positions_to_each_other),
