@@ -137,8 +137,8 @@ static enum rc put_parsed(struct fill *f, struct str s)
 
 static enum rc put_pair(struct fill *f, struct str s)
 {
-    const char *colon =
-        f->in->last_colon ? memrchr(s.p, ':', s.n) : memchr(s.p, ':', s.n);
+    char c = f->in->colon ? f->in->colon : ':';
+    const char *colon = f->in->last_colon ? memrchr(s.p, c, s.n) : memchr(s.p, c, s.n);
     struct str key = s, val = str_of(NULL, 0);
     if (colon) {
         key.n = (size_t)(colon - s.p);

@@ -88,6 +88,7 @@ struct fg_input {
     bool keep_codes; /* encoded texts may stay codes */
     bool wide;       /* numbers are doubles; else float32 unless they were text */
     bool last_colon; /* pairs: the value is behind the last colon, not the first */
+    char colon;      /* between key and value; 0 is ':' */
 };
 
 /* Values of one step of one input. */
@@ -107,7 +108,7 @@ struct fg_ops {
     enum rc (*fast)(struct run *x, bool *done);
     void (*release)(void *op);
     /* Optional: per-thread memory of the operator. */
-    void *(*scratch)(const void *op);
+    void *(*scratch)(const void *op); /* NULL for none */
     void (*scratch_destroy)(void *scratch);
 };
 #define OP(name) extern const struct fg_ops fg_##name;
@@ -181,6 +182,7 @@ struct fg_state {
     struct feature_mem text_mem;
     size_t text_n;
     struct feature_out stub; /* output of a stub */
+    struct expr_value *vars; /* [n_in] */
     void *op;
 };
 

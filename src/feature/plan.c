@@ -32,6 +32,15 @@ static const struct fg_ops *const generators[] = {
     [PC_ID] = &fg_id,
     [PC_RAW] = &fg_raw,
     [PC_COMBO] = &fg_combo,
+    [PC_COMBINE] = &fg_combine,
+    [PC_LOOKUP] = &fg_lookup,
+    [PC_MATCH] = &fg_match,
+    [PC_EXPR] = &fg_expr,
+    [PC_OVERLAP] = &fg_overlap,
+    [PC_CUSTOM] = &fg_custom,
+    [PC_KV_DOT_PRODUCT] = &fg_kv_dot_product,
+    [PC_BOOL_MASK] = &fg_bool_mask,
+    [PC_TOKENIZE] = NULL,
 };
 
 static bool reads_columns_of_its_name(const struct feature_plan *p)
@@ -44,12 +53,12 @@ static const struct fg_ops *choose_ops(const struct fg *f, const struct feature_
     enum pc_feature_kind kind = f->conf->kind;
     if (p->mode == pc_FgMode_FG_NONE)
         return NULL;
-    if (p->mode == pc_FgMode_FG_BUCKETIZE && kind != PC_TOKENIZE)
+    if (p->mode == pc_FgMode_FG_BUCKETIZE)
         return f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS ||
                        kind == PC_COMBINE
                    ? &fg_raw
                    : &fg_id;
-    return (size_t)kind < ARRAY_LEN(generators) ? generators[kind] : NULL;
+    return generators[kind];
 }
 
 /* Where it stands in the file. */
@@ -209,9 +218,9 @@ static void compile(struct fg *f, struct feature_plan *p, struct diags *diags)
     f->ops = choose_ops(f, p);
     if (f->ops)
         f->ops->compile(f, p, diags);
-    else if (p->mode != pc_FgMode_FG_NONE)
-        plan_report(diags, f, E1312, NULL, "feature '%s': this kind is not available yet",
-                    f->info.name);
+    if (f->conf->kind == PC_TOKENIZE)
+        plan_report(diags, f, E1313, "vocab_file",
+                    "feature '%s': tokenize_feature is not supported yet", f->info.name);
 }
 
 static void add_targets(struct feature_plan *p)
@@ -284,7 +293,7 @@ void feature_plan_destroy(struct feature_plan *p)
         return;
     for (size_t i = 0; i < p->n; i++) {
         struct fg *f = &p->at[i];
-        if (f->op)
+        if (f->op && f->ops->release)
             f->ops->release(f->op);
         bucket_release(&f->bucket);
         normal_release(&f->normal);

@@ -61,6 +61,7 @@ struct feature_scratch *feature_scratch_create(const struct feature_plan *p)
         const struct fg *f = &p->at[i];
         s->at[i].in = mem_calloc(f->n_in + 1, sizeof(*s->at[i].in));
         s->at[i].range = mem_calloc(f->n_in + 1, sizeof(*s->at[i].range));
+        s->at[i].vars = mem_calloc(f->n_in + 1, sizeof(*s->at[i].vars));
         if (f->ops && f->ops->scratch)
             s->at[i].op = f->ops->scratch(f->op);
     }
@@ -78,6 +79,7 @@ void feature_scratch_destroy(struct feature_scratch *s)
             cells_release(&st->in[k]);
         mem_free(st->in);
         mem_free(st->range);
+        mem_free(st->vars);
         memo_release(&st->memo);
         cells_release(&st->text);
         feature_mem_release(&st->text_mem);

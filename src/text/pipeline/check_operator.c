@@ -2,35 +2,6 @@
 /* custom_feature: the operators that are built in, and what they are told. */
 #include "text/pipeline/pipeline_private.h"
 
-/* The text of a parameter in one `fields { key: ... value { string_value: ... } }`. */
-static const struct node *in_field(const struct node *field, const char *name)
-{
-    const struct node *key = node_find(field, "key");
-    if (!key || !node_is_scalar(key) || !str_is(key->text, name))
-        return NULL;
-    return node_find(node_find(field, "value"), "string_value");
-}
-
-/* The text of parameter `name`, written as a protobuf Struct or as a plain key; NULL when
- * there is none.
- */
-static const struct node *param(const struct node *params, const char *name)
-{
-    const struct node *found = node_find(params, name);
-    if (found || !params || params->kind != NODE_MAP)
-        return found;
-    for (size_t i = 0; i < params->map.n && !found; i++) {
-        const struct node *v = params->map.at[i].value;
-        if (!str_is(params->map.at[i].key, "fields"))
-            continue;
-        if (v->kind != NODE_LIST)
-            found = in_field(v, name);
-        for (size_t k = 0; v->kind == NODE_LIST && k < v->list.n && !found; k++)
-            found = in_field(v->list.at[k], name);
-    }
-    return found;
-}
-
 /* A 8.12: what each operator cannot do without, and its words. */
 static void check_params(struct check *x, const struct pc_CustomFeature *c)
 {
@@ -39,10 +10,10 @@ static void check_params(struct check *x, const struct pc_CustomFeature *c)
     } rows[] = {{"RegexReplace", "regex_patten"}, {"SeqExpr", "formula"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (str_is(str_c(c->operator_name), rows[i].operator) &&
-            !param(c->operator_params, rows[i].needs))
+            !pc_operator_param(c->operator_params, rows[i].needs))
             schema_report(x->diags, DIAG_ERROR, E0313, &c->base, "operator_params",
                           "%s needs the parameter '%s'", rows[i].operator, rows[i].needs);
-    const struct node *encoding = param(c->operator_params, "encoding");
+    const struct node *encoding = pc_operator_param(c->operator_params, "encoding");
     if (!encoding || !str_is(str_c(c->operator_name), "EditDistance") ||
         str_is(encoding->text, "utf-8") || str_is(encoding->text, "latin"))
         return;
@@ -53,7 +24,9 @@ static void check_params(struct check *x, const struct pc_CustomFeature *c)
     g->at = encoding->at;
 }
 
-/* A 8.12: libraries cannot be loaded. */
+/* A 8.12: libraries made for another program cannot be loaded; ours are looked at when
+ * the features are made.
+ */
 void check_operator(struct check *x, const struct pc_feature *f)
 {
     static const char *const known[] = {"EditDistance", "RegexReplace", "SeqExpr"};
@@ -64,6 +37,8 @@ void check_operator(struct check *x, const struct pc_feature *f)
         check_params(x, c);
         return;
     }
+    if (*c->operator_lib_file && !str_starts(c->operator_lib_file, "pyfg/"))
+        return;
     struct diag *g = schema_report(x->diags, DIAG_ERROR, E0354, f->msg, "operator_name",
                                    "there is no operator '%s'", c->operator_name);
     diag_hint(x->diags, g, "EditDistance, RegexReplace and SeqExpr are built in");

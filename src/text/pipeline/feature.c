@@ -501,3 +501,29 @@ struct pc_sampler pc_sampler_of(const struct pc_DataConfig *data)
     }
     return s;
 }
+
+/* The text of a parameter in one `fields { key: ... value { string_value: ... } }`. */
+static const struct node *in_field(const struct node *field, const char *name)
+{
+    const struct node *key = node_find(field, "key");
+    if (!key || !node_is_scalar(key) || !str_is(key->text, name))
+        return NULL;
+    return node_find(node_find(field, "value"), "string_value");
+}
+
+const struct node *pc_operator_param(const struct node *params, const char *name)
+{
+    const struct node *found = node_find(params, name);
+    if (found || !params || params->kind != NODE_MAP)
+        return found;
+    for (size_t i = 0; i < params->map.n && !found; i++) {
+        const struct node *v = params->map.at[i].value;
+        if (!str_is(params->map.at[i].key, "fields"))
+            continue;
+        if (v->kind != NODE_LIST)
+            found = in_field(v, name);
+        for (size_t k = 0; v->kind == NODE_LIST && k < v->list.n && !found; k++)
+            found = in_field(v->list.at[k], name);
+    }
+    return found;
+}

@@ -111,6 +111,11 @@ bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
 const char *pc_input_column(const struct pc_feature *f, const struct pc_input *in,
                             struct arena *a);
 
+/* Parameter `name` of a custom_feature's operator_params, written as a protobuf Struct or
+ * as a plain key: a scalar, or NULL when there is none. `params` may be NULL.
+ */
+const struct node *pc_operator_param(const struct node *params, const char *name);
+
 /* How rows are counted when a negative sampler is at work. */
 enum pc_data_group { PC_BASE, PC_NEG, PC_CROSS_NEG };
 enum pc_data_group pc_feature_data_group(const struct pc_feature *f,

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lookup_feature: what a map holds for the keys of another input. */
+#include "base/mem.h"
+#include "feature/combiner.h"
+#include "feature/kv_index.h"
+#include "feature/number.h"
+
+enum { MAP, KEY };
+
+struct lookup {
+    enum combiner combiner;
+    bool texts; /* found values are texts that become ids */
+    bool need_key;
+    char value_sep; /* between the numbers of one value; 0: one number */
+};
+
+static void lookup_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
+{
+    const struct pc_LookupFeature *m = (const void *)f->conf->msg;
+    struct lookup *l = f->op = mem_calloc(1, sizeof(*l));
+    bool numbers = f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS;
+    if (!numbers || (f->info.stub && m->need_discrete)) {
+        l->texts = true;
+        if (numbers && f->bucket.kind == BUCKET_NONE)
+            f->sink = SINK_TEXTS;
+    }
+    l->need_key = m->need_key && l->texts;
+    if (!combiner_find(m->combiner, &l->combiner))
+        plan_report(diags, f, E1318, "combiner",
+                    "feature '%s': there is no combiner '%s'", f->info.name, m->combiner);
+    if (f->sink == SINK_NUMBERS && f->dim > 1)
+        l->value_sep = *m->value_separator ? *m->value_separator : ',';
+    f->want = f->sink == SINK_NUMBERS ? f->dim : 1;
+    f->in[MAP].form = FORM_PAIRS;
+    f->in[MAP].sep = '\x1d';
+    f->in[KEY].form = FORM_TEXTS;
+    f->mask_in = KEY;
+}
+
+static void *lookup_scratch(const void *op)
+{
+    return mem_calloc(1, sizeof(struct kv_index));
+}
+
+static void lookup_scratch_destroy(void *scratch)
+{
+    kv_index_release(scratch);
+    mem_free(scratch);
+}
+
+static enum rc no_number(struct run *x, const struct cells *map, int64_t i)
+{
+    struct cell_buf buf;
+    struct str s = cell_text(map, i, &buf);
+    return run_fail(x, &x->f->in[MAP], RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+}
+
+static enum rc give_text(struct run *x, const struct lookup *l, const struct cells *map,
+                         int64_t i, struct str key)
+{
+    struct cell_buf buf;
+    struct str value = cell_text(map, i, &buf);
+    struct buf *text = &x->scratch->text;
+    if (!l->need_key)
+        return sink_text(x, value, 1.0f);
+    buf_clear(text);
+    buf_add(text, key.p, key.n);
+    buf_putc(text, '_');
+    buf_add(text, value.p, value.n);
+    return text->failed ? run_nomem(x) : sink_text(x, str_of(text->p, text->n), 1.0f);
+}
+
+/* The numbers of the first value that is found. */
+static enum rc give_vector(struct run *x, char sep, const struct cells *map, int64_t i)
+{
+    struct cell_buf buf;
+    struct str rest = cell_text(map, i, &buf), part;
+    enum rc rc = RC_OK;
+    double v;
+    while (!rc && str_split(&rest, sep, &part)) {
+        if (!number_parse(part, &v))
+            return no_number(x, map, i);
+        rc = sink_number(x, v, false);
+    }
+    return rc;
+}
+
+static enum rc lookup_step(struct run *x, const struct range *in)
+{
+    const struct lookup *l = x->f->op;
+    const struct cells *map = &x->st->in[MAP], *keys = &x->st->in[KEY];
+    struct combined sum = {0};
+    struct cell_buf buf;
+    enum rc rc = RC_OK;
+    if (x->row == 0 && x->step == 0)
+        kv_index_forget(x->st->op);
+    for (int64_t k = in[KEY].begin; !rc && k < in[KEY].end; k++) {
+        struct str key = cell_text(keys, k, &buf);
+        int64_t i;
+        double v;
+        rc = kv_index_find(x, x->st->op, map, in[MAP], key, &i);
+        if (rc || i < 0)
+            continue;
+        if (l->value_sep)
+            return give_vector(x, l->value_sep, map, i);
+        if (l->texts)
+            rc = give_text(x, l, map, i, key);
+        else if (!plane_number(&map->val, i, &v))
+            rc = no_number(x, map, i);
+        else if (l->combiner == COMBINE_NONE && x->f->sink == SINK_IDS)
+            rc = sink_number(x, v, false);
+        else
+            combined_add(&sum, v);
+    }
+    return !rc && sum.n ? sink_number(x, combined_value(&sum, l->combiner), false) : rc;
+}
+
+const struct fg_ops fg_lookup = {.name = "lookup_feature",
+                                 .compile = lookup_compile,
+                                 .step = lookup_step,
+                                 .release = mem_free,
+                                 .scratch = lookup_scratch,
+                                 .scratch_destroy = lookup_scratch_destroy};
