@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every example is right and trains on the data that its first lines generate.
+. "$(dirname "$0")/lib.sh"
+
+examples_are_right()
+{
+    run "$TRAINYARD" check "$TY_SOURCE"/examples/*.config
+    status 0
+    out_lacks "warning"
+}
+
+# On few rows, with small tables: better than chance is all that can be asked.
+train_example() # NAME KIND
+{
+    "$TRAINYARD" data gen "$2" --rows 12000 --out "$2" >/dev/null 2>&1
+    run "$TRAINYARD" train "$TY_SOURCE/examples/$1.config" --set data_config.batch_size=512
+    status 0
+    err_has "done after"
+    run tail -n 1 "runs/$1/train_eval_result_v2.txt"
+    json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
+}
+din_trains() { train_example din-taobao taobao; }
+mmoe_trains() { train_example mmoe-taobao taobao; }
+deepfm_trains() { train_example deepfm-criteo criteo; }
+dlrm_trains() { train_example dlrm-criteo criteo; }
+
+tap_cases examples_are_right din_trains mmoe_trains deepfm_trains dlrm_trains
