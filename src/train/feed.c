@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "train/sessions.h"
 #include "train/weights.h"
 
 /* Memory of one input that had to be rearranged. */
@@ -25,6 +26,7 @@ struct feed {
     struct slot_ids *slots;                       /* [embed_n_slots] */
     struct view *views, *grads;                   /* [m->embedded.n] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
+    struct sessions sessions;
     struct batch_rows rows;
 };
 
@@ -50,6 +52,7 @@ void feed_destroy(struct feed *f)
     mem_free(f->label_at);
     mem_free(f->weight_at);
     mem_free(f->indicator_at);
+    sessions_release(&f->sessions);
     mem_free(f);
 }
 
@@ -310,6 +313,20 @@ static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch 
     return weights_fill(t, weights, space, v, err);
 }
 
+static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch *b,
+                            struct err *err)
+{
+    const struct model_task *t = &f->m->tasks.at[i];
+    if (!t->session)
+        return RC_OK;
+    int64_t at = feature_plan_find(f->plan, str_c(t->session->name));
+    if (at < 0)
+        return err_set(err, RC_INVAL, "the sessions' feature '%s' is not there",
+                       t->session->name);
+    return sessions_number(&f->sessions, &b->at[at], graph_view(f->m->graph, t->sessions),
+                           err);
+}
+
 enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
                    bool targets, struct err *err)
 {
@@ -339,6 +356,8 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
         rc = set_labels(f, i, b, err);
         if (!rc)
             rc = set_weights(f, i, b, err);
+        if (!rc)
+            rc = set_sessions(f, i, b, err);
     }
     return rc;
 }

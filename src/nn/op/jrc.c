@@ -8,7 +8,6 @@
  * not with their pairs. Sums are kept as logarithms, at the row whose number is the
  * session's.
  */
-#include <assert.h>
 #include <math.h>
 
 #include "nn/graph_private.h"
@@ -51,9 +50,9 @@ static int class_of(const struct op_run *r, int64_t row)
 
 static float *session_of(const struct op_run *r, int64_t row)
 {
-    int64_t s = (int64_t)*view_row(&r->in[IN_SESSION], row);
-    assert(s >= 0 && s < r->in[0].rows);
-    return view_row(&r->keep, s);
+    float s = *view_row(&r->in[IN_SESSION], row);
+    bool known = s >= 0.0f && s < (float)r->in[0].rows; /* nobody fills it to predict */
+    return view_row(&r->keep, known ? (int64_t)s : row);
 }
 
 static double weight_of(const struct op_run *r, int64_t row)
