@@ -312,9 +312,11 @@ class Checkpoint:
         return _widen(self.kinds[name], self._raw[name])
 
     def used(self, table):
-        """Which rows of an embedding table were ever used in training, as booleans."""
-        bits = np.unpackbits(self._raw[f'embedding.{table}.weight.used'], bitorder='little')
-        return bits[:len(self._raw[f'embedding.{table}.weight'])].astype(bool)
+        """Which rows of an embedding table were ever used in training, as booleans. `table` is
+        the name of its weights, or what stands between 'embedding.' and '.weight' in it."""
+        name = table if table in self._raw else f'embedding.{table}.weight'
+        bits = np.unpackbits(self._raw[f'{name}.used'], bitorder='little')
+        return bits[:len(self._raw[name])].astype(bool)
 
     def torch(self, part=None):
         """name -> torch tensor, copied; all parts, or one."""
@@ -340,7 +342,7 @@ def part_of(name):
     """The part that a name belongs to, by our naming."""
     if name.startswith('optimizer.'):
         return 'optimizer'
-    return 'state' if name.startswith('embedding.') and name.endswith('.weight.used') else 'model'
+    return 'state' if name.endswith('.weight.used') else 'model'
 
 
 def _deal(tensors, shard_bytes):

@@ -6,7 +6,8 @@
 
 #define TABLES_MAX ((size_t)16 << 20)
 
-/* The blob "tables": where first values come from, and how rows are updated. */
+/* The blob "tables", by the names of their weights: where first values come from, and how
+ * rows are updated. */
 static void add_origins(struct ckpt_writer *w, const struct embed *e)
 {
     struct buf b;
@@ -14,12 +15,13 @@ static void add_origins(struct ckpt_writer *w, const struct embed *e)
     buf_putc(&b, '{');
     for (int i = 0; i < embed_n_tables(e); i++) {
         const struct table *t = embed_table_at(e, i);
-        char *origin = table_origin(t);
+        char *origin = table_origin(t), *name = table_column_name(t, NULL);
         const char *opt = t->conf.trainable ? row_opt_name(t->conf.opt.kind) : "none";
         buf_puts(&b, i ? ", " : "");
-        buf_json_str(&b, t->name, strlen(t->name));
+        buf_json_str(&b, name, strlen(name));
         buf_printf(&b, ": {\"first\": \"%s\", \"optimizer\": \"%s\"}", origin, opt);
         mem_free(origin);
+        mem_free(name);
     }
     buf_putc(&b, '}');
     ckpt_add_json(w, "tables", buf_str(&b));

@@ -7,6 +7,7 @@
  *     optimizer.embedding.t.weight.momentum1  F32 [rows, dim] or [rows], if there is any;
  *     optimizer.embedding.t.weight.momentum2  likewise
  *     embedding.t.weight.used                 U8: a bit per row, lowest bit first
+ * A table whose name ends in ".weight" has that as the name of its weights instead.
  * Dense optimiser state is the caller's, by custom `optimizer.<parameter>.<key>`.
  */
 #ifndef CKPT_STATE_H

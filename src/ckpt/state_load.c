@@ -121,14 +121,8 @@ static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
 static const char *table_fact(const struct loader *l, const struct st_tensor *weight,
                               const char *key)
 {
-    const char *name = weight->name;
-    const size_t lead = strlen("embedding."), tail = strlen(".weight");
-    if (!str_starts(name, "embedding.") || !str_ends(name, ".weight") ||
-        strlen(name) < lead + tail)
-        return NULL;
-    char *table = mem_strndup(name + lead, strlen(name) - lead - tail);
-    const struct node *v = node_find(node_find(ckpt_json(l->c, "tables"), table), key);
-    mem_free(table);
+    const struct node *v =
+        node_find(node_find(ckpt_json(l->c, "tables"), weight->name), key);
     return v && v->kind == NODE_STR ? v->text.p : NULL;
 }
 

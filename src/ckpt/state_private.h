@@ -15,7 +15,9 @@ struct table_column {
 #define TABLE_COLUMNS_MAX 3
 /* How many there are. */
 int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_MAX]);
-/* "embedding.t.weight", "optimizer.embedding.t.weight.momentum1"; the caller's. */
+/* "embedding.t.weight", "optimizer.embedding.t.weight.momentum1"; the caller's. NULL: of
+ * the weights.
+ */
 char *table_column_name(const struct table *t, const struct table_column *c) MUST_CHECK;
 char *table_used_name(const struct table *t) MUST_CHECK;
 /* Where first values come from: equal texts, equal values. The caller's. */

@@ -43,15 +43,28 @@ int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_M
     return n;
 }
 
+/* A model may name its tables by the whole path of their weights, as others do. */
+static char *weight_name(const struct table *t)
+{
+    return str_ends(t->name, ".weight") ? mem_strdup(t->name)
+                                        : mem_printf("embedding.%s.weight", t->name);
+}
+
 char *table_column_name(const struct table *t, const struct table_column *c)
 {
-    return c->suffix ? mem_printf("optimizer.embedding.%s.weight.%s", t->name, c->suffix)
-                     : mem_printf("embedding.%s.weight", t->name);
+    char *weight = weight_name(t);
+    if (!c || !c->suffix)
+        return weight;
+    char *name = mem_printf("optimizer.%s.%s", weight, c->suffix);
+    mem_free(weight);
+    return name;
 }
 
 char *table_used_name(const struct table *t)
 {
-    return mem_printf("embedding.%s.weight.used", t->name);
+    char *weight = weight_name(t), *name = mem_printf("%s.used", weight);
+    mem_free(weight);
+    return name;
 }
 
 char *table_origin(const struct table *t)

@@ -387,6 +387,31 @@ static void a_map_renames_parameters_with_what_belongs_to_them(void)
     end(&a);
 }
 
+static void a_table_named_by_its_weights_keeps_that_name(void)
+{
+    struct model a, b;
+    struct ckpt_report r = {0};
+    struct ckpt *c = NULL;
+    struct variant other = usual;
+    other.table = "model.ebc.t.weight";
+    other.kind = ROW_ADAM;
+    CHECK(fs_temp_dir("ty-test", &dir, &err) == RC_OK);
+    model_init(&a, &other);
+    train(&a, 2);
+    save(&a);
+    CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
+    CHECK(ckpt_find(c, "model.ebc.t.weight") != NULL);
+    CHECK(ckpt_find(c, "model.ebc.t.weight.used") != NULL);
+    CHECK(ckpt_find(c, "optimizer.model.ebc.t.weight.momentum2") != NULL);
+    ckpt_close(c);
+    model_init(&b, &other);
+    CHECK(load(&b, &(struct ckpt_load){0}, &r) == RC_OK);
+    CHECK(same_model(&a, &b)); /* unused rows included */
+    ckpt_report_release(&r);
+    model_release(&b);
+    end(&a);
+}
+
 static void nothing_in_common_is_an_error(void)
 {
     struct model a;
@@ -412,6 +437,7 @@ static const struct tap_case cases[] = {
     TAP(without_the_optimizer_state_begins_anew),
     TAP(another_row_optimizer_is_a_difference),
     TAP(a_map_renames_parameters_with_what_belongs_to_them),
+    TAP(a_table_named_by_its_weights_keeps_that_name),
     TAP(nothing_in_common_is_an_error),
 };
 TAP_MAIN(cases)
