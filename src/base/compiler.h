@@ -11,6 +11,8 @@
 #define CTZ64(x) __builtin_ctzll(x) /* x != 0 */
 #define CLZ64(x) __builtin_clzll(x) /* x != 0 */
 #define POPCOUNT64(x) __builtin_popcountll(x)
+/* The upper half of the product of two uint64_t. */
+#define MULHI64(a, b) ((uint64_t)((unsigned __int128)(a) * (uint64_t)(b) >> 64))
 /* In a loop that waits for another thread: leaves the core to its neighbour. */
 #ifdef __x86_64__
 #define SPIN_PAUSE() __builtin_ia32_pause()

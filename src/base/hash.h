@@ -13,6 +13,28 @@
 
 /* What std::hash<std::string> gives with GNU libstdc++ on 64-bit machines. */
 uint64_t hash_std(const void *p, size_t n);
+/* The same for up to 16 bytes that are in registers: byte i is bits 8i.. of `a`, from the
+ * eighth on of `b`; bits beyond n bytes are 0.
+ */
+static inline uint64_t hash_std_words(uint64_t a, uint64_t b, size_t n)
+{
+    const uint64_t mul = 0xc6a4a7935bd1e995;
+    uint64_t h = 0xc70f6907 ^ n * mul, w;
+    if (n >= 8) {
+        w = a * mul;
+        h = (h ^ (w ^ w >> 47) * mul) * mul;
+        a = b;
+        n -= 8;
+    }
+    if (n == 8) {
+        w = a * mul;
+        h = (h ^ (w ^ w >> 47) * mul) * mul;
+    } else if (n) {
+        h = (h ^ a) * mul;
+    }
+    h = (h ^ h >> 47) * mul;
+    return h ^ h >> 47;
+}
 /* FarmHash Fingerprint64, TensorFlow's string_to_hash_bucket_fast before the modulo. */
 uint64_t hash_farm(const void *p, size_t n);
 /* XXH3, 64 bits: for our own tables and files. */

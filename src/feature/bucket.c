@@ -15,10 +15,38 @@ void bucket_release(struct bucket *b)
     *b = (struct bucket){0};
 }
 
+/* Granlund and Montgomery, "Division by invariant integers using multiplication", for all
+ * dividends: magic is floor(2^64 * (2^l - n) / n) + 1 with l = ceil(log2 n).
+ */
+void bucket_set_hash(struct bucket *b, uint64_t n)
+{
+    unsigned l = n > 1 ? 64 - (unsigned)CLZ64(n - 1) : 0;
+    uint64_t rest = (l < 64 ? (uint64_t)1 << l : 0) - n, q = 0;
+    b->kind = BUCKET_HASH;
+    b->n = n;
+    b->shift = l ? l - 1 : 0;
+    for (int i = 0; i < 64; i++) {
+        bool carry = rest >> 63;
+        rest <<= 1;
+        q <<= 1;
+        if (carry || rest >= n) {
+            rest -= n;
+            q |= 1;
+        }
+    }
+    b->magic = n > 1 ? q + 1 : 0;
+}
+
+static int64_t modulo(const struct bucket *b, uint64_t h)
+{
+    uint64_t t = MULHI64(b->magic, h);
+    uint64_t q = (((h - t) >> 1) + t) >> b->shift;
+    return UNLIKELY(b->n < 2) ? 0 : (int64_t)(h - q * b->n);
+}
+
 static int64_t hashed(const struct bucket *b, struct str s)
 {
-    uint64_t h = LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n);
-    return (int64_t)(h % b->n);
+    return modulo(b, LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n));
 }
 
 static int64_t known(const struct bucket *b, struct str s)
@@ -94,29 +122,77 @@ bool bucket_text(const struct bucket *b, struct str s, int64_t *id)
     return false;
 }
 
+static size_t digits_of(uint64_t u)
+{
+    static const uint64_t tens[] = {0,
+                                    10,
+                                    100,
+                                    1000,
+                                    10000,
+                                    100000,
+                                    1000000,
+                                    10000000,
+                                    100000000,
+                                    1000000000,
+                                    10000000000,
+                                    100000000000,
+                                    1000000000000,
+                                    10000000000000,
+                                    100000000000000,
+                                    1000000000000000,
+                                    10000000000000000,
+                                    100000000000000000,
+                                    1000000000000000000,
+                                    10000000000000000000u};
+    unsigned bits = 64 - (unsigned)CLZ64(u | 1);
+    unsigned guess = bits * 1233 >> 12; /* bits * log10(2) */
+    return guess + (u >= tens[guess]);
+}
+
 size_t bucket_digits(int64_t v, char *out)
 {
     static const char pairs[] = "00010203040506070809101112131415161718192021222324"
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
-    char tmp[24], *at = tmp + sizeof(tmp);
     uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    size_t n = digits_of(u) + (v < 0);
+    char *at = out + n;
     for (; u >= 100; u /= 100) {
         at -= 2;
         memcpy(at, pairs + u % 100 * 2, 2);
     }
-    if (u >= 10) {
-        at -= 2;
-        memcpy(at, pairs + u * 2, 2);
-    } else {
-        *--at = (char)('0' + u);
-    }
+    if (u >= 10)
+        memcpy(at - 2, pairs + u * 2, 2);
+    else
+        at[-1] = (char)('0' + u);
     if (v < 0)
-        *--at = '-';
-    size_t n = (size_t)(tmp + sizeof(tmp) - at);
-    memcpy(out, at, n);
+        out[0] = '-';
     return n;
+}
+
+/* Eight decimal digits of u < 10^8 as bytes 0 to 9, the first one lowest. */
+static uint64_t eight_digits(uint64_t u)
+{
+    uint64_t fours = u / 10000 | (u % 10000) << 32;
+    uint64_t twos = fours * 10486 >> 20 & 0x0000007f0000007f;
+    twos |= (fours - 100 * twos) << 16;
+    uint64_t ones = twos * 103 >> 10 & 0x000f000f000f000f;
+    return ones | (twos - 10 * ones) << 8;
+}
+
+/* hash_std() of the decimal digits of u < 10^16, which never leave the registers. */
+static uint64_t hash_digits(uint64_t u)
+{
+    const uint64_t ascii = 0x3030303030303030;
+    unsigned n = (unsigned)digits_of(u);
+    if (n <= 8)
+        return hash_std_words((eight_digits(u) | ascii) >> (64 - 8 * n), 0, n);
+    unsigned first = 8 * (n - 8);
+    uint64_t a = (eight_digits(u / 100000000) | ascii) >> (64 - first);
+    uint64_t b = eight_digits(u % 100000000) | ascii;
+    return first == 64 ? hash_std_words(a, b, n)
+                       : hash_std_words(a | b << first, b >> (64 - first), n);
 }
 
 int64_t bucket_i64(const struct bucket *b, int64_t v)
@@ -128,6 +204,8 @@ int64_t bucket_i64(const struct bucket *b, int64_t v)
     case BUCKET_BOUNDS:
         return bounded(b, (float)v);
     case BUCKET_HASH:
+        if (LIKELY((uint64_t)v < 10000000000000000 && !b->farm))
+            return modulo(b, hash_digits((uint64_t)v));
         return hashed(b, str_of(text, bucket_digits(v, text)));
     case BUCKET_VOCAB:
         return known(b, str_of(text, bucket_digits(v, text)));

@@ -16,6 +16,8 @@ enum bucket_kind {
 struct bucket {
     enum bucket_kind kind;
     uint64_t n;
+    uint64_t magic; /* BUCKET_HASH: division by n as multiplication; bucket_set_hash() */
+    unsigned shift;
     bool farm; /* BUCKET_HASH: FarmHash */
     struct vocab vocab;
     int64_t unknown;
@@ -24,6 +26,8 @@ struct bucket {
 };
 
 void bucket_release(struct bucket *b);
+/* Makes it a BUCKET_HASH of n > 0. */
+void bucket_set_hash(struct bucket *b, uint64_t n);
 
 /* False when the text is not what the bucket needs: an integer, a number. */
 bool bucket_text(const struct bucket *b, struct str s, int64_t *id);

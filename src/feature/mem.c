@@ -5,9 +5,9 @@
 
 bool feature_mem_room(struct feature_mem *m, size_t n, size_t size)
 {
-    if (n <= m->cap / size)
+    if (n <= SIZE_MAX / 64 && LIKELY(n * size <= m->cap)) /* no size is above 64 */
         return true;
-    if (n > SIZE_MAX / 2 / size)
+    if (n > SIZE_MAX / 64)
         return false;
     size_t want = m->cap + m->cap / 2;
     if (want < n * size)

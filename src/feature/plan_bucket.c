@@ -80,13 +80,10 @@ void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags)
     const struct pc_feature *c = f->conf;
     struct bucket *b = &f->bucket;
     b->farm = p->options.farm_hash;
-    b->n = INT64_MAX;
     if (c->kind == PC_TOKENIZE)
         return;
     if (c->zch || c->dynamicemb || (c->has_hash_bucket_size && c->hash_bucket_size)) {
-        b->kind = BUCKET_HASH;
-        if (!c->zch && !c->dynamicemb)
-            b->n = c->hash_bucket_size;
+        bucket_set_hash(b, c->zch || c->dynamicemb ? INT64_MAX : c->hash_bucket_size);
         f->info.rows = pc_feature_rows(c);
     } else if (c->has_num_buckets && c->num_buckets) {
         b->kind = BUCKET_NUM;
