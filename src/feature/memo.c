@@ -76,8 +76,10 @@ enum rc memo_sink(struct run *x, struct memo *m, uint32_t code, bool split)
     int64_t n = 1;
     if (UNLIKELY(*slot < MEMO_NEW)) {
         struct range r = m->spans.at[-2 - *slot];
-        ids = m->ids.at + r.begin;
         n = r.end - r.begin;
+        if (n == 0)
+            return RC_OK;
+        ids = m->ids.at + r.begin;
     }
     rc = sink_room(x, n);
     if (rc)

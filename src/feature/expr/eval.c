@@ -25,7 +25,11 @@ struct expr_stack {
 
 struct expr_stack *expr_stack_create(void)
 {
-    return mem_calloc(1, sizeof(struct expr_stack));
+    struct expr_stack *s = mem_calloc(1, sizeof(*s));
+    VEC_RESERVE(&s->slots);
+    s->block = mem_calloc(1, sizeof(*s->block)); /* never NULL, so that places add up */
+    s->cap = 1;
+    return s;
 }
 
 void expr_stack_destroy(struct expr_stack *s)
@@ -224,7 +228,7 @@ enum rc expr_eval(const struct expr *e, const struct expr_value *vars, double fi
             return err_set(err, RC_NOMEM, "no memory for a formula");
     const struct slot *last = &s->slots.at[0];
     *out = (struct expr_value){.n = last->n, .one = last->one, .p = last->p};
-    if (last->n != 1 && !last->p)
+    if (last->n > 1 && !last->p)
         out->p = s->block + last->at;
     return RC_OK;
 }

@@ -44,9 +44,9 @@ enum rc formula_step(struct run *x, const struct formula *o, const struct range 
     struct expr_value out;
     for (size_t i = 0; i < x->f->n_in; i++) {
         int64_t n = in[i].end - in[i].begin;
-        const double *p = cells_f64(&x->st->in[i]) + in[i].begin;
         if (n == 0)
             return RC_OK; /* the default */
+        const double *p = cells_f64(&x->st->in[i]) + in[i].begin;
         vars[i] = (struct expr_value){.n = n, .one = n == 1 ? *p : 0, .p = p};
     }
     enum rc rc = expr_eval(o->expr, vars, o->filler, x->scratch->stack, &out, x->err);
