@@ -41,7 +41,8 @@ def peer(model, batch, precision):
         return run([sys.executable, "bench/engine/torch_peer.py", model, str(batch), *words,
                     THREADS, SECONDS])
     except subprocess.CalledProcessError as e:
-        print(f"PyTorch: {model} {precision}: {e.stderr.strip().splitlines()[-1]}")
+        why = (e.stderr.strip().splitlines() or [f"ended with status {e.returncode}"])[-1]
+        print(f"PyTorch: {model} {precision}: {why}")
         return {"samples_per_s": 0.0}
 
 
