@@ -66,6 +66,10 @@ enum rc cmd_run(const struct cmd *c, int argc, char *const *argv, struct err *er
 enum rc cmd_help_print(const struct cmd *c, const char *group, struct err *err);
 /* 0 done, 1 failed, 2 usage or bad configuration. */
 int cmd_exit_status(enum rc rc, const struct err *err);
+/* Prints a failure to stderr, one line (wrong usage also gets a pointer to the help), and
+ * returns the exit status. `c` may be NULL.
+ */
+int cmd_report(const char *who, const struct cmd *c, enum rc rc, const struct err *err);
 /* Writes `b` to stdout and empties it. RC_IO when stdout does not take it. */
 enum rc cmd_print(struct buf *b, struct err *err) MUST_CHECK;
 

@@ -9,19 +9,6 @@
 #include "cmd/fronts.h"
 #include "cmd/help.h"
 
-/* One failure, one line; wrong usage also gets a pointer to the help. */
-static int report(const char *who, const struct cmd *c, enum rc rc, const struct err *err)
-{
-    if (rc == RC_OK || !err->msg[0])
-        return cmd_exit_status(rc, err);
-    const struct code_info *info = code_info(err_code_of(err, rc));
-    fprintf(stderr, "%s%s%s: error[%s]: %s\n", who, c ? " " : "", c ? c->name : "",
-            info ? info->id : "E0002", err->msg);
-    if (info && strncmp(info->id, "E060", 4) == 0 && info->id[4] < '7')
-        fprintf(stderr, "see `trainyard %s%s--help`\n", c ? c->name : "", c ? " " : "");
-    return cmd_exit_status(rc, err);
-}
-
 /* Options of the program itself, and a group named alone. */
 static int run_general(int argc, char *const *argv, struct err *err)
 {
@@ -36,17 +23,17 @@ static int run_general(int argc, char *const *argv, struct err *err)
     bool help =
         argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
     if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0)
-        return report("trainyard", NULL, cmd_help_print(NULL, NULL, err), err);
+        return cmd_report("trainyard", NULL, cmd_help_print(NULL, NULL, err), err);
     if (strcmp(argv[0], "--version") == 0)
-        return report("trainyard", NULL, cmd_run(&cmd_version, argc - 1, argv + 1, err),
-                      err);
+        return cmd_report("trainyard", NULL,
+                          cmd_run(&cmd_version, argc - 1, argv + 1, err), err);
     if (cmd_is_group(argv[0]) && help)
-        return report("trainyard", NULL, cmd_help_print(NULL, argv[0], err), err);
+        return cmd_report("trainyard", NULL, cmd_help_print(NULL, argv[0], err), err);
     if (argv[0][0] == '-')
-        return report("trainyard", NULL,
-                      err_coded(err, RC_INVAL, E0601, "unknown option '%.100s'", argv[0]),
-                      err);
-    return report("trainyard", NULL, cmd_unknown(argc, argv, err), err);
+        return cmd_report(
+            "trainyard", NULL,
+            err_coded(err, RC_INVAL, E0601, "unknown option '%.100s'", argv[0]), err);
+    return cmd_report("trainyard", NULL, cmd_unknown(argc, argv, err), err);
 }
 
 int main(int argc, char **argv)
@@ -54,14 +41,13 @@ int main(int argc, char **argv)
     struct err err = {0};
     const struct front *front = argc > 0 ? front_find(argv[0]) : NULL;
     if (front)
-        return report(front->name, NULL, front_run(front, argc - 1, argv + 1, &err),
-                      &err);
+        return front_run(front, argc - 1, argv + 1);
     if (argc < 1)
         return run_general(0, argv, &err);
     int words = 0;
     const struct cmd *c = cmd_find(argc - 1, argv + 1, &words);
     if (!c)
         return run_general(argc - 1, argv + 1, &err);
-    return report("trainyard", c, cmd_run(c, argc - 1 - words, argv + 1 + words, &err),
-                  &err);
+    return cmd_report("trainyard", c,
+                      cmd_run(c, argc - 1 - words, argv + 1 + words, &err), &err);
 }

@@ -29,6 +29,18 @@ int cmd_exit_status(enum rc rc, const struct err *err)
     return rc == RC_INVAL || config ? 2 : 1;
 }
 
+int cmd_report(const char *who, const struct cmd *c, enum rc rc, const struct err *err)
+{
+    if (rc == RC_OK || !err->msg[0])
+        return cmd_exit_status(rc, err);
+    const struct code_info *info = code_info(err_code_of(err, rc));
+    fprintf(stderr, "%s%s%s: error[%s]: %s\n", who, c ? " " : "", c ? c->name : "",
+            info ? info->id : "E0002", err->msg);
+    if (info && strncmp(info->id, "E060", 4) == 0 && info->id[4] < '7')
+        fprintf(stderr, "see `trainyard %s%s--help`\n", c ? c->name : "", c ? " " : "");
+    return cmd_exit_status(rc, err);
+}
+
 static bool wants_help(const struct cmd *c, int argc, char *const *argv)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PyTorch's launcher. One process per machine is started for now, whatever number was
+ * asked for, and that is said. Programs of TorchEasyRec become ours; any other script is
+ * started with Python and the variables that a launcher gives to rank 0 of 1.
+ */
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/flags.h"
+#include "compat/front.h"
+#include "compat/tzrec.h"
+
+static const struct flag_rule rules[] = {
+    {.name = "nnodes"},
+    {.name = "nproc_per_node"},
+    {.name = "node_rank"},
+    {.name = "master_addr"},
+    {.name = "master_port"},
+    {.name = "module", .no_value = true, .letter = 'm'},
+    {.name = "no_python", .no_value = true},
+    {.name = "run_path", .no_value = true},
+    {.name = "standalone", .no_value = true},
+    {.name = "rdzv_backend"},
+    {.name = "rdzv_endpoint"},
+    {.name = "rdzv_id"},
+    {.name = "rdzv_conf"},
+    {.name = "max_restarts"},
+    {.name = "monitor_interval"},
+    {.name = "start_method"},
+    {.name = "event_log_handler"},
+    {.name = "role"},
+    {.name = "log_dir"},
+    {.name = "redirects", .letter = 'r'},
+    {.name = "tee", .letter = 't'},
+    {.name = "local_ranks_filter"},
+    {.name = "duplicate_stdout_filters"},
+    {.name = "duplicate_stderr_filters"},
+    {.name = "local_addr"},
+    {.name = "logs_specs"},
+    {.name = "numa_binding"},
+    {.name = "signals_to_handle"},
+    {.name = "virtual_local_rank", .no_value = true},
+    {.name = "help", .no_value = true, .letter = 'h'},
+    {0},
+};
+
+/* As given, else from torchrun's own variable; "" counts as not given. */
+static const char *value_of(const struct front_args *in, const struct flags *f,
+                            const char *name, const char *variable, const char *none)
+{
+    const char *v = flags_get(f, rules, name);
+    if (!v || !v[0])
+        v = in->env(variable);
+    return v && v[0] ? v : none;
+}
+
+/* "2", "1:4" (the first of them), "auto", "gpu", "cpu". */
+static enum rc count_of(const char *name, const char *text, uint64_t *n, struct err *err)
+{
+    struct str rest = str_c(text), first;
+    *n = 1;
+    if (strcmp(text, "auto") == 0 || strcmp(text, "gpu") == 0 || strcmp(text, "cpu") == 0)
+        return RC_OK;
+    if (str_split(&rest, ':', &first) && str_to_u64(first, n))
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E2205, "--%s: '%s' is no number", name, text);
+}
+
+struct launch {
+    uint64_t nodes, per_node, rank;
+};
+
+static enum rc read_launch(const struct front_args *in, const struct flags *f,
+                           struct launch *l, struct err *err)
+{
+    enum rc rc =
+        count_of("nnodes", value_of(in, f, "nnodes", "PET_NNODES", "1"), &l->nodes, err);
+    if (!rc)
+        rc = count_of("nproc_per_node",
+                      value_of(in, f, "nproc_per_node", "PET_NPROC_PER_NODE", "1"),
+                      &l->per_node, err);
+    if (!rc)
+        rc = count_of("node_rank", value_of(in, f, "node_rank", "PET_NODE_RANK", "0"),
+                      &l->rank, err);
+    return rc;
+}
+
+static void note_size(const struct launch *l, struct front_call *out)
+{
+    if (l->nodes > 1 || l->per_node > 1)
+        front_note(out,
+                   "%ju x %ju processes were asked for; this version trains in one, "
+                   "with a thread per processor. batch_size is that of each process, so "
+                   "a batch holds batch_size rows and not %ju times as many",
+                   (uintmax_t)l->nodes, (uintmax_t)l->per_node,
+                   (uintmax_t)(l->nodes * l->per_node));
+}
+
+static void put_variables(const struct front_args *in, const struct flags *f,
+                          struct front_call *out)
+{
+    static const char *const ranks[][2] = {{"RANK", "0"},
+                                           {"LOCAL_RANK", "0"},
+                                           {"GROUP_RANK", "0"},
+                                           {"ROLE_RANK", "0"},
+                                           {"WORLD_SIZE", "1"},
+                                           {"LOCAL_WORLD_SIZE", "1"},
+                                           {"GROUP_WORLD_SIZE", "1"},
+                                           {"ROLE_WORLD_SIZE", "1"}};
+    for (size_t i = 0; i < ARRAY_LEN(ranks); i++)
+        front_env(out, ranks[i][0], ranks[i][1]);
+    front_env(out, "MASTER_ADDR",
+              value_of(in, f, "master_addr", "PET_MASTER_ADDR", "127.0.0.1"));
+    front_env(out, "MASTER_PORT",
+              value_of(in, f, "master_port", "PET_MASTER_PORT", "29500"));
+}
+
+/* A script of somebody's own. */
+static void start_script(const struct front_args *in, const struct flags *f,
+                         struct front_call *out)
+{
+    out->does = FRONT_PROGRAM;
+    if (!flags_get(f, rules, "no_python")) {
+        front_word(out, "python3");
+        front_word(out, "-u");
+        if (flags_get(f, rules, "module"))
+            front_word(out, "-m");
+    }
+    for (int i = f->used; i < in->argc; i++)
+        front_word(out, in->argv[i]);
+    put_variables(in, f, out);
+}
+
+static enum rc launch(const struct front_args *in, const struct flags *f,
+                      struct front_call *out, struct err *err)
+{
+    struct front_args rest = {
+        .argc = in->argc - f->used - 1, .argv = in->argv + f->used + 1, .env = in->env};
+    struct launch l;
+    enum rc rc = read_launch(in, f, &l, err);
+    if (rc)
+        return rc;
+    if (f->used == in->argc)
+        return err_coded(err, RC_INVAL, E2204, "torchrun needs a script or -m MODULE");
+    for (size_t i = 0; i < f->unknown.n; i++)
+        front_note(out, "'%s' is no option of torchrun and was left out",
+                   f->unknown.at[i]);
+    if (l.rank > 0) {
+        out->does = FRONT_NOTHING;
+        front_note(out,
+                   "node_rank %ju: this version trains in one process, on node 0; "
+                   "nothing to do here",
+                   (uintmax_t)l.rank);
+        return RC_OK;
+    }
+    note_size(&l, out);
+    if (tzrec_is_module(in->argv[f->used]))
+        return tzrec_translate(in->argv[f->used], &rest, out, err);
+    start_script(in, f, out);
+    return RC_OK;
+}
+
+static enum rc translate(const struct front_args *in, struct front_call *out,
+                         struct err *err)
+{
+    struct flags f = {0};
+    enum rc rc = flags_read(rules, in->argc, in->argv, true, &f, err);
+    if (!rc && (flags_get(&f, rules, "help") || in->argc == 0)) {
+        out->does = FRONT_NOTHING;
+        out->text = "usage: torchrun [torchrun's options] SCRIPT ARGS...\n"
+                    "       torchrun [torchrun's options] -m tzrec.train_eval ARGS...\n\n"
+                    "One process is started per machine. See docs/compat.md.\n";
+    } else if (!rc) {
+        rc = launch(in, &f, out, err);
+    }
+    flags_release(&f);
+    return rc;
+}
+
+const struct front front_torchrun = {
+    .name = "torchrun", .title = "PyTorch's launcher", .translate = translate};

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TorchEasyRec's programs. A row per argument says which option of ours it becomes. What
+ * upstream does not know it passes over in silence; we name it.
+ */
+#include "compat/tzrec.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/flags.h"
+
+#define ARGS_MAX 24
+
+/* An argument of a program. */
+struct tz_arg {
+    const char *name;
+    const char *to;      /* our option; "": the argument beside options; NULL: none */
+    const char *because; /* of one without effect: why */
+    bool no_value;
+};
+
+struct tz_program {
+    const char *name;    /* module behind "tzrec." */
+    const char *command; /* ours */
+    const char *needs;   /* one of these must be given, '|' between them */
+    bool seeded;         /* takes --seed */
+    struct tz_arg args[ARGS_MAX];
+};
+
+static const struct tz_program programs[] = {
+    {.name = "train_eval",
+     .command = "train",
+     .needs = "pipeline_config_path",
+     .seeded = true,
+     .args = {{"pipeline_config_path", ""},
+              {"train_input_path", "train-input"},
+              {"eval_input_path", "eval-input"},
+              {"model_dir", "model-dir"},
+              {"continue_train", "continue", .no_value = true},
+              {"fine_tune_checkpoint", "fine-tune"},
+              {"ignore_restore_optimizer", NULL, "optimisers start afresh in any case", true},
+              {"edit_config_json", "edit-config-json"}}},
+    {.name = "eval",
+     .command = "eval",
+     .needs = "pipeline_config_path",
+     .args = {{"pipeline_config_path", ""},
+              {"checkpoint_path", "checkpoint"},
+              {"eval_input_path", "eval-input"},
+              {"eval_result_filename", "eval-result-filename"},
+              {"edit_config_json", "edit-config-json"}}},
+    {.name = "export",
+     .command = "export",
+     .needs = "pipeline_config_path",
+     .args = {{"pipeline_config_path", ""},
+              {"checkpoint_path", "checkpoint"},
+              {"export_dir", "export-dir"},
+              {"asset_files", "asset-files"},
+              {"additional_export_config", NULL, "it tunes GPU export back ends"},
+              {"item_input_path", NULL, "nothing is traced, so no sample is needed"},
+              {"edit_config_json", "edit-config-json"}}},
+    {.name = "predict",
+     .command = "predict",
+     .needs = "scripted_model_path|pipeline_config_path",
+     .args = {{"scripted_model_path", "model"},
+              {"pipeline_config_path", "config"},
+              {"checkpoint_path", "checkpoint"},
+              {"predict_input_path", "input"},
+              {"predict_output_path", "output"},
+              {"reserved_columns", "reserved-columns"},
+              {"output_columns", "output-columns"},
+              {"batch_size", "batch-size"},
+              {"predict_threads", "threads"},
+              {"dataset_type", "dataset-type"},
+              {"writer_type", "writer-type"},
+              {"predict_steps", "predict-steps"},
+              {"debug_level", "debug-level"},
+              {"edit_config_json", "edit-config-json"},
+              {"is_profiling", NULL, "there is no trace of a prediction", true}}},
+    {.name = "tools.list_distcp_param",
+     .command = "params",
+     .needs = "checkpoint_path",
+     .args = {{"checkpoint_path", ""}}},
+};
+
+const char *tzrec_names(void)
+{
+    return "train_eval, eval, export, predict, tools.list_distcp_param";
+}
+
+/* The part of a module or file name that names the program. */
+static struct str program_part(const char *name)
+{
+    const char *dir = strstr(name, "tzrec/");
+    struct str s = str_c(dir ? dir + strlen("tzrec/") : name);
+    if (!dir && str_starts(name, "tzrec."))
+        s = str_c(name + strlen("tzrec."));
+    if (str_ends(name, ".py"))
+        s.n -= 3;
+    return s;
+}
+
+static bool same_module(struct str a, const char *b)
+{
+    if (a.n != strlen(b))
+        return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (b[i] != (a.p[i] == '/' ? '.' : a.p[i]))
+            return false;
+    return true;
+}
+
+static const struct tz_program *find_program(const char *name)
+{
+    struct str part = program_part(name);
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++)
+        if (same_module(part, programs[i].name))
+            return &programs[i];
+    return NULL;
+}
+
+bool tzrec_is_module(const char *name)
+{
+    const char *dir = strstr(name, "tzrec/");
+    return str_starts(name, "tzrec.") || strcmp(name, "tzrec") == 0 ||
+           (dir && (dir == name || dir[-1] == '/'));
+}
+
+static void make_rules(const struct tz_program *p, struct flag_rule *rules)
+{
+    for (size_t i = 0; i < ARGS_MAX && p->args[i].name; i++)
+        rules[i] =
+            (struct flag_rule){.name = p->args[i].name, .no_value = p->args[i].no_value};
+}
+
+static enum rc check_needs(const struct tz_program *p, const struct flags *f,
+                           const struct flag_rule *rules, struct err *err)
+{
+    struct str rest = str_c(p->needs), part;
+    while (str_split(&rest, '|', &part))
+        for (size_t i = 0; rules[i].name; i++)
+            if (str_is(part, rules[i].name) && f->value[i] && f->value[i][0])
+                return RC_OK;
+    const char *bar = strchr(p->needs, '|');
+    return err_coded(err, RC_INVAL, E2204, "tzrec.%s needs --%.*s%s%s", p->name,
+                     bar ? (int)(bar - p->needs) : (int)strlen(p->needs), p->needs,
+                     bar ? " or --" : "", bar ? bar + 1 : "");
+}
+
+/* An empty value is as good as none, as it is upstream. */
+static void put_args(const struct tz_program *p, const struct flags *f,
+                     struct front_call *out)
+{
+    const char *config = NULL;
+    for (size_t i = 0; i < ARGS_MAX && p->args[i].name; i++) {
+        const struct tz_arg *a = &p->args[i];
+        const char *v = f->value[i];
+        if (!v || (!a->no_value && !v[0]))
+            continue;
+        if (!a->to)
+            front_note(out, "--%s has no effect: %s", a->name, a->because);
+        else if (!a->to[0])
+            config = v;
+        else
+            front_option(out, a->to, a->no_value ? NULL : v);
+    }
+    for (size_t i = 0; i < f->unknown.n; i++)
+        front_note(out, "'%s' is no argument of tzrec.%s and was left out",
+                   f->unknown.at[i], p->name);
+    if (config) {
+        front_word(out, "--");
+        front_word(out, config);
+    }
+}
+
+static void put_seed(const struct front_args *in, struct front_call *out)
+{
+    const char *seed = in->env("TORCH_MANUAL_SEED");
+    uint64_t n;
+    if (!seed || !seed[0])
+        return;
+    if (str_to_u64(str_c(seed), &n) && n <= INT64_MAX)
+        front_option(out, "seed", seed);
+    else
+        front_note(out, "TORCH_MANUAL_SEED '%s' is no number and was left out", seed);
+}
+
+enum rc tzrec_translate(const char *module, const struct front_args *in,
+                        struct front_call *out, struct err *err)
+{
+    const struct tz_program *p = find_program(module);
+    struct flag_rule rules[ARGS_MAX + 1] = {0};
+    struct flags f = {0};
+    if (!p)
+        return err_coded(err, RC_INVAL, E2203, "no program '%s'; there are %s", module,
+                         tzrec_names());
+    make_rules(p, rules);
+    enum rc rc = flags_read(rules, in->argc, in->argv, false, &f, err);
+    if (!rc)
+        rc = check_needs(p, &f, rules, err);
+    if (!rc) {
+        out->does = FRONT_COMMAND;
+        front_word(out, p->command);
+        if (p->seeded)
+            put_seed(in, out);
+        put_args(p, &f, out);
+    }
+    flags_release(&f);
+    return rc;
+}
+
+static bool wants_help(const struct front_args *in)
+{
+    return in->argc == 0 || strcmp(in->argv[0], "-h") == 0 ||
+           strcmp(in->argv[0], "--help") == 0;
+}
+
+/* `tzrec train_eval ...` and `tzrec -m tzrec.train_eval ...`. */
+static enum rc translate(const struct front_args *in, struct front_call *out,
+                         struct err *err)
+{
+    struct front_args rest = *in;
+    if (wants_help(in)) {
+        out->does = FRONT_NOTHING;
+        out->text = "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
+                    "PROGRAM is one of train_eval, eval, export, predict,\n"
+                    "tools.list_distcp_param; each takes the arguments that it has in\n"
+                    "TorchEasyRec. See docs/compat.md.\n";
+        return RC_OK;
+    }
+    int skip = strcmp(in->argv[0], "-m") == 0 && in->argc > 1 ? 2 : 1;
+    rest.argc -= skip;
+    rest.argv += skip;
+    return tzrec_translate(in->argv[skip - 1], &rest, out, err);
+}
+
+const struct front front_tzrec = {
+    .name = "tzrec", .title = "TorchEasyRec's entry points", .translate = translate};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/str.h"
+#include "compat/front.h"
+#include "tap.h"
+
+#define WORDS_MAX 40
+
+static const char *env_empty(const char *name)
+{
+    return NULL;
+}
+
+static const char *env_seeded(const char *name)
+{
+    return strcmp(name, "TORCH_MANUAL_SEED") == 0 ? "7" : NULL;
+}
+
+static const char *env_ranked(const char *name)
+{
+    return strcmp(name, "LOCAL_RANK") == 0 ? "1" : NULL;
+}
+
+static const char *env_pet(const char *name)
+{
+    return strcmp(name, "PET_NPROC_PER_NODE") == 0 ? "4" : NULL;
+}
+
+/* The words of `line` parted by single blanks; "''" is an empty word. The first names the
+ * front end.
+ */
+static enum rc translate(const char *line, const char *(*env)(const char *),
+                         struct front_call *out, struct err *err)
+{
+    static char text[2000];
+    char *words[WORDS_MAX] = {0};
+    int n = 0;
+    snprintf(text, sizeof(text), "%s", line);
+    for (char *p = text; p && n < WORDS_MAX - 1;) {
+        words[n++] = p;
+        p = strchr(p, ' ');
+        if (p)
+            *p++ = '\0';
+        if (strcmp(words[n - 1], "''") == 0)
+            words[n - 1][0] = '\0';
+    }
+    const struct front *f = front_find(words[0]);
+    struct front_args in = {.argc = n - 1, .argv = words + 1, .env = env};
+    return f->translate(&in, out, err);
+}
+
+/* What it does as one line: "command: a b", "program: a b", "nothing"; then its notes. */
+static void check_line(const char *line, const char *(*env)(const char *),
+                       const char *want)
+{
+    static const char *const does[] = {"command:", "program:", "nothing"};
+    struct front_call c = {0};
+    struct err err = {0};
+    struct buf b;
+    buf_init(&b, 10000);
+    if (translate(line, env, &c, &err) != RC_OK) {
+        buf_printf(&b, "error: %s", err.msg);
+    } else {
+        buf_puts(&b, does[c.does]);
+        for (size_t i = 0; i < c.argv.n; i++)
+            buf_printf(&b, " %s", c.argv.at[i]);
+        for (size_t i = 0; i < c.notes.n; i++)
+            buf_printf(&b, "; %s", c.notes.at[i]);
+    }
+    CHECK_STR(buf_str(&b), want);
+    buf_release(&b);
+    front_call_release(&c);
+}
+
+static void every_documented_argument_of_tzrec_is_taken(void)
+{
+    check_line("tzrec train_eval --pipeline_config_path c --train_input_path d/*.parquet "
+               "--eval_input_path e --model_dir m --continue_train "
+               "--fine_tune_checkpoint f --edit_config_json {}",
+               env_empty,
+               "command: train --train-input=d/*.parquet --eval-input=e --model-dir=m "
+               "--continue --fine-tune=f --edit-config-json={} -- c");
+    check_line("tzrec tzrec.eval --pipeline_config_path=c --checkpoint_path=k "
+               "--eval_input_path=e --eval_result_filename=r.txt",
+               env_empty,
+               "command: eval --checkpoint=k --eval-input=e --eval-result-filename=r.txt "
+               "-- c");
+    check_line("tzrec -m tzrec.export --pipeline_config_path c --export_dir x "
+               "--asset_files a,b",
+               env_empty, "command: export --export-dir=x --asset-files=a,b -- c");
+    check_line("tzrec predict --scripted_model_path x --predict_input_path p "
+               "--predict_output_path o --reserved_columns a,b --output_columns probs",
+               env_empty,
+               "command: predict --model=x --input=p --output=o --reserved-columns=a,b "
+               "--output-columns=probs");
+    check_line("tzrec tools.list_distcp_param --checkpoint_path m/model.ckpt-0",
+               env_empty, "command: params -- m/model.ckpt-0");
+}
+
+static void names_may_be_cut_and_dashed(void)
+{
+    check_line("tzrec train_eval --pipeline-config c --model m", env_empty,
+               "command: train --model-dir=m -- c");
+    check_line("tzrec predict --predict c", env_empty,
+               "error: option --predict could mean several");
+}
+
+static void empty_values_are_as_good_as_none(void)
+{
+    check_line("tzrec train_eval --pipeline_config_path c --model_dir ''", env_empty,
+               "command: train -- c");
+    check_line("tzrec train_eval --pipeline_config_path=", env_empty,
+               "error: tzrec.train_eval needs --pipeline_config_path");
+}
+
+static void what_is_missing_or_unknown_is_named(void)
+{
+    check_line("tzrec train_eval", env_empty,
+               "error: tzrec.train_eval needs --pipeline_config_path");
+    check_line("tzrec predict --predict_input_path p", env_empty,
+               "error: tzrec.predict needs --scripted_model_path or "
+               "--pipeline_config_path");
+    check_line("tzrec train_eval --pipeline_config_path", env_empty,
+               "error: option --pipeline_config_path needs a value");
+    check_line("tzrec train_evil --x 1", env_empty,
+               "error: no program 'train_evil'; there are train_eval, eval, export, "
+               "predict, tools.list_distcp_param");
+    check_line("tzrec eval --pipeline_config_path c --warp 9", env_empty,
+               "command: eval -- c; '--warp' is no argument of tzrec.eval and was left "
+               "out; '9' is no argument of tzrec.eval and was left out");
+}
+
+static void the_seed_comes_from_the_environment(void)
+{
+    check_line("tzrec train_eval --pipeline_config_path c", env_seeded,
+               "command: train --seed=7 -- c");
+}
+
+static void torchrun_starts_modules_of_tzrec(void)
+{
+    check_line("torchrun --master_addr=localhost --master_port=32555 --nnodes=1 "
+               "--nproc-per-node=1 --node_rank=0 -m tzrec.train_eval "
+               "--pipeline_config_path c",
+               env_empty, "command: train -- c");
+    check_line("torchrun --master_addr= --master_port= --nnodes= --nproc-per-node= "
+               "--node_rank= -m tzrec.train_eval --pipeline_config_path c",
+               env_empty, "command: train -- c");
+    check_line("torchrun --standalone tzrec/train_eval.py --pipeline_config_path c",
+               env_empty, "command: train -- c");
+}
+
+static void torchrun_says_that_it_starts_one_process(void)
+{
+    check_line("torchrun --nnodes=2 --nproc-per-node=8 -m tzrec.eval "
+               "--pipeline_config_path c",
+               env_empty,
+               "command: eval -- c; 2 x 8 processes were asked for; this version trains "
+               "in one, with a thread per processor. batch_size is that of each process, "
+               "so a batch holds batch_size rows and not 16 times as many");
+    check_line("torchrun --nnodes=2 --node_rank=1 -m tzrec.eval --pipeline_config_path c",
+               env_empty,
+               "nothing; node_rank 1: this version trains in one process, on node 0; "
+               "nothing to do here");
+    check_line("torchrun --nnodes=two -m tzrec.eval --pipeline_config_path c", env_empty,
+               "error: --nnodes: 'two' is no number");
+    struct front_call c = {0};
+    CHECK(translate("torchrun -m tzrec.eval --pipeline_config_path c", env_pet, &c,
+                    NULL) == RC_OK);
+    CHECK_INT(c.notes.n, 1);
+    front_call_release(&c);
+}
+
+static void torchrun_starts_other_scripts_with_python(void)
+{
+    struct front_call c = {0};
+    check_line("torchrun --nproc-per-node=1 convert.py --x 1", env_empty,
+               "program: python3 -u convert.py --x 1");
+    check_line("torchrun -m my.module -m", env_empty,
+               "program: python3 -u -m my.module -m");
+    check_line("torchrun --no-python ./a.out", env_empty, "program: ./a.out");
+    check_line("torchrun --nnodes=1", env_empty,
+               "error: torchrun needs a script or -m MODULE");
+    CHECK(translate("torchrun --master_addr=h --master_port=9 a.py", env_empty, &c,
+                    NULL) == RC_OK);
+    CHECK_STR(c.env.at[0].name, "RANK");
+    CHECK_STR(c.env.at[0].value, "0");
+    CHECK_STR(c.env.at[c.env.n - 2].value, "h");
+    CHECK_STR(c.env.at[c.env.n - 1].value, "9");
+    front_call_release(&c);
+}
+
+static void python_and_pip_pass_on_what_is_not_tzrec(void)
+{
+    check_line("python -m tzrec.tools.list_distcp_param --checkpoint_path k", env_empty,
+               "command: params -- k");
+    check_line("python -u -m tzrec.train_eval --pipeline_config_path c", env_empty,
+               "command: train -- c");
+    check_line("python -m tzrec.train_eval --pipeline_config_path c", env_ranked,
+               "nothing; LOCAL_RANK 1: this version trains in one process, rank 0; "
+               "nothing to do here");
+    check_line("python -c tzrec.train_eval", env_empty,
+               "program: python -c tzrec.train_eval");
+    check_line("python a.py -m tzrec.eval", env_empty,
+               "program: python a.py -m tzrec.eval");
+    check_line("pip install tzrec==1.0 -f http://x/repo.html --trusted-host x", env_empty,
+               "nothing; nothing to install: trainyard takes the command lines of tzrec");
+    check_line("pip install tzrec numpy", env_empty, "program: pip install tzrec numpy");
+    check_line("pip install tzrecsys", env_empty, "program: pip install tzrecsys");
+    check_line("pip list", env_empty, "program: pip list");
+}
+
+static void front_ends_are_found_by_the_end_of_the_path(void)
+{
+    CHECK(front_find("/usr/lib/trainyard/compat/torchrun") == &front_torchrun);
+    CHECK(front_find("tzrec") == &front_tzrec);
+    CHECK(front_find("trainyard") == NULL);
+}
+
+static const struct tap_case cases[] = {
+    TAP(every_documented_argument_of_tzrec_is_taken),
+    TAP(names_may_be_cut_and_dashed),
+    TAP(empty_values_are_as_good_as_none),
+    TAP(what_is_missing_or_unknown_is_named),
+    TAP(the_seed_comes_from_the_environment),
+    TAP(torchrun_starts_modules_of_tzrec),
+    TAP(torchrun_says_that_it_starts_one_process),
+    TAP(torchrun_starts_other_scripts_with_python),
+    TAP(python_and_pip_pass_on_what_is_not_tzrec),
+    TAP(front_ends_are_found_by_the_end_of_the_path),
+};
+TAP_MAIN(cases)
