@@ -192,6 +192,8 @@ struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *
     int64_t keep_width = 0;
     if (g->failed)
         return NULL;
+    if (!ops->onnx)
+        return graph_fail(g, "%s: the op does not say what it is in ONNX", ops->name);
     if (n_in < 1 || n_in > OP_INPUTS_MAX || n_params > OP_PARAMS_MAX)
         return graph_fail(g, "%s: %d inputs", ops->name, n_in);
     for (int i = 0; i < n_in; i++) {

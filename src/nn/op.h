@@ -96,8 +96,8 @@ enum op_flags {
     OP_NO_GRAD = 16, /* gradients stop here */
 };
 
-struct graph;
-struct onnx_node;
+struct onnx;
+struct onnx_op;
 
 struct op_ops {
     const char *name;
@@ -117,6 +117,10 @@ struct op_ops {
     void (*sync_backward)(const struct op_run *r);
     void (*backward)(const struct op_run *r, int64_t begin, int64_t end);
     void (*grads)(const struct op_run *r);
+    /* Writes what it is in ONNX outside training (nn/onnx.h). Every op has one: a graph
+     * refuses an op that has not.
+     */
+    void (*onnx)(struct onnx *o, const struct onnx_op *op);
 };
 
 #endif

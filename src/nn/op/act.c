@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 struct act_conf {
@@ -138,12 +139,67 @@ static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* x * f(x) */
+static void put_gate(struct onnx *o, const struct onnx_op *op, const char *f)
+{
+    onnx_binary(o, "Mul", op->y[0], op->x[0], f);
+}
+
+static void put_with_alpha(struct onnx *o, const struct onnx_op *op, const char *type)
+{
+    const struct act_conf *c = op->conf;
+    onnx_node(o, &(struct onnx_node){.type = type,
+                                     .in = op->x,
+                                     .n_in = 1,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_FLOAT("alpha", c->param)}});
+}
+
+static void put_gelu(struct onnx *o, const struct onnx_op *op)
+{
+    const char *erf =
+        onnx_unary(o, "Erf", NULL, onnx_with(o, "Mul", NULL, op->x[0], 0.70710678f));
+    put_gate(o, op, onnx_with(o, "Mul", NULL, onnx_with(o, "Add", NULL, erf, 1), 0.5f));
+}
+
+static void put_relu6(struct onnx *o, const struct onnx_op *op)
+{
+    const char *in[] = {op->x[0], onnx_number(o, 0), onnx_number(o, 6)};
+    onnx_node(o,
+              &(struct onnx_node){.type = "Clip", .in = in, .n_in = 3, .out = op->y[0]});
+}
+
+static void act_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    static const char *const plain[] = {
+        [ACT_NONE] = "Identity",       [ACT_RELU] = "Relu", [ACT_SELU] = "Selu",
+        [ACT_SIGMOID] = "Sigmoid",     [ACT_TANH] = "Tanh", [ACT_SOFTPLUS] = "Softplus",
+        [ACT_HARDSWISH] = "HardSwish", [ACT_RELU6] = NULL};
+    const struct act_conf *c = op->conf;
+    const char *x = op->x[0];
+    if (plain[c->act])
+        onnx_unary(o, plain[c->act], op->y[0], x);
+    else if (c->act == ACT_LEAKY_RELU)
+        put_with_alpha(o, op, "LeakyRelu");
+    else if (c->act == ACT_ELU)
+        put_with_alpha(o, op, "Elu");
+    else if (c->act == ACT_GELU)
+        put_gelu(o, op);
+    else if (c->act == ACT_SILU)
+        put_gate(o, op, onnx_unary(o, "Sigmoid", NULL, x));
+    else if (c->act == ACT_MISH)
+        put_gate(o, op, onnx_unary(o, "Tanh", NULL, onnx_unary(o, "Softplus", NULL, x)));
+    else
+        put_relu6(o, op);
+}
+
 static const struct op_ops op_act = {
     .name = "activation",
     .flags = OP_NEEDS_IN | OP_STRIDED,
     .infer = act_infer,
     .forward = act_forward,
     .backward = act_backward,
+    .onnx = act_onnx,
 };
 
 struct val *nn_act(struct graph *g, struct val *x, enum act act, float param)

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -154,12 +155,73 @@ static void attention_backward(const struct op_run *r, int64_t begin, int64_t en
         }
 }
 
+/* [batch, axis, heads * d] -> [batch, heads, axis, d], or with the last two turned. */
+static const char *put_heads(struct onnx *o, const struct onnx_op *op, int input,
+                             bool turned)
+{
+    const struct attention_conf *c = op->conf;
+    struct shape split = {.axis = op->in[input].axis,
+                          .n_dims = 2,
+                          .dims = {c->heads, shape_width(&op->in[input]) / c->heads}};
+    const char *flat = onnx_flat(o, op->x[input], &op->in[input]);
+    struct shape one = {
+        .axis = split.axis, .n_dims = 1, .dims = {shape_width(&op->in[input])}};
+    const char *x = onnx_reshape(o, NULL, flat, &one, &split);
+    struct onnx_attr perm = {
+        .name = "perm", .kind = ONNX_ATTR_INTS, .ints = {0, 2, 1, 3}, .n_ints = 4};
+    if (turned) {
+        perm.ints[2] = 3;
+        perm.ints[3] = 1;
+    }
+    return onnx_node(o, &(struct onnx_node){
+                            .type = "Transpose", .in = &x, .n_in = 1, .attrs = {perm}});
+}
+
+/* What is added to the scores of padded positions: [batch, 1, 1, axis]. */
+static const char *put_bias(struct onnx *o, int axis)
+{
+    static const int64_t axes[] = {1, 2};
+    const char *outside = onnx_with(o, "Sub", NULL, onnx_mask(o, axis), 1.0f);
+    const char *bias = onnx_with(o, "Mul", NULL, outside, 1e30f);
+    return onnx_binary(o, "Unsqueeze", NULL, bias, onnx_ints(o, axes, 2));
+}
+
+static void attention_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct attention_conf *c = op->conf;
+    int64_t width = shape_width(&op->in[0]);
+    const char *q = put_heads(o, op, IN_QUERY, false);
+    const char *k = put_heads(o, op, IN_KEY, true);
+    const char *v = put_heads(o, op, IN_VALUE, false);
+    float scale = 1.0f / sqrtf((float)(width / c->heads));
+    const char *scores =
+        onnx_with(o, "Mul", NULL, onnx_binary(o, "MatMul", NULL, q, k), scale);
+    scores = onnx_binary(o, "Add", NULL, scores, put_bias(o, op->in[0].axis));
+    const char *weights =
+        onnx_node(o, &(struct onnx_node){.type = "Softmax",
+                                         .in = &scores,
+                                         .n_in = 1,
+                                         .attrs = {ONNX_INT("axis", -1)}});
+    const char *y = onnx_binary(o, "MatMul", NULL, weights, v);
+    struct onnx_attr perm = {
+        .name = "perm", .kind = ONNX_ATTR_INTS, .ints = {0, 2, 1, 3}, .n_ints = 4};
+    y = onnx_node(o, &(struct onnx_node){
+                         .type = "Transpose", .in = &y, .n_in = 1, .attrs = {perm}});
+    struct shape split = {
+        .axis = op->in[0].axis, .n_dims = 2, .dims = {c->heads, width / c->heads}};
+    if (op->out[0].n_dims == 2 && op->out[0].dims[0] == c->heads)
+        onnx_unary(o, "Identity", op->y[0], y);
+    else
+        onnx_reshape(o, op->y[0], y, &split, &op->out[0]);
+}
+
 static const struct op_ops op_attention = {
     .name = "attention",
     .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_STRIDED,
     .infer = attention_infer,
     .forward = attention_forward,
     .backward = attention_backward,
+    .onnx = attention_onnx,
 };
 
 struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key,

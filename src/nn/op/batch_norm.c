@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 #define EPS 1e-5
@@ -291,6 +292,26 @@ static void norm_grads(const struct op_run *r)
     }
 }
 
+/* Running statistics are constants: one factor and one summand per channel. */
+static void norm_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct norm_conf *c = op->conf;
+    float *by = mem_calloc((size_t)c->n * 2, sizeof(*by)), *plus = by + c->n;
+    for (int64_t i = 0; i < c->n; i++) {
+        double w = c->affine ? (double)op->params[PARAM_WEIGHT]->value[i] : 1;
+        double b = c->affine ? (double)op->params[PARAM_BIAS]->value[i] : 0;
+        double scale = w / sqrt((double)op->params[PARAM_VAR]->value[i] + EPS);
+        by[i] = (float)scale;
+        plus[i] = (float)(b - (double)op->params[PARAM_MEAN]->value[i] * scale);
+    }
+    const char *factor = onnx_floats(o, by, &c->n, 1);
+    const char *summand = onnx_floats(o, plus, &c->n, 1);
+    for (int i = 0; i < op->n_out; i++)
+        onnx_binary(o, "Add", op->y[i], onnx_binary(o, "Mul", NULL, op->x[i], factor),
+                    summand);
+    mem_free(by);
+}
+
 static const struct op_ops op_batch_norm = {
     .name = "batch norm",
     .flags = OP_NEEDS_IN | OP_STRIDED,
@@ -302,6 +323,7 @@ static const struct op_ops op_batch_norm = {
     .sync_backward = norm_sync_backward,
     .backward = norm_backward,
     .grads = norm_grads,
+    .onnx = norm_onnx,
 };
 
 static struct val *norm(struct graph *g, const char *name, struct val *const *in,

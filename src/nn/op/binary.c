@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two values of one shape, element by element; and x * by + plus. */
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -70,16 +71,27 @@ static void binary_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void binary_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    static const char *const types[] = {
+        [BINARY_ADD] = "Add", [BINARY_SUB] = "Sub", [BINARY_MUL] = "Mul"};
+    const struct binary_conf *c = op->conf;
+    onnx_binary(o, types[c->kind], op->y[0], op->x[0],
+                onnx_reshape(o, NULL, op->x[1], &op->in[1], &op->in[0]));
+}
+
 static const struct op_ops op_sum = {.name = "add",
                                      .flags = OP_STRIDED,
                                      .infer = binary_infer,
                                      .forward = binary_forward,
-                                     .backward = binary_backward};
+                                     .backward = binary_backward,
+                                     .onnx = binary_onnx};
 static const struct op_ops op_product = {.name = "multiply",
                                          .flags = OP_NEEDS_IN | OP_STRIDED,
                                          .infer = binary_infer,
                                          .forward = binary_forward,
-                                         .backward = binary_backward};
+                                         .backward = binary_backward,
+                                         .onnx = binary_onnx};
 
 static struct val *binary(struct graph *g, struct val *a, struct val *b, enum binary kind)
 {
@@ -141,11 +153,18 @@ static void scale_backward(const struct op_run *r, int64_t begin, int64_t end)
                         r->out[0].width);
 }
 
+static void scale_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct scale_conf *c = op->conf;
+    onnx_with(o, "Add", op->y[0], onnx_with(o, "Mul", NULL, op->x[0], c->by), c->plus);
+}
+
 static const struct op_ops op_scale = {.name = "scale",
                                        .flags = OP_STRIDED,
                                        .infer = scale_infer,
                                        .forward = scale_forward,
-                                       .backward = scale_backward};
+                                       .backward = scale_backward,
+                                       .onnx = scale_onnx};
 
 struct val *nn_scale(struct graph *g, struct val *x, float by, float plus)
 {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -55,12 +56,25 @@ static void concat_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void concat_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *in[OP_INPUTS_MAX];
+    for (int i = 0; i < op->n_in; i++)
+        in[i] = onnx_flat(o, op->x[i], &op->in[i]);
+    onnx_node(o, &(struct onnx_node){.type = "Concat",
+                                     .in = in,
+                                     .n_in = op->n_in,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_INT("axis", -1)}});
+}
+
 const struct op_ops op_concat = {
     .name = "concat",
     .flags = OP_WRITES | OP_STRIDED,
     .infer = concat_infer,
     .forward = concat_forward,
     .backward = concat_backward,
+    .onnx = concat_onnx,
 };
 
 struct val *nn_concat(struct graph *g, struct val *const *x, int n)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -76,12 +77,25 @@ static void cross_grads(const struct op_run *r)
     pool_for(r->env->pool, n, n > 8 * GRAD_GRAIN ? n / 4 : n, cross_columns, &copy);
 }
 
+static void cross_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[0]));
+    const char *x0 = onnx_flat(o, op->x[0], &op->in[0]);
+    const char *x = onnx_flat(o, op->x[1], &op->in[1]);
+    const char *y = onnx_binary(o, "Mul", NULL, x0, onnx_binary(o, "MatMul", NULL, x, w));
+    struct shape flat = {
+        .axis = op->in[0].axis, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    y = onnx_binary(o, "Add", NULL, y, onnx_param(o, op->params[1]));
+    onnx_reshape(o, op->y[0], onnx_binary(o, "Add", NULL, y, x), &flat, &op->out[0]);
+}
+
 static const struct op_ops op_cross = {.name = "cross",
                                        .flags = OP_NEEDS_IN | OP_STRIDED,
                                        .infer = cross_infer,
                                        .forward = cross_forward,
                                        .backward = cross_backward,
-                                       .grads = cross_grads};
+                                       .grads = cross_grads,
+                                       .onnx = cross_onnx};
 
 struct val *nn_cross(struct graph *g, const char *name_w, const char *name_b,
                      struct val *x0, struct val *x)

@@ -2,6 +2,7 @@
 /* Dropout. The mask is a function of (seed, op, step, row): backward draws it again. */
 #include "base/rng.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 struct dropout_conf {
@@ -68,7 +69,8 @@ static const struct op_ops op_dropout = {.name = "dropout",
                                          .flags = OP_STRIDED,
                                          .infer = dropout_infer,
                                          .forward = dropout_forward,
-                                         .backward = dropout_backward};
+                                         .backward = dropout_backward,
+                                         .onnx = onnx_same};
 
 struct val *nn_dropout(struct graph *g, struct val *x, double p)
 {

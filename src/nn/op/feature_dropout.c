@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 #define TEMPERATURE 0.1
@@ -182,6 +183,21 @@ static void drop_grads(const struct op_run *r)
                     drop_part, drop_join, &copy, s->parts, (size_t)c->n * sizeof(double));
 }
 
+static void drop_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct drop_conf *c = op->conf;
+    int64_t width = c->end[c->n - 1];
+    float *stay = mem_calloc((size_t)width, sizeof(*stay));
+    for (int64_t i = 0, col = 0; i < c->n; i++)
+        for (; col < c->end[i]; col++)
+            stay[col] = 1.0f - (float)sigmoid((double)op->params[0]->value[i]);
+    struct shape flat = {.axis = op->in[0].axis, .n_dims = 1, .dims = {width}};
+    const char *y = onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]),
+                                onnx_floats(o, stay, &width, 1));
+    onnx_reshape(o, op->y[0], y, &flat, &op->out[0]);
+    mem_free(stay);
+}
+
 static const struct op_ops op_feature_dropout = {.name = "feature dropout",
                                                  .flags = OP_NEEDS_IN,
                                                  .infer = drop_infer,
@@ -190,7 +206,8 @@ static const struct op_ops op_feature_dropout = {.name = "feature dropout",
                                                  .begin = drop_begin,
                                                  .forward = drop_forward,
                                                  .backward = drop_backward,
-                                                 .grads = drop_grads};
+                                                 .grads = drop_grads,
+                                                 .onnx = drop_onnx};
 
 struct val *nn_feature_dropout(struct graph *g, const char *name, struct val *x,
                                const int64_t *widths, int64_t n, double lambda,

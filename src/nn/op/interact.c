@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -65,11 +67,22 @@ static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void fm_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *x = op->x[0];
+    const char *sum = onnx_sum(o, NULL, x, -2, false);
+    const char *squares = onnx_sum(o, NULL, onnx_binary(o, "Mul", NULL, x, x), -2, false);
+    const char *both =
+        onnx_binary(o, "Sub", NULL, onnx_binary(o, "Mul", NULL, sum, sum), squares);
+    onnx_with(o, "Mul", op->y[0], both, 0.5f);
+}
+
 static const struct op_ops op_fm = {.name = "fm",
                                     .flags = OP_NEEDS_IN | OP_STRIDED,
                                     .infer = fm_infer,
                                     .forward = fm_forward,
-                                    .backward = fm_backward};
+                                    .backward = fm_backward,
+                                    .onnx = fm_onnx};
 
 static struct fields_conf fields_of(const struct val *x)
 {
@@ -193,11 +206,43 @@ static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* All products, of which those above the diagonal are picked. */
+static void dots_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct fields_conf *c = op->conf;
+    int64_t n = c->n, *pick = mem_calloc((size_t)(n * n), sizeof(*pick));
+    int count = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            pick[count++] = i * n + j;
+    bool sequence = op->in[0].axis != AXIS_BATCH;
+    struct onnx_attr perm = {
+        .name = "perm", .kind = ONNX_ATTR_INTS, .ints = {0, 2, 1}, .n_ints = 3};
+    if (sequence) {
+        memcpy(perm.ints, (const int64_t[]){0, 1, 3, 2}, sizeof(perm.ints));
+        perm.n_ints = 4;
+    }
+    const char *turned =
+        onnx_node(o, &(struct onnx_node){
+                         .type = "Transpose", .in = op->x, .n_in = 1, .attrs = {perm}});
+    struct shape square = {.axis = op->in[0].axis, .n_dims = 2, .dims = {n, n}};
+    const char *all =
+        onnx_flat(o, onnx_binary(o, "MatMul", NULL, op->x[0], turned), &square);
+    const char *in[] = {all, onnx_ints(o, pick, count)};
+    onnx_node(o, &(struct onnx_node){.type = "Gather",
+                                     .in = in,
+                                     .n_in = 2,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_INT("axis", -1)}});
+    mem_free(pick);
+}
+
 static const struct op_ops op_dots = {.name = "pair dots",
                                       .flags = OP_NEEDS_IN | OP_STRIDED,
                                       .infer = dots_infer,
                                       .forward = dots_forward,
-                                      .backward = dots_backward};
+                                      .backward = dots_backward,
+                                      .onnx = dots_onnx};
 
 struct val *nn_pair_dots(struct graph *g, struct val *x)
 {
@@ -249,11 +294,20 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void mix_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    int64_t last = -1;
+    const char *gate = onnx_binary(
+        o, "Unsqueeze", NULL, onnx_flat(o, op->x[0], &op->in[0]), onnx_ints(o, &last, 1));
+    onnx_sum(o, op->y[0], onnx_binary(o, "Mul", NULL, gate, op->x[1]), -2, false);
+}
+
 static const struct op_ops op_mix = {.name = "mix",
                                      .flags = OP_NEEDS_IN | OP_STRIDED,
                                      .infer = mix_infer,
                                      .forward = mix_forward,
-                                     .backward = mix_backward};
+                                     .backward = mix_backward,
+                                     .onnx = mix_onnx};
 
 struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts)
 {

@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 struct jrc_conf {
@@ -134,7 +135,8 @@ static const struct op_ops op_jrc = {.name = "jrc loss",
                                      .sync_forward = jrc_sync_forward,
                                      .forward = jrc_forward,
                                      .sync_backward = jrc_sync_backward,
-                                     .backward = jrc_backward};
+                                     .backward = jrc_backward,
+                                     .onnx = onnx_nothing};
 
 struct val *nn_jrc_loss(struct graph *g, struct val *logits, struct val *labels,
                         struct val *sessions, struct val *weights, float alpha)

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 #define EPS 1e-5
@@ -145,6 +146,18 @@ static void ln_grads(const struct op_run *r)
                 ln_part, ln_join, &copy, s->parts, (size_t)(2 * c->n) * sizeof(double));
 }
 
+static void ln_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *in[] = {op->x[0], onnx_param(o, op->params[0]),
+                        onnx_param(o, op->params[1])};
+    onnx_node(o, &(struct onnx_node){
+                     .type = "LayerNormalization",
+                     .in = in,
+                     .n_in = 3,
+                     .out = op->y[0],
+                     .attrs = {ONNX_INT("axis", -1), ONNX_FLOAT("epsilon", (float)EPS)}});
+}
+
 static const struct op_ops op_layer_norm = {
     .name = "layer norm",
     .flags = OP_NEEDS_IN | OP_STRIDED,
@@ -154,6 +167,7 @@ static const struct op_ops op_layer_norm = {
     .forward = ln_forward,
     .backward = ln_backward,
     .grads = ln_grads,
+    .onnx = ln_onnx,
 };
 
 struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x)

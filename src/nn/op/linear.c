@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -100,6 +101,36 @@ static void linear_grads(const struct op_run *r)
                   c->bias ? r->params[1]->grad + c->from : NULL, r->env->pool);
 }
 
+/* Rows [from, from + out) of a parameter. */
+static const char *put_rows(struct onnx *o, const struct linear_conf *c,
+                            const struct param *p)
+{
+    int64_t to = c->from + c->out, axis = 0;
+    const char *w = onnx_param(o, p);
+    if (c->from == 0 && c->out == p->dims[0])
+        return w;
+    const char *in[] = {w, onnx_ints(o, &c->from, 1), onnx_ints(o, &to, 1),
+                        onnx_ints(o, &axis, 1)};
+    return onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
+}
+
+static void linear_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
+                                       [GEMM_ACT_SIGMOID] = "Sigmoid",
+                                       [GEMM_ACT_TANH] = "Tanh"};
+    const struct linear_conf *c = op->conf;
+    bool act = c->act != GEMM_ACT_NONE;
+    const char *w = onnx_unary(o, "Transpose", NULL, put_rows(o, c, op->params[0]));
+    const char *y =
+        onnx_binary(o, "MatMul", c->bias || act ? NULL : op->y[0], op->x[0], w);
+    if (c->bias)
+        y = onnx_binary(o, "Add", act ? NULL : op->y[0], y,
+                        put_rows(o, c, op->params[1]));
+    if (act)
+        onnx_unary(o, acts[c->act], op->y[0], y);
+}
+
 static const struct op_ops op_linear = {
     .name = "linear",
     .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES | OP_STRIDED,
@@ -110,6 +141,7 @@ static const struct op_ops op_linear = {
     .forward = linear_forward,
     .backward = linear_backward,
     .grads = linear_grads,
+    .onnx = linear_onnx,
 };
 
 static bool fused(enum act act, enum gemm_act *out)

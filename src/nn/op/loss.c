@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 struct loss_conf {
@@ -128,7 +129,8 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
     static const struct op_ops op = {.name = text,                               \
                                      .infer = infer_fn,                          \
                                      .forward = fn##_forward,                    \
-                                     .backward = loss_backward}
+                                     .backward = loss_backward,                  \
+                                     .onnx = onnx_nothing}
 LOSS_OP(op_bce, "binary cross entropy", bce, one_infer);
 LOSS_OP(op_focal, "focal loss", focal, one_infer);
 LOSS_OP(op_softmax_loss, "softmax cross entropy", cross_entropy, loss_infer);

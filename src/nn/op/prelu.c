@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 #define GRAD_PARTS 64
@@ -112,6 +113,11 @@ static void prelu_grads(const struct op_run *r)
     slope_grads(r, prelu_part);
 }
 
+static void prelu_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    onnx_binary(o, "PRelu", op->y[0], op->x[0], onnx_param(o, op->params[0]));
+}
+
 static const struct op_ops op_prelu = {.name = "prelu",
                                        .flags = OP_NEEDS_IN | OP_STRIDED,
                                        .infer = slope_infer,
@@ -119,7 +125,8 @@ static const struct op_ops op_prelu = {.name = "prelu",
                                        .teardown = slope_teardown,
                                        .forward = prelu_forward,
                                        .backward = prelu_backward,
-                                       .grads = prelu_grads};
+                                       .grads = prelu_grads,
+                                       .onnx = prelu_onnx};
 
 struct val *nn_prelu(struct graph *g, const char *name, struct val *x)
 {
@@ -195,6 +202,16 @@ static void dice_grads(const struct op_run *r)
     slope_grads(r, dice_part);
 }
 
+static void dice_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *alpha = onnx_param(o, op->params[0]);
+    const char *rest = onnx_binary(o, "Sub", NULL, onnx_number(o, 1), alpha);
+    const char *p = onnx_unary(o, "Sigmoid", NULL, op->x[1]);
+    const char *slope =
+        onnx_binary(o, "Add", NULL, onnx_binary(o, "Mul", NULL, p, rest), alpha);
+    onnx_binary(o, "Mul", op->y[0], op->x[0], slope);
+}
+
 static const struct op_ops op_dice = {.name = "dice",
                                       .flags = OP_NEEDS_IN | OP_STRIDED,
                                       .infer = slope_infer,
@@ -202,7 +219,8 @@ static const struct op_ops op_dice = {.name = "dice",
                                       .teardown = slope_teardown,
                                       .forward = dice_forward,
                                       .backward = dice_backward,
-                                      .grads = dice_grads};
+                                      .grads = dice_grads,
+                                      .onnx = dice_onnx};
 
 struct val *nn_dice_padded(struct graph *g, const char *name, struct val *x,
                            struct val *pad, struct val **pad_out)

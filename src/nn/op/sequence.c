@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -42,11 +43,26 @@ static void expand_backward(const struct op_run *r, int64_t begin, int64_t end)
                            r->in[0].width);
 }
 
+/* Repeated along the positions, as many as the mask has. */
+static void expand_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    int64_t one = 1;
+    const char *mask = onnx_mask(o, op->out[0].axis);
+    const char *x = onnx_binary(o, "Unsqueeze", NULL, op->x[0], onnx_ints(o, &one, 1));
+    const char *shape[] = {onnx_unary(o, "Shape", NULL, mask),
+                           onnx_ints(o, op->in[0].dims, op->in[0].n_dims)};
+    const char *to = onnx_node(
+        o, &(struct onnx_node){
+               .type = "Concat", .in = shape, .n_in = 2, .attrs = {ONNX_INT("axis", 0)}});
+    onnx_binary(o, "Expand", op->y[0], x, to);
+}
+
 static const struct op_ops op_expand = {.name = "expand",
                                         .flags = OP_STRIDED,
                                         .infer = expand_infer,
                                         .forward = expand_forward,
-                                        .backward = expand_backward};
+                                        .backward = expand_backward,
+                                        .onnx = expand_onnx};
 
 struct val *nn_expand(struct graph *g, struct val *x, int axis)
 {
@@ -108,11 +124,32 @@ static void pool_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* Padded positions weigh nothing. */
+static void pool_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct pool_conf *c = op->conf;
+    struct shape flat = {
+        .axis = AXIS_BATCH, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    const char *mask = onnx_mask_column(o, op->in[0].axis);
+    const char *weights = op->n_in == 2 ? onnx_binary(o, "Mul", NULL, mask,
+                                                      onnx_flat(o, op->x[1], &op->in[1]))
+                                        : mask;
+    const char *y = onnx_sum(
+        o, NULL, onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]), weights),
+        1, false);
+    if (c->mean) {
+        const char *count = onnx_sum(o, NULL, mask, 1, false);
+        y = onnx_binary(o, "Div", NULL, y, onnx_with(o, "Max", NULL, count, 1));
+    }
+    onnx_reshape(o, op->y[0], y, &flat, &op->out[0]);
+}
+
 static const struct op_ops op_pool = {.name = "sequence sum",
                                       .flags = OP_NEEDS_IN | OP_STRIDED,
                                       .infer = pool_infer,
                                       .forward = pool_forward,
-                                      .backward = pool_backward};
+                                      .backward = pool_backward,
+                                      .onnx = pool_onnx};
 
 struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values)
 {

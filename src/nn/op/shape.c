@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -49,15 +50,32 @@ static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
                        r->out[0].width);
 }
 
+static void take_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct take_conf *c = op->conf;
+    int64_t to = c->from + shape_width(&op->out[0]), last = -1;
+    struct shape flat = {
+        .axis = op->in[0].axis, .n_dims = 1, .dims = {shape_width(&op->out[0])}};
+    const char *x = onnx_flat(o, op->x[0], &op->in[0]);
+    if (flat.dims[0] != shape_width(&op->in[0])) {
+        const char *in[] = {x, onnx_ints(o, &c->from, 1), onnx_ints(o, &to, 1),
+                            onnx_ints(o, &last, 1)};
+        x = onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
+    }
+    onnx_reshape(o, op->y[0], x, &flat, &op->out[0]);
+}
+
 static const struct op_ops op_take = {.name = "slice",
                                       .flags = OP_STRIDED,
                                       .infer = take_infer,
                                       .forward = take_forward,
-                                      .backward = take_backward};
+                                      .backward = take_backward,
+                                      .onnx = take_onnx};
 static const struct op_ops op_stop = {.name = "stop gradient",
                                       .flags = OP_STRIDED | OP_NO_GRAD,
                                       .infer = take_infer,
-                                      .forward = take_forward};
+                                      .forward = take_forward,
+                                      .onnx = take_onnx};
 
 struct val *nn_slice(struct graph *g, struct val *x, int64_t from, int64_t n)
 {
@@ -118,11 +136,21 @@ static void pad_backward(const struct op_run *r, int64_t begin, int64_t end)
                        r->in[0].width);
 }
 
+static void pad_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    int rank = op->in[0].axis == AXIS_BATCH ? 2 : 3;
+    int64_t pads[6] = {0};
+    pads[2 * rank - 1] = shape_width(&op->out[0]) - shape_width(&op->in[0]);
+    onnx_binary(o, "Pad", op->y[0], onnx_flat(o, op->x[0], &op->in[0]),
+                onnx_ints(o, pads, 2 * rank));
+}
+
 static const struct op_ops op_pad = {.name = "pad",
                                      .flags = OP_STRIDED,
                                      .infer = pad_infer,
                                      .forward = pad_forward,
-                                     .backward = pad_backward};
+                                     .backward = pad_backward,
+                                     .onnx = pad_onnx};
 
 struct val *nn_pad(struct graph *g, struct val *x, int64_t n)
 {
@@ -169,11 +197,17 @@ static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void sum_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    onnx_sum(o, op->y[0], onnx_flat(o, op->x[0], &op->in[0]), -1, true);
+}
+
 static const struct op_ops op_row_sum = {.name = "row sum",
                                          .flags = OP_STRIDED,
                                          .infer = sum_infer,
                                          .forward = sum_forward,
-                                         .backward = sum_backward};
+                                         .backward = sum_backward,
+                                         .onnx = sum_onnx};
 
 struct val *nn_row_sum(struct graph *g, struct val *x)
 {

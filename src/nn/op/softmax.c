@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 
 struct softmax_conf {
@@ -69,11 +70,21 @@ static void softmax_backward(const struct op_run *r, int64_t begin, int64_t end)
                            view_row(&r->d_in[0], k) + at, c->n, 1, 1, 1);
 }
 
+static void softmax_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    onnx_node(o, &(struct onnx_node){.type = "Softmax",
+                                     .in = op->x,
+                                     .n_in = 1,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_INT("axis", -1)}});
+}
+
 static const struct op_ops op_softmax = {.name = "softmax",
                                          .flags = OP_NEEDS_OUT | OP_STRIDED,
                                          .infer = same_infer,
                                          .forward = softmax_forward,
-                                         .backward = softmax_backward};
+                                         .backward = softmax_backward,
+                                         .onnx = softmax_onnx};
 
 struct val *nn_softmax(struct graph *g, struct val *x)
 {
@@ -111,11 +122,29 @@ static void seq_softmax_backward(const struct op_run *r, int64_t begin, int64_t 
                        r->d_out[0].ld, r->d_in[0].ld);
 }
 
+/* Padding gets a score far below all others; a row without positions is all zeros. */
+static void seq_softmax_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *mask = onnx_mask_column(o, op->in[0].axis);
+    const char *far =
+        onnx_with(o, "Mul", NULL, onnx_with(o, "Sub", NULL, mask, 1), 1e30f);
+    struct shape one = {.axis = op->in[0].axis, .n_dims = 1, .dims = {1}};
+    const char *scores = onnx_binary(
+        o, "Add", NULL,
+        onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]), mask), far);
+    const char *y = onnx_node(o, &(struct onnx_node){.type = "Softmax",
+                                                     .in = &scores,
+                                                     .n_in = 1,
+                                                     .attrs = {ONNX_INT("axis", 1)}});
+    onnx_reshape(o, op->y[0], onnx_binary(o, "Mul", NULL, y, mask), &one, &op->out[0]);
+}
+
 static const struct op_ops op_seq_softmax = {.name = "sequence softmax",
                                              .flags = OP_NEEDS_OUT | OP_STRIDED,
                                              .infer = seq_infer,
                                              .forward = seq_softmax_forward,
-                                             .backward = seq_softmax_backward};
+                                             .backward = seq_softmax_backward,
+                                             .onnx = seq_softmax_onnx};
 
 struct val *nn_seq_softmax(struct graph *g, struct val *scores)
 {
@@ -172,11 +201,24 @@ static void l2_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void l2_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct l2_conf *c = op->conf;
+    const char *x = onnx_flat(o, op->x[0], &op->in[0]);
+    struct shape flat = {
+        .axis = op->in[0].axis, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    const char *length = onnx_unary(
+        o, "Sqrt", NULL, onnx_sum(o, NULL, onnx_binary(o, "Mul", NULL, x, x), -1, true));
+    length = onnx_with(o, "Max", NULL, length, c->eps);
+    onnx_reshape(o, op->y[0], onnx_binary(o, "Div", NULL, x, length), &flat, &op->out[0]);
+}
+
 static const struct op_ops op_l2 = {.name = "l2 normalise",
                                     .flags = OP_NEEDS_OUT | OP_STRIDED,
                                     .infer = l2_infer,
                                     .forward = l2_forward,
-                                    .backward = l2_backward};
+                                    .backward = l2_backward,
+                                    .onnx = l2_onnx};
 
 struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps)
 {

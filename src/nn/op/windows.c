@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "nn/graph_private.h"
+#include "nn/onnx.h"
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
@@ -71,11 +72,42 @@ static void windows_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
+static const char *put_window(struct onnx *o, const struct windows_conf *c, int64_t w,
+                              const char *x)
+{
+    int64_t axis = 1;
+    const char *in[] = {x, onnx_ints(o, &c->start[w], 1),
+                        onnx_ints(o, &c->start[w + 1], 1), onnx_ints(o, &axis, 1)};
+    const char *part =
+        onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
+    return onnx_sum(o, NULL, part, 1, true);
+}
+
+static void windows_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct windows_conf *c = op->conf;
+    const char *means[NN_WINDOWS_MAX], *mask = onnx_mask_column(o, op->in[0].axis);
+    const char *weights =
+        onnx_binary(o, "Mul", NULL, mask, onnx_flat(o, op->x[1], &op->in[1]));
+    const char *x =
+        onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]), weights);
+    for (int64_t w = 0; w < c->n; w++) {
+        const char *count = onnx_with(o, "Max", NULL, put_window(o, c, w, mask), 1);
+        means[w] = onnx_binary(o, "Div", NULL, put_window(o, c, w, x), count);
+    }
+    onnx_node(o, &(struct onnx_node){.type = "Concat",
+                                     .in = means,
+                                     .n_in = (int)c->n,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_INT("axis", 1)}});
+}
+
 static const struct op_ops op_windows = {.name = "window means",
                                          .flags = OP_NEEDS_IN | OP_STRIDED,
                                          .infer = windows_infer,
                                          .forward = windows_forward,
-                                         .backward = windows_backward};
+                                         .backward = windows_backward,
+                                         .onnx = windows_onnx};
 
 struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
                            const uint32_t *lengths, int64_t n)

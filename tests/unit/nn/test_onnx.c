@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "nn/onnx.h"
+#include "nn/ops.h"
+#include "tap.h"
+
+static bool has(const struct buf *b, const char *text)
+{
+    return memmem(b->p, b->n, text, strlen(text)) != NULL;
+}
+
+static enum rc keep_shape(const void *conf, const struct shape *in, int n_in,
+                          struct shape *out, int64_t *keep_width, struct err *err)
+{
+    out[0] = in[0];
+    *keep_width = 0;
+    return RC_OK;
+}
+
+static void nothing(const struct op_run *r, int64_t begin, int64_t end)
+{
+}
+
+static void an_op_that_onnx_does_not_know_is_refused(void)
+{
+    static const struct op_ops ops = {
+        .name = "novel", .infer = keep_shape, .forward = nothing};
+    struct graph *g = graph_create(&(struct graph_options){0});
+    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {3}}, false);
+    struct err err = {0};
+    CHECK(nn_op(g, &ops, &x, 1, NULL, 0, NULL, 0) == NULL);
+    CHECK(graph_finish(g, &err) == RC_INVAL);
+    CHECK_STR(err.msg, "novel: the op does not say what it is in ONNX");
+    graph_destroy(g);
+}
+
+/* Attention over a sequence and a net beside it. */
+static struct graph *two_outputs(void)
+{
+    struct graph *g = graph_create(&(struct graph_options){.seed = 3});
+    int axis = graph_axis(g, "clicks");
+    struct val *deep = nn_input(g, "deep", &(struct shape){AXIS_BATCH, 1, {4}}, false);
+    struct val *seq = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
+    struct val *label = nn_input(g, "label:", &(struct shape){AXIS_BATCH, 1, {1}}, false);
+    struct val *scores = nn_row_sum(g, nn_mul(g, nn_expand(g, deep, axis), seq));
+    struct val *pooled = nn_seq_sum(g, nn_seq_softmax(g, scores), seq);
+    struct val *o = nn_linear(g, "top", nn_concat(g, (struct val *[]){deep, pooled}, 2),
+                              1, true, ACT_NONE);
+    nn_loss(g, "loss", nn_bce_loss(g, o, label, NULL, 0));
+    nn_output(g, "probs", nn_act(g, o, ACT_SIGMOID, 0));
+    nn_output(g, "user", nn_linear(g, "side", deep, 2, false, ACT_RELU));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    return g;
+}
+
+static void a_model_holds_what_its_outputs_need(void)
+{
+    struct graph *g = two_outputs();
+    struct buf b;
+    struct err err = {0};
+    const char *outputs[] = {"probs"};
+    buf_init(&b, ONNX_BYTES_MAX);
+    CHECK(onnx_print(g, outputs, 1, &b, &err) == RC_OK);
+    CHECK(has(&b, "trainyard"));
+    CHECK(has(&b, "top.weight"));
+    CHECK(has(&b, "clicks.mask"));
+    CHECK(!has(&b, "side.weight"));
+    CHECK(!has(&b, "label:"));
+    buf_clear(&b);
+    outputs[0] = "user";
+    CHECK(onnx_print(g, outputs, 1, &b, &err) == RC_OK);
+    CHECK(has(&b, "side.weight"));
+    CHECK(!has(&b, "clicks.mask"));
+    buf_release(&b);
+    graph_destroy(g);
+}
+
+static void inputs_are_those_that_outputs_read(void)
+{
+    struct graph *g = two_outputs();
+    struct onnx_inputs in;
+    const char *outputs[] = {"probs", "user"};
+    CHECK(onnx_inputs(g, outputs, 2, &in, NULL) == RC_OK);
+    CHECK(in.n == 2);
+    CHECK_STR(val_name(in.vals[0]), "deep");
+    CHECK_STR(val_name(in.vals[1]), "seq");
+    CHECK(in.mask[1]);
+    CHECK(onnx_inputs(g, &outputs[1], 1, &in, NULL) == RC_OK);
+    CHECK(in.n == 1 && !in.mask[1]);
+    graph_destroy(g);
+}
+
+static void an_unknown_output_is_notfound(void)
+{
+    struct graph *g = two_outputs();
+    struct buf b;
+    struct err err = {0};
+    const char *name = "prob";
+    buf_init(&b, ONNX_BYTES_MAX);
+    CHECK(onnx_print(g, &name, 1, &b, &err) == RC_NOTFOUND);
+    CHECK_STR(err.msg, "ONNX graph: there is no output 'prob'");
+    CHECK(b.n == 0);
+    buf_release(&b);
+    graph_destroy(g);
+}
+
+static void a_model_that_does_not_fit_is_refused(void)
+{
+    struct graph *g = two_outputs();
+    struct buf b;
+    struct err err = {0};
+    const char *name = "probs";
+    buf_init(&b, 100);
+    CHECK(onnx_print(g, &name, 1, &b, &err) != RC_OK);
+    buf_release(&b);
+    graph_destroy(g);
+}
+
+static const struct tap_case cases[] = {
+    TAP(an_op_that_onnx_does_not_know_is_refused),
+    TAP(a_model_holds_what_its_outputs_need),
+    TAP(inputs_are_those_that_outputs_read),
+    TAP(an_unknown_output_is_notfound),
+    TAP(a_model_that_does_not_fit_is_refused),
+};
+TAP_MAIN(cases)
