@@ -65,6 +65,7 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
     struct dataset_conf conf = {
         .batch_size = batch_size,
         .every_row = true,
+        .short_batches = true,
         .threads = 1,
         .reader = {.no_header = in->no_header, .skip_bad = in->skip_bad, .read_ahead = 2},
     };

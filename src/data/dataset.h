@@ -58,6 +58,8 @@ struct dataset_conf {
     int64_t queue;       /* batches that a slot reads ahead; 0: 2 */
     bool every_row;      /* a slot keeps the one row that would be a batch of its own
                             (prediction) */
+    bool short_batches;  /* a batch ends where a file or the reader's does, so that
+                            very large rows need not fit into memory together */
     bool by_file;        /* deal whole files even where rows could be split */
     const char *cursor;  /* text from dataset_tell() or dataset_merge(); NULL: none */
 };

@@ -389,6 +389,7 @@ static struct dataset *create(const struct dataset_conf *c)
         .drop_remainder = c->drop_remainder,
         .every_row = c->every_row,
         .by_file = c->by_file,
+        .short_batches = c->short_batches,
         .seed = c->seed,
         .rank = c->rank,
         .world = c->world ? c->world : 1,

@@ -107,7 +107,7 @@ struct dataset {
     int64_t cost_at;          /* column, or -1 */
 
     int64_t batch_size, batch_cost, shuffle, queue;
-    bool drop_remainder, every_row, by_file;
+    bool drop_remainder, every_row, by_file, short_batches;
     uint64_t seed;
     int64_t rank, world, readers; /* readers as asked for */
     int threads;

@@ -186,6 +186,8 @@ static enum rc fill(struct ds_slot *s, int64_t want, struct ds_batch *out,
     enum rc rc = RC_OK;
     while (!rc && out->b.n < want) {
         struct ds_piece piece;
+        if (out->b.n && s->d->short_batches)
+            break;
         struct batch *to = out->b.n ? &s->tmp : &out->b;
         rc = read_piece(s, want - out->b.n, to, &piece, err);
         if (rc || to->n == 0)

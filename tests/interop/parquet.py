@@ -7,7 +7,7 @@
 Files written by the others over the product of encodings, codecs, types, nullability and page versions
 are read by PQ_TOOL and compared value by value; files written by PQ_TOOL are read by the others. With
 --testing, every file in DIR/data (a checkout of apache/parquet-testing) is compared with pyarrow, and every
-file in DIR/bad_data must be refused or read, never crash. Exits 1 when anything differs."""
+file in DIR/bad_data must be refused, unless pyarrow reads it too and finds the same values. Exits 1 when anything differs."""
 import argparse, datetime, decimal, itertools, json, math, os, random, re, subprocess, sys, tempfile
 
 import duckdb
@@ -386,6 +386,9 @@ def public_files(dir):
         path = os.path.join(data, name)
         if not name.endswith('.parquet'):
             continue
+        if name == 'large_string_map.brotli.parquet':  # two keys of a gibibyte each, too much for pyarrow
+            check_large(path, name)
+            continue
         if 'corrupt-checksum' in name:
             _, error = ours(path)
             check('E1007' in error, f'parquet-testing: {name}', error)
@@ -405,10 +408,25 @@ def public_files(dir):
         check(not diff, f'parquet-testing: {name}', diff)
     bad = os.path.join(dir, 'bad_data')
     for name in sorted(os.listdir(bad)):
-        if name.endswith('.parquet'):
-            p = subprocess.run([tool, 'head', os.path.join(bad, name)], capture_output=True, timeout=60)
-            check(p.returncode in (0, 1), f'parquet-testing bad: {name}', str(p.returncode))
-            print(f'bad_data/{name}:', p.stderr.decode().strip() or 'read')
+        if not name.endswith('.parquet'):
+            continue
+        path = os.path.join(bad, name)
+        got, error = ours(path)
+        print(f'bad_data/{name}:', error or 'read')
+        if error:
+            check(re.match('E10[0-9]{2}: ', error), f'parquet-testing bad: {name}', error)
+            continue
+        try:  # ARROW-GH-43605 is a sound file that an old reader choked on: codes of no bits, as Polars writes them
+            diff = first_difference(got, expected(pq.read_table(path)))
+        except Exception as e:
+            diff = f'pyarrow refuses it: {e}'
+        check(not diff, f'parquet-testing bad: {name}', diff)
+
+
+def check_large(path, name):
+    p = subprocess.run([os.environ['TRAINYARD'], 'data', 'stats', '--json', path], capture_output=True)
+    keys = [c for c in json.loads(p.stdout)['columns'] if c['name'] == 'arr{key}'] if p.returncode == 0 else []
+    check(keys and keys[0].get('length_max', 0) == 1 << 30 and keys[0]['distinct'] == 1, f'parquet-testing: {name}', f'{p.stderr} {keys}')
 
 
 def main():
@@ -417,7 +435,7 @@ def main():
     a.add_argument('tool')
     a.add_argument('--testing')
     a.add_argument('--quick', action='store_true', help='fewer codecs')
-    a.add_argument('--only', choices=('pyarrow', 'duckdb', 'polars', 'ours'))
+    a.add_argument('--only', choices=('pyarrow', 'duckdb', 'polars', 'ours', 'testing'))
     args = a.parse_args()
     tool = args.tool
     with tempfile.TemporaryDirectory() as dir:
@@ -425,9 +443,9 @@ def main():
         for name, part in parts.items():
             if args.only in (None, name):
                 part(dir)
-    if args.testing:
+    if args.testing and args.only in (None, 'testing'):
         public_files(args.testing)
-    else:
+    elif not args.testing:
         print('SKIP apache/parquet-testing: no --testing DIR')
     print(json.dumps(counts, indent=1))
     print(f'{sum(counts.values())} comparisons, {len(failures)} different')

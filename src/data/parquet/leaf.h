@@ -20,7 +20,7 @@ struct pq_leaf_reader {
     struct column *out;
     bool want_codes;  /* leave dictionary codes as they are where possible */
     bool is_nested;   /* levels are collected */
-    size_t max_bytes; /* of one batch */
+    size_t max_bytes; /* of one batch; may change between batches */
 
     int64_t row;       /* next row of the file, -1 after a failure */
     size_t group;      /* row group that is open, or n_groups */

@@ -263,7 +263,7 @@ static void level_bytes(struct pq_pages *p, struct levels *l, int max, const uin
                         int32_t n)
 {
     *l = (struct levels){.is_rle = true, .width = level_width(max)};
-    rle_init(&l->rle, p->kernels, at, (size_t)n, l->width);
+    rle_init(&l->rle, p->kernels, at, max ? (size_t)n : 0, l->width);
 }
 
 static enum rc load_v2(struct pq_pages *p, const struct pq_page *h, struct codec *codec,

@@ -25,11 +25,14 @@ enum parquet_dict {
     PARQUET_DICT_ALL,     /* other flat types too */
 };
 
+/* Bytes of text, or 8 times the values, of one column in one row. */
+#define PARQUET_ROW_MAX ((size_t)1 << 30)
+
 /* Zeroed is the default. */
 struct parquet_options {
     enum parquet_dict dict;
-    bool skip_crc;              /* do not check the checksums of pages that have one */
-    size_t max_bytes;           /* ceiling per column and batch; 0: 1 GiB */
+    bool skip_crc;    /* do not check the checksums of pages that have one */
+    size_t max_bytes; /* per column and batch, unless it is one row; 0: 256 MiB */
     const char *const *columns; /* top-level names to read, in this order; NULL: all */
     size_t n_columns;
 };
@@ -55,8 +58,10 @@ int64_t parquet_group_start(const struct parquet *r, size_t i);
 const char *parquet_created_by(const struct parquet *r); /* "" when the file has none */
 
 /* The next rows, at most `max`, into `b`, which was initialised with parquet_schema();
- * fewer only at the end of the file, b->n == 0 behind it. After a failure b is empty, and
- * the reader stands where it stood: parquet_seek() can go past the damage.
+ * fewer at the end of the file and where rows are so large that max_bytes would be
+ * passed, b->n == 0 behind the end. One row may take PARQUET_ROW_MAX bytes per column
+ * (RC_INVAL, E1090). After a failure b is empty, and the reader stands where it stood:
+ * parquet_seek() can go past the damage.
  */
 enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b,
                      struct err *err) MUST_CHECK;

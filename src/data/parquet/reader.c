@@ -11,7 +11,7 @@
 
 #define MAGIC_SIZE 4
 #define TAIL_SIZE 8 /* footer length and magic */
-#define MAX_BYTES_DEFAULT ((size_t)1 << 30)
+#define MAX_BYTES_DEFAULT ((size_t)256 << 20)
 
 /* One column of the batches. */
 struct task {
@@ -35,6 +35,8 @@ struct parquet {
     struct pool *pool;   /* borrowed, or NULL */
     struct batch *batch; /* the one that parquet_next() fills, and its rows */
     int64_t want;
+    int64_t cap;      /* rows that fit into max_bytes, as far as is known */
+    size_t max_bytes; /* of one column of a batch of several rows */
 };
 
 void parquet_close(struct parquet *r)
@@ -123,7 +125,6 @@ static void init_leaf(struct parquet *r, const struct parquet_options *o, size_t
     pq_leaf_init(l, leaf);
     l->meta = &r->meta;
     l->kernels = pq_kernels_pick();
-    l->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES_DEFAULT;
     l->want_codes = o->dict == PARQUET_DICT_ALL ||
                     (o->dict == PARQUET_DICT_STRINGS && leaf->type->id == TYPE_STR);
     l->is_nested = nested;
@@ -137,6 +138,8 @@ static enum rc choose_columns(struct parquet *r, const struct parquet_options *o
 {
     const struct schema *all = &r->file.schema;
     size_t n = o->columns ? o->n_columns : all->n;
+    r->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES_DEFAULT;
+    r->cap = INT32_MAX; /* offsets have 32 bits */
     r->leaves = mem_try_calloc(r->file.n_leaves, sizeof(*r->leaves));
     r->tasks = mem_try_calloc(n, sizeof(*r->tasks));
     if (!r->leaves || !r->tasks)
@@ -276,25 +279,49 @@ static void read_columns(void *arg, int64_t begin, int64_t end, int64_t chunk)
         read_column(arg, (size_t)i);
 }
 
+/* The rows [row, row + want) of all columns; *which is the column that failed. */
+static enum rc read_batch(struct parquet *r, size_t max_bytes, size_t *which)
+{
+    for (size_t i = 0; i < r->file.n_leaves; i++)
+        r->leaves[i].max_bytes = max_bytes;
+    pool_for(r->pool, (int64_t)r->schema.n, 1, read_columns, r);
+    for (*which = 0; *which < r->schema.n; ++*which)
+        if (r->tasks[*which].rc)
+            return r->tasks[*which].rc;
+    return RC_OK;
+}
+
+/* Rows that are too large together are read again, fewer of them; the next batches begin
+ * with as few and grow again.
+ */
 enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b, struct err *err)
 {
     int64_t left = r->meta.n_rows - r->row;
+    size_t which;
     batch_clear(b);
-    if (max > INT32_MAX)
-        max = INT32_MAX;
+    max = max < r->cap ? max : r->cap;
     r->want = max < left ? max : left;
     if (r->want <= 0)
         return RC_OK;
     r->batch = b;
-    pool_for(r->pool, (int64_t)r->schema.n, 1, read_columns, r);
-    for (size_t i = 0; i < r->schema.n; i++) {
-        if (r->tasks[i].rc) {
-            if (err)
-                *err = r->tasks[i].err;
-            batch_clear(b);
-            return err_wrap(err, r->tasks[i].rc, "'%s'", r->name);
-        }
+    enum rc rc = read_batch(r, r->max_bytes, &which);
+    while (rc && r->tasks[which].err.code == E1090 && r->want > 1) {
+        batch_clear(b);
+        r->cap = r->want /= 2;
+        rc = read_batch(r, r->max_bytes, &which);
     }
+    if (rc && r->tasks[which].err.code == E1090 && r->max_bytes < PARQUET_ROW_MAX) {
+        batch_clear(b);
+        rc = read_batch(r, PARQUET_ROW_MAX, &which);
+    }
+    if (rc) {
+        if (err)
+            *err = r->tasks[which].err;
+        batch_clear(b);
+        return err_wrap(err, rc, "'%s'", r->name);
+    }
+    if (r->want == r->cap && r->cap < INT32_MAX)
+        r->cap = r->cap < INT32_MAX / 2 ? r->cap * 2 : INT32_MAX;
     b->n = r->want;
     r->row += r->want;
     return RC_OK;

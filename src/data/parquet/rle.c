@@ -8,7 +8,7 @@ void rle_init(struct rle *r, const struct pq_kernels *kernels, const void *p, si
 {
     *r = (struct rle){.kernels = kernels, .p = p, .width = width};
     r->end = r->p + n;
-    if (width == 0)
+    if (width == 0 && n == 0)
         r->repeat = UINT64_MAX; /* nothing needs to be stored */
 }
 
@@ -32,6 +32,10 @@ static bool next_run(struct rle *r)
     if (!run_header(r, &header))
         return false;
     size_t left = (size_t)(r->end - r->p);
+    if (r->width == 0) { /* zeros of either kind take no bytes, but are counted */
+        r->repeat = header & 1 ? (header >> 1) * 8 : header >> 1;
+        return true;
+    }
     if (header & 1) {
         uint64_t groups = header >> 1;
         r->packed = r->p;

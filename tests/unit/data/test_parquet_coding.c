@@ -342,7 +342,35 @@ static void an_empty_page_has_no_values(void)
     }
 }
 
+/* A dictionary of one entry needs no bits. Writers store runs all the same, of either
+ * kind; some store nothing.
+ */
+static void codes_of_no_bits_are_counted(void)
+{
+    static const struct {
+        uint8_t bytes[4];
+        size_t n, values;
+    } cases[] = {{{0}, 0, 100},                /* nothing at all */
+                 {{0xc8, 0x01}, 2, 100},       /* one run of 100 */
+                 {{0x03}, 1, 8},               /* one packed group */
+                 {{0x06, 0x05, 0x02}, 3, 20}}; /* 3, two groups, 1 */
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint8_t in[4 + PQ_PAD] = {0};
+        uint32_t got[100 + PQ_PAD];
+        struct rle r;
+        memset(got, 0xff, sizeof(got));
+        memcpy(in, cases[i].bytes, 4);
+        rle_init(&r, pq_kernels_pick(), in, cases[i].n, 0);
+        CHECK_INT(rle_u32(&r, got, 100), cases[i].values);
+        for (size_t k = 0; k < cases[i].values; k++)
+            CHECK_INT(got[k], 0);
+        rle_init(&r, pq_kernels_pick(), in, cases[i].n, 0);
+        CHECK_INT(rle_skip(&r, 100), cases[i].values);
+    }
+}
+
 static const struct tap_case cases[] = {
+    TAP(codes_of_no_bits_are_counted),
     TAP(an_empty_page_has_no_values),
     TAP(every_kernel_unpacks_every_width),
     TAP(every_kernel_gathers_and_expands),
