@@ -92,7 +92,7 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     if (!rc)
         rc = score_create(s, false, &score, err);
     if (!rc)
-        rc = evaluate(s, score, NULL, diags, &lines, &n, err);
+        rc = evaluate(s, score, NULL, NULL, diags, &lines, &n, err);
     if (!rc)
         rc = print_result(c, pc, lines, n, ckpt_step(ckpt), err);
     score_destroy(score);

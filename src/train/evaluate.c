@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
 #include "train/feeder.h"
 #include "train/source.h"
 #include "train/trainer.h"
 
+#define TICK_NS (CLOCK_SECOND / 10)
+
+/* RC_CANCELED when the tick says so. */
+static enum rc tick_now(const struct evaluate_tick *tick, int64_t rows, int64_t *last,
+                        struct err *err)
+{
+    int64_t now = clock_mono_ns();
+    if (!tick || now - *last < TICK_NS)
+        return RC_OK;
+    *last = now;
+    return tick->fn(tick->arg, rows) ? RC_OK : err_set(err, RC_CANCELED, "stopped");
+}
+
 static enum rc each_batch(struct session *s, struct score *score, struct feeder *f,
-                          struct err *err)
+                          const struct evaluate_tick *tick, struct err *err)
 {
     const struct pc_EvalConfig *c = s->conf->eval_config;
     uint32_t most = c && c->has_num_steps ? c->num_steps : 0, n = 0;
+    int64_t ticked = 0;
     for (;;) {
         struct fed fed;
         double loss = 0;
@@ -17,6 +32,8 @@ static enum rc each_batch(struct session *s, struct score *score, struct feeder 
         rc = session_forward(s, fed.features, true, &loss, err);
         if (!rc)
             rc = score_batch(score, s, fed.features, loss, err);
+        if (!rc)
+            rc = tick_now(tick, score_rows(score), &ticked, err);
         if (rc)
             return rc;
     }
@@ -29,8 +46,8 @@ static bool uses_average(const struct session *s)
 }
 
 enum rc evaluate(struct session *s, struct score *score, const char *path,
-                 struct diags *diags, const struct score_line **lines, size_t *n,
-                 struct err *err)
+                 const struct evaluate_tick *tick, struct diags *diags,
+                 const struct score_line **lines, size_t *n, struct err *err)
 {
     struct arena a = {0};
     struct feeder *f = NULL;
@@ -45,7 +62,7 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
         score_reset(score);
         if (uses_average(s))
             ema_swap(s->ema);
-        rc = each_batch(s, score, f, err);
+        rc = each_batch(s, score, f, tick, err);
         if (uses_average(s))
             ema_swap(s->ema);
     }

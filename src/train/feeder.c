@@ -27,8 +27,8 @@ struct feeder {
     int depth;
     pthread_t thread;
     bool started;
-    int64_t wait_ns, first_ns; /* the reader's own */
-    bool holds;                /* the reader has ring[head] */
+    int64_t wait_ns; /* the reader's own */
+    bool holds;      /* the reader has ring[head] */
 
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
@@ -181,8 +181,6 @@ static void give_back(struct feeder *f)
 enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
 {
     int64_t start = clock_mono_ns();
-    if (!f->first_ns)
-        f->first_ns = start;
     *out = (struct fed){0};
     pthread_mutex_lock(&f->lock);
     give_back(f);
@@ -212,8 +210,7 @@ size_t feeder_files(const struct feeder *f)
     return dataset_files(f->data);
 }
 
-double feeder_wait(const struct feeder *f)
+int64_t feeder_waited(const struct feeder *f)
 {
-    int64_t all = f->first_ns ? clock_mono_ns() - f->first_ns : 0;
-    return all > 0 ? (double)f->wait_ns / (double)all : 0;
+    return f->wait_ns;
 }

@@ -42,7 +42,7 @@ enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err) MUST_CHE
 
 int64_t feeder_rows(const struct feeder *f); /* of all files; -1 when not known */
 size_t feeder_files(const struct feeder *f);
-/* Share of the time since the first call that feeder_next() waited, 0 to 1. */
-double feeder_wait(const struct feeder *f);
+/* Nanoseconds that feeder_next() has waited for data. */
+int64_t feeder_waited(const struct feeder *f);
 
 #endif

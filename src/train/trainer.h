@@ -6,18 +6,53 @@
 #include "text/conf.h"
 #include "train/score.h"
 
+/* What is known before the first step. */
+struct train_start {
+    const struct session *session;
+    const char *model_dir;
+    int64_t rows; /* of the training data; -1 when only reading tells */
+    size_t files;
+    uint64_t total_steps;     /* 0: not known */
+    const char *resumed_from; /* checkpoint that the run goes on from; NULL: none */
+    const char *started_from; /* checkpoint that only gave weights; NULL: none */
+    size_t n_started;         /* tensors that it gave */
+};
+
+struct train_progress {
+    uint64_t step, epoch, rows; /* the last step done; passes completed; rows so far */
+    uint64_t total_steps;       /* 0: not known */
+    double loss;                /* of the last batch */
+    double rows_per_s;          /* since the last report, without saves and evaluations */
+    double wait;                /* share of that time without data */
+    double left;                /* seconds to the end; negative: not known */
+    const struct score_line *lines; /* train_metrics */
+    size_t n;
+    bool due; /* a step of log_step_count_steps; else a tick of watch.live_ns */
+};
+
+struct train_evaluation {
+    int64_t step, rows;
+    const struct score_line *lines;
+    size_t n;
+    const char *metric; /* that tells the best; NULL: none of the lines can */
+    bool better;        /* than all before */
+    bool has_best;      /* there was one before: */
+    double change;      /* of the metric against that */
+    int64_t best_step;  /* the best of all, this one included */
+    double seconds;
+};
+
 /* What happens, for whoever shows it. Each may be NULL; all are called by the thread that
  * runs the training.
  */
 struct train_watch {
     void *arg;
-    void (*start)(void *arg, const struct session *s, int64_t rows, size_t files,
-                  const char *resumed_from);
-    void (*progress)(void *arg, const struct session *s, double loss, double rows_per_s,
-                     double wait, const struct score_line *lines, size_t n);
+    int64_t live_ns; /* > 0: progress is told this often, too */
+    void (*start)(void *arg, const struct train_start *s);
+    void (*progress)(void *arg, const struct train_progress *p);
     void (*saved)(void *arg, int64_t step, const char *dir);
-    void (*evaluated)(void *arg, int64_t step, const struct score_line *lines, size_t n,
-                      int64_t rows);
+    void (*evaluating)(void *arg, int64_t step, int64_t rows); /* and while it goes on */
+    void (*evaluated)(void *arg, const struct train_evaluation *e);
     void (*note)(void *arg, const char *text);
     /* Asked after each step; true: save and stop. */
     bool (*stop)(void *arg);
@@ -29,26 +64,46 @@ struct train_options {
     uint64_t seed;
     bool resume; /* go on from the latest checkpoint of model_dir, if there is one */
     const char
-        *fine_tune; /* checkpoint to start from; NULL: that of the config, if any */
+        *fine_tune;       /* checkpoint to start from; NULL: that of the config, if any */
+    bool fresh_optimizer; /* of fine_tune: leave its optimiser states */
     bool farm_hash;
+    double save_seconds; /* > 0: a checkpoint at least this often, by the clock */
+    int64_t patience; /* > 0: stop after this many evaluations without a better metric */
+    int64_t memory;   /* bytes that the run may use; 0: not checked */
     struct train_watch watch;
 };
 
-struct train_result {
-    uint64_t steps, rows, epochs;
-    bool stopped; /* by watch.stop */
-    double seconds, loss;
-};
+enum train_end { TRAIN_DONE, TRAIN_STOPPED, TRAIN_EARLY };
 
-/* Problems of the config or of the data's columns go to `diags`. */
+struct train_result {
+    enum train_end end; /* all steps; by watch.stop; for want of progress */
+    uint64_t steps, rows, epochs;
+    uint64_t new_steps, new_rows; /* of this run, without those before a resume */
+    double seconds, busy; /* of the run; without saves and evaluations */
+    double loss, wait;
+    char *checkpoint; /* the last; owned */
+    char metric[64];  /* that tells the best; "" when none can */
+    int64_t best_step;
+    double best;
+};
+void train_result_release(struct train_result *r);
+
+/* Problems of the config or of the data's columns go to `diags`. RC_NOMEM E1408: more
+ * memory than `memory`. *out is the caller's, to release, in any case.
+ */
 enum rc train_run(const struct train_options *options, struct train_result *out,
                   struct diags *diags, struct err *err) MUST_CHECK;
 
 /* One pass over `path` (NULL: the config's eval_input_path) with the session as it is;
- * lines are valid until the score is used again. RC_INVAL E1406: no rows.
+ * lines are valid until the score is used again. `tick`, if not NULL, is called now and
+ * then with the rows so far; false ends it (RC_CANCELED). RC_INVAL E1406: no rows.
  */
+struct evaluate_tick {
+    bool (*fn)(void *arg, int64_t rows);
+    void *arg;
+};
 enum rc evaluate(struct session *s, struct score *score, const char *path,
-                 struct diags *diags, const struct score_line **lines, size_t *n,
-                 struct err *err) MUST_CHECK;
+                 const struct evaluate_tick *tick, struct diags *diags,
+                 const struct score_line **lines, size_t *n, struct err *err) MUST_CHECK;
 
 #endif

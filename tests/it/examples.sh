@@ -16,7 +16,7 @@ train_example() # NAME KIND
     "$TRAINYARD" data gen "$2" --rows 12000 --out "$2" >/dev/null 2>&1
     run "$TRAINYARD" train "$TY_SOURCE/examples/$1.config" --set data_config.batch_size=512
     status 0
-    err_has "done after"
+    err_has "done        "
     run tail -n 1 "runs/$1/train_eval_result_v2.txt"
     json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
 }

@@ -61,11 +61,20 @@ train_saves_evaluates_and_says_where()
     trained m
     status 0
     out_empty
-    err_has "model deepfm: 3 features, 5 tables"
-    err_has "data: 2700 rows in 2 files"
+    err_has "model       deepfm, "
+    err_has "features    3: 3 of ids, 0 of numbers, 0 sequences"
+    err_has "tables      5 with "
+    err_has "data        2,700 rows in 2 files, batches of 256: 22 steps"
+    err_has "evaluation  data/eval"
+    err_has "seed 1"
     err_has "checkpoint m/model.ckpt-5"
-    err_has "evaluation at step 21, 300 rows:  auc"
-    err_has "done after 22 steps, 5400 rows"
+    err_has "evaluation       step       rows        auc       loss  auc against the best"
+    err_has "                   21        300   0."
+    err_has "done        deepfm after 22 steps, 5,400 rows, 2 passes over the data"
+    err_has "best        auc 0."
+    err_has "checkpoint  m/model.ckpt-21"
+    err_has "next        trainyard "
+    LC_ALL=C grep -q "$(printf '[\001-\010\013-\037]')" .err && fail "control characters in a file"
     run ls m
     out_has model.ckpt-21
     out_has pipeline.config
@@ -114,6 +123,69 @@ a_killed_run_goes_on_exactly()
     tail -n 1 b/train_eval_result_v2.txt | cmp -s - want || fail "results differ"
 }
 
+# What a person sees who looks at a terminal: one line that is always the present.
+a_terminal_has_one_live_line()
+{
+    config && data
+    run python3 "$TY_SOURCE/tests/it/pty.py" 100 "$TRAINYARD" train c.config
+    status 0
+    tr '\r' '\n' <.out | sed 's/^.*\x1b\[K//' >shown
+    grep -qE '^ *[0-9]+%  step [0-9]+/22  rows [0-9,]+  loss [0-9.]+ ' shown || fail "no live line"
+    grep -E '%  step' shown | awk 'length > 99 { exit 1 }' || fail "a line is wider than the terminal"
+    grep -q 'auc against the best' shown || fail "no table of evaluations"
+    grep -q '^done        deepfm after 22 steps' shown || fail "no closing block"
+    grep -c $'\x1b' shown | grep -qx 0 || fail "other control sequences than to clear a line"
+}
+
+progress_as_json_is_a_stream_of_objects()
+{
+    config && data
+    trained m --log json
+    status 0
+    python3 - <<'PY' >.out 2>&1 || fail "$(cat .out)"
+import json
+e = [json.loads(l) for l in open('.err')]
+kinds = [x['event'] for x in e]
+assert kinds[0] == 'start' and kinds[-1] == 'end', kinds
+assert e[0]['steps'] == 22 and e[0]['rows'] == 2700, e[0]
+assert [x['step'] for x in e if x['event'] == 'progress'] == [0, 5, 10, 15, 20]
+assert [x['step'] for x in e if x['event'] == 'evaluation'] == [5, 10, 15, 20, 21]
+assert e[-1]['how'] == 'done' and e[-1]['metric'] == 'auc' and 0 < e[-1]['best'] < 1
+PY
+}
+
+# Evaluations on other data than was trained on do not get better for ever.
+patience_ends_a_run_that_gets_no_better()
+{
+    config && data
+    trained m --patience 2 --set train_config.num_epochs=200 \
+        --set 'train_config.sparse_optimizer.adam_optimizer.lr=0.2'
+    status 0
+    err_has "stopped early deepfm after "
+    python3 - <<'PY' >.out 2>&1 || fail "$(cat .out)"
+import json
+auc = [json.loads(l)['auc'] for l in open('m/train_eval_result_v2.txt')]
+best = auc.index(max(auc))
+assert len(auc) - 1 - best == 2, auc
+PY
+}
+
+# With exporter_type best the best one outlives keep_checkpoint_max.
+the_best_checkpoint_is_kept()
+{
+    config && data
+    trained m --set train_config.keep_checkpoint_max=2 \
+        --edit-config-json '{"export_config": "exporter_type: \"best\" best_exporter_metric: \"auc\" metric_larger_is_better: false"}'
+    status 0
+    best=$(python3 -c "
+import json
+r = [json.loads(l) for l in open('m/train_eval_result_v2.txt')]
+print(min(r, key=lambda x: x['auc'])['global_step'])")
+    [ -d "m/model.ckpt-$best" ] || fail "model.ckpt-$best is gone: $(ls m)"
+    [ -d m/model.ckpt-21 ] && [ -d m/model.ckpt-20 ] || fail "the newest are gone: $(ls m)"
+    [ "$(find m -name 'model.ckpt-*' | wc -l)" -le 3 ] || fail "too many: $(ls m)"
+}
+
 sigterm_saves_and_ends_well()
 {
     config && data
@@ -151,7 +223,7 @@ damaged_checkpoints_are_passed_over()
     status 0
     err_has "note: "
     err_has "model.ckpt-11"
-    err_has "resumed from m behind step 10"
+    err_has "resumed     from m/model.ckpt-10, behind step 10"
 }
 
 bad_input_is_named()
@@ -176,5 +248,7 @@ bad_input_is_named()
 }
 
 tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
-    a_killed_run_goes_on_exactly sigterm_saves_and_ends_well \
+    a_killed_run_goes_on_exactly a_terminal_has_one_live_line \
+    progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
+    the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
     a_second_run_does_not_start_over damaged_checkpoints_are_passed_over bad_input_is_named

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/train_show.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+
+#define LIVE_NS (CLOCK_SECOND / 10)
+#define WIDTH_DEFAULT 80
+#define LINE_MAX_BYTES ((size_t)1 << 20)
+
+const char *train_size_text(double v, char out[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    size_t u = 0;
+    for (; v >= 1024 && u + 1 < ARRAY_LEN(units); u++)
+        v /= 1024;
+    snprintf(out, 32, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    return out;
+}
+
+const char *train_count_text(uint64_t n, char out[32])
+{
+    char digits[24];
+    snprintf(digits, sizeof(digits), "%" PRIu64, n);
+    size_t len = strlen(digits), at = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            out[at++] = ',';
+        out[at++] = digits[i];
+    }
+    out[at] = '\0';
+    return out;
+}
+
+void train_show_init(struct train_show *s, bool json)
+{
+    const char *term = getenv("TERM");
+    *s = (struct train_show){.json = json};
+    s->live = !json && isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
+}
+
+void train_show_clear(struct train_show *s)
+{
+    if (s->line)
+        fputs("\r\033[K", stderr);
+    s->line = false;
+}
+
+/* A line that stays; ends `b`. */
+static void put(struct train_show *s, struct buf *b)
+{
+    train_show_clear(s);
+    buf_putc(b, '\n');
+    fwrite(buf_str(b), 1, b->n, stderr);
+    buf_release(b);
+}
+
+static int terminal_width(void)
+{
+    struct winsize w;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col
+                                                                     : WIDTH_DEFAULT;
+}
+
+/* The bottom line, cut to the width of the terminal; ends `b`. */
+static void put_live(struct train_show *s, struct buf *b)
+{
+    int width = terminal_width() - 1;
+    fprintf(stderr, "\r\033[K%.*s", width > 0 ? width : 1, buf_str(b));
+    s->line = true;
+    buf_release(b);
+}
+
+static void put_json_lines(struct buf *b, const struct score_line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(b, ", ");
+        buf_json_str(b, lines[i].name, strlen(lines[i].name));
+        if (lines[i].defined && isfinite(lines[i].value))
+            buf_printf(b, ": %.6f", lines[i].value);
+        else
+            buf_puts(b, ": null");
+    }
+}
+
+static void put_text_lines(struct buf *b, const struct score_line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (lines[i].defined) /* averages have no value at first */
+            buf_printf(b, "  %s %.6f", lines[i].name, lines[i].value);
+}
+
+static size_t state_bytes(const struct session *s)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
+        const struct table_conf *t = &embed_table_at(s->model->embed, i)->conf;
+        bytes += (size_t)t->rows * (size_t)row_opt_state(&t->opt, t->dim) * sizeof(float);
+    }
+    return bytes;
+}
+
+static void start_json(const struct train_start *x, struct buf *b)
+{
+    const struct session *s = x->session;
+    size_t tables, dense, activations;
+    session_bytes(s, &tables, &dense, &activations);
+    buf_printf(
+        b,
+        "{\"event\": \"start\", \"model\": \"%s\", \"features\": %zu, \"tables\": "
+        "%d, \"table_bytes\": %zu, \"dense_bytes\": %zu, \"rows\": %jd, \"files\": "
+        "%zu, \"steps\": %ju, \"step\": %ju, \"threads\": %d, \"seed\": %ju, "
+        "\"model_dir\": ",
+        s->model->ops->name, feature_plan_count(s->plan), embed_n_tables(s->model->embed),
+        tables, dense, (intmax_t)x->rows, x->files, (uintmax_t)x->total_steps,
+        (uintmax_t)s->step, pool_threads(s->options.pool), (uintmax_t)s->options.seed);
+    buf_json_str(b, x->model_dir, strlen(x->model_dir));
+    if (x->resumed_from) {
+        buf_puts(b, ", \"resumed_from\": ");
+        buf_json_str(b, x->resumed_from, strlen(x->resumed_from));
+    }
+    buf_putc(b, '}');
+}
+
+static void start_model(const struct session *s, struct buf *b)
+{
+    size_t tables, dense, activations, n, ids = 0, sequences = 0;
+    size_t all = feature_plan_count(s->plan);
+    uint64_t rows = 0, params = 0;
+    char t[4][32];
+    session_bytes(s, &tables, &dense, &activations);
+    for (size_t i = 0; i < all; i++) {
+        const struct feature_info *f = feature_plan_info(s->plan, i);
+        sequences += f->sequence;
+        ids += f->sparse && !f->sequence;
+    }
+    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
+        rows += (uint64_t)embed_table_at(s->model->embed, i)->conf.rows;
+    struct param *const *p = graph_params(s->model->graph, &n);
+    for (size_t i = 0; i < n; i++)
+        params += p[i]->trainable ? (uint64_t)p[i]->n : 0;
+    size_t state = state_bytes(s);
+    buf_printf(b, "model       %s, %s dense parameters in %zu tensors\n",
+               s->model->ops->name, train_count_text(params, t[0]), n);
+    buf_printf(b, "features    %zu: %zu of ids, %zu of numbers, %zu sequences\n", all,
+               ids, all - ids - sequences, sequences);
+    buf_printf(b, "tables      %d with %s rows: up to %s and %s of optimiser state\n",
+               embed_n_tables(s->model->embed), train_count_text(rows, t[1]),
+               train_size_text((double)(tables - state), t[2]),
+               train_size_text((double)state, t[3]));
+}
+
+static void start_text(const struct train_start *x, const char *eval_input, struct buf *b)
+{
+    const struct session *s = x->session;
+    char t[2][32];
+    start_model(s, b);
+    buf_puts(b, "data        ");
+    if (x->rows >= 0)
+        buf_printf(b, "%s rows in ", train_count_text((uint64_t)x->rows, t[0]));
+    buf_printf(b, "%zu file%s, batches of %u", x->files, x->files == 1 ? "" : "s",
+               s->conf->data_config->batch_size);
+    if (x->total_steps)
+        buf_printf(b, ": %s steps", train_count_text(x->total_steps, t[1]));
+    buf_printf(b, "\nevaluation  %s\n", eval_input[0] ? eval_input : "none");
+    buf_printf(b, "device      cpu (%s), %d thread%s; seed %ju\n",
+               cpu_level_name(cpu_level()), pool_threads(s->options.pool),
+               pool_threads(s->options.pool) == 1 ? "" : "s", (uintmax_t)s->options.seed);
+    buf_printf(b, "model_dir   %s", x->model_dir);
+    if (x->resumed_from)
+        buf_printf(b, "\nresumed     from %s, behind step %ju", x->resumed_from,
+                   (uintmax_t)s->step - 1);
+    if (x->started_from)
+        buf_printf(b, "\nstarted     from %zu tensors of %s", x->n_started,
+                   x->started_from);
+}
+
+static void on_start(void *arg, const struct train_start *x)
+{
+    struct train_show *s = arg;
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    s->model = x->session->model->ops->name;
+    s->eval_input = x->session->conf->eval_input_path;
+    if (s->json)
+        start_json(x, &b);
+    else
+        start_text(x, s->eval_input, &b);
+    put(s, &b);
+}
+
+/* Memory of this process that is in use; 0 when it cannot be told. */
+static double resident_bytes(void)
+{
+    char *text = NULL;
+    size_t n;
+    double pages = 0;
+    if (fs_read("/proc/self/statm", 4096, &text, &n, NULL) == RC_OK) {
+        struct str rest = str_c(text), part;
+        if (!(str_split(&rest, ' ', &part) && str_split(&rest, ' ', &part) &&
+              str_to_f64(part, &pages)))
+            pages = 0;
+    }
+    mem_free(text);
+    return pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static void progress_json(const struct train_progress *p, struct buf *b)
+{
+    buf_printf(b,
+               "{\"event\": \"progress\", \"step\": %ju, \"epoch\": %ju, \"rows\": %ju, "
+               "\"loss\": %.6f, \"rows_per_s\": %.0f, \"wait\": %.4f",
+               (uintmax_t)p->step, (uintmax_t)p->epoch, (uintmax_t)p->rows, p->loss,
+               p->rows_per_s, p->wait);
+    put_json_lines(b, p->lines, p->n);
+    buf_putc(b, '}');
+}
+
+/* The short form, most important first: it may be cut on the right. */
+static void progress_live(const struct train_progress *p, struct buf *b)
+{
+    char t[32], left[CLOCK_TEXT_SIZE];
+    if (p->total_steps)
+        buf_printf(b, "%3.0f%%  step %ju/%ju",
+                   (double)(p->step + 1) * 100 / (double)p->total_steps,
+                   (uintmax_t)p->step + 1, (uintmax_t)p->total_steps);
+    else
+        buf_printf(b, "step %ju", (uintmax_t)p->step + 1);
+    buf_printf(b, "  rows %s  loss %.4f", train_count_text(p->rows, t), p->loss);
+    for (size_t i = 0; i < p->n && i < 2; i++)
+        if (p->lines[i].defined)
+            buf_printf(b, "  %s %.4f", p->lines[i].name, p->lines[i].value);
+    buf_printf(b, "  %s rows/s  wait %.0f%%",
+               train_count_text((uint64_t)p->rows_per_s, t), p->wait * 100);
+    if (p->left > 0) {
+        clock_duration((int64_t)(p->left * 1e9), left);
+        buf_printf(b, "  left %s", left);
+    }
+    buf_printf(b, "  mem %s", train_size_text(resident_bytes(), t));
+}
+
+static void progress_text(const struct train_progress *p, struct buf *b)
+{
+    char left[CLOCK_TEXT_SIZE], t[32];
+    buf_printf(b, "step %ju  rows %ju  loss %.6f", (uintmax_t)p->step, (uintmax_t)p->rows,
+               p->loss);
+    put_text_lines(b, p->lines, p->n);
+    buf_printf(b, "  %.0f rows/s  wait %.1f%%  mem %s", p->rows_per_s, p->wait * 100,
+               train_size_text(resident_bytes(), t));
+    if (p->left > 0) {
+        clock_duration((int64_t)(p->left * 1e9), left);
+        buf_printf(b, "  left %s", left);
+    }
+}
+
+static void on_progress(void *arg, const struct train_progress *p)
+{
+    struct train_show *s = arg;
+    int64_t now = clock_mono_ns();
+    struct buf b;
+    if (!s->live && !p->due)
+        return;
+    /* Of plain lines that would come thick and fast some are left out, as upstream. */
+    if (!s->live && !s->json && s->printed_ns && now - s->printed_ns < CLOCK_SECOND)
+        return;
+    s->printed_ns = now;
+    buf_init(&b, LINE_MAX_BYTES);
+    if (s->json)
+        progress_json(p, &b);
+    else if (s->live)
+        progress_live(p, &b);
+    else
+        progress_text(p, &b);
+    if (s->live)
+        put_live(s, &b);
+    else
+        put(s, &b);
+}
+
+static void on_saved(void *arg, int64_t step, const char *dir)
+{
+    struct train_show *s = arg;
+    struct buf b;
+    if (s->live)
+        return; /* the table of evaluations and the closing block say it */
+    buf_init(&b, LINE_MAX_BYTES);
+    if (s->json) {
+        buf_printf(
+            &b, "{\"event\": \"checkpoint\", \"step\": %jd, \"path\": ", (intmax_t)step);
+        buf_json_str(&b, dir, strlen(dir));
+        buf_putc(&b, '}');
+    } else {
+        buf_printf(&b, "checkpoint %s", dir);
+    }
+    put(s, &b);
+}
+
+static void on_evaluating(void *arg, int64_t step, int64_t rows)
+{
+    struct train_show *s = arg;
+    struct buf b;
+    char t[32];
+    if (!s->live)
+        return;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "evaluating step %jd: %s rows", (intmax_t)step,
+               train_count_text((uint64_t)rows, t));
+    put_live(s, &b);
+}
+
+static int column_width(const char *name)
+{
+    size_t n = strlen(name);
+    return n < 9 ? 9 : (int)n;
+}
+
+static void evaluation_head(const struct train_evaluation *e, struct buf *b)
+{
+    buf_printf(b, "evaluation  %9s  %9s", "step", "rows");
+    for (size_t i = 0; i < e->n; i++)
+        buf_printf(b, "  %*s", column_width(e->lines[i].name), e->lines[i].name);
+    if (e->metric)
+        buf_printf(b, "  %s against the best", e->metric);
+    buf_putc(b, '\n');
+}
+
+static void evaluation_row(const struct train_evaluation *e, struct buf *b)
+{
+    buf_printf(b, "            %9jd  %9jd", (intmax_t)e->step, (intmax_t)e->rows);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->lines[i].defined)
+            buf_printf(b, "  %*.6f", column_width(e->lines[i].name), e->lines[i].value);
+        else
+            buf_printf(b, "  %*s", column_width(e->lines[i].name), "undefined");
+    if (e->metric && e->has_best)
+        buf_printf(b, "  %+.6f%s", e->change, e->better ? "  best" : "");
+    else if (e->metric)
+        buf_puts(b, "  first");
+    for (size_t i = 0; i < e->n; i++)
+        if (!e->lines[i].defined)
+            buf_printf(b, "\n            %s is undefined: %s", e->lines[i].name,
+                       e->lines[i].why);
+}
+
+static void on_evaluated(void *arg, const struct train_evaluation *e)
+{
+    struct train_show *s = arg;
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    if (s->json) {
+        buf_printf(
+            &b,
+            "{\"event\": \"evaluation\", \"step\": %jd, \"rows\": %jd, \"seconds\": "
+            "%.3f, \"best_step\": %jd",
+            (intmax_t)e->step, (intmax_t)e->rows, e->seconds, (intmax_t)e->best_step);
+        put_json_lines(&b, e->lines, e->n);
+        buf_putc(&b, '}');
+    } else {
+        if (!s->headed)
+            evaluation_head(e, &b);
+        s->headed = true;
+        evaluation_row(e, &b);
+    }
+    put(s, &b);
+}
+
+void train_show_note(struct train_show *s, const char *text)
+{
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    if (s->json) {
+        buf_puts(&b, "{\"event\": \"note\", \"text\": ");
+        buf_json_str(&b, text, strlen(text));
+        buf_putc(&b, '}');
+    } else {
+        buf_printf(&b, "note: %s", text);
+    }
+    put(s, &b);
+}
+
+static void on_note(void *arg, const char *text)
+{
+    train_show_note(arg, text);
+}
+
+void train_show_watch(struct train_show *s, struct train_watch *w)
+{
+    w->arg = s;
+    w->live_ns = s->live ? LIVE_NS : 0;
+    w->start = on_start;
+    w->progress = on_progress;
+    w->saved = on_saved;
+    w->evaluating = on_evaluating;
+    w->evaluated = on_evaluated;
+    w->note = on_note;
+}
+
+static const char *end_name(enum train_end end)
+{
+    static const char *const names[] = {[TRAIN_DONE] = "done",
+                                        [TRAIN_STOPPED] = "stopped",
+                                        [TRAIN_EARLY] = "stopped early"};
+    return names[end];
+}
+
+static void end_json(const struct train_result *r, struct buf *b)
+{
+    buf_printf(b,
+               "{\"event\": \"end\", \"how\": \"%s\", \"steps\": %ju, \"rows\": %ju, "
+               "\"seconds\": %.3f, \"wait\": %.4f, \"stopped\": %s, \"checkpoint\": ",
+               end_name(r->end), (uintmax_t)r->steps, (uintmax_t)r->rows, r->seconds,
+               r->wait, r->end == TRAIN_STOPPED ? "true" : "false");
+    buf_json_str(b, r->checkpoint ? r->checkpoint : "",
+                 r->checkpoint ? strlen(r->checkpoint) : 0);
+    if (r->metric[0]) {
+        buf_puts(b, ", \"metric\": ");
+        buf_json_str(b, r->metric, strlen(r->metric));
+        buf_printf(b, ", \"best\": %.6f, \"best_step\": %jd", r->best,
+                   (intmax_t)r->best_step);
+    }
+    buf_putc(b, '}');
+}
+
+/* What to type next: whatever of it this version has. */
+static void end_next(const struct train_result *r, const char *model_dir, struct buf *b)
+{
+    char *const words[] = {"export"};
+    int n = 0;
+    if (r->end == TRAIN_STOPPED)
+        buf_puts(b, "\nnext        the same command with --continue goes on from here");
+    else if (cmd_find(1, words, &n))
+        buf_printf(b,
+                   "\nnext        trainyard export %s/pipeline.config --export-dir "
+                   "%s/export",
+                   model_dir, model_dir);
+    else
+        buf_printf(b, "\nnext        trainyard eval %s/pipeline.config", model_dir);
+}
+
+static void end_text(const struct train_show *s, const struct train_result *r,
+                     const char *model_dir, struct buf *b)
+{
+    char took[CLOCK_TEXT_SIZE], t[32];
+    clock_duration((int64_t)(r->seconds * 1e9), took);
+    buf_printf(b, "\n%-11s %s after %ju steps, %s rows, %ju pass%s over the data, %s",
+               end_name(r->end), s->model ? s->model : "", (uintmax_t)r->steps,
+               train_count_text(r->rows, t), (uintmax_t)r->epochs,
+               r->epochs == 1 ? "" : "es", took);
+    buf_printf(
+        b, "\nspeed       %s rows/s, %.1f%% of the time without data",
+        train_count_text((uint64_t)(r->busy > 0 ? (double)r->new_rows / r->busy : 0), t),
+        r->wait * 100);
+    if (r->metric[0])
+        buf_printf(b, "\nbest        %s %.6f at step %jd", r->metric, r->best,
+                   (intmax_t)r->best_step);
+    if (r->checkpoint)
+        buf_printf(b, "\ncheckpoint  %s", r->checkpoint);
+    if (s->headed)
+        buf_printf(b, "\nresults     %s/train_eval_result_v2.txt", model_dir);
+    end_next(r, model_dir, b);
+}
+
+void train_show_end(struct train_show *s, const struct train_result *r,
+                    const char *model_dir)
+{
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    if (s->json)
+        end_json(r, &b);
+    else
+        end_text(s, r, model_dir, &b);
+    put(s, &b);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/trainer_private.h - one training run, as its files share it. */
+#ifndef TRAIN_TRAINER_PRIVATE_H
+#define TRAIN_TRAINER_PRIVATE_H
+
+#include "ckpt/saver.h"
+#include "train/best.h"
+#include "train/feeder.h"
+#include "train/trainer.h"
+
+/* Since when the speed is measured; begins anew after saves and evaluations. */
+struct lap {
+    int64_t ns, waited_ns;
+    uint64_t rows, steps;
+};
+
+struct trainer {
+    const struct train_options *o;
+    const struct pc_EasyRecConfig *conf;
+    const struct pc_TrainConfig *tc;
+    struct diags *diags;
+    struct arena arena;
+    struct pool *pool;
+    struct session *session;
+    struct feeder *feeder;
+    struct score *moving, *eval; /* train metrics; metrics of evaluations */
+    struct saver *saver;
+    struct best best;
+    struct buf config;    /* text of the effective config */
+    const char *position; /* in the data, behind the last batch trained on */
+    const char *resumed_from, *started_from; /* NULL: no checkpoint */
+    size_t n_started;
+    uint64_t total_steps; /* 0: not known */
+    int64_t saved_step;   /* of the latest checkpoint; -1: none */
+    int64_t saved_ns;     /* when it was */
+    double loss;
+    int64_t live_ns; /* of the last tick */
+    struct lap lap;
+    int64_t busy_ns, waited_ns; /* of all laps that are over */
+    uint64_t first_step, first_rows;
+    bool stopping, early;
+};
+
+/* trainer_setup.c */
+enum rc trainer_set_up(struct trainer *t, struct err *err) MUST_CHECK;
+void trainer_tear_down(struct trainer *t);
+void trainer_note(const struct trainer *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* trainer_save.c: a checkpoint of the step just done, then an evaluation; once per step.
+ */
+enum rc trainer_save(struct trainer *t, struct err *err) MUST_CHECK;
+enum rc trainer_evaluate(struct trainer *t, struct err *err) MUST_CHECK;
+/* By save_checkpoints_steps, for the step just done. */
+bool trainer_save_is_due(const struct trainer *t);
+/* By the clock. */
+bool trainer_save_is_late(const struct trainer *t);
+/* What the results say up to the resumed step; later lines are of steps that come again.
+ */
+enum rc trainer_resume_results(struct trainer *t, struct err *err) MUST_CHECK;
+
+/* trainer.c */
+void lap_begin(struct trainer *t);
+void lap_end(struct trainer *t);
+bool trainer_asked_to_stop(struct trainer *t);
+
+#endif

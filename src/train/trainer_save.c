@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Checkpoints, evaluations, and which of them was the best. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "train/save.h"
+#include "train/trainer_private.h"
+
+static enum rc append_result(const struct trainer *t, const struct score_line *lines,
+                             size_t n, struct err *err)
+{
+    char *path = fs_join(t->conf->model_dir, TRAIN_RESULTS);
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    score_json(lines, n, t->saved_step, &b);
+    enum rc rc = fs_add_line(path, buf_str(&b), b.n, err);
+    buf_release(&b);
+    mem_free(path);
+    return rc;
+}
+
+static void tell_evaluation(struct trainer *t, const struct score_line *lines, size_t n,
+                            double seconds)
+{
+    struct best before = t->best;
+    struct train_evaluation e = {.step = t->saved_step,
+                                 .rows = score_rows(t->eval),
+                                 .lines = lines,
+                                 .n = n,
+                                 .seconds = seconds};
+    e.better = best_take(&t->best, t->saved_step, lines, n);
+    const struct score_line *l = best_line(&t->best, lines, n);
+    e.metric = l ? l->name : NULL;
+    e.has_best = before.found;
+    e.change = l && before.found ? l->value - before.value : 0;
+    e.best_step = t->best.found ? t->best.step : -1;
+    if (t->o->watch.evaluated)
+        t->o->watch.evaluated(t->o->watch.arg, &e);
+}
+
+static bool on_tick(void *arg, int64_t rows)
+{
+    struct trainer *t = arg;
+    if (t->o->watch.evaluating)
+        t->o->watch.evaluating(t->o->watch.arg, t->saved_step, rows);
+    return !trainer_asked_to_stop(t);
+}
+
+enum rc trainer_evaluate(struct trainer *t, struct err *err)
+{
+    const struct score_line *lines;
+    struct evaluate_tick tick = {.fn = on_tick, .arg = t};
+    int64_t start = clock_mono_ns();
+    size_t n;
+    if (!t->conf->eval_input_path[0] || t->stopping)
+        return RC_OK;
+    enum rc rc = evaluate(t->session, t->eval, NULL, &tick, t->diags, &lines, &n, err);
+    if (rc == RC_CANCELED) /* when the run goes on it is made up for */
+        return RC_OK;
+    if (!rc)
+        rc = append_result(t, lines, n, err);
+    if (rc)
+        return rc;
+    tell_evaluation(t, lines, n, (double)(clock_mono_ns() - start) * 1e-9);
+    t->early = t->o->patience > 0 && t->best.found && t->best.since >= t->o->patience;
+    return RC_OK;
+}
+
+/* With exporter_type best the best one so far outlives keep_checkpoint_max. */
+static int64_t spared(const struct trainer *t)
+{
+    const struct pc_ExportConfig *c = t->conf->export_config;
+    return c && strcmp(c->exporter_type, "best") == 0 && t->best.found ? t->best.step
+                                                                       : -1;
+}
+
+enum rc trainer_save(struct trainer *t, struct err *err)
+{
+    int64_t step = (int64_t)t->session->step - 1;
+    if (step == t->saved_step || step < 0)
+        return RC_OK;
+    lap_end(t);
+    struct ckpt_writer *w =
+        session_save(t->session, t->conf->model_dir, buf_str(&t->config), t->position);
+    enum rc rc = saver_start(t->saver, w, spared(t), err);
+    if (rc)
+        return rc;
+    t->saved_step = step;
+    t->saved_ns = clock_mono_ns();
+    if (t->o->watch.saved) {
+        char *dir = ckpt_dir(t->conf->model_dir, step);
+        t->o->watch.saved(t->o->watch.arg, step, dir);
+        mem_free(dir);
+    }
+    rc = trainer_evaluate(t, err);
+    lap_begin(t);
+    return rc;
+}
+
+bool trainer_save_is_due(const struct trainer *t)
+{
+    uint64_t step = t->session->step - 1;
+    uint32_t every = t->tc->save_checkpoints_steps;
+    return t->tc->save_checkpoints_epochs == 0 && every > 0 && step > 0 &&
+           step % every == 0;
+}
+
+bool trainer_save_is_late(const struct trainer *t)
+{
+    return t->o->save_seconds > 0 &&
+           (double)(clock_mono_ns() - t->saved_ns) * 1e-9 >= t->o->save_seconds;
+}
+
+enum rc trainer_resume_results(struct trainer *t, struct err *err)
+{
+    char *path = fs_join(t->conf->model_dir, TRAIN_RESULTS);
+    struct buf kept;
+    buf_init(&kept, (size_t)1 << 30);
+    enum rc rc = best_read(&t->best, t->conf->model_dir, t->saved_step, &kept, err);
+    if (!rc && fs_exists(path))
+        rc = fs_write(path, buf_str(&kept), kept.n, 0644, err);
+    buf_release(&kept);
+    mem_free(path);
+    /* The run was ended between its checkpoint and the evaluation that goes with it. */
+    bool last = t->tc->num_steps && t->session->step >= t->tc->num_steps;
+    if (!rc && t->best.last_step < t->saved_step && (last || trainer_save_is_due(t)))
+        rc = trainer_evaluate(t, err);
+    return rc;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before the first step: model, earlier checkpoint, data, files of model_dir. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "text/prototext.h"
+#include "train/save.h"
+#include "train/source.h"
+#include "train/trainer_private.h"
+
+void trainer_note(const struct trainer *t, const char *fmt, ...)
+{
+    char text[ERR_MSG_SIZE];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (t->o->watch.note)
+        t->o->watch.note(t->o->watch.arg, text);
+}
+
+/* The config as it is after all edits, kept beside the checkpoints. */
+static enum rc write_config(struct trainer *t, struct err *err)
+{
+    const char *dir = t->conf->model_dir;
+    buf_init(&t->config, SOURCE_MAX);
+    prototext_print(t->o->conf->doc.root, &t->config);
+    enum rc rc = buf_check(&t->config, err);
+    if (!rc)
+        rc = fs_mkdirs(dir, 0755, err);
+    char *path = fs_join(dir, "pipeline.config");
+    if (!rc)
+        rc = fs_write(path, t->config.p, t->config.n, 0644, err);
+    mem_free(path);
+    path = fs_join(dir, "version");
+    if (!rc)
+        rc = fs_write(path, TY_VERSION "\n", strlen(TY_VERSION) + 1, 0644, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
+{
+    struct ckpt *c = NULL;
+    char *passed_over = NULL;
+    enum rc rc = ckpt_open(dir, 0, &c, &passed_over, err);
+    if (passed_over)
+        trainer_note(t, "%s", passed_over);
+    mem_free(passed_over);
+    if (!rc)
+        rc = session_resume(t->session, c, &t->arena, &t->position, err);
+    if (!rc) {
+        t->saved_step = (int64_t)t->session->step - 1;
+        t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
+    }
+    ckpt_close(c);
+    return rc;
+}
+
+static enum rc start_from(struct trainer *t, const char *path, struct err *err)
+{
+    struct ckpt *c = NULL;
+    enum rc rc = ckpt_open(path, 0, &c, NULL, err);
+    if (!rc)
+        rc = session_fine_tune(t->session, c, &t->n_started, err);
+    if (!rc)
+        t->started_from = arena_strdup(&t->arena, ckpt_path(c));
+    ckpt_close(c);
+    return rc;
+}
+
+/* What was there before: a checkpoint of this run, or one to start from. */
+static enum rc restore(struct trainer *t, struct err *err)
+{
+    const char *dir = t->conf->model_dir;
+    const char *start = t->o->fine_tune ? t->o->fine_tune : t->tc->fine_tune_checkpoint;
+    int64_t latest = -1;
+    enum rc rc = ckpt_latest(dir, &latest, err);
+    if (rc)
+        return rc;
+    if (latest >= 0 && !t->o->resume)
+        return err_coded(
+            err, RC_INVAL, E1405,
+            "model_dir '%s' holds a checkpoint of step %jd: use --continue to go "
+            "on from it, or another model_dir",
+            dir, (intmax_t)latest);
+    if (latest >= 0)
+        return resume_from(t, dir, err);
+    return start && start[0] ? start_from(t, start, err) : RC_OK;
+}
+
+/* Steps of the whole run; 0 when only reading the data tells. */
+static uint64_t count_steps(const struct trainer *t, const struct feeder_conf *conf)
+{
+    int64_t rows = feeder_rows(t->feeder), batch = conf->data.batch_size;
+    uint64_t by_epochs = 0;
+    if (t->tc->num_epochs && rows > 0 && batch > 0 && conf->data.batch_cost == 0) {
+        int64_t per_pass =
+            conf->data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
+        by_epochs = (uint64_t)per_pass * t->tc->num_epochs;
+    }
+    if (t->tc->num_steps && (!by_epochs || t->tc->num_steps < by_epochs))
+        return t->tc->num_steps;
+    return by_epochs;
+}
+
+static enum rc open_data(struct trainer *t, struct err *err)
+{
+    struct feeder_conf conf = {
+        .plan = t->session->plan, .epochs = t->tc->num_epochs, .positions = true};
+    enum rc rc =
+        source_conf(t->conf->data_config, t->session->plan, t->conf->train_input_path,
+                    SOURCE_TRAIN, t->o->seed, &t->arena, &conf.data, err);
+    conf.data.cursor = t->position;
+    if (!rc)
+        rc = feeder_open(&conf, &t->feeder, t->diags, err);
+    if (!rc)
+        t->total_steps = count_steps(t, &conf);
+    return rc;
+}
+
+static void tell_start(const struct trainer *t)
+{
+    struct train_start s = {.session = t->session,
+                            .model_dir = t->conf->model_dir,
+                            .rows = feeder_rows(t->feeder),
+                            .files = feeder_files(t->feeder),
+                            .total_steps = t->total_steps,
+                            .resumed_from = t->resumed_from,
+                            .started_from = t->started_from,
+                            .n_started = t->n_started};
+    if (t->o->watch.start)
+        t->o->watch.start(t->o->watch.arg, &s);
+    if (t->tc->save_checkpoints_timestamp_interval ||
+        t->tc->n_save_checkpoints_timestamps)
+        trainer_note(t,
+                     "save_checkpoints_timestamp*: rows of files have no time of their "
+                     "own, so no checkpoint is saved by it");
+}
+
+enum rc trainer_set_up(struct trainer *t, struct err *err)
+{
+    struct session_options so = {
+        .seed = t->o->seed, .training = true, .farm_hash = t->o->farm_hash};
+    int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
+    best_init(&t->best, t->conf->export_config);
+    enum rc rc = pool_create(threads, &t->pool, err);
+    so.pool = t->pool;
+    if (!rc)
+        rc = session_create(t->conf, &so, &t->session, t->diags, err);
+    if (!rc)
+        rc = restore(t, err);
+    if (!rc)
+        rc = score_create(t->session, true, &t->moving, err);
+    if (!rc)
+        rc = score_create(t->session, false, &t->eval, err);
+    if (!rc)
+        rc = open_data(t, err);
+    if (!rc)
+        rc = write_config(t, err);
+    if (rc)
+        return rc;
+    t->saver = saver_create(&(struct saver_conf){.model_dir = t->conf->model_dir,
+                                                 .keep = t->tc->keep_checkpoint_max});
+    t->first_step = t->session->step;
+    t->first_rows = t->session->rows;
+    tell_start(t);
+    return t->resumed_from ? trainer_resume_results(t, err) : RC_OK;
+}
+
+void trainer_tear_down(struct trainer *t)
+{
+    feeder_close(t->feeder);
+    saver_destroy(t->saver);
+    score_destroy(t->moving);
+    score_destroy(t->eval);
+    session_destroy(t->session);
+    pool_destroy(t->pool);
+    buf_release(&t->config);
+    arena_release(&t->arena);
+}
