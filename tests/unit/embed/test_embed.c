@@ -7,27 +7,32 @@
 #include "base/rng.h"
 #include "tap.h"
 
-#define TABLES 3
-#define SLOTS 5
+#define TABLES 5
+#define SLOTS 9
 #define STEPS 4
-#define WIDTH0 31
-#define WIDTH1 6
+#define WIDTH0 55
+#define WIDTH1 9
 
 static const struct {
     int table, output;
     int64_t col;
     enum pooling pooling;
-    bool multi, weighted, sequence;
+    bool multi, weighted, sequence, whole;
     float max_gradient;
+    int like; /* the ids of that slot, by the same pointers; 0: its own */
 } layout[SLOTS] = {
     {.table = 0, .output = 0, .col = 0},
     {.table = 1, .output = 0, .col = 3, .pooling = POOL_MEAN, .multi = true},
     {.table = 1, .output = 0, .col = 8, .multi = true, .weighted = true},
     {.table = 0, .output = 1, .col = 1, .sequence = true},
     {.table = 2, .output = 0, .col = 13, .max_gradient = 0.1f},
+    {.table = 3, .output = 0, .col = 30, .whole = true},
+    {.table = 4, .output = 0, .col = 46, .whole = true},
+    {.table = 1, .output = 0, .col = 47, .multi = true, .weighted = true, .like = 2},
+    {.table = 1, .output = 1, .col = 4, .multi = true, .weighted = true, .like = 2},
 };
-static const int64_t table_rows[TABLES] = {50, 7, 100000},
-                     table_dims[TABLES] = {3, 5, 17};
+static const int64_t table_rows[TABLES] = {50, 7, 100000, 900, 20},
+                     table_dims[TABLES] = {3, 5, 17, 16, 1};
 
 struct world {
     struct embed *e;
@@ -41,7 +46,8 @@ struct world {
 
 static struct table_conf table_conf(int i, enum row_opt_kind kind)
 {
-    static const char *const names[TABLES] = {"a_emb", "b_emb", "c_emb"};
+    static const char *const names[TABLES] = {"a_emb", "b_emb", "c_emb", "d_emb",
+                                              "e_emb"};
     return (struct table_conf){.name = names[i],
                                .rows = table_rows[i],
                                .dim = table_dims[i],
@@ -124,7 +130,8 @@ static void draw(struct world *w, struct slot_ids *ids)
             w->offsets[i][r] = n;
             for (; k > 0; k--, n++) {
                 uint64_t id = rng_below(&w->rng, (uint64_t)table_rows[layout[i].table]);
-                w->ids[i][n] = rng_below(&w->rng, 9) == 0 ? -1 : (int64_t)id;
+                bool none = !layout[i].whole && rng_below(&w->rng, 9) == 0;
+                w->ids[i][n] = none ? -1 : (int64_t)id;
                 w->weights[i][n] = rng_f32(&w->rng);
             }
         }
@@ -133,6 +140,8 @@ static void draw(struct world *w, struct slot_ids *ids)
                                    .offsets = layout[i].multi ? w->offsets[i] : NULL,
                                    .weights = layout[i].weighted ? w->weights[i] : NULL,
                                    .rows = rows};
+        if (layout[i].like)
+            ids[i] = ids[layout[i].like];
     }
     for (int i = 0; i < 2; i++)
         rng_fill_uniform(&w->rng, -1, 1, w->grad[i].data,
@@ -262,15 +271,18 @@ static void plain_update(struct plain *p, const struct slot_ids *ids,
     }
 }
 
+/* Of what is expected, or of 1 where that is less: sums run in another order. */
 static double worst_difference(const struct world *w, const struct plain *p)
 {
     double worst = 0;
     for (int t = 0; t < TABLES; t++) {
         const struct table *table = embed_table_at(w->e, t);
         for (int64_t r = 0; r < table_rows[t]; r++)
-            for (int64_t d = 0; table_used(table, r) && d < table->stride; d++)
-                worst = fmax(worst, fabs((double)(table_row(table, r)[d] -
-                                                  p->rows[t][r * p->stride[t] + d])));
+            for (int64_t d = 0; table_used(table, r) && d < table->stride; d++) {
+                double want = (double)p->rows[t][r * p->stride[t] + d];
+                double got = (double)table_row(table, r)[d];
+                worst = fmax(worst, fabs(got - want) / fmax(1.0, fabs(want)));
+            }
     }
     return worst;
 }

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embed/embed_private.h - what the files behind embed.h share: embed.c keeps tables and
+ * slots, parts.c sorts the ids of a batch, rows.c reads and updates rows.
+ */
+#ifndef EMBED_EMBED_PRIVATE_H
+#define EMBED_EMBED_PRIVATE_H
+
+#include "base/vec.h"
+#include "embed/embed.h"
+
+#define PARTS 64
+
+/* One id of one slot. */
+struct occurrence {
+    int64_t row; /* of the table */
+    int32_t slot;
+    int32_t next; /* the same row again, or -1: index within the part */
+    int32_t from; /* row of the slot */
+    float scale;  /* weight, divided by the number of ids under mean pooling */
+};
+
+/* A distinct row of a part. */
+struct unique {
+    int64_t row;
+    int32_t table;
+    int32_t first, last; /* its chain of occurrences */
+    bool fresh;          /* was never used before */
+};
+
+struct part {
+    int64_t begin, end; /* of the occurrences */
+    int64_t n_unique;   /* at uniques[begin] on */
+    int64_t n_fresh;    /* of them */
+};
+
+/* Rows [begin, end) of a slot: what one thread counts and deals out at a time. */
+struct piece {
+    int32_t slot;
+    int64_t begin, end;
+    int64_t at;            /* of its first id among all */
+    int64_t bad;           /* an id outside the table: its index in the slot, or -1 */
+    int32_t counts[PARTS]; /* occurrences; then where in the part they begin */
+};
+
+struct slot {
+    struct slot_conf conf;
+    char *feature; /* owned */
+    struct slot_ids ids;
+    int64_t n;         /* ids of this batch */
+    struct view grads; /* of its columns; .data NULL: none */
+    /* Slots that look up the same ids in the same table (a feature of several groups):
+     * the first of them does so for all.
+     */
+    int32_t first; /* of the same feature and table: itself, or an earlier slot */
+    int32_t twin;  /* the next that goes along in this batch, or -1 */
+    bool follows;  /* goes along with another */
+};
+
+struct embed {
+    struct pool *pool;
+    VEC(struct table *) tables;
+    VEC(struct slot) slots;
+    VEC(struct piece) pieces;
+    struct part parts[PARTS];
+    struct occurrence *occurrences;
+    struct unique *uniques;
+    int32_t *heads; /* hash tables of all parts */
+    uint8_t *part_of;
+    int64_t capacity, n;
+    const struct view *views; /* of the call under way */
+    const struct row_step *step;
+    bool training;
+};
+
+/* Ids [*from, *to) of row r. */
+static inline void slot_row(const struct slot *s, int64_t r, int64_t *from, int64_t *to)
+{
+    *from = s->ids.offsets ? s->ids.offsets[r] : r;
+    *to = s->ids.offsets ? s->ids.offsets[r + 1] : r + 1;
+}
+
+/* Mean pooling divides by the ids that count; 1 under sum pooling. */
+static inline int64_t slot_counted(const struct slot *s, int64_t from, int64_t to)
+{
+    int64_t n = 0;
+    for (int64_t k = from; s->conf.pooling == POOL_MEAN && k < to; k++)
+        n += s->ids.ids[k] >= 0;
+    return n > 1 ? n : 1;
+}
+
+static inline float slot_scale(const struct slot *s, int64_t at, int64_t n)
+{
+    float w = s->ids.weights ? s->ids.weights[at] : 1.0f;
+    return n > 1 ? w / (float)n : w;
+}
+
+/* Checks the ids of all slots: RC_INVAL, RC_NOMEM. */
+enum rc parts_count(struct embed *e, struct err *err) MUST_CHECK;
+/* Afterwards: occurrences by part, distinct rows and their chains. */
+void parts_chain(struct embed *e);
+void parts_release(struct embed *e);
+
+#endif

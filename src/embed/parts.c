@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ids of a batch, sorted: (1) count the occurrences of each part, (2) put them there
+ * in batch order, (3) in each part find the distinct rows with a small hash table and
+ * chain their occurrences.
+ *
+ * A part holds the rows of all tables whose (table, row) hashes into it; PARTS is fixed,
+ * so which gradients meet in which order is too. Counting and dealing out are cut into
+ * pieces of a slot's rows: a piece knows from the counts of those before it where its
+ * occurrences go, so threads do not change the order.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "embed/embed_private.h"
+
+#define PIECE_ROWS 2048
+#define SKIPPED 255 /* the part of an id that does not count */
+
+static uint32_t mixed(int32_t table, int64_t row)
+{
+    uint64_t h =
+        ((uint64_t)row + (uint64_t)table * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    return (uint32_t)(h >> 32);
+}
+
+static bool same_ids(const struct slot_ids *a, const struct slot_ids *b)
+{
+    return a->ids == b->ids && a->offsets == b->offsets && a->weights == b->weights &&
+           a->rows == b->rows;
+}
+
+/* Which slots go along with an earlier one. */
+static void find_twins(struct embed *e)
+{
+    for (size_t i = 0; i < e->slots.n; i++) {
+        struct slot *s = &e->slots.at[i], *first = &e->slots.at[s->first];
+        s->twin = -1;
+        s->follows = s != first && same_ids(&s->ids, &first->ids);
+        if (!s->follows)
+            continue;
+        s->twin = first->twin;
+        first->twin = (int32_t)i;
+    }
+}
+
+static void cut_pieces(struct embed *e)
+{
+    int64_t at = 0;
+    e->pieces.n = 0;
+    for (size_t i = 0; i < e->slots.n; i++) {
+        struct slot *s = &e->slots.at[i];
+        if (s->follows)
+            continue;
+        int64_t first = s->ids.offsets ? s->ids.offsets[0] : 0;
+        s->n = (s->ids.offsets ? s->ids.offsets[s->ids.rows] : s->ids.rows) - first;
+        for (int64_t r = 0; r < s->ids.rows; r += PIECE_ROWS) {
+            int64_t end = r + PIECE_ROWS < s->ids.rows ? r + PIECE_ROWS : s->ids.rows;
+            int64_t id = s->ids.offsets ? s->ids.offsets[r] : r;
+            VEC_RESERVE(&e->pieces);
+            struct piece *p = &e->pieces.at[e->pieces.n++];
+            p->slot = (int32_t)i;
+            p->begin = r;
+            p->end = end;
+            p->at = at + id - first;
+        }
+        at += s->n;
+    }
+    e->n = at;
+}
+
+void parts_release(struct embed *e)
+{
+    mem_free(e->occurrences);
+    mem_free(e->uniques);
+    mem_free(e->heads);
+    mem_free(e->part_of);
+    e->occurrences = NULL;
+    e->uniques = NULL;
+    e->heads = NULL;
+    e->part_of = NULL;
+    e->capacity = 0;
+}
+
+static enum rc reserve(struct embed *e, struct err *err)
+{
+    int64_t n = e->n, capacity = n + n / 4;
+    if (n <= e->capacity)
+        return RC_OK;
+    parts_release(e);
+    if (n <= INT32_MAX / 8) {
+        e->occurrences = mem_try_alloc((size_t)capacity, sizeof(*e->occurrences));
+        e->uniques = mem_try_alloc((size_t)capacity, sizeof(*e->uniques));
+        /* each part takes twice its occurrences, rounded up to a power of two */
+        e->heads = mem_try_alloc((size_t)capacity * 4 + PARTS * 4, sizeof(*e->heads));
+        e->part_of = mem_try_alloc((size_t)capacity, 1);
+    }
+    if (!e->occurrences || !e->uniques || !e->heads || !e->part_of)
+        return err_set(err, RC_NOMEM, "no memory for %jd lookups", (intmax_t)n);
+    e->capacity = capacity;
+    return RC_OK;
+}
+
+static void count_piece(struct embed *e, struct piece *p)
+{
+    const struct slot *s = &e->slots.at[p->slot];
+    const struct table *t = e->tables.at[s->conf.table];
+    int64_t from, to, last;
+    uint8_t *part_of = e->part_of + p->at;
+    slot_row(s, p->begin, &from, &last);
+    slot_row(s, p->end - 1, &last, &to);
+    memset(p->counts, 0, sizeof(p->counts));
+    p->bad = -1;
+    for (int64_t k = from; k < to; k++) {
+        int64_t id = s->ids.ids[k];
+        uint8_t part = SKIPPED;
+        if (id >= t->conf.rows) {
+            p->bad = k - (s->ids.offsets ? s->ids.offsets[0] : 0);
+            return;
+        }
+        if (id >= 0) {
+            part = mixed(s->conf.table, id) % PARTS;
+            p->counts[part]++;
+        }
+        *part_of++ = part;
+    }
+}
+
+static void count_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    struct embed *e = arg;
+    for (int64_t i = begin; i < end; i++)
+        count_piece(e, &e->pieces.at[i]);
+}
+
+static enum rc outside(const struct embed *e, const struct piece *p, struct err *err)
+{
+    const struct slot *s = &e->slots.at[p->slot];
+    const struct table *t = e->tables.at[s->conf.table];
+    int64_t row = p->bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
+    if (s->ids.offsets)
+        for (row = 0; s->ids.offsets[row + 1] - first <= p->bad; row++)
+            ;
+    return err_set(
+        err, RC_INVAL,
+        "feature '%s': row %jd of the batch: id %jd is outside table '%s' of %jd rows",
+        s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + p->bad], t->name,
+        (intmax_t)t->conf.rows);
+}
+
+enum rc parts_count(struct embed *e, struct err *err)
+{
+    find_twins(e);
+    cut_pieces(e);
+    enum rc rc = reserve(e, err);
+    if (rc)
+        return rc;
+    pool_for(e->pool, (int64_t)e->pieces.n, 1, count_pieces, e);
+    for (size_t i = 0; i < e->pieces.n && !rc; i++)
+        if (e->pieces.at[i].bad >= 0)
+            rc = outside(e, &e->pieces.at[i], err);
+    return rc;
+}
+
+/* Counts become places: of the parts among all occurrences, of a piece's in the part. */
+static void place(struct embed *e)
+{
+    int64_t at = 0;
+    for (int p = 0; p < PARTS; p++) {
+        int32_t n = 0;
+        for (size_t i = 0; i < e->pieces.n; i++) {
+            int32_t count = e->pieces.at[i].counts[p];
+            e->pieces.at[i].counts[p] = n;
+            n += count;
+        }
+        e->parts[p] = (struct part){.begin = at, .end = at + n};
+        at += n;
+    }
+}
+
+static void deal_piece(struct embed *e, const struct piece *p)
+{
+    const struct slot *s = &e->slots.at[p->slot];
+    const uint8_t *part_of = e->part_of + p->at;
+    struct occurrence *at[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        at[i] = e->occurrences + e->parts[i].begin + p->counts[i];
+    for (int64_t r = p->begin; r < p->end; r++) {
+        int64_t from, to;
+        slot_row(s, r, &from, &to);
+        int64_t n = slot_counted(s, from, to);
+        for (int64_t k = from; k < to; k++, part_of++)
+            if (*part_of != SKIPPED)
+                *at[*part_of]++ = (struct occurrence){.row = s->ids.ids[k],
+                                                      .slot = p->slot,
+                                                      .next = -1,
+                                                      .from = (int32_t)r,
+                                                      .scale = slot_scale(s, k, n)};
+    }
+}
+
+static void deal_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    struct embed *e = arg;
+    for (int64_t i = begin; i < end; i++)
+        deal_piece(e, &e->pieces.at[i]);
+}
+
+static int64_t table_size(int64_t n)
+{
+    int64_t size = 4;
+    while (size < 2 * n)
+        size *= 2;
+    return size;
+}
+
+/* Where the hash table of a part starts: parts before it took at most 4 times their
+ * occurrences, and 4.
+ */
+static int32_t *heads_of(const struct embed *e, int p)
+{
+    return e->heads + e->parts[p].begin * 4 + p * 4;
+}
+
+static void chain_part(struct embed *e, int p)
+{
+    struct part *part = &e->parts[p];
+    struct occurrence *o = e->occurrences + part->begin;
+    struct unique *u = e->uniques + part->begin;
+    int64_t n = part->end - part->begin, size = table_size(n);
+    int32_t *heads = heads_of(e, p);
+    memset(heads, 0xff, (size_t)size * sizeof(*heads));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t table = e->slots.at[o[i].slot].conf.table;
+        int64_t h = (mixed(table, o[i].row) / PARTS) & (size - 1);
+        while (heads[h] >= 0 &&
+               (u[heads[h]].row != o[i].row || u[heads[h]].table != table))
+            h = (h + 1) & (size - 1);
+        if (heads[h] < 0) {
+            bool fresh = !table_used(e->tables.at[table], o[i].row);
+            heads[h] = (int32_t)part->n_unique;
+            u[part->n_unique++] = (struct unique){.row = o[i].row,
+                                                  .table = table,
+                                                  .first = (int32_t)i,
+                                                  .last = (int32_t)i,
+                                                  .fresh = fresh};
+            part->n_fresh += fresh;
+        } else {
+            struct unique *same = &u[heads[h]];
+            o[same->last].next = (int32_t)i;
+            same->last = (int32_t)i;
+        }
+    }
+}
+
+static void chain_parts(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    struct embed *e = arg;
+    for (int64_t p = begin; p < end; p++)
+        chain_part(e, (int)p);
+}
+
+/* A row belongs to one part only, but rows of two parts share words of the table's
+ * bitmap, so new rows are filled by one thread.
+ */
+static void fill_fresh(struct embed *e)
+{
+    for (int p = 0; p < PARTS; p++) {
+        const struct unique *u = e->uniques + e->parts[p].begin;
+        for (int64_t i = 0; e->parts[p].n_fresh && i < e->parts[p].n_unique; i++)
+            if (u[i].fresh)
+                table_use(e->tables.at[u[i].table], u[i].row);
+    }
+}
+
+void parts_chain(struct embed *e)
+{
+    place(e);
+    pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
+    pool_for(e->pool, PARTS, 1, chain_parts, e);
+    fill_fresh(e);
+}
