@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/schema.h - the statements behind each version of the tables, for both databases.
+ * What differs between them (counting columns, triggers) is theirs to add.
+ */
+#ifndef STORE_SCHEMA_H
+#define STORE_SCHEMA_H
+
+#define STORE_VERSION 1
+
+/* Version 1. */
+#define SCHEMA_V1                                                                           \
+    "CREATE TABLE jobs (num {serial}, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, "        \
+    "owner TEXT NOT NULL, token TEXT, state TEXT NOT NULL, reason TEXT NOT NULL, "          \
+    "queue TEXT NOT NULL, backend TEXT NOT NULL, node TEXT NOT NULL, "                      \
+    "priority BIGINT NOT NULL, attempt BIGINT NOT NULL, created BIGINT NOT NULL, "          \
+    "started BIGINT NOT NULL, finished BIGINT NOT NULL, cpu_milli BIGINT NOT NULL, "        \
+    "memory BIGINT NOT NULL, gpu BIGINT NOT NULL, timeout_s BIGINT NOT NULL, "              \
+    "workers BIGINT NOT NULL, seq BIGINT NOT NULL, status TEXT NOT NULL)",                  \
+        "CREATE UNIQUE INDEX jobs_token ON jobs (owner, token)",                            \
+        "CREATE INDEX jobs_state ON jobs (state, num)",                                     \
+        "CREATE INDEX jobs_owner ON jobs (owner, num)",                                     \
+        "CREATE INDEX jobs_queue ON jobs (queue, num)",                                     \
+        "CREATE INDEX jobs_created ON jobs (created)",                                      \
+        "CREATE INDEX jobs_name ON jobs (num, name)",                                       \
+        "CREATE TABLE specs (job TEXT PRIMARY KEY, spec TEXT NOT NULL)",                    \
+        "CREATE TABLE labels (job TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "  \
+        "PRIMARY KEY (job, key))",                                                          \
+        "CREATE INDEX labels_value ON labels (key, value, job)",                            \
+        "CREATE TABLE events (job TEXT NOT NULL, seq BIGINT NOT NULL, time BIGINT NOT "     \
+        "NULL, type TEXT NOT NULL, attempt BIGINT NOT NULL, worker BIGINT NOT NULL, "       \
+        "reason TEXT NOT NULL, message TEXT NOT NULL, data TEXT NOT NULL, "                 \
+        "PRIMARY KEY (job, seq))",                                                          \
+        "CREATE TABLE metrics (num {serial}, job TEXT NOT NULL, name TEXT NOT NULL, "       \
+        "attempt BIGINT NOT NULL, worker BIGINT NOT NULL, place BIGINT NOT NULL, "          \
+        "time BIGINT NOT NULL, step BIGINT NOT NULL, value DOUBLE PRECISION NOT NULL)",     \
+        "CREATE UNIQUE INDEX metrics_place ON metrics (job, name, attempt, worker, place)", \
+        "CREATE INDEX metrics_order ON metrics (job, num)",                                 \
+        "CREATE TABLE datasets (name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, "           \
+        "type TEXT NOT NULL, uri TEXT NOT NULL, mount TEXT NOT NULL, "                      \
+        "options TEXT NOT NULL, owner TEXT NOT NULL, created BIGINT NOT NULL)"
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/store_private.h - shared by the files of the store. */
+#ifndef STORE_STORE_PRIVATE_H
+#define STORE_STORE_PRIVATE_H
+
+#include "store/db.h"
+#include "store/store.h"
+
+struct store {
+    const struct db_ops *db;
+    void *state; /* of the database */
+    int64_t version;
+};
+
+/* Makes or updates the tables; sets s->version. */
+enum rc store_migrate(struct store *s, struct err *err) MUST_CHECK;
+
+/* Runs one statement outside or inside a transaction. */
+enum rc store_run(struct store *s, const char *sql, const struct db_value *at, size_t n,
+                  db_row_fn *fn, void *arg, int64_t *changed, struct err *err) MUST_CHECK;
+
+#endif
