@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/build_info.h"
 
+#include <curl/curl.h>
 #include <gnu/libc-version.h>
 #include <lz4.h>
 #include <stdio.h>
@@ -40,6 +41,11 @@ static const char *xxhash_version(void)
     return text;
 }
 
+static const char *curl_version_number(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version;
+}
+
 /* The library has no call for it. */
 static const char *snappy_version(void)
 {
@@ -49,6 +55,7 @@ static const char *snappy_version(void)
 const struct build_library *build_libraries(void)
 {
     static const struct build_library libraries[] = {
+        {"libcurl", "object stores", curl_version_number},
         {"liblz4", "LZ4-compressed data", LZ4_versionString},
         {"libsnappy", "Snappy-compressed data", snappy_version},
         {"libxxhash", "hashing", xxhash_version},

@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "io/file.h"
+#include "io/glob.h"
 
 #define DEPTH_MAX 64
 
@@ -135,9 +137,26 @@ static int by_bytes(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static enum rc expand_url(const char *url, path_vec *out, struct err *err)
+{
+    struct fs_names found = {0};
+    enum rc rc = io_glob(url, &found, err);
+    for (size_t i = 0; i < found.n; i++)
+        VEC_PUSH(out, found.at[i]);
+    mem_free(found.at);
+    if (!rc && out->n == 0)
+        rc = err_coded(err, RC_NOTFOUND, E1201,
+                       is_pattern(url) ? "no object matches '%.300s'"
+                                       : "there is no object '%.300s', nor any below it",
+                       url);
+    return rc;
+}
+
 static enum rc expand_part(const char *part, path_vec *out, struct err *err)
 {
     enum rc rc = RC_OK;
+    if (io_is_remote(part))
+        return expand_url(part, out, err);
     if (fs_is_dir(part))
         rc = add_tree(part, 0, out, err);
     else if (fs_exists(part))

@@ -18,11 +18,15 @@
 #include <zstd.h>
 
 #include "base/mem.h"
+#include "io/file.h"
 
 #define RAW_SIZE ((size_t)256 << 10)
 #define CHUNK_SIZE ((size_t)1 << 20)
 #define SKIP_SIZE ((size_t)256 << 10)
 #define PLAIN_READ_MAX ((size_t)1 << 30)
+#define REMOTE_FIRST ((size_t)16 << 10) /* enough to tell the kind of an object */
+#define REMOTE_STEP ((size_t)2 << 20)   /* of which a few are wanted ahead */
+#define REMOTE_STEPS 3
 
 /* What the read-ahead thread and the reader share. */
 struct ahead {
@@ -45,8 +49,10 @@ struct ahead {
 
 struct stream {
     char *name;
-    int fd;                   /* -1: memory */
+    int fd;                   /* -1: memory or object */
     const unsigned char *mem; /* borrowed */
+    struct io_file *object;   /* owned */
+    int64_t wanted;           /* bytes of it that were asked for so far */
     int64_t raw_size;         /* -1: unknown */
     int64_t raw_at;           /* bytes taken from the source */
     int64_t at;               /* decompressed bytes handed out */
@@ -62,10 +68,30 @@ struct stream {
     struct ahead *ahead; /* NULL: decode in the caller's thread */
 };
 
+/* Wishes run ahead of the reading, but not of the first look at an object. */
+static enum rc object_read(struct stream *s, void *to, size_t n, size_t *got,
+                           struct err *err)
+{
+    int64_t ahead = s->raw_at + (int64_t)n;
+    if (s->raw_at > 0)
+        ahead += REMOTE_STEPS * (int64_t)REMOTE_STEP;
+    while (s->wanted < ahead && s->wanted < s->raw_size && s->raw_at > 0) {
+        if (s->wanted < s->raw_at)
+            s->wanted = s->raw_at;
+        io_want(s->object, (uint64_t)s->wanted, REMOTE_STEP);
+        s->wanted += (int64_t)REMOTE_STEP;
+    }
+    enum rc rc = io_read_at(s->object, (uint64_t)s->raw_at, n, to, got, err);
+    s->raw_at += (int64_t)*got;
+    return rc;
+}
+
 static enum rc source_read(struct stream *s, void *to, size_t n, size_t *got,
                            struct err *err)
 {
     *got = 0;
+    if (s->object)
+        return object_read(s, to, n, got, err);
     if (s->fd < 0) {
         size_t left = (size_t)(s->raw_size - s->raw_at);
         *got = n < left ? n : left;
@@ -97,8 +123,9 @@ static enum rc raw_fill(struct stream *s, struct err *err)
         return RC_OK;
     s->raw_pos = 0;
     s->raw_n = 0;
-    enum rc rc = source_read(s, s->raw, RAW_SIZE, &s->raw_n, err);
-    if (rc == RC_OK && s->raw_n < RAW_SIZE)
+    size_t want = s->object && s->raw_at == 0 ? REMOTE_FIRST : RAW_SIZE;
+    enum rc rc = source_read(s, s->raw, want, &s->raw_n, err);
+    if (rc == RC_OK && s->raw_n < want)
         s->raw_end = true;
     return rc;
 }
@@ -350,6 +377,16 @@ static enum rc stream_begin(struct stream *s, struct err *err)
     return decoder_start(s, err);
 }
 
+static enum rc open_object(struct stream *s, struct err *err)
+{
+    enum rc rc = io_open(s->name, IO_FRONT, &s->object, err);
+    if (rc)
+        return rc;
+    s->fd = -1;
+    s->raw_size = (int64_t)io_size(s->object);
+    return stream_begin(s, err);
+}
+
 enum rc stream_open(const char *path, int read_ahead, struct stream **out,
                     struct err *err)
 {
@@ -358,6 +395,14 @@ enum rc stream_open(const char *path, int read_ahead, struct stream **out,
     enum rc rc;
     s->name = mem_strdup(path);
     s->want_ahead = read_ahead;
+    s->fd = -1;
+    if (io_is_remote(path)) {
+        rc = open_object(s, err);
+        if (rc)
+            goto out;
+        *out = s;
+        return RC_OK;
+    }
     s->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (s->fd < 0 || fstat(s->fd, &st) < 0) {
         rc = err_sys(err, errno, "cannot open '%s'", path);
@@ -407,6 +452,7 @@ void stream_close(struct stream *s)
     ZSTD_freeDStream(s->zstd);
     if (s->fd >= 0)
         close(s->fd);
+    io_close(s->object);
     mem_free(s->raw);
     mem_free(s->name);
     mem_free(s);
@@ -453,7 +499,7 @@ static enum rc source_seek(struct stream *s, int64_t offset, struct err *err)
     if (s->fd >= 0 && lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
         return err_sys(err, errno, "'%s': cannot go to byte %jd", s->name,
                        (intmax_t)offset);
-    s->raw_at = offset;
+    s->raw_at = s->wanted = offset;
     s->raw_pos = s->raw_n = 0;
     s->raw_end = false;
     return RC_OK;

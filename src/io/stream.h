@@ -19,10 +19,10 @@ struct stream;
 
 enum stream_kind { STREAM_PLAIN, STREAM_GZIP, STREAM_ZSTD };
 
-/* Opens `path` at its first byte. `read_ahead` > 0 decompresses that many chunks of
- * 1 MiB ahead in a thread of its own (at most STREAM_AHEAD_MAX); for plain files it is
- * the kernel that reads ahead. The caller's, to stream_close(). RC_NOTFOUND, RC_IO,
- * RC_NOMEM.
+/* Opens `path`, a file or an object of a store (io/file.h), at its first byte.
+ * `read_ahead` > 0 decompresses that many chunks of 1 MiB ahead in a thread of its own
+ * (at most STREAM_AHEAD_MAX); for plain files it is the kernel that reads ahead. The
+ * caller's, to stream_close(). RC_NOTFOUND, RC_IO, RC_NOMEM.
  */
 #define STREAM_AHEAD_MAX 16
 enum rc stream_open(const char *path, int read_ahead, struct stream **out,

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/mem.h"
+#include "io/out.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)1 << 30)
 #define ROWS_AT_ONCE 256
 
 struct csv_writer {
-    struct fs_file *file;
+    struct io_out *file;
     struct csv_style style;
     struct buf text;
 };
@@ -175,11 +175,11 @@ enum rc csv_create(const char *path, const struct schema *schema,
                    const struct csv_style *style, struct csv_writer **out,
                    struct err *err)
 {
-    struct fs_file *file = NULL;
+    struct io_out *file = NULL;
     enum rc rc = csv_check_style(schema, style, err);
     if (rc)
         return err_wrap(err, rc, "'%s'", path);
-    rc = fs_create(path, 0644, &file, err);
+    rc = io_create(path, &file, err);
     if (rc)
         return rc;
     struct csv_writer *w = mem_calloc(1, sizeof(*w));
@@ -196,7 +196,7 @@ static enum rc flush(struct csv_writer *w, struct err *err)
 {
     enum rc rc = buf_check(&w->text, err);
     if (rc == RC_OK)
-        rc = fs_append(w->file, buf_str(&w->text), w->text.n, err);
+        rc = io_append(w->file, buf_str(&w->text), w->text.n, err);
     buf_clear(&w->text);
     return rc;
 }
@@ -217,7 +217,7 @@ enum rc csv_commit(struct csv_writer *w, struct err *err)
 {
     enum rc rc = flush(w, err);
     if (rc == RC_OK) {
-        rc = fs_commit(w->file, err);
+        rc = io_commit(w->file, err);
         w->file = NULL;
     }
     csv_abandon(w);
@@ -228,7 +228,7 @@ void csv_abandon(struct csv_writer *w)
 {
     if (!w)
         return;
-    fs_abandon(w->file);
+    io_abandon(w->file);
     buf_release(&w->text);
     mem_free(w);
 }

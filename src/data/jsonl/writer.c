@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "data/jsonl/jsonl.h"
+#include "io/out.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
 #define TEXT_MAX ((size_t)1 << 30)
 
 struct jsonl_writer {
-    struct fs_file *file;
+    struct io_out *file;
     struct buf text;
 };
 
 enum rc jsonl_create(const char *path, struct jsonl_writer **out, struct err *err)
 {
-    struct fs_file *file = NULL;
-    enum rc rc = fs_create(path, 0644, &file, err);
+    struct io_out *file = NULL;
+    enum rc rc = io_create(path, &file, err);
     if (rc)
         return rc;
     struct jsonl_writer *w = mem_calloc(1, sizeof(*w));
@@ -28,7 +28,7 @@ static enum rc flush(struct jsonl_writer *w, struct err *err)
 {
     enum rc rc = buf_check(&w->text, err);
     if (rc == RC_OK)
-        rc = fs_append(w->file, buf_str(&w->text), w->text.n, err);
+        rc = io_append(w->file, buf_str(&w->text), w->text.n, err);
     buf_clear(&w->text);
     return rc;
 }
@@ -49,7 +49,7 @@ enum rc jsonl_commit(struct jsonl_writer *w, struct err *err)
 {
     enum rc rc = flush(w, err);
     if (rc == RC_OK) {
-        rc = fs_commit(w->file, err);
+        rc = io_commit(w->file, err);
         w->file = NULL;
     }
     jsonl_abandon(w);
@@ -60,7 +60,7 @@ void jsonl_abandon(struct jsonl_writer *w)
 {
     if (!w)
         return;
-    fs_abandon(w->file);
+    io_abandon(w->file);
     buf_release(&w->text);
     mem_free(w);
 }

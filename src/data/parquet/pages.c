@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/parquet/pages.h"
 
-#include <errno.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "base/mem.h"
 
 /* Read at once when pages are smaller than that. */
 #define WINDOW ((size_t)128 << 10)
+#define REMOTE_WINDOW_MAX ((size_t)4 << 20)
 #define HEADER_GUESS ((size_t)1 << 10)
 #define HEADER_MAX ((size_t)16 << 20)
 
@@ -23,20 +22,13 @@ enum rc pq_source_read(const struct pq_source *s, uint64_t at, size_t n, void *o
         memcpy(out, s->bytes + at, n);
         return RC_OK;
     }
-    for (size_t done = 0; done < n;) {
-        ssize_t got = pread(s->fd, (char *)out + done, n - done, (off_t)(at + done));
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return err_sys(err, errno, "cannot read %zu bytes at byte %ju", n,
-                           (uintmax_t)at);
-        if (got == 0)
-            return err_coded(err, RC_FORMAT, E1002,
-                             "the file became shorter while it was read, at byte %ju",
-                             (uintmax_t)(at + done));
-        done += (size_t)got;
-    }
-    return RC_OK;
+    size_t got = 0;
+    enum rc rc = io_read_at(s->file, at, n, out, &got, err);
+    if (!rc && got < n)
+        rc = err_coded(err, RC_FORMAT, E1002,
+                       "the file became shorter while it was read, at byte %ju",
+                       (uintmax_t)(at + got));
+    return rc;
 }
 
 static enum rc codec_of(int32_t id, enum codec_id *out, struct err *err)
@@ -60,6 +52,7 @@ enum rc pq_pages_begin(struct pq_pages *p, const struct pq_chunk *chunk, struct 
     int64_t start = chunk->data_at;
     p->n_pages = 0;
     p->page_at = 0;
+    p->windows = 0;
     if (chunk->is_encrypted)
         return err_coded(err, RC_UNSUPPORTED, E1008, "the column is encrypted");
     if (chunk->is_elsewhere)
@@ -107,20 +100,55 @@ void pq_pages_unread(struct pq_pages *p)
     p->n_pages--;
 }
 
-/* Makes [at, at + n) readable at *out; the caller checked that it lies in the file's
- * data.
- */
-static enum rc view(struct pq_pages *p, uint64_t at, size_t n, const uint8_t **out,
-                    struct err *err)
+/* Bytes to read at `at` from a local file. */
+static size_t local_window(const struct pq_pages *p, uint64_t at, size_t n)
 {
-    if (p->window_n && at >= p->window_at && at - p->window_at <= p->window_n &&
-        n <= p->window_n - (size_t)(at - p->window_at)) {
-        *out = (const uint8_t *)p->window.p + (at - p->window_at);
-        return RC_OK;
-    }
     size_t want = n + HEADER_GUESS > WINDOW ? n + HEADER_GUESS : WINDOW;
-    if (want > p->source->data_end - at)
-        want = (size_t)(p->source->data_end - at);
+    return want < p->source->data_end - at ? want : (size_t)(p->source->data_end - at);
+}
+
+/* A remote file is read no further than its column goes. */
+static size_t remote_window(const struct pq_pages *p, uint64_t at, size_t n,
+                            unsigned number)
+{
+    size_t want = PQ_WINDOW_FIRST << (number < 4 ? number : 4);
+    uint64_t end = at < p->end && n <= p->end - at ? p->end : p->source->data_end;
+    if (want > REMOTE_WINDOW_MAX)
+        want = REMOTE_WINDOW_MAX;
+    if (want < n)
+        want = n;
+    return want < end - at ? want : (size_t)(end - at);
+}
+
+/* What the window has already is kept: then reads follow each other without a gap, and
+ * what was announced is what is read.
+ */
+static enum rc move_remote(struct pq_pages *p, uint64_t at, size_t n, struct err *err)
+{
+    size_t have = 0;
+    if (p->window_n && at >= p->window_at && at - p->window_at < p->window_n) {
+        have = p->window_n - (size_t)(at - p->window_at);
+        memmove(p->window.p, (char *)p->window.p + (at - p->window_at), have);
+    }
+    uint64_t from = at + have;
+    size_t more = remote_window(p, from, n - have, p->windows++);
+    uint64_t next = from + more;
+    p->window_n = 0;
+    if (p->windows > 1 && next < p->end)
+        io_want(p->source->file, next, remote_window(p, next, 0, p->windows));
+    enum rc rc = column_mem_reserve(&p->window, have + more, have, err);
+    if (!rc)
+        rc = pq_source_read(p->source, from, more, (uint8_t *)p->window.p + have, err);
+    if (rc)
+        return rc;
+    p->window_at = at;
+    p->window_n = have + more;
+    return RC_OK;
+}
+
+static enum rc move_local(struct pq_pages *p, uint64_t at, size_t n, struct err *err)
+{
+    size_t want = local_window(p, at, n);
     p->window_n = 0;
     enum rc rc = column_mem_reserve(&p->window, want, 0, err);
     if (!rc)
@@ -129,8 +157,23 @@ static enum rc view(struct pq_pages *p, uint64_t at, size_t n, const uint8_t **o
         return rc;
     p->window_at = at;
     p->window_n = want;
-    *out = p->window.p;
     return RC_OK;
+}
+
+/* Makes [at, at + n) readable at *out; the caller checked that it lies in the file's
+ * data.
+ */
+static enum rc view(struct pq_pages *p, uint64_t at, size_t n, const uint8_t **out,
+                    struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (!p->window_n || at < p->window_at || at - p->window_at > p->window_n ||
+        n > p->window_n - (size_t)(at - p->window_at))
+        rc =
+            p->source->is_remote ? move_remote(p, at, n, err) : move_local(p, at, n, err);
+    if (!rc)
+        *out = (const uint8_t *)p->window.p + (at - p->window_at);
+    return rc;
 }
 
 /* A page that overruns its chunk is read all the same: early writers left the dictionary

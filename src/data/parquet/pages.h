@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data/parquet/pages.h - the pages of one column chunk, one after the other.
  *
- * Bytes are read with pread() into a window that moves along the chunk, so that memory is
- * bounded by the largest page and a file that shrinks meanwhile is an error rather than a
- * signal. One struct belongs to one column; different ones may be used by different
- * threads at once.
+ * Bytes are read into a window that moves along the chunk, so that memory is bounded by
+ * the largest page and a file that shrinks meanwhile is an error rather than a signal.
+ * One struct belongs to one column; different ones may be used by different threads at
+ * once.
  */
 #ifndef DATA_PARQUET_PAGES_H
 #define DATA_PARQUET_PAGES_H
@@ -14,11 +14,13 @@
 #include "data/parquet/rle.h"
 #include "data/parquet/schema.h"
 #include "io/codec.h"
+#include "io/file.h"
 
-/* The file: a descriptor, or bytes in memory (tests). */
+/* The file: local, an object of a store, or bytes in memory (tests). */
 struct pq_source {
-    int fd;
-    const uint8_t *bytes; /* borrowed; NULL: fd */
+    struct io_file *file; /* owned by the reader */
+    const uint8_t *bytes; /* borrowed; NULL: file */
+    bool is_remote;       /* reads are dear: larger ones, announced ahead */
     uint64_t size;        /* bytes */
     uint64_t data_end;    /* where the footer begins; pages lie before */
 };
@@ -26,6 +28,11 @@ struct pq_source {
 /* Exactly n bytes. RC_IO, RC_FORMAT (E1002). */
 enum rc pq_source_read(const struct pq_source *s, uint64_t at, size_t n, void *out,
                        struct err *err) MUST_CHECK;
+
+/* Of a remote file, windows begin small and double: the first rows of a file should not
+ * cost much.
+ */
+#define PQ_WINDOW_FIRST ((size_t)256 << 10)
 
 struct pq_pages {
     const struct pq_source *source; /* borrowed */
@@ -40,6 +47,7 @@ struct pq_pages {
     struct column_mem window; /* owned: bytes [window_at, window_at + window_n) */
     uint64_t window_at;
     size_t window_n;
+    unsigned windows;       /* read so far in this chunk, of a remote file */
     struct column_mem body; /* owned: decompressed page */
 };
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A top-level column is the unit of work: its leaves, then its lists. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "base/mem.h"
+#include "data/parquet/ahead.h"
 #include "data/parquet/assemble.h"
 #include "data/parquet/parquet.h"
 
@@ -37,6 +33,9 @@ struct parquet {
     int64_t want;
     int64_t cap;      /* rows that fit into max_bytes, as far as is known */
     size_t max_bytes; /* of one column of a batch of several rows */
+    int64_t planned;  /* the last row group that was announced; -1: none since a seek */
+    size_t *chunks;   /* [n_chunks], owned: leaves that are read */
+    size_t n_chunks;
 };
 
 void parquet_close(struct parquet *r)
@@ -50,11 +49,11 @@ void parquet_close(struct parquet *r)
     codec_destroy(r->codec);
     mem_free(r->leaves);
     mem_free(r->tasks);
+    mem_free(r->chunks);
     schema_release(&r->schema);
     pq_schema_release(&r->file);
     pq_file_meta_release(&r->meta);
-    if (r->source.fd >= 0)
-        close(r->source.fd);
+    io_close(r->source.file);
     mem_free(r->name);
     mem_free(r);
 }
@@ -62,18 +61,19 @@ void parquet_close(struct parquet *r)
 static enum rc read_footer(struct parquet *r, struct err *err)
 {
     struct pq_source *s = &r->source;
-    uint8_t head[MAGIC_SIZE], tail[TAIL_SIZE];
+    uint8_t head[MAGIC_SIZE] = {0}, tail[TAIL_SIZE];
     if (s->size < MAGIC_SIZE + TAIL_SIZE)
         return err_coded(err, RC_FORMAT, E1001,
                          "not a Parquet file: it has only %ju bytes", (uintmax_t)s->size);
-    enum rc rc = pq_source_read(s, 0, MAGIC_SIZE, head, err);
-    if (!rc)
-        rc = pq_source_read(s, s->size - TAIL_SIZE, TAIL_SIZE, tail, err);
+    enum rc rc = pq_source_read(s, s->size - TAIL_SIZE, TAIL_SIZE, tail, err);
+    /* The front of an object would cost a request of its own, and tells no more. */
+    if (!rc && !s->is_remote)
+        rc = pq_source_read(s, 0, MAGIC_SIZE, head, err);
     if (rc)
         return rc;
     if (memcmp(tail + 4, "PARE", 4) == 0)
         return err_coded(err, RC_UNSUPPORTED, E1008, "the file is encrypted");
-    if (memcmp(head, "PAR1", 4) != 0)
+    if (!s->is_remote && memcmp(head, "PAR1", 4) != 0)
         return err_coded(err, RC_FORMAT, E1001,
                          "not a Parquet file: it does not begin with PAR1");
     if (memcmp(tail + 4, "PAR1", 4) != 0)
@@ -179,16 +179,16 @@ enum rc parquet_open(const char *path, const struct parquet_options *o,
                      struct parquet **out, struct err *err)
 {
     struct parquet *r = mem_calloc(1, sizeof(*r));
-    struct stat st;
-    enum rc rc = RC_OK;
     r->name = mem_strdup(path);
-    r->source.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (r->source.fd < 0 || fstat(r->source.fd, &st) < 0)
-        rc = err_sys(err, errno, "cannot open");
-    else if (!S_ISREG(st.st_mode))
-        rc = err_set(err, RC_INVAL, "not a regular file");
+    r->planned = -1;
+    enum rc rc = io_open(path, IO_BACK, &r->source.file, err);
+    if (rc && io_is_remote(path)) {
+        parquet_close(r);
+        return rc; /* names the object already */
+    }
     if (!rc) {
-        r->source.size = (uint64_t)st.st_size;
+        r->source.size = io_size(r->source.file);
+        r->source.is_remote = io_file_is_remote(r->source.file);
         rc = open_source(r, o, err);
     }
     if (rc) {
@@ -205,7 +205,7 @@ enum rc parquet_open_memory(const char *name, const void *bytes, size_t n,
 {
     struct parquet *r = mem_calloc(1, sizeof(*r));
     r->name = mem_strdup(name);
-    r->source = (struct pq_source){.fd = -1, .bytes = bytes, .size = n};
+    r->source = (struct pq_source){.bytes = bytes, .size = n};
     enum rc rc = open_source(r, o, err);
     if (rc) {
         parquet_close(r);
@@ -279,6 +279,48 @@ static void read_columns(void *arg, int64_t begin, int64_t end, int64_t chunk)
         read_column(arg, (size_t)i);
 }
 
+static void list_chunks(struct parquet *r)
+{
+    r->chunks = mem_calloc(r->file.n_leaves, sizeof(*r->chunks));
+    for (size_t i = 0; i < r->file.n_leaves; i++)
+        if (r->leaves[i].leaf)
+            r->chunks[r->n_chunks++] = r->leaves[i].leaf->chunk;
+}
+
+static size_t group_of(const struct parquet *r, int64_t row)
+{
+    size_t lo = 0, hi = r->meta.n_groups;
+    while (lo + 1 < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (r->meta.groups[mid].first_row <= row)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Of a remote file: the beginnings of the columns when reading starts; the next row group
+ * when most of this one is done, since somebody who reads a few rows should not pay for
+ * thousands.
+ */
+static void announce(struct parquet *r)
+{
+    size_t g = group_of(r, r->row);
+    int64_t done = r->row - r->meta.groups[g].first_row;
+    if (!r->chunks)
+        list_chunks(r);
+    if (r->planned < 0 && done == 0)
+        pq_ahead(&r->source, &r->meta.groups[g], r->chunks, r->n_chunks, false);
+    if (r->planned < (int64_t)g)
+        r->planned = (int64_t)g;
+    if (r->planned == (int64_t)g && g + 1 < r->meta.n_groups &&
+        done > r->meta.groups[g].n_rows / 2) {
+        pq_ahead(&r->source, &r->meta.groups[g + 1], r->chunks, r->n_chunks, true);
+        r->planned++;
+    }
+}
+
 /* The rows [row, row + want) of all columns; *which is the column that failed. */
 static enum rc read_batch(struct parquet *r, size_t max_bytes, size_t *which)
 {
@@ -304,6 +346,8 @@ enum rc parquet_next(struct parquet *r, int64_t max, struct batch *b, struct err
     if (r->want <= 0)
         return RC_OK;
     r->batch = b;
+    if (r->source.is_remote)
+        announce(r);
     enum rc rc = read_batch(r, r->max_bytes, &which);
     while (rc && r->tasks[which].err.code == E1090 && r->want > 1) {
         batch_clear(b);
@@ -332,6 +376,8 @@ enum rc parquet_seek(struct parquet *r, int64_t row, struct err *err)
     if (row < 0 || row > r->meta.n_rows)
         return err_coded(err, RC_INVAL, E1015, "'%s': row %jd is outside of its %jd rows",
                          r->name, (intmax_t)row, (intmax_t)r->meta.n_rows);
+    if (r->row != row)
+        r->planned = -1;
     r->row = row;
     return RC_OK;
 }

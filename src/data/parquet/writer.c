@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "data/parquet/footer.h"
 #include "data/parquet/leaf_writer.h"
+#include "io/out.h"
 
 #define DEPTH_MAX 16
 
@@ -24,7 +24,7 @@ struct node {
 };
 
 struct parquet_writer {
-    struct fs_file *file;
+    struct io_out *file;
     char *path;
     struct parquet_writer_options o;
     struct schema schema;
@@ -43,7 +43,7 @@ void parquet_writer_abandon(struct parquet_writer *w)
 {
     if (!w)
         return;
-    fs_abandon(w->file);
+    io_abandon(w->file);
     for (size_t i = 0; i < w->n_leaves; i++)
         pq_leaf_writer_release(&w->leaves[i]);
     mem_free(w->leaves);
@@ -157,7 +157,7 @@ static void fill_defaults(struct parquet_writer_options *o)
 
 static enum rc put(struct parquet_writer *w, const void *p, size_t n, struct err *err)
 {
-    enum rc rc = n ? fs_append(w->file, p, n, err) : RC_OK;
+    enum rc rc = n ? io_append(w->file, p, n, err) : RC_OK;
     w->at += (int64_t)n;
     return rc;
 }
@@ -181,7 +181,7 @@ enum rc parquet_writer_create(const char *path, const struct schema *schema,
     if (!rc)
         rc = plan_all(w, err);
     if (!rc)
-        rc = fs_create(path, 0644, &w->file, err);
+        rc = io_create(path, &w->file, err);
     if (!rc)
         rc = put(w, "PAR1", 4, err);
     if (rc) {
@@ -334,9 +334,9 @@ enum rc parquet_writer_finish(struct parquet_writer *w, struct err *err)
         rc = put(w, tail.p, tail.n, err);
     buf_release(&tail);
     if (!rc) {
-        struct fs_file *file = w->file;
+        struct io_out *file = w->file;
         w->file = NULL;
-        rc = fs_commit(file, err);
+        rc = io_commit(file, err);
     }
     if (rc)
         err_wrap(err, rc, "'%s'", w->path);

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order is that of the stores' own tools: environment first, then the files of the
+ * profile. Roles of machines (instance metadata) are not asked for.
+ */
+#include "io/account.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "io/http.h"
+
+#define FILE_MAX ((size_t)1 << 20)
+#define FRESH_NS (300 * CLOCK_SECOND)
+
+void credentials_release(struct credentials *c)
+{
+    mem_free(c->id);
+    mem_free(c->secret);
+    mem_free(c->token);
+    *c = (struct credentials){0};
+}
+
+bool credentials_fresh(const struct credentials *c)
+{
+    return c->expires_ns == 0 || clock_wall_ns() + FRESH_NS < c->expires_ns;
+}
+
+void account_release(struct account *a)
+{
+    mem_free(a->scheme);
+    mem_free(a->host);
+    mem_free(a->region);
+    credentials_release(&a->who);
+    *a = (struct account){0};
+}
+
+static bool same(struct str a, const char *b, bool fold)
+{
+    return fold ? a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0 : str_is(a, b);
+}
+
+char *ini_get(struct str text, const char *section, const char *key, bool fold)
+{
+    struct str line;
+    bool here = section[0] == '\0';
+    while (text.n && str_split(&text, '\n', &line)) {
+        line = str_trim(line);
+        if (!line.n || line.p[0] == '#' || line.p[0] == ';')
+            continue;
+        if (line.p[0] == '[') {
+            const char *end = memchr(line.p, ']', line.n);
+            size_t n = end ? (size_t)(end - line.p) - 1 : line.n - 1;
+            here = same(str_trim(str_of(line.p + 1, n)), section, fold);
+            continue;
+        }
+        const char *eq = memchr(line.p, '=', line.n);
+        if (!here || !eq)
+            continue;
+        struct str k = str_trim(str_of(line.p, (size_t)(eq - line.p)));
+        struct str v = str_trim(str_of(eq + 1, line.n - (size_t)(eq + 1 - line.p)));
+        if (v.n && same(k, key, fold))
+            return mem_strndup(v.p, v.n);
+    }
+    return NULL;
+}
+
+static int hex4(const char *p, size_t n)
+{
+    int v = 0;
+    for (size_t i = 0; i < 4; i++) {
+        if (i >= n || !isxdigit((unsigned char)p[i]))
+            return -1;
+        int c = tolower((unsigned char)p[i]);
+        v = v * 16 + (c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return v;
+}
+
+/* A JSON string that begins behind its quote; *used counts the closing one. */
+static char *json_string(struct str s, size_t *used)
+{
+    struct buf out;
+    buf_init(&out, s.n + 4);
+    size_t i = 0;
+    for (; i < s.n && s.p[i] != '"'; i++) {
+        if (s.p[i] != '\\' || i + 1 >= s.n) {
+            buf_putc(&out, s.p[i]);
+            continue;
+        }
+        char c = s.p[++i], bytes[4];
+        int code = c == 'u' ? hex4(s.p + i + 1, s.n - i - 1) : -1;
+        if (code > 0) {
+            buf_add(&out, bytes, utf8_put((uint32_t)code, bytes));
+            i += 4;
+        } else {
+            buf_putc(&out, c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c);
+        }
+    }
+    *used = i < s.n ? i + 1 : i;
+    return buf_take(&out);
+}
+
+char *flat_json_get(struct str text, const char *key)
+{
+    size_t i = 0;
+    while (i < text.n) {
+        size_t used;
+        if (text.p[i++] != '"')
+            continue;
+        char *name = json_string(str_of(text.p + i, text.n - i), &used);
+        bool mine = strcmp(name, key) == 0;
+        mem_free(name);
+        i += used;
+        while (i < text.n && isspace((unsigned char)text.p[i]))
+            i++;
+        if (i >= text.n || text.p[i] != ':')
+            continue;
+        i++;
+        while (i < text.n && isspace((unsigned char)text.p[i]))
+            i++;
+        if (i >= text.n || text.p[i] != '"')
+            continue;
+        i++;
+        char *value = json_string(str_of(text.p + i, text.n - i), &used);
+        i += used;
+        if (mine)
+            return value;
+        mem_free(value);
+    }
+    return NULL;
+}
+
+static char *dup_env(const char *name)
+{
+    const char *v = env_get(name);
+    return v ? mem_strdup(v) : NULL;
+}
+
+static char *dup_first(const char *const *names)
+{
+    const char *v = env_first(names);
+    return v ? mem_strdup(v) : NULL;
+}
+
+static enum rc ask_service(const char *url, struct credentials *out, struct err *err)
+{
+    struct http_request q = {.method = "GET",
+                             .url = url,
+                             .max = FILE_MAX,
+                             .attempts = 3,
+                             .timeout_s = 5,
+                             .what = "ALIBABA_CLOUD_CREDENTIALS_URI"};
+    struct http_reply r;
+    enum rc rc = http_send(&q, &r, err);
+    struct str body = str_of(buf_str(&r.body), r.body.n);
+    if (!rc && r.status == 200) {
+        char *until = flat_json_get(body, "Expiration");
+        out->id = flat_json_get(body, "AccessKeyId");
+        out->secret = flat_json_get(body, "AccessKeySecret");
+        out->token = flat_json_get(body, "SecurityToken");
+        if (until && !clock_from_rfc3339(str_c(until), &out->expires_ns))
+            out->expires_ns = 0;
+        mem_free(until);
+    }
+    if (!rc && (!out->id || !out->secret))
+        rc = err_coded(
+            err, RC_FORMAT, E1602,
+            "the service of ALIBABA_CLOUD_CREDENTIALS_URI answered %d without a "
+            "key",
+            r.status);
+    http_reply_release(&r);
+    if (rc)
+        credentials_release(out);
+    return rc;
+}
+
+enum rc credentials_aliyun(struct credentials *out, struct err *err)
+{
+    const char *uri = env_get("ALIBABA_CLOUD_CREDENTIALS_URI");
+    *out = (struct credentials){0};
+    if (env_get("ALIBABA_CLOUD_ACCESS_KEY_ID") &&
+        env_get("ALIBABA_CLOUD_ACCESS_KEY_SECRET")) {
+        out->id = dup_env("ALIBABA_CLOUD_ACCESS_KEY_ID");
+        out->secret = dup_env("ALIBABA_CLOUD_ACCESS_KEY_SECRET");
+        out->token = dup_env("ALIBABA_CLOUD_SECURITY_TOKEN");
+        return RC_OK;
+    }
+    return uri ? ask_service(uri, out, err) : RC_OK;
+}
+
+/* The whole of a small file; an empty text when it is not there. */
+static char *slurp(const char *variable, const char *in_home)
+{
+    const char *named = variable ? env_get(variable) : NULL;
+    char *path = named ? mem_strdup(named) : env_home_path(in_home), *text = NULL;
+    size_t n;
+    if (!path || fs_read(path, FILE_MAX, &text, &n, NULL))
+        text = mem_strdup("");
+    mem_free(path);
+    return text;
+}
+
+/* Takes `v` when *to is still empty. */
+static void settle(char **to, char *v)
+{
+    if (*to)
+        mem_free(v);
+    else
+        *to = v;
+}
+
+static enum rc no_credentials(const char *store, const char *how, struct err *err)
+{
+    return err_coded(err, RC_INVAL, E1602, "no credentials for %s: set %s", store, how);
+}
+
+/* scheme://host/ -> scheme and host; a path is not part of an endpoint. */
+static enum rc take_endpoint(struct account *a, const char *text, const char *variable,
+                             struct err *err)
+{
+    const char *sep = strstr(text, "://");
+    struct str host = str_c(sep ? sep + 3 : text);
+    while (host.n && host.p[host.n - 1] == '/')
+        host.n--;
+    if (!host.n || memchr(host.p, '/', host.n) || memchr(host.p, '@', host.n))
+        return err_coded(err, RC_INVAL, E1603,
+                         "%s: '%.200s' is not the address of a server, such as "
+                         "https://host:port",
+                         variable, text);
+    a->scheme = sep ? mem_strndup(text, (size_t)(sep - text)) : mem_strdup("https");
+    if (strcmp(a->scheme, "http") != 0 && strcmp(a->scheme, "https") != 0)
+        return err_coded(err, RC_INVAL, E1603, "%s: '%.20s' is neither http nor https",
+                         variable, a->scheme);
+    a->host = mem_strndup(host.p, host.n);
+    return RC_OK;
+}
+
+static bool is_address(const char *host)
+{
+    return host[0] == '[' || strspn(host, "0123456789.:") == strlen(host) ||
+           strcmp(host, "localhost") == 0 || str_starts(host, "localhost:");
+}
+
+static void read_style(struct account *a, const char *variable, const char *file_value,
+                       bool automatic)
+{
+    const char *v = env_get(variable);
+    v = v ? v : file_value;
+    a->virtual_host = v && strcmp(v, "path") == 0      ? false
+                      : v && strcmp(v, "virtual") == 0 ? true
+                                                       : automatic;
+}
+
+/* The keys of `nested` lines ("  addressing_style = path" below "s3 =") are found like
+ * any other: no other name of the file is spelt alike.
+ */
+static enum rc load_s3(struct account *a, struct err *err)
+{
+    static const char *const regions[] = {"AWS_REGION", "AWS_DEFAULT_REGION", NULL};
+    static const char *const endpoints[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+                                            NULL};
+    const char *profile = env_get("AWS_PROFILE");
+    profile = profile ? profile : "default";
+    bool is_default = strcmp(profile, "default") == 0;
+    char *section =
+        is_default ? mem_strdup("default") : mem_printf("profile %s", profile);
+    char *keys = slurp("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
+    char *conf = slurp("AWS_CONFIG_FILE", ".aws/config");
+    a->region = dup_first(regions);
+    settle(&a->region, ini_get(str_c(conf), section, "region", false));
+    settle(&a->region, mem_strdup("us-east-1"));
+    if (env_get("AWS_ACCESS_KEY_ID") && env_get("AWS_SECRET_ACCESS_KEY")) {
+        a->who.id = dup_env("AWS_ACCESS_KEY_ID");
+        a->who.secret = dup_env("AWS_SECRET_ACCESS_KEY");
+        a->who.token = dup_env("AWS_SESSION_TOKEN");
+    } else {
+        a->who.id = ini_get(str_c(keys), profile, "aws_access_key_id", false);
+        a->who.secret = ini_get(str_c(keys), profile, "aws_secret_access_key", false);
+        a->who.token = ini_get(str_c(keys), profile, "aws_session_token", false);
+        settle(&a->who.id, ini_get(str_c(conf), section, "aws_access_key_id", false));
+        settle(&a->who.secret,
+               ini_get(str_c(conf), section, "aws_secret_access_key", false));
+    }
+    char *endpoint = dup_first(endpoints);
+    settle(&endpoint, ini_get(str_c(conf), section, "endpoint_url", false));
+    enum rc rc = RC_OK;
+    if (endpoint)
+        rc = take_endpoint(a, endpoint, "AWS_ENDPOINT_URL", err);
+    settle(&a->scheme, mem_strdup("https"));
+    settle(&a->host, mem_printf("s3.%s.amazonaws.com%s", a->region,
+                                str_starts(a->region, "cn-") ? ".cn" : ""));
+    char *style = ini_get(str_c(conf), section, "addressing_style", false);
+    read_style(a, "TRAINYARD_S3_ADDRESSING", style,
+               !endpoint || str_ends(a->host, ".aliyuncs.com"));
+    mem_free(style);
+    mem_free(endpoint);
+    mem_free(section);
+    mem_free(keys);
+    mem_free(conf);
+    a->anonymous = env_is_true("AWS_NO_SIGN_REQUEST");
+    if (!rc && !a->anonymous && (!a->who.id || !a->who.secret))
+        rc = no_credentials("s3://",
+                            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them "
+                            "to ~/.aws/credentials",
+                            err);
+    return rc;
+}
+
+/* "oss-cn-hangzhou-internal.aliyuncs.com": "cn-hangzhou". NULL when it does not tell. */
+static char *region_of(const char *host)
+{
+    const char *at = str_starts(host, "oss-")      ? host + 4
+                     : str_starts(host, "s3.oss-") ? host + 7
+                                                   : NULL;
+    const char *dot = at ? strchr(at, '.') : NULL;
+    if (!dot || !str_ends(host, ".aliyuncs.com"))
+        return NULL;
+    size_t n = (size_t)(dot - at), inner = strlen("-internal");
+    if (n > inner && memcmp(dot - inner, "-internal", inner) == 0)
+        n -= inner;
+    return mem_strndup(at, n);
+}
+
+static enum rc oss_keys(struct account *a, const char *conf, struct err *err)
+{
+    static const char *const section = "Credentials";
+    if (env_get("OSS_ACCESS_KEY_ID") && env_get("OSS_ACCESS_KEY_SECRET")) {
+        static const char *const tokens[] = {"OSS_SESSION_TOKEN", "OSS_SECURITY_TOKEN",
+                                             NULL};
+        a->who.id = dup_env("OSS_ACCESS_KEY_ID");
+        a->who.secret = dup_env("OSS_ACCESS_KEY_SECRET");
+        a->who.token = dup_first(tokens);
+        return RC_OK;
+    }
+    enum rc rc = credentials_aliyun(&a->who, err);
+    if (rc || a->who.id)
+        return rc;
+    a->who.id = ini_get(str_c(conf), section, "accessKeyID", true);
+    a->who.secret = ini_get(str_c(conf), section, "accessKeySecret", true);
+    a->who.token = ini_get(str_c(conf), section, "stsToken", true);
+    return RC_OK;
+}
+
+static enum rc load_oss(struct account *a, const char *host, struct err *err)
+{
+    static const char *const section = "Credentials";
+    char *conf = slurp("OSSUTIL_CONFIG_FILE", ".ossutilconfig");
+    char *endpoint = host ? mem_strdup(host) : dup_env("OSS_ENDPOINT");
+    settle(&endpoint, ini_get(str_c(conf), section, "endpoint", true));
+    a->region = dup_env("OSS_REGION");
+    settle(&a->region, ini_get(str_c(conf), section, "region", true));
+    if (!endpoint && a->region)
+        endpoint = mem_printf("https://oss-%s.aliyuncs.com", a->region);
+    enum rc rc = oss_keys(a, conf, err);
+    mem_free(conf);
+    if (!rc && !endpoint)
+        rc = err_coded(err, RC_INVAL, E1603,
+                       "no endpoint for oss://: set OSS_ENDPOINT, such as "
+                       "https://oss-cn-hangzhou.aliyuncs.com, or OSS_REGION");
+    if (!rc)
+        rc = take_endpoint(a, endpoint, "OSS_ENDPOINT", err);
+    mem_free(endpoint);
+    if (rc)
+        return rc;
+    settle(&a->region, region_of(a->host));
+    read_style(a, "TRAINYARD_OSS_ADDRESSING", NULL, !is_address(a->host));
+    a->anonymous = env_is_true("OSS_NO_SIGN_REQUEST");
+    if (!a->anonymous && (!a->who.id || !a->who.secret))
+        return no_credentials(
+            "oss://",
+            "OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET, or write them "
+            "to ~/.ossutilconfig",
+            err);
+    if (!a->anonymous && !a->region)
+        return err_coded(
+            err, RC_INVAL, E1603,
+            "the endpoint '%.100s' does not tell its region: set OSS_REGION, "
+            "such as cn-hangzhou",
+            a->host);
+    return RC_OK;
+}
+
+enum rc account_load(enum store_kind kind, const char *host, struct account *out,
+                     struct err *err)
+{
+    struct account a = {.kind = kind};
+    a.attempts = (int)env_int("AWS_MAX_ATTEMPTS", 1, 100, 5);
+    a.timeout_s = (int)env_int("TRAINYARD_HTTP_TIMEOUT", 1, 86400, 30);
+    enum rc rc = kind == STORE_S3 ? load_s3(&a, err) : load_oss(&a, host, err);
+    if (rc) {
+        account_release(&a);
+        return rc;
+    }
+    *out = a;
+    return RC_OK;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* io/http.h - one HTTP request and its reply, tried again when that may help.
+ *
+ * Connections are kept and shared by the whole process (a pool of libcurl handles): a
+ * request never pays for a handshake that an earlier one made. Any thread may call; one
+ * struct belongs to one thread at a time. Server certificates are always checked.
+ *
+ * Tried again, after a pause that doubles and is partly random: no connection, a
+ * connection that broke or stood still, a body cut short, status 408, 429 and 5xx.
+ * Certificates that fail are not.
+ */
+#ifndef IO_HTTP_H
+#define IO_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+
+/* Lines "Name: value" of one attempt. */
+struct http_lines {
+    VEC(char *) at; /* owned texts */
+};
+void http_line(struct http_lines *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+struct http_request {
+    const char *method;
+    const char *url; /* complete, escaped */
+    const void *body;
+    size_t n_body; /* sent when body is set, also when 0 */
+    /* Adds the headers of one attempt; signatures hold a time, so it is asked anew for
+     * each. May be NULL.
+     */
+    enum rc (*headers)(void *arg, struct http_lines *out, struct err *err);
+    void *arg;
+    void *to; /* a successful body goes here instead of reply.body */
+    size_t to_size;
+    size_t max;       /* bytes of a body in memory; 0: 64 MiB */
+    int attempts;     /* 0: 5 */
+    int timeout_s;    /* without a byte; 0: 30 */
+    bool once;        /* never again once the request may have had its effect */
+    const char *what; /* for messages: "'s3://bucket/key'" */
+};
+
+struct http_reply {
+    int status;
+    struct buf body;
+    size_t got;      /* bytes of a successful body */
+    bool overflowed; /* there was more than fits; the rest was not read */
+    struct buf head; /* header lines as they came */
+    int tries;
+};
+
+/* RC_OK whenever a server answered, whatever the status; release the reply in any case.
+ * RC_IO E1607 (nobody answered), E1610 (certificate), RC_NOMEM.
+ */
+enum rc http_send(const struct http_request *q, struct http_reply *r,
+                  struct err *err) MUST_CHECK;
+void http_reply_release(struct http_reply *r);
+/* The value of a header, empty when absent. Borrowed. */
+struct str http_header(const struct http_reply *r, const char *name);
+
+/* %XX for all but letters, digits and -._~ (and '/' when `keep_slash`). */
+void http_escape(struct buf *out, struct str s, bool keep_slash);
+/* Closes idle connections; for the end of the program and tests. */
+void http_close_idle(void);
+
+#endif

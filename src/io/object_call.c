@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests are put together the way they are signed: path and query are escaped once, and
+ * the same texts go into the URL and the signature.
+ */
+#include <string.h>
+
+#include "base/clock.h"
+#include "io/digest.h"
+#include "io/object_private.h"
+#include "io/sign.h"
+
+#define URL_MAX ((size_t)16 << 10)
+#define HEADERS_MAX 12
+
+struct signing {
+    const struct object_call *call;
+    struct buf path, query, host;
+    char payload[DIGEST_HEX];
+    char md5[DIGEST_MD5 * 2];
+};
+
+static void put_path(const struct object_call *c, bool with_bucket, struct buf *out)
+{
+    buf_putc(out, '/');
+    if (with_bucket)
+        buf_printf(out, "%s/", c->o->bucket);
+    if (!c->on_bucket)
+        http_escape(out, str_c(c->o->key), true);
+}
+
+static void put_query(const struct object_call *c, struct buf *out)
+{
+    for (size_t i = 0; i < c->n_query; i++) {
+        buf_printf(out, "%s%s", i ? "&" : "", c->query[i].name);
+        if (c->query[i].value[0] || c->o->kind == STORE_S3)
+            buf_putc(out, '=');
+        http_escape(out, str_c(c->query[i].value), false);
+    }
+}
+
+/* Sorted by name, as they are signed. */
+static size_t list_headers(const struct signing *s, const struct credentials *who,
+                           const char *date, struct sign_header *h)
+{
+    const struct object_call *c = s->call;
+    bool oss = c->o->kind == STORE_OSS;
+    size_t n = 0;
+    if (s->md5[0])
+        h[n++] = (struct sign_header){"content-md5", s->md5};
+    if (oss && c->body)
+        h[n++] = (struct sign_header){"content-type", "application/octet-stream"};
+    if (!oss)
+        h[n++] = (struct sign_header){"host", buf_str(&s->host)};
+    if (!oss && c->if_match)
+        h[n++] = (struct sign_header){"if-match", c->if_match};
+    if (!oss && c->range)
+        h[n++] = (struct sign_header){"range", c->range};
+    h[n++] = (struct sign_header){oss ? "x-oss-content-sha256" : "x-amz-content-sha256",
+                                  s->payload};
+    h[n++] = (struct sign_header){oss ? "x-oss-date" : "x-amz-date", date};
+    if (oss && c->range)
+        h[n++] = (struct sign_header){"x-oss-range-behavior", "standard"};
+    if (who->token)
+        h[n++] = (struct sign_header){
+            oss ? "x-oss-security-token" : "x-amz-security-token", who->token};
+    return n;
+}
+
+static void put_unsigned(const struct object_call *c, bool all, struct http_lines *out)
+{
+    if (c->if_match && all)
+        http_line(out, "If-Match: %s", c->if_match);
+    if (c->range && all)
+        http_line(out, "Range: %s", c->range);
+}
+
+static enum rc renew(struct object *o, struct err *err)
+{
+    struct account fresh;
+    if (credentials_fresh(&o->account.who))
+        return RC_OK;
+    enum rc rc = account_load(o->kind, o->host, &fresh, err);
+    if (rc)
+        return rc;
+    account_release(&o->account);
+    o->account = fresh;
+    return RC_OK;
+}
+
+static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
+{
+    struct signing *s = arg;
+    struct object *o = s->call->o;
+    struct sign_header h[HEADERS_MAX];
+    char date[SIGN_DATE_SIZE];
+    struct buf authorization;
+    int64_t now = clock_wall_ns();
+    bool oss = o->kind == STORE_OSS;
+    if (s->call->body)
+        http_line(out, "Content-Type: application/octet-stream");
+    if (o->account.anonymous) {
+        put_unsigned(s->call, true, out);
+        return RC_OK;
+    }
+    pthread_mutex_lock(&o->lock);
+    enum rc rc = renew(o, err);
+    if (!rc) {
+        struct account *a = &o->account;
+        struct sign_key key = {.kind = oss ? SIGN_OSS4 : SIGN_AWS4,
+                               .id = a->who.id,
+                               .secret = a->who.secret,
+                               .region = a->region,
+                               .service = oss ? "oss" : "s3"};
+        sign_date(now, date);
+        size_t n = list_headers(s, &a->who, date, h);
+        struct sign_request q = {.method = s->call->method,
+                                 .path = buf_str(&s->path),
+                                 .query = buf_str(&s->query),
+                                 .headers = h,
+                                 .n_headers = n,
+                                 .payload = s->payload,
+                                 .wall_ns = now};
+        buf_init(&authorization, URL_MAX);
+        sign_authorize(&key, &q, &authorization);
+        http_line(out, "Authorization: %s", buf_str(&authorization));
+        buf_release(&authorization);
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(h[i].name, "host") != 0 && strcmp(h[i].name, "content-type") != 0)
+                http_line(out, "%s: %s", h[i].name, h[i].value);
+        put_unsigned(s->call, oss, out);
+    }
+    pthread_mutex_unlock(&o->lock);
+    return rc;
+}
+
+static void prepare(struct signing *s)
+{
+    const struct object_call *c = s->call;
+    unsigned char hash[DIGEST_SHA256];
+    const struct account *a = &c->o->account;
+    if (a->virtual_host)
+        buf_printf(&s->host, "%s.", c->o->bucket);
+    buf_puts(&s->host, a->host);
+    put_path(c, c->o->kind == STORE_OSS || !a->virtual_host, &s->path);
+    put_query(c, &s->query);
+    if (c->o->kind == STORE_OSS) {
+        (void)memcpy(s->payload, "UNSIGNED-PAYLOAD", sizeof("UNSIGNED-PAYLOAD"));
+        if (c->body && c->n_body) {
+            digest_md5(c->body, c->n_body, hash);
+            digest_base64(hash, DIGEST_MD5, s->md5);
+        }
+    } else {
+        digest_sha256(c->body ? c->body : "", c->body ? c->n_body : 0, hash);
+        digest_hex(hash, sizeof(hash), s->payload);
+    }
+}
+
+enum rc object_send(const struct object_call *c, struct http_reply *r, struct err *err)
+{
+    struct signing s = {.call = c};
+    struct buf url;
+    char *what = mem_printf("'%.300s'", c->o->url);
+    buf_init(&s.path, URL_MAX);
+    buf_init(&s.query, URL_MAX);
+    buf_init(&s.host, URL_MAX);
+    buf_init(&url, URL_MAX);
+    prepare(&s);
+    buf_printf(&url, "%s://%s", c->o->account.scheme, buf_str(&s.host));
+    put_path(c, !c->o->account.virtual_host, &url);
+    if (s.query.n)
+        buf_printf(&url, "?%s", buf_str(&s.query));
+    *r = (struct http_reply){0};
+    enum rc rc = buf_check(&url, err);
+    struct http_request q = {.method = c->method,
+                             .url = buf_str(&url),
+                             .body = c->body,
+                             .n_body = c->n_body,
+                             .headers = add_headers,
+                             .arg = &s,
+                             .to = c->to,
+                             .to_size = c->to_size,
+                             .attempts = c->o->account.attempts,
+                             .timeout_s = c->o->account.timeout_s,
+                             .once = c->once,
+                             .what = what};
+    if (!rc)
+        rc = http_send(&q, r, err);
+    buf_release(&s.path);
+    buf_release(&s.query);
+    buf_release(&s.host);
+    buf_release(&url);
+    mem_free(what);
+    return rc;
+}
