@@ -193,6 +193,7 @@ static void on_start(void *arg, const struct train_start *x)
     buf_init(&b, LINE_MAX_BYTES);
     s->model = x->session->model->ops->name;
     s->eval_input = x->session->conf->eval_input_path;
+    s->curves = x->session->conf->train_config->use_tensorboard;
     if (s->json)
         start_json(x, &b);
     else
@@ -468,6 +469,8 @@ static void end_text(const struct train_show *s, const struct train_result *r,
         buf_printf(b, "\ncheckpoint  %s", r->checkpoint);
     if (s->headed)
         buf_printf(b, "\nresults     %s/train_eval_result_v2.txt", model_dir);
+    if (s->curves)
+        buf_printf(b, "\ncurves      tensorboard --logdir %s", model_dir);
     end_next(r, model_dir, b);
 }
 

@@ -14,6 +14,7 @@ struct train_show {
     bool json;
     bool live;                      /* stderr is a terminal */
     bool line;                      /* the bottom line is not empty */
+    bool curves;                    /* TensorBoard has something to show */
     bool headed;                    /* the evaluations' table has its head */
     int64_t printed_ns;             /* of the last plain progress line */
     const char *model, *eval_input; /* borrowed */

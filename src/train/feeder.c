@@ -17,6 +17,7 @@ struct feeder_slot {
     struct buf position;
     int64_t epoch;
     bool pass_end;
+    int64_t begun_ns, read_ns, made_ns;
 };
 
 struct feeder {
@@ -73,15 +74,18 @@ static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, boo
                     struct err *err)
 {
     const struct batch *rows = NULL;
+    s->begun_ns = clock_mono_ns();
     enum rc rc = dataset_next(f->data, &rows, err);
     if (rc)
         return rc;
+    s->read_ns = clock_mono_ns();
     s->epoch = *epoch;
     s->pass_end = rows == NULL;
     if (!rows)
         *over = ++*epoch == f->conf.epochs;
     else
         rc = feature_run(f->conf.plan, f->scratch, rows, NULL, s->features, err);
+    s->made_ns = clock_mono_ns();
     if (!rc && f->conf.positions) {
         buf_clear(&s->position);
         dataset_tell(f->data, &s->position);
@@ -196,7 +200,10 @@ enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
     if (s)
         *out = (struct fed){.features = s->pass_end ? NULL : s->features,
                             .position = f->conf.positions ? buf_str(&s->position) : NULL,
-                            .epoch = s->epoch};
+                            .epoch = s->epoch,
+                            .begun_ns = s->begun_ns,
+                            .read_ns = s->read_ns,
+                            .made_ns = s->made_ns};
     return rc;
 }
 

@@ -26,6 +26,7 @@ struct fed {
     const struct feature_batch *features; /* NULL: the end of a pass */
     const char *position; /* JSON, behind this batch; NULL without .positions */
     int64_t epoch;        /* passes completed before it */
+    int64_t begun_ns, read_ns, made_ns; /* when its rows were read, its features made */
 };
 
 /* Opens the dataset and checks its columns against the plan (problems in `diags`:

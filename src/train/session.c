@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "train/blame.h"
 
@@ -95,16 +96,21 @@ enum rc session_train(struct session *s, const struct feature_batch *b, double *
                       struct err *err)
 {
     struct graph *g = s->model->graph;
+    s->marks[MARK_START] = clock_mono_ns();
     enum rc rc = feed_batch(s->feed, b, true, true, err);
     if (rc)
         return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
+    s->marks[MARK_FED] = clock_mono_ns();
     graph_training(g, true);
     graph_forward(g, s->step);
     *loss = graph_loss(g);
+    s->marks[MARK_FORWARD] = clock_mono_ns();
     if (!isfinite(*loss))
         return blame_not_finite(s, b, *loss, err);
     graph_backward(g, s->step % s->accumulate == 0);
+    s->marks[MARK_BACKWARD] = clock_mono_ns();
     update(s);
+    s->marks[MARK_UPDATED] = clock_mono_ns();
     s->step++;
     s->rows += (uint64_t)b->rows;
     return RC_OK;

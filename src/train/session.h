@@ -25,6 +25,16 @@ struct session_options {
     const char *dir; /* where relative paths of the config start; NULL: here */
 };
 
+/* When the parts of a step were over. */
+enum session_mark {
+    MARK_START,
+    MARK_FED,
+    MARK_FORWARD,
+    MARK_BACKWARD,
+    MARK_UPDATED,
+    SESSION_MARKS
+};
+
 struct session {
     const struct pc_EasyRecConfig *conf; /* borrowed */
     struct session_options options;
@@ -37,9 +47,10 @@ struct session {
     struct ema *ema;     /* NULL: none */
     uint32_t accumulate; /* batches per update of the dense parameters, at least 1 */
     /* Counters; all of them go into checkpoints. */
-    uint64_t step;  /* batches trained on */
-    uint64_t epoch; /* passes completed */
-    uint64_t rows;  /* rows trained on */
+    uint64_t step;                /* batches trained on */
+    uint64_t epoch;               /* passes completed */
+    uint64_t rows;                /* rows trained on */
+    int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */
 };
 
 /* Problems of the config's features go to `diags`. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */

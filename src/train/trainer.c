@@ -61,6 +61,9 @@ static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
     enum rc rc = score_lines(t->moving, &p.lines, &p.n, err);
     if (!rc && t->o->watch.progress)
         t->o->watch.progress(t->o->watch.arg, &p);
+    struct err tb = {0};
+    if (!rc && due && summary_progress(t->summary, t->session, &p, &tb) != RC_OK)
+        trainer_note(t, "no more files for TensorBoard: %s", tb.msg);
     t->live_ns = now;
     if (due)
         lap_end(t);
@@ -90,7 +93,9 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
 static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 {
     struct fed fed;
+    int64_t asked = clock_mono_ns();
     enum rc rc = feeder_next(t->feeder, &fed, err);
+    int64_t got = clock_mono_ns();
     if (rc)
         return rc;
     if (!fed.features) {
@@ -101,6 +106,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (!rc)
         rc = score_batch(t->moving, t->session, fed.features, t->loss, err);
     t->position = fed.position;
+    if (!rc)
+        trainer_profile_step(t, &fed, asked, got);
     if (!rc)
         rc = show_progress(t, err);
     if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
@@ -144,6 +151,7 @@ static enum rc run(struct trainer *t, struct train_result *out, struct err *err)
     if (!rc && t->session->step == 0 && !t->stopping)
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
+    trainer_profile_end(t);
     if (!rc)
         rc = trainer_save(t, err);
     enum rc saved = saver_wait(t->saver, rc ? NULL : err);

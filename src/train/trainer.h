@@ -79,7 +79,7 @@ struct train_result {
     enum train_end end; /* all steps; by watch.stop; for want of progress */
     uint64_t steps, rows, epochs;
     uint64_t new_steps, new_rows; /* of this run, without those before a resume */
-    double seconds, busy; /* of the run; without saves and evaluations */
+    double seconds, busy;         /* of the run; without saves and evaluations */
     double loss, wait;
     char *checkpoint; /* the last; owned */
     char metric[64];  /* that tells the best; "" when none can */

@@ -6,6 +6,8 @@
 #include "ckpt/saver.h"
 #include "train/best.h"
 #include "train/feeder.h"
+#include "train/summary.h"
+#include "train/trace.h"
 #include "train/trainer.h"
 
 /* Since when the speed is measured; begins anew after saves and evaluations. */
@@ -25,6 +27,8 @@ struct trainer {
     struct feeder *feeder;
     struct score *moving, *eval; /* train metrics; metrics of evaluations */
     struct saver *saver;
+    struct summary *summary; /* NULL: none */
+    struct trace *trace;     /* NULL: none, or written */
     struct best best;
     struct buf config;    /* text of the effective config */
     const char *position; /* in the data, behind the last batch trained on */
@@ -57,6 +61,13 @@ bool trainer_save_is_late(const struct trainer *t);
 /* What the results say up to the resumed step; later lines are of steps that come again.
  */
 enum rc trainer_resume_results(struct trainer *t, struct err *err) MUST_CHECK;
+
+/* trainer_profile.c: the first steps of a run with is_profiling, after some to warm up.
+ */
+void trainer_profile_begin(struct trainer *t);
+void trainer_profile_step(struct trainer *t, const struct fed *fed, int64_t asked_ns,
+                          int64_t fed_ns);
+void trainer_profile_end(struct trainer *t);
 
 /* trainer.c */
 void lap_begin(struct trainer *t);

@@ -38,6 +38,9 @@ static void tell_evaluation(struct trainer *t, const struct score_line *lines, s
     e.best_step = t->best.found ? t->best.step : -1;
     if (t->o->watch.evaluated)
         t->o->watch.evaluated(t->o->watch.arg, &e);
+    struct err err = {0};
+    if (summary_evaluation(t->summary, &e, &err) != RC_OK)
+        trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
 
 static bool on_tick(void *arg, int64_t rows)

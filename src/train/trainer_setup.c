@@ -142,6 +142,15 @@ static void tell_start(const struct trainer *t)
                      "own, so no checkpoint is saved by it");
 }
 
+/* A run goes on without curves when their files cannot be written. */
+static void open_summary(struct trainer *t)
+{
+    struct err err = {0};
+    int64_t next = t->resumed_from ? (int64_t)t->session->step : -1;
+    if (summary_open(t->session, buf_str(&t->config), next, &t->summary, &err) != RC_OK)
+        trainer_note(t, "no files for TensorBoard: %s", err.msg);
+}
+
 enum rc trainer_set_up(struct trainer *t, struct err *err)
 {
     struct session_options so = {
@@ -169,12 +178,16 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     t->first_step = t->session->step;
     t->first_rows = t->session->rows;
     tell_start(t);
+    open_summary(t);
+    trainer_profile_begin(t);
     return t->resumed_from ? trainer_resume_results(t, err) : RC_OK;
 }
 
 void trainer_tear_down(struct trainer *t)
 {
     feeder_close(t->feeder);
+    summary_close(t->summary);
+    trace_destroy(t->trace);
     saver_destroy(t->saver);
     score_destroy(t->moving);
     score_destroy(t->eval);

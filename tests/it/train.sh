@@ -154,6 +154,45 @@ assert e[-1]['how'] == 'done' and e[-1]['metric'] == 'auc' and 0 < e[-1]['best']
 PY
 }
 
+# Perfetto and Chrome want whole spans with a name, a start and a length.
+a_profile_is_a_trace_of_steps()
+{
+    config && data
+    trained m --set train_config.is_profiling=true --set train_config.use_tensorboard=false
+    status 0
+    err_has "trace of 10 steps in m/train_eval_trace/trainyard_"
+    python3 - m/train_eval_trace/*.pt.trace.json <<'PY' >.out 2>&1 || fail "$(cat .out)"
+import json, sys
+e = json.load(open(sys.argv[1]))['traceEvents']
+spans = [x for x in e if x['ph'] == 'X']
+assert all(x['dur'] >= 0 and isinstance(x['tid'], int) and x['name'] for x in spans)
+steps = [x for x in spans if x['name'].startswith('step ')]
+assert [x['name'] for x in steps] == [f'step {i}' for i in range(2, 12)], steps
+names = {x['name'] for x in spans}
+assert {'wait for data', 'forward', 'backward', 'update', 'read', 'features'} <= names, names
+for s in steps:  # what the trainer did in a step lies within it
+    inner = [x for x in spans if x['tid'] == 2 and s['ts'] <= x['ts'] < s['ts'] + s['dur']]
+    assert len(inner) == 6, inner
+assert {x['args']['name'] for x in e if x['ph'] == 'M'} == {'steps', 'trainer', 'reader'}
+PY
+    [ -z "$(find m -name 'events.out*')" ] || fail "event files although use_tensorboard is off"
+}
+
+curves_go_to_event_files()
+{
+    config && data
+    trained m
+    status 0
+    [ "$(find m -maxdepth 1 -name 'events.out.tfevents.*' -size +1k | wc -l)" = 1 ] || fail "$(ls -l m)"
+    [ "$(find m/eval_val -name 'events.out.tfevents.*' | wc -l)" = 1 ] || fail "$(ls -l m)"
+    err_has "curves      tensorboard --logdir m"
+    rm -rf m/eval_val
+    touch m/eval_val # a file where a directory should be
+    trained m --continue --set train_config.num_epochs=3
+    status 0
+    err_has "note: no files for TensorBoard: "
+}
+
 # Evaluations on other data than was trained on do not get better for ever.
 patience_ends_a_run_that_gets_no_better()
 {
@@ -249,6 +288,7 @@ bad_input_is_named()
 
 tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_killed_run_goes_on_exactly a_terminal_has_one_live_line \
+    a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
     the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
     a_second_run_does_not_start_over damaged_checkpoints_are_passed_over bad_input_is_named

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/summary.h - what a run writes for TensorBoard, and when.
+ *
+ * Tags are TorchEasyRec's: loss/total, lr/g0 (the tables' rate, then the dense groups),
+ * metric/<name>, global_gradient_norm; beside them samples_per_second and wait_percent.
+ * On request (train_config.tensorboard_summaries) <param>/gradient_norm, and histograms
+ * <param> and <param>/gradient.
+ */
+#ifndef TRAIN_SUMMARY_H
+#define TRAIN_SUMMARY_H
+
+#include "train/trainer.h"
+
+struct summary;
+
+/* NULL when use_tensorboard is off. `config` is kept as text. A run that goes on takes
+ * `resumed_step` (its next step), any other -1. Failures are for notes: the run goes on
+ * without.
+ */
+enum rc summary_open(const struct session *s, const char *config, int64_t resumed_step,
+                     struct summary **out, struct err *err) MUST_CHECK;
+void summary_close(struct summary *y); /* NULL is fine */
+
+/* After a step; NULL is fine. */
+enum rc summary_progress(struct summary *y, const struct session *s,
+                         const struct train_progress *p, struct err *err) MUST_CHECK;
+/* Goes to eval_val/ of model_dir. */
+enum rc summary_evaluation(struct summary *y, const struct train_evaluation *e,
+                           struct err *err) MUST_CHECK;
+
+#endif
