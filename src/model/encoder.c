@@ -7,23 +7,41 @@
 
 #include "model/parts.h"
 
+/* The net of an attention can read its pairs without their being laid out. */
+static bool reads_pairs(const struct pc_MLP *conf, const struct val *query,
+                        const struct val *sequence)
+{
+    return conf && conf->n_hidden_units > 0 && !part_mlp_counts_padding(conf) &&
+           nn_pairs_fit(query, sequence);
+}
+
+/* The net on [q, k, q - k, q * k], laid out. */
+static struct val *din_laid_out(struct model *m, const struct pc_MLP *attn_mlp,
+                                struct val *row, struct val *sequence, int axis)
+{
+    struct graph *g = m->graph;
+    int64_t width = sequence ? shape_width(val_shape(sequence)) : 0;
+    struct val *q = nn_expand(g, row, axis), *pad = NULL;
+    struct val *parts[] = {q, sequence, nn_sub(g, q, sequence), nn_mul(g, q, sequence)};
+    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
+        struct val *half =
+            nn_pad(g, row, 2 * width); /* q and 0; twice, as q - 0, q * 0 */
+        pad = nn_concat(g, (struct val *[]){half, half}, 2);
+    }
+    return part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 4), pad);
+}
+
 struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
                      struct val *query, struct val *sequence, int axis)
 {
     struct graph *g = m->graph;
     if (!query)
         return graph_fail(g, "%s: attention needs a query feature in its group", name);
-    int64_t width = sequence ? shape_width(val_shape(sequence)) : 0;
-    struct val *row = nn_pad(g, query, width), *q = nn_expand(g, row, axis);
-    struct val *parts[] = {q, sequence, nn_sub(g, q, sequence), nn_mul(g, q, sequence)};
-    struct val *pad = NULL;
-    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
-        struct val *half =
-            nn_pad(g, row, 2 * width); /* q and 0; twice, as q - 0, q * 0 */
-        pad = nn_concat(g, (struct val *[]){half, half}, 2);
-    }
+    struct val *row = nn_pad(g, query, sequence ? shape_width(val_shape(sequence)) : 0);
     graph_push(g, name);
-    struct val *h = part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 4), pad);
+    struct val *h = reads_pairs(attn_mlp, row, sequence)
+                        ? part_mlp_pairs(m, "mlp", attn_mlp, row, sequence, true)
+                        : din_laid_out(m, attn_mlp, row, sequence, axis);
     struct val *scores = nn_linear(g, "linear", h, 1, true, ACT_NONE);
     graph_pop(g);
     return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);
@@ -40,6 +58,20 @@ static struct val *simple_attention(struct model *m, struct val *query,
     return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);
 }
 
+/* The net on [k, q * k, q], laid out. */
+static struct val *windows_laid_out(struct model *m, const struct pc_MLP *attn_mlp,
+                                    struct val *row, struct val *sequence, int axis)
+{
+    struct graph *g = m->graph;
+    struct val *q = nn_expand(g, row, axis), *pad = NULL;
+    struct val *parts[] = {sequence, nn_mul(g, q, sequence), q};
+    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
+        struct val *zeros = nn_scale(g, row, 0.0f, 0.0f);
+        pad = nn_concat(g, (struct val *[]){zeros, zeros, row}, 3);
+    }
+    return part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 3), pad);
+}
+
 struct val *part_multi_window_din(struct model *m, const char *name,
                                   const struct pc_MLP *attn_mlp, const uint32_t *windows,
                                   int64_t n_windows, struct val *query,
@@ -49,14 +81,11 @@ struct val *part_multi_window_din(struct model *m, const char *name,
     if (!query || !sequence)
         return graph_fail(g, "%s: attention needs a query feature in its group", name);
     int64_t width = shape_width(val_shape(sequence));
-    struct val *row = nn_pad(g, query, width), *q = nn_expand(g, row, axis), *pad = NULL;
-    struct val *parts[] = {sequence, nn_mul(g, q, sequence), q};
-    if (m->options.graph.training && part_mlp_counts_padding(attn_mlp)) {
-        struct val *zeros = nn_scale(g, row, 0.0f, 0.0f);
-        pad = nn_concat(g, (struct val *[]){zeros, zeros, row}, 3);
-    }
+    struct val *row = nn_pad(g, query, width);
     graph_push(g, name);
-    struct val *h = part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 3), pad);
+    struct val *h = reads_pairs(attn_mlp, row, sequence)
+                        ? part_mlp_pairs(m, "mlp", attn_mlp, row, sequence, false)
+                        : windows_laid_out(m, attn_mlp, row, sequence, axis);
     h = nn_linear(g, "linear", h, 1, true, ACT_NONE);
     struct val *weights = nn_prelu(g, "active", h);
     graph_pop(g);

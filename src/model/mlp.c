@@ -116,6 +116,9 @@ struct layer {
     const struct pc_MLP *conf;
     int64_t index;
     bool last;
+    /* Of a first layer that reads pairs of a query and x. */
+    struct val *query;
+    bool differences;
     enum act fused;
     char norm[8], act[8]; /* names */
 };
@@ -124,8 +127,12 @@ typedef struct val *piece_fn(const struct layer *l, struct val *x);
 
 static struct val *linear_piece(const struct layer *l, struct val *x)
 {
-    return nn_linear(l->graph, "0", x, l->conf->hidden_units[l->index],
-                     l->conf->bias && !l->conf->use_bn, l->fused);
+    int64_t out = l->conf->hidden_units[l->index];
+    bool bias = l->conf->bias && !l->conf->use_bn;
+    if (l->query)
+        return nn_pair_linear(l->graph, "0", l->query, x, l->differences, out, bias,
+                              l->fused);
+    return nn_linear(l->graph, "0", x, out, bias, l->fused);
 }
 
 static struct val *layer_norm_piece(const struct layer *l, struct val *x)
@@ -193,12 +200,9 @@ static void apply_layer(struct layer *l, struct stream *s)
     apply(l, dropout_piece, s);
 }
 
-struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
-                            struct val *x, struct val *pad)
+static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                       struct stream s, const struct layer *first)
 {
-    struct stream s = {x, pad};
-    if (!conf)
-        return x;
     if (conf->n_hidden_units == 0)
         return graph_fail(m->graph, "%s: hidden_units is empty", name);
     if (conf->n_dropout_ratio > 1 && conf->n_dropout_ratio != conf->n_hidden_units)
@@ -209,16 +213,30 @@ struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_M
         return graph_fail(m->graph, "%s: use_bn and use_ln exclude each other", name);
     graph_push(m->graph, name);
     for (int64_t i = 0; i < conf->n_hidden_units; i++) {
-        struct layer l = {.graph = m->graph,
-                          .conf = conf,
-                          .index = i,
-                          .last = i + 1 == conf->n_hidden_units};
+        struct layer l = i == 0 ? *first : (struct layer){0};
+        l.graph = m->graph;
+        l.conf = conf;
+        l.index = i;
+        l.last = i + 1 == conf->n_hidden_units;
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
         apply_layer(&l, &s);
         graph_pop(m->graph);
     }
     graph_pop(m->graph);
     return s.x;
+}
+
+struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val *pad)
+{
+    return conf ? mlp(m, name, conf, (struct stream){x, pad}, &(struct layer){0}) : x;
+}
+
+struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
+                           struct val *query, struct val *keys, bool differences)
+{
+    return mlp(m, name, conf, (struct stream){keys, NULL},
+               &(struct layer){.query = query, .differences = differences});
 }
 
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,

@@ -35,6 +35,11 @@ struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *con
  */
 struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
                             struct val *x, struct val *pad);
+/* On [q, k, q - k, q * k] of a query per row and keys of positions, or on [k, q * k, q].
+ * conf is not NULL and does not count padding.
+ */
+struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
+                           struct val *query, struct val *keys, bool differences);
 bool part_mlp_counts_padding(const struct pc_MLP *conf);
 /* An activation by its name in a config; parameters below `name`. */
 struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);

@@ -25,6 +25,8 @@ enum act {
     ACT_RELU6,
 };
 
+/* Whether a product can do this activation by itself, and as what. */
+bool nn_fused_act(enum act act, enum gemm_act *out);
 /* [.., n] -> [.., out]: x * w^T + b over the last dimension, then an activation
  * (ACT_NONE, ACT_RELU, ACT_SIGMOID, ACT_TANH are fused). Parameters `name`.weight [out,
  * in] and `name`.bias [out], both uniform within 1/sqrt(in).
@@ -36,6 +38,14 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
  */
 struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
                            int64_t from, int64_t out, struct val *x);
+/* What nn_linear() makes of [q, k, q - k, q * k] (or [k, q * k, q] without
+ * `differences`), where q is the query [n] of the batch row that key k [n] belongs to:
+ * the same parameters and, but for rounding, the same values, without laying it out.
+ */
+struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
+                           struct val *keys, bool differences, int64_t out, bool bias,
+                           enum act act);
+bool nn_pairs_fit(const struct val *query, const struct val *keys); /* not too wide */
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
  * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
  * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is

@@ -144,7 +144,7 @@ static const struct op_ops op_linear = {
     .onnx = linear_onnx,
 };
 
-static bool fused(enum act act, enum gemm_act *out)
+bool nn_fused_act(enum act act, enum gemm_act *out)
 {
     switch (act) {
     case ACT_NONE:
@@ -181,7 +181,7 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
     graph_pop(g);
     struct linear_conf conf = {
         .precision = g->options.precision, .bias = bias, .out = out};
-    bool whole = fused(act, &conf.act);
+    bool whole = nn_fused_act(act, &conf.act);
     struct val *y =
         nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
     return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
