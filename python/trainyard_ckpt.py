@@ -4,7 +4,8 @@
 
     import trainyard_ckpt as tc
     c = tc.Checkpoint('experiments/din')          # a model_dir: the latest one
-    w = c['embedding.user_id_emb.weight']         # a NumPy array, mapped, read only
+    w = c['embedding.user_id_emb.weight']         # a NumPy array, read only
+    ids, rows = c.rows('user_id_emb')             # rows that training touched, nothing else
     arrays = tc.load('pretrained.safetensors')    # everything, as a dict
     tc.save('pretrain', {'embedding.weight': a})  # pretrain/model.ckpt-0
 
@@ -34,6 +35,8 @@ FORMAT, VERSION, SCHEMA = 'trainyard-checkpoint', 1, 1
 HEADER_MAX = 64 << 20
 PARTS = ('model', 'optimizer', 'state')
 SEAL = '  "checksum": "'
+STATE_NAMES = tuple(f'.weight.{x}' for x in ('used', 'counts', 'last', 'waiting.keys', 'waiting.counts', 'waiting.last',
+                                             'history.ids', 'history.times'))
 
 # What NumPy has no type for is kept as plain words.
 DTYPES = {'BOOL': 'bool', 'U8': 'u1', 'I8': 'i1', 'F8_E4M3': 'u1', 'F8_E5M2': 'u1', 'I16': '<i2', 'U16': '<u2',
@@ -226,6 +229,117 @@ def _write_raw(path, tensors):
         return f.tell(), f'crc32:{total:08x}', places
 
 
+# --- first values of tables --------------------------------------------------------------
+#
+# A row that training never touched has the values that it would start from: a function of
+# (seed, stream, row), where stream is the XXH3 hash of the table's name. The blob 'tables'
+# of a checkpoint says which: 'uniform(a, b), seed S, stream X', normal(mean, deviation),
+# constant(a), truncated(mean, deviation, lowest, highest); a, b as %a prints them. Random
+# words are Philox 4x32-10: key = seed, stream and step 0 mixed; counter = (number of the
+# block, row), 64 bits each.
+
+def _scramble(v):
+    for _ in range(2):
+        v = (v ^ v >> 32) * 0xd6e8feb86659fd93 & 0xffffffffffffffff
+    return v ^ v >> 32
+
+
+def _philox_key(seed, stream):
+    key = _scramble(seed + 0x9e3779b97f4a7c15 & 0xffffffffffffffff)
+    for v in (stream, 0):
+        key = _scramble((key ^ v) + 0x9e3779b97f4a7c15 & 0xffffffffffffffff)
+    return key
+
+
+def _words(key, rows, n):
+    """The first n random words of each row: uint32 [len(rows), n]."""
+    rows = np.asarray(rows, np.uint64)
+    blocks = np.arange(-(-n // 4), dtype=np.uint64)
+    low = np.uint64(0xffffffff)
+    shape = len(rows), len(blocks)
+    c0, c1 = (np.broadcast_to(x, shape) for x in (blocks & low, blocks >> np.uint64(32)))
+    c2, c3 = (np.broadcast_to(x[:, None], shape) for x in (rows & low, rows >> np.uint64(32)))
+    k0, k1 = key & 0xffffffff, key >> 32
+    for _ in range(10):
+        a, b = c0 * np.uint64(0xd2511f53), c2 * np.uint64(0xcd9e8d57)
+        c0, c2 = b >> np.uint64(32) ^ c1 ^ np.uint64(k0), a >> np.uint64(32) ^ c3 ^ np.uint64(k1)
+        c1, c3 = b & low, a & low
+        k0, k1 = k0 + 0x9e3779b9 & 0xffffffff, k1 + 0xbb67ae85 & 0xffffffff
+    return np.stack((c0, c1, c2, c3), -1).reshape(len(rows), -1)[:, :n].astype(np.uint32)
+
+
+def _logarithm(u):
+    m, e = np.frexp(u)
+    small = m < 0.70710678118654752
+    m, e = np.where(small, m * 2, m), e - small
+    s = (m - 1) / (m + 1)
+    total = np.zeros_like(s)
+    for k in range(10, -1, -1):
+        total = total * (s * s) + 1.0 / (2 * k + 1)
+    return 2 * s * total + e * 0.69314718055994531
+
+
+def _circle(u):
+    quarter = (u * 4 + 0.5).astype(np.int64)
+    x = (u * 4 - quarter) * 1.57079632679489662
+    sx, cx, x2 = np.zeros_like(x), np.zeros_like(x), x * x
+    for k in range(7, -1, -1):
+        sign = -1.0 if k % 2 else 1.0
+        sx = sx * x2 + sign / math.factorial(2 * k + 1)
+        cx = cx * x2 + sign / math.factorial(2 * k)
+    sx = sx * x
+    q = quarter % 4
+    return np.choose(q, (sx, cx, -sx, -cx)), np.choose(q, (cx, -sx, -cx, sx))
+
+
+def _normals(key, rows, n):
+    w = _words(key, rows, n + n % 2).astype(np.float64)
+    radius = np.sqrt(-2 * _logarithm((w[:, 0::2] + 0.5) * 2.0 ** -32))
+    sine, cosine = _circle(w[:, 1::2] * 2.0 ** -32)
+    return np.stack((radius * cosine, radius * sine), -1).reshape(len(w), -1)[:, :n]
+
+
+def _truncated(key, row, dim, mean, deviation, low, high):
+    drawn = mean + deviation * _normals(key, [row], 1000 * dim)[0]
+    out, at = [], 0
+    for _ in range(dim):
+        tries = drawn[at:at + 1000]
+        good = np.flatnonzero((tries >= low) & (tries <= high))
+        at += int(good[0]) + 1 if len(good) else 1000
+        out.append(drawn[at - 1] if len(good) else low if drawn[at - 1] < low else high)
+    return np.array(out, np.float32)
+
+
+def first_values(origin, rows, dim):
+    """float32 [len(rows), dim]: what the given rows (or ids of a dynamic table) start from."""
+    m = re.fullmatch(r'(\w+)\(([^)]*)\), seed (\d+), stream ([0-9a-f]{16})', origin)
+    if not m or m[1] not in ('uniform', 'normal', 'constant', 'truncated'):
+        raise CheckpointError(f'first values {origin!r} are not known')
+    args = [float.fromhex(x) for x in m[2].split(',')]
+    key = _philox_key(int(m[3]), int(m[4], 16))
+    if m[1] == 'constant':
+        return np.full((len(rows), dim), args[0], np.float32)
+    if m[1] == 'uniform':
+        a, b = np.float32(args[0]), np.float32(args[1])
+        unit = (_words(key, rows, dim) >> np.uint32(8)).astype(np.float32) * np.float32(2.0 ** -24)
+        return a + (b - a) * unit
+    args[:2] = [float(np.float32(x)) for x in args[:2]] if m[1] == 'normal' else args[:2]
+    if m[1] == 'normal':
+        return (args[0] + args[1] * _normals(key, rows, dim)).astype(np.float32)
+    return np.array([_truncated(key, row, dim, *args) for row in rows], np.float32).reshape(len(rows), dim)
+
+
+def _as_stored(kind, values):
+    """Rounded to nearest in the type of the table, as float32."""
+    if kind == 'F16':
+        return values.astype(np.float16).astype(np.float32)
+    if kind == 'BF16':
+        bits = values.view(np.uint32)
+        bits = bits + np.uint32(0x7fff) + (bits >> np.uint32(16) & np.uint32(1)) & np.uint32(0xffff0000)
+        return bits.view(np.float32)
+    return values
+
+
 # --- checkpoints -------------------------------------------------------------------------
 
 def steps(model_dir):
@@ -306,15 +420,59 @@ class Checkpoint:
         return len(self._raw)
 
     def __contains__(self, name):
-        return name in self._raw
+        return name in self._raw or self._listed(name)
 
     def __getitem__(self, name):
+        if name not in self._raw and self._listed(name):
+            return self._whole(name)
         return _widen(self.kinds[name], self._raw[name])
+
+    def _weight(self, name):
+        """The weights that a tensor of a table belongs to."""
+        return re.sub(r'^optimizer\.(.*)\.momentum\d$', r'\1', name)
+
+    def _listed(self, name):
+        return f'{name}.rows' in self._raw and f'{self._weight(name)}.row_ids' in self._raw
+
+    def _whole(self, name):
+        """All rows of a table of which only used ones were written."""
+        weight = self._weight(name)
+        fact, ids, part = self.state['tables'][weight], self._raw[f'{weight}.row_ids'], self[f'{name}.rows']
+        if weight != name:
+            out = np.full((fact['rows'], *part.shape[1:]), fact['state_first'], np.float32)
+        else:
+            out = np.empty((fact['rows'], part.shape[1]), np.float32)
+            rest = np.setdiff1d(np.arange(fact['rows']), ids, assume_unique=True)
+            for at in range(0, len(rest), 1 << 16):
+                some = rest[at:at + (1 << 16)]
+                out[some] = _as_stored(self.kinds[f'{name}.rows'], first_values(fact['first'], some, part.shape[1]))
+        out[ids] = part
+        return out
+
+    def _table(self, table):
+        full = f'embedding.{table}.weight'
+        return full if any(x in self._raw for x in (full, f'{full}.rows')) else table
+
+    def rows(self, table):
+        """(numbers or ids, vectors) of the rows of an embedding table that training touched;
+        of a zch table without the row that the other ids share, which is c[name + '.rows'][-1]."""
+        name = self._table(table)
+        if f'{name}.keys' in self._raw:
+            keys = self._raw[f'{name}.keys']
+            return keys, self[f'{name}.rows'][:len(keys)]
+        if self._listed(name):
+            return self._raw[f'{name}.row_ids'], self[f'{name}.rows']
+        ids = np.flatnonzero(self.used(name))
+        return ids, self[name][ids]
 
     def used(self, table):
         """Which rows of an embedding table were ever used in training, as booleans. `table` is
         the name of its weights, or what stands between 'embedding.' and '.weight' in it."""
-        name = table if table in self._raw else f'embedding.{table}.weight'
+        name = self._table(table)
+        if self._listed(name):
+            out = np.zeros(self.state['tables'][name]['rows'], bool)
+            out[self._raw[f'{name}.row_ids']] = True
+            return out
         bits = np.unpackbits(self._raw[f'{name}.used'], bitorder='little')
         return bits[:len(self._raw[name])].astype(bool)
 
@@ -342,7 +500,7 @@ def part_of(name):
     """The part that a name belongs to, by our naming."""
     if name.startswith('optimizer.'):
         return 'optimizer'
-    return 'state' if name.endswith('.weight.used') else 'model'
+    return 'state' if name.endswith(STATE_NAMES) else 'model'
 
 
 def _deal(tensors, shard_bytes):

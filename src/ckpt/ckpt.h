@@ -56,6 +56,9 @@ void ckpt_add_f32(struct ckpt_writer *w, enum ckpt_part part, const char *name,
 /* A tensor U8 [n]. */
 void ckpt_add_bytes(struct ckpt_writer *w, enum ckpt_part part, const char *name,
                     const void *data, size_t n);
+/* A tensor I64 [n]. */
+void ckpt_add_i64(struct ckpt_writer *w, enum ckpt_part part, const char *name,
+                  const int64_t *data, int64_t n);
 /* `json` is one JSON value; copied. */
 void ckpt_add_json(struct ckpt_writer *w, const char *name, const char *json);
 

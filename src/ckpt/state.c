@@ -6,8 +6,20 @@
 
 #define TABLES_MAX ((size_t)16 << 20)
 
-/* The blob "tables", by the names of their weights: where first values come from, and how
- * rows are updated. */
+static void put_ids(struct buf *b, const struct table *t)
+{
+    const struct keyed *k = t->keyed;
+    char *rule = table_rule(t);
+    buf_printf(b,
+               ", \"rule\": \"%s\", \"ids\": {\"now\": %jd, \"last_round\": %jd, "
+               "\"room\": %jd, \"admitted\": %jd, \"evicted\": %jd}",
+               rule, (intmax_t)k->now, (intmax_t)k->last_round, (intmax_t)k->history.room,
+               (intmax_t)k->admitted, (intmax_t)k->evicted);
+    mem_free(rule);
+}
+
+/* The blob "tables", by the names of their weights: where first values come from, how
+ * rows are updated, and how ids come and go. */
 static void add_origins(struct ckpt_writer *w, const struct embed *e)
 {
     struct buf b;
@@ -19,7 +31,16 @@ static void add_origins(struct ckpt_writer *w, const struct embed *e)
         const char *opt = t->conf.trainable ? row_opt_name(t->conf.opt.kind) : "none";
         buf_puts(&b, i ? ", " : "");
         buf_json_str(&b, name, strlen(name));
-        buf_printf(&b, ": {\"first\": \"%s\", \"optimizer\": \"%s\"}", origin, opt);
+        double first = t->conf.opt.kind == ROW_ADAGRAD ? t->conf.opt.initial_accumulator : 0;
+        char state[32];
+        str_from_f64(first, state);
+        buf_printf(&b,
+                   ": {\"first\": \"%s\", \"optimizer\": \"%s\", \"rows\": %jd, "
+                   "\"state_first\": %s",
+                   origin, opt, (intmax_t)t->conf.rows, state);
+        if (t->keyed)
+            put_ids(&b, t);
+        buf_putc(&b, '}');
         mem_free(origin);
         mem_free(name);
     }

@@ -2,11 +2,16 @@
 /* ckpt/state.h - the state of the engine into a checkpoint and back, byte for byte.
  *
  * Names: a dense parameter has the name that its graph gives it. A table `t` is
- *     embedding.t.weight                      F32 [rows, dim], unused rows with their
- *                                             first values, so that others can read it
+ *     embedding.t.weight                      F32, F16 or BF16 [rows, dim], unused rows
+ *                                             with their first values, for all to read
  *     optimizer.embedding.t.weight.momentum1  F32 [rows, dim] or [rows], if there is any;
  *     optimizer.embedding.t.weight.momentum2  likewise
  *     embedding.t.weight.used                 U8: a bit per row, lowest bit first
+ * or, where leaving out unused rows saves a megabyte or more, each with ".rows" behind
+ * its name and used rows alone, and
+ *     embedding.t.weight.row_ids              I64 [used rows], ascending
+ * A keyed table has ".rows" too, and embedding.t.weight.keys and further lists of its
+ * ids; see docs/checkpoint-format.md.
  * A table whose name ends in ".weight" has that as the name of its weights instead.
  * Dense optimiser state is the caller's, by custom `optimizer.<parameter>.<key>`.
  */

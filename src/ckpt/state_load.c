@@ -16,15 +16,6 @@ struct dense_job {
     float *to;
 };
 
-struct table_job {
-    struct table *t;
-    int64_t rows; /* to read */
-    int n_cols;
-    struct table_column cols[TABLE_COLUMNS_MAX];
-    const struct st_tensor *from[TABLE_COLUMNS_MAX]; /* NULL: first values */
-    const unsigned char *used;                       /* NULL: all rows are */
-};
-
 struct loader {
     const struct ckpt *c;
     const struct ckpt_load *how;
@@ -118,25 +109,50 @@ static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
 
 /* Of the table whose weights are `weight`, in the checkpoint; NULL when it says nothing.
  */
+static const struct node *table_facts(const struct loader *l,
+                                      const struct st_tensor *weight)
+{
+    char *name = mem_strdup(weight->name);
+    if (str_ends(name, ".rows"))
+        name[strlen(name) - strlen(".rows")] = '\0';
+    const struct node *facts = node_find(ckpt_json(l->c, "tables"), name);
+    mem_free(name);
+    return facts;
+}
+
 static const char *table_fact(const struct loader *l, const struct st_tensor *weight,
                               const char *key)
 {
-    const struct node *v =
-        node_find(node_find(ckpt_json(l->c, "tables"), weight->name), key);
+    const struct node *v = node_find(table_facts(l, weight), key);
     return v && v->kind == NODE_STR ? v->text.p : NULL;
+}
+
+static bool same_first(struct loader *l, const struct table *t,
+                       const struct st_tensor *weight)
+{
+    char *origin = table_origin(t);
+    const char *then = table_fact(l, weight, "first");
+    bool same = then && strcmp(then, origin) == 0;
+    mem_free(origin);
+    return same;
+}
+
+static const struct st_tensor *part_of(struct loader *l, const struct table *t,
+                                       const char *what)
+{
+    char *name = table_part_name(t, what);
+    const struct st_tensor *found = look_up(l, name);
+    mem_free(name);
+    return found;
 }
 
 /* The bitmap counts only when unused rows would get the same values again. */
 static const unsigned char *find_used(struct loader *l, const struct table *t,
                                       const struct st_tensor *weight)
 {
-    char *origin = table_origin(t), *name = table_used_name(t);
-    const char *then = table_fact(l, weight, "first");
-    const struct st_tensor *used = look_up(l, name);
-    bool good = then && strcmp(then, origin) == 0 && used && used->type == ST_U8 &&
+    const struct st_tensor *used = part_of(l, t, "used");
+    bool good = same_first(l, t, weight) && used && used->type == ST_U8 &&
                 used->bytes == (st_rows(weight) + 7) / 8;
-    mem_free(origin);
-    mem_free(name);
     return good ? used->data : NULL;
 }
 
@@ -162,46 +178,167 @@ static bool rows_fit(const struct loader *l, const struct st_tensor *t,
            (n_dims == 1 || t->dims[1] == dims[1]);
 }
 
-/* Column i of the job; state also needs as many rows as the weights have. */
-static void plan_column(struct loader *l, struct table_job *j, int i)
+static bool column_type_fits(const struct loader *l, const struct table_column *col,
+                             enum st_type t)
+{
+    return t == col->type || (l->how->partial && type_fits(l, t));
+}
+
+/* Column i of the job, all rows of it; state also needs as many rows as the weights have.
+ */
+static void plan_all(struct loader *l, struct table_job *j, int i,
+                     const struct st_tensor *t, const char *name)
 {
     const struct table_column *col = &j->cols[i];
     int64_t dims[2] = {j->t->conf.rows, col->width};
     int n_dims = col->flat ? 1 : 2;
-    char *name = table_column_name(j->t, col);
-    const struct st_tensor *t = look_up(l, name);
-    bool like_weight = i == 0 || (t && j->from[0] && t->dims[0] == j->from[0]->dims[0]);
-    if (!t) {
-        report_missing(l, name, dims, n_dims);
-    } else if (type_fits(l, t->type) && dims_fit(t, dims, n_dims) && like_weight) {
+    bool fits = column_type_fits(l, col, t->type) &&
+                (i == 0 || (j->from[0] && t->dims[0] == j->from[0]->dims[0]));
+    if (fits && dims_fit(t, dims, n_dims)) {
         j->from[i] = t;
-    } else if (type_fits(l, t->type) && rows_fit(l, t, dims, n_dims) && like_weight) {
+    } else if (fits && rows_fit(l, t, dims, n_dims)) {
         j->from[i] = t;
         if (i == 0)
             report_shapes(l, CKPT_ROWS, name, t, dims, n_dims);
     } else {
         report_shapes(l, CKPT_SHAPE, name, t, dims, n_dims);
     }
+}
+
+/* The same for rows that are listed. */
+static void plan_listed(struct loader *l, struct table_job *j, int i,
+                        const struct st_tensor *t, const char *name)
+{
+    const struct table_column *col = &j->cols[i];
+    int64_t dims[2] = {i ? j->n : st_rows(t), col->width};
+    int n_dims = col->flat ? 1 : 2;
+    if (column_type_fits(l, col, t->type) && dims_fit(t, dims, n_dims))
+        j->from[i] = t;
+    else
+        report_shapes(l, CKPT_SHAPE, name, t, dims, n_dims);
+}
+
+static void plan_column(struct loader *l, struct table_job *j, int i)
+{
+    const struct table_column *col = &j->cols[i];
+    int64_t dims[2] = {j->t->conf.rows, col->width};
+    char *name = table_column_name(j->t, col);
+    char *listed = mem_printf("%s.rows", name);
+    const struct st_tensor *t = look_up(l, j->form == FORM_ALL ? name : listed);
+    if (!t)
+        report_missing(l, name, dims, col->flat ? 1 : 2);
+    else if (j->form == FORM_ALL)
+        plan_all(l, j, i, t, name);
+    else
+        plan_listed(l, j, i, t, name);
+    if (i == 0 && j->from[0])
+        j->n = st_rows(j->from[0]);
     mem_free(name);
+    mem_free(listed);
+}
+
+static bool is_list(const struct st_tensor *t, int64_t n)
+{
+    return t && t->type == ST_I64 && t->n_dims == 1 && t->dims[0] == n;
+}
+
+/* Numbers of rows that ascend within the table; what they are good for. */
+static const char *plan_places(struct loader *l, struct table_job *j)
+{
+    const struct node *rows = node_find(table_facts(l, j->from[0]), "rows");
+    const char *then = table_fact(l, j->from[0], "first");
+    j->places = part_of(l, j->t, "row_ids");
+    if (!rows || !node_i64(rows, &j->rows) || j->rows < 1 || !is_list(j->places, j->n))
+        return "has no list of row_ids";
+    for (int64_t i = 0, last = -1; i < j->n; last = st_i64(j->places, i++))
+        if (st_i64(j->places, i) <= last || st_i64(j->places, i) >= j->rows)
+            return "has row_ids out of order";
+    j->other_first = !same_first(l, j->t, j->from[0]);
+    if (j->other_first && (!then || !origin_parse(then, &j->origin)))
+        return "does not say what its other rows hold";
+    if (j->rows != j->t->conf.rows && !l->how->partial)
+        return "has another number of rows";
+    return NULL;
+}
+
+/* Ids, and what is known of them: a few optional lists. */
+static const char *plan_keys(struct loader *l, struct table_job *j)
+{
+    static const char *const waiting[] = {"waiting.keys", "waiting.counts",
+                                          "waiting.last"};
+    const struct table *t = j->t;
+    bool shared = t->conf.keyed.kind == KEYED_ZCH;
+    char *rule = table_rule(t);
+    const char *then = table_fact(l, j->from[0], "rule");
+    bool same = then && strcmp(then, rule) == 0;
+    mem_free(rule);
+    if (!same && !l->how->partial)
+        return "follows another zch or dynamicemb block";
+    j->keys = part_of(l, t, "keys");
+    j->counts = part_of(l, t, "counts");
+    j->last = part_of(l, t, "last");
+    int64_t n = j->n - (shared ? 1 : 0);
+    if (!is_list(j->keys, n))
+        return "has no list of keys";
+    if (!is_list(j->counts, n) || !is_list(j->last, n) || l->how->partial)
+        j->counts = j->last = NULL;
+    for (int i = 0; i < 3; i++) {
+        const struct st_tensor *list = part_of(l, t, waiting[i]);
+        int64_t want = i && j->waiting[0] ? st_rows(j->waiting[0]) : -1;
+        if (list && is_list(list, i ? want : st_rows(list)))
+            j->waiting[i] = list;
+    }
+    j->history[0] = part_of(l, t, "history.ids");
+    j->history[1] = part_of(l, t, "history.times");
+    for (int i = 0; i < 2; i++)
+        if (j->history[i] && !is_list(j->history[i], st_rows(j->history[i])))
+            j->history[i] = NULL;
+    return NULL;
+}
+
+/* Which of the forms the checkpoint has. */
+static enum table_form form_of(const struct loader *l, const struct table *t)
+{
+    const struct ckpt_map_line *line = NULL;
+    char *name = table_part_name(t, "rows"), *old = old_name(l, name, &line);
+    bool listed = ckpt_find(l->c, old) != NULL;
+    mem_free(name);
+    mem_free(old);
+    return !listed ? FORM_ALL : t->keyed ? FORM_KEYS : FORM_SOME;
+}
+
+static const char *plan_form(struct loader *l, struct table_job *j)
+{
+    const struct st_tensor *weight = j->from[0];
+    j->facts = table_facts(l, weight);
+    if (j->form == FORM_SOME)
+        return plan_places(l, j);
+    if (j->form == FORM_KEYS)
+        return plan_keys(l, j);
+    if (j->t->keyed)
+        return "has rows with numbers, not with ids";
+    j->rows = weight->dims[0];
+    j->used = find_used(l, j->t, weight);
+    return NULL;
 }
 
 static void plan_table(struct loader *l, struct table *t)
 {
-    struct table_job j = {.t = t};
+    struct table_job j = {.t = t, .form = form_of(l, t), .partial = l->how->partial};
     j.n_cols = table_columns(t, j.cols);
     plan_column(l, &j, 0);
     const struct st_tensor *weight = j.from[0];
     char *name = table_column_name(t, &j.cols[0]);
     bool with_state =
         !l->how->no_optimizer && (!weight || same_optimizer(l, t, weight, name));
-    mem_free(name);
     for (int i = 1; i < j.n_cols && with_state; i++)
         plan_column(l, &j, i);
-    if (!weight)
-        return;
-    j.rows = weight->dims[0] < t->conf.rows ? weight->dims[0] : t->conf.rows;
-    j.used = find_used(l, t, weight);
-    VEC_PUSH(&l->tables, j);
+    const char *why = weight ? plan_form(l, &j) : NULL;
+    if (why)
+        report_add(l->report, CKPT_SHAPE, name, why);
+    mem_free(name);
+    if (weight && !why)
+        VEC_PUSH(&l->tables, j);
 }
 
 /* Once with every line, so that what a line names can be missed by name. */
@@ -262,63 +399,6 @@ static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *er
     return RC_OK;
 }
 
-/* Weights and state of rows [row, row + n), all used from here on. */
-static enum rc read_rows(const struct table_job *j, int64_t row, int64_t n,
-                         struct err *err)
-{
-    struct table *t = j->t;
-    enum rc rc = RC_OK;
-    for (int i = 0; i < j->n_cols && !rc; i++)
-        if (j->from[i])
-            rc = st_read_f32(j->from[i], row, n, table_row(t, row) + j->cols[i].col,
-                             t->stride, err);
-    for (int64_t r = row; r < row + n; r++)
-        t->used[r >> 6] |= (uint64_t)1 << (r & 63);
-    return rc;
-}
-
-/* First values of state, for rows whose state is not in the checkpoint. */
-static void init_state(const struct table_job *j, int64_t row, int64_t n)
-{
-    struct table *t = j->t;
-    bool lacks = false;
-    for (int i = 1; i < j->n_cols; i++)
-        lacks |= !j->from[i];
-    for (int64_t r = row; lacks && r < row + n; r++)
-        row_opt_init(&t->conf.opt, table_row(t, r) + t->conf.dim, t->conf.dim);
-}
-
-static void forget_row(struct table *t, int64_t row)
-{
-    if (!table_used(t, row))
-        return;
-    memset(table_row(t, row), 0, (size_t)t->stride * sizeof(float));
-    t->used[row >> 6] &= ~((uint64_t)1 << (row & 63));
-}
-
-static bool used_bit(const struct table_job *j, int64_t row)
-{
-    return !j->used || (j->used[row >> 3] >> (row & 7) & 1);
-}
-
-static enum rc read_table(const struct table_job *j, struct err *err)
-{
-    enum rc rc = RC_OK;
-    for (int64_t row = 0, end; row < j->rows && !rc; row = end) {
-        bool used = used_bit(j, row);
-        for (end = row + 1; end < j->rows && used_bit(j, end) == used; end++)
-            ;
-        if (used) {
-            init_state(j, row, end - row);
-            rc = read_rows(j, row, end - row, err);
-        } else {
-            for (int64_t r = row; r < end; r++)
-                forget_row(j->t, r);
-        }
-    }
-    return rc;
-}
-
 static enum rc carry_out(struct loader *l, struct err *err)
 {
     enum rc rc = RC_OK;
@@ -330,10 +410,10 @@ static enum rc carry_out(struct loader *l, struct err *err)
     }
     for (size_t i = 0; i < l->tables.n && !rc; i++) {
         const struct table_job *j = &l->tables.at[i];
-        rc = read_table(j, err);
+        rc = table_job_run(j, err);
         for (int k = 0; k < j->n_cols; k++) {
             l->report->n_loaded += j->from[k] ? 1 : 0;
-            l->report->n_floats += j->from[k] ? j->rows * j->cols[k].width : 0;
+            l->report->n_floats += j->from[k] ? j->n * j->cols[k].width : 0;
         }
     }
     return rc;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table is handed out row by row, straight from its memory; rows that were never used
- * are worked out on the way. A detached one holds its used rows only, packed, and finds a
- * row by counting the used ones before it: `rank` counts up to each word of the bitmap.
- */
+/* Names, shapes and descriptions of tables. */
+#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -23,11 +21,15 @@ static const struct {
     [ROW_RMSPROP] = {{"momentum1", false}},
 };
 
+static const enum st_type stored[] = {
+    [DT_F32] = ST_F32, [DT_F16] = ST_F16, [DT_BF16] = ST_BF16};
+
 int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_MAX])
 {
     int n = 0;
-    int64_t col = t->conf.dim;
-    out[n++] = (struct table_column){.part = CKPT_MODEL, .width = col};
+    int64_t at = t->state_at;
+    out[n++] = (struct table_column){
+        .part = CKPT_MODEL, .type = stored[t->conf.type], .width = t->conf.dim};
     for (int i = 0; t->conf.trainable && i < 2; i++) {
         const char *name = row_states[t->conf.opt.kind][i].name;
         bool per_row = row_states[t->conf.opt.kind][i].per_row;
@@ -35,10 +37,11 @@ int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_M
             break;
         out[n] = (struct table_column){.part = CKPT_OPTIMIZER,
                                        .suffix = name,
-                                       .col = col,
+                                       .type = ST_F32,
+                                       .at = at,
                                        .width = per_row ? 1 : t->conf.dim,
                                        .flat = per_row};
-        col += out[n++].width;
+        at += out[n++].width;
     }
     return n;
 }
@@ -60,210 +63,117 @@ char *table_column_name(const struct table *t, const struct table_column *c)
     return name;
 }
 
-char *table_used_name(const struct table *t)
+char *table_part_name(const struct table *t, const char *what)
 {
-    char *weight = weight_name(t), *name = mem_printf("%s.used", weight);
+    char *weight = weight_name(t), *name = mem_printf("%s.%s", weight, what);
     mem_free(weight);
     return name;
 }
 
+static const char *const kinds[] = {[TABLE_UNIFORM] = "uniform",
+                                    [TABLE_NORMAL] = "normal",
+                                    [TABLE_CONST] = "constant",
+                                    [TABLE_TRUNCATED] = "truncated"};
+
 char *table_origin(const struct table *t)
 {
-    static const char *const kinds[] = {[TABLE_UNIFORM] = "uniform",
-                                        [TABLE_NORMAL] = "normal",
-                                        [TABLE_CONST] = "constant"};
-    return mem_printf("%s(%a, %a), seed %ju, stream %016jx", kinds[t->conf.init],
-                      t->conf.a, t->conf.b, (uintmax_t)t->conf.seed,
-                      (uintmax_t)t->stream);
+    const struct table_conf *c = &t->conf;
+    char *cut = c->init == TABLE_TRUNCATED ? mem_printf(", %a, %a", c->lo, c->hi)
+                                           : mem_strdup("");
+    char *text = mem_printf("%s(%a, %a%s), seed %ju, stream %016jx", kinds[c->init], c->a,
+                            c->b, cut, (uintmax_t)c->seed, (uintmax_t)t->stream);
+    mem_free(cut);
+    return text;
 }
 
-struct snapshot {
-    const struct table *t;
-    const uint64_t *used; /* live, or `used_copy` */
-    float *first_state;   /* [stride - dim]: of a row that was never used */
-    /* Of a detached one: */
-    uint64_t *used_copy;
-    int64_t *rank; /* [words]: used rows before each word */
-    float *rows;   /* [used rows][stride] */
-};
-
-struct column_arg {
-    const struct snapshot *s;
-    struct table_column col;
-};
-
-static size_t words_of(const struct table *t)
+/* The text between `before` and the next `stop`; moves *at behind it. */
+static bool between(const char **at, const char *before, char stop, struct str *out)
 {
-    return (size_t)(t->conf.rows + 63) / 64;
+    if (!str_starts(*at, before))
+        return false;
+    const char *from = *at + strlen(before), *to = strchr(from, stop);
+    if (!to)
+        return false;
+    *out = str_of(from, (size_t)(to - from));
+    *at = to + 1;
+    return true;
 }
 
-static int64_t count_used(const struct snapshot *s)
+/* As %a prints it: [-]0x1.8p+3 */
+static bool hex_f64(struct str s, double *out)
 {
-    int64_t n = 0;
-    for (size_t i = 0; i < words_of(s->t); i++)
-        n += __builtin_popcountll(s->used[i]);
-    return n;
-}
-
-static int64_t snapshot_bytes(const void *owner)
-{
-    const struct snapshot *s = owner;
-    return count_used(s) * s->t->stride * (int64_t)sizeof(float) +
-           (int64_t)(words_of(s->t) * 2 * sizeof(uint64_t));
-}
-
-/* Copies runs of used rows; what is left out of a word of 64 rows is rarely large. */
-static void pack_rows(struct snapshot *s)
-{
-    int64_t at = 0;
-    size_t row_bytes = (size_t)s->t->stride * sizeof(float);
-    for (size_t i = 0; i < words_of(s->t); i++) {
-        s->rank[i] = at;
-        for (uint64_t bits = s->used[i]; bits;) {
-            int from = CTZ64(bits);
-            uint64_t above = bits >> from;
-            int run = ~above ? CTZ64(~above) : 64;
-            memcpy(s->rows + at * s->t->stride, table_row(s->t, (int64_t)i * 64 + from),
-                   (size_t)run * row_bytes);
-            at += run;
-            bits = from + run == 64 ? 0 : bits >> (from + run) << (from + run);
-        }
+    bool minus = s.n && s.p[0] == '-';
+    size_t i = minus ? 1 : 0, p = 0;
+    double v = 0, unit = 1;
+    uint64_t exponent = 0;
+    if (s.n < i + 4 || s.p[i] != '0' || s.p[i + 1] != 'x')
+        return false;
+    for (i += 2, p = i; p < s.n && s.p[p] != 'p'; p++) {
+        int digit = s.p[p] >= 'a' ? s.p[p] - 'a' + 10 : s.p[p] - '0';
+        if (s.p[p] == '.')
+            continue;
+        if (digit < 0 || digit > 15)
+            return false;
+        unit = p == i ? 1 : unit / 16;
+        v += digit * unit;
     }
+    if (p + 2 >= s.n || !str_to_u64(str_of(s.p + p + 2, s.n - p - 2), &exponent) ||
+        exponent > 2000)
+        return false;
+    v = ldexp(v, s.p[p + 1] == '-' ? -(int)exponent : (int)exponent);
+    *out = minus ? -v : v;
+    return true;
 }
 
-static enum rc snapshot_detach(void *owner, struct err *err)
+static bool hex_u64(const char *s, uint64_t *out)
 {
-    struct snapshot *s = owner;
-    size_t words = words_of(s->t), used = (size_t)count_used(s);
-    if (s->rows)
-        return RC_OK;
-    s->used_copy = mem_try_alloc(words, sizeof(*s->used_copy));
-    s->rank = mem_try_alloc(words, sizeof(*s->rank));
-    s->rows = mem_try_alloc(used + 1, (size_t)s->t->stride * sizeof(float));
-    if (!s->used_copy || !s->rank || !s->rows) {
-        mem_free(s->used_copy);
-        mem_free(s->rank);
-        mem_free(s->rows);
-        s->used_copy = NULL;
-        s->rank = NULL;
-        s->rows = NULL;
-        return err_set(err, RC_NOMEM, "no memory for a copy of %zu rows of table '%s'",
-                       used, s->t->name);
+    uint64_t v = 0;
+    size_t n = strlen(s);
+    for (size_t i = 0; i < n; i++) {
+        int digit = s[i] >= 'a' ? s[i] - 'a' + 10 : s[i] - '0';
+        if (digit < 0 || digit > 15)
+            return false;
+        v = v << 4 | (uint64_t)digit;
     }
-    pack_rows(s);
-    memcpy(s->used_copy, s->used, words * sizeof(*s->used));
-    s->used = s->used_copy;
-    return RC_OK;
+    *out = v;
+    return n == 16;
 }
 
-static void snapshot_release(void *owner)
+bool origin_parse(const char *text, struct origin *out)
 {
-    struct snapshot *s = owner;
-    mem_free(s->used_copy);
-    mem_free(s->rank);
-    mem_free(s->rows);
-    mem_free(s->first_state);
-    mem_free(s);
+    struct str kind, args, seed, part;
+    *out = (struct origin){0};
+    double *const to[] = {&out->values.a, &out->values.b, &out->values.lo,
+                          &out->values.hi};
+    if (!between(&text, "", '(', &kind) || !between(&text, "", ')', &args) ||
+        !between(&text, ", seed ", ',', &seed) || !str_starts(text, " stream "))
+        return false;
+    size_t k = 0, n = 0;
+    while (k < ARRAY_LEN(kinds) && !str_is(kind, kinds[k]))
+        k++;
+    for (; str_split(&args, ',', &part); n++)
+        if (n >= ARRAY_LEN(to) || !hex_f64(str_trim(part), to[n]))
+            return false;
+    out->values.init = (enum table_init)k;
+    return k < ARRAY_LEN(kinds) && n == (k == TABLE_TRUNCATED ? 4 : 2) &&
+           str_to_u64(seed, &out->seed) &&
+           hex_u64(text + strlen(" stream "), &out->stream);
 }
 
-static const struct ckpt_owner_ops snapshot_ops = {
-    .bytes = snapshot_bytes, .detach = snapshot_detach, .release = snapshot_release};
-
-/* A used row, or NULL. */
-static const float *row_of(const struct snapshot *s, int64_t row)
+char *table_rule(const struct table *t)
 {
-    uint64_t word = s->used[row >> 6], bit = (uint64_t)1 << (row & 63);
-    if (!(word & bit))
-        return NULL;
-    if (!s->rows)
-        return table_row(s->t, row);
-    int64_t at = s->rank[row >> 6] + __builtin_popcountll(word & (bit - 1));
-    return s->rows + at * s->t->stride;
-}
-
-static const void *column_rows(const void *arg, int64_t row, int64_t n, void *scratch)
-{
-    const struct column_arg *a = arg;
-    const struct snapshot *s = a->s;
-    float *out = scratch;
-    size_t bytes = (size_t)a->col.width * sizeof(float);
-    for (int64_t i = 0; i < n; i++, out += a->col.width) {
-        const float *from = row_of(s, row + i);
-        if (from)
-            memcpy(out, from + a->col.col, bytes);
-        else if (a->col.suffix)
-            memcpy(out, s->first_state + (a->col.col - s->t->conf.dim), bytes);
-        else
-            table_first(s->t, row + i, out);
-    }
-    return scratch;
-}
-
-static const void *used_rows(const void *arg, int64_t row, int64_t n, void *scratch)
-{
-    const struct snapshot *s = arg;
-    return (const unsigned char *)s->used + row;
-}
-
-static void no_detach_release(void *owner)
-{
-    mem_free(owner);
-}
-
-static int64_t no_bytes(const void *owner)
-{
-    return 0;
-}
-
-static enum rc no_detach(void *owner, struct err *err)
-{
-    return RC_OK;
-}
-
-static const struct ckpt_owner_ops arg_ops = {
-    .bytes = no_bytes, .detach = no_detach, .release = no_detach_release};
-
-static void add_column(struct ckpt_writer *w, const struct snapshot *s,
-                       const struct table_column *col)
-{
-    struct column_arg *arg = mem_calloc(1, sizeof(*arg));
-    *arg = (struct column_arg){.s = s, .col = *col};
-    char *name = table_column_name(s->t, col);
-    struct st_source source = {.name = name,
-                               .type = ST_F32,
-                               .n_dims = col->flat ? 1 : 2,
-                               .dims = {s->t->conf.rows, col->flat ? 0 : col->width},
-                               .rows = s->t->conf.rows,
-                               .row_bytes = (size_t)col->width * sizeof(float),
-                               .fn = column_rows,
-                               .arg = arg};
-    ckpt_add_owner(w, &arg_ops, arg);
-    ckpt_add_source(w, col->part, &source);
-    mem_free(name);
-}
-
-void table_add(struct ckpt_writer *w, const struct table *t)
-{
-    struct snapshot *s = mem_calloc(1, sizeof(*s));
-    struct table_column cols[TABLE_COLUMNS_MAX];
-    int n = table_columns(t, cols);
-    s->t = t;
-    s->used = t->used;
-    s->first_state = mem_calloc((size_t)(t->stride - t->conf.dim) + 1, sizeof(float));
-    if (t->conf.trainable)
-        row_opt_init(&t->conf.opt, s->first_state, t->conf.dim);
-    ckpt_add_owner(w, &snapshot_ops, s);
-    for (int i = 0; i < n; i++)
-        add_column(w, s, &cols[i]);
-    char *name = table_used_name(t);
-    struct st_source used = {.name = name,
-                             .type = ST_U8,
-                             .n_dims = 1,
-                             .dims = {(t->conf.rows + 7) / 8},
-                             .rows = (t->conf.rows + 7) / 8,
-                             .row_bytes = 1,
-                             .fn = used_rows,
-                             .arg = s};
-    ckpt_add_source(w, CKPT_STATE, &used);
-    mem_free(name);
+    static const char *const worths[] = {[WORTH_COUNT] = "count",
+                                         [WORTH_RECENT] = "recent",
+                                         [WORTH_COUNT_BY_AGE] = "count by age",
+                                         [WORTH_ALL] = "all stay"};
+    const struct keyed_conf *c = &t->conf.keyed;
+    if (c->kind == KEYED_NONE)
+        return mem_strdup("");
+    if (c->kind == KEYED_ZCH)
+        return mem_printf("zch of %jd ids, %s, power %g, every %jd batches",
+                          (intmax_t)c->capacity, worths[c->worth], c->decay,
+                          (intmax_t)c->interval);
+    return mem_printf("growing to %jd ids, %s, buckets of %jd, after %jd of %jd",
+                      (intmax_t)c->capacity, worths[c->worth], (intmax_t)c->bucket,
+                      (intmax_t)c->admit, (intmax_t)c->counters);
 }

@@ -225,6 +225,14 @@ void ckpt_add_bytes(struct ckpt_writer *w, enum ckpt_part part, const char *name
         add_block(w, part, &s, data, (int64_t)n, 1, 1);
 }
 
+void ckpt_add_i64(struct ckpt_writer *w, enum ckpt_part part, const char *name,
+                  const int64_t *data, int64_t n)
+{
+    struct st_source s = {.name = name, .type = ST_I64, .n_dims = 1, .dims = {n}};
+    if (!w->rc)
+        add_block(w, part, &s, data, n, sizeof(*data), sizeof(*data));
+}
+
 void ckpt_add_json(struct ckpt_writer *w, const char *name, const char *json)
 {
     struct doc doc = {0};

@@ -21,11 +21,14 @@ void embed_destroy(struct embed *e)
         return;
     for (size_t i = 0; i < e->tables.n; i++)
         table_destroy(e->tables.at[i]);
-    for (size_t i = 0; i < e->slots.n; i++)
+    for (size_t i = 0; i < e->slots.n; i++) {
         mem_free(e->slots.at[i].feature);
+        mem_free(e->slots.at[i].rows);
+    }
     VEC_RELEASE(&e->tables);
     VEC_RELEASE(&e->slots);
     VEC_RELEASE(&e->pieces);
+    VEC_RELEASE(&e->uses);
     parts_release(e);
     mem_free(e);
 }
@@ -93,7 +96,9 @@ enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
     for (size_t i = 0; i < e->slots.n; i++)
         e->slots.at[i].ids = ids[i];
     e->training = training;
-    enum rc rc = parts_count(e, err);
+    enum rc rc = find_rows(e, ids, training, err);
+    if (!rc)
+        rc = parts_count(e, err);
     if (!rc && training)
         parts_chain(e);
     return rc;

@@ -55,8 +55,10 @@ struct table *embed_table_at(const struct embed *e, int table); /* borrowed */
 int embed_n_tables(const struct embed *e);
 struct table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
 
-/* ids[embed_n_slots()]. RC_INVAL when an id lies outside its table: the message names
- * feature, row and id. With `training`, rows that occur for the first time are filled.
+/* ids[embed_n_slots()]. Ids of keyed tables are any that are not negative: they are
+ * admitted, given rows or turned away here (see keyed.h). RC_INVAL when an id lies
+ * outside its table: the message names feature, row and id. With `training`, rows that
+ * occur for the first time are filled.
  */
 enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
                     struct err *err) MUST_CHECK;

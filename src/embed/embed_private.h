@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed/embed_private.h - what the files behind embed.h share: embed.c keeps tables and
- * slots, parts.c sorts the ids of a batch, rows.c reads and updates rows.
+ * slots, find.c finds the rows of ids, parts.c sorts them, rows.c reads and updates rows.
  */
 #ifndef EMBED_EMBED_PRIVATE_H
 #define EMBED_EMBED_PRIVATE_H
@@ -54,6 +54,9 @@ struct slot {
     int32_t first; /* of the same feature and table: itself, or an earlier slot */
     int32_t twin;  /* the next that goes along in this batch, or -1 */
     bool follows;  /* goes along with another */
+    /* Of a keyed table: the rows that stand for the ids; grows. */
+    int64_t *rows;
+    int64_t room;
 };
 
 struct embed {
@@ -61,6 +64,7 @@ struct embed {
     VEC(struct table *) tables;
     VEC(struct slot) slots;
     VEC(struct piece) pieces;
+    VEC(struct keyed_use) uses; /* of the keyed table under way */
     struct part parts[PARTS];
     struct occurrence *occurrences;
     struct unique *uniques;
@@ -94,6 +98,11 @@ static inline float slot_scale(const struct slot *s, int64_t at, int64_t n)
     return n > 1 ? w / (float)n : w;
 }
 
+/* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
+ * ids of all slots as they came. RC_NOMEM.
+ */
+enum rc find_rows(struct embed *e, const struct slot_ids *given, bool training,
+                  struct err *err) MUST_CHECK;
 /* Checks the ids of all slots: RC_INVAL, RC_NOMEM. */
 enum rc parts_count(struct embed *e, struct err *err) MUST_CHECK;
 /* Afterwards: occurrences by part, distinct rows and their chains. */

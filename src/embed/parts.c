@@ -117,7 +117,7 @@ static void count_piece(struct embed *e, struct piece *p)
             p->bad = k - (s->ids.offsets ? s->ids.offsets[0] : 0);
             return;
         }
-        if (id >= 0) {
+        if (id >= 0 && (!t->keyed || keyed_trains(t->keyed, id))) {
             part = mixed(s->conf.table, id) % PARTS;
             p->counts[part]++;
         }

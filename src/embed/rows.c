@@ -16,7 +16,6 @@
 
 #define GATHER_ROWS 256 /* rows of the batch per task */
 #define AHEAD 16        /* lookups that are prefetched ahead */
-#define DIM_STACK 1024  /* the widest row: DIM_MAX of table.c */
 #define LINE 16         /* floats of a cache line */
 
 /* One lookup; a row that was never trained has its first values. */
@@ -27,6 +26,9 @@ static void add_row(const struct embed *e, const struct table *t, int64_t row,
     if (!e->training && !table_used(t, row)) {
         table_first(t, row, spare);
         w = spare;
+    } else if (t->conf.type != DT_F32) {
+        table_load(t, row, spare);
+        w = spare;
     }
     kernels()->axpy(to, scale, w, t->conf.dim);
 }
@@ -36,7 +38,7 @@ static void gather_any(const struct embed *e, const struct slot *s, struct view 
 {
     const struct table *t = e->tables.at[s->conf.table];
     const struct slot_ids *in = &s->ids;
-    float spare[DIM_STACK];
+    float spare[TABLE_DIM_MAX];
     int64_t last = in->offsets ? in->offsets[end] : end;
     for (int64_t r = begin; r < end; r++) {
         int64_t from, to;
@@ -65,7 +67,8 @@ static bool any_negative(const int64_t *ids, int64_t n)
 static bool is_copy(const struct embed *e, const struct slot *s, int64_t begin,
                     int64_t end)
 {
-    return e->training && !s->ids.offsets && !s->ids.weights &&
+    return e->training && e->tables.at[s->conf.table]->conf.type == DT_F32 &&
+           !s->ids.offsets && !s->ids.weights &&
            !any_negative(s->ids.ids + begin, end - begin);
 }
 
@@ -187,6 +190,18 @@ static ALWAYS_INLINE void update_row(const struct embed *e, const struct table *
         row_opt_update(&t->conf.opt, e->step, w, w + dim, sum, dim);
 }
 
+/* Weights in 16 bits: widened, updated, rounded. */
+static void update_half(const struct embed *e, struct table *t,
+                        const struct occurrence *o, const struct unique *u, float *sum)
+{
+    float w[TABLE_DIM_MAX];
+    if (!sum_chain(e->slots.at, o, u->first, t->conf.dim, sum))
+        return;
+    table_load(t, u->row, w);
+    row_opt_update(&t->conf.opt, e->step, w, table_state(t, u->row), sum, t->conf.dim);
+    table_store_step(t, u->row, w, e->step->step);
+}
+
 /* What unique row u will need: all of the row, and the first of its gradients. */
 static ALWAYS_INLINE void ask_for(const struct embed *e, const struct occurrence *o,
                                   const struct unique *u)
@@ -204,13 +219,17 @@ CLONED static void update_part(const struct embed *e, const struct part *part)
 {
     const struct occurrence *o = e->occurrences + part->begin;
     const struct unique *u = e->uniques + part->begin;
-    float sum[DIM_STACK];
+    float sum[TABLE_DIM_MAX];
     for (int64_t i = 0; i < part->n_unique; i++) {
-        const struct table *t = e->tables.at[u[i].table];
+        struct table *t = e->tables.at[u[i].table];
         if (i + AHEAD < part->n_unique)
             ask_for(e, o, &u[i + AHEAD]);
         if (!t->conf.trainable)
             continue;
+        if (t->conf.type != DT_F32) {
+            update_half(e, t, o, &u[i], sum);
+            continue;
+        }
         switch (t->conf.dim) {
         case 1:
             update_row(e, t, o, &u[i], 1, sum);

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "embed/table.h"
 
+#include <math.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "embed/pages.h"
 
-#define DIM_MAX 1024 /* a gradient is summed on the stack */
-#define STEP_INIT 0  /* of the random numbers: first values */
-
-static void *map_zeros(size_t bytes)
-{
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    madvise(p, bytes, MADV_HUGEPAGE); /* a hint only */
-    return p;
-}
+#define STEP_INIT 0 /* of the random numbers: first values */
+#define TRUNCATE_TRIES 1000
 
 static size_t used_words(const struct table *t)
 {
@@ -31,13 +22,153 @@ size_t table_bytes(const struct table *t)
     return (size_t)(t->conf.rows * t->stride) * sizeof(float);
 }
 
+/* Drawn again until it lies within; far outside, the nearer bound. */
+static float truncated(struct rng *r, const struct table_values *v)
+{
+    double x = v->a;
+    for (int i = 0; i < TRUNCATE_TRIES; i++) {
+        x = v->a + v->b * rng_normal(r);
+        if (x >= v->lo && x <= v->hi)
+            return (float)x;
+    }
+    return (float)(x < v->lo ? v->lo : v->hi);
+}
+
+void table_draw(const struct table_values *v, uint64_t seed, uint64_t stream, int64_t at,
+                float *out, int64_t dim)
+{
+    struct rng r;
+    size_t n = (size_t)dim;
+    rng_init(&r, seed, stream, STEP_INIT, (uint64_t)at);
+    switch (v->init) {
+    case TABLE_UNIFORM:
+        rng_fill_uniform(&r, (float)v->a, (float)v->b, out, n);
+        break;
+    case TABLE_NORMAL:
+        rng_fill_normal(&r, (float)v->a, (float)v->b, out, n);
+        break;
+    case TABLE_CONST:
+        for (size_t i = 0; i < n; i++)
+            out[i] = (float)v->a;
+        break;
+    case TABLE_TRUNCATED:
+        for (size_t i = 0; i < n; i++)
+            out[i] = truncated(&r, v);
+        break;
+    }
+}
+
+static uint16_t narrow(enum dtype type, float v)
+{
+    return type == DT_F16 ? f16_from_f32(v) : bf16_from_f32(v);
+}
+
+static float widen(enum dtype type, uint16_t v)
+{
+    return type == DT_F16 ? f16_to_f32(v) : bf16_to_f32(v);
+}
+
+void table_load(const struct table *t, int64_t row, float *out)
+{
+    if (t->conf.type == DT_F32) {
+        memcpy(out, table_row(t, row), (size_t)t->conf.dim * sizeof(float));
+        return;
+    }
+    const uint16_t *h = (const uint16_t *)table_row(t, row);
+    for (int64_t i = 0; i < t->conf.dim; i++)
+        out[i] = widen(t->conf.type, h[i]);
+}
+
+static void put(const struct table *t, float *at, const float *w)
+{
+    if (t->conf.type == DT_F32) {
+        memcpy(at, w, (size_t)t->conf.dim * sizeof(float));
+        return;
+    }
+    uint16_t *h = (uint16_t *)at;
+    for (int64_t i = 0; i < t->conf.dim; i++)
+        h[i] = narrow(t->conf.type, w[i]);
+}
+
+void table_store(struct table *t, int64_t row, const float *w)
+{
+    put(t, table_row(t, row), w);
+}
+
+/* Row number or id: what random numbers of a row depend on. */
+static int64_t identity(const struct table *t, int64_t row)
+{
+    if (!t->keyed)
+        return row;
+    return row < t->keyed->ids.n ? t->keyed->ids.keys[row] : INT64_MAX;
+}
+
+/* One of the two neighbours, the nearer one more often; `chance` in [0, 1). */
+static uint16_t rounded(enum dtype type, float v, float chance)
+{
+    uint16_t h = narrow(type, v), inf = type == DT_F16 ? 0x7c00 : 0x7f80;
+    float back = widen(type, h), size = fabsf(v);
+    if (back == v || !isfinite(v))
+        return h;
+    uint16_t low = fabsf(back) > size ? (uint16_t)(h - 1) : h;
+    uint16_t high = (uint16_t)(low + 1);
+    if ((high & 0x7fff) >= inf)
+        return low; /* the greatest there is */
+    float a = fabsf(widen(type, low)), b = fabsf(widen(type, high));
+    return chance * (b - a) < size - a ? high : low;
+}
+
+void table_store_step(struct table *t, int64_t row, const float *w, uint64_t step)
+{
+    if (t->conf.type == DT_F32) {
+        table_store(t, row, w);
+        return;
+    }
+    struct rng r;
+    uint16_t *h = (uint16_t *)table_row(t, row);
+    rng_init(&r, t->conf.seed, t->stream, step, (uint64_t)identity(t, row));
+    for (int64_t i = 0; i < t->conf.dim; i++)
+        h[i] = rounded(t->conf.type, w[i], rng_f32(&r));
+}
+
+/* Rows that no id owns and that training leaves alone. */
+static void fill_others(struct table *t)
+{
+    const struct table_values *from[] = {&t->conf.stranger, &t->conf.unknown};
+    float values[TABLE_DIM_MAX];
+    for (int64_t i = 0; i < 2 && t->conf.keyed.kind == KEYED_GROWING; i++) {
+        int64_t row = t->conf.keyed.capacity + i;
+        table_draw(from[i], t->conf.seed, t->stream, row, values, t->conf.dim);
+        table_store(t, row, values);
+        t->used[row >> 6] |= (uint64_t)1 << (row & 63);
+    }
+}
+
+static enum rc allocate(struct table *t, struct err *err)
+{
+    void *data = NULL;
+    char *what = mem_printf("table '%s' of %jd rows", t->name, (intmax_t)t->conf.rows);
+    enum rc rc = pages_map(what, table_bytes(t), &data, err);
+    t->data = data;
+    t->used = rc ? NULL : mem_try_calloc(used_words(t), sizeof(*t->used));
+    if (!rc && !t->used)
+        rc = err_coded(err, RC_NOMEM, E2304, "%s: no memory", what);
+    if (!rc && t->conf.keyed.kind)
+        rc = keyed_create(&t->conf.keyed, t->name, t->used, &t->keyed, err);
+    if (!rc)
+        fill_others(t);
+    mem_free(what);
+    return rc;
+}
+
 enum rc table_create(const struct table_conf *conf, struct table **out, struct err *err)
 {
-    if (conf->rows < 1 || conf->dim < 1 || conf->dim > DIM_MAX)
+    if (conf->rows < 1 || conf->dim < 1 || conf->dim > TABLE_DIM_MAX)
         return err_set(err, RC_INVAL, "table '%s': %jd rows of %jd values", conf->name,
                        (intmax_t)conf->rows, (intmax_t)conf->dim);
+    int64_t state_at = conf->type == DT_F32 ? conf->dim : (conf->dim + 1) / 2;
     int64_t stride =
-        conf->dim + (conf->trainable ? row_opt_state(&conf->opt, conf->dim) : 0);
+        state_at + (conf->trainable ? row_opt_state(&conf->opt, conf->dim) : 0);
     if (conf->rows > INT64_MAX / 8 / stride)
         return err_set(err, RC_INVAL, "table '%s': %jd rows are too many", conf->name,
                        (intmax_t)conf->rows);
@@ -46,54 +177,56 @@ enum rc table_create(const struct table_conf *conf, struct table **out, struct e
     t->name = mem_strdup(conf->name);
     t->conf.name = t->name;
     t->stride = stride;
+    t->state_at = state_at;
     t->stream = hash_xxh3(t->name, strlen(t->name));
-    t->data = map_zeros(table_bytes(t));
-    t->used = mem_try_calloc(used_words(t), sizeof(*t->used));
-    if (!t->data || !t->used) {
-        size_t bytes = table_bytes(t);
+    t->conf.keyed.seed = conf->seed;
+    t->conf.keyed.stream = ~t->stream;
+    enum rc rc = allocate(t, err);
+    if (rc)
         table_destroy(t);
-        return err_set(err, RC_NOMEM, "table '%s': no memory for %jd rows (%zu bytes)",
-                       conf->name, (intmax_t)conf->rows, bytes);
-    }
-    *out = t;
-    return RC_OK;
+    else
+        *out = t;
+    return rc;
 }
 
 void table_destroy(struct table *t)
 {
     if (!t)
         return;
-    if (t->data)
-        munmap(t->data, table_bytes(t));
+    keyed_destroy(t->keyed);
+    pages_unmap(t->data, table_bytes(t));
     mem_free(t->used);
     mem_free(t->name);
     mem_free(t);
 }
 
+int64_t table_find(const struct table *t, int64_t id)
+{
+    if (t->keyed)
+        return keyed_find(t->keyed, id);
+    return id < t->conf.rows ? id : -1;
+}
+
 void table_first(const struct table *t, int64_t row, float *out)
 {
-    struct rng r;
-    size_t n = (size_t)t->conf.dim;
-    rng_init(&r, t->conf.seed, t->stream, STEP_INIT, (uint64_t)row);
-    switch (t->conf.init) {
-    case TABLE_UNIFORM:
-        rng_fill_uniform(&r, (float)t->conf.a, (float)t->conf.b, out, n);
-        break;
-    case TABLE_NORMAL:
-        rng_fill_normal(&r, (float)t->conf.a, (float)t->conf.b, out, n);
-        break;
-    case TABLE_CONST:
-        for (size_t i = 0; i < n; i++)
-            out[i] = (float)t->conf.a;
-        break;
-    }
+    const struct table_values v = {t->conf.init, t->conf.a, t->conf.b, t->conf.lo,
+                                   t->conf.hi};
+    table_draw(&v, t->conf.seed, t->stream, identity(t, row), out, t->conf.dim);
+    for (int64_t i = 0; t->conf.type != DT_F32 && i < t->conf.dim; i++)
+        out[i] = widen(t->conf.type, narrow(t->conf.type, out[i]));
+}
+
+void table_fill(const struct table *t, int64_t row, float *out)
+{
+    float first[TABLE_DIM_MAX];
+    table_first(t, row, first);
+    put(t, out, first);
+    if (t->conf.trainable)
+        row_opt_init(&t->conf.opt, out + t->state_at, t->conf.dim);
 }
 
 void table_use(struct table *t, int64_t row)
 {
-    float *w = table_row(t, row);
-    table_first(t, row, w);
-    if (t->conf.trainable)
-        row_opt_init(&t->conf.opt, w + t->conf.dim, t->conf.dim);
+    table_fill(t, row, table_row(t, row));
     t->used[row >> 6] |= (uint64_t)1 << (row & 63);
 }

@@ -4,7 +4,8 @@
  *
  * A row's first values are a function of (seed, table name, row), worked out when the row
  * is first used in training: a table needs no initial pass, and rows that never occur
- * cost address space only.
+ * cost address space only. In a keyed table (see keyed.h) the id of a row stands for the
+ * row's number, so that an id starts from the same values wherever it is put.
  */
 #ifndef EMBED_TABLE_H
 #define EMBED_TABLE_H
@@ -13,48 +14,89 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "embed/keyed.h"
 #include "embed/row_opt.h"
+#include "tensor/tensor.h"
 
-enum table_init { TABLE_UNIFORM, TABLE_NORMAL, TABLE_CONST };
+#define TABLE_DIM_MAX 1024
+#define TABLE_STRIDE_MAX (3 * TABLE_DIM_MAX + 1) /* floats of a row with its state */
+
+enum table_init { TABLE_UNIFORM, TABLE_NORMAL, TABLE_CONST, TABLE_TRUNCATED };
+
+/* Uniform [a, b), normal with mean a and deviation b, constant a; truncated: the normal
+ * within [lo, hi].
+ */
+struct table_values {
+    enum table_init init;
+    double a, b, lo, hi;
+};
 
 struct table_conf {
     const char *name;
     int64_t rows, dim;
+    enum dtype type; /* of the weights: DT_F32, DT_F16, DT_BF16; state is always f32 */
     enum table_init init;
-    double a, b; /* uniform [a, b), normal mean a deviation b, constant a */
+    double a, b, lo, hi; /* as in struct table_values */
     bool trainable;
     struct row_opt opt;
     uint64_t seed;
+    struct keyed_conf keyed; /* kind KEYED_NONE: rows have numbers; else `rows` follow */
+    /* Of KEYED_GROWING: what ids without a row read in training and outside of it. */
+    struct table_values stranger, unknown;
 };
 
 struct table {
     struct table_conf conf;
-    char *name;      /* owned */
-    int64_t stride;  /* floats from one row to the next */
+    char *name;     /* owned */
+    int64_t stride; /* floats from one row to the next */
+    int64_t
+        state_at;    /* floats from a row to its state: `dim`, or half of it rounded up */
     float *data;     /* mapped; rows that were never used are zeros */
     uint64_t *used;  /* a bit per row */
     uint64_t stream; /* of the random numbers */
+    struct keyed *keyed; /* NULL: rows have numbers */
 };
 
-/* RC_INVAL (sizes), RC_NOMEM. */
+/* RC_INVAL (sizes, E2301), RC_NOMEM (E2304). */
 enum rc table_create(const struct table_conf *conf, struct table **out,
                      struct err *err) MUST_CHECK;
 void table_destroy(struct table *t);
 
+/* Where a row begins; its weights, when they are f32. */
 static inline float *table_row(const struct table *t, int64_t row)
 {
     return t->data + row * t->stride;
+}
+static inline float *table_state(const struct table *t, int64_t row)
+{
+    return table_row(t, row) + t->state_at;
 }
 static inline bool table_used(const struct table *t, int64_t row)
 {
     return t->used[row >> 6] >> (row & 63) & 1;
 }
-/* The first values of a row, without touching the table. */
+/* The first values of a row, without touching the table, as they would be stored. */
 void table_first(const struct table *t, int64_t row, float *out);
+/* The same for any values, seed and stream of random numbers; `at` is the row's number or
+ * its id. Values are those of f32.
+ */
+void table_draw(const struct table_values *v, uint64_t seed, uint64_t stream, int64_t at,
+                float *out, int64_t dim);
+/* Weights of a row that is used, in any type. */
+void table_load(const struct table *t, int64_t row, float *out);
+void table_store(struct table *t, int64_t row, const float *w); /* to nearest */
+/* Halves are rounded up or down by chance, so that steps smaller than half a unit count
+ * on average; which way is a function of (seed, table, step, row or id). step > 0.
+ */
+void table_store_step(struct table *t, int64_t row, const float *w, uint64_t step);
+/* Weights and state of a row before its first use, as stored: out[stride]. */
+void table_fill(const struct table *t, int64_t row, float *out);
 /* Fills weights and state of a row that was not used before. Rows of one word of `used`
  * must not be filled by two threads at once.
  */
 void table_use(struct table *t, int64_t row);
 size_t table_bytes(const struct table *t); /* of weights and state, all rows */
+/* The row of an id: the id itself, or what a keyed table says; -1 when it has none. */
+int64_t table_find(const struct table *t, int64_t id);
 
 #endif

@@ -56,6 +56,13 @@ struct place {
     bool wide, first_only, leads, in_sequence_group;
 };
 
+static enum dtype type_of(const char *name)
+{
+    return strcmp(name, "FP16") == 0   ? DT_F16
+           : strcmp(name, "BF16") == 0 ? DT_BF16
+                                       : DT_F32;
+}
+
 static bool add_table_feature(struct model *m, const struct pc_feature *f,
                               const struct place *p)
 {
@@ -64,13 +71,15 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
         .name = table_name(m, f, p->suffix, p->wide, p->in_sequence_group, p->width),
         .rows = (int64_t)pc_feature_rows(f),
         .dim = p->width,
+        .type = type_of(f->data_type),
         .trainable = f->trainable,
         .opt = m->options.row_opt,
         .seed = m->options.graph.seed};
     if (conf.rows == 0)
         return graph_fail(m->graph, "feature '%s': the number of its ids is not known",
                           f->name) != NULL;
-    if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err))
+    if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err) ||
+        !part_table_keyed(f, &conf, &err))
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
     int table = embed_table(m->embed, &conf, &err);
     if (table < 0)

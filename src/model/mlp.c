@@ -6,7 +6,6 @@
  * Batch statistics of a sequence count its padding. All padded positions of a row are
  * alike, so the net is applied to one of them per row beside the real positions.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -248,65 +247,4 @@ struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *con
 bool part_mlp_counts_padding(const struct pc_MLP *conf)
 {
     return conf && (conf->use_bn || is_dice(conf));
-}
-
-/* The value of key `name` in ",a=-0.01,b=0.01", or `preset`. */
-static double init_arg(struct str args, const char *name, double preset)
-{
-    struct str part;
-    while (str_split(&args, ',', &part)) {
-        const char *eq = part.n ? memchr(part.p, '=', part.n) : NULL;
-        double v;
-        if (eq && str_is(str_trim(str_of(part.p, (size_t)(eq - part.p))), name) &&
-            str_to_f64(str_trim(str_of(eq + 1, (size_t)(part.p + part.n - eq) - 1)), &v))
-            return v;
-    }
-    return preset;
-}
-
-bool part_table_init(const char *text, struct table_conf *conf, struct err *err)
-{
-    double bound = sqrt(1.0 / (double)conf->rows);
-    double fan = (double)(conf->rows + conf->dim);
-    conf->init = TABLE_UNIFORM;
-    conf->a = -bound;
-    conf->b = bound;
-    if (!text || !text[0])
-        return true;
-    struct str args = str_c(text), head;
-    str_split(&args, ',', &head);
-    const char *dot = memrchr(head.p, '.', head.n);
-    struct str fn = dot ? str_of(dot + 1, (size_t)(head.p + head.n - dot) - 1) : head;
-    double gain = init_arg(args, "gain", 1);
-    if (str_is(fn, "uniform_")) {
-        conf->a = init_arg(args, "a", 0);
-        conf->b = init_arg(args, "b", 1);
-    } else if (str_is(fn, "normal_")) {
-        conf->init = TABLE_NORMAL;
-        conf->a = init_arg(args, "mean", 0);
-        conf->b = init_arg(args, "std", 1);
-    } else if (str_is(fn, "zeros_") || str_is(fn, "ones_") || str_is(fn, "constant_")) {
-        conf->init = TABLE_CONST;
-        conf->a = str_is(fn, "ones_")    ? 1
-                  : str_is(fn, "zeros_") ? 0
-                                         : init_arg(args, "val", 0);
-    } else if (str_is(fn, "xavier_uniform_")) {
-        conf->b = gain * sqrt(6.0 / fan);
-        conf->a = -conf->b;
-    } else if (str_is(fn, "xavier_normal_")) {
-        conf->init = TABLE_NORMAL;
-        conf->a = 0;
-        conf->b = gain * sqrt(2.0 / fan);
-    } else if (str_is(fn, "kaiming_uniform_")) {
-        conf->b = sqrt(6.0 / (double)conf->dim);
-        conf->a = -conf->b;
-    } else if (str_is(fn, "kaiming_normal_")) {
-        conf->init = TABLE_NORMAL;
-        conf->a = 0;
-        conf->b = sqrt(2.0 / (double)conf->dim);
-    } else {
-        err_set(err, RC_UNSUPPORTED, "init_fn '%s' is not known", text);
-        return false;
-    }
-    return true;
 }

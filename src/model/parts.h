@@ -64,6 +64,11 @@ int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
  * 1/sqrt(rows). false with `err` when the text is not understood.
  */
 bool part_table_init(const char *text, struct table_conf *conf, struct err *err);
+/* Of a feature with zch or dynamicemb: rows that belong to ids, and how they come and go;
+ * after part_table_init(). Others are left alone.
+ */
+bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
+                      struct err *err);
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);

@@ -135,8 +135,10 @@ void session_bytes(const struct session *s, size_t *tables, size_t *dense,
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
     *tables = *dense = 0;
-    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
-        *tables += table_bytes(embed_table_at(s->model->embed, i));
+    for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
+        const struct table *t = embed_table_at(s->model->embed, i);
+        *tables += table_bytes(t) + (t->keyed ? keyed_bytes(t->keyed) : 0);
+    }
     for (size_t i = 0; i < n; i++)
         *dense += (size_t)params[i]->n * sizeof(float);
     *activations = graph_bytes(s->model->graph);

@@ -19,6 +19,7 @@
         (f)->use_mask = (m)->use_mask;                                 \
         (f)->fg_encoded_default_value = (m)->fg_encoded_default_value; \
         (f)->trainable = (m)->trainable;                               \
+        (f)->data_type = (m)->data_type;                               \
         (f)->stub_type = (m)->stub_type;                               \
         (f)->sequence_length = (m)->sequence_length;                   \
         (f)->sequence_delim = (m)->sequence_delim;                     \

@@ -48,7 +48,7 @@ struct pc_feature {
     size_t n_inputs;
 
     /* Fields of every feature. */
-    const char *embedding_name, *pooling, *init_fn;
+    const char *embedding_name, *pooling, *init_fn, *data_type;
     bool has_init_fn, use_mask, trainable, stub_type;
     const char *fg_encoded_default_value; /* "" when unset */
     uint32_t embedding_dim;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embed/keyed.h - tables whose rows belong to ids rather than to numbers: which id has
+ * which row, who gets one, and who loses it.
+ *
+ * Two kinds. KEYED_ZCH: every `interval` batches the ids seen since are counted, the best
+ * of them and of those that have rows keep or get one; the last row is shared by all
+ * others. KEYED_GROWING: an id gets a row when it first occurs (or has occurred `admit`
+ * times); a full bucket gives up its least valuable id. Ids without a row read a fixed
+ * vector, which is not trained.
+ *
+ * What happens depends on the ids of the batches in their order alone, never on threads
+ * or on the clock. Everything that later batches depend on is in the fields marked
+ * "kept", which a checkpoint holds.
+ */
+#ifndef EMBED_KEYED_H
+#define EMBED_KEYED_H
+
+#include "base/pool.h"
+#include "embed/filter.h"
+#include "embed/ids.h"
+
+enum keyed_kind { KEYED_NONE, KEYED_ZCH, KEYED_GROWING };
+/* What makes an id valuable. */
+enum keyed_worth {
+    WORTH_COUNT,        /* how often it occurred */
+    WORTH_RECENT,       /* when it last did */
+    WORTH_COUNT_BY_AGE, /* count / age^decay; KEYED_ZCH */
+    WORTH_ALL           /* nobody goes: new ids are refused; KEYED_GROWING */
+};
+
+struct keyed_conf {
+    enum keyed_kind kind;
+    int64_t capacity; /* ids with a row */
+    enum keyed_worth worth;
+    double decay;         /* KEYED_ZCH: power of the age */
+    int64_t interval;     /* KEYED_ZCH: batches between two rounds */
+    struct filter filter; /* KEYED_ZCH: which counts take part in a round */
+    int64_t bucket;       /* KEYED_GROWING: ids that compete for a place */
+    int64_t admit;        /* KEYED_GROWING: occurrences before it gets a row; 0: none */
+    int64_t counters, counter_bucket; /* ids that are counted towards `admit` at once */
+    uint64_t seed, stream;            /* of the random filter */
+};
+
+/* Ids seen since the last round, with the batch of each. */
+struct history {
+    int64_t *ids, *times;
+    int64_t n, room;
+};
+
+struct keyed {
+    struct keyed_conf conf;
+    uint64_t
+        *used; /* bitmap of the table, borrowed: a row that changes hands is unused */
+    struct ids ids;            /* kept */
+    struct ids waiting;        /* kept: ids not admitted yet */
+    int64_t now;               /* kept: training batches so far */
+    int64_t last_round;        /* kept */
+    struct history history;    /* kept */
+    int64_t admitted, evicted; /* kept: totals */
+};
+
+/* RC_INVAL (E2301), RC_NOMEM (E2304). `name` is the table's. */
+enum rc keyed_create(const struct keyed_conf *conf, const char *name, uint64_t *used,
+                     struct keyed **out, struct err *err) MUST_CHECK;
+void keyed_destroy(struct keyed *k); /* NULL is fine */
+
+/* Rows that a table of this kind has: those of ids, then those without. */
+int64_t keyed_rows(const struct keyed_conf *conf);
+/* The row that ids without one read. It is trained in KEYED_ZCH alone. */
+int64_t keyed_other(const struct keyed_conf *conf, bool training);
+bool keyed_trains(const struct keyed *k, int64_t row);
+
+/* One use of the table in a batch. */
+struct keyed_use {
+    const int64_t *ids; /* [n]; negative: none */
+    int64_t n;
+    int64_t *rows; /* [n]: filled; negative where ids are */
+    bool again;    /* the same ids as an earlier use: not counted twice */
+};
+/* A training batch: decides, and says which rows. RC_NOMEM: the batch must be given up;
+ * the state is whole.
+ */
+enum rc keyed_train(struct keyed *k, struct pool *pool, const struct keyed_use *uses,
+                    size_t n, struct err *err) MUST_CHECK;
+/* Outside training: nothing changes. */
+void keyed_look_up(const struct keyed *k, struct pool *pool, const struct keyed_use *uses,
+                   size_t n);
+/* The row of an id, or -1. */
+int64_t keyed_find(const struct keyed *k, int64_t id);
+
+/* Memory of ids and counts as now. */
+size_t keyed_bytes(const struct keyed *k);
+/* Forgets everything, to be filled again from a checkpoint. */
+void keyed_clear(struct keyed *k);
+/* From a checkpoint: an id with its place and what is known of it. The places must come
+ * as 0, 1, ... RC_FORMAT (E2303), RC_NOMEM.
+ */
+enum rc keyed_restore(struct ids *s, int64_t key, int64_t count, int64_t last,
+                      struct err *err) MUST_CHECK;
+/* ids and times: n numbers of eight bytes each, at any address. */
+enum rc keyed_restore_history(struct keyed *k, const void *ids, const void *times,
+                              int64_t n, int64_t room, struct err *err) MUST_CHECK;
+
+#endif

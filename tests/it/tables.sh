@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Embedding tables from a config: keyed by ids, in halves, on disk, and in checkpoints.
+. "$(dirname "$0")/lib.sh"
+
+# config OPTIMIZER: four tables of different kinds over generated clicks.
+config()
+{
+    cat >c.config <<END
+train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "m"
+train_config {
+  num_epochs: 2 save_checkpoints_steps: 5 log_step_count_steps: 5
+  sparse_optimizer { $1 constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} }
+}
+data_config { batch_size: 256 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
+  embedding_dim: 8 zch { zch_size: 300 eviction_interval: 2 distance_lfu {}
+    threshold_filtering_func: "lambda x: (x > 1, 1)" } } }
+feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id"
+  embedding_dim: 8 dynamicemb { max_capacity: 200 score_strategy: "LFU" bucket_capacity: 16
+    initializer_args { mode: "TRUNCATED_NORMAL" std_dev: 0.1 lower: -0.1 upper: 0.15 }
+    frequency_admission_strategy { threshold: 2 } } } }
+feature_configs { id_feature { feature_name: "adgroup_id" expression: "item:adgroup_id"
+  embedding_dim: 8 hash_bucket_size: 100000 data_type: "FP16" } }
+feature_configs { id_feature { feature_name: "brand" expression: "item:brand"
+  embedding_dim: 8 hash_bucket_size: 100000 init_fn: "nn.init.normal_,std=0.02" } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP
+    feature_names: ["user_id", "cate_id", "adgroup_id", "brand"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [16, 8] } } final { hidden_units: 8 } }
+  losses { binary_cross_entropy {} } metrics { auc {} }
+}
+END
+}
+adagrad='adagrad_optimizer { lr: 0.05 }'
+
+data()
+{
+    "$TRAINYARD" data gen taobao --rows 3000 --files 2 --out data >/dev/null 2>&1
+}
+
+trained()
+{
+    run "$TRAINYARD" train c.config --model-dir "$@"
+    status 0
+}
+
+tables_of()
+{
+    python3 -c 'import json, sys
+print(json.load(open(sys.argv[1] + "/manifest.json"))["state"]["tables"])' "$1"
+}
+
+same_checkpoint()
+{
+    local f
+    for f in "$1"/*.safetensors; do
+        cmp -s "$f" "$2/${f##*/}" || fail "$f and $2/${f##*/} differ"
+    done
+    cmp -s <(tables_of "$1") <(tables_of "$2") || fail "what is known of the tables differs"
+}
+
+a_run_that_is_continued_ends_with_the_same_bytes()
+{
+    config "$adagrad" && data
+    trained a --threads 1
+    trained b --threads 3 --set train_config.num_steps=13
+    rm -rf b/model.ckpt-12 # now at step 10
+    trained b --threads 2 --continue
+    same_checkpoint a/model.ckpt-21 b/model.ckpt-21
+    cmp -s <(tail -n 1 a/train_eval_result_v2.txt) <(tail -n 1 b/train_eval_result_v2.txt) ||
+        fail "results differ"
+    run "$TRAINYARD" eval c.config --model-dir a --json
+    status 0
+    cmp -s .out <(tail -n 1 a/train_eval_result_v2.txt) || fail "eval differs from training"
+}
+
+checkpoints_hold_what_training_touched()
+{
+    config "$adagrad" && data
+    trained a
+    run "$TRAINYARD" params --json a
+    status 0
+    json '[t["dtype"] for t in d["tensors"] if t["name"].endswith("adgroup_id_emb.weight.rows") and t["part"] == "model"] == ["F16"]'
+    json 'all(t["shape"][0] < 3000 for t in d["tensors"])'
+    [ "$(du -sk a/model.ckpt-21 | cut -f1)" -lt 1000 ] || fail "$(du -sk a/model.ckpt-21)"
+}
+
+another_table_is_not_taken_for_this_one()
+{
+    config "$adagrad" && data
+    trained a --set train_config.num_steps=3
+    run "$TRAINYARD" train c.config --model-dir a --continue \
+        --set 'feature_configs[0].id_feature.zch.zch_size=301'
+    status 2
+    err_has "user_id_emb.weight' follows another zch or dynamicemb block"
+    run "$TRAINYARD" train c.config --model-dir b \
+        --set 'feature_configs[1].id_feature.dynamicemb.score_strategy=CUSTOMIZED'
+    status 2
+    err_has "feature 'cate_id': score_strategy CUSTOMIZED is not supported"
+}
+
+# Training that moves nothing leaves the first values, which Python works out as well.
+python_knows_first_values()
+{
+    local python
+    for python in python3 /usr/bin/python3 none; do
+        "$python" -c 'import numpy' 2>/dev/null && break
+    done
+    [ "$python" = none ] && skip "no Python here has numpy"
+    config 'sgd_optimizer { lr: 0 }' && data
+    trained a --set train_config.num_steps=3
+    cat >first.py <<'END'
+import numpy as np, trainyard_ckpt as tc
+c = tc.Checkpoint('a')
+n = 0
+for name, fact in c.state['tables'].items():
+    ids, rows = c.rows(name)
+    first = tc._as_stored(c.kinds[name + '.rows'], tc.first_values(fact['first'], ids, rows.shape[1]))
+    assert len(ids) and first.tobytes() == np.asarray(rows, np.float32).tobytes(), (name, first[0], rows[0])
+    if name + '.row_ids' in c:
+        whole, used = c[name], c.used(name)
+        assert whole.shape == (100000, 8) and used.sum() == len(ids) and len(np.unique(whole[:, 0])) > 1000
+        assert (whole[ids] == rows).all()
+        n += 1
+print('tables', len(c.state['tables']), 'listed', n)
+END
+    PYTHONPATH=$TY_SOURCE/python run "$python" first.py
+    status 0
+    out_is <<'END'
+tables 4 listed 2
+END
+}
+
+tap_cases a_run_that_is_continued_ends_with_the_same_bytes \
+    checkpoints_hold_what_training_touched another_table_is_not_taken_for_this_one \
+    python_knows_first_values

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* First values of tables, as init_fn writes them. */
+#include <math.h>
+
+#include "base/mem.h"
+#include "model/parts.h"
+#include "tap.h"
+
+static void init_fn_is_a_call(void)
+{
+    static const struct {
+        const char *text;
+        enum table_init init;
+        double a, b;
+    } cases[] = {
+        {NULL, TABLE_UNIFORM, -0.1, 0.1},
+        {"nn.init.uniform_,a=-0.01,b=0.02", TABLE_UNIFORM, -0.01, 0.02},
+        {"nn.init.uniform_,b=0.01", TABLE_UNIFORM, 0, 0.01},
+        {"nn.init.uniform_,-0.25, 0.5", TABLE_UNIFORM, -0.25, 0.5},
+        {"nn.init.normal_,0.5,std=2", TABLE_NORMAL, 0.5, 2},
+        {"nn.init.normal_", TABLE_NORMAL, 0, 1},
+        {"nn.init.trunc_normal_,std=0.5", TABLE_TRUNCATED, 0, 0.5},
+        {"nn.init.constant_,0.3", TABLE_CONST, 0.3, 0},
+        {"nn.init.constant_,val=0.3", TABLE_CONST, 0.3, 0},
+        {"torch.nn.init.ones_", TABLE_CONST, 1, 0},
+        {"nn.init.zeros_", TABLE_CONST, 0, 0},
+        {"nn.init.xavier_uniform_,gain=2", TABLE_UNIFORM, -0.46709936649691375,
+         0.46709936649691375},
+        {"nn.init.xavier_normal_", TABLE_NORMAL, 0, 0.134839972492648},
+        {"nn.init.kaiming_uniform_", TABLE_UNIFORM, -0.774596669241483,
+         0.774596669241483},
+        {"nn.init.kaiming_normal_,mode=fan_out,nonlinearity=linear", TABLE_NORMAL, 0,
+         0.1},
+        {"nn.init.kaiming_normal_,a=1", TABLE_NORMAL, 0, 0.316227766016838},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct table_conf c = {.rows = 100, .dim = 10};
+        CHECK(part_table_init(cases[i].text, &c, NULL));
+        CHECK_INT(c.init, cases[i].init);
+        CHECK_NEAR(c.a, cases[i].a, 1e-12);
+        CHECK_NEAR(c.b, cases[i].b, 1e-12);
+        CHECK(c.init != TABLE_TRUNCATED || (c.lo == -2 && c.hi == 2));
+    }
+}
+
+static void unknown_ones_are_named(void)
+{
+    struct table_conf c = {.rows = 100, .dim = 10};
+    struct err err = {0};
+    CHECK(!part_table_init("nn.init.orthogonal_", &c, &err));
+    CHECK_STR(err.msg, "init_fn 'nn.init.orthogonal_' is not known");
+}
+
+/* Means and bounds of what is drawn. */
+static void drawn_values_follow_the_distribution(void)
+{
+    struct table_values v = {TABLE_TRUNCATED, 0.1, 1, -0.5, 0.5};
+    float x[1000];
+    double sum = 0;
+    bool within = true;
+    for (int row = 0; row < 20; row++) {
+        table_draw(&v, 1, 2, row, x, 1000);
+        for (int i = 0; i < 1000; i++) {
+            sum += (double)x[i];
+            within = within && x[i] >= -0.5f && x[i] <= 0.5f;
+        }
+    }
+    CHECK(within);
+    /* 0.1 + (phi(-0.6) - phi(0.4)) / (Phi(0.4) - Phi(-0.6)) */
+    CHECK_NEAR(sum / 20000, 0.1 + (0.33322460 - 0.36827014) / (0.65542174 - 0.27425312),
+               0.006);
+    v.lo = v.hi = 50; /* out of reach: the bound itself */
+    table_draw(&v, 1, 2, 3, x, 2);
+    CHECK(x[0] == 50 && x[1] == 50);
+}
+
+static const struct tap_case cases[] = {
+    TAP(init_fn_is_a_call),
+    TAP(unknown_ones_are_named),
+    TAP(drawn_values_follow_the_distribution),
+};
+TAP_MAIN(cases)
