@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "data/odps/odps.h"
 #include "io/file.h"
 #include "io/glob.h"
 
@@ -152,9 +153,21 @@ static enum rc expand_url(const char *url, path_vec *out, struct err *err)
     return rc;
 }
 
+static enum rc expand_table(const char *url, path_vec *out, struct err *err)
+{
+    struct fs_names found = {0};
+    enum rc rc = odps_expand(url, &found, err);
+    for (size_t i = 0; i < found.n; i++)
+        VEC_PUSH(out, found.at[i]);
+    mem_free(found.at);
+    return rc;
+}
+
 static enum rc expand_part(const char *part, path_vec *out, struct err *err)
 {
     enum rc rc = RC_OK;
+    if (odps_is_url(part))
+        return expand_table(part, out, err);
     if (io_is_remote(part))
         return expand_url(part, out, err);
     if (fs_is_dir(part))

@@ -45,6 +45,8 @@ static const struct reader_ops *best_of(const unsigned char *head, size_t n,
     const struct reader_ops *best = NULL;
     int most = 0;
     for (const struct reader_ops *const *o = readers; *o; o++) {
+        if ((*o)->scheme)
+            continue;
         int sure = 2 * (*o)->probe(head, n, path) + suffix_matches(path, (*o)->suffixes);
         if (sure > most && (sure > 1 || n == 0)) {
             most = sure;
@@ -54,11 +56,25 @@ static const struct reader_ops *best_of(const unsigned char *head, size_t n,
     return best;
 }
 
+/* What an address of no file is read with; NULL for files. */
+static const struct reader_ops *by_scheme(const char *path)
+{
+    for (const struct reader_ops *const *o = readers; *o; o++) {
+        size_t n = (*o)->scheme ? strlen((*o)->scheme) : 0;
+        if (n && strncmp(path, (*o)->scheme, n) == 0 && str_starts(path + n, "://"))
+            return *o;
+    }
+    return NULL;
+}
+
 enum rc reader_detect(const char *path, const struct reader_ops **out, struct err *err)
 {
     unsigned char head[HEAD_SIZE];
     struct stream *in = NULL;
     size_t n = 0;
+    *out = by_scheme(path);
+    if (*out)
+        return RC_OK;
     if (fs_is_dir(path))
         return err_coded(err, RC_FORMAT, E1203, "'%s' is a directory, not a data file",
                          path);

@@ -65,6 +65,7 @@ void reader_index_release(struct reader_index *index);
 struct reader_ops {
     const char *name;     /* "csv" */
     const char *suffixes; /* of file names, "csv|tsv|txt" */
+    const char *scheme;   /* of addresses that are no files, "odps"; or NULL */
     /* 0 "not mine" .. 100 "certain", from the first bytes rather than the name. */
     int (*probe)(const unsigned char *head, size_t n, const char *path);
     enum rc (*open)(const char *path, const struct reader_conf *conf, void **state,

@@ -36,8 +36,13 @@ const struct writer_ops *writer_find(const char *name)
 
 const struct writer_ops *writer_of_path(const char *path)
 {
+    for (const struct writer_ops *const *o = writers; *o; o++) {
+        size_t n = (*o)->scheme ? strlen((*o)->scheme) : 0;
+        if (n && strncmp(path, (*o)->scheme, n) == 0 && str_starts(path + n, "://"))
+            return *o;
+    }
     for (const struct writer_ops *const *o = writers; *o; o++)
-        if (suffix_matches(path, (*o)->suffixes))
+        if (!(*o)->scheme && suffix_matches(path, (*o)->suffixes))
             return *o;
     return NULL;
 }

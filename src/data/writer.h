@@ -22,6 +22,7 @@ struct writer_conf {
 struct writer_ops {
     const char *name;        /* "parquet" */
     const char *suffixes;    /* "parquet|pq" */
+    const char *scheme;      /* of addresses that are no files, "odps"; or NULL */
     const char *compression; /* what it takes: "none|snappy|zstd" */
     /* RC_UNSUPPORTED E1206 when a column's type has no form in this format. */
     enum rc (*open)(const char *path, const struct schema *schema,
@@ -38,7 +39,9 @@ struct writer_ops {
 
 const struct writer_ops *const *writer_all(size_t *n);
 const struct writer_ops *writer_find(const char *name); /* NULL when there is none */
-/* By the end of the path, also in front of .gz and .zst. NULL when none fits. */
+/* By the scheme or the end of the path, also in front of .gz and .zst. NULL when none
+ * fits.
+ */
 const struct writer_ops *writer_of_path(const char *path);
 
 struct writer;

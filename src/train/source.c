@@ -127,11 +127,11 @@ enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *pl
     if (training && d->shuffle)
         out->shuffle = d->shuffle_buffer_size;
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
-    if (d->dataset_type == pc_DatasetType_ParquetDataset)
-        return RC_OK;
-    if (d->dataset_type != pc_DatasetType_CsvDataset)
+    if (d->dataset_type == pc_DatasetType_KafkaDataset)
         return err_set(err, RC_UNSUPPORTED,
-                       "dataset_type: this version reads ParquetDataset and CsvDataset");
+                       "dataset_type: this version does not read KafkaDataset");
+    if (d->dataset_type != pc_DatasetType_CsvDataset)
+        return RC_OK; /* files and tables that tell their columns themselves */
     if (strlen(d->delimiter) != 1)
         return err_set(err, RC_INVAL, "delimiter: '%s' is not one character",
                        d->delimiter);

@@ -5,52 +5,16 @@
 # tests/interop/s3.sh.
 . "$(dirname "$0")/lib.sh"
 
-# Starts a server for the case; it ends with it.
+. "$(dirname "$0")/servers/lib.sh"
+
 serve()
 {
-    python3 "$TY_SOURCE/tests/it/servers/objects.py" port "$@" &
-    server=$!
-    # shellcheck disable=SC2064
-    trap "kill $server 2>/dev/null; wait $server 2>/dev/null" EXIT
-    for _ in $(seq 200); do [ -s port ] && break; sleep 0.05; done
-    at=http://127.0.0.1:$(cat port)
-    export no_proxy=127.0.0.1,localhost,.localhost HOME=$PWD
+    serve_with objects.py "$@"
     export AWS_ACCESS_KEY_ID=testkey AWS_SECRET_ACCESS_KEY=testsecret AWS_REGION=us-east-1
     export AWS_ENDPOINT_URL=$at AWS_MAX_ATTEMPTS=3
     unset AWS_SESSION_TOKEN AWS_PROFILE
 }
-
-# ask PATH [TEXT | @FILE]: a request to the server's control, without starting a program.
-ask()
-{
-    local n=0 line
-    case ${2-} in
-    '') ;;
-    @*) n=$(stat -c %s "${2#@}") ;;
-    *) n=$(printf %s "$2" | wc -c) ;;
-    esac
-    exec 9<>"/dev/tcp/127.0.0.1/$(cat port)"
-    printf '%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n' \
-        "$([ $# -gt 1 ] && echo POST || echo GET)" "$1" "$n" >&9
-    case ${2-} in
-    '') ;;
-    @*) cat "${2#@}" >&9 ;;
-    *) printf %s "$2" >&9 ;;
-    esac
-    while IFS= read -r line <&9 && [ "$line" != $'\r' ]; do :; done
-    cat <&9
-    exec 9>&-
-}
-# put FILE BUCKET/KEY; fault JSON; stats EXPRESSION over d
 put() { ask "/_put/$2" "@$1"; }
-fault() { ask /_fault "$1"; }
-stats()
-{
-    ask /_stats >.stats
-    python3 -c 'import json,sys; d=json.load(open(".stats")); assert eval(sys.argv[1]), d' "$1" 2>.pyerr && return
-    fail "server: not true: $1"
-    tail -1 .pyerr | cut -c1-300 | sed 's/^/#   /' >&3
-}
 
 some_csv()
 {
