@@ -81,6 +81,37 @@ static enum rc copy_numbers(struct run *x, const struct fg_input *in, struct cel
     return rc;
 }
 
+/* Numbers in texts of a stub, several in one: the steps get longer. */
+static enum rc split_numbers(struct run *x, const struct fg_input *in, struct cells *c)
+{
+    const struct str *texts = cells_text(&x->scratch->at[in->feature->index].text);
+    int64_t from = 0, n = 0;
+    size_t size = in->wide ? sizeof(double) : sizeof(float);
+    c->val.type = in->wide ? CELL_F64 : CELL_F32;
+    for (int64_t s = 0; s < c->steps; s++) {
+        int64_t to = c->step_at[s + 1];
+        c->step_at[s] = n;
+        for (; from < to; from++) {
+            struct str rest = texts[from], part;
+            while (str_split(&rest, in->sep, &part)) {
+                double v;
+                x->row = -1;
+                if (!number_parse(part, &v))
+                    return run_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number",
+                                    SHOWN(part));
+                if (!feature_mem_room(&c->val.mem, (size_t)n + 1, size))
+                    return run_nomem(x);
+                if (in->wide)
+                    ((double *)c->val.mem.p)[n++] = v;
+                else
+                    ((float *)c->val.mem.p)[n++] = (float)v;
+            }
+        }
+    }
+    c->step_at[c->steps] = c->n = n;
+    return RC_OK;
+}
+
 static enum rc copy_plane(struct run *x, struct plane *p, enum cell_type type,
                           const void *from, size_t n, size_t size)
 {
@@ -126,6 +157,8 @@ enum rc cells_of_feature(struct run *x, const struct fg_input *in, struct cells 
     enum rc rc = shape(x, in, c, o);
     if (rc)
         return rc;
+    if (in->form == FORM_NUMBERS && in->feature->sink == SINK_TEXTS)
+        return split_numbers(x, in, c);
     if (in->form == FORM_NUMBER || in->form == FORM_NUMBERS)
         return copy_numbers(x, in, c, o);
     if (in->form == FORM_PAIRS && in->feature->sink != SINK_NUMBERS)

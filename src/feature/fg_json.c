@@ -222,6 +222,49 @@ static void write_lookup(struct writer *w)
         put_count(w, "value_dim", m->value_dim);
 }
 
+/* A lookup of several numbers is written as two features: the text that was found, and
+ * the numbers in it. */
+static bool is_split_lookup(const struct pc_feature *f)
+{
+    const struct pc_LookupFeature *m = (const void *)f->msg;
+    return f->kind == PC_LOOKUP && m->has_value_dim && m->value_dim > 1;
+}
+
+static const char *found_name(struct writer *w)
+{
+    return arena_printf(w->a, "%s__lookup", w->f->feature_name);
+}
+
+static void write_found(struct writer *w)
+{
+    const struct pc_LookupFeature *m = (const void *)w->f->msg;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    for (uint32_t i = 0; i < m->value_dim; i++)
+        buf_printf(&text, "%s%s", i ? m->value_separator : "", default_of(w->f));
+    put_text(w, "map", m->map);
+    put_text(w, "key", m->key);
+    put_text(w, "default_value", buf_str(&text));
+    put_text(w, "value_type", "string");
+    put_flag(w, "needDiscrete", true);
+    put_flag(w, "needKey", m->need_key);
+    put_text(w, "combiner", "");
+    put_count(w, "value_dim", 1);
+    buf_release(&text);
+}
+
+static void write_split_lookup(struct writer *w)
+{
+    const struct pc_LookupFeature *m = (const void *)w->f->msg;
+    put_default(w);
+    put_text(w, "expression", arena_printf(w->a, "feature:%s", found_name(w)));
+    put_text(w, "value_type", "float");
+    put_count(w, "value_dim", m->value_dim);
+    put_text(w, "separator", m->value_separator);
+    put_normalizer(w);
+    put_boundaries(w);
+}
+
 static void write_match(struct writer *w)
 {
     const struct pc_MatchFeature *m = (const void *)w->f->msg;
@@ -270,14 +313,53 @@ static void write_overlap(struct writer *w)
     put_boundaries(w);
 }
 
+const uint16_t fg_norm_bits[FG_NORM_OPTIONS] = {
+    [pc_TextNormalizeOption_TEXT_LOWER2UPPER] = 2,
+    [pc_TextNormalizeOption_TEXT_UPPER2LOWER] = 4,
+    [pc_TextNormalizeOption_TEXT_SBC2DBC] = 8,
+    [pc_TextNormalizeOption_TEXT_CHT2CHS] = 16,
+    [pc_TextNormalizeOption_TEXT_FILTER] = 32,
+    [pc_TextNormalizeOption_TEXT_SPLITCHRS] = 512,
+};
+
+static const char *normal_name(struct writer *w)
+{
+    return arena_printf(w->a, "%s__text_norm", w->f->feature_name);
+}
+
 static void write_tokenize(struct writer *w)
 {
     const struct pc_TokenizeFeature *m = (const void *)w->f->msg;
     put_default(w);
     put_text(w, "vocab_file", m->vocab_file);
-    put_text(w, "expression", m->expression);
+    put_text(w, "expression",
+             m->text_normalizer ? arena_printf(w->a, "feature:%s", normal_name(w))
+                                : m->expression);
     put_text(w, "tokenizer_type", m->tokenizer_type);
     put_text(w, "output_type", "word_id");
+}
+
+/* Stands before the tokenizer that reads it. */
+static void write_text_norm(struct writer *w)
+{
+    const struct pc_TokenizeFeature *m = (const void *)w->f->msg;
+    const struct pc_TextNormalizer *t = m->text_normalizer;
+    uint64_t bits = 0;
+    put_text(w, "expression", m->expression);
+    put_flag(w, "is_gbk_input", false);
+    put_flag(w, "is_gbk_output", false);
+    put_flag(w, "stub_type", true);
+    if (t->has_max_length)
+        put_count(w, "max_length", t->max_length);
+    if (t->has_stop_char_file && *t->stop_char_file)
+        put_text(w, "stop_char_file", t->stop_char_file);
+    for (int64_t i = 0; i < t->n_norm_options; i++) {
+        bits |= fg_norm_bits[t->norm_options[i]];
+        if (t->norm_options[i] == pc_TextNormalizeOption_TEXT_REMOVE_SPACE)
+            put_flag(w, "remove_space", true);
+    }
+    if (t->n_norm_options)
+        put_count(w, "parameter", bits);
 }
 
 static void write_kv(struct writer *w)
@@ -345,26 +427,79 @@ static const struct {
     [PC_BOOL_MASK] = {"bool_mask_feature", write_mask},
 };
 
-static struct node *write_feature(const struct pc_feature *f, struct arena *a)
+static void put_sequence(struct writer *w, bool own)
+{
+    if (!own)
+        return;
+    put_text(w, "sequence_delim", w->f->sequence_delim);
+    put_count(w, "sequence_length", w->f->sequence_length);
+}
+
+static void put_fields(struct writer *w)
+{
+    if (w->f->n_sequence_fields)
+        put_texts(w, "sequence_fields", w->f->sequence_fields, w->f->n_sequence_fields);
+}
+
+static struct writer begin(const struct pc_feature *f, struct arena *a, const char *type,
+                           const char *name)
 {
     struct writer w = {.a = a, .f = f, .to = node_create(a, NODE_MAP, nowhere)};
+    put_text(&w, "feature_type", type);
+    put_text(&w, "feature_name", name);
+    return w;
+}
+
+/* What a feature reads that is a feature of its own in fg.json; NULL: nothing. */
+static struct node *write_before(const struct pc_feature *f, struct arena *a, bool own)
+{
+    struct writer w = {.a = a, .f = f};
     const struct pc_TokenizeFeature *t = (const void *)f->msg;
-    bool tokens = f->kind == PC_TOKENIZE && t->tokens_as_sequence;
+    if (is_split_lookup(f)) {
+        w = begin(f, a, own ? "sequence_lookup_feature" : "lookup_feature",
+                  found_name(&w));
+        write_found(&w);
+        put_flag(&w, "stub_type", true);
+    } else if (f->kind == PC_TOKENIZE && t->text_normalizer) {
+        w = begin(f, a, own ? "sequence_text_normalizer" : "text_normalizer",
+                  normal_name(&w));
+        write_text_norm(&w);
+    } else {
+        return NULL;
+    }
+    put_sequence(&w, own);
+    put_fields(&w);
+    return w.to;
+}
+
+/* One object, or two of which the second reads the first. */
+static void write_feature(const struct pc_feature *f, struct arena *a, struct node *list)
+{
+    const struct pc_TokenizeFeature *t = (const void *)f->msg;
+    bool tokens = f->kind == PC_TOKENIZE && t->tokens_as_sequence,
+         split = is_split_lookup(f);
     bool own = f->sequence && !f->group && !tokens;
     bool prefix = own && f->kind != PC_CUSTOM && f->kind != PC_BOOL_MASK;
-    put_text(&w, "feature_type",
-             arena_printf(a, "%s%s", prefix ? "sequence_" : "", kinds[f->kind].type));
-    put_text(&w, "feature_name", f->feature_name);
-    kinds[f->kind].write(&w);
-    if (own) {
-        put_text(&w, "sequence_delim", f->sequence_delim);
-        put_count(&w, "sequence_length", f->sequence_length);
-    }
-    if (f->n_sequence_fields)
-        put_texts(&w, "sequence_fields", f->sequence_fields, f->n_sequence_fields);
+    struct node *before = write_before(f, a, own);
+    struct writer w = begin(f, a,
+                            arena_printf(a, "%s%s", prefix ? "sequence_" : "",
+                                         split ? "raw_feature" : kinds[f->kind].type),
+                            f->feature_name);
+    if (split)
+        write_split_lookup(&w);
+    else
+        kinds[f->kind].write(&w);
+    put_sequence(&w, own);
+    if (!before)
+        put_fields(&w);
+    else if (f->group)
+        put_texts(&w, "sequence_fields",
+                  (const char *const[]){split ? found_name(&w) : normal_name(&w)}, 1);
     if (f->stub_type)
         put_flag(&w, "stub_type", true);
-    return w.to;
+    if (before)
+        node_push(a, list, before);
+    node_push(a, list, w.to);
 }
 
 static struct node *write_group(const struct pc_SequenceFeature *g, struct arena *a)
@@ -391,17 +526,12 @@ void fg_json_print(const struct pc_EasyRecConfig *conf, struct buf *out)
     node_add(&a, root, str_c("features"), nowhere, list);
     for (size_t i = 0; i < features.n; i++) {
         const struct pc_feature *f = &features.at[i];
-        struct node *n = write_feature(f, &a);
-        if (!f->group) {
-            node_push(&a, list, n);
-            continue;
-        }
-        if (f->group != at) {
+        if (f->group && f->group != at) {
             at = f->group;
             group = write_group(at, &a);
             node_push(&a, list, group);
         }
-        node_push(&a, node_find(group, "features"), n);
+        write_feature(f, &a, f->group ? node_find(group, "features") : list);
     }
     json_print(root, 4, out);
     pc_features_release(&features);

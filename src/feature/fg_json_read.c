@@ -59,6 +59,19 @@ static const struct msg_def *message_of(const char *type)
     return f ? f->msg : NULL;
 }
 
+static const char *text_of(const struct node *map, const char *key)
+{
+    const struct node *n = node_find(map, key);
+    return n && n->kind == NODE_STR ? n->text.p : "";
+}
+
+static bool is_norm(const struct node *n)
+{
+    const char *type = text_of(n, "feature_type");
+    return strcmp(type, "text_normalizer") == 0 ||
+           strcmp(type, "sequence_text_normalizer") == 0;
+}
+
 /* Parameters of an operator stand beside the feature's own keys. */
 static void add_param(struct reader *r, struct node *to, const struct node_entry *e)
 {
@@ -85,17 +98,58 @@ static struct node *read_fields(struct reader *r, const struct node *from,
         else
             node_add(r->a, to, str_c(new_name), e->key_at, node_clone(r->a, e->value));
     }
+    /* found texts that nothing turns into ids */
+    if (strcmp(type, "lookup_feature") == 0 && node_find(from, "stub_type") &&
+        strcmp(text_of(from, "value_type"), "string") == 0)
+        node_put(r->a, to, "fg_value_type", node_str(r->a, "string", 6, from->at));
     return to;
 }
 
-static const char *text_of(const struct node *map, const char *key)
+/* "parameter" as the options it stands for. */
+static struct node *norm_options(struct reader *r, const struct node *from)
 {
-    const struct node *n = node_find(map, key);
-    return n && n->kind == NODE_STR ? n->text.p : "";
+    const struct node *bits = node_find(from, "parameter");
+    const struct node *blanks = node_find(from, "remove_space");
+    struct node *list = node_create(r->a, NODE_LIST, from->at);
+    uint64_t v = 0;
+    if (bits && node_u64(bits, &v))
+        for (int i = 0; i < FG_NORM_OPTIONS; i++)
+            if (v & fg_norm_bits[i])
+                node_push(r->a, list, node_int(r->a, i, bits->at));
+    if (blanks && blanks->kind == NODE_BOOL && blanks->flag)
+        node_push(r->a, list,
+                  node_int(r->a, pc_TextNormalizeOption_TEXT_REMOVE_SPACE, blanks->at));
+    return list;
+}
+
+/* A text_normalizer becomes a part of the tokenizer that reads it. */
+static void join_norm(struct reader *r, struct node *to, const struct node *list)
+{
+    const char *reads = text_of(to, "expression");
+    for (size_t i = 0; list && str_starts(reads, "feature:") && i < list->list.n; i++) {
+        const struct node *from = list->list.at[i], *given;
+        if (!is_norm(from) || strcmp(text_of(from, "feature_name"), reads + 8) != 0)
+            continue;
+        struct node *norm = node_create(r->a, NODE_MAP, from->at);
+        static const char *const same[] = {"max_length", "stop_char_file"};
+        for (size_t k = 0; k < ARRAY_LEN(same); k++)
+            if ((given = node_find(from, same[k])) != NULL)
+                node_put(r->a, norm, same[k], node_clone(r->a, given));
+        struct node *options = norm_options(r, from);
+        if (options->list.n)
+            node_put(r->a, norm, "norm_options", options);
+        node_put(r->a, to, "text_normalizer", norm);
+        const char *text = text_of(from, "expression");
+        node_put(r->a, to, "expression", node_str(r->a, text, strlen(text), from->at));
+        node_remove(to, "sequence_fields");
+        if ((given = node_find(from, "sequence_fields")) != NULL)
+            node_put(r->a, to, "sequence_fields", node_clone(r->a, given));
+    }
 }
 
 /* { "<member>": { fields } } */
-static struct node *read_feature(struct reader *r, const struct node *from, bool grouped)
+static struct node *read_feature(struct reader *r, const struct node *from,
+                                 const struct node *all, bool grouped)
 {
     if (from->kind != NODE_MAP)
         return fail(r, from, "a feature is an object");
@@ -109,8 +163,10 @@ static struct node *read_feature(struct reader *r, const struct node *from, bool
     if (!sequence && !grouped && node_find(from, "sequence_length"))
         member = arena_printf(r->a, "sequence_%s", type);
     struct node *holder = node_create(r->a, NODE_MAP, from->at);
-    node_add(r->a, holder, str_c(grouped ? type : member), from->at,
-             read_fields(r, from, type));
+    struct node *fields = read_fields(r, from, type);
+    if (strcmp(type, "tokenize_feature") == 0)
+        join_norm(r, fields, all);
+    node_add(r->a, holder, str_c(grouped ? type : member), from->at, fields);
     return holder;
 }
 
@@ -144,7 +200,10 @@ static struct node *read_features(struct reader *r, const struct node *list, boo
         const struct node *from = list->list.at[i];
         bool group =
             !grouped && from->kind == NODE_MAP && node_find(from, "sequence_name");
-        struct node *n = group ? read_group(r, from) : read_feature(r, from, grouped);
+        if (is_norm(from))
+            continue;
+        struct node *n =
+            group ? read_group(r, from) : read_feature(r, from, list, grouped);
         ok = ok && n;
         if (n)
             node_push(r->a, to, n);

@@ -40,7 +40,7 @@ static const struct fg_ops *const generators[] = {
     [PC_CUSTOM] = &fg_custom,
     [PC_KV_DOT_PRODUCT] = &fg_kv_dot_product,
     [PC_BOOL_MASK] = &fg_bool_mask,
-    [PC_TOKENIZE] = NULL,
+    [PC_TOKENIZE] = &fg_tokenize,
 };
 
 static bool reads_columns_of_its_name(const struct feature_plan *p)
@@ -51,6 +51,8 @@ static bool reads_columns_of_its_name(const struct feature_plan *p)
 static const struct fg_ops *choose_ops(const struct fg *f, const struct feature_plan *p)
 {
     enum pc_feature_kind kind = f->conf->kind;
+    if (kind == PC_TOKENIZE) /* its ids are made by its operator in every mode */
+        return &fg_tokenize;
     if (p->mode == pc_FgMode_FG_NONE)
         return NULL;
     if (p->mode == pc_FgMode_FG_BUCKETIZE)
@@ -218,9 +220,6 @@ static void compile(struct fg *f, struct feature_plan *p, struct diags *diags)
     f->ops = choose_ops(f, p);
     if (f->ops)
         f->ops->compile(f, p, diags);
-    if (f->conf->kind == PC_TOKENIZE)
-        plan_report(diags, f, E1313, "vocab_file",
-                    "feature '%s': tokenize_feature is not supported yet", f->info.name);
 }
 
 static void add_targets(struct feature_plan *p)

@@ -77,22 +77,27 @@ static const char all[] = IN(
                     "}") IN("combine_feature { feature_name: 'combine' expression: 'user:x' value_map { key: 'a' value: "
                             "1.5 } combiner: 'max' num_buckets: 4 }")
     IN("lookup_feature { feature_name: 'lookup' map: 'user:m' key: 'item:k' value_dim: 2 "
-       "combiner: 'min' }")
-        IN("match_feature { feature_name: 'match' nested_map: 'user:m' pkey: 'item:p' skey: 'item:k' "
-           "show_pkey: true vocab_file: 'v' default_bucketize_value: 2 " DIM
-           "}") IN("expr_feature { feature_name: 'expr' variables: ['user:x', 'item:y'] expression: 'x+y' "
-                   "fill_missing: 2 boundaries: [1, 2] }")
-            IN("sequence_overlap_feature { feature_name: 'overlap' query: 'user:x' title: 'item:y' method: "
-               "'is_equal' sequence_length: 4 sequence_delim: '#' sequence_fields: ['y'] }")
-                IN("kv_dot_product { feature_name: 'kv' query: 'user:x' document: 'item:y' separator: '|' }")
-                    IN("sequence_bool_mask_feature { feature_name: 'mask' expression: ['user:x', 'user:y'] "
-                       "num_buckets: 4 value_dim: 2 sequence_length: 3 " DIM "}")
-                        IN("custom_feature { feature_name: 'custom' operator_name: 'SeqExpr' operator_lib_file: 'l' "
-                           "operator_params { formula: 'x*2' } expression: ['user:x'] normalizer: 'method=log10' }")
-                            IN("sequence_feature { sequence_name: 's' sequence_length: 9 sequence_delim: '|' sequence_pk: "
-                               "'user:u' features { raw_feature { feature_name: 'a' expression: 'item:x' } } features { "
-                               "lookup_feature { feature_name: 'b' map: 'user:m' key: 'item:k' sequence_fields: ['k'] "
-                               "num_buckets: 4 " DIM "} } }");
+       "combiner: 'min' }") IN("match_feature { feature_name: 'match' nested_map: 'user:m' pkey: 'item:p' skey: 'item:k' "
+                               "show_pkey: true vocab_file: 'v' default_bucketize_value: 2 " DIM
+                               "}") IN("expr_feature { feature_name: 'expr' variables: ['user:x', 'item:y'] expression: 'x+y' "
+                                       "fill_missing: 2 boundaries: [1, 2] }")
+        IN("sequence_overlap_feature { feature_name: 'overlap' query: 'user:x' title: 'item:y' method: "
+           "'is_equal' sequence_length: 4 sequence_delim: '#' sequence_fields: ['y'] }")
+            IN("kv_dot_product { feature_name: 'kv' query: 'user:x' document: 'item:y' separator: '|' }") IN(
+                "sequence_bool_mask_feature { feature_name: 'mask' expression: ['user:x', 'user:y'] "
+                "num_buckets: 4 value_dim: 2 sequence_length: 3 " DIM
+                "}") IN("custom_feature { feature_name: 'custom' operator_name: 'SeqExpr' operator_lib_file: 'l' "
+                        "operator_params { formula: 'x*2' } expression: ['user:x'] normalizer: 'method=log10' }")
+                IN("sequence_feature { sequence_name: 's' sequence_length: 9 sequence_delim: '|' sequence_pk: "
+                   "'user:u' features { raw_feature { feature_name: 'a' expression: 'item:x' } } features { "
+                   "lookup_feature { feature_name: 'b' map: 'user:m' key: 'item:k' sequence_fields: ['k'] "
+                   "num_buckets: 4 " DIM "} } }")
+                    IN("tokenize_feature { feature_name: 'tok' expression: 'user:q' vocab_file: 'v.json' " DIM
+                       "text_normalizer { max_length: 9 stop_char_file: 's' norm_options: "
+                       "[TEXT_UPPER2LOWER, TEXT_SPLITCHRS, TEXT_REMOVE_SPACE] } }")
+                        IN("sequence_feature { sequence_name: 'ts' sequence_length: 9 sequence_delim: '|' "
+                           "features { tokenize_feature { feature_name: 'tok' expression: 'item:q' "
+                           "vocab_file: 'v.json' " DIM "text_normalizer {} } } }");
 
 /* Text of fg.json to the bound config of its features. */
 static bool reread(const char *json, struct bound *b)
@@ -162,9 +167,53 @@ static void mistakes_have_a_place(void)
     }
 }
 
+/* What TorchEasyRec writes as two features is two here as well. */
+static void some_features_are_two(void)
+{
+    check_print(
+        IN("lookup_feature { feature_name: 'a' map: 'user:m' key: 'item:k' value_dim: 2 "
+           "value_separator: '#' normalizer: 'method=log10' }"),
+        "{\"features\": [{\"feature_type\": \"lookup_feature\",\"feature_name\": "
+        "\"a__lookup\",\"map\": \"user:m\",\"key\": \"item:k\",\"default_value\": \"0#0\","
+        "\"value_type\": \"string\",\"needDiscrete\": true,\"needKey\": false,"
+        "\"combiner\": \"\",\"value_dim\": 1,\"stub_type\": true},"
+        "{\"feature_type\": \"raw_feature\",\"feature_name\": \"a\",\"default_value\": "
+        "\"0\",\"expression\": \"feature:a__lookup\",\"value_type\": \"float\","
+        "\"value_dim\": 2,\"separator\": \"#\",\"normalizer\": \"method=log10\"}]}");
+    check_print(
+        IN("tokenize_feature { feature_name: 'a' expression: 'user:q' vocab_file: 'v.json' " DIM
+           "text_normalizer { max_length: 9 norm_options: [TEXT_UPPER2LOWER, "
+           "TEXT_REMOVE_SPACE] } }"),
+        "{\"features\": [{\"feature_type\": \"text_normalizer\",\"feature_name\": "
+        "\"a__text_norm\",\"expression\": \"user:q\",\"is_gbk_input\": false,"
+        "\"is_gbk_output\": false,\"stub_type\": true,\"max_length\": 9,"
+        "\"remove_space\": true,\"parameter\": 4},"
+        "{\"feature_type\": \"tokenize_feature\",\"feature_name\": \"a\","
+        "\"default_value\": \"\",\"vocab_file\": \"v.json\",\"expression\": "
+        "\"feature:a__text_norm\",\"tokenizer_type\": \"bpe\",\"output_type\": "
+        "\"word_id\"}]}");
+}
+
+/* The two say the same as the one. */
+static void a_split_lookup_gives_the_same(void)
+{
+    static const char columns[] =
+        "m str ca:1,2^cb:3,4 / ca:1,2^cb:3,4 / \"\"\nk str ca / cd / ca";
+    static const struct vector rows[] = {
+        {"lookup_feature { feature_name: 'f' map: 'user:m' key: 'item:k' value_dim: 2 }",
+         columns, "d 1 2 0 0 0 0"},
+        {"lookup_feature { feature_name: 'f__lookup' map: 'user:m' key: 'item:k' value_dim: 1 "
+         "default_value: '0,0' need_discrete: true combiner: '' stub_type: true } ||| "
+         "raw_feature { feature_name: 'f' expression: 'feature:f__lookup' separator: ',' "
+         "value_dim: 2 }",
+         columns, "d 1 2 0 0 0 0"},
+    };
+    VECTORS("FG_DAG", rows);
+}
+
 static const struct tap_case cases[] = {
-    TAP(features_are_written),
-    TAP(what_is_written_reads_back),
+    TAP(some_features_are_two), TAP(a_split_lookup_gives_the_same),
+    TAP(features_are_written),  TAP(what_is_written_reads_back),
     TAP(mistakes_have_a_place),
 };
 TAP_MAIN(cases)

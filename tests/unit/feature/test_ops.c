@@ -435,20 +435,10 @@ static void plug_ins_are_loaded(void)
     buf_release(&out);
 }
 
-static void tokenizers_are_refused(void)
-{
-    static const struct vector rows[] = {
-        {"tokenize_feature { feature_name: 'f' expression: 'item:a' vocab_file: 'x' embedding_dim: "
-         "4 }",
-         "a str a", "error: feature 'f': tokenize_feature is not supported yet"},
-    };
-    FG_VECTORS(rows);
-}
-
 static const struct tap_case cases[] = {
     TAP(lookups_match),   TAP(lookups_left_open),   TAP(matches_match),
     TAP(formulas_match),  TAP(overlaps_match),      TAP(dot_products_match),
     TAP(masks_match),     TAP(combined_match),      TAP(bucketize_works_for_all),
-    TAP(operators_match), TAP(plug_ins_are_loaded), TAP(tokenizers_are_refused),
+    TAP(operators_match), TAP(plug_ins_are_loaded),
 };
 TAP_MAIN(cases)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tokenize_feature: the text of a row or step, normalised if asked for, as token ids.
+ * With tokens_as_sequence each token is a step.
+ */
+#include "base/fs.h"
+#include "base/mem.h"
+#include "feature/feature_private.h"
+#include "feature/token/text_norm.h"
+#include "feature/token/token.h"
+
+struct tokenize {
+    struct tokenizer *tokenizer;
+    struct text_norm norm;
+    bool has_norm, as_sequence;
+};
+
+struct tokenize_scratch {
+    struct token_scratch *tokens;
+    struct buf text;
+};
+
+static void set_options(struct text_norm *t, const struct pc_TextNormalizer *m)
+{
+    if (!m->n_norm_options)
+        t->upper = t->half_width = t->simplified = t->filter = true;
+    for (int64_t i = 0; i < m->n_norm_options; i++) {
+        switch (m->norm_options[i]) {
+        case pc_TextNormalizeOption_TEXT_LOWER2UPPER:
+            t->upper = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_UPPER2LOWER:
+            t->lower = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_SBC2DBC:
+            t->half_width = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_CHT2CHS:
+            t->simplified = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_FILTER:
+            t->filter = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_SPLITCHRS:
+            t->split_chars = true;
+            break;
+        case pc_TextNormalizeOption_TEXT_REMOVE_SPACE:
+            t->no_blanks = true;
+            break;
+        }
+    }
+}
+
+static void load_norm(struct tokenize *op, struct fg *f, struct feature_plan *p,
+                      const struct pc_TextNormalizer *m, struct diags *diags)
+{
+    struct err err = {0};
+    op->has_norm = true;
+    set_options(&op->norm, m);
+    op->norm.max_chars = m->has_max_length ? m->max_length : 0;
+    if (op->norm.upper && op->norm.lower)
+        plan_report(
+            diags, f, E1313, "text_normalizer",
+            "feature '%s': TEXT_LOWER2UPPER and TEXT_UPPER2LOWER exclude each other",
+            f->info.name);
+    if (!m->has_stop_char_file || !*m->stop_char_file)
+        return;
+    char *path = plan_path(p, f->conf->asset_dir, m->stop_char_file);
+    if (text_norm_stops(&op->norm, path, &err))
+        plan_report(diags, f, E1313, "text_normalizer",
+                    "feature '%s': stop_char_file: %s", f->info.name, err.msg);
+    mem_free(path);
+}
+
+static void load_tokenizer(struct tokenize *op, struct fg *f, struct feature_plan *p,
+                           const struct pc_TokenizeFeature *m, struct diags *diags)
+{
+    struct err err = {0};
+    enum tokenizer_kind kind = str_is(str_c(m->tokenizer_type), "sentencepiece")
+                                   ? TOKENIZER_SENTENCEPIECE
+                                   : TOKENIZER_BPE;
+    char *path = plan_path(p, m->asset_dir, m->vocab_file);
+    if (tokenizer_open(path, kind, &op->tokenizer, &err))
+        plan_report(diags, f, E1313, "vocab_file", "feature '%s': %s", f->info.name,
+                    err.msg);
+    else
+        f->info.rows = (uint64_t)tokenizer_rows(op->tokenizer);
+    mem_free(path);
+}
+
+static enum rc encode(const struct tokenize *op, struct tokenize_scratch *s,
+                      struct str text, const int64_t **ids, size_t *n, struct err *err)
+{
+    if (op->has_norm) {
+        text_norm_run(&op->norm, text, &s->text);
+        enum rc rc = buf_check(&s->text, err);
+        if (rc)
+            return rc;
+        text = str_of(buf_str(&s->text), s->text.n);
+    }
+    return tokenizer_encode(op->tokenizer, s->tokens, text, ids, n, err);
+}
+
+static void *scratch(const void *op)
+{
+    struct tokenize_scratch *s = mem_calloc(1, sizeof(*s));
+    s->tokens = token_scratch_create();
+    buf_init(&s->text, (size_t)64 << 20);
+    return s;
+}
+
+static void scratch_destroy(void *scratch)
+{
+    struct tokenize_scratch *s = scratch;
+    token_scratch_destroy(s->tokens);
+    buf_release(&s->text);
+    mem_free(s);
+}
+
+/* The default is a text like any other. */
+static void set_default(struct fg *f, const struct tokenize *op, struct diags *diags)
+{
+    struct tokenize_scratch *s = scratch(op);
+    struct err err = {0};
+    const int64_t *ids;
+    size_t n = 0;
+    if (encode(op, s, f->def_text, &ids, &n, &err))
+        plan_report(diags, f, E1315, "default_value", "feature '%s': default_value: %s",
+                    f->info.name, err.msg);
+    f->def_ids = mem_calloc(n + 1, sizeof(*f->def_ids));
+    for (size_t i = 0; i < n; i++)
+        f->def_ids[i] = ids[i];
+    f->n_def = (int64_t)n;
+    scratch_destroy(s);
+}
+
+static void tokenize_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
+{
+    const struct pc_TokenizeFeature *m = (const void *)f->conf->msg;
+    struct tokenize *op = mem_calloc(1, sizeof(*op));
+    bool none = p->mode == pc_FgMode_FG_NONE;
+    f->op = op;
+    op->as_sequence = m->tokens_as_sequence;
+    if (op->as_sequence && !none)
+        f->in[0].seq = false; /* the steps are made here */
+    f->in[0].form = FORM_WHOLE;
+    load_tokenizer(op, f, p, m, diags);
+    if (m->text_normalizer && !none)
+        load_norm(op, f, p, m->text_normalizer, diags);
+    if (op->tokenizer && !none)
+        set_default(f, op, diags);
+}
+
+/* The texts of the step, one after the other: a list of texts is several. */
+static enum rc tokenize_step(struct run *x, const struct range *in)
+{
+    const struct tokenize *op = x->f->op;
+    const struct cells *c = &x->st->in[0];
+    enum rc rc = RC_OK;
+    int64_t given = 0;
+    for (int64_t i = in->begin; !rc && i < in->end; i++) {
+        struct cell_buf buf;
+        const int64_t *ids = NULL;
+        size_t n = 0;
+        struct err err = {0};
+        rc = encode(op, x->st->op, cell_text(c, i, &buf), &ids, &n, &err);
+        if (rc)
+            return run_fail(x, NULL, rc, E1313, "%s", err.msg);
+        for (size_t k = 0; !rc && k < n; k++, given++) {
+            if (op->as_sequence && given)
+                rc = sink_end_step(x);
+            if (!rc)
+                rc = sink_i64(x, ids[k], 1.0f);
+        }
+    }
+    for (int64_t k = 0; !rc && op->as_sequence && !given && k < x->f->n_def; k++) {
+        if (k)
+            rc = sink_end_step(x);
+        if (!rc)
+            rc = sink_i64(x, x->f->def_ids[k], 1.0f);
+    }
+    return rc;
+}
+
+static void tokenize_release(void *p)
+{
+    struct tokenize *op = p;
+    tokenizer_close(op->tokenizer);
+    text_norm_release(&op->norm);
+    mem_free(op);
+}
+
+const struct fg_ops fg_tokenize = {.name = "tokenize_feature",
+                                   .compile = tokenize_compile,
+                                   .step = tokenize_step,
+                                   .release = tokenize_release,
+                                   .scratch = scratch,
+                                   .scratch_destroy = scratch_destroy};

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Token ids against Hugging Face's tokenizers and sentencepiece.
+set -euo pipefail
+python3 "$TY_SOURCE/tests/interop/tokenize.py" "$TY_BUILD/tests/interop/token_tool"
