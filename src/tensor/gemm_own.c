@@ -46,7 +46,7 @@ static bool may_use_tiles(void)
 }
 #endif
 
-static const struct gemm_kernel *best_kernel(enum gemm_precision precision)
+const struct gemm_kernel *gemm_own_kernel(enum gemm_precision precision)
 {
 #ifdef __x86_64__
     enum cpu_level level = kernels_level();
@@ -116,7 +116,7 @@ static enum rc own_create(struct gemm_weight *w, struct err *err)
     struct own_weight *o = mem_calloc(1, sizeof(*o));
     bool few = w->out <= FEW_UNITS, ok;
     w->packed = o;
-    o->kern = best_kernel(w->precision);
+    o->kern = gemm_own_kernel(w->precision);
     o->rounded = w->precision == GEMM_BF16 && (few || o->kern->per_word == 1);
     if (few) {
         o->plain = mem_try_calloc((size_t)(w->out * w->in), sizeof(float));

@@ -46,6 +46,10 @@ struct gemm_ops {
 #include "tensor/backends.def"
 #undef BACKEND
 
+/* gemm_own.c: what the processor does best. */
+struct gemm_kernel;
+const struct gemm_kernel *gemm_own_kernel(enum gemm_precision precision);
+
 /* RC_NOMEM with the message for it. */
 enum rc gemm_no_memory(const struct gemm_weight *w, struct err *err);
 void gemm_apply_act(enum gemm_act act, struct view y); /* in place */

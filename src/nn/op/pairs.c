@@ -5,8 +5,10 @@
  *     W [q, k, q - k, q * k] = (Wq + Wd) q + (Wk - Wd) k + Wp (q * k)
  *
  * The first term is one product per row of the batch (op `query part`), and its result
- * the bias with which the positions of that row are multiplied (op `key part`) by
- * [Wk - Wd, Wp]: half the work, and a quarter of the memory. Exact but for rounding.
+ * the bias with which the positions of that row are multiplied (op `key part`): k and
+ * q * k, laid out a few positions at a time, by [Wk - Wd, Wp]; or in floats k alone, by a
+ * matrix of the row, Wk - Wd + Wp diag(q), which is half of that again. Exact but for
+ * rounding.
  *
  * The gradient of the weights is added up in PIECES of the batch whose sizes follow from
  * the batch alone, one after the other in the end: threads do not change it.
@@ -18,6 +20,7 @@
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
+#include "tensor/gemm_mix.h"
 #include "tensor/kernel.h"
 
 #define PIECES 32
@@ -28,16 +31,17 @@
 struct pair_conf {
     enum gemm_precision precision;
     enum gemm_act act;
-    bool bias;
+    bool bias, mixed;
     int64_t d, out;
     int64_t query, key, diff, product;
 };
 
 struct pair_state {
     struct gemm_weight *w;
-    int64_t in;    /* columns of w */
-    float *joined; /* [out][in]: what was packed */
-    float *grads;  /* [pieces][out][in]; NULL outside of training */
+    struct gemm_mix *mix; /* in place of w; NULL: none */
+    int64_t in;           /* columns of w */
+    float *joined;        /* [out][in]: what was packed */
+    float *grads;         /* [pieces][out][in]; NULL outside of training */
 };
 
 static void pair_teardown(void *state)
@@ -46,6 +50,7 @@ static void pair_teardown(void *state)
     if (!s)
         return;
     gemm_weight_destroy(s->w);
+    gemm_mix_destroy(s->mix);
     mem_free(s->joined);
     mem_free(s->grads);
     mem_free(s);
@@ -63,7 +68,9 @@ static enum rc pair_state(const struct pair_conf *c, int64_t in, int64_t pieces,
         s->joined && (s->grads || !training)
             ? RC_OK
             : err_set(err, RC_NOMEM, "no memory for the gradient of %zu weights", n);
-    if (!rc)
+    if (!rc && c->mixed && c->precision == GEMM_F32)
+        rc = gemm_mix_create(c->out, c->d, training, &s->mix, err);
+    if (!rc && !s->mix)
         rc = gemm_weight_create(c->out, in, c->precision, training, &s->w, err);
     if (rc)
         pair_teardown(s);
@@ -217,7 +224,10 @@ static void key_begin(const struct op_run *r)
         if (c->diff >= 0)
             kernels()->axpy(to, -1.0f, w + c->diff, c->d);
     }
-    gemm_pack(s->w, s->joined);
+    if (s->mix)
+        gemm_mix_pack(s->mix, s->joined);
+    else
+        gemm_pack(s->w, s->joined);
 }
 
 static int64_t block_rows(const struct pair_conf *c)
@@ -243,6 +253,20 @@ static struct view pair_block(const struct op_run *r, int64_t from, int64_t to,
     return v;
 }
 
+/* Rows [begin, end) by a matrix each. */
+static void mixed_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const struct pair_conf *c = r->conf;
+    const struct pair_state *s = r->state;
+    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
+    for (int64_t b = begin; b < end; b++)
+        if (at[b] < at[b + 1])
+            gemm_mix_forward(s->mix, view_row(&r->in[IN_QUERY], b),
+                             view_rows(&r->in[IN_KEY], at[b], at[b + 1]),
+                             view_row(&r->in[IN_START], b), c->act,
+                             view_rows(&r->out[0], at[b], at[b + 1]));
+}
+
 static void key_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct pair_conf *c = r->conf;
@@ -250,6 +274,10 @@ static void key_forward(const struct op_run *r, int64_t begin, int64_t end)
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     int64_t rows = block_rows(c);
     float room[ROOM_FLOATS];
+    if (s->mix) {
+        mixed_forward(r, begin, end);
+        return;
+    }
     for (int64_t b = begin; b < end; b++)
         for (int64_t k = at[b]; k < at[b + 1]; k += rows) {
             int64_t to = k + rows < at[b + 1] ? k + rows : at[b + 1];
@@ -294,6 +322,47 @@ static void clear_fresh(const struct op_run *r, int64_t begin, int64_t end)
             memset(view_row(&r->d_in[i], b), 0, (size_t)r->d_in[i].width * sizeof(float));
 }
 
+/* The gradients of one row of the batch by its matrix. */
+static void mixed_backward(const struct op_run *r, int64_t b, float *grads)
+{
+    const struct pair_state *s = r->state;
+    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
+    const struct view *d = r->d_in;
+    const float *q = view_row(&r->in[IN_QUERY], b);
+    struct view dy = view_rows(&r->d_out[0], at[b], at[b + 1]);
+    if (dy.rows == 0)
+        return;
+    through_act(r->conf, view_rows(&r->out[0], at[b], at[b + 1]), dy);
+    for (int64_t i = 0; i < dy.rows && d[IN_START].data; i++)
+        kernels()->add(view_row(&d[IN_START], b), view_row(&dy, i), dy.width);
+    gemm_mix_gradient(s->mix, q, dy, view_rows(&r->in[IN_KEY], at[b], at[b + 1]), grads,
+                      d[IN_QUERY].data ? view_row(&d[IN_QUERY], b) : NULL);
+    if (d[IN_KEY].data)
+        gemm_mix_backward(s->mix, q, dy, !r->d_in_fresh[IN_KEY],
+                          view_rows(&d[IN_KEY], at[b], at[b + 1]));
+}
+
+/* The same for positions [from, to), the first of which belongs to row `row`. */
+static void block_backward(const struct op_run *r, int64_t from, int64_t to, int64_t row,
+                           float *grads)
+{
+    const struct pair_conf *c = r->conf;
+    const struct pair_state *s = r->state;
+    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
+    float room[ROOM_FLOATS], d_room[ROOM_FLOATS];
+    struct view dy = view_rows(&r->d_out[0], from, to);
+    struct view dx = {.data = d_room, .rows = to - from, .width = s->in, .ld = s->in};
+    through_act(c, view_rows(&r->out[0], from, to), dy);
+    gemm_backward(s->w, dy, false, dx);
+    if (r->params[0]->grad)
+        gemm_gradient(s->w, dy, pair_block(r, from, to, row, room), grads, NULL, NULL);
+    for (int64_t i = from; i < to; i++) {
+        while (at[row + 1] <= i)
+            row++;
+        spread_position(r, i, row, view_row(&dx, i - from));
+    }
+}
+
 static void key_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
@@ -302,24 +371,14 @@ static void key_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     float *grads = s->grads + chunk * c->out * s->in;
     int64_t rows = block_rows(c), row = begin;
-    float room[ROOM_FLOATS], d_room[ROOM_FLOATS];
     clear_fresh(r, begin, end);
     memset(grads, 0, (size_t)(c->out * s->in) * sizeof(float));
-    for (int64_t k = at[begin]; k < at[end]; k += rows) {
-        int64_t to = k + rows < at[end] ? k + rows : at[end];
-        struct view dy = view_rows(&r->d_out[0], k, to);
-        struct view dx = {.data = d_room, .rows = to - k, .width = s->in, .ld = s->in};
+    for (int64_t b = begin; s->mix && b < end; b++)
+        mixed_backward(r, b, grads);
+    for (int64_t k = at[begin]; !s->mix && k < at[end]; k += rows) {
         while (at[row + 1] <= k)
             row++;
-        through_act(c, view_rows(&r->out[0], k, to), dy);
-        gemm_backward(s->w, dy, false, dx);
-        if (r->params[0]->grad)
-            gemm_gradient(s->w, dy, pair_block(r, k, to, row, room), grads, NULL, NULL);
-        for (int64_t i = k, b = row; i < to; i++) {
-            while (at[b + 1] <= i)
-                b++;
-            spread_position(r, i, b, view_row(&dx, i - k));
-        }
+        block_backward(r, k, k + rows < at[end] ? k + rows : at[end], row, grads);
     }
 }
 
@@ -428,6 +487,7 @@ struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
     struct val *start =
         nn_op(g, &op_query_part, &query, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
     bool whole = nn_fused_act(act, &conf.act);
+    conf.mixed = true;
     struct val *in_vals[] = {start, query, keys};
     struct val *y = nn_op(g, &op_key_part, in_vals, 3, params, 1, &conf, sizeof(conf));
     return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);

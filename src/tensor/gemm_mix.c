@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Both weights are packed into panels as in gemm_own.c. A panel of the matrix of a call
+ * is made from them in the first cache and used for all rows before the next one. The
+ * gradient of a few units at a time is made in the first cache too, and then added where
+ * it belongs.
+ */
+#include "tensor/gemm_mix.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "tensor/cpu/gemm_kernel.h"
+#include "tensor/gemm_private.h"
+
+#define IN_MAX 256
+#define OUT_MAX 512
+#define OUT_MIN 16 /* fewer are not worth a panel */
+#define DEPTH 64   /* rows of a gradient at a time */
+
+struct gemm_mix {
+    const struct gemm_kernel *kern;
+    int64_t out, in;
+    float *w;           /* [out][2 in]: as it was packed */
+    float *forward[2];  /* of a and b: panels over out, k = in */
+    float *backward[2]; /* panels over in, k = out */
+};
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t panels(const struct gemm_mix *m, int64_t n)
+{
+    return (n + m->kern->nr - 1) / m->kern->nr;
+}
+
+void gemm_mix_destroy(struct gemm_mix *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < 2; i++) {
+        mem_free(m->forward[i]);
+        mem_free(m->backward[i]);
+    }
+    mem_free(m->w);
+    mem_free(m);
+}
+
+enum rc gemm_mix_create(int64_t out, int64_t in, bool backward, struct gemm_mix **result,
+                        struct err *err)
+{
+    *result = NULL;
+    if (strcmp(gemm_backend(), "own") != 0 || in > IN_MAX || out > OUT_MAX ||
+        out < OUT_MIN)
+        return RC_OK;
+    struct gemm_mix *m = mem_calloc(1, sizeof(*m));
+    *m = (struct gemm_mix){.kern = gemm_own_kernel(GEMM_F32), .out = out, .in = in};
+    size_t nr = (size_t)m->kern->nr, size = (size_t)(panels(m, out) * in) * nr;
+    size_t back = (size_t)(panels(m, in) * out) * nr;
+    m->w = mem_try_calloc((size_t)(2 * out * in), sizeof(float));
+    bool ok = m->w;
+    for (int i = 0; i < 2 && ok; i++) {
+        m->forward[i] = mem_try_aligned(64, size, sizeof(float));
+        m->backward[i] = backward ? mem_try_aligned(64, back, sizeof(float)) : NULL;
+        ok = m->forward[i] && (m->backward[i] || !backward);
+    }
+    if (!ok) {
+        gemm_mix_destroy(m);
+        return err_set(err, RC_NOMEM, "no memory for matrices of %jd x %jd",
+                       (intmax_t)out, (intmax_t)in);
+    }
+    *result = m;
+    return RC_OK;
+}
+
+void gemm_mix_pack(struct gemm_mix *m, const float *w)
+{
+    int64_t nr = m->kern->nr, ld = 2 * m->in;
+    memcpy(m->w, w, (size_t)(m->out * ld) * sizeof(float));
+    for (int part = 0; part < 2; part++) {
+        const float *from = w + part * m->in;
+        for (int64_t u = 0; u < m->out; u += nr) {
+            int64_t units = min64(nr, m->out - u);
+            float *to = m->forward[part] + u * m->in;
+            if (units < nr)
+                memset(to, 0, (size_t)(nr * m->in) * sizeof(float));
+            m->kern->transpose(from + u * ld, ld, units, m->in, to, nr);
+        }
+        struct gemm_rows rows = {.at = from, .ld = ld, .n = m->out};
+        if (m->backward[part])
+            m->kern->spread(&rows, m->in, m->kern->nr, m->out * nr, m->backward[part]);
+    }
+}
+
+/* Row k of a panel whose columns are units: one factor. */
+CLONED static void mix_units(const float *restrict a, const float *restrict b,
+                             const float *restrict q, int64_t k, int64_t nr,
+                             float *restrict to)
+{
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < nr; j++)
+            to[i * nr + j] = a[i * nr + j] + q[i] * b[i * nr + j];
+}
+
+/* Of a panel whose columns are inputs: a factor per column. */
+CLONED static void mix_inputs(const float *restrict a, const float *restrict b,
+                              const float *restrict q, int64_t k, int64_t nr,
+                              float *restrict to)
+{
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < nr; j++)
+            to[i * nr + j] = a[i * nr + j] + q[j] * b[i * nr + j];
+}
+
+/* All rows of `a` by one panel, in tiles of about equal height. */
+static void run_rows(const struct gemm_kernel *kern, struct gemm_tile t, struct view a,
+                     struct view c, int64_t cols)
+{
+    int64_t tiles = (a.rows + kern->mr - 1) / kern->mr;
+    for (int64_t i = 0, r = 0; i < tiles; i++) {
+        int64_t end = (i + 1) * a.rows / tiles;
+        t.a = view_row(&a, r);
+        t.c = view_row(&c, r);
+        kern->run(&t, (int)(end - r), (int)cols);
+        r = end;
+    }
+}
+
+void gemm_mix_forward(const struct gemm_mix *m, const float *q, struct view x,
+                      const float *bias, enum gemm_act act, struct view y)
+{
+    _Alignas(64) float panel[IN_MAX * GEMM_NR_MAX];
+    int64_t nr = m->kern->nr;
+    for (int64_t u = 0; u < m->out; u += nr) {
+        mix_units(m->forward[0] + u * m->in, m->forward[1] + u * m->in, q, m->in, nr,
+                  panel);
+        struct gemm_tile t = {.k = m->in,
+                              .lda = x.ld,
+                              .strided = true,
+                              .b = panel,
+                              .bias = bias ? bias + u : NULL,
+                              .relu = act == GEMM_ACT_RELU,
+                              .ldc = y.ld};
+        run_rows(m->kern, t, x, view_cols(&y, u, m->out - u), min64(nr, m->out - u));
+    }
+    if (act != GEMM_ACT_RELU)
+        gemm_apply_act(act, y);
+}
+
+void gemm_mix_backward(const struct gemm_mix *m, const float *q, struct view dy, bool add,
+                       struct view dx)
+{
+    _Alignas(64) float panel[OUT_MAX * GEMM_NR_MAX];
+    int64_t nr = m->kern->nr;
+    for (int64_t c = 0; c < m->in; c += nr) {
+        int64_t cols = min64(nr, m->in - c);
+        float factors[GEMM_NR_MAX] = {0};
+        memcpy(factors, q + c, (size_t)cols * sizeof(float));
+        mix_inputs(m->backward[0] + c * m->out, m->backward[1] + c * m->out, factors,
+                   m->out, nr, panel);
+        struct gemm_tile t = {.k = m->out,
+                              .lda = dy.ld,
+                              .strided = true,
+                              .b = panel,
+                              .add = add,
+                              .ldc = dx.ld};
+        run_rows(m->kern, t, dy, view_cols(&dx, c, cols), cols);
+    }
+}
+
+/* g, the gradient of one unit, goes to both weights and to q. */
+CLONED static void fold(const float *restrict g, const float *restrict q,
+                        const float *restrict b, int64_t n, float *restrict da,
+                        float *restrict db, float *restrict dq)
+{
+    for (int64_t i = 0; i < n; i++) {
+        da[i] += g[i];
+        db[i] += g[i] * q[i];
+        dq[i] += g[i] * b[i];
+    }
+}
+
+/* Up to DEPTH rows. */
+static void gradient_rows(const struct gemm_mix *m, const float *q, struct view dy,
+                          struct view x, float *dw, float *dq)
+{
+    _Alignas(64) float b[(IN_MAX + GEMM_NR_MAX) * DEPTH];
+    _Alignas(64) float g[GEMM_MR_MAX * IN_MAX];
+    const struct gemm_kernel *kern = m->kern;
+    int64_t nr = kern->nr, ld = 2 * m->in;
+    struct gemm_rows rows = {.at = x.data, .ld = x.ld, .n = x.rows};
+    kern->spread(&rows, m->in, kern->nr, x.rows * nr, b);
+    for (int64_t u = 0; u < m->out; u += kern->mr) {
+        int64_t units = min64(kern->mr, m->out - u);
+        for (int64_t c = 0; c < m->in; c += nr) {
+            struct gemm_tile t = {.k = x.rows,
+                                  .a = dy.data + u,
+                                  .lda = dy.ld,
+                                  .b = b + c * x.rows,
+                                  .c = g + c,
+                                  .ldc = m->in};
+            kern->run(&t, (int)units, (int)min64(nr, m->in - c));
+        }
+        for (int64_t i = 0; i < units; i++)
+            fold(g + i * m->in, q, m->w + (u + i) * ld + m->in, m->in, dw + (u + i) * ld,
+                 dw + (u + i) * ld + m->in, dq);
+    }
+}
+
+void gemm_mix_gradient(const struct gemm_mix *m, const float *q, struct view dy,
+                       struct view x, float *dw, float *dq)
+{
+    float unwanted[IN_MAX] = {0};
+    for (int64_t r = 0; r < x.rows; r += DEPTH) {
+        int64_t end = min64(r + DEPTH, x.rows);
+        gradient_rows(m, q, view_rows(&dy, r, end), view_rows(&x, r, end), dw,
+                      dq ? dq : unwanted);
+    }
+}
