@@ -1,108 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that are not fused into a linear layer, each with its derivative. */
-#include <math.h>
-
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
+#include "tensor/kernel.h"
 
 struct act_conf {
     enum act act;
     float param;
 };
 
-#define SELU_ALPHA 1.6732632423543772f
-#define SELU_SCALE 1.0507009873554805f
-
-static float sigmoid(float x)
+static const struct act_kernels *kernel_of(const struct act_conf *c)
 {
-    return 1.0f / (1.0f + expf(-x));
-}
-
-static float softplus(float x)
-{
-    return x > 20.0f ? x : log1pf(expf(x));
-}
-
-static float normal_cdf(float x)
-{
-    return 0.5f * (1.0f + erff(x * 0.70710678f));
-}
-
-static float act_value(const struct act_conf *c, float x)
-{
-    switch (c->act) {
-    case ACT_NONE:
-        return x;
-    case ACT_RELU:
-        return x > 0 ? x : 0;
-    case ACT_LEAKY_RELU:
-        return x > 0 ? x : c->param * x;
-    case ACT_ELU:
-        return x > 0 ? x : c->param * expm1f(x);
-    case ACT_SELU:
-        return SELU_SCALE * (x > 0 ? x : SELU_ALPHA * expm1f(x));
-    case ACT_GELU:
-        return x * normal_cdf(x);
-    case ACT_SILU:
-        return x * sigmoid(x);
-    case ACT_SIGMOID:
-        return sigmoid(x);
-    case ACT_TANH:
-        return tanhf(x);
-    case ACT_SOFTPLUS:
-        return softplus(x);
-    case ACT_MISH:
-        return x * tanhf(softplus(x));
-    case ACT_HARDSWISH:
-        return x <= -3 ? 0 : x >= 3 ? x : x * (x + 3) / 6;
-    case ACT_RELU6:
-        return x < 0 ? 0 : x > 6 ? 6 : x;
-    }
-    return x;
-}
-
-static float mish_slope(float x)
-{
-    float t = tanhf(softplus(x));
-    return t + x * (1 - t * t) * sigmoid(x);
-}
-
-static float act_slope(const struct act_conf *c, float x)
-{
-    float s;
-    switch (c->act) {
-    case ACT_NONE:
-        return 1;
-    case ACT_RELU:
-        return x > 0 ? 1 : 0;
-    case ACT_LEAKY_RELU:
-        return x > 0 ? 1 : c->param;
-    case ACT_ELU:
-        return x > 0 ? 1 : c->param * expf(x);
-    case ACT_SELU:
-        return SELU_SCALE * (x > 0 ? 1 : SELU_ALPHA * expf(x));
-    case ACT_GELU:
-        return normal_cdf(x) + x * 0.39894228f * expf(-0.5f * x * x);
-    case ACT_SILU:
-        s = sigmoid(x);
-        return s * (1 + x * (1 - s));
-    case ACT_SIGMOID:
-        s = sigmoid(x);
-        return s * (1 - s);
-    case ACT_TANH:
-        s = tanhf(x);
-        return 1 - s * s;
-    case ACT_SOFTPLUS:
-        return sigmoid(x);
-    case ACT_MISH:
-        return mish_slope(x);
-    case ACT_HARDSWISH:
-        return x <= -3 ? 0 : x >= 3 ? 1 : (2 * x + 3) / 6;
-    case ACT_RELU6:
-        return x > 0 && x < 6 ? 1 : 0;
-    }
-    return 1;
+    static const enum kernel_act kinds[] = {
+        [ACT_RELU] = KERNEL_RELU,
+        [ACT_LEAKY_RELU] = KERNEL_LEAKY,
+        [ACT_ELU] = KERNEL_ELU,
+        [ACT_SELU] = KERNEL_SELU,
+        [ACT_GELU] = KERNEL_GELU,
+        [ACT_SILU] = KERNEL_SILU,
+        [ACT_SIGMOID] = KERNEL_SIGMOID,
+        [ACT_TANH] = KERNEL_TANH,
+        [ACT_SOFTPLUS] = KERNEL_SOFTPLUS,
+        [ACT_MISH] = KERNEL_MISH,
+        [ACT_HARDSWISH] = KERNEL_HARDSWISH,
+        [ACT_RELU6] = KERNEL_RELU6,
+    };
+    return &kernels()->act[kinds[c->act]];
 }
 
 static enum rc act_infer(const void *conf, const struct shape *in, int n_in,
@@ -115,31 +39,28 @@ static enum rc act_infer(const void *conf, const struct shape *in, int n_in,
 
 static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
+    const struct act_conf *c = r->conf;
+    const struct act_kernels *k = kernel_of(c);
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k);
-        float *y = view_row(&r->out[0], k);
-        for (int64_t i = 0; i < r->out[0].width; i++)
-            y[i] = act_value(r->conf, x[i]);
-    }
+    for (int64_t i = from; i < to; i++)
+        k->value(view_row(&r->out[0], i), view_row(&r->in[0], i), c->param,
+                 r->out[0].width);
 }
 
 static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
+    const struct act_conf *c = r->conf;
+    const struct act_kernels *k = kernel_of(c);
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
-        float *dx = view_row(&r->d_in[0], k);
-        for (int64_t i = 0; i < r->out[0].width; i++)
-            dx[i] += dy[i] * act_slope(r->conf, x[i]);
-    }
+    for (int64_t i = from; i < to; i++)
+        k->grad(view_row(&r->d_in[0], i), view_row(&r->d_out[0], i),
+                view_row(&r->in[0], i), c->param, r->out[0].width);
 }
 
-/* x * f(x) */
 static void put_gate(struct onnx *o, const struct onnx_op *op, const char *f)
 {
     onnx_binary(o, "Mul", op->y[0], op->x[0], f);
