@@ -62,7 +62,7 @@ bench-data: build ## measure the readers and writers of data files
 	@tools/deps interop
 	@tools/bench build/release csv data
 
-bench-engine: build ## measure training steps beside PyTorch
+bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release engine
 
 clean: ## remove everything that was built

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step MODEL BATCH [THREADS] [bf16] [SECONDS] [varlen]: training steps on batches in
+/* step MODEL BATCH [THREADS] [bf16] [varlen] [SECONDS]: training steps on batches in
  * memory.
  *
- * The same four shapes as torch_peer.py: dlrm, deepfm, mmoe, din. Ids are log-uniform.
- * Prints one line of JSON: samples per second by the median and the best step,
- * milliseconds by phase, median and best.
+ * The same shapes as torch_peer.py: dlrm, deepfm, mmoe, din, and lookup, which is the
+ * embedding layer of dlrm alone. Ids are log-uniform. Prints one line of JSON: samples
+ * per second by the median and the best step, milliseconds by phase and of processor time
+ * of all threads, median and best.
+ * With - for SECONDS it does so for each line of its input, which says how many.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -21,6 +24,7 @@
 #define SLOTS_MAX 128
 #define STEPS_MAX 100000
 #define SEQUENCE 50
+#define WARM_UP (2 * BATCHES)
 
 enum phase {
     PHASE_LOOKUP,
@@ -37,10 +41,11 @@ struct bench {
     struct model *m;
     int64_t rows;
     bool varlen;
+    bool rows_only; /* no graph: lookups and updates */
     int64_t *offsets[BATCHES];
     struct slot_ids slots[BATCHES][SLOTS_MAX];
     float *m1, *m2; /* of Adam */
-    double ms[PHASES][STEPS_MAX], total[STEPS_MAX];
+    double ms[PHASES][STEPS_MAX], total[STEPS_MAX], cpu[STEPS_MAX];
     int64_t n;
 };
 
@@ -132,6 +137,8 @@ static bool write_config(const char *model, struct buf *b)
         " sparse_optimizer { adagrad_optimizer { lr: 0.01 } constant_learning_rate {} }\n"
         " dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} } }\n"
         "data_config { dataset_type: ParquetDataset label_fields: ['clk', 'buy'] }\n");
+    if (strcmp(model, "lookup") == 0)
+        model = "dlrm";
     bool criteo = strcmp(model, "dlrm") == 0 || strcmp(model, "deepfm") == 0;
     if (criteo)
         criteo_features(b);
@@ -270,6 +277,14 @@ static void update_dense(struct bench *b)
     }
 }
 
+/* Milliseconds of processor time; neighbours do not count. */
+static double cpu_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
 static void lap(struct bench *b, enum phase p, int64_t *since)
 {
     int64_t now = clock_mono_ns();
@@ -291,6 +306,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     if (!rc && t < BATCHES)
         fill_inputs(b);
     int64_t start = clock_mono_ns(), since = start;
+    double cpu = cpu_ms();
     if (!rc)
         rc = embed_batch(m->embed, b->slots[k], true, err);
     if (rc)
@@ -299,17 +315,21 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
         views[i] = graph_view(m->graph, m->embedded.at[i]);
     embed_forward(m->embed, views);
     lap(b, PHASE_LOOKUP, &since);
-    graph_forward(m->graph, t);
+    if (!b->rows_only)
+        graph_forward(m->graph, t);
     lap(b, PHASE_FORWARD, &since);
-    graph_backward(m->graph, true);
+    if (!b->rows_only)
+        graph_backward(m->graph, true);
     lap(b, PHASE_BACKWARD, &since);
     for (size_t i = 0; i < m->embedded.n; i++)
         views[i] = graph_grad(m->graph, m->embedded.at[i]);
     embed_backward(m->embed, views, &(struct row_step){.lr = 0.01, .step = t + 1});
     lap(b, PHASE_ROWS, &since);
-    update_dense(b);
+    if (!b->rows_only)
+        update_dense(b);
     lap(b, PHASE_DENSE, &since);
     b->total[b->n] = (double)(since - start) * 1e-6;
+    b->cpu[b->n] = cpu_ms() - cpu;
     return RC_OK;
 }
 
@@ -335,25 +355,59 @@ static void report(struct bench *b, const char *model)
         double middle = median(b->ms[p], b->n);
         printf(", \"%s_ms\": [%.3f, %.3f]", phase_names[p], middle, b->ms[p][0]);
     }
+    double cpu = median(b->cpu, b->n);
+    printf(", \"cpu_ms\": [%.3f, %.3f]", cpu, b->cpu[0]);
     printf(", \"loss\": %.5f, \"steps\": %jd}\n", graph_loss(b->m->graph),
            (intmax_t)b->n);
 }
 
-static enum rc run(struct bench *b, double seconds, struct err *err)
+/* Steps go on from where they were. */
+static enum rc run(struct bench *b, double seconds, uint64_t *t, struct err *err)
 {
     int64_t end = 0;
-    for (uint64_t t = 0; b->n < STEPS_MAX; t++) {
-        enum rc rc = step(b, t, err);
+    for (b->n = 0; b->n < STEPS_MAX; ++*t) {
+        enum rc rc = step(b, *t, err);
         if (rc)
             return rc;
-        if (t == 2 * BATCHES)
+        if (*t >= WARM_UP && !end)
             end = clock_mono_ns() + (int64_t)(seconds * 1e9);
-        if (t > 2 * BATCHES)
+        if (*t > WARM_UP)
             b->n++;
-        if (end && clock_mono_ns() > end)
+        if (end && b->n && clock_mono_ns() > end)
             break;
     }
     return RC_OK;
+}
+
+/* A turn for each line of the input. */
+static enum rc turns(struct bench *b, const char *model, uint64_t *t, struct err *err)
+{
+    char line[64];
+    double seconds;
+    while (fgets(line, sizeof(line), stdin)) {
+        if (!str_to_f64(str_trim(str_c(line)), &seconds))
+            return err_set(err, RC_INVAL, "how many seconds?");
+        enum rc rc = run(b, seconds, t, err);
+        if (rc)
+            return rc;
+        report(b, model);
+        fflush(stdout);
+    }
+    return RC_OK;
+}
+
+/* Gradients that do not come from a graph. */
+static enum rc fill_grads(struct bench *b, struct err *err)
+{
+    struct rng r;
+    uint64_t t = 0;
+    enum rc rc = step(b, t, err);
+    rng_init(&r, 3, 0, 0, 0);
+    for (size_t i = 0; i < b->m->embedded.n && !rc; i++) {
+        struct view v = graph_grad(b->m->graph, b->m->embedded.at[i]);
+        rng_fill_uniform(&r, -0.01f, 0.01f, v.data, (size_t)(v.rows * v.width));
+    }
+    return rc;
 }
 
 int main(int argc, char **argv)
@@ -367,12 +421,13 @@ int main(int argc, char **argv)
     struct model_options o = {.row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
     int64_t threads = 2;
     double seconds = 4;
+    uint64_t t = 0;
     buf_init(&text, 1 << 20);
     if (argc < 3 || !str_to_i64(str_c(argv[2]), &b.rows) ||
         !write_config(argv[1], &text)) {
         fprintf(
             stderr,
-            "usage: step dlrm|deepfm|mmoe|din BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
+            "usage: step dlrm|deepfm|mmoe|din|lookup BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
         return 2;
     }
     for (int i = 3; i < argc; i++) {
@@ -380,6 +435,8 @@ int main(int argc, char **argv)
             o.graph.precision = GEMM_BF16;
         else if (strcmp(argv[i], "varlen") == 0)
             b.varlen = true;
+        else if (strcmp(argv[i], "-") == 0)
+            seconds = -1;
         else if (i == 3)
             (void)!str_to_i64(str_c(argv[i]), &threads);
         else
@@ -403,7 +460,11 @@ int main(int argc, char **argv)
         b.m2 = mem_calloc((size_t)total, sizeof(float));
         for (int k = 0; k < BATCHES; k++)
             draw_batch(&b, k);
-        rc = run(&b, seconds, &err);
+        b.rows_only = strcmp(argv[1], "lookup") == 0;
+        if (b.rows_only)
+            rc = fill_grads(&b, &err);
+        if (!rc)
+            rc = seconds < 0 ? turns(&b, argv[1], &t, &err) : run(&b, seconds, &t, &err);
     }
     if (rc) {
         buf_clear(&text);
@@ -411,6 +472,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s\n%s", err.msg, buf_str(&text));
         return 1;
     }
-    report(&b, argv[1]);
+    if (seconds >= 0)
+        report(&b, argv[1]);
     return 0;
 }

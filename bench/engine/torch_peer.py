@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_peer.py MODEL BATCH [bf16] [varlen] [THREADS] [SECONDS]: the same steps in PyTorch.
+"""torch_peer.py MODEL BATCH [bf16] [varlen] [THREADS|default] [SECONDS]: the same steps in PyTorch.
 
 The shapes of step.c: embeddings in one merged table with sparse gradients and Adagrad on the
-rows, dense parameters with Adam, batches in memory, log-uniform ids. Prints one line of JSON.
+rows, dense parameters with Adam, batches in memory, log-uniform ids. Prints one line of JSON; with - for SECONDS one for each line of its
+input, which says how many.
 """
 import json
 import statistics
@@ -133,37 +134,74 @@ class Din(nn.Module):
         return [self.final(torch.cat([self.deep(v.flatten(1)), pooled], 1))]
 
 
-def main():
-    model_name, rows = sys.argv[1], int(sys.argv[2])
-    numbers = [float(a) for a in sys.argv[3:] if a not in ("bf16", "varlen")]
-    torch.set_num_threads(int(numbers[0]) if numbers else 2)
-    seconds = numbers[1] if len(numbers) > 1 else 4
-    torch.manual_seed(1)
-    model = {"dlrm": Dlrm, "deepfm": DeepFm, "mmoe": Mmoe, "din": Din}[model_name]()
-    sparse = [p for n, p in model.named_parameters() if n.endswith("table.weight")]
-    dense = [p for n, p in model.named_parameters() if not n.endswith("table.weight")]
-    optimisers = [torch.optim.Adagrad(sparse, lr=0.01), torch.optim.Adam(dense, lr=0.001)]
-    batches = [(model.batch(rows), torch.rand(rows, 1).lt(0.25).float()) for _ in range(4)]
+class Lookup(nn.Module):
+    """The embedding layer of dlrm alone: the gradient of its output is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = Table([100000] * 26)
+        self.gradient = None
+
+    def batch(self, n):
+        self.gradient = torch.rand(n, 26, DIM) * 0.02 - 0.01
+        return (draw(100000, (n, 26)),)
+
+    def forward(self, ids):
+        return [self.table(ids)]
+
+
+def step_of(model, optimisers, bf16):
     loss_of = nn.BCEWithLogitsLoss()
-    times, end, step = [], None, 0
-    while end is None or time.perf_counter() < end:
-        inputs, label = batches[step % 4]
-        start = time.perf_counter()
-        with torch.autocast("cpu", torch.bfloat16, enabled="bf16" in sys.argv):
+
+    def step(inputs, label):
+        with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
             outputs = model(*inputs)
-        loss = sum(loss_of(o.float(), label) for o in outputs)
-        loss.backward()
+        if isinstance(model, Lookup):
+            outputs[0].backward(model.gradient)
+        else:
+            sum(loss_of(o.float(), label) for o in outputs).backward()
         for o in optimisers:
             o.step()
             o.zero_grad(set_to_none=True)
-        step += 1
-        if step > 8:
+
+    return step
+
+
+def run(step, batches, seconds, done):
+    """Times of steps, which go on from where they were."""
+    times, end = [], None
+    while end is None or not times or time.perf_counter() < end:
+        inputs, label = batches[done % 4]
+        start = time.perf_counter()
+        step(inputs, label)
+        done += 1
+        if done > 8:
             times.append(time.perf_counter() - start)
-        if step == 8:
+        if done >= 8 and end is None:
             end = time.perf_counter() + seconds
-    print(json.dumps({"model": model_name, "batch": rows, "torch": torch.__version__,
-                      "samples_per_s": rows / statistics.median(times),
-                      "best": rows / min(times), "steps": len(times)}))
+    return times, done
+
+
+def main():
+    model_name, rows = sys.argv[1], int(sys.argv[2])
+    numbers = [a for a in sys.argv[3:] if a not in ("bf16", "varlen")]
+    if numbers[:1] != ["default"]:
+        torch.set_num_threads(int(numbers[0]) if numbers else 2)
+    seconds = numbers[1] if len(numbers) > 1 else "4"
+    torch.manual_seed(1)
+    model = {"dlrm": Dlrm, "deepfm": DeepFm, "mmoe": Mmoe, "din": Din, "lookup": Lookup}[model_name]()
+    sparse = [p for n, p in model.named_parameters() if n.endswith("table.weight")]
+    dense = [p for n, p in model.named_parameters() if not n.endswith("table.weight")]
+    optimisers = [torch.optim.Adagrad(sparse, lr=0.01)]
+    if dense:
+        optimisers.append(torch.optim.Adam(dense, lr=0.001))
+    batches = [(model.batch(rows), torch.rand(rows, 1).lt(0.25).float()) for _ in range(4)]
+    step, done = step_of(model, optimisers, "bf16" in sys.argv), 0
+    for line in sys.stdin if seconds == "-" else [seconds]:
+        times, done = run(step, batches, float(line), done)
+        print(json.dumps({"model": model_name, "batch": rows, "torch": torch.__version__,
+                          "samples_per_s": rows / statistics.median(times),
+                          "best": rows / min(times), "steps": len(times)}), flush=True)
 
 
 main()
