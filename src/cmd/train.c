@@ -15,7 +15,8 @@ struct train_conf {
     struct opt_list set;
     int64_t threads, seed, patience;
     double save_every;
-    bool resume;
+    int64_t memory;
+    bool resume, overcommit;
 };
 
 static const struct opt opts[] = {
@@ -46,6 +47,11 @@ static const struct opt opts[] = {
              "stop after this many evaluations in a row that were not better than the "
              "best; 0: never"),
      .meta = "N"},
+    {OPT_SIZE(struct train_conf, memory, "0", 0, INT64_MAX,
+              "memory that the run may use; 0: what is free here and allowed to us"),
+     .meta = "SIZE"},
+    {OPT_BOOL(struct train_conf, overcommit, "false",
+              "start even if that is less than what the run is expected to need")},
     {OPT_CHOICE(struct train_conf, log, "text", "text|json",
                 "form of the progress lines")},
     {0},
@@ -100,6 +106,7 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                               .farm_hash = farm && strcmp(farm, "true") == 0,
                               .save_seconds = c->save_every,
                               .patience = c->patience,
+                              .memory = c->overcommit ? 0 : config_memory(c->memory),
                               .watch = {.stop = on_stop}};
     train_show_init(&w.show, strcmp(c->log, "json") == 0);
     train_show_watch(&w.show, &o.watch);

@@ -2,10 +2,12 @@
 #include "cmd/train_config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/machine.h"
 
 void config_show(struct diags *diags)
 {
@@ -18,6 +20,23 @@ void config_show(struct diags *diags)
     fwrite(buf_str(&b), 1, b.n, stderr);
     buf_release(&b);
     diags_release(diags);
+}
+
+int64_t config_memory(int64_t asked)
+{
+    struct machine m;
+    const char *text = getenv("STORAGE_RESERVE_PERCENT");
+    double reserve = 0;
+    if (asked > 0)
+        return asked;
+    machine_look(&m, "");
+    int64_t bytes = m.memory.available;
+    if (m.memory.limit != MACHINE_NONE && m.memory.limit < bytes)
+        bytes = m.memory.limit;
+    machine_release(&m);
+    if (text && (!str_to_f64(str_c(text), &reserve) || !(reserve >= 0 && reserve < 1)))
+        reserve = 0;
+    return (int64_t)((double)bytes * (1 - reserve));
 }
 
 enum rc config_open(const char *path, const struct config_override *overrides, size_t n,

@@ -121,6 +121,10 @@ double graph_loss_named(const struct graph *g, const char *name); /* NaN when un
 struct param *const *graph_params(const struct graph *g, size_t *n);
 struct param *graph_param(const struct graph *g,
                           const char *name); /* NULL when unknown */
+/* What graph_bytes() would be with so many rows of each axis. Before the first
+ * graph_rows().
+ */
+size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX]);
 size_t
 graph_bytes(const struct graph *g); /* of activations and gradients, as now planned */
 

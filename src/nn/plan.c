@@ -3,6 +3,7 @@
  * buffers whose spans do not meet may share the same bytes. Largest first, each at the
  * lowest place where it fits: within a few percent of the best in practice.
  */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -158,7 +159,8 @@ static int64_t lowest_place(const struct buffer *placed, size_t n, const struct 
     return at;
 }
 
-enum rc graph_plan(struct graph *g, struct err *err)
+/* Places every buffer; returns the floats that this takes. */
+static int64_t lay_out(struct graph *g)
 {
     struct buffer *buffers = mem_calloc(g->vals.n * 2 + g->ops.n + 1, sizeof(*buffers));
     size_t n = list_buffers(g, buffers);
@@ -171,6 +173,23 @@ enum rc graph_plan(struct graph *g, struct err *err)
             total = at + buffers[i].floats;
     }
     mem_free(buffers);
+    return total;
+}
+
+size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX])
+{
+    int64_t before[AXES_MAX];
+    assert(!g->slab);
+    memcpy(before, g->capacity, sizeof(before));
+    memcpy(g->capacity, rows, sizeof(before));
+    int64_t total = lay_out(g);
+    memcpy(g->capacity, before, sizeof(before));
+    return (size_t)total * sizeof(float);
+}
+
+enum rc graph_plan(struct graph *g, struct err *err)
+{
+    int64_t total = lay_out(g);
     mem_free(g->slab);
     g->slab_floats = 0;
     g->slab = mem_try_aligned(64, (size_t)total + ALIGN_FLOATS, sizeof(float));

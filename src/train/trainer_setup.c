@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "text/prototext.h"
+#include "train/budget.h"
 #include "train/save.h"
 #include "train/source.h"
 #include "train/trainer_private.h"
@@ -123,6 +124,23 @@ static enum rc open_data(struct trainer *t, struct err *err)
     return rc;
 }
 
+static enum rc check_memory(const struct trainer *t, struct err *err)
+{
+    struct budget b;
+    char most[32], have[32];
+    if (t->o->memory <= 0)
+        return RC_OK;
+    budget_init(&b, t->session, feeder_rows(t->feeder));
+    enum rc rc = budget_check(&b, t->o->memory, err);
+    if (!rc && b.most > t->o->memory)
+        trainer_note(t,
+                     "if every row of every table comes to be used, %s of memory are "
+                     "needed, and %s may be used",
+                     budget_text(b.most, most), budget_text(t->o->memory, have));
+    budget_release(&b);
+    return rc;
+}
+
 static void tell_start(const struct trainer *t)
 {
     struct train_start s = {.session = t->session,
@@ -169,6 +187,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = score_create(t->session, false, &t->eval, err);
     if (!rc)
         rc = open_data(t, err);
+    if (!rc)
+        rc = check_memory(t, err);
     if (!rc)
         rc = write_config(t, err);
     if (rc)

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/train_config.h"
+#include "cmd/train_show.h"
+#include "data/dataset.h"
+#include "train/budget.h"
+#include "train/source.h"
+
+struct plan_conf {
+    const char *train_input, *edit_config_json;
+    struct opt_list set;
+    int64_t memory, threads;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct plan_conf, train_input, NULL, "in place of train_input_path"),
+     .meta = "PATH", .alias = "train-input-path"},
+    {OPT_LIST(struct plan_conf, set, "change a value of the config"),
+     .meta = "PATH=VALUE"},
+    {OPT_TEXT(struct plan_conf, edit_config_json, NULL,
+              "change several: an object of paths and values"),
+     .meta = "JSON"},
+    {OPT_SIZE(struct plan_conf, memory, "0", 0, INT64_MAX,
+              "memory that the run may use; 0: what is free here and allowed to us"),
+     .meta = "SIZE"},
+    {OPT_INT(struct plan_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor")},
+    {OPT_BOOL(struct plan_conf, json, "false", "print one object of JSON")},
+    {0},
+};
+
+/* Rows of the training data when its files say so; -1 when they are not there yet or do
+ * not tell.
+ */
+static int64_t data_rows(const struct session *s, size_t *files)
+{
+    struct arena a = {0};
+    struct dataset_conf conf;
+    struct dataset *d = NULL;
+    int64_t rows = -1;
+    *files = 0;
+    if (source_conf(s->conf->data_config, s->plan, s->conf->train_input_path,
+                    SOURCE_TRAIN, 0, &a, &conf, NULL) == RC_OK &&
+        dataset_open(&conf, &d, NULL) == RC_OK) {
+        rows = dataset_rows(d);
+        *files = dataset_files(d);
+    }
+    dataset_close(d);
+    arena_release(&a);
+    return rows;
+}
+
+/* The part of a table's name that is its own: "user_id_emb". */
+static struct str short_name(const char *name)
+{
+    static const char *const before[] = {".embedding_bags.", ".embeddings."};
+    struct str s = str_c(name);
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) {
+        const char *at = strstr(name, before[i]);
+        if (at)
+            s = str_c(at + strlen(before[i]));
+    }
+    if (s.n > 7 && str_ends(name, ".weight"))
+        s.n -= 7;
+    return s;
+}
+
+static void print_tables(const struct budget *b, struct buf *out)
+{
+    char t[4][32];
+    int width = 5;
+    for (size_t i = 0; i < b->tables.n; i++) {
+        int n = (int)short_name(b->tables.at[i].table->conf.name).n;
+        width = n > width ? n : width;
+    }
+    buf_printf(out, "%-*s  %13s  %5s  %10s  %10s  %13s  feature\n", width, "table",
+               "rows", "dim", "weights", "state", "rows in use");
+    for (size_t i = 0; i < b->tables.n; i++) {
+        const struct budget_table *x = &b->tables.at[i];
+        struct str name = short_name(x->table->conf.name);
+        buf_printf(out, "%-*.*s  %13s  %5jd  %10s  %10s  %13s  %s", width, (int)name.n,
+                   name.p, train_count_text((uint64_t)x->table->conf.rows, t[0]),
+                   (intmax_t)x->table->conf.dim, budget_text(x->weights, t[1]),
+                   budget_text(x->state, t[2]),
+                   train_count_text((uint64_t)x->used_rows, t[3]),
+                   x->feature ? x->feature : "");
+        if (x->n_features > 1)
+            buf_printf(out, " and %d more", x->n_features - 1);
+        buf_putc(out, '\n');
+    }
+}
+
+static void print_text(const struct budget *b, const struct session *s, int64_t rows,
+                       size_t files, int64_t memory, struct buf *out)
+{
+    char t[2][32];
+    print_tables(b, out);
+    buf_printf(out, "\ntables       %10s of weights, %s of optimiser state\n",
+               budget_text(b->weights, t[0]), budget_text(b->state, t[1]));
+    buf_printf(out, "  in use     %10s at most", budget_text(b->used, t[0]));
+    if (rows >= 0)
+        buf_printf(out, ", by %s rows in %zu file%s\n",
+                   train_count_text((uint64_t)rows, t[1]), files, files == 1 ? "" : "s");
+    else
+        buf_puts(out, "; the data does not tell how many\n");
+    buf_printf(out, "dense        %10s, %s parameters of %s\n",
+               budget_text(b->params, t[0]),
+               train_count_text((uint64_t)b->n_params, t[1]), s->model->ops->name);
+    buf_printf(out, "optimiser    %10s of gradients and states\n",
+               budget_text(b->optimizer, t[0]));
+    buf_printf(out, "activations  %10s for a batch of %u\n",
+               budget_text(b->activations, t[0]), s->conf->data_config->batch_size);
+    buf_printf(out, "batches      %10s made ahead\n", budget_text(b->batches, t[0]));
+    buf_printf(out, "save         %10s for the copy that a checkpoint is written from\n",
+               budget_text(b->save, t[0]));
+    buf_printf(out, "expected     %10s, at most %s\n", budget_text(b->expected, t[0]),
+               budget_text(b->most, t[1]));
+    buf_printf(out, "memory       %10s: %s\n", budget_text(memory, t[0]),
+               b->expected > memory ? "does not fit"
+               : b->most > memory   ? "fits as long as not every row comes to be used"
+                                    : "fits");
+}
+
+static void print_json(const struct budget *b, const struct session *s, int64_t rows,
+                       int64_t memory, struct buf *out)
+{
+    buf_printf(out, "{\"model\": \"%s\", \"data_rows\": %jd, \"tables\": [",
+               s->model->ops->name, (intmax_t)rows);
+    for (size_t i = 0; i < b->tables.n; i++) {
+        const struct budget_table *x = &b->tables.at[i];
+        buf_printf(out, "%s{\"name\": ", i ? ", " : "");
+        buf_json_str(out, x->table->conf.name, strlen(x->table->conf.name));
+        buf_printf(out,
+                   ", \"rows\": %jd, \"dim\": %jd, \"weights\": %jd, \"state\": %jd, "
+                   "\"rows_in_use\": %jd}",
+                   (intmax_t)x->table->conf.rows, (intmax_t)x->table->conf.dim,
+                   (intmax_t)x->weights, (intmax_t)x->state, (intmax_t)x->used_rows);
+    }
+    buf_printf(
+        out,
+        "], \"weights\": %jd, \"state\": %jd, \"in_use\": %jd, \"dense\": %jd, "
+        "\"optimizer\": %jd, \"activations\": %jd, \"batches\": %jd, \"save\": %jd, "
+        "\"expected\": %jd, \"most\": %jd, \"memory\": %jd, \"fits\": %s}\n",
+        (intmax_t)b->weights, (intmax_t)b->state, (intmax_t)b->used, (intmax_t)b->params,
+        (intmax_t)b->optimizer, (intmax_t)b->activations, (intmax_t)b->batches,
+        (intmax_t)b->save, (intmax_t)b->expected, (intmax_t)b->most, (intmax_t)memory,
+        b->expected <= memory ? "true" : "false");
+}
+
+static enum rc plan_session(const struct plan_conf *c, const struct session *s,
+                            struct err *err)
+{
+    struct budget b;
+    struct buf out;
+    size_t files;
+    int64_t rows = data_rows(s, &files), memory = config_memory(c->memory);
+    budget_init(&b, s, rows);
+    buf_init(&out, CMD_TEXT_MAX);
+    if (c->json)
+        print_json(&b, s, rows, memory, &out);
+    else
+        print_text(&b, s, rows, files, memory, &out);
+    enum rc rc = cmd_print(&out, err);
+    if (!rc)
+        rc = budget_check(&b, memory, err);
+    buf_release(&out);
+    budget_release(&b);
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct plan_conf *c = conf;
+    struct conf config = {0};
+    struct diags diags = {0};
+    struct pool *pool = NULL;
+    struct session *s = NULL;
+    const struct config_override overrides[] = {
+        {"--train-input", "train_input_path", c->train_input}};
+    enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
+                             c->edit_config_json, &config, &diags, err);
+    if (!rc)
+        rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
+    if (!rc) {
+        struct session_options so = {.pool = pool, .seed = 1, .training = true};
+        rc = session_create(config.data, &so, &s, &diags, err);
+        config_show(&diags);
+    }
+    if (!rc)
+        rc = plan_session(c, s, err);
+    session_destroy(s);
+    pool_destroy(pool);
+    diags_release(&diags);
+    conf_release(&config);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"will it fit on this machine", "trainyard plan pipeline.config"},
+    {"on one with 64 GiB, with smaller batches",
+     "trainyard plan pipeline.config --memory 64g --set data_config.batch_size=1024"},
+    {0},
+};
+
+const struct cmd cmd_plan = {
+    .name = "plan",
+    .args = "CONFIG",
+    .summary = "show the tables and the memory of a training run before it starts",
+    .description =
+        "Lists every embedding table with its rows and bytes, what optimisers, "
+        "activations and saves take, and whether it fits. Nothing of it is allocated. "
+        "Rows of tables take memory when they are first used: the data's size bounds how "
+        "many can be. Ends with status 1 when the run is not expected to fit.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct plan_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

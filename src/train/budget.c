@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/budget.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define AHEAD 3           /* batches; see feeder.c */
+#define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
+
+const char *budget_text(int64_t bytes, char out[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    size_t u = 0;
+    for (; v >= 1024 && u + 1 < ARRAY_LEN(units); u++)
+        v /= 1024;
+    snprintf(out, 32, u ? "%.1f %s" : "%.0f %s", v, units[u]);
+    return out;
+}
+
+/* a * b, or the largest number when that is too large. */
+static int64_t times(int64_t a, int64_t b)
+{
+    int64_t r;
+    return __builtin_mul_overflow(a, b, &r) ? INT64_MAX / 8 : r;
+}
+
+static int64_t ids_per_row(const struct pc_feature *f)
+{
+    int64_t n = f->value_dim > 1 ? f->value_dim : 1;
+    if (f->sequence)
+        n *= f->sequence_length ? f->sequence_length : SEQUENCE_GUESS;
+    return n;
+}
+
+static void add_tables(struct budget *b, const struct embed *e)
+{
+    for (int i = 0; i < embed_n_tables(e); i++) {
+        const struct table *t = embed_table_at(e, i);
+        int64_t state = row_opt_state(&t->conf.opt, t->conf.dim);
+        struct budget_table x = {
+            .table = t,
+            .weights = times(t->conf.rows, t->conf.dim * (int64_t)sizeof(float)),
+            .state = times(t->conf.rows, state * (int64_t)sizeof(float)),
+            .used_rows = 0};
+        VEC_PUSH(&b->tables, x);
+        b->weights += x.weights;
+        b->state += x.state;
+    }
+}
+
+static int64_t used_bytes(const struct budget_table *x)
+{
+    return times(x->used_rows, x->table->stride * (int64_t)sizeof(float));
+}
+
+static struct budget_table *find_table(struct budget *b, const struct table *t)
+{
+    for (size_t i = 0; i < b->tables.n; i++)
+        if (b->tables.at[i].table == t)
+            return &b->tables.at[i];
+    return NULL;
+}
+
+static void reach_rows(struct budget *b, const struct model *m, int64_t data_rows)
+{
+    for (size_t i = 0; i < m->inputs.n; i++) {
+        const struct model_input *in = &m->inputs.at[i];
+        struct budget_table *x =
+            in->slot < 0 ? NULL : find_table(b, embed_slot_table(m->embed, in->slot));
+        if (!x)
+            continue;
+        if (x->n_features++ == 0)
+            x->feature = in->feature->name;
+        x->used_rows += data_rows < 0 ? x->table->conf.rows
+                                      : times(data_rows, ids_per_row(in->feature));
+    }
+    for (size_t i = 0; i < b->tables.n; i++) {
+        struct budget_table *x = &b->tables.at[i];
+        if (x->used_rows > x->table->conf.rows)
+            x->used_rows = x->table->conf.rows;
+        b->used += used_bytes(x);
+    }
+}
+
+static void add_dense(struct budget *b, const struct session *s)
+{
+    size_t n;
+    struct param *const *params = graph_params(s->model->graph, &n);
+    struct state state = {0};
+    for (size_t i = 0; i < n; i++) {
+        b->n_params += params[i]->n;
+        b->params += params[i]->n * (int64_t)sizeof(float);
+        b->optimizer += params[i]->grad ? params[i]->n * (int64_t)sizeof(float) : 0;
+    }
+    if (s->optim)
+        optim_save(s->optim, false, &state);
+    if (s->ema)
+        ema_save(s->ema, "", &state);
+    for (size_t i = 0; i < state.items.n; i++)
+        b->optimizer += state.items.at[i].n * (int64_t)sizeof(float);
+    state_release(&state);
+}
+
+/* Activations with the longest sequences, and the batches that wait. */
+static void add_batch(struct budget *b, const struct session *s)
+{
+    int64_t rows[AXES_MAX] = {0}, ids = 0;
+    int64_t batch = s->conf->data_config ? s->conf->data_config->batch_size : 0;
+    rows[AXIS_BATCH] = batch;
+    for (size_t i = 0; i < s->model->axes.n; i++) {
+        const struct model_axis *a = &s->model->axes.at[i];
+        int64_t length = a->max_length ? a->max_length : a->leader->sequence_length;
+        rows[a->axis] = times(batch, length ? length : SEQUENCE_GUESS);
+    }
+    b->activations = (int64_t)graph_plan_bytes(s->model->graph, rows);
+    for (size_t i = 0; i < feature_plan_count(s->plan); i++)
+        ids += times(batch, ids_per_row(feature_plan_info(s->plan, i)->conf));
+    b->batches = times(ids, AHEAD * 2 * (int64_t)sizeof(int64_t));
+}
+
+void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
+{
+    *b = (struct budget){0};
+    add_tables(b, s->model->embed);
+    reach_rows(b, s->model, data_rows);
+    add_dense(b, s);
+    add_batch(b, s);
+    int64_t rest = b->params + b->optimizer + b->activations + b->batches;
+    int64_t dense_copy = b->params + b->optimizer;
+    b->save = b->used + dense_copy;
+    b->most = 2 * (b->weights + b->state) + dense_copy + rest;
+    b->expected = b->used + b->save + rest;
+}
+
+void budget_release(struct budget *b)
+{
+    VEC_RELEASE(&b->tables);
+}
+
+static const struct budget_table *largest(const struct budget *b)
+{
+    const struct budget_table *x = NULL;
+    for (size_t i = 0; i < b->tables.n; i++)
+        if (!x || used_bytes(&b->tables.at[i]) > used_bytes(x))
+            x = &b->tables.at[i];
+    return x;
+}
+
+enum rc budget_check(const struct budget *b, int64_t memory, struct err *err)
+{
+    const struct budget_table *x = largest(b);
+    char need[32], have[32], part[32];
+    if (memory <= 0 || b->expected <= memory)
+        return RC_OK;
+    budget_text(b->expected, need);
+    budget_text(memory, have);
+    if (!x || used_bytes(x) < b->activations)
+        return err_coded(
+            err, RC_NOMEM, E1408,
+            "%s of memory are needed, %s may be used: activations take %s; a "
+            "smaller data_config.batch_size or sequence_length helps",
+            need, have, budget_text(b->activations, part));
+    return err_coded(
+        err, RC_NOMEM, E1408,
+        "%s of memory are needed, %s may be used: the table of feature '%s' comes to use "
+        "%jd rows of %jd, %s; fewer rows (hash_bucket_size, num_buckets), a smaller "
+        "embedding_dim or an optimiser with less state (rowwise_adagrad_optimizer) help",
+        need, have, x->feature ? x->feature : x->table->conf.name, (intmax_t)x->used_rows,
+        (intmax_t)x->table->conf.dim, budget_text(used_bytes(x), part));
+}

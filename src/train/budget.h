@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/budget.h - the memory that a run takes, told before it is taken.
+ *
+ * Tables are address space until their rows are used. `tables` counts every row; `used`
+ * those that the data can reach: no more different ids than there are ids in the data,
+ * where a feature is taken to hold one id per row (times its value_dim) and a sequence to
+ * be as long as it may.
+ */
+#ifndef TRAIN_BUDGET_H
+#define TRAIN_BUDGET_H
+
+#include "base/vec.h"
+#include "train/session.h"
+
+struct budget_table {
+    const struct table *table; /* borrowed from the session */
+    const char *feature;       /* the first that uses it */
+    int n_features;
+    int64_t weights, state; /* bytes, all rows */
+    int64_t used_rows;      /* that the data can reach */
+};
+
+struct budget {
+    VEC(struct budget_table) tables;
+    int64_t weights, state;   /* of all tables, all rows */
+    int64_t used;             /* of both, rows that the data can reach */
+    int64_t params, n_params; /* dense: bytes, numbers */
+    int64_t optimizer;        /* gradients, states and averages of the dense parameters */
+    int64_t activations;
+    int64_t batches;        /* made ahead */
+    int64_t save;           /* the copy that a save makes */
+    int64_t most, expected; /* sums, with all rows and with those that can be reached */
+};
+
+/* Of a session that has seen no batch. `data_rows` < 0: not known. */
+void budget_init(struct budget *b, const struct session *s, int64_t data_rows);
+void budget_release(struct budget *b);
+/* RC_NOMEM E1408 with what takes most and what to do when `expected` is more than
+ * `memory`.
+ */
+enum rc budget_check(const struct budget *b, int64_t memory, struct err *err) MUST_CHECK;
+/* "3.4 GiB"; returns out. */
+const char *budget_text(int64_t bytes, char out[32]);
+
+#endif

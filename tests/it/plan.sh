@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# plan: what a run takes, before it takes it; and train, which does not start without room.
+. "$(dirname "$0")/lib.sh"
+
+config()
+{
+    cat >c.config <<'END'
+train_input_path: "data/train" eval_input_path: "" model_dir: "m"
+train_config {
+  num_steps: 3
+  sparse_optimizer { rowwise_adagrad_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} }
+}
+data_config { batch_size: 100 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
+  hash_bucket_size: 1000000 embedding_dim: 16 } }
+feature_configs { id_feature { feature_name: "pid" expression: "context:pid"
+  hash_bucket_size: 10 embedding_dim: 16 } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "pid"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [8] } } final { hidden_units: 4 } }
+  losses { binary_cross_entropy {} } metrics { auc {} }
+}
+END
+    "$TRAINYARD" data gen taobao --rows 1000 --out data >/dev/null 2>&1
+}
+
+every_table_and_every_byte_is_listed()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 1g
+    status 0
+    err_empty
+    out_has "user_id_emb      1,000,000     16    61.0 MiB     3.8 MiB            900  user_id"
+    out_has "pid_emb"
+    out_has "by 900 rows in 1 file"
+    out_has "memory          1.0 GiB: fits"
+    run "$TRAINYARD" plan c.config --memory 1g --json
+    json 'd["fits"] and d["weights"] == (1000000 + 10) * 16 * 4 and d["state"] == (1000000 + 10) * 4'
+    json 'd["dense"] == 4 * (32 * 8 + 8 + 8 * 4 + 4 + 4 + 1) and d["activations"] > 0'
+    # rows that are never used take none; without data all may be
+    json 'd["in_use"] < 200000 and d["expected"] < d["most"]'
+    run "$TRAINYARD" plan c.config --train-input nowhere --memory 1g --json
+    status 0
+    json 'd["data_rows"] == -1 and d["in_use"] >= d["weights"] + d["state"]'
+    [ -d m ] && fail "plan made model_dir"
+}
+
+what_does_not_fit_is_an_error_with_advice()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 100k
+    status 1
+    out_has "does not fit"
+    err_has "trainyard plan: error[E1408]: "
+    err_has "may be used: the table of feature 'user_id' comes to use 900 rows of 16"
+    err_has "an optimiser with less state (rowwise_adagrad_optimizer) help"
+    run "$TRAINYARD" train c.config --memory 100k
+    status 1
+    err_has "trainyard train: error[E1408]: "
+    [ -d m ] && fail "a run that was refused left m behind"
+    run "$TRAINYARD" train c.config --memory 1m
+    status 0
+    err_has "note: if every row of every table comes to be used, "
+    rm -r m
+    run "$TRAINYARD" train c.config --memory 100k --overcommit
+    status 0
+}
+
+batches_count_too()
+{
+    config
+    run "$TRAINYARD" plan c.config --memory 1m --set data_config.batch_size=100000
+    status 1
+    err_has "activations take "
+    err_has "a smaller data_config.batch_size"
+}
+
+tap_cases every_table_and_every_byte_is_listed what_does_not_fit_is_an_error_with_advice \
+    batches_count_too
