@@ -16,7 +16,7 @@ struct train_conf {
     int64_t threads, seed, patience;
     double save_every;
     int64_t memory;
-    bool resume, overcommit;
+    bool resume, overcommit, fresh;
 };
 
 static const struct opt opts[] = {
@@ -32,6 +32,9 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
               "start from the weights of this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint"},
+    {OPT_BOOL(struct train_conf, fresh, "false",
+              "of that checkpoint leave the states of optimisers"),
+     .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
     {OPT_LIST(struct train_conf, set, "change a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct train_conf, edit_config_json, NULL,
@@ -103,6 +106,7 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                               .seed = (uint64_t)c->seed,
                               .resume = c->resume,
                               .fine_tune = c->fine_tune,
+                              .fresh_optimizer = c->fresh,
                               .farm_hash = farm && strcmp(farm, "true") == 0,
                               .save_seconds = c->save_every,
                               .patience = c->patience,

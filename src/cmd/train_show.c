@@ -172,7 +172,8 @@ static void start_text(const struct train_start *x, const char *eval_input, stru
     buf_printf(b, "%zu file%s, batches of %u", x->files, x->files == 1 ? "" : "s",
                s->conf->data_config->batch_size);
     if (x->total_steps)
-        buf_printf(b, ": %s steps", train_count_text(x->total_steps, t[1]));
+        buf_printf(b, ": %s step%s", train_count_text(x->total_steps, t[1]),
+                   x->total_steps == 1 ? "" : "s");
     buf_printf(b, "\nevaluation  %s\n", eval_input[0] ? eval_input : "none");
     buf_printf(b, "device      cpu (%s), %d thread%s; seed %ju\n",
                cpu_level_name(cpu_level()), pool_threads(s->options.pool),
@@ -454,10 +455,10 @@ static void end_text(const struct train_show *s, const struct train_result *r,
 {
     char took[CLOCK_TEXT_SIZE], t[32];
     clock_duration((int64_t)(r->seconds * 1e9), took);
-    buf_printf(b, "\n%-11s %s after %ju steps, %s rows, %ju pass%s over the data, %s",
+    buf_printf(b, "\n%-11s %s after %ju step%s, %s rows, %ju pass%s over the data, %s",
                end_name(r->end), s->model ? s->model : "", (uintmax_t)r->steps,
-               train_count_text(r->rows, t), (uintmax_t)r->epochs,
-               r->epochs == 1 ? "" : "es", took);
+               r->steps == 1 ? "" : "s", train_count_text(r->rows, t),
+               (uintmax_t)r->epochs, r->epochs == 1 ? "" : "es", took);
     buf_printf(
         b, "\nspeed       %s rows/s, %.1f%% of the time without data",
         train_count_text((uint64_t)(r->busy > 0 ? (double)r->new_rows / r->busy : 0), t),

@@ -24,6 +24,7 @@ struct tz_program {
     const char *command; /* ours */
     const char *needs;   /* one of these must be given, '|' between them */
     bool seeded;         /* takes --seed */
+    bool quantised;      /* takes --table-type */
     struct tz_arg args[ARGS_MAX];
 };
 
@@ -38,7 +39,7 @@ static const struct tz_program programs[] = {
               {"model_dir", "model-dir"},
               {"continue_train", "continue", .no_value = true},
               {"fine_tune_checkpoint", "fine-tune"},
-              {"ignore_restore_optimizer", NULL, "optimisers start afresh in any case", true},
+              {"ignore_restore_optimizer", "ignore-restore-optimizer", .no_value = true},
               {"edit_config_json", "edit-config-json"}}},
     {.name = "eval",
      .command = "eval",
@@ -51,12 +52,13 @@ static const struct tz_program programs[] = {
     {.name = "export",
      .command = "export",
      .needs = "pipeline_config_path",
+     .quantised = true,
      .args = {{"pipeline_config_path", ""},
               {"checkpoint_path", "checkpoint"},
               {"export_dir", "export-dir"},
               {"asset_files", "asset-files"},
-              {"additional_export_config", NULL, "it tunes GPU export back ends"},
-              {"item_input_path", NULL, "nothing is traced, so no sample is needed"},
+              {"additional_export_config", "additional-export-config"},
+              {"item_input_path", "sample-input"},
               {"edit_config_json", "edit-config-json"}}},
     {.name = "predict",
      .command = "predict",
@@ -172,6 +174,23 @@ static void put_args(const struct tz_program *p, const struct flags *f,
     }
 }
 
+/* QUANT_EMB as the type of exported tables. Without it they stay as they are, which is
+ * not what TorchEasyRec does: an export there is INT8 unless told otherwise.
+ */
+static void put_quant(const struct front_args *in, struct front_call *out)
+{
+    const char *quant = in->env("QUANT_EMB");
+    if (!quant || !quant[0])
+        return;
+    if (strcmp(quant, "INT8") == 0)
+        front_option(out, "table-type", "int8");
+    else if (strcmp(quant, "0") == 0 || strcmp(quant, "FP32") == 0)
+        front_option(out, "table-type", "f32");
+    else
+        front_note(out, "QUANT_EMB '%s' is not offered; tables stay 32-bit floats",
+                   quant);
+}
+
 static void put_seed(const struct front_args *in, struct front_call *out)
 {
     const char *seed = in->env("TORCH_MANUAL_SEED");
@@ -202,6 +221,8 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
         front_word(out, p->command);
         if (p->seeded)
             put_seed(in, out);
+        if (p->quantised)
+            put_quant(in, out);
         put_args(p, &f, out);
     }
     flags_release(&f);

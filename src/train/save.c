@@ -225,15 +225,3 @@ enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
     }
     return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
 }
-
-enum rc session_fine_tune(struct session *s, const struct ckpt *c, size_t *n_loaded,
-                          struct err *err)
-{
-    struct ckpt_state state = state_of(s);
-    struct ckpt_report report = {0};
-    struct ckpt_load how = {.partial = true, .no_optimizer = true};
-    enum rc rc = ckpt_load_state(c, &state, &how, &report, err);
-    *n_loaded = report.n_loaded;
-    ckpt_report_release(&report);
-    return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
-}

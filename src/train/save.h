@@ -21,8 +21,4 @@ enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
 /* The seed of the run that made it. RC_FORMAT when it is no checkpoint of a run. */
 enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed,
                            struct err *err) MUST_CHECK;
-/* Parameters and tables alone, as far as they match; counters stay at 0. */
-enum rc session_fine_tune(struct session *s, const struct ckpt *c, size_t *n_loaded,
-                          struct err *err) MUST_CHECK;
-
 #endif

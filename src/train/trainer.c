@@ -154,6 +154,9 @@ static enum rc run(struct trainer *t, struct train_result *out, struct err *err)
     trainer_profile_end(t);
     if (!rc)
         rc = trainer_save(t, err);
+    /* The last checkpoint was there already, from a run that did not come to this. */
+    if (!rc && over && t->best.last_step < t->saved_step)
+        rc = trainer_evaluate(t, err);
     enum rc saved = saver_wait(t->saver, rc ? NULL : err);
     fill_result(t, (double)(clock_mono_ns() - start) * 1e-9, out);
     return rc ? rc : saved;

@@ -6,6 +6,7 @@
 #include "ckpt/saver.h"
 #include "train/best.h"
 #include "train/feeder.h"
+#include "train/fine_tune.h"
 #include "train/summary.h"
 #include "train/trace.h"
 #include "train/trainer.h"
@@ -33,7 +34,9 @@ struct trainer {
     struct buf config;    /* text of the effective config */
     const char *position; /* in the data, behind the last batch trained on */
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
-    size_t n_started;
+    struct fine_tune_result started;
+    const char *old_config; /* of the checkpoint that it goes on from; NULL: none */
+    int64_t most_memory;
     uint64_t total_steps; /* 0: not known */
     int64_t saved_step;   /* of the latest checkpoint; -1: none */
     int64_t saved_ns;     /* when it was */

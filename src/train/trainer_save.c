@@ -30,6 +30,7 @@ static void tell_evaluation(struct trainer *t, const struct score_line *lines, s
                                  .lines = lines,
                                  .n = n,
                                  .seconds = seconds};
+    t->best.last_step = t->saved_step;
     e.better = best_take(&t->best, t->saved_step, lines, n);
     const struct score_line *l = best_line(&t->best, lines, n);
     e.metric = l ? l->name : NULL;
@@ -127,8 +128,8 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err)
     buf_release(&kept);
     mem_free(path);
     /* The run was ended between its checkpoint and the evaluation that goes with it. */
-    bool last = t->tc->num_steps && t->session->step >= t->tc->num_steps;
-    if (!rc && t->best.last_step < t->saved_step && (last || trainer_save_is_due(t)))
+    if (!rc && t->resumed_from && t->best.last_step < t->saved_step &&
+        trainer_save_is_due(t))
         rc = trainer_evaluate(t, err);
     return rc;
 }

@@ -9,9 +9,12 @@
 #include "base/mem.h"
 #include "text/prototext.h"
 #include "train/budget.h"
+#include "train/changes.h"
 #include "train/save.h"
 #include "train/source.h"
 #include "train/trainer_private.h"
+
+#define CHANGES_SHOWN 5
 
 void trainer_note(const struct trainer *t, const char *fmt, ...)
 {
@@ -57,6 +60,7 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
     if (!rc) {
         t->saved_step = (int64_t)t->session->step - 1;
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
+        t->old_config = arena_strdup(&t->arena, ckpt_config(c));
     }
     ckpt_close(c);
     return rc;
@@ -67,11 +71,37 @@ static enum rc start_from(struct trainer *t, const char *path, struct err *err)
     struct ckpt *c = NULL;
     enum rc rc = ckpt_open(path, 0, &c, NULL, err);
     if (!rc)
-        rc = session_fine_tune(t->session, c, &t->n_started, err);
+        rc = fine_tune(t->session, c, t->tc->fine_tune_ckpt_param_map,
+                       t->o->fresh_optimizer, &t->started, err);
     if (!rc)
         t->started_from = arena_strdup(&t->arena, ckpt_path(c));
     ckpt_close(c);
     return rc;
+}
+
+static enum rc parse_config(const char *text, struct doc *out)
+{
+    struct diags diags = {0};
+    enum rc rc = source_from("config", text, strlen(text), &out->src, NULL);
+    if (!rc)
+        rc = prototext_parse(out, &diags);
+    diags_release(&diags);
+    return rc;
+}
+
+/* A run may go on with another learning rate or more epochs; it is said. */
+static void note_changes(const struct trainer *t)
+{
+    struct doc old = {0}, now = {0};
+    struct buf b;
+    buf_init(&b, ERR_MSG_SIZE / 2);
+    if (parse_config(t->old_config, &old) == RC_OK &&
+        parse_config(buf_str(&t->config), &now) == RC_OK &&
+        config_changes(old.root, now.root, CHANGES_SHOWN, &b) > 0)
+        trainer_note(t, "the config has changed since the checkpoint: %s", buf_str(&b));
+    buf_release(&b);
+    doc_release(&old);
+    doc_release(&now);
 }
 
 /* What was there before: a checkpoint of this run, or one to start from. */
@@ -124,21 +154,39 @@ static enum rc open_data(struct trainer *t, struct err *err)
     return rc;
 }
 
-static enum rc check_memory(const struct trainer *t, struct err *err)
+static enum rc check_memory(struct trainer *t, struct err *err)
 {
     struct budget b;
-    char most[32], have[32];
     if (t->o->memory <= 0)
         return RC_OK;
     budget_init(&b, t->session, feeder_rows(t->feeder));
+    t->most_memory = b.most;
     enum rc rc = budget_check(&b, t->o->memory, err);
-    if (!rc && b.most > t->o->memory)
+    budget_release(&b);
+    return rc;
+}
+
+/* What is not as one might think. */
+static void tell_notes(const struct trainer *t)
+{
+    char most[32], have[32];
+    if (t->most_memory > t->o->memory)
         trainer_note(t,
                      "if every row of every table comes to be used, %s of memory are "
                      "needed, and %s may be used",
-                     budget_text(b.most, most), budget_text(t->o->memory, have));
-    budget_release(&b);
-    return rc;
+                     budget_text(t->most_memory, most), budget_text(t->o->memory, have));
+    if (t->tc->save_checkpoints_timestamp_interval ||
+        t->tc->n_save_checkpoints_timestamps)
+        trainer_note(t,
+                     "save_checkpoints_timestamp*: rows of files have no time of their "
+                     "own, so no checkpoint is saved by it");
+    if (t->started_from && t->started.missing)
+        trainer_note(t,
+                     "%zu tensors are not in that checkpoint and begin anew, '%s' among "
+                     "them",
+                     t->started.missing, t->started.first_missing);
+    if (t->old_config)
+        note_changes(t);
 }
 
 static void tell_start(const struct trainer *t)
@@ -150,21 +198,17 @@ static void tell_start(const struct trainer *t)
                             .total_steps = t->total_steps,
                             .resumed_from = t->resumed_from,
                             .started_from = t->started_from,
-                            .n_started = t->n_started};
+                            .n_started = t->started.loaded};
     if (t->o->watch.start)
         t->o->watch.start(t->o->watch.arg, &s);
-    if (t->tc->save_checkpoints_timestamp_interval ||
-        t->tc->n_save_checkpoints_timestamps)
-        trainer_note(t,
-                     "save_checkpoints_timestamp*: rows of files have no time of their "
-                     "own, so no checkpoint is saved by it");
+    tell_notes(t);
 }
 
 /* A run goes on without curves when their files cannot be written. */
 static void open_summary(struct trainer *t)
 {
     struct err err = {0};
-    int64_t next = t->resumed_from ? (int64_t)t->session->step : -1;
+    int64_t next = t->o->resume ? (int64_t)t->session->step : -1;
     if (summary_open(t->session, buf_str(&t->config), next, &t->summary, &err) != RC_OK)
         trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
@@ -200,7 +244,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     tell_start(t);
     open_summary(t);
     trainer_profile_begin(t);
-    return t->resumed_from ? trainer_resume_results(t, err) : RC_OK;
+    return t->o->resume ? trainer_resume_results(t, err) : RC_OK;
 }
 
 void trainer_tear_down(struct trainer *t)

@@ -73,12 +73,14 @@ static void check_line(const char *line, const char *(*env)(const char *),
 
 static void every_documented_argument_of_tzrec_is_taken(void)
 {
-    check_line("tzrec train_eval --pipeline_config_path c --train_input_path d/*.parquet "
-               "--eval_input_path e --model_dir m --continue_train "
-               "--fine_tune_checkpoint f --edit_config_json {}",
-               env_empty,
-               "command: train --train-input=d/*.parquet --eval-input=e --model-dir=m "
-               "--continue --fine-tune=f --edit-config-json={} -- c");
+    check_line(
+        "tzrec train_eval --pipeline_config_path c --train_input_path d/*.parquet "
+        "--eval_input_path e --model_dir m --continue_train "
+        "--fine_tune_checkpoint f --ignore_restore_optimizer --edit_config_json {}",
+        env_empty,
+        "command: train --train-input=d/*.parquet --eval-input=e --model-dir=m "
+        "--continue --fine-tune=f --ignore-restore-optimizer --edit-config-json={} "
+        "-- c");
     check_line("tzrec tzrec.eval --pipeline_config_path=c --checkpoint_path=k "
                "--eval_input_path=e --eval_result_filename=r.txt",
                env_empty,
@@ -133,6 +135,25 @@ static void the_seed_comes_from_the_environment(void)
 {
     check_line("tzrec train_eval --pipeline_config_path c", env_seeded,
                "command: train --seed=7 -- c");
+}
+
+static const char *env_int8(const char *name)
+{
+    return strcmp(name, "QUANT_EMB") == 0 ? "INT8" : NULL;
+}
+
+static const char *env_int4(const char *name)
+{
+    return strcmp(name, "QUANT_EMB") == 0 ? "INT4" : NULL;
+}
+
+static void quantisation_comes_from_the_environment(void)
+{
+    check_line("tzrec export --pipeline_config_path c --export_dir x", env_int8,
+               "command: export --table-type=int8 --export-dir=x -- c");
+    check_line("tzrec export --pipeline_config_path c --export_dir x", env_int4,
+               "command: export --export-dir=x -- c; QUANT_EMB 'INT4' is not offered; "
+               "tables stay 32-bit floats");
 }
 
 static void torchrun_starts_modules_of_tzrec(void)
@@ -221,6 +242,7 @@ static const struct tap_case cases[] = {
     TAP(empty_values_are_as_good_as_none),
     TAP(what_is_missing_or_unknown_is_named),
     TAP(the_seed_comes_from_the_environment),
+    TAP(quantisation_comes_from_the_environment),
     TAP(torchrun_starts_modules_of_tzrec),
     TAP(torchrun_says_that_it_starts_one_process),
     TAP(torchrun_starts_other_scripts_with_python),

@@ -1,0 +1,161 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs that were ended at any moment and go on; runs that start from another's checkpoint.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+
+# Killed without warning, again and again, at moments that nobody chose; some of them fall
+# into a save. In the end everything is as if nothing had been.
+a_run_that_is_killed_many_times_equals_one_that_was_not()
+{
+    config && data
+    trained a --set train_config.save_checkpoints_steps=2
+    status 0
+    RANDOM=${SEED:-$$}
+    echo "# seed $RANDOM" >&3
+    local kills=0 over=0
+    for _ in $(seq 60); do
+        "$TRAINYARD" train c.config --model-dir b --continue --threads $((1 + RANDOM % 3)) \
+            --set train_config.save_checkpoints_steps=2 >/dev/null 2>&1 &
+        pid=$!
+        sleep "0.0$((RANDOM % 90 + 10))"
+        [ $kills -lt 20 ] || { wait $pid; over=1; break; }
+        kill -KILL $pid 2>/dev/null && kills=$((kills + 1))
+        wait $pid 2>/dev/null
+        [ -d b/model.ckpt-21 ] && { over=1; break; }
+    done
+    [ $over = 1 ] || fail "it never came to its end"
+    echo "# $kills kills" >&3
+    trained b --continue --set train_config.save_checkpoints_steps=2
+    status 0
+    same_checkpoint a/model.ckpt-21 b/model.ckpt-21
+    same_checkpoint a/model.ckpt-10 b/model.ckpt-10
+    diff a/train_eval_result_v2.txt b/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
+}
+
+a_checkpoint_of_the_clock_changes_nothing()
+{
+    config && data
+    trained a
+    trained b --save-every 1ms
+    status 0
+    same_checkpoint a/model.ckpt-21 b/model.ckpt-21
+    [ "$(find b -name 'model.ckpt-*' | wc -l)" -gt 8 ] || fail "few checkpoints: $(ls b)"
+}
+
+damaged_checkpoints_are_passed_over()
+{
+    config && data
+    trained m --set train_config.num_steps=12
+    status 0
+    truncate -s -100 m/model.ckpt-11/model-*.safetensors
+    trained m --continue
+    status 0
+    err_has "note: "
+    err_has "model.ckpt-11"
+    err_has "resumed     from m/model.ckpt-10, behind step 10"
+}
+
+every_checkpoint_damaged_is_an_error()
+{
+    config && data
+    trained m --set train_config.num_steps=7
+    for f in m/model.ckpt-*/model-*.safetensors; do truncate -s -100 "$f"; done
+    cp -r m before
+    trained m --continue
+    status 1
+    err_has "error[E1515]: "
+    err_has "model.ckpt-6"
+    diff -r m before >/dev/null || fail "model_dir was changed"
+}
+
+# Resuming asks for everything; the names of what differs are in the message.
+a_checkpoint_of_another_model_is_named_by_its_parameters()
+{
+    config && data
+    trained m --set train_config.num_steps=3
+    cp -r m before
+    trained m --continue --set 'model_config.deepfm.deep.hidden_units=[16, 4]'
+    status 2
+    err_has "error[E1510]: "
+    err_has "deep"
+    err_has "[8, 16] in the checkpoint, F32 [4, 16] in the model"
+    diff -r m before >/dev/null || fail "model_dir was changed"
+    trained m --continue --seed 2
+    status 2
+    err_has "it was trained with seed 1, not 2"
+}
+
+a_changed_config_is_told()
+{
+    config && data
+    trained m --set train_config.num_steps=3
+    trained m --continue --set train_config.num_steps=5 --set data_config.batch_size=128
+    status 0
+    err_has "note: the config has changed since the checkpoint: train_config.num_steps: 3 -> 5; data_config.batch_size: 256 -> 128"
+    trained m --continue --set train_config.num_steps=5 --set data_config.batch_size=128
+    status 0
+    err_lacks "has changed"
+}
+
+fine_tuning_starts_from_the_weights_of_another_run()
+{
+    config && data
+    trained a --set train_config.num_steps=12
+    trained b --fine-tune a --set train_config.num_steps=1
+    status 0
+    err_has "started     from "
+    err_has "a/model.ckpt-11"
+    trained c --fine-tune a/model.ckpt-10 --fresh-optimizer --set train_config.num_steps=1
+    status 0
+    err_has "a/model.ckpt-10"
+    # the first loss is that of a trained model, not of a new one
+    trained d --fine-tune a --set train_config.num_steps=1 --log json
+    cp .err tuned
+    trained e --set train_config.num_steps=1 --log json
+    python3 - <<'PY' >.out 2>&1 || fail "$(cat .out)"
+import json
+first = [next(json.loads(l)['loss'] for l in open(f) if '"progress"' in l) for f in ('tuned', '.err')]
+assert first[0] < first[1], first
+PY
+    trained f --fine-tune nowhere
+    status 1
+    err_has "error[E1504]: "
+    [ -d f ] && fail "a refused run left f behind"
+}
+
+# Names of one model mapped to those of another; what is not there keeps its first values.
+a_map_of_names_carries_weights_over()
+{
+    config && data
+    trained a --set train_config.num_steps=12
+    sed -i 's/boundaries:/embedding_name: "cost_emb" boundaries:/' c.config
+    trained b --set train_config.num_steps=1 --fine-tune a
+    status 0
+    err_has "note: 3 tensors are not in that checkpoint and begin anew, 'model."
+    err_has "cost_emb"
+    old=$("$TRAINYARD" params a/model.ckpt-11 | grep -o '[^ ]*price_emb.weight' | head -1)
+    printf '%s\t%s\n' "${old/price_emb/cost_emb}" "$old" >map
+    trained c --set train_config.num_steps=1 --fine-tune a \
+        --set train_config.fine_tune_ckpt_param_map=map
+    status 0
+    err_lacks "begin anew"
+    rm -r c
+    printf 'nonsense\n' >map
+    trained c --set train_config.num_steps=1 --fine-tune a \
+        --set train_config.fine_tune_ckpt_param_map=map
+    status 1
+    err_has "error[E1511]: "
+    printf 'no.such.parameter\tneither.this\n' >map
+    trained c --set train_config.num_steps=1 --fine-tune a \
+        --set train_config.fine_tune_ckpt_param_map=map
+    status 2
+    err_has "error[E1512]: "
+    err_has "no.such.parameter"
+}
+
+tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
+    a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
+    every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
+    a_changed_config_is_told fine_tuning_starts_from_the_weights_of_another_run \
+    a_map_of_names_carries_weights_over

@@ -1,0 +1,167 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Data and disks that are not as they should be: one clear message, and nothing is lost.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+
+bad_input_is_named()
+{
+    config && data
+    trained m --train-input nowhere
+    status 1
+    err_has "nowhere"
+    trained m --set data_config.label_fields='["clic"]'
+    status 2
+    err_has "clic"
+    trained m --set 'feature_configs[1].id_feature.expression=item:cat_id'
+    status 2
+    err_has "cat_id"
+    trained m --set train_config.num_epohcs=3
+    status 2
+    err_has "did you mean 'num_epochs'?"
+    trained m --set model_config.deepfm.deep.activation=nn.Nope
+    status 2
+    err_has "nn.Nope"
+    [ -d m ] && fail "a refused run left m behind"
+}
+
+# Rows as text, so that anything can be put into them.
+text_data() # COLUMN VALUE...: in place of the value of COLUMN in the first rows
+{
+    config
+    "$TRAINYARD" data gen taobao --rows 600 --format csv --out text >/dev/null 2>&1
+    python3 - "$@" <<'PY'
+import csv, sys
+column, values = sys.argv[1], sys.argv[2:]
+rows = list(csv.reader(open('text/train/part-0.csv')))
+at = rows[0].index(column)
+for row, v in zip(rows[1:] if len(values) > 1 else rows[1:2], values * (len(rows) if values[-1:] == ['*'] else 1)):
+    row[at] = v
+csv.writer(open('rows.csv', 'w'), lineterminator='\n').writerows(rows)
+PY
+    "$TRAINYARD" data convert rows.csv rows.parquet >/dev/null 2>&1
+}
+
+train_text() # MORE...
+{
+    trained m --train-input rows.parquet --eval-input '' "$@"
+}
+
+a_label_that_is_no_number_is_named()
+{
+    text_data clk maybe
+    train_text
+    status 2
+    err_has "clk"
+    [ -d m/model.ckpt-0 ] && fail "a checkpoint of nothing"
+    return 0
+}
+
+a_label_that_is_missing_is_named()
+{
+    text_data clk ''
+    train_text
+    [ "$got" != 0 ] || fail "it went through"
+    err_has "error[E1208]: "
+    err_has "clk"
+    err_has "row 1 has no value"
+}
+
+an_id_beyond_its_table_is_named()
+{
+    text_data user_id 5000
+    train_text --edit-config-json '{"feature_configs[0]": "id_feature { feature_name: \"user_id\" expression: \"user:user_id\" num_buckets: 100 embedding_dim: 8 }"}'
+    status 0 # generated features send ids outside of num_buckets to 0, as upstream
+    rm -r m
+    python3 - <<'PY'
+import csv
+rows = list(csv.reader(open('rows.csv')))
+at = [rows[0].index(c) for c in ('price', 'cate_id', 'user_id')]
+for i, r in enumerate(rows[1:]):
+    r[at[0]], r[at[1]], r[at[2]] = '3', '5', '100' if i == 7 else '99'
+csv.writer(open('rows.csv', 'w'), lineterminator='\n').writerows(rows)
+PY
+    "$TRAINYARD" data convert rows.csv rows.parquet >/dev/null 2>&1
+    # under FG_NONE ids come from the data as they are
+    train_text --set data_config.fg_mode=FG_NONE --edit-config-json '{"feature_configs[0]": "id_feature { feature_name: \"user_id\" num_buckets: 100 embedding_dim: 8 }", "feature_configs[2]": "id_feature { feature_name: \"price\" num_buckets: 8 embedding_dim: 8 }"}'
+    status 2
+    err_has "error[E1402]: "
+    err_has "user_id"
+    err_has "row 7 of the batch: id 100 is outside table"
+    err_has "of 100 rows"
+}
+
+no_rows_are_an_error()
+{
+    config && data
+    "$TRAINYARD" data head -n 0 data/train/part-0.parquet >/dev/null 2>&1
+    head -1 <("$TRAINYARD" data gen taobao --rows 10 --format csv --out t >/dev/null 2>&1; cat t/train/part-0.csv) >none.csv
+    "$TRAINYARD" data convert none.csv none.parquet >/dev/null 2>&1
+    trained m --train-input none.parquet
+    [ "$got" != 0 ] || fail "it went through"
+    err_has "none.parquet"
+    find m -name 'model.ckpt-*' 2>/dev/null | grep -q . && fail "a checkpoint of nothing"
+    return 0
+}
+
+# Without a positive the AUC is not 0 and not 1: it has no value, and a reason.
+one_class_leaves_auc_undefined()
+{
+    config && data
+    text_data clk 0 '*'
+    python3 - <<'PY'
+import csv
+rows = list(csv.reader(open('rows.csv')))
+at = rows[0].index('clk')
+for r in rows[1:]:
+    r[at] = '0'
+csv.writer(open('zeros.csv', 'w'), lineterminator='\n').writerows(rows)
+PY
+    "$TRAINYARD" data convert zeros.csv zeros.parquet >/dev/null 2>&1
+    trained m --eval-input zeros.parquet --set train_config.num_steps=3
+    status 0
+    err_has "undefined"
+    err_has "auc is undefined: "
+    run tail -n 1 m/train_eval_result_v2.txt
+    json 'd["auc"] is None and d["loss"] > 0'
+}
+
+# The loss would be NaN; it is told which value was, and nothing is updated with it.
+nan_in_the_data_is_named()
+{
+    text_data price 7777.5
+    "$TRAINYARD" data convert rows.csv rows.jsonl >/dev/null 2>&1
+    sed -i 's/7777.5/NaN/' rows.jsonl
+    "$TRAINYARD" data convert rows.jsonl rows.parquet >/dev/null 2>&1
+    train_text --set train_config.save_checkpoints_steps=1 \
+        --edit-config-json '{"feature_configs[2]": "raw_feature { feature_name: \"price\" expression: \"item:price\" }", "model_config": "feature_groups { group_name: \"deep\" group_type: DEEP feature_names: [\"user_id\", \"price\"] } multi_tower { towers { input: \"deep\" mlp { hidden_units: 8 } } final { hidden_units: 4 } } losses { binary_cross_entropy {} } metrics { auc {} }"}'
+    [ "$got" != 0 ] || fail "it went through"
+    err_has "error[E1404]: "
+    err_has "feature 'price' is nan in row 0 of the batch"
+}
+
+# A disk that fills up in the middle of a save: the run ends, what was saved stays.
+a_full_disk_leaves_the_checkpoints_that_were_there()
+{
+    config && data
+    unshare -Urm true 2>/dev/null || skip "no user namespaces here"
+    mkdir m
+    run unshare -Urm bash -c '
+        mount -t tmpfs -o size=400k tmpfs m || exit 77
+        "$1" train c.config --set train_config.use_tensorboard=false --set train_config.num_epochs=50
+        got=$?
+        "$1" params m >params.txt 2>&1 || echo "no loadable checkpoint: $(cat params.txt)" >&2
+        ls m >&2
+        exit $got' - "$TRAINYARD"
+    [ "$got" = 77 ] && skip "no tmpfs here"
+    status 1
+    err_has "error[E1509]: "
+    err_has "was not saved"
+    err_lacks "no loadable checkpoint"
+    err_has "model.ckpt-5"
+    err_lacks ".tmp"
+}
+
+tap_cases bad_input_is_named a_label_that_is_no_number_is_named a_label_that_is_missing_is_named \
+    an_id_beyond_its_table_is_named no_rows_are_an_error one_class_leaves_auc_undefined \
+    nan_in_the_data_is_named a_full_disk_leaves_the_checkpoints_that_were_there
