@@ -122,7 +122,7 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
                budget_text(b->most, t[1]));
     buf_printf(out, "memory       %10s: %s\n", budget_text(memory, t[0]),
                b->expected > memory ? "does not fit"
-               : b->most > memory   ? "fits as long as not every row comes to be used"
+               : b->most > memory   ? "fits as long as not every page comes to be used"
                                     : "fits");
 }
 
@@ -214,8 +214,8 @@ const struct cmd cmd_plan = {
     .description =
         "Lists every embedding table with its rows and bytes, what optimisers, "
         "activations and saves take, and whether it fits. Nothing of it is allocated. "
-        "Rows of tables take memory when they are first used: the data's size bounds how "
-        "many can be. Ends with status 1 when the run is not expected to fit.",
+        "Tables take memory in large pages, when a row in them is first used: the data's "
+        "size bounds how many can be. Ends with status 1 when the run is not expected to fit.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct plan_conf),

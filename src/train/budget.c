@@ -6,7 +6,8 @@
 
 #include "base/mem.h"
 
-#define AHEAD 3           /* batches; see feeder.c */
+#define AHEAD 3 /* batches; see feeder.c */
+#define PAGE_BYTES ((int64_t)2 << 20)
 #define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
 
 const char *budget_text(int64_t bytes, char out[32])
@@ -51,9 +52,12 @@ static void add_tables(struct budget *b, const struct embed *e)
     }
 }
 
+/* A row takes the page that it lies in, and pages of tables are large (embed/pages.c). */
 static int64_t used_bytes(const struct budget_table *x)
 {
-    return times(x->used_rows, x->table->stride * (int64_t)sizeof(float));
+    int64_t all = times(x->table->conf.rows, x->table->stride * (int64_t)sizeof(float));
+    int64_t pages = times(x->used_rows, PAGE_BYTES);
+    return pages < all ? pages : all;
 }
 
 static struct budget_table *find_table(struct budget *b, const struct table *t)
@@ -82,6 +86,7 @@ static void reach_rows(struct budget *b, const struct model *m, int64_t data_row
         if (x->used_rows > x->table->conf.rows)
             x->used_rows = x->table->conf.rows;
         b->used += used_bytes(x);
+        b->copied += times(x->used_rows, x->table->stride * (int64_t)sizeof(float));
     }
 }
 
@@ -130,7 +135,7 @@ void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
     add_batch(b, s);
     int64_t rest = b->params + b->optimizer + b->activations + b->batches;
     int64_t dense_copy = b->params + b->optimizer;
-    b->save = b->used + dense_copy;
+    b->save = b->copied + dense_copy;
     b->most = 2 * (b->weights + b->state) + dense_copy + rest;
     b->expected = b->used + b->save + rest;
 }

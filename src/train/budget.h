@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/budget.h - the memory that a run takes, told before it is taken.
  *
- * Tables are address space until their rows are used. `tables` counts every row; `used`
- * those that the data can reach: no more different ids than there are ids in the data,
- * where a feature is taken to hold one id per row (times its value_dim) and a sequence to
- * be as long as it may.
+ * Tables are address space until their rows are used. `weights` and `state` count every
+ * row; `used` the pages of those that the data can reach: no more different ids than
+ * there are ids in the data, where a feature is taken to hold one id per row (times its
+ * value_dim) and a sequence to be as long as it may.
  */
 #ifndef TRAIN_BUDGET_H
 #define TRAIN_BUDGET_H
@@ -23,7 +23,8 @@ struct budget_table {
 struct budget {
     VEC(struct budget_table) tables;
     int64_t weights, state;   /* of all tables, all rows */
-    int64_t used;             /* of both, rows that the data can reach */
+    int64_t used;             /* of both, pages with rows that the data can reach */
+    int64_t copied;           /* of both, those rows alone */
     int64_t params, n_params; /* dense: bytes, numbers */
     int64_t optimizer;        /* gradients, states and averages of the dense parameters */
     int64_t activations;
