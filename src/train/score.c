@@ -8,6 +8,8 @@
 #include "base/mem.h"
 #include "nn/metric/metric.h"
 
+#define VALUES_MAX ((int64_t)1 << 20) /* of state that a checkpoint takes */
+
 struct entry {
     struct metric *metric;
     char *name;
@@ -209,4 +211,101 @@ void score_json(const struct score_line *lines, size_t n, int64_t step, struct b
                    lines[i].defined && isfinite(lines[i].value) ? text : "null");
     }
     buf_puts(out, "}\n");
+}
+
+/* State goes as JSON: numbers are written so that they read back as they were; NaN, which
+ * JSON does not have, as null.
+ */
+static void list_state(const struct score *s, struct state *out)
+{
+    struct arena a = {0};
+    for (size_t i = 0; i < s->entries.n; i++)
+        metric_save(s->entries.at[i].metric,
+                    arena_printf(&a, "%zu.%s.", i, s->entries.at[i].name), out);
+    arena_release(&a);
+}
+
+static double value_at(const struct state_item *it, int64_t i)
+{
+    return it->type == STATE_F32 ? (double)((const float *)it->data)[i]
+                                 : ((const double *)it->data)[i];
+}
+
+static void put_state_value(const struct state_item *it, int64_t i, struct buf *out)
+{
+    char text[32];
+    if (it->type == STATE_I64) {
+        buf_printf(out, "%jd", (intmax_t)((const int64_t *)it->data)[i]);
+    } else if (isfinite(value_at(it, i))) {
+        str_from_f64(value_at(it, i), text);
+        buf_puts(out, text);
+    } else {
+        buf_puts(out, "null");
+    }
+}
+
+void score_save(const struct score *s, struct buf *out)
+{
+    struct state state = {0};
+    int64_t values = 0;
+    list_state(s, &state);
+    for (size_t i = 0; i < state.items.n; i++)
+        values += state.items.at[i].n;
+    buf_putc(out, '{');
+    for (size_t i = 0; i < state.items.n && values <= VALUES_MAX; i++) {
+        const struct state_item *it = &state.items.at[i];
+        buf_puts(out, i ? ", " : "");
+        buf_json_str(out, it->name, strlen(it->name));
+        buf_puts(out, ": [");
+        for (int64_t k = 0; k < it->n; k++) {
+            buf_puts(out, k ? ", " : "");
+            put_state_value(it, k, out);
+        }
+        buf_putc(out, ']');
+    }
+    buf_putc(out, '}');
+    state_release(&state);
+}
+
+/* The values of one list, in memory of `a`; NULL when they are not of that type. */
+static const void *read_values(const struct node *list, enum state_type type,
+                               struct arena *a)
+{
+    size_t n = list->list.n;
+    void *out = arena_try_alloc(a, n + 1, sizeof(double));
+    for (size_t i = 0; out && i < n; i++) {
+        double v = NAN;
+        bool ok = type == STATE_I64 ? node_i64(list->list.at[i], (int64_t *)out + i)
+                                    : node_number(list->list.at[i], &v) ||
+                                          list->list.at[i]->kind == NODE_NULL;
+        if (!ok)
+            return NULL;
+        if (type == STATE_F32)
+            ((float *)out)[i] = (float)v;
+        else if (type == STATE_F64)
+            ((double *)out)[i] = v;
+    }
+    return out;
+}
+
+void score_load(struct score *s, const struct node *saved)
+{
+    struct state now = {0}, found = {0};
+    struct arena a = {0};
+    list_state(s, &now); /* the types; sizes may differ */
+    for (size_t i = 0; i < now.items.n; i++) {
+        const struct state_item *it = &now.items.at[i];
+        const struct node *list = node_find(saved, it->name);
+        const void *values =
+            list && list->kind == NODE_LIST ? read_values(list, it->type, &a) : NULL;
+        if (values)
+            state_add(&found, it->type, values, (int64_t)list->list.n, "%s", it->name);
+    }
+    for (size_t i = 0; i < s->entries.n; i++)
+        (void)!metric_load(s->entries.at[i].metric,
+                           arena_printf(&a, "%zu.%s.", i, s->entries.at[i].name), &found,
+                           NULL);
+    state_release(&now);
+    state_release(&found);
+    arena_release(&a);
 }

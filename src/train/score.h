@@ -3,6 +3,7 @@
 #ifndef TRAIN_SCORE_H
 #define TRAIN_SCORE_H
 
+#include "text/node.h"
 #include "train/session.h"
 
 struct score;
@@ -34,5 +35,12 @@ int64_t score_rows(const struct score *s);
  * are not defined are null.
  */
 void score_json(const struct score_line *lines, size_t n, int64_t step, struct buf *out);
+
+/* What the metrics have seen, as an object of JSON, for checkpoints; "{}" when it is too
+ * much to keep. score_load() takes it over, when it is of the same metrics; else they
+ * start anew.
+ */
+void score_save(const struct score *s, struct buf *out);
+void score_load(struct score *s, const struct node *saved);
 
 #endif

@@ -11,6 +11,8 @@
 #include "train/trace.h"
 #include "train/trainer.h"
 
+#define TRAIN_METRICS "train_metrics" /* blob of a checkpoint */
+
 /* Since when the speed is measured; begins anew after saves and evaluations. */
 struct lap {
     int64_t ns, waited_ns;

@@ -88,6 +88,11 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     lap_end(t);
     struct ckpt_writer *w =
         session_save(t->session, t->conf->model_dir, buf_str(&t->config), t->position);
+    struct buf metrics;
+    buf_init(&metrics, (size_t)1 << 28);
+    score_save(t->moving, &metrics);
+    ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
+    buf_release(&metrics);
     enum rc rc = saver_start(t->saver, w, spared(t), err);
     if (rc)
         return rc;

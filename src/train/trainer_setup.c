@@ -61,6 +61,8 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         t->saved_step = (int64_t)t->session->step - 1;
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
+        if (ckpt_json(c, TRAIN_METRICS))
+            score_load(t->moving, ckpt_json(c, TRAIN_METRICS));
     }
     ckpt_close(c);
     return rc;
@@ -224,11 +226,11 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     if (!rc)
         rc = session_create(t->conf, &so, &t->session, t->diags, err);
     if (!rc)
-        rc = restore(t, err);
-    if (!rc)
         rc = score_create(t->session, true, &t->moving, err);
     if (!rc)
         rc = score_create(t->session, false, &t->eval, err);
+    if (!rc)
+        rc = restore(t, err);
     if (!rc)
         rc = open_data(t, err);
     if (!rc)

@@ -33,6 +33,27 @@ a_run_that_is_killed_many_times_equals_one_that_was_not()
     diff a/train_eval_result_v2.txt b/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
 }
 
+# Averages of training metrics go on, too: every report equals that of a run in one go.
+what_a_run_reports_goes_on_where_it_was()
+{
+    config && data
+    trained a --log json --set train_config.log_step_count_steps=1
+    cp .err whole
+    trained b --log json --set train_config.log_step_count_steps=1 --set train_config.num_steps=13
+    cp .err parts
+    trained b --log json --set train_config.log_step_count_steps=1 --continue
+    cat .err >>parts
+    python3 - <<'PY' >.out 2>&1 || fail "$(cat .out)"
+import json
+def reports(f):
+    e = [json.loads(l) for l in open(f) if l.startswith('{"event": "progress"')]
+    return [(x['step'], x['rows'], x['loss'], x['auc']) for x in e]
+whole, parts = reports('whole'), reports('parts')
+assert len(whole) == 22 and whole[-1][3], whole
+assert whole == parts, [x for x in zip(whole, parts) if x[0] != x[1]]
+PY
+}
+
 a_checkpoint_of_the_clock_changes_nothing()
 {
     config && data
@@ -155,6 +176,7 @@ a_map_of_names_carries_weights_over()
 }
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
+    what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
     a_changed_config_is_told fine_tuning_starts_from_the_weights_of_another_run \
