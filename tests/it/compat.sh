@@ -37,6 +37,32 @@ model_config {
 END
 }
 
+# The blocks of "export" and "prediction".
+export_and_predict()
+{
+    "$TRAINYARD" help export >/dev/null 2>&1 || return 0
+    # shellcheck disable=SC2016
+    run bash -c 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.export \
+    --pipeline_config_path experiments/multi_tower_din_taobao_local/pipeline.config \
+    --export_dir experiments/multi_tower_din_taobao_local/export'
+    status 0
+    # shellcheck disable=SC2016
+    run bash -c 'torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
+    --nnodes=$WORLD_SIZE --nproc-per-node=$NPROC_PER_NODE --node_rank=$RANK \
+    -m tzrec.predict \
+    --scripted_model_path experiments/multi_tower_din_taobao_local/export \
+    --predict_input_path data/taobao_data_eval/\*.parquet \
+    --predict_output_path experiments/multi_tower_din_taobao_local/predict_result \
+    --reserved_columns user_id,adgroup_id,clk'
+    status 0
+    run "$TRAINYARD" data head -n 1 experiments/multi_tower_din_taobao_local/predict_result
+    status 0
+    out_has "probs"
+    out_has "adgroup_id"
+}
+
 # The blocks of "training", "evaluation" and of the list of parameters.
 commands_of_the_documents_run_as_printed()
 {
@@ -62,6 +88,7 @@ torchrun --master_addr=$MASTER_ADDR --master_port=$MASTER_PORT \
     out_has "auc"
     run tail -n 1 experiments/multi_tower_din_taobao_local/eval_result.txt
     json 'd["global_step"] == 7 and 0 < d["auc"] < 1'
+    export_and_predict
     run bash -c 'python -m tzrec.tools.list_distcp_param --checkpoint_path experiments/multi_tower_din_taobao_local/model.ckpt-7'
     status 0
     out_has "embedding"
