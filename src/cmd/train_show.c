@@ -178,6 +178,10 @@ static void start_text(const struct train_start *x, const char *eval_input, stru
     buf_printf(b, "device      cpu (%s), %d thread%s; seed %ju\n",
                cpu_level_name(cpu_level()), pool_threads(s->options.pool),
                pool_threads(s->options.pool) == 1 ? "" : "s", (uintmax_t)s->options.seed);
+    if (x->memory_expected > 0)
+        buf_printf(b, "memory      %s expected, %s may be used\n",
+                   train_size_text((double)x->memory_expected, t[0]),
+                   train_size_text((double)x->memory_allowed, t[1]));
     buf_printf(b, "model_dir   %s", x->model_dir);
     if (x->resumed_from)
         buf_printf(b, "\nresumed     from %s, behind step %ju", x->resumed_from,

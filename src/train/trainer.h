@@ -16,6 +16,8 @@ struct train_start {
     const char *resumed_from; /* checkpoint that the run goes on from; NULL: none */
     const char *started_from; /* checkpoint that only gave weights; NULL: none */
     size_t n_started;         /* tensors that it gave */
+    int64_t memory_expected;  /* bytes; 0: not worked out */
+    int64_t memory_allowed;
 };
 
 struct train_progress {

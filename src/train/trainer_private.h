@@ -38,10 +38,10 @@ struct trainer {
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
     struct fine_tune_result started;
     const char *old_config; /* of the checkpoint that it goes on from; NULL: none */
-    int64_t most_memory;
-    uint64_t total_steps; /* 0: not known */
-    int64_t saved_step;   /* of the latest checkpoint; -1: none */
-    int64_t saved_ns;     /* when it was */
+    int64_t most_memory, expected_memory; /* 0: not worked out */
+    uint64_t total_steps;                 /* 0: not known */
+    int64_t saved_step;                   /* of the latest checkpoint; -1: none */
+    int64_t saved_ns;                     /* when it was */
     double loss;
     int64_t live_ns; /* of the last tick */
     struct lap lap;

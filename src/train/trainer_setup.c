@@ -163,6 +163,7 @@ static enum rc check_memory(struct trainer *t, struct err *err)
         return RC_OK;
     budget_init(&b, t->session, feeder_rows(t->feeder));
     t->most_memory = b.most;
+    t->expected_memory = b.expected;
     enum rc rc = budget_check(&b, t->o->memory, err);
     budget_release(&b);
     return rc;
@@ -200,7 +201,9 @@ static void tell_start(const struct trainer *t)
                             .total_steps = t->total_steps,
                             .resumed_from = t->resumed_from,
                             .started_from = t->started_from,
-                            .n_started = t->started.loaded};
+                            .n_started = t->started.loaded,
+                            .memory_expected = t->expected_memory,
+                            .memory_allowed = t->o->memory};
     if (t->o->watch.start)
         t->o->watch.start(t->o->watch.arg, &s);
     tell_notes(t);

@@ -16,6 +16,7 @@ train_saves_evaluates_and_says_where()
     err_has "data        2,700 rows in 2 files, batches of 256: 22 steps"
     err_has "evaluation  data/eval"
     err_has "seed 1"
+    err_has " expected, "
     err_has "checkpoint m/model.ckpt-5"
     err_has "evaluation       step       rows        auc       loss  auc against the best"
     err_has "                   21        300   0."
