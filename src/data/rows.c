@@ -119,6 +119,87 @@ enum rc column_append(struct column *to, const struct column *from, int64_t at, 
     return rc;
 }
 
+static void gather_values(struct column *to, const struct column *from, const int64_t *at,
+                          int64_t n, size_t width)
+{
+    if (width == 8) {
+        const uint64_t *x = from->values;
+        uint64_t *y = (uint64_t *)to->own_values.p + to->n;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[at[i]];
+    } else if (width == 4) {
+        const uint32_t *x = from->values;
+        uint32_t *y = (uint32_t *)to->own_values.p + to->n;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[at[i]];
+    } else {
+        const uint8_t *x = from->values;
+        uint8_t *y = (uint8_t *)to->own_values.p + to->n;
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[at[i]];
+    }
+}
+
+static enum rc gather_text(struct column *to, const struct column *from,
+                           const int64_t *at, int64_t n, struct err *err)
+{
+    size_t bytes = 0;
+    for (int64_t i = 0; i < n; i++)
+        bytes += (size_t)(from->offsets[at[i] + 1] - from->offsets[at[i]]);
+    enum rc rc = column_reserve_text(to, bytes, err);
+    if (rc)
+        return rc;
+    int32_t *offsets = to->own_offsets.p, end = offsets[to->n];
+    for (int64_t i = 0; i < n; i++) {
+        int32_t first = from->offsets[at[i]], len = from->offsets[at[i] + 1] - first;
+        if (len)
+            memcpy((char *)to->own_text.p + end, from->text + first, (size_t)len);
+        end += len;
+        offsets[to->n + i + 1] = end;
+    }
+    return RC_OK;
+}
+
+static enum rc gather_valid(struct column *to, const struct column *from,
+                            const int64_t *at, int64_t n, struct err *err)
+{
+    if (!from->valid && !to->valid)
+        return RC_OK;
+    enum rc rc = column_need_valid(to, err);
+    uint8_t *bits = to->own_valid.p;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        int64_t k = to->n + i;
+        bool null = column_is_null(from, at[i]);
+        if (!null)
+            bits[k >> 3] |= (uint8_t)(1u << (k & 7));
+        to->n_null += null;
+    }
+    return rc;
+}
+
+enum rc column_gather(struct column *to, const struct column *from, const int64_t *at,
+                      int64_t n, struct err *err)
+{
+    size_t width = type_width(to->type->id);
+    enum rc rc = n ? column_reserve(to, n, err) : RC_OK;
+    if (rc || n == 0)
+        return rc;
+    if (from->dict || (!width && to->type->id != TYPE_STR)) {
+        for (int64_t i = 0; i < n && !rc; i++)
+            rc = column_append(to, from, at[i], 1, err);
+        return rc;
+    }
+    if (width)
+        gather_values(to, from, at, n, width);
+    else
+        rc = gather_text(to, from, at, n, err);
+    if (!rc)
+        rc = gather_valid(to, from, at, n, err);
+    if (!rc)
+        to->n += n;
+    return rc;
+}
+
 enum rc batch_append(struct batch *to, const struct batch *from, int64_t at, int64_t n,
                      struct err *err)
 {

@@ -12,7 +12,10 @@
  */
 enum rc column_append(struct column *to, const struct column *from, int64_t at, int64_t n,
                       struct err *err) MUST_CHECK;
-/* The same for all columns, in order; sets to->n. */
+/* The same for rows at[0], at[1], ... of `from`, n in all. */
+enum rc column_gather(struct column *to, const struct column *from, const int64_t *at,
+                      int64_t n, struct err *err) MUST_CHECK;
+/* As column_append() for all columns, in order; sets to->n. */
 enum rc batch_append(struct batch *to, const struct batch *from, int64_t at, int64_t n,
                      struct err *err) MUST_CHECK;
 

@@ -22,6 +22,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "data/batch.h"
+#include "data/sampler/sampler.h"
 #include "text/diag.h"
 #include "text/pipeline/feature.h"
 
@@ -65,6 +66,7 @@ struct feature_column {
     const char *name;
     enum feature_use use;
     const char *by; /* the first feature that reads it, else NULL */
+    bool sampled;   /* a negative sampler adds rows to it */
 };
 /* Each column once, in order of first use. */
 const struct feature_column *feature_plan_columns(const struct feature_plan *p,
@@ -115,6 +117,13 @@ struct feature_batch {
     size_t n;
     struct feature_target *targets; /* labels, then sample weights, as configured */
     size_t n_labels, n_weights;
+    /* With negatives: features of sampled columns have item_rows rows, those of the batch
+     * first, then n_common for all of them, then hard ones: those of row r are hard_at[r]
+     * .. hard_at[r + 1] among them. Without: 0, 0 and NULL.
+     */
+    int64_t item_rows, n_common;
+    const int64_t *hard_at; /* [rows + 1], or NULL */
+    struct feature_mem own_hard;
 };
 
 struct feature_batch *feature_batch_create(const struct feature_plan *p);
@@ -132,6 +141,11 @@ void feature_scratch_destroy(struct feature_scratch *s); /* NULL is fine */
 enum rc feature_run(const struct feature_plan *p, struct feature_scratch *s,
                     const struct batch *batch, const uint8_t *mask,
                     struct feature_batch *out, struct err *err) MUST_CHECK;
+
+/* The same on what a sampler made of a batch. */
+enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch *s,
+                            const struct sampled *in, const uint8_t *mask,
+                            struct feature_batch *out, struct err *err) MUST_CHECK;
 
 /* Row `row` for a person: "cat:1 | tag:4:0.1,5:0.2 | price:7.0 | seq__cat:10;11;12". */
 void feature_print_row(const struct feature_plan *p, const struct feature_batch *b,

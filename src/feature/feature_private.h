@@ -127,6 +127,7 @@ struct fg {
     void *op; /* the operator's settings; released by ops->release */
 
     bool sequence, weighted, use_mask;
+    bool sampled;      /* it has a row per item of the batch's sampler */
     size_t mask_in;    /* the input that use_mask hides */
     struct str delim;  /* between steps */
     char sep;          /* between values */
@@ -295,6 +296,14 @@ void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags);
 char *plan_path(struct feature_plan *p, const char *asset_dir, const char *file);
 struct diag *plan_report(struct diags *d, const struct fg *f, enum code code,
                          const char *field, const char *fmt, ...) PRINTF_LIKE(5, 6);
+int64_t plan_want_column(struct feature_plan *p, const char *name, enum feature_use use,
+                         const char *by);
+/* sampled.c: columns that only the sampler reads; then, when the order is known, which
+ * features it makes longer; what is kept of a sample */
+void plan_sampler_columns(struct feature_plan *p);
+void plan_sampled(struct feature_plan *p, struct diags *diags);
+enum rc sampled_keep(struct feature_batch *out, const struct sampled *in,
+                     struct err *err);
 /* target.c: labels and sample weights */
 bool target_accept(enum feature_use use, const struct type *t);
 enum rc target_run(struct run *x, const struct batch *batch, struct feature_batch *out);

@@ -114,8 +114,8 @@ static void set_sink(struct fg *f, const struct feature_plan *p, struct diags *d
     }
 }
 
-static int64_t want_column(struct feature_plan *p, const char *name, enum feature_use use,
-                           const char *by)
+int64_t plan_want_column(struct feature_plan *p, const char *name, enum feature_use use,
+                         const char *by)
 {
     struct map_entry *e = map_put(&p->by_column, str_c(name));
     if (!e->value) {
@@ -161,7 +161,7 @@ static void set_input(struct fg *f, struct feature_plan *p, struct fg_input *to,
                         "feature '%s' reads '%s', and there is no such feature",
                         f->info.name, from->text);
     } else {
-        to->slot = want_column(p, to->column, FEATURE_INPUT, f->info.name);
+        to->slot = plan_want_column(p, to->column, FEATURE_INPUT, f->info.name);
     }
 }
 
@@ -179,7 +179,7 @@ static void set_inputs(struct fg *f, struct feature_plan *p, struct diags *diags
             .seq = f->sequence,
             .slot = f->info.stub
                         ? -1
-                        : want_column(p, f->info.name, FEATURE_INPUT, f->info.name)};
+                        : plan_want_column(p, f->info.name, FEATURE_INPUT, f->info.name)};
     for (size_t i = 0; i < f->n_in; i++)
         f->in[i].sep = f->sep;
 }
@@ -228,11 +228,12 @@ static void add_targets(struct feature_plan *p)
     if (!d || p->options.no_labels)
         return;
     for (int64_t i = 0; i < d->n_label_fields; i++)
-        VEC_PUSH(&p->targets, want_column(p, d->label_fields[i], FEATURE_LABEL, NULL));
+        VEC_PUSH(&p->targets,
+                 plan_want_column(p, d->label_fields[i], FEATURE_LABEL, NULL));
     p->n_labels = p->targets.n;
     for (int64_t i = 0; i < d->n_sample_weight_fields; i++)
         VEC_PUSH(&p->targets,
-                 want_column(p, d->sample_weight_fields[i], FEATURE_WEIGHT, NULL));
+                 plan_want_column(p, d->sample_weight_fields[i], FEATURE_WEIGHT, NULL));
     p->n_weights = p->targets.n - p->n_labels;
 }
 
@@ -257,6 +258,9 @@ static void build(struct feature_plan *p, struct diags *diags)
     }
     dag_sort(p, diags);
     add_targets(p);
+    plan_sampler_columns(p);
+    if (!diags->n_errors)
+        plan_sampled(p, diags);
 }
 
 enum rc feature_plan_create(const struct pc_EasyRecConfig *conf,

@@ -43,6 +43,7 @@ void feature_batch_destroy(struct feature_batch *b)
         feature_mem_release(&b->targets[i].own_values);
         feature_mem_release(&b->targets[i].own_offsets);
     }
+    feature_mem_release(&b->own_hard);
     mem_free(b->at);
     mem_free(b->targets);
     mem_free(b);
@@ -125,12 +126,14 @@ const struct column *run_column(const struct run *x, const struct fg_input *in)
 }
 
 /* Where each column is in this batch; usually where it was in the last one. */
-static enum rc find_columns(struct feature_scratch *s, const struct batch *b,
+static enum rc find_columns(struct feature_scratch *s, const struct sampled *in,
                             struct err *err)
 {
     const struct feature_plan *p = s->plan;
     for (size_t i = 0; i < p->columns.n; i++) {
         const char *name = p->columns.at[i].name;
+        const struct batch *b =
+            in->items && p->columns.at[i].sampled ? in->items : in->rows;
         int64_t at = s->index[i];
         if (at < 0 || (size_t)at >= b->schema->n ||
             strcmp(b->schema->at[at].name, name) != 0)
@@ -225,18 +228,21 @@ static enum rc run_feature(struct run *x)
     return rc;
 }
 
-enum rc feature_run(const struct feature_plan *p, struct feature_scratch *s,
-                    const struct batch *batch, const uint8_t *mask,
-                    struct feature_batch *out, struct err *err)
+enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch *s,
+                            const struct sampled *in, const uint8_t *mask,
+                            struct feature_batch *out, struct err *err)
 {
+    const struct batch *batch = in->rows;
     struct run x = {.plan = p,
                     .scratch = s,
                     .mask = mask,
                     .batch = out,
                     .err = err,
                     .rows = batch->n};
-    enum rc rc = find_columns(s, batch, err);
+    enum rc rc = find_columns(s, in, err);
     out->rows = batch->n;
+    if (!rc)
+        rc = sampled_keep(out, in, err);
     for (size_t i = 0; !rc && i < p->n; i++) {
         x.f = p->order[i];
         if (p->mode == pc_FgMode_FG_BUCKETIZE && x.f->info.stub)
@@ -246,7 +252,17 @@ enum rc feature_run(const struct feature_plan *p, struct feature_scratch *s,
         x.st = &s->at[x.f->index];
         x.out = x.f->info.stub ? &x.st->stub : &out->at[x.f->index];
         x.row = -1;
+        x.rows = in->items && x.f->sampled ? in->items->n : batch->n;
         rc = run_feature(&x);
     }
+    x.rows = batch->n;
     return rc ? rc : target_run(&x, batch, out);
+}
+
+enum rc feature_run(const struct feature_plan *p, struct feature_scratch *s,
+                    const struct batch *batch, const uint8_t *mask,
+                    struct feature_batch *out, struct err *err)
+{
+    struct sampled alone = {.rows = batch};
+    return feature_run_sampled(p, s, &alone, mask, out, err);
 }

@@ -51,7 +51,10 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
 {
     struct arena a = {0};
     struct feeder *f = NULL;
+    struct sampler_conf sampler;
     struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
+    if (source_sampler(s->conf->data_config, SOURCE_EVAL, s->options.seed, &sampler))
+        conf.sampler = &sampler;
     if (!path)
         path = s->conf->eval_input_path;
     enum rc rc = source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,

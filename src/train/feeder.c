@@ -24,6 +24,9 @@ struct feeder {
     struct feeder_conf conf;
     struct dataset *data;
     struct feature_scratch *scratch;
+    struct sampler *sampler; /* NULL: none */
+    struct sampler_scratch *draws;
+    uint64_t step;            /* batches made so far, the thread's own */
     struct feeder_slot *ring; /* [depth] */
     int depth;
     pthread_t thread;
@@ -69,6 +72,19 @@ static void finish(struct feeder *f, enum rc rc, const struct err *err)
     pthread_mutex_unlock(&f->lock);
 }
 
+/* Features of a batch and of what the sampler adds to it. */
+static enum rc make_features(struct feeder *f, const struct batch *rows,
+                             struct feature_batch *out, struct err *err)
+{
+    struct sampled sampled = {.rows = rows};
+    uint64_t step = f->step++;
+    enum rc rc =
+        f->sampler ? sampler_run(f->sampler, f->draws, rows, step, &sampled, err) : RC_OK;
+    if (rc)
+        return err_wrap(err, rc, "sampler");
+    return feature_run_sampled(f->conf.plan, f->scratch, &sampled, NULL, out, err);
+}
+
 /* Fills one slot; *over when the last pass ended with it. */
 static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, bool *over,
                     struct err *err)
@@ -84,7 +100,7 @@ static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, boo
     if (!rows)
         *over = ++*epoch == f->conf.epochs;
     else
-        rc = feature_run(f->conf.plan, f->scratch, rows, NULL, s->features, err);
+        rc = make_features(f, rows, s->features, err);
     s->made_ns = clock_mono_ns();
     if (!rc && f->conf.positions) {
         buf_clear(&s->position);
@@ -124,6 +140,18 @@ static void make_ring(struct feeder *f)
     }
 }
 
+static enum rc open_sampler(struct feeder *f, struct err *err)
+{
+    f->step = f->conf.first_step;
+    if (!f->conf.sampler)
+        return RC_OK;
+    enum rc rc = sampler_open(f->conf.sampler, dataset_schema(f->data), &f->sampler, err);
+    if (rc)
+        return err_wrap(err, rc, "sampler");
+    f->draws = sampler_scratch_create(f->sampler);
+    return RC_OK;
+}
+
 enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
                     struct diags *diags, struct err *err)
 {
@@ -134,6 +162,8 @@ enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
     enum rc rc = dataset_open(&conf->data, &f->data, err);
     if (!rc)
         rc = feature_plan_check(conf->plan, dataset_schema(f->data), diags);
+    if (!rc)
+        rc = open_sampler(f, err);
     if (!rc) {
         f->scratch = feature_scratch_create(conf->plan);
         make_ring(f);
@@ -166,6 +196,8 @@ void feeder_close(struct feeder *f)
     }
     mem_free(f->ring);
     feature_scratch_destroy(f->scratch);
+    sampler_scratch_destroy(f->draws);
+    sampler_close(f->sampler);
     dataset_close(f->data);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);
@@ -205,6 +237,11 @@ enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
                             .read_ns = s->read_ns,
                             .made_ns = s->made_ns};
     return rc;
+}
+
+const char *feeder_notes(const struct feeder *f)
+{
+    return f->sampler ? sampler_notes(f->sampler) : "";
 }
 
 int64_t feeder_rows(const struct feeder *f)

@@ -9,16 +9,19 @@
 #define TRAIN_FEEDER_H
 
 #include "data/dataset.h"
+#include "data/sampler/sampler.h"
 #include "feature/feature.h"
 
 struct feeder;
 
 struct feeder_conf {
     struct dataset_conf data;
-    const struct feature_plan *plan; /* borrowed */
-    int depth;                       /* batches made ahead; 0: 3 */
-    int64_t epochs;                  /* passes over the data; 0: without end */
-    bool positions;                  /* keep the dataset's position of each batch */
+    const struct feature_plan *plan;    /* borrowed */
+    int depth;                          /* batches made ahead; 0: 3 */
+    int64_t epochs;                     /* passes over the data; 0: without end */
+    bool positions;                     /* keep the dataset's position of each batch */
+    const struct sampler_conf *sampler; /* NULL: none; only used by feeder_open() */
+    uint64_t first_step;                /* number of the first batch, for the sampler */
 };
 
 /* One batch, the feeder's until the next feeder_next(). */
@@ -41,6 +44,8 @@ void feeder_close(struct feeder *f); /* NULL is fine; stops the thread */
  */
 enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err) MUST_CHECK;
 
+/* What a sampler found odd, a line each; "" when there is none. */
+const char *feeder_notes(const struct feeder *f);
 int64_t feeder_rows(const struct feeder *f); /* of all files; -1 when not known */
 size_t feeder_files(const struct feeder *f);
 /* Nanoseconds that feeder_next() has waited for data. */

@@ -5,6 +5,7 @@
 
 #include "base/arena.h"
 #include "data/dataset.h"
+#include "data/sampler/sampler.h"
 #include "feature/feature.h"
 #include "text/pipeline/pipeline.h"
 
@@ -17,5 +18,9 @@ enum source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
 enum rc source_conf(const struct pc_DataConfig *data, const struct feature_plan *plan,
                     const char *path, enum source_use use, uint64_t seed, struct arena *a,
                     struct dataset_conf *out, struct err *err) MUST_CHECK;
+
+/* The sampler of data_config; false: there is none, or none is wanted (predict). */
+bool source_sampler(const struct pc_DataConfig *data, enum source_use use, uint64_t seed,
+                    struct sampler_conf *out);
 
 #endif

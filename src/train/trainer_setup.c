@@ -143,8 +143,13 @@ static uint64_t count_steps(const struct trainer *t, const struct feeder_conf *c
 
 static enum rc open_data(struct trainer *t, struct err *err)
 {
-    struct feeder_conf conf = {
-        .plan = t->session->plan, .epochs = t->tc->num_epochs, .positions = true};
+    struct sampler_conf sampler;
+    struct feeder_conf conf = {.plan = t->session->plan,
+                               .epochs = t->tc->num_epochs,
+                               .positions = true,
+                               .first_step = t->session->step};
+    if (source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
+        conf.sampler = &sampler;
     enum rc rc =
         source_conf(t->conf->data_config, t->session->plan, t->conf->train_input_path,
                     SOURCE_TRAIN, t->o->seed, &t->arena, &conf.data, err);
@@ -153,6 +158,10 @@ static enum rc open_data(struct trainer *t, struct err *err)
         rc = feeder_open(&conf, &t->feeder, t->diags, err);
     if (!rc)
         t->total_steps = count_steps(t, &conf);
+    struct str notes = str_c(rc ? "" : feeder_notes(t->feeder)), line;
+    while (str_split(&notes, '\n', &line))
+        if (line.n)
+            trainer_note(t, "%.*s", (int)line.n, line.p);
     return rc;
 }
 

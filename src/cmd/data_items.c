@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/data_input.h"
+#include "data/sampler/make.h"
+
+#define ROWS 8192 /* at a time */
+
+struct items_conf {
+    struct data_input in;
+    const char *item, *user, *attrs, *attr_delimiter, *out;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct items_conf, item, NULL, "column with the item's id"),
+     .meta = "COLUMN"},
+    {OPT_TEXT(struct items_conf, user, NULL,
+              "column with the user's id: also write users and edges"),
+     .meta = "COLUMN"},
+    {OPT_TEXT(struct items_conf, attrs, NULL,
+              "columns that items have, in the order of attr_fields"),
+     .meta = "A,B"},
+    {OPT_TEXT(struct items_conf, attr_delimiter, ":", "between attributes"),
+     .meta = "TEXT"},
+    {OPT_TEXT(struct items_conf, out, NULL, "directory, made when absent"),
+     .meta = "DIR"},
+    DATA_INPUT_OPTS(struct items_conf),
+    {0},
+};
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct items_conf *c = conf;
+    struct make_conf make = {
+        .item = c->item, .user = c->user, .attr_delim = c->attr_delimiter, .out = c->out};
+    struct make_counts counts;
+    struct dataset *d = NULL;
+    const char **names = NULL;
+    char *text = NULL;
+    if (!c->item || !c->out)
+        return err_coded(err, RC_INVAL, E0605, "missing option --%s",
+                         c->item ? "out DIR" : "item COLUMN");
+    if (c->attrs)
+        make.n_attrs = data_input_names(c->attrs, &names, &text);
+    make.attrs = names;
+    enum rc rc = data_input_open(&c->in, args->at, args->n, ROWS, NULL, 0, &d, err);
+    if (!rc)
+        rc = sampler_tables(d, &make, &counts, err);
+    if (!rc) {
+        data_input_report(d);
+        fprintf(stderr, "%s: %jd items", c->out, (intmax_t)counts.items);
+        if (c->user)
+            fprintf(stderr, ", %jd users, %jd edges", (intmax_t)counts.users,
+                    (intmax_t)counts.edges);
+        fprintf(stderr, " from %jd rows\n", (intmax_t)counts.rows);
+    }
+    dataset_close(d);
+    mem_free(names);
+    mem_free(text);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"an item table for a negative_sampler",
+     "trainyard data items clicks.parquet --item item_id --attrs item_id,cate_id "
+     "--out tables"},
+    {"users and edges too, for a negative_sampler_v2",
+     "trainyard data items log.csv --item item --user user --attrs item,cate --out t"},
+    {0},
+};
+
+const struct cmd cmd_data_items = {
+    .name = "data items",
+    .args = "IN...",
+    .summary = "make the tables of a negative sampler from a log",
+    .description =
+        "Writes DIR/items.txt: every item once, its weight the number of its rows, its attributes "
+        "those of its first row; with --user also DIR/users.txt and DIR/edges.txt. These are "
+        "the tables that negative_sampler and its kin in data_config read; attr_fields are "
+        "the columns of --attrs.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct items_conf),
+    .min_args = 1,
+    .max_args = CMD_ANY,
+    .run = run,
+};

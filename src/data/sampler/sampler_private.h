@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data/sampler/sampler_private.h - what the parts of a sampler share. */
+#ifndef DATA_SAMPLER_SAMPLER_PRIVATE_H
+#define DATA_SAMPLER_SAMPLER_PRIVATE_H
+
+#include "base/vec.h"
+#include "data/sampler/edges.h"
+#include "data/sampler/sampler.h"
+
+#define SAMPLER_STREAM 0x6e656761 /* of base/rng.h */
+#define SAMPLER_TRIES 64          /* draws before the items that follow are looked at */
+#define SAMPLER_SCAN 4096         /* so many of them */
+
+/* The items of one level of a tree. */
+struct level {
+    int64_t *items; /* [n], owned */
+    int64_t n;
+    struct alias alias;
+};
+
+struct tree {
+    int64_t n_levels;       /* the root's is 0 */
+    struct level *levels;   /* [n_levels]; those that are never drawn from are empty */
+    uint32_t *samples;      /* [n_levels] negatives per row */
+    struct edges ancestors; /* by leaf */
+    double remain;
+    double *chance;     /* [n_levels]: of a middle level to be chosen */
+    VEC(size_t) labels; /* columns */
+};
+
+struct sampler {
+    enum sampler_kind kind;
+    const struct schema *data;
+    struct nodes nodes;
+    struct alias alias;
+    struct edges positive, hard;
+    struct tree tree;
+    size_t item_at, user_at; /* columns of the training data */
+    size_t *attr_at;         /* [nodes.schema.n]: column of the training data */
+    bool by_user, has_hard;
+    int64_t num_sample, num_hard;
+    uint64_t seed;
+    struct buf notes;
+};
+
+/* Memory for numbers that grows. */
+struct list {
+    int64_t *at; /* owned */
+    int64_t n, cap;
+};
+/* Room for n in all. RC_NOMEM. */
+enum rc list_room(struct list *l, int64_t n, struct err *err) MUST_CHECK;
+
+struct sampler_scratch {
+    const struct sampler *s;
+    struct list rows, keys; /* of the batch: row of the item table or -1, user's id */
+    struct list drawn;      /* rows of the item table */
+    struct list hard_at;
+    struct list from; /* tdm: the original row of each row */
+    struct keymap in_batch;
+    struct batch items;  /* of nodes.schema */
+    struct batch longer; /* tdm: of the data's schema */
+};
+
+/* keys.. of the batch at hand; E1904. */
+enum rc sampler_item_rows(const struct sampler *s, struct sampler_scratch *x,
+                          const struct batch *b, struct err *err) MUST_CHECK;
+
+/* tree.c */
+enum rc tree_open(struct tree *t, const struct sampler_conf *conf, struct sampler *s,
+                  struct err *err) MUST_CHECK;
+void tree_release(struct tree *t);
+enum rc tree_run(const struct sampler *s, struct sampler_scratch *x,
+                 const struct batch *b, uint64_t step, struct sampled *out,
+                 struct err *err) MUST_CHECK;
+
+#endif
