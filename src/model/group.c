@@ -7,6 +7,8 @@
 
 #include "model/parts.h"
 
+#define SAMPLED_DEPTH 16 /* of features that read features */
+
 static const struct pc_FeatureGroupConfig *find(const struct model *m, const char *name)
 {
     const struct pc_ModelConfig *mc = m->conf->model_config;
@@ -27,9 +29,36 @@ const char *group_first(const struct model *m)
     return mc->n_feature_groups ? mc->feature_groups[0]->group_name : NULL;
 }
 
+/* Whether a sampler gives a feature more rows than the batch has. */
+static bool is_sampled(struct model *m, const struct pc_feature *f, int depth)
+{
+    const struct pc_DataConfig *d = m->conf->data_config;
+    if (m->options.alone || depth > SAMPLED_DEPTH)
+        return false;
+    if (pc_feature_is_sampled(f, d, &m->arena))
+        return true;
+    for (size_t i = 0; pc_fg_mode(d) == pc_FgMode_FG_DAG && i < f->n_inputs; i++) {
+        const struct pc_feature *from =
+            str_is(f->inputs[i].side, "feature")
+                ? pc_features_find(&m->features, f->inputs[i].name)
+                : NULL;
+        if (from && is_sampled(m, from, depth + 1))
+            return true;
+    }
+    return false;
+}
+
+static const char *data_group(struct model *m, const struct pc_feature *f)
+{
+    static const char *const names[] = {
+        [PC_BASE] = "__BASE__", [PC_NEG] = "__NEG__", [PC_CROSS_NEG] = "__CNEG__"};
+    return names[pc_feature_data_group(f, m->conf->data_config, &m->arena)];
+}
+
 static const char *table_name(struct model *m, const struct pc_feature *f,
                               const char *suffix, bool wide, bool sequence, int64_t dim)
 {
+    const char *prefix = graph_prefix(m->graph), *rows = data_group(m, f);
     const char *own = f->embedding_name && f->embedding_name[0]
                           ? f->embedding_name
                           : arena_printf(&m->arena, "%s_emb", f->name);
@@ -38,12 +67,12 @@ static const char *table_name(struct model *m, const struct pc_feature *f,
                        tail[0] ? "_" : "", tail);
     if (sequence)
         return arena_printf(&m->arena,
-                            "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.%jd."
+                            "%sembedding_group.seq_emb_impls.%s.ec_dict.%jd."
                             "embeddings.%s.weight",
-                            (intmax_t)dim, own);
-    return arena_printf(
-        &m->arena,
-        "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags.%s.weight", own);
+                            prefix, rows, (intmax_t)dim, own);
+    return arena_printf(&m->arena,
+                        "%sembedding_group.emb_impls.%s.ebc.embedding_bags.%s.weight",
+                        prefix, rows, own);
 }
 
 /* Where a feature goes: one output of the embedding layer, from column `col` on. */
@@ -203,12 +232,47 @@ static struct val *add_features(struct model *m, const struct listing *l,
     return p.val;
 }
 
+/* The axis of a list of features: all of them are sampled, or none is. */
+static bool list_axis(struct model *m, const char *group, const char *const *names,
+                      int64_t n, int *axis)
+{
+    int64_t sampled = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct pc_feature *f = feature_of(m, group, names[i]);
+        if (!f)
+            return false;
+        sampled += is_sampled(m, f, 0);
+    }
+    if (sampled > 0 && sampled < n)
+        return graph_fail(m->graph,
+                          "group '%s' holds features that the sampler adds rows to, and "
+                          "others",
+                          group) != NULL;
+    if (sampled && m->match.items < 0)
+        m->match.items = graph_axis(m->graph, "items");
+    *axis = sampled ? m->match.items : AXIS_BATCH;
+    return true;
+}
+
+static bool no_sequences(struct model *m, const char *group)
+{
+    return graph_fail(m->graph,
+                      "group '%s': sequences of sampled items are not part of this "
+                      "version",
+                      group) != NULL;
+}
+
 /* Query and sequence of a list of features that holds both. */
 static bool sequence_parts(struct model *m, const char *name, const char *const *names,
                            int64_t n, const char *suffix, struct val **query,
                            struct val **sequence, int *axis)
 {
     int64_t n_fields, width;
+    int rows;
+    if (!list_axis(m, name, names, n, &rows))
+        return false;
+    if (rows != AXIS_BATCH)
+        return no_sequences(m, name);
     *axis = graph_axis(m->graph, name);
     struct listing l = {.group = name,
                         .names = names,
@@ -335,8 +399,11 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
                         .n = c->n_feature_names,
                         .wide_dim = wide_dim,
                         .wide_init = wide_init,
-                        .suffix = c->embedding_name_suffix,
-                        .axis = AXIS_BATCH};
+                        .suffix = c->embedding_name_suffix};
+    if (!list_axis(m, l.group, l.names, l.n, &l.axis))
+        return false;
+    if (l.axis != AXIS_BATCH && c->n_sequence_encoders)
+        return no_sequences(m, c->group_name);
     struct val *plain =
         add_features(m, &l, c->group_name, &out->n_fields, &out->field_width);
     if (plain)

@@ -118,6 +118,7 @@ struct layer {
     /* Of a first layer that reads pairs of a query and x. */
     struct val *query;
     bool differences;
+    bool sequence; /* of positions, not of rows */
     enum act fused;
     char norm[8], act[8]; /* names */
 };
@@ -184,7 +185,7 @@ static void apply_layer(struct layer *l, struct stream *s)
     const struct pc_MLP *c = l->conf;
     bool norm = c->use_bn || c->use_ln,
          whole = !norm && fused_act(c->activation, &l->fused);
-    bool turned = c->use_bn && s->x && val_shape(s->x)->axis != AXIS_BATCH;
+    bool turned = c->use_bn && l->sequence;
     snprintf(l->norm, sizeof(l->norm), "%d", turned ? 2 : 1);
     snprintf(l->act, sizeof(l->act), "%d", turned ? 4 : norm ? 2 : 1);
     apply(l, linear_piece, s);
@@ -213,10 +214,12 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
     graph_push(m->graph, name);
     for (int64_t i = 0; i < conf->n_hidden_units; i++) {
         struct layer l = i == 0 ? *first : (struct layer){0};
+        int axis = s.x ? val_shape(s.x)->axis : AXIS_BATCH;
         l.graph = m->graph;
         l.conf = conf;
         l.index = i;
         l.last = i + 1 == conf->n_hidden_units;
+        l.sequence = axis != AXIS_BATCH && axis != m->match.items;
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
         apply_layer(&l, &s);
         graph_pop(m->graph);

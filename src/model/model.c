@@ -43,6 +43,7 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     struct model *m = mem_calloc(1, sizeof(*m));
     m->conf = conf;
     m->options = *options;
+    m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1};
     m->graph = graph_create(&options->graph);
     m->embed = embed_create(options->graph.pool);
     pc_features_init(&m->features, conf, &m->arena);
@@ -73,6 +74,9 @@ void model_destroy(struct model *m)
     VEC_RELEASE(&m->embedded);
     VEC_RELEASE(&m->axes);
     VEC_RELEASE(&m->tasks);
+    mem_free(m->match.item_at);
+    mem_free(m->match.score_at);
+    mem_free(m->match.hard_at);
     arena_release(&m->arena);
     mem_free(m);
 }

@@ -22,6 +22,7 @@ struct model_options {
     struct graph_options graph;
     struct row_opt row_opt;
     float max_gradient; /* > 0: clamp gradients of embedding outputs */
+    bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
 };
 
 /* How one feature reaches the model: through a slot of the embedding layer, or as numbers
@@ -68,6 +69,19 @@ struct model_task {
     const struct pc_feature *session;
     struct val *sessions;
     struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
+    /* Of a match model, which has no labels: scores of all candidates of each row. */
+    struct val *scores;
+    bool diagonal; /* the target of row i is candidate i, not the first */
+};
+
+/* Axes of a match model; -1 where there is none. The items' rows are dealt to those of
+ * the batch evenly, whoever they belong to.
+ */
+struct model_match {
+    int items, scores, hard;
+    bool in_batch;
+    int64_t *item_at, *score_at, *hard_at; /* offsets of the batch at hand; owned */
+    int64_t room;
 };
 
 struct model_ops;
@@ -85,6 +99,7 @@ struct model {
     embedded; /* graph inputs that the embedding layer fills: slot.output */
     VEC(struct model_axis) axes;
     VEC(struct model_task) tasks;
+    struct model_match match;
     const struct msg *message; /* the model's own message */
 };
 
@@ -104,6 +119,13 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
                      const struct model_options *options, struct model **out,
                      struct err *err) MUST_CHECK;
 void model_destroy(struct model *m);
+/* Sets the rows of a match model's axes in *rows, whose batch has rows->n[0] rows: items
+ * in all, of which n_common stand against every row, and hard_at as in struct
+ * feature_batch (NULL: no hard ones). Does nothing to other models. RC_NOMEM.
+ */
+enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
+                         const int64_t *hard_at, struct batch_rows *rows,
+                         struct err *err) MUST_CHECK;
 const struct model_ops *const *model_all(size_t *n); /* sorted by name */
 
 #endif

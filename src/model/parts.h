@@ -76,4 +76,23 @@ void head_single(struct model *m, struct val *o);
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
                struct val *x);
 
+/* A tower of a match model: net, output layer of output_dim (none when 0 or below),
+ * parameters below the graph's prefix; rows of length 1 when the similarity is COSINE.
+ */
+struct match_conf {
+    int64_t output_dim;
+    enum pc_Similarity similarity;
+    double temperature;
+    bool in_batch;
+};
+struct val *part_tower(struct model *m, const struct match_conf *conf,
+                       const struct pc_MLP *mlp, struct val *x);
+/* The group of a tower: with `own` under the tower's prefix, so that no table is shared.
+ */
+bool part_tower_group(struct model *m, const char *tower, const char *group, bool own,
+                      struct group *out);
+/* The head of a match model: scores of each user against items, their loss. */
+void head_match(struct model *m, const struct match_conf *conf, struct val *user,
+                struct val *item);
+
 #endif

@@ -102,6 +102,11 @@ void graph_pop(struct graph *g)
         g->prefix.p[g->prefix.n] = '\0';
 }
 
+const char *graph_prefix(const struct graph *g)
+{
+    return g->prefix.p ? g->prefix.p : "";
+}
+
 static struct val *val_create(struct graph *g, const struct shape *shape)
 {
     struct val *v = arena_alloc(&g->arena, sizeof(*v));

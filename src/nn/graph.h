@@ -67,6 +67,7 @@ int graph_axis(struct graph *g, const char *name);
 /* Prefix of the names of parameters made from here on; calls nest. */
 void graph_push(struct graph *g, const char *name);
 void graph_pop(struct graph *g);
+const char *graph_prefix(const struct graph *g); /* "model.user_tower."; "" at first */
 
 /* Says what is wrong; the first message stays. Returns NULL, for `return
  * graph_fail(...)`. */

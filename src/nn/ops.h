@@ -139,6 +139,23 @@ struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key
 struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
                            const uint32_t *lengths, int64_t n);
 
+/* Users and items. The rows of items are those of the batch, then those that stand
+ * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
+ * of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per candidate, on
+ * `axis`, whose offsets give every user the same number: 1 + items for all + hard items
+ * of the user who has most, missing ones far below the others; with `in_batch` one per
+ * row of the batch. All times `scale`.
+ */
+struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item, int axis,
+                            int hard_axis, bool in_batch, float scale);
+/* Cross entropy per row of the first of its scores, or with `diagonal` of score i of row
+ * i; ready for nn_loss(). `weights` as below.
+ */
+struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
+                          bool diagonal);
+/* Items of the rows of the batch. */
+struct val *nn_own_items(struct graph *g, struct val *items);
+
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).
  */

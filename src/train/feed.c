@@ -75,13 +75,14 @@ static enum rc find_targets(struct feed *f, struct err *err)
         f->label_at[i] = target_at(b, t->label, FEATURE_LABEL);
         f->weight_at[i] = target_at(b, t->sample_weight, FEATURE_WEIGHT);
         f->indicator_at[i] = target_at(b, t->indicator, FEATURE_LABEL);
-        if (f->label_at[i] < 0 || (t->sample_weight && f->weight_at[i] < 0) ||
+        bool no_label = f->label_at[i] < 0 && t->label;
+        if (no_label || (t->sample_weight && f->weight_at[i] < 0) ||
             (t->indicator && f->indicator_at[i] < 0))
             rc = err_coded(
                 err, RC_INVAL, E1401,
                 "task '%s': column '%s' is no label or sample weight of data_config",
                 t->name,
-                f->label_at[i] < 0    ? t->label
+                no_label              ? t->label
                 : f->weight_at[i] < 0 ? t->sample_weight
                                       : t->indicator);
     }
@@ -234,7 +235,7 @@ static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
     struct slot_ids *to = &f->slots[in->slot];
-    if (in->axis == AXIS_BATCH) {
+    if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
         if (in->first_only && !o->single)
             return first_ids(f, i, o, to, err);
         *to = (struct slot_ids){.ids = o->ids,
@@ -263,8 +264,8 @@ static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
     const struct feature_out *o = &b->at[f->feature_at[i]];
     struct view v = graph_view(f->m->graph, in->val);
     size_t bytes = (size_t)in->width * sizeof(float);
-    if (in->axis == AXIS_BATCH) {
-        for (int64_t r = 0; r < b->rows; r++)
+    if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
+        for (int64_t r = 0; r < o->rows; r++)
             memcpy(view_row(&v, r) + in->col, o->values + r * in->width, bytes);
         return;
     }
@@ -285,6 +286,8 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
                           struct err *err)
 {
     const struct model_task *t = &f->m->tasks.at[i];
+    if (!t->labels)
+        return RC_OK;
     const struct feature_target *from = &b->targets[f->label_at[i]];
     struct view v = graph_view(f->m->graph, t->labels);
     if (from->offsets)
@@ -335,6 +338,9 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
     f->rows = (struct batch_rows){.n = {b->rows}};
     for (size_t i = 0; i < m->axes.n && !rc; i++)
         rc = set_axis(f, i, b, err);
+    if (!rc)
+        rc = model_match_rows(m, b->item_rows ? b->item_rows : b->rows, b->n_common,
+                              b->hard_at, &f->rows, err);
     if (!rc)
         rc = graph_rows(m->graph, &f->rows, err);
     for (size_t i = 0; i < m->inputs.n && !rc; i++)

@@ -40,8 +40,10 @@ static enum rc add_metric(struct score *s, const struct session *session, size_t
         e.group_at = feature_plan_find(session->plan, str_c(key));
     VEC_PUSH(&s->entries, e);
     enum metric_wants wants = metric_wants(m);
-    bool value = wants == METRIC_VALUE;
-    if ((value && !t->y) || (!value && !t->probs) || wants == METRIC_SCORES)
+    const struct val *from = wants == METRIC_VALUE    ? t->y
+                             : wants == METRIC_SCORES ? t->scores
+                                                      : t->probs;
+    if (!from)
         return err_coded(err, RC_INVAL, E1407,
                          "metric '%s' does not fit what the model predicts", e.name);
     if (key && e.group_at < 0)
@@ -119,6 +121,13 @@ static void fill_groups(struct score *s, const struct feature_out *o)
         s->groups[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : 0;
 }
 
+/* Which candidate of each row is the right one. */
+static void fill_targets(struct score *s, const struct model_task *t, int64_t rows)
+{
+    for (int64_t r = 0; r < rows; r++)
+        s->preds[r] = t->diagonal ? (float)r : 0.0f;
+}
+
 static enum rc update(struct score *s, const struct session *session,
                       const struct entry *e, const struct feature_batch *b,
                       struct err *err)
@@ -126,10 +135,17 @@ static enum rc update(struct score *s, const struct session *session,
     const struct model_task *t = &session->model->tasks.at[e->task];
     enum metric_wants wants = metric_wants(e->metric);
     struct view pred =
-        graph_view(session->model->graph, wants == METRIC_VALUE ? t->y : t->probs);
-    struct view label = graph_view(session->model->graph, t->labels);
-    struct metric_rows rows = {
-        .n = b->rows, .pred = pred.data, .width = pred.width, .label = label.data};
+        graph_view(session->model->graph, wants == METRIC_VALUE    ? t->y
+                                          : wants == METRIC_SCORES ? t->scores
+                                                                   : t->probs);
+    struct metric_rows rows = {.n = b->rows, .pred = pred.data, .width = pred.width};
+    if (wants == METRIC_SCORES) {
+        fill_targets(s, t, b->rows);
+        rows.width = b->rows ? pred.rows / b->rows : 1;
+        rows.label = s->preds;
+    } else {
+        rows.label = graph_view(session->model->graph, t->labels).data;
+    }
     if (wants == METRIC_PROB && pred.width == 2) { /* the probability of class 1 */
         for (int64_t r = 0; r < b->rows; r++)
             s->preds[r] = view_row(&pred, r)[1];

@@ -25,4 +25,16 @@ mmoe_trains() { train_example mmoe-taobao taobao; }
 deepfm_trains() { train_example deepfm-criteo criteo; }
 dlrm_trains() { train_example dlrm-criteo criteo; }
 
-tap_cases examples_are_right din_trains mmoe_trains deepfm_trains dlrm_trains
+# Far better than drawing one of 513 candidates.
+dssm_trains()
+{
+    "$TRAINYARD" data gen taobao --rows 12000 --out taobao >/dev/null 2>&1
+    "$TRAINYARD" data items taobao/train taobao/eval --item adgroup_id \
+        --attrs adgroup_id,cate_id,brand,price --out taobao/tables 2>/dev/null
+    run "$TRAINYARD" train "$TY_SOURCE/examples/dssm-taobao.config" --set data_config.batch_size=512
+    status 0
+    run tail -n 1 runs/dssm-taobao/train_eval_result_v2.txt
+    json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
+}
+
+tap_cases examples_are_right dssm_trains din_trains mmoe_trains deepfm_trains dlrm_trains

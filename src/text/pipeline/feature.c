@@ -438,21 +438,27 @@ const char *pc_input_column(const struct pc_feature *f, const struct pc_input *i
     return arena_strndup(a, in->name.p ? in->name.p : "", in->name.n);
 }
 
-enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
-                                         const struct pc_DataConfig *data,
-                                         struct arena *a)
+bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfig *data,
+                           struct arena *a)
 {
     struct pc_sampler s = pc_sampler_of(data);
     bool negative = false;
-    if (!s.msg || data->tdm_sampler || data->force_base_data_group)
-        return PC_BASE;
+    if (!s.msg || data->tdm_sampler)
+        return false;
     enum pc_FgMode mode = pc_fg_mode(data);
     if (mode == pc_FgMode_FG_NONE || mode == pc_FgMode_FG_BUCKETIZE)
         negative = is_attr(&s, f->name);
     else
         for (size_t i = 0; i < f->n_inputs; i++)
             negative = negative || is_attr(&s, pc_input_column(f, &f->inputs[i], a));
-    if (!negative)
+    return negative;
+}
+
+enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
+                                         const struct pc_DataConfig *data,
+                                         struct arena *a)
+{
+    if (!data || data->force_base_data_group || !pc_feature_is_sampled(f, data, a))
         return PC_BASE;
     return is_single_input(f) ? PC_NEG : PC_CROSS_NEG;
 }

@@ -118,6 +118,9 @@ const struct node *pc_operator_param(const struct node *params, const char *name
 
 /* How rows are counted when a negative sampler is at work. */
 enum pc_data_group { PC_BASE, PC_NEG, PC_CROSS_NEG };
+/* It reads a column of the sampler's attr_fields: it has a row per item. */
+bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfig *data,
+                           struct arena *a);
 enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
                                          const struct pc_DataConfig *data,
                                          struct arena *a);

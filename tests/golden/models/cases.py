@@ -13,13 +13,16 @@ from data import column, config, deep, sequence
 CASES = {}
 
 
-def case(model, sample_weight=False, free=None, random=False):
+def case(model, sample_weight=False, free=None, random=False, data="", items=None):
     """Registers a case; `free` gives ranges of parameters that the loss does not depend on.
-    Training that draws random numbers is not compared, evaluation is."""
+    Training that draws random numbers is not compared, evaluation is. `data` goes into
+    data_config. `items`: (names, common, hard) of what a sampler adds, hard(rows) -> how
+    many per row."""
 
     def add(fn):
         CASES[fn.__name__] = {
-            "config": config(model, sample_weight),
+            "config": config(model, sample_weight, data),
+            "items": items,
             "run": fn,
             "free": free or {},
             "random": random,

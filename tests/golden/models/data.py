@@ -53,8 +53,8 @@ feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 seque
 SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
 
 
-def config(model, sample_weight=False):
-    extra = "sample_weight_fields: 'sw'" if sample_weight else ""
+def config(model, sample_weight=False, data=""):
+    extra = ("sample_weight_fields: 'sw' " if sample_weight else "") + data
     session = SESSION if "'k'" in model else ""
     return CONFIG % extra + session + "model_config {\n" + model + "}\n"
 
@@ -96,6 +96,17 @@ def make_batch(n, seed):
     return b
 
 
+def add_items(b, seed, names, common, hard):
+    """Rows of items behind those of the batch: `common` for all, then hard[k] of row k."""
+    more = make_batch(max(common + sum(hard), 3), f"items {seed}")
+    for name in names:
+        b["features"][name] = b["features"][name] + more["features"][name][:common + sum(hard)]
+    b["items"] = b["rows"] + common + sum(hard)
+    b["common"] = common
+    b["hard_at"] = [sum(hard[:k]) for k in range(b["rows"] + 1)] if any(hard) else None
+    return b
+
+
 def pooled(p, table, rows, dim, kind, ids, weights=None):
     """One vector for a list of ids; the mean divides by their number, not their weight."""
     t = p.table(table, rows, dim)
@@ -126,10 +137,10 @@ BAGS = "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags."
 SEQS = "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.%d.embeddings."
 
 
-def deep(p, b, names, wide=0):
+def deep(p, b, names, wide=0, bags=BAGS, rows=None):
     f = b["features"]
     return torch.stack(
-        [torch.cat([vector(p, BAGS, x, f[x][k], wide) for x in names]) for k in range(b["rows"])])
+        [torch.cat([vector(p, bags, x, f[x][k], wide) for x in names]) for k in range(rows or b["rows"])])
 
 
 def sequence(p, b, query, names):

@@ -15,7 +15,8 @@ import torch
 
 from blocks import Adam, Params, SparseAdagrad
 from cases import CASES
-from data import FEATURES, make_batch
+from data import FEATURES, add_items, make_batch
+import match  # noqa: F401  registers its cases
 
 STEPS = 10
 # as in CONFIG of data.py
@@ -90,6 +91,9 @@ def tables_json(p):
 
 def make(case):
     batches = [make_batch(n, k) for k, n in enumerate([7, 5, 9])]
+    for k, b in enumerate(batches if case["items"] else []):
+        names, common, hard = case["items"]
+        add_items(b, k, names.split(), common + k, hard(b["rows"]))
     p = Params()
     p.training = False
     for b in batches:  # names and first values
@@ -109,6 +113,7 @@ def make(case):
             "columns": {k: [number(x) for x in v] for k, v in b["columns"].items()},
             "row_weights": weights,
         })
+        out["batches"][-1].update({k: b[k] for k in ("items", "common", "hard_at") if b.get(k) is not None})
     if case["random"]:
         p.training = False
         outputs, losses, _, _ = run(case, p, batches[1])

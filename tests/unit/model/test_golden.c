@@ -138,7 +138,19 @@ static void set_rows(struct run *r, const struct node *batch)
         rows.n[axis] = at.at[rows.n[0]];
         rows.offsets[axis] = at.at;
     }
+    const struct node *items = node_find(batch, "items");
+    const struct node *hard = node_find(batch, "hard_at");
+    CHECK(model_match_rows(
+              r->model, items ? (int64_t)golden_number(batch, "items") : rows.n[0],
+              items ? (int64_t)golden_number(batch, "common") : 0,
+              hard ? golden_ints(r->file, hard).at : NULL, &rows, NULL) == RC_OK);
     CHECK(graph_rows(r->model->graph, &rows, NULL) == RC_OK);
+}
+
+/* Rows of the batch or of its items; else positions of a sequence. */
+static bool has_rows(const struct run *r, int axis)
+{
+    return axis == AXIS_BATCH || axis == r->model->match.items;
 }
 
 /* The positions of a sequence, cut to those of the axis. `position` says where each is in
@@ -171,7 +183,7 @@ static void fill_ids(struct run *r, const struct node *batch,
         for (int64_t k = 0; k + 1 < at.n; k++)
             first[k] = at.at[k] < at.at[k + 1] ? ids.at[at.at[k]] : -1;
         *s = (struct slot_ids){.ids = first, .rows = at.n - 1};
-    } else if (in->axis != AXIS_BATCH) {
+    } else if (!has_rows(r, in->axis)) {
         struct ints p = positions_of(r, batch, in->axis, feature);
         int64_t *cut = arena_alloc(&r->file->arena, (size_t)(p.n + 1) * sizeof(*cut));
         int64_t *kept = arena_alloc(&r->file->arena, (size_t)(ids.n + 1) * sizeof(*kept));
@@ -190,7 +202,7 @@ static void fill_numbers(struct run *r, const struct node *batch,
     struct floats f = golden_floats(r->file, golden_at(feature, "numbers"));
     struct view v = graph_view(r->model->graph, in->val);
     struct ints p = {0};
-    if (in->axis != AXIS_BATCH)
+    if (!has_rows(r, in->axis))
         p = positions_of(r, batch, in->axis, feature);
     for (int64_t k = 0; k < v.rows; k++)
         memcpy(view_row(&v, k) + in->col, f.at + (p.n ? p.at[k] : k) * in->width,
@@ -236,8 +248,11 @@ static void fill(struct run *r, const struct node *batch)
     }
     for (size_t k = 0; k < m->tasks.n; k++) {
         const struct model_task *t = &m->tasks.at[k];
-        const struct node *label = golden_at(golden_at(batch, "columns"), t->label);
-        fill_column(r, t->labels, golden_floats(r->file, label), 1.0f);
+        if (t->labels)
+            fill_column(
+                r, t->labels,
+                golden_floats(r->file, golden_at(golden_at(batch, "columns"), t->label)),
+                1.0f);
         if (t->session)
             fill_sessions(r, t, features);
         CHECK(t->weighted == (node_find(weights, t->name) != NULL));

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the models of retrieval have in common: towers, and a head that compares the user
+ * of each row with its own item and with others, by softmax cross entropy.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "model/parts.h"
+
+#define NORM_EPS 1e-12f
+
+bool part_tower_group(struct model *m, const char *tower, const char *group, bool own,
+                      struct group *out)
+{
+    if (own)
+        graph_push(m->graph, tower);
+    bool ok = group && group_of(m, group, 0, NULL, out);
+    if (own)
+        graph_pop(m->graph);
+    if (ok && !out->deep)
+        graph_fail(m->graph, "%s: group '%s' is a sequence", tower, group);
+    return ok && out->deep;
+}
+
+struct val *part_tower(struct model *m, const struct match_conf *c,
+                       const struct pc_MLP *mlp, struct val *x)
+{
+    x = part_mlp(m, "mlp", mlp, x);
+    if (c->output_dim > 0)
+        x = nn_linear(m->graph, "output", x, c->output_dim, true, ACT_NONE);
+    if (c->similarity == pc_Similarity_COSINE)
+        x = nn_l2_normalise(m->graph, x, NORM_EPS);
+    return x;
+}
+
+static bool has_hard(const struct model *m)
+{
+    const struct pc_DataConfig *d = m->conf->data_config;
+    return d && (d->hard_negative_sampler || d->hard_negative_sampler_v2);
+}
+
+/* One task, without labels: which item belongs to a row is known. */
+static struct model_task match_task(const struct model *m)
+{
+    const struct pc_ModelConfig *c = m->conf->model_config;
+    const struct pc_DataConfig *d = m->conf->data_config;
+    struct model_task t = {.name = "",
+                           .suffix = "",
+                           .weight = 1,
+                           .in_space = 1,
+                           .out_space = 1,
+                           .num_class = 1,
+                           .losses = c->losses,
+                           .n_losses = c->n_losses,
+                           .metrics = c->metrics,
+                           .n_metrics = c->n_metrics,
+                           .train_metrics = c->train_metrics,
+                           .n_train_metrics = c->n_train_metrics};
+    if (d && d->n_sample_weight_fields) {
+        t.sample_weight = d->sample_weight_fields[0];
+        t.weighted = true;
+    }
+    return t;
+}
+
+void head_match(struct model *m, const struct match_conf *c, struct val *user,
+                struct val *item)
+{
+    struct graph *g = m->graph;
+    struct model_task t = match_task(m);
+    if (!user || !item)
+        return;
+    nn_output(g, "user_tower_emb", user);
+    nn_output(g, "item_tower_emb", item);
+    if (m->options.alone)
+        return;
+    if (c->temperature <= 0) {
+        graph_fail(g, "temperature: %g is not above 0", c->temperature);
+        return;
+    }
+    if (t.n_losses != 1 || !t.losses[0]->softmax_cross_entropy) {
+        graph_fail(g, "a match model has one loss, softmax_cross_entropy");
+        return;
+    }
+    if (t.weighted)
+        t.weights = nn_input(
+            g, "weight:", &(struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}},
+            false);
+    m->match.in_batch = t.diagonal = c->in_batch;
+    m->match.scores = graph_axis(g, "candidates");
+    if (!c->in_batch && has_hard(m))
+        m->match.hard = graph_axis(g, "hard items");
+    t.scores = nn_match_scores(g, user, item, m->match.scores, m->match.hard, c->in_batch,
+                               (float)(1.0 / c->temperature));
+    nn_loss(g, "softmax_cross_entropy",
+            nn_match_loss(g, t.scores, t.weights, t.diagonal));
+    nn_output(g, "similarity", t.scores);
+    VEC_PUSH(&m->tasks, t);
+}
+
+static enum rc match_room(struct model_match *x, int64_t rows, struct err *err)
+{
+    if (rows <= x->room)
+        return RC_OK;
+    mem_free(x->item_at);
+    mem_free(x->score_at);
+    mem_free(x->hard_at);
+    x->item_at = mem_try_alloc((size_t)rows, sizeof(*x->item_at));
+    x->score_at = mem_try_alloc((size_t)rows, sizeof(*x->score_at));
+    x->hard_at = mem_try_calloc((size_t)rows, sizeof(*x->hard_at));
+    x->room = x->item_at && x->score_at && x->hard_at ? rows : 0;
+    return x->room ? RC_OK
+                   : err_set(err, RC_NOMEM, "no memory for %jd rows", (intmax_t)rows);
+}
+
+enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
+                         const int64_t *hard_at, struct batch_rows *rows, struct err *err)
+{
+    struct model_match *x = &m->match;
+    int64_t n = rows->n[AXIS_BATCH], most = 0;
+    if (x->items < 0 && x->scores < 0)
+        return RC_OK;
+    enum rc rc = match_room(x, n + 1, err);
+    if (rc)
+        return rc;
+    for (int64_t b = 0; hard_at && b < n; b++)
+        if (hard_at[b + 1] - hard_at[b] > most)
+            most = hard_at[b + 1] - hard_at[b];
+    int64_t width = x->in_batch ? n : 1 + n_common + most;
+    for (int64_t b = 0; b <= n; b++) {
+        x->item_at[b] = n ? b * items / n : 0;
+        x->score_at[b] = b * width;
+        x->hard_at[b] = hard_at ? hard_at[b] : 0;
+    }
+    if (x->items >= 0) {
+        rows->n[x->items] = items;
+        rows->offsets[x->items] = x->item_at;
+    }
+    if (x->scores >= 0) {
+        rows->n[x->scores] = n * width;
+        rows->offsets[x->scores] = x->score_at;
+    }
+    if (x->hard >= 0) {
+        rows->n[x->hard] = x->hard_at[n];
+        rows->offsets[x->hard] = x->hard_at;
+    }
+    return RC_OK;
+}
