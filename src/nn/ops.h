@@ -46,6 +46,8 @@ struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
                            struct val *keys, bool differences, int64_t out, bool bias,
                            enum act act);
 bool nn_pairs_fit(const struct val *query, const struct val *keys); /* not too wide */
+/* [.., in] times a parameter w [in, out]. */
+struct val *nn_times(struct graph *g, struct param *w, struct val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
  * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
  * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is
@@ -103,6 +105,17 @@ struct val *nn_stop_gradient(struct graph *g, struct val *x);
 /* [n] -> [1]: the sum of each row. */
 struct val *nn_row_sum(struct graph *g, struct val *x);
 
+/* Numbers as vectors of `dim`; parameters are named after the feature. [v] times
+ * proj_w_F.weight [v, dim] ([dim] when v is 1).
+ */
+struct val *nn_number_embed(struct graph *g, const char *feature, struct val *x,
+                            int64_t dim);
+/* [1] -> [dim]: h = leaky(x * proj_w [c]); the rows of meta_emb [c, dim] mixed with
+ * softmax((proj_m [c, c] h + keep * h) / temperature).
+ */
+struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
+                       int64_t channels, int64_t dim, float keep, float temperature);
+
 /* [n, d] -> [d]: half of (sum)^2 - sum of squares. */
 struct val *nn_fm(struct graph *g, struct val *x);
 /* [n, d] -> [n (n - 1) / 2]: dot products of all pairs i < j, in row-major order. */
@@ -155,6 +168,36 @@ struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weigh
                           bool diagonal);
 /* Items of the rows of the batch. */
 struct val *nn_own_items(struct graph *g, struct val *items);
+
+/* Interests of a user: capsules that positions are routed to. A row of l positions has
+ * min(capsules, log2 l) of them rounded up, at least one.
+ */
+struct capsule_conf {
+    int64_t capsules, iterations;
+    float scale, deviation; /* of the first logits, which are drawn anew each time */
+    bool constant;          /* every row has all capsules */
+    bool zeros;             /* the first logits are 0: nothing is drawn */
+};
+/* [d] per position -> its share in each capsule [capsules]; gradients stop here. */
+struct val *nn_capsule_routing(struct graph *g, struct val *x,
+                               const struct capsule_conf *conf);
+/* 1 for each capsule that a row has, 0 for the others; x tells the sequence. */
+struct val *nn_capsule_mask(struct graph *g, struct val *x,
+                            const struct capsule_conf *conf);
+/* weights [n] and values [d] per position -> [n, d] per row: n weighted sums. */
+struct val *nn_seq_mix(struct graph *g, struct val *weights, struct val *values);
+/* Vectors of the last dimension: length l becomes (l^2 / (1 + l^2))^power. */
+struct val *nn_squash(struct graph *g, struct val *x, double power);
+/* The same made one long; shorter than eps: divided by eps. */
+struct val *nn_normalise_last(struct graph *g, struct val *x, float eps);
+/* mask [n] times x [n, d], with `front` [e] (or NULL) before each: [n, e + d]. */
+struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
+                           struct val *front);
+/* x [n, d] and target [d] -> [d]: mixed by softmax(power * x . target) over those whose
+ * mask [n] is not 0, which are the first ones.
+ */
+struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
+                                  struct val *target, float power);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).
