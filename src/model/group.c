@@ -135,11 +135,9 @@ static bool add_feature(struct model *m, const struct pc_feature *f,
 {
     if (pc_feature_is_sparse(f))
         return add_table_feature(m, f, p);
-    if (pc_feature_has_vector(f) || p->wide)
-        return graph_fail(m->graph, "feature '%s': %s", f->name,
-                          p->wide
-                              ? "numbers cannot stand in a WIDE group"
-                              : "dense embeddings are not part of this version") != NULL;
+    if (p->wide)
+        return graph_fail(m->graph, "feature '%s': numbers cannot stand in a WIDE group",
+                          f->name) != NULL;
     struct model_input in = {.feature = f,
                              .axis = p->axis,
                              .slot = -1,
@@ -188,6 +186,83 @@ struct listing {
     int axis;
 };
 
+/* Numbers that become vectors in the graph. */
+static bool is_dense_embedded(const struct pc_feature *f)
+{
+    return !pc_feature_is_sparse(f) && pc_feature_has_vector(f);
+}
+
+/* What the input holds of a feature: its vector, or the numbers that it is made from. */
+static int64_t input_width(const struct pc_feature *f, int64_t wide_dim)
+{
+    if (is_dense_embedded(f))
+        return f->value_dim ? f->value_dim : 1;
+    return width_of(f, wide_dim);
+}
+
+static bool belongs(const struct listing *l, const struct pc_feature *f)
+{
+    return f->sequence == l->sequence;
+}
+
+/* A dense embedding; one feature has one, whatever groups it is in. */
+static struct val *dense_embed(struct model *m, const struct pc_feature *f, struct val *x)
+{
+    struct graph *g = m->graph;
+    int64_t dim = (int64_t)pc_feature_width(f), v = input_width(f, 0);
+    const char *key =
+        f->autodis ? arena_printf(&m->arena, "autodis#%jd#%u#%.6f#%.6f", (intmax_t)dim,
+                                  f->autodis->num_channels, f->autodis->keep_prob,
+                                  f->autodis->temperature)
+        : v == 1   ? arena_printf(&m->arena, "mlp#%jd", (intmax_t)dim)
+                   : arena_printf(&m->arena, "mlp#%jd#vdim#%jd#feature_name#%s",
+                                  (intmax_t)dim, (intmax_t)v, f->name);
+    char *name = arena_printf(
+        &m->arena, "embedding_group.emb_impls.%s.dense_ec.dense_embs.", data_group(m, f));
+    char *end = arena_strdup(&m->arena, key);
+    for (char *p = end; *p; p++)
+        *p = *p == '.' ? '_' : *p;
+    graph_push(g, arena_printf(&m->arena, "%s%s", name, end));
+    graph_reuse(g, true);
+    x = f->autodis
+            ? nn_autodis(g, f->name, x, f->autodis->num_channels, dim,
+                         (float)f->autodis->keep_prob, (float)f->autodis->temperature)
+            : nn_number_embed(g, f->name, x, dim);
+    graph_reuse(g, false);
+    graph_pop(g);
+    return x;
+}
+
+/* The input with its numbers turned into vectors, in the order of the features. */
+static struct val *with_dense_embeds(struct model *m, const struct listing *l,
+                                     struct val *input)
+{
+    struct val *parts[OP_INPUTS_MAX];
+    int n = 0;
+    int64_t col = 0, done = 0;
+    for (int64_t i = 0; i < l->n; i++) {
+        const struct pc_feature *f = feature_of(m, l->group, l->names[i]);
+        if (!belongs(l, f))
+            continue;
+        int64_t width = input_width(f, l->wide_dim);
+        if (is_dense_embedded(f)) {
+            if (n + 3 > OP_INPUTS_MAX)
+                return graph_fail(m->graph, "group '%s': too many dense embeddings",
+                                  l->group);
+            if (col > done)
+                parts[n++] = nn_slice(m->graph, input, done, col - done);
+            parts[n++] = dense_embed(m, f, nn_slice(m->graph, input, col, width));
+            done = col + width;
+        }
+        col += width;
+    }
+    if (n == 0)
+        return input;
+    if (col > done)
+        parts[n++] = nn_slice(m->graph, input, done, col - done);
+    return nn_concat(m->graph, parts, n);
+}
+
 static struct val *add_features(struct model *m, const struct listing *l,
                                 const char *name, int64_t *n_fields, int64_t *field_width)
 {
@@ -200,7 +275,7 @@ static struct val *add_features(struct model *m, const struct listing *l,
             continue;
         int64_t w = width_of(f, l->wide_dim);
         common = count == 0 || common == w ? w : 0;
-        width += w;
+        width += input_width(f, l->wide_dim);
         count++;
     }
     *n_fields = count;
@@ -218,7 +293,7 @@ static struct val *add_features(struct model *m, const struct listing *l,
         const struct pc_feature *f = feature_of(m, l->group, l->names[i]);
         if (f->sequence != l->sequence)
             continue;
-        p.width = width_of(f, l->wide_dim);
+        p.width = input_width(f, l->wide_dim);
         p.col = col;
         p.leads = l->sequence && first;
         p.first_only = l->in_sequence_group && !l->sequence && f->value_dim == 1;
@@ -229,7 +304,7 @@ static struct val *add_features(struct model *m, const struct listing *l,
         col += p.width;
         first = false;
     }
-    return p.val;
+    return with_dense_embeds(m, l, p.val);
 }
 
 /* The axis of a list of features: all of them are sampled, or none is. */

@@ -3,7 +3,7 @@
 # Retrieval: tables for samplers, models that train with each of them, stopped and continued.
 . "$(dirname "$0")/lib.sh"
 
-# config SAMPLER MODEL
+# config SAMPLER MODEL [GROUPS]
 config()
 {
     cat >c.config <<END
@@ -26,12 +26,16 @@ feature_configs { id_feature { feature_name: "adgroup_id" expression: "item:adgr
   hash_bucket_size: 1000 embedding_dim: 8 } }
 feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id"
   hash_bucket_size: 500 embedding_dim: 8 embedding_name: "cate" } }
+feature_configs { sequence_feature { sequence_name: "click_50_seq" sequence_length: 10
+  sequence_delim: "|" features { id_feature { feature_name: "cate_id" expression: "item:cate_id"
+  hash_bucket_size: 500 embedding_dim: 8 } } } }
 feature_configs { raw_feature { feature_name: "price" expression: "item:price"
   boundaries: [1, 10, 100] embedding_dim: 8 } }
 model_config {
   feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "tags"] }
   feature_groups { group_name: "item" group_type: DEEP
     feature_names: ["adgroup_id", "cate_id", "price"] }
+  ${3:-}
   $2
   losses { softmax_cross_entropy {} }
   metrics { recall_at_k { top_k: 1 } } metrics { recall_at_k { top_k: 5 } }
@@ -139,6 +143,37 @@ tables_may_be_shared()
     out_has "model.embedding_group.emb_impls.__BASE__.ebc.embedding_bags.cate.weight"
 }
 
+augment_vectors_train()
+{
+    data
+    config "$negative" 'dat {
+      user_tower { input: "user" augment_input: "user_aug" mlp { hidden_units: [16] } }
+      item_tower { input: "item" augment_input: "item_aug" mlp { hidden_units: [16] } }
+      output_dim: 8 amm_u_weight: 0.001 amm_i_weight: 0.001 }' \
+        'feature_groups { group_name: "user_aug" group_type: DEEP feature_names: "user_id" }
+      feature_groups { group_name: "item_aug" group_type: DEEP feature_names: "adgroup_id" }'
+    trained m
+    status 0
+    loss_falls
+}
+
+# Routing draws its first logits: the same in every run of a seed.
+interests_train()
+{
+    data
+    config "$negative" 'mind {
+      user_tower { input: "user" history_input: "hist" user_mlp { hidden_units: [16, 8] }
+        hist_seq_mlp { hidden_units: 8 } concat_mlp { hidden_units: 16 }
+        capsule_config { max_k: 3 max_seq_len: 10 high_dim: 8 } }
+      item_tower { input: "item" mlp { hidden_units: [16] } } output_dim: 8 temperature: 0.1 }' \
+        'feature_groups { group_name: "hist" group_type: SEQUENCE feature_names: "click_50_seq__cate_id" }'
+    trained a --threads 1
+    status 0
+    loss_falls
+    trained b --threads 2
+    same_checkpoint a/model.ckpt-17 b/model.ckpt-17
+}
+
 # What is drawn follows from seed and step: not from threads, nor from where a run stopped.
 a_stopped_run_goes_on_exactly()
 {
@@ -176,5 +211,6 @@ bad_tables_end_the_run()
 }
 
 tap_cases items_are_counted items_say_what_is_wrong each_sampler_trains \
-    in_batch_needs_no_sampler tables_may_be_shared a_stopped_run_goes_on_exactly \
+    in_batch_needs_no_sampler tables_may_be_shared augment_vectors_train interests_train \
+    a_stopped_run_goes_on_exactly \
     bad_tables_end_the_run

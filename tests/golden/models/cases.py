@@ -331,3 +331,13 @@ def multi_tower_feature_dropout(p, b):
     h = torch.cat([mlp(p, "model.towers.a", x, [5]), mlp(p, "model.towers.b", deep(p, b, ["r"]), [3])], -1)
     outputs, losses = binary(linear(p, "model.output_mlp", h, 1), b)
     return outputs, {**losses, "a_feature_p_loss": loss}
+
+
+@case(group("a", "u ad ml p") + group("b", "mv c ad") + LOSS +
+      " multi_tower { towers { input: 'a' mlp { hidden_units: [6] } } towers { input: 'b' mlp { hidden_units: [5] } }"
+      " final { hidden_units: [4] } }\n")
+def multi_tower_dense_embed(p, b):
+    one = mlp(p, "model.towers.a", deep(p, b, "u ad ml p".split()), [6])
+    two = mlp(p, "model.towers.b", deep(p, b, "mv c ad".split()), [5])
+    h = mlp(p, "model.final_mlp", torch.cat([one, two], -1), [4])
+    return binary(linear(p, "model.output_mlp", h, 1), b)

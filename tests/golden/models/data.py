@@ -24,7 +24,12 @@ FEATURES = {
     "s__i": ("seq", 13, 4, "sum"),
     "s__c": ("seq", 5, 3, "mean"),
     "s__p": ("seqraw", None, 1, None),
+    "ad": ("raw", None, 1, None),
+    "ml": ("raw", None, 1, None),
+    "mv": ("raw", None, 3, None),
 }
+# numbers that become vectors: width, and of autodis channels, keep_prob, temperature
+DENSE = {"ad": (4, 3, 0.6, 0.5), "ml": (4,), "mv": (5,)}
 TABLE = {name: name + "_emb" for name in FEATURES}
 TABLE["j"] = "i_emb"  # shares the table of i
 TABLE["s__i"] = "i_emb"  # and so does the sequence, among the sequence tables
@@ -50,12 +55,20 @@ feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 seque
 """
 
 
+# Written into a config whose model names the feature.
+MORE = {
+    "ad": "raw_feature { feature_name: 'ad' expression: 'item:ad' embedding_dim: 4"
+          " autodis { num_channels: 3 keep_prob: 0.6 temperature: 0.5 } }",
+    "ml": "raw_feature { feature_name: 'ml' expression: 'item:ml' embedding_dim: 4 mlp {} }",
+    "mv": "raw_feature { feature_name: 'mv' expression: 'item:mv' embedding_dim: 5 value_dim: 3 mlp {} }",
+}
 SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
 
 
 def config(model, sample_weight=False, data=""):
-    extra = ("sample_weight_fields: 'sw' " if sample_weight else "") + data
+    extra = " ".join((["sample_weight_fields: 'sw'"] if sample_weight else []) + ([data] if data else []))
     session = SESSION if "'k'" in model else ""
+    session += "".join(f"feature_configs {{ {text} }}\n" for x, text in MORE.items() if f"'{x}'" in model)
     return CONFIG % extra + session + "model_config {\n" + model + "}\n"
 
 
@@ -93,6 +106,9 @@ def make_batch(n, seed):
     c["kind"] = [float(r.randrange(3)) for _ in range(n)]
     c["sw"] = exact32([r.uniform(0, 3) for _ in range(n)]).tolist()
     f["k"] = lists(r, n, 3, 1, 1)
+    for name in ("ad", "ml"):
+        f[name] = [exact32([r.uniform(-2, 2)]).tolist() for _ in range(n)]
+    f["mv"] = [exact32([r.uniform(-2, 2) for _ in range(3)]).tolist() for _ in range(n)]
     return b
 
 
@@ -119,8 +135,27 @@ def pooled(p, table, rows, dim, kind, ids, weights=None):
     return picked.mean(0) if kind == "mean" else picked.sum(0)
 
 
+def dense_vector(p, prefix, name, x):
+    """A number times a learnt vector; or AutoDis: a mixture of the vectors of channels."""
+    dim, v = DENSE[name][0], len(x)
+    at = prefix.replace("ebc.embedding_bags.", "dense_ec.dense_embs.")
+    if len(DENSE[name]) == 1:
+        key = f"mlp#{dim}" if v == 1 else f"mlp#{dim}#vdim#{v}#feature_name#{name}"
+        w = p.get(f"{at}{key}.proj_w_{name}.weight", (dim,) if v == 1 else (v, dim), -0.8, 0.8)
+        return x * w if v == 1 else x @ w
+    _, c, keep, temperature = DENSE[name]
+    key = f"autodis#{dim}#{c}#{keep:.6f}#{temperature:.6f}".replace(".", "_")
+    w = p.get(f"{at}{key}.proj_w_{name}.weight", (c,), -0.8, 0.8)
+    m = p.get(f"{at}{key}.proj_m_{name}.weight", (c, c), -0.8, 0.8)
+    e = p.get(f"{at}{key}.meta_emb_{name}.weight", (c, dim), -1, 1)
+    h = torch.nn.functional.leaky_relu(x * w, 0.01)
+    return torch.softmax((m @ h + keep * h) / temperature, -1) @ e
+
+
 def vector(p, prefix, name, value, wide=0, query=False):
     kind, rows, dim, how = FEATURES[name]
+    if name in DENSE:
+        return dense_vector(p, prefix, name, torch.tensor(value, dtype=F64))
     if kind in ("raw", "seqraw"):
         return torch.tensor(value, dtype=F64)
     table = prefix % (wide or dim) if "%d" in prefix else prefix
@@ -143,7 +178,7 @@ def deep(p, b, names, wide=0, bags=BAGS, rows=None):
         [torch.cat([vector(p, bags, x, f[x][k], wide) for x in names]) for k in range(rows or b["rows"])])
 
 
-def sequence(p, b, query, names):
+def sequence(p, b, query, names, seqs=SEQS):
     """query [B, dq], sequence [B, T, ds] padded with zeros, lengths of the first feature."""
     f, n = b["features"], b["rows"]
     lengths = torch.tensor([len(row) for row in f[names[0]]])
@@ -151,9 +186,11 @@ def sequence(p, b, query, names):
     width = sum(FEATURES[x][2] for x in names)
     rows = []
     for k in range(n):
-        at = [torch.cat([vector(p, SEQS, x, f[x][k][t]) for x in names]) for t in range(int(lengths[k]))]
+        at = [torch.cat([vector(p, seqs, x, f[x][k][t]) for x in names]) for t in range(int(lengths[k]))]
         rows.append(torch.stack(at + [torch.zeros(width, dtype=F64)] * (longest - len(at))))
-    q = torch.stack([torch.cat([vector(p, SEQS, x, f[x][k], query=True) for x in query]) for k in range(n)])
+    q = None
+    if query:
+        q = torch.stack([torch.cat([vector(p, seqs, x, f[x][k], query=True) for x in query]) for k in range(n)])
     return q, torch.stack(rows), lengths
 
 

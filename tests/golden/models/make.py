@@ -58,6 +58,8 @@ def feature_json(name, rows):
 
 
 def task_of(loss):
+    if loss.startswith("amm_loss"):
+        return ""
     for kind in ("binary_cross_entropy", "binary_focal_loss", "softmax_cross_entropy", "l2_loss", "jrc_loss"):
         if loss.startswith(kind):
             return loss[len(kind):].lstrip("_")
