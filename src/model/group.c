@@ -523,3 +523,18 @@ struct val *group_fields(struct model *m, const struct group *g)
     int64_t dims[] = {g->n_fields, g->field_width};
     return nn_reshape(m->graph, g->deep, dims, 2);
 }
+
+struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense)
+{
+    struct graph *g = m->graph;
+    struct val *fields = group_fields(m, sparse);
+    if (!dense || !fields)
+        return fields;
+    if (shape_width(val_shape(dense)) != sparse->field_width)
+        return graph_fail(g, "dense_mlp ends in %jd units, the sparse vectors have %jd",
+                          (intmax_t)shape_width(val_shape(dense)),
+                          (intmax_t)sparse->field_width);
+    struct val *both = nn_concat(g, (struct val *[]){dense, sparse->deep}, 2);
+    return nn_reshape(g, both,
+                      (const int64_t[]){sparse->n_fields + 1, sparse->field_width}, 2);
+}

@@ -26,6 +26,8 @@ bool group_exists(const struct model *m, const char *name);
 const char *group_first(const struct model *m); /* NULL when there is none */
 /* The deep value as [fields, width]; fails unless all fields have one width. */
 struct val *group_fields(struct model *m, const struct group *g);
+/* The same with `dense` (or NULL) in front, which must be as wide as a field. */
+struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense);
 
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,

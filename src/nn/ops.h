@@ -122,6 +122,12 @@ struct val *nn_fm(struct graph *g, struct val *x);
 struct val *nn_pair_dots(struct graph *g, struct val *x);
 /* gate [e] and experts [e, d] -> [d]: the weighted sum. */
 struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts);
+/* [n, d] -> [d, n]. */
+struct val *nn_transpose(struct graph *g, struct val *x);
+/* a [n, d] times b [d, k] of the same row: [n, k]. */
+struct val *nn_product(struct graph *g, struct val *a, struct val *b);
+/* a [d, n] and b [d, k] -> [d, n * k]: a[d][i] * b[d][j] at i * k + j. */
+struct val *nn_outer(struct graph *g, struct val *a, struct val *b);
 /* x0 [n], x [n] -> x0 * (w . x) + b + x: one layer of the first cross network. Parameters
  * `name_w`.weight [1, n], `name_b` [n].
  */

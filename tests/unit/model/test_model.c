@@ -53,6 +53,19 @@ static const struct {
          "8") " capsule_config { max_k: 3 max_seq_len: 9 high_dim: 8 routing_init_method: "
               "'zeros' } concat_mlp " UNITS("16") " } item_tower { input: 'item' mlp " UNITS(
                   "16") " } output_dim: 8 in_batch_negative: true temperature: 0.1 }"},
+    {"mask_net", GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") LOSS
+     " mask_net { mask_net_module { n_mask_blocks: 2 mask_block { hidden_dim: 8 } top_mlp " UNITS(
+         "8") " } }"},
+    {"xdeepfm",
+     GROUP("wide", "WIDE", "['u', 'i', 'c']") GROUP("deep", "DEEP", "['u', 'i', 'p']")
+         LOSS " xdeepfm { cin { cin_layer_size: [6, 4] } deep " UNITS(
+             "8") " final " UNITS("6") " wide_embedding_dim: 4 }"},
+    {"wukong",
+     GROUP("sparse", "DEEP", "['u', 'i', 'c']") GROUP("dense", "DEEP", "['p']") LOSS
+     " wukong { dense_mlp " UNITS(
+         "8, 4") " wukong_layers { "
+                 "lcb_feature_num: 2 fmb_feature_num: 2 compressed_feature_num: 3 "
+                 "feature_num_mlp " UNITS("8") " } final " UNITS("8") " }"},
     {"dssm", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']") MATCH
      " dssm {" TOWERS " }"},
     {"dssm_v2", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']")

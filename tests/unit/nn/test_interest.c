@@ -169,10 +169,34 @@ static void routing_shares_positions_out(void)
     }
 }
 
+static struct val *build_transpose(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_transpose(g, x[0]);
+}
+
+static struct val *build_product(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_product(g, x[0], x[1]);
+}
+
+static struct val *build_outer(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_outer(g, x[0], x[1]);
+}
+
+static void products_of_fields(void)
+{
+    gradcheck(&(struct gradcheck){
+        "transpose", build_transpose, 1, {{0, 2, {3, 5}}}, 4, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "product", build_product, 2, {{0, 2, {3, 4}}, {0, 2, {4, 2}}}, 5, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "outer", build_outer, 2, {{0, 2, {3, 4}}, {0, 2, {3, 2}}}, 5, .eval = false});
+}
+
 static const struct tap_case cases[] = {
-    TAP(dense_embeddings),
-    TAP(parts_of_interests),
-    TAP(masked_parts),
-    TAP(routing_shares_positions_out),
+    TAP(dense_embeddings),   TAP(parts_of_interests),
+    TAP(masked_parts),       TAP(routing_shares_positions_out),
+    TAP(products_of_fields),
 };
 TAP_MAIN(cases)
