@@ -47,6 +47,18 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool);
 
+/* Small matrices that are used once: c[m][n] = a[m][k] * b (+ c when `add`), in floats on
+ * this thread. b is [k][n], or [n][k] when it is `turned`.
+ */
+#define GEMM_SMALL_K 128
+struct gemm_small {
+    const float *a, *b;
+    int64_t lda, ldb;
+    int64_t m, n, k; /* k <= GEMM_SMALL_K */
+    bool turned;
+};
+void gemm_small(const struct gemm_small *p, bool add, float *c, int64_t ldc);
+
 /* "own", "onednn", "openblas", "ref" or "auto" (the first that loads). For weights that
  * are created from now on; the others stay with theirs. RC_NOTFOUND when its library is
  * not there.

@@ -107,55 +107,34 @@ static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,
     return fields_infer(&in[0], &out[0], n * (n - 1) / 2, err);
 }
 
-/* Rows of up to FIELDS fields of up to WIDTH floats are done with all products of one
- * field side by side; each product is summed over the width in order, as everywhere else.
+/* Rows of up to FIELDS fields of up to WIDTH floats are done as products of matrices,
+ * with both halves of what is symmetric.
  */
 #define FIELDS 64
-#define WIDTH 128
+#define WIDTH GEMM_SMALL_K
 
-struct dots_room {
-    float turned[WIDTH * FIELDS]; /* [d][FIELDS]: the row turned round */
-    float sums[FIELDS];
-    float factors[FIELDS * FIELDS]; /* [n][n]: dy on both sides of the diagonal */
-};
-
-CLONED static void dots_row(const float *restrict x, int64_t n, int64_t d,
-                            struct dots_room *restrict room, float *restrict y)
+static void dots_row(const float *x, int64_t n, int64_t d, float *y)
 {
-    int64_t wide = (n + 15) / 16 * 16;
-    for (int64_t k = 0; k < d; k++)
-        for (int64_t j = 0; j < wide; j++)
-            room->turned[k * FIELDS + j] = j < n ? x[j * d + k] : 0.0f;
-    for (int64_t i = 0; i + 1 < n; i++) {
-        int64_t first = (i + 1) / 16 * 16;
-        for (int64_t j = first; j < wide; j++)
-            room->sums[j] = 0.0f;
-        for (int64_t k = 0; k < d; k++) {
-            float v = x[i * d + k];
-            const float *t = room->turned + k * FIELDS;
-            for (int64_t j = first; j < wide; j++)
-                room->sums[j] += v * t[j];
-        }
-        for (int64_t j = i + 1; j < n; j++)
-            *y++ = room->sums[j];
-    }
+    float all[FIELDS * FIELDS];
+    struct gemm_small p = {
+        .a = x, .lda = d, .b = x, .ldb = d, .m = n - 1, .n = n, .k = d, .turned = true};
+    gemm_small(&p, false, all, FIELDS);
+    for (int64_t i = 0; i + 1 < n; y += n - 1 - i, i++)
+        memcpy(y, all + i * FIELDS + i + 1, (size_t)(n - 1 - i) * sizeof(float));
 }
 
-CLONED static void dots_row_back(const float *restrict x, int64_t n, int64_t d,
-                                 struct dots_room *restrict room,
-                                 const float *restrict dy, float *restrict dx)
+static void dots_row_back(const float *x, int64_t n, int64_t d, const float *dy,
+                          float *dx)
 {
+    float factors[FIELDS * FIELDS]; /* dy on both sides of the diagonal */
     for (int64_t i = 0; i < n; i++) {
-        room->factors[i * n + i] = 0.0f;
+        factors[i * FIELDS + i] = 0.0f;
         for (int64_t j = i + 1; j < n; j++, dy++)
-            room->factors[i * n + j] = room->factors[j * n + i] = *dy;
+            factors[i * FIELDS + j] = factors[j * FIELDS + i] = *dy;
     }
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) {
-            float v = room->factors[i * n + j];
-            for (int64_t k = 0; k < d; k++)
-                dx[i * d + k] += v * x[j * d + k];
-        }
+    struct gemm_small p = {
+        .a = factors, .lda = FIELDS, .b = x, .ldb = d, .m = n, .n = d, .k = n};
+    gemm_small(&p, true, dx, d);
 }
 
 static void dots_large(const float *x, int64_t n, int64_t d, float *y)
@@ -178,12 +157,11 @@ static void dots_large_back(const float *x, int64_t n, int64_t d, const float *d
 static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct fields_conf *c = r->conf;
-    struct dots_room room;
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         if (c->n <= FIELDS && c->d <= WIDTH)
-            dots_row(view_row(&r->in[0], k), c->n, c->d, &room, view_row(&r->out[0], k));
+            dots_row(view_row(&r->in[0], k), c->n, c->d, view_row(&r->out[0], k));
         else
             dots_large(view_row(&r->in[0], k), c->n, c->d, view_row(&r->out[0], k));
     }
@@ -192,7 +170,6 @@ static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct fields_conf *c = r->conf;
-    struct dots_room room;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -200,7 +177,7 @@ static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
         if (c->n <= FIELDS && c->d <= WIDTH)
-            dots_row_back(x, c->n, c->d, &room, dy, view_row(&r->d_in[0], k));
+            dots_row_back(x, c->n, c->d, dy, view_row(&r->d_in[0], k));
         else
             dots_large_back(x, c->n, c->d, dy, view_row(&r->d_in[0], k));
     }

@@ -371,7 +371,58 @@ static void an_unknown_backend_is_refused(void)
     CHECK_STR(gemm_backend(), "own");
 }
 
+static void compare_small(struct rng *r, int64_t m, int64_t n, int64_t k, int64_t slack)
+{
+    struct guarded a = guarded_random(r, m * (k + slack), slack % 3, -1, 1);
+    struct guarded b = guarded_random(r, k * n + (k + n) * slack, slack % 5, -1, 1);
+    for (int way = 0; way < 4; way++) {
+        bool turned = way & 1, add = way & 2, good = true;
+        struct gemm_small p = {.a = a.at,
+                               .lda = k + slack,
+                               .b = b.at,
+                               .ldb = (turned ? k : n) + slack,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .turned = turned};
+        struct guarded c = guarded_random(r, m * (n + slack), slack % 7, -1, 1);
+        struct guarded old = copy_of(&c);
+        gemm_small(&p, add, c.at, n + slack);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n + slack && good; j++) {
+                double want = add || j >= n ? (double)old.at[i * (n + slack) + j] : 0.0;
+                for (int64_t x = 0; x < k && j < n; x++)
+                    want += (double)a.at[i * p.lda + x] *
+                            (double)b.at[turned ? j * p.ldb + x : x * p.ldb + j];
+                good = fabs((double)c.at[i * (n + slack) + j] - want) <= tolerance(k);
+            }
+        CHECK(good);
+        CHECK(guarded_intact(&c));
+        guarded_release(&c);
+        guarded_release(&old);
+    }
+    guarded_release(&a);
+    guarded_release(&b);
+}
+
+static void compare_smalls(struct rng *r)
+{
+    compare_small(r, 27, 27, 16, 0);
+    compare_small(r, 27, 16, 27, 0);
+    compare_small(r, 1, 1, 1, 3);
+    compare_small(r, 64, 70, GEMM_SMALL_K, 1);
+    for (int i = 0; i < 20; i++)
+        compare_small(r, 1 + (int64_t)rng_below(r, 40), 1 + (int64_t)rng_below(r, 80),
+                      1 + (int64_t)rng_below(r, GEMM_SMALL_K), (int64_t)rng_below(r, 9));
+}
+
+static void small_products_agree_with_plain_loops(void)
+{
+    at_every_level(compare_smalls);
+}
+
 static const struct tap_case cases[] = {
+    TAP(small_products_agree_with_plain_loops),
     TAP(every_level_agrees_with_ref),
     TAP(onednn_agrees_with_ref),
     TAP(openblas_agrees_with_ref),
