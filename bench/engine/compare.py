@@ -3,7 +3,8 @@
 
 All programs of a case are started once and then take turns of BURST seconds, round after round: a
 neighbour on the machine meets all of them. A program's speed is the median of its turns' medians; a
-ratio is the median of the ratios within a round.
+ratio is the median of the ratios within a round. `of cpu` is the same ratio by processor time: on a machine with
+neighbours it is the steadier one, with one thread (THREADS=1), where nobody waits in a spin.
 
 Peers: `tuned` is Debian's python3-torch 1.13 with OpenMP OpenBLAS and tcmalloc, tables merged into one:
 the fastest form that plain PyTorch 1.13 has, and the one that bars refer to. Debian's OpenBLAS does not know newer
@@ -81,6 +82,10 @@ class Program:
     def speed(self):
         return statistics.median(t["samples_per_s"] for t in self.turns) if self.turns else None
 
+    def cpu(self):
+        """Processor milliseconds of a step, all threads together; waiting in a spin counts."""
+        return statistics.median(t["cpu_ms"][0] for t in self.turns) if self.turns else None
+
     def close(self):
         self.process.kill()
         try:
@@ -91,7 +96,7 @@ class Program:
 
 
 def together(programs, rounds, burst):
-    """Turns in rounds; the speed of each and its ratios: ours over it."""
+    """Turns in rounds; per peer the ratio of speeds, ours over it."""
     ratios = {p: [] for p in programs[1:]}
     for p in programs:
         p.turn(burst / 4)
@@ -109,13 +114,17 @@ def together(programs, rounds, burst):
 ROWS = []
 
 
-def row(case, peer, theirs, ours, ratio, bar=None, note=""):
+def row(case, peer, theirs, ours, ratio, bar=None, note="", cpu=None):
     verdict = "" if bar is None else "no peer" if ratio is None else "ok" if ratio >= bar else "short"
     ROWS.append({"case": case, "peer": peer, "peer_samples_per_s": theirs and round(theirs),
                  "our_samples_per_s": ours and round(ours), "ratio": ratio and round(ratio, 3), "bar": bar,
-                 "verdict": verdict, "note": note})
-    print(f"{case:22} {peer:16} {theirs or 0:9.0f} {ours or 0:9.0f} {ratio or 0:6.2f} {bar or '':>5} {verdict:7} {note}",
+                 "verdict": verdict, "cpu_ratio": cpu and round(cpu, 3), "note": note})
+    print(f"{case:22} {peer:16} {theirs or 0:9.0f} {ours or 0:9.0f} {ratio or 0:6.2f} {bar or '':>5} {verdict:7} {cpu or 0:6.2f} {note}",
           flush=True)
+
+
+def cpu_ratio(peer, ours):
+    return peer.cpu() / ours.cpu() if peer.turns and ours.turns else None
 
 
 def training(o):
@@ -126,7 +135,7 @@ def training(o):
         ratios = together([f32] + peers, o.rounds, o.burst)
         for p in peers:
             row(f"{model} f32", p.kind, p.speed(), f32.speed(), ratios[p],
-                BARS["f32"][model] if p.kind == "tuned" else None, p.why or "")
+                BARS["f32"][model] if p.kind == "tuned" else None, p.why or "", cpu_ratio(p, f32))
         limit(o, model, "f32", f32)
         peers = [Program("tuned", model, "bf16"), Program("newest", model, "bf16"), Program("default", model)]
         ratios = together([bf16] + peers, o.rounds, o.burst)
@@ -134,7 +143,7 @@ def training(o):
             name = "default f32" if p.kind == "default" else p.kind
             bar = {"tuned": BARS["bf16"][model], "default": 5.0}.get(p.kind)
             note = "" if p.kind == "default" else "oneDNN without AMX"
-            row(f"{model} bf16", name, p.speed(), bf16.speed(), ratios[p], bar, p.why or note)
+            row(f"{model} bf16", name, p.speed(), bf16.speed(), ratios[p], bar, p.why or note, cpu_ratio(p, bf16))
         limit(o, model, "bf16", bf16)
 
 
@@ -153,7 +162,7 @@ def limit(o, model, precision, ours):
 def others(o):
     ours, peer = Program("ours", "lookup"), Program("tuned", "lookup")
     ratio = together([ours, peer], o.rounds, o.burst)[peer]
-    row("lookup + update", "tuned", peer.speed(), ours.speed(), ratio, 9.0, peer.why or "sparse Adagrad")
+    row("lookup + update", "tuned", peer.speed(), ours.speed(), ratio, 9.0, peer.why or "sparse Adagrad", cpu_ratio(peer, ours))
     jagged, padded = Program("ours", "din", "varlen"), Program("ours", "din")
     ratio = together([jagged, padded], o.rounds, o.burst)[padded]
     row("din, mean length 25", "ours, length 50", padded.speed(), jagged.speed(), ratio, 1.8)
@@ -196,7 +205,7 @@ def main():
     o.rounds, o.burst = (3, 1.0) if o.quick else (7, 2.0)
     at = machine()
     print(f"{at['cpu']}, {THREADS} threads, load {at['load']:.1f} at the start; samples/s")
-    print(f"{'case':22} {'peer':16} {'peer':>9} {'ours':>9} {'ratio':>6} {'bar':>5}")
+    print(f"{'case':22} {'peer':16} {'peer':>9} {'ours':>9} {'ratio':>6} {'bar':>5} {'':7} {'of cpu':>6}")
     training(o)
     others(o)
     end_to_end(o)

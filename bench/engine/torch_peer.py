@@ -168,18 +168,19 @@ def step_of(model, optimisers, bf16):
 
 
 def run(step, batches, seconds, done):
-    """Times of steps, which go on from where they were."""
-    times, end = [], None
+    """Seconds and processor seconds of steps, which go on from where they were."""
+    times, cpu, end = [], [], None
     while end is None or not times or time.perf_counter() < end:
         inputs, label = batches[done % 4]
-        start = time.perf_counter()
+        start, before = time.perf_counter(), time.process_time()
         step(inputs, label)
         done += 1
         if done > 8:
             times.append(time.perf_counter() - start)
+            cpu.append(time.process_time() - before)
         if done >= 8 and end is None:
             end = time.perf_counter() + seconds
-    return times, done
+    return times, cpu, done
 
 
 def main():
@@ -198,10 +199,11 @@ def main():
     batches = [(model.batch(rows), torch.rand(rows, 1).lt(0.25).float()) for _ in range(4)]
     step, done = step_of(model, optimisers, "bf16" in sys.argv), 0
     for line in sys.stdin if seconds == "-" else [seconds]:
-        times, done = run(step, batches, float(line), done)
+        times, cpu, done = run(step, batches, float(line), done)
         print(json.dumps({"model": model_name, "batch": rows, "torch": torch.__version__,
                           "samples_per_s": rows / statistics.median(times),
-                          "best": rows / min(times), "steps": len(times)}), flush=True)
+                          "best": rows / min(times), "cpu_ms": [statistics.median(cpu) * 1e3, min(cpu) * 1e3],
+                          "steps": len(times)}), flush=True)
 
 
 main()

@@ -17,6 +17,8 @@
 #define GEMM_PER_WORD 1
 #endif
 #define MR GEMM_MR
+#define B_AHEAD \
+    12 /* steps of k that panels, which lie in the second cache, are asked for */
 #define NR (2 * VL)
 
 /* `strided`: a(i, k) = a[i * lda + k]; else a(i, k) = a[k * lda + i]. The rows are
@@ -30,6 +32,9 @@ static ALWAYS_INLINE void NAME(tile)(int mr, int vectors, bool strided,
                 *p3 = p0 + 9 * lda;
     for (int64_t k = 0; k < t->k; k++) {
         VF b0 = V_LOAD(b), b1 = vectors > 1 ? V_LOAD(b + VL) : V_ZERO;
+        _mm_prefetch((const char *)(b + B_AHEAD * NR), _MM_HINT_T0);
+        if (vectors > 1)
+            _mm_prefetch((const char *)(b + B_AHEAD * NR + VL), _MM_HINT_T0);
         UNROLLED
         for (int i = 0; i < mr; i++) {
             const float *p = i < 3 ? p0 : i < 6 ? p1 : i < 9 ? p2 : p3;
