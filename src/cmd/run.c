@@ -20,6 +20,8 @@ enum rc cmd_print(struct buf *b, struct err *err)
 
 int cmd_exit_status(enum rc rc, const struct err *err)
 {
+    if (rc && err && err->exit)
+        return err->exit;
     if (rc == RC_OK)
         return 0;
     enum code code = err_code_of(err, rc);

@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The agent keeps what waits and runs in memory and reads the store again when it is
+ * told to, and once a second while anything lives. Its end is safe: it stops listening
+ * first, then looks a last time, so a submitter either is heard or finds nobody and
+ * starts the next agent.
+ */
+#include "backend/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/capacity.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "job/file.h"
+#include "job/retry.h"
+
+#define LOG_AREA "agent"
+#define LOOK_NS (1 * INT64_C(1000000000))
+#define SOON_NS (20 * INT64_C(1000000)) /* several signs within this are one */
+#define LOCK_TRIES 100                  /* of 50 ms: for the agent before us to end */
+
+struct child {
+    struct agent *agent;
+    char id[PLACE_ID_SIZE];
+    struct proc *proc; /* NULL: a supervisor that another agent started */
+    struct loop_child watch;
+};
+
+struct agent {
+    const struct place *p;
+    const struct agent_options *o;
+    struct queue_need total;
+    struct loop *loop;
+    int lock, control;
+    struct loop_fd control_watch;
+    struct loop_timer look, soon;
+    struct loop_signal term;
+    struct agent_queue q;
+    VEC(struct child *) children;
+    int64_t idle_since; /* monotonic; 0: there is something to do */
+    bool stop;
+};
+
+static bool holds(const char *state, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(state, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void sort_row(struct agent_queue *q, const struct store_job *j)
+{
+    static const char *const live[] = {"EnvPreparing", "Running",  "Restarting",
+                                       "Suspended",    "Stopping", "Unknown"};
+    struct queue_job e = {.id = j->id,
+                          .owner = j->owner,
+                          .priority = j->priority,
+                          .num = j->num,
+                          .since = j->started ? j->started : j->created,
+                          .timeout_s = j->timeout_s,
+                          .need = {j->cpu_milli, j->memory, j->gpu}};
+    if (strcmp(j->state, "Queuing") == 0)
+        VEC_PUSH(&q->waiting, e);
+    else if (j->attempt > 0 && holds(j->state, live, ARRAY_LEN(live)))
+        VEC_PUSH(&q->running, e);
+}
+
+enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct err *err)
+{
+    struct agent_queue q = {.rows = {.n = 0}};
+    struct store_filter f = {
+        .node = p->node, .states = job_live_states(), .oldest_first = true};
+    enum rc rc = store_list(p->store, &f, &q.rows, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < q.rows.n; i++)
+        sort_row(&q, &q.rows.at[i]);
+    *out = q;
+    return RC_OK;
+}
+
+void agent_queue_release(struct agent_queue *q)
+{
+    VEC_RELEASE(&q->running);
+    VEC_RELEASE(&q->waiting);
+    store_jobs_release(&q->rows);
+}
+
+enum rc agent_check(const struct place *p, const char *slots,
+                    const struct queue_need *need, struct err *err)
+{
+    struct queue_need total;
+    struct queue_verdict v;
+    struct queue_job j = {.id = "", .owner = "", .need = *need};
+    enum rc rc = RC_OK;
+    if (slots || !capacity_read(p->dir, &total))
+        rc = capacity_find(slots, &total, err);
+    if (rc)
+        return rc;
+    queue_plan(&total, NULL, 0, &j, 1, 0, &v);
+    if (v.answer != QUEUE_NEVER)
+        return RC_OK;
+    struct buf b;
+    buf_init(&b, 500);
+    queue_why(&total, NULL, 0, &j, 0, &v, &b);
+    rc = err_coded(err, RC_INVAL, E3204, "%s", buf_str(&b));
+    buf_release(&b);
+    return rc;
+}
+
+/* Our own program, wherever it was moved to. */
+static char *self_path(void)
+{
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return mem_strdup(n > 0 && access(path, X_OK) == 0 ? path : "/proc/self/exe");
+}
+
+static enum rc spawn(const struct place *p, const char *id, const char *log,
+                     struct proc **out, struct err *err)
+{
+    char *self = self_path();
+    char *dir = mem_printf("TRAINYARD_DIR=%s", p->dir);
+    char *store = mem_printf("TRAINYARD_STORE=%s", p->where);
+    /* A URL may hold a password: it goes by environment, which is nobody else's to read.
+     * What a job told its own children must not reach jobs that it submits.
+     */
+    const char *env[] = {dir, store, "TRAINYARD_JOB_ID", "TRAINYARD_ATTEMPT", NULL};
+    const char *argv[] = {self, "job", "agent", id ? "--job" : NULL, id, NULL};
+    struct proc_spec spec = {.argv = argv,
+                             .env_add = env,
+                             .cwd = "/",
+                             .in = {.kind = PROC_NULL},
+                             .out = {.kind = PROC_APPEND, .path = log},
+                             .err = {.kind = PROC_STDOUT},
+                             .new_session = true};
+    enum rc rc = proc_start(&spec, out, err);
+    mem_free(store);
+    mem_free(dir);
+    mem_free(self);
+    return rc;
+}
+
+enum rc agent_wake(const struct place *p, struct err *err)
+{
+    char *control = fs_join(p->dir, "agent.fifo"), *log = fs_join(p->dir, "agent.log");
+    enum rc rc = RC_OK;
+    if (!wake_send(control)) {
+        struct proc *proc = NULL;
+        rc = spawn(p, NULL, log, &proc, err);
+        if (!rc)
+            proc_disown(proc);
+        else
+            err_coded(err, rc, E3202, "cannot start the agent: %.300s", err->msg);
+    }
+    mem_free(log);
+    mem_free(control);
+    return rc;
+}
+
+static struct child *find_child(const struct agent *a, const char *id)
+{
+    for (size_t i = 0; i < a->children.n; i++)
+        if (strcmp(a->children.at[i]->id, id) == 0)
+            return a->children.at[i];
+    return NULL;
+}
+
+static void drop_child(struct agent *a, struct child *c)
+{
+    for (size_t i = 0; i < a->children.n; i++)
+        if (a->children.at[i] == c) {
+            a->children.at[i] = a->children.at[--a->children.n];
+            break;
+        }
+    proc_destroy(c->proc);
+    mem_free(c);
+}
+
+static void plan(struct agent *a);
+
+/* The supervisor of a job has gone; usually because the job has ended. */
+static void on_child_end(void *arg, struct proc_exit exit)
+{
+    struct child *c = arg;
+    struct agent *a = c->agent;
+    for (size_t i = 0; i < a->q.running.n; i++)
+        if (strcmp(a->q.running.at[i].id, c->id) == 0) {
+            a->q.running.at[i] = a->q.running.at[--a->q.running.n];
+            break;
+        }
+    bool killed = exit.code != 0;
+    drop_child(a, c);
+    if (killed) /* the job may go on without it: look closely */
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+    else
+        plan(a);
+}
+
+static enum rc supervise(struct agent *a, const char *id, struct err *err)
+{
+    struct child *c = mem_calloc(1, sizeof(*c));
+    c->agent = a;
+    snprintf(c->id, sizeof(c->id), "%s", id);
+    char *log = place_file(a->p, id, "supervisor.log");
+    enum rc rc = spawn(a->p, c->id, log, &c->proc, err);
+    if (!rc)
+        rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
+    mem_free(log);
+    if (rc) {
+        proc_destroy(c->proc);
+        mem_free(c);
+        return rc;
+    }
+    VEC_PUSH(&a->children, c);
+    return RC_OK;
+}
+
+/* GPU numbers that no running job has, `n` of them, as "0,3". */
+static void pick_gpus(struct agent *a, int64_t n, struct buf *out)
+{
+    bool used[64] = {false};
+    for (size_t i = 0; i < a->q.rows.n; i++) {
+        struct doc doc = {0};
+        const struct store_job *j = &a->q.rows.at[i];
+        if (!j->gpu || j->attempt == 0)
+            continue;
+        const struct node *map = job_json_open(j->status, &doc);
+        struct str rest = str_c(job_json_text(map, "gpus", "")), part;
+        int64_t v;
+        while (rest.n && str_split(&rest, ',', &part))
+            if (str_to_i64(part, &v) && v >= 0 && v < 64)
+                used[v] = true;
+        if (doc.src)
+            doc_release(&doc);
+    }
+    for (int64_t i = 0; i < 64 && n > 0; i++)
+        if (!used[i]) {
+            buf_printf(out, "%s%jd", out->n ? "," : "", (intmax_t)i);
+            n--;
+        }
+}
+
+static enum rc admit(struct agent *a, const struct queue_job *j, struct err *err)
+{
+    struct record r = {0};
+    enum rc rc = record_open(a->p->store, j->id, &r, err);
+    if (rc)
+        return rc;
+    if (r.now.state != JOB_Queuing) {
+        record_release(&r);
+        return RC_CANCELED;
+    }
+    if (j->need.gpu) {
+        struct buf b;
+        buf_init(&b, 1000);
+        buf_puts(&b, "{\"gpus\": \"");
+        struct buf list;
+        buf_init(&list, 500);
+        pick_gpus(a, j->need.gpu, &list);
+        buf_printf(&b, "%s\"}", buf_str(&list));
+        struct record_note note = {.worker = -1, .data = buf_str(&b)};
+        rc = record_add(&r, EV_Admitted, &note, err);
+        buf_release(&list);
+        buf_release(&b);
+    }
+    if (!rc)
+        rc = record_move(&r, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", err);
+    if (!rc)
+        rc = record_flush(&r, err);
+    record_release(&r);
+    return rc;
+}
+
+static void refuse(struct agent *a, const struct queue_job *j, enum job_reason why,
+                   const char *text)
+{
+    struct record r = {0};
+    struct err err = {0};
+    enum rc rc = record_open(a->p->store, j->id, &r, &err);
+    if (!rc && r.now.state == JOB_Queuing)
+        rc = record_move(&r, JOB_Failed, why, -1, 0, text, &err);
+    if (!rc)
+        rc = record_flush(&r, &err);
+    if (rc)
+        log_job(LOG_LEVEL_WARN, j->id, "%s", err.msg);
+    record_release(&r);
+}
+
+static void refuse_never(struct agent *a, size_t i, const struct queue_verdict *v)
+{
+    struct buf b;
+    buf_init(&b, 500);
+    queue_why(&a->total, NULL, 0, a->q.waiting.at, i, v, &b);
+    refuse(a, &a->q.waiting.at[i], WHY_Unschedulable, buf_str(&b));
+    buf_release(&b);
+}
+
+static void start_job(struct agent *a, const struct queue_job *j)
+{
+    struct err err = {0};
+    struct queue_job now = *j;
+    enum rc rc = admit(a, j, &err);
+    if (rc == RC_CANCELED)
+        return; /* stopped or suspended meanwhile */
+    if (rc) {
+        log_job(LOG_LEVEL_WARN, j->id, "%s", err.msg);
+        return;
+    }
+    now.since = clock_wall_ns();
+    VEC_PUSH(&a->q.running, now);
+    if (supervise(a, j->id, &err)) /* the next look tries again */
+        log_job(LOG_LEVEL_ERROR, j->id, "%s", err.msg);
+}
+
+static void plan(struct agent *a)
+{
+    size_t n = a->q.waiting.n;
+    struct queue_verdict *v;
+    if (!n || a->stop)
+        return;
+    v = mem_calloc(n, sizeof(*v));
+    queue_plan(&a->total, a->q.running.at, a->q.running.n, a->q.waiting.at, n,
+               clock_wall_ns(), v);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].answer == QUEUE_START)
+            start_job(a, &a->q.waiting.at[i]);
+        else if (v[i].answer == QUEUE_NEVER)
+            refuse_never(a, i, &v[i]);
+        else
+            a->q.waiting.at[kept++] = a->q.waiting.at[i];
+    }
+    a->q.waiting.n = kept;
+    mem_free(v);
+}
+
+static const struct store_job *row_of(const struct agent *a, const char *id)
+{
+    for (size_t i = 0; i < a->q.rows.n; i++)
+        if (strcmp(a->q.rows.at[i].id, id) == 0)
+            return &a->q.rows.at[i];
+    return NULL;
+}
+
+/* Jobs that should have a supervisor and have none get one. */
+static void adopt(struct agent *a)
+{
+    for (size_t i = 0; i < a->q.running.n; i++) {
+        const char *id = a->q.running.at[i].id;
+        struct err err = {0};
+        char *lock = place_file(a->p, id, "lock");
+        bool alone = !find_child(a, id) && !lock_held(lock);
+        mem_free(lock);
+        if (alone && supervise(a, id, &err))
+            log_job(LOG_LEVEL_ERROR, id, "%s", err.msg);
+    }
+}
+
+static void queue_timeouts(struct agent *a)
+{
+    size_t kept = 0;
+    int64_t now = clock_wall_ns();
+    for (size_t i = 0; i < a->q.waiting.n; i++) {
+        const struct queue_job *j = &a->q.waiting.at[i];
+        const struct store_job *row = row_of(a, j->id);
+        struct doc doc = {0};
+        double limit = 0;
+        if (row && strstr(row->status, "queue_timeout_s")) {
+            const struct node *map = job_json_open(row->status, &doc);
+            limit = job_json_num(map, "queue_timeout_s", 0);
+            if (doc.src)
+                doc_release(&doc);
+        }
+        if (limit > 0 && now - row->created > (int64_t)(limit * 1e9))
+            refuse(a, j, WHY_QueueTimeout, "waited longer for resources than allowed");
+        else
+            a->q.waiting.at[kept++] = *j;
+    }
+    a->q.waiting.n = kept;
+}
+
+static bool busy(const struct agent *a)
+{
+    return a->q.waiting.n || a->q.running.n || a->children.n;
+}
+
+static void look(void *arg)
+{
+    struct agent *a = arg;
+    struct agent_queue q;
+    struct err err = {0};
+    if (agent_queue_read(a->p, &q, &err)) {
+        log_warn("%s", err.msg);
+        return;
+    }
+    agent_queue_release(&a->q);
+    a->q = q;
+    adopt(a);
+    queue_timeouts(a);
+    plan(a);
+    int64_t now = clock_mono_ns();
+    if (busy(a))
+        a->idle_since = 0;
+    else if (!a->idle_since)
+        a->idle_since = now;
+    else if (now - a->idle_since > (int64_t)(a->o->idle_s * 1e9))
+        loop_stop(a->loop);
+}
+
+static void on_control(void *arg, int fd, unsigned events)
+{
+    struct agent *a = arg;
+    wake_drain(fd);
+    if (!a->soon.loop)
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, look, a);
+}
+
+static void on_term(void *arg, int number)
+{
+    struct agent *a = arg;
+    a->stop = true;
+    loop_stop(a->loop);
+}
+
+static enum rc take_lock(struct agent *a, bool *got, struct err *err)
+{
+    char *path = fs_join(a->p->dir, "agent.lock");
+    *got = false;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        a->lock = lock_take(path);
+        if (a->lock >= 0 || errno != EWOULDBLOCK)
+            break;
+        char *control = fs_join(a->p->dir, "agent.fifo");
+        bool heard = wake_send(control);
+        mem_free(control);
+        if (heard)
+            break; /* it lives and looks again: we are not needed */
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+    *got = a->lock >= 0;
+    enum rc rc = RC_OK;
+    if (a->lock < 0 && errno != EWOULDBLOCK && errno != EAGAIN && errno != ENXIO)
+        rc = err_coded(err, RC_IO, E3201, "'%s': %s", path, strerror(errno));
+    mem_free(path);
+    return rc;
+}
+
+static enum rc listen_for_signs(struct agent *a, struct err *err)
+{
+    char *control = fs_join(a->p->dir, "agent.fifo");
+    a->control = wake_open(control, err);
+    mem_free(control);
+    if (a->control < 0)
+        return RC_IO;
+    return loop_fd_start(a->loop, &a->control_watch, a->control, LOOP_READ, on_control, a,
+                         err);
+}
+
+static void deaf(struct agent *a)
+{
+    loop_fd_stop(&a->control_watch);
+    if (a->control >= 0)
+        close(a->control);
+    a->control = -1;
+}
+
+/* Until there is nothing to do even after nobody can wake us any more. */
+static enum rc serve(struct agent *a, struct err *err)
+{
+    for (;;) {
+        enum rc rc = listen_for_signs(a, err);
+        if (rc)
+            return rc;
+        look(a);
+        loop_timer_start(a->loop, &a->look, LOOK_NS, LOOK_NS, look, a);
+        rc = loop_run(a->loop, err);
+        loop_timer_stop(&a->look);
+        loop_timer_stop(&a->soon);
+        deaf(a);
+        if (rc || a->stop)
+            return rc;
+        look(a);
+        if (!busy(a))
+            return RC_OK;
+        a->idle_since = 0;
+    }
+}
+
+enum rc agent_run(const struct place *p, const struct agent_options *o, struct err *err)
+{
+    struct agent a = {.p = p, .o = o, .lock = -1, .control = -1};
+    bool got = false;
+    a.soon.fn = look;
+    enum rc rc = take_lock(&a, &got, err);
+    if (!rc && got)
+        rc = capacity_find(o->slots, &a.total, err);
+    if (!rc && got)
+        rc = capacity_write(p->dir, &a.total, err);
+    if (!rc && got)
+        rc = loop_create(1, &a.loop, err);
+    if (!rc && got)
+        rc = loop_signal_start(a.loop, &a.term, SIGTERM, on_term, &a, err);
+    if (!rc && got)
+        rc = serve(&a, err);
+    while (a.children.n) { /* supervisors go on by themselves */
+        struct child *c = a.children.at[--a.children.n];
+        loop_child_stop(&c->watch);
+        proc_disown(c->proc);
+        mem_free(c);
+    }
+    VEC_RELEASE(&a.children);
+    agent_queue_release(&a.q);
+    if (a.loop) {
+        loop_signal_stop(&a.term);
+        loop_destroy(a.loop);
+    }
+    if (a.lock >= 0)
+        close(a.lock);
+    return rc;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/capacity.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/status.h"
+#include "text/job/job.h"
+
+static int64_t count_gpus(void)
+{
+    char path[32];
+    int64_t n = 0;
+    for (; n < 64; n++) {
+        snprintf(path, sizeof(path), "/dev/nvidia%d", (int)n);
+        if (access(path, R_OK) < 0)
+            break;
+    }
+    return n;
+}
+
+static enum rc set_one(struct str name, struct str value, struct queue_need *out)
+{
+    int64_t v;
+    if (str_is(name, "cpu") && job_cpu_milli(value, &v))
+        out->cpu_milli = v;
+    else if (str_is(name, "memory") && job_bytes(value, &v))
+        out->memory = v;
+    else if (str_is(name, "gpu") && str_to_i64(value, &v) && v >= 0 && v <= 64)
+        out->gpu = v;
+    else
+        return RC_INVAL;
+    return RC_OK;
+}
+
+enum rc capacity_find(const char *slots, struct queue_need *out, struct err *err)
+{
+    cpu_set_t set;
+    struct queue_need c = {.cpu_milli = 1000, .gpu = count_gpus()};
+    if (sched_getaffinity(0, sizeof(set), &set) == 0)
+        c.cpu_milli = (int64_t)CPU_COUNT(&set) * 1000;
+    c.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    struct str rest = str_c(slots ? slots : ""), part, name;
+    while (rest.n && str_split(&rest, ',', &part)) {
+        struct str whole = part;
+        if (!str_split(&part, '=', &name) || set_one(name, part, &c))
+            return err_coded(err, RC_INVAL, E0603,
+                             "slots: '%.*s' is not cpu=N, memory=SIZE or gpu=N",
+                             (int)whole.n, whole.p);
+    }
+    *out = c;
+    return RC_OK;
+}
+
+enum rc capacity_write(const char *dir, const struct queue_need *c, struct err *err)
+{
+    char *path = fs_join(dir, "capacity.json");
+    char *text =
+        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd}\n",
+                   (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu);
+    enum rc rc = file_put(path, text, strlen(text), 0600, err);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+bool capacity_read(const char *dir, struct queue_need *out)
+{
+    char *path = fs_join(dir, "capacity.json"), *text = NULL;
+    size_t n = 0;
+    struct doc doc = {0};
+    enum rc rc = fs_read(path, 4096, &text, &n, NULL);
+    mem_free(path);
+    const struct node *map = rc ? NULL : job_json_open(text, &doc);
+    if (map)
+        *out = (struct queue_need){.cpu_milli = job_json_int(map, "cpu_milli", 0),
+                                   .memory = job_json_int(map, "memory", 0),
+                                   .gpu = job_json_int(map, "gpu", 0)};
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(text);
+    return map != NULL;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/capacity.h - what this machine has to give to jobs. */
+#ifndef BACKEND_CAPACITY_H
+#define BACKEND_CAPACITY_H
+
+#include "backend/queue.h"
+#include "base/err.h"
+
+/* Processors that this process may use, memory, GPUs (NVIDIA's device files). `slots`
+ * ("cpu=4,memory=16g,gpu=0"; may be NULL) replaces what was found. RC_INVAL (E0603).
+ */
+enum rc capacity_find(const char *slots, struct queue_need *out,
+                      struct err *err) MUST_CHECK;
+/* The agent's answer, kept beside its lock for others to read. */
+enum rc capacity_write(const char *dir, const struct queue_need *c,
+                       struct err *err) MUST_CHECK;
+bool capacity_read(const char *dir, struct queue_need *out);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/pump.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "job/secret.h"
+
+int pump_open(struct pump *p, const char *path, const char *const *secrets)
+{
+    char *index = mem_printf("%s.idx", path);
+    struct stat st;
+    *p = (struct pump){.secrets = secrets, .last = -1};
+    p->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    p->index = open(index, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    mem_free(index);
+    if (p->log < 0 || p->index < 0 || fstat(p->log, &st) < 0)
+        return errno;
+    p->offset = st.st_size;
+    buf_init(&p->held[0], 16 << 20);
+    buf_init(&p->held[1], 16 << 20);
+    return 0;
+}
+
+void pump_close(struct pump *p)
+{
+    pump_flush(p, true);
+    if (p->log >= 0)
+        close(p->log);
+    if (p->index >= 0)
+        close(p->index);
+    p->log = p->index = -1;
+    buf_release(&p->held[0]);
+    buf_release(&p->held[1]);
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+    while (n) {
+        ssize_t done = write(fd, p, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return false;
+        p += done;
+        n -= (size_t)done;
+    }
+    return true;
+}
+
+/* Puts *** over every secret, in place: the text never grows. */
+static size_t mask(const struct pump *p, char *text, size_t n)
+{
+    for (size_t i = 0; p->secrets && p->secrets[i]; i++) {
+        const char *s = p->secrets[i];
+        size_t length = strlen(s);
+        if (length < SECRET_SHORTEST)
+            continue;
+        for (char *at = text; (at = memmem(at, n - (size_t)(at - text), s, length));) {
+            memcpy(at, "***", 3);
+            memmove(at + 3, at + length, n - (size_t)(at - text) - length);
+            n -= length - 3;
+            at += 3;
+        }
+    }
+    return n;
+}
+
+static void put(struct pump *p, int stream, char *text, size_t n)
+{
+    char line[64];
+    n = mask(p, text, n);
+    if (!n || p->broken)
+        return;
+    if (p->midline && p->last != stream) {
+        p->broken |= !write_all(p->log, "\n", 1);
+        p->offset++;
+    }
+    int k = snprintf(line, sizeof(line), "%jd %jd %c\n", (intmax_t)p->offset,
+                     (intmax_t)(clock_wall_ns() / 1000000), stream ? 'e' : 'o');
+    p->broken |= !write_all(p->log, text, n);
+    /* A log without times is still a log. */
+    bool timed = k > 0 && !p->broken && write_all(p->index, line, (size_t)k);
+    (void)timed;
+    p->offset += (int64_t)n;
+    p->last = stream;
+    p->midline = text[n - 1] != '\n';
+}
+
+/* Writes the first n bytes of what is held. */
+static void release(struct pump *p, int stream, size_t n)
+{
+    struct buf *b = &p->held[stream];
+    if (!n)
+        return;
+    size_t rest = b->n - n;
+    char *tail = rest ? mem_strndup(b->p + n, rest) : NULL;
+    put(p, stream, b->p, n);
+    buf_clear(b);
+    if (rest)
+        buf_add(b, tail, rest);
+    mem_free(tail);
+}
+
+/* Masks what is held; how many bytes at its end may still be the beginning of a secret. */
+static size_t unsure(const struct pump *p, struct buf *b)
+{
+    size_t most = 0;
+    if (b->n)
+        b->n = mask(p, b->p, b->n);
+    for (size_t i = 0; p->secrets && p->secrets[i]; i++) {
+        size_t length = strlen(p->secrets[i]);
+        for (size_t k = length ? length - 1 : 0; k > most; k--)
+            if (k <= b->n && memcmp(b->p + b->n - k, p->secrets[i], k) == 0)
+                most = k;
+    }
+    return most;
+}
+
+void pump_feed(struct pump *p, int stream, const char *data, size_t n)
+{
+    struct buf *b = &p->held[stream];
+    buf_add(b, data, n);
+    const char *end = b->n ? memrchr(b->p, '\n', b->n) : NULL;
+    if (end)
+        release(p, stream, (size_t)(end - b->p) + 1);
+    if (b->n > PUMP_HELD_MAX) {
+        size_t keep = unsure(p, b);
+        release(p, stream, b->n - keep);
+    }
+}
+
+void pump_flush(struct pump *p, bool all)
+{
+    for (int i = 0; i < 2; i++) {
+        size_t keep = all ? 0 : unsure(p, &p->held[i]);
+        if (p->held[i].n > keep)
+            release(p, i, p->held[i].n - keep);
+    }
+}
+
+bool pump_holds(const struct pump *p)
+{
+    return p->held[0].n || p->held[1].n;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forked without exec: the supervisor is small and has one thread, and a second program
+ * to load would cost more than all the rest. The child closes everything it does not
+ * need, so locks of the supervisor end with the supervisor.
+ */
+#include "backend/shim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend/pump.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define IDLE_MS 100      /* then an unfinished line is written */
+#define DRAIN_MS 2000    /* for output of processes that survived even a kill */
+#define FIRST_FREE_FD 20 /* our own files are moved below it */
+
+/* What a launch came to; sent through pipes whole. */
+struct report {
+    int errnum, status; /* 0: executed */
+    pid_t worker;
+    char what[VIEW_ERROR_SIZE];
+};
+
+struct running {
+    const struct shim_spec *spec;
+    int run;     /* fd of the run file, locked */
+    int signals; /* signalfd */
+    int out[2];  /* worker's stdout and stderr, -1 at their end */
+    pid_t worker;
+    struct pump pump;
+    bool ended;
+    int status; /* of the worker, as waitpid() has it */
+    struct rusage usage;
+    int64_t kill_at; /* monotonic ns; 0: no */
+    int64_t drain_until;
+};
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int i = 1; i < NSIG; i++)
+        signal(i, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static void tell(int fd, const struct report *r)
+{
+    ssize_t n = write(fd, r, sizeof(*r));
+    (void)n; /* nobody listens any more */
+}
+
+/* The worker, up to exec. Never returns. */
+static void become_worker(const struct shim_spec *s, int to, const int fds[2],
+                          pid_t parent)
+{
+    struct report r = {.status = 126};
+    setpgid(0, 0);
+    reset_signals();
+    int null = open("/dev/null", O_RDONLY);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(fds[0], 1) < 0 || dup2(fds[1], 2) < 0)
+        r.errnum = errno;
+    if (!r.errnum && s->scratch)
+        r.errnum = view_enter(s->scratch, s->mounts, s->n_mounts, r.what);
+    if (!r.errnum && chdir(s->cwd) < 0) {
+        r.errnum = errno;
+        snprintf(r.what, sizeof(r.what), "enter %.150s", s->cwd);
+    }
+    if (!r.errnum) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(126); /* it died before we asked */
+        environ = (char **)(uintptr_t)s->env;
+        execvp(s->argv[0], (char *const *)(uintptr_t)s->argv);
+        r.errnum = errno;
+        r.status = errno == ENOENT ? 127 : 126;
+        snprintf(r.what, sizeof(r.what), "execute '%.150s'", s->argv[0]);
+    }
+    tell(to, &r);
+    _exit(r.status);
+}
+
+static bool open_run_file(struct running *x)
+{
+    x->run = open(x->spec->run, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    return x->run >= 0 && flock(x->run, LOCK_EX | LOCK_NB) == 0;
+}
+
+static void write_run_file(struct running *x)
+{
+    char line[64];
+    int n = snprintf(line, sizeof(line), "%d %d\n", (int)getpid(), (int)x->worker);
+    if (n > 0 && pwrite(x->run, line, (size_t)n, 0) != n)
+        return; /* the supervisor is told by pipe as well */
+}
+
+/* Starts the worker; the report says how that went. */
+static void launch(struct running *x, struct report *r)
+{
+    int status[2], out[2], err[2];
+    if (pipe2(status, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
+        pipe2(err, O_CLOEXEC) < 0) {
+        r->errnum = errno;
+        return;
+    }
+    pid_t self = getpid();
+    x->worker = fork();
+    if (x->worker == 0) {
+        const int fds[2] = {out[1], err[1]};
+        become_worker(x->spec, status[1], fds, self);
+    }
+    close(status[1]);
+    close(out[1]);
+    close(err[1]);
+    x->out[0] = out[0];
+    x->out[1] = err[0];
+    if (x->worker < 0) {
+        r->errnum = errno;
+        return;
+    }
+    write_run_file(x);
+    ssize_t n;
+    do {
+        n = read(status[0], r, sizeof(*r));
+    } while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof(*r))
+        *r = (struct report){.status = 0}; /* closed by exec */
+    close(status[0]);
+    r->worker = x->worker;
+}
+
+static void kill_group(const struct running *x, int sig)
+{
+    if (x->worker > 0)
+        kill(-x->worker, sig);
+}
+
+/* What the worker left behind is ours now: a subreaper adopts orphans. */
+static bool kill_adopted(void)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    char *at = text;
+    for (;;) {
+        char *end;
+        long pid = strtol(at, &end, 10);
+        if (end == at || pid <= 0)
+            break;
+        kill((pid_t)pid, SIGKILL);
+        at = end;
+    }
+    return true;
+}
+
+static void reap(struct running *x)
+{
+    int status;
+    struct rusage usage;
+    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+        if (pid != x->worker)
+            continue;
+        x->ended = true;
+        x->status = status;
+        x->usage = usage;
+        x->drain_until = clock_mono_ns() + (int64_t)DRAIN_MS * 1000000;
+    }
+}
+
+static void on_signal(struct running *x, uint32_t number)
+{
+    switch (number) {
+    case SIGTERM:
+        kill_group(x, SIGTERM);
+        kill_group(x, SIGCONT);
+        if (!x->kill_at)
+            x->kill_at = clock_mono_ns() + (int64_t)(x->spec->grace_s * 1e9);
+        break;
+    case SIGINT:
+        x->kill_at = 1;
+        break;
+    case SIGUSR1:
+        kill_group(x, SIGSTOP);
+        break;
+    case SIGUSR2:
+        kill_group(x, SIGCONT);
+        break;
+    default:
+        break;
+    }
+}
+
+static void read_signals(struct running *x)
+{
+    struct signalfd_siginfo info;
+    while (read(x->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        on_signal(x, info.ssi_signo);
+    reap(x);
+}
+
+static void read_stream(struct running *x, int i)
+{
+    char block[65536];
+    ssize_t n = read(x->out[i], block, sizeof(block));
+    if (n > 0) {
+        pump_feed(&x->pump, i, block, (size_t)n);
+    } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        close(x->out[i]);
+        x->out[i] = -1;
+    }
+}
+
+static int wait_ms(const struct running *x)
+{
+    int64_t now = clock_mono_ns(), ms = pump_holds(&x->pump) ? IDLE_MS : -1;
+    if (x->kill_at) {
+        int64_t left = x->kill_at > now ? (x->kill_at - now) / 1000000 + 1 : 0;
+        ms = ms < 0 || left < ms ? left : ms;
+    }
+    if (x->ended)
+        ms = 10;
+    return (int)ms;
+}
+
+static void one_round(struct running *x)
+{
+    struct pollfd fds[3] = {{.fd = x->signals, .events = POLLIN},
+                            {.fd = x->out[0], .events = POLLIN},
+                            {.fd = x->out[1], .events = POLLIN}};
+    int n = poll(fds, 3, wait_ms(x));
+    if (n == 0)
+        pump_flush(&x->pump, false);
+    if (fds[0].revents)
+        read_signals(x);
+    for (int i = 0; i < 2; i++)
+        if (x->out[i] >= 0 && fds[1 + i].revents)
+            read_stream(x, i);
+    if (x->kill_at && clock_mono_ns() >= x->kill_at) {
+        kill_group(x, SIGKILL);
+        x->kill_at = 0;
+    }
+    if (x->ended) {
+        kill_group(x, SIGKILL);
+        kill_adopted();
+        reap(x);
+    }
+}
+
+static bool finished(const struct running *x)
+{
+    if (!x->ended)
+        return false;
+    return (x->out[0] < 0 && x->out[1] < 0) || clock_mono_ns() > x->drain_until;
+}
+
+static void write_exit(const struct running *x)
+{
+    char path[4096], temp[4112], line[160];
+    bool by_signal = WIFSIGNALED(x->status);
+    const struct rusage *u = &x->usage;
+    int64_t us = (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * INT64_C(1000000) +
+                 u->ru_utime.tv_usec + u->ru_stime.tv_usec;
+    snprintf(path, sizeof(path), "%.4000s.exit", x->spec->run);
+    snprintf(temp, sizeof(temp), "%s.tmp", path);
+    int n = snprintf(line, sizeof(line), "%d %d %jd %jd %jd\n",
+                     by_signal ? -1 : WEXITSTATUS(x->status),
+                     by_signal ? WTERMSIG(x->status) : 0, (intmax_t)us,
+                     (intmax_t)u->ru_maxrss * 1024, (intmax_t)clock_wall_ns());
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0 && n > 0 && write(fd, line, (size_t)n) == n)
+        rename(temp, path);
+    if (fd >= 0)
+        close(fd);
+}
+
+static int block_signals(void)
+{
+    static const int wanted[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        sigaddset(&set, wanted[i]);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* Keeps `to` (moved to 3) and nothing else. */
+static int close_others(int to)
+{
+    int null = open("/dev/null", O_RDWR);
+    int kept = fcntl(to, F_DUPFD, FIRST_FREE_FD);
+    for (int i = 0; i < 3 && null >= 0; i++)
+        dup2(null, i);
+    dup2(kept, 3);
+    close_range(4, ~0U, 0);
+    fcntl(3, F_SETFD, FD_CLOEXEC);
+    return 3;
+}
+
+/* The shim's whole life. */
+static void shim_main(const struct shim_spec *spec, int to)
+{
+    struct running x = {.spec = spec, .out = {-1, -1}, .run = -1};
+    struct report r = {.status = 126};
+    to = close_others(to);
+    setsid();
+    prctl(PR_SET_NAME, "ty-worker");
+    prctl(PR_SET_PDEATHSIG, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    x.signals = block_signals();
+    r.errnum = x.signals < 0 ? errno : pump_open(&x.pump, spec->log, spec->secrets);
+    if (!r.errnum && !open_run_file(&x))
+        r.errnum = errno;
+    if (r.errnum)
+        snprintf(r.what, sizeof(r.what), "open the files of a worker");
+    else
+        launch(&x, &r);
+    tell(to, &r);
+    close(to);
+    if (r.errnum)
+        _exit(1);
+    while (!finished(&x))
+        one_round(&x);
+    pump_close(&x.pump);
+    write_exit(&x);
+    _exit(0);
+}
+
+enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
+                   struct err *err)
+{
+    int fds[2];
+    struct report r;
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return err_sys(err, errno, "cannot start a worker");
+    pid_t pid = fork();
+    if (pid == 0)
+        shim_main(spec, fds[1]);
+    close(fds[1]);
+    if (pid < 0) {
+        close(fds[0]);
+        return err_sys(err, errno, "cannot start a worker");
+    }
+    ssize_t n;
+    do {
+        n = read(fds[0], &r, sizeof(r));
+    } while (n < 0 && errno == EINTR);
+    close(fds[0]);
+    if (n != (ssize_t)sizeof(r))
+        r = (struct report){.errnum = ECHILD, .status = 126, .what = "watch the worker"};
+    if (r.errnum) {
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+        *status = r.status;
+        r.what[sizeof(r.what) - 1] = '\0';
+        return err_sys(err, r.errnum, "cannot %s", r.what);
+    }
+    *out = (struct shim){.pid = pid, .worker = r.worker, .child = true};
+    out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    return RC_OK;
+}
+
+static bool read_run_file(const char *run, int *pid, int *worker)
+{
+    char text[64] = "";
+    int fd = open(run, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    bool locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    close(fd);
+    int64_t a, b;
+    struct str rest = str_trim(str_of(text, n > 0 ? (size_t)n : 0)), first;
+    if (!str_split(&rest, ' ', &first) || !str_to_i64(first, &a) || !str_to_i64(rest, &b))
+        return false;
+    *pid = (int)a;
+    *worker = (int)b;
+    return locked;
+}
+
+bool shim_attach(const char *run, struct shim *out)
+{
+    int pid, worker;
+    for (int i = 0; i < 50; i++) { /* locked, but its number is not written yet */
+        if (read_run_file(run, &pid, &worker))
+            break;
+        int fd = open(run, O_RDONLY | O_CLOEXEC);
+        bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
+        if (fd >= 0)
+            close(fd);
+        if (!locked || i == 49)
+            return false;
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    /* Alive now, so the number was its own when the handle was made. */
+    if (pidfd < 0 || !read_run_file(run, &pid, &worker)) {
+        if (pidfd >= 0)
+            close(pidfd);
+        return false;
+    }
+    *out = (struct shim){.pid = pid, .pidfd = pidfd, .worker = worker};
+    return true;
+}
+
+void shim_signal(const struct shim *s, int sig)
+{
+    if (s->pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, s->pidfd, sig, NULL, 0);
+    else if (s->child)
+        kill(s->pid, sig);
+}
+
+bool shim_ended(struct shim *s)
+{
+    if (s->child) {
+        pid_t got = waitpid(s->pid, NULL, WNOHANG);
+        if (got == 0)
+            return false;
+        s->child = false;
+        return true;
+    }
+    struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
+    return s->pidfd < 0 || poll(&fd, 1, 0) > 0;
+}
+
+void shim_release(struct shim *s)
+{
+    if (s->pidfd >= 0)
+        close(s->pidfd);
+    *s = (struct shim){.pidfd = -1};
+}
+
+bool shim_exit_read(const char *run, struct shim_exit *out)
+{
+    char *path = mem_printf("%s.exit", run), *text = NULL;
+    size_t n = 0, got = 0;
+    int64_t v[5];
+    enum rc rc = fs_read(path, 1000, &text, &n, NULL);
+    mem_free(path);
+    if (rc)
+        return false;
+    struct str rest = str_trim(str_of(text, n)), word;
+    while (got < 5 && str_split(&rest, ' ', &word) && str_to_i64(word, &v[got]))
+        got++;
+    mem_free(text);
+    if (got < 5)
+        return false;
+    *out = (struct shim_exit){.code = (int)v[0],
+                              .signal = (int)v[1],
+                              .cpu_s = (double)v[2] / 1e6,
+                              .rss_bytes = v[3]};
+    return true;
+}

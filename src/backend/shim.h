@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/shim.h - the parent of one worker.
+ *
+ * A small process between the supervisor and the worker's program. It outlives a
+ * supervisor that is killed: it goes on writing the log, and leaves a record of how the
+ * worker ended. While it lives it holds the lock of its run file, so nobody ever has to
+ * guess from a process number. The worker dies with it (parent-death signal), and what
+ * the worker leaves behind is killed at its end (the shim adopts it).
+ *
+ *     run/0.1        "SHIM-PID WORKER-PID\n", locked while the shim lives
+ *     run/0.1.exit   "CODE SIGNAL CPU-MICROSECONDS RSS-BYTES WALL-NS\n"
+ *
+ * Signals to the shim: TERM stops the worker (TERM, then KILL after the grace time), INT
+ * stops it at once, USR1 suspends, USR2 resumes.
+ */
+#ifndef BACKEND_SHIM_H
+#define BACKEND_SHIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "backend/view.h"
+#include "base/err.h"
+
+/* Everything borrowed; read by the child, which has a copy of our memory. */
+struct shim_spec {
+    const char *run; /* the run file */
+    const char *log; /* of this worker and attempt */
+    const char *const *argv, *const *env;
+    const char *cwd;
+    double grace_s;
+    const char *const *secrets; /* to mask, NULL behind the last */
+    const char *scratch;        /* for a private view; NULL: none wanted */
+    const struct view_mount *mounts;
+    size_t n_mounts;
+};
+
+struct shim {
+    pid_t pid;
+    int pidfd;    /* readable when it has ended; -1: none */
+    pid_t worker; /* its process group has the same number */
+    bool child;   /* ours to reap */
+};
+
+/* Returns when the program has been executed. RC_NOTFOUND or RC_IO: it could not be; then
+ * *status is 127 (not found) or 126, and nothing is left running.
+ */
+enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
+                   struct err *err) MUST_CHECK;
+/* Finds the shim of a run file again. False when none is alive. */
+bool shim_attach(const char *run, struct shim *out);
+void shim_signal(const struct shim *s, int signal);
+bool shim_ended(struct shim *s); /* and reaps it */
+void shim_release(struct shim *s);
+
+struct shim_exit {
+    int code, signal; /* as struct proc_exit */
+    double cpu_s;
+    int64_t rss_bytes;
+};
+/* False when there is no record: nobody saw the end. */
+bool shim_exit_read(const char *run, struct shim_exit *out);
+
+/* Kills every process whose environment carries this job and an attempt up to `attempt`,
+ * and waits until none is left. Returns how many there were.
+ */
+int shim_sweep(const char *job, int64_t attempt);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/sup_private.h - the state of one supervisor, shared by its files:
+ * supervisor.c (life), prepare.c (tree and packages), attempt.c (workers), watch.c
+ * (logs).
+ */
+#ifndef BACKEND_SUP_PRIVATE_H
+#define BACKEND_SUP_PRIVATE_H
+
+#include "backend/shim.h"
+#include "base/loop.h"
+#include "job/contract.h"
+#include "job/inputs.h"
+#include "job/metric.h"
+#include "job/record.h"
+#include "job/secret.h"
+
+#define SUP_TICK_NS (200 * INT64_C(1000000))
+
+enum sup_phase {
+    SUP_PREPARING, /* packages are being installed */
+    SUP_RUNNING,
+    SUP_ENDING,  /* workers were told to stop */
+    SUP_BACKOFF, /* waits for the next attempt */
+    SUP_CLOSING, /* only the last events are still to be written */
+};
+
+struct sup_worker {
+    struct sup *sup;
+    int64_t index;
+    char *run, *log; /* owned */
+    struct shim shim;
+    struct loop_fd watch;
+    bool alive, over;       /* over: its end is recorded */
+    struct shim_exit exit;  /* once over */
+    bool unseen;            /* nobody saw its end */
+    int64_t log_size;       /* bytes that the watcher has seen */
+    struct buf line;        /* a line whose end has not come yet */
+    int64_t line_at;        /* where it begins */
+    int64_t rss, cpu_ticks; /* last sample */
+};
+
+struct sup {
+    const struct place *p; /* borrowed */
+    const char *id;
+    char *dir, *ml; /* owned: the job's directory, its tree */
+    int lock, control;
+    struct loop *loop;
+    struct record rec;
+    struct spec spec;
+    struct channels channels;
+    struct contract_mounts mounts;
+    struct secrets secrets;
+    struct metric_set *metrics;
+    enum contract_view view;
+    char view_error[VIEW_ERROR_SIZE]; /* why there is no private view */
+    struct sup_worker *workers;       /* [spec.s->workers] */
+    int64_t n_workers;
+    enum sup_phase phase;
+    enum job_reason ending; /* why workers were told to stop; None: they were not */
+    char ending_text[256];
+    int launch_status;   /* 126, 127 */
+    int64_t kill_at;     /* monotonic ns: shims that are still there are killed; 0: no */
+    bool suspended;      /* workers have been paused */
+    struct proc *helper; /* of the preparation */
+    struct loop_child helper_watch;
+    int helper_step;
+    struct loop_fd control_watch;
+    struct loop_timer tick, later;
+    int64_t ticks;
+    int64_t last_sign; /* monotonic ns of the last output or step */
+    int64_t last_step;
+    int64_t progress_at;            /* monotonic ns of the last Progress event */
+    VEC(struct store_point) points; /* to be written */
+    struct arena points_arena;
+};
+
+/* supervisor.c */
+void sup_flush(struct sup *s); /* what cannot be written stays for the next tick */
+void sup_warn(struct sup *s, const char *text);
+/* The attempt is over without workers: decides between restart and end. */
+void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal,
+                        const char *text);
+void sup_attempt_over(struct sup *s); /* all workers have ended */
+
+/* prepare.c: begins; attempt_start() or sup_attempt_failed() follows. */
+void prepare_start(struct sup *s);
+void prepare_cancel(struct sup *s);
+
+/* attempt.c */
+void attempt_start(struct sup *s);
+/* Finds workers of the current attempt that run or have ended; their number. */
+int64_t attempt_find(struct sup *s);
+void attempt_watch(struct sup *s); /* waits for the ends of those that are alive */
+/* TERM to all, KILL after the grace time; `why` is what the end will mean. */
+void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text);
+void attempt_pause(struct sup *s, bool pause);
+bool attempt_alive(const struct sup *s);
+void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
+/* Records the end of a worker that is known to be gone; nothing follows from it yet. */
+void attempt_take_end(struct sup *s, struct sup_worker *w);
+void attempt_release(struct sup *s);
+
+/* container.c: the engine's command line around the worker's; in `a`. RC_NOTFOUND: no
+ * engine.
+ */
+enum rc container_argv(const struct sup *s, const struct sup_worker *w,
+                       const char *const *env, const char *gpus, struct arena *a,
+                       const char *const **out, struct err *err) MUST_CHECK;
+/* Removes what a killed client left. */
+void container_clean(const struct sup *s);
+
+/* watch.c */
+void watch_logs(struct sup *s, bool end); /* reads what came; `end`: also a last line */
+void watch_write(struct sup *s);          /* points that were found */
+void watch_use(struct sup *s);            /* processor and memory of the workers */
+void watch_limits(struct sup *s);         /* time, memory, signs of life */
+
+#endif

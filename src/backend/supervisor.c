@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/supervisor.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "backend/sup_private.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/manifest.h"
+#include "job/retry.h"
+
+#define LOG_AREA "supervisor"
+#define TICKS_PER_LOOK 5 /* at the store */
+#define TICKS_PER_USE 25 /* samples of memory and processor time */
+
+void sup_flush(struct sup *s)
+{
+    struct err err = {0};
+    enum rc rc = record_flush(&s->rec, &err);
+    if (rc == RC_CANCELED) {
+        log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
+        attempt_stop(s, WHY_Lost, true, err.msg);
+        if (job_state_ended(s->rec.now.state))
+            s->phase = SUP_CLOSING;
+    } else if (rc) {
+        log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
+    }
+    if (s->phase == SUP_CLOSING && !s->rec.pending.n && !attempt_alive(s))
+        loop_stop(s->loop);
+}
+
+void sup_warn(struct sup *s, const char *text)
+{
+    struct record_note note = {.worker = -1, .message = text};
+    enum rc rc = record_add(&s->rec, EV_Warning, &note, NULL);
+    (void)rc; /* can always follow */
+}
+
+/* Any state from which the wanted one cannot be reached directly is passed through. */
+static void move(struct sup *s, enum job_state to, enum job_reason why, int code,
+                 int signal, const char *text)
+{
+    struct err err = {0};
+    if (record_move(&s->rec, to, why, code, signal, text, &err))
+        log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
+}
+
+static void finish(struct sup *s, enum job_state to, enum job_reason why, int code,
+                   int signal, const char *text)
+{
+    s->phase = SUP_CLOSING;
+    move(s, to, why, code, signal, text);
+    sup_flush(s);
+}
+
+static void on_next_attempt(void *arg)
+{
+    struct sup *s = arg;
+    if (s->phase != SUP_BACKOFF)
+        return;
+    move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
+    sup_flush(s);
+    prepare_start(s);
+}
+
+static void schedule_restart(struct sup *s, enum job_reason why, const char *text)
+{
+    double delay = retry_delay(&s->spec, s->rec.now.restarts);
+    char *data = mem_printf("{\"delay_s\": %g}", delay);
+    struct record_note note = {
+        .reason = why, .worker = -1, .message = text, .data = data};
+    move(s, JOB_Restarting, why, -1, 0, text);
+    enum rc rc = record_add(&s->rec, EV_RestartScheduled, &note, NULL);
+    (void)rc; /* can always follow */
+    mem_free(data);
+    s->phase = SUP_BACKOFF;
+    sup_flush(s);
+    loop_timer_start(s->loop, &s->later, (int64_t)(delay * 1e9), 0, on_next_attempt, s);
+}
+
+void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal,
+                        const char *text)
+{
+    if (s->rec.now.stop) {
+        if (s->rec.now.state != JOB_Stopping)
+            move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
+        finish(s, JOB_Stopped, WHY_UserStopped, code, signal, "stopped on request");
+        return;
+    }
+    if (retry_wanted(&s->spec, why, code, signal, s->rec.now.restarts))
+        schedule_restart(s, why, text);
+    else
+        finish(s, JOB_Failed, why, code, signal, text);
+}
+
+/* The worker whose end tells most: the first that failed by itself. */
+static const struct sup_worker *culprit(const struct sup *s)
+{
+    const struct sup_worker *found = NULL;
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        bool bad = w->over && (w->exit.code != 0 || w->unseen);
+        /* One that was only told to stop is no reason. */
+        bool told = w->exit.signal == SIGTERM || w->exit.signal == SIGKILL;
+        if (bad && (!found || (!told && (found->exit.signal == SIGTERM ||
+                                         found->exit.signal == SIGKILL))))
+            found = w;
+    }
+    return found;
+}
+
+static bool all_good(const struct sup *s)
+{
+    bool chief = strcmp(s->spec.s->success, "chief") == 0;
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        if (!w->over || w->exit.code != 0 || w->unseen)
+            return chief && i > 0;
+        if (chief)
+            return true;
+    }
+    return true;
+}
+
+static void succeed(struct sup *s)
+{
+    struct manifest_total total = {0};
+    struct err err = {0};
+    char *path = fs_join(s->dir, "outputs.json");
+    enum rc rc = manifest_write(s->ml, &s->channels, path, &total, &err);
+    if (!rc && total.files) {
+        char *data = mem_printf("{\"files\": %jd, \"bytes\": %jd, \"manifest\": "
+                                "\"outputs.json\"}",
+                                (intmax_t)total.files, (intmax_t)total.bytes);
+        struct record_note note = {.worker = -1, .data = data};
+        rc = record_add(&s->rec, EV_OutputsReady, &note, &err);
+        mem_free(data);
+    }
+    mem_free(path);
+    if (rc)
+        finish(s, JOB_Failed, WHY_OutputFailed, 0, 0, err.msg);
+    else
+        finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
+}
+
+static void describe_end(const struct sup_worker *w, enum job_reason why, char *out,
+                         size_t size)
+{
+    char words[PROC_WORDS_SIZE];
+    proc_exit_words((struct proc_exit){.code = w->exit.code, .signal = w->exit.signal},
+                    words);
+    if (w->unseen)
+        snprintf(out, size, "worker %jd: its process was killed from outside",
+                 (intmax_t)w->index);
+    else
+        snprintf(out, size, "worker %jd: %s%s", (intmax_t)w->index, words,
+                 why == WHY_LaunchFailure
+                     ? " (the command was not found or not executable)"
+                     : "");
+}
+
+void sup_attempt_over(struct sup *s)
+{
+    char text[300];
+    const struct sup_worker *w = culprit(s);
+    int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
+    watch_logs(s, true);
+    watch_write(s);
+    if (s->ending == WHY_LaunchFailure) {
+        snprintf(text, sizeof(text), "%.290s", s->ending_text);
+        sup_attempt_failed(s, WHY_LaunchFailure, s->launch_status, 0, text);
+    } else if (s->n_workers && all_good(s) && s->ending != WHY_Hang) {
+        succeed(s); /* also when a stop or a time limit came too late */
+    } else if (s->ending != WHY_None) {
+        snprintf(text, sizeof(text), "%.290s", s->ending_text);
+        sup_attempt_failed(s, s->ending, code, sig, text);
+    } else if (w) {
+        enum job_reason why = retry_reason(code, sig, false, w->unseen);
+        describe_end(w, why, text, sizeof(text));
+        sup_attempt_failed(s, why, code, sig, text);
+    } else {
+        sup_attempt_failed(s, WHY_UserStopped, -1, 0, "stopped before it started");
+    }
+}
+
+static void act_on_stop(struct sup *s)
+{
+    if (s->rec.now.state != JOB_Stopping && !job_state_ended(s->rec.now.state))
+        move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
+    switch (s->phase) {
+    case SUP_PREPARING:
+        prepare_cancel(s);
+        break;
+    case SUP_BACKOFF:
+        loop_timer_stop(&s->later);
+        sup_attempt_failed(s, WHY_UserStopped, -1, 0, "");
+        break;
+    case SUP_RUNNING:
+        attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
+        break;
+    case SUP_ENDING:
+        if (s->rec.now.force)
+            attempt_stop(s, WHY_UserStopped, true, "stopped on request");
+        break;
+    case SUP_CLOSING:
+        break;
+    }
+}
+
+/* What others asked for since we last looked. */
+static void act_on_requests(struct sup *s)
+{
+    const struct job_status *st = &s->rec.now;
+    if (job_state_ended(st->state))
+        return;
+    if (st->stop && (st->state != JOB_Stopping || st->force))
+        act_on_stop(s);
+    if (s->phase == SUP_RUNNING && st->suspend != s->suspended) {
+        attempt_pause(s, st->suspend);
+        move(s, st->suspend ? JOB_Suspended : JOB_Running,
+             st->suspend ? WHY_UserSuspended : WHY_WorkersStarted, -1, 0, "");
+    }
+    sup_flush(s);
+}
+
+static void look(struct sup *s)
+{
+    struct err err = {0};
+    if (record_refresh(&s->rec, &err))
+        log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
+    else
+        act_on_requests(s);
+}
+
+static void on_control(void *arg, int fd, unsigned events)
+{
+    wake_drain(fd);
+    look(arg);
+}
+
+static void force_shims(struct sup *s)
+{
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (s->workers[i].alive)
+            shim_signal(&s->workers[i].shim, SIGKILL);
+}
+
+static void on_tick(void *arg)
+{
+    struct sup *s = arg;
+    s->ticks++;
+    if (s->phase == SUP_RUNNING || s->phase == SUP_ENDING)
+        watch_logs(s, false);
+    watch_write(s);
+    for (int64_t i = 0; i < s->n_workers; i++)
+        attempt_settle(s, &s->workers[i]);
+    if (s->kill_at && clock_mono_ns() > s->kill_at && attempt_alive(s)) {
+        force_shims(s);
+        s->kill_at = 0;
+    }
+    if (s->phase == SUP_RUNNING && (s->ticks % TICKS_PER_USE == 5 ||
+                                    (s->spec.memory && s->ticks % TICKS_PER_LOOK == 0)))
+        watch_use(s);
+    watch_limits(s);
+    if (s->ticks % TICKS_PER_LOOK == 0)
+        look(s);
+    sup_flush(s);
+}
+
+/* Continues where another supervisor was killed. */
+static void take_over(struct sup *s)
+{
+    int64_t found = attempt_find(s);
+    bool told = s->rec.now.state == JOB_Stopping;
+    struct record_note note = {.worker = -1, .message = "a new supervisor took over"};
+    enum rc rc = record_add(&s->rec, EV_Reattached, &note, NULL);
+    (void)rc; /* can always follow */
+    s->last_sign = clock_mono_ns();
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (!s->workers[i].alive &&
+            (found == s->n_workers || fs_exists(s->workers[i].run)))
+            attempt_take_end(s, &s->workers[i]);
+    if (found < s->n_workers && !told && s->rec.now.state != JOB_Running) {
+        /* Killed while it started them: those are stopped, and it begins again. */
+        for (int64_t i = 0; i < s->n_workers; i++)
+            if (s->workers[i].alive)
+                shim_signal(&s->workers[i].shim, SIGKILL);
+        shim_sweep(s->id, s->rec.now.attempt);
+        move(s, JOB_Restarting, WHY_NodeFailure, -1, 0,
+             "the supervisor was killed while workers started");
+        move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
+        sup_flush(s);
+        prepare_start(s);
+        return;
+    }
+    s->phase = told ? SUP_ENDING : SUP_RUNNING;
+    s->suspended = s->rec.now.state == JOB_Suspended;
+    if (s->rec.now.state == JOB_EnvPreparing)
+        move(s, JOB_Running, WHY_WorkersStarted, -1, 0, "");
+    if (told)
+        attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
+    attempt_watch(s);
+    sup_flush(s);
+    if (!attempt_alive(s))
+        sup_attempt_over(s);
+    else
+        for (int64_t i = 0; i < s->n_workers && s->phase == SUP_RUNNING; i++)
+            if (s->workers[i].over && s->workers[i].exit.code != 0)
+                attempt_stop(s, WHY_None, false, "");
+}
+
+static bool was_started(const struct sup *s)
+{
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        char *run = mem_printf("%s/run/%jd.%jd", s->dir, (intmax_t)i,
+                               (intmax_t)s->rec.now.attempt);
+        bool there = fs_exists(run);
+        mem_free(run);
+        if (there)
+            return true;
+    }
+    return false;
+}
+
+/* Channels are needed at the end also when workers run already. */
+static void read_channels(struct sup *s)
+{
+    struct err err = {0};
+    if (channels_resolve(s->p, &s->spec, s->spec.s->workdir, &s->channels, &err))
+        log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
+}
+
+static void begin(void *arg)
+{
+    struct sup *s = arg;
+    switch (s->rec.now.state) {
+    case JOB_EnvPreparing:
+    case JOB_Running:
+    case JOB_Suspended:
+    case JOB_Stopping:
+    case JOB_Unknown:
+        if (s->rec.now.state != JOB_EnvPreparing || was_started(s)) {
+            read_channels(s);
+            take_over(s);
+        } else {
+            prepare_start(s);
+        }
+        break;
+    case JOB_Restarting: {
+        int64_t left = s->rec.now.restart_at - clock_wall_ns();
+        shim_sweep(s->id, s->rec.now.attempt);
+        s->phase = SUP_BACKOFF;
+        loop_timer_start(s->loop, &s->later, left > 0 ? left : 0, 0, on_next_attempt, s);
+        break;
+    }
+    default:
+        loop_stop(s->loop);
+        return;
+    }
+    act_on_requests(s);
+}
+
+/* What nobody needs once the job has ended. */
+static void clean_up(struct sup *s)
+{
+    static const char *const gone[] = {"secrets.json", "run",  "control",
+                                       "root",         "venv", "requirements.txt"};
+    if (!job_state_ended(s->rec.known.state))
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
+        char *path = fs_join(s->dir, gone[i]);
+        enum rc rc = fs_remove_all(path, NULL);
+        (void)rc; /* what is left is harmless */
+        mem_free(path);
+    }
+}
+
+static enum rc open_all(struct sup *s, struct err *err)
+{
+    char *text = NULL, *control = fs_join(s->dir, "control");
+    enum rc rc = record_open(s->p->store, s->id, &s->rec, err);
+    if (!rc)
+        rc = store_spec(s->p->store, s->id, &text, err);
+    if (!rc)
+        rc = spec_from_json(text, &s->spec, err);
+    if (!rc)
+        rc = metric_open(&s->spec, &s->metrics, err);
+    if (!rc)
+        rc = loop_create(1, &s->loop, err);
+    if (!rc) {
+        s->control = wake_open(control, err);
+        rc = s->control < 0 ? RC_IO
+                            : loop_fd_start(s->loop, &s->control_watch, s->control,
+                                            LOOP_READ, on_control, s, err);
+    }
+    if (!rc) {
+        s->n_workers = s->spec.s->workers;
+        s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
+        for (int64_t i = 0; i < s->n_workers; i++) {
+            s->workers[i] =
+                (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
+            buf_init(&s->workers[i].line, 1 << 20);
+        }
+    }
+    mem_free(control);
+    mem_free(text);
+    return rc;
+}
+
+static void close_all(struct sup *s)
+{
+    loop_timer_stop(&s->tick);
+    loop_timer_stop(&s->later);
+    loop_fd_stop(&s->control_watch);
+    if (s->helper)
+        loop_child_stop(&s->helper_watch);
+    proc_destroy(s->helper);
+    attempt_release(s);
+    if (s->loop)
+        loop_destroy(s->loop);
+    if (s->control >= 0)
+        close(s->control);
+    metric_close(s->metrics);
+    secrets_release(&s->secrets);
+    contract_mounts_release(&s->mounts);
+    channels_release(&s->channels);
+    spec_release(&s->spec);
+    VEC_RELEASE(&s->points);
+    arena_release(&s->points_arena);
+    clean_up(s);
+    record_release(&s->rec);
+    mem_free(s->ml);
+    mem_free(s->dir);
+    if (s->lock >= 0)
+        close(s->lock);
+}
+
+enum rc supervisor_run(const struct place *p, const char *id, struct err *err)
+{
+    struct sup s = {.p = p, .id = id, .lock = -1, .control = -1, .last_step = -1};
+    s.dir = place_job(p, id);
+    s.ml = fs_join(s.dir, "ml");
+    char *lock = fs_join(s.dir, "lock");
+    s.lock = lock_take(lock);
+    mem_free(lock);
+    if (s.lock < 0) { /* somebody else does it */
+        close_all(&s);
+        return RC_OK;
+    }
+    enum rc rc = open_all(&s, err);
+    if (!rc && !job_state_ended(s.rec.now.state)) {
+        loop_timer_start(s.loop, &s.tick, SUP_TICK_NS, SUP_TICK_NS, on_tick, &s);
+        loop_post(s.loop, begin, &s);
+        rc = loop_run(s.loop, err);
+    }
+    close_all(&s);
+    return rc;
+}

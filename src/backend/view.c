@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/view.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct building {
+    const char *root; /* of the new view */
+    const struct view_mount *mounts;
+    size_t n;
+    char *what;
+};
+
+static int failed(struct building *b, const char *step, const char *path)
+{
+    int errnum = errno;
+    snprintf(b->what, VIEW_ERROR_SIZE, "%s %.150s", step, path);
+    return errnum ? errnum : EIO;
+}
+
+static int write_once(const char *path, const char *text)
+{
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t n = write(fd, text, strlen(text));
+    int errnum = errno;
+    close(fd);
+    errno = errnum;
+    return n < 0 ? -1 : 0;
+}
+
+/* Root needs no user namespace; everybody else becomes its owner and keeps the own id. */
+static int new_namespace(struct building *b)
+{
+    char line[64];
+    uid_t uid = geteuid();
+    gid_t gid = getegid();
+    if (uid == 0 && unshare(CLONE_NEWNS) == 0)
+        return 0;
+    if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
+        return failed(b, "unshare", "user and mount namespace");
+    snprintf(line, sizeof(line), "%u %u 1", (unsigned)uid, (unsigned)uid);
+    if (write_once("/proc/self/uid_map", line) < 0)
+        return failed(b, "write", "/proc/self/uid_map");
+    if (write_once("/proc/self/setgroups", "deny") < 0 && errno != ENOENT)
+        return failed(b, "write", "/proc/self/setgroups");
+    snprintf(line, sizeof(line), "%u %u 1", (unsigned)gid, (unsigned)gid);
+    if (write_once("/proc/self/gid_map", line) < 0)
+        return failed(b, "write", "/proc/self/gid_map");
+    return 0;
+}
+
+/* Is `dir` a true ancestor of `path`? */
+static bool above(const char *dir, const char *path)
+{
+    size_t n = strlen(dir);
+    return strncmp(dir, path, n) == 0 && path[n] == '/';
+}
+
+static bool below_another(const struct building *b, size_t i)
+{
+    for (size_t k = 0; k < b->n; k++)
+        if (k != i && above(b->mounts[k].to, b->mounts[i].to))
+            return true;
+    return false;
+}
+
+/* Must `path` be rebuilt, because a place below it does not exist? */
+static bool rebuild(const struct building *b, const char *path)
+{
+    struct stat st;
+    for (size_t i = 0; i < b->n; i++)
+        if (above(path, b->mounts[i].to) && !below_another(b, i) &&
+            stat(b->mounts[i].to, &st) < 0)
+            return true;
+    return false;
+}
+
+static int copy_node(struct building *b, const char *path, const char *to,
+                     const struct stat *st)
+{
+    char target[PATH_MAX];
+    if (S_ISLNK(st->st_mode)) {
+        ssize_t n = readlink(path, target, sizeof(target) - 1);
+        if (n < 0)
+            return 0;
+        target[n] = '\0';
+        return symlink(target, to) < 0 ? failed(b, "link", path) : 0;
+    }
+    if (S_ISDIR(st->st_mode)) {
+        if (mkdir(to, 0755) < 0)
+            return failed(b, "make", to);
+    } else {
+        int fd = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+        if (fd < 0)
+            return failed(b, "make", to);
+        close(fd);
+    }
+    if (mount(path, to, NULL, MS_BIND | MS_REC, NULL) == 0)
+        return 0;
+    /* What this user may not even see need not be there. */
+    return errno == EACCES || errno == EPERM || errno == ENOENT
+               ? 0
+               : failed(b, "mount", path);
+}
+
+static int fill_dir(struct building *b, const char *dir, int depth);
+
+static int fill_entry(struct building *b, const char *dir, const char *name, int depth)
+{
+    char path[PATH_MAX], to[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof(path), "%s/%s", strcmp(dir, "/") == 0 ? "" : dir, name);
+    if (n < 0 || (size_t)n >= sizeof(path) || lstat(path, &st) < 0)
+        return 0;
+    n = snprintf(to, sizeof(to), "%s%s", b->root, path);
+    if (n < 0 || (size_t)n >= sizeof(to))
+        return 0;
+    if (S_ISDIR(st.st_mode) && rebuild(b, path) && depth < 16) {
+        if (mkdir(to, 0755) < 0)
+            return failed(b, "make", to);
+        return fill_dir(b, path, depth + 1);
+    }
+    return copy_node(b, path, to, &st);
+}
+
+static int fill_dir(struct building *b, const char *dir, int depth)
+{
+    DIR *d = opendir(dir);
+    int rc = 0;
+    if (!d)
+        return failed(b, "list", dir);
+    for (const struct dirent *e; !rc && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = fill_entry(b, dir, e->d_name, depth);
+    closedir(d);
+    return rc;
+}
+
+static int make_dirs(struct building *b, char *path)
+{
+    for (char *c = path + strlen(b->root) + 1; *c; c++) {
+        if (*c != '/')
+            continue;
+        *c = '\0';
+        mkdir(path, 0755);
+        *c = '/';
+    }
+    return 0;
+}
+
+static unsigned long kept_flags(const char *path)
+{
+    static const struct {
+        unsigned long have, want;
+    } flags[] = {{ST_NOSUID, MS_NOSUID},         {ST_NODEV, MS_NODEV},
+                 {ST_NOEXEC, MS_NOEXEC},         {ST_NOATIME, MS_NOATIME},
+                 {ST_NODIRATIME, MS_NODIRATIME}, {ST_RELATIME, MS_RELATIME}};
+    struct statvfs vfs;
+    unsigned long out = 0;
+    if (statvfs(path, &vfs) == 0)
+        for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+            if (vfs.f_flag & flags[i].have)
+                out |= flags[i].want;
+    return out;
+}
+
+static int put_mount(struct building *b, const struct view_mount *m)
+{
+    char to[PATH_MAX];
+    struct stat st;
+    int n = snprintf(to, sizeof(to), "%s%s", b->root, m->to);
+    if (n < 0 || (size_t)n >= sizeof(to) || stat(m->from, &st) < 0)
+        return failed(b, "find", m->from);
+    if (stat(to, &st) < 0) {
+        make_dirs(b, to);
+        if (stat(m->from, &st) == 0 && S_ISDIR(st.st_mode))
+            mkdir(to, 0755);
+        else {
+            int fd = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
+            if (fd >= 0)
+                close(fd);
+        }
+    }
+    if (mount(m->from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
+        return failed(b, "mount", m->to);
+    if (m->read_only &&
+        mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(to), NULL) <
+            0)
+        return failed(b, "make read-only", m->to);
+    return 0;
+}
+
+int view_enter(const char *scratch, const struct view_mount *mounts, size_t n,
+               char what[VIEW_ERROR_SIZE])
+{
+    struct building b = {.root = scratch, .mounts = mounts, .n = n, .what = what};
+    errno = 0;
+    int rc = new_namespace(&b);
+    if (rc)
+        return rc;
+    if (mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return failed(&b, "make private", "/");
+    if (mount("none", scratch, "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,mode=755") < 0)
+        return failed(&b, "mount a root at", scratch);
+    rc = fill_dir(&b, "/", 0);
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = put_mount(&b, &mounts[i]);
+    if (rc)
+        return rc;
+    if (chdir(scratch) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||
+        umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return failed(&b, "change to", "the new root");
+    return 0;
+}
+
+bool view_possible(const char *scratch, char what[VIEW_ERROR_SIZE])
+{
+    int fds[2], status = 1;
+    what[0] = '\0';
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return false;
+    pid_t pid = fork();
+    if (pid == 0) {
+        char text[VIEW_ERROR_SIZE] = "";
+        int rc = view_enter(scratch, NULL, 0, text);
+        char line[VIEW_ERROR_SIZE];
+        int n = snprintf(line, sizeof(line), "%.120s: %s", text, strerror(rc));
+        if (rc && n > 0 && write(fds[1], line, (size_t)n) < 0)
+            rc = EIO;
+        _exit(rc ? 1 : 0);
+    }
+    close(fds[1]);
+    ssize_t n = pid > 0 ? read(fds[0], what, VIEW_ERROR_SIZE - 1) : 0;
+    what[n > 0 ? n : 0] = '\0';
+    close(fds[0]);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    return pid > 0 && status == 0;
+}

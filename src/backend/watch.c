@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Logs are files that shims append to; here they are read behind them. A metric's place
+ * is its offset in the log, so a supervisor that starts over adds nothing twice.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/sup_private.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+
+#define BLOCK 65536
+#define ROUND_MAX (4 << 20) /* bytes of one worker per look */
+#define PROGRESS_NS (1 * INT64_C(1000000000))
+#define POINTS_MAX 100000 /* kept while the store does not answer */
+
+struct finding {
+    struct sup_worker *w;
+    int64_t at;
+};
+
+static void on_value(void *arg, const char *name, double v, int64_t step)
+{
+    const struct finding *f = arg;
+    struct sup *s = f->w->sup;
+    if (s->points.n >= POINTS_MAX)
+        return;
+    struct store_point p = {.name = arena_strdup(&s->points_arena, name),
+                            .attempt = s->rec.now.attempt,
+                            .worker = f->w->index,
+                            .at = f->at,
+                            .time = clock_wall_ns(),
+                            .step = step,
+                            .value = v};
+    VEC_PUSH(&s->points, p);
+}
+
+static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
+{
+    const struct finding *f = arg;
+    struct sup *s = f->w->sup;
+    int64_t now = clock_mono_ns();
+    if (step > s->last_step) {
+        s->last_step = step;
+        s->last_sign = now;
+    }
+    /* The first worker speaks for all; of many lines only some are recorded, but the last
+     * one always is.
+     */
+    if (f->w->index != 0)
+        return;
+    if (s->progress_at && now - s->progress_at < PROGRESS_NS && percent < 100)
+        return;
+    s->progress_at = now;
+    struct buf b;
+    buf_init(&b, 256);
+    buf_putc(&b, '{');
+    if (percent >= 0)
+        buf_printf(&b, "\"percent\": %.2f", percent);
+    if (eta_s >= 0)
+        buf_printf(&b, "%s\"eta_s\": %jd", b.n > 1 ? ", " : "", (intmax_t)eta_s);
+    if (step >= 0)
+        buf_printf(&b, "%s\"step\": %jd", b.n > 1 ? ", " : "", (intmax_t)step);
+    buf_putc(&b, '}');
+    struct record_note note = {.worker = f->w->index, .data = buf_str(&b)};
+    enum rc rc = record_add(&s->rec, EV_Progress, &note, NULL);
+    (void)rc; /* can always follow */
+    buf_release(&b);
+}
+
+static void take_line(struct sup_worker *w)
+{
+    struct finding f = {.w = w, .at = w->line_at};
+    struct metric_sink sink = {.arg = &f, .value = on_value, .progress = on_progress};
+    if (w->line.n)
+        metric_line(w->sup->metrics, str_of(buf_str(&w->line), w->line.n), &sink);
+    buf_clear(&w->line);
+}
+
+static void take_block(struct sup_worker *w, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const char *end = memchr(p + i, '\n', n - i);
+        size_t part = end ? (size_t)(end - (p + i)) : n - i;
+        size_t room = w->line.n < METRIC_LINE_MAX ? METRIC_LINE_MAX - w->line.n : 0;
+        if (!w->line.n)
+            w->line_at = w->log_size + (int64_t)i;
+        buf_add(&w->line, p + i, part < room ? part : room);
+        i += part;
+        if (end) {
+            take_line(w);
+            i++;
+        }
+    }
+    w->log_size += (int64_t)n;
+}
+
+static void read_log(struct sup_worker *w, bool end)
+{
+    char block[BLOCK];
+    int fd = open(w->log, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    bool stepped = w->sup->last_step >= 0;
+    for (size_t total = 0; total < ROUND_MAX;) {
+        ssize_t n = pread(fd, block, sizeof(block), w->log_size);
+        if (n <= 0)
+            break;
+        take_block(w, block, (size_t)n);
+        total += (size_t)n;
+        if (!stepped)
+            w->sup->last_sign = clock_mono_ns();
+    }
+    if (end)
+        take_line(w);
+    close(fd);
+}
+
+void watch_logs(struct sup *s, bool end)
+{
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (s->workers[i].log)
+            read_log(&s->workers[i], end);
+}
+
+void watch_write(struct sup *s)
+{
+    if (!s->points.n)
+        return;
+    if (store_points_add(s->p->store, s->id, s->points.at, s->points.n, NULL))
+        return; /* kept for the next time */
+    s->points.n = 0;
+    arena_reset(&s->points_arena);
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold anything. */
+static bool read_stat(const char *pid, int64_t *session, int64_t *ticks, int64_t *pages)
+{
+    char path[300], text[1024];
+    snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')');
+    if (!name_end)
+        return false;
+    struct str rest = str_c(name_end + 2), word;
+    int64_t v[22] = {0};
+    for (size_t i = 0; i < ARRAY_LEN(v) && str_split(&rest, ' ', &word); i++)
+        if (!str_to_i64(word, &v[i]))
+            v[i] = 0;
+    *session = v[3];
+    *ticks = v[11] + v[12];
+    *pages = v[21];
+    return true;
+}
+
+static void add_sample(struct sup *s, int64_t session, int64_t ticks, int64_t pages)
+{
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (s->workers[i].alive && s->workers[i].shim.pid == session) {
+            s->workers[i].rss += pages * sysconf(_SC_PAGESIZE);
+            s->workers[i].cpu_ticks += ticks;
+        }
+}
+
+static void note_use(struct sup_worker *w, const char *name, double value)
+{
+    struct finding f = {.w = w, .at = clock_wall_ns() / 1000000};
+    on_value(&f, name, value, -1);
+}
+
+void watch_use(struct sup *s)
+{
+    DIR *d = opendir("/proc");
+    int64_t session, ticks, pages;
+    if (!d)
+        return;
+    for (int64_t i = 0; i < s->n_workers; i++)
+        s->workers[i].rss = s->workers[i].cpu_ticks = 0;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
+            read_stat(e->d_name, &session, &ticks, &pages))
+            add_sample(s, session, ticks, pages);
+    closedir(d);
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        struct sup_worker *w = &s->workers[i];
+        if (!w->alive)
+            continue;
+        note_use(w, "sys/rss_bytes", (double)w->rss);
+        note_use(w, "sys/cpu_s", (double)w->cpu_ticks / (double)sysconf(_SC_CLK_TCK));
+    }
+}
+
+static bool over_memory(struct sup *s)
+{
+    for (int64_t i = 0; s->spec.memory && i < s->n_workers; i++)
+        if (s->workers[i].alive && s->workers[i].rss > s->spec.memory)
+            return true;
+    return false;
+}
+
+void watch_limits(struct sup *s)
+{
+    const struct job_status *st = &s->rec.now;
+    char text[200];
+    if (s->phase != SUP_RUNNING || s->suspended)
+        return;
+    if (s->spec.timeout_s > 0 && st->started &&
+        clock_wall_ns() - st->started > (int64_t)(s->spec.timeout_s * 1e9)) {
+        snprintf(text, sizeof(text), "ran longer than %g s", s->spec.timeout_s);
+        attempt_stop(s, WHY_Timeout, false, text);
+        return;
+    }
+    if (over_memory(s)) {
+        snprintf(text, sizeof(text), "a worker had more than %jd MiB of memory",
+                 (intmax_t)(s->spec.memory >> 20));
+        attempt_stop(s, WHY_OutOfMemory, true, text);
+        return;
+    }
+    if (s->spec.hang_s > 0 &&
+        clock_mono_ns() - s->last_sign > (int64_t)(s->spec.hang_s * 1e9)) {
+        snprintf(text, sizeof(text), "%s for %g s",
+                 s->last_step >= 0 ? "no step was made" : "nothing was written",
+                 s->spec.hang_s);
+        struct record_note note = {.reason = WHY_Hang, .worker = -1, .message = text};
+        enum rc rc = record_add(&s->rec, EV_HangDetected, &note, NULL);
+        (void)rc; /* can always follow */
+        attempt_stop(s, WHY_Hang, false, text);
+    }
+}

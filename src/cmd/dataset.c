@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Named data with a place where jobs see it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "job/quote.h"
+#include "text/job/job.h"
+
+struct dataset_conf {
+    struct job_where where;
+    const char *path, *mount, *type;
+    bool json;
+};
+
+static const struct opt create_opts[] = {
+    {OPT_TEXT(struct dataset_conf, path, NULL,
+              "where the data lies: a directory, or a URI"),
+     .meta = "PATH"},
+    {OPT_TEXT(struct dataset_conf, mount, "/mnt/data", "where jobs see it"),
+     .meta = "PATH"},
+    {OPT_CHOICE(struct dataset_conf, type, "local", "local|nas|oss|s3|odps",
+                "kind of storage; nas is a directory that is mounted here")},
+    {OPT_BOOL(struct dataset_conf, json, "false", "print one JSON object")},
+    JOB_WHERE_OPTS(struct dataset_conf),
+    {0},
+};
+
+static const struct opt show_opts[] = {
+    {OPT_BOOL(struct dataset_conf, json, "false", "print JSON")},
+    JOB_WHERE_OPTS(struct dataset_conf),
+    {0},
+};
+
+static void put_json(const struct store_dataset *d, struct buf *out)
+{
+    char time[CLOCK_TEXT_SIZE];
+    struct json_out j = {.out = out};
+    clock_rfc3339(d->created, time);
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "name", d->name);
+    json_put_str(&j, "id", d->id);
+    json_put_str(&j, "type", d->type);
+    json_put_str(&j, "path", d->uri);
+    json_put_str(&j, "mount", d->mount);
+    json_put_str(&j, "owner", d->owner);
+    json_put_str(&j, "created", time);
+    json_close(&j, '}');
+}
+
+static void put_row(const struct store_dataset *d, struct buf *out)
+{
+    buf_printf(out, "%-18s  %-20s  %-6s  %-20s  ", d->id, d->name, d->type, d->mount);
+    quote_terminal(str_c(d->uri), out);
+    buf_putc(out, '\n');
+}
+
+static enum rc check_place(const struct dataset_conf *c, const char **uri, char **real,
+                           struct err *err)
+{
+    bool local = strcmp(c->type, "local") == 0 || strcmp(c->type, "nas") == 0;
+    if (!c->path)
+        return err_coded(err, RC_INVAL, E3301, "a dataset needs --path");
+    if (c->mount[0] != '/' || strstr(c->mount, "..") || strcmp(c->mount, "/") == 0)
+        return err_coded(err, RC_INVAL, E3301,
+                         "--mount: '%.100s' is no place for a dataset", c->mount);
+    *uri = c->path;
+    if (local) {
+        *real = realpath(c->path, NULL);
+        if (!*real)
+            return err_coded(err, RC_NOTFOUND, E3301, "--path: '%.200s': %s", c->path,
+                             strerror(errno));
+        *uri = *real;
+    } else if (!strstr(c->path, "://")) {
+        return err_coded(err, RC_INVAL, E3301,
+                         "--path: '%.200s' is no URI, which a dataset of type %s needs",
+                         c->path, c->type);
+    }
+    return RC_OK;
+}
+
+static enum rc create(const struct dataset_conf *c, const struct job_place *p,
+                      const char *name, struct err *err)
+{
+    char id[PLACE_ID_SIZE], *real = NULL;
+    const char *uri = NULL, *wrong = job_check_name(str_c(name));
+    if (wrong)
+        return err_coded(err, RC_INVAL, E3301, "'%.100s': %s", name, wrong);
+    enum rc rc = check_place(c, &uri, &real, err);
+    if (!rc)
+        rc = place_id_new(id, err);
+    if (!rc) {
+        char *own = mem_printf("d-%s", id + 3);
+        struct store_dataset d = {.name = name,
+                                  .id = own,
+                                  .type = c->type,
+                                  .uri = uri,
+                                  .mount = c->mount,
+                                  .owner = p->owner,
+                                  .created = clock_wall_ns()};
+        rc = store_dataset_create(p->p.store, &d, err);
+        struct buf out;
+        buf_init(&out, CMD_TEXT_MAX);
+        if (!rc && c->json)
+            put_json(&d, &out);
+        else if (!rc)
+            buf_puts(&out, own);
+        buf_putc(&out, '\n');
+        if (!rc)
+            rc = cmd_print(&out, err);
+        buf_release(&out);
+        mem_free(own);
+    }
+    free(real);
+    return rc;
+}
+
+static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct dataset_conf *c = conf;
+    struct job_place p;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = create(c, &p, args->at[0], err);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc run_show(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct dataset_conf *c = conf;
+    struct job_place p;
+    struct store_datasets l = {0};
+    struct buf out;
+    bool one = args->n > 0;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_dataset_get(p.p.store, one ? args->at[0] : NULL, &l, err);
+    buf_puts(&out, c->json && !one ? "[" : "");
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        buf_puts(&out, i && c->json ? ",\n" : "");
+        if (c->json)
+            put_json(&l.at[i], &out);
+        else
+            put_row(&l.at[i], &out);
+    }
+    buf_puts(&out, c->json && !one ? "]\n" : c->json ? "\n" : "");
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_datasets_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct dataset_conf *c = conf;
+    struct job_place p;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = store_dataset_delete(p.p.store, args->at[0], err);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"a directory that jobs see as /mnt/data",
+     "trainyard dataset create taobao --path /srv/taobao --mount /mnt/data"},
+    {"a job that uses it", "trainyard job run --data taobao -- ls /mnt/data"},
+    {0},
+};
+
+const struct cmd cmd_dataset_create = {
+    .name = "dataset create",
+    .args = "NAME",
+    .summary = "give data a name and a place in jobs",
+    .description =
+        "Prints the id. The data itself is not touched or copied. A job mounts it with "
+        "--data NAME, or takes it as an input with --input CHANNEL=dataset:NAME.",
+    .examples = examples,
+    .opts = create_opts,
+    .conf_size = sizeof(struct dataset_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_create,
+};
+
+const struct cmd cmd_dataset_list = {
+    .name = "dataset list",
+    .summary = "list datasets",
+    .opts = show_opts,
+    .conf_size = sizeof(struct dataset_conf),
+    .run = run_show,
+};
+
+const struct cmd cmd_dataset_get = {
+    .name = "dataset get",
+    .args = "NAME",
+    .summary = "show one dataset",
+    .opts = show_opts,
+    .conf_size = sizeof(struct dataset_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_show,
+};
+
+const struct cmd cmd_dataset_delete = {
+    .name = "dataset delete",
+    .args = "NAME",
+    .summary = "forget a dataset; the data stays",
+    .opts = show_opts,
+    .conf_size = sizeof(struct dataset_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_delete,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/job_common.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/agent.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/retry.h"
+#include "job/state.h"
+#include "job/status.h"
+
+static char *default_dir(void)
+{
+    const char *own = getenv("TRAINYARD_DIR"), *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    const struct passwd *pw = home && *home ? NULL : getpwuid(getuid());
+    if (own && *own)
+        return mem_strdup(own);
+    if (state && *state)
+        return fs_join(state, "trainyard");
+    return fs_join(home && *home ? home
+                   : pw          ? pw->pw_dir
+                                 : "/tmp",
+                   ".local/state/trainyard");
+}
+
+static char *user_name(void)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+    return pw ? mem_strdup(pw->pw_name) : mem_printf("uid-%u", (unsigned)geteuid());
+}
+
+static char *node_name(const char *dir)
+{
+    char host[256] = "";
+    if (gethostname(host, sizeof(host) - 1) < 0)
+        snprintf(host, sizeof(host), "localhost");
+    return mem_printf("%s:%s", host, dir);
+}
+
+enum rc job_place_open(const struct job_where *w, struct job_place *out, struct err *err)
+{
+    struct job_place p = {.dir = NULL};
+    char *wanted = w->dir ? mem_strdup(w->dir) : default_dir();
+    const char *store = w->store ? w->store : getenv("TRAINYARD_STORE");
+    enum rc rc = fs_mkdirs(wanted, 0700, err);
+    char *real = rc ? NULL : realpath(wanted, NULL);
+    if (!real && !rc)
+        rc = err_sys(err, errno, "cannot look at '%s'", wanted);
+    if (rc && err)
+        err->code = E3201;
+    if (!rc) {
+        p.dir = mem_strdup(real);
+        p.where = store && *store && !(w->dir && !w->store) ? mem_strdup(store)
+                                                            : fs_join(p.dir, "jobs.db");
+        p.owner = user_name();
+        p.node = node_name(p.dir);
+        p.p = (struct place){
+            .dir = p.dir, .where = p.where, .owner = p.owner, .node = p.node};
+        rc = store_open(p.where, &p.p.store, err);
+    }
+    free(real);
+    mem_free(wanted);
+    if (rc) {
+        job_place_close(&p);
+        return rc;
+    }
+    *out = p;
+    return RC_OK;
+}
+
+void job_place_close(struct job_place *p)
+{
+    store_close(p->p.store);
+    mem_free(p->dir);
+    mem_free(p->where);
+    mem_free(p->owner);
+    mem_free(p->node);
+    *p = (struct job_place){.dir = NULL};
+}
+
+void job_revive(const struct job_place *p)
+{
+    struct store_filter f = {.node = p->node, .states = job_live_states(), .limit = 1};
+    struct store_jobs jobs = {0};
+    char *lock = fs_join(p->dir, "agent.lock");
+    bool lives = lock_held(lock);
+    mem_free(lock);
+    if (lives || store_list(p->p.store, &f, &jobs, NULL))
+        return;
+    enum rc rc = jobs.n ? agent_wake(&p->p, NULL) : RC_OK;
+    (void)rc; /* whoever waits for the job will see */
+    store_jobs_release(&jobs);
+}
+
+void job_span(int64_t from, int64_t to, char out[32])
+{
+    if (!from) {
+        snprintf(out, 32, "-");
+        return;
+    }
+    clock_duration((to ? to : clock_wall_ns()) - from, out);
+}
+
+enum rc job_end_status(const struct store_job *j, struct err *err)
+{
+    struct doc doc = {0};
+    if (strcmp(j->state, "Succeeded") == 0)
+        return RC_OK;
+    const struct node *st = job_json_open(j->status, &doc);
+    const struct node *end = node_find(st, "exit");
+    int status = retry_status((int)job_json_int(end, "code", 1),
+                              (int)job_json_int(end, "signal", 0));
+    bool stopped = strcmp(j->state, "Stopped") == 0;
+    enum rc rc =
+        err_coded(err, RC_CANCELED, E3012, "job %s: %s%s%s%s%.400s", j->id, j->state,
+                  *j->reason ? " (" : "", j->reason, *j->reason ? ")" : "", "");
+    const char *message = job_json_text(st, "message", "");
+    if (*message)
+        err_coded(err, rc, E3012, "job %s: %s (%s): %.400s", j->id, j->state, j->reason,
+                  message);
+    if (err)
+        err->exit = stopped ? 3 : status ? status : 1;
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}

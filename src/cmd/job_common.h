@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/job_common.h - what the commands about jobs share. */
+#ifndef CMD_JOB_COMMON_H
+#define CMD_JOB_COMMON_H
+
+#include "base/opt.h"
+#include "cmd/json_out.h"
+#include "job/place.h"
+
+/* The flags that say which jobs are meant; first member of a command's conf. */
+struct job_where {
+    const char *dir, *store;
+};
+#define JOB_WHERE_OPTS(T)                                                               \
+    {OPT_HEADING("Which jobs")},                                                        \
+        {OPT_TEXT(T, where.dir, NULL,                                                   \
+                  "directory of jobs; default TRAINYARD_DIR, else trainyard below "     \
+                  "XDG_STATE_HOME or ~/.local/state"),                                  \
+         .meta = "DIR"},                                                                \
+    {                                                                                   \
+        OPT_TEXT(T, where.store, NULL,                                                  \
+                 "their record: a file or postgresql:// URL; default TRAINYARD_STORE, " \
+                 "else jobs.db in the directory"),                                      \
+            .meta = "WHERE"                                                             \
+    }
+
+struct job_place {
+    struct place p;
+    char *dir, *where, *owner, *node; /* owned */
+};
+/* Opens the store and makes the directory. E3201, E31xx. */
+enum rc job_place_open(const struct job_where *w, struct job_place *out,
+                       struct err *err) MUST_CHECK;
+void job_place_close(struct job_place *p);
+/* Starts an agent when jobs of this machine are alive and none looks after them. */
+void job_revive(const struct job_place *p);
+
+/* Seconds since `then` or between two moments, for people: "2m05s"; "-" for 0. */
+void job_span(int64_t from, int64_t to, char out[32]);
+/* The command's exit status for a job that ended: 0, its own, 3 when stopped. */
+enum rc job_end_status(const struct store_job *j, struct err *err) MUST_CHECK;
+
+/* Follows the logs of a job to stdout. */
+struct job_follow {
+    int64_t worker;  /* -1: all, with a prefix when there are several */
+    int64_t attempt; /* 0: all of them */
+    int64_t tail;    /* lines at the end, -1: everything */
+    bool follow;     /* until the job has ended */
+    int signals;     /* a signalfd that calls on_interrupt, or -1 */
+    void (*on_interrupt)(void *arg);
+    void *arg;
+};
+enum rc job_follow_run(const struct job_place *p, const char *id,
+                       const struct job_follow *f, struct err *err) MUST_CHECK;
+
+/* Waits for the end, at most `seconds` (0: as long as it takes): RC_CANCELED (E3013, exit
+ * status 124) when that is over first.
+ */
+enum rc job_wait(const struct job_place *p, const char *id, double seconds,
+                 struct err *err) MUST_CHECK;
+
+/* One job as JSON; `whole`: with specification, status and metrics. */
+enum rc job_json(const struct job_place *p, const struct store_job *j, bool whole,
+                 bool events, struct buf *out, struct err *err) MUST_CHECK;
+/* In the words of DLC's API. */
+enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
+                     struct buf *out, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Log files are read as they grow; the store says when there will be no more. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/job_common.h"
+#include "job/state.h"
+
+#define NAP_NS 50000000
+#define LOOK_EVERY 4 /* naps between looks at the store */
+
+struct place_in_log {
+    int64_t at;
+    bool midline;
+};
+
+struct following {
+    const struct job_place *p;
+    const char *id;
+    const struct job_follow *f;
+    int64_t workers, attempt;  /* the attempt that is read */
+    struct place_in_log *logs; /* [workers] of that attempt */
+    bool wrote;
+};
+
+static void put_prefixed(struct place_in_log *l, int64_t worker, const char *p, size_t n)
+{
+    while (n) {
+        const char *end = memchr(p, '\n', n);
+        size_t part = end ? (size_t)(end - p) + 1 : n;
+        if (!l->midline)
+            printf("worker-%jd| ", (intmax_t)worker);
+        fwrite(p, 1, part, stdout);
+        l->midline = !end;
+        p += part;
+        n -= part;
+    }
+}
+
+static bool copy_log(struct following *x, int64_t worker)
+{
+    char block[65536], *path = place_log(&x->p->p, x->id, worker, x->attempt);
+    struct place_in_log *l = &x->logs[worker];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool any = false;
+    mem_free(path);
+    if (fd < 0)
+        return false;
+    for (ssize_t n; (n = pread(fd, block, sizeof(block), l->at)) > 0; l->at += n) {
+        if (x->workers > 1 && x->f->worker < 0)
+            put_prefixed(l, worker, block, (size_t)n);
+        else
+            fwrite(block, 1, (size_t)n, stdout);
+        any = true;
+    }
+    close(fd);
+    x->wrote |= any;
+    return any;
+}
+
+static bool copy_all(struct following *x)
+{
+    bool any = false;
+    for (int64_t i = 0; i < x->workers; i++)
+        if (x->f->worker < 0 || x->f->worker == i)
+            any |= copy_log(x, i);
+    if (any)
+        fflush(stdout);
+    return any;
+}
+
+/* Where the last `lines` lines of a log begin. */
+static int64_t tail_of(const char *path, int64_t lines)
+{
+    struct fs_map m = {0};
+    if (fs_map(path, &m, NULL))
+        return 0;
+    size_t at = m.n;
+    if (at && m.data[at - 1] == '\n')
+        at--;
+    while (at > 0) {
+        if (m.data[at - 1] == '\n' && --lines <= 0)
+            break;
+        at--;
+    }
+    fs_unmap(&m);
+    return (int64_t)at;
+}
+
+static void set_tails(struct following *x)
+{
+    for (int64_t i = 0; x->f->tail >= 0 && i < x->workers; i++) {
+        char *path = place_log(&x->p->p, x->id, i, x->attempt);
+        x->logs[i].at = tail_of(path, x->f->tail);
+        mem_free(path);
+    }
+}
+
+static void next_attempt(struct following *x)
+{
+    x->attempt++;
+    memset(x->logs, 0, (size_t)x->workers * sizeof(*x->logs));
+}
+
+static void check_signals(const struct job_follow *f)
+{
+    struct signalfd_siginfo info;
+    if (f->signals >= 0 && read(f->signals, &info, sizeof(info)) == (ssize_t)sizeof(info))
+        f->on_interrupt(f->arg);
+}
+
+/* Reads what there is; true when there will be no more. */
+static enum rc one_look(struct following *x, bool *over, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum job_state state = JOB_Unknown;
+    enum rc rc = store_get(x->p->p.store, x->id, &jobs, err);
+    if (rc)
+        return rc;
+    bool known = job_state_find(jobs.at[0].state, &state);
+    int64_t last = jobs.at[0].attempt;
+    store_jobs_release(&jobs);
+    /* The state first, then the files: what was written before the end is there. */
+    copy_all(x);
+    while (!x->f->attempt && x->attempt < last) {
+        copy_all(x);
+        next_attempt(x);
+        copy_all(x);
+    }
+    *over = !x->f->follow || (known && job_state_ended(state));
+    return RC_OK;
+}
+
+enum rc job_follow_run(const struct job_place *p, const char *id,
+                       const struct job_follow *f, struct err *err)
+{
+    struct following x = {.p = p, .id = id, .f = f, .attempt = 1};
+    struct store_jobs jobs = {0};
+    bool over = false;
+    enum rc rc = store_get(p->p.store, id, &jobs, err);
+    if (rc)
+        return rc;
+    x.workers = jobs.at[0].workers;
+    if (f->attempt)
+        x.attempt = f->attempt;
+    else if (f->tail >= 0 && jobs.at[0].attempt)
+        x.attempt = jobs.at[0].attempt;
+    store_jobs_release(&jobs);
+    if (f->worker >= x.workers)
+        return err_coded(err, RC_INVAL, E3015, "job %s has %jd workers, numbered from 0",
+                         id, (intmax_t)x.workers);
+    x.logs = mem_calloc((size_t)x.workers, sizeof(*x.logs));
+    set_tails(&x);
+    for (int64_t i = 0; !rc && !over; i++) {
+        check_signals(f);
+        if (i % LOOK_EVERY == 0)
+            rc = one_look(&x, &over, err);
+        else
+            copy_all(&x);
+        if (!rc && !over)
+            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    }
+    mem_free(x.logs);
+    if (!rc && !x.wrote && f->attempt)
+        rc = err_coded(err, RC_NOTFOUND, E3015, "job %s: no log of attempt %jd", id,
+                       (intmax_t)f->attempt);
+    return rc;
+}
+
+enum rc job_wait(const struct job_place *p, const char *id, double seconds,
+                 struct err *err)
+{
+    int64_t from = clock_mono_ns();
+    for (;;) {
+        struct store_jobs jobs = {0};
+        enum job_state state = JOB_Unknown;
+        enum rc rc = store_get(p->p.store, id, &jobs, err);
+        if (rc)
+            return rc;
+        bool over = job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
+        store_jobs_release(&jobs);
+        if (over)
+            return RC_OK;
+        if (seconds > 0 && (double)(clock_mono_ns() - from) > seconds * 1e9) {
+            rc = err_coded(err, RC_CANCELED, E3013, "job %s is %s after %g s", id,
+                           job_state_name(state), seconds);
+            if (err)
+                err->exit = 124;
+            return rc;
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 2 * NAP_NS}, NULL);
+    }
+}

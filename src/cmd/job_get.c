@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "job/quote.h"
+#include "job/spec.h"
+#include "job/status.h"
+
+struct get_conf {
+    struct job_where where;
+    const char *format;
+    bool json, events, metrics;
+};
+
+static const struct opt opts[] = {
+    {OPT_BOOL(struct get_conf, events, "false", "its events, one by one")},
+    {OPT_BOOL(struct get_conf, metrics, "false", "every value of its metrics")},
+    {OPT_BOOL(struct get_conf, json, "false", "print one JSON object")},
+    {OPT_CHOICE(struct get_conf, format, "own", "own|dlc", "words of the answer"),
+     .hidden = true},
+    JOB_WHERE_OPTS(struct get_conf),
+    {0},
+};
+
+static void put_line(struct buf *out, const char *name, const char *text)
+{
+    if (!*text)
+        return;
+    buf_printf(out, "%-10s ", name);
+    quote_terminal(str_c(text), out);
+    buf_putc(out, '\n');
+}
+
+static void put_moment(struct buf *out, const char *name, int64_t ns)
+{
+    char text[CLOCK_TEXT_SIZE];
+    if (!ns)
+        return;
+    clock_rfc3339(ns, text);
+    put_line(out, name, text);
+}
+
+static void put_workers(const struct node *st, struct buf *out)
+{
+    const struct node *list = node_find(st, "workers");
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
+        const struct node *w = list->list.at[i];
+        buf_printf(out, "worker %-3zu %s", i, job_json_text(w, "state", ""));
+        if (node_find(w, "code"))
+            buf_printf(out, ", exit %jd, %.2f s of processor time, %.1f MiB",
+                       (intmax_t)(job_json_int(w, "signal", 0)
+                                      ? 128 + job_json_int(w, "signal", 0)
+                                      : job_json_int(w, "code", 0)),
+                       job_json_num(w, "cpu_s", 0),
+                       (double)job_json_int(w, "rss_bytes", 0) / (1 << 20));
+        buf_putc(out, '\n');
+    }
+}
+
+static void put_status(const struct store_job *j, struct buf *out)
+{
+    struct doc doc = {0};
+    const struct node *st = job_json_open(j->status, &doc);
+    char text[100];
+    put_line(out, "message", job_json_text(st, "message", ""));
+    if (node_find(st, "percent")) {
+        snprintf(text, sizeof(text), "%.1f %%", job_json_num(st, "percent", 0));
+        put_line(out, "progress", text);
+    }
+    if (node_find(st, "eta_s")) {
+        snprintf(text, sizeof(text), "%jd s left",
+                 (intmax_t)job_json_int(st, "eta_s", 0));
+        put_line(out, "eta", text);
+    }
+    if (job_json_int(st, "restarts", 0)) {
+        snprintf(text, sizeof(text), "%jd", (intmax_t)job_json_int(st, "restarts", 0));
+        put_line(out, "restarts", text);
+    }
+    put_workers(st, out);
+    if (doc.src)
+        doc_release(&doc);
+}
+
+static enum rc put_last_metrics(const struct job_place *p, const char *id,
+                                struct buf *out, struct err *err)
+{
+    struct store_points l = {0};
+    char number[32];
+    enum rc rc = store_points_last(p->p.store, id, &l, err);
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        str_from_f64(l.at[i].value, number);
+        buf_puts(out, "metric     ");
+        quote_terminal(str_c(l.at[i].name), out);
+        buf_printf(out, " %s\n", number);
+    }
+    store_points_release(&l);
+    return rc;
+}
+
+static enum rc put_text(const struct job_place *p, const struct store_job *j,
+                        struct buf *out, struct err *err)
+{
+    char took[32];
+    char *dir = place_job(&p->p, j->id);
+    put_line(out, "id", j->id);
+    put_line(out, "name", j->name);
+    put_line(out, "owner", j->owner);
+    put_line(out, "state", j->state);
+    put_line(out, "reason", j->reason);
+    put_status(j, out);
+    put_moment(out, "created", j->created);
+    put_moment(out, "started", j->started);
+    put_moment(out, "finished", j->finished);
+    job_span(j->started, j->finished, took);
+    put_line(out, "ran", j->started ? took : "");
+    put_line(out, "directory", dir);
+    mem_free(dir);
+    return put_last_metrics(p, j->id, out, err);
+}
+
+static enum rc put_events(const struct job_place *p, const char *id, struct buf *out,
+                          struct err *err)
+{
+    struct store_events ev = {0};
+    char time[CLOCK_TEXT_SIZE];
+    enum rc rc = store_events_get(p->p.store, id, 0, 0, &ev, err);
+    for (size_t i = 0; i < ev.n && !rc; i++) {
+        const struct store_event *e = &ev.at[i];
+        clock_rfc3339(e->time, time);
+        buf_printf(out, "%4jd  %s  %-16s ", (intmax_t)e->seq, time, e->type);
+        quote_terminal(str_c(e->reason), out);
+        buf_puts(out, *e->reason ? " " : "");
+        quote_terminal(str_c(e->data), out);
+        buf_puts(out, *e->data ? " " : "");
+        quote_terminal(str_c(e->message), out);
+        buf_putc(out, '\n');
+    }
+    store_events_release(&ev);
+    return rc;
+}
+
+static enum rc put_metrics(const struct job_place *p, const char *id, bool json,
+                           struct buf *out, struct err *err)
+{
+    int64_t after = 0;
+    char number[32], time[CLOCK_TEXT_SIZE];
+    bool any = false;
+    buf_puts(out, json ? "[" : "");
+    for (;;) {
+        struct store_points l = {0};
+        enum rc rc = store_points_get(p->p.store, id, NULL, after, 0, &l, err);
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < l.n; i++) {
+            const struct store_point *x = &l.at[i];
+            str_from_f64(x->value, number);
+            clock_rfc3339(x->time, time);
+            if (json) {
+                buf_puts(out, any ? ",\n{\"name\": " : "{\"name\": ");
+                buf_json_str(out, x->name, strlen(x->name));
+                buf_printf(
+                    out,
+                    ", \"value\": %s, \"step\": %jd, \"attempt\": %jd, \"worker\": "
+                    "%jd, \"time\": \"%s\"}",
+                    number, (intmax_t)x->step, (intmax_t)x->attempt, (intmax_t)x->worker,
+                    time);
+            } else {
+                buf_printf(out, "%s  %jd.%jd  %8jd  %-20s %s\n", time,
+                           (intmax_t)x->worker, (intmax_t)x->attempt, (intmax_t)x->step,
+                           x->name, number);
+            }
+            any = true;
+        }
+        size_t n = l.n;
+        after = l.next;
+        store_points_release(&l);
+        if (n < STORE_ROWS_MAX)
+            break;
+    }
+    buf_puts(out, json ? "]\n" : "");
+    return RC_OK;
+}
+
+static enum rc show(const struct get_conf *c, const struct job_place *p,
+                    const struct store_job *j, struct buf *out, struct err *err)
+{
+    if (c->metrics)
+        return put_metrics(p, j->id, c->json, out, err);
+    if (strcmp(c->format, "dlc") == 0 || c->json) {
+        enum rc rc = c->json ? job_json(p, j, true, c->events, out, err)
+                             : job_dlc_json(p, j, out, err);
+        buf_putc(out, '\n');
+        return rc;
+    }
+    return c->events ? put_events(p, j->id, out, err) : put_text(p, j, out, err);
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct get_conf *c = conf;
+    struct job_place p;
+    struct store_jobs jobs = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    job_revive(&p);
+    rc = store_get(p.p.store, args->at[0], &jobs, err);
+    if (!rc)
+        rc = show(c, &p, &jobs.at[0], &out, err);
+    if (!rc)
+        rc = cmd_print(&out, err);
+    store_jobs_release(&jobs);
+    buf_release(&out);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"how it stands", "trainyard job get jb-0123456789ab"},
+    {"what happened", "trainyard job get --events jb-0123456789ab"},
+    {0},
+};
+
+const struct cmd cmd_job_get = {
+    .name = "job get",
+    .args = "ID",
+    .summary = "show one job: state, workers, metrics, events",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct get_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A job as JSON. What the store keeps as JSON already is put in as it is. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/job_common.h"
+#include "job/spec.h"
+#include "job/status.h"
+
+static void put_time(struct buf *out, const char *key, int64_t ns)
+{
+    char text[CLOCK_TEXT_SIZE];
+    if (!ns)
+        return;
+    clock_rfc3339(ns, text);
+    buf_printf(out, ", \"%s\": \"%s\"", key, text);
+}
+
+static void put_text(struct buf *out, const char *key, const char *value)
+{
+    buf_printf(out, ", \"%s\": ", key);
+    buf_json_str(out, value, strlen(value));
+}
+
+static enum rc put_events(const struct job_place *p, const char *id, struct buf *out,
+                          struct err *err)
+{
+    struct store_events ev = {0};
+    enum rc rc = store_events_get(p->p.store, id, 0, 0, &ev, err);
+    buf_puts(out, ", \"events\": [");
+    for (size_t i = 0; i < ev.n && !rc; i++) {
+        const struct store_event *e = &ev.at[i];
+        buf_printf(out, "%s{\"seq\": %jd, \"type\": ", i ? ", " : "", (intmax_t)e->seq);
+        buf_json_str(out, e->type, strlen(e->type));
+        put_time(out, "time", e->time);
+        buf_printf(out, ", \"attempt\": %jd", (intmax_t)e->attempt);
+        if (e->worker >= 0)
+            buf_printf(out, ", \"worker\": %jd", (intmax_t)e->worker);
+        if (*e->reason)
+            put_text(out, "reason", e->reason);
+        if (*e->message)
+            put_text(out, "message", e->message);
+        if (*e->data)
+            buf_printf(out, ", \"data\": %s", e->data);
+        buf_putc(out, '}');
+    }
+    buf_putc(out, ']');
+    store_events_release(&ev);
+    return rc;
+}
+
+static enum rc put_metrics(const struct job_place *p, const char *id, struct buf *out,
+                           struct err *err)
+{
+    struct store_points points = {0};
+    char number[32];
+    enum rc rc = store_points_last(p->p.store, id, &points, err);
+    buf_puts(out, ", \"metrics\": {");
+    for (size_t i = 0; i < points.n && !rc; i++) {
+        buf_puts(out, i ? ", " : "");
+        buf_json_str(out, points.at[i].name, strlen(points.at[i].name));
+        str_from_f64(points.at[i].value, number);
+        buf_printf(out, ": {\"value\": %s, \"step\": %jd}", number,
+                   (intmax_t)points.at[i].step);
+    }
+    buf_putc(out, '}');
+    store_points_release(&points);
+    return rc;
+}
+
+static enum rc put_whole(const struct job_place *p, const struct store_job *j,
+                         bool events, struct buf *out, struct err *err)
+{
+    char *spec = NULL;
+    enum rc rc = store_spec(p->p.store, j->id, &spec, err);
+    if (!rc)
+        buf_printf(out, ", \"spec\": %s, \"status\": %s", spec, j->status);
+    mem_free(spec);
+    if (!rc)
+        rc = put_metrics(p, j->id, out, err);
+    if (!rc && events)
+        rc = put_events(p, j->id, out, err);
+    return rc;
+}
+
+enum rc job_json(const struct job_place *p, const struct store_job *j, bool whole,
+                 bool events, struct buf *out, struct err *err)
+{
+    buf_puts(out, "{\"id\": ");
+    buf_json_str(out, j->id, strlen(j->id));
+    put_text(out, "name", j->name);
+    put_text(out, "owner", j->owner);
+    put_text(out, "state", j->state);
+    put_text(out, "reason", j->reason);
+    put_text(out, "queue", j->queue);
+    put_text(out, "backend", j->backend);
+    buf_printf(out, ", \"priority\": %jd, \"workers\": %jd, \"attempt\": %jd",
+               (intmax_t)j->priority, (intmax_t)j->workers, (intmax_t)j->attempt);
+    put_time(out, "created", j->created);
+    put_time(out, "started", j->started);
+    put_time(out, "finished", j->finished);
+    char *dir = place_job(&p->p, j->id);
+    put_text(out, "dir", dir);
+    mem_free(dir);
+    enum rc rc = whole ? put_whole(p, j, events, out, err) : RC_OK;
+    buf_putc(out, '}');
+    return rc;
+}
+
+static void dlc_pods(const struct store_job *j, struct buf *out)
+{
+    struct doc doc = {0};
+    const struct node *st = job_json_open(j->status, &doc);
+    const struct node *list = node_find(st, "workers");
+    buf_puts(out, ", \"Pods\": [");
+    for (int64_t i = 0; i < j->workers; i++) {
+        const struct node *w = list && list->kind == NODE_LIST && (size_t)i < list->list.n
+                                   ? list->list.at[i]
+                                   : NULL;
+        buf_printf(
+            out,
+            "%s{\"PodId\": \"%s-worker-%jd\", \"Type\": \"worker\", \"Status\": \"%s\"}",
+            i ? ", " : "", j->id, (intmax_t)i, job_json_text(w, "state", "Waiting"));
+    }
+    buf_putc(out, ']');
+    if (doc.src)
+        doc_release(&doc);
+}
+
+enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
+                     struct buf *out, struct err *err)
+{
+    struct spec spec;
+    char *text = NULL;
+    enum rc rc = store_spec(p->p.store, j->id, &text, err);
+    if (!rc)
+        rc = spec_from_json(text, &spec, err);
+    mem_free(text);
+    if (rc)
+        return rc;
+    const struct jobspec_JobSpec *s = spec.s;
+    buf_printf(out, "{\"JobId\": \"%s\"", j->id);
+    put_text(out, "DisplayName", j->name);
+    put_text(out, "JobType", s->job_type);
+    put_text(out, "Status", j->state);
+    put_text(out, "ReasonCode", j->reason);
+    put_text(out, "UserId", j->owner);
+    buf_printf(out, ", \"Priority\": %jd", (intmax_t)j->priority);
+    if (spec.shell)
+        put_text(out, "UserCommand", spec.shell);
+    buf_printf(out, ", \"JobSpecs\": [{\"Type\": \"Worker\", \"PodCount\": %jd",
+               (intmax_t)s->workers);
+    if (s->has_image)
+        put_text(out, "Image", s->image);
+    buf_puts(out, "}]");
+    for (int64_t i = 0; i < s->n_extra; i++)
+        if (strcmp(s->extra[i].key, "workspace_id") == 0)
+            put_text(out, "WorkspaceId", s->extra[i].value);
+    put_time(out, "GmtCreateTime", j->created);
+    put_time(out, "GmtRunningTime", j->started);
+    put_time(out, "GmtFinishTime", j->finished);
+    if (j->started)
+        buf_printf(
+            out, ", \"Duration\": %jd",
+            (intmax_t)(((j->finished ? j->finished : clock_wall_ns()) - j->started) /
+                       CLOCK_SECOND));
+    dlc_pods(j, out);
+    buf_putc(out, '}');
+    spec_release(&spec);
+    return RC_OK;
+}

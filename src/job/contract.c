@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/contract.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/hp.h"
+#include "job/quote.h"
+
+const char *contract_view_name(enum contract_view v)
+{
+    static const char *const names[] = {"plain", "mount", "container"};
+    return names[v];
+}
+
+static enum rc make_dir(const char *ml, const char *sub, struct err *err)
+{
+    char *path = fs_join(ml, sub);
+    enum rc rc = fs_mkdirs(path, 0755, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc write_file(const char *ml, const char *sub, const char *text, size_t n,
+                          struct err *err)
+{
+    char *path = fs_join(ml, sub);
+    enum rc rc = file_put(path, text, n, 0644, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc make_link(const char *target, const char *path, struct err *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        rmdir(path); /* an empty place of another view */
+    else
+        unlink(path);
+    if (symlink(target, path) < 0)
+        return err_sys(err, errno, "cannot link '%s'", path);
+    return RC_OK;
+}
+
+/* The place of one channel in the tree. */
+static enum rc stage_channel(const char *ml, const struct channel *c,
+                             enum contract_view view, struct err *err)
+{
+    char *dir = fs_join(ml, c->mount);
+    enum rc rc = RC_OK;
+    if (c->path && view == VIEW_PLAIN && !c->is_file) {
+        rc = make_link(c->path, dir, err);
+        mem_free(dir);
+        return rc;
+    }
+    struct stat st;
+    if (lstat(dir, &st) == 0 && S_ISLNK(st.st_mode))
+        unlink(dir);
+    rc = fs_mkdirs(dir, 0755, err);
+    if (!rc && c->is_file) {
+        char *base = fs_basename(c->path), *file = fs_join(dir, base);
+        if (view == VIEW_PLAIN)
+            rc = make_link(c->path, file, err);
+        else
+            rc = file_put(file, "", 0, 0644, err);
+        mem_free(base);
+        mem_free(file);
+    }
+    mem_free(dir);
+    return rc;
+}
+
+static enum rc write_config(const char *ml, const struct spec *s, struct err *err)
+{
+    struct buf b;
+    buf_init(&b, 64 << 20);
+    hp_json(s->hp, s->n_hp, &b);
+    enum rc rc = buf_check(&b, err);
+    if (!rc)
+        rc = write_file(ml, "input/config/hyperparameters.json", buf_str(&b), b.n, err);
+    buf_clear(&b);
+    hp_args_json(s->hp, s->n_hp, &b);
+    if (!rc)
+        rc = write_file(ml, "input/config/user_args.json", buf_str(&b), b.n, err);
+    buf_clear(&b);
+    if (s->shell)
+        buf_puts(&b, s->shell);
+    for (size_t i = 0; s->argv && s->argv[i]; i++) {
+        buf_puts(&b, i ? " " : "");
+        quote_shell(str_c(s->argv[i]), &b);
+    }
+    if (!rc)
+        rc = write_file(ml, "input/config/execution/command.sh", buf_str(&b), b.n, err);
+    buf_release(&b);
+    return rc;
+}
+
+enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
+                       enum contract_view view, struct err *err)
+{
+    static const char *const dirs[] = {"usercode", "input/config/execution", "input/data",
+                                       "output"};
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < ARRAY_LEN(dirs) && !rc; i++)
+        rc = make_dir(ml, dirs[i], err);
+    for (size_t i = 0; i < c->list.n && !rc; i++)
+        if (c->list.at[i].kind != CHANNEL_DATASET)
+            rc = stage_channel(ml, &c->list.at[i], view, err);
+    if (!rc) {
+        char *logs = fs_join(ml, "output/logs");
+        rc = make_link("tensorboard", logs, err);
+        mem_free(logs);
+    }
+    return rc ? rc : write_config(ml, s, err);
+}
+
+void contract_mounts(const char *ml, const struct channels *c,
+                     struct contract_mounts *out)
+{
+    for (size_t i = 0; i < c->list.n; i++) {
+        const struct channel *ch = &c->list.at[i];
+        if (!ch->path)
+            continue;
+        struct contract_mount m = {.from = ch->path,
+                                   .to = ch->mount,
+                                   .read_only = ch->kind == CHANNEL_INPUT,
+                                   .is_file = ch->is_file};
+        if (ch->is_file) {
+            char *base = fs_basename(ch->path);
+            m.to = arena_printf(&out->arena, "/ml/%s/%s", ch->mount, base);
+            mem_free(base);
+        } else if (ch->kind != CHANNEL_DATASET) {
+            m.to = arena_printf(&out->arena, "/ml/%s", ch->mount);
+        }
+        VEC_PUSH(&out->list, m);
+    }
+}
+
+void contract_mounts_release(struct contract_mounts *m)
+{
+    VEC_RELEASE(&m->list);
+    arena_release(&m->arena);
+    *m = (struct contract_mounts){0};
+}
+
+static size_t find(const struct contract_env *e, const char *name, size_t n)
+{
+    size_t i = 0;
+    for (; i < e->list.n; i++)
+        if (e->list.at[i] && strncmp(e->list.at[i], name, n) == 0 &&
+            e->list.at[i][n] == '=')
+            break;
+    return i;
+}
+
+void contract_env_put(struct contract_env *e, const char *name, const char *value)
+{
+    const char *entry = arena_printf(&e->arena, "%s=%s", name, value);
+    size_t i = find(e, name, strlen(name));
+    if (i < e->list.n)
+        e->list.at[i] = entry;
+    else
+        VEC_PUSH(&e->list, entry);
+}
+
+const char *contract_env_get(const struct contract_env *e, const char *name)
+{
+    size_t i = find(e, name, strlen(name));
+    return i < e->list.n ? e->list.at[i] + strlen(name) + 1 : NULL;
+}
+
+const char *const *contract_env_list(struct contract_env *e)
+{
+    VEC_RESERVE(&e->list);
+    e->list.at[e->list.n] = NULL;
+    return e->list.at;
+}
+
+void contract_env_release(struct contract_env *e)
+{
+    VEC_RELEASE(&e->list);
+    VEC_RELEASE(&e->warnings);
+    arena_release(&e->arena);
+    *e = (struct contract_env){0};
+}
+
+static void put_int(struct contract_env *e, const char *name, int64_t v)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%jd", (intmax_t)v);
+    contract_env_put(e, name, text);
+}
+
+static void warn(struct contract_env *e, const char *text)
+{
+    VEC_PUSH(&e->warnings, text);
+}
+
+/* PREFIX and the mangled name. */
+static void put_mangled(struct contract_env *e, const char *prefix, const char *name,
+                        const char *value)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, prefix);
+    quote_mangle(str_c(name), &b);
+    if (contract_env_get(e, buf_str(&b)))
+        warn(e, arena_printf(&e->arena, "two names become the variable %s; '%s' counts",
+                             buf_str(&b), name));
+    contract_env_put(e, buf_str(&b), value);
+    buf_release(&b);
+}
+
+static void put_bounded(struct contract_env *e, const char *name, struct buf *value)
+{
+    if (value->n <= CONTRACT_VARIABLE_MAX)
+        contract_env_put(e, name, buf_str(value));
+    else
+        warn(e, arena_printf(&e->arena,
+                             "%s is longer than %d KiB and not set; the files in "
+                             "PAI_CONFIG_DIR hold the values",
+                             name, CONTRACT_VARIABLE_MAX >> 10));
+    buf_clear(value);
+}
+
+static bool mentions_args(const struct spec *s)
+{
+    return s->shell && strstr(s->shell, "$PAI_USER_ARGS") && !strstr(s->shell, "eval");
+}
+
+static void put_hps(struct contract_env *e, const struct spec *s, const char *root)
+{
+    struct buf b;
+    buf_init(&b, 64 << 20);
+    for (size_t i = 0; i < s->n_hp; i++) {
+        put_mangled(e, "PAI_HPS_", s->hp[i].name, s->hp[i].value);
+        if (!quote_is_plain(str_c(s->hp[i].value)) && mentions_args(s))
+            warn(e,
+                 arena_printf(&e->arena,
+                              "hyper-parameter '%s' needs quotes, which a shell does not "
+                              "undo in a bare $PAI_USER_ARGS; use eval, or PAI_HPS_*",
+                              s->hp[i].name));
+    }
+    hp_json(s->hp, s->n_hp, &b);
+    put_bounded(e, "PAI_HPS", &b);
+    hp_args(s->hp, s->n_hp, &b);
+    put_bounded(e, "PAI_USER_ARGS", &b);
+    buf_printf(&b, "%s/input/config/user_args.json", root);
+    put_bounded(e, "PAI_USER_ARGS_FILE", &b);
+    buf_printf(&b, "%s/input/config/", root);
+    put_bounded(e, "PAI_CONFIG_DIR", &b);
+    buf_release(&b);
+}
+
+static void put_channels(struct contract_env *e, const struct channels *c,
+                         const char *root)
+{
+    for (size_t i = 0; i < c->list.n; i++) {
+        const struct channel *ch = &c->list.at[i];
+        char *path = NULL;
+        if (ch->kind == CHANNEL_DATASET)
+            continue;
+        if (ch->is_file) {
+            char *base = fs_basename(ch->path);
+            path = mem_printf("%s/%s/%s", root, ch->mount, base);
+            mem_free(base);
+        } else {
+            path = mem_printf("%s/%s/", root, ch->mount);
+        }
+        put_mangled(e, ch->kind == CHANNEL_INPUT ? "PAI_INPUT_" : "PAI_OUTPUT_", ch->name,
+                    path);
+        mem_free(path);
+    }
+}
+
+/* {"cluster": {"worker": ["host:port", ...]}, ...}: every worker has a port of its own.
+ */
+static void put_tf_config(struct contract_env *e, const struct contract_worker *w)
+{
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_puts(&b, "{\"cluster\": {\"worker\": [");
+    for (int64_t i = 0; i < w->count; i++)
+        buf_printf(&b, "%s\"%s:%jd\"", i ? ", " : "", w->master, (intmax_t)(w->port + i));
+    buf_printf(&b,
+               "]}, \"task\": {\"type\": \"worker\", \"index\": %jd}, \"environment\": "
+               "\"cloud\"}",
+               (intmax_t)w->index);
+    put_bounded(e, "TF_CONFIG", &b);
+    buf_release(&b);
+}
+
+static void put_distributed(struct contract_env *e, const struct spec *s,
+                            const struct contract_worker *w)
+{
+    contract_env_put(e, "MASTER_ADDR", w->master);
+    put_int(e, "MASTER_PORT", w->port);
+    put_int(e, "WORLD_SIZE", w->count); /* nodes, as DLC means it */
+    put_int(e, "RANK", w->index);
+    put_int(e, "NNODES", w->count);
+    put_int(e, "NODE_RANK", w->index);
+    put_int(e, "NPROC_PER_NODE", s->nproc);
+    if (strcmp(s->s->job_type, "TFJob") == 0)
+        put_tf_config(e, w);
+    if (strcmp(s->s->job_type, "XGBoostJob") == 0) {
+        contract_env_put(e, "DMLC_TRACKER_URI", w->master);
+        put_int(e, "DMLC_TRACKER_PORT", w->port);
+        put_int(e, "DMLC_TASK_ID", w->index);
+        put_int(e, "DMLC_NUM_WORKER", w->count);
+    }
+    if (w->gpus)
+        contract_env_put(e, "CUDA_VISIBLE_DEVICES", w->gpus);
+}
+
+void contract_env_fill(struct contract_env *e, const struct spec *s,
+                       const struct channels *c, const struct contract_worker *w)
+{
+    char *work = mem_printf("%s/", w->work);
+    put_hps(e, s, w->root);
+    put_channels(e, c, w->root);
+    contract_env_put(e, "PAI_WORKING_DIR", work);
+    mem_free(work);
+    put_distributed(e, s, w);
+    contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
+    contract_env_put(e, "DLC_JOB_ID", w->job);
+    put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
+    put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);
+    contract_env_put(e, "PYTHONUNBUFFERED", "1");
+    for (int64_t i = 0; i < s->s->n_env; i++)
+        contract_env_put(e, s->s->env[i].key, s->s->env[i].value);
+}

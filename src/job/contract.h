@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/contract.h - what a job's program may rely on: the tree below /ml and the
+ * variables.
+ *
+ * The names are those of PAI's training jobs (docs/jobs.md). Paths in variables begin
+ * with the root under which the job sees its tree: "/ml", or the real directory where no
+ * private view is possible.
+ */
+#ifndef JOB_CONTRACT_H
+#define JOB_CONTRACT_H
+
+#include "base/vec.h"
+#include "job/inputs.h"
+#include "job/spec.h"
+
+#define CONTRACT_VARIABLE_MAX (100 << 10) /* longer ones are left to the files */
+
+/* How the job sees its tree. */
+enum contract_view { VIEW_PLAIN, VIEW_MOUNT, VIEW_CONTAINER };
+const char *contract_view_name(enum contract_view v); /* "plain", "mount", "container" */
+
+/* Makes the tree below `ml` for this view, with the configuration files in it. Outputs
+ * that are there stay. In a plain view channels are links; in others they are empty
+ * places for contract_mounts().
+ */
+enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
+                       enum contract_view view, struct err *err) MUST_CHECK;
+
+/* What has to appear where, beside the tree itself at /ml. */
+struct contract_mount {
+    const char *from, *to;
+    bool read_only, is_file;
+};
+struct contract_mounts {
+    struct arena arena;
+    VEC(struct contract_mount) list;
+};
+void contract_mounts(const char *ml, const struct channels *c,
+                     struct contract_mounts *out);
+void contract_mounts_release(struct contract_mounts *m);
+
+struct contract_worker {
+    const char *job;
+    int64_t index, count; /* of workers, or nodes in DLC's words */
+    int64_t attempt, restarts;
+    const char *master; /* address of worker 0 */
+    int64_t port;
+    const char *gpus; /* of this worker, "2,3"; NULL: none asked for */
+    const char *root; /* of the tree as the job sees it, no '/' behind */
+    const char *work; /* working directory as the job sees it */
+};
+
+struct contract_env {
+    struct arena arena;
+    VEC(const char *) list;     /* NAME=value; NULL behind the last */
+    VEC(const char *) warnings; /* what the user should know */
+};
+/* Sets or replaces. */
+void contract_env_put(struct contract_env *e, const char *name, const char *value);
+const char *contract_env_get(const struct contract_env *e, const char *name);
+/* Adds all variables of the contract and the spec's own behind what is there. */
+void contract_env_fill(struct contract_env *e, const struct spec *s,
+                       const struct channels *c, const struct contract_worker *w);
+/* The list with its NULL; valid until the next change. */
+const char *const *contract_env_list(struct contract_env *e);
+void contract_env_release(struct contract_env *e);
+
+#endif

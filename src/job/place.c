@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/place.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+
+char *place_job(const struct place *p, const char *id)
+{
+    return mem_printf("%s/jobs/%s", p->dir, id);
+}
+
+char *place_file(const struct place *p, const char *id, const char *name)
+{
+    return mem_printf("%s/jobs/%s/%s", p->dir, id, name);
+}
+
+char *place_log(const struct place *p, const char *id, int64_t worker, int64_t attempt)
+{
+    return mem_printf("%s/jobs/%s/logs/worker-%jd.%jd.log", p->dir, id, (intmax_t)worker,
+                      (intmax_t)attempt);
+}
+
+bool place_id_ok(const char *id)
+{
+    if (strncmp(id, "jb-", 3) != 0 || strlen(id) != 15)
+        return false;
+    return strspn(id + 3, alphabet) == 12;
+}
+
+enum rc place_id_new(char out[PLACE_ID_SIZE], struct err *err)
+{
+    unsigned char bytes[12];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return err_sys(err, errno, "cannot get random numbers");
+    memcpy(out, "jb-", 3);
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        out[3 + i] = alphabet[bytes[i] % 36];
+    out[15] = '\0';
+    return RC_OK;
+}

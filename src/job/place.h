@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/place.h - where a job's files lie.
+ *
+ *     DIR/jobs.db             the store, unless it has a URL
+ *     DIR/objects/ab/cdef...  contents of snapshots, named by their SHA-256
+ *     DIR/agent.lock, agent.fifo, agent.log
+ *     DIR/jobs/ID/            0700, one per job:
+ *         lock, control       held and read by the supervisor
+ *         ml/                 what the job sees as /ml
+ *         logs/worker-0.1.log of worker 0, attempt 1; and .idx with times
+ *         run/0.1             of a worker that runs: pid; its lock means alive
+ *         run/0.1.exit        how it ended
+ *         env.json, secrets.json (0600), outputs.json
+ */
+#ifndef JOB_PLACE_H
+#define JOB_PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store.h"
+
+/* What every operation on jobs needs; all borrowed. */
+struct place {
+    struct store *store;
+    const char *dir;   /* absolute */
+    const char *where; /* of the store, for processes that are started */
+    const char *owner; /* who asks */
+    const char *node;  /* this machine and directory */
+};
+
+/* The caller's, to mem_free(). */
+char *place_job(const struct place *p, const char *id);
+char *place_file(const struct place *p, const char *id, const char *name);
+char *place_log(const struct place *p, const char *id, int64_t worker, int64_t attempt);
+
+/* True for "jb-" and twelve of [a-z0-9]: the only ids that ever become a path. */
+bool place_id_ok(const char *id);
+#define PLACE_ID_SIZE 16
+enum rc place_id_new(char out[PLACE_ID_SIZE], struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/secret.h - values that a job needs and nobody else may see.
+ *
+ * The specification holds names only. Values from the environment of the submission lie
+ * in a file of mode 0600 below the job's directory (0700) until the job ends; values from
+ * files are read when a worker starts and kept nowhere.
+ */
+#ifndef JOB_SECRET_H
+#define JOB_SECRET_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vec.h"
+#include "job/spec.h"
+
+#define SECRET_BYTES_MAX (64 << 10) /* of one value */
+#define SECRET_SHORTEST 4           /* shorter ones are not masked in logs */
+
+struct secret {
+    const char *name, *value;
+};
+struct secrets {
+    struct arena arena;
+    VEC(struct secret) list;
+};
+
+/* Looks every secret up and writes those of the environment to `path`. `env` is the
+ * submitter's, NULL behind the last. RC_NOTFOUND (E3008).
+ */
+enum rc secrets_capture(const struct spec *s, const char *const *env, const char *path,
+                        struct err *err) MUST_CHECK;
+/* The values, when a worker starts. */
+enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out,
+                     struct err *err) MUST_CHECK;
+void secrets_release(struct secrets *s); /* overwrites the values */
+
+#endif

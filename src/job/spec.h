@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/spec.h - the specification of a job in memory: from a file, from flags, from the
+ * store; checked once, then only read.
+ */
+#ifndef JOB_SPEC_H
+#define JOB_SPEC_H
+
+#include "base/err.h"
+#include "base/opt.h"
+#include "text/conf.h"
+#include "text/job/job.h"
+
+/* One hyper-parameter, as a program sees it: everything is text. */
+struct spec_hp {
+    const char *name, *value;
+};
+
+struct spec {
+    struct conf conf;                /* owned: tree and bound struct */
+    const struct jobspec_JobSpec *s; /* borrowed from conf */
+    struct arena arena;
+    struct spec_hp *hp; /* in the order given */
+    size_t n_hp;
+    const char *shell;         /* the command as a text, or NULL */
+    const char *const *argv;   /* or its words, NULL behind the last */
+    const char *backend;       /* never NULL */
+    int64_t cpu_milli, memory; /* of one worker; memory 0: not counted */
+    double timeout_s, queue_timeout_s, grace_s, hang_s, backoff_s, backoff_max_s;
+    int64_t nproc; /* at least 1 */
+};
+
+/* Flags that make or change a specification: `name` of a field of the job file, and its
+ * value; fields that are maps take NAME=VALUE, lists one element.
+ */
+struct spec_flag {
+    const char *name, *value;
+};
+struct spec_flags {
+    const struct spec_flag *at;
+    size_t n;
+    const char *const *command; /* words behind `--`; one word is a text for the shell */
+    size_t n_command;
+};
+
+/* `path` NULL: from the flags alone. Problems of the file or of values go to `diags`
+ * (then RC_INVAL or RC_FORMAT with an empty message); what is wrong with a flag itself to
+ * `err` (E3003). The spec must be released in either case, after the diags were shown.
+ */
+enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec *out,
+                  struct diags *diags, struct err *err) MUST_CHECK;
+/* What spec_print() wrote. */
+enum rc spec_from_json(const char *text, struct spec *out, struct err *err) MUST_CHECK;
+void spec_release(struct spec *s);
+
+/* One line of JSON that spec_from_json() reads back. */
+void spec_print(const struct spec *s, struct buf *out);
+/* Changes a field before it is printed; for what is filled in at submission. */
+void spec_put(struct spec *s, const char *field, const char *value);
+/* The command line that submits the same job again, one flag per line. */
+void spec_script(const struct spec *s, struct buf *out);
+
+#endif

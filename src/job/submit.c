@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/submit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/inputs.h"
+#include "job/metric.h"
+#include "job/secret.h"
+#include "job/status.h"
+
+/* What a job gets of the environment in which it was submitted; nothing that usually
+ * holds a secret.
+ */
+static const char *const inherited[] = {
+    "PATH",       "HOME",         "USER",     "LOGNAME",    "SHELL",
+    "LANG",       "LC_ALL",       "LC_CTYPE", "TZ",         "VIRTUAL_ENV",
+    "TMPDIR",     "CONDA_PREFIX", "TERM",     "PYENV_ROOT", "LD_LIBRARY_PATH",
+    "PYTHONPATH", "CUDA_HOME",
+};
+
+static enum rc write_env(const char *dir, const char *const *env, struct err *err)
+{
+    struct buf b;
+    buf_init(&b, 16 << 20);
+    buf_putc(&b, '{');
+    for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
+        size_t n = strlen(inherited[i]);
+        for (const char *const *e = env; e && *e; e++)
+            if (strncmp(*e, inherited[i], n) == 0 && (*e)[n] == '=') {
+                buf_printf(&b, "%s\"%s\": ", b.n > 1 ? ", " : "", inherited[i]);
+                buf_json_str(&b, *e + n + 1, strlen(*e + n + 1));
+            }
+    }
+    buf_putc(&b, '}');
+    char *path = fs_join(dir, "env.json");
+    enum rc rc = file_put(path, buf_str(&b), b.n, 0600, err);
+    mem_free(path);
+    buf_release(&b);
+    return rc;
+}
+
+/* Relative paths of inputs and outputs become absolute: the job runs elsewhere. */
+static void absolute_paths(struct spec *s, const char *field, const char *cwd)
+{
+    struct node *map = node_find(s->conf.doc.root, field);
+    for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++) {
+        struct node *v = map->map.at[i].value;
+        if (v->kind != NODE_STR || v->text.p[0] == '/' || strchr(v->text.p, ':'))
+            continue;
+        char *full = fs_join(cwd, v->text.p);
+        if (fs_exists(full))
+            map->map.at[i].value =
+                node_str(&s->conf.doc.arena, full, strlen(full), v->at);
+        mem_free(full);
+    }
+}
+
+/* The program's name, as far as a job's name may hold it. */
+static void default_name(struct spec *s)
+{
+    const char *first = s->argv ? s->argv[0] : s->shell ? s->shell : "job";
+    size_t n = strcspn(first, " \t\n;&|");
+    const char *start = first;
+    char name[64] = "";
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (first[i] == '/')
+            start = first + i + 1;
+    for (; start < first + n && k + 1 < sizeof(name); start++)
+        name[k++] = job_check_name(str_of(start, 1)) ? '_' : *start;
+    name[k] = '\0';
+    spec_put(s, "name", k ? name : "job");
+}
+
+static enum rc check_all(const struct place *p, struct spec *s, const char *cwd,
+                         struct err *err)
+{
+    struct channels channels = {0};
+    struct metric_set *metrics = NULL;
+    enum rc rc = channels_resolve(p, s, cwd, &channels, err);
+    if (!rc)
+        rc = metric_open(s, &metrics, err);
+    metric_close(metrics);
+    channels_release(&channels);
+    if (!rc && !s->shell && !s->argv)
+        rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
+    return rc;
+}
+
+static enum rc fill_in(struct spec *s, const char *cwd, struct err *err)
+{
+    absolute_paths(s, "input", cwd);
+    absolute_paths(s, "output", cwd);
+    if (!s->s->has_name)
+        default_name(s);
+    spec_put(s, "workdir", cwd);
+    if (s->s->has_source) {
+        char *full = fs_join(cwd, s->s->source);
+        spec_put(s, "source", full);
+        mem_free(full);
+    }
+    struct buf b;
+    buf_init(&b, 64 << 20);
+    spec_print(s, &b);
+    struct spec again;
+    enum rc rc = buf_check(&b, err);
+    if (!rc)
+        rc = spec_from_json(buf_str(&b), &again, err);
+    buf_release(&b);
+    if (rc)
+        return rc;
+    spec_release(s);
+    *s = again;
+    return RC_OK;
+}
+
+static enum rc make_files(const struct place *p, const struct spec *s, const char *dir,
+                          const char *const *env, struct submit_result *r,
+                          struct err *err)
+{
+    static const char *const subs[] = {"logs", "run"};
+    char *objects = fs_join(p->dir, "objects"), *secrets = fs_join(dir, "secrets.json");
+    enum rc rc = fs_mkdirs(dir, 0700, err);
+    for (size_t i = 0; i < ARRAY_LEN(subs) && !rc; i++) {
+        char *sub = fs_join(dir, subs[i]);
+        rc = fs_mkdirs(sub, 0700, err);
+        mem_free(sub);
+    }
+    if (!rc && s->s->has_source) {
+        rc = snapshot_take(objects, s->s->source, &r->snapshot, err);
+        r->copied = true;
+    }
+    if (!rc)
+        rc = write_env(dir, env, err);
+    if (!rc)
+        rc = secrets_capture(s, env, secrets, err);
+    mem_free(secrets);
+    mem_free(objects);
+    return rc;
+}
+
+static size_t first_events(const struct place *p, const struct submit_result *r,
+                           struct arena *a, struct store_event out[3])
+{
+    int64_t now = clock_wall_ns();
+    size_t n = 0;
+    out[n++] = (struct store_event){.time = now,
+                                    .type = job_event_name(EV_Submitted),
+                                    .worker = -1,
+                                    .message = arena_printf(a, "by %s", p->owner)};
+    if (r->copied)
+        out[n++] = (struct store_event){
+            .time = now,
+            .type = job_event_name(EV_Staged),
+            .worker = -1,
+            .message =
+                arena_printf(a, "%jd files, %jd bytes copied",
+                             (intmax_t)r->snapshot.files, (intmax_t)r->snapshot.bytes),
+            .data =
+                arena_printf(a, "{\"snapshot\": \"%s\", \"files\": %jd, \"bytes\": %jd}",
+                             r->snapshot.id, (intmax_t)r->snapshot.files,
+                             (intmax_t)r->snapshot.bytes)};
+    out[n++] = (struct store_event){.time = now,
+                                    .type = job_event_name(EV_StateChanged),
+                                    .worker = -1,
+                                    .reason = job_reason_name(WHY_JobEnqueued),
+                                    .data = "{\"state\": \"Queuing\"}"};
+    return n;
+}
+
+static enum rc write_record(const struct place *p, const struct spec *s,
+                            struct submit_result *r, struct err *err)
+{
+    struct arena a = {0};
+    struct store_event events[3];
+    struct store_label *labels =
+        arena_alloc(&a, ((size_t)s->s->n_label + 1) * sizeof(*labels));
+    struct buf text;
+    buf_init(&text, 64 << 20);
+    spec_print(s, &text);
+    for (int64_t i = 0; i < s->s->n_label; i++)
+        labels[i] = (struct store_label){.key = s->s->label[i].key,
+                                         .value = s->s->label[i].value};
+    const char *status =
+        s->queue_timeout_s > 0
+            ? arena_printf(&a, "{\"queue_timeout_s\": %g}", s->queue_timeout_s)
+            : "{}";
+    struct store_job row = {.id = r->id,
+                            .name = s->s->name,
+                            .owner = p->owner,
+                            .token = s->s->client_token,
+                            .state = job_state_name(JOB_Queuing),
+                            .reason = job_reason_name(WHY_JobEnqueued),
+                            .queue = s->s->queue,
+                            .backend = s->backend,
+                            .node = p->node,
+                            .status = status,
+                            .priority = s->s->priority,
+                            .created = clock_wall_ns(),
+                            .cpu_milli = s->cpu_milli * s->s->workers,
+                            .memory = s->memory * s->s->workers,
+                            .gpu = s->s->gpu * s->s->workers,
+                            .timeout_s = (int64_t)s->timeout_s,
+                            .workers = s->s->workers};
+    struct store_new job = {.row = &row,
+                            .spec = buf_str(&text),
+                            .labels = labels,
+                            .n_labels = (size_t)s->s->n_label,
+                            .events = events,
+                            .n_events = first_events(p, r, &a, events)};
+    enum rc rc = buf_check(&text, err);
+    if (!rc)
+        rc = store_create(p->store, &job, &r->existed, err);
+    buf_release(&text);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc find_older(const struct place *p, const char *token,
+                          struct submit_result *r, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = store_by_token(p->store, p->owner, token, &jobs, err);
+    if (rc)
+        return rc;
+    snprintf(r->id, sizeof(r->id), "%s", jobs.at[0].id);
+    store_jobs_release(&jobs);
+    r->existed = true;
+    return RC_OK;
+}
+
+enum rc submit_job(const struct place *p, struct spec *s, const char *const *env,
+                   const char *cwd, struct submit_result *out, struct err *err)
+{
+    struct submit_result r = {.existed = false};
+    /* A token that is known needs no second copy of the code. */
+    if (s->s->has_client_token && find_older(p, s->s->client_token, &r, NULL) == RC_OK) {
+        *out = r;
+        return RC_OK;
+    }
+    enum rc rc = check_all(p, s, cwd, err);
+    if (!rc)
+        rc = fill_in(s, cwd, err);
+    if (!rc)
+        rc = place_id_new(r.id, err);
+    if (rc)
+        return rc;
+    char *dir = place_job(p, r.id);
+    rc = make_files(p, s, dir, env, &r, err);
+    if (!rc)
+        rc = write_record(p, s, &r, err);
+    if (rc || r.existed) {
+        enum rc gone = fs_remove_all(dir, NULL);
+        (void)gone; /* what is left is nobody's and harmless */
+    }
+    mem_free(dir);
+    if (!rc && r.existed)
+        rc = find_older(p, s->s->client_token, &r, err);
+    if (!rc)
+        *out = r;
+    return rc;
+}

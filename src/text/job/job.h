@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text/job/job.h - the typed form of a job file (YAML or JSON).
+ *
+ * conf_open() binds `struct jobspec_JobSpec` for the kind "job". Values are checked for
+ * form here; whether paths and datasets exist is the business of job/.
+ */
+#ifndef TEXT_JOB_JOB_H
+#define TEXT_JOB_JOB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "text/schema.h"
+
+/* "2", "0.5", "500m": thousandths of a processor. */
+bool job_cpu_milli(struct str text, int64_t *milli) MUST_CHECK;
+/* "4Gi", "512m", plain bytes. */
+bool job_bytes(struct str text, int64_t *bytes) MUST_CHECK;
+/* "90s", "1h30m", "2d"; a plain number is seconds. */
+bool job_seconds(struct str text, double *seconds) MUST_CHECK;
+/* Is `code` (0..255) in "75,128-255"? */
+bool job_codes_have(const char *list, int code);
+
+/* For field tables: NULL, or what is wrong. */
+const char *job_check_name(struct str value);
+const char *job_check_cpu(struct str value);
+const char *job_check_size(struct str value);
+const char *job_check_duration(struct str value);
+const char *job_check_codes(struct str value);
+const char *job_check_token(struct str value);
+
+#define SCHEMA_P(n) jobspec_##n
+#define SCHEMA_DEF(n) jobspec_##n##_def
+#define SCHEMA_WORD(e, w) jobspec_##e##_##w
+
+/* The order of these matters. */
+/* clang-format off */
+#include "text/schema_as_struct.h"
+#include "text/job/job.def"
+#include "text/schema_end.h"
+
+#include "text/schema_as_decl.h"
+#include "text/job/job.def"
+#include "text/schema_end.h"
+/* clang-format on */
+
+#undef SCHEMA_P
+#undef SCHEMA_DEF
+#undef SCHEMA_WORD
+
+extern const struct schema_family schema_family_job;
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The job file: found by its keys; what two settings mean together is checked here. */
+#include <string.h>
+
+#include "text/conf.h"
+#include "text/job/job.h"
+
+static int probe(const char *path, enum syntax syntax, const struct node *root)
+{
+    static const char *const keys[] = {
+        "hp",        "hyperparameters", "input",    "inputs", "output",     "outputs",
+        "workers",   "retries",         "priority", "source", "source_dir", "image",
+        "image_uri", "metric",          "timeout",  "secret"};
+    int found = 0;
+    if (syntax == SYNTAX_PROTOTEXT || !root || root->kind != NODE_MAP ||
+        !node_find(root, "command") || node_find(root, "trialCommand"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        found += node_find(root, keys[i]) != NULL;
+    return found >= 2 ? 90 : found ? 60 : 30;
+}
+
+static enum schema_dialect dialect(enum syntax syntax)
+{
+    return SCHEMA_FOLDED;
+}
+
+/* Lists of {Name, Regex}, as PAI's SDK writes metric definitions, become a map. */
+static void fold_metrics(struct conf *c)
+{
+    static const char *const names[] = {"metric_definitions", "metricDefinitions"};
+    struct node *root = c->doc.root;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct node *list = node_find(root, names[i]);
+        if (!list || list->kind != NODE_LIST)
+            continue;
+        struct node *map = node_create(&c->doc.arena, NODE_MAP, list->at);
+        for (size_t k = 0; k < list->list.n; k++) {
+            struct node *name = node_find(list->list.at[k], "Name");
+            struct node *regex = node_find(list->list.at[k], "Regex");
+            if (name && regex && name->kind == NODE_STR)
+                node_add(&c->doc.arena, map, name->text, name->at, regex);
+        }
+        node_put(&c->doc.arena, root, "metric", map);
+        node_remove(root, names[i]);
+    }
+}
+
+static void prepare(struct conf *c, struct diags *diags)
+{
+    if (c->doc.root && c->doc.root->kind == NODE_MAP)
+        fold_metrics(c);
+}
+
+static void check_command(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    const struct node *n = s->command;
+    if (!n) {
+        diag_add(d, DIAG_ERROR, E3001, s->base.node->at, "the job has no command");
+        return;
+    }
+    if (n->kind == NODE_STR && n->text.n)
+        return;
+    bool fine = n->kind == NODE_LIST && n->list.n > 0;
+    for (size_t i = 0; fine && i < n->list.n; i++)
+        fine = n->list.at[i]->kind == NODE_STR &&
+               !memchr(n->list.at[i]->text.p, '\0', n->list.at[i]->text.n);
+    if (!fine)
+        diag_add(d, DIAG_ERROR, E3001, n->at,
+                 "'command' takes a text for the shell or a list of words");
+}
+
+static void check_hp(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    if (s->hp && s->hp->kind != NODE_MAP && s->hp->kind != NODE_NULL)
+        diag_add(d, DIAG_ERROR, E0202, s->hp->at,
+                 "'hp' takes a map of names and values, not %s",
+                 node_kind_name(s->hp->kind));
+}
+
+static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    if (s->has_backend && strcmp(s->backend, "container") == 0 && !s->has_image)
+        diag_add(d, DIAG_ERROR, E3002, s->base.node->at,
+                 "the container backend needs an image");
+    if (s->has_backend && strcmp(s->backend, "local") == 0 && s->has_image)
+        diag_add(
+            d, DIAG_ERROR, E3002, s->base.node->at,
+            "the local backend runs no images; leave 'backend' away or name container");
+}
+
+static void check(struct conf *c, struct diags *diags)
+{
+    const struct jobspec_JobSpec *s = c->data;
+    check_command(s, diags);
+    check_hp(s, diags);
+    check_backend(s, diags);
+}
+
+static void describe(const struct conf *c, struct buf *out)
+{
+    const struct jobspec_JobSpec *s = c->data;
+    buf_printf(out, "%jd worker%s", (intmax_t)s->workers, s->workers == 1 ? "" : "s");
+    if (s->has_image)
+        buf_printf(out, ", image %s", s->image);
+}
+
+const struct conf_kind conf_kind_job = {
+    .name = "job",
+    .title = "job file",
+    .example = "job.yaml",
+    .family = &schema_family_job,
+    .root = &jobspec_JobSpec_def,
+    .usual = SYNTAX_YAML,
+    .probe = probe,
+    .dialect = dialect,
+    .prepare = prepare,
+    .check = check,
+    .describe = describe,
+};

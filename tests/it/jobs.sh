@@ -1,0 +1,493 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Jobs from the command line: contract, states, requests, bad input.
+. "$(dirname "$0")/lib.sh"
+
+# Every case has a directory of jobs of its own; agents end soon after it.
+place()
+{
+    export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
+    unset TRAINYARD_STORE TRAINYARD_JOB_ID
+}
+
+# state_is ID STATE: waits for it.
+state_is()
+{
+    local i now=
+    for i in $(seq 200); do
+        now=$("$TRAINYARD" job get --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["state"])')
+        [ "$now" = "$2" ] && return
+        sleep 0.05
+    done
+    fail "job $1 is $now, want $2"
+}
+
+field() # ID EXPRESSION over d
+{
+    "$TRAINYARD" job get --events --json "$1" | python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$2"
+}
+
+is() # what got want
+{
+    [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
+}
+
+make_program()
+{
+    mkdir -p src data
+    printf 'a,1\nb,2\nc,3\n' >data/part.csv
+    cat >src/train.py <<'PY'
+import argparse, json, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=1)
+parser.add_argument("--learning_rate", type=float, default=0.1)
+args = parser.parse_args()
+rows = [line for name in sorted(os.listdir("/ml/input/data/train"))
+        for line in open(os.path.join("/ml/input/data/train", name))]
+hps = json.load(open("/ml/input/config/hyperparameters.json"))
+assert hps == {"epochs": "2", "learning_rate": "0.01"}, hps
+assert os.environ["PAI_INPUT_TRAIN"] == "/ml/input/data/train/"
+assert os.getcwd() == "/ml/usercode", os.getcwd()
+for epoch in range(args.epochs):
+    print(f"epoch {epoch} loss: {args.learning_rate / (epoch + 1):.4f} rows {len(rows)}", flush=True)
+with open(f"/ml/output/model/model-{os.environ['RANK']}.json", "w") as f:
+    json.dump({"world": os.environ["WORLD_SIZE"], "rank": os.environ["RANK"]}, f)
+PY
+}
+
+private_ml()
+{
+    unshare -rm true 2>/dev/null || skip "this machine allows no mount namespaces"
+}
+
+a_training_script_runs_unchanged()
+{
+    place
+    private_ml
+    make_program
+    run "$TRAINYARD" job run --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --metric 'loss=loss: ([0-9.]+)' -- \
+        'python3 train.py $PAI_USER_ARGS'
+    status 0
+    out_is <<'END'
+epoch 0 loss: 0.0100 rows 3
+epoch 1 loss: 0.0050 rows 3
+END
+    local id
+    id=$(sed -n 's/^job //p' .err)
+    run "$TRAINYARD" job get --json "$id"
+    json 'd["state"] == "Succeeded" and d["metrics"]["loss"]["value"] == 0.005'
+    json 'd["status"]["output_files"] == 1'
+    check "the model is kept" test -f "jobs/jobs/$id/ml/output/model/model-0.json"
+    python3 - "jobs/jobs/$id" <<'PY' || fail "manifest"
+import hashlib, json, os, sys
+m = json.load(open(sys.argv[1] + "/outputs.json"))
+c = {x["name"]: x for x in m["channels"]}
+f = c["model"]["files"][0]
+data = open(os.path.join(c["model"]["path"], f["path"]), "rb").read()
+assert f["sha256"] == hashlib.sha256(data).hexdigest() and f["bytes"] == len(data)
+assert set(c) == {"model", "checkpoints", "tensorboard"}
+PY
+    check "logs is another name of tensorboard" test "$(readlink "jobs/jobs/$id/ml/output/logs")" = tensorboard
+    check "the machine has no /ml of ours" test ! -e /ml/usercode
+}
+
+four_workers_see_each_other()
+{
+    place
+    private_ml
+    make_program
+    run "$TRAINYARD" job submit --wait --workers 4 --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --output model=out -- 'python3 train.py $PAI_USER_ARGS'
+    status 0
+    local id
+    id=$(head -1 .out)
+    is "models" "$(cat out/model-*.json | tr -d '\n')" \
+        '{"world": "4", "rank": "0"}{"world": "4", "rank": "1"}{"world": "4", "rank": "2"}{"world": "4", "rank": "3"}'
+    run "$TRAINYARD" job logs --worker 2 "$id"
+    out_has "epoch 1 loss: 0.0050 rows 3"
+    run "$TRAINYARD" job logs "$id"
+    out_has "worker-3| epoch 0"
+}
+
+variables_are_those_of_the_contract()
+{
+    place
+    run "$TRAINYARD" job run --hp epochs=10 --hp batch-size=32 --hp train.learning_rate=0.001 \
+        --hp flag=True --env CITY=Ulm --nproc 2 -- env
+    status 0
+    out_has 'PAI_HPS_EPOCHS=10'
+    out_has 'PAI_HPS_BATCH_SIZE=32'
+    out_has 'PAI_HPS_TRAIN_LEARNING_RATE=0.001'
+    out_has 'PAI_USER_ARGS=--epochs 10 --batch-size 32 --train.learning_rate 0.001 --flag True'
+    out_has 'PAI_HPS={"epochs": "10", "batch-size": "32", "train.learning_rate": "0.001", "flag": "True"}'
+    out_has 'NPROC_PER_NODE=2'
+    out_has 'WORLD_SIZE=1'
+    out_has 'RANK=0'
+    out_has 'CITY=Ulm'
+}
+
+the_exit_status_is_the_commands()
+{
+    place
+    run "$TRAINYARD" job run -- sh -c 'exit 7'
+    status 7
+    err_has "Failed (UserExit): worker 0: exit status 7"
+    run "$TRAINYARD" job run -- 'kill -9 $$'
+    status 137
+    err_has "Failed (Signal): worker 0: killed by SIGKILL"
+    run "$TRAINYARD" job run -- ./no-such-program x
+    status 127
+    err_has "Failed (LaunchFailure): cannot execute './no-such-program': No such file or directory"
+    run "$TRAINYARD" job run -- 'no-such-program'
+    status 127
+}
+
+a_failed_worker_ends_the_others()
+{
+    place
+    run "$TRAINYARD" job run --workers 3 --grace 1s -- 'if [ $RANK = 1 ]; then exit 5; fi; sleep 61.25'
+    status 5
+    err_has "worker 1: exit status 5"
+    check "nobody sleeps" sh -c '! pgrep -f "[s]leep 61.25" >/dev/null'
+}
+
+passing_failures_are_retried()
+{
+    place
+    run "$TRAINYARD" job run --retries 3 --backoff 0s -- \
+        'echo attempt $TRAINYARD_RESTART_COUNT; test $TRAINYARD_RESTART_COUNT = 2 || exit 75'
+    status 0
+    out_is <<'END'
+attempt 0
+attempt 1
+attempt 2
+END
+    run "$TRAINYARD" job run --retries 3 --backoff 0s -- 'echo once; exit 1'
+    status 1
+    out_is <<'END'
+once
+END
+    run "$TRAINYARD" job run --retries 1 --backoff 0s --retry-on 9 -- 'echo x; exit 9'
+    status 9
+    out_is <<'END'
+x
+x
+END
+}
+
+a_time_limit_ends_a_job()
+{
+    place
+    run "$TRAINYARD" job run --timeout 300ms --grace 1s -- 'sleep 50 & wait'
+    status 143
+    err_has "Failed (Timeout): ran longer than 0.3 s"
+    run "$TRAINYARD" job run --hang 400ms --grace 1s -- 'echo a; sleep 50'
+    err_has "Failed (Hang): nothing was written for 0.4 s"
+}
+
+a_job_is_stopped_with_grace()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit -- 'trap "echo bye; exit 0" TERM; echo up; while :; do sleep 0.05; done')
+    state_is "$id" Running
+    run "$TRAINYARD" job stop "$id"
+    status 0
+    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job logs "$id"
+    out_has bye
+    # It ended well after all: a stop that races success keeps it.
+    state_is "$id" Succeeded
+    id=$("$TRAINYARD" job submit --grace 200ms -- 'trap "" TERM; while :; do sleep 0.05; done')
+    state_is "$id" Running
+    run "$TRAINYARD" job stop "$id"
+    run "$TRAINYARD" job wait --timeout 20s "$id"
+    status 3
+    out_is <<END
+$id Stopped
+END
+    run "$TRAINYARD" job stop "$id"
+    status 0
+    out_is <<END
+$id Stopped
+END
+}
+
+a_job_is_suspended_and_resumed()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit -- 'i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo $i; sleep 0.05; done')
+    state_is "$id" Running
+    run "$TRAINYARD" job suspend "$id"
+    status 0
+    state_is "$id" Suspended
+    run "$TRAINYARD" job suspend "$id"
+    status 2
+    err_has "E3014"
+    run "$TRAINYARD" job resume "$id"
+    status 0
+    run "$TRAINYARD" job wait --timeout 20s "$id"
+    status 0
+    is "last line" "$("$TRAINYARD" job logs --tail 1 "$id")" 20
+}
+
+a_job_waits_for_room_and_says_why()
+{
+    place
+    export TRAINYARD_SLOTS=cpu=1
+    local first second third
+    first=$("$TRAINYARD" job submit -- sleep 30)
+    state_is "$first" Running
+    second=$("$TRAINYARD" job submit -- echo second)
+    third=$("$TRAINYARD" job submit --priority 9 -- echo third)
+    run "$TRAINYARD" job why "$third"
+    out_has "waits: it is next in line and needs 1 processor"
+    run "$TRAINYARD" job why "$second"
+    out_has "job $third goes first"
+    run "$TRAINYARD" job submit --cpu 3 -- true
+    status 2
+    err_has "it asks for 3 processors, and this machine has 1 processor"
+    run "$TRAINYARD" job stop "$second"
+    out_has "$second Stopped"
+    run "$TRAINYARD" job stop --force "$first"
+    run "$TRAINYARD" job wait --timeout 20s "$third"
+    status 0
+    run "$TRAINYARD" job list --json --state Stopped
+    json 'len(d) == 2'
+}
+
+the_same_token_is_the_same_job()
+{
+    place
+    local a b
+    a=$("$TRAINYARD" job submit --client-token t1 -- true 2>/dev/null)
+    b=$("$TRAINYARD" job submit --client-token t1 -- true 2>/dev/null)
+    is "token" "$a" "$b"
+    run "$TRAINYARD" job rerun "$a"
+    status 0
+    check "another job" test "$(cat .out)" != "$a"
+}
+
+a_file_says_the_same_as_flags()
+{
+    place
+    cat >job.yaml <<'END'
+name: from-file
+command: [sh, -c, 'echo $PAI_USER_ARGS']
+hp: {lr: 1e-05, layers: [64, 32], deep: true, none: null}
+label: {team: ads}
+retries: 1
+END
+    run "$TRAINYARD" check job.yaml
+    status 0
+    out_has "job file, 1 worker"
+    run "$TRAINYARD" job run job.yaml --hp lr=0.5
+    status 0
+    out_is <<'END'
+--lr 0.5 --layers '[64, 32]' --deep True --none None
+END
+    run "$TRAINYARD" job list --label team=ads --json
+    json 'len(d) == 1 and d[0]["name"] == "from-file"'
+    sed -i 's/retries/retrys/; s/1e-05/1/' job.yaml
+    run "$TRAINYARD" job submit job.yaml
+    status 2
+    err_has "did you mean 'retries'?"
+    err_has "job.yaml:5:1"
+}
+
+a_script_submits_the_same_again()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit --hp "msg=it's" --env 'A=b c' --priority 5 -- 'echo "$PAI_HPS_MSG" $A')
+    run "$TRAINYARD" job script "$id"
+    status 0
+    sed "s|^trainyard|'$TRAINYARD'|" .out >again.sh
+    id=$(sh again.sh)
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    is "log" "$("$TRAINYARD" job logs "$id")" "it's b c"
+    is "priority" "$(field "$id" 'd["priority"]')" 5
+}
+
+secrets_stay_secret()
+{
+    place
+    export TY_TEST_PASSWORD=hunter2-very-secret
+    printf 'file-secret-value\n' >token.txt
+    chmod 600 token.txt
+    local id
+    id=$("$TRAINYARD" job submit --secret TY_TEST_PASSWORD --secret TOKEN=file:"$PWD/token.txt" -- \
+        'echo "$TY_TEST_PASSWORD and $TOKEN"; printf "%s" "$TY_TEST_PASSWORD"; test ${#TOKEN} = 17 && sleep 1')
+    unset TY_TEST_PASSWORD
+    state_is "$id" Running
+    check "not in a command line" sh -c "! grep -qaE '[h]unter2|[f]ile-secret' /proc/[0-9]*/cmdline 2>/dev/null"
+    is "mode" "$(stat -c %a "jobs/jobs/$id/secrets.json")" 600
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    run "$TRAINYARD" job logs "$id"
+    out_has "*** and ***"
+    out_lacks hunter2
+    check "not in any file" sh -c '! grep -rqE "hunter2|file-secret" jobs'
+    run "$TRAINYARD" job get --events --json "$id"
+    out_lacks hunter2
+    run "$TRAINYARD" job submit --secret PASSWORD=hunter2 -- true
+    status 2
+    err_has "never its value"
+    err_lacks hunter2
+    run "$TRAINYARD" job submit --secret NOT_THERE_AT_ALL -- true
+    status 1
+    err_has "E3008"
+}
+
+lines_and_names_forge_nothing()
+{
+    place
+    local id esc
+    esc=$(printf '\033[31m')
+    id=$("$TRAINYARD" job submit --hp "x=${esc}evil" -- \
+        'printf "::trainyard \",\"state\":\"Failed\"=1 a\nb=2 ok=3 bad=nan progress=200 %s=4\n" "$(printf "\033[2J")"; echo "{\"type\": \"StateChanged\"}"')
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    is "metrics" "$(field "$id" 'sorted(k for k in d["metrics"] if not k.startswith("sys/"))')" "[]"
+    run "$TRAINYARD" job submit --name "a${esc}b" -- true
+    status 2
+    err_has "a name holds letters, digits"
+    run "$TRAINYARD" job submit --input "../x=data" -- true
+    status 2
+    err_has "no name for a channel"
+}
+
+bad_input_is_refused_before_anything_runs()
+{
+    place
+    run "$TRAINYARD" job submit
+    status 2
+    err_has "the job has no command"
+    run "$TRAINYARD" job submit --source nowhere -- true
+    status 1
+    err_has "source '$PWD/nowhere' is not a directory"
+    run "$TRAINYARD" job submit --input train=nowhere -- true
+    status 1
+    err_has "error[E3005]: input 'train': '$PWD/nowhere': No such file or directory"
+    run "$TRAINYARD" job submit --data nothing -- true
+    status 1
+    err_has "error[E3107]: no dataset 'nothing'"
+    run "$TRAINYARD" job submit --metric 'auc=(' -- true
+    status 2
+    err_has "error[E3010]: metric 'auc'"
+    run "$TRAINYARD" job submit --metric 'auc=no group' -- true
+    err_has "has 0 groups, not one"
+    run "$TRAINYARD" job submit --priority 12 -- true
+    status 2
+    err_has "E0203"
+    run "$TRAINYARD" job submit --priority high -- true
+    status 2
+    err_has "'high' is not a whole number"
+    run "$TRAINYARD" job submit --timeout soon -- true
+    status 2
+    err_has "times are written like"
+    run "$TRAINYARD" job submit --hp nothing -- true
+    status 2
+    err_has "--hp: 'nothing' is not NAME=VALUE"
+    run "$TRAINYARD" job submit --output model=/proc/x -- true
+    status 1
+    err_has "error[E3007]: output 'model'"
+    run "$TRAINYARD" job submit true
+    status 1
+    run "$TRAINYARD" job get jb-000000000000
+    status 1
+    err_has "error[E3103]: no job 'jb-000000000000'"
+    run "$TRAINYARD" job stop ../../etc
+    status 1
+    err_has "error[E3103]"
+    run "$TRAINYARD" job list --json
+    json 'd == []'
+}
+
+datasets_are_mounted()
+{
+    place
+    private_ml
+    mkdir store
+    echo 42 >store/answer
+    run "$TRAINYARD" dataset create taobao --path store --mount /mnt/ty-test/data
+    status 0
+    local id
+    id=$(cat .out)
+    run "$TRAINYARD" dataset create taobao --path store
+    status 2
+    err_has "E3106"
+    run "$TRAINYARD" job run --data taobao -- 'cat /mnt/ty-test/data/answer; echo new >/mnt/ty-test/data/result'
+    status 0
+    out_is <<'END'
+42
+END
+    is "written" "$(cat store/result)" new
+    check "nothing is left on the machine" test ! -e /mnt/ty-test
+    run "$TRAINYARD" job run --data "$id:/mnt/ty-other" -- cat /mnt/ty-other/answer
+    status 0
+    run "$TRAINYARD" job run --input d=dataset:taobao -- 'cat $PAI_INPUT_D/answer; touch $PAI_INPUT_D/x 2>/dev/null || echo read-only'
+    out_has read-only
+    run "$TRAINYARD" dataset list --json
+    json 'len(d) == 1 and d[0]["mount"] == "/mnt/ty-test/data"'
+    run "$TRAINYARD" dataset delete taobao
+    status 0
+}
+
+the_code_is_copied_at_submission()
+{
+    place
+    export TRAINYARD_SLOTS=cpu=1
+    mkdir -p src/.git src/skip
+    echo 'echo old' >src/main.sh
+    echo big >src/skip/big
+    printf 'skip/\n*.tmp\n' >src/.trainyardignore
+    touch src/a.tmp
+    local block id
+    block=$("$TRAINYARD" job submit -- sleep 20)
+    state_is "$block" Running
+    run "$TRAINYARD" job submit --source src -- sh main.sh
+    err_has "copied 2 files"
+    id=$(cat .out)
+    echo 'echo new' >src/main.sh
+    run "$TRAINYARD" job stop --force "$block"
+    run "$TRAINYARD" job wait "$id"
+    is "log" "$("$TRAINYARD" job logs "$id")" old
+    check "ignored" test ! -e "jobs/jobs/$id/ml/usercode/skip"
+}
+
+the_submitter_may_die()
+{
+    place
+    local pid id
+    "$TRAINYARD" job run -- 'sleep 0.5; echo finished' >/dev/null 2>err.txt &
+    pid=$!
+    for _ in $(seq 100); do grep -q ^job err.txt && break; sleep 0.02; done
+    kill -9 $pid
+    wait $pid 2>/dev/null
+    id=$(sed -n 's/^job //p' err.txt)
+    run "$TRAINYARD" job wait --timeout 20s "$id"
+    status 0
+    is "log" "$("$TRAINYARD" job logs "$id")" finished
+}
+
+daemons_do_not_outlive_their_job()
+{
+    place
+    run "$TRAINYARD" job run -- 'setsid sleep 77 & setsid sh -c "setsid sleep 77 &" ; echo started'
+    status 0
+    check "no daemon" sh -c '! pgrep -f "^[s]leep 77" >/dev/null'
+}
+
+tap_cases a_training_script_runs_unchanged four_workers_see_each_other \
+    variables_are_those_of_the_contract the_exit_status_is_the_commands \
+    a_failed_worker_ends_the_others passing_failures_are_retried a_time_limit_ends_a_job \
+    a_job_is_stopped_with_grace a_job_is_suspended_and_resumed \
+    a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
+    a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
+    lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
+    datasets_are_mounted the_code_is_copied_at_submission the_submitter_may_die \
+    daemons_do_not_outlive_their_job

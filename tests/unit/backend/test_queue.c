@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/queue.h"
+#include "tap.h"
+
+#define S 1000000000ll
+
+static const struct queue_need machine = {.cpu_milli = 4000, .memory = 1000, .gpu = 2};
+
+static struct queue_job job(const char *id, const char *owner, int64_t priority,
+                            int64_t num, int64_t cpu)
+{
+    return (struct queue_job){.id = id,
+                              .owner = owner,
+                              .priority = priority,
+                              .num = num,
+                              .need = {.cpu_milli = cpu * 1000}};
+}
+
+static void plan(const struct queue_job *running, size_t n_running,
+                 const struct queue_job *waiting, size_t n, int64_t now, const char *want)
+{
+    struct queue_verdict v[16];
+    char got[17] = "";
+    queue_plan(&machine, running, n_running, waiting, n, now, v);
+    for (size_t i = 0; i < n; i++)
+        got[i] = "SFBN"[v[i].answer];
+    CHECK_STR(got, want);
+}
+
+static void what_fits_starts_in_order(void)
+{
+    const struct queue_job w[] = {job("a", "u", 1, 1, 2), job("b", "u", 1, 2, 2),
+                                  job("c", "u", 1, 3, 1)};
+    plan(NULL, 0, w, 3, 0, "SSF");
+    const struct queue_job p[] = {job("a", "u", 1, 1, 3), job("b", "u", 9, 2, 3)};
+    plan(NULL, 0, p, 2, 0, "FS");
+}
+
+static void all_workers_or_none(void)
+{
+    struct queue_job r = job("r", "u", 1, 1, 1), w = job("w", "u", 1, 2, 4);
+    plan(&r, 1, &w, 1, 0, "F");
+    plan(NULL, 0, &w, 1, 0, "S");
+    w.need.cpu_milli = 4001;
+    plan(NULL, 0, &w, 1, 0, "N");
+}
+
+static void the_user_with_less_goes_first(void)
+{
+    const struct queue_job r = job("r", "ann", 1, 1, 2);
+    const struct queue_job w[] = {job("a", "ann", 1, 2, 2), job("b", "bob", 1, 3, 2)};
+    plan(&r, 1, w, 2, 0, "FS");
+    /* But priority comes before fairness. */
+    const struct queue_job p[] = {job("a", "ann", 2, 2, 2), job("b", "bob", 1, 3, 2)};
+    plan(&r, 1, p, 2, 0, "SF");
+}
+
+static void a_gap_is_used_when_it_delays_nobody(void)
+{
+    struct queue_job r = job("r", "u", 1, 1, 3);
+    struct queue_job w[] = {job("big", "u", 1, 2, 4), job("small", "u", 1, 3, 1)};
+    r.timeout_s = 100;
+    w[1].timeout_s = 50;
+    plan(&r, 1, w, 2, 0, "FS");      /* ends before the big one could start */
+    plan(&r, 1, w, 2, 60 * S, "FB"); /* would not */
+    w[1].timeout_s = 0;
+    plan(&r, 1, w, 2, 0, "FB");
+    /* Nobody knows when the big one could start: it is passed for a while only. */
+    r.timeout_s = 0;
+    plan(&r, 1, w, 2, 10 * S, "FS");
+    plan(&r, 1, w, 2, (QUEUE_PATIENCE_S + 1) * S, "FB");
+}
+
+static void the_reason_is_a_sentence(void)
+{
+    struct queue_job r = job("r", "u", 1, 1, 3);
+    struct queue_job w[] = {job("a", "u", 1, 2, 2), job("b", "u", 1, 3, 9)};
+    struct queue_verdict v[2];
+    struct buf b;
+    buf_init(&b, 1000);
+    w[1].need = (struct queue_need){.cpu_milli = 1000, .gpu = 3};
+    queue_plan(&machine, &r, 1, w, 2, 0, v);
+    queue_why(&machine, &r, 1, w, 0, &v[0], &b);
+    CHECK_STR(
+        buf_str(&b),
+        "it is next in line and needs 2 processors; 3 processors of 4 processors are in "
+        "use by 1 running job; it starts when 1 processor more become free");
+    buf_clear(&b);
+    queue_why(&machine, &r, 1, w, 1, &v[1], &b);
+    CHECK_STR(
+        buf_str(&b),
+        "it will never start: it asks for 3 GPUs, and this machine has 2 GPUs; ask for "
+        "less");
+    buf_release(&b);
+}
+
+static const struct tap_case cases[] = {
+    TAP(what_fits_starts_in_order),     TAP(all_workers_or_none),
+    TAP(the_user_with_less_goes_first), TAP(a_gap_is_used_when_it_delays_nobody),
+    TAP(the_reason_is_a_sentence),
+};
+TAP_MAIN(cases)
