@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -67,6 +67,14 @@ bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 
 bench-compat: build ## train the example configs of TorchEasyRec on generated data
 	@bench/compat/run build/release
+
+bench-jobs: build ## measure the store and the queue of jobs
+	@tools/deps test
+	@tools/bench build/release jobs
+
+chaos: build ## kill everything at random under 200 jobs, on both stores
+	@tools/deps test
+	@CHAOS_JOBS=200 TRAINYARD=build/release/trainyard tests/it/chaos.sh
 
 clean: ## remove everything that was built
 	@rm -rf build

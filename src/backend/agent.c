@@ -27,6 +27,7 @@
 #define LOG_AREA "agent"
 #define LOOK_NS (1 * INT64_C(1000000000))
 #define SOON_NS (20 * INT64_C(1000000)) /* several signs within this are one */
+#define STORE_PATIENCE 30               /* times the idle time, while the store is away */
 #define LOCK_TRIES 100                  /* of 50 ms: for the agent before us to end */
 
 struct child {
@@ -397,6 +398,19 @@ static bool busy(const struct agent *a)
     return a->q.waiting.n || a->q.running.n || a->children.n;
 }
 
+/* Ends the agent when it had nothing to do for long enough; `patience` times that long.
+ */
+static void rest(struct agent *a, bool busy_now, double patience)
+{
+    int64_t now = clock_mono_ns();
+    if (busy_now)
+        a->idle_since = 0;
+    else if (!a->idle_since)
+        a->idle_since = now;
+    else if (now - a->idle_since > (int64_t)(a->o->idle_s * patience * 1e9))
+        loop_stop(a->loop);
+}
+
 static void look(void *arg)
 {
     struct agent *a = arg;
@@ -404,6 +418,9 @@ static void look(void *arg)
     struct err err = {0};
     if (agent_queue_read(a->p, &q, &err)) {
         log_warn("%s", err.msg);
+        /* A store that stays away is nothing to wait for: the next command starts over.
+         */
+        rest(a, a->children.n > 0, STORE_PATIENCE);
         return;
     }
     agent_queue_release(&a->q);
@@ -411,13 +428,7 @@ static void look(void *arg)
     adopt(a);
     queue_timeouts(a);
     plan(a);
-    int64_t now = clock_mono_ns();
-    if (busy(a))
-        a->idle_since = 0;
-    else if (!a->idle_since)
-        a->idle_since = now;
-    else if (now - a->idle_since > (int64_t)(a->o->idle_s * 1e9))
-        loop_stop(a->loop);
+    rest(a, busy(a), 1);
 }
 
 static void on_control(void *arg, int fd, unsigned events)
@@ -493,7 +504,7 @@ static enum rc serve(struct agent *a, struct err *err)
         if (rc || a->stop)
             return rc;
         look(a);
-        if (!busy(a))
+        if (!busy(a) || a->idle_since)
             return RC_OK;
         a->idle_since = 0;
     }

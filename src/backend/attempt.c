@@ -96,23 +96,34 @@ static const char *gpus_of(const struct sup *s, int64_t index, struct arena *a)
     return text;
 }
 
-/* What the submission's environment and the job's packages add. */
-static void base_env(const struct sup *s, struct contract_env *e)
+/* The variables of the submission that are not set yet. */
+static void submitted_env(const struct sup *s, struct contract_env *e)
 {
     struct doc doc = {0};
     char *path = fs_join(s->dir, "env.json"), *text = NULL;
     size_t n = 0;
     const struct node *map = NULL;
-    if (s->view != VIEW_CONTAINER && fs_read(path, 16 << 20, &text, &n, NULL) == RC_OK)
+    if (fs_read(path, 16 << 20, &text, &n, NULL) == RC_OK)
         map = job_json_open(text, &doc);
     for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++)
-        contract_env_put(e, map->map.at[i].key.p, map->map.at[i].value->text.p);
+        if (!contract_env_get(e, map->map.at[i].key.p))
+            contract_env_put(e, map->map.at[i].key.p, map->map.at[i].value->text.p);
     if (doc.src)
         doc_release(&doc);
     mem_free(text);
     mem_free(path);
+    if (!contract_env_get(e, "PATH"))
+        contract_env_put(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
+}
+
+/* What the submission's environment and the job's packages add; an image has its own. */
+static void base_env(const struct sup *s, struct contract_env *e)
+{
+    if (s->view == VIEW_CONTAINER)
+        return;
+    submitted_env(s, e);
     char *venv = fs_join(s->dir, "venv"), *ready = fs_join(venv, ".ready");
-    if (s->view != VIEW_CONTAINER && fs_exists(ready)) {
+    if (fs_exists(ready)) {
         const char *old = contract_env_get(e, "PATH");
         char *full = mem_printf("%s/bin:%s", venv, old ? old : "/usr/bin:/bin");
         contract_env_put(e, "PATH", full);
@@ -121,8 +132,6 @@ static void base_env(const struct sup *s, struct contract_env *e)
     }
     mem_free(ready);
     mem_free(venv);
-    if (!contract_env_get(e, "PATH") && s->view != VIEW_CONTAINER)
-        contract_env_put(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
 /* Where the job's program finds itself. */
@@ -206,7 +215,7 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     if (s->view == VIEW_CONTAINER) {
         rc = container_argv(s, w, l.spec.env, gpus_of(s, w->index, &l.arena), &l.arena,
                             &l.spec.argv, err);
-        contract_env_put(&l.env, "PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
+        submitted_env(s, &l.env); /* for the engine's client; the job does not see it */
         l.spec.env = contract_env_list(&l.env);
         l.spec.cwd = s->dir;
     }
@@ -234,6 +243,7 @@ void attempt_start(struct sup *s)
     int64_t port = free_port();
     enum rc rc = RC_OK;
     reset_workers(s);
+    s->launch_status = 126;
     for (int64_t i = 0; i < s->n_workers && !rc; i++)
         rc = start_one(s, &s->workers[i], port, &err);
     for (int64_t i = 0; i < s->n_workers; i++)
@@ -241,7 +251,10 @@ void attempt_start(struct sup *s)
             note_started(s, &s->workers[i], port);
     if (rc) {
         /* All or none: those that did start are stopped, then the attempt has failed. */
-        attempt_stop(s, WHY_LaunchFailure, true, err.msg);
+        attempt_stop(s, rc == RC_CANCELED ? WHY_NodeFailure : WHY_LaunchFailure, true,
+                     err.msg);
+        if (rc == RC_CANCELED)
+            shim_sweep(s->id, s->rec.now.attempt);
         attempt_watch(s);
         if (!attempt_alive(s))
             sup_attempt_over(s);
@@ -367,8 +380,6 @@ void attempt_take_end(struct sup *s, struct sup_worker *w)
         w->unseen = true;
         w->exit = (struct shim_exit){.code = -1, .signal = SIGKILL};
         shim_sweep(s->id, st->attempt);
-        if (s->view == VIEW_CONTAINER)
-            container_clean(s);
     }
     if (!known || !known->exited || known->attempt != st->attempt)
         note_exit(s, w);

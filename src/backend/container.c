@@ -111,7 +111,11 @@ void container_clean(const struct sup *s)
     struct arena a = {0};
     for (int64_t i = 0; name && i < s->n_workers; i++) {
         const char *argv[] = {name, "rm", "-f", container_name(s, &s->workers[i], &a),
-                              NULL};
+                              NULL, NULL, NULL};
+        if (strcmp(name, "podman") == 0) { /* which would wait for a polite end first */
+            argv[4] = "-t";
+            argv[5] = "0";
+        }
         struct proc_spec spec = {.argv = argv};
         struct proc_limits limits = {.seconds = 30, .max_bytes = 4096};
         struct proc_output got = {0};

@@ -108,7 +108,8 @@ static void release(struct pump *p, int stream, size_t n)
     mem_free(tail);
 }
 
-/* Masks what is held; how many bytes at its end may still be the beginning of a secret. */
+/* Masks what is held; how many bytes at its end may still be the beginning of a secret.
+ */
 static size_t unsure(const struct pump *p, struct buf *b)
 {
     size_t most = 0;

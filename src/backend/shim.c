@@ -370,11 +370,12 @@ enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
         n = read(fds[0], &r, sizeof(r));
     } while (n < 0 && errno == EINTR);
     close(fds[0]);
-    if (n != (ssize_t)sizeof(r))
-        r = (struct report){.errnum = ECHILD, .status = 126, .what = "watch the worker"};
-    if (r.errnum) {
+    bool gone = n != (ssize_t)sizeof(r);
+    if (gone || r.errnum) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
+        if (gone)
+            return err_set(err, RC_CANCELED, "the parent of a worker was killed");
         *status = r.status;
         r.what[sizeof(r.what) - 1] = '\0';
         return err_sys(err, r.errnum, "cannot %s", r.what);

@@ -44,7 +44,8 @@ struct shim {
 };
 
 /* Returns when the program has been executed. RC_NOTFOUND or RC_IO: it could not be; then
- * *status is 127 (not found) or 126, and nothing is left running.
+ * *status is 127 (not found) or 126, and nothing is left running. RC_CANCELED: the shim
+ * was killed before it could say.
  */
 enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
                    struct err *err) MUST_CHECK;

@@ -173,6 +173,8 @@ void sup_attempt_over(struct sup *s)
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
+    if (s->view == VIEW_CONTAINER && !all_good(s))
+        container_clean(s); /* what a killed client leaves */
     if (s->ending == WHY_LaunchFailure) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, WHY_LaunchFailure, s->launch_status, 0, text);
@@ -402,6 +404,8 @@ static enum rc open_all(struct sup *s, struct err *err)
     }
     if (!rc) {
         s->n_workers = s->spec.s->workers;
+        if (strcmp(s->spec.backend, "container") == 0)
+            s->view = VIEW_CONTAINER;
         s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
         for (int64_t i = 0; i < s->n_workers; i++) {
             s->workers[i] =

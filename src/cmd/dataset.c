@@ -195,7 +195,13 @@ const struct cmd cmd_dataset_create = {
     .run = run_create,
 };
 
+static const struct cmd_example list_examples[] = {
+    {"all of them", "trainyard dataset list"},
+    {0},
+};
+
 const struct cmd cmd_dataset_list = {
+    .examples = list_examples,
     .name = "dataset list",
     .summary = "list datasets",
     .opts = show_opts,
@@ -203,7 +209,13 @@ const struct cmd cmd_dataset_list = {
     .run = run_show,
 };
 
+static const struct cmd_example get_examples[] = {
+    {"where it lies", "trainyard dataset get taobao"},
+    {0},
+};
+
 const struct cmd cmd_dataset_get = {
+    .examples = get_examples,
     .name = "dataset get",
     .args = "NAME",
     .summary = "show one dataset",
@@ -214,7 +226,13 @@ const struct cmd cmd_dataset_get = {
     .run = run_show,
 };
 
+static const struct cmd_example delete_examples[] = {
+    {"when nobody needs the name", "trainyard dataset delete taobao"},
+    {0},
+};
+
 const struct cmd cmd_dataset_delete = {
+    .examples = delete_examples,
     .name = "dataset delete",
     .args = "NAME",
     .summary = "forget a dataset; the data stays",

@@ -17,6 +17,7 @@
 
 struct control_conf {
     struct job_where where;
+    const char *format; /* of `stop` */
     bool force, json;
     double timeout;
 };
@@ -28,6 +29,8 @@ static const struct opt plain_opts[] = {
 
 static const struct opt stop_opts[] = {
     {OPT_BOOL(struct control_conf, force, "false", "at once, without grace time")},
+    {OPT_CHOICE(struct control_conf, format, "own", "own|dlc", "words of the answer"),
+     .hidden = true},
     JOB_WHERE_OPTS(struct control_conf),
     {0},
 };
@@ -70,7 +73,16 @@ static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
 {
     struct request_result r;
     enum rc rc = request_stop(&p->p, id, c->force, &r, err);
-    return rc ? rc : after_request(p, id, &r, err);
+    if (rc || strcmp(c->format, "own") == 0)
+        return rc ? rc : after_request(p, id, &r, err);
+    if (r.ended) {
+        printf("[FAILED] code: 400, Job can't be stopped, because it is %s\n",
+               job_state_name(r.state));
+        return err_coded(err, RC_INVAL, E3402, "job %s is %s", id,
+                         job_state_name(r.state));
+    }
+    printf("[OK] Job [%s] was stopped successfully\n", id);
+    return r.alone ? agent_wake(&p->p, err) : RC_OK;
 }
 
 static enum rc ask_suspend(const struct job_place *p, const struct control_conf *c,
@@ -217,11 +229,13 @@ CONTROL(script)
 CONTROL(rerun)
 CONTROL(why)
 
-#define COMMAND(word, opts_, summary_, description_)                             \
+#define COMMAND(word, opts_, summary_, what_, line_, description_)               \
+    static const struct cmd_example examples_##word[] = {{what_, line_}, {0}};   \
     const struct cmd cmd_job_##word = {.name = "job " #word,                     \
                                        .args = "ID...",                          \
                                        .summary = summary_,                      \
                                        .description = description_,              \
+                                       .examples = examples_##word,              \
                                        .opts = opts_,                            \
                                        .conf_size = sizeof(struct control_conf), \
                                        .min_args = 1,                            \
@@ -229,22 +243,29 @@ CONTROL(why)
                                        .run = run_##word}
 
 COMMAND(
-    stop, stop_opts, "stop jobs",
+    stop, stop_opts, "stop jobs", "with their grace time",
+    "trainyard job stop jb-0123456789ab",
     "Workers get SIGTERM, and SIGKILL when they are still there after the job's grace "
     "time. A job that has ended stays as it is, which is no error.");
 COMMAND(
-    suspend, plain_opts, "pause jobs",
-    "A running job is paused where it is (SIGSTOP) and keeps its slots; one that waits is "
-    "taken out of the queue.");
-COMMAND(resume, plain_opts, "let paused jobs go on", NULL);
-COMMAND(wait, wait_opts, "wait until jobs have ended",
+    suspend, plain_opts, "pause jobs", "for a while",
+    "trainyard job suspend jb-0123456789ab",
+    "A running job is paused where it is (SIGSTOP) and keeps its slots; one that waits "
+    "is taken out of the queue.");
+COMMAND(resume, plain_opts, "let paused jobs go on", "go on",
+        "trainyard job resume jb-0123456789ab", NULL);
+COMMAND(wait, wait_opts, "wait until jobs have ended", "in a script",
+        "trainyard job wait --timeout 2h jb-0123456789ab",
         "Exit status: 0 succeeded, its own status when one failed, 3 stopped, 124 when "
         "--timeout is over first.");
 COMMAND(script, plain_opts, "print a command that submits the same job again",
+        "for a scheduler", "trainyard job script jb-0123456789ab > daily.sh",
         "One flag per line, quoted for a shell, for a scheduler or a repository. Secrets "
         "appear by name.");
-COMMAND(rerun, plain_opts, "submit the same job again, with the code as it is now", NULL);
-COMMAND(why, plain_opts, "say why a job waits or how it ended", NULL);
+COMMAND(rerun, plain_opts, "submit the same job again, with the code as it is now",
+        "after a fix", "trainyard job rerun jb-0123456789ab", NULL);
+COMMAND(why, plain_opts, "say why a job waits or how it ended", "what it waits for",
+        "trainyard job why jb-0123456789ab", NULL);
 
 struct logs_conf {
     struct job_where where;
@@ -285,7 +306,15 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
     return rc;
 }
 
+static const struct cmd_example logs_examples[] = {
+    {"as it is written", "trainyard job logs -f jb-0123456789ab"},
+    {"the last lines of the second worker",
+     "trainyard job logs --worker 1 --tail 20 jb-0123456789ab"},
+    {0},
+};
+
 const struct cmd cmd_job_logs = {
+    .examples = logs_examples,
     .name = "job logs",
     .args = "ID",
     .summary = "show what a job wrote",
@@ -336,7 +365,14 @@ static enum rc run_agent(const void *conf, const struct opt_args *args, struct e
     return rc;
 }
 
+static const struct cmd_example agent_examples[] = {
+    {"keep it, with fewer slots than the machine has",
+     "trainyard job agent --idle 365d --slots cpu=6,gpu=1"},
+    {0},
+};
+
 const struct cmd cmd_job_agent = {
+    .examples = agent_examples,
     .name = "job agent",
     .summary = "take jobs of this machine from the queue",
     .description =

@@ -41,8 +41,8 @@ static const struct opt opts[] = {
     TEXT(name, "for people; default: the program's name", "NAME"),
     TEXT(source, "copy this directory; the command runs in the copy", "DIR"),
     LIST(hp, "hyper-parameter", "NAME=VALUE"),
-    LIST(input, "input channel: a path, dataset or s3:// or oss:// URI", "CHANNEL=URI"),
-    LIST(output, "output channel: where it is kept", "CHANNEL=URI"),
+    LIST(input, "input channel: a path or dataset", "CHANNEL=PATH"),
+    LIST(output, "output channel: where it is kept", "CHANNEL=PATH"),
     LIST(data, "mount a dataset", "NAME[:/PATH]"),
     LIST(env, "environment variable; NAME alone: as it is here", "NAME=VALUE"),
     LIST(secret, "variable from here that is never shown", "NAME"),
@@ -309,8 +309,7 @@ static const struct cmd_example submit_examples[] = {
     {"a command in the background",
      "trainyard job submit --source src -- python3 train.py"},
     {"four workers with data and hyper-parameters",
-     "trainyard job submit --workers 4 --input train=data/ --hp lr=0.01 -- 'python3 train.py "
-     "$PAI_USER_ARGS'"},
+     "trainyard job submit --workers 4 --input train=data/ --hp lr=0.01 -- ./train.sh"},
     {"from a file", "trainyard job submit job.yaml"},
     {0},
 };

@@ -79,7 +79,7 @@ static enum rc ask_once(const struct asking *a,
     enum rc rc = record_open(a->p->store, a->id, &r, err);
     if (!rc) {
         out->state = r.now.state;
-        *done = job_state_ended(r.now.state);
+        *done = out->ended = job_state_ended(r.now.state);
         rc = allowed(&r.now, err);
         if (!rc && !*done)
             rc = ask_locked(&r, a, lock, out, err);

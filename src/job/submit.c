@@ -19,10 +19,27 @@
  * holds a secret.
  */
 static const char *const inherited[] = {
-    "PATH",       "HOME",         "USER",     "LOGNAME",    "SHELL",
-    "LANG",       "LC_ALL",       "LC_CTYPE", "TZ",         "VIRTUAL_ENV",
-    "TMPDIR",     "CONDA_PREFIX", "TERM",     "PYENV_ROOT", "LD_LIBRARY_PATH",
-    "PYTHONPATH", "CUDA_HOME",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "VIRTUAL_ENV",
+    "TMPDIR",
+    "CONDA_PREFIX",
+    "TERM",
+    "PYENV_ROOT",
+    "LD_LIBRARY_PATH",
+    "PYTHONPATH",
+    "XDG_RUNTIME_DIR",
+    "CONTAINERS_CONF",
+    "DOCKER_HOST",
+    "DOCKER_CONFIG",
+    "CUDA_HOME",
 };
 
 static enum rc write_env(const char *dir, const char *const *env, struct err *err)

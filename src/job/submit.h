@@ -30,6 +30,7 @@ enum rc submit_job(const struct place *p, struct spec *s, const char *const *env
 struct request_result {
     enum job_state state;
     bool alone;
+    bool ended; /* it had ended before */
 };
 /* A job that has ended stays as it is: RC_OK. */
 enum rc request_stop(const struct place *p, const char *id, bool force,

@@ -75,8 +75,8 @@ static enum rc insert_job(struct store *s, const struct store_new *n, int64_t *c
         s,
         "INSERT INTO jobs (id, name, owner, token, state, reason, queue, backend, node, "
         "priority, attempt, created, started, finished, cpu_milli, memory, gpu, timeout_s, "
-        "workers, seq, status) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-        "$13, $14, $15, $16, $17, $18, $19, $20, $21) ON CONFLICT (owner, token) DO NOTHING",
+        "workers, seq, status, name_low) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+        "$13, $14, $15, $16, $17, $18, $19, $20, $21, lower($2)) ON CONFLICT (owner, token) DO NOTHING",
         params, ARRAY_LEN(params), NULL, NULL, changed, err);
 }
 
@@ -315,26 +315,20 @@ static void add_states(struct query *q, const char *states, struct arena *a)
     buf_putc(&q->sql, ')');
 }
 
-/* Any text as a part of a name: the characters that LIKE knows are taken as they are. */
-static void add_name(struct query *q, const char *name, struct arena *a)
+/* A part of a name, in any case. */
+static void add_name(struct store *s, struct query *q, const char *name, struct arena *a)
 {
     if (!name || !*name)
         return;
-    size_t n = strlen(name), k = 0;
-    char *pattern = arena_alloc(a, 2 * n + 3);
-    pattern[k++] = '%';
-    for (size_t i = 0; i < n; i++) {
-        char c = name[i];
-        if (c == '%' || c == '_' || c == '\\')
-            pattern[k++] = '\\';
-        pattern[k++] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
-    }
-    pattern[k++] = '%';
-    q->params[q->n++] = DB_TEXT(pattern);
-    buf_printf(&q->sql, " AND lower(name) LIKE $%zu ESCAPE '\\'", q->n);
+    char *part = arena_strdup(a, name);
+    for (char *c = part; *c; c++)
+        *c = *c >= 'A' && *c <= 'Z' ? (char)(*c + 32) : *c;
+    q->params[q->n++] = DB_TEXT(part);
+    buf_printf(&q->sql, " AND %s(name_low, $%zu) > 0", s->db->find, q->n);
 }
 
-static void add_conditions(struct query *q, const struct store_filter *f, struct arena *a)
+static void add_conditions(struct store *s, struct query *q, const struct store_filter *f,
+                           struct arena *a)
 {
     buf_puts(&q->sql, " WHERE 1 = 1");
     add_states(q, f->states, a);
@@ -342,7 +336,7 @@ static void add_conditions(struct query *q, const struct store_filter *f, struct
     add_text(q, "queue", f->queue);
     add_text(q, "node", f->node);
     add_text(q, "backend", f->backend);
-    add_name(q, f->name, a);
+    add_name(s, q, f->name, a);
     add_number(q, "created >=", f->since);
     add_number(q, "created <", f->until);
     add_number(q, f->oldest_first ? "num >" : "num <", f->before);
@@ -364,7 +358,7 @@ enum rc store_list(struct store *s, const struct store_filter *f, struct store_j
     buf_init(&q.sql, 1 << 16);
     /* Rows are found by the narrow indexes first; only a page of them is read whole. */
     buf_puts(&q.sql, "SELECT " COLUMNS " FROM jobs WHERE num IN (SELECT num FROM jobs");
-    add_conditions(&q, f, &l.arena);
+    add_conditions(s, &q, f, &l.arena);
     const char *order = f->oldest_first ? "ASC" : "DESC";
     buf_printf(&q.sql, " ORDER BY num %s LIMIT %zu) ORDER BY num %s", order, limit,
                order);

@@ -10,6 +10,7 @@
 /* Version 1. */
 #define SCHEMA_V1                                                                           \
     "CREATE TABLE jobs (num {serial}, id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, "        \
+    "name_low TEXT NOT NULL, "                                                              \
     "owner TEXT NOT NULL, token TEXT, state TEXT NOT NULL, reason TEXT NOT NULL, "          \
     "queue TEXT NOT NULL, backend TEXT NOT NULL, node TEXT NOT NULL, "                      \
     "priority BIGINT NOT NULL, attempt BIGINT NOT NULL, created BIGINT NOT NULL, "          \
@@ -21,7 +22,7 @@
         "CREATE INDEX jobs_owner ON jobs (owner, num)",                                     \
         "CREATE INDEX jobs_queue ON jobs (queue, num)",                                     \
         "CREATE INDEX jobs_created ON jobs (created)",                                      \
-        "CREATE INDEX jobs_name ON jobs (num, name)",                                       \
+        "CREATE INDEX jobs_name ON jobs (num, name_low)",                                   \
         "CREATE TABLE specs (job TEXT PRIMARY KEY, spec TEXT NOT NULL)",                    \
         "CREATE TABLE labels (job TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "  \
         "PRIMARY KEY (job, key))",                                                          \

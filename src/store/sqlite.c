@@ -221,6 +221,7 @@ static enum rc lite_lock_schema(void *state, struct err *err)
 const struct db_ops db_sqlite = {
     .name = "sqlite",
     .serial = "INTEGER PRIMARY KEY AUTOINCREMENT",
+    .find = "instr",
     .migrations = migrations,
     .open = lite_open,
     .close = lite_close,

@@ -150,7 +150,7 @@ END
 tools_to_come_say_so()
 {
     links
-    for name in dlc nnictl paddlerec; do
+    for name in nnictl paddlerec; do
         [ "$("$name" --help 2>&1)" ] || fail "$name says nothing"
     done
 }

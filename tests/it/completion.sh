@@ -62,7 +62,7 @@ bash_completes_values_and_arguments()
 bash_completes_commands_of_two_words()
 {
     in_bash da
-    echo data | out_is
+    printf 'data\ndataset\n' | out_is
     in_bash data he
     echo head | out_is
     in_bash data head --colu

@@ -13,8 +13,8 @@ place()
 # state_is ID STATE: waits for it.
 state_is()
 {
-    local i now=
-    for i in $(seq 200); do
+    local now=
+    for _ in $(seq 600); do
         now=$("$TRAINYARD" job get --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["state"])')
         [ "$now" = "$2" ] && return
         sleep 0.05
@@ -194,7 +194,7 @@ a_job_is_stopped_with_grace()
     state_is "$id" Running
     run "$TRAINYARD" job stop "$id"
     status 0
-    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job wait --timeout 100s "$id"
     run "$TRAINYARD" job logs "$id"
     out_has bye
     # It ended well after all: a stop that races success keeps it.
@@ -202,7 +202,7 @@ a_job_is_stopped_with_grace()
     id=$("$TRAINYARD" job submit --grace 200ms -- 'trap "" TERM; while :; do sleep 0.05; done')
     state_is "$id" Running
     run "$TRAINYARD" job stop "$id"
-    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job wait --timeout 100s "$id"
     status 3
     out_is <<END
 $id Stopped
@@ -218,7 +218,8 @@ a_job_is_suspended_and_resumed()
 {
     place
     local id
-    id=$("$TRAINYARD" job submit -- 'i=0; while [ $i -lt 20 ]; do i=$((i+1)); echo $i; sleep 0.05; done')
+    # It goes on only when the file is there, so nothing depends on time.
+    id=$("$TRAINYARD" job submit -- 'until [ -e go ]; do sleep 0.05; done; echo went on')
     state_is "$id" Running
     run "$TRAINYARD" job suspend "$id"
     status 0
@@ -226,11 +227,12 @@ a_job_is_suspended_and_resumed()
     run "$TRAINYARD" job suspend "$id"
     status 2
     err_has "E3014"
+    touch go
     run "$TRAINYARD" job resume "$id"
     status 0
-    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job wait --timeout 100s "$id"
     status 0
-    is "last line" "$("$TRAINYARD" job logs --tail 1 "$id")" 20
+    is "last line" "$("$TRAINYARD" job logs --tail 1 "$id")" "went on"
 }
 
 a_job_waits_for_room_and_says_why()
@@ -238,7 +240,7 @@ a_job_waits_for_room_and_says_why()
     place
     export TRAINYARD_SLOTS=cpu=1
     local first second third
-    first=$("$TRAINYARD" job submit -- sleep 30)
+    first=$("$TRAINYARD" job submit -- sleep 600)
     state_is "$first" Running
     second=$("$TRAINYARD" job submit -- echo second)
     third=$("$TRAINYARD" job submit --priority 9 -- echo third)
@@ -252,7 +254,7 @@ a_job_waits_for_room_and_says_why()
     run "$TRAINYARD" job stop "$second"
     out_has "$second Stopped"
     run "$TRAINYARD" job stop --force "$first"
-    run "$TRAINYARD" job wait --timeout 20s "$third"
+    run "$TRAINYARD" job wait --timeout 100s "$third"
     status 0
     run "$TRAINYARD" job list --json --state Stopped
     json 'len(d) == 2'
@@ -320,11 +322,12 @@ secrets_stay_secret()
     chmod 600 token.txt
     local id
     id=$("$TRAINYARD" job submit --secret TY_TEST_PASSWORD --secret TOKEN=file:"$PWD/token.txt" -- \
-        'echo "$TY_TEST_PASSWORD and $TOKEN"; printf "%s" "$TY_TEST_PASSWORD"; test ${#TOKEN} = 17 && sleep 1')
+        'echo "$TY_TEST_PASSWORD and $TOKEN"; printf "%s" "$TY_TEST_PASSWORD"; test ${#TOKEN} = 17 && until [ -e go ]; do sleep 0.05; done')
     unset TY_TEST_PASSWORD
     state_is "$id" Running
     check "not in a command line" sh -c "! grep -qaE '[h]unter2|[f]ile-secret' /proc/[0-9]*/cmdline 2>/dev/null"
     is "mode" "$(stat -c %a "jobs/jobs/$id/secrets.json")" 600
+    touch go
     run "$TRAINYARD" job wait "$id"
     status 0
     run "$TRAINYARD" job logs "$id"
@@ -447,7 +450,7 @@ the_code_is_copied_at_submission()
     printf 'skip/\n*.tmp\n' >src/.trainyardignore
     touch src/a.tmp
     local block id
-    block=$("$TRAINYARD" job submit -- sleep 20)
+    block=$("$TRAINYARD" job submit -- sleep 600)
     state_is "$block" Running
     run "$TRAINYARD" job submit --source src -- sh main.sh
     err_has "copied 2 files"
@@ -469,7 +472,7 @@ the_submitter_may_die()
     kill -9 $pid
     wait $pid 2>/dev/null
     id=$(sed -n 's/^job //p' err.txt)
-    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job wait --timeout 100s "$id"
     status 0
     is "log" "$("$TRAINYARD" job logs "$id")" finished
 }

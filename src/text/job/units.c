@@ -32,6 +32,8 @@ static bool read_unit(struct str text, const char *name, struct units *out)
 bool job_bytes(struct str text, int64_t *bytes)
 {
     struct units u = {0};
+    if (text.n > 2 && text.p[text.n - 1] == 'i') /* 4Gi, as Kubernetes writes it */
+        text.n--;
     if (!read_unit(text, "size", &u))
         return false;
     *bytes = u.size;

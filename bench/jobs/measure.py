@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Store and queue; see bench/jobs/run. There is no peer: the bars are our own promises.
+
+`drain`: 1,000 jobs of `true` are queued without an agent, then an agent starts with as many
+processor slots as the machine has. Overhead per job is the time of the whole drain times
+the slots, divided by the jobs: what one slot spends per job, the job itself included.
+"""
+import json
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import time
+
+BENCH = "build/release/bench/jobs/jobs_bench"
+PROGRAM = os.path.abspath("build/release/trainyard")
+JOBS = int(os.environ.get("JOBS", "100000"))
+rows = []
+
+
+def run(*args, **kw):
+    return subprocess.run(args, check=True, capture_output=True, text=True, **kw).stdout
+
+
+def row(case, value, unit, bar, ok):
+    verdict = "ok" if ok else "short"
+    rows.append({"case": case, "ours": round(value, 3), "unit": unit, "bar": bar,
+                 "verdict": verdict})
+    print(f"{case:44}  {value:10.2f} {unit:7}  bar {bar:>8}  {verdict}", flush=True)
+
+
+def store(kind, where):
+    rate = float(run(BENCH, "fill", where, str(JOBS)))
+    row(f"{kind}: submit to the store", rate, "jobs/s", ">= 500", rate >= 500)
+    for line in run(BENCH, "list", where).splitlines():
+        ms, name = line.split(" ", 1)
+        row(f"{kind}, {JOBS} jobs: {name}", float(ms), "ms", "< 50", float(ms) < 50)
+
+
+def drain(temp, n=1000):
+    slots = os.cpu_count()
+    place = os.path.join(temp, "queue")
+    os.makedirs(place)
+    rate = float(run(BENCH, "submit", place, str(n)))
+    row("submit by the whole way, in one process", rate, "jobs/s", ">= 500", rate >= 500)
+    env = dict(os.environ, TRAINYARD_DIR=place, TRAINYARD_SLOTS=f"cpu={slots}")
+    begin = time.time()
+    agent = subprocess.Popen([PROGRAM, "job", "agent", "--idle", "0s"], env=env)
+    agent.wait()
+    seconds = time.time() - begin
+    counts = json.loads(run(PROGRAM, "job", "list", "--count", "--json", env=env))
+    assert counts == {"Succeeded": n}, counts
+    each = seconds * slots / n * 1000
+    row(f"queue of {n} drains: time of a slot per job", each, "ms", "< 20", each < 20)
+
+
+def main():
+    temp = tempfile.mkdtemp(prefix="ty-bench-")
+    try:
+        store("SQLite", os.path.join(temp, "jobs.db"))
+        got = subprocess.run(["tests/pg", "start", temp], capture_output=True, text=True)
+        if got.returncode == 0:
+            try:
+                store("PostgreSQL", got.stdout.strip())
+            finally:
+                subprocess.run(["tests/pg", "stop", temp])
+        else:
+            print("PostgreSQL:", got.stdout.strip())
+        drain(temp)
+    finally:
+        shutil.rmtree(temp, ignore_errors=True)
+    with open("bench/results/jobs.json", "w") as f:
+        json.dump({"bench": "jobs", "machine": {
+            "cores": os.cpu_count(), "kernel": platform.release(),
+            "python": platform.python_version()}, "results": rows}, f, indent=1)
+        f.write("\n")
+    return any(r["verdict"] == "short" for r in rows)
+
+
+raise SystemExit(main())
