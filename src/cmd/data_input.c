@@ -22,7 +22,7 @@ static bool hex_digit(char c, int *out)
     return true;
 }
 
-static enum rc parse_delimiter(const char *text, char *out, struct err *err)
+enum rc data_input_delimiter(const char *text, char *out, struct err *err)
 {
     int hi, lo;
     if (!text)
@@ -72,7 +72,7 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
     struct buf input;
     char *text = NULL;
     const char **names = NULL;
-    enum rc rc = parse_delimiter(in->delimiter, &conf.reader.delim, err);
+    enum rc rc = data_input_delimiter(in->delimiter, &conf.reader.delim, err);
     if (rc)
         return rc;
     buf_init(&input, CMD_TEXT_MAX);

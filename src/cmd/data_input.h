@@ -29,6 +29,8 @@ struct data_input {
 enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
                         int64_t batch_size, const char *const *labels, size_t n_labels,
                         struct dataset **d, struct err *err) MUST_CHECK;
+/* What --delimiter says. RC_INVAL. */
+enum rc data_input_delimiter(const char *text, char *out, struct err *err) MUST_CHECK;
 /* "a,b" as names; *text owns them. Both are the caller's, to mem_free(). */
 size_t data_input_names(const char *list, const char ***names, char **text);
 /* On stderr, when rows were left out. */

@@ -50,6 +50,12 @@ int64_t dataset_rows(const struct dataset *d)
     return d->rows;
 }
 
+const char *dataset_first_file(const struct dataset *d, const char **format)
+{
+    *format = d->files[0].ops->name;
+    return d->files[0].path;
+}
+
 size_t dataset_files(const struct dataset *d)
 {
     return d->n_files;

@@ -76,6 +76,8 @@ const struct schema *dataset_schema(const struct dataset *d);
 /* Rows of all files; -1 when only reading them tells. */
 int64_t dataset_rows(const struct dataset *d);
 size_t dataset_files(const struct dataset *d);
+/* The first file and its format ("csv"). Borrowed. */
+const char *dataset_first_file(const struct dataset *d, const char **format);
 
 /* The next batch of this rank, borrowed until the next call; NULL at the end of a pass.
  * The call after that begins the next pass. After a failure only dataset_close() is of

@@ -96,6 +96,11 @@ const struct reader_ops *reader_find(const char *name); /* NULL when there is no
 enum rc reader_detect(const char *path, const struct reader_ops **out,
                       struct err *err) MUST_CHECK;
 
+/* Of a CSV file, the character that a person would take for its delimiter: of the usual
+ * ones, the most frequent in the first line; a comma when in doubt.
+ */
+enum rc reader_csv_delimiter(const char *path, char *out, struct err *err) MUST_CHECK;
+
 struct reader {
     const struct reader_ops *ops;
     void *state;

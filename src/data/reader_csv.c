@@ -26,10 +26,7 @@ static int probe(const unsigned char *head, size_t n, const char *path)
     return suffix_matches(path, "csv|tsv") ? 90 : 30;
 }
 
-/* The character that a person would see: of the usual ones, the most frequent in the
- * first line, a comma when in doubt.
- */
-static enum rc guess_delim(const char *path, char *out, struct err *err)
+enum rc reader_csv_delimiter(const char *path, char *out, struct err *err)
 {
     static const char usual[] = {',', '\t', ';', '|', '\x01'};
     char head[65536];
@@ -80,7 +77,7 @@ static enum rc to_csv_conf(const char *path, const struct reader_conf *c,
         .read_ahead = c->read_ahead,
         .end = c->end,
     };
-    return c->delim ? RC_OK : guess_delim(path, &out->delim, err);
+    return c->delim ? RC_OK : reader_csv_delimiter(path, &out->delim, err);
 }
 
 static enum rc open_csv(const char *path, const struct reader_conf *conf, void **state,

@@ -25,4 +25,19 @@ void stats_print(const struct stats *s, struct buf *out);
 /* {"rows": .., "columns": [..], "labels": [..]} without the outer braces. */
 void stats_json(const struct stats *s, struct buf *out);
 
+/* What was counted of column `i`, or of the elements of a list. */
+struct stats_view {
+    const char *name; /* borrowed, as `type` */
+    const struct type *type;
+    bool is_label;         /* by its name, or as asked for */
+    int64_t n, n_null;     /* values, of which null */
+    int64_t n_number;      /* of which min .. stddev tell */
+    double min, max, mean; /* numbers; of texts their bytes, of lists their entries */
+    double stddev;
+    int64_t distinct; /* different values; 0 for nested types */
+};
+void stats_view(const struct stats *s, size_t i, struct stats_view *out);
+/* False when column i is no list. */
+bool stats_view_element(const struct stats *s, size_t i, struct stats_view *out);
+
 #endif

@@ -29,6 +29,36 @@ static int64_t distinct(const struct stats_part *p, bool *exact)
     return *exact ? (int64_t)p->top.n : (int64_t)(hll_count(p->distinct) + 0.5);
 }
 
+static void view(const struct stats_part *p, struct stats_view *out)
+{
+    bool exact;
+    *out = (struct stats_view){.name = p->name,
+                               .type = p->type,
+                               .is_label = p->is_label,
+                               .n = p->n,
+                               .n_null = p->n_null,
+                               .n_number = p->n_number,
+                               .min = p->min,
+                               .max = p->max,
+                               .mean = mean(p),
+                               .stddev = stddev(p)};
+    if (p->distinct)
+        out->distinct = distinct(p, &exact);
+}
+
+void stats_view(const struct stats *s, size_t i, struct stats_view *out)
+{
+    view(&s->parts[i], out);
+}
+
+bool stats_view_element(const struct stats *s, size_t i, struct stats_view *out)
+{
+    if (s->parts[i].type->id != TYPE_LIST)
+        return false;
+    view(&s->parts[i].kids[0], out);
+    return true;
+}
+
 /* The value behind an entry of the sketch, as JSON. */
 static void put_item(const struct stats_part *p, const struct top_item *item,
                      struct buf *out)

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The config as a person would write it: a line of reason above each feature. */
+#include <string.h>
+
+#include "cmd/init_private.h"
+
+#define DIM 16
+
+static void quoted(struct buf *out, const char *s)
+{
+    buf_putc(out, '"');
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_printf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            buf_printf(out, "\\x%02x", c);
+        else
+            buf_putc(out, (char)c);
+    }
+    buf_putc(out, '"');
+}
+
+static void text_field(struct buf *out, const char *field, const char *value)
+{
+    buf_printf(out, " %s: ", field);
+    quoted(out, value);
+}
+
+static const char *side_of(const struct init_column *c)
+{
+    return strstr(c->name, "user") || c->group ? "user" : "item";
+}
+
+static void expression(struct buf *out, const struct init_column *c, const char *side)
+{
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    buf_printf(&text, "%s:%s", side, c->column);
+    text_field(out, "expression", buf_str(&text));
+    buf_release(&text);
+}
+
+static void rows_of_table(struct buf *out, const struct init_column *c)
+{
+    buf_printf(out, " %s: %ju embedding_dim: %d",
+               c->hash ? "hash_bucket_size" : "num_buckets", (uintmax_t)c->buckets, DIM);
+    if (c->table)
+        text_field(out, "embedding_name", c->table);
+}
+
+static void separator(struct buf *out, const char *field, char sep)
+{
+    char text[2] = {sep, '\0'};
+    if (sep)
+        text_field(out, field, text);
+}
+
+static void feature(struct buf *out, const struct init_column *c)
+{
+    if (c->why)
+        buf_printf(out, "# %s: %s\n", c->name, c->why);
+    buf_puts(out, "feature_configs {\n  ");
+    bool ids = c->use == INIT_ID || c->use == INIT_IDS;
+    buf_printf(out, "%s {", ids ? "id_feature" : "raw_feature");
+    text_field(out, "feature_name", c->name);
+    expression(out, c, side_of(c));
+    if (ids) {
+        if (c->use == INIT_IDS)
+            separator(out, "separator", c->sep);
+        rows_of_table(out, c);
+        if (c->use == INIT_IDS || c->mean)
+            buf_puts(out, " pooling: \"mean\"");
+    }
+    if (c->use == INIT_VECTOR) {
+        buf_printf(out, " value_dim: %u", c->length);
+        separator(out, "separator", c->sep);
+    }
+    if (c->normalizer)
+        text_field(out, "normalizer", c->normalizer);
+    buf_puts(out, " }\n}\n");
+}
+
+/* All sequences of one group, at the place of the first. */
+static void group(struct buf *out, const struct init_plan *p, size_t first)
+{
+    const struct init_column *c = &p->at[first];
+    uint32_t length = 1;
+    char sep = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_SEQUENCE && strcmp(p->at[i].group, c->group) == 0) {
+            length = p->at[i].length > length ? p->at[i].length : length;
+            sep = p->at[i].sep ? p->at[i].sep : sep;
+        }
+    buf_printf(
+        out,
+        "# what happened one after the other, the first %u of it; compared with the "
+        "ids of the same name\nfeature_configs {\n  sequence_feature {\n   ",
+        length);
+    text_field(out, "sequence_name", c->group);
+    buf_printf(out, "\n    sequence_length: %u\n   ", length);
+    if (sep) {
+        separator(out, "sequence_delim", sep);
+        buf_puts(out, "\n");
+    } else {
+        buf_puts(out, " sequence_delim: \";\"\n");
+    }
+    for (size_t i = first; i < p->n; i++) {
+        const struct init_column *f = &p->at[i];
+        if (f->use != INIT_SEQUENCE || strcmp(f->group, c->group) != 0)
+            continue;
+        if (f->why)
+            buf_printf(out, "    # %s: %s\n", f->column, f->why);
+        buf_puts(out, "    features {\n      id_feature {");
+        text_field(out, "feature_name", f->column);
+        expression(out, f, "item");
+        rows_of_table(out, f);
+        buf_puts(out, " }\n    }\n");
+    }
+    buf_puts(out, "  }\n}\n");
+}
+
+static bool group_was_written(const struct init_plan *p, size_t at)
+{
+    for (size_t i = 0; i < at; i++)
+        if (p->at[i].use == INIT_SEQUENCE && strcmp(p->at[i].group, p->at[at].group) == 0)
+            return true;
+    return false;
+}
+
+static void features(struct buf *out, const struct init_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct init_column *c = &p->at[i];
+        if (c->use == INIT_SEQUENCE && !group_was_written(p, i))
+            group(out, p, i);
+        else if (c->use != INIT_SKIP && c->use != INIT_LABEL && c->use != INIT_SEQUENCE)
+            feature(out, c);
+    }
+    bool any = false;
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->at[i].use != INIT_SKIP)
+            continue;
+        if (!any)
+            buf_puts(out, "# Left out:\n");
+        any = true;
+        buf_printf(out, "#   %s: %s\n", p->at[i].name, p->at[i].why);
+    }
+}
+
+typedef bool wanted(const struct init_column *c);
+
+static bool any_plain(const struct init_column *c)
+{
+    return c->use == INIT_ID || c->use == INIT_IDS || c->use == INIT_NUMBER ||
+           c->use == INIT_VECTOR;
+}
+
+static bool any_id(const struct init_column *c)
+{
+    return c->use == INIT_ID || c->use == INIT_IDS;
+}
+
+static void names(struct buf *out, const struct init_plan *p, wanted *want)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        if (!want(&p->at[i]))
+            continue;
+        buf_puts(out, n == 0 ? "\n      " : n % 6 ? ", " : ",\n      ");
+        quoted(out, p->at[i].name);
+        n++;
+    }
+}
+
+static void feature_group(struct buf *out, const struct init_plan *p, const char *name,
+                          const char *type, wanted *want)
+{
+    buf_printf(out,
+               "  feature_groups {\n    group_name: \"%s\"\n    group_type: %s\n    "
+               "feature_names: [",
+               name, type);
+    names(out, p, want);
+    buf_puts(out, "\n    ]\n  }\n");
+}
+
+/* The ids that sequences are compared with, then the sequences. */
+static void sequence_group(struct buf *out, const struct init_plan *p, const char *of)
+{
+    buf_printf(out,
+               "  feature_groups {\n    group_name: \"%s\"\n    group_type: SEQUENCE\n"
+               "    feature_names: [\n      ",
+               of);
+    for (int pass = 0, n = 0; pass < 2; pass++)
+        for (size_t i = 0; i < p->n; i++) {
+            const struct init_column *c = &p->at[i];
+            if (c->use != INIT_SEQUENCE || strcmp(c->group, of) != 0)
+                continue;
+            buf_puts(out, n++ ? ", " : "");
+            quoted(out, pass ? c->name : c->column);
+        }
+    buf_puts(out, "\n    ]\n  }\n");
+}
+
+static void losses(struct buf *out, const struct init_plan *p, const char *indent)
+{
+    if (p->binary)
+        buf_printf(out, "%slosses { binary_cross_entropy {} }\n%smetrics { auc {} }\n",
+                   indent, indent);
+    else
+        buf_printf(
+            out,
+            "%s# the label is a number other than 0 and 1\n%slosses { l2_loss {} }\n"
+            "%smetrics { mean_squared_error {} }\n",
+            indent, indent, indent);
+}
+
+static void mmoe(struct buf *out, const struct init_plan *p)
+{
+    feature_group(out, p, "all", "DEEP", any_plain);
+    buf_puts(
+        out,
+        "  mmoe {\n    expert_mlp { hidden_units: [256, 128] }\n    num_expert: 3\n");
+    for (size_t i = 0; i < p->labels.n; i++) {
+        buf_puts(out, "    task_towers {\n     ");
+        text_field(out, "tower_name", p->labels.at[i]);
+        text_field(out, "label_name", p->labels.at[i]);
+        buf_puts(out, "\n      mlp { hidden_units: [128, 64] }\n");
+        losses(out, p, "      ");
+        buf_puts(out, "    }\n");
+    }
+    buf_puts(out, "  }\n");
+}
+
+static void din(struct buf *out, const struct init_plan *p)
+{
+    feature_group(out, p, "deep", "DEEP", any_plain);
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_SEQUENCE && !group_was_written(p, i))
+            sequence_group(out, p, p->at[i].group);
+    buf_puts(out, "  multi_tower_din {\n    towers { input: \"deep\" mlp { hidden_units: "
+                  "[256, 128] } }\n");
+    for (size_t i = 0; i < p->n; i++)
+        if (p->at[i].use == INIT_SEQUENCE && !group_was_written(p, i)) {
+            buf_puts(out, "    din_towers {");
+            text_field(out, "input", p->at[i].group);
+            buf_puts(out, " attn_mlp { hidden_units: [128, 64] } }\n");
+        }
+    buf_puts(out, "    final { hidden_units: 64 }\n  }\n");
+}
+
+static void model(struct buf *out, const struct init_plan *p)
+{
+    buf_puts(out, "model_config {\n");
+    if (strcmp(p->model, "mmoe") == 0) {
+        mmoe(out, p);
+    } else if (strcmp(p->model, "multi_tower_din") == 0) {
+        din(out, p);
+    } else if (strcmp(p->model, "multi_tower") == 0) {
+        feature_group(out, p, "deep", "DEEP", any_plain);
+        buf_puts(
+            out,
+            "  multi_tower {\n    towers { input: \"deep\" mlp { hidden_units: [256, "
+            "128] } }\n    final { hidden_units: 64 }\n  }\n");
+    } else {
+        feature_group(out, p, "wide", "WIDE", any_id);
+        if (strcmp(p->model, "deepfm") == 0)
+            feature_group(out, p, "fm", "DEEP", any_id);
+        feature_group(out, p, "deep", "DEEP", any_plain);
+        buf_printf(
+            out,
+            "  %s {\n    deep { hidden_units: [256, 128] }\n    final { hidden_units: "
+            "64 }\n  }\n",
+            p->model);
+    }
+    if (strcmp(p->model, "mmoe") != 0)
+        losses(out, p, "  ");
+    buf_puts(out, "}\n");
+}
+
+static void data(struct buf *out, const struct init_plan *p, const struct init_files *f)
+{
+    buf_printf(
+        out, "data_config {\n  batch_size: 1024\n  dataset_type: %s\n  fg_mode: FG_DAG\n",
+        f->csv ? "CsvDataset" : "ParquetDataset");
+    if (f->csv) {
+        char delim[2] = {f->delimiter, '\0'};
+        buf_puts(out, " ");
+        text_field(out, "delimiter", delim);
+        buf_printf(out, "\n  with_header: %s\n", f->header ? "true" : "false");
+    }
+    buf_puts(out, "  label_fields: [");
+    for (size_t i = 0; i < p->labels.n; i++) {
+        buf_puts(out, i ? ", " : "");
+        quoted(out, p->labels.at[i]);
+    }
+    buf_puts(out, "]\n}\n");
+}
+
+void init_write(const struct init_plan *p, const struct init_files *files,
+                struct buf *out)
+{
+    buf_printf(
+        out,
+        "# Written by `trainyard init` from %jd rows; a start, not a verdict. What to "
+        "look at first:\n#   which columns are features at all (nothing that is known "
+        "only after the label),\n#   which integers are ids and which are quantities.\n",
+        (intmax_t)p->rows);
+    buf_puts(out, "train_input_path: ");
+    quoted(out, files->train);
+    if (!files->eval)
+        buf_puts(out,
+                 "\n# no other file was at hand: better rows that training does not see");
+    buf_puts(out, "\neval_input_path: ");
+    quoted(out, files->eval ? files->eval : files->train);
+    buf_puts(out,
+             "\nmodel_dir: \"model\"\n"
+             "train_config {\n  num_epochs: 1\n  log_step_count_steps: 100\n"
+             "  sparse_optimizer { adagrad_optimizer { lr: 0.05 } constant_learning_rate "
+             "{} }\n"
+             "  dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} "
+             "}\n}\n");
+    if (p->binary)
+        buf_printf(out, "# label %s: %.2f %% are 1\n", p->labels.at[0],
+                   100 * p->positive);
+    data(out, p, files);
+    features(out, p);
+    model(out, p);
+}
