@@ -60,7 +60,7 @@ fuzz: ## run each fuzz target for SECONDS_EACH seconds
 
 bench-data: build ## measure the readers and writers of data files
 	@tools/deps interop
-	@tools/bench build/release csv data
+	@tools/bench build/release csv data features
 
 bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release engine

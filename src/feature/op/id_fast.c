@@ -63,10 +63,27 @@ static enum rc flat_texts(struct run *x, const struct column *col)
     return rc;
 }
 
+/* All rows have a value, and the id is the value: no questions per row. */
+static void whole_numbers(struct run *x, const struct column *col)
+{
+    int64_t *ids = x->out->own_ids.p, *offsets = x->out->own_offsets.p;
+    uint64_t n = x->f->bucket.n;
+    const int64_t *v = col->values;
+    for (int64_t r = 0; r < x->rows; r++)
+        ids[r] = (uint64_t)v[r] < n ? v[r] : 0;
+    for (int64_t r = 0; r < x->rows; r++)
+        offsets[r + 1] = r + 1;
+    x->n = x->rows;
+}
+
 static enum rc flat_numbers(struct run *x, const struct column *col)
 {
     struct writer w;
     bool wide = col->type->id == TYPE_I64;
+    if (wide && !col->valid && x->f->bucket.kind == BUCKET_NUM) {
+        whole_numbers(x, col);
+        return RC_OK;
+    }
     begin(&w, x);
     for (int64_t r = 0; r < x->rows; r++) {
         if (LIKELY(!column_is_null(col, r)))
@@ -195,13 +212,54 @@ static struct str first_value(struct str step, char sep)
     return part;
 }
 
+/* Up to seven digits at p, from `end - p >= 8` bytes: how many, and their value. */
+static inline size_t few_digits(const char *p, int64_t *v)
+{
+    uint64_t t;
+    memcpy(&t, p, sizeof(t));
+    t ^= 0x3030303030303030u;
+    uint64_t other = ((t + 0x7676767676767676u) | t) & 0x8080808080808080u;
+    size_t n = other ? (size_t)__builtin_ctzll(other) >> 3 : 8;
+    if (n == 0 || n == 8)
+        return 0;
+    t <<= (8 - n) * 8; /* leading zeros */
+    t = t * 10 + (t >> 8);
+    *v = (int64_t)(((t & 0x000000ff000000ffu) * (100 + ((uint64_t)1000000 << 32)) +
+                    ((t >> 16) & 0x000000ff000000ffu) * (1 + ((uint64_t)10000 << 32))) >>
+                   32);
+    return n;
+}
+
+/* Steps of one row that are short numbers, as long as there are such; where it stopped.
+ */
+static const char *short_steps(struct writer *w, const char *p, const char *end,
+                               const char *last, char delim, int64_t most, bool *more)
+{
+    uint64_t n_buckets = w->b->n;
+    for (int64_t k = 0; k < most && p <= last && p < end; k++) {
+        int64_t v;
+        size_t n = few_digits(p, &v);
+        const char *at = p + n;
+        if (UNLIKELY(!n || at > end || (at < end && *at != delim)))
+            return p;
+        w->ids[w->n++] = (uint64_t)v < n_buckets ? v : 0;
+        *more = at < end;
+        p = at + 1;
+    }
+    return p;
+}
+
 static enum rc text_steps(struct run *x, const struct column *col)
 {
     char delim = *x->f->delim.p, sep = x->f->sep;
     int64_t most = x->f->max_steps ? x->f->max_steps : INT64_MAX;
     bool split = memchr(col->text, sep, (size_t)col->offsets[col->n]) != NULL;
+    bool numbers = x->f->bucket.kind == BUCKET_NUM && !split;
+    const char *last =
+        col->text + col->offsets[col->n] - 8; /* 8 bytes can be read there */
     struct writer w;
     enum rc rc = RC_OK;
+    numbers = numbers && col->offsets[col->n] >= 8;
     begin(&w, x);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
         const char *p = col->text + col->offsets[r],
@@ -210,6 +268,8 @@ static enum rc text_steps(struct run *x, const struct column *col)
         bool more = p < end && !column_is_null(col, r);
         if (x->cap - w.n < longest)
             rc = room(x, &w, longest);
+        if (!rc && more && numbers)
+            p = short_steps(&w, p, end, last, delim, most, &more);
         while (!rc && more && w.n - before < most) {
             const char *at = p;
             while (at < end && *at != delim)

@@ -219,8 +219,14 @@ static void plain_sequence_and_group_agree(void)
 
 static void random_cell(struct buf *out, bool texts)
 {
+    static const uint64_t sizes[] = {30, 30, 30, 100000, 9999999, 123456789012};
     if (texts)
-        buf_printf(out, "%ju%s", (uintmax_t)rnd(30), rnd(5) ? "" : "^7");
+        buf_printf(out, "%s%0*ju%s",
+                   rnd(20)  ? ""
+                   : rnd(2) ? "-"
+                            : "+",
+                   rnd(9) ? 1 : (int)rnd(12), (uintmax_t)rnd(sizes[rnd(6)]),
+                   rnd(5) || !rnd(2) ? "" : "^7");
     else
         buf_printf(out, "%jd", (intmax_t)rnd(1000) - (rnd(9) ? 0 : 5000));
 }
@@ -259,6 +265,7 @@ static void random_column(struct buf *out, int form)
 static void short_and_long_ways_agree(void)
 {
     static const char *const buckets[] = {"hash_bucket_size: 97", "num_buckets: 20",
+                                          "num_buckets: 99999",
                                           "vocab_list: ['1', '2', '7', '11']"};
     static const uint8_t mask[ROWS] = {0};
     state = 1234567;
@@ -276,7 +283,7 @@ static void short_and_long_ways_agree(void)
             config, sizeof(config),
             "%sid_feature { feature_name: 'f' expression: 'item:x' embedding_dim: 4 %s %s %s "
             "use_mask: true }",
-            seq ? "sequence_" : "", buckets[rnd(3)], rnd(2) ? "default_value: '5'" : "",
+            seq ? "sequence_" : "", buckets[rnd(4)], rnd(2) ? "default_value: '5'" : "",
             seq ? rnd(2) ? "sequence_length: 3" : "sequence_length: 50" : "");
         table_init(&t, buf_str(&columns));
         for (size_t i = 0; round % 2 && i < t.batch.n_cols; i++)
