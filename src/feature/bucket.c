@@ -37,16 +37,9 @@ void bucket_set_hash(struct bucket *b, uint64_t n)
     b->magic = n > 1 ? q + 1 : 0;
 }
 
-static int64_t modulo(const struct bucket *b, uint64_t h)
-{
-    uint64_t t = MULHI64(b->magic, h);
-    uint64_t q = (((h - t) >> 1) + t) >> b->shift;
-    return UNLIKELY(b->n < 2) ? 0 : (int64_t)(h - q * b->n);
-}
-
 static int64_t hashed(const struct bucket *b, struct str s)
 {
-    return modulo(b, LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n));
+    return bucket_modulo(b, LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n));
 }
 
 static int64_t known(const struct bucket *b, struct str s)
@@ -205,7 +198,7 @@ int64_t bucket_i64(const struct bucket *b, int64_t v)
         return bounded(b, (float)v);
     case BUCKET_HASH:
         if (LIKELY((uint64_t)v < 10000000000000000 && !b->farm))
-            return modulo(b, hash_digits((uint64_t)v));
+            return bucket_modulo(b, hash_digits((uint64_t)v));
         return hashed(b, str_of(text, bucket_digits(v, text)));
     case BUCKET_VOCAB:
         return known(b, str_of(text, bucket_digits(v, text)));

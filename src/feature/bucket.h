@@ -3,6 +3,7 @@
 #ifndef FEATURE_BUCKET_H
 #define FEATURE_BUCKET_H
 
+#include "base/compiler.h"
 #include "feature/vocab.h"
 
 enum bucket_kind {
@@ -37,5 +38,13 @@ int64_t bucket_f64(const struct bucket *b, double v);
 size_t bucket_digits(int64_t v, char *out);
 /* Decimal int64 with an optional sign; too large ones are *over. False: no integer. */
 bool bucket_parse(struct str s, int64_t *v, bool *over);
+
+/* BUCKET_HASH: h modulo n, without a division. */
+static inline int64_t bucket_modulo(const struct bucket *b, uint64_t h)
+{
+    uint64_t t = MULHI64(b->magic, h);
+    uint64_t q = (((h - t) >> 1) + t) >> b->shift;
+    return UNLIKELY(b->n < 2) ? 0 : (int64_t)(h - q * b->n);
+}
 
 #endif

@@ -104,3 +104,14 @@ float normal_apply(const struct normal *n, double v, bool narrow,
         return (float)expr_eval1(n->expr, v, stack);
     return narrow ? in_float(n, (float)v) : in_double(n, v);
 }
+
+void normal_floats(const struct normal *n, float *v, int64_t count)
+{
+    if (n->kind == NORMAL_LOG10) {
+        for (int64_t i = 0; i < count; i++)
+            v[i] = v[i] > n->a ? log10f(v[i]) : n->b;
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        v[i] = in_float(n, v[i]);
+}

@@ -33,4 +33,7 @@ void normal_release(struct normal *n);
 float normal_apply(const struct normal *n, double v, bool narrow,
                    struct expr_stack *stack);
 
+/* n float32 at once, in place; not for NORMAL_EXPR. The same as normal_apply(). */
+void normal_floats(const struct normal *n, float *v, int64_t count);
+
 #endif

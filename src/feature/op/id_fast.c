@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 struct writer {
     struct run *x;
     const struct bucket *b;
@@ -45,10 +47,36 @@ static enum rc put_text(struct writer *w, int64_t row, struct str s)
     return run_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
 }
 
+/* Texts of eight bytes are the rule; a text can always be hashed. */
+static void flat_hashes(struct run *x, const struct column *col)
+{
+    struct writer w;
+    begin(&w, x);
+    for (int64_t r = 0; r < x->rows; r++) {
+        const char *p = col->text + col->offsets[r];
+        int32_t n = col->offsets[r + 1] - col->offsets[r];
+        uint64_t word;
+        if (LIKELY(n == 8)) {
+            memcpy(&word, p, sizeof(word));
+            w.ids[w.n++] = bucket_modulo(w.b, hash_std_words(word, 0, 8));
+        } else if (n) {
+            w.ids[w.n++] = bucket_modulo(w.b, hash_std(p, (size_t)n));
+        } else {
+            put_default(&w);
+        }
+        w.offsets[r + 1] = w.n;
+    }
+    x->n = w.n;
+}
+
 static enum rc flat_texts(struct run *x, const struct column *col)
 {
     struct writer w;
     enum rc rc = RC_OK;
+    if (x->f->bucket.kind == BUCKET_HASH && !x->f->bucket.farm && !col->valid) {
+        flat_hashes(x, col);
+        return RC_OK;
+    }
     begin(&w, x);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
         struct str s = str_of(col->text + col->offsets[r],

@@ -23,18 +23,23 @@ static enum rc raw_step(struct run *x, const struct range *in)
     return rc;
 }
 
-/* Numbers without a normalizer, straight from the column. */
+/* Numbers straight from the column. */
 static void fast_plain(struct run *x, const struct column *col)
 {
     float *to = x->out->own_values.p;
     if (col->type->id == TYPE_F32)
         for (int64_t r = 0; r < x->rows; r++)
             to[r] = column_f32(col, r);
+    else if (col->type->id == TYPE_I64)
+        for (int64_t r = 0; r < x->rows; r++)
+            to[r] = (float)((const int64_t *)col->values)[r];
     else
         for (int64_t r = 0; r < x->rows; r++)
             to[r] = leaf_f32(col, r);
+    if (x->f->normal.kind != NORMAL_NONE)
+        normal_floats(&x->f->normal, to, x->rows);
     for (int64_t r = 0; col->n_null && r < x->rows; r++)
-        if (column_is_null(col, r))
+        if (column_is_null(col, r)) /* a default is not normalised */
             to[r] = x->f->def_values[0];
     x->n = x->rows;
 }
@@ -63,7 +68,7 @@ static enum rc raw_fast(struct run *x, bool *done)
         return RC_OK;
     *done = true;
     bool masks = x->mask && x->f->use_mask;
-    if (x->f->sink == SINK_NUMBERS && x->f->normal.kind == NORMAL_NONE && !masks) {
+    if (x->f->sink == SINK_NUMBERS && x->f->normal.kind != NORMAL_EXPR && !masks) {
         fast_plain(x, col);
         return RC_OK;
     }
