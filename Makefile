@@ -10,6 +10,7 @@ JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-save bench-compat clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -64,6 +65,9 @@ bench-data: build ## measure the readers and writers of data files
 
 bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release engine
+
+bench-save: build ## what checkpoints cost a run
+	@tools/bench build/release save
 
 bench-compat: build ## train the example configs of TorchEasyRec on generated data
 	@bench/compat/run build/release

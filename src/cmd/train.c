@@ -116,7 +116,10 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
     train_show_watch(&w.show, &o.watch);
     enum rc rc = train_run(&o, &result, diags, err);
     train_show_clear(&w.show);
-    config_show(diags);
+    if (w.show.json)
+        config_show_json(diags);
+    else
+        config_show(diags);
     if (!rc)
         train_show_end(&w.show, &result, pc->model_dir);
     if (w.signals >= 0)
@@ -134,8 +137,10 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         {"--train-input", "train_input_path", c->train_input},
         {"--eval-input", "eval_input_path", c->eval_input},
         {"--model-dir", "model_dir", c->model_dir}};
-    enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
-                             c->edit_config_json, &config, &diags, err);
+    bool json = strcmp(c->log, "json") == 0;
+    enum rc rc = (json ? config_open_json
+                       : config_open)(args->at[0], overrides, ARRAY_LEN(overrides),
+                                      &c->set, c->edit_config_json, &config, &diags, err);
     if (!rc)
         rc = train(c, &config, &diags, err);
     diags_release(&diags);

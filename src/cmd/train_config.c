@@ -22,6 +22,17 @@ void config_show(struct diags *diags)
     diags_release(diags);
 }
 
+void config_show_json(struct diags *diags)
+{
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    diags_sort(diags);
+    diags_json(diags, &b);
+    fwrite(buf_str(&b), 1, b.n, stderr);
+    buf_release(&b);
+    diags_release(diags);
+}
+
 int64_t config_memory(int64_t asked)
 {
     struct machine m;
@@ -39,9 +50,9 @@ int64_t config_memory(int64_t asked)
     return (int64_t)((double)bytes * (1 - reserve));
 }
 
-enum rc config_open(const char *path, const struct config_override *overrides, size_t n,
-                    const struct opt_list *set, const char *edit_json, struct conf *c,
-                    struct diags *diags, struct err *err)
+static enum rc read_config(const char *path, const struct config_override *overrides,
+                           size_t n, const struct opt_list *set, const char *edit_json,
+                           struct conf *c, struct diags *diags, struct err *err)
 {
     struct conf_edit *edits = mem_calloc(n + set->n + 1, sizeof(*edits));
     struct arena a = {0};
@@ -59,12 +70,27 @@ enum rc config_open(const char *path, const struct config_override *overrides, s
     struct conf_options o = {
         .kind = &conf_kind_pipeline, .edits = edits, .n_edits = count};
     enum rc rc = conf_open(path, &o, c, diags, err);
-    if (diags->list.n) {
-        if (rc && err)
-            err->msg[0] = '\0';
-        config_show(diags);
-    }
+    if (diags->list.n && rc && err)
+        err->msg[0] = '\0'; /* they say it */
     arena_release(&a);
     mem_free(edits);
+    return rc;
+}
+
+enum rc config_open(const char *path, const struct config_override *overrides, size_t n,
+                    const struct opt_list *set, const char *edit_json, struct conf *c,
+                    struct diags *diags, struct err *err)
+{
+    enum rc rc = read_config(path, overrides, n, set, edit_json, c, diags, err);
+    config_show(diags);
+    return rc;
+}
+
+enum rc config_open_json(const char *path, const struct config_override *overrides,
+                         size_t n, const struct opt_list *set, const char *edit_json,
+                         struct conf *c, struct diags *diags, struct err *err)
+{
+    enum rc rc = read_config(path, overrides, n, set, edit_json, c, diags, err);
+    config_show_json(diags);
     return rc;
 }

@@ -27,7 +27,12 @@ enum rc config_open(const char *path, const struct config_override *overrides, s
  * when that is set.
  */
 int64_t config_memory(int64_t asked);
-/* Prints and forgets what is in `diags`. */
+/* The same, problems as one object of JSON per line. */
+enum rc config_open_json(const char *path, const struct config_override *overrides,
+                         size_t n, const struct opt_list *set, const char *edit_json,
+                         struct conf *c, struct diags *diags, struct err *err) MUST_CHECK;
+/* Prints and forgets what is in `diags`, as text or as lines of JSON. */
 void config_show(struct diags *diags);
+void config_show_json(struct diags *diags);
 
 #endif

@@ -12,9 +12,9 @@ def load(path):
     return a
 
 
-said = [json.loads(l) for f in ("first.jsonl", "second.jsonl") for l in open(f) if l.startswith("{")]
-progress = {e["step"]: e for e in said if e["event"] == "progress"}
-evals = {e["step"]: e for e in said if e["event"] == "evaluation"}
+said = [json.loads(l) for f in ("first.jsonl", "second.jsonl") for l in open(f)]
+progress = {e["step"]: e for e in said if e.get("event") == "progress"}
+evals = {e["step"]: e for e in said if e.get("event") == "evaluation"}
 
 train = load("m")
 tags = train.Tags()

@@ -66,11 +66,13 @@ a_terminal_has_one_live_line()
 progress_as_json_is_a_stream_of_objects()
 {
     config && data
-    trained m --log json
+    trained m --log json --set train_config.num_steps=1000
     status 0
     python3 - <<'PY' >.out 2>&1 || fail "$(cat .out)"
 import json
 e = [json.loads(l) for l in open('.err')]
+assert e[0]['code'] == 'E0303' and e[0]['severity'] == 'warning', e[0]
+e = e[1:]
 kinds = [x['event'] for x in e]
 assert kinds[0] == 'start' and kinds[-1] == 'end', kinds
 assert e[0]['steps'] == 22 and e[0]['rows'] == 2700, e[0]
