@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Token ids against Hugging Face's tokenizers and sentencepiece.
 
-    tokenize.py TOKEN_TOOL
+    compare_tokens.py TOKEN_TOOL
 
 Small tokenizers of many kinds are trained on made-up text by the libraries themselves; random texts in
 several scripts, with odd blanks, marks and symbols, must get the same ids from TOKEN_TOOL. Further files can
