@@ -101,6 +101,7 @@ static void add_task(struct model *m, struct model_task *t, struct val *o)
     if (t->n_losses == 0)
         graph_fail(m->graph, "%s%shas no loss", t->name,
                    t->name[0] ? ": " : "the model ");
+    t->first_loss = graph_n_losses(m->graph);
     for (int64_t i = 0; i < t->n_losses; i++) {
         const char *name = "";
         struct val *loss = task_loss(m, t, t->losses[i], o, &name);
@@ -143,6 +144,7 @@ void head_task(struct model *m, const char *name, const struct pc_TaskTower *c,
     struct model_task t = {.name = c->tower_name,
                            .label = c->label_name,
                            .weight = c->weight,
+                           .least_weight = (double)c->pareto_min_loss_weight,
                            .in_space = c->in_task_space_weight,
                            .out_space = c->out_task_space_weight,
                            .num_class = c->num_class,

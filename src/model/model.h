@@ -53,7 +53,9 @@ struct model_task {
     const char *sample_weight; /* column, or NULL */
     const char *indicator;     /* column of the task space, or NULL */
     double weight, in_space, out_space;
-    bool weighted; /* any of the above is set: `weights` must be filled */
+    double least_weight; /* of each of its losses, under Pareto weights */
+    size_t first_loss;   /* of the graph; n_losses in a row */
+    bool weighted;       /* any of the above is set: `weights` must be filled */
     uint32_t num_class;
     const struct pc_LossConfig *const *losses;
     int64_t n_losses;

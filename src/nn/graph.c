@@ -284,7 +284,8 @@ void nn_loss(struct graph *g, const char *name, struct val *v)
     }
     v->kept = true;
     VEC_PUSH(&g->losses,
-             ((struct named_val){.name = arena_strdup(&g->arena, name), .val = v}));
+             ((struct named_val){
+                 .name = arena_strdup(&g->arena, name), .val = v, .seed = 1.0f}));
 }
 
 void nn_output(struct graph *g, const char *name, struct val *v)

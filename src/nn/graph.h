@@ -56,6 +56,7 @@ struct graph_options {
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
     int64_t tile_rows; /* 0: chosen */
+    bool keep;         /* values outlive a backward pass, so that another may follow */
 };
 
 struct graph *graph_create(const struct graph_options *options);
@@ -117,6 +118,12 @@ void graph_forward(struct graph *g, uint64_t step);
 void graph_backward(struct graph *g, bool zero);
 
 double graph_loss(const struct graph *g); /* sum over all nn_loss */
+/* Each of them, in the order in which they were added. */
+size_t graph_n_losses(const struct graph *g);
+const char *graph_loss_name(const struct graph *g, size_t loss);
+double graph_loss_at(const struct graph *g, size_t loss);
+/* How much a loss counts in backward passes from here on; 1 at first. */
+void graph_seed(struct graph *g, size_t loss, float seed);
 double graph_loss_named(const struct graph *g, const char *name); /* NaN when unknown */
 
 struct param *const *graph_params(const struct graph *g, size_t *n);

@@ -55,7 +55,9 @@ struct op_group {
 struct named_val {
     const char *name;
     struct val *val;
-    double sum; /* of a loss, after the forward pass */
+    /* Of a loss: */
+    double sum; /* after the forward pass */
+    float seed; /* what it counts in the backward pass */
 };
 
 struct graph {

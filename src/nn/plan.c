@@ -39,7 +39,7 @@ static void stretch(int *to, int time)
 static int value_end(const struct graph *g, const struct val *v)
 {
     int to = v->by ? v->by->forward_group : 0;
-    if (v->kept)
+    if (v->kept || g->options.keep)
         return last_time(g);
     if (v->by && v->by->backward && (v->by->ops->flags & OP_NEEDS_OUT))
         stretch(&to, backward_time(g, v->by));

@@ -116,14 +116,19 @@ void graph_forward(struct graph *g, uint64_t step)
     sum_losses(g);
 }
 
-/* d(total)/d(each row of a loss) is one. */
+/* d(total)/d(each row of a loss): one, unless graph_seed() said otherwise. */
 static void seed_losses(struct graph *g)
 {
     for (size_t i = 0; i < g->losses.n; i++) {
         struct view d = g->losses.at[i].val->grad;
         for (int64_t r = 0; d.data && r < d.rows; r++)
-            *view_row(&d, r) = 1.0f;
+            *view_row(&d, r) = g->losses.at[i].seed;
     }
+}
+
+void graph_seed(struct graph *g, size_t loss, float seed)
+{
+    g->losses.at[loss].seed = seed;
 }
 
 void graph_backward(struct graph *g, bool zero)
@@ -149,6 +154,21 @@ double graph_loss(const struct graph *g)
     for (size_t i = 0; i < g->losses.n; i++)
         sum += g->losses.at[i].sum;
     return sum;
+}
+
+size_t graph_n_losses(const struct graph *g)
+{
+    return g->losses.n;
+}
+
+const char *graph_loss_name(const struct graph *g, size_t loss)
+{
+    return g->losses.at[loss].name;
+}
+
+double graph_loss_at(const struct graph *g, size_t loss)
+{
+    return g->losses.at[loss].sum;
 }
 
 double graph_loss_named(const struct graph *g, const char *name)

@@ -20,9 +20,12 @@ struct entry {
 struct score {
     VEC(struct entry) entries;
     VEC(struct score_line) lines;
-    struct arena arena; /* names of losses */
+    VEC(const char *) names; /* of losses */
+    struct arena arena;      /* names of losses */
     bool train;
-    double loss; /* sum over rows */
+    double loss;  /* sum over rows */
+    double *each; /* the same of each loss; of train the last batch's */
+    size_t n_each;
     int64_t rows;
     int64_t *groups; /* room */
     float *preds;
@@ -52,6 +55,15 @@ static enum rc add_metric(struct score *s, const struct session *session, size_t
     return RC_OK;
 }
 
+/* Beside the binned AUC of evaluations the exact one, whatever the bins. */
+static enum rc add_exact(struct score *s, const struct session *session, size_t task,
+                         const struct metric_options *options, struct err *err)
+{
+    struct metric *m = NULL;
+    enum rc rc = metric_create_exact_auc(options, &m, err);
+    return rc ? rc : add_metric(s, session, task, m, err);
+}
+
 static enum rc add_task(struct score *s, const struct session *session, size_t i,
                         struct err *err)
 {
@@ -65,6 +77,8 @@ static enum rc add_task(struct score *s, const struct session *session, size_t i
                       : metric_create(t->metrics[k], &options, &m, err);
         if (!rc)
             rc = add_metric(s, session, i, m, err);
+        if (!rc && !s->train && t->metrics[k]->auc)
+            rc = add_exact(s, session, i, &options, err);
     }
     return rc;
 }
@@ -75,6 +89,11 @@ enum rc score_create(const struct session *session, bool train, struct score **o
     struct score *s = mem_calloc(1, sizeof(*s));
     enum rc rc = RC_OK;
     s->train = train;
+    s->n_each = graph_n_losses(session->model->graph);
+    s->each = mem_calloc(s->n_each + 1, sizeof(*s->each));
+    for (size_t i = 0; i < s->n_each; i++)
+        VEC_PUSH(&s->names,
+                 arena_strdup(&s->arena, graph_loss_name(session->model->graph, i)));
     for (size_t i = 0; i < session->model->tasks.n && !rc; i++)
         rc = add_task(s, session, i, err);
     if (rc)
@@ -94,6 +113,8 @@ void score_destroy(struct score *s)
     }
     VEC_RELEASE(&s->entries);
     VEC_RELEASE(&s->lines);
+    VEC_RELEASE(&s->names);
+    mem_free(s->each);
     arena_release(&s->arena);
     mem_free(s->groups);
     mem_free(s->preds);
@@ -167,6 +188,10 @@ enum rc score_batch(struct score *s, const struct session *session,
     for (size_t i = 0; i < s->entries.n && !rc; i++)
         rc = update(s, session, &s->entries.at[i], b, err);
     s->loss += loss * (double)b->rows;
+    for (size_t i = 0; i < s->n_each; i++) {
+        double v = graph_loss_at(session->model->graph, i);
+        s->each[i] = s->train ? v : s->each[i] + v * (double)b->rows;
+    }
     s->rows += b->rows;
     return rc;
 }
@@ -175,6 +200,22 @@ static int by_name(const void *x, const void *y)
 {
     const struct score_line *a = x, *b = y;
     return strcmp(a->name, b->name);
+}
+
+/* Each by its name; while training, where the total is shown anyway, only if there are
+ * several.
+ */
+static void add_losses(struct score *s)
+{
+    double rows = s->train ? 1 : (double)s->rows;
+    for (size_t i = 0; i < s->n_each && (!s->train || s->n_each > 1); i++)
+        VEC_PUSH(&s->lines, ((struct score_line){.name = s->names.at[i],
+                                                 .defined = true,
+                                                 .value = s->each[i] / rows}));
+    if (!s->train)
+        VEC_PUSH(&s->lines,
+                 ((struct score_line){
+                     .name = "loss", .defined = true, .value = s->loss / rows}));
 }
 
 enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
@@ -191,10 +232,8 @@ enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
                                                  .value = v.value,
                                                  .why = v.why}));
     }
-    if (!s->train && s->rows)
-        VEC_PUSH(&s->lines, ((struct score_line){.name = "loss",
-                                                 .defined = true,
-                                                 .value = s->loss / (double)s->rows}));
+    if (s->rows)
+        add_losses(s);
     if (s->lines.n)
         qsort(s->lines.at, s->lines.n, sizeof(*s->lines.at), by_name);
     *lines = s->lines.at;
@@ -207,6 +246,7 @@ void score_reset(struct score *s)
     for (size_t i = 0; i < s->entries.n; i++)
         metric_reset(s->entries.at[i].metric);
     s->loss = 0;
+    memset(s->each, 0, s->n_each * sizeof(*s->each));
     s->rows = 0;
 }
 

@@ -20,6 +20,8 @@ static enum rc make_optimisers(struct session *s, struct err *err)
     if (!rc && t->dense_optimizer->ema)
         rc = ema_create(t->dense_optimizer->ema->decay, optim_params(s->optim), &s->ema,
                         err);
+    if (!rc)
+        rc = pareto_create(s->model, &s->pareto, err);
     s->accumulate =
         t->gradient_accumulation_steps > 1 ? t->gradient_accumulation_steps : 1;
     return rc;
@@ -28,10 +30,13 @@ static enum rc make_optimisers(struct session *s, struct err *err)
 static enum rc make_model(struct session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
+    bool pareto = s->options.training && s->conf->model_config &&
+                  s->conf->model_config->use_pareto_loss_weight;
     bool low = t && strcmp(t->mixed_precision, "") != 0;
     struct model_options options = {.graph = {.pool = s->options.pool,
                                               .precision = low ? GEMM_BF16 : GEMM_F32,
                                               .training = s->options.training,
+                                              .keep = pareto,
                                               .seed = s->options.seed},
                                     .row_opt = s->sparse.rule,
                                     .max_gradient = s->sparse.max_gradient};
@@ -70,6 +75,7 @@ void session_destroy(struct session *s)
     if (!s)
         return;
     feed_destroy(s->feed);
+    pareto_destroy(s->pareto);
     ema_destroy(s->ema);
     optim_destroy(s->optim);
     model_destroy(s->model);
@@ -92,6 +98,19 @@ static void update(struct session *s)
         ema_update(s->ema);
 }
 
+/* In an accumulation each batch counts its share. */
+static void seed(struct session *s, double *loss)
+{
+    struct graph *g = s->model->graph;
+    float share = 1.0f / (float)s->accumulate;
+    if (s->pareto) {
+        *loss = pareto_seed(s->pareto, g, share);
+        return;
+    }
+    for (size_t i = 0; i < graph_n_losses(g); i++)
+        graph_seed(g, i, share);
+}
+
 enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
                       struct err *err)
 {
@@ -107,6 +126,7 @@ enum rc session_train(struct session *s, const struct feature_batch *b, double *
     s->marks[MARK_FORWARD] = clock_mono_ns();
     if (!isfinite(*loss))
         return blame_not_finite(s, b, *loss, err);
+    seed(s, loss);
     graph_backward(g, s->step % s->accumulate == 0);
     s->marks[MARK_BACKWARD] = clock_mono_ns();
     update(s);

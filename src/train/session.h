@@ -16,6 +16,7 @@
 #include "nn/optim/optim.h"
 #include "nn/optim/sparse.h"
 #include "train/feed.h"
+#include "train/pareto.h"
 
 struct session_options {
     struct pool *pool; /* borrowed */
@@ -44,8 +45,9 @@ struct session {
     struct sparse_optim sparse;
     struct optim *optim; /* NULL without training */
     struct clip clip;
-    struct ema *ema;     /* NULL: none */
-    uint32_t accumulate; /* batches per update of the dense parameters, at least 1 */
+    struct pareto *pareto; /* NULL: losses are added up */
+    struct ema *ema;       /* NULL: none */
+    uint32_t accumulate;   /* batches per update of the dense parameters, at least 1 */
     /* Counters; all of them go into checkpoints. */
     uint64_t step;                /* batches trained on */
     uint64_t epoch;               /* passes completed */

@@ -18,7 +18,7 @@ train_saves_evaluates_and_says_where()
     err_has "seed 1"
     err_has " expected, "
     err_has "checkpoint m/model.ckpt-5"
-    err_has "evaluation       step       rows        auc       loss  auc against the best"
+    err_has "evaluation       step       rows        auc  binary_cross_entropy  exact_auc       loss  auc against the best"
     err_has "                   21        300   0."
     err_has "done        deepfm after 22 steps, 5,400 rows, 2 passes over the data"
     err_has "best        auc 0."

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/pareto.h - weights of losses such that no task is improved at the cost of another
+ * (PE-MTL, Lin et al. 2019).
+ */
+#ifndef TRAIN_PARETO_H
+#define TRAIN_PARETO_H
+
+#include "model/model.h"
+
+#define PARETO_MAX 16 /* losses */
+
+/* least[n] >= 0, their sum below 1; gram[n][n]: products of the losses' gradients. The
+ * weights are at least `least`, and their sum is 1.
+ */
+void pareto_solve(const double *gram, const double *least, size_t n, double *weights);
+
+struct pareto;
+
+/* NULL in *out when the config does not ask for it. RC_UNSUPPORTED: more than PARETO_MAX
+ * losses; RC_NOMEM.
+ */
+enum rc pareto_create(const struct model *m, struct pareto **out,
+                      struct err *err) MUST_CHECK;
+void pareto_destroy(struct pareto *p); /* NULL is fine */
+
+/* After a forward pass: one backward pass per loss, then seeds the losses of the tasks
+ * with their weights times `scale`. Gradients are as before. The graph must keep values.
+ * Returns the weighted loss.
+ */
+double pareto_seed(struct pareto *p, struct graph *g, float scale);
+
+#endif
