@@ -11,6 +11,7 @@ JOBS ?= $(shell nproc)
 .DEFAULT_GOAL := help
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos clean
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-save bench-compat clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-memory bench-quality clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -79,6 +80,11 @@ bench-jobs: build ## measure the store and the queue of jobs
 chaos: build ## kill everything at random under 200 jobs, on both stores
 	@tools/deps test
 	@CHAOS_JOBS=200 TRAINYARD=build/release/trainyard tests/it/chaos.sh
+bench-memory: build ## measure what an embedding table takes beside its rows
+	@tools/bench build/release memory
+
+bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
+	@tools/bench build/release quality
 
 clean: ## remove everything that was built
 	@rm -rf build

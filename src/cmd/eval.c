@@ -14,7 +14,8 @@
 #include "train/trainer.h"
 
 struct eval_conf {
-    const char *eval_input, *model_dir, *checkpoint, *edit_config_json, *result;
+    const char *eval_input, *model_dir, *checkpoint, *edit_config_json, *result,
+        *table_dir;
     struct opt_list set;
     int64_t threads;
     bool json;
@@ -36,6 +37,9 @@ static const struct opt opts[] = {
      .meta = "JSON"},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
              "threads; 0: one per processor")},
+    {OPT_TEXT(struct eval_conf, table_dir, NULL,
+              "keep embedding tables in files in this directory"),
+     .meta = "DIR"},
     {OPT_BOOL(struct eval_conf, json, "false", "print the result as one line of JSON")},
     {0},
 };
@@ -72,8 +76,10 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
 {
     const struct pc_EasyRecConfig *pc = config->data;
     const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
-    struct session_options so = {
-        .pool = pool, .training = true, .farm_hash = farm && strcmp(farm, "true") == 0};
+    struct session_options so = {.pool = pool,
+                                 .training = true,
+                                 .farm_hash = farm && strcmp(farm, "true") == 0,
+                                 .table_dir = c->table_dir};
     struct arena a = {0};
     struct ckpt *ckpt = NULL;
     struct session *s = NULL;

@@ -12,6 +12,7 @@
 
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
+    const char *table_dir;
     struct opt_list set;
     int64_t threads, seed, patience;
     double save_every;
@@ -42,6 +43,10 @@ static const struct opt opts[] = {
      .meta = "JSON"},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
              "threads; 0: one per processor. Results are the same for any number")},
+    {OPT_TEXT(struct train_conf, table_dir, NULL,
+              "keep embedding tables in files in this directory: for tables larger than "
+              "memory"),
+     .meta = "DIR"},
     {OPT_INT(struct train_conf, seed, "1", 0, INT64_MAX, "of all random numbers")},
     {OPT_DURATION(struct train_conf, save_every, "0", 0, 1e9,
                   "save a checkpoint at least this often, beside what the config says; "
@@ -108,6 +113,7 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
                               .farm_hash = farm && strcmp(farm, "true") == 0,
+                              .table_dir = c->table_dir,
                               .save_seconds = c->save_every,
                               .patience = c->patience,
                               .memory = c->overcommit ? 0 : config_memory(c->memory),

@@ -50,7 +50,7 @@ enum rc ids_init(struct ids *s, const char *what, int64_t capacity, int64_t buck
                  {(void **)&s->fills, (size_t)s->n_buckets * 4}};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++)
-        rc = pages_map(what, parts[i].bytes, parts[i].at, err);
+        rc = pages_map(what, NULL, parts[i].bytes, parts[i].at, err);
     s->index = rc ? NULL : mem_try_calloc(INDEX_MIN, sizeof(*s->index));
     s->mask = INDEX_MIN - 1;
     if (!rc && !s->index)

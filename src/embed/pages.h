@@ -9,8 +9,13 @@
 
 #include "base/err.h"
 
-/* bytes > 0. RC_NOMEM, E2304. `what` is for the message: "table 'user_emb'". */
-enum rc pages_map(const char *what, size_t bytes, void **out, struct err *err) MUST_CHECK;
+/* bytes > 0. With `dir` they lie in a file without a name there, whose room on disk is
+ * taken at once, and memory holds what is in use; the file is gone with the mapping (or
+ * the process). RC_NOMEM (E2304), RC_IO (E2305). `what` is for the message: "table
+ * 'user_emb'".
+ */
+enum rc pages_map(const char *what, const char *dir, size_t bytes, void **out,
+                  struct err *err) MUST_CHECK;
 void pages_unmap(void *p, size_t bytes); /* NULL is fine */
 
 #endif

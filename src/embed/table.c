@@ -148,7 +148,7 @@ static enum rc allocate(struct table *t, struct err *err)
 {
     void *data = NULL;
     char *what = mem_printf("table '%s' of %jd rows", t->name, (intmax_t)t->conf.rows);
-    enum rc rc = pages_map(what, table_bytes(t), &data, err);
+    enum rc rc = pages_map(what, t->conf.dir, table_bytes(t), &data, err);
     t->data = data;
     t->used = rc ? NULL : mem_try_calloc(used_words(t), sizeof(*t->used));
     if (!rc && !t->used)
@@ -182,6 +182,7 @@ enum rc table_create(const struct table_conf *conf, struct table **out, struct e
     t->conf.keyed.seed = conf->seed;
     t->conf.keyed.stream = ~t->stream;
     enum rc rc = allocate(t, err);
+    t->conf.dir = NULL;
     if (rc)
         table_destroy(t);
     else

@@ -40,6 +40,7 @@ struct table_conf {
     bool trainable;
     struct row_opt opt;
     uint64_t seed;
+    const char *dir;         /* where to keep it in a file; NULL: in memory */
     struct keyed_conf keyed; /* kind KEYED_NONE: rows have numbers; else `rows` follow */
     /* Of KEYED_GROWING: what ids without a row read in training and outside of it. */
     struct table_values stranger, unknown;
@@ -57,7 +58,7 @@ struct table {
     struct keyed *keyed; /* NULL: rows have numbers */
 };
 
-/* RC_INVAL (sizes, E2301), RC_NOMEM (E2304). */
+/* RC_INVAL (sizes, E2301), RC_NOMEM (E2304), RC_IO (E2305). */
 enum rc table_create(const struct table_conf *conf, struct table **out,
                      struct err *err) MUST_CHECK;
 void table_destroy(struct table *t);

@@ -103,7 +103,8 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
         .type = type_of(f->data_type),
         .trainable = f->trainable,
         .opt = m->options.row_opt,
-        .seed = m->options.graph.seed};
+        .seed = m->options.graph.seed,
+        .dir = m->options.table_dir};
     if (conf.rows == 0)
         return graph_fail(m->graph, "feature '%s': the number of its ids is not known",
                           f->name) != NULL;

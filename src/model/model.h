@@ -23,6 +23,8 @@ struct model_options {
     struct row_opt row_opt;
     float max_gradient; /* > 0: clamp gradients of embedding outputs */
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
+    float max_gradient;    /* > 0: clamp gradients of embedding outputs */
+    const char *table_dir; /* tables are kept in files there; NULL: in memory */
 };
 
 /* How one feature reaches the model: through a slot of the embedding layer, or as numbers

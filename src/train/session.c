@@ -39,7 +39,8 @@ static enum rc make_model(struct session *s, struct err *err)
                                               .keep = pareto,
                                               .seed = s->options.seed},
                                     .row_opt = s->sparse.rule,
-                                    .max_gradient = s->sparse.max_gradient};
+                                    .max_gradient = s->sparse.max_gradient,
+                                    .table_dir = s->options.table_dir};
     return model_create(s->conf, &options, &s->model, err);
 }
 

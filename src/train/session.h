@@ -23,7 +23,8 @@ struct session_options {
     uint64_t seed;
     bool training; /* false: forward only; no optimisers */
     bool farm_hash;
-    const char *dir; /* where relative paths of the config start; NULL: here */
+    const char *table_dir; /* tables are kept in files there; NULL: in memory */
+    const char *dir;       /* where relative paths of the config start; NULL: here */
 };
 
 /* When the parts of a step were over. */

@@ -229,8 +229,10 @@ static void open_summary(struct trainer *t)
 
 enum rc trainer_set_up(struct trainer *t, struct err *err)
 {
-    struct session_options so = {
-        .seed = t->o->seed, .training = true, .farm_hash = t->o->farm_hash};
+    struct session_options so = {.seed = t->o->seed,
+                                 .training = true,
+                                 .farm_hash = t->o->farm_hash,
+                                 .table_dir = t->o->table_dir};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
     best_init(&t->best, t->conf->export_config);
     enum rc rc = pool_create(threads, &t->pool, err);

@@ -89,7 +89,7 @@ pareto_weights_are_used()
     status 0
     cmp -s m/model.ckpt-7/model-00001-of-00001.safetensors \
         again/model.ckpt-7/model-00001-of-00001.safetensors || fail "threads change the result"
-    config "" 
+    config ""
     run "$TRAINYARD" train c.config --model-dir plain
     status 0
     cmp -s m/model.ckpt-7/model-00001-of-00001.safetensors \

@@ -101,6 +101,32 @@ another_table_is_not_taken_for_this_one()
     err_has "feature 'cate_id': score_strategy CUSTOMIZED is not supported"
 }
 
+# A table of 256 MB where a process may have 200: in files it goes, with the same result.
+tables_larger_than_memory_lie_in_files()
+{
+    config "$adagrad" && data && mkdir disk
+    local large=(--set 'feature_configs[3].id_feature.hash_bucket_size=4000000'
+        --set train_config.num_steps=5)
+    trained a "${large[@]}"
+    (
+        ulimit -d 204800
+        run "$TRAINYARD" train c.config --model-dir b --threads 2 "${large[@]}"
+        status 2
+        err_has "brand_emb.weight' of 4000000 rows: no memory for 256000000 bytes"
+        run "$TRAINYARD" train c.config --model-dir c --threads 2 --table-dir disk "${large[@]}"
+        status 0
+        run "$TRAINYARD" eval c.config --model-dir c --threads 2 --table-dir disk --json \
+            --set 'feature_configs[3].id_feature.hash_bucket_size=4000000'
+        status 0
+        cmp -s .out <(tail -n 1 c/train_eval_result_v2.txt) || fail "eval differs from training"
+    )
+    same_checkpoint a/model.ckpt-4 c/model.ckpt-4
+    [ -z "$(ls disk)" ] || fail "files are left behind: $(ls disk)"
+    run "$TRAINYARD" train c.config --model-dir d --table-dir nowhere
+    status 2
+    err_has "bytes in 'nowhere': No such file or directory"
+}
+
 # Training that moves nothing leaves the first values, which Python works out as well.
 python_knows_first_values()
 {
@@ -135,4 +161,4 @@ END
 
 tap_cases a_run_that_is_continued_ends_with_the_same_bytes \
     checkpoints_hold_what_training_touched another_table_is_not_taken_for_this_one \
-    python_knows_first_values
+    tables_larger_than_memory_lie_in_files python_knows_first_values
