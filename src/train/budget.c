@@ -40,10 +40,10 @@ static void add_tables(struct budget *b, const struct embed *e)
 {
     for (int i = 0; i < embed_n_tables(e); i++) {
         const struct table *t = embed_table_at(e, i);
-        int64_t state = row_opt_state(&t->conf.opt, t->conf.dim);
+        int64_t state = t->stride - t->state_at;
         struct budget_table x = {
             .table = t,
-            .weights = times(t->conf.rows, t->conf.dim * (int64_t)sizeof(float)),
+            .weights = times(t->conf.rows, t->state_at * (int64_t)sizeof(float)),
             .state = times(t->conf.rows, state * (int64_t)sizeof(float)),
             .used_rows = 0};
         VEC_PUSH(&b->tables, x);

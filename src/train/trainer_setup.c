@@ -168,7 +168,7 @@ static enum rc open_data(struct trainer *t, struct err *err)
 static enum rc check_memory(struct trainer *t, struct err *err)
 {
     struct budget b;
-    if (t->o->memory <= 0)
+    if (t->o->memory <= 0 || t->o->table_dir)
         return RC_OK;
     budget_init(&b, t->session, feeder_rows(t->feeder));
     t->most_memory = b.most;
