@@ -10,6 +10,13 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#ifdef TY_KAFKA
+#include <librdkafka/rdkafka.h>
+#define KAFKA_LINE {"librdkafka", "Kafka topics", rd_kafka_version_str},
+#else
+#define KAFKA_LINE
+#endif
+
 #include "ty_revision.h" /* made by cmake/TrainyardRevision.cmake at every build */
 
 const char *build_revision(void)
@@ -57,7 +64,7 @@ const struct build_library *build_libraries(void)
     static const struct build_library libraries[] = {
         {"libcurl", "object stores", curl_version_number},
         {"liblz4", "LZ4-compressed data", LZ4_versionString},
-        {"libsnappy", "Snappy-compressed data", snappy_version},
+        KAFKA_LINE{"libsnappy", "Snappy-compressed data", snappy_version},
         {"libxxhash", "hashing", xxhash_version},
         {"libyaml", "YAML files", yaml_get_version_string},
         {"libzstd", "zstd-compressed data", ZSTD_versionString},

@@ -31,6 +31,7 @@ void dataset_close(struct dataset *d)
 {
     if (!d)
         return;
+    atomic_store(&d->quit, true);
     stop_threads(d);
     ds_release_slots(d);
     ds_release(d);
@@ -176,6 +177,39 @@ static enum rc pull(struct dataset *d, struct ds_slot *s, struct ds_batch **out,
     return rc;
 }
 
+/* Of streams: the next batch of whichever slot has one; *which is its slot. */
+static enum rc pull_any(struct dataset *d, struct ds_slot **which, struct ds_batch **out,
+                        struct err *err)
+{
+    int64_t before = clock_mono_ns(), ended = 0;
+    enum rc rc = RC_OK;
+    *out = NULL;
+    pthread_mutex_lock(&d->lock);
+    while (!rc && !*out && ended < d->n_slots) {
+        ended = 0;
+        for (int64_t i = 0; !rc && !*out && i < d->n_slots; i++) {
+            struct ds_slot *s = &d->slots[(d->turn + i) % d->n_slots];
+            *which = s;
+            if (s->q_n) {
+                *out = s->queue[s->q_at];
+                s->q_at = (s->q_at + 1) % (size_t)d->queue;
+                s->q_n--;
+                pthread_cond_broadcast(&d->drained_some);
+            } else if (s->ended) {
+                rc = s->rc;
+                if (rc && err)
+                    *err = s->err;
+                ended++;
+            }
+        }
+        if (!rc && !*out && ended < d->n_slots)
+            pthread_cond_wait(&d->filled, &d->lock);
+    }
+    d->counts.wait_ns += clock_mono_ns() - before;
+    pthread_mutex_unlock(&d->lock);
+    return rc;
+}
+
 static void give_back(struct dataset *d)
 {
     if (!d->out)
@@ -259,7 +293,13 @@ enum rc dataset_next(struct dataset *d, const struct batch **out, struct err *er
         rc = next_pass(d, err);
     if (!rc && !d->running)
         rc = start_threads(d, err);
-    for (int64_t tried = 0; !rc && !b && tried < d->n_slots; tried++) {
+    if (!rc && d->streams) {
+        struct ds_slot *s = NULL;
+        rc = pull_any(d, &s, &b, err);
+        if (b)
+            hand_out(d, s, b);
+    }
+    for (int64_t tried = 0; !rc && !b && !d->streams && tried < d->n_slots; tried++) {
         struct ds_slot *s = &d->slots[d->turn];
         rc = pull(d, s, &b, err);
         if (b)

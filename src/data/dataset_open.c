@@ -32,6 +32,7 @@ enum rc ds_open_file(const struct dataset *d, size_t file, int64_t end,
 {
     struct reader_conf conf = d->reader;
     conf.end = end;
+    conf.stop = &d->quit;
     return reader_open(d->files[file].path, d->files[file].ops, &conf, out, err);
 }
 
@@ -72,6 +73,8 @@ static enum rc add_files(struct dataset *d, const struct dataset_conf *conf,
     mem_free(names.at);
     for (size_t i = 0; !rc && !conf->format && i < d->n_files; i++)
         rc = reader_detect(d->files[i].path, &d->files[i].ops, err);
+    for (size_t i = 0; !rc && i < d->n_files; i++)
+        d->streams |= d->files[i].ops->streams;
     return rc;
 }
 
@@ -209,7 +212,7 @@ static enum rc open_sample(const struct dataset *d, const struct dataset_conf *c
     enum rc rc = reader_open(d->files[file].path, d->files[file].ops, &all, out, err);
     if (rc)
         return rc;
-    *has_rows = reader_rows(*out) >= 0;
+    *has_rows = reader_rows(*out) >= 0 || (*out)->ops->streams;
     if (!*has_rows) {
         batch_init(&b, reader_schema(*out));
         *has_rows = reader_next(*out, 1, &b, NULL) != RC_OK || b.n > 0;

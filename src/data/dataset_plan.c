@@ -61,6 +61,11 @@ enum rc ds_count_slots(struct dataset *d, struct err *err)
 {
     int64_t files = (int64_t)d->n_files;
     d->n_slots = d->readers;
+    if (d->streams) {
+        d->n_slots = (files + d->world - 1) / d->world;
+        d->threads = (int)d->n_slots;
+        return RC_OK;
+    }
     if (d->world == 1 && d->readers == 1)
         return RC_OK;
     if (!d->by_file && d->rows >= 0)

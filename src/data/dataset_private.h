@@ -108,6 +108,8 @@ struct dataset {
 
     int64_t batch_size, batch_cost, shuffle, queue;
     bool drop_remainder, every_row, by_file, short_batches;
+    bool streams;     /* files that wait for data: each has a slot and a thread */
+    atomic_bool quit; /* readers that wait give up */
     uint64_t seed;
     int64_t rank, world, readers; /* readers as asked for */
     int threads;

@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "data/odps/odps.h"
+#include "data/reader.h"
 #include "io/file.h"
 #include "io/glob.h"
 
@@ -153,10 +153,16 @@ static enum rc expand_url(const char *url, path_vec *out, struct err *err)
     return rc;
 }
 
-static enum rc expand_table(const char *url, path_vec *out, struct err *err)
+/* An address of no file: tables, topics. */
+static enum rc expand_address(const struct reader_ops *ops, const char *address,
+                              path_vec *out, struct err *err)
 {
     struct fs_names found = {0};
-    enum rc rc = odps_expand(url, &found, err);
+    if (!ops->expand) {
+        VEC_PUSH(out, mem_strdup(address));
+        return RC_OK;
+    }
+    enum rc rc = ops->expand(address, &found, err);
     for (size_t i = 0; i < found.n; i++)
         VEC_PUSH(out, found.at[i]);
     mem_free(found.at);
@@ -166,8 +172,9 @@ static enum rc expand_table(const char *url, path_vec *out, struct err *err)
 static enum rc expand_part(const char *part, path_vec *out, struct err *err)
 {
     enum rc rc = RC_OK;
-    if (odps_is_url(part))
-        return expand_table(part, out, err);
+    const struct reader_ops *ops = reader_of_scheme(part);
+    if (ops)
+        return expand_address(ops, part, out, err);
     if (io_is_remote(part))
         return expand_url(part, out, err);
     if (fs_is_dir(part))
@@ -214,7 +221,9 @@ enum rc files_expand(const char *input, struct fs_names *out, struct err *err)
     path_vec files = {0}, part = {0};
     struct map seen = {0};
     struct str rest = str_c(input), one;
-    bool whole = fs_exists(input); /* a name may hold commas itself */
+    const struct reader_ops *ops = reader_of_scheme(input);
+    /* A name may hold commas itself, and so may a list of brokers. */
+    bool whole = fs_exists(input) || (ops && ops->streams);
     enum rc rc = RC_OK;
     while (!rc && (whole || str_split(&rest, ',', &one))) {
         one = whole ? str_c(input) : str_trim(one);

@@ -56,8 +56,7 @@ static const struct reader_ops *best_of(const unsigned char *head, size_t n,
     return best;
 }
 
-/* What an address of no file is read with; NULL for files. */
-static const struct reader_ops *by_scheme(const char *path)
+const struct reader_ops *reader_of_scheme(const char *path)
 {
     for (const struct reader_ops *const *o = readers; *o; o++) {
         size_t n = (*o)->scheme ? strlen((*o)->scheme) : 0;
@@ -72,7 +71,7 @@ enum rc reader_detect(const char *path, const struct reader_ops **out, struct er
     unsigned char head[HEAD_SIZE];
     struct stream *in = NULL;
     size_t n = 0;
-    *out = by_scheme(path);
+    *out = reader_of_scheme(path);
     if (*out)
         return RC_OK;
     if (fs_is_dir(path))

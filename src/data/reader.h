@@ -9,11 +9,13 @@
 #ifndef DATA_READER_H
 #define DATA_READER_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
+#include "base/fs.h"
 #include "data/batch.h"
 
 /* Between two rows of one file. `row` always counts from the file's first one and says
@@ -53,6 +55,10 @@ struct reader_conf {
     int64_t end;     /* offset where reading stops, the start of a row; 0: at the end */
     /* Parquet: */
     bool decode; /* no dictionary-encoded columns */
+    /* Streams: */
+    bool bare;               /* messages have no schema; it is `fields` */
+    const atomic_bool *stop; /* whoever waits for data gives up when it is set
+                                (RC_CANCELED); must outlive the reader; NULL: never */
 };
 
 /* Places of a text file from which reading can start, about a mebibyte apart. */
@@ -66,6 +72,10 @@ struct reader_ops {
     const char *name;     /* "csv" */
     const char *suffixes; /* of file names, "csv|tsv|txt" */
     const char *scheme;   /* of addresses that are no files, "odps"; or NULL */
+    /* The addresses that one address stands for are added to `out`; NULL: itself. */
+    enum rc (*expand)(const char *address, struct fs_names *out, struct err *err);
+    bool streams; /* reading may wait for data to come: an address is read by a thread of
+                     its own, and may hold commas */
     /* 0 "not mine" .. 100 "certain", from the first bytes rather than the name. */
     int (*probe)(const unsigned char *head, size_t n, const char *path);
     enum rc (*open)(const char *path, const struct reader_conf *conf, void **state,
@@ -92,6 +102,8 @@ struct reader_ops {
 
 const struct reader_ops *const *reader_all(size_t *n);
 const struct reader_ops *reader_find(const char *name); /* NULL when there is none */
+/* By the scheme of an address; NULL for files. */
+const struct reader_ops *reader_of_scheme(const char *path);
 /* The format of a file. RC_NOTFOUND, RC_IO, RC_FORMAT E1203 (none knows it). */
 enum rc reader_detect(const char *path, const struct reader_ops **out,
                       struct err *err) MUST_CHECK;

@@ -350,6 +350,7 @@ static enum rc seek(void *state, const struct cursor *at, struct err *err)
 const struct reader_ops reader_odps = {
     .name = "odps",
     .scheme = "odps",
+    .expand = odps_expand,
     .suffixes = "",
     .probe = probe,
     .open = open_odps,

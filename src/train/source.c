@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "data/odps/type.h"
+
 static bool scalar_type(enum pc_FieldType t, struct type *out)
 {
     static const enum type_id ids[] = {[pc_FieldType_INT32] = TYPE_I32,
@@ -86,6 +88,87 @@ static enum rc declared_fields(const struct pc_DataConfig *d, struct arena *a,
     return RC_OK;
 }
 
+/* A type as input_fields_str writes it. MaxCompute's spelling of types has the same
+ * forms, but for the two names of whole numbers.
+ */
+static enum rc message_type(const char *name, struct str text, struct arena *a,
+                            struct type *out, struct err *err)
+{
+    struct buf b;
+    struct odps_type t;
+    buf_init(&b, text.n + 64);
+    for (size_t i = 0; i < text.n;) {
+        bool word = i + 5 <= text.n && strncasecmp(text.p + i, "INT", 3) == 0 &&
+                    (memcmp(text.p + i + 3, "64", 2) == 0 ||
+                     memcmp(text.p + i + 3, "32", 2) == 0);
+        if (word)
+            buf_puts(&b, text.p[i + 3] == '6' ? "bigint" : "int");
+        else
+            buf_putc(&b, text.p[i]);
+        i += word ? 5 : 1;
+    }
+    enum rc rc = odps_type_parse(str_of(buf_str(&b), b.n), a, &t, err);
+    buf_release(&b);
+    if (rc)
+        return err_wrap(err, rc, "column '%.100s'", name);
+    *out = odps_type_ours(&t, a);
+    return RC_OK;
+}
+
+/* The five kinds of values, then lists, lists of lists and maps of each. */
+static enum rc message_type_of(const char *name, int64_t t, struct arena *a,
+                               struct type *out, struct err *err)
+{
+    static const char *const kinds[] = {"int", "bigint", "string", "float", "double"};
+    static const char *const forms[] = {
+        "%s",         "array<%s>", "array<array<%s>>", "map<string,%s>", "map<bigint,%s>",
+        "map<int,%s>"};
+    if (t < 0 || t >= (int64_t)(ARRAY_LEN(forms) * ARRAY_LEN(kinds)))
+        return err_set(err, RC_UNSUPPORTED, "column '%.100s': unknown type", name);
+    struct buf text;
+    buf_init(&text, 100);
+    const char *form = forms[(size_t)t / ARRAY_LEN(kinds)], *at = strchr(form, '%');
+    buf_add(&text, form, (size_t)(at - form));
+    buf_puts(&text, kinds[(size_t)t % ARRAY_LEN(kinds)]);
+    buf_puts(&text, at + 2);
+    enum rc rc = message_type(name, str_of(buf_str(&text), text.n), a, out, err);
+    buf_release(&text);
+    return rc;
+}
+
+/* Columns of messages that carry no schema; none when they do. */
+static enum rc message_fields(const struct pc_DataConfig *d, struct arena *a,
+                              struct reader_conf *out, struct err *err)
+{
+    struct str rest = str_c(d->input_fields_str), part;
+    size_t most = (size_t)d->n_input_fields + 1;
+    for (size_t i = 0; i < rest.n; i++)
+        most += rest.p[i] == ';';
+    struct reader_field *fields = arena_alloc(a, most * sizeof(*fields));
+    memset(fields, 0, most * sizeof(*fields));
+    out->fields = fields;
+    enum rc rc = RC_OK;
+    while (!rc && rest.n && str_split(&rest, ';', &part)) {
+        part = str_trim(part);
+        const char *colon = part.n ? memchr(part.p, ':', part.n) : NULL;
+        if (!colon)
+            continue;
+        struct str name = str_trim(str_of(part.p, (size_t)(colon - part.p)));
+        struct reader_field *f = &fields[out->n_fields++];
+        f->name = arena_strndup(a, name.p, name.n);
+        rc = message_type(f->name,
+                          str_of(colon + 1, part.n - (size_t)(colon + 1 - part.p)), a,
+                          &f->type, err);
+    }
+    for (int64_t i = 0; !rc && !d->input_fields_str[0] && i < d->n_input_fields; i++) {
+        struct reader_field *f = &fields[out->n_fields++];
+        f->name = d->input_fields[i]->input_name;
+        rc = message_type_of(f->name, d->input_fields[i]->input_type, a, &f->type, err);
+    }
+    out->bare = out->n_fields > 0;
+    return rc;
+}
+
 static void wanted_columns(const struct feature_plan *plan, bool labels, struct arena *a,
                            struct dataset_conf *out)
 {
@@ -128,8 +211,7 @@ enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *pl
         out->shuffle = d->shuffle_buffer_size;
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
     if (d->dataset_type == pc_DatasetType_KafkaDataset)
-        return err_set(err, RC_UNSUPPORTED,
-                       "dataset_type: this version does not read KafkaDataset");
+        return message_fields(d, a, &out->reader, err);
     if (d->dataset_type != pc_DatasetType_CsvDataset)
         return RC_OK; /* files and tables that tell their columns themselves */
     if (strlen(d->delimiter) != 1)
