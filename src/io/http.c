@@ -143,10 +143,9 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     long status = 0;
     (void)curl_easy_getinfo(a->curl, CURLINFO_RESPONSE_CODE, &status);
     if (status / 100 != 2 || !a->q->to) {
+        a->r->overflowed = n > a->r->body.max - a->r->body.n;
         buf_add(&a->r->body, p, n);
         a->r->got += n;
-        if (a->r->body.failed)
-            a->r->overflowed = true;
         return a->r->body.failed ? 0 : n;
     }
     size_t room = a->q->to_size - a->r->got, k = n < room ? n : room;
@@ -298,6 +297,9 @@ enum rc http_send(const struct http_request *q, struct http_reply *r, struct err
         enum rc rc = perform(&a, &c, err);
         if (rc)
             return q->what ? err_wrap(err, rc, "%s", q->what) : rc;
+        if (r->head.failed || (r->body.failed && !r->overflowed))
+            return err_set(err, RC_NOMEM, "%s: no memory for the answer",
+                           q->what ? q->what : "request");
         if (c == CURLE_WRITE_ERROR && r->overflowed)
             c = CURLE_OK;
         if (r->tries >= most || !worth_again(q, c, r->status))

@@ -122,6 +122,7 @@ static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
                                  .wall_ns = now};
         buf_init(&authorization, URL_MAX);
         sign_authorize(&key, &q, &authorization);
+        rc = buf_check(&authorization, err);
         http_line(out, "Authorization: %s", buf_str(&authorization));
         buf_release(&authorization);
         for (size_t i = 0; i < n; i++)
@@ -171,6 +172,8 @@ enum rc object_send(const struct object_call *c, struct http_reply *r, struct er
         buf_printf(&url, "?%s", buf_str(&s.query));
     *r = (struct http_reply){0};
     enum rc rc = buf_check(&url, err);
+    if (!rc && (s.path.failed || s.query.failed || s.host.failed))
+        rc = err_set(err, RC_NOMEM, "%s: no memory for the request", what);
     struct http_request q = {.method = c->method,
                              .url = buf_str(&url),
                              .body = c->body,

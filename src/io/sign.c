@@ -113,6 +113,7 @@ void sign_authorize(const struct sign_key *key, const struct sign_request *q,
                    key->kind == SIGN_AWS4 ? ", SignedHeaders=" : ", AdditionalHeaders=",
                    buf_str(&names));
     buf_printf(out, ", Signature=%s", hex);
+    out->failed |= text.failed || scope.failed || names.failed;
     buf_release(&text);
     buf_release(&scope);
     buf_release(&names);

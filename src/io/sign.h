@@ -37,7 +37,9 @@ struct sign_request {
 
 #define SIGN_DATE_SIZE 17 /* "20130524T000000Z" */
 void sign_date(int64_t wall_ns, char out[SIGN_DATE_SIZE]);
-/* The value of the Authorization header, added to `out`. */
+/* The value of the Authorization header, added to `out`, which has failed when memory ran
+ * out on the way.
+ */
 void sign_authorize(const struct sign_key *key, const struct sign_request *q,
                     struct buf *out);
 /* What is hashed first; for tests. */

@@ -62,17 +62,18 @@ static const struct {
     char c;
 } entities[] = {{"amp", '&'}, {"lt", '<'}, {"gt", '>'}, {"quot", '"'}, {"apos", '\''}};
 
-static bool put_reference(struct buf *out, struct str name)
+/* Bytes that the name of a reference stands for, 0 when it is none. */
+static size_t put_reference(char *out, struct str name)
 {
     for (size_t i = 0; i < ARRAY_LEN(entities); i++)
         if (str_is(name, entities[i].name)) {
-            buf_putc(out, entities[i].c);
-            return true;
+            *out = entities[i].c;
+            return 1;
         }
     uint32_t code = 0;
     bool hex = name.n > 2 && name.p[0] == '#' && name.p[1] == 'x';
     if (name.n < 2 || name.n > 9 || name.p[0] != '#')
-        return false;
+        return 0;
     for (size_t i = hex ? 2 : 1; i < name.n; i++) {
         char c = name.p[i];
         uint32_t d = c >= '0' && c <= '9'          ? (uint32_t)(c - '0')
@@ -80,29 +81,35 @@ static bool put_reference(struct buf *out, struct str name)
                      : hex && c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
                                                    : 99;
         if (d > 15)
-            return false;
+            return 0;
         code = code * (hex ? 16 : 10) + d;
     }
-    char bytes[4];
-    size_t n = utf8_put(code, bytes);
-    buf_add(out, bytes, n);
-    return n > 0;
+    return utf8_put(code, out);
 }
 
+/* A reference is never shorter than what it stands for: "&#9;" is four bytes, and a
+ * character has at most four.
+ */
 char *xml_text(struct str in, const char *name)
 {
     struct str s;
-    struct buf out;
+    size_t n = 0;
     if (!xml_find(in, name, &s, NULL))
         return NULL;
-    buf_init(&out, s.n + 1);
+    char *out = mem_alloc(s.n + 1);
     for (size_t i = 0; i < s.n; i++) {
         const char *semi = s.p[i] == '&' ? memchr(s.p + i, ';', s.n - i) : NULL;
-        size_t n = semi ? (size_t)(semi - (s.p + i)) : 0;
-        if (n > 1 && put_reference(&out, str_of(s.p + i + 1, n - 1)))
-            i += n;
-        else
-            buf_putc(&out, s.p[i]);
+        size_t length = semi ? (size_t)(semi - (s.p + i)) : 0;
+        char bytes[4];
+        size_t k = length > 1 ? put_reference(bytes, str_of(s.p + i + 1, length - 1)) : 0;
+        if (k) {
+            memcpy(out + n, bytes, k);
+            n += k;
+            i += length;
+        } else {
+            out[n++] = s.p[i];
+        }
     }
-    return buf_take(&out);
+    out[n] = '\0';
+    return out;
 }
