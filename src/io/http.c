@@ -237,19 +237,11 @@ static bool is_hopeless(CURLcode c)
            c == CURLE_UNSUPPORTED_PROTOCOL || c == CURLE_OUT_OF_MEMORY;
 }
 
-/* It failed before the server can have seen all of the request. */
-static bool never_arrived(CURLcode c)
-{
-    return c == CURLE_COULDNT_CONNECT || c == CURLE_COULDNT_RESOLVE_HOST ||
-           c == CURLE_COULDNT_RESOLVE_PROXY || c == CURLE_SSL_CONNECT_ERROR;
-}
-
-static bool worth_again(const struct http_request *q, CURLcode c, int status)
+static bool worth_again(CURLcode c, int status)
 {
     if (c != CURLE_OK)
-        return !is_hopeless(c) && (!q->once || never_arrived(c));
-    return status == 408 || status == 429 ||
-           (status >= 500 && !(q->once && status != 503));
+        return !is_hopeless(c);
+    return status == 408 || status == 429 || status >= 500;
 }
 
 static void pause_before(int try)
@@ -302,7 +294,7 @@ enum rc http_send(const struct http_request *q, struct http_reply *r, struct err
                            q->what ? q->what : "request");
         if (c == CURLE_WRITE_ERROR && r->overflowed)
             c = CURLE_OK;
-        if (r->tries >= most || !worth_again(q, c, r->status))
+        if (r->tries >= most || !worth_again(c, r->status))
             return c == CURLE_OK ? RC_OK : no_answer(q, &a, c, err);
         pause_before(r->tries);
     }

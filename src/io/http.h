@@ -7,7 +7,8 @@
  *
  * Tried again, after a pause that doubles and is partly random: no connection, a
  * connection that broke or stood still, a body cut short, status 408, 429 and 5xx.
- * Certificates that fail are not.
+ * Certificates that fail are not. So a request may have its effect twice; all of ours
+ * may.
  */
 #ifndef IO_HTTP_H
 #define IO_HTTP_H
@@ -41,7 +42,6 @@ struct http_request {
     size_t max;       /* bytes of a body in memory; 0: 64 MiB */
     int attempts;     /* 0: 5 */
     int timeout_s;    /* without a byte; 0: 30 */
-    bool once;        /* never again once the request may have had its effect */
     const char *what; /* for messages: "'s3://bucket/key'" */
 };
 

@@ -184,7 +184,6 @@ enum rc object_send(const struct object_call *c, struct http_reply *r, struct er
                              .to_size = c->to_size,
                              .attempts = c->o->account.attempts,
                              .timeout_s = c->o->account.timeout_s,
-                             .once = c->once,
                              .what = what};
     if (!rc)
         rc = http_send(&q, r, err);

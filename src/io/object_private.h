@@ -33,7 +33,6 @@ struct object_call {
     size_t n_body;
     void *to;
     size_t to_size;
-    bool once; /* see io/http.h */
 };
 
 /* RC_OK when the server answered; its status is not looked at. */

@@ -16,7 +16,7 @@ serve()
     exec 7>in 8<out
     for _ in $(seq 400); do [ -s ready ] && break; sleep 0.05; done
     at=kafka://$(cat ready)
-    export TRAINYARD_KAFKA_TIMEOUT=10
+    export TRAINYARD_KAFKA_TIMEOUT=60
 }
 tell()
 {

@@ -270,7 +270,6 @@ static enum rc send(struct odps *o, const char *endpoint, struct signing *s,
                              .max = c->max ? c->max : ANSWER_MAX,
                              .attempts = o->attempts,
                              .timeout_s = o->timeout_s,
-                             .once = c->once,
                              .what = what};
     if (!rc)
         rc = http_send(&q, r, err);

@@ -19,7 +19,6 @@ struct odps_call {
     const void *body; /* sent in chunks, as a block of rows */
     size_t n_body;
     size_t max; /* of the answer; 0: 16 MiB */
-    bool once;
 };
 
 /* To the tunnel. RC_OK when a server answered; `r` is to be released in any case. */
