@@ -324,6 +324,8 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
         batch_clear(b);
         r->wire_row = -1;
         enum code code = err_code_of(err, rc);
+        if (code == E1708)
+            odps_forget(r->path.url); /* whoever opens it anew gets another one */
         return code == E1707 ? err_wrap(err, rc, "'%s'", r->path.url) : rc;
     }
     b->n = n;

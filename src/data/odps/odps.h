@@ -60,7 +60,7 @@ void odps_session_release(struct odps_session *s);
  */
 enum rc odps_download(struct odps *o, const struct odps_path *path,
                       struct odps_session *out, struct err *err) MUST_CHECK;
-/* Forgets the shared session of a path, for tests and after it expired. */
+/* Forgets the shared session of a path, which expired. */
 void odps_forget(const char *url);
 
 /* Rows [from, from + n) of the columns named (with commas between them, in the table's

@@ -19,10 +19,31 @@
 #define PAUSE_MAX_MS 5000
 #define POLLS_MAX 200
 
+/* Lives as long as the process. Its lock is held while the session is made, so that only
+ * those wait who need the same one.
+ */
+struct entry {
+    pthread_mutex_t lock;
+    char *text; /* JSON of the session; NULL: none. Guarded by lock */
+};
+
 static struct {
     pthread_mutex_t lock;
-    struct map by_path; /* guarded by lock; values: owned texts of sessions */
+    struct map by_path; /* guarded by lock; values: struct entry */
 } known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct entry *entry_of(const char *url)
+{
+    pthread_mutex_lock(&known.lock);
+    struct map_entry *e = map_put(&known.by_path, str_c(url));
+    struct entry *one = e->value;
+    if (!one) {
+        e->value = one = mem_calloc(1, sizeof(*one));
+        pthread_mutex_init(&one->lock, NULL);
+    }
+    pthread_mutex_unlock(&known.lock);
+    return one;
+}
 
 void odps_session_release(struct odps_session *s)
 {
@@ -204,19 +225,13 @@ enum rc odps_download(struct odps *o, const struct odps_path *path,
                       struct odps_session *out, struct err *err)
 {
     bool ready;
-    char *text = NULL;
     struct odps_session s = {0};
-    enum rc rc = RC_OK;
-    pthread_mutex_lock(&known.lock);
-    struct map_entry *e = map_put(&known.by_path, str_c(path->url));
-    if (!e->value) {
-        rc = make_session(o, path, &text, err);
-        if (!rc)
-            e->value = text;
-    }
+    struct entry *e = entry_of(path->url);
+    pthread_mutex_lock(&e->lock);
+    enum rc rc = e->text ? RC_OK : make_session(o, path, &e->text, err);
     if (!rc)
-        rc = read_session(str_c(e->value), path, "DownloadID", &s, &ready, err);
-    pthread_mutex_unlock(&known.lock);
+        rc = read_session(str_c(e->text), path, "DownloadID", &s, &ready, err);
+    pthread_mutex_unlock(&e->lock);
     if (rc)
         odps_session_release(&s);
     else
@@ -226,13 +241,11 @@ enum rc odps_download(struct odps *o, const struct odps_path *path,
 
 void odps_forget(const char *url)
 {
-    pthread_mutex_lock(&known.lock);
-    struct map_entry *e = map_find(&known.by_path, str_c(url));
-    if (e) {
-        mem_free(e->value);
-        e->value = NULL;
-    }
-    pthread_mutex_unlock(&known.lock);
+    struct entry *e = entry_of(url);
+    pthread_mutex_lock(&e->lock);
+    mem_free(e->text);
+    e->text = NULL;
+    pthread_mutex_unlock(&e->lock);
 }
 
 enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *session,
