@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stores take at most 10000 parts of at least 5 MiB. Parts begin small, so that little
  * memory is used, and double every thousand, so that 40 TiB fit.
+ *
+ * One connection to a store is slow, so a few parts are on their way at once, each in a
+ * thread of its own, while the next one is filled. A part that failed is told by the call
+ * that needs its place, or by the commit.
  */
 #include "io/out.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "base/fs.h"
@@ -15,12 +20,28 @@
 #define PART_FIRST ((size_t)8 << 20)
 #define PARTS_PER_SIZE 1000
 #define PARTS_MAX 10000
+#define AT_ONCE 4
+
+/* A part on its way. */
+struct sending {
+    struct object *object; /* borrowed, as is the id */
+    const char *id;
+    int number; /* from 1 */
+    unsigned char *p;
+    size_t n, size;
+    pthread_t thread;
+    bool running;
+    char *etag;
+    enum rc rc;
+    struct err err;
+};
 
 struct io_out {
     struct fs_file *file; /* local; else: */
     struct object *object;
-    char *id;          /* of the upload; NULL: nothing was sent yet */
-    VEC(char *) etags; /* of the parts sent */
+    char *id;                        /* of the upload; NULL: nothing was sent yet */
+    VEC(char *) etags;               /* of the parts sent or on their way (NULL) */
+    struct sending sending[AT_ONCE]; /* part k has the place k % AT_ONCE */
     unsigned char *part;
     size_t n, size; /* bytes in it, and its room */
 };
@@ -47,24 +68,69 @@ static enum rc no_memory(const struct io_out *o, size_t n, struct err *err)
                    object_url(o->object), n);
 }
 
+static void *send_one(void *arg)
+{
+    struct sending *s = arg;
+    s->rc = object_part_put(s->object, s->id, s->number, s->p, s->n, &s->etag, &s->err);
+    return NULL;
+}
+
+/* Waits for the part in this place, if there is one. */
+static enum rc collect(struct io_out *o, struct sending *s, struct err *err)
+{
+    if (!s->running)
+        return RC_OK;
+    pthread_join(s->thread, NULL);
+    s->running = false;
+    o->etags.at[s->number - 1] = s->etag;
+    if (s->rc && err)
+        *err = s->err;
+    return s->rc;
+}
+
+static enum rc collect_all(struct io_out *o, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int i = 0; i < AT_ONCE; i++) {
+        enum rc one = collect(o, &o->sending[i], rc ? NULL : err);
+        rc = rc ? rc : one;
+    }
+    return rc;
+}
+
+/* The filled part goes on its way; the memory of the one that was there is used next. */
 static enum rc send_part(struct io_out *o, struct err *err)
 {
-    char *etag = NULL;
-    enum rc rc = RC_OK;
+    struct sending *s = &o->sending[o->etags.n % AT_ONCE];
     if (o->etags.n == PARTS_MAX)
         return err_coded(err, RC_UNSUPPORTED, E1609,
                          "'%.300s': larger than the %d parts that a store takes",
                          object_url(o->object), PARTS_MAX);
-    if (!o->id)
-        rc = object_parts_begin(o->object, &o->id, err);
+    enum rc rc = o->id ? RC_OK : object_parts_begin(o->object, &o->id, err);
     if (!rc)
-        rc = object_part_put(o->object, o->id, (int)o->etags.n + 1, o->part, o->n, &etag,
-                             err);
+        rc = collect(o, s, err);
     if (rc)
         return rc;
-    VEC_PUSH(&o->etags, etag);
+    unsigned char *spare = s->p;
+    size_t spare_size = s->size;
+    *s = (struct sending){.object = o->object,
+                          .id = o->id,
+                          .number = (int)o->etags.n + 1,
+                          .p = o->part,
+                          .n = o->n,
+                          .size = o->size};
+    o->part = spare;
+    o->size = spare_size;
     o->n = 0;
-    return RC_OK;
+    VEC_PUSH(&o->etags, NULL);
+    s->running = pthread_create(&s->thread, NULL, send_one, s) == 0;
+    if (s->running)
+        return RC_OK;
+    (void)send_one(s); /* no thread to be had: here and now */
+    o->etags.at[s->number - 1] = s->etag;
+    if (s->rc && err)
+        *err = s->err;
+    return s->rc;
 }
 
 /* Room for at least one more byte. */
@@ -111,6 +177,8 @@ static void out_free(struct io_out *o)
 {
     for (size_t i = 0; i < o->etags.n; i++)
         mem_free(o->etags.at[i]);
+    for (int i = 0; i < AT_ONCE; i++)
+        mem_free(o->sending[i].p);
     VEC_RELEASE(&o->etags);
     object_close(o->object);
     mem_free(o->part);
@@ -134,6 +202,8 @@ enum rc io_commit(struct io_out *o, struct err *err)
     if (o->n)
         rc = send_part(o, err);
     if (!rc)
+        rc = collect_all(o, err);
+    if (!rc)
         rc = object_parts_complete(o->object, o->id, o->etags.at, (int)o->etags.n, err);
     if (rc)
         io_abandon(o);
@@ -150,6 +220,7 @@ void io_abandon(struct io_out *o)
     if (!o)
         return;
     fs_abandon(o->file);
+    (void)!collect_all(o, NULL);
     if (o->id)
         (void)!object_parts_abort(o->object, o->id, NULL);
     out_free(o);

@@ -14,6 +14,8 @@
 
 #include "tap.h"
 
+#define TINY_PART ((size_t)8 << 20)
+
 static struct {
     int fd;
     pthread_mutex_t lock;
@@ -78,7 +80,7 @@ static void tiny_replace(unsigned char *data, size_t n)
     tiny.n = n;
 }
 
-/* Any upload has the id "u", and parts come in order. */
+/* Any upload has the id "u"; all parts but the last have the same size. */
 static void tiny_write(int fd, const char *head, void *body, size_t n)
 {
     static const char id[] = "<R><UploadId>u</UploadId></R>";
@@ -86,9 +88,12 @@ static void tiny_write(int fd, const char *head, void *body, size_t n)
          post = head[0] == 'P' && head[1] == 'O';
     pthread_mutex_lock(&tiny.lock);
     if (strstr(head, "partNumber=")) {
-        tiny.parts = realloc(tiny.parts, tiny.n_parts + n + 1);
-        memcpy(tiny.parts + tiny.n_parts, body, n);
-        tiny.n_parts += n;
+        size_t at = (size_t)(atoi(strstr(head, "partNumber=") + 11) - 1) * TINY_PART;
+        if (at + n > tiny.n_parts) {
+            tiny.parts = realloc(tiny.parts, at + n + 1);
+            tiny.n_parts = at + n;
+        }
+        memcpy(tiny.parts + at, body, n);
     } else if (begins) {
         tiny.uploading = true;
         tiny.n_parts = 0;
