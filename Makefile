@@ -12,6 +12,7 @@ JOBS ?= $(shell nproc)
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos clean
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-save bench-compat clean
 .PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-memory bench-quality clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-serve clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -85,6 +86,9 @@ bench-memory: build ## measure what an embedding table takes beside its rows
 
 bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
 	@tools/bench build/release quality
+bench-serve: build ## measure the scoring server with wrk
+	@tools/deps bench
+	@tools/bench build/release serve
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -28,6 +28,7 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(BROTLI IMPORTED_TARGET libbrotlidec)
 pkg_check_modules(RDKAFKA IMPORTED_TARGET rdkafka>=1.6)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(MHD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(PQ libpq)
 
 if(TY_CUDA)

@@ -16,8 +16,10 @@ On the command line:
     trainyard_ckpt.py from-torch IN.pth MODEL_DIR [--step N]
     trainyard_ckpt.py from-dcp DIR MODEL_DIR [--step N]
 
-from-dcp reads a directory of torch.distributed.checkpoint, such as the model/ in a
-model.ckpt-N of TorchEasyRec. The form of a checkpoint: docs/checkpoint-format.md.
+from-dcp reads a directory of torch.distributed.checkpoint, or a model.ckpt-N of
+TorchEasyRec, of which it takes model/ (the parameters, without the optimiser's state) and
+the step. What comes out serves to predict, to export and to fine-tune. The form of a
+checkpoint: docs/checkpoint-format.md.
 """
 import argparse
 import json
@@ -569,10 +571,21 @@ def save(model_dir, arrays, step=0, epoch=0, config='', state=None, parts=part_o
     return path
 
 
+def _as_ours(name, tensor):
+    """Counters of batch norm are one float here."""
+    if name.endswith('.num_batches_tracked'):
+        return tensor.float().reshape(1)
+    return tensor
+
+
 def from_dcp(path):
     """name -> torch tensor, from a directory of torch.distributed.checkpoint."""
     import torch
     import torch.distributed.checkpoint as dcp
+    if os.path.exists(os.path.join(path, 'model', '.metadata')):
+        path = os.path.join(path, 'model')
+    if not os.path.exists(os.path.join(path, '.metadata')):
+        raise CheckpointError(f'{path}: no directory of torch.distributed.checkpoint, it has no .metadata')
     reader = dcp.FileSystemReader(path)
     sizes = reader.read_metadata().state_dict_metadata
     out = {name: torch.empty(m.size, dtype=m.properties.dtype) for name, m in sizes.items() if hasattr(m, 'size')}
@@ -580,7 +593,13 @@ def from_dcp(path):
         dcp.load(out, storage_reader=reader)
     else:
         dcp.load_state_dict(out, reader, no_dist=True)
-    return out
+    return {name: _as_ours(name, t) for name, t in out.items()}
+
+
+def _step_of(path):
+    """The N of model.ckpt-N, 0 of any other name."""
+    m = re.fullmatch(r'model\.ckpt-(\d+)', os.path.basename(os.path.normpath(path)))
+    return int(m[1]) if m else 0
 
 
 def _tensors_of(value):
@@ -596,7 +615,7 @@ def main(argv=None):
         for name in names:
             one.add_argument(name)
         if what.startswith('from'):
-            one.add_argument('--step', type=int, default=0)
+            one.add_argument('--step', type=int)
     a = p.parse_args(argv)
     try:
         if a.what == 'list':
@@ -608,9 +627,10 @@ def main(argv=None):
             torch.save(Checkpoint(a.ckpt).torch(), a.out)
         elif a.what == 'from-torch':
             import torch
-            print(save(a.model_dir, _tensors_of(torch.load(a.file, map_location='cpu', weights_only=True)), a.step))
+            print(save(a.model_dir, _tensors_of(torch.load(a.file, map_location='cpu', weights_only=True)),
+                       a.step or 0))
         else:
-            print(save(a.model_dir, from_dcp(a.dir), a.step))
+            print(save(a.model_dir, from_dcp(a.dir), _step_of(a.dir) if a.step is None else a.step))
     except (CheckpointError, OSError) as e:
         sys.exit(f'trainyard_ckpt: {e}')
 

@@ -24,6 +24,9 @@
 #include "embed/embed.h"
 #include "nn/graph.h"
 
+/* The name of a table's weights; the caller's, to mem_free(). */
+char *ckpt_table_name(const struct table *t) MUST_CHECK;
+
 /* A further array of floats: optimiser state, moving averages. */
 struct ckpt_array {
     enum ckpt_part part;

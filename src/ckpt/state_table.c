@@ -63,6 +63,11 @@ char *table_column_name(const struct table *t, const struct table_column *c)
     return name;
 }
 
+char *ckpt_table_name(const struct table *t)
+{
+    return weight_name(t);
+}
+
 char *table_part_name(const struct table *t, const char *what)
 {
     char *weight = weight_name(t), *name = mem_printf("%s.%s", weight, what);

@@ -15,11 +15,20 @@ struct embed *embed_create(struct pool *pool)
     return e;
 }
 
+void embed_share(struct embed *e, const struct embed *with)
+{
+    for (size_t i = 0; i < e->tables.n; i++) {
+        table_destroy(e->tables.at[i]);
+        e->tables.at[i] = with->tables.at[i];
+    }
+    e->shared = true;
+}
+
 void embed_destroy(struct embed *e)
 {
     if (!e)
         return;
-    for (size_t i = 0; i < e->tables.n; i++)
+    for (size_t i = 0; i < e->tables.n && !e->shared; i++)
         table_destroy(e->tables.at[i]);
     for (size_t i = 0; i < e->slots.n; i++) {
         mem_free(e->slots.at[i].feature);
@@ -68,6 +77,11 @@ int embed_slot(struct embed *e, const struct slot_conf *conf)
     }
     VEC_PUSH(&e->slots, s);
     return (int)e->slots.n - 1;
+}
+
+const struct slot_conf *embed_slot_conf(const struct embed *e, int slot)
+{
+    return &e->slots.at[slot].conf;
 }
 
 int embed_n_slots(const struct embed *e)

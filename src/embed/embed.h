@@ -43,6 +43,10 @@ struct embed;
 
 struct embed *embed_create(struct pool *pool);
 void embed_destroy(struct embed *e);
+/* Both have the same tables: those of `with` take the place of its own, for reading only.
+ * `with` must live longer. For several threads that predict with one model.
+ */
+void embed_share(struct embed *e, const struct embed *with);
 
 /* The table's number, or -1 with `err` filled. Tables of one name are one table and must
  * agree in rows and width.
@@ -51,7 +55,8 @@ int embed_table(struct embed *e, const struct table_conf *conf, struct err *err)
 /* The slot's number. */
 int embed_slot(struct embed *e, const struct slot_conf *conf);
 int embed_n_slots(const struct embed *e);
-struct table *embed_table_at(const struct embed *e, int table); /* borrowed */
+const struct slot_conf *embed_slot_conf(const struct embed *e, int slot); /* borrowed */
+struct table *embed_table_at(const struct embed *e, int table);           /* borrowed */
 int embed_n_tables(const struct embed *e);
 struct table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
 

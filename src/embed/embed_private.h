@@ -74,6 +74,7 @@ struct embed {
     const struct view *views; /* of the call under way */
     const struct row_step *step;
     bool training;
+    bool shared; /* the tables are another's */
 };
 
 /* Ids [*from, *to) of row r. */

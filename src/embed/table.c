@@ -231,3 +231,18 @@ void table_use(struct table *t, int64_t row)
     table_fill(t, row, table_row(t, row));
     t->used[row >> 6] |= (uint64_t)1 << (row & 63);
 }
+
+void table_read(const struct table *t, int64_t row, float *out)
+{
+    if (table_used(t, row))
+        table_load(t, row, out);
+    else
+        table_first(t, row, out);
+}
+
+void table_write(struct table *t, int64_t row, const float *weights)
+{
+    if (!table_used(t, row))
+        table_use(t, row);
+    table_store(t, row, weights);
+}

@@ -25,6 +25,11 @@ struct model_options {
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
     float max_gradient;    /* > 0: clamp gradients of embedding outputs */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
+    /* How many ids a feature has, where its config does not say (a vocabulary file); 0:
+     * not known. May be NULL.
+     */
+    uint64_t (*rows)(const void *arg, const char *feature);
+    const void *rows_arg;
 };
 
 /* How one feature reaches the model: through a slot of the embedding layer, or as numbers

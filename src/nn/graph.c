@@ -305,6 +305,21 @@ struct val *graph_output(const struct graph *g, const char *name)
     return NULL;
 }
 
+size_t graph_n_outputs(const struct graph *g)
+{
+    return g->outputs.n;
+}
+
+const char *graph_output_name(const struct graph *g, size_t i)
+{
+    return g->outputs.at[i].name;
+}
+
+const struct batch_rows *graph_batch_rows(const struct graph *g)
+{
+    return &g->env.rows;
+}
+
 const struct shape *val_shape(const struct val *v)
 {
     return &v->shape;
@@ -379,6 +394,8 @@ enum rc graph_finish(struct graph *g, struct err *err)
         return RC_INVAL;
     }
     g->finished = true;
+    if (g->options.fixed)
+        graph_prune(g);
     graph_order(g);
     return place_params(g, err);
 }

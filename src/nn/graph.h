@@ -57,6 +57,11 @@ struct graph_options {
     uint64_t seed;
     int64_t tile_rows; /* 0: chosen */
     bool keep;         /* values outlive a backward pass, so that another may follow */
+    /* Only to predict: ops that no output needs are left out (losses with them), and
+     * parameters are taken to be the same from the first forward pass on. Not with
+     * .training.
+     */
+    bool fixed;
 };
 
 struct graph *graph_create(const struct graph_options *options);
@@ -95,6 +100,9 @@ void nn_loss(struct graph *g, const char *name, struct val *v);
 /* v stays readable after graph_forward() under this name. */
 void nn_output(struct graph *g, const char *name, struct val *v);
 struct val *graph_output(const struct graph *g, const char *name); /* NULL when unknown */
+size_t graph_n_outputs(const struct graph *g);
+const char *graph_output_name(const struct graph *g,
+                              size_t i); /* in order of nn_output */
 
 const struct shape *val_shape(const struct val *v);
 
@@ -106,6 +114,8 @@ enum rc graph_finish(struct graph *g, struct err *err) MUST_CHECK;
  */
 enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
                    struct err *err) MUST_CHECK;
+/* As last set. */
+const struct batch_rows *graph_batch_rows(const struct graph *g);
 /* Values and gradients; valid until the next graph_rows(). Gradient: .data NULL when
  * none. */
 struct view graph_view(const struct graph *g, const struct val *v);

@@ -83,6 +83,7 @@ struct graph {
     int64_t slab_floats;
     float *values, *grads; /* of all parameters */
     int64_t n_values, n_grads;
+    bool begun; /* a fixed graph has seen its parameters */
     double *loss_parts;
     int64_t n_loss_parts;
     int64_t tile;
@@ -92,6 +93,8 @@ struct graph {
 enum rc graph_plan(struct graph *g, struct err *err) MUST_CHECK;
 /* Views of all values and ops for the rows in g->env. */
 void graph_bind(struct graph *g);
+/* order.c: leaves out ops and losses that no output needs. */
+void graph_prune(struct graph *g);
 /* order.c: groups, who needs gradients, who writes them first, what lies inside what. */
 void graph_order(struct graph *g);
 

@@ -89,6 +89,36 @@ static void cut_groups(struct graph *g)
     }
 }
 
+void graph_prune(struct graph *g)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < g->outputs.n; i++)
+        g->outputs.at[i].val->reached = true;
+    for (size_t i = g->ops.n; i-- > 0;) {
+        struct op_node *n = g->ops.at[i];
+        bool needed = false;
+        for (int k = 0; k < n->n_out; k++)
+            needed |= n->out[k]->reached;
+        for (int k = 0; k < n->n_in; k++) {
+            n->in[k]->reached |= needed;
+            n->in[k]->n_uses -= !needed;
+        }
+        n->backward = needed;
+    }
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct op_node *n = g->ops.at[i];
+        if (n->backward)
+            g->ops.at[kept++] = n;
+        else if (n->state)
+            n->ops->teardown(n->state);
+        n->backward = false;
+    }
+    g->ops.n = kept;
+    g->losses.n = 0;
+    for (size_t i = 0; i < g->vals.n; i++)
+        g->vals.at[i]->reached = false;
+}
+
 void graph_order(struct graph *g)
 {
     mark_reached(g);

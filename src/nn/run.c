@@ -103,9 +103,10 @@ void graph_forward(struct graph *g, uint64_t step)
 {
     g->env.step = step;
     g->tile = tile_rows(g);
-    for (size_t i = 0; i < g->ops.n; i++)
+    for (size_t i = 0; i < g->ops.n && !g->begun; i++)
         if (g->ops.at[i]->ops->begin)
             g->ops.at[i]->ops->begin(&g->ops.at[i]->run);
+    g->begun = g->options.fixed;
     for (size_t i = 0; i < g->forward_groups.n; i++) {
         struct pass p = {g, g->forward_groups.at[i]};
         const struct op_node *first = g->ops.at[p.group.from];

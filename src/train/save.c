@@ -225,3 +225,45 @@ enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
     }
     return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
 }
+
+static bool has_average(const struct ckpt *c)
+{
+    const struct node *n = node_find(ckpt_json(c, "counters"), "__n_averaged__");
+    int64_t count = 0;
+    return n && n->kind == NODE_LIST && n->list.n == 1 &&
+           node_i64(n->list.at[0], &count) && count > 0;
+}
+
+static enum rc load_average(struct session *s, const struct ckpt *c, struct err *err)
+{
+    size_t n;
+    struct param *const *params = graph_params(s->model->graph, &n);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        char *name = mem_printf(OPTIM_PREFIX EMA_PREFIX "%s", params[i]->name);
+        const struct st_tensor *t = ckpt_find(c, name);
+        if (t && st_rows(t) == params[i]->n && st_width(t) == 1)
+            rc = st_read_f32(t, 0, params[i]->n, params[i]->value, 1, err);
+        mem_free(name);
+    }
+    return rc;
+}
+
+enum rc session_load_weights(struct session *s, const struct ckpt *c, bool average,
+                             struct err *err)
+{
+    struct ckpt_state state = state_of(s);
+    struct ckpt_report report = {0};
+    struct ckpt_load how = {.partial = false, .no_optimizer = true};
+    enum rc rc = RC_OK;
+    if (ckpt_json(c, "session"))
+        rc = load_session(s, c, err);
+    else /* converted from elsewhere: tensors are all there is */
+        s->step = (uint64_t)(ckpt_step(c) + 1);
+    if (!rc)
+        rc = ckpt_load_state(c, &state, &how, &report, err);
+    if (!rc && average && has_average(c))
+        rc = load_average(s, c, err);
+    ckpt_report_release(&report);
+    return rc ? err_wrap(err, rc, "%s", ckpt_path(c)) : RC_OK;
+}

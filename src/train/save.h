@@ -21,4 +21,12 @@ enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
 /* The seed of the run that made it. RC_FORMAT when it is no checkpoint of a run. */
 enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed,
                            struct err *err) MUST_CHECK;
+/* All parameters and tables, without what only training needs; with `average` dense
+ * parameters are their moving average if the checkpoint has one. The session does not
+ * train and has the seed of the checkpoint, if that was trained here. RC_INVAL: it is of
+ * another model.
+ */
+enum rc session_load_weights(struct session *s, const struct ckpt *c, bool average,
+                             struct err *err) MUST_CHECK;
+
 #endif

@@ -27,6 +27,13 @@ static enum rc make_optimisers(struct session *s, struct err *err)
     return rc;
 }
 
+static uint64_t rows_of(const void *arg, const char *feature)
+{
+    const struct feature_plan *plan = arg;
+    int64_t at = feature_plan_find(plan, str_c(feature));
+    return at < 0 ? 0 : feature_plan_info(plan, (size_t)at)->rows;
+}
+
 static enum rc make_model(struct session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
@@ -41,6 +48,19 @@ static enum rc make_model(struct session *s, struct err *err)
                                     .row_opt = s->sparse.rule,
                                     .max_gradient = s->sparse.max_gradient,
                                     .table_dir = s->options.table_dir};
+    const struct pc_ExportConfig *x = s->conf->export_config;
+    bool training = s->options.training;
+    const char *mixed = training && t ? t->mixed_precision : x ? x->mixed_precision : "";
+    struct model_options options = {
+        .graph = {.pool = s->options.pool,
+                  .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
+                  .training = training,
+                  .fixed = !training,
+                  .seed = s->options.seed},
+        .row_opt = s->sparse.rule,
+        .max_gradient = s->sparse.max_gradient,
+        .rows = rows_of,
+        .rows_arg = s->plan};
     return model_create(s->conf, &options, &s->model, err);
 }
 
@@ -49,14 +69,15 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
                        struct diags *diags, struct err *err)
 {
     struct session *s = mem_calloc(1, sizeof(*s));
-    struct feature_options features = {
-        .farm_hash = options->farm_hash, .no_labels = false, .dir = options->dir};
+    struct feature_options features = {.farm_hash = options->farm_hash,
+                                       .no_labels = options->no_labels,
+                                       .dir = options->dir};
     s->conf = conf;
     s->options = *options;
     enum rc rc = feature_plan_create(conf, &features, &s->plan, diags, err);
-    if (!rc && !conf->train_config)
+    if (!rc && options->training && !conf->train_config)
         rc = err_set(err, RC_INVAL, "the config has no train_config");
-    if (!rc)
+    if (!rc && options->training)
         rc = sparse_optim_from(conf->train_config->sparse_optimizer, &s->sparse, err);
     if (!rc)
         rc = make_model(s, err);
@@ -80,8 +101,35 @@ void session_destroy(struct session *s)
     ema_destroy(s->ema);
     optim_destroy(s->optim);
     model_destroy(s->model);
-    feature_plan_destroy(s->plan);
+    if (!s->shared)
+        feature_plan_destroy(s->plan);
     mem_free(s);
+}
+
+enum rc session_share(const struct session *from, struct session **out, struct err *err)
+{
+    struct session *s = mem_calloc(1, sizeof(*s));
+    size_t n, n_from;
+    s->conf = from->conf;
+    s->options = from->options;
+    s->options.pool = NULL;
+    s->shared = true;
+    s->plan = from->plan;
+    s->step = from->step;
+    enum rc rc = make_model(s, err);
+    if (!rc)
+        rc = feed_create(s->model, s->plan, &s->feed, err);
+    if (rc) {
+        session_destroy(s);
+        return rc;
+    }
+    embed_share(s->model->embed, from->model->embed);
+    struct param *const *params = graph_params(s->model->graph, &n);
+    struct param *const *values = graph_params(from->model->graph, &n_from);
+    for (size_t i = 0; i < n && i < n_from; i++)
+        memcpy(params[i]->value, values[i]->value, (size_t)params[i]->n * sizeof(float));
+    *out = s;
+    return RC_OK;
 }
 
 /* Dense parameters move once per `accumulate` batches; rows of tables with every batch.

@@ -25,6 +25,8 @@ struct session_options {
     bool farm_hash;
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
     const char *dir;       /* where relative paths of the config start; NULL: here */
+    bool no_labels;  /* to predict: labels and sample weights are not wanted */
+    const char *dir; /* where relative paths of the config start; NULL: here */
 };
 
 /* When the parts of a step were over. */
@@ -40,6 +42,7 @@ enum session_mark {
 struct session {
     const struct pc_EasyRecConfig *conf; /* borrowed */
     struct session_options options;
+    bool shared; /* plan and tables are another session's */
     struct feature_plan *plan;
     struct model *model;
     struct feed *feed;
@@ -61,6 +64,12 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
                        const struct session_options *options, struct session **out,
                        struct diags *diags, struct err *err) MUST_CHECK;
 void session_destroy(struct session *s); /* NULL is fine */
+/* Another one of the same model, to predict on a thread of its own: plan and tables are
+ * those of `from`, which must live longer and not change; dense parameters are copied.
+ * `from` is not training.
+ */
+enum rc session_share(const struct session *from, struct session **out,
+                      struct err *err) MUST_CHECK;
 
 /* Forward, backward and update on one batch; *loss is that before the update. RC_INVAL:
  * E1401 and on, among them E1404 for a loss that is no number (nothing is updated then).
@@ -68,7 +77,7 @@ void session_destroy(struct session *s); /* NULL is fine */
 enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
                       struct err *err) MUST_CHECK;
 /* Forward alone, without dropout and with running statistics. Without `targets` labels
- * are not needed and there is no loss.
+ * are not needed and there is no loss; a session that does not train has none anyway.
  */
 enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
                         double *loss, struct err *err) MUST_CHECK;

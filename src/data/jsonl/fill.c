@@ -234,8 +234,8 @@ static size_t column_of(const struct map *by_name, const struct batch *b, struct
     return e ? (size_t)(uintptr_t)e->value - 1 : SIZE_MAX;
 }
 
-bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
-                const char **name)
+bool jsonl_object(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
+                  const char **name)
 {
     bool first = true;
     size_t expected = 0;
@@ -263,11 +263,23 @@ bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int6
             return false;
     }
     *name = "";
-    if (j->fault)
+    return !j->fault && fill_missing(j, b->cols, b->n_cols, row);
+}
+
+bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
+                const char **name)
+{
+    if (!jsonl_object(j, by_name, b, row, name))
         return false;
     if (json_peek(j) != '\n')
         return json_fault(j, j->p, E1150, "expected the end of the line");
-    return fill_missing(j, b->cols, b->n_cols, row);
+    return true;
+}
+
+void jsonl_names(const struct schema *s, struct map *by_name)
+{
+    for (size_t k = 0; k < s->n; k++)
+        map_put(by_name, str_c(s->at[k].name))->value = (void *)(uintptr_t)(k + 1);
 }
 
 void jsonl_truncate(struct column *c, int64_t n)

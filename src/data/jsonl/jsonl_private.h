@@ -12,6 +12,7 @@
 #include "base/map.h"
 #include "data/csv/csv_private.h"
 #include "data/jsonl/jsonl.h"
+#include "data/jsonl/object.h"
 #include "data/jsonl/token.h"
 
 struct jsonl_reader {

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/train_config.h"
+#include "train/export/export.h"
+
+struct export_conf {
+    const char *export_dir, *checkpoint, *model_dir, *asset_files, *additional,
+        *sample_input, *edit_config_json, *table_type;
+    struct opt_list set;
+    int64_t sample_rows, threads;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct export_conf, export_dir, NULL, "where to write; must not exist"),
+     .meta = "DIR"},
+    {OPT_TEXT(struct export_conf, checkpoint, NULL,
+              "in place of the latest or best of model_dir"),
+     .meta = "CKPT", .alias = "checkpoint-path"},
+    {OPT_TEXT(struct export_conf, model_dir, NULL, "in place of model_dir"),
+     .meta = "DIR"},
+    {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|int8",
+                "numbers of the embedding tables; int8 has a scale per row")},
+    {OPT_INT(struct export_conf, sample_rows, "32", 0, 65536,
+             "rows of the data kept with their predictions, for checks when loading")},
+    {OPT_TEXT(struct export_conf, sample_input, NULL,
+              "take them from here, not from train_input_path"),
+     .meta = "PATH", .alias = "item-input-path"},
+    {OPT_TEXT(struct export_conf, asset_files, NULL,
+              "further files to copy, commas between"),
+     .meta = "FILES"},
+    {OPT_TEXT(struct export_conf, additional, NULL,
+              "JSON for other programs, kept in the manifest"),
+     .flag = "additional-export-config", .meta = "JSON"},
+    {OPT_LIST(struct export_conf, set, "change a value of the config"),
+     .meta = "PATH=VALUE"},
+    {OPT_TEXT(struct export_conf, edit_config_json, NULL,
+              "change several: an object of paths and values"),
+     .meta = "JSON"},
+    {OPT_INT(struct export_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor")},
+    {OPT_BOOL(struct export_conf, json, "false", "print what was written as JSON")},
+    {0},
+};
+
+static enum export_tables tables_of(const char *name)
+{
+    return strcmp(name, "bf16") == 0   ? EXPORT_BF16
+           : strcmp(name, "int8") == 0 ? EXPORT_INT8
+                                       : EXPORT_F32;
+}
+
+static enum rc print_summary(const struct export_conf *c, const struct export_summary *s,
+                             struct err *err)
+{
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    if (c->json) {
+        buf_puts(&b, "{\"export_dir\": ");
+        buf_json_str(&b, c->export_dir, strlen(c->export_dir));
+        buf_puts(&b, ", \"checkpoint\": ");
+        buf_json_str(&b, s->checkpoint, strlen(s->checkpoint));
+        buf_printf(&b,
+                   ", \"step\": %jd, \"tables\": %jd, \"table_rows\": %jd, \"dense\": "
+                   "%jd, \"samples\": %jd, \"bytes\": %jd}\n",
+                   (intmax_t)s->step, (intmax_t)s->tables, (intmax_t)s->table_rows,
+                   (intmax_t)s->dense, (intmax_t)s->samples, (intmax_t)s->bytes);
+    } else {
+        buf_printf(&b,
+                   "exported %s to %s\n%jd tables of %jd rows in all as %s, %jd dense "
+                   "parameters, %jd sample rows, %.1f MB\n",
+                   s->checkpoint, c->export_dir, (intmax_t)s->tables,
+                   (intmax_t)s->table_rows, c->table_type, (intmax_t)s->dense,
+                   (intmax_t)s->samples, (double)s->bytes / 1e6);
+    }
+    enum rc rc = cmd_print(&b, err);
+    buf_release(&b);
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct export_conf *c = conf;
+    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
+    struct conf config = {0};
+    struct diags diags = {0};
+    struct pool *pool = NULL;
+    struct export_summary summary = {0};
+    const struct config_override overrides[] = {
+        {"--model-dir", "model_dir", c->model_dir}};
+    if (!c->export_dir)
+        return err_coded(err, RC_INVAL, E0605, "--export-dir DIR is missing");
+    enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
+                             c->edit_config_json, &config, &diags, err);
+    if (!rc)
+        rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
+    if (!rc) {
+        struct export_options o = {.dir = c->export_dir,
+                                   .checkpoint = c->checkpoint,
+                                   .asset_files = c->asset_files,
+                                   .extra_config = c->additional,
+                                   .sample_input = c->sample_input,
+                                   .sample_rows = c->sample_rows,
+                                   .tables = tables_of(c->table_type),
+                                   .farm_hash = farm && strcmp(farm, "true") == 0,
+                                   .pool = pool};
+        rc = export_write(&config, &o, &diags, &summary, err);
+    }
+    if (!rc)
+        rc = print_summary(c, &summary, err);
+    config_show(&diags);
+    pool_destroy(pool);
+    diags_release(&diags);
+    conf_release(&config);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"the latest checkpoint of model_dir",
+     "trainyard export pipeline.config --export-dir model"},
+    {"a checkpoint of your choice, tables a quarter of the size",
+     "trainyard export c.config --checkpoint m/model.ckpt-9 --table-type int8 --export-dir x"},
+    {0},
+};
+
+const struct cmd cmd_export = {
+    .name = "export",
+    .args = "CONFIG",
+    .summary = "write a trained model as a directory that can be served",
+    .description =
+        "Tables and parameters as safetensors, the graph as ONNX, fg.json, the config, and "
+        "some rows with what the model predicts for them. The directory is complete or "
+        "absent; it is loaded once before it appears.\n\nexport_config of the config "
+        "decides between the latest checkpoint and the best one.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct export_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/train_config.h"
+#include "train/export/export.h"
+#include "train/export/predict.h"
+
+struct predict_conf {
+    const char *model, *config, *checkpoint, *input, *output, *reserved_columns,
+        *output_columns, *dataset_type, *writer_type, *edit_config_json;
+    struct opt_list set;
+    int64_t batch_size, threads, steps, debug_level, part_rows;
+    bool overwrite;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct predict_conf, model, NULL, "an export"), .meta = "DIR",
+     .alias = "scripted-model-path"},
+    {OPT_TEXT(struct predict_conf, config, NULL,
+              "a config in place of an export, with its latest checkpoint"),
+     .meta = "CONFIG", .alias = "pipeline-config-path"},
+    {OPT_TEXT(struct predict_conf, checkpoint, NULL, "with a config: this checkpoint"),
+     .meta = "CKPT", .alias = "checkpoint-path"},
+    {OPT_TEXT(struct predict_conf, input, NULL, "files, directories or patterns"),
+     .meta = "PATH", .alias = "predict-input-path"},
+    {OPT_TEXT(struct predict_conf, output, NULL,
+              "a directory of parts, or a .parquet, .csv or .jsonl file"),
+     .meta = "PATH", .alias = "predict-output-path"},
+    {OPT_TEXT(struct predict_conf, reserved_columns, NULL,
+              "columns of the input to keep, commas between"),
+     .meta = "NAMES"},
+    {OPT_TEXT(struct predict_conf, output_columns, NULL,
+              "outputs of the model to write; all when not given"),
+     .meta = "NAMES"},
+    {OPT_INT(struct predict_conf, batch_size, "0", 0, 1 << 20,
+             "rows at a time; 0: as the config says")},
+    {OPT_INT(struct predict_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor"),
+     .alias = "predict-threads"},
+    {OPT_INT(struct predict_conf, part_rows, "1000000", 1, INT64_MAX,
+             "rows after which a part of a directory is complete")},
+    {OPT_INT(struct predict_conf, steps, "0", 0, INT64_MAX,
+             "at most so many batches; 0: all"),
+     .flag = "predict-steps"},
+    {OPT_INT(struct predict_conf, debug_level, "0", 0, 9,
+             "above 0: a column __features__ with what the model saw of each row")},
+    {OPT_TEXT(struct predict_conf, dataset_type, NULL,
+              "in place of data_config.dataset_type"),
+     .meta = "TYPE"},
+    {OPT_TEXT(struct predict_conf, writer_type, NULL,
+              "parquet, csv or jsonl (ParquetWriter, CsvWriter); as the input when not "
+              "given"),
+     .meta = "TYPE"},
+    {OPT_BOOL(struct predict_conf, overwrite, "false",
+              "begin anew where an output directory holds something")},
+    {OPT_LIST(struct predict_conf, set, "change a value of the config"),
+     .meta = "PATH=VALUE"},
+    {OPT_TEXT(struct predict_conf, edit_config_json, NULL,
+              "change several: an object of paths and values"),
+     .meta = "JSON"},
+    {0},
+};
+
+/* What is predicted with: an export, or a checkpoint of a config. */
+struct loaded {
+    struct pool *pool;
+    struct export *export;
+    struct conf conf; /* of a config; or, edited, that of an export */
+    struct session *own;
+    struct session *session;
+    const struct pc_EasyRecConfig *config;
+    char *name; /* what tells it from other models */
+};
+
+static void loaded_release(struct loaded *l)
+{
+    session_destroy(l->own);
+    export_close(l->export);
+    conf_release(&l->conf);
+    pool_destroy(l->pool);
+    mem_free(l->name);
+}
+
+static enum rc load_config(const struct predict_conf *c, const char *path,
+                           struct loaded *l, struct diags *diags, struct err *err)
+{
+    const struct config_override overrides[] = {
+        {"--dataset-type", "data_config.dataset_type", c->dataset_type}};
+    enum rc rc = config_open(path, overrides, ARRAY_LEN(overrides), &c->set,
+                             c->edit_config_json, &l->conf, diags, err);
+    if (!rc)
+        l->config = l->conf.data;
+    return rc;
+}
+
+static enum rc load_export(const struct predict_conf *c, struct loaded *l,
+                           struct diags *diags, struct err *err)
+{
+    enum rc rc = export_open(c->model, 0, l->pool, &l->export, err);
+    if (rc)
+        return rc;
+    l->session = export_session(l->export);
+    l->config = export_conf(l->export);
+    l->name = mem_strdup(export_id(l->export));
+    if (!c->set.n && !c->edit_config_json && !c->dataset_type)
+        return RC_OK;
+    char *path = mem_printf("%s/pipeline.config", c->model);
+    rc = load_config(c, path, l, diags, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
+                               struct loaded *l, struct diags *diags, struct err *err)
+{
+    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
+    enum rc rc = load_config(c, config, l, diags, err);
+    if (!rc)
+        rc = export_checkpoint_session(l->config, c->checkpoint,
+                                       farm && strcmp(farm, "true") == 0, l->pool,
+                                       &l->own, &l->name, diags, err);
+    l->session = l->own;
+    return rc;
+}
+
+static enum rc writer_named(const char *name, const struct writer_ops **out,
+                            struct err *err)
+{
+    char word[32];
+    size_t n = name ? strlen(name) : 0;
+    *out = NULL;
+    if (!name)
+        return RC_OK;
+    if (n > 6 && str_ends(name, "Writer"))
+        n -= 6;
+    for (size_t i = 0; i < n && i + 1 < sizeof(word); i++) {
+        word[i] = name[i] >= 'A' && name[i] <= 'Z' ? (char)(name[i] + 32) : name[i];
+        word[i + 1] = '\0';
+    }
+    *out = n && n < sizeof(word) ? writer_find(word) : NULL;
+    if (*out)
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E0603,
+                     "--writer-type: '%s' is not one of parquet, csv, jsonl", name);
+}
+
+static enum rc check_usage(const struct predict_conf *c, const char *config,
+                           struct err *err)
+{
+    if (!c->model && !config)
+        return err_coded(err, RC_INVAL, E0605,
+                         "--model DIR is missing (or a CONFIG to take a checkpoint of)");
+    if (!c->input || !c->output)
+        return err_coded(err, RC_INVAL, E0605, "--%s PATH is missing",
+                         c->input ? "output" : "input");
+    if (c->checkpoint && !config)
+        return err_coded(err, RC_INVAL, E0604, "--checkpoint goes with a CONFIG");
+    return RC_OK;
+}
+
+static void report(const struct predict_conf *c, const struct predict_summary *s,
+                   int64_t ns)
+{
+    double seconds = (double)ns / (double)CLOCK_SECOND;
+    if (s->done_before) {
+        fprintf(stderr, "%s is complete already: %jd rows\n", c->output,
+                (intmax_t)s->before);
+        return;
+    }
+    if (s->before)
+        fprintf(stderr, "went on behind row %jd\n", (intmax_t)s->before);
+    fprintf(stderr, "predicted %jd rows into %s, %.0f rows/s\n", (intmax_t)s->rows,
+            c->output, seconds > 0 ? (double)s->rows / seconds : 0.0);
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct predict_conf *c = conf;
+    const char *config = args->n ? args->at[0] : c->config;
+    struct loaded l = {0};
+    struct diags diags = {0};
+    struct predict_summary summary = {0};
+    const struct writer_ops *format = NULL;
+    int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
+    enum rc rc = check_usage(c, config, err);
+    if (!rc)
+        rc = writer_named(c->writer_type, &format, err);
+    if (!rc)
+        rc = pool_create((int)threads, &l.pool, err);
+    if (!rc) /* a config wins over an export, as upstream */
+        rc = config ? load_checkpoint(c, config, &l, &diags, err)
+                    : load_export(c, &l, &diags, err);
+    if (!rc) {
+        struct predict_options o = {.input = c->input,
+                                    .output = c->output,
+                                    .data = l.config->data_config,
+                                    .model = l.name,
+                                    .reserved = c->reserved_columns,
+                                    .outputs = c->output_columns,
+                                    .format = format,
+                                    .threads = threads,
+                                    .batch_size = c->batch_size,
+                                    .part_rows = c->part_rows,
+                                    .steps = c->steps,
+                                    .features = c->debug_level > 0,
+                                    .overwrite = c->overwrite};
+        start = clock_mono_ns();
+        rc = predict_run(l.session, &o, &summary, &diags, err);
+    }
+    if (!rc)
+        report(c, &summary, clock_mono_ns() - start);
+    config_show(&diags);
+    loaded_release(&l);
+    diags_release(&diags);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"an export over a day of rows",
+     "trainyard predict --model x --input day --output scores --reserved-columns user_id"},
+    {"the latest checkpoint of a config, to one file",
+     "trainyard predict pipeline.config --input day --output scores.csv"},
+    {0},
+};
+
+const struct cmd cmd_predict = {
+    .name = "predict",
+    .args = "[CONFIG]",
+    .summary = "score rows of files with an export or a checkpoint",
+    .description =
+        "Reads Parquet, CSV and JSON lines, computes features as training does, and "
+        "writes the model's outputs (sorted by name, or as --output-columns says), then "
+        "the reserved columns, in the order of the input.\n\nAn output directory gets "
+        "parts. When a run is killed, the same command goes on behind the last part: no "
+        "row is lost or written twice.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct predict_conf),
+    .min_args = 0,
+    .max_args = 1,
+    .run = run,
+};

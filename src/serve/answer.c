@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "serve/server_private.h"
+
+static void put_str(struct buf *b, const char *key, const char *value)
+{
+    buf_printf(b, "\"%s\": ", key);
+    buf_json_str(b, value, strlen(value));
+}
+
+void answer_error(struct answer *a, unsigned status, enum code code, const char *fmt, ...)
+{
+    char text[ERR_MSG_SIZE];
+    const struct code_info *info = code_info(code);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    a->status = status;
+    a->type = "application/json";
+    buf_clear(&a->body);
+    buf_puts(&a->body, "{\"error\": {");
+    if (info) {
+        put_str(&a->body, "code", info->id);
+        buf_puts(&a->body, ", ");
+    }
+    put_str(&a->body, "message", text);
+    buf_puts(&a->body, "}}\n");
+}
+
+static const char *model_of(const struct version *v)
+{
+    return export_session(version_export(v))->model->ops->name;
+}
+
+static int64_t step_of(const struct version *v)
+{
+    const struct node *n = node_find(export_manifest(version_export(v)), "step");
+    int64_t step = -1;
+    return n && node_i64(n, &step) ? step : -1;
+}
+
+static void put_version(const struct version *v, struct buf *b)
+{
+    put_str(b, "model", model_of(v));
+    buf_puts(b, ", ");
+    put_str(b, "version", export_id(version_export(v)));
+    buf_printf(b, ", \"step\": %jd", (intmax_t)step_of(v));
+}
+
+char *answer_describe(const struct version *v)
+{
+    return mem_printf("%s, step %jd, version %s, %s", model_of(v), (intmax_t)step_of(v),
+                      export_id(version_export(v)), version_dir(v));
+}
+
+static enum rc score(struct server *s, struct version *v, struct desk *d, char *body,
+                     size_t n, struct answer *a, struct err *err)
+{
+    enum rc rc = desk_read(d, body, n, s->o.max_items, err);
+    if (!rc)
+        rc = desk_score(d, err);
+    if (rc)
+        return rc;
+    a->status = 200;
+    a->type = "application/json";
+    buf_putc(&a->body, '{');
+    put_version(v, &a->body);
+    buf_printf(&a->body, ", \"items\": %jd, \"outputs\": ", (intmax_t)d->rows.n);
+    desk_print(d, &a->body);
+    buf_puts(&a->body, "}\n");
+    s->metrics.items += d->rows.n;
+    return buf_check(&a->body, err);
+}
+
+void answer_score(struct server *s, char *body, size_t n, struct answer *a)
+{
+    struct err err = {0};
+    int64_t start = clock_mono_ns();
+    if (s->metrics.in_flight++ >= s->o.max_requests) {
+        s->metrics.in_flight--;
+        s->metrics.busy++;
+        answer_error(a, 503, E2106, "%jd requests are under way already",
+                     (intmax_t)s->o.max_requests);
+        return;
+    }
+    struct version *v = versions_hold(s->versions);
+    struct desk *d = version_desk(v);
+    enum rc rc = score(s, v, d, body, n, a, &err);
+    version_give_back(v, d);
+    versions_drop(s->versions, v);
+    if (rc == RC_INVAL) {
+        answer_error(a, 400, err.code, "%s", err.msg);
+        s->metrics.refused++;
+    } else if (rc) {
+        answer_error(a, 500, err.code, "%s", err.msg);
+        s->metrics.failed++;
+    } else {
+        s->metrics.ok++;
+    }
+    s->metrics.in_flight--;
+    metrics_time(&s->metrics, clock_mono_ns() - start);
+}
+
+static void put_model(struct server *s, const struct version *v, struct buf *b)
+{
+    const struct schema *columns = export_columns(version_export(v));
+    size_t n;
+    struct score_output *outputs = scorer_outputs(export_session(version_export(v)), &n);
+    struct buf type;
+    buf_init(&type, 4096);
+    buf_putc(b, '{');
+    put_version(v, b);
+    buf_printf(b, ", \"max_items\": %jd, \"max_body\": %jd,\n \"outputs\": [",
+               (intmax_t)s->o.max_items, (intmax_t)s->o.max_body);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(b, i ? ", {" : "{");
+        put_str(b, "name", outputs[i].name);
+        buf_printf(b, ", \"width\": %jd}", (intmax_t)outputs[i].width);
+    }
+    buf_puts(b, "],\n \"columns\": [");
+    for (size_t i = 0; columns && i < columns->n; i++) {
+        buf_clear(&type);
+        type_print(&columns->at[i].type, &type);
+        buf_puts(b, i ? ", {" : "{");
+        put_str(b, "name", columns->at[i].name);
+        buf_puts(b, ", ");
+        put_str(b, "type", buf_str(&type));
+        buf_putc(b, '}');
+    }
+    buf_puts(b, "]}\n");
+    buf_release(&type);
+    mem_free(outputs);
+}
+
+void answer_get(struct server *s, const char *path, struct answer *a)
+{
+    struct version *v = versions_hold(s->versions);
+    a->status = 200;
+    a->type = "application/json";
+    if (strcmp(path, "/healthz") == 0) {
+        buf_puts(&a->body, "{\"status\": \"ok\", ");
+        put_version(v, &a->body);
+        buf_puts(&a->body, "}\n");
+    } else if (strcmp(path, "/model") == 0) {
+        put_model(s, v, &a->body);
+    } else if (strcmp(path, "/metrics") == 0) {
+        a->type = "text/plain; version=0.0.4";
+        metrics_print(&s->metrics, &a->body);
+        buf_printf(&a->body,
+                   "# HELP trainyard_model_info What serves now.\n"
+                   "# TYPE trainyard_model_info gauge\n"
+                   "trainyard_model_info{model=\"%s\",version=\"%s\",step=\"%jd\"} 1\n",
+                   model_of(v), export_id(version_export(v)), (intmax_t)step_of(v));
+    } else {
+        answer_error(a, 404, E2107, "there is no '%.100s'", path);
+    }
+    versions_drop(s->versions, v);
+}
+
+void answer_reload(struct server *s, struct answer *a)
+{
+    struct err err = {0};
+    char *what = NULL;
+    if (server_reload(s, false, &what, &err)) {
+        answer_error(a, 500, err.code, "%s", err.msg);
+        return;
+    }
+    struct version *v = versions_hold(s->versions);
+    a->status = 200;
+    a->type = "application/json";
+    buf_printf(&a->body, "{\"changed\": %s, ", what ? "true" : "false");
+    put_version(v, &a->body);
+    buf_puts(&a->body, "}\n");
+    versions_drop(s->versions, v);
+    mem_free(what);
+}

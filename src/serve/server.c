@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libmicrohttpd with a pool of threads, each with its own connections; a request is
+ * scored on the thread that read it, so there are as many desks as threads and no queue
+ * between them.
+ */
+#include "serve/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "serve/server_private.h"
+
+#define ANSWER_MAX ((size_t)1 << 30)
+#define BODY_FIRST ((size_t)16 << 10)
+
+/* A request while its body arrives. */
+struct upload {
+    char *body;
+    size_t n, cap;
+    bool too_large, no_memory;
+};
+
+static void upload_free(struct upload *u)
+{
+    mem_free(u->body);
+    mem_free(u);
+}
+
+/* One byte more than what is there is kept free. */
+static void upload_add(struct server *s, struct upload *u, const char *data, size_t n)
+{
+    if (u->too_large || u->no_memory)
+        return;
+    if (n > (size_t)s->o.max_body - u->n) {
+        u->too_large = true;
+        return;
+    }
+    if (u->n + n + 1 > u->cap) {
+        size_t cap = u->cap ? u->cap : BODY_FIRST;
+        while (cap < u->n + n + 1)
+            cap *= 2;
+        char *body = mem_try_realloc(u->body, cap, 1);
+        if (!body) {
+            u->no_memory = true;
+            return;
+        }
+        u->body = body;
+        u->cap = cap;
+    }
+    memcpy(u->body + u->n, data, n);
+    u->n += n;
+}
+
+static enum MHD_Result reply(struct MHD_Connection *c, struct answer *a)
+{
+    struct MHD_Response *r = MHD_create_response_from_buffer(
+        a->body.n, (void *)(uintptr_t)buf_str(&a->body), MHD_RESPMEM_MUST_COPY);
+    if (!r)
+        return MHD_NO;
+    MHD_add_response_header(r, "Content-Type", a->type);
+    if (a->status == 503)
+        MHD_add_response_header(r, "Retry-After", "1");
+    enum MHD_Result done = MHD_queue_response(c, a->status, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
+/* Takes the same time wherever the texts differ. */
+static bool same_text(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    unsigned diff = n != m;
+    for (size_t i = 0; i < n; i++)
+        diff |= (unsigned)(unsigned char)a[i] ^ (unsigned char)b[i < m ? i : 0];
+    return diff == 0;
+}
+
+static bool allowed(const struct server *s, struct MHD_Connection *c, const char *path)
+{
+    const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    if (!s->o.token || strcmp(path, "/healthz") == 0)
+        return true;
+    return given && str_starts(given, "Bearer ") && same_text(s->o.token, given + 7);
+}
+
+static void respond(struct server *s, struct MHD_Connection *c, const char *path,
+                    const char *method, struct upload *u, struct answer *a)
+{
+    bool post = strcmp(method, "POST") == 0;
+    if (!allowed(s, c, path))
+        answer_error(a, 401, E2111, "a token is needed");
+    else if (u->too_large)
+        answer_error(a, 413, E2105, "the body has more than %jd bytes",
+                     (intmax_t)s->o.max_body);
+    else if (u->no_memory || (!u->body && !(u->body = mem_try_alloc(1, 1))))
+        answer_error(a, 500, E0001, "no memory for the body");
+    else if (post && strcmp(path, "/score") == 0)
+        answer_score(s, u->body, u->n, a);
+    else if (post && strcmp(path, "/reload") == 0)
+        answer_reload(s, a);
+    else if (strcmp(method, "GET") == 0 && strcmp(path, "/score") != 0 &&
+             strcmp(path, "/reload") != 0)
+        answer_get(s, path, a);
+    else
+        answer_error(a, 405, E2107, "%.20s %.100s is not served", method, path);
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *path,
+                              const char *method, const char *version, const char *data,
+                              size_t *n, void **state)
+{
+    struct server *s = arg;
+    struct upload *u = *state;
+    if (!u) {
+        *state = mem_calloc(1, sizeof(struct upload));
+        return MHD_YES;
+    }
+    if (*n) {
+        upload_add(s, u, data, *n);
+        *n = 0;
+        return MHD_YES;
+    }
+    struct answer a = {0};
+    buf_init(&a.body, ANSWER_MAX);
+    respond(s, c, path, method, u, &a);
+    enum MHD_Result done = reply(c, &a);
+    buf_release(&a.body);
+    return done;
+}
+
+static void completed(void *arg, struct MHD_Connection *c, void **state,
+                      enum MHD_RequestTerminationCode code)
+{
+    if (*state)
+        upload_free(*state);
+    *state = NULL;
+}
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* "127.0.0.1:8500" or "[::1]:8500" */
+static enum rc parse_address(const char *text, union address *out, struct err *err)
+{
+    char host[64];
+    const char *colon = strrchr(text, ':');
+    size_t n = colon ? (size_t)(colon - text) : 0;
+    bool v6 = n > 2 && text[0] == '[' && text[n - 1] == ']';
+    int64_t port;
+    *out = (union address){0};
+    if (colon && str_to_i64(str_c(colon + 1), &port) && port >= 0 && port <= 65535 &&
+        n > 0 && n < sizeof(host)) {
+        memcpy(host, v6 ? text + 1 : text, v6 ? n - 2 : n);
+        host[v6 ? n - 2 : n] = '\0';
+        if (v6 && inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1) {
+            out->v6.sin6_family = AF_INET6;
+            out->v6.sin6_port = htons((uint16_t)port);
+            return RC_OK;
+        }
+        if (!v6 && inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
+            out->v4.sin_family = AF_INET;
+            out->v4.sin_port = htons((uint16_t)port);
+            return RC_OK;
+        }
+    }
+    return err_coded(err, RC_INVAL, E2108,
+                     "--listen: '%.80s' is not an address and a port, such as "
+                     "127.0.0.1:8500",
+                     text);
+}
+
+static enum rc listen_on(struct server *s, struct err *err)
+{
+    union address at;
+    enum rc rc = parse_address(s->o.listen, &at, err);
+    if (rc)
+        return rc;
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
+                     (at.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+    s->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, &at.any,
+        MHD_OPTION_THREAD_POOL_SIZE, s->o.threads > 1 ? (unsigned)s->o.threads : 0u,
+        MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)(s->o.timeout < 1 ? 1 : s->o.timeout), MHD_OPTION_NOTIFY_COMPLETED,
+        completed, NULL, MHD_OPTION_LISTENING_ADDRESS_REUSE, 0u,
+        MHD_OPTION_TCP_FASTOPEN_QUEUE_SIZE, 0u, MHD_OPTION_END);
+    if (!s->daemon)
+        return err_coded(err, RC_IO, E2108, "cannot listen on %.80s: %s", s->o.listen,
+                         strerror(errno));
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(s->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    s->port = info ? info->port : 0;
+    return RC_OK;
+}
+
+enum rc server_start(const struct server_options *o, struct server **out, struct err *err)
+{
+    struct server *s = mem_calloc(1, sizeof(*s));
+    s->o = *o;
+    s->o.threads = o->threads < 1 ? 1 : o->threads;
+    enum rc rc = versions_open(o->model, s->o.threads, &s->versions, err);
+    if (!rc)
+        rc = listen_on(s, err);
+    if (rc)
+        server_stop(s, 0);
+    else
+        *out = s;
+    return rc;
+}
+
+void server_stop(struct server *s, double grace)
+{
+    if (!s)
+        return;
+    if (s->daemon) {
+        MHD_socket fd = MHD_quiesce_daemon(s->daemon);
+        int64_t until = clock_mono_ns() + (int64_t)(grace * 1e9);
+        while (s->metrics.in_flight > 0 && clock_mono_ns() < until)
+            usleep(1000);
+        MHD_stop_daemon(s->daemon);
+        if (fd != MHD_INVALID_SOCKET)
+            close(fd);
+    }
+    versions_close(s->versions);
+    mem_free(s);
+}
+
+int server_port(const struct server *s)
+{
+    return s->port;
+}
+
+enum rc server_reload(struct server *s, bool force, char **what, struct err *err)
+{
+    bool changed = false;
+    *what = NULL;
+    enum rc rc = versions_reload(s->versions, force, &changed, err);
+    if (rc)
+        s->metrics.failed_swaps++;
+    if (changed) {
+        s->metrics.swaps++;
+        *what = server_describe(s);
+    }
+    return rc;
+}
+
+char *server_describe(struct server *s)
+{
+    struct version *v = versions_hold(s->versions);
+    char *text = answer_describe(v);
+    versions_drop(s->versions, v);
+    return text;
+}

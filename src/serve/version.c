@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "serve/version.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+
+struct version {
+    struct export *export;
+    struct stat manifest; /* as it was when it was loaded */
+    int64_t refs;         /* guarded by versions.lock */
+    pthread_mutex_t lock; /* guards `free` */
+    pthread_cond_t given;
+    struct desk *free;
+};
+
+struct versions {
+    char *path;
+    int desks;
+    pthread_mutex_t loading; /* taken before `lock` */
+    pthread_mutex_t lock;    /* guards `current` and all refs */
+    struct version *current;
+};
+
+static void version_destroy(struct version *v)
+{
+    if (!v)
+        return;
+    while (v->free) {
+        struct desk *d = v->free;
+        v->free = d->next;
+        desk_destroy(d);
+    }
+    pthread_cond_destroy(&v->given);
+    pthread_mutex_destroy(&v->lock);
+    export_close(v->export);
+    mem_free(v);
+}
+
+static bool has_manifest(const char *dir, struct stat *st)
+{
+    char *path = fs_join(dir, "manifest.json");
+    bool there = stat(path, st) == 0;
+    mem_free(path);
+    return there;
+}
+
+/* Numbers by value, before names; names by bytes. */
+static bool is_later(const char *a, const char *b)
+{
+    int64_t x, y;
+    bool na = str_to_i64(str_c(a), &x), nb = str_to_i64(str_c(b), &y);
+    if (na && nb)
+        return x > y;
+    return na != nb ? nb : strcmp(a, b) > 0;
+}
+
+/* The directory of the export that should serve, links followed; the caller's. */
+static enum rc resolve(const char *path, char **out, struct err *err)
+{
+    struct fs_names names = {0};
+    struct stat st;
+    const char *best = NULL;
+    char *dir = NULL;
+    if (has_manifest(path, &st)) {
+        dir = mem_strdup(path);
+    } else {
+        enum rc rc = fs_list(path, &names, err);
+        if (rc)
+            return rc;
+        for (size_t i = 0; i < names.n; i++) {
+            char *sub = fs_join(path, names.at[i]);
+            if (names.at[i][0] != '.' && has_manifest(sub, &st) &&
+                (!best || is_later(names.at[i], best)))
+                best = names.at[i];
+            mem_free(sub);
+        }
+        if (best)
+            dir = fs_join(path, best);
+        fs_names_release(&names);
+    }
+    if (!dir)
+        return err_coded(err, RC_NOTFOUND, E2002, "'%s' is no export and holds none",
+                         path);
+    char *real = realpath(dir, NULL);
+    *out = mem_strdup(real ? real : dir);
+    free(real);
+    mem_free(dir);
+    return RC_OK;
+}
+
+static enum rc load(const char *dir, int desks, struct version **out, struct err *err)
+{
+    struct version *v = mem_calloc(1, sizeof(*v));
+    pthread_mutex_init(&v->lock, NULL);
+    pthread_cond_init(&v->given, NULL);
+    v->refs = 1;
+    has_manifest(dir, &v->manifest);
+    enum rc rc = export_open(dir, 0, NULL, &v->export, err);
+    for (int i = 0; i < desks && !rc; i++) {
+        struct desk *d = NULL;
+        rc = desk_create(v->export, &d, err);
+        if (d) {
+            d->next = v->free;
+            v->free = d;
+        }
+    }
+    if (rc)
+        version_destroy(v);
+    else
+        *out = v;
+    return rc;
+}
+
+enum rc versions_open(const char *path, int desks, struct versions **out, struct err *err)
+{
+    struct versions *v = mem_calloc(1, sizeof(*v));
+    char *dir = NULL;
+    v->path = mem_strdup(path);
+    v->desks = desks;
+    pthread_mutex_init(&v->loading, NULL);
+    pthread_mutex_init(&v->lock, NULL);
+    enum rc rc = resolve(path, &dir, err);
+    if (!rc)
+        rc = load(dir, desks, &v->current, err);
+    mem_free(dir);
+    if (rc)
+        versions_close(v);
+    else
+        *out = v;
+    return rc;
+}
+
+void versions_close(struct versions *v)
+{
+    if (!v)
+        return;
+    version_destroy(v->current);
+    pthread_mutex_destroy(&v->loading);
+    pthread_mutex_destroy(&v->lock);
+    mem_free(v->path);
+    mem_free(v);
+}
+
+static bool is_same(const struct version *v, const char *dir)
+{
+    struct stat st;
+    return strcmp(export_dir(v->export), dir) == 0 && has_manifest(dir, &st) &&
+           st.st_ino == v->manifest.st_ino &&
+           st.st_mtim.tv_sec == v->manifest.st_mtim.tv_sec &&
+           st.st_mtim.tv_nsec == v->manifest.st_mtim.tv_nsec;
+}
+
+enum rc versions_reload(struct versions *v, bool force, bool *changed, struct err *err)
+{
+    struct version *next = NULL, *old = NULL;
+    char *dir = NULL;
+    *changed = false;
+    pthread_mutex_lock(&v->loading);
+    enum rc rc = resolve(v->path, &dir, err);
+    if (!rc && (force || !is_same(v->current, dir)))
+        rc = load(dir, v->desks, &next, err);
+    if (next) {
+        pthread_mutex_lock(&v->lock);
+        old = v->current;
+        v->current = next;
+        pthread_mutex_unlock(&v->lock);
+        versions_drop(v, old);
+        *changed = true;
+    }
+    pthread_mutex_unlock(&v->loading);
+    mem_free(dir);
+    if (rc && err)
+        err->code = E2109;
+    return rc;
+}
+
+struct version *versions_hold(struct versions *v)
+{
+    pthread_mutex_lock(&v->lock);
+    struct version *held = v->current;
+    held->refs++;
+    pthread_mutex_unlock(&v->lock);
+    return held;
+}
+
+void versions_drop(struct versions *v, struct version *held)
+{
+    pthread_mutex_lock(&v->lock);
+    bool last = --held->refs == 0;
+    pthread_mutex_unlock(&v->lock);
+    if (last)
+        version_destroy(held);
+}
+
+const struct export *version_export(const struct version *v)
+{
+    return v->export;
+}
+
+const char *version_dir(const struct version *v)
+{
+    return export_dir(v->export);
+}
+
+struct desk *version_desk(struct version *v)
+{
+    pthread_mutex_lock(&v->lock);
+    while (!v->free)
+        pthread_cond_wait(&v->given, &v->lock);
+    struct desk *d = v->free;
+    v->free = d->next;
+    pthread_mutex_unlock(&v->lock);
+    return d;
+}
+
+void version_give_back(struct version *v, struct desk *d)
+{
+    pthread_mutex_lock(&v->lock);
+    d->next = v->free;
+    v->free = d;
+    pthread_cond_signal(&v->given);
+    pthread_mutex_unlock(&v->lock);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/export/export.h - a model as one directory that other programs can use.
+ *
+ *     manifest.json        what is there, with checksums; format, config, metrics
+ *     pipeline.config      as trained, its assets named as they lie here
+ *     fg.json              the features for other generators
+ *     tables.safetensors   embedding tables
+ *     dense.safetensors    all other parameters
+ *     model.onnx           the graph behind the embeddings
+ *     samples.parquet      some rows,
+ *     samples.safetensors  and what graph and model make of them
+ *
+ * docs/export.md has the form in full. A directory appears under its name when all of it
+ * is written, synced and has been loaded once. Nothing in it is changed afterwards.
+ */
+#ifndef TRAIN_EXPORT_EXPORT_H
+#define TRAIN_EXPORT_EXPORT_H
+
+#include "ckpt/ckpt.h"
+#include "text/conf.h"
+#include "train/export/scorer.h"
+
+#define EXPORT_FORMAT 1 /* version of the directory's form */
+
+enum export_tables { EXPORT_F32, EXPORT_BF16, EXPORT_INT8 };
+
+struct export_options {
+    const char *dir;          /* must not exist */
+    const char *checkpoint;   /* NULL: the latest or best of model_dir */
+    const char *asset_files;  /* to be copied, commas between; NULL: none */
+    const char *extra_config; /* JSON, kept in the manifest; NULL: none */
+    const char *sample_input; /* NULL: train_input_path */
+    int64_t sample_rows;
+    enum export_tables tables;
+    bool farm_hash;
+    struct pool *pool; /* borrowed */
+};
+
+/* What was written, for the one who asked. */
+struct export_summary {
+    char checkpoint[512];
+    int64_t step, tables, table_rows, table_bytes, dense, samples, bytes;
+};
+
+/* `conf` is a pipeline. E2001, E2006, E2008; what the checkpoint and the data report. On
+ * failure nothing is left behind.
+ */
+enum rc export_write(const struct conf *conf, const struct export_options *options,
+                     struct diags *diags, struct export_summary *out,
+                     struct err *err) MUST_CHECK;
+
+/* Values of a graph after a forward pass, as a safetensors file for others to check the
+ * ONNX model with: `input.<name>` padded as that wants them, `output.<name>`.
+ */
+enum rc export_put_graph(const struct graph *g, const char *const *outputs, size_t n,
+                         const char *path, struct err *err) MUST_CHECK;
+
+struct export;
+
+enum { EXPORT_NO_SAMPLES = 1 }; /* do not run them */
+
+/* Verifies sizes and checksums, loads the model, runs its samples. The pool is borrowed.
+ * RC_NOTFOUND E2002, RC_FORMAT E2002, E2003, E2005, E2007, RC_UNSUPPORTED E2004.
+ */
+enum rc export_open(const char *dir, unsigned flags, struct pool *pool,
+                    struct export **out, struct err *err) MUST_CHECK;
+void export_close(struct export *x); /* NULL is fine */
+
+/* All borrowed. */
+const char *export_dir(const struct export *x);
+struct session *export_session(const struct export *x);
+const struct pc_EasyRecConfig *export_conf(const struct export *x);
+const struct node *export_manifest(const struct export *x);
+/* Names and types of the columns that its features read; NULL when they are not known. */
+const struct schema *export_columns(const struct export *x);
+const char *export_id(const struct export *x); /* of these very bytes: 16 digits */
+const char *export_checkpoint(const struct export *x); /* where it came from */
+/* How far results may be off where a table is not F32; 0 when all are. */
+double export_tolerance(const struct export *x);
+
+/* A model to predict with, from a checkpoint rather than an export: `path` NULL: the
+ * latest (or best) of model_dir.
+ */
+enum rc export_checkpoint_session(const struct pc_EasyRecConfig *conf, const char *path,
+                                  bool farm_hash, struct pool *pool, struct session **out,
+                                  char **checkpoint, struct diags *diags,
+                                  struct err *err) MUST_CHECK;
+
+#endif

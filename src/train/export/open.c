@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "data/reader.h"
+#include "train/export/export_private.h"
+
+struct export
+{
+    char *dir;
+    char id[17];
+    struct doc manifest;
+    struct conf conf;
+    struct session *session;
+    struct schema columns;
+};
+
+static const char *text_of(const struct export *x, const char *key)
+{
+    const struct node *n = node_find(x->manifest.root, key);
+    return n && n->kind == NODE_STR ? n->text.p : "";
+}
+
+static enum rc read_config(struct export *x, struct diags *diags, struct err *err)
+{
+    struct conf_options o = {.kind = &conf_kind_pipeline, .ignore_unknown = true};
+    char *path = fs_join(x->dir, EXPORT_CONFIG);
+    enum rc rc = conf_open(path, &o, &x->conf, diags, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc read_columns(struct export *x, struct err *err)
+{
+    struct reader *r = NULL;
+    char *path = fs_join(x->dir, EXPORT_ROWS);
+    enum rc rc = RC_OK;
+    if (fs_exists(path)) {
+        rc = reader_open(path, &reader_parquet, &(struct reader_conf){0}, &r, err);
+        if (!rc)
+            schema_copy(&x->columns, reader_schema(r));
+    }
+    reader_close(r);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc load(struct export *x, unsigned flags, struct pool *pool,
+                    struct diags *diags, struct err *err)
+{
+    const struct node *farm = NULL;
+    struct session_options so = {.pool = pool, .no_labels = true, .dir = x->dir};
+    enum rc rc = export_get_manifest(x->dir, &x->manifest, x->id, err);
+    if (!rc)
+        rc = read_config(x, diags, err);
+    if (!rc) {
+        const struct node *seed = node_find(x->manifest.root, "seed");
+        if (seed && !node_u64(seed, &so.seed))
+            so.seed = 0;
+        farm = node_find(x->manifest.root, "farm_hash");
+        so.farm_hash = farm && farm->kind == NODE_BOOL && farm->flag;
+        rc = session_create(x->conf.data, &so, &x->session, diags, err);
+    }
+    if (!rc)
+        rc = export_get_tensors(x->session, x->dir, err);
+    if (!rc)
+        rc = read_columns(x, err);
+    if (!rc && !(flags & EXPORT_NO_SAMPLES))
+        rc = export_check_samples(x->session, x->dir, err);
+    return rc;
+}
+
+enum rc export_open(const char *dir, unsigned flags, struct pool *pool,
+                    struct export **out, struct err *err)
+{
+    struct export *x = mem_calloc(1, sizeof(*x));
+    x->dir = mem_strdup(dir);
+    struct diags diags = {0}; /* of its config, which is not the user's: errors only */
+    enum rc rc = export_first_error(&diags, load(x, flags, pool, &diags, err), err);
+    diags_release(&diags);
+    if (rc) {
+        export_close(x);
+        return err_wrap(err, rc, "export '%s'", dir);
+    }
+    *out = x;
+    return RC_OK;
+}
+
+void export_close(struct export *x)
+{
+    if (!x)
+        return;
+    session_destroy(x->session);
+    conf_release(&x->conf);
+    doc_release(&x->manifest);
+    schema_release(&x->columns);
+    mem_free(x->dir);
+    mem_free(x);
+}
+
+const char *export_dir(const struct export *x)
+{
+    return x->dir;
+}
+
+struct session *export_session(const struct export *x)
+{
+    return x->session;
+}
+
+const struct pc_EasyRecConfig *export_conf(const struct export *x)
+{
+    return x->conf.data;
+}
+
+const struct node *export_manifest(const struct export *x)
+{
+    return x->manifest.root;
+}
+
+const struct schema *export_columns(const struct export *x)
+{
+    return x->columns.n ? &x->columns : NULL;
+}
+
+const char *export_id(const struct export *x)
+{
+    return x->id;
+}
+
+const char *export_checkpoint(const struct export *x)
+{
+    return text_of(x, "checkpoint");
+}
+
+double export_tolerance(const struct export *x)
+{
+    return strcmp(text_of(x, "table_type"), "f32") == 0 ? 0 : 0.1;
+}

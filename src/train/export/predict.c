@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of batches. A thread takes the next ticket together with the rows that belong to
+ * it, so tickets follow the input; the caller's thread takes the results out by ticket
+ * and writes them. The first failure in the order of the rows is the one that is
+ * reported.
+ */
+#include "train/export/predict.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "train/export/predict_private.h"
+
+#define SLOTS_PER_THREAD 3
+
+enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
+
+struct pslot {
+    enum slot_state state; /* guarded by ring.lock */
+    struct schema schema;  /* of the rows */
+    int64_t file;          /* whose schema it is; -1: none yet */
+    struct batch rows, out;
+    struct predict_place behind;
+    enum rc rc;
+    struct err err;
+};
+
+struct ring {
+    struct predict_input *in; /* used under read_lock */
+    const struct predict_columns *columns;
+    pthread_mutex_t read_lock; /* taken before `lock` */
+    int64_t next;              /* ticket; read_lock */
+    int64_t most;              /* tickets; 0: all */
+    pthread_mutex_t lock;
+    pthread_cond_t moved; /* a slot changed its state, or `end`, `stop` */
+    int64_t end;          /* tickets in all, once known; else -1 */
+    bool stop;
+    struct pslot *slots;
+    int64_t n_slots;
+};
+
+struct worker {
+    struct ring *ring;
+    struct scorer *scorer;
+    pthread_t thread;
+    bool started;
+};
+
+static void set_state(struct ring *r, struct pslot *s, enum slot_state state)
+{
+    pthread_mutex_lock(&r->lock);
+    s->state = state;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* Waits until the slot is free; false when the run is over. */
+static bool wait_free(struct ring *r, struct pslot *s)
+{
+    pthread_mutex_lock(&r->lock);
+    while (s->state != SLOT_FREE && !r->stop)
+        pthread_cond_wait(&r->moved, &r->lock);
+    bool go = !r->stop;
+    if (go)
+        s->state = SLOT_BUSY;
+    pthread_mutex_unlock(&r->lock);
+    return go;
+}
+
+static void set_end(struct ring *r, struct pslot *s)
+{
+    pthread_mutex_lock(&r->lock);
+    r->end = r->next;
+    s->state = SLOT_FREE;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The rows of the next ticket, under read_lock; NULL at the end. */
+static struct pslot *take_rows(struct ring *r)
+{
+    struct pslot *s = &r->slots[r->next % r->n_slots];
+    if (r->end >= 0 || !wait_free(r, s))
+        return NULL;
+    s->err = (struct err){0};
+    if (r->most && r->next == r->most) {
+        set_end(r, s);
+        return NULL;
+    }
+    s->rc = predict_input_next(r->in, &s->schema, &s->file, &s->rows, &s->err);
+    if (!s->rc && s->rows.n == 0) {
+        set_end(r, s);
+        return NULL;
+    }
+    s->behind = r->in->place;
+    r->next++;
+    if (s->rc) { /* nothing can be read behind it */
+        pthread_mutex_lock(&r->lock);
+        r->end = r->next;
+        pthread_mutex_unlock(&r->lock);
+    }
+    return s;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct ring *r = w->ring;
+    for (;;) {
+        pthread_mutex_lock(&r->read_lock);
+        struct pslot *s = take_rows(r);
+        pthread_mutex_unlock(&r->read_lock);
+        if (!s)
+            return NULL;
+        if (!s->rc)
+            s->rc = scorer_run(w->scorer, &s->rows, &s->err);
+        if (!s->rc)
+            s->rc =
+                predict_columns_fill(r->columns, w->scorer, &s->rows, &s->out, &s->err);
+        set_state(r, s, SLOT_READY);
+    }
+}
+
+/* The result of a ticket; NULL when there is none any more. */
+static struct pslot *wait_ready(struct ring *r, int64_t ticket)
+{
+    struct pslot *s = &r->slots[ticket % r->n_slots];
+    pthread_mutex_lock(&r->lock);
+    while (s->state != SLOT_READY && (r->end < 0 || ticket < r->end))
+        pthread_cond_wait(&r->moved, &r->lock);
+    if (s->state != SLOT_READY)
+        s = NULL;
+    pthread_mutex_unlock(&r->lock);
+    return s;
+}
+
+static enum rc write_all(struct ring *r, struct predict_output *out, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int64_t ticket = 0; !rc; ticket++) {
+        struct pslot *s = wait_ready(r, ticket);
+        if (!s)
+            break;
+        rc = s->rc;
+        if (rc) {
+            *err = s->err;
+            err_wrap(err, rc, "%s: the batch that ends with row %jd",
+                     r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
+        } else {
+            rc = predict_output_add(out, &s->out, &s->behind, err);
+        }
+        predict_columns_clear(r->columns, &s->out);
+        set_state(r, s, SLOT_FREE);
+    }
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+    return rc;
+}
+
+static void ring_init(struct ring *r, int64_t threads)
+{
+    pthread_mutex_init(&r->read_lock, NULL);
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->moved, NULL);
+    r->end = -1;
+    r->n_slots = threads * SLOTS_PER_THREAD;
+    r->slots = mem_calloc((size_t)r->n_slots, sizeof(*r->slots));
+    for (int64_t i = 0; i < r->n_slots; i++) {
+        r->slots[i].file = -1;
+        batch_init(&r->slots[i].out, &r->columns->schema);
+    }
+}
+
+static void ring_release(struct ring *r)
+{
+    for (int64_t i = 0; i < r->n_slots; i++) {
+        struct pslot *s = &r->slots[i];
+        predict_columns_clear(r->columns, &s->out);
+        batch_release(&s->out);
+        batch_release(&s->rows);
+        schema_release(&s->schema);
+    }
+    mem_free(r->slots);
+    pthread_cond_destroy(&r->moved);
+    pthread_mutex_destroy(&r->lock);
+    pthread_mutex_destroy(&r->read_lock);
+}
+
+static enum rc run_threads(struct ring *r, struct session *s, int64_t threads,
+                           struct predict_output *out, struct err *err)
+{
+    struct worker *workers = mem_calloc((size_t)threads, sizeof(*workers));
+    enum rc rc = RC_OK;
+    ring_init(r, threads);
+    for (int64_t i = 0; i < threads && !rc; i++) {
+        workers[i].ring = r;
+        rc = scorer_create(s, threads > 1, &workers[i].scorer, err);
+    }
+    for (int64_t i = 0; i < threads && !rc; i++) {
+        int failed = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
+        workers[i].started = failed == 0;
+        if (failed && i == 0)
+            rc = err_sys(err, failed, "cannot start a thread");
+    }
+    if (!rc)
+        rc = write_all(r, out, err);
+    for (int64_t i = 0; i < threads; i++) {
+        if (workers[i].started)
+            pthread_join(workers[i].thread, NULL);
+        scorer_destroy(workers[i].scorer);
+    }
+    ring_release(r);
+    mem_free(workers);
+    return rc;
+}
+
+static const struct writer_ops *same_format(const struct predict_input *in)
+{
+    const struct writer_ops *w = writer_find(in->reader->ops->name);
+    return w ? w : &writer_parquet;
+}
+
+static enum rc go_on(struct session *s, const struct predict_options *o,
+                     struct predict_input *in, const struct predict_columns *columns,
+                     struct predict_output *out, struct err *err)
+{
+    struct ring ring = {.in = in, .columns = columns};
+    enum rc rc = RC_OK;
+    if (out->done)
+        return RC_OK;
+    if (out->rows > 0)
+        rc = predict_input_seek(in, &out->next, err);
+    if (o->steps && out->batches >= o->steps)
+        return predict_output_finish(out, rc, err);
+    if (o->steps)
+        ring.most = o->steps - out->batches;
+    if (!rc)
+        rc = run_threads(&ring, s, o->threads < 1 ? 1 : o->threads, out, err);
+    if (!rc && out->rows == 0)
+        rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->input);
+    return predict_output_finish(out, rc, err);
+}
+
+enum rc predict_run(struct session *s, const struct predict_options *o,
+                    struct predict_summary *summary, struct diags *diags, struct err *err)
+{
+    struct predict_input in;
+    struct predict_columns columns = {0};
+    struct predict_output out = {0};
+    enum rc rc = predict_input_open(&in, s->plan, o, diags, err);
+    if (!rc)
+        rc = predict_columns_init(&columns, s, o, &in.kept, err);
+    if (!rc)
+        rc = predict_output_open(&out, o, same_format(&in), &columns.schema, &in.files,
+                                 err);
+    summary->before = out.rows;
+    summary->done_before = out.done;
+    if (!rc)
+        rc = go_on(s, o, &in, &columns, &out, err);
+    summary->rows = out.rows - summary->before;
+    summary->parts = out.parts;
+    predict_columns_release(&columns);
+    predict_input_release(&in);
+    return rc;
+}

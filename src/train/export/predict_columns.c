@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/mem.h"
+#include "train/export/predict_private.h"
+
+#define FEATURES_NAME "__features__"
+#define ROW_TEXT_MAX ((size_t)16 << 20)
+
+static enum rc no_output(struct str name, const struct score_output *have, size_t n,
+                         struct err *err)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", have[i].name);
+    enum rc rc =
+        err_coded(err, RC_INVAL, E2012, "the model has no output '%.*s'; it has %s",
+                  (int)name.n, name.p, buf_str(&b));
+    buf_release(&b);
+    return rc;
+}
+
+/* In the order asked for. */
+static enum rc choose(struct predict_columns *c, const char *names, struct err *err)
+{
+    size_t n_all = c->n, most = 1;
+    struct score_output *all = c->at;
+    for (const char *p = names; *p; p++)
+        most += *p == ',';
+    c->at = mem_calloc(most, sizeof(*c->at));
+    c->n = 0;
+    struct str rest = str_c(names), part;
+    enum rc rc = RC_OK;
+    while (!rc && str_split(&rest, ',', &part)) {
+        size_t i = 0;
+        part = str_trim(part);
+        while (i < n_all && !str_is(part, all[i].name))
+            i++;
+        if (part.n && i == n_all)
+            rc = no_output(part, all, n_all, err);
+        else if (part.n)
+            c->at[c->n++] = all[i];
+    }
+    mem_free(all);
+    return rc;
+}
+
+static enum rc add_field(struct predict_columns *c, const char *name,
+                         const struct type *t, struct err *err)
+{
+    if (schema_find(&c->schema, str_c(name)) >= 0)
+        return err_coded(err, RC_INVAL, E2016,
+                         "two columns of the result would be named '%s'", name);
+    schema_add(&c->schema, str_c(name), t);
+    return RC_OK;
+}
+
+enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
+                             const struct predict_options *o, const struct schema *kept,
+                             struct err *err)
+{
+    enum rc rc = RC_OK;
+    *c = (struct predict_columns){.features = o->features, .n_reserved = kept->n};
+    c->at = scorer_outputs(s, &c->n);
+    if (o->outputs)
+        rc = choose(c, o->outputs, err);
+    for (size_t i = 0; i < c->n && !rc; i++) {
+        struct type one = type_of(TYPE_F32, false);
+        struct type list = type_list(&c->schema.mem, type_of(TYPE_F64, false), false);
+        rc = add_field(c, c->at[i].name, c->at[i].width == 1 ? &one : &list, err);
+    }
+    struct type text = type_of(TYPE_STR, false);
+    if (!rc && c->features)
+        rc = add_field(c, FEATURES_NAME, &text, err);
+    for (size_t i = 0; i < kept->n && !rc; i++)
+        rc = add_field(c, kept->at[i].name, &kept->at[i].type, err);
+    return rc;
+}
+
+void predict_columns_release(struct predict_columns *c)
+{
+    mem_free(c->at);
+    c->at = NULL;
+    schema_release(&c->schema);
+}
+
+static enum rc fill_output(const struct score_output *o, const struct scorer *s,
+                           int64_t rows, struct column *to, struct err *err)
+{
+    struct view v = scorer_view(s, o->name);
+    enum rc rc = RC_OK;
+    for (int64_t r = 0; r < rows && !rc; r++) {
+        const float *y = view_row(&v, r);
+        if (o->width == 1) {
+            rc = column_add_f32(to, *y, err);
+            continue;
+        }
+        for (int64_t i = 0; i < o->width && !rc; i++)
+            rc = column_add_f64(&to->kids[0], (double)y[i], err);
+        if (!rc)
+            rc = column_add_nested(to, err);
+    }
+    return rc;
+}
+
+static enum rc fill_features(const struct scorer *s, int64_t rows, struct column *to,
+                             struct err *err)
+{
+    struct buf b;
+    enum rc rc = RC_OK;
+    buf_init(&b, ROW_TEXT_MAX);
+    for (int64_t r = 0; r < rows && !rc; r++) {
+        buf_clear(&b);
+        feature_print_row(s->session->plan, s->features, r, &b);
+        rc = column_add_str(to, str_of(buf_str(&b), b.n), err);
+    }
+    buf_release(&b);
+    return rc;
+}
+
+void predict_columns_clear(const struct predict_columns *c, struct batch *out)
+{
+    for (size_t i = out->n_cols - c->n_reserved; i < out->n_cols; i++)
+        column_init(&out->cols[i], &c->schema.at[i].type);
+    batch_clear(out);
+}
+
+enum rc predict_columns_fill(const struct predict_columns *c, const struct scorer *s,
+                             const struct batch *rows, struct batch *out, struct err *err)
+{
+    size_t at = 0;
+    enum rc rc = RC_OK;
+    for (; at < c->n && !rc; at++)
+        rc = fill_output(&c->at[at], s, rows->n, &out->cols[at], err);
+    if (!rc && c->features)
+        rc = fill_features(s, rows->n, &out->cols[at++], err);
+    for (; at < c->schema.n && !rc; at++)
+        out->cols[at] = *batch_find(rows, str_c(c->schema.at[at].name));
+    out->n = rows->n;
+    return rc;
+}

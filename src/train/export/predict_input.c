@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/mem.h"
+#include "data/files.h"
+#include "train/export/predict_private.h"
+#include "train/source.h"
+
+static void split_names(struct predict_input *in)
+{
+    struct str rest = str_c(in->o->reserved ? in->o->reserved : ""), part;
+    size_t most = 1;
+    for (size_t i = 0; i < rest.n; i++)
+        most += rest.p[i] == ',';
+    in->reserved = arena_alloc(&in->arena, most * sizeof(*in->reserved));
+    while (str_split(&rest, ',', &part)) {
+        part = str_trim(part);
+        if (part.n)
+            in->reserved[in->n_reserved++] = arena_strndup(&in->arena, part.p, part.n);
+    }
+}
+
+/* Reserved columns are read as well. */
+static void add_wanted(struct predict_input *in)
+{
+    struct reader_conf *r = &in->conf.reader;
+    const char **want =
+        arena_alloc(&in->arena, (r->n_want + in->n_reserved + 1) * sizeof(*want));
+    size_t n = r->n_want;
+    if (n)
+        memcpy(want, r->want, n * sizeof(*want));
+    for (size_t i = 0; i < in->n_reserved; i++) {
+        bool there = false;
+        for (size_t k = 0; k < n; k++)
+            there |= strcmp(want[k], in->reserved[i]) == 0;
+        if (!there)
+            want[n++] = in->reserved[i];
+    }
+    r->want = want;
+    r->n_want = n;
+}
+
+static enum rc check_reserved(struct predict_input *in, const struct schema *s,
+                              struct err *err)
+{
+    bool first = in->kept.n == 0;
+    for (size_t i = 0; i < in->n_reserved; i++) {
+        int64_t at = schema_find(s, str_c(in->reserved[i]));
+        if (at < 0)
+            return err_coded(err, RC_INVAL, E2011,
+                             "there is no column '%s' to be kept in the input",
+                             in->reserved[i]);
+        if (first)
+            schema_add(&in->kept, str_c(in->reserved[i]), &s->at[at].type);
+        else if (!type_equal(&s->at[at].type, &in->kept.at[i].type))
+            return err_coded(err, RC_INVAL, E2011,
+                             "column '%s' has another type than in the first file",
+                             in->reserved[i]);
+    }
+    return RC_OK;
+}
+
+/* All columns are looked at once, so that a missing one is told by who wants it. */
+static enum rc open_file(struct predict_input *in, struct err *err)
+{
+    const char *path = in->files.at[in->place.file];
+    struct reader_conf all = in->conf.reader;
+    struct reader *r = NULL;
+    all.want = NULL;
+    all.n_want = 0;
+    enum rc rc = reader_open(path, NULL, &all, &r, err);
+    if (!rc)
+        rc = feature_plan_check(in->plan, reader_schema(r), in->diags);
+    if (rc && r && err)
+        err->msg[0] = '\0'; /* the diagnostics say it */
+    if (!rc)
+        rc = check_reserved(in, reader_schema(r), err);
+    if (rc && err && err->msg[0] && r)
+        err_wrap(err, rc, "%s", path);
+    reader_close(r);
+    if (!rc)
+        rc = reader_open(path, NULL, &in->conf.reader, &in->reader, err);
+    return rc;
+}
+
+enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
+                           const struct predict_options *o, struct diags *diags,
+                           struct err *err)
+{
+    *in = (struct predict_input){.o = o, .plan = plan, .diags = diags};
+    enum rc rc = source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, &in->arena,
+                             &in->conf, err);
+    if (rc)
+        return rc;
+    in->batch_size = o->batch_size ? o->batch_size : in->conf.batch_size;
+    if (in->batch_size < 1)
+        in->batch_size = 1024;
+    split_names(in);
+    add_wanted(in);
+    rc = files_expand(o->input, &in->files, err);
+    if (!rc)
+        rc = open_file(in, err);
+    return rc;
+}
+
+void predict_input_release(struct predict_input *in)
+{
+    reader_close(in->reader);
+    fs_names_release(&in->files);
+    schema_release(&in->kept);
+    arena_release(&in->arena);
+}
+
+const char *predict_input_file(const struct predict_input *in)
+{
+    return in->files.at[in->place.file];
+}
+
+static enum rc next_file(struct predict_input *in, int64_t file, struct err *err)
+{
+    reader_close(in->reader);
+    in->reader = NULL;
+    in->place = (struct predict_place){.file = file};
+    return open_file(in, err);
+}
+
+enum rc predict_input_seek(struct predict_input *in, const struct predict_place *at,
+                           struct err *err)
+{
+    enum rc rc = RC_OK;
+    if (at->file < 0 || (size_t)at->file >= in->files.n)
+        return err_set(err, RC_FORMAT, "file %jd of %zu", (intmax_t)at->file,
+                       in->files.n);
+    if (at->file != in->place.file)
+        rc = next_file(in, at->file, err);
+    if (!rc && at->at.row > 0)
+        rc = reader_seek(in->reader, &at->at, err);
+    in->place = *at;
+    return rc;
+}
+
+enum rc predict_input_next(struct predict_input *in, struct schema *schema, int64_t *file,
+                           struct batch *b, struct err *err)
+{
+    for (;;) {
+        if (*file != in->place.file) {
+            batch_release(b);
+            schema_release(schema);
+            schema_copy(schema, reader_schema(in->reader));
+            batch_init(b, schema);
+            *file = in->place.file;
+        }
+        enum rc rc = reader_next(in->reader, in->batch_size, b, err);
+        if (rc)
+            return rc;
+        if (b->n) {
+            reader_tell(in->reader, &in->place.at);
+            return RC_OK;
+        }
+        if ((size_t)in->place.file + 1 == in->files.n)
+            return RC_OK;
+        rc = next_file(in, in->place.file + 1, err);
+        if (rc)
+            return rc;
+    }
+}

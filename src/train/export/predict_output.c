@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A part is committed before the note says so: killed in between, the run writes the same
+ * part again. The note names the run by a hash over everything that the result depends
+ * on, so that parts of different runs never meet in one directory.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "train/export/export_private.h"
+#include "train/export/predict_private.h"
+
+#define STATE_MAX ((size_t)64 << 20)
+#define PART_ROWS 1000000
+
+static char *state_path(const struct predict_output *out)
+{
+    return fs_join(out->o->output, PREDICT_STATE);
+}
+
+/* Model, files, options: what the rows of a part depend on. */
+static void name_run(struct predict_output *out, const struct fs_names *files)
+{
+    const struct predict_options *o = out->o;
+    struct buf b;
+    buf_init(&b, STATE_MAX);
+    buf_printf(&b, "%s\n%s\n%s\n%s\n%jd %d\n", o->model, out->format->name,
+               o->reserved ? o->reserved : "", o->outputs ? o->outputs : "*",
+               (intmax_t)o->steps, o->features);
+    for (size_t i = 0; i < files->n; i++) {
+        struct stat st = {0};
+        if (stat(files->at[i], &st) != 0)
+            st.st_size = -1;
+        buf_printf(&b, "%s %jd %jd.%09ld\n", files->at[i], (intmax_t)st.st_size,
+                   (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+    }
+    snprintf(out->run, sizeof(out->run), "%016" PRIx64, hash_xxh3(buf_str(&b), b.n));
+    buf_release(&b);
+}
+
+static enum rc write_state(const struct predict_output *out, struct err *err)
+{
+    struct buf b;
+    char *path = state_path(out);
+    const struct cursor *c = &out->next.at;
+    buf_init(&b, STATE_MAX);
+    buf_printf(&b, "{\"version\": 1, \"run\": \"%s\", \"done\": %s,\n ", out->run,
+               out->done ? "true" : "false");
+    buf_printf(&b, "\"parts\": %jd, \"rows\": %jd, \"batches\": %jd,\n ",
+               (intmax_t)out->parts, (intmax_t)out->rows, (intmax_t)out->batches);
+    buf_printf(&b, "\"next\": {\"file\": %jd, \"row\": %jd, \"offset\": %jd, ",
+               (intmax_t)out->next.file, (intmax_t)c->row, (intmax_t)c->offset);
+    buf_printf(&b, "\"line\": %jd, \"back\": %jd, \"bad\": %jd}}\n", (intmax_t)c->line,
+               (intmax_t)c->back, (intmax_t)c->bad);
+    enum rc rc = fs_write(path, buf_str(&b), b.n, 0644, err);
+    buf_release(&b);
+    mem_free(path);
+    return rc;
+}
+
+static bool number(const struct node *map, const char *key, int64_t *out)
+{
+    const struct node *n = node_find(map, key);
+    return n && node_i64(n, out);
+}
+
+static enum rc take_state(struct predict_output *out, const struct node *root,
+                          struct err *err)
+{
+    const struct node *run = node_find(root, "run"), *done = node_find(root, "done");
+    const struct node *next = node_find(root, "next");
+    struct cursor *c = &out->next.at;
+    bool whole = run && run->kind == NODE_STR && done && done->kind == NODE_BOOL &&
+                 number(root, "parts", &out->parts) && number(root, "rows", &out->rows) &&
+                 number(root, "batches", &out->batches) &&
+                 number(next, "file", &out->next.file) && number(next, "row", &c->row) &&
+                 number(next, "offset", &c->offset) && number(next, "line", &c->line) &&
+                 number(next, "back", &c->back) && number(next, "bad", &c->bad);
+    if (!whole)
+        return err_coded(err, RC_FORMAT, E2013, "'%s' in it is not whole", PREDICT_STATE);
+    if (!str_is(run->text, out->run))
+        return err_coded(err, RC_INVAL, E2013,
+                         "it holds a prediction with another model, other input or other "
+                         "options; use another output or --overwrite");
+    out->done = done->flag;
+    return RC_OK;
+}
+
+static bool is_part(const char *name)
+{
+    return str_starts(name, "part-") || str_starts(name, ".part-") ||
+           strcmp(name, PREDICT_STATE) == 0;
+}
+
+static enum rc remove_parts(const char *dir, const struct fs_names *names,
+                            struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < names->n && !rc; i++) {
+        if (!is_part(names->at[i]))
+            continue;
+        char *path = fs_join(dir, names->at[i]);
+        rc = fs_remove_all(path, err);
+        mem_free(path);
+    }
+    return rc;
+}
+
+static enum rc read_state(struct predict_output *out, struct err *err)
+{
+    struct fs_names names = {0};
+    char *path = state_path(out), *text = NULL;
+    struct doc d = {0};
+    size_t n = 0;
+    enum rc rc = fs_list(out->o->output, &names, err);
+    bool parts = false;
+    for (size_t i = 0; i < names.n; i++)
+        parts |= is_part(names.at[i]);
+    if (!rc && out->o->overwrite)
+        rc = remove_parts(out->o->output, &names, err);
+    else if (!rc && fs_exists(path)) {
+        rc = fs_read(path, STATE_MAX, &text, &n, err);
+        if (!rc)
+            rc = export_parse(path, text, n, &d, err);
+        if (!rc)
+            rc = take_state(out, d.root, err);
+    } else if (!rc && parts)
+        rc = err_coded(err, RC_INVAL, E2013,
+                       "it holds parts of something else; use another output or "
+                       "--overwrite");
+    fs_names_release(&names);
+    doc_release(&d);
+    mem_free(text);
+    mem_free(path);
+    return rc ? err_wrap(err, rc, "output '%s'", out->o->output) : RC_OK;
+}
+
+enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
+                            const struct writer_ops *format, const struct schema *schema,
+                            const struct fs_names *files, struct err *err)
+{
+    const struct writer_ops *named = writer_of_path(o->output);
+    *out = (struct predict_output){.o = o, .schema = schema};
+    out->single = named != NULL && !fs_is_dir(o->output);
+    out->format = o->format ? o->format : out->single ? named : format;
+    name_run(out, files);
+    for (size_t i = 0; out->format == &writer_csv && i < schema->n; i++)
+        if (type_is_nested(schema->at[i].type.id))
+            return err_coded(err, RC_INVAL, E2015,
+                             "column '%s' holds lists, which CSV does not have",
+                             schema->at[i].name);
+    if (out->single)
+        return RC_OK;
+    enum rc rc = fs_mkdirs(o->output, 0755, err);
+    if (!rc)
+        rc = read_state(out, err);
+    if (!rc && out->parts == 0 && !out->done) /* the first part is this run's as well */
+        rc = write_state(out, err);
+    return rc;
+}
+
+static enum rc open_part(struct predict_output *out, struct err *err)
+{
+    const char *suffix = out->format->suffixes;
+    size_t n = strcspn(suffix, "|");
+    char *name = mem_printf("part-%05jd.%.*s", (intmax_t)out->parts, (int)n, suffix);
+    out->path = out->single ? mem_strdup(out->o->output) : fs_join(out->o->output, name);
+    mem_free(name);
+    return writer_open(out->path, out->format, out->schema, &(struct writer_conf){0},
+                       &out->writer, err);
+}
+
+static enum rc end_part(struct predict_output *out, struct err *err)
+{
+    struct writer *w = out->writer;
+    out->writer = NULL;
+    enum rc rc = w ? writer_commit(w, err) : RC_OK;
+    mem_free(out->path);
+    out->path = NULL;
+    if (rc)
+        return rc;
+    out->parts += w != NULL;
+    out->part_rows = 0;
+    return out->single ? RC_OK : write_state(out, err);
+}
+
+enum rc predict_output_add(struct predict_output *out, const struct batch *b,
+                           const struct predict_place *behind, struct err *err)
+{
+    int64_t most = out->o->part_rows ? out->o->part_rows : PART_ROWS;
+    enum rc rc = out->writer ? RC_OK : open_part(out, err);
+    if (!rc)
+        rc = writer_add(out->writer, b, err);
+    if (rc)
+        return rc;
+    out->rows += b->n;
+    out->batches++;
+    out->part_rows += b->n;
+    out->next = *behind;
+    return out->part_rows >= most && !out->single ? end_part(out, err) : RC_OK;
+}
+
+enum rc predict_output_finish(struct predict_output *out, enum rc rc, struct err *err)
+{
+    if (rc) {
+        writer_abandon(out->writer);
+        mem_free(out->path);
+        return rc;
+    }
+    out->done = true;
+    return end_part(out, err);
+}

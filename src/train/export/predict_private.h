@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train/export/predict_private.h - input, columns and output of a prediction. */
+#ifndef TRAIN_EXPORT_PREDICT_PRIVATE_H
+#define TRAIN_EXPORT_PREDICT_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/fs.h"
+#include "base/vec.h"
+#include "data/dataset.h"
+#include "data/reader.h"
+#include "train/export/predict.h"
+
+/* Between two batches of the input. */
+struct predict_place {
+    int64_t file; /* index */
+    struct cursor at;
+};
+
+/* --- predict_input.c: rows of all files, one after the other --- */
+
+struct predict_input {
+    const struct predict_options *o;
+    const struct feature_plan *plan;
+    struct diags *diags;
+    struct arena arena;
+    struct dataset_conf conf;
+    struct fs_names files;
+    struct reader *reader;
+    struct predict_place place;
+    int64_t batch_size;
+    const char **reserved; /* [n_reserved] */
+    size_t n_reserved;
+    struct schema kept; /* reserved columns as in the first file */
+};
+
+enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
+                           const struct predict_options *o, struct diags *diags,
+                           struct err *err) MUST_CHECK;
+void predict_input_release(struct predict_input *in);
+enum rc predict_input_seek(struct predict_input *in, const struct predict_place *at,
+                           struct err *err) MUST_CHECK;
+/* Of the file that is open. */
+const char *predict_input_file(const struct predict_input *in);
+/* The next rows; b->n == 0 at the end. `b` is initialised anew when the file changes:
+ * *schema is then its own copy of the file's.
+ */
+enum rc predict_input_next(struct predict_input *in, struct schema *schema, int64_t *file,
+                           struct batch *b, struct err *err) MUST_CHECK;
+
+/* --- predict_columns.c: what a result looks like --- */
+
+struct predict_columns {
+    struct score_output *at; /* chosen, in the order of the result */
+    size_t n;
+    bool features;
+    struct schema schema; /* outputs, __features__, reserved columns */
+    size_t n_reserved;
+};
+
+enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
+                             const struct predict_options *o, const struct schema *kept,
+                             struct err *err) MUST_CHECK;
+void predict_columns_release(struct predict_columns *c);
+/* `out` was made with the schema; reserved columns are borrowed from `rows`. */
+enum rc predict_columns_fill(const struct predict_columns *c, const struct scorer *s,
+                             const struct batch *rows, struct batch *out,
+                             struct err *err) MUST_CHECK;
+/* Gives back what was borrowed. */
+void predict_columns_clear(const struct predict_columns *c, struct batch *out);
+
+/* --- predict_output.c: parts and where to go on --- */
+
+struct predict_output {
+    const struct predict_options *o;
+    const struct writer_ops *format;
+    const struct schema *schema;
+    char run[17]; /* of model, input and options */
+    bool single;  /* one file rather than parts */
+    struct writer *writer;
+    char *path;        /* of the part that is open */
+    int64_t part_rows; /* so far */
+    int64_t parts, rows, batches;
+    struct predict_place next; /* behind the last whole part */
+    bool done;
+};
+
+/* Finds out where to go on: out->next and out->rows. */
+enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
+                            const struct writer_ops *format, const struct schema *schema,
+                            const struct fs_names *files, struct err *err) MUST_CHECK;
+/* `behind`: the place in the input behind these rows. */
+enum rc predict_output_add(struct predict_output *out, const struct batch *b,
+                           const struct predict_place *behind,
+                           struct err *err) MUST_CHECK;
+/* Ends the last part; `rc` other than RC_OK leaves it out. Returns `rc` or what failed.
+ */
+enum rc predict_output_finish(struct predict_output *out, enum rc rc,
+                              struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Everything is written beside the directory that is wanted, under a name that ends in
+ * .tmp, loaded from there as a user would load it, and renamed.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "feature/fg_json.h"
+#include "nn/onnx.h"
+#include "text/prototext.h"
+#include "train/export/export_private.h"
+#include "train/save.h"
+
+static bool uses_average(const struct pc_EasyRecConfig *c)
+{
+    const struct pc_ExportConfig *x = c->export_config;
+    return !x || !x->has_use_dense_ema || x->use_dense_ema;
+}
+
+enum rc export_checkpoint_session(const struct pc_EasyRecConfig *conf, const char *path,
+                                  bool farm_hash, struct pool *pool, struct session **out,
+                                  char **checkpoint, struct diags *diags, struct err *err)
+{
+    struct session_options so = {.pool = pool, .farm_hash = farm_hash, .no_labels = true};
+    struct session *s = NULL;
+    struct ckpt *ckpt = NULL;
+    char *picked = NULL;
+    enum rc rc = export_pick(conf, path, &picked, err);
+    if (!rc)
+        rc = ckpt_open(picked, 0, &ckpt, NULL, err);
+    if (!rc && ckpt_json(ckpt, "session"))
+        rc = session_saved_seed(ckpt, &so.seed, err);
+    if (!rc)
+        rc = session_create(conf, &so, &s, diags, err);
+    if (!rc)
+        rc = session_load_weights(s, ckpt, uses_average(conf), err);
+    if (!rc) {
+        *out = s;
+        s = NULL;
+        *checkpoint = mem_strdup(ckpt_path(ckpt));
+    }
+    session_destroy(s);
+    ckpt_close(ckpt);
+    mem_free(picked);
+    return rc;
+}
+
+static enum rc put_text(const char *dir, const char *name, const struct buf *b,
+                        struct err *err)
+{
+    char *path = fs_join(dir, name);
+    enum rc rc = buf_check(b, err);
+    if (!rc)
+        rc = fs_write(path, buf_str(b), b->n, 0644, err);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc put_onnx(const struct session *s, const char *dir, struct err *err)
+{
+    size_t n;
+    struct score_output *outputs = scorer_outputs(s, &n);
+    const char **names = mem_calloc(n + 1, sizeof(*names));
+    struct buf b;
+    buf_init(&b, ONNX_BYTES_MAX);
+    for (size_t i = 0; i < n; i++)
+        names[i] = outputs[i].name;
+    enum rc rc = onnx_print(s->model->graph, names, n, &b, err);
+    if (!rc)
+        rc = put_text(dir, EXPORT_ONNX, &b, err);
+    buf_release(&b);
+    mem_free(names);
+    mem_free(outputs);
+    return rc;
+}
+
+/* pipeline.config and fg.json; assets are copied and named as they lie in `dir`. */
+static enum rc put_config(const struct conf *conf, const struct export_options *o,
+                          const char *dir, struct err *err)
+{
+    struct arena a = {0};
+    struct buf b;
+    buf_init(&b, SOURCE_MAX);
+    struct node *tree = node_clone(&a, conf->doc.root);
+    enum rc rc = export_put_assets(tree, NULL, o->asset_files, dir, &a, err);
+    if (!rc) {
+        prototext_print(tree, &b);
+        rc = put_text(dir, EXPORT_CONFIG, &b, err);
+    }
+    if (!rc) {
+        buf_clear(&b);
+        fg_json_print(schema_bind(conf->kind->root, tree, &a), &b);
+        rc = put_text(dir, EXPORT_FG, &b, err);
+    }
+    buf_release(&b);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc put_all(const struct conf *conf, const struct export_options *o,
+                       struct session *s, const char *checkpoint, const char *dir,
+                       struct export_summary *out, struct err *err)
+{
+    struct export_about about = {.conf = conf,
+                                 .session = s,
+                                 .options = o,
+                                 .checkpoint = checkpoint,
+                                 .step = (int64_t)s->step - 1};
+    enum rc rc = put_config(conf, o, dir, err);
+    if (!rc)
+        rc = export_put_tensors(s, dir, o->tables, err);
+    if (!rc &&
+        o->tables != EXPORT_F32) /* from here on it is the model that was written */
+        rc = export_get_tensors(s, dir, err);
+    if (!rc)
+        rc = put_onnx(s, dir, err);
+    if (!rc)
+        rc = export_put_samples(s, o, dir, &about.samples, err);
+    if (!rc)
+        rc = export_put_manifest(&about, dir, &out->bytes, err);
+    out->samples = about.samples;
+    out->step = about.step;
+    return rc;
+}
+
+static void summarise(const struct session *s, const char *checkpoint,
+                      struct export_summary *out)
+{
+    size_t n, tables, dense, activations;
+    graph_params(s->model->graph, &n);
+    session_bytes(s, &tables, &dense, &activations);
+    snprintf(out->checkpoint, sizeof(out->checkpoint), "%s", checkpoint);
+    out->tables = embed_n_tables(s->model->embed);
+    out->dense = (int64_t)(dense / sizeof(float));
+    out->table_bytes = (int64_t)tables;
+    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
+        out->table_rows += embed_table_at(s->model->embed, i)->conf.rows;
+}
+
+/* Loads what was written, in a session of its own. */
+static enum rc try_out(const char *dir, struct pool *pool, struct err *err)
+{
+    struct export *x = NULL;
+    enum rc rc = export_open(dir, 0, pool, &x, err);
+    export_close(x);
+    return rc ? err_wrap(err, rc, "what was written does not load") : RC_OK;
+}
+
+/* It stands in the manifest as it is given. */
+static enum rc check_extra(const char *json, struct err *err)
+{
+    struct doc d = {0};
+    enum rc rc =
+        json ? export_parse("--additional-export-config", json, strlen(json), &d, err)
+             : RC_OK;
+    doc_release(&d);
+    return rc;
+}
+
+enum rc export_write(const struct conf *conf, const struct export_options *o,
+                     struct diags *diags, struct export_summary *out, struct err *err)
+{
+    const struct pc_EasyRecConfig *pc = conf->data;
+    struct session *s = NULL;
+    char *checkpoint = NULL;
+    struct export_summary summary = {0};
+    if (fs_exists(o->dir))
+        return err_coded(err, RC_INVAL, E2001, "'%s' is there already", o->dir);
+    if (check_extra(o->extra_config, err))
+        return RC_INVAL;
+    char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
+    char *beside = mem_printf("%s/.%s.tmp", dir, base);
+    enum rc rc = export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool, &s,
+                                           &checkpoint, diags, err);
+    if (!rc)
+        rc = fs_remove_all(beside, err);
+    if (!rc)
+        rc = fs_mkdirs(beside, 0755, err);
+    if (!rc)
+        rc = put_all(conf, o, s, checkpoint, beside, &summary, err);
+    if (!rc) {
+        summarise(s, checkpoint, &summary);
+        session_destroy(s); /* its memory is needed for the next one */
+        s = NULL;
+        rc = try_out(beside, o->pool, err);
+    }
+    if (!rc)
+        rc = fs_move(beside, o->dir, err);
+    if (rc)
+        (void)!fs_remove_all(beside, NULL);
+    else
+        *out = summary;
+    session_destroy(s);
+    mem_free(checkpoint);
+    mem_free(beside);
+    mem_free(dir);
+    mem_free(base);
+    return rc;
+}

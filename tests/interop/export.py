@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""export.py TRAINYARD ONNX_TOOL SOURCE - onnxruntime against our own numbers: every op in a small
+graph, then every model, trained for a few steps and exported."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pyarrow.parquet as pq
+from safetensors.numpy import load_file
+
+TRAINYARD, TOOL, SOURCE = sys.argv[1:4]
+LIMIT = 1e-5
+
+HEAD = '''
+train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "%s"
+train_config { num_epochs: 1
+  sparse_optimizer { adagrad_optimizer { lr: 0.05 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { batch_size: 128 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: ["clk", "buy"] }
+feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id" hash_bucket_size: 500 embedding_dim: 8 } }
+feature_configs { id_feature { feature_name: "adgroup_id" expression: "item:adgroup_id" hash_bucket_size: 400 embedding_dim: 8 } }
+feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id" hash_bucket_size: 100 embedding_dim: 8 } }
+feature_configs { id_feature { feature_name: "brand" expression: "item:brand" hash_bucket_size: 100 embedding_dim: 8 } }
+feature_configs { raw_feature { feature_name: "price" expression: "item:price" boundaries: [1, 10, 100, 1000] embedding_dim: 8 } }
+feature_configs { raw_feature { feature_name: "age" expression: "user:age_level" } }
+feature_configs { raw_feature { feature_name: "level" expression: "user:shopping_level" } }
+feature_configs { sequence_feature { sequence_name: "click_50_seq" sequence_length: 20 sequence_delim: "|"
+  features { id_feature { feature_name: "adgroup_id" expression: "user:adgroup_id" hash_bucket_size: 400 embedding_dim: 8 embedding_name: "adgroup_id_emb" } }
+  features { id_feature { feature_name: "cate_id" expression: "user:cate_id" hash_bucket_size: 100 embedding_dim: 8 embedding_name: "cate_id_emb" } } } }
+model_config { %s }
+'''
+SPARSE = '"user_id", "adgroup_id", "cate_id", "brand", "price"'
+DEEP = f'feature_groups {{ group_name: "deep" group_type: DEEP feature_names: [{SPARSE}] }} '
+ALL = f'feature_groups {{ group_name: "all" group_type: DEEP feature_names: [{SPARSE}] }} '
+WIDE = f'feature_groups {{ group_name: "wide" group_type: WIDE feature_names: [{SPARSE}] }} '
+DENSE = 'feature_groups { group_name: "dense" group_type: DEEP feature_names: ["age", "level"] } '
+SEQ = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
+       '["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
+BCE = ' losses { binary_cross_entropy {} } metrics { auc {} }'
+MLP = '{ hidden_units: [16, 8] use_bn: true activation: "nn.ReLU" }'
+TOWER = 'task_towers { tower_name: "%s" label_name: "%s" mlp { hidden_units: 8 activation: "Dice" } losses { binary_cross_entropy {} } metrics { auc {} } } '
+TASKS = TOWER % ('ctr', 'clk') + TOWER % ('cvr', 'buy')
+
+# A model's name up to the first ':' is that of models.def.
+MODELS = {
+    'dcn_v1': ALL + f'dcn_v1 {{ cross {{ cross_num: 3 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
+    'dcn_v2': ALL + f'dcn_v2 {{ backbone {MLP} cross {{ cross_num: 2 low_rank: 8 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
+    'deepfm': WIDE + DEEP + f'deepfm {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
+    'dlrm': DENSE.replace('"dense"', '"dense"') + DEEP.replace('"deep"', '"sparse"')
+            + 'dlrm { dense_mlp { hidden_units: [16, 8] } arch_with_sparse: true final { hidden_units: [16, 8] } }' + BCE,
+    'mmoe': ALL + f'mmoe {{ expert_mlp {MLP} num_expert: 3 gate_mlp {{ hidden_units: 4 }} {TASKS} }}',
+    'multi_tower': DEEP + DENSE + f'multi_tower {{ towers {{ input: "deep" mlp {MLP} }} towers {{ input: "dense" mlp {{ hidden_units: 4 activation: "nn.GELU" use_ln: true }} }} final {{ hidden_units: 8 activation: "nn.SiLU" }} }}' + BCE,
+    'multi_tower:softmax': DEEP + f'multi_tower {{ towers {{ input: "deep" mlp {MLP} }} final {{ hidden_units: 8 activation: "nn.PReLU" }} }} num_class: 2 losses {{ softmax_cross_entropy {{}} }} metrics {{ auc {{}} }}',
+    'multi_tower:l2': DEEP + f'multi_tower {{ towers {{ input: "deep" mlp {MLP} }} final {{ hidden_units: 8 }} }} losses {{ l2_loss {{}} }} metrics {{ mean_squared_error {{}} }}',
+    'multi_tower:dropout': DEEP + f'variational_dropout {{}} multi_tower {{ towers {{ input: "deep" mlp {MLP} }} final {{ hidden_units: 8 }} }}' + BCE,
+    'multi_tower_din': DEEP + SEQ + f'multi_tower_din {{ towers {{ input: "deep" mlp {MLP} }} din_towers {{ input: "seq" attn_mlp {{ hidden_units: [16, 8] use_bn: true activation: "Dice" }} }} final {{ hidden_units: 8 }} }}' + BCE,
+    'multi_tower:encoders': (
+        f'feature_groups {{ group_name: "deep" group_type: DEEP feature_names: [{SPARSE}] '
+        'sequence_groups { group_name: "click" feature_names: ["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } '
+        'sequence_encoders { din_encoder { input: "click" attn_mlp { hidden_units: 8 } } } '
+        'sequence_encoders { simple_attention { input: "click" } } '
+        'sequence_encoders { pooling_encoder { input: "click" pooling_type: "mean" } } '
+        'sequence_encoders { multi_window_din_encoder { input: "click" windows_len: [2, 5, 9] attn_mlp { hidden_units: 8 } } } '
+        'sequence_encoders { self_attention_encoder { input: "click" multihead_attn_dim: 8 num_heads: 2 } } } '
+        f'multi_tower {{ towers {{ input: "deep" mlp {MLP} }} final {{ hidden_units: 8 }} }}' + BCE),
+    'wide_and_deep': WIDE + DEEP + f'wide_and_deep {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
+}
+
+
+def trainyard(*args):
+    done = subprocess.run([TRAINYARD, *args], capture_output=True, text=True)
+    assert done.returncode == 0, f'{args}: {done.stderr[-2000:]}'
+    return done.stdout
+
+
+def difference(model, samples):
+    """The largest of onnxruntime's outputs against ours, relative above 1."""
+    session = ort.InferenceSession(model, providers=['CPUExecutionProvider'])
+    feeds = {i.name: samples['input.' + i.name] for i in session.get_inputs()}
+    names = [o.name for o in session.get_outputs()]
+    worst = 0.0
+    for name, got in zip(names, session.run(names, feeds)):
+        want = samples['output.' + name]
+        assert got.shape == want.shape, f'{model}: {name} is {got.shape}, not {want.shape}'
+        worst = max(worst, float(np.max(np.abs(got - want) / (1 + np.abs(want)), initial=0)))
+    return worst
+
+
+def ops():
+    os.mkdir('ops')
+    subprocess.run([TOOL, 'ops'], check=True)
+    found, worst = sorted(x[:-5] for x in os.listdir('ops') if x.endswith('.onnx')), 0.0
+    for name in found:
+        onnx.checker.check_model(f'ops/{name}.onnx', full_check=True)
+        d = difference(f'ops/{name}.onnx', load_file(f'ops/{name}.safetensors'))
+        assert d <= LIMIT, f'op {name}: {d:g}'
+        worst = max(worst, d)
+    print(f'export.py: {len(found)} graphs of ops, largest difference {worst:.1e}')
+
+
+def covered():
+    with open(os.path.join(SOURCE, 'src/model/models.def'), encoding='utf-8') as f:
+        return set(re.findall(r'^MODEL\((\w+)\)', f.read(), re.M))
+
+
+def one_model(name, text):
+    where = name.replace(':', '-')
+    with open(f'{where}.config', 'w', encoding='utf-8') as f:
+        f.write(HEAD % (where, text))
+    trainyard('train', f'{where}.config')
+    trainyard('export', f'{where}.config', '--export-dir', f'{where}.x', '--sample-rows', '50')
+    onnx.checker.check_model(f'{where}.x/model.onnx', full_check=True)
+    samples = load_file(f'{where}.x/samples.safetensors')
+    worst = difference(f'{where}.x/model.onnx', samples)
+    trainyard('predict', '--model', f'{where}.x', '--input', f'{where}.x/samples.parquet', '--output',
+              f'{where}.parquet')
+    table = pq.read_table(f'{where}.parquet')
+    with open(f'{where}.x/manifest.json', encoding='utf-8') as f:
+        outputs = [o['name'] for o in json.load(f)['onnx']['outputs']]
+    assert table.column_names == outputs, table.column_names
+    for output in outputs:
+        got = np.array(table[output].to_pylist(), np.float32)
+        worst = max(worst, float(np.max(np.abs(got - samples['output.' + output]))))
+    assert worst <= LIMIT, f'model {name}: {worst:g}'
+    print(f'export.py: {name}: {len(outputs)} outputs, largest difference {worst:.1e}')
+
+
+def main():
+    ops()
+    missing = covered() - {name.split(':')[0] for name in MODELS}
+    trainyard('data', 'gen', 'taobao', '--rows', '2000', '--files', '1', '--out', 'data')
+    for name, text in MODELS.items():
+        one_model(name, text)
+    assert not missing, f'no case for {", ".join(sorted(missing))}: add them to MODELS'
+
+
+main()

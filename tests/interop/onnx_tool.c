@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onnx_tool DIR - every op of nn/ops.h in a small graph: DIR/<case>.onnx, and
+ * DIR/<case>.safetensors with inputs and outputs of one batch. export.py runs them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "nn/onnx.h"
+#include "nn/ops.h"
+#include "train/export/export.h"
+
+#define ROWS 5
+
+static const int64_t lengths[ROWS] = {3, 0, 7, 1, 12};
+
+struct onnx_case {
+    const char *name;
+    struct val *(*build)(struct graph *g, struct val *x, struct val *seq, int axis);
+};
+
+#define CASE(name)                                                                   \
+    static struct val *build_##name(struct graph *g, struct val *x, struct val *seq, \
+                                    int axis)
+
+static struct val *fields(struct graph *g, struct val *x)
+{
+    return nn_reshape(g, x, (const int64_t[]){3, 4}, 2);
+}
+
+static struct val *weight(struct graph *g, struct val *seq)
+{
+    return nn_linear(g, "score", seq, 1, true, ACT_NONE);
+}
+
+CASE(linear)
+{
+    return nn_linear(g, "l", x, 5, true, ACT_NONE);
+}
+CASE(linear_no_bias)
+{
+    return nn_linear(g, "l", x, 5, false, ACT_NONE);
+}
+CASE(linear_relu)
+{
+    return nn_linear(g, "l", x, 5, true, ACT_RELU);
+}
+CASE(linear_sigmoid)
+{
+    return nn_linear(g, "l", x, 5, false, ACT_SIGMOID);
+}
+CASE(linear_tanh)
+{
+    return nn_linear(g, "l", x, 5, true, ACT_TANH);
+}
+CASE(linear_fields)
+{
+    return nn_linear(g, "l", fields(g, x), 5, true, ACT_RELU);
+}
+CASE(linear_sequence)
+{
+    return nn_seq_sum(g, NULL, nn_linear(g, "l", seq, 6, true, ACT_TANH));
+}
+CASE(linear_rows)
+{
+    struct init u = {INIT_UNIFORM, -1, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){9, 12}, 2, u, true);
+    struct param *b = nn_param(g, "b", (const int64_t[]){9}, 1, u, true);
+    return nn_add(g, nn_linear_rows(g, w, b, 3, 4, x),
+                  nn_linear_rows(g, w, NULL, 0, 4, x));
+}
+CASE(batch_norm)
+{
+    return nn_batch_norm(g, "n", fields(g, x), true);
+}
+CASE(batch_norm_plain)
+{
+    return nn_batch_norm(g, "n", x, false);
+}
+CASE(batch_norm_padded)
+{
+    struct val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
+    struct val *y = nn_batch_norm_padded(g, "n", seq, pad, true, &out);
+    return nn_add(g, nn_seq_mean(g, y), out);
+}
+CASE(layer_norm)
+{
+    return nn_layer_norm(g, "n", fields(g, x));
+}
+CASE(dropout)
+{
+    return nn_dropout(g, x, 0.5);
+}
+CASE(feature_dropout)
+{
+    struct val *loss;
+    return nn_feature_dropout(g, "d", x, (const int64_t[]){3, 4, 5}, 3, 0.1, &loss);
+}
+CASE(prelu)
+{
+    return nn_prelu(g, "p", x);
+}
+CASE(dice)
+{
+    return nn_dice(g, "d", x);
+}
+CASE(dice_padded)
+{
+    struct val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
+    struct val *y = nn_dice_padded(g, "d", seq, pad, &out);
+    return nn_add(g, nn_seq_sum(g, NULL, y), out);
+}
+CASE(softmax)
+{
+    return nn_softmax(g, fields(g, x));
+}
+CASE(l2_normalise)
+{
+    return nn_l2_normalise(g, x, 1e-12f);
+}
+CASE(arithmetic)
+{
+    struct val *y = nn_reshape(g, fields(g, x), (const int64_t[]){12}, 1);
+    return nn_scale(g, nn_mul(g, nn_sub(g, nn_add(g, x, y), nn_scale(g, x, 3, 1)), y), 2,
+                    -0.5f);
+}
+CASE(arithmetic_shapes)
+{
+    return nn_mul(g, fields(g, x), x);
+}
+CASE(concat)
+{
+    return nn_concat(g, (struct val *[]){x, fields(g, x), nn_slice(g, x, 3, 2)}, 3);
+}
+CASE(slice_pad)
+{
+    return nn_pad(g, nn_slice(g, fields(g, x), 2, 7), 9);
+}
+CASE(pad_sequence)
+{
+    return nn_seq_sum(g, NULL, nn_pad(g, seq, 6));
+}
+CASE(stop_gradient)
+{
+    return nn_stop_gradient(g, fields(g, x));
+}
+CASE(row_sum)
+{
+    return nn_row_sum(g, fields(g, x));
+}
+CASE(fm)
+{
+    return nn_fm(g, fields(g, x));
+}
+CASE(pair_dots)
+{
+    return nn_pair_dots(g, fields(g, x));
+}
+CASE(mix)
+{
+    return nn_mix(g, nn_softmax(g, nn_slice(g, x, 0, 3)), fields(g, x));
+}
+CASE(cross)
+{
+    return nn_cross(g, "w", "b", x, nn_scale(g, x, 0.5f, 0.1f));
+}
+CASE(expand)
+{
+    struct val *wide = nn_expand(g, nn_slice(g, x, 0, 4), axis);
+    return nn_seq_sum(g, NULL, nn_mul(g, wide, seq));
+}
+CASE(seq_softmax)
+{
+    return nn_seq_sum(g, nn_seq_softmax(g, weight(g, seq)), seq);
+}
+CASE(seq_mean)
+{
+    return nn_seq_mean(g, seq);
+}
+CASE(seq_attention)
+{
+    return nn_seq_sum(g, NULL, nn_seq_attention(g, seq, seq, seq, 2, 0.1));
+}
+CASE(seq_windows)
+{
+    return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
+}
+
+#define ACT_CASE(name, act, param)       \
+    CASE(name)                           \
+    {                                    \
+        return nn_act(g, x, act, param); \
+    }
+ACT_CASE(relu, ACT_RELU, 0)
+ACT_CASE(leaky_relu, ACT_LEAKY_RELU, 0.1f)
+ACT_CASE(elu, ACT_ELU, 0.7f)
+ACT_CASE(selu, ACT_SELU, 0)
+ACT_CASE(gelu, ACT_GELU, 0)
+ACT_CASE(silu, ACT_SILU, 0)
+ACT_CASE(sigmoid, ACT_SIGMOID, 0)
+ACT_CASE(tanh, ACT_TANH, 0)
+ACT_CASE(softplus, ACT_SOFTPLUS, 0)
+ACT_CASE(mish, ACT_MISH, 0)
+ACT_CASE(hardswish, ACT_HARDSWISH, 0)
+ACT_CASE(relu6, ACT_RELU6, 0)
+
+#define ENTRY(name)         \
+    {                       \
+#name, build_##name \
+    }
+static const struct onnx_case cases[] = {
+    ENTRY(linear),
+    ENTRY(linear_no_bias),
+    ENTRY(linear_relu),
+    ENTRY(linear_sigmoid),
+    ENTRY(linear_tanh),
+    ENTRY(linear_fields),
+    ENTRY(linear_sequence),
+    ENTRY(linear_rows),
+    ENTRY(batch_norm),
+    ENTRY(batch_norm_plain),
+    ENTRY(batch_norm_padded),
+    ENTRY(layer_norm),
+    ENTRY(dropout),
+    ENTRY(feature_dropout),
+    ENTRY(prelu),
+    ENTRY(dice),
+    ENTRY(dice_padded),
+    ENTRY(softmax),
+    ENTRY(l2_normalise),
+    ENTRY(arithmetic),
+    ENTRY(arithmetic_shapes),
+    ENTRY(concat),
+    ENTRY(slice_pad),
+    ENTRY(pad_sequence),
+    ENTRY(stop_gradient),
+    ENTRY(row_sum),
+    ENTRY(fm),
+    ENTRY(pair_dots),
+    ENTRY(mix),
+    ENTRY(cross),
+    ENTRY(expand),
+    ENTRY(seq_softmax),
+    ENTRY(seq_mean),
+    ENTRY(seq_attention),
+    ENTRY(seq_windows),
+    ENTRY(relu),
+    ENTRY(leaky_relu),
+    ENTRY(elu),
+    ENTRY(selu),
+    ENTRY(gelu),
+    ENTRY(silu),
+    ENTRY(sigmoid),
+    ENTRY(tanh),
+    ENTRY(softplus),
+    ENTRY(mish),
+    ENTRY(hardswish),
+    ENTRY(relu6),
+};
+
+static void fill(const struct graph *g, const struct val *v, uint64_t stream)
+{
+    struct view view = graph_view(g, v);
+    struct rng r;
+    rng_init(&r, 7, stream, 0, 0);
+    for (int64_t k = 0; k < view.rows; k++)
+        rng_fill_uniform(&r, -4, 4, view_row(&view, k), (size_t)view.width);
+}
+
+/* Running statistics and the like are not what they begin as. */
+static void stir(struct graph *g)
+{
+    size_t n;
+    struct param *const *params = graph_params(g, &n);
+    for (size_t i = 0; i < n; i++) {
+        struct rng r;
+        rng_init(&r, 11, i, 0, 0);
+        rng_fill_uniform(&r, 0.2f, 1.5f, params[i]->value, (size_t)params[i]->n);
+    }
+}
+
+static enum rc run_case(const struct onnx_case *c, const char *dir, struct err *err)
+{
+    struct graph *g = graph_create(&(struct graph_options){.fixed = true, .seed = 1});
+    int axis = graph_axis(g, "clicks");
+    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {12}}, false);
+    struct val *seq = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
+    int64_t offsets[ROWS + 1] = {0};
+    const char *output = "y";
+    struct buf b;
+    buf_init(&b, ONNX_BYTES_MAX);
+    nn_output(g, output, c->build(g, x, seq, axis));
+    for (int i = 0; i < ROWS; i++)
+        offsets[i + 1] = offsets[i] + lengths[i];
+    struct batch_rows rows = {.n = {ROWS, offsets[ROWS]}, .offsets = {NULL, offsets}};
+    enum rc rc = graph_finish(g, err);
+    if (!rc)
+        rc = graph_rows(g, &rows, err);
+    if (!rc) {
+        stir(g);
+        fill(g, x, 1);
+        fill(g, seq, 2);
+        graph_forward(g, 0);
+        rc = onnx_print(g, &output, 1, &b, err);
+    }
+    char *path = mem_printf("%s/%s.onnx", dir, c->name);
+    if (!rc)
+        rc = fs_write(path, buf_str(&b), b.n, 0644, err);
+    mem_free(path);
+    path = mem_printf("%s/%s.safetensors", dir, c->name);
+    if (!rc)
+        rc = export_put_graph(g, &output, 1, path, err);
+    mem_free(path);
+    buf_release(&b);
+    graph_destroy(g);
+    return rc ? err_wrap(err, rc, "%s", c->name) : RC_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct err err = {0};
+    if (argc != 2)
+        return 2;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        if (run_case(&cases[i], argv[1], &err)) {
+            fprintf(stderr, "onnx_tool: %s\n", err.msg);
+            return 1;
+        }
+    return 0;
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# export: a directory that is complete or absent, loads, and says what is wrong when not.
+. "$(dirname "$0")/lib.sh"
+
+# A vocabulary, a sequence with attention, batch norm and a moving average.
+config()
+{
+    cat >c.config <<'END'
+train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "m"
+train_config {
+  num_epochs: 1
+  sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} ema { decay: 0.9 } }
+}
+data_config { batch_size: 256 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
+  hash_bucket_size: 1000 embedding_dim: 8 } }
+feature_configs { id_feature { feature_name: "pid" expression: "context:pid"
+  vocab_file: "pids.txt" default_bucketize_value: 0 embedding_dim: 4 } }
+feature_configs { raw_feature { feature_name: "price" expression: "item:price" } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "pid", "price"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [16, 8] use_bn: true
+    activation: "Dice" } } final { hidden_units: 8 } }
+  losses { binary_cross_entropy {} } metrics { auc {} }
+}
+END
+    printf 'none\n430539_1007\n430548_1007\n' >pids.txt
+}
+
+model()
+{
+    config
+    "$TRAINYARD" data gen taobao --rows 2000 --files 1 --out data >/dev/null 2>&1
+    "$TRAINYARD" train c.config >/dev/null 2>&1 || fail "training"
+}
+
+export_writes_a_directory_that_is_whole()
+{
+    model
+    run "$TRAINYARD" export c.config --export-dir x
+    status 0
+    out_has "exported m/model.ckpt-7 to x"
+    out_has "32 sample rows"
+    run ls x
+    out_has dense.safetensors
+    out_has fg.json
+    out_has model.onnx
+    out_has pipeline.config
+    out_has samples.parquet
+    out_has tables.safetensors
+    out_has pids_
+    run cat x/manifest.json
+    json 'd["version"] == 1 and d["step"] == 7 and d["onnx"]["opset"] == 17'
+    json 'd["metrics"]["global_step"] == 7 and 0 < d["metrics"]["auc"] < 1'
+    json 'd["config"]["train_config"]["log_step_count_steps"] == 100'
+    json '[t["dim"] for t in d["tables"]] == [8, 4]'
+    json 'len(d["data"]["fingerprint"]) == 16'
+    run "$TRAINYARD" check x/pipeline.config
+    status 0
+    check "the config names the copy" grep -q 'vocab_file: "pids_' x/pipeline.config
+    [ -z "$(find . -name '*.tmp')" ] || fail "something temporary is left"
+}
+
+tables_become_smaller()
+{
+    model
+    "$TRAINYARD" export c.config --export-dir f --table-type f32 >/dev/null
+    run "$TRAINYARD" export c.config --export-dir b --table-type bf16
+    status 0
+    run "$TRAINYARD" export c.config --export-dir i --table-type int8 --json
+    status 0
+    json 'd["tables"] == 2 and d["samples"] == 32'
+    f=$(stat -c %s f/tables.safetensors) b=$(stat -c %s b/tables.safetensors)
+    i=$(stat -c %s i/tables.safetensors)
+    [ "$f" -gt "$b" ] && [ "$b" -gt "$i" ] || fail "sizes $f $b $i"
+}
+
+a_directory_that_exists_is_left_alone()
+{
+    model
+    mkdir x && echo mine >x/file
+    run "$TRAINYARD" export c.config --export-dir x
+    status 2
+    err_has "[E2001]"
+    err_has "'x' is there already"
+    [ "$(ls x)" = file ] || fail "x was changed"
+}
+
+what_cannot_be_exported_leaves_nothing()
+{
+    model
+    run "$TRAINYARD" export c.config
+    status 2
+    err_has "--export-dir DIR is missing"
+    run "$TRAINYARD" export c.config --export-dir x --sample-input nowhere
+    err_has "[E2006]"
+    err_has "nowhere"
+    run "$TRAINYARD" export c.config --export-dir x --asset-files nofile
+    err_has "[E2008]"
+    err_has "nofile"
+    run "$TRAINYARD" export c.config --export-dir x --additional-export-config '{'
+    err_has "--additional-export-config"
+    run "$TRAINYARD" export c.config --export-dir x --checkpoint m/model.ckpt-99
+    err_has "model.ckpt-99"
+    run "$TRAINYARD" export c.config --export-dir x --set 'feature_configs[0].id_feature.embedding_dim=4'
+    err_has "user_id_emb.weight"
+    [ ! -e x ] || fail "x exists"
+    [ -z "$(find . -name '*.tmp')" ] || fail "something temporary is left"
+}
+
+without_data_there_are_no_samples()
+{
+    model
+    rm -r data
+    run "$TRAINYARD" export c.config --export-dir x --sample-rows 0
+    status 0
+    out_has "0 sample rows"
+}
+
+a_full_disk_leaves_nothing()
+{
+    model
+    (
+        trap "" XFSZ
+        ulimit -f 16
+        "$TRAINYARD" export c.config --export-dir x >.out 2>.err
+        echo $? >rc
+    )
+    [ "$(cat rc)" = 1 ] || fail "exit status $(cat rc)"
+    err_has "File too large"
+    [ ! -e x ] || fail "x exists"
+}
+
+tap_cases export_writes_a_directory_that_is_whole tables_become_smaller \
+    a_directory_that_exists_is_left_alone what_cannot_be_exported_leaves_nothing \
+    without_data_there_are_no_samples a_full_disk_leaves_nothing
