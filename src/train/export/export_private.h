@@ -17,6 +17,11 @@
 #define EXPORT_ROWS "samples.parquet"
 #define EXPORT_SAMPLES "samples.safetensors"
 
+/* Models of two towers have a graph for each, beside the whole. */
+static const struct {
+    const char *output, *file;
+} export_towers[] = {{"user_tower_emb", "user.onnx"}, {"item_tower_emb", "item.onnx"}};
+
 const char *export_tables_name(enum export_tables t); /* "f32", ... */
 
 /* tensors.c: the model's tensors into files of `dir` and back. RC_FORMAT E2007. */

@@ -143,7 +143,13 @@ static enum rc put_onnx(const struct export_about *x, struct buf *b, struct err 
         put_str(b, "name", outputs[i].name);
         buf_printf(b, ", \"width\": %jd}", (intmax_t)outputs[i].width);
     }
-    buf_puts(b, "]},\n");
+    buf_puts(b, "]");
+    for (size_t i = 0; i < ARRAY_LEN(export_towers); i++)
+        if (graph_output(g, export_towers[i].output)) {
+            buf_puts(b, ", ");
+            put_str(b, export_towers[i].output, export_towers[i].file);
+        }
+    buf_puts(b, "},\n");
     mem_free(names);
     mem_free(outputs);
     return rc;

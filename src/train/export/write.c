@@ -58,19 +58,31 @@ static enum rc put_text(const char *dir, const char *name, const struct buf *b,
     return rc;
 }
 
+static enum rc put_graph(const struct session *s, const char *const *outputs, size_t n,
+                         const char *dir, const char *name, struct err *err)
+{
+    struct buf b;
+    buf_init(&b, ONNX_BYTES_MAX);
+    enum rc rc = onnx_print(s->model->graph, outputs, n, &b, err);
+    if (!rc)
+        rc = put_text(dir, name, &b, err);
+    buf_release(&b);
+    return rc;
+}
+
+/* The whole, and each tower of a model that has two. */
 static enum rc put_onnx(const struct session *s, const char *dir, struct err *err)
 {
     size_t n;
     struct score_output *outputs = scorer_outputs(s, &n);
     const char **names = mem_calloc(n + 1, sizeof(*names));
-    struct buf b;
-    buf_init(&b, ONNX_BYTES_MAX);
     for (size_t i = 0; i < n; i++)
         names[i] = outputs[i].name;
-    enum rc rc = onnx_print(s->model->graph, names, n, &b, err);
-    if (!rc)
-        rc = put_text(dir, EXPORT_ONNX, &b, err);
-    buf_release(&b);
+    enum rc rc = put_graph(s, names, n, dir, EXPORT_ONNX, err);
+    for (size_t i = 0; i < ARRAY_LEN(export_towers) && !rc; i++)
+        if (graph_output(s->model->graph, export_towers[i].output))
+            rc = put_graph(s, &export_towers[i].output, 1, dir, export_towers[i].file,
+                           err);
     mem_free(names);
     mem_free(outputs);
     return rc;
