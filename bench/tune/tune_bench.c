@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune_bench TUNER [ARGS-JSON [SEEDS [CONCURRENCY [FUNCTION]]]] - the best value that a
+ * tuner has found after 50, 100 and 200 evaluations: mean and median over the seeds.
+ * `tune_bench --scale TUNER N` - time per suggestion and memory at N trials.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "functions.h"
+#include "text/diag.h"
+#include "text/json.h"
+#include "tune/tuner.h"
+
+#define TRIALS 200
+#define MARKS 3
+static const int marks[MARKS] = {50, 100, 200};
+
+static void parse(const char *text, struct doc *d)
+{
+    struct diags diags = {0};
+    struct err err = {0};
+    if (source_from("argument", text, strlen(text), &d->src, &err))
+        exit(2);
+    if (json_parse(d, &diags)) {
+        fprintf(stderr, "tune_bench: not JSON: %s\n", text);
+        exit(2);
+    }
+    diags_release(&diags);
+}
+
+struct bench {
+    const char *tuner;
+    struct doc args;
+    long concurrency;
+};
+
+/* best[k]: after marks[k] results. Results come back in the order of the asks. */
+static void run(const struct bench *b, const struct function *f,
+                const struct nni_space *s, uint64_t seed, double *best)
+{
+    struct tuner_conf conf = {
+        .name = b->tuner, .args = b->args.root, .space = s, .seed = seed};
+    struct err err = {0};
+    struct tuner *t = NULL;
+    if (tuner_create(&conf, &t, &err)) {
+        fprintf(stderr, "tune_bench: %s\n", err.msg);
+        exit(2);
+    }
+    VEC(int64_t) flight = {0};
+    double least = INFINITY;
+    size_t next = 0;
+    int mark = 0;
+    bool over = false;
+    for (int64_t n = 0; n < TRIALS;) {
+        int64_t trial;
+        while (!over && (long)(flight.n - next) < b->concurrency) {
+            enum tuner_answer a = tuner_ask(t, &trial);
+            if (a == TUNER_GIVES)
+                VEC_PUSH(&flight, trial);
+            over = a == TUNER_ENDS;
+            if (a != TUNER_GIVES)
+                break;
+        }
+        if (next == flight.n)
+            break;
+        trial = flight.at[next++];
+        double v = f->f(s, tuner_history(t)->trials.at[trial].x);
+        least = fmin(least, v);
+        v = tuner_maximizes(t, 0) ? -v : v;
+        tuner_tell(t, trial, &v, 0);
+        tuner_end(t, trial);
+        n++;
+        while (mark < MARKS && marks[mark] == n)
+            best[mark++] = least;
+    }
+    while (mark < MARKS)
+        best[mark++] = least;
+    VEC_RELEASE(&flight);
+    tuner_destroy(t);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void measure(const struct bench *b, const struct function *f, long seeds)
+{
+    struct doc d = {0};
+    struct diags diags = {0};
+    struct nni_space space;
+    parse(f->space, &d);
+    if (nni_space_build(d.root, &d.arena, &diags, &space))
+        exit(2);
+    double *all = mem_calloc((size_t)seeds * MARKS, sizeof(*all)), mean[MARKS] = {0};
+    for (long s = 0; s < seeds; s++) {
+        double best[MARKS];
+        run(b, f, &space, (uint64_t)s, best);
+        for (int k = 0; k < MARKS; k++) {
+            all[k * seeds + s] = best[k] - f->least;
+            mean[k] += (best[k] - f->least) / (double)seeds;
+        }
+    }
+    printf("%-12s mean", f->name);
+    for (int k = 0; k < MARKS; k++)
+        printf(" %.6g", mean[k]);
+    printf(" median");
+    for (int k = 0; k < MARKS; k++) {
+        qsort(all + k * seeds, (size_t)seeds, sizeof(*all), ascending);
+        double *a = all + k * seeds;
+        printf(" %.6g", (a[(seeds - 1) / 2] + a[seeds / 2]) / 2);
+    }
+    printf("\n");
+    mem_free(all);
+    diags_release(&diags);
+    doc_release(&d);
+}
+
+/* N trials of the mixed function, eight in flight; the time of the last hundred asks. */
+static int scale(const char *name, long n)
+{
+    const struct function *f = NULL;
+    for (int i = 0; i < n_functions; i++)
+        if (strcmp(functions[i].name, "mixed6") == 0)
+            f = &functions[i];
+    struct doc d = {0};
+    struct diags diags = {0};
+    struct nni_space space;
+    parse(f->space, &d);
+    if (nni_space_build(d.root, &d.arena, &diags, &space))
+        return 2;
+    struct tuner_conf conf = {.name = name, .space = &space, .seed = 1};
+    struct err err = {0};
+    struct tuner *t = NULL;
+    if (tuner_create(&conf, &t, &err))
+        return 2;
+    int64_t start = clock_mono_ns(), late = 0;
+    for (long i = 0; i < n; i++) {
+        int64_t trial, before = clock_mono_ns();
+        if (tuner_ask(t, &trial) != TUNER_GIVES)
+            break;
+        if (i >= n - 100)
+            late += clock_mono_ns() - before;
+        double v = f->f(&space, tuner_history(t)->trials.at[trial].x);
+        tuner_tell(t, trial, &v, 0);
+    }
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    printf("%s: %ld trials in %.2f s, %.3f ms for each of the last 100, %.0f MB\n", name,
+           n, (double)(clock_mono_ns() - start) * 1e-9, (double)late * 1e-6 / 100,
+           (double)u.ru_maxrss / 1024);
+    tuner_destroy(t);
+    diags_release(&diags);
+    doc_release(&d);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "--scale") == 0)
+        return scale(argv[2], strtol(argv[3], NULL, 10));
+    struct bench b = {.tuner = argc > 1 ? argv[1] : "TPE"};
+    parse(argc > 2 ? argv[2] : "{}", &b.args);
+    long seeds = argc > 3 ? strtol(argv[3], NULL, 10) : 100;
+    b.concurrency = argc > 4 ? strtol(argv[4], NULL, 10) : 1;
+    for (int i = 0; i < n_functions; i++)
+        if (argc <= 5 || strcmp(argv[5], functions[i].name) == 0)
+            measure(&b, &functions[i], seeds);
+    doc_release(&b.args);
+    return 0;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How an assessor is made: one file in tune/assess and one line in assessors.def. */
+#ifndef TUNE_ASSESSOR_PRIVATE_H
+#define TUNE_ASSESSOR_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "tune/assessor.h"
+
+struct course {
+    VEC(double) values; /* of steps 0, 1, ... without gaps; NAN until one comes */
+    size_t judged;      /* steps that judge() has seen */
+    bool over;
+    int64_t rung; /* for successive halving */
+};
+
+struct assessor_ops {
+    const char *name;
+    void *(*create)(struct assessor *a); /* may be NULL */
+    void (*destroy)(void *self);
+    /* The first c->judged values of the trial are known; false: stop it. Values are to be
+     * made large. */
+    bool (*judge)(struct assessor *a, struct course *c, int64_t trial);
+    void (*ended)(struct assessor *a, struct course *c, bool ok); /* may be NULL */
+};
+
+#define ASSESSOR(name) extern const struct assessor_ops assessor_##name;
+#include "tune/assessors.def"
+#undef ASSESSOR
+
+struct assessor {
+    const struct assessor_ops *ops;
+    const void *args;
+    const char *experiment;
+    bool minimize;
+    VEC(struct course) courses; /* by trial */
+    struct arena arena;
+    void *self;
+};
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tune/tuner.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "text/nni/algo.h"
+#include "text/nni/nni.h"
+#include "tune/args.h"
+#include "tune/tuner_private.h"
+
+enum { STREAM_ASK = 0x7475, STREAM_OWN = 0x7476 };
+
+static const struct tuner_ops *const tuners[] = {
+#define TUNER(name) &tuner_##name,
+#include "tune/tuners.def"
+#undef TUNER
+};
+
+static const struct tuner_ops *find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(tuners); i++)
+        if (strcmp(tuners[i]->name, name) == 0)
+            return tuners[i];
+    return NULL;
+}
+
+enum rc tuner_create(const struct tuner_conf *conf, struct tuner **out, struct err *err)
+{
+    const struct nni_algo *algo = nni_algo_find(NNI_TUNER, conf->name);
+    const struct tuner_ops *ops = algo ? find(algo->name) : NULL;
+    if (!ops)
+        return err_coded(err, RC_UNSUPPORTED, E4001, "there is no tuner '%s'",
+                         conf->name);
+    struct tuner *t = mem_calloc(1, sizeof(*t));
+    t->ops = ops;
+    t->args = nni_args_bind(algo, conf->args, &t->arena);
+    t->seed = conf->seed;
+    const int64_t *seed = args_find(algo, t->args, "seed");
+    if (seed)
+        t->seed = (uint64_t)*seed;
+    if (conf->checkpoint_dir)
+        t->checkpoint_dir = arena_strdup(&t->arena, conf->checkpoint_dir);
+    int64_t n = conf->n_objectives > 1 ? conf->n_objectives : 1;
+    t->maximize[0] = args_maximize(algo, t->args);
+    for (int64_t i = 0; i < n && n > 1; i++)
+        t->maximize[i] = conf->maximize[i];
+    history_init(&t->history, conf->space, n);
+    issued_init(&t->issued, conf->space);
+    if (ops->create)
+        t->self = ops->create(t);
+    *out = t;
+    return RC_OK;
+}
+
+void tuner_destroy(struct tuner *t)
+{
+    if (!t)
+        return;
+    if (t->ops->destroy)
+        t->ops->destroy(t->self);
+    history_release(&t->history);
+    issued_release(&t->issued);
+    arena_release(&t->arena);
+    mem_free(t);
+}
+
+void tuner_rng(const struct tuner *t, uint64_t what, uint64_t row, struct rng *r)
+{
+    rng_init(r, t->seed, STREAM_OWN, what, row);
+}
+
+/* What comes next, into x. */
+static enum tuner_answer think(struct tuner *t, double *x)
+{
+    struct rng r;
+    rng_init(&r, t->seed, STREAM_ASK, (uint64_t)t->n_asks, 0);
+    enum tuner_answer answer = t->ops->ask(t, &r, x);
+    if (answer == TUNER_GIVES && t->ops->no_repeats && issued_has(&t->issued, x) &&
+        !issued_unseen(&t->issued, x))
+        answer = TUNER_ENDS;
+    return answer;
+}
+
+static int64_t issue(struct tuner *t, const double *x)
+{
+    t->n_asks++;
+    issued_add(&t->issued, x);
+    int64_t trial = history_add(&t->history, x);
+    if (t->ops->issued)
+        t->ops->issued(t, trial);
+    return trial;
+}
+
+enum tuner_answer tuner_ask(struct tuner *t, int64_t *trial)
+{
+    double *x = mem_calloc((size_t)t->history.space->n + 1, sizeof(*x));
+    enum tuner_answer answer = think(t, x);
+    if (answer == TUNER_GIVES)
+        *trial = issue(t, x);
+    mem_free(x);
+    return answer;
+}
+
+static bool same_point(const double *a, const double *b, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (a[i] != b[i] && !(isnan(a[i]) && isnan(b[i])))
+            return false;
+    return true;
+}
+
+enum rc tuner_replay(struct tuner *t, const double *x, int64_t *trial, struct err *err)
+{
+    enum rc rc = RC_OK;
+    double *mine = mem_calloc((size_t)t->history.space->n + 1, sizeof(*mine));
+    if (!t->ops->pure &&
+        (think(t, mine) != TUNER_GIVES || !same_point(mine, x, t->history.space->n)))
+        rc =
+            err_coded(err, RC_FORMAT, E4002,
+                      "trial %jd has parameters that the tuner '%s' would not have given "
+                      "with this seed and these results",
+                      (intmax_t)t->history.trials.n, t->ops->name);
+    else
+        *trial = issue(t, x);
+    mem_free(mine);
+    return rc;
+}
+
+void tuner_params(const struct tuner *t, int64_t trial, struct buf *out)
+{
+    if (t->ops->print) {
+        t->ops->print(t, trial, out);
+        return;
+    }
+    buf_putc(out, '{');
+    size_t before = out->n;
+    point_print(t->history.space, t->history.trials.at[trial].x, out);
+    if (t->ops->extra)
+        t->ops->extra(t, trial, out->n == before, out);
+    buf_putc(out, '}');
+}
+
+void tuner_param_id(const struct tuner *t, int64_t trial, char out[TUNER_ID_SIZE])
+{
+    if (t->ops->param_id)
+        t->ops->param_id(t, trial, out);
+    else
+        snprintf(out, TUNER_ID_SIZE, "%jd", (intmax_t)trial);
+}
+
+void tuner_report(struct tuner *t, int64_t trial, int64_t step, double value)
+{
+    if (t->ops->report && trial >= 0 && trial < (int64_t)t->history.trials.n)
+        t->ops->report(t, trial, step, t->maximize[0] ? -value : value);
+}
+
+static void losses_of(const struct tuner *t, const double *values, double *losses)
+{
+    for (int64_t i = 0; i < t->history.n_objectives; i++)
+        losses[i] = t->maximize[i] ? -values[i] : values[i];
+}
+
+void tuner_tell(struct tuner *t, int64_t trial, const double *values, double violation)
+{
+    double losses[TUNE_OBJECTIVES_MAX];
+    losses_of(t, values, losses);
+    if (history_tell(&t->history, trial, losses, violation) && t->ops->told)
+        t->ops->told(t, trial);
+}
+
+void tuner_end(struct tuner *t, int64_t trial)
+{
+    if (trial < 0 || trial >= (int64_t)t->history.trials.n)
+        return;
+    history_end(&t->history, trial);
+    if (t->ops->ended)
+        t->ops->ended(t, trial, t->history.trials.at[trial].state == TRIAL_DONE);
+}
+
+enum rc tuner_import(struct tuner *t, const struct node *params, const double *values,
+                     struct err *err)
+{
+    double *x = mem_calloc((size_t)t->history.space->n + 1, sizeof(*x));
+    enum rc rc = t->ops->read ? t->ops->read(t, params, x, err)
+                              : point_read(t->history.space, params, x, err);
+    if (!rc) {
+        double losses[TUNE_OBJECTIVES_MAX];
+        losses_of(t, values, losses);
+        issued_add(&t->issued, x);
+        int64_t trial = history_add(&t->history, x);
+        history_tell(&t->history, trial, losses, 0);
+        if (t->ops->imported)
+            t->ops->imported(t, trial);
+    }
+    mem_free(x);
+    return rc;
+}
+
+const struct history *tuner_history(const struct tuner *t)
+{
+    return &t->history;
+}
+
+bool tuner_maximizes(const struct tuner *t, int64_t objective)
+{
+    return t->maximize[objective];
+}
+
+uint64_t tuner_seed(const struct tuner *t)
+{
+    return t->seed;
+}

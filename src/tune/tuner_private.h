@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a tuner is made: one file in tune/algo and one line in tuners.def. */
+#ifndef TUNE_TUNER_PRIVATE_H
+#define TUNE_TUNER_PRIVATE_H
+
+#include "tune/issued.h"
+#include "tune/point.h"
+#include "tune/tuner.h"
+
+struct tuner_ops {
+    const char *name;
+    /* The state of its own from `t->args` (bound, of the struct in NNI's register); may
+     * be NULL. */
+    void *(*create)(struct tuner *t);
+    void (*destroy)(void *self);
+    /* The next point into `x`, with randomness from `r` alone. */
+    enum tuner_answer (*ask)(struct tuner *t, struct rng *r, double *x);
+    /* After the trial of the last ask has its number, and after results and ends; all
+     * may be NULL. */
+    void (*issued)(struct tuner *t, int64_t trial);
+    void (*report)(struct tuner *t, int64_t trial, int64_t step, double loss);
+    void (*told)(struct tuner *t, int64_t trial);
+    void (*ended)(struct tuner *t, int64_t trial, bool ok);
+    void (*imported)(struct tuner *t, int64_t trial);
+    /* What it adds to the parameters (", \"TRIAL_BUDGET\": 20"), or all of them. */
+    void (*extra)(const struct tuner *t, int64_t trial, bool first, struct buf *out);
+    void (*print)(const struct tuner *t, int64_t trial, struct buf *out);
+    void (*param_id)(const struct tuner *t, int64_t trial, char out[TUNER_ID_SIZE]);
+    /* The user's form back to a point; NULL: point_read(). */
+    enum rc (*read)(const struct tuner *t, const struct node *params, double *x,
+                    struct err *err);
+    bool pure;       /* ask() looks at the history alone and changes nothing */
+    bool no_repeats; /* ask again, then go by the grid, rather than issue a set twice */
+};
+
+#define TUNER(name) extern const struct tuner_ops tuner_##name;
+#include "tune/tuners.def"
+#undef TUNER
+
+struct tuner {
+    const struct tuner_ops *ops;
+    const void *args;
+    const char *checkpoint_dir; /* or NULL */
+    uint64_t seed;
+    int64_t n_asks; /* that gave something */
+    bool maximize[TUNE_OBJECTIVES_MAX];
+    struct history history;
+    struct issued issued;
+    struct arena arena;
+    void *self;
+};
+
+/* Randomness of use `what` that does not belong to one ask, such as a first population.
+ */
+void tuner_rng(const struct tuner *t, uint64_t what, uint64_t row, struct rng *r);
+
+#endif
