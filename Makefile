@@ -9,10 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos clean
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-save bench-compat clean
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-memory bench-quality clean
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-serve clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -66,6 +63,10 @@ bench-data: build ## measure the readers and writers of data files
 	@tools/bench build/release csv data features
 
 bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
+bench-tune: build ## measure the tuners beside Optuna
+	@tools/bench build/release tune
+
+bench-engine: build ## measure training steps beside PyTorch
 	@tools/bench build/release engine
 
 bench-save: build ## what checkpoints cost a run

@@ -42,18 +42,30 @@ static const char *const inherited[] = {
     "CUDA_HOME",
 };
 
-static enum rc write_env(const char *dir, const char *const *env, struct err *err)
+static bool is_inherited(const char *variable)
+{
+    for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
+        size_t n = strlen(inherited[i]);
+        if (strncmp(variable, inherited[i], n) == 0 && variable[n] == '=')
+            return true;
+    }
+    return false;
+}
+
+static enum rc write_env(const char *dir, const char *const *env, bool all,
+                         struct err *err)
 {
     struct buf b;
     buf_init(&b, 16 << 20);
     buf_putc(&b, '{');
-    for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
-        size_t n = strlen(inherited[i]);
-        for (const char *const *e = env; e && *e; e++)
-            if (strncmp(*e, inherited[i], n) == 0 && (*e)[n] == '=') {
-                buf_printf(&b, "%s\"%s\": ", b.n > 1 ? ", " : "", inherited[i]);
-                buf_json_str(&b, *e + n + 1, strlen(*e + n + 1));
-            }
+    for (const char *const *e = env; e && *e; e++) {
+        const char *value = strchr(*e, '=');
+        if (!value || value == *e || (!all && !is_inherited(*e)))
+            continue;
+        buf_puts(&b, b.n > 1 ? ", " : "");
+        buf_json_str(&b, *e, (size_t)(value - *e));
+        buf_puts(&b, ": ");
+        buf_json_str(&b, value + 1, strlen(value + 1));
     }
     buf_putc(&b, '}');
     char *path = fs_join(dir, "env.json");
@@ -155,7 +167,7 @@ static enum rc make_files(const struct place *p, const struct spec *s, const cha
         r->copied = true;
     }
     if (!rc)
-        rc = write_env(dir, env, err);
+        rc = write_env(dir, env, s->s->inherit, err);
     if (!rc)
         rc = secrets_capture(s, env, secrets, err);
     mem_free(secrets);

@@ -105,7 +105,6 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
         .opt = m->options.row_opt,
         .seed = m->options.graph.seed,
         .dir = m->options.table_dir};
-        .seed = m->options.graph.seed};
     if (conf.rows == 0 && m->options.rows)
         conf.rows = (int64_t)m->options.rows(m->options.rows_arg, f->name);
     if (conf.rows == 0)

@@ -21,7 +21,6 @@
 struct model_options {
     struct graph_options graph;
     struct row_opt row_opt;
-    float max_gradient; /* > 0: clamp gradients of embedding outputs */
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
     float max_gradient;    /* > 0: clamp gradients of embedding outputs */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */

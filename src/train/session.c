@@ -37,28 +37,22 @@ static uint64_t rows_of(const void *arg, const char *feature)
 static enum rc make_model(struct session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
-    bool pareto = s->options.training && s->conf->model_config &&
-                  s->conf->model_config->use_pareto_loss_weight;
-    bool low = t && strcmp(t->mixed_precision, "") != 0;
-    struct model_options options = {.graph = {.pool = s->options.pool,
-                                              .precision = low ? GEMM_BF16 : GEMM_F32,
-                                              .training = s->options.training,
-                                              .keep = pareto,
-                                              .seed = s->options.seed},
-                                    .row_opt = s->sparse.rule,
-                                    .max_gradient = s->sparse.max_gradient,
-                                    .table_dir = s->options.table_dir};
     const struct pc_ExportConfig *x = s->conf->export_config;
     bool training = s->options.training;
     const char *mixed = training && t ? t->mixed_precision : x ? x->mixed_precision : "";
+    bool pareto = s->options.training && s->conf->model_config &&
+                  s->conf->model_config->use_pareto_loss_weight;
     struct model_options options = {
         .graph = {.pool = s->options.pool,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
                   .training = training,
                   .fixed = !training,
+                  .keep = pareto,
                   .seed = s->options.seed},
         .row_opt = s->sparse.rule,
         .max_gradient = s->sparse.max_gradient,
+        .table_dir = s->options.table_dir,
+        .alone = !training,
         .rows = rows_of,
         .rows_arg = s->plan};
     return model_create(s->conf, &options, &s->model, err);

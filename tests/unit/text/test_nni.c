@@ -489,7 +489,7 @@ static void arguments_are_bound_with_defaults(void)
     CHECK_INT(t->seed, 3);
     CHECK(t->has_seed);
     CHECK_NEAR(t->tpe_args->gamma, 1, 0);
-    CHECK_INT(t->tpe_args->n_startup_jobs, 20);
+    CHECK(!t->tpe_args->has_n_startup_jobs && t->tpe_args->multivariate);
     CHECK_STR(t->tpe_args->constant_liar_type, "none");
     t = nni_args_bind(tpe, NULL, &c.arena);
     CHECK(!t->has_seed);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/tune_common.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "cmd/cmd.h"
+#include "tune/manager.h"
+
+char *tune_home(void)
+{
+    const char *home = getenv("HOME");
+    return fs_join(home ? home : ".", "nni-experiments");
+}
+
+static bool id_ok(const char *id)
+{
+    return *id && strlen(id) < EXP_ID_SIZE && !strchr(id, '/') && id[0] != '.';
+}
+
+enum rc tune_dir(const char *dir, const char *id, char **out, struct err *err)
+{
+    if (dir) {
+        char *real = realpath(dir, NULL);
+        *out = mem_strdup(real ? real : dir);
+        free(real);
+        return RC_OK;
+    }
+    char *home = tune_home();
+    const char *name = id ? id : "_latest";
+    char *path = fs_join(home, name);
+    enum rc rc = RC_OK;
+    if ((id && !id_ok(id)) || !fs_is_dir(path))
+        rc = id ? err_coded(err, RC_NOTFOUND, E4008,
+                            "there is no experiment '%s' in '%s'", id, home)
+                : err_coded(err, RC_NOTFOUND, E4008, "there is no experiment in '%s' yet",
+                            home);
+    if (!rc)
+        *out = path;
+    else
+        mem_free(path);
+    mem_free(home);
+    return rc;
+}
+
+static int by_result(const void *a, const void *b, void *arg)
+{
+    const struct experiment *ranked = arg;
+    const struct exp_trial *x = &ranked->trials.at[*(const int64_t *)a];
+    const struct exp_trial *y = &ranked->trials.at[*(const int64_t *)b];
+    if (x->has_final != y->has_final)
+        return x->has_final ? -1 : 1;
+    if (x->has_final && x->final != y->final)
+        return (x->final > y->final) == experiment_maximizes(ranked) ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+int64_t *tune_ranking(const struct experiment *e)
+{
+    int64_t *order = mem_calloc(e->trials.n + 1, sizeof(*order));
+    for (size_t i = 0; i < e->trials.n; i++)
+        order[i] = (int64_t)i;
+    qsort_r(order, e->trials.n, sizeof(*order), by_result, (void *)(uintptr_t)e);
+    return order;
+}
+
+/* One line per trial that ended, and per change of the experiment. */
+struct watch {
+    VEC(bool) told;
+    enum exp_status status;
+};
+
+static void show_end(const struct experiment *e, const struct exp_trial *t)
+{
+    char took[CLOCK_TEXT_SIZE] = "-", value[32] = "-";
+    if (t->started)
+        clock_duration((t->ended - t->started) * 1000000, took);
+    if (t->has_final)
+        str_from_f64(t->final, value);
+    fprintf(stderr, "trial %jd %-13s %-10s %8s %s%s\n", (intmax_t)t->number,
+            trial_status_name(t->status), value, took, t->params,
+            e->best == t->number ? "  best so far" : "");
+    if (t->message[0])
+        fprintf(stderr, "  %s\n", t->message);
+}
+
+static void on_change(void *arg, const struct experiment *e)
+{
+    struct watch *w = arg;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        while (w->told.n <= i)
+            VEC_PUSH(&w->told, false);
+        if (!w->told.at[i] && trial_status_ended(e->trials.at[i].status)) {
+            w->told.at[i] = true;
+            show_end(e, &e->trials.at[i]);
+        }
+    }
+    if (w->status != e->status)
+        fprintf(stderr, "experiment %s: %s\n", e->set.id, exp_status_name(e->status));
+    w->status = e->status;
+}
+
+static void show_outcome(const struct experiment *e)
+{
+    if (e->best < 0) {
+        fprintf(stderr, "no trial has a result\n");
+        return;
+    }
+    char value[32];
+    str_from_f64(e->trials.at[e->best].final, value);
+    fprintf(stderr, "best of %zu trials: trial %jd with %s\n  %s\n", e->trials.n,
+            (intmax_t)e->best, value, e->trials.at[e->best].params);
+}
+
+enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
+{
+    struct experiment *e = NULL;
+    struct job_place place = {0};
+    struct watch watch = {.status = EXP_STATUSES};
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC);
+    enum rc rc = job_place_open(jobs, &place, err);
+    if (!rc)
+        rc = experiment_open(dir, &e, err);
+    if (!rc) {
+        for (size_t i = 0; i < e->trials.n; i++)
+            VEC_PUSH(&watch.told, trial_status_ended(e->trials.at[i].status));
+        struct manager_options o = {.env = (const char *const *)environ,
+                                    .signals = signals,
+                                    .changed = on_change,
+                                    .arg = &watch};
+        rc = manager_run(e, &place.p, &o, err);
+    }
+    if (!rc)
+        show_outcome(e);
+    if (!rc && e->status == EXP_ERROR)
+        rc = err_coded(err, RC_INVAL, E4009, "experiment %s failed: %s", e->set.id,
+                       e->error);
+    VEC_RELEASE(&watch.told);
+    experiment_close(e);
+    job_place_close(&place);
+    if (signals >= 0)
+        close(signals);
+    return rc;
+}
+
+enum rc tune_start(const char *dir, const struct job_where *jobs, struct err *err)
+{
+    char exe[4096], *log = fs_join(dir, "manager.log");
+    ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[n > 0 ? n : 0] = 0;
+    const char *argv[12] = {exe, "tune", "resume", "--wait", "--dir", dir};
+    size_t k = 6;
+    if (jobs->dir) {
+        argv[k++] = "--jobs-dir";
+        argv[k++] = jobs->dir;
+    }
+    if (jobs->store) {
+        argv[k++] = "--store";
+        argv[k++] = jobs->store;
+    }
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    struct proc_spec spec = {.argv = argv,
+                             .in = {.kind = PROC_NULL},
+                             .out = {.kind = PROC_FD, .fd = fd},
+                             .err = {.kind = PROC_FD, .fd = fd},
+                             .new_session = true};
+    struct proc *p = NULL;
+    enum rc rc = fd < 0 ? err_set(err, RC_IO, "cannot write '%s'", log)
+                        : proc_start(&spec, &p, err);
+    if (!rc)
+        proc_disown(p);
+    if (fd >= 0)
+        close(fd);
+    mem_free(log);
+    return rc;
+}

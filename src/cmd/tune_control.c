@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/tune_common.h"
+#include "tune/manager.h"
+
+#define STOP_SECONDS 60
+
+struct control_conf {
+    struct job_where where;
+    const char *dir, *trial;
+    int64_t concurrency, trials;
+    double duration, trial_duration;
+};
+
+static const struct opt stop_opts[] = {
+    {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_TEXT(struct control_conf, trial, NULL, "stop this trial alone"), .meta = "ID"},
+    TUNE_JOB_OPTS(struct control_conf),
+    {0},
+};
+
+/* A manager takes the request; without one this process does its work to the end. */
+static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct control_conf *o = conf;
+    char *dir = NULL;
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    struct experiment *e = NULL;
+    if (!rc)
+        rc = experiment_open(dir, &e, err); /* so that a wrong folder is noticed here */
+    experiment_close(e);
+    if (!rc)
+        rc = o->trial ? manager_request_kill(dir, o->trial, err)
+                      : manager_request_stop(dir, err);
+    bool alive = !rc && manager_alive(dir);
+    if (!rc && !alive && !o->trial)
+        rc = tune_run(dir, &o->where, err);
+    for (int i = 0; alive && !rc && !o->trial && i < STOP_SECONDS * 10; i++) {
+        struct timespec moment = {.tv_nsec = 100000000};
+        nanosleep(&moment, NULL);
+        alive = manager_alive(dir);
+    }
+    if (!rc && alive && !o->trial)
+        fprintf(stderr, "note: trials are still ending\n");
+    mem_free(dir);
+    return rc;
+}
+
+const struct cmd cmd_tune_stop = {
+    .name = "tune stop",
+    .args = "[ID]",
+    .summary = "end an experiment and its trials, or one trial",
+    .opts = stop_opts,
+    .conf_size = sizeof(struct control_conf),
+    .max_args = 1,
+    .run = stop_run,
+};
+
+static const struct opt update_opts[] = {
+    {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_INT(struct control_conf, concurrency, "0", 0, 100000,
+             "trials at a time; 0: as before")},
+    {OPT_INT(struct control_conf, trials, "0", 0, 999999999,
+             "trials in all; 0: as before")},
+    {OPT_DURATION(struct control_conf, duration, "0", 0, 1e9,
+                  "time for new trials; 0: as before")},
+    {OPT_DURATION(struct control_conf, trial_duration, "0", 0, 1e9,
+                  "longest run of a trial; 0: as before")},
+    {0},
+};
+
+static enum rc update_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct control_conf *o = conf;
+    struct experiment *e = NULL;
+    char *dir = NULL;
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc)
+        rc = experiment_open(dir, &e, err);
+    if (!rc) {
+        struct exp_limits l = e->limits;
+        l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
+        l.trials = o->trials ? o->trials : l.trials;
+        l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
+        l.trial_seconds =
+            o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
+        rc = manager_request_limits(dir, &l, err);
+    }
+    if (!rc && !manager_alive(dir))
+        fprintf(stderr, "note: nothing runs the experiment now; the change counts when "
+                        "`trainyard tune resume` goes on with it\n");
+    experiment_close(e);
+    mem_free(dir);
+    return rc;
+}
+
+const struct cmd cmd_tune_update = {
+    .name = "tune update",
+    .args = "[ID]",
+    .summary = "change the limits of an experiment while it runs",
+    .opts = update_opts,
+    .conf_size = sizeof(struct control_conf),
+    .max_args = 1,
+    .run = update_run,
+};

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/train_config.h"
+#include "cmd/tune_common.h"
+#include "text/conf.h"
+#include "text/nni/load.h"
+#include "text/nni/nni.h"
+#include "tune/manager.h"
+
+struct create_conf {
+    struct job_where where;
+    const char *config, *dir;
+    struct opt_list set;
+    int64_t seed;
+    bool wait;
+};
+
+static const struct opt create_opts[] = {
+    {OPT_TEXT(struct create_conf, config, NULL,
+              "experiment file of NNI, either generation"),
+     .meta = "FILE", .letter = 'c'},
+    {OPT_TEXT(
+         struct create_conf, dir, NULL,
+         "folder of the experiment; default a new one in experimentWorkingDirectory"),
+     .meta = "DIR"},
+    {OPT_LIST(struct create_conf, set, "change the file: PATH=VALUE, may be repeated"),
+     .meta = "PATH=VALUE"},
+    {OPT_INT(struct create_conf, seed, "-1", -1, INT64_MAX,
+             "of the tuner; -1: its own argument, or drawn")},
+    {OPT_BOOL(struct create_conf, wait, "false", "stay until the experiment is over")},
+    TUNE_JOB_OPTS(struct create_conf),
+    {0},
+};
+
+static void draw(void *out, size_t n)
+{
+    if (getrandom(out, n, 0) != (ssize_t)n) {
+        int64_t t = clock_wall_ns();
+        memcpy(out, &t, n < sizeof(t) ? n : sizeof(t));
+    }
+}
+
+static void new_id(char out[EXP_ID_SIZE])
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    unsigned char r[8];
+    draw(r, sizeof(r));
+    for (int i = 0; i < 8; i++)
+        out[i] = chars[r[i] % 36];
+    out[8] = 0;
+}
+
+static char *absolute(const char *path, const char *base)
+{
+    const char *home = getenv("HOME");
+    char *joined = path[0] == '~' && (path[1] == '/' || !path[1])
+                       ? fs_join(home ? home : ".", path[1] ? path + 2 : "")
+                       : fs_join(base, path);
+    char *real = realpath(joined, NULL);
+    char *out = mem_strdup(real ? real : joined);
+    free(real);
+    mem_free(joined);
+    return out;
+}
+
+static int64_t seconds_of(const char *text)
+{
+    int64_t s = 0;
+    if (text && !nni_duration(str_c(text), &s) && !str_to_i64(str_c(text), &s))
+        s = 0;
+    return s;
+}
+
+static bool given(const char *text)
+{
+    return text && *text;
+}
+
+/* The file in the words of the engine. `base`: its directory. Texts lie in `a`. */
+static enum rc settings(struct conf *c, const char *base, struct diags *diags,
+                        struct exp_settings *s, struct arena *a, struct err *err)
+{
+    const struct nni_ExperimentConfig *x = c->data;
+    const struct nni_Algorithm *tuner = x->tuner ? x->tuner : x->advisor;
+    if (!given(tuner->name) || (x->assessor && !given(x->assessor->name)))
+        return err_coded(
+            err, RC_UNSUPPORTED, E4010,
+            "className: custom tuners and assessors do not run yet; the built-in "
+            "ones are listed by `trainyard explain nni`");
+    if (!given(x->trialCommand))
+        return err_coded(err, RC_INVAL, E4010, "trialCommand is missing");
+    char *code = absolute(x->trialCodeDirectory, base);
+    s->code_dir = arena_strdup(a, code);
+    mem_free(code);
+    s->name = x->experimentName ? x->experimentName : "";
+    s->command = x->trialCommand;
+    s->gpu = x->has_trialGpuNumber ? x->trialGpuNumber : -1;
+    s->tuner = tuner->name;
+    s->tuner_args = tuner->classArgs;
+    s->assessor = x->assessor ? x->assessor->name : NULL;
+    s->assessor_args = x->assessor ? x->assessor->classArgs : NULL;
+    s->space = nni_space_tree(c, diags);
+    s->created = clock_wall_ns() / 1000000;
+    s->limits =
+        (struct exp_limits){.concurrency = x->trialConcurrency,
+                            .trials = x->has_maxTrialNumber ? x->maxTrialNumber : 0,
+                            .seconds = seconds_of(x->maxExperimentDuration),
+                            .trial_seconds = seconds_of(x->maxTrialDuration)};
+    return s->space ? RC_OK : RC_FORMAT;
+}
+
+/* trainingService kinds other than this machine are run here, and that is said. */
+static void say_where(const struct conf *c)
+{
+    const struct node *service = node_find(c->doc.root, "trainingService");
+    const struct node *platform = node_find(service, "platform");
+    if (platform && platform->kind == NODE_STR && !str_is(platform->text, "local") &&
+        !str_is(platform->text, "trainyard"))
+        fprintf(stderr, "note: trainingService is '%.*s'; trials run on this machine\n",
+                (int)platform->text.n, platform->text.p);
+}
+
+static enum rc make_latest(const char *parent, const char *id, struct err *err)
+{
+    char *link = fs_join(parent, "_latest"), *fresh = fs_join(parent, "._latest.new");
+    unlink(fresh);
+    enum rc rc = RC_OK;
+    if (symlink(id, fresh) != 0 || rename(fresh, link) != 0)
+        rc = err_set(err, RC_IO, "cannot make the link '%s'", link);
+    mem_free(link);
+    mem_free(fresh);
+    return rc;
+}
+
+static enum rc make(const struct create_conf *o, struct conf *c, struct diags *diags,
+                    char **dir, struct err *err)
+{
+    const struct nni_ExperimentConfig *x = c->data;
+    struct arena a = {0};
+    struct exp_settings s = {0};
+    char *path = absolute(o->config, "."), *base = fs_dirname(path);
+    new_id(s.id);
+    s.config = path;
+    if (o->seed >= 0)
+        s.seed = (uint64_t)o->seed;
+    else
+        draw(&s.seed, sizeof(s.seed));
+    s.seed &= 0x7fffffff;
+    enum rc rc = settings(c, base, diags, &s, &a, err);
+    char *parent = absolute(x->experimentWorkingDirectory, base);
+    char *wanted = o->dir ? mem_strdup(o->dir) : fs_join(parent, s.id);
+    if (!rc)
+        rc = fs_mkdirs(wanted, 0755, err);
+    char *folder = absolute(wanted, "."); /* of one that exists: without links and dots */
+    mem_free(wanted);
+    if (!rc)
+        rc = experiment_create(folder, &s, err);
+    if (!rc && !o->dir)
+        rc = make_latest(parent, s.id, err);
+    if (!rc) {
+        printf("%s\n", s.id);
+        fflush(stdout);
+        *dir = folder;
+        folder = NULL;
+    }
+    mem_free(folder);
+    mem_free(parent);
+    mem_free(path);
+    mem_free(base);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc create_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct create_conf *o = conf;
+    struct create_conf with = *o;
+    struct conf c = {0};
+    struct diags diags = {0};
+    char *dir = NULL;
+    with.config = o->config ? o->config : args->n ? args->at[0] : NULL;
+    if (!with.config)
+        return err_coded(err, RC_INVAL, E0603, "--config FILE is missing");
+    struct conf_edit *edits = mem_calloc(o->set.n + 1, sizeof(*edits));
+    for (size_t i = 0; i < o->set.n; i++)
+        edits[i] = (struct conf_edit){.origin = "--set", .text = o->set.at[i]};
+    struct conf_options options = {
+        .kind = &conf_kind_nni_experiment, .edits = edits, .n_edits = o->set.n};
+    enum rc rc = conf_open(with.config, &options, &c, &diags, err);
+    if (!rc)
+        rc = make(&with, &c, &diags, &dir, err);
+    if (rc && diags.list.n && err && diags.n_errors > 0)
+        err->msg[0] = '\0';
+    config_show(&diags);
+    if (!rc)
+        say_where(&c);
+    conf_release(&c);
+    mem_free(edits);
+    if (!rc)
+        fprintf(stderr, "experiment in %s\n", dir);
+    if (!rc)
+        rc = o->wait ? tune_run(dir, &o->where, err) : tune_start(dir, &o->where, err);
+    mem_free(dir);
+    return rc;
+}
+
+static const struct cmd_example create_examples[] = {
+    {"an experiment as NNI's nnictl would run it, until its end",
+     "trainyard tune create --config config.yml --wait"},
+    {0},
+};
+
+const struct cmd cmd_tune_create = {
+    .name = "tune create",
+    .args = "[FILE]",
+    .summary = "search for good parameters, as an NNI experiment file says",
+    .description =
+        "Every trial is a job: `trainyard job list` shows it, `trainyard job logs` what it "
+        "printed. Trials may use the unmodified nni package, print lines such as "
+        "`::trainyard default=0.93`, or take parameters as {{name}} in trialCommand.\n\n"
+        "The id of the experiment goes to stdout. Without --wait a process in the background "
+        "runs it; it may be killed at any time and continued with `trainyard tune resume`.",
+    .examples = create_examples,
+    .opts = create_opts,
+    .conf_size = sizeof(struct create_conf),
+    .max_args = 1,
+    .run = create_run,
+};
+
+struct resume_conf {
+    struct job_where where;
+    const char *dir;
+    bool wait;
+};
+
+static const struct opt resume_opts[] = {
+    {OPT_TEXT(struct resume_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_BOOL(struct resume_conf, wait, "false", "stay until the experiment is over")},
+    TUNE_JOB_OPTS(struct resume_conf),
+    {0},
+};
+
+static enum rc resume_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct resume_conf *o = conf;
+    char *dir = NULL;
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc && manager_alive(dir))
+        rc = err_coded(err, RC_INVAL, E4006,
+                       "the experiment in '%s' is run by another process", dir);
+    if (!rc)
+        rc = o->wait ? tune_run(dir, &o->where, err) : tune_start(dir, &o->where, err);
+    mem_free(dir);
+    return rc;
+}
+
+const struct cmd cmd_tune_resume = {
+    .name = "tune resume",
+    .args = "[ID]",
+    .summary = "go on with an experiment whose process ended",
+    .description =
+        "The tuner is given everything again that the log holds, so it goes on "
+        "exactly as it would have. Trials that still run are kept; results that "
+        "came in between count.",
+    .opts = resume_opts,
+    .conf_size = sizeof(struct resume_conf),
+    .max_args = 1,
+    .run = resume_run,
+};

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/tune_common.h"
+#include "text/json.h"
+#include "tune/placeholder.h"
+
+struct export_conf {
+    const char *dir, *type, *file;
+    int64_t trial;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct export_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_CHOICE(struct export_conf, type, "json", "json|csv", "form of the answer")},
+    {OPT_TEXT(struct export_conf, file, NULL, "write it there; default stdout"),
+     .meta = "FILE"},
+    {OPT_INT(struct export_conf, trial, "-1", -1, INT64_MAX,
+             "only how to run this one again: command, parameters, seed"),
+     .meta = "N"},
+    {0},
+};
+
+static void put_csv(const char *s, size_t n, struct buf *b)
+{
+    bool plain = !memchr(s, ',', n) && !memchr(s, '"', n) && !memchr(s, '\n', n);
+    if (!plain)
+        buf_putc(b, '"');
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '"')
+            buf_putc(b, '"');
+        buf_putc(b, s[i]);
+    }
+    if (!plain)
+        buf_putc(b, '"');
+}
+
+static void put_cell(const struct node *v, struct buf *b)
+{
+    struct buf text;
+    buf_init(&text, CMD_TEXT_MAX);
+    if (v && v->kind == NODE_STR)
+        buf_add(&text, v->text.p, v->text.n);
+    else if (v)
+        json_print(v, 0, &text);
+    put_csv(buf_str(&text), text.n, b);
+    buf_release(&text);
+}
+
+/* Parameters of a trial as a tree; NULL when they cannot be read. To doc_release(). */
+static const struct node *params_of(const struct exp_trial *t, struct doc *d)
+{
+    struct diags unheard = {0};
+    *d = (struct doc){0};
+    enum rc rc = source_from("parameters", t->params, strlen(t->params), &d->src, NULL);
+    if (!rc)
+        rc = json_parse(d, &unheard);
+    diags_release(&unheard);
+    return rc ? NULL : d->root;
+}
+
+/* Columns: the union of the parameters, then reward and trialJobId, as NNI writes them.
+ */
+static void print_csv(const struct experiment *e, struct buf *b)
+{
+    struct map names = {0};
+    struct doc d;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct node *p = params_of(&e->trials.at[i], &d);
+        for (size_t k = 0; p && p->kind == NODE_MAP && k < p->map.n; k++)
+            map_put(&names, p->map.at[k].key);
+        doc_release(&d);
+    }
+    for (size_t k = 0; k < names.n; k++) {
+        put_csv(names.at[k].key, names.at[k].key_len, b);
+        buf_putc(b, ',');
+    }
+    buf_puts(b, "reward,trialJobId\n");
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        if (!t->has_final)
+            continue;
+        const struct node *p = params_of(t, &d);
+        for (size_t k = 0; k < names.n; k++) {
+            put_cell(node_find(p, names.at[k].key), b);
+            buf_putc(b, ',');
+        }
+        put_csv(t->final_json, strlen(t->final_json), b);
+        buf_printf(b, ",%s\n", t->id);
+        doc_release(&d);
+    }
+    map_release(&names);
+}
+
+static void print_json(const struct experiment *e, struct buf *b)
+{
+    bool first = true;
+    buf_puts(b, "[");
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        if (!t->has_final)
+            continue;
+        buf_printf(b, "%s{\"parameter\": %s, \"value\": ", first ? "" : ",\n ",
+                   t->params);
+        buf_json_str(b, t->final_json, strlen(t->final_json));
+        buf_printf(b, ", \"trialJobId\": \"%s\"}", t->id);
+        first = false;
+    }
+    buf_puts(b, "]\n");
+}
+
+static enum rc print_trial(const struct experiment *e, int64_t number, struct buf *b,
+                           struct err *err)
+{
+    char *command = NULL;
+    if (number >= (int64_t)e->trials.n)
+        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial %jd",
+                         e->set.id, (intmax_t)number);
+    const struct exp_trial *t = &e->trials.at[number];
+    enum rc rc = placeholder_fill(e->set.command, t->params, &command, err);
+    if (rc)
+        return rc;
+    buf_puts(b, "{\"command\": ");
+    buf_json_str(b, command, strlen(command));
+    buf_puts(b, ", \"directory\": ");
+    buf_json_str(b, e->set.code_dir, strlen(e->set.code_dir));
+    buf_printf(b, ", \"parameters\": %s, \"parameter_id\": %s, \"seed\": %ju}\n",
+               t->params, t->param_id, (uintmax_t)tuner_seed(e->tuner));
+    mem_free(command);
+    return RC_OK;
+}
+
+static enum rc export_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct export_conf *o = conf;
+    struct experiment *e = NULL;
+    char *dir = NULL;
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc)
+        rc = experiment_open(dir, &e, err);
+    if (!rc && o->trial >= 0)
+        rc = print_trial(e, o->trial, &b, err);
+    else if (!rc)
+        (strcmp(o->type, "csv") == 0 ? print_csv : print_json)(e, &b);
+    if (!rc)
+        rc = buf_check(&b, err);
+    if (!rc)
+        rc =
+            o->file ? fs_write(o->file, buf_str(&b), b.n, 0644, err) : cmd_print(&b, err);
+    buf_release(&b);
+    experiment_close(e);
+    mem_free(dir);
+    return rc;
+}
+
+const struct cmd cmd_tune_export = {
+    .name = "tune export",
+    .args = "[ID]",
+    .summary = "results as JSON or CSV, or how to run one trial again",
+    .opts = opts,
+    .conf_size = sizeof(struct export_conf),
+    .max_args = 1,
+    .run = export_run,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune/experiment.h - an experiment: its settings, its trials, and the log that both
+ * follow from.
+ *
+ * A folder holds it:
+ *
+ *     experiment.json   what was asked for, written once
+ *     log.jsonl         what happened, one JSON object per line, only ever added to
+ *     trials/ID/        of one trial: parameter.cfg, .nni/metrics, job
+ *     lock              held by the manager
+ *
+ * Every change is first added to the log and then applied; opening the folder applies the
+ * log again, which gives the tuner its results in the order in which they came. So what
+ * is in memory is always a function of the two files.
+ */
+#ifndef TUNE_EXPERIMENT_H
+#define TUNE_EXPERIMENT_H
+
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "text/nni/space.h"
+#include "tune/assessor.h"
+#include "tune/tuner.h"
+
+enum exp_status {
+#define STATUS(name) EXP_##name,
+#include "tune/exp_status.def"
+#undef STATUS
+    EXP_STATUSES
+};
+enum trial_status {
+#define STATUS(name) TS_##name,
+#include "tune/trial_status.def"
+#undef STATUS
+    TRIAL_STATUSES
+};
+const char *exp_status_name(enum exp_status s);
+const char *trial_status_name(enum trial_status s);
+bool trial_status_ended(enum trial_status s);
+
+#define EXP_ID_SIZE 40
+#define TRIAL_ID_SIZE 8
+
+struct exp_result {
+    int64_t step;
+    double value;
+};
+
+struct exp_trial {
+    int64_t number; /* NNI's sequence id: from 0, in the order of the asks */
+    char id[TRIAL_ID_SIZE];
+    int64_t asked; /* the tuner's number; -1: it was given by a user */
+    char param_id[TUNER_ID_SIZE];
+    const char *params; /* JSON object */
+    const char *job;    /* id of its job, "" until there is one */
+    enum trial_status status;
+    bool stopping; /* it is to end before its time: `stopped_as` is how that is called */
+    enum trial_status stopped_as;
+    int64_t created, started, ended; /* ms since 1970; 0: not yet */
+    VEC(struct exp_result) results;  /* intermediate */
+    bool has_final;
+    double final;
+    const char *final_json; /* as it was reported */
+    const char *message;    /* why it failed; "" */
+    int64_t n_metrics;      /* records of its metrics file that the log holds */
+};
+
+/* What can be changed while it runs; 0: no limit. */
+struct exp_limits {
+    int64_t concurrency, trials, seconds, trial_seconds;
+};
+
+struct exp_settings {
+    char id[EXP_ID_SIZE];
+    const char *name;             /* "" */
+    const char *config;           /* path of the file that it was made from */
+    const char *command;          /* of a trial, for a shell */
+    const char *code_dir;         /* absolute */
+    int64_t gpu;                  /* -1: leave them alone */
+    const char *backend, *image;  /* of jobs; NULL: this machine */
+    const char *tuner, *assessor; /* names; assessor may be NULL */
+    const struct node *tuner_args, *assessor_args, *space;
+    uint64_t seed;
+    int64_t created; /* ms */
+    struct exp_limits limits;
+};
+
+struct experiment {
+    char *dir; /* absolute */
+    struct exp_settings set;
+    struct exp_limits limits; /* as they are now */
+    enum exp_status status;
+    const char *error; /* EXP_ERROR: why; "" */
+    VEC(struct exp_trial) trials;
+    int64_t spent_ms; /* while it ran */
+    int64_t best;     /* number of the best trial, -1: none yet */
+    bool exhausted;   /* the tuner has nothing more */
+    struct nni_space space;
+    struct tuner *tuner;
+    struct assessor *assessor; /* or NULL */
+    struct arena arena;
+    struct doc doc; /* experiment.json */
+};
+
+/* Makes the folder and the first line of the log. `set` is copied. RC_INVAL (E4004) when
+ * there is an experiment already. */
+enum rc experiment_create(const char *dir, const struct exp_settings *set,
+                          struct err *err) MUST_CHECK;
+/* Reads settings and log. E4005: not an experiment; E4002. A last line that was cut short
+ * is not there. */
+enum rc experiment_open(const char *dir, struct experiment **out,
+                        struct err *err) MUST_CHECK;
+void experiment_close(struct experiment *e); /* NULL is fine */
+
+/* The manager's verbs: each adds to the log and applies. */
+enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t *trial,
+                       struct err *err) MUST_CHECK;
+enum rc experiment_job(struct experiment *e, int64_t trial, const char *job,
+                       struct err *err) MUST_CHECK;
+enum rc experiment_running(struct experiment *e, int64_t trial,
+                           struct err *err) MUST_CHECK;
+/* `json`: the value as reported. `records`: metric records of the trial that are now
+ * dealt with. *stop: the assessor has seen enough. */
+enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64_t step,
+                          const char *json, int64_t records, bool *stop,
+                          struct err *err) MUST_CHECK;
+/* Asks for the end of a trial, which will be called `as`. */
+enum rc experiment_stop_trial(struct experiment *e, int64_t trial, enum trial_status as,
+                              struct err *err) MUST_CHECK;
+enum rc experiment_ended(struct experiment *e, int64_t trial, enum trial_status status,
+                         const char *message, struct err *err) MUST_CHECK;
+enum rc experiment_limits(struct experiment *e, const struct exp_limits *limits,
+                          struct err *err) MUST_CHECK;
+/* `spent_ms`: time that it ran so far. */
+enum rc experiment_status(struct experiment *e, enum exp_status status, const char *error,
+                          int64_t spent_ms, struct err *err) MUST_CHECK;
+
+int64_t experiment_live(const struct experiment *e); /* trials that have not ended */
+bool experiment_maximizes(const struct experiment *e);
+char *experiment_trial_dir(const struct experiment *e, const struct exp_trial *t);
+/* {"parameter_id": ..., "parameter_source": "algorithm", "parameters": {...}, ...} */
+void experiment_record(const struct exp_trial *t, struct buf *out);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune/manager.h - the process that runs an experiment: asks the tuner, submits a job for
+ * every trial, reads what trials report, and writes it all to the log.
+ *
+ * One per experiment, made sure of by a lock. It may die at any moment: the trials go on,
+ * because jobs do, and the next manager reads their results from where the log ends.
+ */
+#ifndef TUNE_MANAGER_H
+#define TUNE_MANAGER_H
+
+#include "job/place.h"
+#include "tune/experiment.h"
+
+struct manager_options {
+    const char *const *env; /* for trials; NULL behind the last */
+    int signals;            /* a signalfd: SIGINT, SIGTERM end the manager, or -1 */
+    /* Told after every change; may be NULL. */
+    void (*changed)(void *arg, const struct experiment *e);
+    void *arg;
+};
+
+/* Until the experiment is over, was asked to stop, or a signal came (RC_CANCELED, trials
+ * go on). E4006: another manager runs it.
+ */
+enum rc manager_run(struct experiment *e, const struct place *jobs,
+                    const struct manager_options *o, struct err *err) MUST_CHECK;
+
+/* What others ask of the manager, picked up within a second; without one, by the next. */
+enum rc manager_request_stop(const char *dir, struct err *err) MUST_CHECK;
+enum rc manager_request_kill(const char *dir, const char *trial,
+                             struct err *err) MUST_CHECK;
+enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
+                               struct err *err) MUST_CHECK;
+bool manager_alive(const char *dir);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef TUNE_MANAGER_PRIVATE_H
+#define TUNE_MANAGER_PRIVATE_H
+
+#include "tune/manager.h"
+
+struct manager {
+    struct experiment *e;
+    const struct place *jobs;
+    const struct manager_options *o;
+    int64_t began; /* ms, monotonic */
+    int64_t spent; /* ms of earlier managers */
+    bool stop;     /* asked for by a user */
+    bool new_jobs; /* the queue is to be woken */
+};
+
+/* The job of a trial: made, or found when a manager before us had made it. */
+enum rc trial_submit(struct manager *m, int64_t trial, struct err *err) MUST_CHECK;
+/* Reads what the trial reported since, and how its job fares. */
+enum rc trial_poll(struct manager *m, int64_t trial, struct err *err) MUST_CHECK;
+enum rc trial_stop(struct manager *m, int64_t trial, enum trial_status as,
+                   struct err *err) MUST_CHECK;
+
+/* Requests that lie in the folder. */
+enum rc requests_take(struct manager *m, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A trial as a job. Its folder is NNI_SYS_DIR: parameter.cfg is there before the program
+ * starts, .nni/metrics grows while it runs. That is all that NNI's own client needs, of
+ * any version. A program without it prints `::trainyard NAME=VALUE`, or what a pattern of
+ * a metric finds; then the metric `default`, or the only one there is, is the result.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "job/spec.h"
+#include "job/submit.h"
+#include "text/json.h"
+#include "tune/frames.h"
+#include "tune/manager_private.h"
+#include "tune/placeholder.h"
+
+#define LOG_AREA "tune"
+#define METRICS_MAX ((size_t)256 << 20)
+#define TAIL_BYTES 600 /* of the log of a trial that failed, for its message */
+
+static enum rc write_parameters(const char *dir, const struct exp_trial *t,
+                                struct err *err)
+{
+    char *metrics = fs_join(dir, ".nni"), *path = fs_join(dir, "parameter.cfg");
+    struct buf b;
+    buf_init(&b, METRICS_MAX);
+    experiment_record(t, &b);
+    enum rc rc = buf_check(&b, err);
+    if (!rc)
+        rc = fs_mkdirs(metrics, 0755, err);
+    if (!rc)
+        rc = fs_write(path, b.p, b.n, 0644, err);
+    buf_release(&b);
+    mem_free(metrics);
+    mem_free(path);
+    return rc;
+}
+
+struct flags {
+    VEC(struct spec_flag) list;
+    struct arena arena;
+};
+
+static void flag(struct flags *f, const char *name, const char *value)
+{
+    VEC_PUSH(&f->list, ((struct spec_flag){name, value}));
+}
+
+static void env(struct flags *f, const char *name, const char *value)
+{
+    flag(f, "env", arena_printf(&f->arena, "%s=%s", name, value));
+}
+
+/* Top-level parameters that are plain values, as hyper-parameters of the job. */
+static void add_parameters(struct flags *f, const struct exp_trial *t)
+{
+    struct doc d = {0};
+    struct diags unheard = {0};
+    if (source_from("parameters", t->params, strlen(t->params), &d.src, NULL) == RC_OK &&
+        json_parse(&d, &unheard) == RC_OK && d.root->kind == NODE_MAP)
+        for (size_t i = 0; i < d.root->map.n; i++) {
+            const struct node_entry *e = &d.root->map.at[i];
+            struct buf b;
+            buf_init(&b, METRICS_MAX);
+            if (e->value->kind == NODE_STR)
+                buf_add(&b, e->value->text.p, e->value->text.n);
+            else
+                json_print(e->value, 0, &b);
+            flag(
+                f, "hp",
+                arena_printf(&f->arena, "%.*s=%s", (int)e->key.n, e->key.p, buf_str(&b)));
+            buf_release(&b);
+        }
+    diags_release(&unheard);
+    doc_release(&d);
+}
+
+static void add_environment(struct flags *f, const struct experiment *e,
+                            const struct exp_trial *t, const char *dir)
+{
+    char number[32];
+    snprintf(number, sizeof(number), "%" PRId64, t->number);
+    env(f, "NNI_PLATFORM", "local");
+    env(f, "NNI_EXP_ID", e->set.id);
+    env(f, "NNI_TRIAL_JOB_ID", t->id);
+    env(f, "NNI_TRIAL_SEQ_ID", number);
+    env(f, "NNI_SYS_DIR", dir);
+    env(f, "NNI_OUTPUT_DIR", dir);
+    env(f, "NNI_CODE_DIR", e->set.code_dir);
+    if (e->set.gpu == 0)
+        env(f, "CUDA_VISIBLE_DEVICES", "");
+}
+
+static void add_flags(struct flags *f, const struct experiment *e,
+                      const struct exp_trial *t, const char *dir)
+{
+    flag(f, "name", arena_printf(&f->arena, "nni-%s-%" PRId64, e->set.id, t->number));
+    flag(f, "client_token", arena_printf(&f->arena, "nni-%s-%s", e->set.id, t->id));
+    flag(f, "label", arena_printf(&f->arena, "experiment=%s", e->set.id));
+    flag(f, "cpu", "10m"); /* trialConcurrency says how many run, not the processors */
+    flag(f, "grace", "5s");
+    flag(f, "retries", "2"); /* of a trial that a signal ended, not of one that failed */
+    flag(f, "backoff", "1s");
+    flag(f, "inherit", "true"); /* as trials of NNI do */
+    if (e->set.gpu > 0)
+        flag(f, "gpu", arena_printf(&f->arena, "%" PRId64, e->set.gpu));
+    if (e->set.image)
+        flag(f, "image", e->set.image);
+    add_environment(f, e, t, dir);
+    add_parameters(f, t);
+}
+
+enum rc trial_submit(struct manager *m, int64_t trial, struct err *err)
+{
+    struct experiment *e = m->e;
+    const struct exp_trial *t = &e->trials.at[trial];
+    char *dir = experiment_trial_dir(e, t), *command = NULL;
+    struct flags f = {0};
+    struct spec spec = {0};
+    struct diags diags = {0};
+    struct submit_result made = {0};
+    enum rc rc = write_parameters(dir, t, err);
+    if (!rc)
+        rc = placeholder_fill(e->set.command, t->params, &command, err);
+    if (!rc) {
+        add_flags(&f, e, t, dir);
+        struct spec_flags flags = {.at = f.list.at,
+                                   .n = f.list.n,
+                                   .command = (const char *const[]){command},
+                                   .n_command = 1};
+        rc = spec_load(NULL, &flags, &spec, &diags, err);
+        if (rc && diags.list.n)
+            rc = err_set(err, rc, "%s", diags.list.at[0].msg);
+    }
+    if (!rc)
+        rc = submit_job(m->jobs, &spec, m->o->env, e->set.code_dir, &made, err);
+    if (!rc)
+        rc = experiment_job(e, trial, made.id, err);
+    m->new_jobs = true;
+    diags_release(&diags);
+    spec_release(&spec);
+    VEC_RELEASE(&f.list);
+    arena_release(&f.arena);
+    mem_free(command);
+    mem_free(dir);
+    return rc;
+}
+
+/* Records of the metrics file beyond those that the log holds. */
+struct news {
+    struct manager *m;
+    int64_t trial, seen;
+    bool stop;
+    enum rc rc;
+    struct err *err;
+};
+
+static void on_metric(void *arg, const struct metric *metric)
+{
+    struct news *n = arg;
+    struct exp_trial *t = &n->m->e->trials.at[n->trial];
+    bool stop = false;
+    if (n->rc || ++n->seen <= t->n_metrics || metric->type == METRIC_OTHER)
+        return;
+    n->rc = experiment_result(n->m->e, n->trial, metric->type == METRIC_FINAL,
+                              metric->sequence, metric->json, n->seen, &stop, n->err);
+    n->stop |= stop;
+}
+
+static enum rc read_metrics(struct manager *m, int64_t trial, bool *stop, struct err *err)
+{
+    char *dir = experiment_trial_dir(m->e, &m->e->trials.at[trial]);
+    char *path = fs_join(dir, ".nni/metrics"), *data = NULL;
+    size_t n = 0, used = 0;
+    struct news news = {.m = m, .trial = trial, .err = err};
+    enum rc rc = RC_OK;
+    if (fs_exists(path))
+        rc = fs_read(path, METRICS_MAX, &data, &n, err);
+    if (!rc && data) {
+        struct err bad = {0};
+        if (frames_read(data, n, on_metric, &news, &used, &bad))
+            log_warn("trial %s: %s", m->e->trials.at[trial].id, bad.msg);
+        rc = news.rc;
+    }
+    *stop = news.stop;
+    mem_free(data);
+    mem_free(path);
+    mem_free(dir);
+    return rc;
+}
+
+/* The values that the job's own metrics give, for a trial that wrote no records. */
+static enum rc read_points(struct manager *m, int64_t trial, bool over, bool *stop,
+                           struct err *err)
+{
+    struct exp_trial *t = &m->e->trials.at[trial];
+    struct store_points points = {0};
+    const char *name = NULL;
+    enum rc rc = store_points_get(m->jobs->store, t->job, NULL, 0, 100000, &points, err);
+    for (size_t i = 0; !rc && i < points.n; i++)
+        if (!name || strcmp(points.at[i].name, "default") == 0)
+            name = points.at[i].name;
+    int64_t step = 0;
+    double last = 0;
+    for (size_t i = 0; !rc && name && i < points.n; i++) {
+        char json[32];
+        bool one = false;
+        if (strcmp(points.at[i].name, name) != 0)
+            continue;
+        last = points.at[i].value;
+        str_from_f64(last, json);
+        if (step++ >= (int64_t)t->results.n && !t->stopping)
+            rc = experiment_result(m->e, trial, false, step - 1, json, 0, &one, err);
+        t = &m->e->trials.at[trial];
+        *stop |= one;
+    }
+    if (!rc && over && step > 0 && !t->has_final && !t->stopping) {
+        char json[32];
+        bool ignored;
+        str_from_f64(last, json);
+        rc = experiment_result(m->e, trial, true, 0, json, 0, &ignored, err);
+    }
+    store_points_release(&points);
+    return rc;
+}
+
+/* The last lines that a trial printed, for the message of its failure. */
+static void last_lines(const struct manager *m, const struct exp_trial *t,
+                       int64_t attempt, struct buf *out)
+{
+    char *path = place_log(m->jobs, t->job, 0, attempt), text[TAIL_BYTES + 1];
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    ssize_t n = 0;
+    if (fd >= 0 && fstat(fd, &st) == 0)
+        n = pread(fd, text, TAIL_BYTES,
+                  st.st_size > TAIL_BYTES ? st.st_size - TAIL_BYTES : 0);
+    if (n > 0) {
+        struct str s = str_trim(str_of(text, (size_t)n));
+        buf_puts(out, "; its last lines:\n");
+        buf_add(out, s.p, s.n);
+    }
+    if (fd >= 0)
+        close(fd);
+    mem_free(path);
+}
+
+static enum rc settle(struct manager *m, int64_t trial, const struct store_job *job,
+                      struct err *err)
+{
+    struct exp_trial *t = &m->e->trials.at[trial];
+    struct buf why;
+    enum job_state state = JOB_Failed;
+    buf_init(&why, 1 << 16);
+    enum trial_status status = TS_SUCCEEDED;
+    if (!job_state_find(job->state, &state))
+        state = JOB_Failed;
+    if (t->stopping) {
+        status = t->stopped_as;
+    } else if (state == JOB_Stopped) {
+        status = TS_USER_CANCELED;
+    } else if (state != JOB_Succeeded) {
+        status = TS_FAILED;
+        buf_printf(&why, "the trial ended with %s", job->reason);
+        last_lines(m, t, job->attempt, &why);
+    } else if (!t->has_final) {
+        status = TS_FAILED;
+        buf_puts(&why, "the trial ended well but reported no result");
+        last_lines(m, t, job->attempt, &why);
+    }
+    enum rc rc = experiment_ended(m->e, trial, status, buf_str(&why), err);
+    buf_release(&why);
+    return rc;
+}
+
+enum rc trial_stop(struct manager *m, int64_t trial, enum trial_status as,
+                   struct err *err)
+{
+    struct request_result r;
+    enum rc rc = RC_OK;
+    if (!m->e->trials.at[trial].stopping)
+        rc = experiment_stop_trial(m->e, trial, as, err);
+    if (!rc && m->e->trials.at[trial].job[0])
+        rc = request_stop(m->jobs, m->e->trials.at[trial].job, false, &r, err);
+    m->new_jobs = true;
+    return rc;
+}
+
+static bool too_long(const struct experiment *e, const struct exp_trial *t)
+{
+    return e->limits.trial_seconds > 0 && t->started > 0 &&
+           clock_wall_ns() / 1000000 - t->started > e->limits.trial_seconds * 1000;
+}
+
+enum rc trial_poll(struct manager *m, int64_t trial, struct err *err)
+{
+    struct experiment *e = m->e;
+    struct store_jobs row = {0};
+    enum job_state state = JOB_Creating;
+    bool stop = false;
+    enum rc rc = store_get(m->jobs->store, e->trials.at[trial].job, &row, err);
+    if (rc == RC_NOTFOUND) {
+        store_jobs_release(&row);
+        return experiment_ended(e, trial, TS_FAILED, "its job is gone", err);
+    }
+    if (!rc && !job_state_find(row.at[0].state, &state))
+        state = JOB_Unknown;
+    bool over = job_state_ended(state);
+    if (!rc && row.at[0].started > 0 && e->trials.at[trial].status == TS_WAITING)
+        rc = experiment_running(e, trial, err);
+    /* The state was read first: what a job that is over wrote is all there by now. */
+    if (!rc)
+        rc = read_metrics(m, trial, &stop, err);
+    if (!rc && e->trials.at[trial].n_metrics == 0)
+        rc = read_points(m, trial, over, &stop, err);
+    if (!rc && over)
+        rc = settle(m, trial, &row.at[0], err);
+    else if (!rc && stop)
+        rc = trial_stop(m, trial, TS_EARLY_STOPPED, err);
+    else if (!rc && !e->trials.at[trial].stopping && too_long(e, &e->trials.at[trial]))
+        rc = trial_stop(m, trial, TS_EARLY_STOPPED, err);
+    store_jobs_release(&row);
+    return rc;
+}

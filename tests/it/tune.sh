@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Experiments from the command line: NNI's files and protocol, resume, limits, bad input.
+. "$(dirname "$0")/lib.sh"
+
+# A trial that speaks NNI's file protocol as its client does, and an experiment of it.
+experiment() # LINE... are added to the file
+{
+    export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g HOME=$PWD/home
+    unset TRAINYARD_STORE
+    mkdir -p home
+    cat >trial.py <<'PY'
+import json, os, sys, time
+place = os.environ["NNI_SYS_DIR"]
+with open(place + "/parameter.cfg") as f:
+    record = json.load(f)
+x, y = record["parameters"]["x"], record["parameters"]["y"]
+def report(kind, sequence, value):
+    text = json.dumps({"parameter_id": record["parameter_id"],
+                       "trial_job_id": os.environ["NNI_TRIAL_JOB_ID"], "type": kind,
+                       "sequence": sequence, "value": json.dumps(value)}) + "\n"
+    with open(place + "/.nni/metrics", "ab") as f:
+        f.write(b"ME%06d" % len(text) + text.encode())
+for step in range(2):
+    report("PERIODICAL", step, (x - 0.3) ** 2 + (y - 2) ** 2 + 1 / (step + 1))
+time.sleep(float(os.environ.get("NAP", "0")))
+report("FINAL", 0, {"default": (x - 0.3) ** 2 + (y - 2) ** 2, "more": 1})
+PY
+    cat >config.yml <<'YML'
+experimentName: parabola
+trialCommand: python3 trial.py
+searchSpace:
+  x: {_type: uniform, _value: [0, 1]}
+  y: {_type: quniform, _value: [0, 4, 0.25]}
+trainingService: {platform: local}
+YML
+    printf '%s\n' "$@" >>config.yml
+    grep -q '^tuner' config.yml ||
+        echo 'tuner: {name: TPE, classArgs: {optimize_mode: minimize, seed: 3}}' >>config.yml
+}
+
+pick() # EXPRESSION over d, of .out
+{
+    python3 -c 'import json,sys; d=json.load(open(".out")); print(eval(sys.argv[1]))' "$1"
+}
+
+is() # what got want
+{
+    [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
+}
+
+an_experiment_runs_to_its_end()
+{
+    experiment 'trialConcurrency: 3' 'maxTrialNumber: 8'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 0
+    err_has "DONE"
+    err_has "best of 8 trials"
+    run "$TRAINYARD" tune get --dir exp --json
+    is status "$(pick 'd["status"]')" DONE
+    is trials "$(pick 'd["trials"]["SUCCEEDED"]')" 8
+    run "$TRAINYARD" tune best --dir exp --json
+    is best "$(pick 'd["value"] == (d["parameters"]["x"]-0.3)**2 + (d["parameters"]["y"]-2)**2')" True
+    best=$(pick 'd["value"]')
+    run "$TRAINYARD" tune trials --dir exp --json
+    is order "$(pick 'd[0]["value"] == min(t["value"] for t in d)')" True
+    is "the best" "$(pick 'd[0]["value"]')" "$best"
+    is intermediate "$(pick '[len(t["intermediate"]) for t in d] == [2] * 8')" True
+    run "$TRAINYARD" tune export --dir exp --type csv
+    out_has "x,y,reward,trialJobId"
+    is rows "$(wc -l <.out)" 9
+    run "$TRAINYARD" tune export --dir exp
+    is exported "$(pick 'all(json.loads(t["value"])["more"] == 1 for t in d)')" True
+    run "$TRAINYARD" tune export --dir exp --trial 2
+    is again "$(pick 'd["command"]')" "python3 trial.py"
+    run "$TRAINYARD" job list --json --label experiment
+    is jobs "$(pick 'len(d)')" 8
+}
+
+ids_and_the_latest_experiment()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 1'
+    run "$TRAINYARD" tune create --config config.yml --wait
+    status 0
+    id=$(cat .out)
+    run "$TRAINYARD" tune best
+    status 0
+    run "$TRAINYARD" tune get "$id"
+    out_has "parabola"
+    run "$TRAINYARD" tune list
+    out_has "$id"
+    run "$TRAINYARD" tune get nothere
+    status 1
+    err_has "there is no experiment 'nothere'"
+}
+
+# What was suggested, in order.
+suggestions() { "$TRAINYARD" tune trials --dir "$1" --json | python3 -c '
+import json, sys
+for t in sorted(json.load(sys.stdin), key=lambda t: t["trial"]): print(t["status"], t["value"], t["parameters"])'; }
+
+killed_managers_and_trials_change_nothing()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 11'
+    "$TRAINYARD" tune create --config config.yml --dir whole --wait >/dev/null 2>&1
+    suggestions whole >whole.txt
+    export NAP=0.15
+    "$TRAINYARD" tune create --config config.yml --dir cut --wait >/dev/null 2>&1 &
+    for i in 1 2 3 4; do
+        sleep 0.$((RANDOM % 5 + 3))
+        kill -9 $! 2>/dev/null
+        [ $i = 2 ] && pkill -9 -f "python3 trial.py"
+        wait $! 2>/dev/null
+        "$TRAINYARD" tune resume --dir cut --wait >/dev/null 2>>resume.err &
+    done
+    wait $!
+    is "exit status of the last" $? 0
+    suggestions cut >cut.txt
+    is trials "$(wc -l <cut.txt)" 11
+    diff whole.txt cut.txt >/dev/null || { fail "the suggestions differ:"; diff whole.txt cut.txt | head -5 | sed 's/^/# /' >&3; }
+}
+
+a_second_manager_is_refused()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 50'
+    export NAP=0.2
+    run "$TRAINYARD" tune create --config config.yml --dir exp
+    status 0
+    for i in $(seq 50); do "$TRAINYARD" tune get --dir exp | grep -q "a process runs it" && break; sleep 0.1; done
+    run "$TRAINYARD" tune resume --dir exp --wait
+    status 2
+    err_has "is run by another process"
+    run "$TRAINYARD" tune update --dir exp --trials 2
+    status 0
+    for i in $(seq 100); do "$TRAINYARD" tune get --dir exp | grep -q "a process runs it" || break; sleep 0.1; done
+    run "$TRAINYARD" tune get --dir exp --json
+    is "after the update" "$(pick 'd["status"]')" DONE
+}
+
+stop_ends_the_trials()
+{
+    experiment 'trialConcurrency: 2' 'maxTrialNumber: 50'
+    export NAP=60
+    run "$TRAINYARD" tune create --config config.yml --dir exp
+    for i in $(seq 100); do "$TRAINYARD" tune get --dir exp | grep -q "step 2" && break; sleep 0.1; done
+    run "$TRAINYARD" tune stop --dir exp
+    status 0
+    run "$TRAINYARD" tune get --dir exp --json
+    is status "$(pick 'd["status"]')" STOPPED
+    is canceled "$(pick '{k: n for k, n in d["trials"].items() if n and k != "USER_CANCELED"}')" '{}'
+    run pgrep -f "$PWD/exp"
+    status 1
+}
+
+an_assessor_stops_the_bad_ones()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 10' \
+        'assessor: {name: Medianstop, classArgs: {optimize_mode: minimize}}'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 0
+    export NAP=0
+    run "$TRAINYARD" tune get --dir exp --json
+    is "all have ended" "$(pick 'd["trials"]["SUCCEEDED"] + d["trials"]["EARLY_STOPPED"]')" 10
+}
+
+parameters_stand_in_the_command_and_results_on_a_line()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
+    sed -i "s/^trialCommand.*/trialCommand: echo '::trainyard default='{{y}}/" config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 0
+    run "$TRAINYARD" tune trials --dir exp --json
+    is "the value is the parameter" "$(pick 'all(t["value"] == t["parameters"]["y"] for t in d)')" True
+    sed -i "s/{{y}}/{{z}}/" config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir bad --wait
+    status 2
+    err_has "the trial command has {{z}}, but there is no such parameter"
+}
+
+trials_that_all_fail_end_the_experiment()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 20'
+    sed -i 's/^trialCommand.*/trialCommand: echo no such column; exit 3/' config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 2
+    err_has "all trials failed"
+    err_has "no such column"
+    run "$TRAINYARD" tune get --dir exp --json
+    is status "$(pick 'd["status"]')" ERROR
+    is failed "$(pick 'd["trials"]["FAILED"]')" 3
+    run "$TRAINYARD" tune best --dir exp
+    status 1
+    err_has "has a result yet"
+    sed -i 's/^trialCommand.*/trialCommand: echo all is well/' config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir silent --wait
+    err_has "the trial ended well but reported no result"
+    err_has "all is well"
+}
+
+bad_files_are_refused_with_their_place()
+{
+    experiment 'trialConcurrency: 1' 'tuner: {name: TPEE}'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 2
+    err_has "TPE"
+    err_has "config.yml:"
+    check "no folder was made" test ! -e exp/experiment.json
+    experiment 'trialConcurrency: 1' 'tuner: {className: mine.Tuner, codeDirectory: .}'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 1
+    err_has "custom tuners"
+    mkdir empty
+    run "$TRAINYARD" tune get --dir empty
+    err_has "there is no experiment in '$PWD/empty'"
+}
+
+a_log_that_was_cut_goes_on()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    printf '{"e": "ask", "t": 17' >>exp/log.jsonl
+    run "$TRAINYARD" tune update --dir exp --trials 4
+    status 0
+    run "$TRAINYARD" tune resume --dir exp --wait
+    status 0
+    run "$TRAINYARD" tune get --dir exp --json
+    is trials "$(pick 'd["trials"]["SUCCEEDED"]')" 4
+    echo '{"e": "dance"}' >>exp/log.jsonl
+    run "$TRAINYARD" tune get --dir exp
+    status 1
+    err_has "an event of the unknown kind 'dance'"
+    err_has "log.jsonl', line"
+}
+
+tap_cases an_experiment_runs_to_its_end ids_and_the_latest_experiment \
+    killed_managers_and_trials_change_nothing a_second_manager_is_refused stop_ends_the_trials \
+    an_assessor_stops_the_bad_ones parameters_stand_in_the_command_and_results_on_a_line \
+    trials_that_all_fail_end_the_experiment bad_files_are_refused_with_their_place \
+    a_log_that_was_cut_goes_on
