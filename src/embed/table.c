@@ -232,7 +232,7 @@ void table_use(struct table *t, int64_t row)
     t->used[row >> 6] |= (uint64_t)1 << (row & 63);
 }
 
-void table_read(const struct table *t, int64_t row, float *out)
+void table_get(const struct table *t, int64_t row, float *out)
 {
     if (table_used(t, row))
         table_load(t, row, out);
@@ -240,7 +240,7 @@ void table_read(const struct table *t, int64_t row, float *out)
         table_first(t, row, out);
 }
 
-void table_write(struct table *t, int64_t row, const float *weights)
+void table_set(struct table *t, int64_t row, const float *weights)
 {
     if (!table_used(t, row))
         table_use(t, row);

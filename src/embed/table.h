@@ -97,9 +97,9 @@ void table_fill(const struct table *t, int64_t row, float *out);
  */
 void table_use(struct table *t, int64_t row);
 /* The weights of a row as they are now, used or not. */
-void table_read(const struct table *t, int64_t row, float *out);
+void table_get(const struct table *t, int64_t row, float *out);
 /* Sets the weights of a row, which is a used one from then on. */
-void table_write(struct table *t, int64_t row, const float *weights);
+void table_set(struct table *t, int64_t row, const float *weights);
 size_t table_bytes(const struct table *t); /* of weights and state, all rows */
 /* The row of an id: the id itself, or what a keyed table says; -1 when it has none. */
 int64_t table_find(const struct table *t, int64_t id);

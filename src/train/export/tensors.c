@@ -45,7 +45,7 @@ static int64_t place_of(const struct table *t, int64_t i)
 
 static void read_row(const struct table_source *s, int64_t i, float *out)
 {
-    table_read(s->t, place_of(s->t, i), out);
+    table_get(s->t, place_of(s->t, i), out);
 }
 
 static uint16_t to_bf16(float v)
@@ -310,7 +310,7 @@ static enum rc get_rows(const struct st_tensor *t, const struct st_tensor *scale
         else
             rc = st_read_f32(t, row, n, room, dim, err);
         for (int64_t i = 0; i < n && !rc; i++)
-            table_write(to, place_of(to, row + i), room + i * dim);
+            table_set(to, place_of(to, row + i), room + i * dim);
     }
     mem_free(room);
     return rc;
