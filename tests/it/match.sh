@@ -174,6 +174,31 @@ interests_train()
     same_checkpoint a/model.ckpt-17 b/model.ckpt-17
 }
 
+# A tree of three levels: a root, four nodes, all items below them.
+tree()
+{
+    awk -F'\t' -v OFS='\t' 'NR == 1 { print; print 1000000000, 1, "0:1000000000:0:0"
+            for (i = 1; i <= 4; i++) print 1000000000 + i, 1, "1:" 1000000000 + i ":" i ":0"; next }
+        { print $1, $2, "2:" $3 }' tables/items.txt >tables/nodes.txt
+    awk -F'\t' -v OFS='\t' 'NR == 1 { print "src_id:int64", "dst_id:int64", "weight:float"; next }
+        { print $1, 1000000001 + $1 % 4, 1 }' tables/items.txt >tables/ancestors.txt
+}
+
+a_tree_trains()
+{
+    data && tree
+    config "tdm_sampler { item_input_path: 'tables/nodes.txt' edge_input_path: 'tables/ancestors.txt'
+      predict_edge_input_path: 'x' layer_num_sample: [0, 2, 5] item_id_field: 'adgroup_id'
+      attr_fields: ['cate_id', 'price'] }" 'tdm {
+      multiwindow_din { windows_len: [2, 8] attn_mlp { hidden_units: 8 } } final { hidden_units: 16 } }' \
+        'feature_groups { group_name: "hist" group_type: SEQUENCE
+          feature_names: ["cate_id", "click_50_seq__cate_id"] }'
+    sed -i 's/softmax_cross_entropy/binary_cross_entropy/; s/^  metrics.*/  metrics { auc {} }/; /train_metrics/d' c.config
+    trained m
+    status 0
+    loss_falls
+}
+
 # What is drawn follows from seed and step: not from threads, nor from where a run stopped.
 a_stopped_run_goes_on_exactly()
 {
@@ -212,5 +237,6 @@ bad_tables_end_the_run()
 
 tap_cases items_are_counted items_say_what_is_wrong each_sampler_trains \
     in_batch_needs_no_sampler tables_may_be_shared augment_vectors_train interests_train \
+    a_tree_trains \
     a_stopped_run_goes_on_exactly \
     bad_tables_end_the_run

@@ -2,9 +2,9 @@
 """Cases of further ranking models; see cases.py."""
 import torch
 
-from blocks import layer_norm, linear, mlp
+from blocks import layer_norm, linear, mlp, multi_window_din, softmax_ce
 from cases import LOSS, binary, case, group
-from data import deep
+from data import column, deep, sequence
 
 
 def mask_net_model(p, b, names, units, ratio, agg, hidden, parallel):
@@ -78,3 +78,17 @@ def wukong(p, b):
     x = wukong_layer(p, "model._wukong_layers.1.", x, 1, 2, 3, [5])
     h = mlp(p, "model.final_mlp", x.reshape(n, -1), [6])
     return binary(linear(p, "model.output_mlp", h, 1), b)
+
+
+@case(group("user", "u p") + group("seq", "i s__i s__c", "SEQUENCE") + group("more", "w") +
+      " num_class: 2 losses { softmax_cross_entropy {} }\n"
+      " tdm { multiwindow_din { windows_len: [1, 2, 4] attn_mlp { hidden_units: [5] } }"
+      " final { hidden_units: [6, 4] } }\n")
+def tdm(p, b):
+    q, s, n = sequence(p, b, ["i"], ["s__i", "s__c"])
+    h = torch.cat([multi_window_din(p, "model.multiwindow_din", q, s, n, [1, 2, 4], [5]),
+                   deep(p, b, ["u", "p"]), deep(p, b, ["w"])], -1)
+    o = linear(p, "model.output_mlp", mlp(p, "model.deep_mlp", h, [6, 4]), 2)
+    probs = torch.softmax(o, -1)
+    return ({"logits": o, "probs": probs, "probs1": probs[:, 1]},
+            {"softmax_cross_entropy": (softmax_ce(o, column(b, "clk").long()), None)})

@@ -53,6 +53,9 @@ static const struct {
          "8") " capsule_config { max_k: 3 max_seq_len: 9 high_dim: 8 routing_init_method: "
               "'zeros' } concat_mlp " UNITS("16") " } item_tower { input: 'item' mlp " UNITS(
                   "16") " } output_dim: 8 in_batch_negative: true temperature: 0.1 }"},
+    {"tdm", GROUP("user", "DEEP", "['u', 'p']") GROUP("s", "SEQUENCE", "['i', 's__i']")
+                LOSS " tdm { multiwindow_din { windows_len: [2, 4] attn_mlp " UNITS(
+                    "8") " } final " UNITS("8") " }"},
     {"mask_net", GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") LOSS
      " mask_net { mask_net_module { n_mask_blocks: 2 mask_block { hidden_dim: 8 } top_mlp " UNITS(
          "8") " } }"},
