@@ -159,6 +159,8 @@ static enum rc parse(const char *url, struct kafka_path *p, struct err *err)
 
 enum rc kafka_path_parse(const char *url, struct kafka_path *out, struct err *err)
 {
+    if (!kafka_is_url(url))
+        return malformed(url, "it is not the address of a topic", err);
     struct kafka_path p = {.url = mem_strdup(url), .partition = -1, .start_ms = -1};
     enum rc rc = parse(url, &p, err);
     if (rc) {

@@ -72,6 +72,8 @@ static enum rc take_partition(struct str rest, const char *url, struct odps_path
 
 enum rc odps_path_parse(const char *url, struct odps_path *out, struct err *err)
 {
+    if (!odps_is_url(url))
+        return malformed(url, "it is not the address of a table", err);
     struct odps_path p = {.url = mem_strdup(url)};
     const char *query = strchr(url, '?');
     struct str rest = str_c(url + strlen(PREFIX)), project, tables, table, schema = {0};

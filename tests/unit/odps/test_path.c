@@ -27,6 +27,7 @@ static void malformed_paths_are_told(void)
     static const struct {
         const char *url, *msg;
     } at[] = {
+        {"x", "it is not the address of a table"},
         {"odps://", "it names no project"},
         {"odps://p", "'tables' does not follow the project"},
         {"odps://p/views/t", "'tables' does not follow the project"},
