@@ -200,6 +200,7 @@ def machine():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="short turns, few rounds")
+    parser.add_argument("--out", default="bench/results/engine.json")
     parser.add_argument("models", nargs="*", default=list(BATCH))
     o = parser.parse_args()
     o.rounds, o.burst = (3, 1.0) if o.quick else (7, 2.0)
@@ -209,8 +210,7 @@ def main():
     training(o)
     others(o)
     end_to_end(o)
-    os.makedirs("bench/results", exist_ok=True)
-    with open("bench/results/engine.json", "w") as f:
+    with open(o.out, "w") as f:
         json.dump({"bench": "engine", "threads": int(THREADS), "machine": at, "rounds": o.rounds,
                    "burst_s": o.burst, "results": ROWS}, f, indent=1)
         f.write("\n")
