@@ -154,9 +154,11 @@ def limit(o, model, precision, ours):
                          capture_output=True, text=True, check=True)
     # the best of both: a limit that a neighbour slowed down would flatter us
     rows = min(t["lookup_ms"][1] + t["rows_ms"][1] for t in ours.turns)
-    at = BATCH[model] / (json.loads(out.stdout)["products_ms"] + rows) * 1e3
+    products = json.loads(out.stdout)
+    at = BATCH[model] / (products["products_ms"] + rows) * 1e3
     best = max(t["best"] for t in ours.turns)
-    row(f"{model} {precision}", "machine's limit", at, best, best / at, 0.7, "best steps of both")
+    cpu = (products["cpu_ms"] + rows * int(THREADS)) / min(t["cpu_ms"][1] for t in ours.turns)
+    row(f"{model} {precision}", "machine's limit", at, best, best / at, 0.7, "best steps of both", cpu)
 
 
 def others(o):
