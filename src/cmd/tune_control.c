@@ -51,10 +51,16 @@ static enum rc stop_run(const void *conf, const struct opt_args *args, struct er
     return rc;
 }
 
+static const struct cmd_example stop_examples[] = {
+    {"one trial alone", "trainyard tune stop --trial AAAwl"},
+    {0},
+};
+
 const struct cmd cmd_tune_stop = {
     .name = "tune stop",
     .args = "[ID]",
     .summary = "end an experiment and its trials, or one trial",
+    .examples = stop_examples,
     .opts = stop_opts,
     .conf_size = sizeof(struct control_conf),
     .max_args = 1,
@@ -99,10 +105,16 @@ static enum rc update_run(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
+static const struct cmd_example update_examples[] = {
+    {"more trials, more at a time", "trainyard tune update --trials 500 --concurrency 8"},
+    {0},
+};
+
 const struct cmd cmd_tune_update = {
     .name = "tune update",
     .args = "[ID]",
     .summary = "change the limits of an experiment while it runs",
+    .examples = update_examples,
     .opts = update_opts,
     .conf_size = sizeof(struct control_conf),
     .max_args = 1,

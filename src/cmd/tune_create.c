@@ -264,6 +264,11 @@ static enum rc resume_run(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
+static const struct cmd_example resume_examples[] = {
+    {"in this terminal, until its end", "trainyard tune resume --wait"},
+    {0},
+};
+
 const struct cmd cmd_tune_resume = {
     .name = "tune resume",
     .args = "[ID]",
@@ -272,6 +277,7 @@ const struct cmd cmd_tune_resume = {
         "The tuner is given everything again that the log holds, so it goes on "
         "exactly as it would have. Trials that still run are kept; results that "
         "came in between count.",
+    .examples = resume_examples,
     .opts = resume_opts,
     .conf_size = sizeof(struct resume_conf),
     .max_args = 1,

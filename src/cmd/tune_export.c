@@ -160,10 +160,17 @@ static enum rc export_run(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
+static const struct cmd_example export_examples[] = {
+    {"a table for a spreadsheet", "trainyard tune export --type csv --file results.csv"},
+    {"run trial 17 again", "trainyard tune export --trial 17"},
+    {0},
+};
+
 const struct cmd cmd_tune_export = {
     .name = "tune export",
     .args = "[ID]",
     .summary = "results as JSON or CSV, or how to run one trial again",
+    .examples = export_examples,
     .opts = opts,
     .conf_size = sizeof(struct export_conf),
     .max_args = 1,

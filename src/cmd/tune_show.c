@@ -105,11 +105,11 @@ static void get_text(const struct experiment *e, bool alive, struct buf *b)
 {
     int64_t n[TRIAL_STATUSES];
     counts_of(e, n);
-    buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
-               e->set.id, e->set.name[0] ? "  " : "", e->set.name,
-               exp_status_name(e->status), alive ? ", a process runs it" : "",
-               e->set.tuner, (uintmax_t)tuner_seed(e->tuner), e->set.assessor ? "; assessor " : "",
-               e->set.assessor ? e->set.assessor : "");
+    buf_printf(
+        b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
+        e->set.id, e->set.name[0] ? "  " : "", e->set.name, exp_status_name(e->status),
+        alive ? ", a process runs it" : "", e->set.tuner, (uintmax_t)tuner_seed(e->tuner),
+        e->set.assessor ? "; assessor " : "", e->set.assessor ? e->set.assessor : "");
     buf_printf(b, "trials      %zu", e->trials.n);
     if (e->limits.trials > 0)
         buf_printf(b, " of %jd", (intmax_t)e->limits.trials);
@@ -191,10 +191,16 @@ static const struct opt get_opts[] = {
     {0},
 };
 
+static const struct cmd_example get_examples[] = {
+    {"until it is over", "trainyard tune get --watch"},
+    {0},
+};
+
 const struct cmd cmd_tune_get = {
     .name = "tune get",
     .args = "[ID]",
     .summary = "how an experiment stands",
+    .examples = get_examples,
     .opts = get_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
@@ -253,10 +259,16 @@ static const struct opt trials_opts[] = {
     {0},
 };
 
+static const struct cmd_example trials_examples[] = {
+    {"the ten best", "trainyard tune trials --head 10"},
+    {0},
+};
+
 const struct cmd cmd_tune_trials = {
     .name = "tune trials",
     .args = "[ID]",
     .summary = "the trials of an experiment, best first",
+    .examples = trials_examples,
     .opts = trials_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
@@ -293,10 +305,16 @@ static enum rc best_run(const void *conf, const struct opt_args *args, struct er
 
 static const struct opt best_opts[] = {DIR_OPT, JSON_OPT, {0}};
 
+static const struct cmd_example best_examples[] = {
+    {"for a script", "trainyard tune best --json"},
+    {0},
+};
+
 const struct cmd cmd_tune_best = {
     .name = "tune best",
     .args = "[ID]",
     .summary = "the best trial so far: its number, value and parameters",
+    .examples = best_examples,
     .opts = best_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
@@ -355,9 +373,15 @@ static const struct opt list_opts[] = {
     {0},
 };
 
+static const struct cmd_example list_examples[] = {
+    {"for a script", "trainyard tune list --json"},
+    {0},
+};
+
 const struct cmd cmd_tune_list = {
     .name = "tune list",
     .summary = "the experiments of this user",
+    .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct show_conf),
     .run = list_run,
