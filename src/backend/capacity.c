@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/view.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/file.h"
@@ -59,30 +60,50 @@ enum rc capacity_find(const char *slots, struct queue_need *out, struct err *err
 
 enum rc capacity_write(const char *dir, const struct queue_need *c, struct err *err)
 {
-    char *path = fs_join(dir, "capacity.json");
-    char *text =
-        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd}\n",
-                   (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu);
+    char *path = fs_join(dir, "capacity.json"), *scratch = fs_join(dir, "probe");
+    char what[VIEW_ERROR_SIZE];
+    bool view = fs_mkdirs(scratch, 0700, NULL) == RC_OK && view_possible(scratch, what);
+    char *text = mem_printf(
+        "{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd, \"view\": %d}\n",
+        (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu, (int)view);
     enum rc rc = file_put(path, text, strlen(text), 0600, err);
     mem_free(text);
+    mem_free(scratch);
     mem_free(path);
     return rc;
 }
 
-bool capacity_read(const char *dir, struct queue_need *out)
+/* The agent's file, to doc_release(); NULL when there is none. */
+static const struct node *read_file(const char *dir, struct doc *doc)
 {
     char *path = fs_join(dir, "capacity.json"), *text = NULL;
     size_t n = 0;
-    struct doc doc = {0};
-    enum rc rc = fs_read(path, 4096, &text, &n, NULL);
+    const struct node *map = NULL;
+    if (fs_read(path, 4096, &text, &n, NULL) == RC_OK)
+        map = job_json_open(text, doc);
+    mem_free(text);
     mem_free(path);
-    const struct node *map = rc ? NULL : job_json_open(text, &doc);
+    return map;
+}
+
+bool capacity_view(const char *dir)
+{
+    struct doc doc = {0};
+    bool view = job_json_int(read_file(dir, &doc), "view", 0) != 0;
+    if (doc.src)
+        doc_release(&doc);
+    return view;
+}
+
+bool capacity_read(const char *dir, struct queue_need *out)
+{
+    struct doc doc = {0};
+    const struct node *map = read_file(dir, &doc);
     if (map)
         *out = (struct queue_need){.cpu_milli = job_json_int(map, "cpu_milli", 0),
                                    .memory = job_json_int(map, "memory", 0),
                                    .gpu = job_json_int(map, "gpu", 0)};
     if (doc.src)
         doc_release(&doc);
-    mem_free(text);
     return map != NULL;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/capacity.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -33,7 +34,7 @@ static void choose_view(struct sup *s)
     if (strcmp(s->spec.backend, "container") == 0)
         s->view = VIEW_CONTAINER;
     else if (fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
-             view_possible(scratch, s->view_error))
+             (capacity_view(s->p->dir) || view_possible(scratch, s->view_error)))
         s->view = VIEW_MOUNT;
     mem_free(scratch);
     if (s->view != VIEW_PLAIN)
