@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,8 +203,10 @@ static void on_child_end(void *arg, struct proc_exit exit)
             a->q.running.at[i] = a->q.running.at[--a->q.running.n];
             break;
         }
-    bool killed = exit.code != 0;
+    bool killed = exit.signal != 0, failed = exit.code != 0 && !killed;
     drop_child(a, c);
+    if (failed)
+        return; /* it could not even begin: the next look tries again, not sooner */
     if (killed) /* the job may go on without it: look closely */
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
     else
@@ -411,11 +414,28 @@ static void rest(struct agent *a, bool busy_now, double patience)
         loop_stop(a->loop);
 }
 
+/* Has the directory been removed, or replaced by another? Then these are nobody's jobs.
+ */
+static bool orphaned(const struct agent *a)
+{
+    struct stat mine, there;
+    char *path = fs_join(a->p->dir, "agent.lock");
+    bool same = fstat(a->lock, &mine) == 0 && stat(path, &there) == 0 &&
+                mine.st_dev == there.st_dev && mine.st_ino == there.st_ino;
+    mem_free(path);
+    return !same;
+}
+
 static void look(void *arg)
 {
     struct agent *a = arg;
     struct agent_queue q;
     struct err err = {0};
+    if (orphaned(a)) {
+        a->stop = true;
+        loop_stop(a->loop);
+        return;
+    }
     if (agent_queue_read(a->p, &q, &err)) {
         log_warn("%s", err.msg);
         /* A store that stays away is nothing to wait for: the next command starts over.

@@ -477,6 +477,28 @@ the_submitter_may_die()
     is "log" "$("$TRAINYARD" job logs "$id")" finished
 }
 
+an_agent_ends_with_its_directory()
+{
+    place
+    local id pid
+    id=$("$TRAINYARD" job submit -- sleep 600)
+    state_is "$id" Running
+    "$TRAINYARD" job submit --cpu 8 -- true >/dev/null
+    pid=$(pgrep -f -- 'job agent' | while read -r p; do
+        tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "TRAINYARD_DIR=$PWD/jobs" &&
+            ! tr '\0' ' ' <"/proc/$p/cmdline" | grep -q -e --job && echo "$p"
+    done)
+    check "there is an agent" kill -0 "$pid"
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+    rm -rf jobs
+    for _ in $(seq 200); do
+        kill -0 "$pid" 2>/dev/null || return
+        sleep 0.05
+    done
+    fail "the agent is still there"
+    kill "$pid"
+}
+
 daemons_do_not_outlive_their_job()
 {
     place
@@ -493,4 +515,4 @@ tap_cases a_training_script_runs_unchanged four_workers_see_each_other \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
     datasets_are_mounted the_code_is_copied_at_submission the_submitter_may_die \
-    daemons_do_not_outlive_their_job
+    an_agent_ends_with_its_directory daemons_do_not_outlive_their_job
