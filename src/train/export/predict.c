@@ -220,7 +220,7 @@ static enum rc run_threads(struct ring *r, struct session *s, int64_t threads,
 static const struct writer_ops *same_format(const struct predict_input *in)
 {
     const struct writer_ops *w = writer_find(in->reader->ops->name);
-    return w ? w : &writer_parquet;
+    return w && !w->scheme ? w : &writer_parquet; /* a service has no files of its own */
 }
 
 static enum rc go_on(struct session *s, const struct predict_options *o,

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "io/file.h"
 #include "train/export/export_private.h"
 #include "train/export/predict_private.h"
 
@@ -154,6 +155,11 @@ enum rc predict_output_open(struct predict_output *out, const struct predict_opt
                              schema->at[i].name);
     if (out->single)
         return RC_OK;
+    if (io_is_remote(o->output))
+        return err_coded(err, RC_INVAL, E2015,
+                         "'%s' is a folder of an object store; name one object, such as "
+                         "%s/out.parquet",
+                         o->output, o->output);
     enum rc rc = fs_mkdirs(o->output, 0755, err);
     if (!rc)
         rc = read_state(out, err);
