@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feature_read CONFIG FILE features|all REPEATS [TYPES] - rows per second of one core from
- * a data file to finished features.
+/* feature_read CONFIG FILE features|all REPEATS [TYPES] - rows per second of one core
+ * from a data file to finished features.
  *
  * "features": up to 64 batches of 8192 rows are read first, as training would get them
  * (texts of Parquet stay encoded); only the generator is timed. "all": reading and the
@@ -58,8 +58,7 @@ static void count(struct work *w)
 
 static void run_batch(struct work *w, const struct batch *b)
 {
-    must(feature_run(w->plan, w->scratch, b, NULL, w->out, &w->err) == RC_OK,
-         w->err.msg);
+    must(feature_run(w->plan, w->scratch, b, NULL, w->out, &w->err) == RC_OK, w->err.msg);
     count(w);
 }
 

@@ -27,7 +27,7 @@ enum rc {
 
 struct err {
     enum code code; /* E_NONE: use err_code_of() */
-    int exit; /* status that the program shall end with; 0: as the code says */
+    int exit;       /* status that the program shall end with; 0: as the code says */
     char msg[ERR_MSG_SIZE];
 };
 

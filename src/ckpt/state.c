@@ -31,7 +31,8 @@ static void add_origins(struct ckpt_writer *w, const struct embed *e)
         const char *opt = t->conf.trainable ? row_opt_name(t->conf.opt.kind) : "none";
         buf_puts(&b, i ? ", " : "");
         buf_json_str(&b, name, strlen(name));
-        double first = t->conf.opt.kind == ROW_ADAGRAD ? t->conf.opt.initial_accumulator : 0;
+        double first =
+            t->conf.opt.kind == ROW_ADAGRAD ? t->conf.opt.initial_accumulator : 0;
         char state[32];
         str_from_f64(first, state);
         buf_printf(&b,

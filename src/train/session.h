@@ -23,7 +23,7 @@ struct session_options {
     uint64_t seed;
     bool training; /* false: forward only; no optimisers */
     bool farm_hash;
-    bool no_labels;  /* to predict: labels and sample weights are not wanted */
+    bool no_labels;        /* to predict: labels and sample weights are not wanted */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
     const char *dir;       /* where relative paths of the config start; NULL: here */
 };

@@ -63,7 +63,8 @@ finish()
 {
     kill -TERM $pid
     wait $pid
-    [ $? = 0 ] || fail "the server ended with $?"
+    got=$?
+    [ "$got" = 0 ] || fail "the server ended with $got"
 }
 
 post() # body [path]

@@ -110,7 +110,8 @@ static enum rc configure(const struct kafka_path *path, rd_kafka_conf_t *conf,
     return rc;
 }
 
-static enum rc make_client(const struct kafka_path *path, struct kafka **out, struct err *err)
+static enum rc make_client(const struct kafka_path *path, struct kafka **out,
+                           struct err *err)
 {
     struct kafka *k = mem_calloc(1, sizeof(*k));
     char why[256] = "";

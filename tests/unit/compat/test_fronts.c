@@ -137,6 +137,35 @@ static void the_seed_comes_from_the_environment(void)
                "command: train --seed=7 -- c");
 }
 
+static void experiments_of_nnictl(void)
+{
+    check_line("nnictl create --config c.yml --port 8081 -d", env_empty,
+               "command: tune create --config=c.yml");
+    check_line("nnictl create -c c.yml --foreground", env_empty,
+               "command: tune create --config=c.yml --wait");
+    check_line("nnictl resume k3v9x2ab", env_empty, "command: tune resume k3v9x2ab");
+    check_line("nnictl view k3v9x2ab -e /data/nni", env_empty,
+               "command: tune get --dir=/data/nni/k3v9x2ab");
+    check_line(
+        "nnictl stop --all", env_empty,
+        "command: tune stop; --all has no effect: one experiment is meant at a time");
+    check_line("nnictl update duration k3v9x2ab --value 2h", env_empty,
+               "command: tune update --duration=2h k3v9x2ab");
+    check_line("nnictl update trialnum -v 500", env_empty,
+               "command: tune update --trials=500");
+    check_line("nnictl trial ls --head 5", env_empty, "command: tune trials --head=5");
+    check_line("nnictl trial kill k3v9x2ab -T AAAwl", env_empty,
+               "command: tune stop --trial=AAAwl k3v9x2ab");
+    check_line("nnictl experiment export -t csv -f out.csv", env_empty,
+               "command: tune export --type=csv --file=out.csv");
+    check_line("nnictl create", env_empty, "error: nnictl create needs --config");
+    check_line("nnictl update searchspace -f s.json", env_empty,
+               "error: 'nnictl update searchspace' has no counterpart here");
+    check_line("nnictl stop a b", env_empty,
+               "error: nnictl stop: 'b' is one word too many");
+    check_line("nnictl", env_empty, "nothing");
+}
+
 static const char *env_int8(const char *name)
 {
     return strcmp(name, "QUANT_EMB") == 0 ? "INT8" : NULL;
@@ -238,6 +267,7 @@ static void front_ends_are_found_by_the_end_of_the_path(void)
 
 static const struct tap_case cases[] = {
     TAP(every_documented_argument_of_tzrec_is_taken),
+    TAP(experiments_of_nnictl),
     TAP(names_may_be_cut_and_dashed),
     TAP(empty_values_are_as_good_as_none),
     TAP(what_is_missing_or_unknown_is_named),

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NNI's experiment control. An experiment has a folder rather than a port: --port,
+ * --url_prefix and --debug are taken and have no effect. What has no counterpart yet is
+ * refused by name.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "compat/flags.h"
+#include "compat/front.h"
+
+static const struct flag_rule rules[] = {
+    {.name = "config", .letter = 'c'},
+    {.name = "port", .letter = 'p'},
+    {.name = "debug", .no_value = true, .letter = 'd'},
+    {.name = "url_prefix", .letter = 'u'},
+    {.name = "foreground", .no_value = true},
+    {.name = "experiment_dir", .letter = 'e'},
+    {.name = "all", .no_value = true, .letter = 'a'},
+    {.name = "value", .letter = 'v'},
+    {.name = "trial_id", .letter = 'T'},
+    {.name = "head"},
+    {.name = "tail"},
+    {.name = "type", .letter = 't'},
+    {.name = "filename", .letter = 'f'},
+    {.name = "intermediate", .no_value = true, .letter = 'i'},
+    {.name = "version", .no_value = true},
+    {.name = "help", .no_value = true, .letter = 'h'},
+    {0},
+};
+
+static const char help_text[] =
+    "nnictl create --config FILE [--foreground] | resume [ID] | view [ID] | stop [ID]\n"
+    "nnictl update concurrency|duration|trialnum [ID] --value V\n"
+    "nnictl trial ls [ID] [--head N] | trial kill [ID] --trial_id T\n"
+    "nnictl experiment show|status|list|export [ID] [--type json|csv] [--filename F]\n"
+    "nnictl config show [ID]\n"
+    "Without an ID the experiment that was made last is meant. See docs/tuning.md.\n";
+
+/* A verb of nnictl: its one or two words, our command, and which of the flags go with it.
+ */
+static const struct verb {
+    const char *first, *second;
+    const char *ours[3]; /* words, NULL behind the last */
+    const char *takes;   /* "theirs=ours theirs=ours" */
+    const char *needs;   /* a flag that must be there, or NULL */
+} verbs[] = {
+    {"create", NULL, {"tune", "create"}, "config=config", "config"},
+    {"resume", NULL, {"tune", "resume"}, "", NULL},
+    {"view", NULL, {"tune", "get"}, "", NULL},
+    {"stop", NULL, {"tune", "stop"}, "", NULL},
+    {"update", "concurrency", {"tune", "update"}, "value=concurrency", "value"},
+    {"update", "duration", {"tune", "update"}, "value=duration", "value"},
+    {"update", "trialnum", {"tune", "update"}, "value=trials", "value"},
+    {"trial", "ls", {"tune", "trials"}, "head=head", NULL},
+    {"trial", "kill", {"tune", "stop"}, "trial_id=trial", "trial_id"},
+    {"experiment", "show", {"tune", "get"}, "", NULL},
+    {"experiment", "status", {"tune", "get"}, "", NULL},
+    {"experiment", "list", {"tune", "list"}, "", NULL},
+    {"experiment", "export", {"tune", "export"}, "type=type filename=file", NULL},
+    {"config", "show", {"tune", "get"}, "", NULL},
+};
+
+static const struct verb *find(const char *first, const char *second)
+{
+    for (size_t i = 0; first && i < ARRAY_LEN(verbs); i++)
+        if (strcmp(first, verbs[i].first) == 0 &&
+            (!verbs[i].second || (second && strcmp(second, verbs[i].second) == 0)))
+            return &verbs[i];
+    return NULL;
+}
+
+/* Each "theirs=ours" of the verb that was given. */
+static void pass_flags(const struct verb *v, const struct flags *f,
+                       struct front_call *out)
+{
+    struct str rest = str_c(v->takes), part;
+    while (rest.n && str_split(&rest, ' ', &part)) {
+        struct str theirs;
+        char name[32], ours[32];
+        (void)str_split(&part, '=', &theirs);
+        snprintf(name, sizeof(name), "%.*s", (int)theirs.n, theirs.p);
+        snprintf(ours, sizeof(ours), "%.*s", (int)part.n, part.p);
+        const char *value = flags_get(f, rules, name);
+        if (value)
+            front_option(out, arena_strdup(&out->arena, ours), value);
+    }
+}
+
+static enum rc translate_verb(const struct verb *v, const struct flags *f,
+                              struct front_call *out, struct err *err)
+{
+    size_t words = v->second ? 2 : 1;
+    const char *dir = flags_get(f, rules, "experiment_dir");
+    const char *id = f->unknown.n > words ? f->unknown.at[words] : NULL;
+    if (v->needs && !flags_get(f, rules, v->needs))
+        return err_coded(err, RC_INVAL, E2204, "nnictl %s needs --%s", v->first,
+                         v->needs);
+    if (f->unknown.n > words + 1)
+        return err_coded(err, RC_INVAL, E2203, "nnictl %s: '%s' is one word too many",
+                         v->first, f->unknown.at[words + 1]);
+    if (flags_get(f, rules, "all"))
+        front_note(out, "--all has no effect: one experiment is meant at a time");
+    out->does = FRONT_COMMAND;
+    for (size_t i = 0; v->ours[i]; i++)
+        front_word(out, v->ours[i]);
+    pass_flags(v, f, out);
+    if (flags_get(f, rules, "foreground") &&
+        (strcmp(v->first, "create") == 0 || strcmp(v->first, "resume") == 0))
+        front_word(out, "--wait");
+    if (dir && id)
+        front_option(out, "dir", arena_printf(&out->arena, "%s/%s", dir, id));
+    else if (id)
+        front_word(out, id);
+    return RC_OK;
+}
+
+static enum rc nnictl_translate(const struct front_args *in, struct front_call *out,
+                                struct err *err)
+{
+    struct flags f = {0};
+    enum rc rc = flags_read(rules, in->argc, in->argv, false, &f, err);
+    const char *first = f.unknown.n ? f.unknown.at[0] : NULL;
+    const char *second = f.unknown.n > 1 ? f.unknown.at[1] : NULL;
+    const struct verb *v = find(first, second);
+    if (rc) {
+        flags_release(&f);
+        return rc;
+    }
+    if (flags_get(&f, rules, "version")) {
+        out->does = FRONT_COMMAND;
+        front_word(out, "version");
+    } else if (!first || flags_get(&f, rules, "help")) {
+        out->does = FRONT_NOTHING;
+        out->text = help_text;
+    } else if (!v) {
+        rc = err_coded(err, RC_INVAL, E2203, "'nnictl %s%s%s' has no counterpart here",
+                       first, second ? " " : "", second ? second : "");
+    } else {
+        rc = translate_verb(v, &f, out, err);
+    }
+    flags_release(&f);
+    return rc;
+}
+
+const struct front front_nnictl = {
+    .name = "nnictl", .title = "NNI's experiment control", .translate = nnictl_translate};
