@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,6 +79,8 @@ static enum rc print_summary(const struct export_conf *c, const struct export_su
                    (intmax_t)s->table_rows, c->table_type, (intmax_t)s->dense,
                    (intmax_t)s->samples, (double)s->bytes / 1e6);
     }
+    if (s->note[0])
+        fprintf(stderr, "trainyard export: note: %s\n", s->note);
     enum rc rc = cmd_print(&b, err);
     buf_release(&b);
     return rc;

@@ -422,9 +422,14 @@ enum rc onnx_print(const struct graph *g, const char *const *outputs, size_t n,
     bool *ops = mem_calloc(id_limit(g), sizeof(*ops));
     enum rc rc = mark_needed(g, outputs, n, ops, err);
     put_text(&graph, GRAPH_NAME, "model");
-    for (size_t i = 0; i < g->ops.n && !rc; i++)
-        if (ops[g->ops.at[i]->id])
-            put_op(&o, g->ops.at[i]);
+    for (size_t i = 0; i < g->ops.n && !rc; i++) {
+        const struct op_node *n_op = g->ops.at[i];
+        if (ops[n_op->id] && n_op->ops->onnx == onnx_nothing)
+            rc = err_set(err, RC_UNSUPPORTED, "op '%s' has no form in ONNX",
+                         n_op->ops->name);
+        else if (ops[n_op->id])
+            put_op(&o, n_op);
+    }
     for (size_t i = 0; i < n && !rc; i++)
         put_output(&o, outputs[i], graph_output(g, outputs[i]), &graph);
     if (!rc) {

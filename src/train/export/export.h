@@ -37,8 +37,10 @@ struct export_options {
 };
 
 /* What was written, for the one who asked. */
+#define EXPORT_NOTE_SIZE 256
 struct export_summary {
     char checkpoint[512];
+    char note[EXPORT_NOTE_SIZE]; /* what had to be left out; "": nothing */
     int64_t step, tables, table_rows, table_bytes, dense, samples, bytes;
 };
 

@@ -107,7 +107,16 @@ static void put_columns(const struct model *m, const struct val *v, struct buf *
     }
 }
 
-static enum rc put_onnx(const struct export_about *x, struct buf *b, struct err *err)
+static bool has_file(const char *dir, const char *name)
+{
+    char *path = fs_join(dir, name);
+    bool there = fs_exists(path);
+    mem_free(path);
+    return there;
+}
+
+static enum rc put_onnx(const struct export_about *x, const char *dir, struct buf *b,
+                        struct err *err)
 {
     const struct graph *g = x->session->model->graph;
     size_t n;
@@ -117,8 +126,8 @@ static enum rc put_onnx(const struct export_about *x, struct buf *b, struct err 
     for (size_t i = 0; i < n; i++)
         names[i] = outputs[i].name;
     enum rc rc = onnx_inputs(g, names, n, &in, err);
-    buf_printf(b, "  \"onnx\": {\"file\": \"%s\", \"opset\": %d, \"inputs\": [",
-               EXPORT_ONNX, ONNX_OPSET);
+    buf_printf(b, "  \"onnx\": {\"file\": %s, \"opset\": %d, \"inputs\": [",
+               has_file(dir, EXPORT_ONNX) ? "\"" EXPORT_ONNX "\"" : "null", ONNX_OPSET);
     for (size_t i = 0; i < in.n && !rc; i++) {
         const struct shape *s = val_shape(in.vals[i]);
         buf_printf(b, "%s\n    {", i ? "," : "");
@@ -145,7 +154,7 @@ static enum rc put_onnx(const struct export_about *x, struct buf *b, struct err 
     }
     buf_puts(b, "]");
     for (size_t i = 0; i < ARRAY_LEN(export_towers); i++)
-        if (graph_output(g, export_towers[i].output)) {
+        if (has_file(dir, export_towers[i].file)) {
             buf_puts(b, ", ");
             put_str(b, export_towers[i].output, export_towers[i].file);
         }
@@ -223,7 +232,7 @@ enum rc export_put_manifest(const struct export_about *x, const char *dir, int64
     enum rc rc = put_files(dir, &b, bytes, err);
     put_tables(x, &b);
     if (!rc)
-        rc = put_onnx(x, &b, err);
+        rc = put_onnx(x, dir, &b, err);
     put_config(x, &b);
     if (!rc)
         rc = buf_check(&b, err);

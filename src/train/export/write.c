@@ -59,7 +59,7 @@ static enum rc put_text(const char *dir, const char *name, const struct buf *b,
 }
 
 static enum rc put_graph(const struct session *s, const char *const *outputs, size_t n,
-                         const char *dir, const char *name, struct err *err)
+                         const char *dir, const char *name, char *note, struct err *err)
 {
     struct buf b;
     buf_init(&b, ONNX_BYTES_MAX);
@@ -67,22 +67,29 @@ static enum rc put_graph(const struct session *s, const char *const *outputs, si
     if (!rc)
         rc = put_text(dir, name, &b, err);
     buf_release(&b);
-    return rc;
+    if (rc != RC_UNSUPPORTED)
+        return rc;
+    if (!note[0]) /* everything else of the export is as good without it */
+        snprintf(note, EXPORT_NOTE_SIZE, "no %s: %.200s", name, err ? err->msg : "");
+    if (err)
+        *err = (struct err){0};
+    return RC_OK;
 }
 
 /* The whole, and each tower of a model that has two. */
-static enum rc put_onnx(const struct session *s, const char *dir, struct err *err)
+static enum rc put_onnx(const struct session *s, const char *dir, char *note,
+                        struct err *err)
 {
     size_t n;
     struct score_output *outputs = scorer_outputs(s, &n);
     const char **names = mem_calloc(n + 1, sizeof(*names));
     for (size_t i = 0; i < n; i++)
         names[i] = outputs[i].name;
-    enum rc rc = put_graph(s, names, n, dir, EXPORT_ONNX, err);
+    enum rc rc = put_graph(s, names, n, dir, EXPORT_ONNX, note, err);
     for (size_t i = 0; i < ARRAY_LEN(export_towers) && !rc; i++)
         if (graph_output(s->model->graph, export_towers[i].output))
             rc = put_graph(s, &export_towers[i].output, 1, dir, export_towers[i].file,
-                           err);
+                           note, err);
     mem_free(names);
     mem_free(outputs);
     return rc;
@@ -127,7 +134,7 @@ static enum rc put_all(const struct conf *conf, const struct export_options *o,
         o->tables != EXPORT_F32) /* from here on it is the model that was written */
         rc = export_get_tensors(s, dir, err);
     if (!rc)
-        rc = put_onnx(s, dir, err);
+        rc = put_onnx(s, dir, out->note, err);
     if (!rc)
         rc = export_put_samples(s, o, dir, &about.samples, err);
     if (!rc)
