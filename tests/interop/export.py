@@ -146,7 +146,8 @@ def one_model(name, text):
     assert table.column_names == outputs, table.column_names
     for output in outputs:
         got = np.array(table[output].to_pylist(), np.float32)
-        worst = max(worst, float(np.max(np.abs(got - samples['output.' + output]))))
+        want = samples['output.' + output].reshape(got.shape)
+        worst = max(worst, float(np.max(np.abs(got - want))))
     assert worst <= LIMIT, f'model {name}: {worst:g}'
     print(f'export.py: {name}: {len(outputs)} outputs, largest difference {worst:.1e}')
 
