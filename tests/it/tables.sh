@@ -104,6 +104,8 @@ another_table_is_not_taken_for_this_one()
 # A table of 256 MB where a process may have 200: in files it goes, with the same result.
 tables_larger_than_memory_lie_in_files()
 {
+    (ulimit -d 204800 && "$TRAINYARD" version >/dev/null 2>&1) ||
+        skip "a program with sanitizers does not start under a limit of memory"
     config "$adagrad" && data && mkdir disk
     local large=(--set 'feature_configs[3].id_feature.hash_bucket_size=4000000'
         --set train_config.num_steps=5)
