@@ -206,7 +206,9 @@ static enum rc read_points(struct manager *m, int64_t trial, bool over, bool *st
     const char *name = NULL;
     enum rc rc = store_points_get(m->jobs->store, t->job, NULL, 0, 100000, &points, err);
     for (size_t i = 0; !rc && i < points.n; i++)
-        if (!name || strcmp(points.at[i].name, "default") == 0)
+        if (!str_starts(points.at[i].name,
+                        "sys/") && /* what the job used of the machine */
+            (!name || strcmp(points.at[i].name, "default") == 0))
             name = points.at[i].name;
     int64_t step = 0;
     double last = 0;

@@ -166,10 +166,11 @@ an_assessor_stops_the_bad_ones()
 parameters_stand_in_the_command_and_results_on_a_line()
 {
     experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
-    sed -i "s/^trialCommand.*/trialCommand: echo '::trainyard default='{{y}}/" config.yml
+    sed -i "s/^trialCommand.*/trialCommand: sleep 1.2; echo '::trainyard default='{{y}}/" config.yml
     run "$TRAINYARD" tune create --config config.yml --dir exp --wait
     status 0
     run "$TRAINYARD" tune trials --dir exp --json
+    is "a result each" "$(pick '[len(t["intermediate"]) for t in d]')" '[1, 1, 1]'
     is "the value is the parameter" "$(pick 'all(t["value"] == t["parameters"]["y"] for t in d)')" True
     sed -i "s/{{y}}/{{z}}/" config.yml
     run "$TRAINYARD" tune create --config config.yml --dir bad --wait
