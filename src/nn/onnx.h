@@ -20,7 +20,8 @@
 #define ONNX_BYTES_MAX ((size_t)INT32_MAX) /* what protobuf can hold */
 
 /* Only those outputs, and what they need. RC_NOTFOUND for a name that there is not,
- * RC_UNSUPPORTED when an op that they need has no form in ONNX, RC_NOMEM, RC_INVAL when it grows beyond ONNX_BYTES_MAX.
+ * RC_UNSUPPORTED when an op that they need has no form in ONNX, RC_NOMEM, RC_INVAL when
+ * it grows beyond ONNX_BYTES_MAX.
  */
 enum rc onnx_print(const struct graph *g, const char *const *outputs, size_t n,
                    struct buf *out, struct err *err) MUST_CHECK;
