@@ -14,5 +14,5 @@ const void *args_find(const struct nni_algo *algo, const void *args, const char 
 bool args_maximize(const struct nni_algo *algo, const void *args)
 {
     const char *const *word = args_find(algo, args, "optimize_mode");
-    return !word || !*word || strcmp(*word, "maximize") == 0;
+    return !word || !*word || !**word || strcmp(*word, "maximize") == 0;
 }

@@ -166,9 +166,10 @@ static void add_dir(const struct tuner *t, const char *key, int64_t member, int6
                     struct buf *out)
 {
     const struct nni_PbtArgs *args = t->args;
-    const char *all = args->all_checkpoint_dir ? args->all_checkpoint_dir
-                      : t->checkpoint_dir      ? t->checkpoint_dir
-                                               : "checkpoint";
+    bool given = args->all_checkpoint_dir && *args->all_checkpoint_dir;
+    const char *all = given               ? args->all_checkpoint_dir
+                      : t->checkpoint_dir ? t->checkpoint_dir
+                                          : "checkpoint";
     char *dir = mem_printf("%s/%" PRId64 "/%" PRId64, all, member, epoch);
     buf_printf(out, "\"%s\": ", key);
     buf_json_str(out, dir, strlen(dir));

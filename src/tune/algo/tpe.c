@@ -50,8 +50,8 @@ static void *tpe_create(struct tuner *t)
         .prior_weight = in ? in->prior_weight : 1,
         .gamma = in ? in->gamma : 0.25,
     };
-    const char *rule = in ? in->gamma_rule : NULL;
-    set.by_share = rule ? strcmp(rule, "optuna") == 0 : set.joint;
+    const char *rule = in && in->gamma_rule ? in->gamma_rule : "";
+    set.by_share = *rule ? strcmp(rule, "optuna") == 0 : set.joint;
     set.by_time = set.by_share;
     set.good_most = t->history.n_objectives > 1 ? INT64_MAX : 25;
     set.liar = liar_of(in ? in->constant_liar_type : NULL, LIAR_WORST);

@@ -317,6 +317,45 @@ static void batch_gives_its_options_whole(void)
     space_close(&s);
 }
 
+/* Arguments that say what is so anyway change nothing. */
+static void defaults_may_be_spelt_out(void)
+{
+    struct space s;
+    struct text args;
+    struct buf a, b;
+    space_open(&s,
+               "{\"x\": {\"_type\": \"uniform\", \"_value\": [0, 1]}, \"c\": {\"_type\": "
+               "\"choice\", \"_value\": [\"p\", \"q\"]}}");
+    buf_init(&a, 1 << 20);
+    buf_init(&b, 1 << 20);
+    struct tuner *t = tuner_of(&s, "TPE", NULL, 5);
+    drive(t, &s.space, 40, &a);
+    tuner_destroy(t);
+    t = tuner_of(
+        &s, "TPE",
+        text_open(&args, "{\"seed\": 5, \"tpe_args\": {\"n_ei_candidates\": 24}}"), 9);
+    drive(t, &s.space, 40, &b);
+    CHECK_STR(buf_str(&a), buf_str(&b));
+    tuner_destroy(t);
+    text_close(&args);
+    t = tuner_of(&s, "Random", NULL, 5);
+    CHECK(tuner_maximizes(t, 0));
+    tuner_destroy(t);
+    struct tuner_conf conf = {
+        .name = "PBT", .space = &s.space, .checkpoint_dir = "/exp/checkpoint"};
+    struct err err = {0};
+    int64_t trial = -1;
+    CHECK_INT(tuner_create(&conf, &t, &err), RC_OK);
+    CHECK_INT(tuner_ask(t, &trial), TUNER_GIVES);
+    buf_clear(&a);
+    tuner_params(t, trial, &a);
+    CHECK_HAS(buf_str(&a), "\"save_checkpoint_dir\": \"/exp/checkpoint/0/0\"");
+    tuner_destroy(t);
+    buf_release(&a);
+    buf_release(&b);
+    space_close(&s);
+}
+
 static void pbt_hands_checkpoints_on(void)
 {
     struct space s;
@@ -442,6 +481,7 @@ static const struct tap_case cases[] = {
     TAP(a_finite_space_ends_without_repeats),
     TAP(batch_gives_its_options_whole),
     TAP(pbt_hands_checkpoints_on),
+    TAP(defaults_may_be_spelt_out),
     TAP(results_from_elsewhere_steer_the_search),
     TAP(several_objectives_make_a_front),
     TAP(a_name_that_is_not_there_is_refused),
