@@ -17,6 +17,7 @@
 #include "base/str.h"
 
 #define ROUNDS 500
+#define START_ROUNDS 15 /* for programs that are being executed */
 #define ENVIRON_MAX (1 << 20)
 
 /* Does the environment hold the job, and an attempt up to `attempt`? */
@@ -38,7 +39,39 @@ static bool belongs(const char *env, size_t n, const char *job, int64_t attempt)
     return ours && which >= 0 && which <= attempt;
 }
 
-static bool kill_if_ours(const char *pid, const char *job, int64_t attempt, char *block)
+enum doubt { DOUBT_NONE, DOUBT_ENDING, DOUBT_STARTING };
+
+/* Why a process shows no environment. One that is ending has none any more, but may still
+ * hold its files and locks (as a zombie it does not); one that is just being executed has
+ * none yet; kernel threads and a few daemons never have one.
+ */
+static enum doubt doubt_of(const char *pid)
+{
+    enum { ENDING = 0x4, KERNEL = 0x200000 }; /* PF_EXITING, PF_KTHREAD of the kernel */
+    char path[300], text[1024], state = 'X';
+    unsigned flags = 0;
+    snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return DOUBT_NONE;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *name_end = strrchr(text, ')');
+    if (!name_end ||
+        sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+        state == 'Z' || state == 'X' || (flags & KERNEL))
+        return DOUBT_NONE;
+    return flags & ENDING ? DOUBT_ENDING : DOUBT_STARTING;
+}
+
+/* What a pass over all processes found. */
+struct pass {
+    int killed, ending, starting;
+};
+
+static bool kill_if_ours(const char *pid, const char *job, int64_t attempt, char *block,
+                         struct pass *p)
 {
     char path[300];
     size_t n = 0;
@@ -52,31 +85,37 @@ static bool kill_if_ours(const char *pid, const char *job, int64_t attempt, char
     close(fd);
     block[n] = '\0';
     int64_t number;
+    enum doubt doubt = n ? DOUBT_NONE : doubt_of(pid);
+    p->ending += doubt == DOUBT_ENDING;
+    p->starting += doubt == DOUBT_STARTING;
     if (!n || !belongs(block, n, job, attempt) || !str_to_i64(str_c(pid), &number))
         return false;
     return kill((pid_t)number, SIGKILL) == 0;
 }
 
-static int one_pass(const char *job, int64_t attempt, char *block)
+static struct pass one_pass(const char *job, int64_t attempt, char *block)
 {
+    struct pass p = {0};
     DIR *d = opendir("/proc");
-    int killed = 0;
     if (!d)
-        return 0;
+        return p;
     for (const struct dirent *e; (e = readdir(d));)
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
-            killed += kill_if_ours(e->d_name, job, attempt, block);
+            p.killed += kill_if_ours(e->d_name, job, attempt, block, &p);
     closedir(d);
-    return killed;
+    return p;
 }
 
 int shim_sweep(const char *job, int64_t attempt)
 {
     char *block = mem_alloc(ENVIRON_MAX + 1);
-    int first = one_pass(job, attempt, block), left = first;
-    for (int i = 0; left && i < ROUNDS; i++) {
+    struct pass p = one_pass(job, attempt, block);
+    int first = p.killed;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (p.killed + p.ending == 0 && (p.starting == 0 || i >= START_ROUNDS))
+            break;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        left = one_pass(job, attempt, block);
+        p = one_pass(job, attempt, block);
     }
     mem_free(block);
     return first;
