@@ -98,10 +98,19 @@ static void become_worker(const struct shim_spec *s, int to, const int fds[2],
     _exit(r.status);
 }
 
-static bool open_run_file(struct running *x)
+/* Locked before the shim exists, which inherits the lock: there is no moment in which one
+ * is on its way that a later supervisor could not see. -1: errno says why.
+ */
+static int open_run_file(const char *path)
 {
-    x->run = open(x->spec->run, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    return x->run >= 0 && flock(x->run, LOCK_EX | LOCK_NB) == 0;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        return -1;
+    }
+    return fd;
 }
 
 static void write_run_file(struct running *x)
@@ -308,33 +317,34 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Keeps `to` (moved to 3) and nothing else. */
-static int close_others(int to)
+/* Keeps *to (moved to 3) and *run (moved to 4) and nothing else. */
+static void close_others(int *to, int *run)
 {
     int null = open("/dev/null", O_RDWR);
-    int kept = fcntl(to, F_DUPFD, FIRST_FREE_FD);
+    int kept_to = fcntl(*to, F_DUPFD, FIRST_FREE_FD);
+    int kept_run = fcntl(*run, F_DUPFD, FIRST_FREE_FD);
     for (int i = 0; i < 3 && null >= 0; i++)
         dup2(null, i);
-    dup2(kept, 3);
-    close_range(4, ~0U, 0);
+    *to = dup2(kept_to, 3);
+    *run = dup2(kept_run, 4);
+    close_range(5, ~0U, 0);
     fcntl(3, F_SETFD, FD_CLOEXEC);
-    return 3;
+    fcntl(4, F_SETFD, FD_CLOEXEC);
 }
 
 /* The shim's whole life. */
-static void shim_main(const struct shim_spec *spec, int to)
+static void shim_main(const struct shim_spec *spec, int to, int run)
 {
-    struct running x = {.spec = spec, .out = {-1, -1}, .run = -1};
+    struct running x = {.spec = spec, .out = {-1, -1}};
     struct report r = {.status = 126};
-    to = close_others(to);
+    close_others(&to, &run);
+    x.run = run;
     setsid();
     prctl(PR_SET_NAME, "ty-worker");
     prctl(PR_SET_PDEATHSIG, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     x.signals = block_signals();
     r.errnum = x.signals < 0 ? errno : pump_open(&x.pump, spec->log, spec->secrets);
-    if (!r.errnum && !open_run_file(&x))
-        r.errnum = errno;
     if (r.errnum)
         snprintf(r.what, sizeof(r.what), "open the files of a worker");
     else
@@ -357,10 +367,13 @@ enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
     struct report r;
     if (pipe2(fds, O_CLOEXEC) < 0)
         return err_sys(err, errno, "cannot start a worker");
-    pid_t pid = fork();
+    int run = open_run_file(spec->run);
+    pid_t pid = run < 0 ? -1 : fork();
     if (pid == 0)
-        shim_main(spec, fds[1]);
+        shim_main(spec, fds[1], run);
     close(fds[1]);
+    if (run >= 0)
+        close(run);
     if (pid < 0) {
         close(fds[0]);
         return err_sys(err, errno, "cannot start a worker");
