@@ -72,11 +72,45 @@ bool part_table_init(const char *text, struct table_conf *conf, struct err *err)
 bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
                       struct err *err);
 
+/* Experts, all of one width, mixed by the softmax of `gate`. */
+struct val *part_mix(struct model *m, struct val *gate, struct val *const *experts,
+                     int64_t n);
+/* Experts that tasks share, with one gate per task (MMoE): out[n_tasks]. false when the
+ * graph has failed.
+ */
+struct experts_conf {
+    const struct pc_MLP *expert, *gate; /* gate: NULL when it is linear alone */
+    int64_t n;
+};
+bool part_experts(struct model *m, const char *name, const struct experts_conf *conf,
+                  struct val *x, int64_t n_tasks, struct val **out);
+/* Mask blocks with their own net (MaskNet); parameters below `name`. */
+struct val *part_mask_net(struct model *m, const char *name,
+                          const struct pc_MaskNetModule *conf, struct val *x);
+/* The model's first group, which is DEEP. false when the graph has failed. */
+bool part_first_group(struct model *m, struct group *out);
+/* Room for a value per task. */
+struct val **part_vals(struct model *m, int64_t n);
+
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);
 /* The head of one task; net and linear layer are added below `name`. */
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
                struct val *x);
+/* The same for n towers, each on its x, below _task_tower.<place>. */
+void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int64_t n,
+                 struct val *const *x);
+/* What the config says about a task; the net is up to the model. A label that is not
+ * named is that of the same place in data_config.label_fields.
+ */
+struct model_task head_of_tower(const struct pc_TaskTower *conf);
+struct model_task head_of_bayes(const struct model *m,
+                                const struct pc_BayesTaskTower *conf, int64_t place);
+struct model_task head_of_intervention(const struct model *m,
+                                       const struct pc_InterventionTaskTower *conf,
+                                       int64_t place);
+/* Losses and outputs of such a task, whose raw output is `o` [num_class]. */
+void head_add(struct model *m, struct model_task *t, struct val *o);
 
 /* A tower of a match model: net, output layer of output_dim (none when 0 or below),
  * parameters below the graph's prefix; rows of length 1 when the similarity is COSINE.

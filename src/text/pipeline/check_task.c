@@ -76,6 +76,8 @@ static void take_all(struct check *x)
     } else if (m->simple_multi_task) {
         take_towers(x, m->simple_multi_task->task_towers,
                     m->simple_multi_task->n_task_towers);
+    } else if (m->share_bottom) {
+        take_towers(x, m->share_bottom->task_towers, m->share_bottom->n_task_towers);
     } else if (m->mmoe) {
         take_towers(x, m->mmoe->task_towers, m->mmoe->n_task_towers);
     } else if (m->ple) {

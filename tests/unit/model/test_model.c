@@ -40,6 +40,11 @@
         "16") " } "                                                                            \
               "output_dim: 8 in_batch_negative: true similarity: INNER_PRODUCT"
 
+#define TASKS                                                                          \
+    " task_towers { tower_name: 'ctr' label_name: 'clk' mlp " UNITS("8") LOSS          \
+        " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 mlp " UNITS( \
+            "8") LOSS " }"
+
 static const struct {
     const char *name, *model;
 } configs[] = {
@@ -101,6 +106,20 @@ static const struct {
      GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") " mmoe { expert_mlp " UNITS("8") " num_expert: 3 gate_mlp " UNITS(
          "4") " task_towers { tower_name: 'ctr' label_name: 'clk' mlp " UNITS("4") LOSS
      " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 " LOSS " } }"},
+    {"simple_multi_task",
+     GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") " simple_multi_task {" TASKS " }"},
+    {"share_bottom",
+     GROUP("all", "DEEP", "['u', 'i', 'c', 'p']") " share_bottom { bottom_mlp " UNITS("8")
+         TASKS " }"},
+    {"ple",
+     GROUP(
+         "all", "DEEP",
+         "['u', 'i', 'c', 'p']") " ple { extraction_networks { "
+                                 "network_name: 'a' expert_num_per_task: 2 share_num: 1 task_expert_net " UNITS("8") " share_expert_net " UNITS(
+                                     "8") " } extraction_networks { network_name: 'b' "
+                                          "expert_num_per_task: 1 share_num: 1 task_expert_net " UNITS(
+                                              "8") " share_expert_net " UNITS("8") " }" TASKS
+                                                                                   " }"},
     {"variational_dropout",
      GROUP("a", "DEEP", "['u', 'p']") GROUP("b", "DEEP", "['i', 'c']") LOSS
      " variational_dropout { regularization_lambda: 0.001 }"
