@@ -65,3 +65,15 @@ bool part_experts(struct model *m, const char *name, const struct experts_conf *
     graph_pop(g);
     return all && (n_tasks == 0 || out[n_tasks - 1]);
 }
+
+bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
+                      const struct experts_conf *conf, struct val *x, int64_t n_tasks,
+                      struct val **out)
+{
+    x = part_mlp(m, "bottom_mlp", bottom, x);
+    if (conf->expert)
+        return part_experts(m, "mmoe", conf, x, n_tasks, out);
+    for (int64_t t = 0; t < n_tasks; t++)
+        out[t] = x;
+    return x != NULL;
+}

@@ -18,6 +18,12 @@ static void predict_binary(struct model *m, struct model_task *t, struct val *o)
 
 static void name_outputs(struct model *m, const struct model_task *t)
 {
+    if (t->inner) {
+        nn_keep(m->graph, t->logits);
+        nn_keep(m->graph, t->probs);
+        nn_keep(m->graph, t->y);
+        return;
+    }
     if (t->logits)
         nn_output(m->graph, arena_printf(&m->arena, "logits%s", t->suffix), t->logits);
     if (t->probs)
@@ -105,13 +111,17 @@ void head_add(struct model *m, struct model_task *t, struct val *o)
     for (int64_t i = 0; i < t->n_losses; i++) {
         const char *name = "";
         struct val *loss = task_loss(m, t, t->losses[i], o, &name);
-        nn_loss(m->graph, arena_printf(&m->arena, "%s%s", name, t->suffix), loss);
+        name = arena_printf(&m->arena, "%s%s", name, t->suffix);
+        if (t->training)
+            nn_loss_training(m->graph, name, loss);
+        else
+            nn_loss(m->graph, name, loss);
     }
     name_outputs(m, t);
     VEC_PUSH(&m->tasks, *t);
 }
 
-void head_single(struct model *m, struct val *o)
+bool head_of_model(struct model *m, struct model_task *out)
 {
     const struct pc_ModelConfig *c = m->conf->model_config;
     const struct pc_DataConfig *d = m->conf->data_config;
@@ -126,16 +136,22 @@ void head_single(struct model *m, struct val *o)
                            .n_metrics = c->n_metrics,
                            .train_metrics = c->train_metrics,
                            .n_train_metrics = c->n_train_metrics};
-    if (!d || d->n_label_fields == 0) {
-        graph_fail(m->graph, "data_config.label_fields is empty");
-        return;
-    }
+    if (!d || d->n_label_fields == 0)
+        return graph_fail(m->graph, "data_config.label_fields is empty") != NULL;
     t.label = d->label_fields[0];
     if (d->n_sample_weight_fields) {
         t.sample_weight = d->sample_weight_fields[0];
         t.weighted = true;
     }
-    head_add(m, &t, o);
+    *out = t;
+    return true;
+}
+
+void head_single(struct model *m, struct val *o)
+{
+    struct model_task t;
+    if (head_of_model(m, &t))
+        head_add(m, &t, o);
 }
 
 /* What all kinds of task towers say alike. */

@@ -43,6 +43,9 @@ struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_M
 struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
                            struct val *query, struct val *keys, bool differences);
 bool part_mlp_counts_padding(const struct pc_MLP *conf);
+/* The same as part_mlp(); layers[i]: what layer i gives. */
+struct val *part_mlp_layers(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val **layers);
 /* An activation by its name in a config; parameters below `name`. */
 struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);
 /* Attention of a query over a sequence; [width of the sequence] per row. */
@@ -89,6 +92,12 @@ struct val *part_mask_net(struct model *m, const char *name,
                           const struct pc_MaskNetModule *conf, struct val *x);
 /* The model's first group, which is DEEP. false when the graph has failed. */
 bool part_first_group(struct model *m, struct group *out);
+/* What tasks read: x through `bottom` (or NULL), then experts if conf->expert is set,
+ * else the same value for all; out[n_tasks].
+ */
+bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
+                      const struct experts_conf *conf, struct val *x, int64_t n_tasks,
+                      struct val **out);
 /* Room for a value per task. */
 struct val **part_vals(struct model *m, int64_t n);
 
@@ -103,6 +112,7 @@ void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int6
 /* What the config says about a task; the net is up to the model. A label that is not
  * named is that of the same place in data_config.label_fields.
  */
+bool head_of_model(struct model *m, struct model_task *out); /* of one task */
 struct model_task head_of_tower(const struct pc_TaskTower *conf);
 struct model_task head_of_bayes(const struct model *m,
                                 const struct pc_BayesTaskTower *conf, int64_t place);

@@ -122,6 +122,7 @@ static enum family family_of(const char *model)
     } rows[] = {
         {"simple_multi_task", FAMILY_TASKS},
         {"share_bottom", FAMILY_TASKS},
+        {"esmm", FAMILY_TASKS},
         {"mmoe", FAMILY_TASKS},
         {"dbmtl", FAMILY_TASKS},
         {"ple", FAMILY_TASKS},
