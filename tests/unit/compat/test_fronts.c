@@ -99,8 +99,8 @@ static void every_documented_argument_of_tzrec_is_taken(void)
         "--output_dir o --visualize --clear_variational_dropout",
         env_empty,
         "command: features select --model-dir=m --output-dir=o --topk=5 "
-        "--clear-variational-dropout -- c; --visualize: the ranking is printed, "
-        "not drawn");
+        "--clear-variational-dropout -- c; --visualize has no effect: the "
+        "ranking is printed, not drawn");
     check_line("tzrec tools.list_distcp_param --checkpoint_path m/model.ckpt-0",
                env_empty, "command: params -- m/model.ckpt-0");
 }
