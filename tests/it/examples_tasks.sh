@@ -46,6 +46,32 @@ rocket_launching_trains()
     json '"probs_light" in d and not any("booster" in k for k in d)'
 }
 
+# Losses that go down together, and their names where a config refers to them.
+results_have_the_names_of_tasks()
+{
+    "$TRAINYARD" data gen taobao --rows 3000 --out taobao >/dev/null 2>&1
+    for model in dbmtl dc2vr pepnet ple simple-multi-task; do
+        run "$TRAINYARD" train "$TY_SOURCE/examples/$model-taobao.config" --model-dir m-$model \
+            --set model_config.use_pareto_loss_weight=true --set export_config.exporter_type=best \
+            --set export_config.best_exporter_metric=binary_cross_entropy_cvr
+        status 0
+    done
+    run "$TRAINYARD" check "$TY_SOURCE/examples/esmm-taobao.config" \
+        --set export_config.exporter_type=best --set export_config.best_exporter_metric=auc_ctcvr
+    status 0
+    run "$TRAINYARD" check "$TY_SOURCE/examples/esmm-taobao.config" \
+        --set export_config.exporter_type=best --set export_config.best_exporter_metric=auc_cvr
+    status 2
+    out_has "best_exporter_metric: no metric or loss is called 'auc_cvr'"
+    run "$TRAINYARD" check "$TY_SOURCE/examples/esmm-taobao.config" --set model_config.esmm.ctcvr_name=ctr
+    status 2
+    out_has "there is already a task 'ctr'"
+    run "$TRAINYARD" check "$TY_SOURCE/examples/esmm-taobao.config" \
+        --set model_config.esmm.cvr_tower.tower_name=ctcvr
+    status 2
+    out_has "there is already a task 'ctcvr'"
+}
+
 # A head per domain; a row learns in its own, and domains that there are not are refused.
 domains_have_heads()
 {
@@ -69,4 +95,4 @@ domains_have_heads()
 }
 
 tap_cases dbmtl_trains dc2vr_trains domains_have_heads esmm_trains pepnet_trains ple_trains \
-    rocket_launching_trains share_bottom_trains simple_multi_task_trains
+    results_have_the_names_of_tasks rocket_launching_trains share_bottom_trains simple_multi_task_trains
