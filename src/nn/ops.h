@@ -189,6 +189,11 @@ struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item,
  */
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
                           bool diagonal);
+/* The same with each score on its own: softplus(-score) of the first (or score i), plus
+ * softplus(score) of all others.
+ */
+struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
+                              bool diagonal);
 /* Items of the rows of the batch. */
 struct val *nn_own_items(struct graph *g, struct val *items);
 
