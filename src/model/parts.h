@@ -86,6 +86,7 @@ struct match_conf {
     enum pc_Similarity similarity;
     double temperature;
     bool in_batch;
+    bool logistic; /* the loss is binary_cross_entropy, of each score on its own */
 };
 struct val *part_tower(struct model *m, const struct match_conf *conf,
                        const struct pc_MLP *mlp, struct val *x);
@@ -96,5 +97,15 @@ bool part_tower_group(struct model *m, const char *tower, const char *group, boo
 /* The head of a match model: scores of each user against items, their loss. */
 void head_match(struct model *m, const struct match_conf *conf, struct val *user,
                 struct val *item);
+
+/* Items that are a vector of their own, without a net: group `group` under tower `name`,
+ * with tables of its own or not. With `bias` a further value per item.
+ */
+struct val *part_items(struct model *m, const char *name, const char *group, bool own,
+                       bool bias);
+/* The users that meet such items: as wide (through a layer `output` without bias, when
+ * they are not), and with a further value of 1 for the items' bias.
+ */
+struct val *part_meet(struct model *m, struct val *user, struct val *item, bool bias);
 
 #endif

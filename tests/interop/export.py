@@ -79,6 +79,15 @@ MODELS = {
         'sequence_encoders { multi_window_din_encoder { input: "click" windows_len: [2, 5, 9] attn_mlp { hidden_units: 8 } } } '
         'sequence_encoders { self_attention_encoder { input: "click" multihead_attn_dim: 8 num_heads: 2 } } } '
         f'multi_tower {{ towers {{ input: "deep" mlp {MLP} }} final {{ hidden_units: 8 }} }}' + BCE),
+    'youtube_dnn': USER + ITEM + f'youtube_dnn {{ user_tower {{ input: "user" mlp {TANH} }} item_input: "item" item_bias: true in_batch_negative: true }}' + MATCH,
+    'gru4rec': HIST + ITEM + 'gru4rec { input: "hist" hidden_units: [9, 7] item_input: "item" in_batch_negative: true }' + MATCH,
+    'gru4rec:classes': HIST + 'gru4rec { input: "hist" hidden_units: 9 } num_class: 2 losses { softmax_cross_entropy {} } metrics { auc {} }',
+    'ncf': (USER.replace('"user"', '"user_mf"').replace(', "age"', '')
+            + ITEM.replace('"item"', '"item_mf"').replace(', "cate_id", "price"', '')
+            + USER.replace('"user"', '"user_mlp"') + ITEM.replace('"item"', '"item_mlp"') + f'ncf {{ mlp {MLP} }}' + BCE),
+    'word2vec': (USER.replace(', "age"', '') + ITEM.replace(', "cate_id", "price"', '')
+                 + 'word2vec { input: "user" context_input: "item" in_batch_negative: true }'
+                 + MATCH.replace('softmax', 'binary')),
     'dat': USER + ITEM + AUGMENTS + f'dat {{ user_tower {{ input: "user" augment_input: "user_aug" mlp {TANH} }} item_tower {{ input: "item" augment_input: "item_aug" mlp {TANH} }} output_dim: 8 similarity: COSINE temperature: 0.5 in_batch_negative: true }}' + MATCH,
     'dssm': USER + ITEM + f'dssm {{ user_tower {{ input: "user" mlp {TANH} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 8 similarity: COSINE temperature: 0.1 in_batch_negative: true }}' + MATCH,
     'dssm_v2': USER + ITEM + f'dssm_v2 {{ user_tower {{ input: "user" mlp {TANH} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 8 similarity: INNER_PRODUCT temperature: 1 in_batch_negative: true }}' + MATCH,

@@ -53,6 +53,22 @@ static const struct {
          "8") " capsule_config { max_k: 3 max_seq_len: 9 high_dim: 8 routing_init_method: "
               "'zeros' } concat_mlp " UNITS("16") " } item_tower { input: 'item' mlp " UNITS(
                   "16") " } output_dim: 8 in_batch_negative: true temperature: 0.1 }"},
+    {"youtube_dnn", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i']")
+                        MATCH " youtube_dnn { user_tower { input: 'user' mlp " UNITS(
+                            "16") " } item_input: 'item' "
+                                  "item_bias: true in_batch_negative: true }"},
+    {"gru4rec", GROUP("s", "SEQUENCE", "['s__i']") GROUP("item", "DEEP", "['i']") MATCH
+     " gru4rec { input: 's' hidden_units: [8, 6] dropout_ratio: 0.05 item_input: 'item' "
+     "in_batch_negative: true }"},
+    {"ncf", GROUP("a", "DEEP", "['u']") GROUP("b", "DEEP", "['i']")
+                GROUP("c", "DEEP", "['u', 'p']") GROUP("d", "DEEP", "['i', 'c']") LOSS
+     " ncf { user_mf: 'a' item_mf: 'b' user_mlp: 'c' item_mlp: 'd' mlp " UNITS(
+         "8, 4") " }"},
+    {"word2vec",
+     GROUP("a", "DEEP", "['u']") GROUP(
+         "b", "DEEP",
+         "['i']") " losses { binary_cross_entropy {} } metrics { recall_at_k {} }"
+                  " word2vec { input: 'a' context_input: 'b' in_batch_negative: true }"},
     {"tdm", GROUP("user", "DEEP", "['u', 'p']") GROUP("s", "SEQUENCE", "['i', 's__i']")
                 LOSS " tdm { multiwindow_din { windows_len: [2, 4] attn_mlp " UNITS(
                     "8") " } final " UNITS("8") " }"},
