@@ -17,6 +17,7 @@ from blocks import Adam, Params, SparseAdagrad
 from cases import CASES
 from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
+import fields  # noqa: F401
 import zoo  # noqa: F401
 
 STEPS = 10
