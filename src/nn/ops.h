@@ -185,6 +185,23 @@ struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key
 struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
                            const uint32_t *lengths, int64_t n);
 
+/* [d] per position -> [d] per row: that of the last position; zeros when there is none.
+ */
+struct val *nn_seq_last(struct graph *g, struct val *values);
+/* Gated recurrent units along the positions of each row, from a state of zeros: [n] per
+ * position -> the state [width] behind it. Parameters `name`.weight_ih_l<layer> [3 *
+ * width, n], .weight_hh_l<layer> [3 * width, width], .bias_ih_l<layer> and
+ * .bias_hh_l<layer>, gates in the order reset, update, new; all uniform within
+ * 1/sqrt(width).
+ */
+#define NN_GRU_WIDTH_MAX 512
+struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
+                       int64_t width);
+/* One step for rows of any axis: a [3 * w] from the input and b [3 * w] from the state h
+ * [w], both linear and in that order of gates -> the next state.
+ */
+struct val *nn_gru_cell(struct graph *g, struct val *a, struct val *b, struct val *h);
+
 /* Users and items. The rows of items are those of the batch, then those that stand
  * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
  * of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per candidate, on

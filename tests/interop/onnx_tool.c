@@ -242,6 +242,23 @@ CASE(seq_attention)
 {
     return nn_seq_sum(g, NULL, nn_seq_attention(g, seq, seq, seq, 2, 0.1));
 }
+CASE(seq_gru)
+{
+    return nn_seq_last(g, nn_seq_gru(g, "g", 0, seq, 5));
+}
+CASE(seq_gru_states)
+{
+    return nn_seq_mean(g, nn_seq_gru(g, "g", 1, nn_seq_gru(g, "g", 0, seq, 3), 7));
+}
+CASE(gru_cell)
+{
+    struct val *h = nn_slice(g, x, 0, 4);
+    return nn_gru_cell(g, x, nn_linear(g, "b", h, 12, true, ACT_NONE), h);
+}
+CASE(seq_last)
+{
+    return nn_seq_last(g, seq);
+}
 CASE(seq_windows)
 {
     return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
@@ -318,6 +335,10 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_softmax),
     ENTRY(seq_mean),
     ENTRY(seq_attention),
+    ENTRY(seq_gru),
+    ENTRY(seq_gru_states),
+    ENTRY(gru_cell),
+    ENTRY(seq_last),
     ENTRY(seq_windows),
     ENTRY(relu),
     ENTRY(leaky_relu),
