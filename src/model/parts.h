@@ -29,6 +29,13 @@ struct val *group_fields(struct model *m, const struct group *g);
 /* The same with `dense` (or NULL) in front, which must be as wide as a field. */
 struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense);
 
+/* The DEEP group `deep`, whose fields have one width; NULL when it failed. */
+struct val *part_deep_fields(struct model *m, struct group *out);
+/* x with the group `dense` behind it, when there is one. */
+struct val *part_with_dense(struct model *m, struct val *x);
+/* The group `wide`, tables of width 1: one float per field; NULL when there is none. */
+struct val *part_weights(struct model *m, const char *init_fn);
+
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                      struct val *x);
@@ -74,6 +81,10 @@ bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);
+/* The same of o [1] and the first-order part: weights of the group `wide` added up, when
+ * there is one, and with `dense` a linear layer on the group `dense`, when there is one.
+ */
+void head_first_order(struct model *m, const char *init_fn, bool dense, struct val *o);
 /* The head of one task; net and linear layer are added below `name`. */
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
                struct val *x);

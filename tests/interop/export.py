@@ -41,6 +41,8 @@ DEEP = f'feature_groups {{ group_name: "deep" group_type: DEEP feature_names: [{
 ALL = f'feature_groups {{ group_name: "all" group_type: DEEP feature_names: [{SPARSE}] }} '
 WIDE = f'feature_groups {{ group_name: "wide" group_type: WIDE feature_names: [{SPARSE}] }} '
 DENSE = 'feature_groups { group_name: "dense" group_type: DEEP feature_names: ["age", "level"] } '
+FOUR = DEEP.replace(', "price"', '')  # as many fields as divide their width
+USER_FIELDS = 'feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "brand"] } '
 SEQ = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
        '["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
 BCE = ' losses { binary_cross_entropy {} } metrics { auc {} }'
@@ -59,6 +61,22 @@ TANH = '{ hidden_units: [16, 8] activation: "nn.Tanh" }'
 
 # A model's name up to the first ':' is that of models.def.
 MODELS = {
+    'afm': WIDE + DEEP + DENSE + 'afm { attention_units: 4 }' + BCE,
+    'autoint': WIDE + DEEP + DENSE + f'autoint {{ num_layers: 2 num_heads: 2 head_dim: 4 deep {MLP} }}' + BCE,
+    'deep_crossing': WIDE + DEEP + DENSE + 'deep_crossing { residual_units: [16, 8] }' + BCE,
+    'ffm': WIDE + FOUR + 'ffm {}' + BCE,
+    'fibinet': DEEP + DENSE + f'fibinet {{ deep {MLP} }}' + BCE,
+    'fibinet:each': DEEP + f'fibinet {{ bilinear_type: "each" deep {MLP} }}' + BCE,
+    'fibinet:all': WIDE + DEEP + f'fibinet {{ bilinear_type: "all" deep {MLP} }}' + BCE,
+    'flen': USER_FIELDS + ITEM + DENSE + f'flen {{ interaction {{ hidden_units: 6 }} deep {MLP} }}' + BCE,
+    'fm': WIDE + DEEP + DENSE + 'fm {}' + BCE,
+    'fnn': WIDE + DEEP + DENSE + f'fnn {{ deep {MLP} }}' + BCE,
+    'fwfm': WIDE + DEEP + DENSE + 'fwfm {}' + BCE,
+    'gatenet': WIDE + DEEP + DENSE + f'gatenet {{ deep {MLP} }}' + BCE,
+    'logistic_regression': WIDE + DENSE + 'logistic_regression {}' + BCE,
+    'nfm': WIDE + DEEP + f'nfm {{ deep {MLP} }}' + BCE,
+    'pnn': WIDE + DEEP + f'pnn {{ product_units: 6 deep {MLP} }}' + BCE,
+    'pnn:outer': DEEP + f'pnn {{ product_units: 6 use_inner_product: false deep {MLP} }}' + BCE,
     'dcn_v1': ALL + f'dcn_v1 {{ cross {{ cross_num: 3 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
     'dcn_v2': ALL + f'dcn_v2 {{ backbone {MLP} cross {{ cross_num: 2 low_rank: 8 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
     'deepfm': WIDE + DEEP + f'deepfm {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,

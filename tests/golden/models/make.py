@@ -18,6 +18,7 @@ from cases import CASES
 from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
 import recall  # noqa: F401
+import fields  # noqa: F401
 import zoo  # noqa: F401
 
 STEPS = 10

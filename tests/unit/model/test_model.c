@@ -40,6 +40,13 @@
         "16") " } "                                                                            \
               "output_dim: 8 in_batch_negative: true similarity: INNER_PRODUCT"
 
+#define WIDE_DEEP                            \
+    GROUP("wide", "WIDE", "['u', 'i', 'c']") \
+    GROUP("deep", "DEEP", "['u', 'i', 'c']") LOSS
+#define WIDE_TWO                             \
+    GROUP("wide", "WIDE", "['u', 'i', 'c']") \
+    GROUP("deep", "DEEP", "['u', 'i']") LOSS
+
 static const struct {
     const char *name, *model;
 } configs[] = {
@@ -85,6 +92,21 @@ static const struct {
          "8, 4") " wukong_layers { "
                  "lcb_feature_num: 2 fmb_feature_num: 2 compressed_feature_num: 3 "
                  "feature_num_mlp " UNITS("8") " } final " UNITS("8") " }"},
+    {"logistic_regression", GROUP("wide", "WIDE", "['u', 'i', 'c']") GROUP(
+                                "dense", "DEEP", "['p']") LOSS " logistic_regression {}"},
+    {"fm", WIDE_DEEP " fm {}"},
+    {"fnn", WIDE_DEEP " fnn { deep " UNITS("8") " }"},
+    {"nfm", WIDE_DEEP " nfm { deep " UNITS("8") " }"},
+    {"pnn", WIDE_DEEP " pnn { product_units: 6 deep " UNITS("8") " }"},
+    {"ffm", WIDE_TWO " ffm {}"},
+    {"afm", WIDE_DEEP " afm { attention_units: 4 }"},
+    {"fwfm", WIDE_DEEP " fwfm {}"},
+    {"fibinet", WIDE_DEEP " fibinet { deep " UNITS("8") " }"},
+    {"autoint", WIDE_DEEP " autoint { num_heads: 2 head_dim: 4 }"},
+    {"gatenet", WIDE_DEEP " gatenet { deep " UNITS("8") " }"},
+    {"flen", GROUP("user", "DEEP", "['u']") GROUP("item", "DEEP", "['i', 'c']") LOSS
+     " flen { deep " UNITS("8") " }"},
+    {"deep_crossing", WIDE_DEEP " deep_crossing { residual_units: [8, 6] }"},
     {"dssm", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']") MATCH
      " dssm {" TOWERS " }"},
     {"dssm_v2", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']")
