@@ -121,8 +121,7 @@ enum rc agent_check(const struct place *p, const char *slots,
     return rc;
 }
 
-/* Our own program, wherever it was moved to. */
-static char *self_path(void)
+char *agent_program(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -133,7 +132,7 @@ static char *self_path(void)
 static enum rc spawn(const struct place *p, const char *id, const char *log,
                      struct proc **out, struct err *err)
 {
-    char *self = self_path();
+    char *self = agent_program();
     char *dir = mem_printf("TRAINYARD_DIR=%s", p->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", p->where);
     /* A URL may hold a password: it goes by environment, which is nobody else's to read.

@@ -24,6 +24,9 @@ enum rc agent_run(const struct place *p, const struct agent_options *o,
 /* Makes sure that an agent runs and looks at the queue. E3202. */
 enum rc agent_wake(const struct place *p, struct err *err) MUST_CHECK;
 
+/* Our own program, wherever it was moved to; to mem_free(). */
+char *agent_program(void) MUST_CHECK;
+
 /* The queue as the store shows it: what runs and what waits on this machine. */
 struct agent_queue {
     struct store_jobs rows; /* of all live jobs of this node */

@@ -8,6 +8,7 @@
 #include "backend/agent.h"
 #include "backend/capacity.h"
 #include "backend/supervisor.h"
+#include "backend/transfer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -330,7 +331,7 @@ const struct cmd cmd_job_logs = {
 
 struct agent_conf {
     struct job_where where;
-    const char *job, *slots;
+    const char *job, *slots, *transfer;
     double idle;
 };
 
@@ -342,6 +343,8 @@ static const struct opt agent_opts[] = {
          struct agent_conf, slots, NULL,
          "what jobs may use: cpu=4,memory=16g,gpu=0; default TRAINYARD_SLOTS, else all"),
      .meta = "SLOTS"},
+    {OPT_TEXT(struct agent_conf, transfer, NULL, "copy what this file lists"),
+     .meta = "FILE", .hidden = true},
     {OPT_DURATION(struct agent_conf, idle, "10s", 0, 1e9,
                   "ends after this time without jobs")},
     JOB_WHERE_OPTS(struct agent_conf),
@@ -354,6 +357,8 @@ static enum rc run_agent(const void *conf, const struct opt_args *args, struct e
     struct job_place p;
     struct agent_options o = {.slots = c->slots ? c->slots : getenv("TRAINYARD_SLOTS"),
                               .idle_s = c->idle};
+    if (c->transfer)
+        return transfer_run(c->transfer, err);
     enum rc rc = job_place_open(&c->where, &p, err);
     if (rc)
         return rc;
