@@ -9,13 +9,15 @@
 #ifndef BACKEND_AGENT_H
 #define BACKEND_AGENT_H
 
+#include "backend/nursery.h"
 #include "backend/queue.h"
 #include "job/place.h"
 #include "job/record.h"
 
 struct agent_options {
-    const char *slots; /* see capacity.h; NULL: what there is */
-    double idle_s;     /* ends after this time without jobs */
+    const char *slots;       /* see capacity.h; NULL: what there is */
+    double idle_s;           /* ends after this time without jobs */
+    struct nursery *nursery; /* borrowed; NULL: supervisors are started as programs */
 };
 
 /* Runs until idle or SIGTERM. RC_OK also when another agent holds the lock. */

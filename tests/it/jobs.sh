@@ -454,7 +454,7 @@ an_agent_ends_with_its_directory()
     "$TRAINYARD" job submit --cpu 8 -- true >/dev/null
     pid=$(pgrep -f -- 'job agent' | while read -r p; do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "TRAINYARD_DIR=$PWD/jobs" &&
-            ! tr '\0' ' ' <"/proc/$p/cmdline" | grep -q -e --job && echo "$p"
+            [ "$(cat "/proc/$p/comm")" = trainyard ] && echo "$p"
     done)
     check "there is an agent" kill -0 "$pid"
     "$TRAINYARD" job stop --force "$id" >/dev/null
