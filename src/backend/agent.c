@@ -34,7 +34,7 @@
 struct child {
     struct agent *agent;
     char id[PLACE_ID_SIZE];
-    struct proc *proc; /* NULL: a supervisor that another agent started */
+    struct proc *proc; /* NULL: the nursery's */
     struct loop_child watch;
 };
 
@@ -44,7 +44,8 @@ struct agent {
     struct queue_need total;
     struct loop *loop;
     int lock, control;
-    struct loop_fd control_watch;
+    struct loop_fd control_watch, nursery_watch;
+    struct nursery *nursery; /* borrowed; NULL: none, or none any more */
     struct loop_timer look, soon;
     struct loop_signal term;
     struct agent_queue q;
@@ -121,8 +122,7 @@ enum rc agent_check(const struct place *p, const char *slots,
     return rc;
 }
 
-/* Our own program, wherever it was moved to. */
-static char *self_path(void)
+char *agent_program(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -133,7 +133,7 @@ static char *self_path(void)
 static enum rc spawn(const struct place *p, const char *id, const char *log,
                      struct proc **out, struct err *err)
 {
-    char *self = self_path();
+    char *self = agent_program();
     char *dir = mem_printf("TRAINYARD_DIR=%s", p->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", p->where);
     /* A URL may hold a password: it goes by environment, which is nobody else's to read.
@@ -194,10 +194,8 @@ static void drop_child(struct agent *a, struct child *c)
 static void plan(struct agent *a);
 
 /* The supervisor of a job has gone; usually because the job has ended. */
-static void on_child_end(void *arg, struct proc_exit exit)
+static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit exit)
 {
-    struct child *c = arg;
-    struct agent *a = c->agent;
     for (size_t i = 0; i < a->q.running.n; i++)
         if (strcmp(a->q.running.at[i].id, c->id) == 0) {
             a->q.running.at[i] = a->q.running.at[--a->q.running.n];
@@ -213,15 +211,49 @@ static void on_child_end(void *arg, struct proc_exit exit)
         plan(a);
 }
 
+static void on_child_end(void *arg, struct proc_exit exit)
+{
+    struct child *c = arg;
+    supervisor_ended(c->agent, c, exit);
+}
+
+/* Nobody tells us of the supervisors that it forked any more: their locks do. */
+static void nursery_gone(struct agent *a)
+{
+    loop_fd_stop(&a->nursery_watch);
+    a->nursery = NULL;
+    for (size_t i = a->children.n; i-- > 0;)
+        if (!a->children.at[i]->proc)
+            drop_child(a, a->children.at[i]);
+    loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+}
+
+static void on_nursery(void *arg, int fd, unsigned events)
+{
+    struct agent *a = arg;
+    struct nursery_end e;
+    enum nursery_answer answer = NURSERY_NOTHING;
+    while (a->nursery && (answer = nursery_next(a->nursery, &e)) == NURSERY_END) {
+        struct child *c = find_child(a, e.id);
+        if (c)
+            supervisor_ended(a, c, e.exit);
+    }
+    if (a->nursery && answer == NURSERY_GONE)
+        nursery_gone(a);
+}
+
 static enum rc supervise(struct agent *a, const char *id, struct err *err)
 {
     struct child *c = mem_calloc(1, sizeof(*c));
     c->agent = a;
     snprintf(c->id, sizeof(c->id), "%s", id);
     char *log = place_file(a->p, id, "supervisor.log");
-    enum rc rc = spawn(a->p, c->id, log, &c->proc, err);
-    if (!rc)
-        rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
+    enum rc rc = RC_OK;
+    if (!a->nursery || !nursery_ask(a->nursery, c->id, log)) {
+        rc = spawn(a->p, c->id, log, &c->proc, err);
+        if (!rc)
+            rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
+    }
     mem_free(log);
     if (rc) {
         proc_destroy(c->proc);
@@ -544,12 +576,19 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
         rc = loop_create(1, &a.loop, err);
     if (!rc && got)
         rc = loop_signal_start(a.loop, &a.term, SIGTERM, on_term, &a, err);
+    if (!rc && got && o->nursery) {
+        a.nursery = o->nursery;
+        rc = loop_fd_start(a.loop, &a.nursery_watch, nursery_fd(a.nursery), LOOP_READ,
+                           on_nursery, &a, err);
+    }
     if (!rc && got)
         rc = serve(&a, err);
+    loop_fd_stop(&a.nursery_watch);
     while (a.children.n) { /* supervisors go on by themselves */
         struct child *c = a.children.at[--a.children.n];
         loop_child_stop(&c->watch);
-        proc_disown(c->proc);
+        if (c->proc)
+            proc_disown(c->proc);
         mem_free(c);
     }
     VEC_RELEASE(&a.children);

@@ -9,13 +9,15 @@
 #ifndef BACKEND_AGENT_H
 #define BACKEND_AGENT_H
 
+#include "backend/nursery.h"
 #include "backend/queue.h"
 #include "job/place.h"
 #include "job/record.h"
 
 struct agent_options {
-    const char *slots; /* see capacity.h; NULL: what there is */
-    double idle_s;     /* ends after this time without jobs */
+    const char *slots;       /* see capacity.h; NULL: what there is */
+    double idle_s;           /* ends after this time without jobs */
+    struct nursery *nursery; /* borrowed; NULL: supervisors are started as programs */
 };
 
 /* Runs until idle or SIGTERM. RC_OK also when another agent holds the lock. */
@@ -23,6 +25,9 @@ enum rc agent_run(const struct place *p, const struct agent_options *o,
                   struct err *err) MUST_CHECK;
 /* Makes sure that an agent runs and looks at the queue. E3202. */
 enum rc agent_wake(const struct place *p, struct err *err) MUST_CHECK;
+
+/* Our own program, wherever it was moved to; to mem_free(). */
+char *agent_program(void) MUST_CHECK;
 
 /* The queue as the store shows it: what runs and what waits on this machine. */
 struct agent_queue {
