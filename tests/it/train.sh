@@ -181,16 +181,14 @@ a_second_signal_ends_it_at_once()
         sleep 0.005
     done
     kill -STOP $pid
-    before=$(find m -maxdepth 1 -name 'model.ckpt-*' | sort -V | tail -1)
     kill -INT $pid
     kill -TERM $pid
     kill -CONT $pid
     wait $pid
     got=$?
     status 143
-    [ "$(find m -maxdepth 1 -name 'model.ckpt-*' | sort -V | tail -1)" = "$before" ] ||
-        fail "a checkpoint was written: $(ls m)"
-    step=${before##*-}
+    err_lacks "goes on from here"
+    step=$(find m -maxdepth 1 -name 'model.ckpt-*[0-9]' | sed 's/.*-//' | sort -n | tail -1)
     run "$TRAINYARD" train c.config --continue --set train_config.num_steps=$((step + 3))
     status 0
 }
