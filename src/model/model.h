@@ -120,6 +120,7 @@ struct model {
     VEC(struct model_task) tasks;
     VEC(struct model_column) columns;
     struct model_match match;
+    bool one_table; /* features of one table name share it, whatever rows they have */
     const struct msg *message; /* the model's own message */
 };
 

@@ -29,6 +29,13 @@ struct val *group_fields(struct model *m, const struct group *g);
 /* The same with `dense` (or NULL) in front, which must be as wide as a field. */
 struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense);
 
+/* The DEEP group `deep`, whose fields have one width; NULL when it failed. */
+struct val *part_deep_fields(struct model *m, struct group *out);
+/* x with the group `dense` behind it, when there is one. */
+struct val *part_with_dense(struct model *m, struct val *x);
+/* The group `wide`, tables of width 1: one float per field; NULL when there is none. */
+struct val *part_weights(struct model *m, const char *init_fn);
+
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                      struct val *x);
@@ -103,6 +110,10 @@ struct val **part_vals(struct model *m, int64_t n);
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);
+/* The same of o [1] and the first-order part: weights of the group `wide` added up, when
+ * there is one, and with `dense` a linear layer on the group `dense`, when there is one.
+ */
+void head_first_order(struct model *m, const char *init_fn, bool dense, struct val *o);
 /* The head of one task; net and linear layer are added below `name`. */
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
                struct val *x);
@@ -130,6 +141,7 @@ struct match_conf {
     enum pc_Similarity similarity;
     double temperature;
     bool in_batch;
+    bool logistic; /* the loss is binary_cross_entropy, of each score on its own */
 };
 struct val *part_tower(struct model *m, const struct match_conf *conf,
                        const struct pc_MLP *mlp, struct val *x);
@@ -140,5 +152,15 @@ bool part_tower_group(struct model *m, const char *tower, const char *group, boo
 /* The head of a match model: scores of each user against items, their loss. */
 void head_match(struct model *m, const struct match_conf *conf, struct val *user,
                 struct val *item);
+
+/* Items that are a vector of their own, without a net: group `group` under tower `name`,
+ * with tables of its own or not. With `bias` a further value per item.
+ */
+struct val *part_items(struct model *m, const char *name, const char *group, bool own,
+                       bool bias);
+/* The users that meet such items: as wide (through a layer `output` without bias, when
+ * they are not), and with a further value of 1 for the items' bias.
+ */
+struct val *part_meet(struct model *m, struct val *user, struct val *item, bool bias);
 
 #endif

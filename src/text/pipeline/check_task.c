@@ -266,7 +266,11 @@ static void check_loss_kind(struct check *x, const struct pc_LossConfig *l)
     else if (x->family != FAMILY_SID && !loss)
         schema_report(x->diags, DIAG_ERROR, E0380, &l->base, sid->name,
                       "%s is for semantic-id models, not for %s", sid->name, model);
-    else if (x->family == FAMILY_MATCH && !l->softmax_cross_entropy)
+    else if (x->model_config->word2vec && !l->binary_cross_entropy)
+        schema_report(x->diags, DIAG_ERROR, E0380, &l->base, loss->name,
+                      "%s takes binary_cross_entropy, not %s", model, loss->name);
+    else if (x->family == FAMILY_MATCH && !x->model_config->word2vec &&
+             !l->softmax_cross_entropy)
         schema_report(x->diags, DIAG_ERROR, E0380, &l->base, loss->name,
                       "%s takes softmax_cross_entropy, not %s", model, loss->name);
 }

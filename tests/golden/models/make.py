@@ -17,6 +17,8 @@ from blocks import Adam, Params, SparseAdagrad
 from cases import CASES
 from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
+import recall  # noqa: F401
+import fields  # noqa: F401
 import tasks  # noqa: F401
 import zoo  # noqa: F401
 

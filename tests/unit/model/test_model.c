@@ -40,6 +40,12 @@
         "16") " } "                                                                            \
               "output_dim: 8 in_batch_negative: true similarity: INNER_PRODUCT"
 
+#define WIDE_DEEP                            \
+    GROUP("wide", "WIDE", "['u', 'i', 'c']") \
+    GROUP("deep", "DEEP", "['u', 'i', 'c']") LOSS
+#define WIDE_TWO                             \
+    GROUP("wide", "WIDE", "['u', 'i', 'c']") \
+    GROUP("deep", "DEEP", "['u', 'i']") LOSS
 #define TASKS                                                                          \
     " task_towers { tower_name: 'ctr' label_name: 'clk' mlp " UNITS("8") LOSS          \
         " } task_towers { tower_name: 'cvr' label_name: 'buy' weight: 0.5 mlp " UNITS( \
@@ -58,6 +64,22 @@ static const struct {
          "8") " capsule_config { max_k: 3 max_seq_len: 9 high_dim: 8 routing_init_method: "
               "'zeros' } concat_mlp " UNITS("16") " } item_tower { input: 'item' mlp " UNITS(
                   "16") " } output_dim: 8 in_batch_negative: true temperature: 0.1 }"},
+    {"youtube_dnn", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i']")
+                        MATCH " youtube_dnn { user_tower { input: 'user' mlp " UNITS(
+                            "16") " } item_input: 'item' "
+                                  "item_bias: true in_batch_negative: true }"},
+    {"gru4rec", GROUP("s", "SEQUENCE", "['s__i']") GROUP("item", "DEEP", "['i']") MATCH
+     " gru4rec { input: 's' hidden_units: [8, 6] dropout_ratio: 0.05 item_input: 'item' "
+     "in_batch_negative: true }"},
+    {"ncf", GROUP("a", "DEEP", "['u']") GROUP("b", "DEEP", "['i']")
+                GROUP("c", "DEEP", "['u', 'p']") GROUP("d", "DEEP", "['i', 'c']") LOSS
+     " ncf { user_mf: 'a' item_mf: 'b' user_mlp: 'c' item_mlp: 'd' mlp " UNITS(
+         "8, 4") " }"},
+    {"word2vec",
+     GROUP("a", "DEEP", "['u']") GROUP(
+         "b", "DEEP",
+         "['i']") " losses { binary_cross_entropy {} } metrics { recall_at_k {} }"
+                  " word2vec { input: 'a' context_input: 'b' in_batch_negative: true }"},
     {"tdm", GROUP("user", "DEEP", "['u', 'p']") GROUP("s", "SEQUENCE", "['i', 's__i']")
                 LOSS " tdm { multiwindow_din { windows_len: [2, 4] attn_mlp " UNITS(
                     "8") " } final " UNITS("8") " }"},
@@ -74,6 +96,21 @@ static const struct {
          "8, 4") " wukong_layers { "
                  "lcb_feature_num: 2 fmb_feature_num: 2 compressed_feature_num: 3 "
                  "feature_num_mlp " UNITS("8") " } final " UNITS("8") " }"},
+    {"logistic_regression", GROUP("wide", "WIDE", "['u', 'i', 'c']") GROUP(
+                                "dense", "DEEP", "['p']") LOSS " logistic_regression {}"},
+    {"fm", WIDE_DEEP " fm {}"},
+    {"fnn", WIDE_DEEP " fnn { deep " UNITS("8") " }"},
+    {"nfm", WIDE_DEEP " nfm { deep " UNITS("8") " }"},
+    {"pnn", WIDE_DEEP " pnn { product_units: 6 deep " UNITS("8") " }"},
+    {"ffm", WIDE_TWO " ffm {}"},
+    {"afm", WIDE_DEEP " afm { attention_units: 4 }"},
+    {"fwfm", WIDE_DEEP " fwfm {}"},
+    {"fibinet", WIDE_DEEP " fibinet { deep " UNITS("8") " }"},
+    {"autoint", WIDE_DEEP " autoint { num_heads: 2 head_dim: 4 }"},
+    {"gatenet", WIDE_DEEP " gatenet { deep " UNITS("8") " }"},
+    {"flen", GROUP("user", "DEEP", "['u']") GROUP("item", "DEEP", "['i', 'c']") LOSS
+     " flen { deep " UNITS("8") " }"},
+    {"deep_crossing", WIDE_DEEP " deep_crossing { residual_units: [8, 6] }"},
     {"dssm", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']") MATCH
      " dssm {" TOWERS " }"},
     {"dssm_v2", GROUP("user", "DEEP", "['u', 'c']") GROUP("item", "DEEP", "['i', 'p']")
