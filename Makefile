@@ -72,7 +72,7 @@ bench-engine: build ## measure training steps beside PyTorch
 bench-save: build ## what checkpoints cost a run
 	@tools/bench build/release save
 
-bench-compat: build ## train the example configs of TorchEasyRec on generated data
+bench-compat: build ## train the configs of TorchEasyRec on generated data
 	@bench/compat/run build/release
 
 bench-jobs: build ## measure the store and the queue of jobs

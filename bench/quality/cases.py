@@ -8,6 +8,12 @@ CASES = {
                           hidden=[400, 400], bn=True, dropout=.2),
     'census-income MMoE': dict(data='census', kind='mmoe', tasks=['income', 'single'], batch=1024, epochs=4,
                                lr=.001, dim=8, experts=3, hidden=[256, 128], tower=[64]),
+    'census-income PLE': dict(data='census', kind='ple', tasks=['income', 'single'], batch=1024, epochs=4,
+                              lr=.001, dim=8, own=1, shared=2, hidden=[[128], [64]], tower=[32]),
+    'census-income ESMM': dict(data='census', kind='esmm', tasks=['single', 'both'], labels=[1, 2], batch=1024,
+                               epochs=4, lr=.001, dim=8, hidden=[256, 128], tower=[64]),
+    'census-income DBMTL': dict(data='census', kind='dbmtl', tasks=['single', 'income'], labels=[1, 0], batch=1024,
+                                epochs=4, lr=.001, dim=8, hidden=[256, 128], tower=[64], relation=[32]),
     'ml-1m DeepFM': dict(data='ml1m', kind='deepfm', tasks=[''], batch=4096, epochs=3, lr=.001, dim=16,
                          hidden=[256, 128], bn=False, dropout=.2),
     'ml-1m DIN': dict(data='ml1m', kind='din', tasks=[''], batch=4096, epochs=3, lr=.001, dim=16,
@@ -29,6 +35,31 @@ def _mlp(units, case, more=''):
     return f'{{ {text} {more} }}'
 
 
+def labels(case):
+    """Which column of labels each task has."""
+    return case.get('labels', list(range(len(case['tasks']))))
+
+
+def _towers(case, fields=('task_towers', 'task_towers'), names=None, more=('', '')):
+    return ''.join(f'''  {field} {{ tower_name: "{t}" label_name: "y{y}" mlp {_mlp(case['tower'], case)} {extra}
+    losses {{ binary_cross_entropy {{}} }} metrics {{ auc {{ thresholds: 10000 }} }} }}
+''' for t, y, field, extra in zip(names or case['tasks'], labels(case), fields, more))
+
+
+def _tasks(case):
+    """Models of several tasks beside MMoE."""
+    if case['kind'] == 'ple':
+        nets = ''.join(f'''  extraction_networks {{ network_name: "x" expert_num_per_task: {case['own']}
+    share_num: {case['shared']} task_expert_net {_mlp(u, case)} share_expert_net {_mlp(u, case)} }}
+''' for u in case['hidden'])
+        return f'ple {{\n{nets}{_towers(case)} }}\n'
+    if case['kind'] == 'esmm':
+        towers = _towers(case, ('ctr_tower', 'cvr_tower'), (case['tasks'][0], 'given'))
+        return f"esmm {{ bottom_mlp {_mlp(case['hidden'], case)} ctcvr_name: \"{case['tasks'][1]}\"\n{towers} }}\n"
+    relation = f"relation_tower_names: \"{case['tasks'][0]}\" relation_mlp {_mlp(case['relation'], case)}"
+    return f"dbmtl {{ bottom_mlp {_mlp(case['hidden'], case)}\n{_towers(case, more=('', relation))} }}\n"
+
+
 def _model(case, names, numbers):
     dim = case.get('dim', 1)
     loss = 'losses { binary_cross_entropy {} } metrics { auc { thresholds: 10000 } }'
@@ -45,12 +76,11 @@ wide_and_deep { wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_" deep { hidd
   deep {_mlp(case['hidden'], case)} }}
 ''' + loss
     if case['kind'] == 'mmoe':
-        towers = ''.join(f'''  task_towers {{ tower_name: "{t}" label_name: "y{i}" mlp {_mlp(case['tower'], case)}
-    losses {{ binary_cross_entropy {{}} }} metrics {{ auc {{ thresholds: 10000 }} }} }}
-''' for i, t in enumerate(case['tasks']))
         return deep + f'''mmoe {{ expert_mlp {_mlp(case['hidden'], case)} num_expert: {case['experts']}
-{towers} }}
+{_towers(case)} }}
 '''
+    if case['kind'] in ('ple', 'esmm', 'dbmtl'):
+        return deep + _tasks(case)
     return deep + f'''feature_groups {{ group_name: "seq" group_type: SEQUENCE feature_names: ["f1", "h"] }}
 multi_tower_din {{ towers {{ input: "deep" mlp {_mlp(case['hidden'], case)} }}
   din_towers {{ input: "seq" attn_mlp {_mlp(case['attention'], case)} }}
@@ -75,13 +105,13 @@ def config(case, sizes, data, n_numbers):
   sequence_length: 20 sequence_delim: ";" num_buckets: {sizes[1]} embedding_dim: {dim}
   embedding_name: "film" init_fn: "nn.init.normal_,std={FIRST}" }} }}
 '''
-    labels = ' '.join(f'label_fields: "y{i}"' for i in range(len(case['tasks'])))
+    fields = ' '.join(f'label_fields: "y{i}"' for i in labels(case))
     adam = f"adam_optimizer {{ lr: {case['lr']} }} constant_learning_rate {{}}"
     q = str.replace
     return f'''train_input_path: "{data}/train/*.csv" eval_input_path: "{data}/valid/*.csv" model_dir: "m"
 train_config {{ num_epochs: {case['epochs']} save_checkpoints_epochs: 1 log_step_count_steps: 1000
   sparse_optimizer {{ {adam} }} dense_optimizer {{ {adam} }} }}
-data_config {{ batch_size: {case['batch']} dataset_type: CsvDataset with_header: true fg_mode: FG_DAG {labels}
+data_config {{ batch_size: {case['batch']} dataset_type: CsvDataset with_header: true fg_mode: FG_DAG {fields}
   shuffle: true shuffle_buffer_size: 64 }}
 {features}model_config {{
 {q(_model(case, names, numbers), "'", '"')}

@@ -3,7 +3,8 @@
 OUT/NAME/data.npz for PyTorch, OUT/NAME/sizes.json. Both sides read the same rows in the same order.
 
     frappe   app usage, the split 7:2:1 of the Frappe_x1 protocol
-    census   Census-Income; the official test set halved into valid and test; tasks income, never married
+    census   Census-Income; the official test set halved into valid and test; tasks income, never
+             married, and both together
     ml1m     MovieLens-1M, rating >= 4, each user's ratings split 80/10/10 by time; history of 20 liked films
 
 Values that training never saw are number 0. Rows are shuffled once, by a fixed seed.
@@ -16,6 +17,8 @@ import subprocess
 import sys
 
 import numpy as np
+
+DONE = 'done-2'  # counts what the files hold
 
 
 def lines(path):
@@ -61,7 +64,8 @@ def census(data):
     for p in parts:
         both.append({'x': np.stack([numbered(p[c], k) for c, k in zip(texts, known)], 1),
                      'n': np.log1p(np.stack([np.array(p[c], np.float32) for c in numbers], 1)),
-                     'y': np.stack([['50000+' in v for v in p[41]], ['Never married' in v for v in p[7]]], 1)
+                     'y': np.stack([['50000+' in v for v in p[41]], ['Never married' in v for v in p[7]],
+                                    ['50000+' in v and 'Never married' in w for v, w in zip(p[41], p[7])]], 1)
                      .astype(np.float32)})
     half = len(both[1]['y']) // 2
     return [both[0], {k: v[:half] for k, v in both[1].items()}, {k: v[half:] for k, v in both[1].items()}], \
@@ -122,7 +126,7 @@ def write_csv(path, part):
 def main():
     data, out, name = sys.argv[1:4]
     target = f'{out}/{name}'
-    if os.path.exists(f'{target}/sizes.json'):
+    if os.path.exists(f'{target}/{DONE}'):
         return
     parts, sizes = {'frappe': frappe, 'census': census, 'ml1m': ml1m}[name](data)
     order = np.random.RandomState(1).permutation(len(parts[0]['y']))
@@ -135,6 +139,7 @@ def main():
     np.savez(f'{target}/data.npz', **arrays)
     with open(f'{target}/sizes.json', 'w') as f:
         json.dump(sizes, f)
+    open(f'{target}/{DONE}', 'w').close()
 
 
 main()

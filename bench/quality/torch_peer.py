@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cases import CASES, FIRST
+from cases import CASES, FIRST, labels
 
 
 def mlp(width, units, case):
@@ -77,6 +77,88 @@ class Mmoe(nn.Module):
                           for g, t in zip(self.gates, self.towers)], 1)
 
 
+def tower(width, units, case):
+    return nn.Sequential(mlp(width, units, case), nn.Linear(units[-1], 1))
+
+
+class Tasks(nn.Module):
+    """What models of several tasks read: all vectors and numbers side by side."""
+
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.tables = Tables(sizes, case['dim'], FIRST)
+        self.width = len(sizes) * case['dim'] + numbers
+
+    def input(self, b):
+        return torch.cat([self.tables(b['x']).flatten(1), b['n']], 1)
+
+
+class Extraction(nn.Module):
+    """Private and shared experts; without `on` nothing shared goes on."""
+
+    def __init__(self, case, width, units, tasks, on):
+        super().__init__()
+        own, shared = case['own'], case['shared']
+        self.private = nn.ModuleList(nn.ModuleList(mlp(width, units, case) for _ in range(own)) for _ in range(tasks))
+        self.shared = nn.ModuleList(mlp(width, units, case) for _ in range(shared))
+        self.gates = nn.ModuleList(nn.Linear(width, own + shared) for _ in range(tasks))
+        self.on = nn.Linear(width, tasks * own + shared) if on else None
+
+    def forward(self, xs, s):
+        def mix(gate, x, experts):
+            return (torch.softmax(gate(x), 1).unsqueeze(2) * torch.stack(experts, 1)).sum(1)
+
+        shared = [e(s) for e in self.shared]
+        private = [[e(x) for e in es] for es, x in zip(self.private, xs)]
+        out = [mix(g, x, p + shared) for g, x, p in zip(self.gates, xs, private)]
+        return out, mix(self.on, s, sum(private, []) + shared) if self.on else None
+
+
+class Ple(Tasks):
+    def __init__(self, case, sizes, numbers):
+        super().__init__(case, sizes, numbers)
+        n, width, layers = len(case['tasks']), self.width, []
+        for i, units in enumerate(case['hidden']):
+            layers.append(Extraction(case, width, units, n, i + 1 < len(case['hidden'])))
+            width = units[-1]
+        self.layers = nn.ModuleList(layers)
+        self.towers = nn.ModuleList(tower(width, case['tower'], case) for _ in range(n))
+
+    def forward(self, b):
+        x = self.input(b)
+        xs, s = [x] * len(self.towers), x
+        for layer in self.layers:
+            xs, s = layer(xs, s)
+        return torch.cat([t(x) for t, x in zip(self.towers, xs)], 1)
+
+
+class Esmm(Tasks):
+    def __init__(self, case, sizes, numbers):
+        super().__init__(case, sizes, numbers)
+        self.bottom = mlp(self.width, case['hidden'], case)
+        self.ctr, self.cvr = (tower(case['hidden'][-1], case['tower'], case) for _ in range(2))
+
+    def forward(self, b):
+        x = self.bottom(self.input(b))
+        a, c = self.ctr(x), self.cvr(x)
+        both = torch.sigmoid(a.double()) * torch.sigmoid(c.double())
+        return torch.cat([a, torch.logit(both, eps=1e-12).float()], 1)
+
+
+class Dbmtl(Tasks):
+    def __init__(self, case, sizes, numbers):
+        super().__init__(case, sizes, numbers)
+        self.bottom = mlp(self.width, case['hidden'], case)
+        self.first, self.second = (mlp(case['hidden'][-1], case['tower'], case) for _ in range(2))
+        self.relation = mlp(2 * case['tower'][-1], case['relation'], case)
+        self.outs = nn.ModuleList([nn.Linear(case['tower'][-1], 1), nn.Linear(case['relation'][-1], 1)])
+
+    def forward(self, b):
+        x = self.bottom(self.input(b))
+        first, second = self.first(x), self.second(x)
+        return torch.cat([self.outs[0](first), self.outs[1](self.relation(torch.cat([second, first], 1)))], 1)
+
+
 class Din(nn.Module):
     def __init__(self, case, sizes, numbers):
         super().__init__()
@@ -108,13 +190,13 @@ def auc(label, score):
     return (rank[y > 0].sum() - n * (n + 1) / 2) / (n * (len(y) - n))
 
 
-def scores(model, part):
+def scores(model, part, columns):
     model.eval()
     with torch.no_grad():
         out = torch.cat([model({k: v[i:i + 8192] for k, v in part.items()}) for i in range(0, len(part['y']), 8192)])
     model.train()
     y, p = part['y'].numpy(), torch.sigmoid(out).numpy()
-    return [auc(y[:, t], p[:, t]) for t in range(y.shape[1])]
+    return [auc(y[:, c], p[:, t]) for t, c in enumerate(columns)]
 
 
 def train(case, folder, seed):
@@ -124,7 +206,8 @@ def train(case, folder, seed):
     with open(f'{folder}/sizes.json') as f:
         sizes = json.load(f)
     numbers = parts['train']['n'].shape[1] if 'n' in parts['train'] else 0
-    model = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din}[case['kind']](case, sizes, numbers)
+    kinds = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din, 'ple': Ple, 'esmm': Esmm, 'dbmtl': Dbmtl}
+    model, columns = kinds[case['kind']](case, sizes, numbers), labels(case)
     tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
     dense = [p for p in model.parameters() if all(p is not t for t in tables)]
     optims = [torch.optim.SparseAdam(tables, lr=case['lr']), torch.optim.Adam(dense, lr=case['lr'])]
@@ -135,12 +218,12 @@ def train(case, folder, seed):
             for o in optims:
                 o.zero_grad()
             out = model(b)
-            sum(loss(out[:, t], b['y'][:, t]) for t in range(out.shape[1])).backward()
+            sum(loss(out[:, t], b['y'][:, c]) for t, c in enumerate(columns)).backward()
             for o in optims:
                 o.step()
-        valid = sum(scores(model, parts['valid']))
+        valid = sum(scores(model, parts['valid'], columns))
         if valid > best[0]:
-            best = valid, scores(model, parts['test'])
+            best = valid, scores(model, parts['test'], columns)
     return best[1]
 
 

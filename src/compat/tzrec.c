@@ -22,6 +22,7 @@ struct tz_arg {
 struct tz_program {
     const char *name;    /* module behind "tzrec." */
     const char *command; /* ours */
+    const char *second;  /* word of it, or NULL */
     const char *needs;   /* one of these must be given, '|' between them */
     bool seeded;         /* takes --seed */
     bool quantised;      /* takes --table-type */
@@ -82,11 +83,23 @@ static const struct tz_program programs[] = {
      .command = "params",
      .needs = "checkpoint_path",
      .args = {{"checkpoint_path", ""}}},
+    {.name = "tools.feature_selection",
+     .command = "features",
+     .second = "select",
+     .needs = "pipeline_config_path",
+     .args = {{"pipeline_config_path", ""},
+              {"model_dir", "model-dir"},
+              {"output_dir", "output-dir"},
+              {"topk", "topk"},
+              {"clear_variational_dropout", "clear-variational-dropout",
+               .no_value = true},
+              {"visualize", NULL, "the ranking is printed, not drawn", true}}},
 };
 
 const char *tzrec_names(void)
 {
-    return "train_eval, eval, export, predict, tools.list_distcp_param";
+    return "train_eval, eval, export, predict, tools.list_distcp_param, "
+           "tools.feature_selection";
 }
 
 /* The part of a module or file name that names the program. */
@@ -219,6 +232,8 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
     if (!rc) {
         out->does = FRONT_COMMAND;
         front_word(out, p->command);
+        if (p->second)
+            front_word(out, p->second);
         if (p->seeded)
             put_seed(in, out);
         if (p->quantised)
@@ -242,10 +257,11 @@ static enum rc translate(const struct front_args *in, struct front_call *out,
     struct front_args rest = *in;
     if (wants_help(in)) {
         out->does = FRONT_NOTHING;
-        out->text = "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
-                    "PROGRAM is one of train_eval, eval, export, predict,\n"
-                    "tools.list_distcp_param; each takes the arguments that it has in\n"
-                    "TorchEasyRec. See docs/compat.md.\n";
+        out->text =
+            "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
+            "PROGRAM is one of train_eval, eval, export, predict,\n"
+            "tools.list_distcp_param and tools.feature_selection; each takes the\n"
+            "arguments that it has in TorchEasyRec. See docs/compat.md.\n";
         return RC_OK;
     }
     int skip = strcmp(in->argv[0], "-m") == 0 && in->argc > 1 ? 2 : 1;

@@ -41,6 +41,7 @@ static struct capsule_conf routing_of(const struct pc_B2ICapsule *c)
 {
     return (struct capsule_conf){.capsules = c->max_k,
                                  .iterations = c->num_iters,
+                                 .most = c->max_seq_len,
                                  .scale = (float)c->routing_logits_scale,
                                  .deviation = (float)c->routing_logits_stddev,
                                  .constant = c->const_caps_num,
@@ -79,7 +80,6 @@ static struct val *user_tower(struct model *m, const struct pc_MIND *c, struct v
         return graph_fail(g, "history_input '%s' is no sequence", t->history_input);
     if (!t->user_mlp || !t->capsule_config || !t->concat_mlp)
         return graph_fail(g, "user_tower needs user_mlp, capsule_config and concat_mlp");
-    m->axes.at[m->axes.n - 1].max_length = t->capsule_config->max_seq_len;
     struct capsule_conf routing = routing_of(t->capsule_config);
     graph_push(g, "user_tower");
     struct val *u = net_and_linear(m, "user_mlp", t->user_mlp, true, user.deep);

@@ -229,6 +229,7 @@ struct val *nn_own_items(struct graph *g, struct val *items);
  */
 struct capsule_conf {
     int64_t capsules, iterations;
+    int64_t most; /* positions of a row that are routed, the others count; 0: all */
     float scale, deviation; /* of the first logits, which are drawn anew each time */
     bool constant;          /* every row has all capsules */
     bool zeros;             /* the first logits are 0: nothing is drawn */

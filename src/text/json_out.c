@@ -43,6 +43,12 @@ void json_put_int(struct json_out *j, const char *key, int64_t v)
     buf_printf(j->out, "%" PRId64, v);
 }
 
+void json_put_real(struct json_out *j, const char *key, double v)
+{
+    start(j, key);
+    buf_printf(j->out, "%.9g", v);
+}
+
 void json_put_bool(struct json_out *j, const char *key, bool v)
 {
     start(j, key);

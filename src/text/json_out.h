@@ -25,6 +25,7 @@ void json_open(struct json_out *j, const char *key, char brace);
 void json_close(struct json_out *j, char brace);
 void json_put_str(struct json_out *j, const char *key, const char *s); /* NULL: null */
 void json_put_int(struct json_out *j, const char *key, int64_t v);
+void json_put_real(struct json_out *j, const char *key, double v); /* finite */
 void json_put_bool(struct json_out *j, const char *key, bool v);
 void json_put_null(struct json_out *j, const char *key);
 

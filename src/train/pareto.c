@@ -145,7 +145,8 @@ enum rc pareto_create(const struct model *m, struct pareto **out, struct err *er
         return RC_OK;
     struct pareto *p = mem_calloc(1, sizeof(*p));
     for (size_t i = 0; i < m->tasks.n; i++)
-        for (int64_t k = 0; k < m->tasks.at[i].n_losses; k++) {
+        for (int64_t k = 0; !m->tasks.at[i].training && k < m->tasks.at[i].n_losses;
+             k++) {
             if (p->n == PARETO_MAX) {
                 pareto_destroy(p);
                 return err_set(err, RC_UNSUPPORTED,

@@ -87,9 +87,13 @@ static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct capsule_conf *c = r->conf;
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t row = begin; row < end; row++) {
-        int64_t n = capsules_of(c, at[row + 1] - at[row]);
-        struct view x = view_rows(&r->in[0], at[row], at[row + 1]);
-        struct view b = view_rows(&r->out[0], at[row], at[row + 1]);
+        int64_t n = capsules_of(c, at[row + 1] - at[row]), end_at = at[row + 1];
+        if (c->most > 0 && end_at - at[row] > c->most)
+            end_at = at[row] + c->most;
+        struct view x = view_rows(&r->in[0], at[row], end_at);
+        struct view b = view_rows(&r->out[0], at[row], end_at);
+        for (int64_t t = end_at; t < at[row + 1]; t++)
+            memset(view_row(&r->out[0], t), 0, (size_t)c->capsules * sizeof(float));
         first_logits(r, row, x.rows, b);
         for (int64_t i = 0; i < c->iterations; i++) {
             for (int64_t t = 0; t < x.rows; t++)

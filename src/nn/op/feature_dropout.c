@@ -33,11 +33,11 @@ static enum rc drop_infer(const void *conf, const struct shape *in, int n_in,
                           struct shape *out, int64_t *keep_width, struct err *err)
 {
     const struct drop_conf *c = conf;
-    if (in[0].axis != AXIS_BATCH || shape_width(&in[0]) != c->end[c->n - 1])
+    if (shape_width(&in[0]) != c->end[c->n - 1])
         return err_set(err, RC_INVAL, "features of %jd values in rows of %jd",
                        (intmax_t)c->end[c->n - 1], (intmax_t)shape_width(&in[0]));
     out[0] = in[0];
-    out[1] = (struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    out[1] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
     *keep_width = c->n;
     return RC_OK;
 }
@@ -110,7 +110,9 @@ static void drop_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct drop_conf *c = r->conf;
     float loss = (float)row_loss(r);
-    for (int64_t k = begin; k < end; k++) {
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         float *y = view_row(&r->out[0], k), *z = view_row(&r->keep, k);
         draw_mask(r, k, z);
@@ -124,7 +126,9 @@ static void drop_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void drop_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct drop_conf *c = r->conf;
-    for (int64_t k = begin; r->d_in[0].data && k < end; k++) {
+    int64_t from, to;
+    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    for (int64_t k = from; r->d_in[0].data && k < to; k++) {
         const float *dy = view_row(&r->d_out[0], k), *z = view_row(&r->keep, k);
         float *dx = view_row(&r->d_in[0], k);
         for (int64_t i = 0, col = 0; i < c->n; i++)

@@ -40,11 +40,16 @@ static void take_esmm(struct check *x, const struct pc_ESMM *m)
     const struct pc_TaskTower *towers[] = {m->ctr_tower, m->cvr_tower};
     if (!m->ctr_tower || !m->cvr_tower)
         return; /* reported as missing */
+    const char *cvr = m->cvr_tower->tower_name;
     take_towers(x, towers, 2);
-    for (size_t i = 0; i < 2; i++)
-        if (strcmp(m->ctcvr_name, towers[i]->tower_name) == 0)
-            schema_report(x->diags, DIAG_ERROR, E0376, &m->base, "ctcvr_name",
-                          "there is already a task '%s'", m->ctcvr_name);
+    x->tasks[1].name = m->ctcvr_name; /* what its losses and metrics end in */
+    if (!*cvr)
+        schema_report(x->diags, DIAG_ERROR, E0376, &m->cvr_tower->base, NULL,
+                      "the task has no tower_name");
+    else if (strcmp(cvr, m->ctcvr_name) == 0 ||
+             strcmp(cvr, m->ctr_tower->tower_name) == 0)
+        schema_report(x->diags, DIAG_ERROR, E0376, &m->cvr_tower->base, "tower_name",
+                      "there is already a task '%s'", cvr);
 }
 
 static void take_bayes(struct check *x, const struct pc_DBMTL *m)

@@ -196,3 +196,10 @@ def mind(p, b):
       items=("i c", 3, lambda n: [(2 * k) % 4 for k in range(n)]))
 def mind_hard(p, b):
     return mind_model(p, b, [5, 4], True, 0, 9, 4, True, 0.7, 10.0, weights=normalised(column(b, "sw")))
+
+
+@case(mind_config("", 4, 4, "", "max_k: 3", 4) + "simi_pow: 4 temperature: 0.5 }\n",
+      data=sampler("negative_sampler", "i c"), items=("i c", 4, lambda n: [0] * n))
+def mind_short(p, b):
+    """Fewer positions are routed than there are, but all of them count."""
+    return mind_model(p, b, [], False, 4, 4, 3, False, 1.0, 4.0, temperature=0.5)

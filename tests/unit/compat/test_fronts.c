@@ -94,6 +94,13 @@ static void every_documented_argument_of_tzrec_is_taken(void)
                env_empty,
                "command: predict --model=x --input=p --output=o --reserved-columns=a,b "
                "--output-columns=probs");
+    check_line(
+        "tzrec tools.feature_selection --pipeline_config_path c --model_dir m --topk 5 "
+        "--output_dir o --visualize --clear_variational_dropout",
+        env_empty,
+        "command: features select --model-dir=m --output-dir=o --topk=5 "
+        "--clear-variational-dropout -- c; --visualize has no effect: the "
+        "ranking is printed, not drawn");
     check_line("tzrec tools.list_distcp_param --checkpoint_path m/model.ckpt-0",
                env_empty, "command: params -- m/model.ckpt-0");
 }
@@ -125,7 +132,7 @@ static void what_is_missing_or_unknown_is_named(void)
                "error: option --pipeline_config_path needs a value");
     check_line("tzrec train_evil --x 1", env_empty,
                "error: no program 'train_evil'; there are train_eval, eval, export, "
-               "predict, tools.list_distcp_param");
+               "predict, tools.list_distcp_param, tools.feature_selection");
     check_line("tzrec eval --pipeline_config_path c --warp 9", env_empty,
                "command: eval -- c; '--warp' is no argument of tzrec.eval and was left "
                "out; '9' is no argument of tzrec.eval and was left out");

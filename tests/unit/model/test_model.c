@@ -397,8 +397,68 @@ static void every_model_is_tried(void)
     }
 }
 
+#define ALL GROUP("all", "DEEP", "['u', 'i', 'c', 'p']")
+#define EXTRACT(own, shared)                                                        \
+    " extraction_networks { network_name: 'x' expert_num_per_task: 1 share_num: 1 " \
+    "task_expert_net " UNITS(own) " share_expert_net " UNITS(shared) " }"
+#define TASK(name, more)                                            \
+    " task_towers { tower_name: '" name "' label_name: 'clk' " more \
+    " losses { binary_cross_entropy {} } }"
+
+/* What a check of the config alone does not find. */
+static const struct {
+    const char *model, *message;
+} wrong[] = {
+    {ALL " ple {" EXTRACT("8", "6") TASKS " }",
+     "ple: model._extraction_nets.0: experts end in 8 and in 6 units"},
+    {ALL " ple {" TASKS " }", "ple: model: there are no extraction_networks"},
+    {ALL " mmoe { num_expert: 65 expert_mlp " UNITS("4") TASKS " }",
+     "mmoe: model.mmoe: 65 experts: 1 to 64 are possible"},
+    {ALL " dc2vr {" TASK("a", "mlp { hidden_units: 4 }") TASK(
+         "b",
+         "mlp { hidden_units: 4 } intervention_tower_names: 'a' low_rank_dim: 4") " }",
+     "dc2vr: model.intervention.b: base_rotate_layer: 4 columns of 4 values: there must be fewer"},
+    {ALL " dc2vr {" TASK("a", "mlp { hidden_units: 4 } low_rank_dim: 2") " }",
+     "dc2vr: model: task 'a': low_rank_dim without intervention_tower_names"},
+    {ALL " esmm { ctr_tower { tower_name: 'a' label_name: 'clk'" LOSS
+         " } cvr_tower { tower_name: 'b' label_name: 'buy' losses { l2_loss {} } } }",
+     "esmm: model: b: losses are binary_cross_entropy or binary_focal_loss"},
+    {ALL GROUP("uia", "DEEP", "['u']") " pepnet {" TASKS " }",
+     "pepnet: model: 0 ppnet_hidden_units and 0 ppnet_dropout_ratio"},
+    {ALL " pepnet { domain_input_name: 'kind' task_domain_num: 65" TASKS " }",
+     "pepnet: model: task_domain_num 65: 1 to 64 are possible"},
+    {ALL
+     " pepnet { domain_input_name: 'kind' task_domain_num: 2 task_towers { tower_name: "
+     "'a' label_name: 'clk' num_class: 3 losses { softmax_cross_entropy {} } } }",
+     "pepnet: model: task 'a': heads per domain have num_class 1, not 3"},
+};
+
+static void wrong_models_are_refused(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        struct conf conf;
+        struct diags diags = {0};
+        struct err err = {0};
+        struct model *m = NULL;
+        struct buf b;
+        buf_init(&b, 1 << 20);
+        buf_printf(&b, "%s model_config {\n%s\n}\n", HEAD, wrong[i].model);
+        (void)!conf_from("f", buf_str(&b), b.n, &(struct conf_options){0}, &conf, &diags,
+                         &err);
+        CHECK(conf.data != NULL);
+        if (conf.data)
+            CHECK(model_create(conf.data, &(struct model_options){0}, &m, &err) ==
+                  RC_INVAL);
+        CHECK_STR(err.msg, wrong[i].message);
+        diags_release(&diags);
+        conf_release(&conf);
+        buf_release(&b);
+    }
+}
+
 static const struct tap_case cases[] = {
     TAP(every_model_learns),
+    TAP(wrong_models_are_refused),
     TAP(threads_do_not_change_a_byte),
     TAP(every_model_is_tried),
 };
