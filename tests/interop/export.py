@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 
 TRAINYARD, TOOL, SOURCE = sys.argv[1:4]
 LIMIT = 1e-5
-NO_GRAPH = {'mind', 'tdm'}  # capsules have no form in ONNX; tdm is not exported here
+NO_GRAPH = {'dien:augru', 'mind', 'tdm'}  # have no form in ONNX; tdm is not exported here
 
 HEAD = '''
 train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "%s"
@@ -63,6 +63,10 @@ TANH = '{ hidden_units: [16, 8] activation: "nn.Tanh" }'
 MODELS = {
     'afm': WIDE + DEEP + DENSE + 'afm { attention_units: 4 }' + BCE,
     'autoint': WIDE + DEEP + DENSE + f'autoint {{ num_layers: 2 num_heads: 2 head_dim: 4 deep {MLP} }}' + BCE,
+    'bst': SEQ + DEEP + DENSE + f'bst {{ num_layers: 2 num_heads: 2 head_dim: 4 ffn_units: 16 use_ln: true deep {MLP} }}' + BCE,
+    'bst:plain': SEQ + f'bst {{ num_heads: 3 head_dim: 4 ffn_units: 16 deep {MLP} }}' + BCE,
+    'dien': SEQ + WIDE + f'dien {{ gru_layers: 2 attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
+    'dien:augru': SEQ + f'dien {{ evolution: "AUGRU" attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
     'deep_crossing': WIDE + DEEP + DENSE + 'deep_crossing { residual_units: [16, 8] }' + BCE,
     'ffm': WIDE + FOUR + 'ffm {}' + BCE,
     'fibinet': DEEP + DENSE + f'fibinet {{ deep {MLP} }}' + BCE,

@@ -18,7 +18,9 @@ static const struct {
     unsigned wants;
 } models[] = {
     {"afm", DEEP | FIELDS},        {"autoint", DEEP | FIELDS},
-    {"deep_crossing", DEEP},       {"ffm", DEEP | FIELDS | AWARE},
+    {"bst", SEQ},
+    {"deep_crossing", DEEP},
+    {"dien", SEQ},       {"ffm", DEEP | FIELDS | AWARE},
     {"fibinet", DEEP | FIELDS},    {"flen", GROUPS},
     {"fm", DEEP | FIELDS},         {"fnn", DEEP | WIDE},
     {"fwfm", DEEP | FIELDS},       {"gatenet", DEEP | FIELDS},

@@ -87,6 +87,14 @@ static const struct {
     {"fwfm", WIDE_DEEP " fwfm {}"},
     {"fibinet", WIDE_DEEP " fibinet { deep " UNITS("8") " }"},
     {"autoint", WIDE_DEEP " autoint { num_heads: 2 head_dim: 4 }"},
+    {"bst",
+     GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']") LOSS
+     " bst { num_heads: 2 head_dim: 4 ffn_units: 8 deep " UNITS("8") " }"},
+    {"dien", GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']")
+                 LOSS " dien { attn_mlp " UNITS("8") " deep " UNITS("8") " }"},
+    {"dien_augru",
+     GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']") LOSS
+     " dien { evolution: 'AUGRU' attn_mlp " UNITS("8") " deep " UNITS("8") " }"},
     {"gatenet", WIDE_DEEP " gatenet { deep " UNITS("8") " }"},
     {"flen", GROUP("user", "DEEP", "['u']") GROUP("item", "DEEP", "['i', 'c']") LOSS
      " flen { deep " UNITS("8") " }"},
