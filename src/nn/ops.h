@@ -223,6 +223,11 @@ struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item,
  */
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
                           bool diagonal);
+/* The same with each score on its own: softplus(-score) of the first (or score i), plus
+ * softplus(score) of all others.
+ */
+struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
+                              bool diagonal);
 /* Items of the rows of the batch. */
 struct val *nn_own_items(struct graph *g, struct val *items);
 
@@ -255,6 +260,28 @@ struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
  */
 struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
                                   struct val *target, float power);
+
+/* A matrix [n, r], r < n, whose columns are orthonormal and stay so in training:
+ * parameter `name`.parametrizations.weight.original [n, r] and buffer ...0.base [n, n].
+ * nn_rotate(): x [n] times it, or with `back` x [r] times its transpose.
+ */
+struct rotation {
+    struct param *original, *base; /* NULL when the graph has failed */
+    int64_t n, r;
+};
+struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r);
+struct val *nn_rotate(struct graph *g, struct rotation by, struct val *x, bool back);
+
+/* Heads. Logits a, b [1] of two events, the second given the first -> that of both. */
+struct val *nn_both_logit(struct graph *g, struct val *a, struct val *b);
+/* x [n] and number [1] -> x[number]; the nearest when it is outside. */
+struct val *nn_pick(struct graph *g, struct val *x, struct val *number);
+/* x [1] divided so that all rows together give the mean of x; the root of its sum; and x
+ * times the number of rows.
+ */
+struct val *nn_mean_share(struct graph *g, struct val *x);
+struct val *nn_batch_times(struct graph *g, struct val *x);
+struct val *nn_root_share(struct graph *g, struct val *x);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).

@@ -116,6 +116,20 @@ CASE(softmax)
 {
     return nn_softmax(g, fields(g, x));
 }
+CASE(both_logit)
+{
+    return nn_both_logit(g, nn_linear(g, "a", x, 1, true, ACT_NONE),
+                         nn_linear(g, "b", x, 1, true, ACT_NONE));
+}
+CASE(pick)
+{
+    return nn_pick(g, x, nn_scale(g, nn_row_sum(g, x), 0, 3));
+}
+CASE(rotate)
+{
+    struct rotation by = nn_rotation(g, "r", 12, 5);
+    return nn_rotate(g, by, nn_rotate(g, by, x, false), true);
+}
 CASE(l2_normalise)
 {
     return nn_l2_normalise(g, x, 1e-12f);
@@ -310,6 +324,9 @@ static const struct onnx_case cases[] = {
     ENTRY(dice),
     ENTRY(dice_padded),
     ENTRY(softmax),
+    ENTRY(both_logit),
+    ENTRY(pick),
+    ENTRY(rotate),
     ENTRY(l2_normalise),
     ENTRY(arithmetic),
     ENTRY(arithmetic_shapes),

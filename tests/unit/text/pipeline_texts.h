@@ -131,6 +131,21 @@ static const char text_match[] =
     "  metrics { recall_at_k { top_k: 5 } }\n"
     "}\n";
 
+/* Our own models of retrieval. */
+static const char text_recall[] =
+    TEXT_TRAIN
+    "data_config { dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: \"clk\"\n"
+    "  negative_sampler { input_path: \"items\" num_sample: 4 attr_fields: \"iid\" item_id_field: \"iid\" }\n"
+    "}\n"
+    TEXT_FEATURES
+    "model_config {\n"
+    "  feature_groups { group_name: \"user\" feature_names: \"uid\" }\n"
+    "  feature_groups { group_name: \"item\" feature_names: \"iid\" }\n"
+    "  word2vec { input: \"user\" context_input: \"item\" }\n"
+    "  losses { binary_cross_entropy {} }\n"
+    "  metrics { recall_at_k { top_k: 5 } }\n"
+    "}\n";
+
 static const char text_hstu[] =
     TEXT_TRAIN
     "data_config { dataset_type: ParquetDataset fg_mode: FG_NONE label_fields: \"action\" }\n"
