@@ -24,8 +24,8 @@ static void next_loss(struct model *m, const struct pc_DIEN *c, struct val *stat
                       struct val *happened, struct val * not )
 {
     struct val *loss = nn_next_loss(m->graph, states, happened, not );
-    nn_loss(m->graph, "aux_loss",
-            nn_scale(m->graph, loss, (float)c->aux_loss_weight, 0.0f));
+    nn_loss_training(m->graph, "aux_loss",
+                     nn_scale(m->graph, loss, (float)c->aux_loss_weight, 0.0f));
 }
 
 static void build(struct model *m)

@@ -169,6 +169,10 @@ struct val *nn_expand(struct graph *g, struct val *x, int axis);
 struct val *nn_seq_prepend(struct graph *g, struct val *x, struct val *values);
 /* [1] per position -> softmax over the positions of each row. */
 struct val *nn_seq_softmax(struct graph *g, struct val *scores);
+/* The same over all positions but the last, which weighs nothing. For losses: it has no
+ * form in ONNX.
+ */
+struct val *nn_seq_softmax_before(struct graph *g, struct val *scores);
 /* weights [1] and values [d] per position -> [d] per row; NULL weights: all 1. */
 struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
 struct val *nn_seq_mean(struct graph *g,
@@ -295,6 +299,11 @@ struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *label
  */
 struct val *nn_next_loss(struct graph *g, struct val *states, struct val *next,
                          struct val *others);
+/* x, happened [d], others [k * d], weights [1]: x against what happened and k that did
+ * not, times a weight, as a loss per row (divided by the number of rows).
+ */
+struct val *nn_tell_loss(struct graph *g, struct val *x, struct val *happened,
+                         struct val *others, struct val *weights);
 /* logits [c], labels: the class as a float. */
 struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
                             struct val *weights, float smoothing);

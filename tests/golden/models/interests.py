@@ -3,7 +3,7 @@
 import torch
 import torch.nn.functional as F
 
-from blocks import layer_norm, linear, mlp, valid
+from blocks import activation, layer_norm, linear, mlp, valid
 from cases import LOSS, binary, case, group
 from data import deep, sequence
 from fields import DENSE, WIDE, weights
@@ -106,7 +106,8 @@ def dien(p, b):
     h = torch.cat([h, deep(p, b, ["u", "c"])], -1)
     o = linear(p, "model.output_mlp", mlp(p, "model.deep_mlp", h, [6]), 1)
     outputs, losses = binary(o + weights(p, b).sum(1, keepdim=True), b)
-    losses["aux_loss"] = (0.5 * aux, None)
+    if p.training:
+        losses["aux_loss"] = (0.5 * aux, None)
     return outputs, losses
 
 
@@ -115,4 +116,63 @@ def dien(p, b):
       " deep { hidden_units: [6] } }\n", free=SHIFT)
 def dien_augru(p, b):
     h, _ = dien_model(p, b, ["s__i"], 2, [5], "AUGRU", "nn.Tanh")
+    return binary(linear(p, "model.output_mlp", mlp(p, "model.deep_mlp", h, [6]), 1), b)
+
+
+def dmr_scores(p, at, source, s, units):
+    q = activation(p, at + "prelu", "nn.PReLU", linear(p, at + "align", source, s.shape[-1]))
+    h = mlp(p, at + "attention", torch.cat([q, s, q - s, q * s], -1), units, "nn.Tanh")
+    return linear(p, at + "linear", h, 1).squeeze(-1)
+
+
+def softmax_where(scores, ok):
+    a = torch.softmax(scores.masked_fill(~ok, -1e30), -1)
+    return a * ok
+
+
+def dmr_model(p, b, context, others, units):
+    q, s, lengths = sequence(p, b, ["i"], ["s__i", *context])
+    v, m, _ = sequence(p, b, ["j"], ["s__i", *others])
+    d, e = q.shape[-1], v.shape[-1]
+    history, said, ok = s[..., :d], s[..., d:], valid(s, lengths)
+    scores = dmr_scores(p, "model.user_to_item.", said, history, units)
+
+    def user(a):
+        u = linear(p, "model.user", (a.unsqueeze(-1) * history).sum(1), e)
+        return activation(p, "model.user_prelu", "nn.PReLU", u)
+
+    close = (user(softmax_where(scores, ok)) * v).sum(-1, keepdim=True)
+    aux = None
+    if p.training and m.shape[-1] > e:
+        u = user(softmax_where(scores, valid(s, lengths - 1)))
+        end = last(m, lengths)
+        others = end[:, e:].reshape(len(end), -1, e)
+        aux = F.softplus(-(u * end[:, :e]).sum(-1)) + F.softplus((u.unsqueeze(1) * others).sum(-1)).sum(-1)
+        aux = aux * (lengths > 1)
+    row = torch.cat([q.unsqueeze(1).expand(-1, s.shape[1], -1), said], -1)
+    scores = dmr_scores(p, "model.item_to_item.", row, history, units)
+    total = (history * ok.unsqueeze(-1)).sum(1)
+    pooled = (softmax_where(scores, ok).unsqueeze(-1) * history).sum(1)
+    return torch.cat([q, total, q * total, pooled, close, (scores * ok).sum(-1, keepdim=True)], -1), aux
+
+
+@case(group("seq", "i s__i s__p", "SEQUENCE") + group("match", "j s__i s__c s__p", "SEQUENCE") +
+      group("deep", "u c") + WIDE + LOSS +
+      " dmr { attn_mlp { hidden_units: [5] activation: 'nn.Tanh' } aux_loss_weight: 0.3"
+      " deep { hidden_units: [6] } }\n", free={"model.user_to_item.linear.bias": [0, 1]})
+def dmr(p, b):
+    h, aux = dmr_model(p, b, ["s__p"], ["s__c", "s__p"], [5])
+    h = torch.cat([h, deep(p, b, ["u", "c"])], -1)
+    o = linear(p, "model.output_mlp", mlp(p, "model.deep_mlp", h, [6]), 1)
+    outputs, losses = binary(o + weights(p, b).sum(1, keepdim=True), b)
+    if aux is not None:
+        losses["aux_loss"] = (0.3 * aux, None)
+    return outputs, losses
+
+
+@case(group("seq", "i s__i s__c", "SEQUENCE") + group("match", "j s__i", "SEQUENCE") + LOSS +
+      " dmr { attn_mlp { hidden_units: [5] activation: 'nn.Tanh' } deep { hidden_units: [6] } }\n",
+      free={"model.user_to_item.linear.bias": [0, 1]})
+def dmr_plain(p, b):
+    h, _ = dmr_model(p, b, ["s__c"], [], [5])
     return binary(linear(p, "model.output_mlp", mlp(p, "model.deep_mlp", h, [6]), 1), b)

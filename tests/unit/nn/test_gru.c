@@ -45,8 +45,27 @@ static struct val *build_twice(struct graph *g, struct val *const *x, int axis)
     return nn_seq_sum(g, NULL, nn_seq_prepend(g, x[0], nn_seq_prepend(g, x[0], x[1])));
 }
 
+static struct val *build_before(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_seq_softmax_before(g, x[0]);
+}
+
+static struct val *build_tell(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *weight = nn_scale(g, nn_slice(g, x[0], 0, 1), 0.0f, 0.7f);
+    return nn_tell_loss(g, x[0], x[1], x[2], weight);
+}
+
 static void what_evolves(void)
 {
+    gradcheck(&(struct gradcheck){
+        "softmax before", build_before, 1, {{1, 1, {1}}}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){"tell loss",
+                                  build_tell,
+                                  3,
+                                  {{0, 1, {3}}, {0, 1, {3}}, {0, 1, {6}}},
+                                  5,
+                                  .eval = false});
     gradcheck(&(struct gradcheck){
         "weighted", build_weighted, 2, {{1, 1, {3}}, {1, 1, {1}}}, 21, .eval = false});
     gradcheck(&(struct gradcheck){"next loss",
