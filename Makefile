@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune clean
+.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -90,6 +90,9 @@ bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
 bench-serve: build ## measure the scoring server with wrk
 	@tools/deps bench
 	@tools/bench build/release serve
+
+bench-zoo: build ## measure the step of every model beside PyTorch (QUICK=1: briefly)
+	@tools/bench build/release zoo
 
 clean: ## remove everything that was built
 	@rm -rf build

@@ -55,11 +55,11 @@ def environment(kind, bf16):
 class Program:
     """A benchmark that runs steps for as long as each line on its input says."""
 
-    def __init__(self, kind, model, *words):
+    def __init__(self, kind, model, *words, peer=PEER):
         self.kind, self.turns, self.why = kind, [], None
         more = [*words, "-"]
         command = ([STEP, model, str(BATCH.get(model, 2048)), THREADS, *more] if kind == "ours" else
-                   [NEWEST if kind == "newest" else "/usr/bin/python3", PEER, model,
+                   [NEWEST if kind == "newest" else "/usr/bin/python3", peer, model,
                     str(BATCH.get(model, 2048)), *words, "default" if kind == "default" else THREADS, "-"])
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, text=True, env=environment(kind, "bf16" in words))
@@ -220,4 +220,5 @@ def main():
     sys.exit(1 if any(r["verdict"] == "short" for r in ROWS) else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,10 +3,10 @@
  * memory.
  *
  * The same shapes as torch_peer.py: dlrm, deepfm, mmoe, din, and lookup, which is the
- * embedding layer of dlrm alone. Ids are log-uniform. Prints one line of JSON: samples
- * per second by the median and the best step, milliseconds by phase and of processor time
- * of all threads, median and best.
- * With - for SECONDS it does so for each line of its input, which says how many.
+ * embedding layer of dlrm alone; or the model of a file whose name ends in .config. Ids
+ * are log-uniform. Prints one line of JSON: samples per second by the median and the best
+ * step, milliseconds by phase and of processor time of all threads, median and best. With
+ * - for SECONDS it does so for each line of its input, which says how many.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/model.h"
@@ -126,6 +127,23 @@ static void taobao_group(struct buf *b)
     for (size_t i = 0; i < ARRAY_LEN(taobao); i++)
         buf_printf(b, "%s'%s'", i ? ", " : "", taobao[i].name);
     buf_puts(b, "] }\n");
+}
+
+/* The file's text; false: it is no file. */
+static bool read_config(const char *path, struct buf *b)
+{
+    char *text;
+    size_t n;
+    struct err err = {0};
+    if (!str_ends(path, ".config"))
+        return false;
+    if (fs_read(path, 1 << 20, &text, &n, &err)) {
+        fprintf(stderr, "step: %s\n", err.msg);
+        return false;
+    }
+    buf_add(b, text, n);
+    mem_free(text);
+    return true;
 }
 
 static bool write_config(const char *model, struct buf *b)
@@ -249,6 +267,8 @@ static void fill_inputs(struct bench *b)
             view_row(&v, k)[in->col] = rng_f32(&r);
     }
     for (size_t i = 0; i < b->m->tasks.n; i++) {
+        if (!b->m->tasks.at[i].labels)
+            continue; /* of a match model */
         struct view v = graph_view(b->m->graph, b->m->tasks.at[i].labels);
         for (int64_t k = 0; k < v.rows; k++)
             *view_row(&v, k) = rng_f32(&r) < 0.25f;
@@ -302,7 +322,9 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
         rows.n[m->axes.at[i].axis] = b->offsets[k][b->rows];
         rows.offsets[m->axes.at[i].axis] = b->offsets[k];
     }
-    enum rc rc = graph_rows(m->graph, &rows, err);
+    enum rc rc = model_match_rows(m, b->rows, 0, NULL, &rows, err);
+    if (!rc)
+        rc = graph_rows(m->graph, &rows, err);
     if (!rc && t < BATCHES)
         fill_inputs(b);
     int64_t start = clock_mono_ns(), since = start;
@@ -424,10 +446,10 @@ int main(int argc, char **argv)
     uint64_t t = 0;
     buf_init(&text, 1 << 20);
     if (argc < 3 || !str_to_i64(str_c(argv[2]), &b.rows) ||
-        !write_config(argv[1], &text)) {
+        !(read_config(argv[1], &text) || write_config(argv[1], &text))) {
         fprintf(
             stderr,
-            "usage: step dlrm|deepfm|mmoe|din|lookup BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
+            "usage: step dlrm|deepfm|mmoe|din|lookup|FILE.config BATCH [THREADS] [bf16] [varlen] [SECONDS]\n");
         return 2;
     }
     for (int i = 3; i < argc; i++) {

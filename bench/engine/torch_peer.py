@@ -158,6 +158,8 @@ def step_of(model, optimisers, bf16):
             outputs = model(*inputs)
         if isinstance(model, Lookup):
             outputs[0].backward(model.gradient)
+        elif hasattr(model, "loss"):
+            model.loss(outputs).backward()
         else:
             sum(loss_of(o.float(), label) for o in outputs).backward()
         for o in optimisers:
@@ -183,14 +185,17 @@ def run(step, batches, seconds, done):
     return times, cpu, done
 
 
-def main():
+MODELS = {"dlrm": Dlrm, "deepfm": DeepFm, "mmoe": Mmoe, "din": Din, "lookup": Lookup}
+
+
+def main(models=None):
     model_name, rows = sys.argv[1], int(sys.argv[2])
     numbers = [a for a in sys.argv[3:] if a not in ("bf16", "varlen")]
     if numbers[:1] != ["default"]:
         torch.set_num_threads(int(numbers[0]) if numbers else 2)
     seconds = numbers[1] if len(numbers) > 1 else "4"
     torch.manual_seed(1)
-    model = {"dlrm": Dlrm, "deepfm": DeepFm, "mmoe": Mmoe, "din": Din, "lookup": Lookup}[model_name]()
+    model = (models or MODELS)[model_name]()
     sparse = [p for n, p in model.named_parameters() if n.endswith("table.weight")]
     dense = [p for n, p in model.named_parameters() if not n.endswith("table.weight")]
     optimisers = [torch.optim.Adagrad(sparse, lr=0.01)]
@@ -206,4 +211,5 @@ def main():
                           "steps": len(times)}), flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

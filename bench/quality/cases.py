@@ -19,6 +19,24 @@ CASES = {
     'ml-1m DIN': dict(data='ml1m', kind='din', tasks=[''], batch=4096, epochs=3, lr=.001, dim=16,
                       hidden=[256, 128], attention=[64, 16], final=[64]),
 }
+for _data, _epochs, _dim, _batch in (('frappe', 8, 10, 1024), ('ml1m', 3, 16, 4096)):
+    _name = {'ml1m': 'ml-1m'}.get(_data, _data)
+    _all = dict(data=_data, tasks=[''], batch=_batch, epochs=_epochs, lr=.001, dim=_dim)
+    CASES |= {
+        f'{_name} FM': dict(_all, kind='fm', fields='', epochs=2 * _epochs),
+        f'{_name} NFM': dict(_all, kind='nfm', fields='deep %s', hidden=[128, 64]),
+        f'{_name} PNN': dict(_all, kind='pnn', fields='product_units: 50 deep %s', units=50, hidden=[200, 200]),
+        f'{_name} AutoInt': dict(_all, kind='autoint', fields='num_layers: 2 num_heads: 2 head_dim: 8 deep %s',
+                                 layers=2, heads=2, head=8, hidden=[200, 200]),
+    }
+_frappe = dict(data='frappe', tasks=[''], batch=1024, epochs=8, lr=.001, dim=10)
+CASES |= {
+    'frappe FNN': dict(_frappe, kind='fnn', fields='deep %s', hidden=[200, 200]),
+    'frappe AFM': dict(_frappe, kind='afm', fields='attention_units: 16', units=16, epochs=16),
+    'frappe FwFM': dict(_frappe, kind='fwfm', fields='', epochs=16),
+    'frappe FiBiNET': dict(_frappe, kind='fibinet', fields='deep %s', ratio=3, hidden=[200, 200]),
+    'frappe GateNet': dict(_frappe, kind='gatenet', fields='deep %s', hidden=[200, 200]),
+}
 FIRST = 0.01  # deviation of the first values of tables
 
 
@@ -67,10 +85,11 @@ def _model(case, names, numbers):
 '''
     deep = f'''feature_groups {{ group_name: "deep" group_type: DEEP feature_names: {names + numbers} }}
 '''
-    if case['kind'] == 'lr':  # the deep part sees one constant: a bias
-        return wide + '''feature_groups { group_name: "deep" group_type: DEEP feature_names: "zero" }
-wide_and_deep { wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_" deep { hidden_units: 1 } }
-''' + loss
+    if case['kind'] == 'lr':
+        return wide + 'logistic_regression { wide_init_fn: "nn.init.zeros_" }\n' + loss
+    if 'fields' in case:  # a model of that name on the groups wide and deep
+        text = case['fields'].replace('%s', _mlp(case['hidden'], case)) if 'hidden' in case else case['fields']
+        return wide + deep + case['kind'] + ' { wide_init_fn: "nn.init.zeros_" ' + text + ' }\n' + loss
     if case['kind'] == 'deepfm':
         return wide + deep + f'''deepfm {{ wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_"
   deep {_mlp(case['hidden'], case)} }}
@@ -98,8 +117,6 @@ def config(case, sizes, data, n_numbers):
                        for n, s in zip(names, sizes))
     for n in numbers:
         features += f'feature_configs {{ raw_feature {{ feature_name: "{n}" expression: "item:{n}" }} }}\n'
-    if case['kind'] == 'lr':
-        features += 'feature_configs { raw_feature { feature_name: "zero" expression: "item:zero" } }\n'
     if din:
         features += f'''feature_configs {{ sequence_id_feature {{ feature_name: "h" expression: "user:h"
   sequence_length: 20 sequence_delim: ";" num_buckets: {sizes[1]} embedding_dim: {dim}

@@ -10,41 +10,17 @@ import torch
 from torch import nn
 
 from cases import CASES, FIRST, labels
-
-
-def mlp(width, units, case):
-    layers = []
-    for u in units:
-        layers.append(nn.Linear(width, u, bias=not case.get('bn')))
-        if case.get('bn'):
-            layers.append(nn.BatchNorm1d(u))
-        layers.append(nn.ReLU())
-        if case.get('dropout'):
-            layers.append(nn.Dropout(case['dropout']))
-        width = u
-    return nn.Sequential(*layers)
-
-
-class Tables(nn.Module):
-    """All tables in one, with offsets."""
-
-    def __init__(self, sizes, dim, deviation):
-        super().__init__()
-        self.register_buffer('offsets', torch.tensor(np.r_[0, np.cumsum(sizes)[:-1]]))
-        self.weight = nn.Embedding(int(sum(sizes)), dim, sparse=True)
-        nn.init.normal_(self.weight.weight, 0, deviation) if deviation else nn.init.zeros_(self.weight.weight)
-
-    def forward(self, x):
-        return self.weight(x + self.offsets)
+from fields import FIELD_MODELS
+from parts import Tables, mlp
 
 
 class Lr(nn.Module):
     def __init__(self, case, sizes, numbers):
         super().__init__()
-        self.wide, self.bias = Tables(sizes, 1, 0), nn.Linear(1, 1)
+        self.wide, self.bias = Tables(sizes, 1, 0), nn.Parameter(torch.zeros(1))
 
     def forward(self, b):
-        return self.wide(b['x']).sum(1) + self.bias(torch.zeros(len(b['x']), 1))
+        return self.wide(b['x']).sum(1) + self.bias
 
 
 class DeepFm(nn.Module):
@@ -206,7 +182,7 @@ def train(case, folder, seed):
     with open(f'{folder}/sizes.json') as f:
         sizes = json.load(f)
     numbers = parts['train']['n'].shape[1] if 'n' in parts['train'] else 0
-    kinds = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din, 'ple': Ple, 'esmm': Esmm, 'dbmtl': Dbmtl}
+    kinds = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din, 'ple': Ple, 'esmm': Esmm, 'dbmtl': Dbmtl, **FIELD_MODELS}
     model, columns = kinds[case['kind']](case, sizes, numbers), labels(case)
     tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
     dense = [p for p in model.parameters() if all(p is not t for t in tables)]

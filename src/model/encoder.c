@@ -31,8 +31,9 @@ static struct val *din_laid_out(struct model *m, const struct pc_MLP *attn_mlp,
     return part_mlp_padded(m, "mlp", attn_mlp, nn_concat(g, parts, 4), pad);
 }
 
-struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
-                     struct val *query, struct val *sequence, int axis)
+struct val *part_din_scores(struct model *m, const char *name,
+                            const struct pc_MLP *attn_mlp, struct val *query,
+                            struct val *sequence, int axis)
 {
     struct graph *g = m->graph;
     if (!query)
@@ -44,7 +45,14 @@ struct val *part_din(struct model *m, const char *name, const struct pc_MLP *att
                         : din_laid_out(m, attn_mlp, row, sequence, axis);
     struct val *scores = nn_linear(g, "linear", h, 1, true, ACT_NONE);
     graph_pop(g);
-    return nn_seq_sum(g, nn_seq_softmax(g, scores), sequence);
+    return scores;
+}
+
+struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
+                     struct val *query, struct val *sequence, int axis)
+{
+    struct val *scores = part_din_scores(m, name, attn_mlp, query, sequence, axis);
+    return nn_seq_sum(m->graph, nn_seq_softmax(m->graph, scores), sequence);
 }
 
 static struct val *simple_attention(struct model *m, struct val *query,

@@ -17,6 +17,17 @@ struct val *part_with_dense(struct model *m, struct val *x)
     return nn_concat(m->graph, (struct val *[]){x, dense.deep}, 2);
 }
 
+struct val *part_with_rest(struct model *m, struct val *x)
+{
+    struct group deep;
+    if (group_exists(m, "deep")) {
+        if (!group_of(m, "deep", 0, NULL, &deep))
+            return NULL;
+        x = nn_concat(m->graph, (struct val *[]){x, deep.deep}, 2);
+    }
+    return part_with_dense(m, x);
+}
+
 struct val *part_weights(struct model *m, const char *init_fn)
 {
     struct group wide;

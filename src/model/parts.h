@@ -33,6 +33,8 @@ struct val *part_fields(struct model *m, const struct group *sparse, struct val 
 struct val *part_deep_fields(struct model *m, struct group *out);
 /* x with the group `dense` behind it, when there is one. */
 struct val *part_with_dense(struct model *m, struct val *x);
+/* x with the groups `deep` and `dense` behind it, when there are such. */
+struct val *part_with_rest(struct model *m, struct val *x);
 /* The group `wide`, tables of width 1: one float per field; NULL when there is none. */
 struct val *part_weights(struct model *m, const char *init_fn);
 
@@ -58,6 +60,10 @@ struct val *part_act(struct graph *g, const char *name, const char *text, struct
 /* Attention of a query over a sequence; [width of the sequence] per row. */
 struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
                      struct val *query, struct val *sequence, int axis);
+/* What it goes by: a score per position, before the softmax. */
+struct val *part_din_scores(struct model *m, const char *name,
+                            const struct pc_MLP *attn_mlp, struct val *query,
+                            struct val *sequence, int axis);
 /* The same per window of positions, without softmax, and the query behind: [(windows + 1)
  * * width of the sequence] per row.
  */

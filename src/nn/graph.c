@@ -52,6 +52,8 @@ void graph_destroy(struct graph *g)
     VEC_RELEASE(&g->forward_groups);
     VEC_RELEASE(&g->backward_groups);
     VEC_RELEASE(&g->prefix_marks);
+    for (int i = 0; i < g->n_axes; i++)
+        mem_free(g->longer_at[i]);
     mem_free(g->slab);
     mem_free(g->values);
     mem_free(g->grads);
@@ -87,6 +89,18 @@ int graph_axis(struct graph *g, const char *name)
     }
     g->axes[g->n_axes] = arena_strdup(&g->arena, name);
     return g->n_axes++;
+}
+
+int graph_axis_longer(struct graph *g, int axis)
+{
+    if (axis <= AXIS_BATCH || axis >= g->n_axes) {
+        graph_fail(g, "no sequence axis %d to be longer than", axis);
+        return -1;
+    }
+    int longer = graph_axis(g, arena_printf(&g->arena, "%s+", g->axes[axis]));
+    if (longer > 0)
+        g->shorter[longer] = axis;
+    return longer;
 }
 
 void graph_push(struct graph *g, const char *name)

@@ -72,6 +72,11 @@ void graph_destroy(struct graph *g);
 /* A sequence axis; its number, or -1 (and the graph fails) when there are too many. */
 int graph_axis(struct graph *g, const char *name);
 
+/* One that has a row more than `axis` for each row of the batch, in front of its others.
+ * graph_rows() sees to its offsets; -1 as above.
+ */
+int graph_axis_longer(struct graph *g, int axis);
+
 /* Prefix of the names of parameters made from here on; calls nest. */
 void graph_push(struct graph *g, const char *name);
 void graph_pop(struct graph *g);

@@ -70,6 +70,9 @@ struct graph {
     struct op_env env;
     const char *axes[AXES_MAX];
     int n_axes;
+    int shorter[AXES_MAX];        /* that an axis is longer than; 0: none */
+    int64_t *longer_at[AXES_MAX]; /* its offsets; owned */
+    int64_t longer_room[AXES_MAX];
     struct buf prefix;
     VEC(size_t) prefix_marks;
     VEC(struct val *) vals;

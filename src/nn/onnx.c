@@ -32,6 +32,7 @@ struct onnx {
     struct map params;       /* names that are initialisers already */
     bool mask[AXES_MAX];
     const char *mask_column[AXES_MAX];
+    const char *longer_mask[AXES_MAX];
     int64_t next; /* number of the next name */
 };
 
@@ -232,8 +233,35 @@ const char *val_name(const struct val *v)
     return v->by ? NULL : v->name;
 }
 
+/* Of an axis that is longer: a column of ones before the other's. */
+static const char *longer_mask(struct onnx *o, const char *mask)
+{
+    static const float one = 1;
+    static const int64_t zero = 0, first = 1;
+    const char *cut[] = {onnx_unary(o, "Shape", NULL, mask), onnx_ints(o, &zero, 1),
+                         onnx_ints(o, &first, 1)};
+    const char *sides[] = {
+        onnx_node(o, &(struct onnx_node){.type = "Slice", .in = cut, .n_in = 3}),
+        onnx_ints(o, &first, 1)};
+    const char *column[] = {
+        onnx_floats(o, &one, (const int64_t[]){1, 1}, 2),
+        onnx_node(o, &(struct onnx_node){.type = "Concat",
+                                         .in = sides,
+                                         .n_in = 2,
+                                         .attrs = {ONNX_INT("axis", 0)}})};
+    const char *both[] = {onnx_binary(o, "Expand", NULL, column[0], column[1]), mask};
+    return onnx_node(
+        o, &(struct onnx_node){
+               .type = "Concat", .in = both, .n_in = 2, .attrs = {ONNX_INT("axis", 1)}});
+}
+
 const char *onnx_mask(struct onnx *o, int axis)
 {
+    int shorter = o->g->shorter[axis];
+    if (shorter && !o->longer_mask[axis])
+        o->longer_mask[axis] = longer_mask(o, onnx_mask(o, shorter));
+    if (shorter)
+        return o->longer_mask[axis];
     o->mask[axis] = true;
     return arena_printf(&o->arena, "%s.mask", o->g->axes[axis]);
 }

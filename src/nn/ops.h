@@ -165,8 +165,14 @@ struct val *nn_cross(struct graph *g, const char *name_w, const char *name_b,
 
 /* A row of the batch repeated for each of its positions. */
 struct val *nn_expand(struct graph *g, struct val *x, int axis);
+/* x [d] per row in front of values [d] of its positions, on a longer axis of its own. */
+struct val *nn_seq_prepend(struct graph *g, struct val *x, struct val *values);
 /* [1] per position -> softmax over the positions of each row. */
 struct val *nn_seq_softmax(struct graph *g, struct val *scores);
+/* The same over all positions but the last, which weighs nothing. For losses: it has no
+ * form in ONNX.
+ */
+struct val *nn_seq_softmax_before(struct graph *g, struct val *scores);
 /* weights [1] and values [d] per position -> [d] per row; NULL weights: all 1. */
 struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
 struct val *nn_seq_mean(struct graph *g,
@@ -197,6 +203,11 @@ struct val *nn_seq_last(struct graph *g, struct val *values);
 #define NN_GRU_WIDTH_MAX 512
 struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
                        int64_t width);
+/* The same where the update of a position counts by a weight [1] (Zhou et al. 2019): the
+ * new state is h + weight * (1 - z) * (n - h). Has no form in ONNX.
+ */
+struct val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
+                                struct val *x, struct val *weights, int64_t width);
 /* One step for rows of any axis: a [3 * w] from the input and b [3 * w] from the state h
  * [w], both linear and in that order of gates -> the next state.
  */
@@ -284,6 +295,16 @@ struct val *nn_bce_loss(struct graph *g, struct val *logits, struct val *labels,
                         struct val *weights, float smoothing);
 struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *labels,
                           struct val *weights, float gamma, float alpha);
+/* states, next, others [d] per position: each state against what its next position holds
+ * and what it might have held, as a loss per row (divided by the number of rows).
+ */
+struct val *nn_next_loss(struct graph *g, struct val *states, struct val *next,
+                         struct val *others);
+/* x, happened [d], others [k * d], weights [1]: x against what happened and k that did
+ * not, times a weight, as a loss per row (divided by the number of rows).
+ */
+struct val *nn_tell_loss(struct graph *g, struct val *x, struct val *happened,
+                         struct val *others, struct val *weights);
 /* logits [c], labels: the class as a float. */
 struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
                             struct val *weights, float smoothing);

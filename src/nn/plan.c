@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/mem.h"
 #include "nn/graph_private.h"
 
 #define ALIGN_FLOATS 16
@@ -182,6 +183,9 @@ size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX])
     assert(!g->slab);
     memcpy(before, g->capacity, sizeof(before));
     memcpy(g->capacity, rows, sizeof(before));
+    for (int i = 0; i < g->n_axes; i++)
+        if (g->shorter[i])
+            g->capacity[i] = g->capacity[g->shorter[i]] + g->capacity[AXIS_BATCH];
     int64_t total = lay_out(g);
     memcpy(g->capacity, before, sizeof(before));
     return (size_t)total * sizeof(float);
@@ -263,14 +267,38 @@ void graph_bind(struct graph *g)
         bind_op(g, g->ops.at[i]);
 }
 
+/* Rows of an axis that is longer than another. */
+static enum rc longer_rows(struct graph *g, int axis, struct err *err)
+{
+    struct batch_rows *rows = &g->env.rows;
+    int64_t n = rows->n[AXIS_BATCH];
+    const int64_t *at = rows->offsets[g->shorter[axis]];
+    if (n + 1 > g->longer_room[axis]) {
+        int64_t *more = mem_try_realloc(g->longer_at[axis], (size_t)n + 1, sizeof(*more));
+        if (!more)
+            return err_set(err, RC_NOMEM, "no memory for the offsets of %jd rows",
+                           (intmax_t)n);
+        g->longer_at[axis] = more;
+        g->longer_room[axis] = n + 1;
+    }
+    for (int64_t b = 0; b <= n; b++)
+        g->longer_at[axis][b] = (at ? at[b] : 0) + b;
+    rows->n[axis] = rows->n[g->shorter[axis]] + n;
+    rows->offsets[axis] = g->longer_at[axis];
+    return RC_OK;
+}
+
 enum rc graph_rows(struct graph *g, const struct batch_rows *rows, struct err *err)
 {
     bool grow = !g->slab;
     g->env.rows = *rows;
     for (int i = 0; i < g->n_axes; i++) {
-        if (rows->n[i] <= g->capacity[i])
+        if (g->shorter[i] && longer_rows(g, i, err))
+            return RC_NOMEM;
+        int64_t n = g->env.rows.n[i];
+        if (n <= g->capacity[i])
             continue;
-        g->capacity[i] = rows->n[i] + (i == AXIS_BATCH ? 0 : rows->n[i] >> SLACK_SHIFT);
+        g->capacity[i] = n + (i == AXIS_BATCH ? 0 : n >> SLACK_SHIFT);
         grow = true;
     }
     enum rc rc = grow ? graph_plan(g, err) : RC_OK;

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file
 
 TRAINYARD, TOOL, SOURCE = sys.argv[1:4]
 LIMIT = 1e-5
-NO_GRAPH = {'mind', 'tdm'}  # capsules have no form in ONNX; tdm is not exported here
+NO_GRAPH = {'dien:augru', 'mind', 'tdm'}  # have no form in ONNX; tdm is not exported here
 
 HEAD = '''
 train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "%s"
@@ -45,6 +45,10 @@ FOUR = DEEP.replace(', "price"', '')  # as many fields as divide their width
 USER_FIELDS = 'feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "brand"] } '
 SEQ = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
        '["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
+SEQ_CONTEXT = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
+               '["adgroup_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
+SEQ_MATCH = ('feature_groups { group_name: "match" group_type: SEQUENCE embedding_name_suffix: "match" '
+             'feature_names: ["cate_id", "click_50_seq__cate_id", "click_50_seq__adgroup_id"] } ')
 BCE = ' losses { binary_cross_entropy {} } metrics { auc {} }'
 MLP = '{ hidden_units: [16, 8] use_bn: true activation: "nn.ReLU" }'
 TOWER = 'task_towers { tower_name: "%s" label_name: "%s" mlp { hidden_units: 8 activation: "Dice" } losses { binary_cross_entropy {} } metrics { auc {} } } '
@@ -73,6 +77,11 @@ TANH = '{ hidden_units: [16, 8] activation: "nn.Tanh" }'
 MODELS = {
     'afm': WIDE + DEEP + DENSE + 'afm { attention_units: 4 }' + BCE,
     'autoint': WIDE + DEEP + DENSE + f'autoint {{ num_layers: 2 num_heads: 2 head_dim: 4 deep {MLP} }}' + BCE,
+    'bst': SEQ + DEEP + DENSE + f'bst {{ num_layers: 2 num_heads: 2 head_dim: 4 ffn_units: 16 use_ln: true deep {MLP} }}' + BCE,
+    'bst:plain': SEQ + f'bst {{ num_heads: 3 head_dim: 4 ffn_units: 16 deep {MLP} }}' + BCE,
+    'dien': SEQ + WIDE + f'dien {{ gru_layers: 2 attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
+    'dien:augru': SEQ + f'dien {{ evolution: "AUGRU" attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
+    'dmr': SEQ_CONTEXT + SEQ_MATCH + DEEP + WIDE + f'dmr {{ attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
     'deep_crossing': WIDE + DEEP + DENSE + 'deep_crossing { residual_units: [16, 8] }' + BCE,
     'ffm': WIDE + FOUR + 'ffm {}' + BCE,
     'fibinet': DEEP + DENSE + f'fibinet {{ deep {MLP} }}' + BCE,

@@ -273,6 +273,11 @@ CASE(seq_last)
 {
     return nn_seq_last(g, seq);
 }
+CASE(seq_prepend)
+{
+    struct val *y = nn_seq_prepend(g, nn_linear(g, "p", x, 4, true, ACT_NONE), seq);
+    return nn_seq_sum(g, NULL, nn_seq_attention(g, y, y, y, 2, 0.0));
+}
 CASE(seq_windows)
 {
     return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
@@ -356,6 +361,7 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_gru_states),
     ENTRY(gru_cell),
     ENTRY(seq_last),
+    ENTRY(seq_prepend),
     ENTRY(seq_windows),
     ENTRY(relu),
     ENTRY(leaky_relu),

@@ -37,9 +37,15 @@ static void tanh_of(float *y, const float *x, int64_t n)
     kernels()->act[KERNEL_TANH].value(y, x, 0, n);
 }
 
+/* How much of h stays where z is: less than z when the update counts for less. */
+static inline float stays(float z, float weight)
+{
+    return 1.0f - weight * (1.0f - z);
+}
+
 /* One step of one row; a and b [3 * w], keep [5 * w]. */
 static void cell_forward(const float *a, const float *b, const float *h, int64_t w,
-                         float *keep, float *y)
+                         float weight, float *keep, float *y)
 {
     float *r = keep + KEEP_R * w, *n = keep + KEEP_N * w;
     const float *z = keep + KEEP_Z * w;
@@ -52,25 +58,29 @@ static void cell_forward(const float *a, const float *b, const float *h, int64_t
     tanh_of(n, n, w);
     memcpy(keep + KEEP_H * w, h, (size_t)w * sizeof(float));
     for (int64_t i = 0; i < w; i++)
-        y[i] = n[i] + z[i] * (keep[KEEP_H * w + i] - n[i]);
+        y[i] = n[i] + stays(z[i], weight) * (keep[KEEP_H * w + i] - n[i]);
 }
 
-/* dy [w] -> da and db [3 * w] are written, dh [w] too. */
-static void cell_backward(const float *keep, const float *dy, int64_t w, float *da,
-                          float *db, float *dh)
+/* dy [w] -> da and db [3 * w] are written, dh [w] too; gives the slope of the weight. */
+static float cell_backward(const float *keep, const float *dy, int64_t w, float weight,
+                           float *da, float *db, float *dh)
 {
+    float d_weight = 0;
     const float *r = keep + KEEP_R * w, *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w;
     const float *bn = keep + KEEP_BN * w, *h = keep + KEEP_H * w;
     for (int64_t i = 0; i < w; i++) {
-        float dz = dy[i] * (h[i] - n[i]) * z[i] * (1 - z[i]);
-        float dn = dy[i] * (1 - z[i]) * (1 - n[i] * n[i]);
+        float keeps = stays(z[i], weight);
+        float dz = dy[i] * (h[i] - n[i]) * weight * z[i] * (1 - z[i]);
+        float dn = dy[i] * (1 - keeps) * (1 - n[i] * n[i]);
         float dr = dn * bn[i] * r[i] * (1 - r[i]);
         da[i] = db[i] = dr;
         da[w + i] = db[w + i] = dz;
         da[2 * w + i] = dn;
         db[2 * w + i] = dn * r[i];
-        dh[i] = dy[i] * z[i];
+        dh[i] = dy[i] * keeps;
+        d_weight += dy[i] * (h[i] - n[i]) * (z[i] - 1);
     }
+    return d_weight;
 }
 
 /* --- one step --- */
@@ -99,7 +109,7 @@ static void gru_cell_forward(const struct op_run *r, int64_t begin, int64_t end)
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         cell_forward(view_row(&r->in[CELL_A], k), view_row(&r->in[CELL_B], k),
-                     view_row(&r->in[CELL_H], k), r->in[CELL_H].width,
+                     view_row(&r->in[CELL_H], k), r->in[CELL_H].width, 1,
                      view_row(&r->keep, k), view_row(&r->out[0], k));
 }
 
@@ -110,7 +120,7 @@ static void gru_cell_backward(const struct op_run *r, int64_t begin, int64_t end
     int64_t from, to, w = r->in[CELL_H].width;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, da, db, dh);
+        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, 1, da, db, dh);
         for (int i = CELL_A; i <= CELL_H; i++)
             if (r->d_in[i].data)
                 kernels()->add(view_row(&r->d_in[i], k), parts[i], r->in[i].width);
@@ -176,6 +186,8 @@ static enum rc gru_infer(const void *conf, const struct shape *in, int n_in,
     *keep_width = KEEP_ALL * c->width;
     if (in[0].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes values of positions");
+    if (n_in == 2 && (in[1].axis != in[0].axis || shape_width(&in[1]) != 1))
+        return err_set(err, RC_INVAL, "takes one weight per position");
     return RC_OK;
 }
 
@@ -220,6 +232,11 @@ static int64_t longest_of(const int64_t *at, int64_t begin, int64_t end)
     return longest;
 }
 
+static float weight_at(const struct op_run *r, int64_t position)
+{
+    return r->n_in == 2 ? *view_row(&r->in[1], position) : 1.0f;
+}
+
 static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
@@ -238,7 +255,7 @@ static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n; k++) {
             int64_t p = at[rows[k]] + t;
             cell_forward(view_row(&r->in[0], p), b + k * 3 * w, h + k * w, w,
-                         view_row(&r->keep, p), view_row(&r->out[0], p));
+                         weight_at(r, p), view_row(&r->keep, p), view_row(&r->out[0], p));
         }
     }
 }
@@ -264,7 +281,10 @@ static void gru_rows_backward(const struct op_run *r, int64_t begin, int64_t end
             int64_t p = at[rows[k]] + t;
             float *carry = dh + (rows[k] - begin) * w, *keep = view_row(&r->keep, p);
             kernels()->add(carry, view_row(&r->d_out[0], p), w);
-            cell_backward(keep, carry, w, da, db + k * 3 * w, own + k * w);
+            float d_weight = cell_backward(keep, carry, w, weight_at(r, p), da,
+                                           db + k * 3 * w, own + k * w);
+            if (r->n_in == 2 && r->d_in[1].data)
+                *view_row(&r->d_in[1], p) += d_weight;
             if (r->d_in[0].data)
                 kernels()->add(view_row(&r->d_in[0], p), da, 3 * w);
             memcpy(keep + KEEP_DB * w, db + k * 3 * w, (size_t)(3 * w) * sizeof(float));
@@ -363,6 +383,17 @@ static const struct op_ops op_gru = {.name = "gru",
                                      .grads = gru_grads,
                                      .onnx = gru_onnx};
 
+static const struct op_ops op_weighted_gru = {.name = "weighted gru",
+                                              .flags = OP_NEEDS_IN | OP_NEEDS_OUT,
+                                              .infer = gru_infer,
+                                              .setup = gru_setup,
+                                              .teardown = gru_teardown,
+                                              .begin = gru_begin,
+                                              .forward = gru_forward,
+                                              .backward = gru_backward,
+                                              .grads = gru_grads,
+                                              .onnx = onnx_nothing};
+
 /* "weight_ih" and layer 1: "weight_ih_l1". */
 static struct param *layer_param(struct graph *g, const char *what, int layer,
                                  const int64_t *dims, int n_dims, struct init init)
@@ -372,8 +403,8 @@ static struct param *layer_param(struct graph *g, const char *what, int layer,
     return nn_param(g, name, dims, n_dims, init, true);
 }
 
-struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
-                       int64_t width)
+static struct val *seq_gru(struct graph *g, const char *name, int layer, struct val *x,
+                           struct val *weights, int64_t width)
 {
     if (!x)
         return NULL;
@@ -394,5 +425,19 @@ struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val 
     struct gru_conf conf = {.width = width, .precision = g->options.precision};
     struct val *a = nn_linear_rows(g, w_in, b_in, 0, three, x);
     struct param *params[] = {[PARAM_W] = w, [PARAM_BIAS] = b};
-    return nn_op(g, &op_gru, &a, 1, params, 2, &conf, sizeof(conf));
+    struct val *both[] = {a, weights};
+    return nn_op(g, weights ? &op_weighted_gru : &op_gru, both, weights ? 2 : 1, params,
+                 2, &conf, sizeof(conf));
+}
+
+struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
+                       int64_t width)
+{
+    return seq_gru(g, name, layer, x, NULL, width);
+}
+
+struct val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
+                                struct val *x, struct val *weights, int64_t width)
+{
+    return weights ? seq_gru(g, name, layer, x, weights, width) : NULL;
 }

@@ -70,6 +70,82 @@ struct val *nn_expand(struct graph *g, struct val *x, int axis)
     return nn_op(g, &op_expand, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
+/* in[0]: a row of the batch; in[1]: the positions that come behind it, on a longer axis.
+ */
+static enum rc front_infer(const void *conf, const struct shape *in, int n_in,
+                           struct shape *out, int64_t *keep_width, struct err *err)
+{
+    const struct expand_conf *c = conf;
+    *keep_width = 0;
+    out[0] = in[1];
+    out[0].axis = c->axis;
+    if (in[0].axis != AXIS_BATCH || in[1].axis == AXIS_BATCH)
+        return err_set(err, RC_INVAL, "takes a row of the batch and positions");
+    if (shape_width(&in[0]) != shape_width(&in[1]))
+        return err_set(err, RC_INVAL, "a row of %jd values before positions of %jd",
+                       (intmax_t)shape_width(&in[0]), (intmax_t)shape_width(&in[1]));
+    return RC_OK;
+}
+
+static void front_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[1]];
+    const int64_t *to = r->env->rows.offsets[r->out_axis[0]];
+    size_t bytes = (size_t)r->out[0].width * sizeof(float);
+    for (int64_t b = begin; b < end; b++) {
+        memcpy(view_row(&r->out[0], to[b]), view_row(&r->in[0], b), bytes);
+        for (int64_t k = at[b]; k < at[b + 1]; k++)
+            memcpy(view_row(&r->out[0], to[b] + 1 + k - at[b]), view_row(&r->in[1], k),
+                   bytes);
+    }
+}
+
+static void front_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[1]];
+    const int64_t *to = r->env->rows.offsets[r->out_axis[0]];
+    int64_t n = r->out[0].width;
+    for (int64_t b = begin; b < end; b++) {
+        if (r->d_in[0].data)
+            kernels()->add(view_row(&r->d_in[0], b), view_row(&r->d_out[0], to[b]), n);
+        for (int64_t k = at[b]; r->d_in[1].data && k < at[b + 1]; k++)
+            kernels()->add(view_row(&r->d_in[1], k),
+                           view_row(&r->d_out[0], to[b] + 1 + k - at[b]), n);
+    }
+}
+
+static void front_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    int64_t one = 1;
+    struct shape row = op->in[1];
+    row.axis = AXIS_BATCH;
+    const char *x = onnx_reshape(o, NULL, op->x[0], &op->in[0], &row);
+    const char *both[] = {onnx_binary(o, "Unsqueeze", NULL, x, onnx_ints(o, &one, 1)),
+                          op->x[1]};
+    onnx_node(o, &(struct onnx_node){.type = "Concat",
+                                     .in = both,
+                                     .n_in = 2,
+                                     .out = op->y[0],
+                                     .attrs = {ONNX_INT("axis", 1)}});
+}
+
+static const struct op_ops op_front = {.name = "prepend",
+                                       .flags = OP_STRIDED,
+                                       .infer = front_infer,
+                                       .forward = front_forward,
+                                       .backward = front_backward,
+                                       .onnx = front_onnx};
+
+struct val *nn_seq_prepend(struct graph *g, struct val *x, struct val *values)
+{
+    if (!x || !values)
+        return NULL;
+    struct expand_conf conf = {.axis = graph_axis_longer(g, values->shape.axis)};
+    struct val *in[] = {x, values};
+    return conf.axis < 0 ? NULL
+                         : nn_op(g, &op_front, in, 2, NULL, 0, &conf, sizeof(conf));
+}
+
 /* in[0] values; in[1], when there, one weight per position. */
 struct pool_conf {
     bool mean;

@@ -94,6 +94,10 @@ struct val *nn_softmax(struct graph *g, struct val *x)
     return nn_op(g, &op_softmax, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
+struct seq_conf {
+    bool but_last;
+};
+
 static enum rc seq_infer(const void *conf, const struct shape *in, int n_in,
                          struct shape *out, int64_t *keep_width, struct err *err)
 {
@@ -104,13 +108,26 @@ static enum rc seq_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
+/* Positions of a row that take part; the last does not where conf says so. */
+static int64_t taking_part(const struct op_run *r, int64_t b)
+{
+    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
+    const struct seq_conf *c = r->conf;
+    int64_t n = at[b + 1] - at[b] - (c->but_last ? 1 : 0);
+    return n > 0 ? n : 0;
+}
+
 static void seq_softmax_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
-    for (int64_t b = begin; b < end; b++)
-        if (at[b] < at[b + 1])
-            softmax_values(view_row(&r->in[0], at[b]), view_row(&r->out[0], at[b]),
-                           at[b + 1] - at[b], r->in[0].ld, r->out[0].ld);
+    for (int64_t b = begin; b < end; b++) {
+        int64_t n = taking_part(r, b);
+        if (n > 0)
+            softmax_values(view_row(&r->in[0], at[b]), view_row(&r->out[0], at[b]), n,
+                           r->in[0].ld, r->out[0].ld);
+        for (int64_t k = at[b] + n; k < at[b + 1]; k++)
+            *view_row(&r->out[0], k) = 0.0f;
+    }
 }
 
 static void seq_softmax_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -118,7 +135,7 @@ static void seq_softmax_backward(const struct op_run *r, int64_t begin, int64_t 
     const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
     for (int64_t b = begin; r->d_in[0].data && b < end; b++)
         softmax_slopes(view_row(&r->out[0], at[b]), view_row(&r->d_out[0], at[b]),
-                       view_row(&r->d_in[0], at[b]), at[b + 1] - at[b], r->out[0].ld,
+                       view_row(&r->d_in[0], at[b]), taking_part(r, b), r->out[0].ld,
                        r->d_out[0].ld, r->d_in[0].ld);
 }
 
@@ -146,9 +163,23 @@ static const struct op_ops op_seq_softmax = {.name = "sequence softmax",
                                              .backward = seq_softmax_backward,
                                              .onnx = seq_softmax_onnx};
 
+static const struct op_ops op_seq_softmax_before = {.name = "softmax before the last",
+                                                    .flags = OP_NEEDS_OUT | OP_STRIDED,
+                                                    .infer = seq_infer,
+                                                    .forward = seq_softmax_forward,
+                                                    .backward = seq_softmax_backward,
+                                                    .onnx = onnx_nothing};
+
 struct val *nn_seq_softmax(struct graph *g, struct val *scores)
 {
-    return nn_op(g, &op_seq_softmax, &scores, 1, NULL, 0, NULL, 0);
+    struct seq_conf conf = {.but_last = false};
+    return nn_op(g, &op_seq_softmax, &scores, 1, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_seq_softmax_before(struct graph *g, struct val *scores)
+{
+    struct seq_conf conf = {.but_last = true};
+    return nn_op(g, &op_seq_softmax_before, &scores, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 struct l2_conf {

@@ -11,18 +11,28 @@ enum {
     AWARE = 8,   /* fields hold a vector for each field */
     GROUPS = 16, /* all groups but `wide` and `dense`, two or more, hold fields */
     SEQ = 32,    /* needs a group `seq` */
+    MATCH = 64,  /* needs a group `match` */
 };
 
 static const struct {
     const char *model;
     unsigned wants;
 } models[] = {
-    {"afm", DEEP | FIELDS},        {"autoint", DEEP | FIELDS},
-    {"deep_crossing", DEEP},       {"ffm", DEEP | FIELDS | AWARE},
-    {"fibinet", DEEP | FIELDS},    {"flen", GROUPS},
-    {"fm", DEEP | FIELDS},         {"fnn", DEEP | WIDE},
-    {"fwfm", DEEP | FIELDS},       {"gatenet", DEEP | FIELDS},
-    {"logistic_regression", WIDE}, {"nfm", DEEP | FIELDS},
+    {"afm", DEEP | FIELDS},
+    {"autoint", DEEP | FIELDS},
+    {"bst", SEQ},
+    {"deep_crossing", DEEP},
+    {"dien", SEQ},
+    {"dmr", SEQ | MATCH},
+    {"ffm", DEEP | FIELDS | AWARE},
+    {"fibinet", DEEP | FIELDS},
+    {"flen", GROUPS},
+    {"fm", DEEP | FIELDS},
+    {"fnn", DEEP | WIDE},
+    {"fwfm", DEEP | FIELDS},
+    {"gatenet", DEEP | FIELDS},
+    {"logistic_regression", WIDE},
+    {"nfm", DEEP | FIELDS},
     {"pnn", DEEP | FIELDS},
 };
 
@@ -63,6 +73,8 @@ bool check_field_model(struct check *x)
         check_need_group(x, "wide", pc_FeatureGroupType_WIDE);
     if (wants & SEQ)
         check_need_group(x, "seq", pc_FeatureGroupType_SEQUENCE);
+    if (wants & MATCH)
+        check_need_group(x, "match", pc_FeatureGroupType_SEQUENCE);
     if (dense)
         check_need_group(x, "dense", pc_FeatureGroupType_DEEP);
     if (wants & GROUPS)

@@ -19,6 +19,7 @@ from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
 import recall  # noqa: F401
 import fields  # noqa: F401
+import interests  # noqa: F401
 import tasks  # noqa: F401
 import zoo  # noqa: F401
 
@@ -62,7 +63,7 @@ def feature_json(name, rows):
 
 
 def task_of(loss):
-    if loss.startswith("amm_loss"):
+    if loss == "aux_loss" or loss.startswith("amm_loss"):
         return ""
     for kind in ("binary_cross_entropy", "binary_focal_loss", "softmax_cross_entropy", "l2_loss", "jrc_loss"):
         if loss.startswith(kind):

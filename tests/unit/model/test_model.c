@@ -27,7 +27,8 @@
     "feature_configs { raw_feature { feature_name: 'p' expression: 'item:p' } }\n"        \
     "feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 "         \
     "sequence_delim: ';' features { id_feature { feature_name: 'i' expression: 'item:i' " \
-    "embedding_dim: 4 num_buckets: 30 } } } }\n"
+    "embedding_dim: 4 num_buckets: 30 } } features { id_feature { feature_name: 'j' "     \
+    "expression: 'item:j' embedding_dim: 4 num_buckets: 30 } } } }\n"
 #define GROUP(name, type, features)                              \
     " feature_groups { group_name: '" name "' group_type: " type \
     " feature_names: " features " }\n"
@@ -107,6 +108,17 @@ static const struct {
     {"fwfm", WIDE_DEEP " fwfm {}"},
     {"fibinet", WIDE_DEEP " fibinet { deep " UNITS("8") " }"},
     {"autoint", WIDE_DEEP " autoint { num_heads: 2 head_dim: 4 }"},
+    {"bst",
+     GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']") LOSS
+     " bst { num_heads: 2 head_dim: 4 ffn_units: 8 deep " UNITS("8") " }"},
+    {"dien", GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']")
+                 LOSS " dien { attn_mlp " UNITS("8") " deep " UNITS("8") " }"},
+    {"dmr", GROUP("seq", "SEQUENCE", "['i', 's__i', 's__j']") GROUP(
+                "match", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']")
+                LOSS " dmr { attn_mlp " UNITS("8") " deep " UNITS("8") " }"},
+    {"dien_augru",
+     GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']") LOSS
+     " dien { evolution: 'AUGRU' attn_mlp " UNITS("8") " deep " UNITS("8") " }"},
     {"gatenet", WIDE_DEEP " gatenet { deep " UNITS("8") " }"},
     {"flen", GROUP("user", "DEEP", "['u']") GROUP("item", "DEEP", "['i', 'c']") LOSS
      " flen { deep " UNITS("8") " }"},

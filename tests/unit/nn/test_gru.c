@@ -24,6 +24,62 @@ static struct val *build_last(struct graph *g, struct val *const *x, int axis)
     return nn_seq_last(g, x[0]);
 }
 
+static struct val *build_weighted(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_seq_weighted_gru(g, "gru", 0, x[0], x[1], 5);
+}
+
+static struct val *build_next(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_next_loss(g, x[0], x[1], x[2]);
+}
+
+static struct val *build_prepend(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *y = nn_seq_prepend(g, x[0], x[1]);
+    return nn_seq_attention(g, y, nn_linear(g, "l", y, 6, true, ACT_NONE), y, 2, 0.0);
+}
+
+static struct val *build_twice(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_seq_sum(g, NULL, nn_seq_prepend(g, x[0], nn_seq_prepend(g, x[0], x[1])));
+}
+
+static struct val *build_before(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_seq_softmax_before(g, x[0]);
+}
+
+static struct val *build_tell(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *weight = nn_scale(g, nn_slice(g, x[0], 0, 1), 0.0f, 0.7f);
+    return nn_tell_loss(g, x[0], x[1], x[2], weight);
+}
+
+static void what_evolves(void)
+{
+    gradcheck(&(struct gradcheck){
+        "softmax before", build_before, 1, {{1, 1, {1}}}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){"tell loss",
+                                  build_tell,
+                                  3,
+                                  {{0, 1, {3}}, {0, 1, {3}}, {0, 1, {6}}},
+                                  5,
+                                  .eval = false});
+    gradcheck(&(struct gradcheck){
+        "weighted", build_weighted, 2, {{1, 1, {3}}, {1, 1, {1}}}, 21, .eval = false});
+    gradcheck(&(struct gradcheck){"next loss",
+                                  build_next,
+                                  3,
+                                  {{1, 1, {3}}, {1, 1, {3}}, {1, 1, {3}}},
+                                  9,
+                                  .eval = false});
+    gradcheck(&(struct gradcheck){
+        "prepend", build_prepend, 2, {{0, 1, {6}}, {1, 1, {6}}}, 8, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "prepend twice", build_twice, 2, {{0, 1, {3}}, {1, 1, {3}}}, 7, .eval = false});
+}
+
 static void slopes_are_right(void)
 {
     static const struct {
@@ -127,6 +183,14 @@ static void what_does_not_fit_is_refused(void)
     CHECK_STR(err.msg, "gru: takes values of positions");
     graph_destroy(g);
     g = graph_create(&(struct graph_options){0});
+    axis = graph_axis(g, "s");
+    x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {2}}, false);
+    struct val *s = nn_input(g, "s", &(struct shape){axis, 1, {3}}, false);
+    CHECK(nn_seq_prepend(g, x, s) == NULL);
+    CHECK(graph_finish(g, &err) == RC_INVAL);
+    CHECK_STR(err.msg, "prepend: a row of 2 values before positions of 3");
+    graph_destroy(g);
+    g = graph_create(&(struct graph_options){0});
     x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {6}}, false);
     CHECK(nn_gru_cell(g, x, x, x) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
@@ -136,6 +200,7 @@ static void what_does_not_fit_is_refused(void)
 
 static const struct tap_case cases[] = {
     TAP(slopes_are_right),
+    TAP(what_evolves),
     TAP(gates_do_what_they_say),
     TAP(rows_are_independent),
     TAP(what_does_not_fit_is_refused),

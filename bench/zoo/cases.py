@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The models of bench/zoo: what is chosen in our config. torch_peer.py has a class of the same name for each.
+
+Rows are of the shape of Criteo's: 26 fields of 100000 ids, 13 numbers; models on a history have an item and a
+category, and 50 of each behind. Where a model has a net it is [256, 128].
+"""
+FIELDS, NUMBERS, DIM, ROWS = 26, 13, 16, 100000
+FFM_DIM = 4 * FIELDS
+HISTORY = {"item": 100000, "cate": 10000}
+UNITS = "{ hidden_units: [256, 128] }"
+TOP = "{ hidden_units: [64] }"
+
+
+def group(name, names, kind="DEEP"):
+    listed = ", ".join(f'"{n}"' for n in names)
+    return f'feature_groups {{ group_name: "{name}" group_type: {kind} feature_names: [{listed}] }}\n'
+
+
+IDS = [f"c{i}" for i in range(FIELDS)]
+REALS = [f"d{i}" for i in range(NUMBERS)]
+DEEP, WIDE, DENSE = group("deep", IDS), group("wide", IDS, "WIDE"), group("dense", REALS)
+SPARSE, ALL = group("sparse", IDS), group("all", IDS + REALS)
+SEQ = group("seq", [*HISTORY, *(f"s__{n}" for n in HISTORY)], "SEQUENCE")
+SIDES = group("user", IDS[:13]) + group("item", IDS[13:])
+BCE = "losses { binary_cross_entropy {} }\n"
+MATCH = "losses { softmax_cross_entropy {} }\n"
+TASKS = "".join(f'task_towers {{ tower_name: "t{i}" label_name: "{y}" mlp {TOP} {BCE} }}\n'
+                for i, y in enumerate(("clk", "buy")))
+TOWERS = (f'user_tower {{ input: "user" mlp {UNITS} }} item_tower {{ input: "item" mlp {UNITS} }} output_dim: 64 '
+          "in_batch_negative: true similarity: COSINE temperature: 0.1")
+
+CASES = {
+    "logistic_regression": WIDE + DENSE + "logistic_regression {} " + BCE,
+    "fm": WIDE + DEEP + "fm {} " + BCE,
+    "fnn": WIDE + DEEP + DENSE + f"fnn {{ deep {UNITS} }} " + BCE,
+    "nfm": WIDE + DEEP + f"nfm {{ deep {UNITS} }} " + BCE,
+    "pnn": WIDE + DEEP + f"pnn {{ product_units: 50 deep {UNITS} }} " + BCE,
+    "pnn_outer": WIDE + DEEP + f"pnn {{ product_units: 50 use_inner_product: false deep {UNITS} }} " + BCE,
+    "ffm": WIDE + DEEP + "ffm {} " + BCE,
+    "afm": WIDE + DEEP + "afm { attention_units: 16 } " + BCE,
+    "fwfm": WIDE + DEEP + "fwfm {} " + BCE,
+    "fibinet": DEEP + DENSE + f"fibinet {{ deep {UNITS} }} " + BCE,
+    "fibinet_all": DEEP + DENSE + f'fibinet {{ bilinear_type: "all" deep {UNITS} }} ' + BCE,
+    "autoint": DEEP + f"autoint {{ num_layers: 1 num_heads: 6 head_dim: 16 }} " + BCE,
+    "gatenet": DEEP + DENSE + f"gatenet {{ deep {UNITS} }} " + BCE,
+    "flen": group("user", IDS[:12]) + group("item", IDS[12:15]) + group("context", IDS[15:])
+            + f"flen {{ interaction {{ hidden_units: 16 }} deep {UNITS} }} " + BCE,
+    "deep_crossing": WIDE + DEEP + "deep_crossing { residual_units: [128, 128, 128, 128] } " + BCE,
+    "bst": SEQ + DEEP + f"bst {{ num_heads: 2 head_dim: 16 ffn_units: 64 deep {UNITS} }} " + BCE,
+    "dien": SEQ + DEEP + f"dien {{ attn_mlp {{ hidden_units: [80, 40] }} deep {UNITS} }} " + BCE,
+    "multi_tower": DEEP + DENSE + f'multi_tower {{ towers {{ input: "deep" mlp {UNITS} }} towers {{ input: "dense" mlp {TOP} }} final {TOP} }} ' + BCE,
+    "multi_tower_din": DEEP + SEQ + f'multi_tower_din {{ towers {{ input: "deep" mlp {UNITS} }} din_towers {{ input: "seq" attn_mlp {{ hidden_units: [80, 40] }} }} final {TOP} }} ' + BCE,
+    "wide_and_deep": WIDE + DEEP + f"wide_and_deep {{ wide_embedding_dim: 1 deep {UNITS} }} " + BCE,
+    "deepfm": WIDE + DEEP + f"deepfm {{ wide_embedding_dim: 1 deep {UNITS} }} " + BCE,
+    "dlrm": SPARSE + DENSE + f"dlrm {{ dense_mlp {{ hidden_units: [64, 16] }} arch_with_sparse: false final {UNITS} }} " + BCE,
+    "dcn_v1": ALL + f"dcn_v1 {{ cross {{ cross_num: 3 }} deep {UNITS} final {TOP} }} " + BCE,
+    "dcn_v2": ALL + f"dcn_v2 {{ cross {{ cross_num: 3 low_rank: 32 }} deep {UNITS} final {TOP} }} " + BCE,
+    "xdeepfm": WIDE + DEEP + f"xdeepfm {{ cin {{ cin_layer_size: [16, 16] }} deep {UNITS} final {TOP} wide_embedding_dim: 16 }} " + BCE,
+    "mask_net": ALL + f"mask_net {{ mask_net_module {{ n_mask_blocks: 3 mask_block {{ reduction_ratio: 1 hidden_dim: 128 }} top_mlp {UNITS} }} }} " + BCE,
+    "wukong": SPARSE + DENSE + f"wukong {{ dense_mlp {{ hidden_units: [64, 16] }} final {UNITS} "
+              + f"wukong_layers {{ lcb_feature_num: 16 fmb_feature_num: 16 compressed_feature_num: 16 feature_num_mlp {TOP} }} " * 2 + "} " + BCE,
+    "mmoe": ALL + f"mmoe {{ expert_mlp {UNITS} num_expert: 3 {TASKS} }} ",
+    "dssm": SIDES + f"dssm {{ {TOWERS} }} " + MATCH,
+    "dssm_v2": SIDES + f"dssm_v2 {{ {TOWERS} }} " + MATCH,
+}
+
+
+def config(name):
+    dim = FFM_DIM if name == "ffm" else DIM
+    init = "init_fn: 'nn.init.uniform_,a=-0.01,b=0.01'"
+    text = """train_input_path: 'a' eval_input_path: 'b' model_dir: 'm'
+train_config { num_epochs: 1 sparse_optimizer { adagrad_optimizer { lr: 0.01 } constant_learning_rate {} }
+ dense_optimizer { adam_optimizer { lr: 0.001 } constant_learning_rate {} } }
+data_config { dataset_type: ParquetDataset label_fields: ['clk', 'buy'] }
+"""
+    def ids(n, rows):
+        return f"id_feature {{ feature_name: '{n}' expression: 'user:{n}' num_buckets: {rows} embedding_dim: {dim} {init} }}"
+    for n in IDS:
+        text += f"feature_configs {{ {ids(n, ROWS)} }}\n"
+    for n in REALS:
+        text += f"feature_configs {{ raw_feature {{ feature_name: '{n}' expression: 'user:{n}' }} }}\n"
+    for n, rows in HISTORY.items():
+        text += f"feature_configs {{ {ids(n, rows)} }}\n"
+    parts = " ".join(f"features {{ {ids(n, rows)} }}" for n, rows in HISTORY.items())
+    text += f"feature_configs {{ sequence_feature {{ sequence_name: 's' sequence_length: 50 sequence_delim: ';' {parts} }} }}\n"
+    return text + f"model_config {{\n{CASES[name]}}}\n"
