@@ -274,8 +274,7 @@ static const struct cmd_example examples[] = {
     {"how many of the items that users met are among the 200 nearest",
      "trainyard hitrate --users users --items items --top-k 200"},
     {"with lists, of which the nearest are looked into",
-     "trainyard hitrate --users users --items items --index-type IVFFlatIP --lists 1000 "
-     "--probes 50"},
+     "trainyard hitrate --users u --items i --index-type IVFFlatIP --probes 50"},
     {0},
 };
 

@@ -122,8 +122,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 
 static const struct cmd_example examples[] = {
     {"two hundred items for each row of a day",
-     "trainyard tdm retrieval --model export --input day --output found "
-     "--reserved-columns user_id,item_id"},
+     "trainyard tdm retrieval --model export --input day --output found"},
     {0},
 };
 

@@ -250,8 +250,7 @@ static enum rc run_cluster(const void *conf, const struct opt_args *args, struct
 
 static const struct cmd_example init_examples[] = {
     {"a first tree, by category",
-     "trainyard tdm init-tree items.parquet --item item_id --cate cate_id --attrs "
-     "cate_id,brand --raw-attrs price --out tree"},
+     "trainyard tdm init-tree items --item id --cate cate --attrs brand --out tree"},
     {0},
 };
 
@@ -273,8 +272,7 @@ const struct cmd cmd_tdm_init_tree = {
 
 static const struct cmd_example cluster_examples[] = {
     {"a tree by what a model learnt of the items",
-     "trainyard tdm cluster-tree item_emb --item item_id --embedding item_emb --attrs "
-     "cate_id,brand --raw-attrs price --out tree2"},
+     "trainyard tdm cluster-tree item_emb --item id --attrs brand --out tree2"},
     {0},
 };
 

@@ -64,6 +64,15 @@ static enum rc check_text(const struct writing *w, size_t col, struct str s,
                      w->conf->attr_delim);
 }
 
+/* Whether a column of the items stands in the tables. */
+static bool is_written(const struct writing *w, size_t col)
+{
+    bool attr = col == 0;
+    for (size_t i = 0; i < w->conf->n_attrs; i++)
+        attr |= w->items->attr_at[i] == (int64_t)col;
+    return attr;
+}
+
 /* Ids and texts that the tables can hold. */
 static enum rc check_values(struct writing *w, struct err *err)
 {
@@ -71,8 +80,7 @@ static enum rc check_values(struct writing *w, struct err *err)
     enum rc rc = RC_OK;
     for (size_t c = 0; c < w->items->rows.n_cols && !rc; c++)
         for (int64_t i = 0; i < w->items->n && !rc; i++)
-            if (w->items->rows.cols[c].type->id == TYPE_STR &&
-                (int64_t)c != w->items->text_at)
+            if (w->items->rows.cols[c].type->id == TYPE_STR && is_written(w, c))
                 rc = check_text(w, c, column_str(&w->items->rows.cols[c], i), err);
     for (int64_t i = 0; i < w->items->n && !rc && w->items->kind == ID_NUMBER; i++) {
         int64_t key;
