@@ -200,6 +200,35 @@ CASE(seq_last)
 {
     return nn_seq_last(g, seq);
 }
+static const struct capsule_conf routing = {
+    .capsules = 4, .iterations = 3, .scale = 2, .zeros = true};
+static const struct capsule_conf all_capsules = {
+    .capsules = 3, .iterations = 2, .scale = 1, .zeros = true, .constant = true};
+CASE(capsules)
+{
+    return nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
+}
+CASE(capsules_constant)
+{
+    return nn_seq_mix(g, nn_capsule_routing(g, seq, &all_capsules), seq);
+}
+CASE(capsule_mask)
+{
+    return nn_capsule_mask(g, seq, &routing);
+}
+CASE(squash)
+{
+    return nn_squash(g, fields(g, x), 0.7);
+}
+CASE(normalise_last)
+{
+    return nn_normalise_last(g, fields(g, x), 1e-12f);
+}
+CASE(masked_rows)
+{
+    struct val *h = nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
+    return nn_masked_rows(g, nn_capsule_mask(g, seq, &routing), h, x);
+}
 CASE(seq_windows)
 {
     return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
@@ -266,6 +295,12 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_gru_states),
     ENTRY(gru_cell),
     ENTRY(seq_last),
+    ENTRY(capsules),
+    ENTRY(capsules_constant),
+    ENTRY(capsule_mask),
+    ENTRY(squash),
+    ENTRY(normalise_last),
+    ENTRY(masked_rows),
     ENTRY(seq_windows),
     ENTRY(relu),
     ENTRY(leaky_relu),
