@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "base/cpu.h"
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/predict.h"
 #include "cmd/train_config.h"
 #include "train/export/export.h"
 #include "train/export/predict.h"
@@ -75,7 +77,9 @@ struct loaded {
     struct session *own;
     struct session *session;
     const struct pc_EasyRecConfig *config;
-    char *name; /* what tells it from other models */
+    char *name;         /* what tells it from other models */
+    char *dir;          /* of an export */
+    const char *output; /* of a part of it that was named; NULL: all */
 };
 
 static void loaded_release(struct loaded *l)
@@ -85,6 +89,7 @@ static void loaded_release(struct loaded *l)
     conf_release(&l->conf);
     pool_destroy(l->pool);
     mem_free(l->name);
+    mem_free(l->dir);
 }
 
 static enum rc load_config(const struct predict_conf *c, const char *path,
@@ -99,10 +104,33 @@ static enum rc load_config(const struct predict_conf *c, const char *path,
     return rc;
 }
 
+char *predict_model_dir(const char *path, const char **output)
+{
+    static const char *const parts[][2] = {{"user", "user_tower_emb"},
+                                           {"item", "item_tower_emb"},
+                                           {"embedding", "item_emb"},
+                                           {"model", NULL}};
+    char *dir = fs_dirname(path), *name = fs_basename(path);
+    char *manifest = fs_join(dir, "manifest.json");
+    bool part = !fs_exists(path) && fs_exists(manifest), found = false;
+    for (size_t i = 0; i < ARRAY_LEN(parts) && part && !found; i++) {
+        found = strcmp(name, parts[i][0]) == 0;
+        if (found && output)
+            *output = parts[i][1];
+    }
+    char *result = found ? dir : mem_strdup(path);
+    if (!found)
+        mem_free(dir);
+    mem_free(name);
+    mem_free(manifest);
+    return result;
+}
+
 static enum rc load_export(const struct predict_conf *c, struct loaded *l,
                            struct diags *diags, struct err *err)
 {
-    enum rc rc = export_open(c->model, 0, l->pool, &l->export, err);
+    l->dir = predict_model_dir(c->model, &l->output);
+    enum rc rc = export_open(l->dir, 0, l->pool, &l->export, err);
     if (rc)
         return rc;
     l->session = export_session(l->export);
@@ -110,7 +138,7 @@ static enum rc load_export(const struct predict_conf *c, struct loaded *l,
     l->name = mem_strdup(export_id(l->export));
     if (!c->set.n && !c->edit_config_json && !c->dataset_type)
         return RC_OK;
-    char *path = mem_printf("%s/pipeline.config", c->model);
+    char *path = mem_printf("%s/pipeline.config", l->dir);
     rc = load_config(c, path, l, diags, err);
     mem_free(path);
     return rc;
@@ -129,8 +157,7 @@ static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
     return rc;
 }
 
-static enum rc writer_named(const char *name, const struct writer_ops **out,
-                            struct err *err)
+enum rc predict_writer(const char *name, const struct writer_ops **out, struct err *err)
 {
     char word[32];
     size_t n = name ? strlen(name) : 0;
@@ -190,7 +217,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
     enum rc rc = check_usage(c, config, err);
     if (!rc)
-        rc = writer_named(c->writer_type, &format, err);
+        rc = predict_writer(c->writer_type, &format, err);
     if (!rc)
         rc = pool_create((int)threads, &l.pool, err);
     if (!rc) /* a config wins over an export, as upstream */
@@ -202,7 +229,8 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
                                     .data = l.config->data_config,
                                     .model = l.name,
                                     .reserved = c->reserved_columns,
-                                    .outputs = c->output_columns,
+                                    .outputs =
+                                        c->output_columns ? c->output_columns : l.output,
                                     .format = format,
                                     .threads = threads,
                                     .batch_size = c->batch_size,

@@ -22,7 +22,7 @@ struct tz_arg {
 struct tz_program {
     const char *name;    /* module behind "tzrec." */
     const char *command; /* ours */
-    const char *second;  /* word of it, or NULL */
+    const char *verb;    /* of a command of two words; else NULL */
     const char *needs;   /* one of these must be given, '|' between them */
     bool seeded;         /* takes --seed */
     bool quantised;      /* takes --table-type */
@@ -85,7 +85,7 @@ static const struct tz_program programs[] = {
      .args = {{"checkpoint_path", ""}}},
     {.name = "tools.feature_selection",
      .command = "features",
-     .second = "select",
+     .verb = "select",
      .needs = "pipeline_config_path",
      .args = {{"pipeline_config_path", ""},
               {"model_dir", "model-dir"},
@@ -94,12 +94,86 @@ static const struct tz_program programs[] = {
               {"clear_variational_dropout", "clear-variational-dropout",
                .no_value = true},
               {"visualize", NULL, "the ranking is printed, not drawn", true}}},
+    {.name = "tools.tdm.init_tree",
+     .command = "tdm",
+     .verb = "init-tree",
+     .needs = "item_input_path",
+     .args = {{"item_input_path", "input"},
+              {"item_id_field", "item"},
+              {"cate_id_field", "cate"},
+              {"attr_fields", "attrs"},
+              {"raw_attr_fields", "raw-attrs"},
+              {"attr_delimiter", "attr-delimiter"},
+              {"tree_output_dir", "serving-dir"},
+              {"node_edge_output_file", "out"},
+              {"n_cluster", "branch"},
+              {"odps_data_quota_name", NULL,
+               "tables are read through the default quota"}}},
+    {.name = "tools.tdm.cluster_tree",
+     .command = "tdm",
+     .verb = "cluster-tree",
+     .needs = "item_input_path",
+     .args = {{"item_input_path", "input"},
+              {"item_id_field", "item"},
+              {"embedding_field", "embedding"},
+              {"attr_fields", "attrs"},
+              {"raw_attr_fields", "raw-attrs"},
+              {"attr_delimiter", "attr-delimiter"},
+              {"tree_output_dir", "serving-dir"},
+              {"node_edge_output_file", "out"},
+              {"parallel", NULL,
+               "there is a thread per processor, and any number gives "
+               "the same tree"},
+              {"n_cluster", "branch"},
+              {"odps_data_quota_name", NULL,
+               "tables are read through the default quota"}}},
+    {.name = "tools.tdm.retrieval",
+     .command = "tdm",
+     .verb = "retrieval",
+     .needs = "scripted_model_path",
+     .args = {{"scripted_model_path", "model"},
+              {"predict_input_path", "input"},
+              {"predict_output_path", "output"},
+              {"reserved_columns", "reserved-columns"},
+              {"recall_num", "items"},
+              {"n_cluster", "branch"},
+              {"batch_size", "batch-size"},
+              {"writer_type", "writer-type"},
+              {"dataset_type", NULL, "the format is seen from the files"},
+              {"debug_level", NULL, "the rows of nodes are not shown"},
+              {"num_worker_per_level", NULL, "there is a thread per processor"},
+              {"is_profiling", NULL, "there is no trace of a retrieval", true}}},
+    {.name = "tools.hitrate",
+     .command = "hitrate",
+     .needs = "user_gt_input",
+     .args = {{"user_gt_input", "users"},
+              {"item_embedding_input", "items"},
+              {"total_hitrate_output", "total"},
+              {"hitrate_details_output", "details"},
+              {"batch_size", "batch-size"},
+              {"index_type", "index-type"},
+              {"top_k", "top-k"},
+              {"topk_across_interests", "across", .no_value = true},
+              {"ivf_nlist", "lists"},
+              {"ivf_nprobe", "probes"},
+              {"item_id_field", "item-id"},
+              {"item_embedding_field", "item-embedding"},
+              {"request_id_field", "user-id"},
+              {"gt_items_field", "truth"},
+              {"user_embedding_field", "user-embedding"},
+              {"num_interests", "interests"},
+              {"num_interests_field", "interests-field"},
+              {"writer_type", "writer-type"},
+              {"reader_type", NULL, "the format is seen from the files"},
+              {"odps_data_quota_name", NULL,
+               "tables are read through the default quota"}}},
 };
 
 const char *tzrec_names(void)
 {
-    return "train_eval, eval, export, predict, tools.list_distcp_param, "
-           "tools.feature_selection";
+    return "train_eval, eval, export, predict, tools.feature_selection, tools.hitrate, "
+           "tools.list_distcp_param, tools.tdm.cluster_tree, tools.tdm.init_tree, "
+           "tools.tdm.retrieval";
 }
 
 /* The part of a module or file name that names the program. */
@@ -232,8 +306,8 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
     if (!rc) {
         out->does = FRONT_COMMAND;
         front_word(out, p->command);
-        if (p->second)
-            front_word(out, p->second);
+        if (p->verb)
+            front_word(out, p->verb);
         if (p->seeded)
             put_seed(in, out);
         if (p->quantised)

@@ -71,6 +71,10 @@ struct feature_column {
 /* Each column once, in order of first use. */
 const struct feature_column *feature_plan_columns(const struct feature_plan *p,
                                                   size_t *n);
+/* Which of them some features read: wanted[feature_plan_count()] says which features;
+ * what those read in turn counts. Sets columns[].
+ */
+void feature_plan_reads(const struct feature_plan *p, const bool *wanted, bool *columns);
 /* Are all columns there, and of types that can be read? Problems go to `diags`, placed at
  * the feature: RC_INVAL then.
  */

@@ -333,6 +333,26 @@ const struct pc_features *feature_plan_conf(const struct feature_plan *p)
     return &p->conf;
 }
 
+/* Features are at most as deep as there are; dag_sort() has refused circles. */
+static void add_reads(const struct feature_plan *p, const struct fg *f, bool *columns)
+{
+    for (size_t i = 0; i < f->n_in; i++) {
+        if (f->in[i].feature)
+            add_reads(p, f->in[i].feature, columns);
+        if (f->in[i].slot >= 0)
+            columns[f->in[i].slot] = true;
+    }
+}
+
+void feature_plan_reads(const struct feature_plan *p, const bool *wanted, bool *columns)
+{
+    for (size_t i = 0; i < p->columns.n; i++)
+        columns[i] = false;
+    for (size_t i = 0; i < p->n; i++)
+        if (wanted[i])
+            add_reads(p, &p->at[i], columns);
+}
+
 const struct feature_column *feature_plan_columns(const struct feature_plan *p, size_t *n)
 {
     *n = p->columns.n;

@@ -22,6 +22,8 @@ static bool add_parts(struct model *m, const struct pc_MultiWindowDINTower *c,
             return graph_fail(m->graph, "there are two sequence groups") != NULL;
         if (!group_of(m, mc->feature_groups[i]->group_name, 0, NULL, &g))
             return false;
+        if (sequence && m->options.alone && g.query) /* what a node is, for its tree */
+            nn_output(m->graph, "item_emb", g.query);
         if (sequence)
             parts[0] =
                 part_multi_window_din(m, "multiwindow_din", c->attn_mlp, c->windows_len,

@@ -278,6 +278,35 @@ CASE(seq_prepend)
     struct val *y = nn_seq_prepend(g, nn_linear(g, "p", x, 4, true, ACT_NONE), seq);
     return nn_seq_sum(g, NULL, nn_seq_attention(g, y, y, y, 2, 0.0));
 }
+static const struct capsule_conf routing = {
+    .capsules = 4, .iterations = 3, .scale = 2, .zeros = true};
+static const struct capsule_conf all_capsules = {
+    .capsules = 3, .iterations = 2, .scale = 1, .zeros = true, .constant = true};
+CASE(capsules)
+{
+    return nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
+}
+CASE(capsules_constant)
+{
+    return nn_seq_mix(g, nn_capsule_routing(g, seq, &all_capsules), seq);
+}
+CASE(capsule_mask)
+{
+    return nn_capsule_mask(g, seq, &routing);
+}
+CASE(squash)
+{
+    return nn_squash(g, fields(g, x), 0.7);
+}
+CASE(normalise_last)
+{
+    return nn_normalise_last(g, fields(g, x), 1e-12f);
+}
+CASE(masked_rows)
+{
+    struct val *h = nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
+    return nn_masked_rows(g, nn_capsule_mask(g, seq, &routing), h, x);
+}
 CASE(seq_windows)
 {
     return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
@@ -362,6 +391,12 @@ static const struct onnx_case cases[] = {
     ENTRY(gru_cell),
     ENTRY(seq_last),
     ENTRY(seq_prepend),
+    ENTRY(capsules),
+    ENTRY(capsules_constant),
+    ENTRY(capsule_mask),
+    ENTRY(squash),
+    ENTRY(normalise_last),
+    ENTRY(masked_rows),
     ENTRY(seq_windows),
     ENTRY(relu),
     ENTRY(leaky_relu),

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "data/sampler/table.h"
 
 static const struct type key_type = {.id = TYPE_I64};
 

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "data/sampler/attr.h"
+#include "data/sampler/table.h"
 
 enum { NOT_WANTED = -1, IS_LEVEL = -2 };
 

@@ -4,9 +4,9 @@
 #ifndef DATA_SAMPLER_NODES_H
 #define DATA_SAMPLER_NODES_H
 
+#include "data/batch.h"
 #include "data/sampler/alias.h"
 #include "data/sampler/keymap.h"
-#include "data/sampler/table.h"
 
 struct nodes_conf {
     const char *path;
@@ -18,6 +18,8 @@ struct nodes_conf {
     const char *level_field;   /* attribute with the level in a tree, or NULL */
     struct buf *notes; /* what is odd but handled, a line each; NULL: nobody asks */
 };
+
+#define TREE_ABOVE (-1) /* the level of a node from which a tree's root is reached */
 
 struct nodes {
     int64_t n;
@@ -38,5 +40,12 @@ struct nodes {
 enum rc nodes_read(struct nodes *n, const struct nodes_conf *conf,
                    struct err *err) MUST_CHECK;
 void nodes_release(struct nodes *n);
+
+/* The item table of a sampler, whose batches have the columns of `data`; with the level
+ * and the id in front, where it is a tree's. As nodes_read().
+ */
+struct sampler_conf;
+enum rc sampler_nodes(const struct sampler_conf *conf, const struct schema *data,
+                      struct buf *notes, struct nodes *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -43,8 +43,8 @@ static enum rc find_column(const struct sampler *s, const char *field, const cha
     return RC_OK;
 }
 
-static enum rc read_nodes(struct sampler *s, const struct sampler_conf *c,
-                          struct err *err)
+enum rc sampler_nodes(const struct sampler_conf *c, const struct schema *data,
+                      struct buf *notes, struct nodes *out, struct err *err)
 {
     const char **attrs = mem_calloc(c->n_attr_fields + 2, sizeof(*attrs));
     size_t n = 0, from = 0;
@@ -62,10 +62,10 @@ static enum rc read_nodes(struct sampler *s, const struct sampler_conf *c,
                               .attr_delim = c->attr_delim ? c->attr_delim : ":",
                               .attr_fields = attrs,
                               .n_attr_fields = n,
-                              .data = s->data,
+                              .data = data,
                               .level_field = c->kind == SAMPLER_TDM ? "tree_level" : NULL,
-                              .notes = &s->notes};
-    enum rc rc = nodes_read(&s->nodes, &conf, err);
+                              .notes = notes};
+    enum rc rc = nodes_read(out, &conf, err);
     mem_free(attrs);
     return rc;
 }
@@ -74,7 +74,7 @@ static enum rc read_tables(struct sampler *s, const struct sampler_conf *c,
                            struct err *err)
 {
     struct edges_conf edges = {.delim = c->field_delim, .notes = &s->notes};
-    enum rc rc = read_nodes(s, c, err);
+    enum rc rc = sampler_nodes(c, s->data, &s->notes, &s->nodes, err);
     if (!rc && c->kind == SAMPLER_TDM)
         return tree_open(&s->tree, c, s, err);
     if (!rc)

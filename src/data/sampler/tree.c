@@ -58,6 +58,8 @@ static enum rc make_levels(struct tree *t, const struct nodes *n, struct err *er
     enum rc rc = RC_OK;
     for (int64_t i = 0; i < n->n; i++) {
         int64_t level = column_i64(&n->levels, i);
+        if (level == TREE_ABOVE)
+            continue;
         if (level < 0 || level >= t->n_levels)
             return err_coded(err, RC_INVAL, E1906,
                              "row %jd of the item table: level %jd, layer_num_sample has "

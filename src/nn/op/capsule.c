@@ -104,11 +104,91 @@ static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* 1 for the capsules that a row has, [batch, capsules]: the first always, capsule k when
+ * there are more than 2^k positions. Lengths are whole numbers, so that a difference cut
+ * to [0, 1] is the comparison.
+ */
+static const char *put_capsules(struct onnx *o, const struct capsule_conf *c, int axis)
+{
+    float more_than[CAPSULES_MAX];
+    for (int64_t k = 0; k < c->capsules; k++)
+        more_than[k] = c->constant || k == 0 ? -1.0f : (float)ldexp(1, (int)k);
+    const char *length = onnx_sum(o, NULL, onnx_mask(o, axis), 1, true);
+    const char *least = onnx_floats(o, more_than, (const int64_t[]){1, c->capsules}, 2);
+    const char *over = onnx_binary(o, "Sub", NULL, length, least);
+    return onnx_with(o, "Min", NULL, onnx_with(o, "Max", NULL, over, 0), 1);
+}
+
+static const char *put_unsqueezed(struct onnx *o, const char *x, int64_t axis)
+{
+    return onnx_binary(o, "Unsqueeze", NULL, x, onnx_ints(o, &axis, 1));
+}
+
+/* The last two axes of three exchanged. */
+static const char *put_turned(struct onnx *o, const char *x)
+{
+    struct onnx_attr perm = {
+        .name = "perm", .kind = ONNX_ATTR_INTS, .ints = {0, 2, 1}, .n_ints = 3};
+    return onnx_node(o, &(struct onnx_node){
+                            .type = "Transpose", .in = &x, .n_in = 1, .attrs = {perm}});
+}
+
+/* Lengths of the vectors of the last axis, at least `least`. */
+static const char *put_lengths(struct onnx *o, const char *x, double least)
+{
+    const char *squares = onnx_sum(o, NULL, onnx_binary(o, "Mul", NULL, x, x), -1, true);
+    return onnx_with(o, "Max", NULL, onnx_unary(o, "Sqrt", NULL, squares), (float)least);
+}
+
+/* The first logits [batch, axis, capsules]: zeros, or drawn anew in every run, as here.
+ */
+static const char *put_first(struct onnx *o, const struct capsule_conf *c,
+                             const char *mask)
+{
+    float zeros[CAPSULES_MAX] = {0};
+    const char *none = onnx_floats(o, zeros, (const int64_t[]){1, 1, c->capsules}, 3);
+    const char *b = onnx_binary(o, "Add", NULL, onnx_with(o, "Mul", NULL, mask, 0), none);
+    if (c->zeros)
+        return b;
+    return onnx_node(o,
+                     &(struct onnx_node){.type = "RandomNormalLike",
+                                         .in = &b,
+                                         .n_in = 1,
+                                         .attrs = {ONNX_FLOAT("scale", c->deviation)}});
+}
+
+/* The rounds one after the other. */
+static void routing_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct capsule_conf *c = op->conf;
+    int axis = op->in[0].axis;
+    const char *x = onnx_flat(o, op->x[0], &op->in[0]);
+    const char *mask = onnx_mask_column(o, axis), *b = put_first(o, c, mask);
+    const char *unit = onnx_binary(o, "Div", NULL, x, put_lengths(o, x, NORM_MIN));
+    const char *outside = onnx_with(o, "Sub", NULL, put_capsules(o, c, axis), 1);
+    outside = put_unsqueezed(o, onnx_with(o, "Mul", NULL, outside, 1e30f), 1);
+    for (int64_t i = 0; i < c->iterations; i++) {
+        bool last = i + 1 == c->iterations;
+        const char *s =
+            onnx_binary(o, "Add", NULL, onnx_with(o, "Mul", NULL, b, c->scale), outside);
+        s = onnx_node(o, &(struct onnx_node){.type = "Softmax",
+                                             .in = &s,
+                                             .n_in = 1,
+                                             .attrs = {ONNX_INT("axis", -1)}});
+        b = onnx_binary(o, "Mul", last ? op->y[0] : NULL, s, mask);
+        if (last)
+            break;
+        const char *h = onnx_binary(o, "MatMul", NULL, put_turned(o, b), x);
+        b = onnx_binary(o, "Add", NULL, b,
+                        onnx_binary(o, "MatMul", NULL, unit, put_turned(o, h)));
+    }
+}
+
 static const struct op_ops op_routing = {.name = "capsule routing",
                                          .flags = OP_NO_GRAD,
                                          .infer = routing_infer,
                                          .forward = routing_forward,
-                                         .onnx = onnx_nothing};
+                                         .onnx = routing_onnx};
 
 struct val *nn_capsule_routing(struct graph *g, struct val *x,
                                const struct capsule_conf *conf)
@@ -167,12 +247,20 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void mix_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const char *weights = onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]),
+                                      onnx_mask_column(o, op->in[0].axis));
+    onnx_binary(o, "MatMul", op->y[0], put_turned(o, weights),
+                onnx_flat(o, op->x[1], &op->in[1]));
+}
+
 static const struct op_ops op_seq_mix = {.name = "sequence mix",
                                          .flags = OP_NEEDS_IN,
                                          .infer = mix_infer,
                                          .forward = mix_forward,
                                          .backward = mix_backward,
-                                         .onnx = onnx_nothing};
+                                         .onnx = mix_onnx};
 
 struct val *nn_seq_mix(struct graph *g, struct val *weights, struct val *values)
 {
@@ -235,12 +323,25 @@ static void squash_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
+static void squash_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct squash_conf *c = op->conf;
+    const char *n = put_lengths(o, op->x[0], c->least);
+    const char *y = onnx_binary(o, "Div", c->power == 0 ? op->y[0] : NULL, op->x[0], n);
+    if (c->power == 0)
+        return;
+    const char *square = onnx_binary(o, "Mul", NULL, n, n);
+    const char *q =
+        onnx_binary(o, "Div", NULL, square, onnx_with(o, "Add", NULL, square, 1));
+    onnx_binary(o, "Mul", op->y[0], y, onnx_with(o, "Pow", NULL, q, (float)c->power));
+}
+
 static const struct op_ops op_squash = {.name = "squash",
                                         .flags = OP_NEEDS_IN,
                                         .infer = squash_infer,
                                         .forward = squash_forward,
                                         .backward = squash_backward,
-                                        .onnx = onnx_nothing};
+                                        .onnx = squash_onnx};
 
 struct val *nn_squash(struct graph *g, struct val *x, double power)
 {
@@ -281,11 +382,16 @@ static void mask_forward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+static void mask_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    onnx_unary(o, "Identity", op->y[0], put_capsules(o, op->conf, op->in[0].axis));
+}
+
 static const struct op_ops op_mask = {.name = "capsule mask",
                                       .flags = OP_NO_GRAD,
                                       .infer = mask_infer,
                                       .forward = mask_forward,
-                                      .onnx = onnx_nothing};
+                                      .onnx = mask_onnx};
 
 struct val *nn_capsule_mask(struct graph *g, struct val *x,
                             const struct capsule_conf *conf)
@@ -343,12 +449,33 @@ static void join_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
+static void join_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    int64_t n = shape_width(&op->in[JOIN_MASK]);
+    const char *mask = put_unsqueezed(o, op->x[JOIN_MASK], 2), *rows = op->x[JOIN_X];
+    if (op->n_in > JOIN_FRONT) {
+        float *ones = mem_alloc((size_t)n * sizeof(*ones));
+        for (int64_t i = 0; i < n; i++)
+            ones[i] = 1;
+        const char *each = onnx_floats(o, ones, (const int64_t[]){1, n, 1}, 3);
+        const char *flat = onnx_flat(o, op->x[JOIN_FRONT], &op->in[JOIN_FRONT]);
+        const char *parts[] = {
+            onnx_binary(o, "Mul", NULL, put_unsqueezed(o, flat, 1), each), rows};
+        rows = onnx_node(o, &(struct onnx_node){.type = "Concat",
+                                                .in = parts,
+                                                .n_in = 2,
+                                                .attrs = {ONNX_INT("axis", 2)}});
+        mem_free(ones);
+    }
+    onnx_binary(o, "Mul", op->y[0], rows, mask);
+}
+
 static const struct op_ops op_join = {.name = "masked rows",
                                       .flags = OP_NEEDS_IN,
                                       .infer = join_infer,
                                       .forward = join_forward,
                                       .backward = join_backward,
-                                      .onnx = onnx_nothing};
+                                      .onnx = join_onnx};
 
 struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
                            struct val *front)

@@ -153,7 +153,8 @@ static enum rc compare_all(struct parity *p, struct export *x, struct diags *dia
     struct schema schema = {0};
     struct batch b = {0};
     int64_t file = -1;
-    enum rc rc = predict_input_open(&in, p->export->session->plan, &o, diags, p->err);
+    enum rc rc =
+        predict_input_open(&in, p->export->session->plan, NULL, &o, diags, p->err);
     while (!rc) {
         int64_t before = in.place.file == file ? in.place.at.row : 0;
         rc = predict_input_next(&in, &schema, &file, &b, p->err);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nn/onnx.h"
 #include "train/export/predict_private.h"
 
 #define SLOTS_PER_THREAD 3
@@ -244,13 +245,61 @@ static enum rc go_on(struct session *s, const struct predict_options *o,
     return predict_output_finish(out, rc, err);
 }
 
+/* What the graph reads for outputs with these names; false when one is not there. */
+static bool find_inputs(const struct session *s, const char *outputs,
+                        struct onnx_inputs *in)
+{
+    struct arena a = {0};
+    struct str rest = str_c(outputs), part;
+    VEC(const char *) names = {0};
+    while (str_split(&rest, ',', &part)) {
+        part = str_trim(part);
+        if (part.n)
+            VEC_PUSH(&names, arena_strndup(&a, part.p, part.n));
+    }
+    bool ok = names.n && !onnx_inputs(s->model->graph, names.at, names.n, in, NULL);
+    VEC_RELEASE(&names);
+    arena_release(&a);
+    return ok;
+}
+
+/* Columns that chosen outputs need, the caller's; NULL: all. */
+static bool *needed_columns(const struct session *s, const char *outputs)
+{
+    const struct model *m = s->model;
+    struct onnx_inputs *in = outputs ? mem_calloc(1, sizeof(*in)) : NULL;
+    size_t n_columns;
+    if (!in || !find_inputs(s, outputs, in)) {
+        mem_free(in);
+        return NULL;
+    }
+    bool *wanted = mem_calloc(feature_plan_count(s->plan) + 1, sizeof(*wanted));
+    for (size_t i = 0; i < m->inputs.n; i++) {
+        const struct model_input *x = &m->inputs.at[i];
+        const struct val *v =
+            x->slot >= 0 ? m->embedded.at[embed_slot_conf(m->embed, x->slot)->output]
+                         : x->val;
+        int64_t at = feature_plan_find(s->plan, str_c(x->feature->name));
+        for (size_t k = 0; k < in->n && at >= 0; k++)
+            wanted[at] |=
+                in->vals[k] == v || (x->leads && val_shape(in->vals[k])->axis == x->axis);
+    }
+    feature_plan_columns(s->plan, &n_columns);
+    bool *columns = mem_calloc(n_columns + 1, sizeof(*columns));
+    feature_plan_reads(s->plan, wanted, columns);
+    mem_free(wanted);
+    mem_free(in);
+    return columns;
+}
+
 enum rc predict_run(struct session *s, const struct predict_options *o,
                     struct predict_summary *summary, struct diags *diags, struct err *err)
 {
     struct predict_input in;
     struct predict_columns columns = {0};
     struct predict_output out = {0};
-    enum rc rc = predict_input_open(&in, s->plan, o, diags, err);
+    bool *needs = needed_columns(s, o->outputs);
+    enum rc rc = predict_input_open(&in, s->plan, needs, o, diags, err);
     if (!rc)
         rc = predict_columns_init(&columns, s, o, &in.kept, err);
     if (!rc)
@@ -264,5 +313,6 @@ enum rc predict_run(struct session *s, const struct predict_options *o,
     summary->parts = out.parts;
     predict_columns_release(&columns);
     predict_input_release(&in);
+    mem_free(needs);
     return rc;
 }

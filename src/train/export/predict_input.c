@@ -20,6 +20,46 @@ static void split_names(struct predict_input *in)
     }
 }
 
+static bool is_reserved(const struct predict_input *in, const char *name)
+{
+    for (size_t i = 0; i < in->n_reserved; i++)
+        if (strcmp(in->reserved[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Takes columns that nothing needs out of those that are read. */
+static void leave_out(struct predict_input *in, const bool *needs)
+{
+    struct reader_conf *r = &in->conf.reader;
+    size_t n_columns, n = 0;
+    const struct feature_column *columns = feature_plan_columns(in->plan, &n_columns);
+    const char **want = arena_alloc(&in->arena, (r->n_want + 1) * sizeof(*want));
+    in->absent = arena_alloc(&in->arena, (n_columns + 1) * sizeof(*in->absent));
+    for (size_t i = 0; i < n_columns; i++)
+        if (columns[i].use == FEATURE_INPUT && !needs[i] &&
+            !is_reserved(in, columns[i].name))
+            in->absent[in->n_absent++] = columns[i].name;
+    for (size_t i = 0; i < r->n_want; i++) {
+        bool out = false;
+        for (size_t k = 0; k < in->n_absent; k++)
+            out |= strcmp(r->want[i], in->absent[k]) == 0;
+        if (!out)
+            want[n++] = r->want[i];
+    }
+    r->want = want;
+    r->n_want = n;
+}
+
+/* The columns of a file and those that are null. */
+static void add_absent(const struct predict_input *in, struct schema *s)
+{
+    struct type null = type_of(TYPE_STR, true);
+    for (size_t i = 0; i < in->n_absent; i++)
+        if (schema_find(s, str_c(in->absent[i])) < 0)
+            schema_add(s, str_c(in->absent[i]), &null);
+}
+
 /* Reserved columns are read as well. */
 static void add_wanted(struct predict_input *in)
 {
@@ -69,8 +109,13 @@ static enum rc open_file(struct predict_input *in, struct err *err)
     all.want = NULL;
     all.n_want = 0;
     enum rc rc = reader_open(path, NULL, &all, &r, err);
-    if (!rc)
-        rc = feature_plan_check(in->plan, reader_schema(r), in->diags);
+    struct schema found = {0};
+    if (!rc) {
+        schema_copy(&found, reader_schema(r));
+        add_absent(in, &found);
+        rc = feature_plan_check(in->plan, &found, in->diags);
+    }
+    schema_release(&found);
     if (rc && r && err)
         err->msg[0] = '\0'; /* the diagnostics say it */
     if (!rc)
@@ -84,8 +129,8 @@ static enum rc open_file(struct predict_input *in, struct err *err)
 }
 
 enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
-                           const struct predict_options *o, struct diags *diags,
-                           struct err *err)
+                           const bool *needs, const struct predict_options *o,
+                           struct diags *diags, struct err *err)
 {
     *in = (struct predict_input){.o = o, .plan = plan, .diags = diags};
     enum rc rc = source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, &in->arena,
@@ -96,6 +141,8 @@ enum rc predict_input_open(struct predict_input *in, const struct feature_plan *
     if (in->batch_size < 1)
         in->batch_size = 1024;
     split_names(in);
+    if (needs)
+        leave_out(in, needs);
     add_wanted(in);
     rc = files_expand(o->input, &in->files, err);
     if (!rc)
@@ -139,6 +186,20 @@ enum rc predict_input_seek(struct predict_input *in, const struct predict_place 
     return rc;
 }
 
+/* A column of one row stands for all rows. */
+static enum rc read_rows(struct predict_input *in, struct batch *b, struct err *err)
+{
+    size_t all = b->n_cols, own = reader_schema(in->reader)->n;
+    b->n_cols = own; /* the reader does not know of the others */
+    enum rc rc = reader_next(in->reader, in->batch_size, b, err);
+    b->n_cols = all;
+    for (size_t i = own; i < all && !rc; i++) {
+        column_clear(&b->cols[i]);
+        rc = column_add_null(&b->cols[i], err);
+    }
+    return rc;
+}
+
 enum rc predict_input_next(struct predict_input *in, struct schema *schema, int64_t *file,
                            struct batch *b, struct err *err)
 {
@@ -147,10 +208,11 @@ enum rc predict_input_next(struct predict_input *in, struct schema *schema, int6
             batch_release(b);
             schema_release(schema);
             schema_copy(schema, reader_schema(in->reader));
+            add_absent(in, schema);
             batch_init(b, schema);
             *file = in->place.file;
         }
-        enum rc rc = reader_next(in->reader, in->batch_size, b, err);
+        enum rc rc = read_rows(in, b, err);
         if (rc)
             return rc;
         if (b->n) {

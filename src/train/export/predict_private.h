@@ -31,11 +31,17 @@ struct predict_input {
     const char **reserved; /* [n_reserved] */
     size_t n_reserved;
     struct schema kept; /* reserved columns as in the first file */
+    /* Columns that only features read which the outputs do not need: not read from the
+     * file, where they may be missing, but null.
+     */
+    const char **absent;
+    size_t n_absent;
 };
 
+/* needs[]: which columns of the plan the outputs need; NULL: all. */
 enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
-                           const struct predict_options *o, struct diags *diags,
-                           struct err *err) MUST_CHECK;
+                           const bool *needs, const struct predict_options *o,
+                           struct diags *diags, struct err *err) MUST_CHECK;
 void predict_input_release(struct predict_input *in);
 enum rc predict_input_seek(struct predict_input *in, const struct predict_place *at,
                            struct err *err) MUST_CHECK;

@@ -105,6 +105,35 @@ static void every_documented_argument_of_tzrec_is_taken(void)
                env_empty, "command: params -- m/model.ckpt-0");
 }
 
+static void tools_of_retrieval_are_ours(void)
+{
+    check_line("python -m tzrec.tools.tdm.init_tree --item_input_path i "
+               "--item_id_field a --cate_id_field c --attr_fields c,d "
+               "--raw_attr_fields p --node_edge_output_file t --tree_output_dir s "
+               "--n_cluster 3",
+               env_empty,
+               "command: tdm init-tree --input=i --item=a --cate=c --attrs=c,d "
+               "--raw-attrs=p --serving-dir=s --out=t --branch=3");
+    check_line("python -m tzrec.tools.tdm.cluster_tree --item_input_path i "
+               "--item_id_field a --embedding_field e --node_edge_output_file t "
+               "--parallel 16",
+               env_empty,
+               "command: tdm cluster-tree --input=i --item=a --embedding=e --out=t; "
+               "--parallel has no effect: there is a thread per processor, and any "
+               "number gives the same tree");
+    check_line("tzrec tools.tdm.retrieval --scripted_model_path x/model "
+               "--predict_input_path i --predict_output_path o --recall_num 9",
+               env_empty,
+               "command: tdm retrieval --model=x/model --input=i --output=o --items=9");
+    check_line("tzrec tools.hitrate --user_gt_input u --item_embedding_input i "
+               "--index_type IVFFlatL2 --topk_across_interests --num_interests 4",
+               env_empty,
+               "command: hitrate --users=u --items=i --index-type=IVFFlatL2 --across "
+               "--interests=4");
+    check_line("tzrec tools.hitrate --item_embedding_input i", env_empty,
+               "error: tzrec.tools.hitrate needs --user_gt_input");
+}
+
 static void names_may_be_cut_and_dashed(void)
 {
     check_line("tzrec train_eval --pipeline-config c --model m", env_empty,
@@ -130,9 +159,11 @@ static void what_is_missing_or_unknown_is_named(void)
                "--pipeline_config_path");
     check_line("tzrec train_eval --pipeline_config_path", env_empty,
                "error: option --pipeline_config_path needs a value");
-    check_line("tzrec train_evil --x 1", env_empty,
-               "error: no program 'train_evil'; there are train_eval, eval, export, "
-               "predict, tools.list_distcp_param, tools.feature_selection");
+    check_line(
+        "tzrec train_evil --x 1", env_empty,
+        "error: no program 'train_evil'; there are train_eval, eval, export, "
+        "predict, tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
+        "tools.tdm.cluster_tree, tools.tdm.init_tree, tools.tdm.retrieval");
     check_line("tzrec eval --pipeline_config_path c --warp 9", env_empty,
                "command: eval -- c; '--warp' is no argument of tzrec.eval and was left "
                "out; '9' is no argument of tzrec.eval and was left out");
@@ -275,6 +306,7 @@ static void front_ends_are_found_by_the_end_of_the_path(void)
 static const struct tap_case cases[] = {
     TAP(every_documented_argument_of_tzrec_is_taken),
     TAP(experiments_of_nnictl),
+    TAP(tools_of_retrieval_are_ours),
     TAP(names_may_be_cut_and_dashed),
     TAP(empty_values_are_as_good_as_none),
     TAP(what_is_missing_or_unknown_is_named),

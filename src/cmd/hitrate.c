@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/data_input.h"
+#include "cmd/predict.h"
+#include "recall/hitrate.h"
+
+#define ROWS 8192 /* at a time */
+
+struct hit_conf {
+    struct data_input in;
+    const char *users, *items, *index_type, *item_id, *item_embedding, *user_id, *truth,
+        *user_embedding, *interests_field, *total, *details, *writer_type;
+    int64_t top_k, lists, probes, interests, batch_size, threads, seed;
+    bool across, json;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct hit_conf, users, NULL, "users: id, vector, items that they met"),
+     .meta = "PATH", .alias = "user-gt-input"},
+    {OPT_TEXT(struct hit_conf, items, NULL, "items: id, vector"), .meta = "PATH",
+     .alias = "item-embedding-input"},
+    {OPT_INT(struct hit_conf, top_k, "200", 1, 1000000, "so many nearest items count")},
+    {OPT_TEXT(struct hit_conf, index_type, "FlatIP",
+              "FlatIP, FlatL2: every item is looked at; IVFFlatIP, IVFFlatL2: those of "
+              "the nearest lists"),
+     .meta = "TYPE"},
+    {OPT_INT(struct hit_conf, lists, "1000", 1, KMEANS_CENTRES_MAX, "of IVFFlat"),
+     .alias = "ivf-nlist"},
+    {OPT_INT(struct hit_conf, probes, "800", 1, KMEANS_CENTRES_MAX,
+             "lists that are looked into"),
+     .alias = "ivf-nprobe"},
+    {OPT_TEXT(struct hit_conf, item_id, "item_id", "column of the items"),
+     .meta = "COLUMN", .alias = "item-id-field"},
+    {OPT_TEXT(struct hit_conf, item_embedding, "item_tower_emb", "column of the items"),
+     .meta = "COLUMN", .alias = "item-embedding-field"},
+    {OPT_TEXT(struct hit_conf, user_id, "request_id", "column of the users"),
+     .meta = "COLUMN", .alias = "request-id-field"},
+    {OPT_TEXT(struct hit_conf, truth, "gt_items",
+              "column of the users: items that they met, a list or a text with commas"),
+     .meta = "COLUMN", .alias = "gt-items-field"},
+    {OPT_TEXT(struct hit_conf, user_embedding, "user_tower_emb", "column of the users"),
+     .meta = "COLUMN", .alias = "user-embedding-field"},
+    {OPT_INT(struct hit_conf, interests, "1", 1, 4096, "vectors of a user"),
+     .alias = "num-interests"},
+    {OPT_TEXT(struct hit_conf, interests_field, NULL,
+              "column of the users: how many of its vectors a user has"),
+     .meta = "COLUMN", .alias = "num-interests-field"},
+    {OPT_BOOL(struct hit_conf, across, "false",
+              "so many nearest to any vector of a user, not to each"),
+     .alias = "topk-across-interests"},
+    {OPT_TEXT(struct hit_conf, total, NULL, "file or directory for the hit rate"),
+     .meta = "PATH", .alias = "total-hitrate-output"},
+    {OPT_TEXT(struct hit_conf, details, NULL,
+              "file or directory for what was found, a row per user"),
+     .meta = "PATH", .alias = "hitrate-details-output"},
+    {OPT_TEXT(struct hit_conf, writer_type, NULL, "parquet or jsonl (ParquetWriter)"),
+     .meta = "TYPE"},
+    {OPT_INT(struct hit_conf, batch_size, "1024", 1, 1 << 20, "users at a time")},
+    {OPT_INT(struct hit_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor")},
+    {OPT_INT(struct hit_conf, seed, "1", 0, INT64_MAX, "of the lists")},
+    {OPT_BOOL(struct hit_conf, json, "false", "print an object")},
+    DATA_INPUT_OPTS(struct hit_conf),
+    {0},
+};
+
+/* What a command is told, and what it works with. */
+struct hit_run {
+    const struct hit_conf *c;
+    bool lists;
+    enum index_metric metric;
+    const struct writer_ops *format;
+    struct pool *pool;
+    struct items items, users;
+    struct index *index;
+    int64_t build_ns, search_ns;
+};
+
+static enum rc check_usage(const struct hit_conf *c, struct hit_run *r, struct err *err)
+{
+    static const struct {
+        const char *name;
+        bool lists;
+        enum index_metric metric;
+    } types[] = {{"FlatIP", false, INDEX_DOT},
+                 {"FlatL2", false, INDEX_L2},
+                 {"IVFFlatIP", true, INDEX_DOT},
+                 {"IVFFlatL2", true, INDEX_L2}};
+    if (!c->users || !c->items)
+        return err_coded(err, RC_INVAL, E0605, "--%s PATH is missing",
+                         c->users ? "items" : "users");
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i].name, c->index_type) == 0) {
+            r->lists = types[i].lists;
+            r->metric = types[i].metric;
+            return predict_writer(c->writer_type, &r->format, err);
+        }
+    return err_coded(err, RC_INVAL, E0603,
+                     "--index-type: '%s' is not one of FlatIP, FlatL2, IVFFlatIP, "
+                     "IVFFlatL2",
+                     c->index_type);
+}
+
+static enum rc read_table(const struct hit_run *r, const char *path,
+                          const struct items_conf *conf, struct items *out,
+                          struct err *err)
+{
+    struct dataset *d = NULL;
+    enum rc rc = data_input_open(&r->c->in, &path, 1, ROWS, NULL, 0, &d, err);
+    if (!rc)
+        rc = items_read(d, conf, out, err);
+    if (!rc)
+        data_input_report(d);
+    dataset_close(d);
+    return rc;
+}
+
+static enum rc read_tables(struct hit_run *r, struct err *err)
+{
+    const struct hit_conf *c = r->c;
+    struct items_conf items = {.what = "item table",
+                               .id = c->item_id,
+                               .vector = c->item_embedding,
+                               .unique = true};
+    struct items_conf users = {.what = "user table",
+                               .id = c->user_id,
+                               .vector = c->user_embedding,
+                               .list = c->truth,
+                               .attrs = &c->interests_field,
+                               .n_attrs = c->interests_field ? 1 : 0,
+                               .vectors = c->interests};
+    enum rc rc = read_table(r, c->items, &items, &r->items, err);
+    if (!rc)
+        rc = read_table(r, c->users, &users, &r->users, err);
+    return rc;
+}
+
+/* A directory gets part-0 of the format; its suffix tells a file's. */
+static enum rc output_path(const struct hit_run *r, const char *path, char **out,
+                           const struct writer_ops **format, struct err *err)
+{
+    *format = writer_of_path(path);
+    *out = mem_strdup(path);
+    if (*format)
+        return RC_OK;
+    *format = r->format ? r->format : &writer_parquet;
+    mem_free(*out);
+    *out = mem_printf("%s/part-0.%s", path, (*format)->name);
+    return fs_mkdirs(path, 0755, err);
+}
+
+static enum rc write_total(const struct hit_run *r, double rate, struct err *err)
+{
+    struct schema schema = {0};
+    struct type f64 = type_of(TYPE_F64, false);
+    const struct writer_ops *format = NULL;
+    struct writer *w = NULL;
+    struct batch b;
+    char *path = NULL;
+    schema_add(&schema, str_c("hitrate"), &f64);
+    batch_init(&b, &schema);
+    enum rc rc = output_path(r, r->c->total, &path, &format, err);
+    if (!rc)
+        rc = column_add_f64(&b.cols[0], rate, err);
+    b.n = 1;
+    if (!rc)
+        rc = writer_open(path, format, &schema, &(struct writer_conf){0}, &w, err);
+    if (!rc)
+        rc = writer_add(w, &b, err);
+    if (rc)
+        writer_abandon(w);
+    else
+        rc = writer_commit(w, err);
+    batch_release(&b);
+    schema_release(&schema);
+    mem_free(path);
+    return rc;
+}
+
+static enum rc search(struct hit_run *r, struct hitrate *out, struct err *err)
+{
+    const struct hit_conf *c = r->c;
+    struct index_conf conf = {.metric = r->metric,
+                              .lists = r->lists ? c->lists : 0,
+                              .seed = (uint64_t)c->seed,
+                              .pool = r->pool};
+    struct hitrate_conf how = {.top_k = c->top_k < r->items.n ? c->top_k : r->items.n,
+                               .probes = c->probes,
+                               .batch = c->batch_size,
+                               .across = c->across,
+                               .interests_at =
+                                   c->interests_field ? r->users.attr_at[0] : -1,
+                               .metric = r->metric,
+                               .pool = r->pool};
+    char *details = NULL;
+    if (conf.lists > r->items.n)
+        conf.lists = r->items.n;
+    int64_t start = clock_mono_ns();
+    enum rc rc =
+        index_create(r->items.vectors, r->items.n, r->items.width, &conf, &r->index, err);
+    r->build_ns = clock_mono_ns() - start;
+    if (!rc && c->details) {
+        rc = output_path(r, c->details, &details, &how.format, err);
+        how.details = details;
+    }
+    start = clock_mono_ns();
+    if (!rc)
+        rc = hitrate_run(r->index, &r->items, &r->users, &how, out, err);
+    r->search_ns = clock_mono_ns() - start;
+    mem_free(details);
+    return rc;
+}
+
+static void report(const struct hit_run *r, const struct hitrate *h, double rate)
+{
+    const struct hit_conf *c = r->c;
+    double seconds = (double)r->search_ns / (double)CLOCK_SECOND;
+    fprintf(stderr, "%jd items, %jd users in %.3f s (%.0f/s), index %s in %.3f s\n",
+            (intmax_t)r->items.n, (intmax_t)r->users.n, seconds,
+            seconds > 0 ? (double)r->users.n / seconds : 0.0, c->index_type,
+            (double)r->build_ns / (double)CLOCK_SECOND);
+    if (h->skipped)
+        fprintf(stderr, "%jd users met no items and were left out\n",
+                (intmax_t)h->skipped);
+    double lucky = h->users ? (double)h->lucky / (double)h->users : 0;
+    if (c->json)
+        printf("{\"top_k\": %jd, \"hitrate\": %.9g, \"recall\": %.9g, \"users_hit\": "
+               "%.9g, \"hits\": %jd, \"truths\": %jd, \"users\": %jd}\n",
+               (intmax_t)c->top_k, rate, h->mean, lucky, (intmax_t)h->hits,
+               (intmax_t)h->truths, (intmax_t)h->users);
+    else
+        printf("hitrate@%jd %.6f (%jd of %jd)\nrecall@%jd %.6f (mean of %jd users)\n"
+               "users with a hit %.6f\n",
+               (intmax_t)c->top_k, rate, (intmax_t)h->hits, (intmax_t)h->truths,
+               (intmax_t)c->top_k, h->mean, (intmax_t)h->users, lucky);
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct hit_conf *c = conf;
+    struct hit_run r = {.c = c};
+    struct hitrate h = {0};
+    int64_t threads = c->threads > 0 ? c->threads : cpu_count();
+    enum rc rc = check_usage(c, &r, err);
+    if (!rc)
+        rc = pool_create((int)threads, &r.pool, err);
+    if (!rc)
+        rc = read_tables(&r, err);
+    if (!rc)
+        rc = search(&r, &h, err);
+    if (!rc && h.users == 0)
+        rc = err_coded(err, RC_INVAL, E2402, "user table: nobody has items in '%s'",
+                       c->truth);
+    double rate = h.truths ? (double)h.hits / (double)h.truths : 0;
+    if (!rc && c->total)
+        rc = write_total(&r, rate, err);
+    if (!rc)
+        report(&r, &h, rate);
+    index_destroy(r.index);
+    items_release(&r.items);
+    items_release(&r.users);
+    pool_destroy(r.pool);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"how many of the items that users met are among the 200 nearest",
+     "trainyard hitrate --users users --items items --top-k 200"},
+    {"with lists, of which the nearest are looked into",
+     "trainyard hitrate --users u --items i --index-type IVFFlatIP --probes 50"},
+    {0},
+};
+
+const struct cmd cmd_hitrate = {
+    .name = "hitrate",
+    .summary = "measure retrieval by vectors of users and items",
+    .description =
+        "Finds for each user the items whose vectors are nearest to its own, by inner "
+        "product or distance, and prints how many of the items that users met are among "
+        "them: over all (hitrate), as the mean over users (recall), and the share of users "
+        "with any.\n\nVectors are lists of numbers or texts of numbers with commas.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct hit_conf),
+    .run = run,
+};

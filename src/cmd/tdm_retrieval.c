@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/predict.h"
+#include "cmd/train_config.h"
+#include "train/export/export.h"
+#include "train/export/retrieve.h"
+
+struct retrieval_conf {
+    const char *model, *input, *output, *reserved_columns, *writer_type, *tree;
+    int64_t items, branch, batch_size, threads;
+    bool overwrite;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct retrieval_conf, model, NULL, "an export of a tdm model"),
+     .meta = "DIR", .alias = "scripted-model-path"},
+    {OPT_TEXT(struct retrieval_conf, input, NULL, "rows of users"), .meta = "PATH",
+     .alias = "predict-input-path"},
+    {OPT_TEXT(struct retrieval_conf, output, NULL,
+              "a directory of parts, or a .parquet or .jsonl file"),
+     .meta = "PATH", .alias = "predict-output-path"},
+    {OPT_INT(struct retrieval_conf, items, "200", 1, 1000000, "per row"),
+     .alias = "recall-num"},
+    {OPT_INT(struct retrieval_conf, branch, "2", 2, 256,
+             "children of a node, as the tree was built"),
+     .alias = "n-cluster"},
+    {OPT_TEXT(struct retrieval_conf, tree, NULL,
+              "directory of the tree, in place of the config's tdm_sampler"),
+     .meta = "DIR"},
+    {OPT_TEXT(struct retrieval_conf, reserved_columns, NULL,
+              "columns of the input to keep, commas between"),
+     .meta = "NAMES"},
+    {OPT_INT(struct retrieval_conf, batch_size, "64", 1, 1 << 20, "rows at a time")},
+    {OPT_INT(struct retrieval_conf, threads, "0", 0, POOL_THREADS_MAX,
+             "threads; 0: one per processor")},
+    {OPT_TEXT(struct retrieval_conf, writer_type, NULL,
+              "parquet or jsonl (ParquetWriter); as the input when not given"),
+     .meta = "TYPE"},
+    {OPT_BOOL(struct retrieval_conf, overwrite, "false",
+              "begin anew where an output directory holds something")},
+    {0},
+};
+
+static enum rc check_usage(const struct retrieval_conf *c, struct err *err)
+{
+    const char *missing = !c->model    ? "--model DIR"
+                          : !c->input  ? "--input PATH"
+                          : !c->output ? "--output PATH"
+                                       : NULL;
+    return missing ? err_coded(err, RC_INVAL, E0605, "%s is missing", missing) : RC_OK;
+}
+
+static void report(const struct retrieval_conf *c, const struct retrieve_summary *s,
+                   int64_t ns)
+{
+    double seconds = (double)ns / (double)CLOCK_SECOND;
+    if (s->predict.done_before) {
+        fprintf(stderr, "%s is complete already: %jd rows\n", c->output,
+                (intmax_t)s->predict.before);
+        return;
+    }
+    fprintf(stderr, "levels %jd to %jd of a tree of %jd items, %.0f rows/s\n",
+            (intmax_t)s->first_level, (intmax_t)(s->levels - 1), (intmax_t)s->leaves,
+            seconds > 0 ? (double)s->rows / seconds : 0.0);
+    printf("recall@%jd %.6f (%jd of %jd rows)\n", (intmax_t)c->items,
+           s->rows ? (double)s->found / (double)s->rows : 0.0, (intmax_t)s->found,
+           (intmax_t)s->rows);
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct retrieval_conf *c = conf;
+    struct pool *pool = NULL;
+    struct export *x = NULL;
+    struct diags diags = {0};
+    struct retrieve_summary summary = {0};
+    struct retrieve_options o = {.items = c->items, .branch = c->branch};
+    char *model = NULL, *nodes = NULL, *children = NULL;
+    int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
+    enum rc rc = check_usage(c, err);
+    if (!rc)
+        rc = predict_writer(c->writer_type, &o.predict.format, err);
+    if (!rc)
+        rc = pool_create((int)threads, &pool, err);
+    if (!rc) {
+        model = predict_model_dir(c->model, NULL);
+        rc = export_open(model, 0, pool, &x, err);
+    }
+    if (!rc) {
+        o.predict.input = c->input;
+        o.predict.output = c->output;
+        o.predict.data = export_conf(x)->data_config;
+        o.predict.model = export_id(x);
+        o.predict.reserved = c->reserved_columns;
+        o.predict.threads = threads;
+        o.predict.batch_size = c->batch_size;
+        o.predict.overwrite = c->overwrite;
+        o.nodes = nodes = c->tree ? fs_join(c->tree, "node_table.txt") : NULL;
+        o.children = children =
+            c->tree ? fs_join(c->tree, "predict_edge_table.txt") : NULL;
+        start = clock_mono_ns();
+        rc = retrieve_run(export_session(x), &o, &summary, &diags, err);
+    }
+    if (!rc)
+        report(c, &summary, clock_mono_ns() - start);
+    config_show(&diags);
+    diags_release(&diags);
+    export_close(x);
+    pool_destroy(pool);
+    mem_free(model);
+    mem_free(nodes);
+    mem_free(children);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"two hundred items for each row of a day",
+     "trainyard tdm retrieval --model export --input day --output found"},
+    {0},
+};
+
+const struct cmd cmd_tdm_retrieval = {
+    .name = "tdm retrieval",
+    .summary = "find items for users by searching the tree of a tdm model",
+    .description =
+        "Scores nodes of the tree from its first level with 2 * branch * items of them on, "
+        "keeps the best 2 * items of each level and, of the leaves, the best items. The result "
+        "has the reserved columns and recall_ids. Prints for how many rows their own item is "
+        "among those found.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct retrieval_conf),
+    .run = run,
+};
