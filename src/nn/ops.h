@@ -46,6 +46,19 @@ struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
                            struct val *keys, bool differences, int64_t out, bool bias,
                            enum act act);
 bool nn_pairs_fit(const struct val *query, const struct val *keys); /* not too wide */
+/* That layer and a linear one behind it: the same as both one after the other, but the
+ * values between them are never written to memory.
+ */
+struct pair_layer {
+    const char *name;
+    int64_t out;
+    bool bias;
+    enum act act;
+};
+struct val *nn_pair_net(struct graph *g, struct val *query, struct val *keys,
+                        bool differences, const struct pair_layer layers[2]);
+/* Whether it can: both activations are done by the product, the first is not too wide. */
+bool nn_pair_net_fits(const struct pair_layer layers[2]);
 /* [.., in] times a parameter w [in, out]. */
 struct val *nn_times(struct graph *g, struct param *w, struct val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "nn/graph_private.h"
 
@@ -192,11 +191,10 @@ enum rc graph_plan(struct graph *g, struct err *err)
     int64_t total = lay_out(g);
     mem_free(g->slab);
     g->slab_floats = 0;
-    g->slab = mem_try_aligned(64, (size_t)total + ALIGN_FLOATS, sizeof(float));
+    g->slab = mem_try_large((size_t)total + ALIGN_FLOATS, sizeof(float));
     if (!g->slab)
         return err_set(err, RC_NOMEM, "no memory for %jd bytes of activations",
                        (intmax_t)total * 4);
-    madvise(g->slab, (size_t)total * sizeof(float), MADV_HUGEPAGE); /* a hint only */
     g->slab_floats = total;
     return RC_OK;
 }
