@@ -131,6 +131,8 @@ struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
 
 /* [n, d] -> [d]: half of (sum)^2 - sum of squares. */
 struct val *nn_fm(struct graph *g, struct val *x);
+/* The same of the n fields of d values in front of longer rows. */
+struct val *nn_fm_first(struct graph *g, struct val *x, int64_t n, int64_t d);
 /* [n, d] -> [n (n - 1) / 2]: dot products of all pairs i < j, in row-major order. */
 struct val *nn_pair_dots(struct graph *g, struct val *x);
 /* gate [e] and experts [e, d] -> [d]: the weighted sum. */

@@ -117,6 +117,9 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
                 value.from = inner->by->forward_group;
             stretch(&value.to, value_end(g, inner));
             stretch(&grad.to, backward_time(g, inner->by));
+            int start = grad_start(g, inner);
+            if (start >= 0 && start < grad.from)
+                grad.from = start;
         }
         out[n++] = value;
         if (needs_buffer(v) && grad.from >= 0)
