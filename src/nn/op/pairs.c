@@ -364,10 +364,12 @@ static void start_backward(const struct op_run *r, struct pair_span p, struct vi
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     const struct view *to = &r->d_in[IN_START];
-    for (int64_t i = p.from; to->data && i < p.to; i++) {
+    for (int64_t i = p.from, end; to->data && i < p.to; i = end) {
         while (at[p.row + 1] <= i)
             p.row++;
-        kernels()->add(view_row(to, p.row), view_row(&dy, i - p.from), dy.width);
+        end = at[p.row + 1] < p.to ? at[p.row + 1] : p.to;
+        kernels()->add_rows(view_row(to, p.row), view_row(&dy, i - p.from), dy.ld,
+                            end - i, NULL, 0, dy.width);
     }
 }
 
