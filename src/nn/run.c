@@ -5,7 +5,7 @@
 
 #include "nn/graph_private.h"
 
-#define TILE_BYTES ((int64_t)1 << 20) /* of the widest value of a tile */
+#define TILE_BYTES ((int64_t)512 << 10) /* of the widest value of a tile */
 #define TILE_MIN 16
 #define TILE_MAX 256
 #define LOSS_GRAIN 4096

@@ -16,8 +16,9 @@
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
-#define HIDDEN_FLOATS 49152 /* of the first layer of a block */
+#define HIDDEN_FLOATS 69632 /* of the first layer of a block */
 #define HIDDEN_MAX 1024
+#define SKEW 16 /* floats between rows, so that they fall into different sets */
 
 enum { PARAM_FIRST, PARAM_SECOND, PARAM_BIAS };
 
@@ -97,7 +98,7 @@ static void next_block(const struct op_run *r, int64_t end, struct pair_span *at
 {
     const struct net_conf *c = r->conf;
     const int64_t *offsets = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    int64_t most = HIDDEN_FLOATS / c->first.out, row = at->row;
+    int64_t most = HIDDEN_FLOATS / (c->first.out + SKEW), row = at->row;
     at->from = at->to;
     while (row < end && offsets[row + 1] <= at->from)
         row++;
@@ -116,8 +117,10 @@ static struct pair_span no_block(const struct op_run *r, int64_t begin)
 
 static struct view hidden_view(const struct net_conf *c, struct pair_span at, float *room)
 {
-    return (struct view){
-        .data = room, .rows = at.to - at.from, .width = c->first.out, .ld = c->first.out};
+    return (struct view){.data = room,
+                         .rows = at.to - at.from,
+                         .width = c->first.out,
+                         .ld = c->first.out + SKEW};
 }
 
 static void net_forward(const struct op_run *r, int64_t begin, int64_t end)
