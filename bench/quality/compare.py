@@ -56,6 +56,14 @@ def ours(name, case, seed):
     return result(json.loads(done.stdout), case['tasks'])
 
 
+def environment():
+    """Debian's OpenBLAS does not know newer processors and would fall back to its oldest kernels."""
+    with open('/proc/cpuinfo') as f:
+        flags = f.read()
+    known = 'SkylakeX' if 'avx512bw' in flags else 'Haswell' if 'avx2' in flags else ''
+    return dict(os.environ, OPENBLAS_CORETYPE=known, OPENBLAS_NUM_THREADS='1')
+
+
 def peer(name, case, seed):
     """PyTorch's side does not change with our program, so it is kept in OUT as long as its own
     code, the case, the data and PyTorch are the same."""
@@ -65,7 +73,7 @@ def peer(name, case, seed):
     kept = f'{OUT}/peer-{hashlib.sha256(key).hexdigest()[:16]}.json'
     if not os.path.exists(kept):
         command = [PYTHON, f'{HERE}/torch_peer.py', f"{OUT}/{case['data']}", name, str(seed)]
-        got = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        got = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
         with open(f'{kept}.part', 'w') as f:
             f.write(got)
         os.replace(f'{kept}.part', kept)

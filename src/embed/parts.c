@@ -270,6 +270,8 @@ static void fill_fresh(struct embed *e)
             if (u[i].fresh)
                 table_use(e->tables.at[u[i].table], u[i].row);
     }
+    for (size_t i = 0; i < e->tables.n; i++)
+        table_settle(e->tables.at[i]);
 }
 
 void parts_chain(struct embed *e)
