@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "model/model.h"
+#include "nn/optim/optim.h"
 #include "text/conf.h"
 
 #define BATCHES 4
@@ -45,7 +46,7 @@ struct bench {
     bool rows_only; /* no graph: lookups and updates */
     int64_t *offsets[BATCHES];
     struct slot_ids slots[BATCHES][SLOTS_MAX];
-    float *m1, *m2; /* of Adam */
+    struct optim *optim;
     double ms[PHASES][STEPS_MAX], total[STEPS_MAX], cpu[STEPS_MAX];
     int64_t n;
 };
@@ -275,28 +276,6 @@ static void fill_inputs(struct bench *b)
     }
 }
 
-CLONED static void adam(float *w, float *m1, float *m2, const float *g, float lr,
-                        int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        m1[i] = 0.9f * m1[i] + 0.1f * g[i];
-        m2[i] = 0.999f * m2[i] + 0.001f * g[i] * g[i];
-        w[i] -= lr * m1[i] / (sqrtf(m2[i]) + 1e-8f);
-    }
-}
-
-static void update_dense(struct bench *b)
-{
-    size_t n;
-    struct param *const *p = graph_params(b->m->graph, &n);
-    int64_t at = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (p[i]->grad)
-            adam(p[i]->value, b->m1 + at, b->m2 + at, p[i]->grad, 0.001f, p[i]->n);
-        at += p[i]->n;
-    }
-}
-
 /* Milliseconds of processor time; neighbours do not count. */
 static double cpu_ms(void)
 {
@@ -348,7 +327,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     embed_backward(m->embed, views, &(struct row_step){.lr = 0.01, .step = t + 1});
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
-        update_dense(b);
+        optim_step(b->optim, t, 0);
     lap(b, PHASE_DENSE, &since);
     b->total[b->n] = (double)(since - start) * 1e-6;
     b->cpu[b->n] = cpu_ms() - cpu;
@@ -473,13 +452,13 @@ int main(int argc, char **argv)
     if (!rc)
         rc = model_create(conf.data, &o, &b.m, &err);
     if (!rc) {
+        const struct pc_EasyRecConfig *c = (const void *)conf.data;
         size_t n;
-        int64_t total = 0;
         struct param *const *p = graph_params(b.m->graph, &n);
-        for (size_t i = 0; i < n; i++)
-            total += p[i]->n;
-        b.m1 = mem_calloc((size_t)total, sizeof(float));
-        b.m2 = mem_calloc((size_t)total, sizeof(float));
+        rc = optim_create(c->train_config->dense_optimizer, p, n,
+                          &(struct optim_options){.pool = pool}, &b.optim, &err);
+    }
+    if (!rc) {
         for (int k = 0; k < BATCHES; k++)
             draw_batch(&b, k);
         b.rows_only = strcmp(argv[1], "lookup") == 0;

@@ -32,6 +32,10 @@
 #else
 #define CLONED
 #endif
+/* Sixteen floats for + - * of all of them, wherever they lie; a loop over an array of
+ * constant size may be unrolled before it is found to be one.
+ */
+typedef float floats16 __attribute__((vector_size(64), aligned(4), may_alias));
 #define TYPEOF(x) __typeof__(x)
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 

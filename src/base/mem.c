@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static atomic_int_fast64_t total, live, fail_countdown;
@@ -140,6 +141,17 @@ void *mem_try_aligned(size_t align, size_t n, size_t size)
     if (bytes > (size_t)PTRDIFF_MAX - align)
         return NULL;
     return counted(aligned_alloc(align, (bytes + align - 1) / align * align));
+}
+
+void *mem_try_large(size_t n, size_t size)
+{
+    enum { LINE = 64, LARGE = 2 << 20 };
+    size_t bytes;
+    bool large = product(n, size, &bytes) && bytes >= 2 * (size_t)LARGE;
+    void *p = mem_try_aligned(large ? LARGE : LINE, n, size);
+    if (p && large)
+        madvise(p, bytes, MADV_HUGEPAGE); /* a hint only */
+    return p;
 }
 
 void mem_free(void *p)

@@ -29,6 +29,11 @@ void *mem_try_calloc(size_t n, size_t size) MUST_CHECK;
 void *mem_try_realloc(void *p, size_t n, size_t size) MUST_CHECK;
 /* Aligned to `align` (a power of two); freed with mem_free(). */
 void *mem_try_aligned(size_t align, size_t n, size_t size) MUST_CHECK;
+/* For arrays that are used throughout, aligned to a cache line: a large one gets pages of
+ * 2 MiB where the system has them, for which it must begin on such a page. Freed with
+ * mem_free().
+ */
+void *mem_try_large(size_t n, size_t size) MUST_CHECK;
 
 void mem_free(void *p); /* NULL is fine */
 

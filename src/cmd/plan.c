@@ -214,7 +214,7 @@ const struct cmd cmd_plan = {
     .description =
         "Lists every embedding table with its rows and bytes, what optimisers, "
         "activations and saves take, and whether it fits. Nothing of it is allocated. "
-        "Tables take memory in large pages, when a row in them is first used: the data's "
+        "Tables take memory in pages, when a row in them is first used: the data's "
         "size bounds how many can be. Ends with status 1 when the run is not expected to fit.",
     .examples = examples,
     .opts = opts,

@@ -51,6 +51,8 @@ enum rc ids_init(struct ids *s, const char *what, int64_t capacity, int64_t buck
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++)
         rc = pages_map(what, NULL, parts[i].bytes, parts[i].at, err);
+    for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++)
+        pages_enlarge(*parts[i].at, parts[i].bytes); /* filled from the front */
     s->index = rc ? NULL : mem_try_calloc(INDEX_MIN, sizeof(*s->index));
     s->mask = INDEX_MIN - 1;
     if (!rc && !s->index)

@@ -20,7 +20,6 @@ static enum rc map_memory(const char *what, size_t bytes, void **out, struct err
     if (p == MAP_FAILED)
         return err_coded(err, RC_NOMEM, E2304, "%s: no memory for %zu bytes", what,
                          bytes);
-    madvise(p, bytes, MADV_HUGEPAGE); /* a hint only */
     *out = p;
     return RC_OK;
 }
@@ -69,6 +68,18 @@ enum rc pages_map(const char *what, const char *dir, size_t bytes, void **out,
 {
     return dir && dir[0] ? map_file(what, dir, bytes, out, err)
                          : map_memory(what, bytes, out, err);
+}
+
+void pages_enlarge(void *p, size_t bytes)
+{
+    madvise(p, bytes, MADV_HUGEPAGE);
+}
+
+void pages_gather(void *p, size_t bytes)
+{
+    enum { COLLAPSE = 25 }; /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
+    pages_enlarge(p, bytes);
+    madvise(p, bytes, COLLAPSE);
 }
 
 void pages_unmap(void *p, size_t bytes)

@@ -88,11 +88,11 @@ static enum rc reserve(struct embed *e, struct err *err)
         return RC_OK;
     parts_release(e);
     if (n <= INT32_MAX / 8) {
-        e->occurrences = mem_try_alloc((size_t)capacity, sizeof(*e->occurrences));
-        e->uniques = mem_try_alloc((size_t)capacity, sizeof(*e->uniques));
+        e->occurrences = mem_try_large((size_t)capacity, sizeof(*e->occurrences));
+        e->uniques = mem_try_large((size_t)capacity, sizeof(*e->uniques));
         /* each part takes twice its occurrences, rounded up to a power of two */
-        e->heads = mem_try_alloc((size_t)capacity * 4 + PARTS * 4, sizeof(*e->heads));
-        e->part_of = mem_try_alloc((size_t)capacity, 1);
+        e->heads = mem_try_large((size_t)capacity * 4 + PARTS * 4, sizeof(*e->heads));
+        e->part_of = mem_try_large((size_t)capacity, 1);
     }
     if (!e->occurrences || !e->uniques || !e->heads || !e->part_of)
         return err_set(err, RC_NOMEM, "no memory for %jd lookups", (intmax_t)n);
@@ -270,6 +270,8 @@ static void fill_fresh(struct embed *e)
             if (u[i].fresh)
                 table_use(e->tables.at[u[i].table], u[i].row);
     }
+    for (size_t i = 0; i < e->tables.n; i++)
+        table_settle(e->tables.at[i]);
 }
 
 void parts_chain(struct embed *e)

@@ -141,12 +141,18 @@ static ALWAYS_INLINE void add_gradient(const struct slot *s, int32_t row, float 
 {
     const float *restrict d = view_row(&s->grads, row);
     float most = s->conf.max_gradient;
-    if (most > 0)
+    if (most > 0) {
         for (int64_t i = 0; i < dim; i++)
             sum[i] += scale * clamped(d[i], most);
-    else
+    } else if (dim == 16) {
+        *(floats16 *)sum += scale * *(const floats16 *)d;
+    } else if (dim == 32) {
+        ((floats16 *)sum)[0] += scale * ((const floats16 *)d)[0];
+        ((floats16 *)sum)[1] += scale * ((const floats16 *)d)[1];
+    } else {
         for (int64_t i = 0; i < dim; i++)
             sum[i] += scale * d[i];
+    }
 }
 
 /* Adds up the gradients along a chain; false when nobody wants the row to change. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -11,6 +12,11 @@
 
 #define STEP_INIT 0 /* of the random numbers: first values */
 #define TRUNCATE_TRIES 1000
+#define LARGE_AT_ONCE ((size_t)256 << 20) /* bytes of a table */
+#define DENSE 16                          /* one row in so many is used */
+#define LARGE_PAGE ((size_t)2 << 20)
+#define SMALL_PAGE ((size_t)4 << 10)
+#define SLICE ((size_t)64 << 20) /* bytes that get large pages per batch */
 
 static size_t used_words(const struct table *t)
 {
@@ -144,12 +150,57 @@ static void fill_others(struct table *t)
     }
 }
 
+/* A keyed table is filled from the front; one of up to LARGE_AT_ONCE bytes may waste
+ * them; a file has the pages of its file system.
+ */
+static void choose_pages(struct table *t, bool file)
+{
+    if (!file && (t->conf.keyed.kind || table_bytes(t) <= LARGE_AT_ONCE))
+        pages_enlarge(t->data, table_bytes(t));
+    else if (!file)
+        return;
+    t->settled = table_bytes(t);
+}
+
+static bool is_dense(const struct table *t)
+{
+    int64_t n = 0, words = (t->conf.rows + 63) / 64;
+    for (int64_t i = 0; i < words; i++)
+        n += POPCOUNT64(t->used[i]);
+    return n >= t->conf.rows / DENSE;
+}
+
+size_t table_reach_bytes(const struct table *t, int64_t rows)
+{
+    size_t all = table_bytes(t), page = t->settled >= all ? LARGE_PAGE : SMALL_PAGE;
+    if (rows >= t->conf.rows / DENSE || (size_t)rows >= all / page)
+        return all;
+    return (size_t)rows * page;
+}
+
+void table_settle(struct table *t)
+{
+    size_t all = table_bytes(t);
+    if (t->settled >= all)
+        return;
+    t->looked++;
+    if (!t->dense && (t->looked & (t->looked - 1)) == 0)
+        t->dense = is_dense(t);
+    if (!t->dense)
+        return;
+    size_t slice = all - t->settled < SLICE ? all - t->settled : SLICE;
+    pages_gather((char *)t->data + t->settled, slice);
+    t->settled += slice;
+}
+
 static enum rc allocate(struct table *t, struct err *err)
 {
     void *data = NULL;
     char *what = mem_printf("table '%s' of %jd rows", t->name, (intmax_t)t->conf.rows);
     enum rc rc = pages_map(what, t->conf.dir, table_bytes(t), &data, err);
     t->data = data;
+    if (!rc)
+        choose_pages(t, t->conf.dir && t->conf.dir[0]);
     t->used = rc ? NULL : mem_try_calloc(used_words(t), sizeof(*t->used));
     if (!rc && !t->used)
         rc = err_coded(err, RC_NOMEM, E2304, "%s: no memory", what);

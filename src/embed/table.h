@@ -56,6 +56,10 @@ struct table {
     uint64_t *used;  /* a bit per row */
     uint64_t stream; /* of the random numbers */
     struct keyed *keyed; /* NULL: rows have numbers */
+    /* Pages of 2 MiB: bytes from the front that have them, or that need none. */
+    size_t settled;
+    bool dense;      /* enough rows are used */
+    uint64_t looked; /* how often it was asked for that */
 };
 
 /* RC_INVAL (sizes, E2301), RC_NOMEM (E2304), RC_IO (E2305). */
@@ -96,11 +100,18 @@ void table_fill(const struct table *t, int64_t row, float *out);
  * must not be filled by two threads at once.
  */
 void table_use(struct table *t, int64_t row);
+/* Once per batch of training, one thread: a large table of which a good part is used gets
+ * pages of 2 MiB, a slice at a time. Until then it has small ones, so that a few rows of
+ * a table for many cost little memory.
+ */
+void table_settle(struct table *t);
 /* The weights of a row as they are now, used or not. */
 void table_get(const struct table *t, int64_t row, float *out);
 /* Sets the weights of a row, which is a used one from then on. */
 void table_set(struct table *t, int64_t row, const float *weights);
 size_t table_bytes(const struct table *t); /* of weights and state, all rows */
+/* Memory that `rows` used rows take at most: a row takes the page that it lies in. */
+size_t table_reach_bytes(const struct table *t, int64_t rows);
 /* The row of an id: the id itself, or what a keyed table says; -1 when it has none. */
 int64_t table_find(const struct table *t, int64_t id);
 

@@ -2,21 +2,32 @@
 /* DeepFM (Guo et al. 2017): linear part, factorisation machine and deep net. */
 #include "model/parts.h"
 
+/* Over the group `fm`, or over `deep` where there is none. Vectors that stand in `deep`
+ * too are looked up once.
+ */
+static struct val *machine(struct model *m, const struct group *deep)
+{
+    struct group fm = *deep;
+    int64_t n, width;
+    if (group_leads(m, "fm", "deep", &n, &width))
+        return nn_fm_first(m->graph, deep->deep, n, width);
+    if (group_exists(m, "fm") && !group_of(m, "fm", 0, NULL, &fm))
+        return NULL;
+    return nn_fm(m->graph, group_fields(m, &fm));
+}
+
 static void build(struct model *m)
 {
     const struct pc_DeepFM *c = (const void *)m->message;
     struct graph *g = m->graph;
-    struct group wide, deep, fm;
+    struct group wide, deep;
     int64_t n_class = m->conf->model_config->num_class;
     int64_t dim = c->wide_embedding_dim ? c->wide_embedding_dim : 4;
     if (!group_of(m, "wide", dim, c->wide_init_fn, &wide) ||
         !group_of(m, "deep", 0, NULL, &deep))
         return;
-    fm = deep;
-    if (group_exists(m, "fm") && !group_of(m, "fm", 0, NULL, &fm))
-        return;
     struct val *y_wide = nn_row_sum(g, wide.deep);
-    struct val *y_fm = nn_fm(g, group_fields(m, &fm));
+    struct val *y_fm = machine(m, &deep);
     struct val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
     if (c->final) {
         struct val *h = nn_concat(g, (struct val *[]){y_wide, y_fm, y_deep}, 3);

@@ -522,11 +522,57 @@ bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *w
     return deep_group(m, wide_dim, wide_init, out);
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+/* Vectors of a group are as tables have them: nothing drops or cuts them per group. */
+static bool is_plain(const struct model *m, const struct pc_FeatureGroupConfig *c)
+{
+    return c->group_type == pc_FeatureGroupType_DEEP &&
+           !m->conf->model_config->variational_dropout && m->options.max_gradient <= 0;
+}
+
+bool group_leads(struct model *m, const char *name, const char *of, int64_t *n,
+                 int64_t *width)
+{
+    const struct pc_FeatureGroupConfig *a = find(m, name), *b = find(m, of);
+    int64_t common = 0;
+    if (!a || !b || !is_plain(m, a) || !is_plain(m, b) || a->n_sequence_encoders ||
+        a->n_feature_names > b->n_feature_names ||
+        !same_text(a->embedding_name_suffix, b->embedding_name_suffix))
+        return false;
+    for (int64_t i = 0; i < b->n_feature_names; i++) {
+        const struct pc_feature *f =
+            pc_features_find(&m->features, str_c(b->feature_names[i]));
+        if (!f || f->sequence || is_dense_embedded(f))
+            return false;
+        if (i >= a->n_feature_names)
+            continue;
+        int64_t w = width_of(f, 0);
+        if (!same_text(a->feature_names[i], b->feature_names[i]) ||
+            !pc_feature_is_sparse(f) || (i > 0 && w != common))
+            return false;
+        common = w;
+    }
+    *n = a->n_feature_names;
+    *width = common;
+    return *n > 0;
+}
+
+static bool has_fields(struct model *m, const struct group *g)
+{
+    if (g->field_width > 0 && !g->encoded)
+        return true;
+    return graph_fail(m->graph, "group '%s': all features need one embedding_dim",
+                      g->conf->group_name) != NULL;
+}
+
 struct val *group_fields(struct model *m, const struct group *g)
 {
-    if (g->field_width == 0 || g->encoded)
-        return graph_fail(m->graph, "group '%s': all features need one embedding_dim",
-                          g->conf->group_name);
+    if (!has_fields(m, g))
+        return NULL;
     int64_t dims[] = {g->n_fields, g->field_width};
     return nn_reshape(m->graph, g->deep, dims, 2);
 }
@@ -534,9 +580,10 @@ struct val *group_fields(struct model *m, const struct group *g)
 struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense)
 {
     struct graph *g = m->graph;
-    struct val *fields = group_fields(m, sparse);
-    if (!dense || !fields)
-        return fields;
+    if (!dense)
+        return group_fields(m, sparse);
+    if (!has_fields(m, sparse))
+        return NULL;
     if (shape_width(val_shape(dense)) != sparse->field_width)
         return graph_fail(g, "dense_mlp ends in %jd units, the sparse vectors have %jd",
                           (intmax_t)shape_width(val_shape(dense)),

@@ -200,6 +200,27 @@ static void apply_layer(struct layer *l, struct stream *s)
     apply(l, dropout_piece, s);
 }
 
+/* Layers 0 and 1 over pairs in one go, where nothing comes between them. */
+static bool two_pair_layers(struct model *m, const struct pc_MLP *c,
+                            const struct layer *first, struct stream *s)
+{
+    enum act act;
+    struct pair_layer layers[2];
+    if (!first->query || c->n_hidden_units < 2 || c->use_bn || c->use_ln || is_dice(c) ||
+        dropout_of(c, 0) > 0 || dropout_of(c, 1) > 0 || !fused_act(c->activation, &act))
+        return false;
+    for (int i = 0; i < 2; i++)
+        layers[i] =
+            (struct pair_layer){.name = arena_printf(&m->arena, "mlp.%d.perceptron.0", i),
+                                .out = c->hidden_units[i],
+                                .bias = c->bias,
+                                .act = act};
+    if (!nn_pair_net_fits(layers))
+        return false;
+    s->x = nn_pair_net(m->graph, first->query, s->x, first->differences, layers);
+    return true;
+}
+
 static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                        struct stream s, const struct layer *first, struct val **layers)
 {
@@ -212,7 +233,8 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
     if (conf->use_bn && conf->use_ln)
         return graph_fail(m->graph, "%s: use_bn and use_ln exclude each other", name);
     graph_push(m->graph, name);
-    for (int64_t i = 0; i < conf->n_hidden_units; i++) {
+    int64_t from = two_pair_layers(m, conf, first, &s) ? 2 : 0;
+    for (int64_t i = from; i < conf->n_hidden_units; i++) {
         struct layer l = i == 0 ? *first : (struct layer){0};
         int axis = s.x ? val_shape(s.x)->axis : AXIS_BATCH;
         l.graph = m->graph;

@@ -24,6 +24,11 @@ bool group_of(struct model *m, const char *name, int64_t wide_dim, const char *w
               struct group *out);
 bool group_exists(const struct model *m, const char *name);
 const char *group_first(const struct model *m); /* NULL when there is none */
+/* Whether the vectors of group `name` are those in front of each row of group `of`: the
+ * same features first, in order, through the same tables. Then there are *n of *width.
+ */
+bool group_leads(struct model *m, const char *name, const char *of, int64_t *n,
+                 int64_t *width);
 /* The deep value as [fields, width]; fails unless all fields have one width. */
 struct val *group_fields(struct model *m, const struct group *g);
 /* The same with `dense` (or NULL) in front, which must be as wide as a field. */

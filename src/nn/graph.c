@@ -420,9 +420,9 @@ static enum rc place_params(struct graph *g, struct err *err)
             g->n_grads += aligned(g->params.at[i]->n);
     }
     size_t bytes = sizeof(float);
-    g->values = mem_try_aligned(64, (size_t)g->n_values + 1, bytes);
+    g->values = mem_try_large((size_t)g->n_values + 1, bytes);
     if (g->options.training)
-        g->grads = mem_try_aligned(64, (size_t)g->n_grads + 1, bytes);
+        g->grads = mem_try_large((size_t)g->n_grads + 1, bytes);
     if (!g->values || (g->options.training && !g->grads))
         return err_set(err, RC_NOMEM, "no memory for %jd dense parameters",
                        (intmax_t)g->n_values);

@@ -19,7 +19,9 @@ struct val {
     bool reached;       /* a loss depends on it */
     bool kept;          /* readable after the pass: an input, output or loss */
     int n_uses;
-    /* Placed inside another value (a concat): no memory of its own. */
+    /* Placed inside another value (a concat, or what it is a reshape of): no memory of
+     * its own.
+     */
     struct val *host;
     int64_t host_col;
     /* Offsets into the slab, in floats; -1 when none. */
@@ -102,7 +104,7 @@ void graph_prune(struct graph *g);
 /* order.c: groups, who needs gradients, who writes them first, what lies inside what. */
 void graph_order(struct graph *g);
 
-extern const struct op_ops
-    op_concat; /* known to order.c, which places its inputs in it */
+/* Known to order.c, which places values inside each other. */
+extern const struct op_ops op_concat, op_take;
 
 #endif

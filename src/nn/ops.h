@@ -46,6 +46,19 @@ struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
                            struct val *keys, bool differences, int64_t out, bool bias,
                            enum act act);
 bool nn_pairs_fit(const struct val *query, const struct val *keys); /* not too wide */
+/* That layer and a linear one behind it: the same as both one after the other, but the
+ * values between them are never written to memory.
+ */
+struct pair_layer {
+    const char *name;
+    int64_t out;
+    bool bias;
+    enum act act;
+};
+struct val *nn_pair_net(struct graph *g, struct val *query, struct val *keys,
+                        bool differences, const struct pair_layer layers[2]);
+/* Whether it can: both activations are done by the product, the first is not too wide. */
+bool nn_pair_net_fits(const struct pair_layer layers[2]);
 /* [.., in] times a parameter w [in, out]. */
 struct val *nn_times(struct graph *g, struct param *w, struct val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
@@ -118,6 +131,8 @@ struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
 
 /* [n, d] -> [d]: half of (sum)^2 - sum of squares. */
 struct val *nn_fm(struct graph *g, struct val *x);
+/* The same of the n fields of d values in front of longer rows. */
+struct val *nn_fm_first(struct graph *g, struct val *x, int64_t n, int64_t d);
 /* [n, d] -> [n (n - 1) / 2]: dot products of all pairs i < j, in row-major order. */
 struct val *nn_pair_dots(struct graph *g, struct val *x);
 /* gate [e] and experts [e, d] -> [d]: the weighted sum. */

@@ -73,6 +73,22 @@ static void place_in_concats(struct graph *g)
     }
 }
 
+/* All of a value in another shape is that value when nobody else reads it. */
+static void place_reshapes(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        const struct op_node *n = g->ops.at[i];
+        if (n->ops != &op_take)
+            continue;
+        struct val *x = n->in[0], *y = n->out[0];
+        if (x->n_uses == 1 && !y->kept && !is_loss(g, y) && !is_loss(g, x) &&
+            shape_width(&x->shape) == shape_width(&y->shape)) {
+            y->host = x;
+            y->host_col = 0;
+        }
+    }
+}
+
 static void cut_groups(struct graph *g)
 {
     for (size_t i = 0; i < g->ops.n; i++) {
@@ -124,6 +140,7 @@ void graph_order(struct graph *g)
 {
     mark_reached(g);
     mark_fresh(g);
+    place_reshapes(g);
     place_in_concats(g);
     cut_groups(g);
 }

@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
@@ -119,6 +118,9 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
                 value.from = inner->by->forward_group;
             stretch(&value.to, value_end(g, inner));
             stretch(&grad.to, backward_time(g, inner->by));
+            int start = grad_start(g, inner);
+            if (start >= 0 && start < grad.from)
+                grad.from = start;
         }
         out[n++] = value;
         if (needs_buffer(v) && grad.from >= 0)
@@ -196,11 +198,10 @@ enum rc graph_plan(struct graph *g, struct err *err)
     int64_t total = lay_out(g);
     mem_free(g->slab);
     g->slab_floats = 0;
-    g->slab = mem_try_aligned(64, (size_t)total + ALIGN_FLOATS, sizeof(float));
+    g->slab = mem_try_large((size_t)total + ALIGN_FLOATS, sizeof(float));
     if (!g->slab)
         return err_set(err, RC_NOMEM, "no memory for %jd bytes of activations",
                        (intmax_t)total * 4);
-    madvise(g->slab, (size_t)total * sizeof(float), MADV_HUGEPAGE); /* a hint only */
     g->slab_floats = total;
     return RC_OK;
 }

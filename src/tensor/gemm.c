@@ -120,8 +120,8 @@ static void sum_units(const struct gradient *g, int64_t unit, int64_t n)
     const struct kernels *k = kernels();
     for (int64_t r = 0; r < g->dy.rows; r += BLOCK) {
         float sums[GEMM_PIECE_UNITS] = {0};
-        for (int64_t i = r; i < min64(r + BLOCK, g->dy.rows); i++)
-            k->add(sums, view_row(&g->dy, i) + unit, n);
+        k->add_rows(sums, view_row(&g->dy, r) + unit, g->dy.ld,
+                    min64(BLOCK, g->dy.rows - r), NULL, 0, n);
         k->add(g->db + unit, sums, n);
     }
 }

@@ -170,16 +170,43 @@ void gemm_mix_backward(const struct gemm_mix *m, const float *q, struct view dy,
     }
 }
 
-/* g, the gradient of one unit, goes to both weights and to q. */
-CLONED static void fold(const float *restrict g, const float *restrict q,
-                        const float *restrict b, int64_t n, float *restrict da,
-                        float *restrict db, float *restrict dq)
+/* The gradients of some units, which go to both weights and to q. */
+struct folded {
+    const float *g; /* [units][n] */
+    const float *q; /* [n] */
+    const float *b; /* [units], ld apart; so are both gradients */
+    float *da, *db;
+    float *dq; /* [n] */
+    int64_t units, n, ld;
+};
+
+static ALWAYS_INLINE void fold_floats(const struct folded *f, int64_t i)
 {
-    for (int64_t i = 0; i < n; i++) {
-        da[i] += g[i];
-        db[i] += g[i] * q[i];
-        dq[i] += g[i] * b[i];
+    float q = f->q[i], dq = f->dq[i];
+    for (int64_t u = 0; u < f->units; u++) {
+        float g = f->g[u * f->n + i];
+        f->da[u * f->ld + i] += g;
+        f->db[u * f->ld + i] += g * q;
+        dq += g * f->b[u * f->ld + i];
     }
+    f->dq[i] = dq;
+}
+
+CLONED static void fold(const struct folded *f)
+{
+    int64_t i = 0;
+    for (; i + 16 <= f->n; i += 16) {
+        floats16 q = *(const floats16 *)(f->q + i), dq = *(const floats16 *)(f->dq + i);
+        for (int64_t u = 0; u < f->units; u++) {
+            floats16 g = *(const floats16 *)(f->g + u * f->n + i);
+            *(floats16 *)(f->da + u * f->ld + i) += g;
+            *(floats16 *)(f->db + u * f->ld + i) += g * q;
+            dq += g * *(const floats16 *)(f->b + u * f->ld + i);
+        }
+        *(floats16 *)(f->dq + i) = dq;
+    }
+    for (; i < f->n; i++)
+        fold_floats(f, i);
 }
 
 /* Up to DEPTH rows. */
@@ -203,9 +230,15 @@ static void gradient_rows(const struct gemm_mix *m, const float *q, struct view 
                                   .ldc = m->in};
             kern->run(&t, (int)units, (int)min64(nr, m->in - c));
         }
-        for (int64_t i = 0; i < units; i++)
-            fold(g + i * m->in, q, m->w + (u + i) * ld + m->in, m->in, dw + (u + i) * ld,
-                 dw + (u + i) * ld + m->in, dq);
+        fold(&(struct folded){.g = g,
+                              .q = q,
+                              .b = m->w + u * ld + m->in,
+                              .da = dw + u * ld,
+                              .db = dw + u * ld + m->in,
+                              .dq = dq,
+                              .units = units,
+                              .n = m->in,
+                              .ld = ld});
     }
 }
 

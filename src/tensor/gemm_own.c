@@ -349,8 +349,9 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
     }
     for (int64_t r = 0; r < dy.rows; r++) {
         if (!add) /* what lies there may be no number, which no factor makes zero */
-            memset(view_row(&dx, r), 0, (size_t)w->in * sizeof(float));
-        for (int64_t u = 0; u < w->out; u++)
+            kernels()->times(view_row(&dx, r), few_factor(o, *view_row(&dy, r)), o->plain,
+                             w->in);
+        for (int64_t u = add ? 0 : 1; u < w->out; u++)
             kernels()->axpy(view_row(&dx, r), few_factor(o, view_row(&dy, r)[u]),
                             o->plain + u * w->in, w->in);
     }
@@ -412,7 +413,10 @@ static void few_gradient(const struct own_weight *o, struct view dy, struct view
                          struct gemm_piece at, float *dw, int64_t in)
 {
     float part[FEW_PART];
-    for (int64_t r = 0; r < dy.rows; r++)
+    for (int64_t u = at.unit; !o->rounded && u < at.unit + at.units; u++)
+        kernels()->add_rows(dw + u * in + at.col, x.data + at.col, x.ld, dy.rows,
+                            dy.data + u, dy.ld, at.cols);
+    for (int64_t r = 0; o->rounded && r < dy.rows; r++)
         for (int64_t c = 0; c < at.cols; c += FEW_PART) {
             int64_t n = min64(FEW_PART, at.cols - c);
             const float *from = few_floats(o, view_row(&x, r) + at.col + c, n, part);

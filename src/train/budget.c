@@ -6,8 +6,7 @@
 
 #include "base/mem.h"
 
-#define AHEAD 3 /* batches; see feeder.c */
-#define PAGE_BYTES ((int64_t)2 << 20)
+#define AHEAD 3           /* batches; see feeder.c */
 #define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
 
 const char *budget_text(int64_t bytes, char out[32])
@@ -52,12 +51,9 @@ static void add_tables(struct budget *b, const struct embed *e)
     }
 }
 
-/* A row takes the page that it lies in, and pages of tables are large (embed/pages.c). */
 static int64_t used_bytes(const struct budget_table *x)
 {
-    int64_t all = times(x->table->conf.rows, x->table->stride * (int64_t)sizeof(float));
-    int64_t pages = times(x->used_rows, PAGE_BYTES);
-    return pages < all ? pages : all;
+    return (int64_t)table_reach_bytes(x->table, x->used_rows);
 }
 
 static struct budget_table *find_table(struct budget *b, const struct table *t)

@@ -27,8 +27,27 @@ static enum rc fields_infer(const struct shape *in, struct shape *out, int64_t w
 static enum rc fm_infer(const void *conf, const struct shape *in, int n_in,
                         struct shape *out, int64_t *keep_width, struct err *err)
 {
-    *keep_width = in[0].dims[1]; /* the sum over fields */
-    return fields_infer(&in[0], &out[0], in[0].dims[1], err);
+    const struct fields_conf *c = conf;
+    *keep_width = c->d; /* the sum over fields */
+    *out = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->d}};
+    if (c->n < 1 || c->d < 1 || c->n > shape_width(&in[0]) / c->d)
+        return err_set(err, RC_INVAL, "%jd fields of %jd values in rows of %jd",
+                       (intmax_t)c->n, (intmax_t)c->d, (intmax_t)shape_width(&in[0]));
+    return RC_OK;
+}
+
+CLONED static void fm_row(const float *restrict x, int64_t n, int64_t d,
+                          float *restrict sum, float *restrict y)
+{
+    for (int64_t i = 0; i < d; i++)
+        sum[i] = y[i] = 0.0f;
+    for (int64_t f = 0; f < n; f++)
+        for (int64_t i = 0; i < d; i++) {
+            sum[i] += x[f * d + i];
+            y[i] += x[f * d + i] * x[f * d + i];
+        }
+    for (int64_t i = 0; i < d; i++)
+        y[i] = 0.5f * (sum[i] * sum[i] - y[i]);
 }
 
 static void fm_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -36,18 +55,18 @@ static void fm_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct fields_conf *c = r->conf;
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k);
-        float *y = view_row(&r->out[0], k), *sum = view_row(&r->keep, k);
-        memset(sum, 0, (size_t)c->d * sizeof(float));
-        memset(y, 0, (size_t)c->d * sizeof(float));
-        for (int64_t f = 0; f < c->n; f++) {
-            kernels()->add(sum, x + f * c->d, c->d);
-            kernels()->mul_add(y, x + f * c->d, x + f * c->d, c->d);
-        }
-        for (int64_t i = 0; i < c->d; i++)
-            y[i] = 0.5f * (sum[i] * sum[i] - y[i]);
-    }
+    for (int64_t k = from; k < to; k++)
+        fm_row(view_row(&r->in[0], k), c->n, c->d, view_row(&r->keep, k),
+               view_row(&r->out[0], k));
+}
+
+CLONED static void fm_row_back(const float *restrict x, const float *restrict sum,
+                               const float *restrict dy, int64_t n, int64_t d,
+                               float *restrict dx)
+{
+    for (int64_t f = 0; f < n; f++)
+        for (int64_t i = 0; i < d; i++)
+            dx[f * d + i] += dy[i] * (sum[i] - x[f * d + i]);
 }
 
 static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -57,19 +76,28 @@ static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
     if (!r->d_in[0].data)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
-        const float *sum = view_row(&r->keep, k);
-        float *dx = view_row(&r->d_in[0], k);
-        for (int64_t f = 0; f < c->n; f++)
-            for (int64_t i = 0; i < c->d; i++)
-                dx[f * c->d + i] += dy[i] * (sum[i] - x[f * c->d + i]);
-    }
+    for (int64_t k = from; k < to; k++)
+        fm_row_back(view_row(&r->in[0], k), view_row(&r->keep, k),
+                    view_row(&r->d_out[0], k), c->n, c->d, view_row(&r->d_in[0], k));
+}
+
+/* The fields [n, d] in front of a row. */
+static const char *fm_fields(struct onnx *o, const struct onnx_op *op)
+{
+    const struct fields_conf *c = op->conf;
+    int64_t from = 0, to = c->n * c->d, last = -1;
+    struct shape flat = {.axis = op->in[0].axis, .n_dims = 1, .dims = {to}};
+    struct shape fields = {.axis = flat.axis, .n_dims = 2, .dims = {c->n, c->d}};
+    const char *in[] = {onnx_flat(o, op->x[0], &op->in[0]), onnx_ints(o, &from, 1),
+                        onnx_ints(o, &to, 1), onnx_ints(o, &last, 1)};
+    const char *x =
+        onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
+    return onnx_reshape(o, NULL, x, &flat, &fields);
 }
 
 static void fm_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const char *x = op->x[0];
+    const char *x = op->in[0].n_dims == 2 ? op->x[0] : fm_fields(o, op);
     const char *sum = onnx_sum(o, NULL, x, -2, false);
     const char *squares = onnx_sum(o, NULL, onnx_binary(o, "Mul", NULL, x, x), -2, false);
     const char *both =
@@ -89,12 +117,18 @@ static struct fields_conf fields_of(const struct val *x)
     return (struct fields_conf){.n = x->shape.dims[0], .d = x->shape.dims[1]};
 }
 
+struct val *nn_fm_first(struct graph *g, struct val *x, int64_t n, int64_t d)
+{
+    struct fields_conf conf = {.n = n, .d = d};
+    return x ? nn_op(g, &op_fm, &x, 1, NULL, 0, &conf, sizeof(conf)) : NULL;
+}
+
 struct val *nn_fm(struct graph *g, struct val *x)
 {
-    if (!x)
-        return NULL;
-    struct fields_conf conf = fields_of(x);
-    return nn_op(g, &op_fm, &x, 1, NULL, 0, &conf, sizeof(conf));
+    if (x && x->shape.n_dims != 2)
+        return graph_fail(g, "fm: takes rows of fields [n, d], not %d dimensions",
+                          x->shape.n_dims);
+    return x ? nn_fm_first(g, x, x->shape.dims[0], x->shape.dims[1]) : NULL;
 }
 
 static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,

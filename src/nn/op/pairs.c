@@ -17,51 +17,28 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "nn/graph_private.h"
 #include "nn/onnx.h"
+#include "nn/op/pairs_private.h"
 #include "nn/ops.h"
-#include "tensor/gemm_mix.h"
 #include "tensor/kernel.h"
 
-#define PIECES 32
 #define ROOM_FLOATS 24576 /* of the operands of a block of positions */
 #define ROOM_ROWS 256
 
-/* Columns of the weight where a part begins; diff < 0: there is none. */
-struct pair_conf {
-    enum gemm_precision precision;
-    enum gemm_act act;
-    bool bias, mixed;
-    int64_t d, out;
-    int64_t query, key, diff, product;
-};
-
-struct pair_state {
-    struct gemm_weight *w;
-    struct gemm_mix *mix; /* in place of w; NULL: none */
-    int64_t in;           /* columns of w */
-    float *joined;        /* [out][in]: what was packed */
-    float *grads;         /* [pieces][out][in]; NULL outside of training */
-};
-
-static void pair_teardown(void *state)
+void pair_release(struct pair_state *s)
 {
-    struct pair_state *s = state;
-    if (!s)
-        return;
     gemm_weight_destroy(s->w);
     gemm_mix_destroy(s->mix);
     mem_free(s->joined);
     mem_free(s->grads);
-    mem_free(s);
+    *s = (struct pair_state){0};
 }
 
-static enum rc pair_state(const struct pair_conf *c, int64_t in, int64_t pieces,
-                          bool training, void **state, struct err *err)
+static enum rc init_state(struct pair_state *s, const struct pair_conf *c, int64_t in,
+                          int64_t pieces, bool training, struct err *err)
 {
-    struct pair_state *s = mem_calloc(1, sizeof(*s));
     size_t n = (size_t)(c->out * in);
-    s->in = in;
+    *s = (struct pair_state){.in = in};
     s->joined = mem_try_calloc(n, sizeof(float));
     s->grads = training ? mem_try_calloc((size_t)pieces * n, sizeof(float)) : NULL;
     enum rc rc =
@@ -73,7 +50,27 @@ static enum rc pair_state(const struct pair_conf *c, int64_t in, int64_t pieces,
     if (!rc && !s->mix)
         rc = gemm_weight_create(c->out, in, c->precision, training, &s->w, err);
     if (rc)
-        pair_teardown(s);
+        pair_release(s);
+    return rc;
+}
+
+enum rc pair_init(struct pair_state *s, const struct pair_conf *c, bool training,
+                  struct err *err)
+{
+    return init_state(s, c, 2 * c->d, PAIR_PIECES, training, err);
+}
+
+static void pair_teardown(void *state)
+{
+    if (state)
+        pair_release(state);
+    mem_free(state);
+}
+
+static enum rc new_state(enum rc rc, struct pair_state *s, void **state)
+{
+    if (rc)
+        mem_free(s);
     else
         *state = s;
     return rc;
@@ -106,7 +103,8 @@ static enum rc query_setup(const void *conf, const struct shape *in,
                            struct err *err)
 {
     const struct pair_conf *c = conf;
-    return pair_state(c, c->d, 1, training, state, err);
+    struct pair_state *s = mem_calloc(1, sizeof(*s));
+    return new_state(init_state(s, c, c->d, 1, training, err), s, state);
 }
 
 static void query_begin(const struct op_run *r)
@@ -156,9 +154,9 @@ static void query_grads(const struct op_run *r)
 }
 
 /* Columns [from, from + d) of the weight, turned round. */
-static const char *put_part(struct onnx *o, const struct onnx_op *op, int64_t from)
+static const char *put_part(struct onnx *o, const struct onnx_op *op,
+                            const struct pair_conf *c, int64_t from)
 {
-    const struct pair_conf *c = op->conf;
     int64_t to = from + c->d, axis = 1;
     const char *in[] = {onnx_param(o, op->params[0]), onnx_ints(o, &from, 1),
                         onnx_ints(o, &to, 1), onnx_ints(o, &axis, 1)};
@@ -170,9 +168,9 @@ static const char *put_part(struct onnx *o, const struct onnx_op *op, int64_t fr
 static void query_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct pair_conf *c = op->conf;
-    const char *w = put_part(o, op, c->query);
+    const char *w = put_part(o, op, c, c->query);
     if (c->diff >= 0)
-        w = onnx_binary(o, "Add", NULL, w, put_part(o, op, c->diff));
+        w = onnx_binary(o, "Add", NULL, w, put_part(o, op, c, c->diff));
     const char *y = onnx_binary(o, "MatMul", c->bias ? NULL : op->y[0], op->x[0], w);
     if (c->bias)
         onnx_binary(o, "Add", op->y[0], y, onnx_param(o, op->params[1]));
@@ -191,8 +189,6 @@ static const struct op_ops op_query_part = {
     .onnx = query_onnx,
 };
 
-enum key_input { IN_START, IN_QUERY, IN_KEY };
-
 static enum rc key_infer(const void *conf, const struct shape *in, int n_in,
                          struct shape *out, int64_t *keep_width, struct err *err)
 {
@@ -208,14 +204,13 @@ static enum rc key_setup(const void *conf, const struct shape *in,
                          const struct shape *out, bool training, void **state,
                          struct err *err)
 {
-    const struct pair_conf *c = conf;
-    return pair_state(c, 2 * c->d, PIECES, training, state, err);
+    struct pair_state *s = mem_calloc(1, sizeof(*s));
+    return new_state(pair_init(s, conf, training, err), s, state);
 }
 
-static void key_begin(const struct op_run *r)
+void pair_pack(const struct op_run *r, const struct pair_conf *c,
+               const struct pair_state *s)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
     for (int64_t u = 0; u < c->out; u++) {
         const float *w = weight_row(r, u);
         float *to = s->joined + u * s->in;
@@ -230,6 +225,11 @@ static void key_begin(const struct op_run *r)
         gemm_pack(s->w, s->joined);
 }
 
+static void key_begin(const struct op_run *r)
+{
+    pair_pack(r, r->conf, r->state);
+}
+
 static int64_t block_rows(const struct pair_conf *c)
 {
     int64_t rows = ROOM_FLOATS / (2 * c->d);
@@ -237,129 +237,156 @@ static int64_t block_rows(const struct pair_conf *c)
 }
 
 /* k and q * k of positions [from, to), which belong to the batch row that `row` walks. */
-static struct view pair_block(const struct op_run *r, int64_t from, int64_t to,
-                              int64_t row, float *room)
+static struct view pair_block(const struct op_run *r, const struct pair_conf *c,
+                              struct pair_span p, float *room)
 {
-    const struct pair_conf *c = r->conf;
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    struct view v = {.data = room, .rows = to - from, .width = 2 * c->d, .ld = 2 * c->d};
-    for (int64_t k = from; k < to; k++) {
-        float *x = view_row(&v, k - from);
-        while (at[row + 1] <= k)
-            row++;
+    struct view v = {
+        .data = room, .rows = p.to - p.from, .width = 2 * c->d, .ld = 2 * c->d};
+    for (int64_t k = p.from; k < p.to; k++) {
+        float *x = view_row(&v, k - p.from);
+        while (at[p.row + 1] <= k)
+            p.row++;
         memcpy(x, view_row(&r->in[IN_KEY], k), (size_t)c->d * sizeof(float));
-        kernels()->mul(x + c->d, view_row(&r->in[IN_QUERY], row), x, c->d);
+        kernels()->mul(x + c->d, view_row(&r->in[IN_QUERY], p.row), x, c->d);
     }
     return v;
 }
 
-/* Rows [begin, end) by a matrix each. */
-static void mixed_forward(const struct op_run *r, int64_t begin, int64_t end)
+/* From *at on: positions of one batch row, `most` of them at most. */
+static struct pair_span next_span(const struct op_run *r, struct pair_span *at,
+                                  int64_t most)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
+    const int64_t *offsets = r->env->rows.offsets[r->in_axis[IN_KEY]];
+    while (offsets[at->row + 1] <= at->from)
+        at->row++;
+    int64_t end = offsets[at->row + 1] < at->to ? offsets[at->row + 1] : at->to;
+    struct pair_span p = {at->from, end < at->from + most ? end : at->from + most,
+                          at->row};
+    at->from = p.to;
+    return p;
+}
+
+void pair_forward(const struct op_run *r, const struct pair_conf *c,
+                  const struct pair_state *s, struct pair_span at, struct view h)
+{
+    float room[ROOM_FLOATS];
+    int64_t first = at.from, most = s->mix ? at.to - at.from : block_rows(c);
+    while (at.from < at.to) {
+        struct pair_span p = next_span(r, &at, most);
+        struct view y = view_rows(&h, p.from - first, p.to - first);
+        const float *start = view_row(&r->in[IN_START], p.row);
+        if (s->mix)
+            gemm_mix_forward(s->mix, view_row(&r->in[IN_QUERY], p.row),
+                             view_rows(&r->in[IN_KEY], p.from, p.to), start, c->act, y);
+        else
+            gemm_forward(s->w, pair_block(r, c, p, room), start, c->act, y);
+    }
+}
+
+static struct pair_span span_of(const struct op_run *r, int64_t begin, int64_t end)
+{
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    for (int64_t b = begin; b < end; b++)
-        if (at[b] < at[b + 1])
-            gemm_mix_forward(s->mix, view_row(&r->in[IN_QUERY], b),
-                             view_rows(&r->in[IN_KEY], at[b], at[b + 1]),
-                             view_row(&r->in[IN_START], b), c->act,
-                             view_rows(&r->out[0], at[b], at[b + 1]));
+    return (struct pair_span){at[begin], at[end], begin};
 }
 
 static void key_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
-    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    int64_t rows = block_rows(c);
-    float room[ROOM_FLOATS];
-    if (s->mix) {
-        mixed_forward(r, begin, end);
-        return;
-    }
-    for (int64_t b = begin; b < end; b++)
-        for (int64_t k = at[b]; k < at[b + 1]; k += rows) {
-            int64_t to = k + rows < at[b + 1] ? k + rows : at[b + 1];
-            gemm_forward(s->w, pair_block(r, k, to, b, room),
-                         view_row(&r->in[IN_START], b), c->act,
-                         view_rows(&r->out[0], k, to));
-        }
+    struct pair_span at = span_of(r, begin, end);
+    pair_forward(r, r->conf, r->state, at, view_rows(&r->out[0], at.from, at.to));
 }
 
-static void through_act(const struct pair_conf *c, struct view y, struct view dy)
+void pair_through_act(enum gemm_act act, struct view y, struct view dy)
 {
-    for (int64_t i = 0; i < y.rows && c->act != GEMM_ACT_NONE; i++)
-        kernels()->act_grad_from_out[c->act](view_row(&y, i), view_row(&dy, i), y.width);
+    for (int64_t i = 0; i < y.rows && act != GEMM_ACT_NONE; i++)
+        kernels()->act_grad_from_out[act](view_row(&y, i), view_row(&dy, i), y.width);
 }
 
-/* Adds the gradient of one position to its key, its query and the query's start. */
-static void spread_position(const struct op_run *r, int64_t k, int64_t row,
+/* Adds the gradient of one position to its key and its query. */
+static void spread_position(const struct op_run *r, int64_t d, int64_t k, int64_t row,
                             const float *dx)
 {
-    const struct pair_conf *c = r->conf;
-    const struct view *d = r->d_in;
-    if (d[IN_START].data)
-        kernels()->add(view_row(&d[IN_START], row), view_row(&r->d_out[0], k), c->out);
-    if (d[IN_QUERY].data)
-        kernels()->mul_add(view_row(&d[IN_QUERY], row), dx + c->d,
-                           view_row(&r->in[IN_KEY], k), c->d);
-    if (!d[IN_KEY].data)
+    const struct view *to = r->d_in;
+    if (to[IN_QUERY].data)
+        kernels()->mul_add(view_row(&to[IN_QUERY], row), dx + d,
+                           view_row(&r->in[IN_KEY], k), d);
+    if (!to[IN_KEY].data)
         return;
     if (r->d_in_fresh[IN_KEY])
-        memcpy(view_row(&d[IN_KEY], k), dx, (size_t)c->d * sizeof(float));
+        memcpy(view_row(&to[IN_KEY], k), dx, (size_t)d * sizeof(float));
     else
-        kernels()->add(view_row(&d[IN_KEY], k), dx, c->d);
-    kernels()->mul_add(view_row(&d[IN_KEY], k), dx + c->d,
-                       view_row(&r->in[IN_QUERY], row), c->d);
+        kernels()->add(view_row(&to[IN_KEY], k), dx, d);
+    kernels()->mul_add(view_row(&to[IN_KEY], k), dx + d, view_row(&r->in[IN_QUERY], row),
+                       d);
 }
 
 /* Rows of the batch that nobody has written before start from nothing. */
-static void clear_fresh(const struct op_run *r, int64_t begin, int64_t end)
+void pair_clear(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int i = IN_START; i <= IN_QUERY; i++)
         for (int64_t b = begin; r->d_in[i].data && r->d_in_fresh[i] && b < end; b++)
             memset(view_row(&r->d_in[i], b), 0, (size_t)r->d_in[i].width * sizeof(float));
 }
 
-/* The gradients of one row of the batch by its matrix. */
-static void mixed_backward(const struct op_run *r, int64_t b, float *grads)
+/* Positions of one row of the batch by its matrix. */
+static void mixed_backward(const struct op_run *r, const struct pair_state *s,
+                           struct pair_span p, struct view dy, float *grads)
 {
-    const struct pair_state *s = r->state;
-    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     const struct view *d = r->d_in;
-    const float *q = view_row(&r->in[IN_QUERY], b);
-    struct view dy = view_rows(&r->d_out[0], at[b], at[b + 1]);
-    if (dy.rows == 0)
-        return;
-    through_act(r->conf, view_rows(&r->out[0], at[b], at[b + 1]), dy);
-    for (int64_t i = 0; i < dy.rows && d[IN_START].data; i++)
-        kernels()->add(view_row(&d[IN_START], b), view_row(&dy, i), dy.width);
-    gemm_mix_gradient(s->mix, q, dy, view_rows(&r->in[IN_KEY], at[b], at[b + 1]), grads,
-                      d[IN_QUERY].data ? view_row(&d[IN_QUERY], b) : NULL);
+    const float *q = view_row(&r->in[IN_QUERY], p.row);
+    gemm_mix_gradient(s->mix, q, dy, view_rows(&r->in[IN_KEY], p.from, p.to), grads,
+                      d[IN_QUERY].data ? view_row(&d[IN_QUERY], p.row) : NULL);
     if (d[IN_KEY].data)
         gemm_mix_backward(s->mix, q, dy, !r->d_in_fresh[IN_KEY],
-                          view_rows(&d[IN_KEY], at[b], at[b + 1]));
+                          view_rows(&d[IN_KEY], p.from, p.to));
 }
 
-/* The same for positions [from, to), the first of which belongs to row `row`. */
-static void block_backward(const struct op_run *r, int64_t from, int64_t to, int64_t row,
+/* The same with k and q * k laid out, block_rows() positions at most. */
+static void block_backward(const struct op_run *r, const struct pair_conf *c,
+                           const struct pair_state *s, struct pair_span p, struct view dy,
                            float *grads)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     float room[ROOM_FLOATS], d_room[ROOM_FLOATS];
-    struct view dy = view_rows(&r->d_out[0], from, to);
-    struct view dx = {.data = d_room, .rows = to - from, .width = s->in, .ld = s->in};
-    through_act(c, view_rows(&r->out[0], from, to), dy);
+    struct view dx = {.data = d_room, .rows = dy.rows, .width = s->in, .ld = s->in};
     gemm_backward(s->w, dy, false, dx);
     if (r->params[0]->grad)
-        gemm_gradient(s->w, dy, pair_block(r, from, to, row, room), grads, NULL, NULL);
-    for (int64_t i = from; i < to; i++) {
+        gemm_gradient(s->w, dy, pair_block(r, c, p, room), grads, NULL, NULL);
+    for (int64_t i = p.from, row = p.row; i < p.to; i++) {
         while (at[row + 1] <= i)
             row++;
-        spread_position(r, i, row, view_row(&dx, i - from));
+        spread_position(r, c->d, i, row, view_row(&dx, i - p.from));
+    }
+}
+
+/* The gradient of the query's part is the sum over its positions. */
+static void start_backward(const struct op_run *r, struct pair_span p, struct view dy)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
+    const struct view *to = &r->d_in[IN_START];
+    for (int64_t i = p.from, end; to->data && i < p.to; i = end) {
+        while (at[p.row + 1] <= i)
+            p.row++;
+        end = at[p.row + 1] < p.to ? at[p.row + 1] : p.to;
+        kernels()->add_rows(view_row(to, p.row), view_row(&dy, i - p.from), dy.ld,
+                            end - i, NULL, 0, dy.width);
+    }
+}
+
+void pair_backward(const struct op_run *r, const struct pair_conf *c,
+                   const struct pair_state *s, struct pair_span at, struct view dy,
+                   float *grads)
+{
+    int64_t first = at.from, rows = block_rows(c);
+    start_backward(r, at, dy);
+    while (s->mix && at.from < at.to) {
+        struct pair_span p = next_span(r, &at, at.to);
+        mixed_backward(r, s, p, view_rows(&dy, p.from - first, p.to - first), grads);
+    }
+    for (; at.from < at.to; at.from += rows) {
+        struct pair_span p = at;
+        p.to = at.from + rows < at.to ? at.from + rows : at.to;
+        block_backward(r, c, s, p, view_rows(&dy, p.from - first, p.to - first), grads);
     }
 }
 
@@ -368,78 +395,97 @@ static void key_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
     const struct op_run *r = arg;
     const struct pair_conf *c = r->conf;
     const struct pair_state *s = r->state;
-    const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     float *grads = s->grads + chunk * c->out * s->in;
-    int64_t rows = block_rows(c), row = begin;
-    clear_fresh(r, begin, end);
+    struct pair_span all = span_of(r, begin, end);
+    pair_clear(r, begin, end);
     memset(grads, 0, (size_t)(c->out * s->in) * sizeof(float));
-    for (int64_t b = begin; s->mix && b < end; b++)
-        mixed_backward(r, b, grads);
-    for (int64_t k = at[begin]; !s->mix && k < at[end]; k += rows) {
-        while (at[row + 1] <= k)
-            row++;
-        block_backward(r, k, k + rows < at[end] ? k + rows : at[end], row, grads);
+    for (int64_t k = all.from; k < all.to; k += ROOM_ROWS) {
+        struct pair_span at = {k, k + ROOM_ROWS < all.to ? k + ROOM_ROWS : all.to, begin};
+        struct view dy = view_rows(&r->d_out[0], at.from, at.to);
+        pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
+        pair_backward(r, c, s, at, dy, grads);
     }
 }
 
-static int64_t piece_rows(const struct op_run *r)
+int64_t pair_piece_rows(const struct op_run *r)
 {
     int64_t n = r->env->rows.n[AXIS_BATCH];
-    return n > PIECES ? (n + PIECES - 1) / PIECES : 1;
+    return n > PAIR_PIECES ? (n + PAIR_PIECES - 1) / PAIR_PIECES : 1;
+}
+
+int64_t pair_pieces(const struct op_run *r)
+{
+    return pool_chunks(r->env->rows.n[AXIS_BATCH], pair_piece_rows(r));
 }
 
 static void key_sync_backward(const struct op_run *r)
 {
-    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], piece_rows(r), key_piece,
+    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], pair_piece_rows(r), key_piece,
              (void *)r);
 }
 
+struct merge {
+    const struct op_run *r;
+    const struct pair_conf *c;
+    const struct pair_state *s;
+};
+
 static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
-    const struct op_run *r = arg;
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
-    int64_t pieces = pool_chunks(r->env->rows.n[AXIS_BATCH], piece_rows(r));
+    const struct merge *m = arg;
+    const struct pair_conf *c = m->c;
+    int64_t pieces = pair_pieces(m->r);
     for (int64_t u = begin; u < end; u++)
         for (int64_t p = 0; p < pieces; p++) {
-            const float *g = s->grads + (p * c->out + u) * s->in;
-            kernels()->add(grad_row(r, u) + c->key, g, c->d);
-            kernels()->add(grad_row(r, u) + c->product, g + c->d, c->d);
+            const float *g = m->s->grads + (p * c->out + u) * m->s->in;
+            float *to = grad_row(m->r, u);
+            kernels()->add(to + c->key, g, c->d);
+            kernels()->add(to + c->product, g + c->d, c->d);
             if (c->diff >= 0)
-                kernels()->axpy(grad_row(r, u) + c->diff, -1.0f, g, c->d);
+                kernels()->axpy(to + c->diff, -1.0f, g, c->d);
         }
+}
+
+void pair_merge(const struct op_run *r, const struct pair_conf *c,
+                const struct pair_state *s)
+{
+    enum { UNITS = 16 };
+    struct merge m = {r, c, s};
+    if (r->params[0]->grad)
+        pool_for(r->env->pool, c->out, UNITS, add_units, &m);
 }
 
 static void key_grads(const struct op_run *r)
 {
-    enum { UNITS = 16 };
-    const struct pair_conf *c = r->conf;
-    if (r->params[0]->grad)
-        pool_for(r->env->pool, c->out, UNITS, add_units, (void *)r);
+    pair_merge(r, r->conf, r->state);
 }
 
-static void key_onnx(struct onnx *o, const struct onnx_op *op)
+const char *pair_onnx(struct onnx *o, const struct onnx_op *op, const struct pair_conf *c,
+                      const char *as)
 {
     static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
                                        [GEMM_ACT_SIGMOID] = "Sigmoid",
                                        [GEMM_ACT_TANH] = "Tanh"};
-    const struct pair_conf *c = op->conf;
     bool act = c->act != GEMM_ACT_NONE;
     int64_t one = 1;
     const char *k = op->x[IN_KEY], *axis = onnx_ints(o, &one, 1);
     const char *q = onnx_binary(o, "Unsqueeze", NULL, op->x[IN_QUERY], axis);
     const char *start = onnx_binary(o, "Unsqueeze", NULL, op->x[IN_START], axis);
-    const char *w = put_part(o, op, c->key);
+    const char *w = put_part(o, op, c, c->key);
     if (c->diff >= 0)
-        w = onnx_binary(o, "Sub", NULL, w, put_part(o, op, c->diff));
+        w = onnx_binary(o, "Sub", NULL, w, put_part(o, op, c, c->diff));
     const char *y = onnx_binary(o, "MatMul", NULL, k, w);
     const char *product =
         onnx_binary(o, "MatMul", NULL, onnx_binary(o, "Mul", NULL, q, k),
-                    put_part(o, op, c->product));
+                    put_part(o, op, c, c->product));
     y = onnx_binary(o, "Add", NULL, y, product);
-    y = onnx_binary(o, "Add", act ? NULL : op->y[0], y, start);
-    if (act)
-        onnx_unary(o, acts[c->act], op->y[0], y);
+    y = onnx_binary(o, "Add", act ? NULL : as, y, start);
+    return act ? onnx_unary(o, acts[c->act], as, y) : y;
+}
+
+static void key_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    pair_onnx(o, op, op->conf, op->y[0]);
 }
 
 static const struct op_ops op_key_part = {
@@ -461,34 +507,48 @@ bool nn_pairs_fit(const struct val *query, const struct val *keys)
            shape_width(&keys->shape) * 8 <= ROOM_FLOATS;
 }
 
-struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
-                           struct val *keys, bool differences, int64_t out, bool bias,
-                           enum act act)
+struct val *pair_start(struct graph *g, const char *name, struct val *query,
+                       struct val *keys, bool differences, int64_t out, bool bias,
+                       struct pair_conf *c, struct param **weight)
 {
     if (!query || !keys)
         return NULL;
     int64_t d = shape_width(&keys->shape), in = (differences ? 4 : 3) * d;
     double bound = 1.0 / sqrt((double)in);
     struct init init = {INIT_UNIFORM, -bound, bound};
-    struct pair_conf conf = {.precision = g->options.precision,
-                             .bias = bias,
-                             .d = d,
-                             .out = out,
-                             .query = differences ? 0 : 2 * d,
-                             .key = differences ? d : 0,
-                             .diff = differences ? 2 * d : -1,
-                             .product = differences ? 3 * d : d};
+    *c = (struct pair_conf){.precision = g->options.precision,
+                            .bias = bias,
+                            .d = d,
+                            .out = out,
+                            .query = differences ? 0 : 2 * d,
+                            .key = differences ? d : 0,
+                            .diff = differences ? 2 * d : -1,
+                            .product = differences ? 3 * d : d};
     struct param *params[2] = {0};
     graph_push(g, name);
     params[0] = nn_param(g, "weight", (const int64_t[]){out, in}, 2, init, true);
     if (bias)
         params[1] = nn_param(g, "bias", &out, 1, init, true);
     graph_pop(g);
+    *weight = params[0];
     struct val *start =
-        nn_op(g, &op_query_part, &query, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
+        nn_op(g, &op_query_part, &query, 1, params, bias ? 2 : 1, c, sizeof(*c));
+    c->mixed = true;
+    return start;
+}
+
+struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
+                           struct val *keys, bool differences, int64_t out, bool bias,
+                           enum act act)
+{
+    struct pair_conf conf;
+    struct param *weight;
+    struct val *start =
+        pair_start(g, name, query, keys, differences, out, bias, &conf, &weight);
+    if (!start)
+        return NULL;
     bool whole = nn_fused_act(act, &conf.act);
-    conf.mixed = true;
-    struct val *in_vals[] = {start, query, keys};
-    struct val *y = nn_op(g, &op_key_part, in_vals, 3, params, 1, &conf, sizeof(conf));
+    struct val *in[] = {start, query, keys};
+    struct val *y = nn_op(g, &op_key_part, in, 3, &weight, 1, &conf, sizeof(conf));
     return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
 }

@@ -176,9 +176,26 @@ static void pool_forward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         float *y = view_row(&r->out[0], b), scale = pool_scale(r, at[b + 1] - at[b]);
         memset(y, 0, (size_t)r->out[0].width * sizeof(float));
-        for (int64_t k = at[b]; k < at[b + 1]; k++)
-            kernels()->axpy(y, r->n_in == 2 ? *view_row(&r->in[1], k) : scale,
-                            view_row(&r->in[0], k), r->out[0].width);
+        kernels()->add_rows(y, view_row(&r->in[0], at[b]), r->in[0].ld, at[b + 1] - at[b],
+                            r->n_in == 2 ? view_row(&r->in[1], at[b]) : &scale,
+                            r->n_in == 2 ? r->in[1].ld : 0, r->out[0].width);
+    }
+}
+
+/* What the weights of positions [from, to) of one row get: dy times each value. */
+static void weights_backward(const struct op_run *r, const float *dy, int64_t from,
+                             int64_t to)
+{
+    enum { SOME = 16 };
+    float dots[SOME];
+    for (int64_t k = from; k < to; k += SOME) {
+        int64_t n = to - k < SOME ? to - k : SOME;
+        kernels()->dot_rows(dots, view_row(&r->in[0], k), r->in[0].ld, n, dy,
+                            r->out[0].width);
+        for (int64_t i = 0; i < n; i++) {
+            float *d = view_row(&r->d_in[1], k + i);
+            *d = r->d_in_fresh[1] ? dots[i] : *d + dots[i];
+        }
     }
 }
 
@@ -189,14 +206,15 @@ static void pool_backward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         const float *dy = view_row(&r->d_out[0], b);
         float scale = pool_scale(r, at[b + 1] - at[b]);
-        for (int64_t k = at[b]; k < at[b + 1]; k++) {
-            if (r->d_in[0].data)
-                kernels()->axpy(view_row(&r->d_in[0], k),
-                                r->n_in == 2 ? *view_row(&r->in[1], k) : scale, dy, n);
-            if (r->n_in == 2 && r->d_in[1].data)
-                *view_row(&r->d_in[1], k) +=
-                    kernels()->dot(dy, view_row(&r->in[0], k), n);
+        for (int64_t k = at[b]; r->d_in[0].data && k < at[b + 1]; k++) {
+            float by = r->n_in == 2 ? *view_row(&r->in[1], k) : scale;
+            if (r->d_in_fresh[0])
+                kernels()->times(view_row(&r->d_in[0], k), by, dy, n);
+            else
+                kernels()->axpy(view_row(&r->d_in[0], k), by, dy, n);
         }
+        if (r->n_in == 2 && r->d_in[1].data)
+            weights_backward(r, dy, at[b], at[b + 1]);
     }
 }
 
@@ -221,7 +239,7 @@ static void pool_onnx(struct onnx *o, const struct onnx_op *op)
 }
 
 static const struct op_ops op_pool = {.name = "sequence sum",
-                                      .flags = OP_NEEDS_IN | OP_STRIDED,
+                                      .flags = OP_NEEDS_IN | OP_STRIDED | OP_WRITES,
                                       .infer = pool_infer,
                                       .forward = pool_forward,
                                       .backward = pool_backward,

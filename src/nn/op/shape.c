@@ -32,6 +32,8 @@ static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct take_conf *c = r->conf;
     int64_t from, to;
+    if (r->out[0].data == r->in[0].data + c->from)
+        return; /* it lies there already (order.c) */
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         memcpy(view_row(&r->out[0], k), view_row(&r->in[0], k) + c->from,
@@ -42,12 +44,15 @@ static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct take_conf *c = r->conf;
     int64_t from, to;
-    if (!r->d_in[0].data)
+    if (!r->d_in[0].data || r->d_out[0].data == r->d_in[0].data + c->from)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++)
+    for (int64_t k = from; k < to; k++) {
+        if (r->d_in_fresh[0])
+            memset(view_row(&r->d_in[0], k), 0, (size_t)r->in[0].width * sizeof(float));
         kernels()->add(view_row(&r->d_in[0], k) + c->from, view_row(&r->d_out[0], k),
                        r->out[0].width);
+    }
 }
 
 static void take_onnx(struct onnx *o, const struct onnx_op *op)
@@ -65,12 +70,12 @@ static void take_onnx(struct onnx *o, const struct onnx_op *op)
     onnx_reshape(o, op->y[0], x, &flat, &op->out[0]);
 }
 
-static const struct op_ops op_take = {.name = "slice",
-                                      .flags = OP_STRIDED,
-                                      .infer = take_infer,
-                                      .forward = take_forward,
-                                      .backward = take_backward,
-                                      .onnx = take_onnx};
+const struct op_ops op_take = {.name = "slice",
+                               .flags = OP_STRIDED | OP_WRITES,
+                               .infer = take_infer,
+                               .forward = take_forward,
+                               .backward = take_backward,
+                               .onnx = take_onnx};
 static const struct op_ops op_stop = {.name = "stop gradient",
                                       .flags = OP_STRIDED | OP_NO_GRAD,
                                       .infer = take_infer,

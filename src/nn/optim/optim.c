@@ -141,7 +141,7 @@ static enum rc make_state(struct optim *o, struct err *err)
     int64_t total = 0;
     for (size_t i = 0; i < o->params.n; i++)
         total += rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
-    o->block = mem_try_aligned(LINE * sizeof(float), (size_t)total + LINE, sizeof(float));
+    o->block = mem_try_large((size_t)total + LINE, sizeof(float));
     if (!o->block)
         return err_set(err, RC_NOMEM, "no memory for %jd values of optimiser state",
                        (intmax_t)total);

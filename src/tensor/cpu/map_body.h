@@ -31,6 +31,12 @@ static void k_axpy(float *y, float a, const float *x, int64_t n)
     EACH(n, PUT(y, V_FMA(by, GET(x), GET(y))));
 }
 
+static void k_times(float *y, float a, const float *x, int64_t n)
+{
+    VF by = V_SET1(a);
+    EACH(n, PUT(y, V_MUL(by, GET(x))));
+}
+
 static void k_axpby(float *y, float a, const float *x, float b, int64_t n)
 {
     VF by = V_SET1(a), old = V_SET1(b);
@@ -128,6 +134,38 @@ static void k_dot_rows(float *y, const float *x, int64_t ld, int64_t rows, const
         dot_some(8, y + r, x + r * ld, ld, w, n);
     for (; r < rows; r++)
         dot_some(1, y + r, x + r * ld, ld, w, n);
+}
+
+/* Some columns of all rows, the last `m` of them in the last vector. */
+static ALWAYS_INLINE void add_columns(const int vectors, int m, float *y, const float *x,
+                                      int64_t ld, int64_t rows, const float *s,
+                                      int64_t ld_s)
+{
+    VF acc[4];
+    UNROLLED
+    for (int v = 0; v < vectors; v++)
+        acc[v] = v_get(y + v * VL, v + 1 < vectors ? VL : m);
+    for (int64_t r = 0; r < rows; r++, x += ld) {
+        VF by = s ? V_SET1(s[r * ld_s]) : V_ZERO;
+        UNROLLED
+        for (int v = 0; v < vectors; v++) {
+            VF part = v_get(x + v * VL, v + 1 < vectors ? VL : m);
+            acc[v] = s ? V_FMA(by, part, acc[v]) : V_ADD(acc[v], part);
+        }
+    }
+    UNROLLED
+    for (int v = 0; v < vectors; v++)
+        v_put(y + v * VL, acc[v], v + 1 < vectors ? VL : m);
+}
+
+static void k_add_rows(float *y, const float *x, int64_t ld, int64_t rows, const float *s,
+                       int64_t ld_s, int64_t n)
+{
+    int64_t i = 0;
+    for (; i + 4 * VL <= n; i += 4 * VL)
+        add_columns(4, VL, y + i, x + i, ld, rows, s, ld_s);
+    for (; i < n; i += VL)
+        add_columns(1, n - i < VL ? (int)(n - i) : VL, y + i, x + i, ld, rows, s, ld_s);
 }
 
 static float k_sum(const float *x, int64_t n)

@@ -20,6 +20,12 @@ static void k_axpy(float *y, float a, const float *x, int64_t n)
     y[i] += a * x[i];
 }
 
+static void k_times(float *y, float a, const float *x, int64_t n)
+{
+    EACH(n)
+    y[i] = a * x[i];
+}
+
 static void k_axpby(float *y, float a, const float *x, float b, int64_t n)
 {
     EACH(n)
@@ -83,6 +89,14 @@ static void k_dot_rows(float *y, const float *x, int64_t ld, int64_t rows, const
 {
     EACH(rows)
     y[i] = k_dot(x + i * ld, w, n);
+}
+
+static void k_add_rows(float *y, const float *x, int64_t ld, int64_t rows, const float *s,
+                       int64_t ld_s, int64_t n)
+{
+    for (int64_t r = 0; r < rows; r++)
+        EACH(n)
+    y[i] += (s ? s[r * ld_s] : 1.0f) * x[r * ld + i];
 }
 
 static float k_sum(const float *x, int64_t n)

@@ -2,6 +2,10 @@
 /* Lookups and updates against plain loops over the same ids. */
 #include "embed/embed.h"
 
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
@@ -404,9 +408,74 @@ static void a_step_allocates_nothing(void)
     unmake(&w);
 }
 
+/* Bytes of this process that lie in memory. */
+static int64_t resident(void)
+{
+    long long size = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    CHECK(f && fscanf(f, "%lld %lld", &size, &pages) == 2);
+    if (f)
+        fclose(f);
+    return (int64_t)pages * sysconf(_SC_PAGESIZE);
+}
+
+static void a_few_rows_of_a_large_table_cost_little(void)
+{
+    struct table *t = NULL, *small = NULL;
+    struct table_conf conf = {.name = "large",
+                              .rows = 8000000,
+                              .dim = 16,
+                              .type = DT_F32,
+                              .trainable = true,
+                              .opt = {.kind = ROW_ADAGRAD}};
+    CHECK(table_create(&conf, &t, NULL) == RC_OK);
+    int64_t before = resident();
+    for (int64_t i = 0; i < 100; i++)
+        table_use(t, i * 79999);
+    for (int i = 0; i < 5; i++)
+        table_settle(t);
+    CHECK(!t->dense);
+    CHECK(resident() - before < 16 << 20);
+    CHECK_INT((int64_t)table_reach_bytes(t, 100), 100 * 4096);
+    CHECK_INT((int64_t)table_reach_bytes(t, 600000), (int64_t)table_bytes(t));
+    table_destroy(t);
+    conf.rows = 80000;
+    CHECK(table_create(&conf, &small, NULL) == RC_OK);
+    CHECK_INT((int64_t)table_reach_bytes(small, 2), 4 << 20);
+    table_destroy(small);
+}
+
+static void a_table_in_use_keeps_its_rows_when_pages_change(void)
+{
+    struct table *t = NULL;
+    struct table_conf conf = {.name = "large",
+                              .rows = 300000,
+                              .dim = 256,
+                              .type = DT_F32,
+                              .a = -1,
+                              .b = 1,
+                              .seed = 3};
+    float *first = mem_calloc(256, sizeof(float));
+    CHECK(table_create(&conf, &t, NULL) == RC_OK);
+    for (int64_t i = 0; i < 20000; i++) /* from the front: pages that are whole */
+        table_use(t, i);
+    for (int i = 0; i < 16; i++)
+        table_settle(t);
+    CHECK(t->dense);
+    CHECK(t->settled == table_bytes(t));
+    for (int64_t i = 0; i < 20000; i += 777) {
+        table_first(t, i, first);
+        CHECK(memcmp(first, table_row(t, i), 256 * sizeof(float)) == 0);
+    }
+    table_destroy(t);
+    mem_free(first);
+}
+
 static const struct tap_case cases[] = {
     TAP(equals_plain_loops),
     TAP(threads_do_not_change_a_byte),
+    TAP(a_few_rows_of_a_large_table_cost_little),
+    TAP(a_table_in_use_keeps_its_rows_when_pages_change),
     TAP(rows_outside_are_named),
     TAP(shared_tables_must_agree),
     TAP(unused_rows_read_as_their_first_values),

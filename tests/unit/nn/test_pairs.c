@@ -15,8 +15,17 @@ static struct val *build_pairs_twice(struct graph *g, struct val *const *x, int 
     return nn_seq_sum(g, nn_row_sum(g, nn_mul(g, y, z)), x[1]);
 }
 
+static struct val *build_net(struct graph *g, struct val *const *x, int axis)
+{
+    const struct pair_layer layers[] = {{"l", 6, true, ACT_TANH},
+                                        {"m", 5, true, ACT_SIGMOID}};
+    return nn_pair_net(g, x[0], x[1], true, layers);
+}
+
 static void slopes_are_right(void)
 {
+    gradcheck(&(struct gradcheck){
+        "pair net", build_net, 2, {{0, 1, {3}}, {1, 1, {3}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){
         "pairs", build_pairs, 2, {{0, 1, {3}}, {1, 1, {3}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){
@@ -35,22 +44,28 @@ struct trial {
     enum gemm_precision precision;
     int threads;
     int64_t rows, d, out;
+    int64_t second; /* units of another layer behind it; 0: there is none */
     enum act act;
     /* results */
     float *y, *dq, *dk, *dw, *db;
-    int64_t n, n_w;
+    int64_t n, n_w, n_b;
     int64_t allocations;
 };
 
 static struct val *layer(struct graph *g, const struct trial *t, struct val *q,
                          struct val *k, int axis)
 {
+    const struct pair_layer layers[] = {{"l", t->out, true, t->act},
+                                        {"m", t->second, true, t->act}};
+    if (!t->laid_out && t->second)
+        return nn_pair_net(g, q, k, t->differences, layers);
     if (!t->laid_out)
         return nn_pair_linear(g, "l", q, k, t->differences, t->out, true, t->act);
     struct val *e = nn_expand(g, q, axis), *product = nn_mul(g, e, k);
     struct val *four[] = {e, k, nn_sub(g, e, k), product}, *three[] = {k, product, e};
     struct val *x = t->differences ? nn_concat(g, four, 4) : nn_concat(g, three, 3);
-    return nn_linear(g, "l", x, t->out, true, t->act);
+    struct val *y = nn_linear(g, "l", x, t->out, true, t->act);
+    return t->second ? nn_linear(g, "m", y, t->second, true, t->act) : y;
 }
 
 static float *copy_of(const float *x, int64_t n)
@@ -66,17 +81,33 @@ static void fill(struct rng *r, struct graph *g, struct val *v)
     rng_fill_uniform(r, -1, 1, at.data, (size_t)(at.rows * at.width));
 }
 
+/* The gradients of both layers, one behind the other. */
+static float *grads_of(struct graph *g, const char *first, const char *second,
+                       int64_t *total)
+{
+    struct param *a = graph_param(g, first), *b = graph_param(g, second);
+    *total = a->n + (b ? b->n : 0);
+    float *all = mem_calloc((size_t)*total, sizeof(float));
+    memcpy(all, a->grad, (size_t)a->n * sizeof(float));
+    if (b)
+        memcpy(all + a->n, b->grad, (size_t)b->n * sizeof(float));
+    return all;
+}
+
+static int64_t width(const struct trial *t)
+{
+    return t->second ? t->second : t->out;
+}
+
 static void keep(struct trial *t, struct graph *g, struct val *y, struct val *q,
                  struct val *k)
 {
-    struct param *w = graph_param(g, "l.weight"), *b = graph_param(g, "l.bias");
     t->n = graph_view(g, k).rows;
-    t->n_w = w->n;
-    t->y = copy_of(graph_view(g, y).data, t->n * t->out);
+    t->y = copy_of(graph_view(g, y).data, t->n * width(t));
     t->dq = copy_of(graph_grad(g, q).data, t->rows * t->d);
     t->dk = copy_of(graph_grad(g, k).data, t->n * t->d);
-    t->dw = copy_of(w->grad, w->n);
-    t->db = copy_of(b->grad, b->n);
+    t->dw = grads_of(g, "l.weight", "m.weight", &t->n_w);
+    t->db = grads_of(g, "l.bias", "m.bias", &t->n_b);
 }
 
 static void run(struct trial *t)
@@ -141,11 +172,11 @@ static void compare(struct trial t, double tolerance)
     want.laid_out = true;
     run(&t);
     run(&want);
-    CHECK(distance(t.y, want.y, t.n * t.out) < tolerance);
+    CHECK(distance(t.y, want.y, t.n * width(&t)) < tolerance);
     CHECK(distance(t.dq, want.dq, t.rows * t.d) < tolerance);
     CHECK(distance(t.dk, want.dk, t.n * t.d) < tolerance);
     CHECK(distance(t.dw, want.dw, t.n_w) < tolerance);
-    CHECK(distance(t.db, want.db, t.out) < tolerance);
+    CHECK(distance(t.db, want.db, t.n_b) < tolerance);
     forget(&t);
     forget(&want);
 }
@@ -174,38 +205,48 @@ static void equals_the_layer_on_rows_laid_out(void)
             (struct trial){
                 .threads = 2, .rows = 40, .d = 300, .out = 31, .differences = i == 0},
             2e-5);
+        t.second = 21;
+        compare(t, 2e-5);
+        t.out = 700; /* a long sequence does not fit into one block */
+        compare(t, 2e-5);
+        t.out = 96;
         t.precision = GEMM_BF16; /* which rounds other numbers */
+        compare(t, 3e-2);
+        t.second = 0;
         compare(t, 3e-2);
         t.precision = GEMM_F32;
     }
 }
 
-static uint64_t digest(int threads, enum gemm_precision precision)
+static uint64_t digest(int threads, enum gemm_precision precision, int64_t second)
 {
     struct trial t = {.threads = threads,
                       .rows = 101,
                       .d = 24,
                       .out = 64,
+                      .second = second,
                       .act = ACT_RELU,
                       .precision = precision,
                       .differences = true};
     run(&t);
     CHECK_INT(t.allocations, 0);
-    uint64_t h = hash_xxh3(t.y, (size_t)(t.n * t.out) * 4);
+    uint64_t h = hash_xxh3(t.y, (size_t)(t.n * width(&t)) * 4);
     h = hash_xxh3_seeded(t.dq, (size_t)(t.rows * t.d) * 4, h);
     h = hash_xxh3_seeded(t.dk, (size_t)(t.n * t.d) * 4, h);
     h = hash_xxh3_seeded(t.dw, (size_t)t.n_w * 4, h);
-    h = hash_xxh3_seeded(t.db, (size_t)t.out * 4, h);
+    h = hash_xxh3_seeded(t.db, (size_t)t.n_b * 4, h);
     forget(&t);
     return h;
 }
 
 static void threads_do_not_change_a_byte(void)
 {
-    for (int p = GEMM_F32; p <= GEMM_BF16; p++) {
-        uint64_t one = digest(1, (enum gemm_precision)p);
-        CHECK(one == digest(2, (enum gemm_precision)p));
-        CHECK(one == digest(5, (enum gemm_precision)p));
+    for (int i = 0; i < 4; i++) {
+        enum gemm_precision p = i % 2 ? GEMM_BF16 : GEMM_F32;
+        int64_t second = i < 2 ? 0 : 40;
+        uint64_t one = digest(1, p, second);
+        CHECK(one == digest(2, p, second));
+        CHECK(one == digest(5, p, second));
     }
 }
 
@@ -220,6 +261,12 @@ static void a_query_must_fit_its_keys(void)
     CHECK(!nn_pairs_fit(q, k));
     CHECK(!nn_pairs_fit(wide, wide));
     CHECK(!nn_pairs_fit(NULL, k));
+    struct pair_layer layers[] = {{"l", 8, true, ACT_RELU}, {"m", 4, true, ACT_SILU}};
+    CHECK(!nn_pair_net_fits(layers));
+    layers[1].act = ACT_NONE;
+    CHECK(nn_pair_net_fits(layers));
+    layers[0].out = 5000;
+    CHECK(!nn_pair_net_fits(layers));
     CHECK(nn_pair_linear(g, "l", q, k, true, 2, true, ACT_NONE) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, "query part: a query of 3 values for keys of 4");

@@ -76,6 +76,7 @@ static const struct optim_step plain = {.lr = 0.1,
 
 OP(add, k->add(a[0], a[1], n))
 OP(axpy, k->axpy(a[0], 0.7f, a[1], n))
+OP(times, k->times(a[0], 0.7f, a[1], n))
 OP(axpby, k->axpby(a[0], 0.7f, a[1], -0.3f, n))
 OP(scale, k->scale(a[0], 1.7f, n))
 OP(mul, k->mul(a[0], a[1], a[2], n))
@@ -85,6 +86,8 @@ OP(clamp, k->clamp(a[0], -0.5f, 0.25f, n))
 OP(scale_shift, k->scale_shift(a[0], a[1], a[2], a[3], n))
 OP(dot, b->result = (double)k->dot(a[0], a[1], n))
 OP(dot_rows, if (n > 3) k->dot_rows(a[0], a[1], n / 11, n > 10 ? 10 : 1, a[2], n / 11))
+OP(add_rows, k->add_rows(a[0], a[1], n / 3, 3, a[2], 2, n / 3))
+OP(add_rows_alone, k->add_rows(a[0], a[1], n / 3, 3, NULL, 0, n / 3))
 OP(sum, b->result = (double)k->sum(a[0], n))
 OP(sum_squares, b->result = k->sum_squares(a[0], n))
 OP(max, b->result = (double)k->max(a[0], n))
@@ -189,6 +192,7 @@ static const struct {
     }
     EXACT(add),
     CLOSE(axpy),
+    EXACT(times),
     CLOSE(axpby),
     EXACT(scale),
     EXACT(mul),
@@ -198,6 +202,8 @@ static const struct {
     CLOSE(scale_shift),
     SUMS(dot),
     SUMS(dot_rows),
+    SUMS(add_rows),
+    EXACT(add_rows_alone),
     SUMS(sum),
     SUMS(sum_squares),
     EXACT(max),
