@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/capacity.h"
+#include "backend/reserve.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -477,6 +478,7 @@ static void look(void *arg)
     }
     agent_queue_release(&a->q);
     a->q = q;
+    reserve_keep(a->p->dir);
     adopt(a);
     queue_timeouts(a);
     plan(a);

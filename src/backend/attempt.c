@@ -10,11 +10,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/cgroup.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/environ.h"
+#include "job/file.h"
 
 #define EXTRA_GRACE_NS                                              \
     (5 * INT64_C(1000000000)) /* for a shim, after the worker's own \
@@ -54,6 +56,7 @@ static void reset_workers(struct sup *s)
         buf_release(&w->line);
         mem_free(w->run);
         mem_free(w->log);
+        mem_free(w->cgroup);
         *w = (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
         buf_init(&w->line, 1 << 20);
         name_files(s, w);
@@ -74,6 +77,7 @@ void attempt_release(struct sup *s)
         buf_release(&w->line);
         mem_free(w->run);
         mem_free(w->log);
+        mem_free(w->cgroup);
     }
     mem_free(s->workers);
     s->workers = NULL;
@@ -200,6 +204,45 @@ static void fill_view(struct sup *s, struct launch *l)
     l->spec.n_mounts = l->mounts.n;
 }
 
+/* Beside the run file, for a supervisor that takes over. */
+static char *cgroup_file(const struct sup_worker *w)
+{
+    return mem_printf("%s.cgroup", w->run);
+}
+
+static void limit_memory(struct sup *s, struct sup_worker *w)
+{
+    struct err err = {0};
+    if (!s->spec.memory || s->view == VIEW_CONTAINER)
+        return;
+    char *name = mem_printf("trainyard-%s-%jd.%jd", s->id, (intmax_t)w->index,
+                            (intmax_t)s->rec.now.attempt);
+    char *file = cgroup_file(w);
+    if (cgroup_create(name, s->spec.memory, &w->cgroup, &err) == RC_OK &&
+        file_put(file, w->cgroup, strlen(w->cgroup), 0600, NULL)) {
+        cgroup_destroy(w->cgroup);
+        mem_free(w->cgroup);
+        w->cgroup = NULL;
+    }
+    mem_free(file);
+    mem_free(name);
+}
+
+/* What the kernel did to the worker, at its end. */
+static void leave_cgroup(struct sup_worker *w)
+{
+    char *file = cgroup_file(w);
+    size_t n = 0;
+    if (!w->cgroup && fs_exists(file) &&
+        fs_read(file, 4096, &w->cgroup, &n, NULL) != RC_OK)
+        w->cgroup = NULL;
+    if (w->cgroup) {
+        w->starved = cgroup_kills(w->cgroup) > 0;
+        cgroup_destroy(w->cgroup);
+    }
+    mem_free(file);
+}
+
 static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
                          struct err *err)
 {
@@ -209,6 +252,8 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     enum rc rc = RC_OK;
     fill_env(s, w, port, &l);
     fill_view(s, &l);
+    limit_memory(s, w);
+    l.spec.cgroup = w->cgroup;
     l.spec.argv = s->spec.shell ? shell : s->spec.argv;
     l.spec.env = contract_env_list(&l.env);
     l.spec.secrets = l.secrets.at;
@@ -223,14 +268,19 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
         rc = shim_start(&l.spec, &w->shim, &s->launch_status, err);
     launch_release(&l);
     w->alive = rc == RC_OK;
+    if (rc)
+        leave_cgroup(w);
     return rc;
 }
 
 static void note_started(struct sup *s, const struct sup_worker *w, int64_t port)
 {
-    char *data =
-        mem_printf("{\"role\": \"worker\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"}",
-                   (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view));
+    char *data = mem_printf(
+        "{\"role\": \"worker\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"%s}",
+        (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view),
+        !s->spec.memory ? ""
+        : w->cgroup     ? ", \"memory\": \"cgroup\""
+                        : ", \"memory\": \"measured\"");
     struct record_note note = {.worker = w->index, .data = data};
     enum rc rc = record_add(&s->rec, EV_WorkerStarted, &note, NULL);
     (void)rc; /* can always follow */
@@ -341,7 +391,9 @@ static void note_exit(struct sup *s, const struct sup_worker *w)
     char *data = mem_printf(
         "{\"code\": %d, \"signal\": %d, \"cpu_s\": %.3f, \"rss_bytes\": %jd%s}",
         w->exit.code, w->exit.signal, w->exit.cpu_s, (intmax_t)w->exit.rss_bytes,
-        w->unseen ? ", \"unseen\": 1" : "");
+        w->unseen    ? ", \"unseen\": 1"
+        : w->starved ? ", \"out_of_memory\": 1"
+                     : "");
     struct record_note note = {.worker = w->index, .data = data};
     enum rc rc = record_add(&s->rec, EV_WorkerExited, &note, NULL);
     (void)rc; /* can always follow */
@@ -381,6 +433,10 @@ void attempt_take_end(struct sup *s, struct sup_worker *w)
         w->exit = (struct shim_exit){.code = -1, .signal = SIGKILL};
         shim_sweep(s->id, st->attempt);
     }
+    leave_cgroup(w);
+    if (w->exit.log_cut && !w->unseen)
+        sup_warn(s, "a log could not be written to its end: is the disk full?");
+    w->first = s->phase == SUP_RUNNING && !good(w);
     if (!known || !known->exited || known->attempt != st->attempt)
         note_exit(s, w);
 }

@@ -224,12 +224,19 @@ void sup_helper_cancel(struct sup *s)
 static enum rc start_python(struct sup *s, struct err *err)
 {
     char *venv = venv_dir(s), *pip = fs_join(venv, "bin/pip");
-    char *list = fs_join(s->dir, "requirements.txt");
-    const char *make[] = {"python3", "-m", "venv", "--system-site-packages", venv, NULL};
+    char *list = fs_join(s->dir, "requirements.txt"), *kept = fs_join(s->dir, "env.json");
+    struct environ_list env;
+    environ_read(kept, &env);
+    char *python = proc_which("python3", environ_get(&env, "PATH")); /* the submitter's */
+    const char *make[] = {python ? python : "python3", "-m", "venv",
+                          "--system-site-packages",    venv, NULL};
     const char *install[] = {pip,  "install", "--disable-pip-version-check",
                              "-r", list,      NULL};
     enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install, NULL,
                             helper_done, err);
+    mem_free(python);
+    environ_release(&env);
+    mem_free(kept);
     mem_free(list);
     mem_free(pip);
     mem_free(venv);

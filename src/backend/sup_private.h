@@ -34,6 +34,9 @@ struct sup_worker {
     bool alive, over;       /* over: its end is recorded */
     struct shim_exit exit;  /* once over */
     bool unseen;            /* nobody saw its end */
+    char *cgroup;           /* owned: limits its memory; NULL: it is measured */
+    bool first;             /* failed while all the others still ran */
+    bool starved;           /* the kernel ended a process of it for its memory */
     int64_t log_size;       /* bytes that the watcher has seen */
     struct buf line;        /* a line whose end has not come yet */
     int64_t line_at;        /* where it begins */

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "backend/reserve.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -20,10 +21,22 @@
 #define TICKS_PER_LOOK 5 /* at the store */
 #define TICKS_PER_USE 25 /* samples of memory and processor time */
 
+/* A full disk must not keep a job from ending: there is a reserve for that. */
+static enum rc flush(struct sup *s, struct err *err)
+{
+    enum rc rc = record_flush(&s->rec, err);
+    if (!rc || err->code != E3108 || !reserve_give_up(s->p->dir))
+        return rc;
+    char *text = mem_printf("the disk of %s is full", s->p->dir);
+    sup_warn(s, text);
+    mem_free(text);
+    return record_flush(&s->rec, err);
+}
+
 void sup_flush(struct sup *s)
 {
     struct err err = {0};
-    enum rc rc = record_flush(&s->rec, &err);
+    enum rc rc = flush(s, &err);
     if (rc == RC_CANCELED) {
         log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
         attempt_stop(s, WHY_Lost, true, err.msg);
@@ -100,12 +113,16 @@ void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal
         finish(s, JOB_Failed, why, code, signal, text);
 }
 
-/* The worker whose end tells most: the first that failed by itself. */
+/* The worker whose end tells most: the first that failed, by itself as far as one can
+ * tell.
+ */
 static const struct sup_worker *culprit(const struct sup *s)
 {
     const struct sup_worker *found = NULL;
     for (int64_t i = 0; i < s->n_workers; i++) {
         const struct sup_worker *w = &s->workers[i];
+        if (w->first || w->starved)
+            return w;
         bool bad = w->over && (w->exit.code != 0 || w->unseen);
         /* One that was only told to stop is no reason. */
         bool told = w->exit.signal == SIGTERM || w->exit.signal == SIGKILL;
@@ -176,13 +193,23 @@ static void succeed(struct sup *s)
         finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
 }
 
-static void describe_end(const struct sup_worker *w, enum job_reason why, char *out,
-                         size_t size)
+/* A container's engine tells only that it was killed. */
+static bool out_of_memory(const struct sup *s, const struct sup_worker *w)
+{
+    bool killed = w->exit.signal == SIGKILL || w->exit.code == 128 + SIGKILL;
+    return w->starved || (s->view == VIEW_CONTAINER && s->spec.memory && killed);
+}
+
+static void describe_end(const struct sup *s, const struct sup_worker *w,
+                         enum job_reason why, char *out, size_t size)
 {
     char words[PROC_WORDS_SIZE];
     proc_exit_words((struct proc_exit){.code = w->exit.code, .signal = w->exit.signal},
                     words);
-    if (w->unseen)
+    if (why == WHY_OutOfMemory)
+        snprintf(out, size, "worker %jd: %s, which needed more than %jd MiB of memory",
+                 (intmax_t)w->index, words, (intmax_t)(s->spec.memory >> 20));
+    else if (w->unseen)
         snprintf(out, size, "worker %jd: its process was killed from outside",
                  (intmax_t)w->index);
     else
@@ -210,8 +237,8 @@ void sup_attempt_over(struct sup *s)
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
     } else if (w) {
-        enum job_reason why = retry_reason(code, sig, false, w->unseen);
-        describe_end(w, why, text, sizeof(text));
+        enum job_reason why = retry_reason(code, sig, out_of_memory(s, w), w->unseen);
+        describe_end(s, w, why, text, sizeof(text));
         sup_attempt_failed(s, why, code, sig, text);
     } else {
         sup_attempt_failed(s, WHY_UserStopped, -1, 0, "stopped before it started");

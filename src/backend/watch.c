@@ -204,7 +204,8 @@ void watch_use(struct sup *s)
 static bool over_memory(struct sup *s)
 {
     for (int64_t i = 0; s->spec.memory && i < s->n_workers; i++)
-        if (s->workers[i].alive && s->workers[i].rss > s->spec.memory)
+        if (s->workers[i].alive && !s->workers[i].cgroup &&
+            s->workers[i].rss > s->spec.memory)
             return true;
     return false;
 }
