@@ -221,24 +221,29 @@ void sup_helper_cancel(struct sup *s)
         proc_signal(s->helper, SIGKILL);
 }
 
+/* pip takes seconds to be copied, so the machine's own is used where it can be. */
+static const char make_venv[] =
+    "import importlib.util, sys, venv; venv.create(sys.argv[1], symlinks=True, "
+    "system_site_packages=True, with_pip=sys.prefix != sys.base_prefix or "
+    "importlib.util.find_spec('pip') is None)";
+
 static enum rc start_python(struct sup *s, struct err *err)
 {
-    char *venv = venv_dir(s), *pip = fs_join(venv, "bin/pip");
+    char *venv = venv_dir(s), *own = fs_join(venv, "bin/python");
     char *list = fs_join(s->dir, "requirements.txt"), *kept = fs_join(s->dir, "env.json");
     struct environ_list env;
     environ_read(kept, &env);
     char *python = proc_which("python3", environ_get(&env, "PATH")); /* the submitter's */
-    const char *make[] = {python ? python : "python3", "-m", "venv",
-                          "--system-site-packages",    venv, NULL};
-    const char *install[] = {pip,  "install", "--disable-pip-version-check",
-                             "-r", list,      NULL};
+    const char *make[] = {python ? python : "python3", "-c", make_venv, venv, NULL};
+    const char *install[] = {own,  "-m", "pip", "install", "--disable-pip-version-check",
+                             "-r", list, NULL};
     enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install, NULL,
                             helper_done, err);
     mem_free(python);
     environ_release(&env);
     mem_free(kept);
     mem_free(list);
-    mem_free(pip);
+    mem_free(own);
     mem_free(venv);
     return rc;
 }
