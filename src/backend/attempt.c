@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/bubble.h"
 #include "backend/cgroup.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
@@ -190,7 +191,7 @@ static void fill_env(struct sup *s, struct sup_worker *w, int64_t port, struct l
 
 static void fill_view(struct sup *s, struct launch *l)
 {
-    if (s->view != VIEW_MOUNT)
+    if (s->view != VIEW_MOUNT && s->view != VIEW_BUBBLE)
         return;
     struct view_mount tree = {.from = s->ml, .to = "/ml"};
     VEC_PUSH(&l->mounts, tree);
@@ -199,9 +200,28 @@ static void fill_view(struct sup *s, struct launch *l)
         struct view_mount v = {.from = m->from, .to = m->to, .read_only = m->read_only};
         VEC_PUSH(&l->mounts, v);
     }
+    if (s->view == VIEW_BUBBLE)
+        return;
     l->spec.scratch = arena_printf(&l->arena, "%s/root", s->dir);
     l->spec.mounts = l->mounts.at;
     l->spec.n_mounts = l->mounts.n;
+}
+
+/* bwrap looks for the command only when it runs; what is surely not there is told now. */
+static enum rc use_bubble(struct sup *s, struct launch *l, struct err *err)
+{
+    const char *name = l->spec.argv[0];
+    char *path = proc_which(name, contract_env_get(&l->env, "PATH"));
+    bool there = path != NULL || strchr(name, '/');
+    mem_free(path);
+    if (!there) {
+        s->launch_status = 127;
+        return err_sys(err, ENOENT, "cannot execute '%.150s'", name);
+    }
+    l->spec.argv =
+        bubble_argv(l->mounts.at, l->mounts.n, l->spec.cwd, l->spec.argv, &l->arena);
+    l->spec.cwd = "/";
+    return RC_OK;
 }
 
 /* Beside the run file, for a supervisor that takes over. */
@@ -257,6 +277,8 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     l.spec.argv = s->spec.shell ? shell : s->spec.argv;
     l.spec.env = contract_env_list(&l.env);
     l.spec.secrets = l.secrets.at;
+    if (s->view == VIEW_BUBBLE)
+        rc = use_bubble(s, &l, err);
     if (s->view == VIEW_CONTAINER) {
         rc = container_argv(s, w, l.spec.env, gpus_of(s, w->index, &l.arena), &l.arena,
                             &l.spec.argv, err);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/bubble.h"
 #include "backend/capacity.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
@@ -27,6 +28,12 @@ static bool literal_ml(const struct spec *s)
     return false;
 }
 
+static bool may_use(const struct sup *s, enum contract_view v)
+{
+    const char *only = s->p->view;
+    return !only || !*only || strcmp(only, contract_view_name(v)) == 0;
+}
+
 /* Decides how the job will see its tree. */
 static void choose_view(struct sup *s)
 {
@@ -34,9 +41,11 @@ static void choose_view(struct sup *s)
     s->view = VIEW_PLAIN;
     if (strcmp(s->spec.backend, "container") == 0)
         s->view = VIEW_CONTAINER;
-    else if (fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
+    else if (may_use(s, VIEW_MOUNT) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
              (capacity_view(s->p->dir) || view_possible(scratch, s->view_error)))
         s->view = VIEW_MOUNT;
+    else if (may_use(s, VIEW_BUBBLE) && bubble_possible())
+        s->view = VIEW_BUBBLE;
     mem_free(scratch);
     if (s->view != VIEW_PLAIN)
         return;

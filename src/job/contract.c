@@ -15,7 +15,7 @@
 
 const char *contract_view_name(enum contract_view v)
 {
-    static const char *const names[] = {"plain", "mount", "container"};
+    static const char *const names[] = {"plain", "mount", "container", "bubblewrap"};
     return names[v];
 }
 

@@ -60,6 +60,49 @@ PY
     check "the machine has no /ml of ours" test ! -e /ml/usercode
 }
 
+bubblewrap_gives_a_private_ml_too()
+{
+    place
+    command -v bwrap >/dev/null || skip "bubblewrap is not installed"
+    bwrap --dev-bind / / true 2>/dev/null || skip "bubblewrap is not allowed here"
+    export TRAINYARD_VIEW=bubblewrap
+    make_program
+    run "$TRAINYARD" job run --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --data "$PWD/data:/mnt/ty-test/new" -- \
+        'python3 train.py $PAI_USER_ARGS && cat /mnt/ty-test/new/part.csv && touch /ml/input/data/train/x 2>/dev/null || echo read-only'
+    status 0
+    out_has "epoch 1 loss: 0.0050 rows 3"
+    out_has "b,2"
+    out_has "read-only"
+    local id
+    id=$(sed -n 's/^job //p' .err)
+    is "view" "$(field "$id" '[e["data"]["view"] for e in d["events"] if e["type"] == "WorkerStarted"]')" "['bubblewrap']"
+    check "the machine has no /ml of ours" test ! -e /ml/usercode
+    check "nor the mount" test ! -e /mnt/ty-test
+    run "$TRAINYARD" job run -- no-such-program x
+    status 127
+    err_has "Failed (LaunchFailure): cannot execute 'no-such-program'"
+    run "$TRAINYARD" job run --grace 1s --timeout 300ms -- 'sleep 62.25 & wait'
+    err_has "Failed (Timeout)"
+    check "nobody sleeps" sh -c '! pgrep -f "[s]leep 62.25" >/dev/null'
+}
+
+without_namespaces_the_variables_hold()
+{
+    place
+    export TRAINYARD_VIEW=plain
+    mkdir data
+    echo 7 >data/x
+    run "$TRAINYARD" job run --input train=data -- 'cat $PAI_INPUT_TRAIN/x; echo w >$PAI_OUTPUT_MODEL/w; ls /ml/input 2>/dev/null; echo $PAI_CONFIG_DIR'
+    status 0
+    local id
+    id=$(sed -n 's/^job //p' .err)
+    out_has 7
+    out_has "$PWD/jobs/jobs/$id/ml/input/config/"
+    is "kept" "$(cat "jobs/jobs/$id/ml/output/model/w")" w
+    is "warned" "$(field "$id" 'any("no private /ml is possible here" in e.get("message", "") for e in d["events"])')" True
+}
+
 four_workers_see_each_other()
 {
     place
@@ -475,7 +518,8 @@ daemons_do_not_outlive_their_job()
     check "no daemon" sh -c '! pgrep -f "^[s]leep 77" >/dev/null'
 }
 
-tap_cases a_training_script_runs_unchanged four_workers_see_each_other \
+tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
+    without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
     a_failed_worker_ends_the_others passing_failures_are_retried a_time_limit_ends_a_job \
     a_job_is_stopped_with_grace a_job_is_suspended_and_resumed \
