@@ -86,7 +86,7 @@ void attempt_release(struct sup *s)
 }
 
 /* "2,3" of "0,1,2,3" for worker 1 with two each; in `a`. */
-static const char *gpus_of(const struct sup *s, int64_t index, struct arena *a)
+const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a)
 {
     struct str rest = str_c(s->rec.now.gpus), part;
     int64_t each = s->spec.s->gpu, i = 0;
@@ -173,7 +173,7 @@ static void fill_env(struct sup *s, struct sup_worker *w, int64_t port, struct l
                                  .restarts = s->rec.now.restarts,
                                  .master = "127.0.0.1",
                                  .port = port,
-                                 .gpus = gpus_of(s, w->index, &l->arena),
+                                 .gpus = attempt_gpus(s, w->index, &l->arena),
                                  .root = root,
                                  .work = work_dir(s, root, &l->arena)};
     base_env(s, &l->env);
@@ -280,8 +280,8 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     if (s->view == VIEW_BUBBLE)
         rc = use_bubble(s, &l, err);
     if (s->view == VIEW_CONTAINER) {
-        rc = container_argv(s, w, l.spec.env, gpus_of(s, w->index, &l.arena), &l.arena,
-                            &l.spec.argv, err);
+        rc = container_argv(s, w, l.spec.env, attempt_gpus(s, w->index, &l.arena),
+                            &l.arena, &l.spec.argv, err);
         submitted_env(s, &l.env); /* for the engine's client; the job does not see it */
         l.spec.env = contract_env_list(&l.env);
         l.spec.cwd = s->dir;

@@ -6,6 +6,7 @@
 #ifndef BACKEND_SUP_PRIVATE_H
 #define BACKEND_SUP_PRIVATE_H
 
+#include "backend/gpu.h"
 #include "backend/shim.h"
 #include "base/loop.h"
 #include "job/contract.h"
@@ -75,7 +76,9 @@ struct sup {
     int64_t ticks;
     int64_t last_sign; /* monotonic ns of the last output or step */
     int64_t last_step;
-    int64_t progress_at;            /* monotonic ns of the last Progress event */
+    int64_t progress_at; /* monotonic ns of the last Progress event */
+    struct gpus *gpus;   /* NULL: not asked yet, or none */
+    bool gpus_asked;
     VEC(struct store_point) points; /* to be written */
     struct arena points_arena;
 };
@@ -119,6 +122,8 @@ void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
 /* Records the end of a worker that is known to be gone; nothing follows from it yet. */
 void attempt_take_end(struct sup *s, struct sup_worker *w);
 void attempt_release(struct sup *s);
+/* GPUs of one worker, "2,3", in `a`; NULL: it asked for none. */
+const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a);
 
 /* container.c: the engine's command line around the worker's; in `a`. RC_NOTFOUND: no
  * engine.
@@ -132,7 +137,7 @@ void container_clean(const struct sup *s);
 /* watch.c */
 void watch_logs(struct sup *s, bool end); /* reads what came; `end`: also a last line */
 void watch_write(struct sup *s);          /* points that were found */
-void watch_use(struct sup *s);            /* processor and memory of the workers */
+void watch_use(struct sup *s);            /* processor, memory, GPUs of the workers */
 void watch_limits(struct sup *s);         /* time, memory, signs of life */
 
 #endif

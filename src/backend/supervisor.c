@@ -490,6 +490,7 @@ static void close_all(struct sup *s)
         loop_destroy(s->loop);
     if (s->control >= 0)
         close(s->control);
+    gpus_close(s->gpus);
     metric_close(s->metrics);
     secrets_release(&s->secrets);
     contract_mounts_release(&s->mounts);

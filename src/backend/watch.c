@@ -179,6 +179,30 @@ static void note_use(struct sup_worker *w, const char *name, double value)
     on_value(&f, name, value, -1);
 }
 
+/* Numbered as the worker sees them: its first is 0. */
+static void note_gpus(struct sup *s, struct sup_worker *w)
+{
+    struct arena a = {0};
+    struct str rest = str_c(attempt_gpus(s, w->index, &a)), part;
+    struct gpu_use use;
+    for (int64_t i = 0, gpu; rest.n && str_split(&rest, ',', &part); i++) {
+        if (!str_to_i64(part, &gpu) || !gpus_use(s->gpus, gpu, &use))
+            continue;
+        note_use(w, arena_printf(&a, "sys/gpu%jd_percent", (intmax_t)i), use.percent);
+        note_use(w, arena_printf(&a, "sys/gpu%jd_bytes", (intmax_t)i), (double)use.bytes);
+    }
+    arena_release(&a);
+}
+
+static bool has_gpus(struct sup *s)
+{
+    if (s->spec.s->gpu && !s->gpus_asked) {
+        s->gpus_asked = true;
+        s->gpus = gpus_open();
+    }
+    return s->gpus != NULL;
+}
+
 void watch_use(struct sup *s)
 {
     DIR *d = opendir("/proc");
@@ -198,6 +222,8 @@ void watch_use(struct sup *s)
             continue;
         note_use(w, "sys/rss_bytes", (double)w->rss);
         note_use(w, "sys/cpu_s", (double)w->cpu_ticks / (double)sysconf(_SC_CLK_TCK));
+        if (has_gpus(s))
+            note_gpus(s, w);
     }
 }
 

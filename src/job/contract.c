@@ -314,8 +314,10 @@ static void put_distributed(struct contract_env *e, const struct spec *s,
         put_int(e, "DMLC_TASK_ID", w->index);
         put_int(e, "DMLC_NUM_WORKER", w->count);
     }
-    if (w->gpus)
+    if (w->gpus) {
+        contract_env_put(e, "CUDA_DEVICE_ORDER", "PCI_BUS_ID"); /* as they are counted */
         contract_env_put(e, "CUDA_VISIBLE_DEVICES", w->gpus);
+    }
 }
 
 void contract_env_fill(struct contract_env *e, const struct spec *s,

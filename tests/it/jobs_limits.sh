@@ -189,6 +189,35 @@ the_agent_goes_on_without_its_nursery()
     state_is "$id" Succeeded
 }
 
+gpus_are_given_and_watched()
+{
+    place
+    local id nvml=${TY_BUILD:-$TY_SOURCE/build/dev}/tests/it/nvml
+    [ -e "$nvml/libnvidia-ml.so.1" ] || skip "the stand-in for NVIDIA's library was not built"
+    export TRAINYARD_SLOTS=cpu=8,gpu=4
+    # A job that has the first GPU, so that the other one gets 1,2 and 3.
+    id=$(LD_LIBRARY_PATH=$nvml "$TRAINYARD" job submit --gpu 1 -- 'until [ -e go ]; do sleep 0.05; done')
+    state_is "$id" Running
+    id=$("$TRAINYARD" job submit --workers 3 --gpu 1 --cpu 0.5 -- \
+        'echo $RANK has $CUDA_VISIBLE_DEVICES of $NPROC_PER_NODE; until [ -e go ]; do sleep 0.05; done')
+    for _ in $(seq 200); do
+        run "$TRAINYARD" job get --json --metrics "$id"
+        grep -q gpu0_bytes .out && break
+        sleep 0.1
+    done
+    touch go
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    run "$TRAINYARD" job get --metrics "$id"
+    out_has "sys/gpu0_percent"
+    run "$TRAINYARD" job logs "$id"
+    out_has "worker-0| 0 has 1 of 1"
+    out_has "worker-2| 2 has 3 of 1"
+    is "sampled" "$(field "$id" '(d["metrics"]["sys/gpu0_bytes"]["value"] >> 20) in (1, 2, 3)')" True
+    is "memory and time too" "$(field "$id" 'd["metrics"]["sys/rss_bytes"]["value"] > 0 and d["metrics"]["sys/cpu_s"]["value"] >= 0')" True
+}
+
 tap_cases too_much_memory_ends_a_job a_full_disk_is_said outputs_that_cannot_be_listed_fail_the_job \
     packages_are_installed_for_one_job a_postgresql_that_is_away_for_a_while \
-    a_record_that_somebody_locks the_agent_goes_on_without_its_nursery
+    a_record_that_somebody_locks the_agent_goes_on_without_its_nursery \
+    gpus_are_given_and_watched
