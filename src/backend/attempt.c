@@ -59,6 +59,7 @@ static void reset_workers(struct sup *s)
         mem_free(w->log);
         mem_free(w->cgroup);
         *w = (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
+        w->role = spec_role_of(&s->spec, i, NULL);
         buf_init(&w->line, 1 << 20);
         name_files(s, w);
     }
@@ -85,17 +86,19 @@ void attempt_release(struct sup *s)
     s->n_workers = 0;
 }
 
-/* "2,3" of "0,1,2,3" for worker 1 with two each; in `a`. */
+/* "2,3" of "0,1,2,3" for worker 1 with two each. */
 const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a)
 {
     struct str rest = str_c(s->rec.now.gpus), part;
-    int64_t each = s->spec.s->gpu, i = 0;
+    int64_t first = 0, n = s->workers[index].role->gpu;
     struct buf b;
-    if (!each)
+    if (!n)
         return NULL;
+    for (int64_t i = 0; i < index; i++)
+        first += s->workers[i].role->gpu;
     buf_init(&b, 4096);
-    for (; rest.n && str_split(&rest, ',', &part); i++)
-        if (i >= index * each && i < (index + 1) * each)
+    for (int64_t i = 0; rest.n && str_split(&rest, ',', &part); i++)
+        if (i >= first && i < first + n)
             buf_printf(&b, "%s%.*s", b.n ? "," : "", (int)part.n, part.p);
     const char *text = arena_strndup(a, buf_str(&b), b.n);
     buf_release(&b);
@@ -233,12 +236,12 @@ static char *cgroup_file(const struct sup_worker *w)
 static void limit_memory(struct sup *s, struct sup_worker *w)
 {
     struct err err = {0};
-    if (!s->spec.memory || s->view == VIEW_CONTAINER)
+    if (!w->role->memory || s->view == VIEW_CONTAINER)
         return;
     char *name = mem_printf("trainyard-%s-%jd.%jd", s->id, (intmax_t)w->index,
                             (intmax_t)s->rec.now.attempt);
     char *file = cgroup_file(w);
-    if (cgroup_create(name, s->spec.memory, &w->cgroup, &err) == RC_OK &&
+    if (cgroup_create(name, w->role->memory, &w->cgroup, &err) == RC_OK &&
         file_put(file, w->cgroup, strlen(w->cgroup), 0600, NULL)) {
         cgroup_destroy(w->cgroup);
         mem_free(w->cgroup);
@@ -298,11 +301,11 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
 static void note_started(struct sup *s, const struct sup_worker *w, int64_t port)
 {
     char *data = mem_printf(
-        "{\"role\": \"worker\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"%s}",
-        (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view),
-        !s->spec.memory ? ""
-        : w->cgroup     ? ", \"memory\": \"cgroup\""
-                        : ", \"memory\": \"measured\"");
+        "{\"role\": \"%s\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"%s}",
+        w->role->name, (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view),
+        !w->role->memory ? ""
+        : w->cgroup      ? ", \"memory\": \"cgroup\""
+                         : ", \"memory\": \"measured\"");
     struct record_note note = {.worker = w->index, .data = data};
     enum rc rc = record_add(&s->rec, EV_WorkerStarted, &note, NULL);
     (void)rc; /* can always follow */
@@ -427,18 +430,35 @@ static bool good(const struct sup_worker *w)
     return w->over && w->exit.code == 0 && !w->unseen;
 }
 
+static bool only_chief(const struct sup *s)
+{
+    return strcmp(s->spec.s->success, "chief") == 0;
+}
+
+bool attempt_good(const struct sup *s)
+{
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        if (only_chief(s))
+            return good(w);
+        if (!w->role->serves && !good(w))
+            return false;
+    }
+    return true;
+}
+
 /* One worker's end decides about the others. */
 static void after_end(struct sup *s, const struct sup_worker *w)
 {
-    bool chief = strcmp(s->spec.s->success, "chief") == 0;
+    bool chief = only_chief(s);
     if (!attempt_alive(s)) {
         sup_attempt_over(s);
         return;
     }
     if (s->phase == SUP_ENDING)
         return;
-    if (chief && w->index == 0)
-        attempt_stop(s, WHY_None, false, "");
+    if ((chief && w->index == 0) || attempt_good(s))
+        attempt_stop(s, WHY_None, false, ""); /* nobody needs those that serve any more */
     else if (!good(w) && !(chief && w->index != 0))
         attempt_stop(s, WHY_None, false, "");
 }

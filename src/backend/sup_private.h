@@ -29,7 +29,8 @@ enum sup_phase {
 struct sup_worker {
     struct sup *sup;
     int64_t index;
-    char *run, *log; /* owned */
+    const struct spec_role *role; /* borrowed from the spec */
+    char *run, *log;              /* owned */
     struct shim shim;
     struct loop_fd watch;
     bool alive, over;       /* over: its end is recorded */
@@ -58,7 +59,7 @@ struct sup {
     struct metric_set *metrics;
     enum contract_view view;
     char view_error[VIEW_ERROR_SIZE]; /* why there is no private view */
-    struct sup_worker *workers;       /* [spec.s->workers] */
+    struct sup_worker *workers;       /* [spec.workers] */
     int64_t n_workers;
     enum sup_phase phase;
     enum job_reason ending; /* why workers were told to stop; None: they were not */
@@ -118,6 +119,8 @@ void attempt_watch(struct sup *s); /* waits for the ends of those that are alive
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text);
 void attempt_pause(struct sup *s, bool pause);
 bool attempt_alive(const struct sup *s);
+/* Have all ended well whose end counts? */
+bool attempt_good(const struct sup *s);
 void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
 /* Records the end of a worker that is known to be gone; nothing follows from it yet. */
 void attempt_take_end(struct sup *s, struct sup_worker *w);

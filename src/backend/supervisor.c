@@ -133,19 +133,6 @@ static const struct sup_worker *culprit(const struct sup *s)
     return found;
 }
 
-static bool all_good(const struct sup *s)
-{
-    bool chief = strcmp(s->spec.s->success, "chief") == 0;
-    for (int64_t i = 0; i < s->n_workers; i++) {
-        const struct sup_worker *w = &s->workers[i];
-        if (!w->over || w->exit.code != 0 || w->unseen)
-            return chief && i > 0;
-        if (chief)
-            return true;
-    }
-    return true;
-}
-
 static void on_sent(void *arg, struct proc_exit exit)
 {
     struct sup *s = arg;
@@ -197,7 +184,7 @@ static void succeed(struct sup *s)
 static bool out_of_memory(const struct sup *s, const struct sup_worker *w)
 {
     bool killed = w->exit.signal == SIGKILL || w->exit.code == 128 + SIGKILL;
-    return w->starved || (s->view == VIEW_CONTAINER && s->spec.memory && killed);
+    return w->starved || (s->view == VIEW_CONTAINER && w->role->memory && killed);
 }
 
 static void describe_end(const struct sup *s, const struct sup_worker *w,
@@ -208,7 +195,7 @@ static void describe_end(const struct sup *s, const struct sup_worker *w,
                     words);
     if (why == WHY_OutOfMemory)
         snprintf(out, size, "worker %jd: %s, which needed more than %jd MiB of memory",
-                 (intmax_t)w->index, words, (intmax_t)(s->spec.memory >> 20));
+                 (intmax_t)w->index, words, (intmax_t)(w->role->memory >> 20));
     else if (w->unseen)
         snprintf(out, size, "worker %jd: its process was killed from outside",
                  (intmax_t)w->index);
@@ -226,12 +213,12 @@ void sup_attempt_over(struct sup *s)
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
-    if (s->view == VIEW_CONTAINER && !all_good(s))
+    if (s->view == VIEW_CONTAINER && !attempt_good(s))
         container_clean(s); /* what a killed client leaves */
     if (s->ending == WHY_LaunchFailure) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, WHY_LaunchFailure, s->launch_status, 0, text);
-    } else if (s->n_workers && all_good(s) && s->ending != WHY_Hang) {
+    } else if (s->n_workers && attempt_good(s) && s->ending != WHY_Hang) {
         succeed(s); /* also when a stop or a time limit came too late */
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
@@ -321,8 +308,9 @@ static void on_tick(void *arg)
         force_shims(s);
         s->kill_at = 0;
     }
-    if (s->phase == SUP_RUNNING && (s->ticks % TICKS_PER_USE == 5 ||
-                                    (s->spec.memory && s->ticks % TICKS_PER_LOOK == 0)))
+    if (s->phase == SUP_RUNNING &&
+        (s->ticks % TICKS_PER_USE == 5 ||
+         (s->spec.total_mem && s->ticks % TICKS_PER_LOOK == 0)))
         watch_use(s);
     watch_limits(s);
     copies_tick(s);
@@ -462,13 +450,14 @@ static enum rc open_all(struct sup *s, struct err *err)
                                             LOOP_READ, on_control, s, err);
     }
     if (!rc) {
-        s->n_workers = s->spec.s->workers;
+        s->n_workers = s->spec.workers;
         if (strcmp(s->spec.backend, "container") == 0)
             s->view = VIEW_CONTAINER;
         s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
         for (int64_t i = 0; i < s->n_workers; i++) {
             s->workers[i] =
                 (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
+            s->workers[i].role = spec_role_of(&s->spec, i, NULL);
             buf_init(&s->workers[i].line, 1 << 20);
         }
     }

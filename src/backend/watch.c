@@ -183,7 +183,8 @@ static void note_use(struct sup_worker *w, const char *name, double value)
 static void note_gpus(struct sup *s, struct sup_worker *w)
 {
     struct arena a = {0};
-    struct str rest = str_c(attempt_gpus(s, w->index, &a)), part;
+    const char *own = attempt_gpus(s, w->index, &a);
+    struct str rest = str_c(own ? own : ""), part;
     struct gpu_use use;
     for (int64_t i = 0, gpu; rest.n && str_split(&rest, ',', &part); i++) {
         if (!str_to_i64(part, &gpu) || !gpus_use(s->gpus, gpu, &use))
@@ -196,7 +197,7 @@ static void note_gpus(struct sup *s, struct sup_worker *w)
 
 static bool has_gpus(struct sup *s)
 {
-    if (s->spec.s->gpu && !s->gpus_asked) {
+    if (s->spec.total_gpu && !s->gpus_asked) {
         s->gpus_asked = true;
         s->gpus = gpus_open();
     }
@@ -227,13 +228,14 @@ void watch_use(struct sup *s)
     }
 }
 
-static bool over_memory(struct sup *s)
+static const struct sup_worker *over_memory(const struct sup *s)
 {
-    for (int64_t i = 0; s->spec.memory && i < s->n_workers; i++)
-        if (s->workers[i].alive && !s->workers[i].cgroup &&
-            s->workers[i].rss > s->spec.memory)
-            return true;
-    return false;
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        if (w->alive && !w->cgroup && w->role->memory && w->rss > w->role->memory)
+            return w;
+    }
+    return NULL;
 }
 
 void watch_limits(struct sup *s)
@@ -248,9 +250,10 @@ void watch_limits(struct sup *s)
         attempt_stop(s, WHY_Timeout, false, text);
         return;
     }
-    if (over_memory(s)) {
-        snprintf(text, sizeof(text), "a worker had more than %jd MiB of memory",
-                 (intmax_t)(s->spec.memory >> 20));
+    const struct sup_worker *big = over_memory(s);
+    if (big) {
+        snprintf(text, sizeof(text), "worker %jd had more than %jd MiB of memory",
+                 (intmax_t)big->index, (intmax_t)(big->role->memory >> 20));
         attempt_stop(s, WHY_OutOfMemory, true, text);
         return;
     }

@@ -23,7 +23,7 @@ struct submit_conf {
         *queue, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on, *backoff,
         *backoff_max, *success, *backend, *client_token, *job_type, *format;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
-        extra;
+        role, extra;
     bool requirements_optional, json, wait;
 };
 
@@ -53,6 +53,7 @@ static const struct opt opts[] = {
               "go on when packages cannot be installed")},
     {OPT_HEADING("Where")},
     TEXT(workers, "workers that run the command; default 1", "N"),
+    LIST(role, "workers of a kind: master, worker, ps, ...", "NAME=N[,cpu=..]"),
     TEXT(nproc, "NPROC_PER_NODE; default: GPUs, at least 1", "N"),
     TEXT(cpu, "processors of a worker: 2, 0.5, 500m; default 1", "N"),
     TEXT(memory, "memory of a worker: 4Gi; default: no limit", "SIZE"),
@@ -169,9 +170,7 @@ static enum rc submit(const struct submit_conf *c, const struct opt_args *args,
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc) {
-        struct queue_need need = {spec.cpu_milli * spec.s->workers,
-                                  spec.memory * spec.s->workers,
-                                  spec.s->gpu * spec.s->workers};
+        struct queue_need need = {spec.total_cpu, spec.total_mem, spec.total_gpu};
         rc = agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
     }
     if (!rc)

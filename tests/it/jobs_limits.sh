@@ -19,7 +19,7 @@ too_much_memory_ends_a_job()
     is "attempts" "$(field "$id" 'd["attempt"]')" 1
     case $how in
     "['cgroup', 'cgroup']") err_has "worker 1: killed by SIGKILL, which needed more than 64 MiB of memory" ;;
-    "['measured', 'measured']") err_has "a worker had more than 64 MiB of memory" ;;
+    "['measured', 'measured']") err_has "worker 1 had more than 64 MiB of memory" ;;
     *) fail "limited by $how" ;;
     esac
     check "no group is left" sh -c "! find /sys/fs/cgroup -name 'trainyard-$id*' 2>/dev/null | grep -q ."
