@@ -169,27 +169,42 @@ static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c
     return rc;
 }
 
+static void put_why(const struct queue_world *w, const char *id, struct buf *out)
+{
+    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
+    queue_plan(w, v);
+    for (size_t i = 0; i < w->n_waiting; i++)
+        if (strcmp(w->waiting[i].id, id) == 0) {
+            buf_printf(out, "%s waits: ", id);
+            queue_why(w, i, &v[i], out);
+        }
+    mem_free(v);
+}
+
 static enum rc say_why(const struct job_place *p, const struct store_job *j,
                        struct buf *out, struct err *err)
 {
     struct agent_queue q;
     struct queue_need total;
+    struct share share = {.limited = false};
+    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
     enum rc rc = agent_queue_read(&p->p, &q, err);
-    if (!rc && !capacity_read(p->dir, &total))
-        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
     if (rc)
         return rc;
-    struct queue_verdict *v = mem_calloc(q.waiting.n + 1, sizeof(*v));
-    queue_plan(&total, q.running.at, q.running.n, q.waiting.at, q.waiting.n,
-               clock_wall_ns(), v);
-    for (size_t i = 0; i < q.waiting.n; i++)
-        if (strcmp(q.waiting.at[i].id, j->id) == 0) {
-            buf_printf(out, "%s waits: ", j->id);
-            queue_why(&total, q.running.at, q.running.n, q.waiting.at, i, &v[i], out);
-        }
-    mem_free(v);
+    if (!capacity_read(p->dir, &total))
+        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
+    if (!rc)
+        rc = share_refresh(&share, p->p.store, &total, &q.rows, clock_wall_ns(), err);
+    if (!rc && share.limited)
+        rc = share_elsewhere_read(p->p.store, p->node, &elsewhere, err);
+    if (!rc) {
+        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
+        put_why(&w, j->id, out);
+    }
+    share_elsewhere_release(&elsewhere);
+    share_release(&share);
     agent_queue_release(&q);
-    return RC_OK;
+    return rc;
 }
 
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
