@@ -106,6 +106,20 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
     return RC_OK;
 }
 
+bool container_has_image(const struct sup *s)
+{
+    const char *name = engine();
+    const char *argv[] = {name, "image", "inspect", s->spec.s->image, NULL};
+    struct proc_spec spec = {.argv = argv};
+    struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
+    struct proc_output got = {0};
+    if (!name || proc_capture(&spec, &limits, &got, NULL))
+        return false;
+    bool there = got.exit.code == 0;
+    proc_output_release(&got);
+    return there;
+}
+
 void container_clean(const struct sup *s)
 {
     const char *name = engine();

@@ -134,6 +134,9 @@ const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a);
 enum rc container_argv(const struct sup *s, const struct sup_worker *w,
                        const char *const *env, const char *gpus, struct arena *a,
                        const char *const **out, struct err *err) MUST_CHECK;
+#define CONTAINER_FAILED \
+    125 /* exit status of an engine that could not start a container */
+bool container_has_image(const struct sup *s);
 /* Removes what a killed client left. */
 void container_clean(const struct sup *s);
 

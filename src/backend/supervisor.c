@@ -187,6 +187,22 @@ static bool out_of_memory(const struct sup *s, const struct sup_worker *w)
     return w->starved || (s->view == VIEW_CONTAINER && w->role->memory && killed);
 }
 
+/* An engine that could not start its container says so by one exit status. */
+static bool engine_failed(struct sup *s, const struct sup_worker *w)
+{
+    char text[400];
+    if (s->view != VIEW_CONTAINER || w->exit.code != CONTAINER_FAILED)
+        return false;
+    bool there = container_has_image(s);
+    snprintf(text, sizeof(text),
+             there ? "the engine could not start image '%.200s'; see the log"
+                   : "image '%.200s' could not be had; see the log",
+             s->spec.s->image);
+    sup_attempt_failed(s, there ? WHY_LaunchFailure : WHY_ImagePull, CONTAINER_FAILED, 0,
+                       text);
+    return true;
+}
+
 static void describe_end(const struct sup *s, const struct sup_worker *w,
                          enum job_reason why, char *out, size_t size)
 {
@@ -223,6 +239,8 @@ void sup_attempt_over(struct sup *s)
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
+    } else if (w && engine_failed(s, w)) {
+        return;
     } else if (w) {
         enum job_reason why = retry_reason(code, sig, out_of_memory(s, w), w->unseen);
         describe_end(s, w, why, text, sizeof(text));

@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "job/quote.h"
+#include "job/status.h"
 #include "job/submit.h"
 
 #define LOG_AREA "agent"
@@ -207,6 +209,19 @@ static enum rc say_why(const struct job_place *p, const struct store_job *j,
     return rc;
 }
 
+/* What the job itself was told about its end. */
+static void put_message(const struct store_job *j, struct buf *out)
+{
+    struct doc doc = {0};
+    const char *text = job_json_text(job_json_open(j->status, &doc), "message", "");
+    if (*text) {
+        buf_puts(out, "; ");
+        quote_terminal(str_c(text), out);
+    }
+    if (doc.src)
+        doc_release(&doc);
+}
+
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
@@ -224,6 +239,7 @@ static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
         buf_printf(&out, "%s is %s", j->id, j->state);
         if (job_reason_find(j->reason, &why) && why != WHY_None)
             buf_printf(&out, ": %s (%s)", job_reason_text(why), j->reason);
+        put_message(j, &out);
     }
     buf_putc(&out, '\n');
     if (!rc)

@@ -24,7 +24,7 @@ struct submit_conf {
         *backoff_max, *success, *backend, *client_token, *job_type, *format;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
         role, extra;
-    bool requirements_optional, json, wait;
+    bool requirements_optional, inherit, json, wait;
 };
 
 #define TEXT(field, help_, meta_)                                       \
@@ -45,6 +45,7 @@ static const struct opt opts[] = {
     LIST(output, "output channel: where it is kept", "CHANNEL=PATH"),
     LIST(data, "mount a dataset", "NAME[:/PATH]"),
     LIST(env, "environment variable; NAME alone: as it is here", "NAME=VALUE"),
+    {OPT_BOOL(struct submit_conf, inherit, "false", "all variables from here")},
     LIST(secret, "variable from here that is never shown", "NAME"),
     LIST(metric, "value in the log: a pattern with one group", "NAME=REGEX"),
     LIST(label, "for filters in lists", "NAME=VALUE"),
@@ -105,9 +106,15 @@ static void take_flags(const struct submit_conf *c, flag_list *out)
             VEC_PUSH(out, f);
         }
     }
-    if (c->requirements_optional) {
-        struct spec_flag f = {"requirements_optional", "true"};
-        VEC_PUSH(out, f);
+    const struct {
+        const char *name;
+        bool given;
+    } yes[] = {{"requirements_optional", c->requirements_optional},
+               {"inherit", c->inherit}};
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        struct spec_flag f = {yes[i].name, "true"};
+        if (yes[i].given)
+            VEC_PUSH(out, f);
     }
 }
 

@@ -105,7 +105,7 @@ enum rc contract_stage(const char *ml, const struct spec *s, const struct channe
                        enum contract_view view, struct err *err)
 {
     static const char *const dirs[] = {"usercode", "input/config/execution", "input/data",
-                                       "output"};
+                                       "output/output_parameters"};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(dirs) && !rc; i++)
         rc = make_dir(ml, dirs[i], err);
@@ -354,6 +354,9 @@ void contract_env_fill(struct contract_env *e, const struct spec *s,
     put_distributed(e, s, w);
     contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
     contract_env_put(e, "DLC_JOB_ID", w->job);
+    for (int64_t i = 0; i < s->s->n_extra; i++) /* the SDK finds out by it where it is */
+        if (strcmp(s->s->extra[i].key, "workspace_id") == 0)
+            contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
     put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
     put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);
     contract_env_put(e, "PYTHONUNBUFFERED", "1");
