@@ -81,7 +81,8 @@ bench-jobs: build ## measure the store and the queue of jobs
 
 chaos: build ## kill everything at random under 200 jobs, on both stores
 	@tools/deps test
-	@CHAOS_JOBS=200 TRAINYARD=build/release/trainyard tests/it/chaos.sh
+	@CHAOS_JOBS=200 CHAOS_SECONDS=600 TRAINYARD=$(CURDIR)/build/release/trainyard tests/it/chaos.sh
+
 bench-memory: build ## measure what an embedding table takes beside its rows
 	@tools/bench build/release memory
 

@@ -17,6 +17,7 @@
 
 #include "backend/admission.h"
 #include "backend/capacity.h"
+#include "backend/reserve.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -506,6 +507,7 @@ static void look(void *arg)
     }
     agent_queue_release(&a->q);
     a->q = q;
+    reserve_keep(a->p->dir);
     if (q.waiting.n && share_refresh(&a->share, a->p->store, &a->total, &a->q.rows,
                                      clock_wall_ns(), &err))
         log_warn("%s", err.msg); /* what was agreed on before still holds */

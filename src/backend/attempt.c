@@ -10,11 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/bubble.h"
+#include "backend/cgroup.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/environ.h"
+#include "job/file.h"
 
 #define EXTRA_GRACE_NS                                              \
     (5 * INT64_C(1000000000)) /* for a shim, after the worker's own \
@@ -54,7 +57,9 @@ static void reset_workers(struct sup *s)
         buf_release(&w->line);
         mem_free(w->run);
         mem_free(w->log);
+        mem_free(w->cgroup);
         *w = (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
+        w->role = spec_role_of(&s->spec, i, NULL);
         buf_init(&w->line, 1 << 20);
         name_files(s, w);
     }
@@ -74,23 +79,26 @@ void attempt_release(struct sup *s)
         buf_release(&w->line);
         mem_free(w->run);
         mem_free(w->log);
+        mem_free(w->cgroup);
     }
     mem_free(s->workers);
     s->workers = NULL;
     s->n_workers = 0;
 }
 
-/* "2,3" of "0,1,2,3" for worker 1 with two each; in `a`. */
-static const char *gpus_of(const struct sup *s, int64_t index, struct arena *a)
+/* "2,3" of "0,1,2,3" for worker 1 with two each. */
+const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a)
 {
     struct str rest = str_c(s->rec.now.gpus), part;
-    int64_t each = s->spec.s->gpu, i = 0;
+    int64_t first = 0, n = s->workers[index].role->gpu;
     struct buf b;
-    if (!each)
+    if (!n)
         return NULL;
+    for (int64_t i = 0; i < index; i++)
+        first += s->workers[i].role->gpu;
     buf_init(&b, 4096);
-    for (; rest.n && str_split(&rest, ',', &part); i++)
-        if (i >= index * each && i < (index + 1) * each)
+    for (int64_t i = 0; rest.n && str_split(&rest, ',', &part); i++)
+        if (i >= first && i < first + n)
             buf_printf(&b, "%s%.*s", b.n ? "," : "", (int)part.n, part.p);
     const char *text = arena_strndup(a, buf_str(&b), b.n);
     buf_release(&b);
@@ -168,7 +176,7 @@ static void fill_env(struct sup *s, struct sup_worker *w, int64_t port, struct l
                                  .restarts = s->rec.now.restarts,
                                  .master = "127.0.0.1",
                                  .port = port,
-                                 .gpus = gpus_of(s, w->index, &l->arena),
+                                 .gpus = attempt_gpus(s, w->index, &l->arena),
                                  .root = root,
                                  .work = work_dir(s, root, &l->arena)};
     base_env(s, &l->env);
@@ -186,7 +194,7 @@ static void fill_env(struct sup *s, struct sup_worker *w, int64_t port, struct l
 
 static void fill_view(struct sup *s, struct launch *l)
 {
-    if (s->view != VIEW_MOUNT)
+    if (s->view != VIEW_MOUNT && s->view != VIEW_BUBBLE)
         return;
     struct view_mount tree = {.from = s->ml, .to = "/ml"};
     VEC_PUSH(&l->mounts, tree);
@@ -195,9 +203,67 @@ static void fill_view(struct sup *s, struct launch *l)
         struct view_mount v = {.from = m->from, .to = m->to, .read_only = m->read_only};
         VEC_PUSH(&l->mounts, v);
     }
+    if (s->view == VIEW_BUBBLE)
+        return;
     l->spec.scratch = arena_printf(&l->arena, "%s/root", s->dir);
     l->spec.mounts = l->mounts.at;
     l->spec.n_mounts = l->mounts.n;
+}
+
+/* bwrap looks for the command only when it runs; what is surely not there is told now. */
+static enum rc use_bubble(struct sup *s, struct launch *l, struct err *err)
+{
+    const char *name = l->spec.argv[0];
+    char *path = proc_which(name, contract_env_get(&l->env, "PATH"));
+    bool there = path != NULL || strchr(name, '/');
+    mem_free(path);
+    if (!there) {
+        s->launch_status = 127;
+        return err_sys(err, ENOENT, "cannot execute '%.150s'", name);
+    }
+    l->spec.argv =
+        bubble_argv(l->mounts.at, l->mounts.n, l->spec.cwd, l->spec.argv, &l->arena);
+    l->spec.cwd = "/";
+    return RC_OK;
+}
+
+/* Beside the run file, for a supervisor that takes over. */
+static char *cgroup_file(const struct sup_worker *w)
+{
+    return mem_printf("%s.cgroup", w->run);
+}
+
+static void limit_memory(struct sup *s, struct sup_worker *w)
+{
+    struct err err = {0};
+    if (!w->role->memory || s->view == VIEW_CONTAINER)
+        return;
+    char *name = mem_printf("trainyard-%s-%jd.%jd", s->id, (intmax_t)w->index,
+                            (intmax_t)s->rec.now.attempt);
+    char *file = cgroup_file(w);
+    if (cgroup_create(name, w->role->memory, &w->cgroup, &err) == RC_OK &&
+        file_put(file, w->cgroup, strlen(w->cgroup), 0600, NULL)) {
+        cgroup_destroy(w->cgroup);
+        mem_free(w->cgroup);
+        w->cgroup = NULL;
+    }
+    mem_free(file);
+    mem_free(name);
+}
+
+/* What the kernel did to the worker, at its end. */
+static void leave_cgroup(struct sup_worker *w)
+{
+    char *file = cgroup_file(w);
+    size_t n = 0;
+    if (!w->cgroup && fs_exists(file) &&
+        fs_read(file, 4096, &w->cgroup, &n, NULL) != RC_OK)
+        w->cgroup = NULL;
+    if (w->cgroup) {
+        w->starved = cgroup_kills(w->cgroup) > 0;
+        cgroup_destroy(w->cgroup);
+    }
+    mem_free(file);
 }
 
 static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
@@ -209,12 +275,16 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     enum rc rc = RC_OK;
     fill_env(s, w, port, &l);
     fill_view(s, &l);
+    limit_memory(s, w);
+    l.spec.cgroup = w->cgroup;
     l.spec.argv = s->spec.shell ? shell : s->spec.argv;
     l.spec.env = contract_env_list(&l.env);
     l.spec.secrets = l.secrets.at;
+    if (s->view == VIEW_BUBBLE)
+        rc = use_bubble(s, &l, err);
     if (s->view == VIEW_CONTAINER) {
-        rc = container_argv(s, w, l.spec.env, gpus_of(s, w->index, &l.arena), &l.arena,
-                            &l.spec.argv, err);
+        rc = container_argv(s, w, l.spec.env, attempt_gpus(s, w->index, &l.arena),
+                            &l.arena, &l.spec.argv, err);
         submitted_env(s, &l.env); /* for the engine's client; the job does not see it */
         l.spec.env = contract_env_list(&l.env);
         l.spec.cwd = s->dir;
@@ -223,14 +293,19 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
         rc = shim_start(&l.spec, &w->shim, &s->launch_status, err);
     launch_release(&l);
     w->alive = rc == RC_OK;
+    if (rc)
+        leave_cgroup(w);
     return rc;
 }
 
 static void note_started(struct sup *s, const struct sup_worker *w, int64_t port)
 {
-    char *data =
-        mem_printf("{\"role\": \"worker\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"}",
-                   (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view));
+    char *data = mem_printf(
+        "{\"role\": \"%s\", \"pid\": %d, \"port\": %jd, \"view\": \"%s\"%s}",
+        w->role->name, (int)w->shim.worker, (intmax_t)port, contract_view_name(s->view),
+        !w->role->memory ? ""
+        : w->cgroup      ? ", \"memory\": \"cgroup\""
+                         : ", \"memory\": \"measured\"");
     struct record_note note = {.worker = w->index, .data = data};
     enum rc rc = record_add(&s->rec, EV_WorkerStarted, &note, NULL);
     (void)rc; /* can always follow */
@@ -341,7 +416,9 @@ static void note_exit(struct sup *s, const struct sup_worker *w)
     char *data = mem_printf(
         "{\"code\": %d, \"signal\": %d, \"cpu_s\": %.3f, \"rss_bytes\": %jd%s}",
         w->exit.code, w->exit.signal, w->exit.cpu_s, (intmax_t)w->exit.rss_bytes,
-        w->unseen ? ", \"unseen\": 1" : "");
+        w->unseen    ? ", \"unseen\": 1"
+        : w->starved ? ", \"out_of_memory\": 1"
+                     : "");
     struct record_note note = {.worker = w->index, .data = data};
     enum rc rc = record_add(&s->rec, EV_WorkerExited, &note, NULL);
     (void)rc; /* can always follow */
@@ -353,18 +430,35 @@ static bool good(const struct sup_worker *w)
     return w->over && w->exit.code == 0 && !w->unseen;
 }
 
+static bool only_chief(const struct sup *s)
+{
+    return strcmp(s->spec.s->success, "chief") == 0;
+}
+
+bool attempt_good(const struct sup *s)
+{
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        if (only_chief(s))
+            return good(w);
+        if (!w->role->serves && !good(w))
+            return false;
+    }
+    return true;
+}
+
 /* One worker's end decides about the others. */
 static void after_end(struct sup *s, const struct sup_worker *w)
 {
-    bool chief = strcmp(s->spec.s->success, "chief") == 0;
+    bool chief = only_chief(s);
     if (!attempt_alive(s)) {
         sup_attempt_over(s);
         return;
     }
     if (s->phase == SUP_ENDING)
         return;
-    if (chief && w->index == 0)
-        attempt_stop(s, WHY_None, false, "");
+    if ((chief && w->index == 0) || attempt_good(s))
+        attempt_stop(s, WHY_None, false, ""); /* nobody needs those that serve any more */
     else if (!good(w) && !(chief && w->index != 0))
         attempt_stop(s, WHY_None, false, "");
 }
@@ -381,6 +475,10 @@ void attempt_take_end(struct sup *s, struct sup_worker *w)
         w->exit = (struct shim_exit){.code = -1, .signal = SIGKILL};
         shim_sweep(s->id, st->attempt);
     }
+    leave_cgroup(w);
+    if (w->exit.log_cut && !w->unseen)
+        sup_warn(s, "a log could not be written to its end: is the disk full?");
+    w->first = s->phase == SUP_RUNNING && !good(w);
     if (!known || !known->exited || known->attempt != st->attempt)
         note_exit(s, w);
 }

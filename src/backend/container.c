@@ -38,12 +38,13 @@ static void add_mount(words *v, struct arena *a, const char *from, const char *t
     VEC_PUSH(v, arena_printf(a, "%s:%s%s", from, to, read_only ? ":ro" : ""));
 }
 
-static void add_limits(words *v, struct arena *a, const struct sup *s)
+static void add_limits(words *v, struct arena *a, const struct sup *s,
+                       const struct spec_role *r)
 {
     if (s->spec.s->has_cpu) /* not every machine lets an ordinary user set limits */
-        VEC_PUSH(v, arena_printf(a, "--cpus=%g", (double)s->spec.cpu_milli / 1000));
-    if (s->spec.memory)
-        VEC_PUSH(v, arena_printf(a, "--memory=%jd", (intmax_t)s->spec.memory));
+        VEC_PUSH(v, arena_printf(a, "--cpus=%g", (double)r->cpu_milli / 1000));
+    if (r->memory)
+        VEC_PUSH(v, arena_printf(a, "--memory=%jd", (intmax_t)r->memory));
 }
 
 static void add_gpus(words *v, struct arena *a, const char *name, const char *gpus)
@@ -83,7 +84,7 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
         "trainyard", "--network", "host", "--workdir", "/ml/usercode"};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(&v, first[i]);
-    add_limits(&v, a, s);
+    add_limits(&v, a, s, w->role);
     add_gpus(&v, a, name, gpus);
     add_mount(&v, a, s->ml, "/ml", false);
     for (size_t i = 0; i < s->mounts.list.n; i++)
@@ -103,6 +104,20 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
     *out = copy;
     VEC_RELEASE(&v);
     return RC_OK;
+}
+
+bool container_has_image(const struct sup *s)
+{
+    const char *name = engine();
+    const char *argv[] = {name, "image", "inspect", s->spec.s->image, NULL};
+    struct proc_spec spec = {.argv = argv};
+    struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
+    struct proc_output got = {0};
+    if (!name || proc_capture(&spec, &limits, &got, NULL))
+        return false;
+    bool there = got.exit.code == 0;
+    proc_output_release(&got);
+    return there;
 }
 
 void container_clean(const struct sup *s)

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/bubble.h"
 #include "backend/capacity.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
@@ -27,6 +28,12 @@ static bool literal_ml(const struct spec *s)
     return false;
 }
 
+static bool may_use(const struct sup *s, enum contract_view v)
+{
+    const char *only = s->p->view;
+    return !only || !*only || strcmp(only, contract_view_name(v)) == 0;
+}
+
 /* Decides how the job will see its tree. */
 static void choose_view(struct sup *s)
 {
@@ -34,9 +41,11 @@ static void choose_view(struct sup *s)
     s->view = VIEW_PLAIN;
     if (strcmp(s->spec.backend, "container") == 0)
         s->view = VIEW_CONTAINER;
-    else if (fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
+    else if (may_use(s, VIEW_MOUNT) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
              (capacity_view(s->p->dir) || view_possible(scratch, s->view_error)))
         s->view = VIEW_MOUNT;
+    else if (may_use(s, VIEW_BUBBLE) && bubble_possible())
+        s->view = VIEW_BUBBLE;
     mem_free(scratch);
     if (s->view != VIEW_PLAIN)
         return;
@@ -221,17 +230,29 @@ void sup_helper_cancel(struct sup *s)
         proc_signal(s->helper, SIGKILL);
 }
 
+/* pip takes seconds to be copied, so the machine's own is used where it can be. */
+static const char make_venv[] =
+    "import importlib.util, sys, venv; venv.create(sys.argv[1], symlinks=True, "
+    "system_site_packages=True, with_pip=sys.prefix != sys.base_prefix or "
+    "importlib.util.find_spec('pip') is None)";
+
 static enum rc start_python(struct sup *s, struct err *err)
 {
-    char *venv = venv_dir(s), *pip = fs_join(venv, "bin/pip");
-    char *list = fs_join(s->dir, "requirements.txt");
-    const char *make[] = {"python3", "-m", "venv", "--system-site-packages", venv, NULL};
-    const char *install[] = {pip,  "install", "--disable-pip-version-check",
-                             "-r", list,      NULL};
+    char *venv = venv_dir(s), *own = fs_join(venv, "bin/python");
+    char *list = fs_join(s->dir, "requirements.txt"), *kept = fs_join(s->dir, "env.json");
+    struct environ_list env;
+    environ_read(kept, &env);
+    char *python = proc_which("python3", environ_get(&env, "PATH")); /* the submitter's */
+    const char *make[] = {python ? python : "python3", "-c", make_venv, venv, NULL};
+    const char *install[] = {own,  "-m", "pip", "install", "--disable-pip-version-check",
+                             "-r", list, NULL};
     enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install, NULL,
                             helper_done, err);
+    mem_free(python);
+    environ_release(&env);
+    mem_free(kept);
     mem_free(list);
-    mem_free(pip);
+    mem_free(own);
     mem_free(venv);
     return rc;
 }

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/cgroup.h"
 #include "backend/pump.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -31,6 +32,8 @@
 #define IDLE_MS 100      /* then an unfinished line is written */
 #define DRAIN_MS 2000    /* for output of processes that survived even a kill */
 #define FIRST_FREE_FD 20 /* our own files are moved below it */
+#define RUN_EXIT_AT 64   /* place of the exit status in the run file */
+#define RUN_EXIT_SIZE 160
 
 /* What a launch came to; sent through pipes whole. */
 struct report {
@@ -78,6 +81,10 @@ static void become_worker(const struct shim_spec *s, int to, const int fds[2],
     int null = open("/dev/null", O_RDONLY);
     if (null < 0 || dup2(null, 0) < 0 || dup2(fds[0], 1) < 0 || dup2(fds[1], 2) < 0)
         r.errnum = errno;
+    if (!r.errnum && s->cgroup) {
+        r.errnum = cgroup_enter(s->cgroup);
+        snprintf(r.what, sizeof(r.what), "enter %.150s", s->cgroup);
+    }
     if (!r.errnum && s->scratch)
         r.errnum = view_enter(s->scratch, s->mounts, s->n_mounts, r.what);
     if (!r.errnum && chdir(s->cwd) < 0) {
@@ -113,11 +120,15 @@ static int open_run_file(const char *path)
     return fd;
 }
 
+/* With room behind it, so that there is a place for the exit status on a full disk. */
 static void write_run_file(struct running *x)
 {
-    char line[64];
+    char line[RUN_EXIT_AT + RUN_EXIT_SIZE + 1];
     int n = snprintf(line, sizeof(line), "%d %d\n", (int)getpid(), (int)x->worker);
-    if (n > 0 && pwrite(x->run, line, (size_t)n, 0) != n)
+    if (n < 0)
+        return;
+    memset(line + n, ' ', sizeof(line) - 1 - (size_t)n);
+    if (pwrite(x->run, line, sizeof(line) - 1, 0) < 0)
         return; /* the supervisor is told by pipe as well */
 }
 
@@ -288,22 +299,28 @@ static bool finished(const struct running *x)
 
 static void write_exit(const struct running *x)
 {
-    char path[4096], temp[4112], line[160];
+    char path[4096], temp[4112], line[RUN_EXIT_SIZE];
     bool by_signal = WIFSIGNALED(x->status);
     const struct rusage *u = &x->usage;
     int64_t us = (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * INT64_C(1000000) +
                  u->ru_utime.tv_usec + u->ru_stime.tv_usec;
     snprintf(path, sizeof(path), "%.4000s.exit", x->spec->run);
     snprintf(temp, sizeof(temp), "%s.tmp", path);
-    int n = snprintf(line, sizeof(line), "%d %d %jd %jd %jd\n",
+    int n = snprintf(line, sizeof(line), "%d %d %jd %jd %jd %d\n",
                      by_signal ? -1 : WEXITSTATUS(x->status),
                      by_signal ? WTERMSIG(x->status) : 0, (intmax_t)us,
-                     (intmax_t)u->ru_maxrss * 1024, (intmax_t)clock_wall_ns());
+                     (intmax_t)u->ru_maxrss * 1024, (intmax_t)clock_wall_ns(),
+                     (int)x->pump.broken);
     int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd >= 0 && n > 0 && write(fd, line, (size_t)n) == n)
-        rename(temp, path);
+    bool written =
+        fd >= 0 && n > 0 && write(fd, line, (size_t)n) == n && rename(temp, path) == 0;
     if (fd >= 0)
         close(fd);
+    if (written || n <= 0)
+        return;
+    unlink(temp);
+    if (pwrite(x->run, line, (size_t)n, RUN_EXIT_AT) < 0)
+        return; /* then nobody saw the end */
 }
 
 static int block_signals(void)
@@ -400,7 +417,7 @@ enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
 
 static bool read_run_file(const char *run, int *pid, int *worker)
 {
-    char text[64] = "";
+    char text[RUN_EXIT_AT + 1] = "";
     int fd = open(run, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -408,7 +425,8 @@ static bool read_run_file(const char *run, int *pid, int *worker)
     bool locked = flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
     close(fd);
     int64_t a, b;
-    struct str rest = str_trim(str_of(text, n > 0 ? (size_t)n : 0)), first;
+    text[strcspn(text, "\n")] = '\0';
+    struct str rest = str_trim(str_of(text, n > 0 ? strlen(text) : 0)), first;
     if (!str_split(&rest, ' ', &first) || !str_to_i64(first, &a) || !str_to_i64(rest, &b))
         return false;
     *pid = (int)a;
@@ -469,24 +487,35 @@ void shim_release(struct shim *s)
     *s = (struct shim){.pidfd = -1};
 }
 
-bool shim_exit_read(const char *run, struct shim_exit *out)
+static bool parse_exit(struct str text, struct shim_exit *out)
 {
-    char *path = mem_printf("%s.exit", run), *text = NULL;
-    size_t n = 0, got = 0;
-    int64_t v[5];
-    enum rc rc = fs_read(path, 1000, &text, &n, NULL);
-    mem_free(path);
-    if (rc)
-        return false;
-    struct str rest = str_trim(str_of(text, n)), word;
-    while (got < 5 && str_split(&rest, ' ', &word) && str_to_i64(word, &v[got]))
+    int64_t v[6];
+    size_t got = 0;
+    struct str rest = str_trim(text), word;
+    while (got < ARRAY_LEN(v) && str_split(&rest, ' ', &word) &&
+           str_to_i64(word, &v[got]))
         got++;
-    mem_free(text);
-    if (got < 5)
+    if (got < ARRAY_LEN(v))
         return false;
     *out = (struct shim_exit){.code = (int)v[0],
                               .signal = (int)v[1],
                               .cpu_s = (double)v[2] / 1e6,
-                              .rss_bytes = v[3]};
+                              .rss_bytes = v[3],
+                              .log_cut = v[5] != 0};
     return true;
+}
+
+bool shim_exit_read(const char *run, struct shim_exit *out)
+{
+    char *path = mem_printf("%s.exit", run), *text = NULL;
+    size_t n = 0;
+    bool there =
+        fs_read(path, 1000, &text, &n, NULL) == RC_OK && parse_exit(str_of(text, n), out);
+    mem_free(text);
+    text = NULL;
+    if (!there && fs_read(run, 4096, &text, &n, NULL) == RC_OK && n > RUN_EXIT_AT)
+        there = parse_exit(str_of(text + RUN_EXIT_AT, n - RUN_EXIT_AT), out);
+    mem_free(text);
+    mem_free(path);
+    return there;
 }

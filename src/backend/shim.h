@@ -8,7 +8,8 @@
  * the worker leaves behind is killed at its end (the shim adopts it).
  *
  *     run/0.1        "SHIM-PID WORKER-PID\n", locked while the shim lives
- *     run/0.1.exit   "CODE SIGNAL CPU-MICROSECONDS RSS-BYTES WALL-NS\n"
+ *     run/0.1.exit   "CODE SIGNAL CPU-MICROSECONDS RSS-BYTES WALL-NS LOG-CUT\n"; on a
+ * full disk in the room that the run file kept for it
  *
  * Signals to the shim: TERM stops the worker (TERM, then KILL after the grace time), INT
  * stops it at once, USR1 suspends, USR2 resumes.
@@ -31,6 +32,7 @@ struct shim_spec {
     const char *cwd;
     double grace_s;
     const char *const *secrets; /* to mask, NULL behind the last */
+    const char *cgroup;         /* to be in; NULL: in ours */
     const char *scratch;        /* for a private view; NULL: none wanted */
     const struct view_mount *mounts;
     size_t n_mounts;
@@ -59,6 +61,7 @@ struct shim_exit {
     int code, signal; /* as struct proc_exit */
     double cpu_s;
     int64_t rss_bytes;
+    bool log_cut; /* the log could not be written to its end */
 };
 /* False when there is no record: nobody saw the end. */
 bool shim_exit_read(const char *run, struct shim_exit *out);

@@ -6,6 +6,7 @@
 #ifndef BACKEND_SUP_PRIVATE_H
 #define BACKEND_SUP_PRIVATE_H
 
+#include "backend/gpu.h"
 #include "backend/shim.h"
 #include "base/loop.h"
 #include "job/contract.h"
@@ -28,12 +29,16 @@ enum sup_phase {
 struct sup_worker {
     struct sup *sup;
     int64_t index;
-    char *run, *log; /* owned */
+    const struct spec_role *role; /* borrowed from the spec */
+    char *run, *log;              /* owned */
     struct shim shim;
     struct loop_fd watch;
     bool alive, over;       /* over: its end is recorded */
     struct shim_exit exit;  /* once over */
     bool unseen;            /* nobody saw its end */
+    char *cgroup;           /* owned: limits its memory; NULL: it is measured */
+    bool first;             /* failed while all the others still ran */
+    bool starved;           /* the kernel ended a process of it for its memory */
     int64_t log_size;       /* bytes that the watcher has seen */
     struct buf line;        /* a line whose end has not come yet */
     int64_t line_at;        /* where it begins */
@@ -54,7 +59,7 @@ struct sup {
     struct metric_set *metrics;
     enum contract_view view;
     char view_error[VIEW_ERROR_SIZE]; /* why there is no private view */
-    struct sup_worker *workers;       /* [spec.s->workers] */
+    struct sup_worker *workers;       /* [spec.workers] */
     int64_t n_workers;
     enum sup_phase phase;
     enum job_reason ending; /* why workers were told to stop; None: they were not */
@@ -72,7 +77,9 @@ struct sup {
     int64_t ticks;
     int64_t last_sign; /* monotonic ns of the last output or step */
     int64_t last_step;
-    int64_t progress_at;            /* monotonic ns of the last Progress event */
+    int64_t progress_at; /* monotonic ns of the last Progress event */
+    struct gpus *gpus;   /* NULL: not asked yet, or none */
+    bool gpus_asked;
     VEC(struct store_point) points; /* to be written */
     struct arena points_arena;
 };
@@ -112,10 +119,14 @@ void attempt_watch(struct sup *s); /* waits for the ends of those that are alive
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text);
 void attempt_pause(struct sup *s, bool pause);
 bool attempt_alive(const struct sup *s);
+/* Have all ended well whose end counts? */
+bool attempt_good(const struct sup *s);
 void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
 /* Records the end of a worker that is known to be gone; nothing follows from it yet. */
 void attempt_take_end(struct sup *s, struct sup_worker *w);
 void attempt_release(struct sup *s);
+/* GPUs of one worker, "2,3", in `a`; NULL: it asked for none. */
+const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a);
 
 /* container.c: the engine's command line around the worker's; in `a`. RC_NOTFOUND: no
  * engine.
@@ -123,13 +134,16 @@ void attempt_release(struct sup *s);
 enum rc container_argv(const struct sup *s, const struct sup_worker *w,
                        const char *const *env, const char *gpus, struct arena *a,
                        const char *const **out, struct err *err) MUST_CHECK;
+#define CONTAINER_FAILED \
+    125 /* exit status of an engine that could not start a container */
+bool container_has_image(const struct sup *s);
 /* Removes what a killed client left. */
 void container_clean(const struct sup *s);
 
 /* watch.c */
 void watch_logs(struct sup *s, bool end); /* reads what came; `end`: also a last line */
 void watch_write(struct sup *s);          /* points that were found */
-void watch_use(struct sup *s);            /* processor and memory of the workers */
+void watch_use(struct sup *s);            /* processor, memory, GPUs of the workers */
 void watch_limits(struct sup *s);         /* time, memory, signs of life */
 
 #endif

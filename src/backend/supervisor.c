@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "backend/reserve.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -20,10 +21,22 @@
 #define TICKS_PER_LOOK 5 /* at the store */
 #define TICKS_PER_USE 25 /* samples of memory and processor time */
 
+/* A full disk must not keep a job from ending: there is a reserve for that. */
+static enum rc flush(struct sup *s, struct err *err)
+{
+    enum rc rc = record_flush(&s->rec, err);
+    if (!rc || err->code != E3108 || !reserve_give_up(s->p->dir))
+        return rc;
+    char *text = mem_printf("the disk of %s is full", s->p->dir);
+    sup_warn(s, text);
+    mem_free(text);
+    return record_flush(&s->rec, err);
+}
+
 void sup_flush(struct sup *s)
 {
     struct err err = {0};
-    enum rc rc = record_flush(&s->rec, &err);
+    enum rc rc = flush(s, &err);
     if (rc == RC_CANCELED) {
         log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
         attempt_stop(s, WHY_Lost, true, err.msg);
@@ -100,12 +113,16 @@ void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal
         finish(s, JOB_Failed, why, code, signal, text);
 }
 
-/* The worker whose end tells most: the first that failed by itself. */
+/* The worker whose end tells most: the first that failed, by itself as far as one can
+ * tell.
+ */
 static const struct sup_worker *culprit(const struct sup *s)
 {
     const struct sup_worker *found = NULL;
     for (int64_t i = 0; i < s->n_workers; i++) {
         const struct sup_worker *w = &s->workers[i];
+        if (w->first || w->starved)
+            return w;
         bool bad = w->over && (w->exit.code != 0 || w->unseen);
         /* One that was only told to stop is no reason. */
         bool told = w->exit.signal == SIGTERM || w->exit.signal == SIGKILL;
@@ -114,19 +131,6 @@ static const struct sup_worker *culprit(const struct sup *s)
             found = w;
     }
     return found;
-}
-
-static bool all_good(const struct sup *s)
-{
-    bool chief = strcmp(s->spec.s->success, "chief") == 0;
-    for (int64_t i = 0; i < s->n_workers; i++) {
-        const struct sup_worker *w = &s->workers[i];
-        if (!w->over || w->exit.code != 0 || w->unseen)
-            return chief && i > 0;
-        if (chief)
-            return true;
-    }
-    return true;
 }
 
 static void on_sent(void *arg, struct proc_exit exit)
@@ -176,13 +180,39 @@ static void succeed(struct sup *s)
         finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
 }
 
-static void describe_end(const struct sup_worker *w, enum job_reason why, char *out,
-                         size_t size)
+/* A container's engine tells only that it was killed. */
+static bool out_of_memory(const struct sup *s, const struct sup_worker *w)
+{
+    bool killed = w->exit.signal == SIGKILL || w->exit.code == 128 + SIGKILL;
+    return w->starved || (s->view == VIEW_CONTAINER && w->role->memory && killed);
+}
+
+/* An engine that could not start its container says so by one exit status. */
+static bool engine_failed(struct sup *s, const struct sup_worker *w)
+{
+    char text[400];
+    if (s->view != VIEW_CONTAINER || w->exit.code != CONTAINER_FAILED)
+        return false;
+    bool there = container_has_image(s);
+    snprintf(text, sizeof(text),
+             there ? "the engine could not start image '%.200s'; see the log"
+                   : "image '%.200s' could not be had; see the log",
+             s->spec.s->image);
+    sup_attempt_failed(s, there ? WHY_LaunchFailure : WHY_ImagePull, CONTAINER_FAILED, 0,
+                       text);
+    return true;
+}
+
+static void describe_end(const struct sup *s, const struct sup_worker *w,
+                         enum job_reason why, char *out, size_t size)
 {
     char words[PROC_WORDS_SIZE];
     proc_exit_words((struct proc_exit){.code = w->exit.code, .signal = w->exit.signal},
                     words);
-    if (w->unseen)
+    if (why == WHY_OutOfMemory)
+        snprintf(out, size, "worker %jd: %s, which needed more than %jd MiB of memory",
+                 (intmax_t)w->index, words, (intmax_t)(w->role->memory >> 20));
+    else if (w->unseen)
         snprintf(out, size, "worker %jd: its process was killed from outside",
                  (intmax_t)w->index);
     else
@@ -199,19 +229,21 @@ void sup_attempt_over(struct sup *s)
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
-    if (s->view == VIEW_CONTAINER && !all_good(s))
+    if (s->view == VIEW_CONTAINER && !attempt_good(s))
         container_clean(s); /* what a killed client leaves */
     if (s->ending == WHY_LaunchFailure) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, WHY_LaunchFailure, s->launch_status, 0, text);
-    } else if (s->n_workers && all_good(s) && s->ending != WHY_Hang) {
+    } else if (s->n_workers && attempt_good(s) && s->ending != WHY_Hang) {
         succeed(s); /* also when a stop or a time limit came too late */
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
+    } else if (w && engine_failed(s, w)) {
+        return;
     } else if (w) {
-        enum job_reason why = retry_reason(code, sig, false, w->unseen);
-        describe_end(w, why, text, sizeof(text));
+        enum job_reason why = retry_reason(code, sig, out_of_memory(s, w), w->unseen);
+        describe_end(s, w, why, text, sizeof(text));
         sup_attempt_failed(s, why, code, sig, text);
     } else {
         sup_attempt_failed(s, WHY_UserStopped, -1, 0, "stopped before it started");
@@ -294,8 +326,9 @@ static void on_tick(void *arg)
         force_shims(s);
         s->kill_at = 0;
     }
-    if (s->phase == SUP_RUNNING && (s->ticks % TICKS_PER_USE == 5 ||
-                                    (s->spec.memory && s->ticks % TICKS_PER_LOOK == 0)))
+    if (s->phase == SUP_RUNNING &&
+        (s->ticks % TICKS_PER_USE == 5 ||
+         (s->spec.total_mem && s->ticks % TICKS_PER_LOOK == 0)))
         watch_use(s);
     watch_limits(s);
     copies_tick(s);
@@ -435,13 +468,14 @@ static enum rc open_all(struct sup *s, struct err *err)
                                             LOOP_READ, on_control, s, err);
     }
     if (!rc) {
-        s->n_workers = s->spec.s->workers;
+        s->n_workers = s->spec.workers;
         if (strcmp(s->spec.backend, "container") == 0)
             s->view = VIEW_CONTAINER;
         s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
         for (int64_t i = 0; i < s->n_workers; i++) {
             s->workers[i] =
                 (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
+            s->workers[i].role = spec_role_of(&s->spec, i, NULL);
             buf_init(&s->workers[i].line, 1 << 20);
         }
     }
@@ -463,6 +497,7 @@ static void close_all(struct sup *s)
         loop_destroy(s->loop);
     if (s->control >= 0)
         close(s->control);
+    gpus_close(s->gpus);
     metric_close(s->metrics);
     secrets_release(&s->secrets);
     contract_mounts_release(&s->mounts);

@@ -179,6 +179,31 @@ static void note_use(struct sup_worker *w, const char *name, double value)
     on_value(&f, name, value, -1);
 }
 
+/* Numbered as the worker sees them: its first is 0. */
+static void note_gpus(struct sup *s, struct sup_worker *w)
+{
+    struct arena a = {0};
+    const char *own = attempt_gpus(s, w->index, &a);
+    struct str rest = str_c(own ? own : ""), part;
+    struct gpu_use use;
+    for (int64_t i = 0, gpu; rest.n && str_split(&rest, ',', &part); i++) {
+        if (!str_to_i64(part, &gpu) || !gpus_use(s->gpus, gpu, &use))
+            continue;
+        note_use(w, arena_printf(&a, "sys/gpu%jd_percent", (intmax_t)i), use.percent);
+        note_use(w, arena_printf(&a, "sys/gpu%jd_bytes", (intmax_t)i), (double)use.bytes);
+    }
+    arena_release(&a);
+}
+
+static bool has_gpus(struct sup *s)
+{
+    if (s->spec.total_gpu && !s->gpus_asked) {
+        s->gpus_asked = true;
+        s->gpus = gpus_open();
+    }
+    return s->gpus != NULL;
+}
+
 void watch_use(struct sup *s)
 {
     DIR *d = opendir("/proc");
@@ -198,15 +223,19 @@ void watch_use(struct sup *s)
             continue;
         note_use(w, "sys/rss_bytes", (double)w->rss);
         note_use(w, "sys/cpu_s", (double)w->cpu_ticks / (double)sysconf(_SC_CLK_TCK));
+        if (has_gpus(s))
+            note_gpus(s, w);
     }
 }
 
-static bool over_memory(struct sup *s)
+static const struct sup_worker *over_memory(const struct sup *s)
 {
-    for (int64_t i = 0; s->spec.memory && i < s->n_workers; i++)
-        if (s->workers[i].alive && s->workers[i].rss > s->spec.memory)
-            return true;
-    return false;
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        const struct sup_worker *w = &s->workers[i];
+        if (w->alive && !w->cgroup && w->role->memory && w->rss > w->role->memory)
+            return w;
+    }
+    return NULL;
 }
 
 void watch_limits(struct sup *s)
@@ -221,9 +250,10 @@ void watch_limits(struct sup *s)
         attempt_stop(s, WHY_Timeout, false, text);
         return;
     }
-    if (over_memory(s)) {
-        snprintf(text, sizeof(text), "a worker had more than %jd MiB of memory",
-                 (intmax_t)(s->spec.memory >> 20));
+    const struct sup_worker *big = over_memory(s);
+    if (big) {
+        snprintf(text, sizeof(text), "worker %jd had more than %jd MiB of memory",
+                 (intmax_t)big->index, (intmax_t)(big->role->memory >> 20));
         attempt_stop(s, WHY_OutOfMemory, true, text);
         return;
     }

@@ -65,6 +65,7 @@ enum rc job_place_open(const struct job_where *w, struct job_place *out, struct 
         p.node = node_name(p.dir);
         p.p = (struct place){
             .dir = p.dir, .where = p.where, .owner = p.owner, .node = p.node};
+        p.p.view = getenv("TRAINYARD_VIEW");
         rc = store_open(p.where, &p.p.store, err);
     }
     free(real);

@@ -14,6 +14,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "job/quote.h"
+#include "job/status.h"
 #include "job/submit.h"
 
 #define LOG_AREA "agent"
@@ -207,6 +209,19 @@ static enum rc say_why(const struct job_place *p, const struct store_job *j,
     return rc;
 }
 
+/* What the job itself was told about its end. */
+static void put_message(const struct store_job *j, struct buf *out)
+{
+    struct doc doc = {0};
+    const char *text = job_json_text(job_json_open(j->status, &doc), "message", "");
+    if (*text) {
+        buf_puts(out, "; ");
+        quote_terminal(str_c(text), out);
+    }
+    if (doc.src)
+        doc_release(&doc);
+}
+
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
@@ -224,6 +239,7 @@ static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
         buf_printf(&out, "%s is %s", j->id, j->state);
         if (job_reason_find(j->reason, &why) && why != WHY_None)
             buf_printf(&out, ": %s (%s)", job_reason_text(why), j->reason);
+        put_message(j, &out);
     }
     buf_putc(&out, '\n');
     if (!rc)
@@ -295,13 +311,36 @@ struct logs_conf {
 static const struct opt logs_opts[] = {
     {OPT_BOOL(struct logs_conf, follow, "false", "go on until the job has ended"),
      .letter = 'f'},
-    {OPT_TEXT(struct logs_conf, worker, "all", "its number, or all"), .meta = "N"},
+    {OPT_TEXT(struct logs_conf, worker, "all",
+              "its number, master-0 and the like, or all"),
+     .meta = "N"},
     {OPT_INT(struct logs_conf, attempt, "0", 0, 1000000, "of this attempt; 0: of all")},
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
              "only the last lines of the last attempt; -1: everything")},
     JOB_WHERE_OPTS(struct logs_conf),
     {0},
 };
+
+/* "master-0" */
+static enum rc find_worker(const struct job_place *p, const char *id, const char *name,
+                           int64_t *out, struct err *err)
+{
+    struct spec spec = {0};
+    char *text = NULL;
+    enum rc rc = store_spec(p->p.store, id, &text, err);
+    if (!rc)
+        rc = spec_from_json(text, &spec, err);
+    if (!rc)
+        *out = spec_worker_find(&spec, name);
+    spec_release(&spec);
+    mem_free(text);
+    if (!rc && *out < 0)
+        rc = err_coded(err, RC_INVAL, E0603,
+                       "--worker: '%.60s' is neither a number nor a worker of the job, "
+                       "such as master-0",
+                       name);
+    return rc;
+}
 
 static enum rc run_logs(const void *conf, const struct opt_args *args, struct err *err)
 {
@@ -312,14 +351,14 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
                            .tail = c->tail,
                            .follow = c->follow,
                            .signals = -1};
-    if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
-        return err_coded(err, RC_INVAL, E0603, "--worker: '%.60s' is no number",
-                         c->worker);
     enum rc rc = job_place_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
-    rc = job_follow_run(&p, args->at[0], &f, err);
+    if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
+        rc = find_worker(&p, args->at[0], c->worker, &f.worker, err);
+    if (!rc)
+        rc = job_follow_run(&p, args->at[0], &f, err);
     job_place_close(&p);
     return rc;
 }

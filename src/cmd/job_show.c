@@ -108,7 +108,7 @@ enum rc job_json(const struct job_place *p, const struct store_job *j, bool whol
     return rc;
 }
 
-static void dlc_pods(const struct store_job *j, struct buf *out)
+static void dlc_pods(const struct store_job *j, const struct spec *spec, struct buf *out)
 {
     struct doc doc = {0};
     const struct node *st = job_json_open(j->status, &doc);
@@ -118,14 +118,39 @@ static void dlc_pods(const struct store_job *j, struct buf *out)
         const struct node *w = list && list->kind == NODE_LIST && (size_t)i < list->list.n
                                    ? list->list.at[i]
                                    : NULL;
-        buf_printf(
-            out,
-            "%s{\"PodId\": \"%s-worker-%jd\", \"Type\": \"worker\", \"Status\": \"%s\"}",
-            i ? ", " : "", j->id, (intmax_t)i, job_json_text(w, "state", "Waiting"));
+        int64_t index;
+        const struct spec_role *r = spec_role_of(spec, i, &index);
+        buf_printf(out,
+                   "%s{\"PodId\": \"%s-%s-%jd\", \"Type\": \"%s\", \"Status\": \"%s\"}",
+                   i ? ", " : "", j->id, r->name, (intmax_t)index, r->name,
+                   job_json_text(w, "state", "Waiting"));
     }
     buf_putc(out, ']');
     if (doc.src)
         doc_release(&doc);
+}
+
+static void dlc_specs(const struct spec *spec, struct buf *out)
+{
+    static const char *const words[] = {"Master", "Chief", "Launcher",  "Head",
+                                        "Worker", "PS",    "Evaluator", "GraphLearn"};
+    buf_puts(out, ", \"JobSpecs\": [");
+    for (size_t i = 0; i < spec->n_roles; i++) {
+        const struct spec_role *r = &spec->roles[i];
+        int order = job_role_order(r->name);
+        buf_printf(out,
+                   "%s{\"Type\": \"%s\", \"PodCount\": %jd, \"ResourceConfig\": "
+                   "{\"CPU\": \"%g\", \"GPU\": \"%jd\"",
+                   i ? ", " : "", order >= 0 ? words[order] : "Worker",
+                   (intmax_t)r->count, (double)r->cpu_milli / 1000, (intmax_t)r->gpu);
+        if (r->memory)
+            buf_printf(out, ", \"Memory\": \"%jdMi\"", (intmax_t)(r->memory >> 20));
+        buf_putc(out, '}');
+        if (spec->s->has_image)
+            put_text(out, "Image", spec->s->image);
+        buf_putc(out, '}');
+    }
+    buf_putc(out, ']');
 }
 
 enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
@@ -149,11 +174,7 @@ enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
     buf_printf(out, ", \"Priority\": %jd", (intmax_t)j->priority);
     if (spec.shell)
         put_text(out, "UserCommand", spec.shell);
-    buf_printf(out, ", \"JobSpecs\": [{\"Type\": \"Worker\", \"PodCount\": %jd",
-               (intmax_t)s->workers);
-    if (s->has_image)
-        put_text(out, "Image", s->image);
-    buf_puts(out, "}]");
+    dlc_specs(&spec, out);
     for (int64_t i = 0; i < s->n_extra; i++)
         if (strcmp(s->extra[i].key, "workspace_id") == 0)
             put_text(out, "WorkspaceId", s->extra[i].value);
@@ -165,7 +186,7 @@ enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
             out, ", \"Duration\": %jd",
             (intmax_t)(((j->finished ? j->finished : clock_wall_ns()) - j->started) /
                        CLOCK_SECOND));
-    dlc_pods(j, out);
+    dlc_pods(j, &spec, out);
     buf_putc(out, '}');
     spec_release(&spec);
     return RC_OK;

@@ -23,8 +23,8 @@ struct submit_conf {
         *queue, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on, *backoff,
         *backoff_max, *success, *backend, *client_token, *job_type, *format;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
-        extra;
-    bool requirements_optional, json, wait;
+        role, extra;
+    bool requirements_optional, inherit, json, wait;
 };
 
 #define TEXT(field, help_, meta_)                                       \
@@ -45,6 +45,7 @@ static const struct opt opts[] = {
     LIST(output, "output channel: where it is kept", "CHANNEL=PATH"),
     LIST(data, "mount a dataset", "NAME[:/PATH]"),
     LIST(env, "environment variable; NAME alone: as it is here", "NAME=VALUE"),
+    {OPT_BOOL(struct submit_conf, inherit, "false", "all variables from here")},
     LIST(secret, "variable from here that is never shown", "NAME"),
     LIST(metric, "value in the log: a pattern with one group", "NAME=REGEX"),
     LIST(label, "for filters in lists", "NAME=VALUE"),
@@ -53,6 +54,7 @@ static const struct opt opts[] = {
               "go on when packages cannot be installed")},
     {OPT_HEADING("Where")},
     TEXT(workers, "workers that run the command; default 1", "N"),
+    LIST(role, "workers of a kind: master, worker, ps, ...", "NAME=N[,cpu=..]"),
     TEXT(nproc, "NPROC_PER_NODE; default: GPUs, at least 1", "N"),
     TEXT(cpu, "processors of a worker: 2, 0.5, 500m; default 1", "N"),
     TEXT(memory, "memory of a worker: 4Gi; default: no limit", "SIZE"),
@@ -104,9 +106,15 @@ static void take_flags(const struct submit_conf *c, flag_list *out)
             VEC_PUSH(out, f);
         }
     }
-    if (c->requirements_optional) {
-        struct spec_flag f = {"requirements_optional", "true"};
-        VEC_PUSH(out, f);
+    const struct {
+        const char *name;
+        bool given;
+    } yes[] = {{"requirements_optional", c->requirements_optional},
+               {"inherit", c->inherit}};
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        struct spec_flag f = {yes[i].name, "true"};
+        if (yes[i].given)
+            VEC_PUSH(out, f);
     }
 }
 
@@ -169,9 +177,7 @@ static enum rc submit(const struct submit_conf *c, const struct opt_args *args,
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc) {
-        struct queue_need need = {spec.cpu_milli * spec.s->workers,
-                                  spec.memory * spec.s->workers,
-                                  spec.s->gpu * spec.s->workers};
+        struct queue_need need = {spec.total_cpu, spec.total_mem, spec.total_gpu};
         rc = agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
     }
     if (!rc)

@@ -15,6 +15,14 @@
 
 #define FILE_MAX (1 << 20)
 
+/* What can be said of the nodes of each kind. */
+#define ROLE(r)                                                                        \
+    {.name = r "_image"}, {.name = r "_spec"}, {.name = r "_cpu"}, {.name = r "_gpu"}, \
+        {.name = r "_memory"}, {.name = r "_shared_memory"},                           \
+    {                                                                                  \
+        .name = r "_gpu_type"                                                          \
+    }
+
 static const struct flag_rule rules[] = {
     {.name = "name", .letter = 'n'},
     {.name = "command"},
@@ -46,19 +54,20 @@ static const struct flag_rule rules[] = {
     {.name = "node_names"},
     {.name = "enable_preemptible_job", .no_value = true},
     {.name = "workers"},
-    {.name = "worker_image"},
-    {.name = "worker_spec"},
-    {.name = "worker_cpu"},
-    {.name = "worker_gpu"},
-    {.name = "worker_memory"},
-    {.name = "worker_shared_memory"},
-    {.name = "worker_gpu_type"},
     {.name = "masters"},
-    {.name = "master_image"},
-    {.name = "master_spec"},
-    {.name = "master_cpu"},
-    {.name = "master_gpu"},
-    {.name = "master_memory"},
+    {.name = "master"},
+    {.name = "chief", .no_value = true},
+    {.name = "ps"},
+    {.name = "evaluators"},
+    {.name = "evaluator"},
+    {.name = "graphlearns"},
+    {.name = "graphlearn"},
+    ROLE("worker"),
+    ROLE("master"),
+    ROLE("chief"),
+    ROLE("ps"),
+    ROLE("evaluator"),
+    ROLE("graphlearn"),
     {.name = "job_file"},
     {.name = "region", .letter = 'r'},
     {.name = "endpoint", .letter = 'e'},
@@ -134,11 +143,14 @@ static enum rc data_uris(struct reading *r, struct err *err)
     struct str rest = str_c(v ? v : ""), part;
     while (rest.n && str_split(&rest, ',', &part)) {
         char *one = arena_strndup(r->a, part.p, part.n), *sep = strstr(one, "::");
-        if (!sep || one[0] != '/')
-            return err_coded(err, RC_UNSUPPORTED, E3401,
-                             "--data_source_uris: '%.200s' is no /path::/mount of this "
-                             "machine; make a dataset of it",
-                             one);
+        bool known =
+            one[0] == '/' || str_starts(one, "oss://") || str_starts(one, "s3://");
+        if (!sep || !known)
+            return err_coded(
+                err, RC_UNSUPPORTED, E3401,
+                "--data_source_uris: '%.200s' is no /path::/mount of this "
+                "machine and no oss://bucket/key/::/mount; make a dataset of it",
+                one);
         *sep = '\0';
         front_option(r->out, "data", arena_printf(r->a, "%s:%s", one, sep + 2));
     }
@@ -155,33 +167,138 @@ static enum rc number(struct reading *r, const char *name, int64_t none, int64_t
     return RC_OK;
 }
 
+static const struct {
+    const char *role, *count, *other; /* flags that say how many */
+} roles[] = {
+    {"master", "masters", "master"},
+    {"chief", "chief", NULL},
+    {"worker", "workers", NULL},
+    {"ps", "ps", NULL},
+    {"evaluator", "evaluators", "evaluator"},
+    {"graphlearn", "graphlearns", "graphlearn"},
+};
+
+static const char *of_role(struct reading *r, const char *role, const char *what)
+{
+    return get(r, arena_printf(r->a, "%s_%s", role, what));
+}
+
+static enum rc count_of(struct reading *r, size_t i, bool others, int64_t *out,
+                        struct err *err)
+{
+    const char *flag = roles[i].count;
+    if (roles[i].other && !get(r, flag) && get(r, roles[i].other))
+        flag = roles[i].other;
+    if (strcmp(flag, "chief") == 0) {
+        *out = flags_get(&r->f, rules, flag) ? 1 : 0;
+        return RC_OK;
+    }
+    return number(r, flag, strcmp(flag, "workers") == 0 && !others ? 1 : 0, out, err);
+}
+
+/* worker=3,cpu=2: one flag of ours for each kind of node. */
+static void put_role(struct reading *r, const char *role, int64_t count)
+{
+    static const char *const what[] = {"cpu", "memory", "gpu"};
+    struct buf b;
+    buf_init(&b, 4096);
+    buf_printf(&b, "%s=%jd", role, (intmax_t)count);
+    for (size_t i = 0; i < ARRAY_LEN(what); i++) {
+        const char *v = of_role(r, role, what[i]);
+        if (v)
+            buf_printf(&b, ",%s=%.100s", what[i], v);
+    }
+    front_option(r->out, "role", arena_strndup(r->a, buf_str(&b), b.n));
+    buf_release(&b);
+}
+
 static enum rc counts(struct reading *r, struct err *err)
 {
-    int64_t workers, masters, minutes, seconds;
-    enum rc rc = number(r, "workers", get(r, "masters") ? 0 : 1, &workers, err);
-    if (!rc)
-        rc = number(r, "masters", 0, &masters, err);
-    if (!rc)
-        rc = number(r, "job_max_running_time_minutes", 0, &minutes, err);
-    if (!rc)
-        rc = number(r, "running_timeout", 0, &seconds, err);
+    int64_t n[ARRAY_LEN(roles)] = {0}, others = 0, workers = 0;
+    enum rc rc = RC_OK;
+    for (int pass = 0; pass < 2 && !rc; pass++) /* whether there are others comes first */
+        for (size_t i = 0; i < ARRAY_LEN(roles) && !rc; i++)
+            if ((strcmp(roles[i].role, "worker") == 0) == (pass == 1)) {
+                rc = count_of(r, i, others > 0, &n[i], err);
+                *(pass ? &workers : &others) += n[i];
+            }
     if (rc)
         return rc;
-    front_option(r->out, "workers",
-                 arena_printf(r->a, "%jd", (intmax_t)(workers + masters)));
-    if (minutes || seconds)
+    for (size_t i = 0; others && i < ARRAY_LEN(roles); i++)
+        if (n[i])
+            put_role(r, roles[i].role, n[i]);
+    if (others)
+        return RC_OK;
+    front_option(r->out, "workers", arena_printf(r->a, "%jd", (intmax_t)workers));
+    pass(r, "worker_cpu", "cpu");
+    pass(r, "worker_gpu", "gpu");
+    pass(r, "worker_memory", "memory");
+    return RC_OK;
+}
+
+static enum rc time_limit(struct reading *r, struct err *err)
+{
+    int64_t minutes, seconds;
+    enum rc rc = number(r, "job_max_running_time_minutes", 0, &minutes, err);
+    if (!rc)
+        rc = number(r, "running_timeout", 0, &seconds, err);
+    if (!rc && (minutes || seconds))
         front_option(
             r->out, "timeout",
             arena_printf(r->a, "%jds", (intmax_t)(seconds ? seconds : minutes * 60)));
+    return rc;
+}
+
+static bool is_true(struct str v)
+{
+    return str_is(v, "True") || str_is(v, "true") || str_is(v, "1");
+}
+
+/* "--enable-job-restart True --max-num-of-job-restart 3 ...": what the supervisor of the
+ * cloud would do, as settings of ours.
+ */
+static enum rc fault_tolerance(struct reading *r, struct err *err)
+{
+    const char *v = get(r, "aimaster_args");
+    struct str rest = str_c(v ? v : ""), word, value;
+    bool restart = false, hang = false, any_failure = false;
+    int64_t most = 3, silence = 1800;
+    while (rest.n && str_split(&rest, ' ', &word)) {
+        word = str_trim(word);
+        const char *equals = word.n ? memchr(word.p, '=', word.n) : NULL;
+        if (equals) {
+            value = str_of(equals + 1, word.n - (size_t)(equals + 1 - word.p));
+            word.n = (size_t)(equals - word.p);
+        } else if (!word.n || !str_split(&rest, ' ', &value)) {
+            continue;
+        }
+        if (str_is(word, "--enable-job-restart"))
+            restart = is_true(value);
+        else if (str_is(word, "--enable-job-hang-detection"))
+            hang = is_true(value);
+        else if (str_is(word, "--fault-tolerant-policy"))
+            any_failure = str_is(value, "OnFailure");
+        else if ((str_is(word, "--max-num-of-job-restart") &&
+                  !str_to_i64(value, &most)) ||
+                 (str_is(word, "--job-hang-interval") && !str_to_i64(value, &silence)))
+            return err_coded(err, RC_INVAL, E3401, "--aimaster_args: '%.*s' is no number",
+                             (int)value.n, value.p);
+    }
+    if (restart)
+        front_option(r->out, "retries", arena_printf(r->a, "%jd", (intmax_t)most));
+    if (restart && any_failure)
+        front_option(r->out, "retry-on", "1-255");
+    if (hang)
+        front_option(r->out, "hang", arena_printf(r->a, "%jds", (intmax_t)silence));
     return RC_OK;
 }
 
 static void images(struct reading *r)
 {
     const char *backend = r->in->env("TRAINYARD_DLC_BACKEND");
-    const char *image = get(r, "worker_image");
-    if (!image)
-        image = get(r, "master_image");
+    const char *image = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(roles) && !image; i++)
+        image = of_role(r, roles[i].role, "image");
     if (!image)
         return;
     if (backend && strcmp(backend, "container") == 0) {
@@ -225,10 +342,13 @@ static enum rc job_file(struct reading *r, struct err *err)
 
 static const char *type_of(const char *word)
 {
-    static const char *const types[][2] = {
-        {"pytorchjob", "PyTorchJob"},           {"tfjob", "TFJob"},
-        {"xgboostjob", "XGBoostJob"},           {"mpijob", "MPIJob"},
-        {"elasticbatchjob", "ElasticBatchJob"}, {"oneflowjob", "OneFlowJob"}};
+    static const char *const types[][2] = {{"pytorchjob", "PyTorchJob"},
+                                           {"tfjob", "TFJob"},
+                                           {"xgboostjob", "XGBoostJob"},
+                                           {"mpijob", "MPIJob"},
+                                           {"elasticbatchjob", "ElasticBatchJob"},
+                                           {"oneflowjob", "OneFlowJob"},
+                                           {"rayjob", "RayJob"}};
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (strcmp(types[i][0], word) == 0)
             return types[i][1];
@@ -237,32 +357,29 @@ static const char *type_of(const char *word)
 
 static void pass_all(struct reading *r)
 {
-    static const char *const cloud[] = {"resource_id",
-                                        "vpc_id",
-                                        "switch_id",
-                                        "security_group_id",
-                                        "extended_cidrs",
-                                        "oversold_type",
-                                        "driver",
-                                        "advanced_settings",
-                                        "node_names",
-                                        "worker_gpu_type",
-                                        "worker_shared_memory",
-                                        "thirdparty_lib_dir",
-                                        "code_source",
-                                        "code_branch",
-                                        "code_commit",
-                                        "worker_spec",
-                                        "master_spec",
-                                        "aimaster_args"};
+    static const char *const cloud[] = {"resource_id",    "vpc_id",
+                                        "switch_id",      "security_group_id",
+                                        "extended_cidrs", "oversold_type",
+                                        "driver",         "advanced_settings",
+                                        "node_names",     "thirdparty_lib_dir",
+                                        "code_source",    "code_branch",
+                                        "code_commit"};
+    static const char *const node[] = {"spec", "gpu_type", "shared_memory"};
+    static const char *const alone[] = {"interactive", "enable_preemptible_job"};
     keep(r, "workspace_id", false);
     for (size_t i = 0; i < ARRAY_LEN(cloud); i++)
         keep(r, cloud[i], true);
+    for (size_t i = 0; i < ARRAY_LEN(roles) * ARRAY_LEN(node); i++)
+        keep(r,
+             arena_printf(r->a, "%s_%s", roles[i / ARRAY_LEN(node)].role,
+                          node[i % ARRAY_LEN(node)]),
+             true);
+    for (size_t i = 0; i < ARRAY_LEN(alone); i++)
+        if (flags_get(&r->f, rules, alone[i]))
+            front_note(r->out, "--%s has no effect on this machine", alone[i]);
+    keep(r, "aimaster_args", false);
     pass(r, "name", "name");
     pass(r, "priority", "priority");
-    pass(r, "worker_cpu", "cpu");
-    pass(r, "worker_gpu", "gpu");
-    pass(r, "worker_memory", "memory");
     each(r, "data_sources", "data");
     each(r, "thirdparty_libs", "requirement");
     each(r, "envs", "env");
@@ -293,6 +410,10 @@ static enum rc submit(struct reading *r, const char *word, struct err *err)
     front_option(r->out, "job-type", type);
     rc = counts(r, err);
     if (!rc)
+        rc = time_limit(r, err);
+    if (!rc)
+        rc = fault_tolerance(r, err);
+    if (!rc)
         rc = data_uris(r, err);
     if (rc)
         return rc;
@@ -312,6 +433,10 @@ static void list(struct reading *r)
     pass(r, "name", "name");
     pass(r, "status", "state");
     pass(r, "page_size", "limit");
+    const char *page = get(r, "page_num");
+    if (page && strcmp(page, "1") != 0)
+        front_note(r->out, "--page_num has no effect: the first page is shown; "
+                           "`trainyard job list --before ID` shows the next");
 }
 
 static void with_id(struct reading *r, const char *verb, const char *id)
@@ -323,14 +448,19 @@ static void with_id(struct reading *r, const char *verb, const char *id)
     front_word(r->out, id);
 }
 
-/* dlc logs JOB [POD]: a pod is JOB-worker-N or JOB-master-0. */
+/* dlc logs JOB [POD]: a pod is JOB-worker-N, JOB-master-0 and the like. */
 static void logs(struct reading *r, const char *id, const char *pod)
 {
-    const char *dash = pod ? strrchr(pod, '-') : NULL;
+    static const char *const times[] = {"start_time", "end_time"};
+    size_t n = strlen(id);
     with_id(r, "logs", id);
-    if (dash)
-        front_option(r->out, "worker", dash + 1);
+    if (pod)
+        front_option(r->out, "worker",
+                     strncmp(pod, id, n) == 0 && pod[n] == '-' ? pod + n + 1 : pod);
     pass(r, "max_events_num", "tail");
+    for (size_t i = 0; i < ARRAY_LEN(times); i++)
+        if (get(r, times[i]))
+            front_note(r->out, "--%s has no effect: the log is shown whole", times[i]);
 }
 
 static enum rc by_verb(struct reading *r, struct err *err)

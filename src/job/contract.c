@@ -15,7 +15,7 @@
 
 const char *contract_view_name(enum contract_view v)
 {
-    static const char *const names[] = {"plain", "mount", "container"};
+    static const char *const names[] = {"plain", "mount", "container", "bubblewrap"};
     return names[v];
 }
 
@@ -105,7 +105,7 @@ enum rc contract_stage(const char *ml, const struct spec *s, const struct channe
                        enum contract_view view, struct err *err)
 {
     static const char *const dirs[] = {"usercode", "input/config/execution", "input/data",
-                                       "output"};
+                                       "output/output_parameters"};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(dirs) && !rc; i++)
         rc = make_dir(ml, dirs[i], err);
@@ -280,18 +280,32 @@ static void put_channels(struct contract_env *e, const struct channels *c,
 }
 
 /* {"cluster": {"worker": ["host:port", ...]}, ...}: every worker has a port of its own.
+ * An evaluator looks on from outside.
  */
-static void put_tf_config(struct contract_env *e, const struct contract_worker *w)
+static void put_tf_config(struct contract_env *e, const struct spec *s,
+                          const struct contract_worker *w)
 {
     struct buf b;
+    int64_t index, port = w->port;
+    bool any = false;
     buf_init(&b, 1 << 20);
-    buf_puts(&b, "{\"cluster\": {\"worker\": [");
-    for (int64_t i = 0; i < w->count; i++)
-        buf_printf(&b, "%s\"%s:%jd\"", i ? ", " : "", w->master, (intmax_t)(w->port + i));
+    buf_puts(&b, "{\"cluster\": {");
+    for (size_t i = 0; i < s->n_roles; i++) {
+        const struct spec_role *r = &s->roles[i];
+        bool inside = strcmp(r->name, "evaluator") != 0;
+        if (inside)
+            buf_printf(&b, "%s\"%s\": [", any ? ", " : "", r->name);
+        for (int64_t k = 0; k < r->count; k++, port++)
+            if (inside)
+                buf_printf(&b, "%s\"%s:%jd\"", k ? ", " : "", w->master, (intmax_t)port);
+        buf_puts(&b, inside ? "]" : "");
+        any |= inside;
+    }
+    const struct spec_role *own = spec_role_of(s, w->index, &index);
     buf_printf(&b,
-               "]}, \"task\": {\"type\": \"worker\", \"index\": %jd}, \"environment\": "
+               "}, \"task\": {\"type\": \"%s\", \"index\": %jd}, \"environment\": "
                "\"cloud\"}",
-               (intmax_t)w->index);
+               own->name, (intmax_t)index);
     put_bounded(e, "TF_CONFIG", &b);
     buf_release(&b);
 }
@@ -299,23 +313,29 @@ static void put_tf_config(struct contract_env *e, const struct contract_worker *
 static void put_distributed(struct contract_env *e, const struct spec *s,
                             const struct contract_worker *w)
 {
+    int64_t in_role;
+    const struct spec_role *role = spec_role_of(s, w->index, &in_role);
     contract_env_put(e, "MASTER_ADDR", w->master);
     put_int(e, "MASTER_PORT", w->port);
     put_int(e, "WORLD_SIZE", w->count); /* nodes, as DLC means it */
     put_int(e, "RANK", w->index);
     put_int(e, "NNODES", w->count);
     put_int(e, "NODE_RANK", w->index);
-    put_int(e, "NPROC_PER_NODE", s->nproc);
+    put_int(e, "NPROC_PER_NODE", role->nproc);
+    contract_env_put(e, "TRAINYARD_ROLE", role->name);
+    put_int(e, "TRAINYARD_ROLE_INDEX", in_role);
     if (strcmp(s->s->job_type, "TFJob") == 0)
-        put_tf_config(e, w);
+        put_tf_config(e, s, w);
     if (strcmp(s->s->job_type, "XGBoostJob") == 0) {
         contract_env_put(e, "DMLC_TRACKER_URI", w->master);
         put_int(e, "DMLC_TRACKER_PORT", w->port);
         put_int(e, "DMLC_TASK_ID", w->index);
         put_int(e, "DMLC_NUM_WORKER", w->count);
     }
-    if (w->gpus)
+    if (w->gpus) {
+        contract_env_put(e, "CUDA_DEVICE_ORDER", "PCI_BUS_ID"); /* as they are counted */
         contract_env_put(e, "CUDA_VISIBLE_DEVICES", w->gpus);
+    }
 }
 
 void contract_env_fill(struct contract_env *e, const struct spec *s,
@@ -334,6 +354,9 @@ void contract_env_fill(struct contract_env *e, const struct spec *s,
     put_distributed(e, s, w);
     contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
     contract_env_put(e, "DLC_JOB_ID", w->job);
+    for (int64_t i = 0; i < s->s->n_extra; i++) /* the SDK finds out by it where it is */
+        if (strcmp(s->s->extra[i].key, "workspace_id") == 0)
+            contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
     put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
     put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);
     contract_env_put(e, "PYTHONUNBUFFERED", "1");

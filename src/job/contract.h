@@ -16,8 +16,9 @@
 #define CONTRACT_VARIABLE_MAX (100 << 10) /* longer ones are left to the files */
 
 /* How the job sees its tree. */
-enum contract_view { VIEW_PLAIN, VIEW_MOUNT, VIEW_CONTAINER };
-const char *contract_view_name(enum contract_view v); /* "plain", "mount", "container" */
+enum contract_view { VIEW_PLAIN, VIEW_MOUNT, VIEW_CONTAINER, VIEW_BUBBLE };
+/* "plain", "mount", "container", "bubblewrap" */
+const char *contract_view_name(enum contract_view v);
 
 /* Makes the tree below `ml` for this view, with the configuration files in it. Outputs
  * that are there stay. In a plain view channels are links; in others they are empty

@@ -4,6 +4,7 @@
  */
 #include "job/spec.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -146,6 +147,77 @@ static double seconds_of(const char *text)
     return text && *text && job_seconds(str_c(text), &v) ? v : 0;
 }
 
+static int by_order(const void *a, const void *b)
+{
+    const struct spec_role *x = a, *y = b;
+    return job_role_order(x->name) - job_role_order(y->name);
+}
+
+/* What the job says of one worker, and a role may say otherwise. */
+static struct spec_role plain_role(const struct jobspec_JobSpec *s)
+{
+    struct spec_role r = {.name = "worker", .count = s->workers, .gpu = s->gpu};
+    if (!job_cpu_milli(str_c(s->cpu), &r.cpu_milli))
+        r.cpu_milli = 1000;
+    if (!s->has_memory || !job_bytes(str_c(s->memory), &r.memory))
+        r.memory = 0;
+    return r;
+}
+
+static void derive_roles(struct spec *out)
+{
+    const struct jobspec_JobSpec *s = out->s;
+    out->n_roles = s->n_role ? (size_t)s->n_role : 1;
+    out->roles = arena_alloc(&out->arena, out->n_roles * sizeof(*out->roles));
+    for (size_t i = 0; i < out->n_roles; i++) {
+        struct spec_role *r = &out->roles[i];
+        struct job_role said;
+        *r = plain_role(s);
+        if (s->n_role && job_role_read(str_c(s->role[i].value), &said)) {
+            r->name = s->role[i].key;
+            r->count = said.count;
+            r->cpu_milli = said.cpu_milli >= 0 ? said.cpu_milli : r->cpu_milli;
+            r->memory = said.memory >= 0 ? said.memory : r->memory;
+            r->gpu = said.gpu >= 0 ? said.gpu : r->gpu;
+            r->serves = job_role_serves(r->name);
+        }
+        r->nproc = s->nproc > 0 ? s->nproc : r->gpu > 0 ? r->gpu : 1;
+        out->workers += r->count;
+        out->total_cpu += r->cpu_milli * r->count;
+        out->total_mem += r->memory * r->count;
+        out->total_gpu += r->gpu * r->count;
+    }
+    qsort(out->roles, out->n_roles, sizeof(*out->roles), by_order);
+}
+
+const struct spec_role *spec_role_of(const struct spec *s, int64_t worker, int64_t *index)
+{
+    const struct spec_role *r = s->roles;
+    while (worker >= r->count && r + 1 < s->roles + s->n_roles) {
+        worker -= r->count;
+        r++;
+    }
+    if (index)
+        *index = worker;
+    return r;
+}
+
+int64_t spec_worker_find(const struct spec *s, const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    int64_t number, first = 0;
+    if (!dash || !str_to_i64(str_c(dash + 1), &number) || number < 0)
+        return -1;
+    for (size_t i = 0; i < s->n_roles; i++) {
+        const struct spec_role *r = &s->roles[i];
+        if (strlen(r->name) == (size_t)(dash - name) &&
+            strncmp(r->name, name, (size_t)(dash - name)) == 0)
+            return number < r->count ? first + number : -1;
+        first += r->count;
+    }
+    return -1;
+}
+
 /* What follows from the bound struct. */
 static void derive(struct spec *out)
 {
@@ -153,17 +225,13 @@ static void derive(struct spec *out)
     take_command(out);
     hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
     out->backend = s->has_backend ? s->backend : s->has_image ? "container" : "local";
-    if (!job_cpu_milli(str_c(s->cpu), &out->cpu_milli))
-        out->cpu_milli = 1000;
-    if (!s->has_memory || !job_bytes(str_c(s->memory), &out->memory))
-        out->memory = 0;
+    derive_roles(out);
     out->timeout_s = seconds_of(s->timeout);
     out->queue_timeout_s = seconds_of(s->queue_timeout);
     out->grace_s = seconds_of(s->grace);
     out->hang_s = seconds_of(s->hang);
     out->backoff_s = seconds_of(s->backoff);
     out->backoff_max_s = seconds_of(s->backoff_max);
-    out->nproc = s->nproc > 0 ? s->nproc : s->gpu > 0 ? s->gpu : 1;
 }
 
 enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec *out,

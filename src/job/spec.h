@@ -15,18 +15,28 @@ struct spec_hp {
     const char *name, *value;
 };
 
+/* Workers of one kind. */
+struct spec_role {
+    const char *name; /* "worker" when none is named */
+    int64_t count;
+    int64_t cpu_milli, memory, gpu, nproc; /* of one; memory 0: not counted */
+    bool serves; /* runs until the others have ended; its own end counts only if bad */
+};
+
 struct spec {
     struct conf conf;                /* owned: tree and bound struct */
     const struct jobspec_JobSpec *s; /* borrowed from conf */
     struct arena arena;
     struct spec_hp *hp; /* in the order given */
     size_t n_hp;
-    const char *shell;         /* the command as a text, or NULL */
-    const char *const *argv;   /* or its words, NULL behind the last */
-    const char *backend;       /* never NULL */
-    int64_t cpu_milli, memory; /* of one worker; memory 0: not counted */
+    const char *shell;       /* the command as a text, or NULL */
+    const char *const *argv; /* or its words, NULL behind the last */
+    const char *backend;     /* never NULL */
+    struct spec_role *roles; /* in the order of ranks */
+    size_t n_roles;
+    int64_t workers;                         /* of all roles together, */
+    int64_t total_cpu, total_mem, total_gpu; /* and what they need */
     double timeout_s, queue_timeout_s, grace_s, hang_s, backoff_s, backoff_max_s;
-    int64_t nproc; /* at least 1 */
 };
 
 /* Flags that make or change a specification: `name` of a field of the job file, and its
@@ -51,6 +61,12 @@ enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec 
 /* What spec_print() wrote. */
 enum rc spec_from_json(const char *text, struct spec *out, struct err *err) MUST_CHECK;
 void spec_release(struct spec *s);
+
+/* The role of a worker (0 <= worker < s->workers); *index, unless NULL, counts in it. */
+const struct spec_role *spec_role_of(const struct spec *s, int64_t worker,
+                                     int64_t *index);
+/* The worker that is "master-0" or "worker-2"; -1: none. */
+int64_t spec_worker_find(const struct spec *s, const char *name);
 
 /* One line of JSON that spec_from_json() reads back. */
 void spec_print(const struct spec *s, struct buf *out);

@@ -12,9 +12,9 @@
 #include "base/str.h"
 #include "job/state.h"
 #include "store/store.h"
+#include "text/job/job.h"
 #include "text/node.h"
 
-#define JOB_WORKERS_MAX 1024
 #define JOB_MESSAGE_SIZE 512
 
 struct job_worker {

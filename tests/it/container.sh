@@ -5,11 +5,33 @@
 
 image=localhost/trainyard-test:1
 
-place()
+. "$(dirname "$0")/jobs_lib.sh"
+
+engine_place()
 {
-    export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
-    unset TRAINYARD_STORE TRAINYARD_JOB_ID
+    place
     command -v podman >/dev/null || skip "podman is not installed"
+}
+
+# The interpreter with what the script of make_program imports, and no more.
+add_python()
+{
+    /usr/bin/python3 -S - "$1" <<'PY' || return
+import argparse, gettext, json, locale, os, shutil, subprocess, sys, zipfile, encodings.ascii, encodings.latin_1
+root = sys.argv[1]
+files = {os.path.realpath(m.__file__) for m in list(sys.modules.values()) if getattr(m, "__file__", None) and m.__name__ != "__main__"}
+programs = [os.path.realpath(sys.executable)] + [f for f in files if f.endswith(".so")]
+for p in programs:
+    for word in subprocess.run(["ldd", p], capture_output=True, text=True).stdout.split():
+        if word.startswith("/"):
+            files.add(word)
+for f in files | {programs[0]}:
+    to = root + f
+    os.makedirs(os.path.dirname(to), exist_ok=True)
+    shutil.copy(f, to)
+os.makedirs(root + os.path.dirname(os.__file__) + "/lib-dynload", exist_ok=True)
+os.symlink(programs[0], root + "/bin/python3")
+PY
 }
 
 # A shell and a few tools with their libraries: nothing has to be downloaded.
@@ -24,6 +46,7 @@ make_image()
             cp -L "$lib" "$root$lib"
         done
     done
+    [ -z "${1-}" ] || "$1" "$root"
     tar -C "$root" -c . | podman import - $image >import.log 2>&1 ||
         skip "podman cannot make an image here: $(tail -1 import.log)"
     # Machines that are containers themselves may not raise limits and have older groups.
@@ -36,9 +59,29 @@ make_image()
         skip "podman cannot run here: $(tail -1 run.log)"
 }
 
+the_same_script_runs_in_an_image()
+{
+    engine_place
+    [ -x /usr/bin/python3 ] || skip "there is no /usr/bin/python3"
+    make_image add_python
+    make_program
+    run "$TRAINYARD" job run --image $image --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --metric 'loss=loss: ([0-9.]+)' -- 'python3 train.py $PAI_USER_ARGS'
+    status 0
+    out_is <<'END'
+epoch 0 loss: 0.0100 rows 3
+epoch 1 loss: 0.0050 rows 3
+END
+    run "$TRAINYARD" job submit --wait --image $image --workers 4 --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --output model=out -- 'python3 train.py $PAI_USER_ARGS'
+    status 0
+    is "models" "$(cat out/model-*.json | tr -d '\n')" \
+        '{"world": "4", "rank": "0"}{"world": "4", "rank": "1"}{"world": "4", "rank": "2"}{"world": "4", "rank": "3"}'
+}
+
 a_job_runs_in_an_image()
 {
-    place
+    engine_place
     make_image
     mkdir -p src data
     echo '1,2' >data/part.csv
@@ -66,6 +109,9 @@ END
     status 9
     run "$TRAINYARD" job run --image $image -- /bin/no-such-program x
     status 127
+    run "$TRAINYARD" job run --image localhost/trainyard-no-such-image:9 -- true
+    status 125
+    err_has "Failed (ImagePull): image 'localhost/trainyard-no-such-image:9' could not be had"
     export TY_TEST_TOKEN=sesame-open-sesame
     run "$TRAINYARD" job run --image $image --secret TY_TEST_TOKEN -- '/bin/sh -c "echo [$TY_TEST_TOKEN]"'
     out_has "[***]"
@@ -88,4 +134,4 @@ without_an_engine_it_says_so()
     err_has "Failed (LaunchFailure): run a container: no podman or docker"
 }
 
-tap_cases a_job_runs_in_an_image without_an_engine_it_says_so
+tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image without_an_engine_it_says_so

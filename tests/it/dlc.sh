@@ -105,6 +105,65 @@ END
     out_has "[FAILED] code: 400, Job can't be stopped, because it is Stopped"
 }
 
+nodes_have_kinds()
+{
+    place
+    run dlc submit tfjob --name=tf --chief --ps=1 --workers=2 --evaluators=1 --chief_cpu=0.5 --ps_cpu=0.5 --ps_memory=200Mi \
+        --worker_cpu=0.5 --evaluator_cpu=0.5 --ps_spec=ecs.c6.large --command='echo $TRAINYARD_ROLE $RANK $TF_CONFIG
+case $TRAINYARD_ROLE in ps|evaluator) sleep 600 ;; esac'
+    status 0
+    err_has "--ps_spec has no effect on this machine"
+    json '[(s["Type"], s["PodCount"]) for s in d["JobSpecs"]] == [("Chief", 1), ("Worker", 2), ("PS", 1), ("Evaluator", 1)]'
+    local id
+    id=$(job_id)
+    # Those that serve are stopped when the others have ended.
+    run "$TRAINYARD" job wait --timeout 100s "$id"
+    status 0
+    run dlc get job "$id"
+    json '[p["PodId"].split("-", 2)[2] for p in d["Pods"]] == ["chief-0", "worker-0", "worker-1", "ps-0", "evaluator-0"]'
+    run dlc logs "$id" "$id-ps-0"
+    python3 - <<'PY' || fail "TF_CONFIG of the parameter server: $(cat .out)"
+import json
+role, rank, text = open(".out").read().split("\n")[0].split(" ", 2)
+d = json.loads(text)
+assert (role, rank) == ("ps", "3"), (role, rank)
+assert {k: len(v) for k, v in d["cluster"].items()} == {"chief": 1, "worker": 2, "ps": 1}
+assert len({a for v in d["cluster"].values() for a in v}) == 4
+assert d["task"] == {"type": "ps", "index": 0}
+PY
+    run dlc submit pytorchjob --name=pt --masters=1 --workers=1 --worker_cpu=0.5 --command='echo $TRAINYARD_ROLE $RANK of $WORLD_SIZE'
+    id=$(job_id)
+    run "$TRAINYARD" job wait --timeout 100s "$id"
+    run dlc logs "$id" "$id-master-0"
+    is_out "master 0 of 2"
+    run dlc logs "$id" "$id-worker-0"
+    is_out "worker 1 of 2"
+    run dlc logs "$id" "$id-worker-7"
+    status 2
+    err_has "neither a number nor a worker of the job"
+    run dlc submit tfjob --name=x --ps=1 --workers=0 --command=true
+    status 2
+    err_has "none of the roles ends by itself"
+}
+
+is_out() { [ "$(cat .out)" = "$1" ] || { fail "got '$(cat .out)', want '$1'"; }; }
+
+faults_are_tolerated_as_asked()
+{
+    place
+    run dlc submit pytorchjob --name=x --aimaster_enable --aimaster_args='--enable-job-restart True --max-num-of-job-restart 2 --fault-tolerant-policy=OnFailure --enable-job-hang-detection True --job-hang-interval 600' \
+        --command='test $TRAINYARD_RESTART_COUNT = 1'
+    status 0
+    local id
+    id=$(job_id)
+    run "$TRAINYARD" job get --json "$id"
+    json 'd["spec"]["retries"] == 2 and d["spec"]["retry_on"] == "1-255" and d["spec"]["hang"] == "600s"'
+    "$TRAINYARD" job stop --force "$id" >/dev/null
+    run dlc submit pytorchjob --name=x --aimaster_args='--max-num-of-job-restart many' --command=true
+    status 2
+    err_has "--aimaster_args: 'many' is no number"
+}
+
 a_file_of_flags_wins()
 {
     place
@@ -134,4 +193,5 @@ mistakes_are_named()
     status 2
 }
 
-tap_cases the_printed_script_submits flags_become_ours a_file_of_flags_wins mistakes_are_named
+tap_cases the_printed_script_submits flags_become_ours nodes_have_kinds \
+    faults_are_tolerated_as_asked a_file_of_flags_wins mistakes_are_named

@@ -5,29 +5,6 @@
 
 . "$(dirname "$0")/jobs_lib.sh"
 
-make_program()
-{
-    mkdir -p src data
-    printf 'a,1\nb,2\nc,3\n' >data/part.csv
-    cat >src/train.py <<'PY'
-import argparse, json, os
-parser = argparse.ArgumentParser()
-parser.add_argument("--epochs", type=int, default=1)
-parser.add_argument("--learning_rate", type=float, default=0.1)
-args = parser.parse_args()
-rows = [line for name in sorted(os.listdir("/ml/input/data/train"))
-        for line in open(os.path.join("/ml/input/data/train", name))]
-hps = json.load(open("/ml/input/config/hyperparameters.json"))
-assert hps == {"epochs": "2", "learning_rate": "0.01"}, hps
-assert os.environ["PAI_INPUT_TRAIN"] == "/ml/input/data/train/"
-assert os.getcwd() == "/ml/usercode", os.getcwd()
-for epoch in range(args.epochs):
-    print(f"epoch {epoch} loss: {args.learning_rate / (epoch + 1):.4f} rows {len(rows)}", flush=True)
-with open(f"/ml/output/model/model-{os.environ['RANK']}.json", "w") as f:
-    json.dump({"world": os.environ["WORLD_SIZE"], "rank": os.environ["RANK"]}, f)
-PY
-}
-
 a_training_script_runs_unchanged()
 {
     place
@@ -58,6 +35,49 @@ assert set(c) == {"model", "checkpoints", "tensorboard"}
 PY
     check "logs is another name of tensorboard" test "$(readlink "jobs/jobs/$id/ml/output/logs")" = tensorboard
     check "the machine has no /ml of ours" test ! -e /ml/usercode
+}
+
+bubblewrap_gives_a_private_ml_too()
+{
+    place
+    command -v bwrap >/dev/null || skip "bubblewrap is not installed"
+    bwrap --dev-bind / / true 2>/dev/null || skip "bubblewrap is not allowed here"
+    export TRAINYARD_VIEW=bubblewrap
+    make_program
+    run "$TRAINYARD" job run --source src --input train=data --hp epochs=2 \
+        --hp learning_rate=0.01 --data "$PWD/data:/mnt/ty-test/new" -- \
+        'python3 train.py $PAI_USER_ARGS && cat /mnt/ty-test/new/part.csv && touch /ml/input/data/train/x 2>/dev/null || echo read-only'
+    status 0
+    out_has "epoch 1 loss: 0.0050 rows 3"
+    out_has "b,2"
+    out_has "read-only"
+    local id
+    id=$(sed -n 's/^job //p' .err)
+    is "view" "$(field "$id" '[e["data"]["view"] for e in d["events"] if e["type"] == "WorkerStarted"]')" "['bubblewrap']"
+    check "the machine has no /ml of ours" test ! -e /ml/usercode
+    check "nor the mount" test ! -e /mnt/ty-test
+    run "$TRAINYARD" job run -- no-such-program x
+    status 127
+    err_has "Failed (LaunchFailure): cannot execute 'no-such-program'"
+    run "$TRAINYARD" job run --grace 1s --timeout 300ms -- 'sleep 62.25 & wait'
+    err_has "Failed (Timeout)"
+    check "nobody sleeps" sh -c '! pgrep -f "[s]leep 62.25" >/dev/null'
+}
+
+without_namespaces_the_variables_hold()
+{
+    place
+    export TRAINYARD_VIEW=plain
+    mkdir data
+    echo 7 >data/x
+    run "$TRAINYARD" job run --input train=data -- 'cat $PAI_INPUT_TRAIN/x; echo w >$PAI_OUTPUT_MODEL/w; ls /ml/input 2>/dev/null; echo $PAI_CONFIG_DIR'
+    status 0
+    local id
+    id=$(sed -n 's/^job //p' .err)
+    out_has 7
+    out_has "$PWD/jobs/jobs/$id/ml/input/config/"
+    is "kept" "$(cat "jobs/jobs/$id/ml/output/model/w")" w
+    is "warned" "$(field "$id" 'any("no private /ml is possible here" in e.get("message", "") for e in d["events"])')" True
 }
 
 four_workers_see_each_other()
@@ -142,6 +162,18 @@ END
 x
 x
 END
+}
+
+the_end_is_explained()
+{
+    place
+    run "$TRAINYARD" job run --workers 2 --grace 1s --inherit --env X=1 -- 'test $RANK = 0 && exec sleep 60; kill -USR1 $$'
+    status 138
+    err_has "worker 1: killed by SIGUSR1"
+    run "$TRAINYARD" job why "$(sed -n 's/^job //p' .err)"
+    out_has "is Failed: a signal ended a worker (Signal); worker 1: killed by SIGUSR1"
+    TY_TEST_VAR=here run "$TRAINYARD" job run --inherit -- 'echo $TY_TEST_VAR; echo 0.5 >/ml/output/output_parameters/auc'
+    out_has here
 }
 
 a_time_limit_ends_a_job()
@@ -475,9 +507,10 @@ daemons_do_not_outlive_their_job()
     check "no daemon" sh -c '! pgrep -f "^[s]leep 77" >/dev/null'
 }
 
-tap_cases a_training_script_runs_unchanged four_workers_see_each_other \
+tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
+    without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
-    a_failed_worker_ends_the_others passing_failures_are_retried a_time_limit_ends_a_job \
+    a_failed_worker_ends_the_others the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
     a_job_is_stopped_with_grace a_job_is_suspended_and_resumed \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \

@@ -35,3 +35,27 @@ private_ml()
 {
     unshare -rm true 2>/dev/null || skip "this machine allows no mount namespaces"
 }
+
+# A script as PyTorch users write them: src/train.py, with data/part.csv.
+make_program()
+{
+    mkdir -p src data
+    printf 'a,1\nb,2\nc,3\n' >data/part.csv
+    cat >src/train.py <<'PY'
+import argparse, json, os
+parser = argparse.ArgumentParser()
+parser.add_argument("--epochs", type=int, default=1)
+parser.add_argument("--learning_rate", type=float, default=0.1)
+args = parser.parse_args()
+rows = [line for name in sorted(os.listdir("/ml/input/data/train"))
+        for line in open(os.path.join("/ml/input/data/train", name))]
+hps = json.load(open("/ml/input/config/hyperparameters.json"))
+assert hps == {"epochs": "2", "learning_rate": "0.01"}, hps
+assert os.environ["PAI_INPUT_TRAIN"] == "/ml/input/data/train/"
+assert os.getcwd() == "/ml/usercode", os.getcwd()
+for epoch in range(args.epochs):
+    print(f"epoch {epoch} loss: {args.learning_rate / (epoch + 1):.4f} rows {len(rows)}", flush=True)
+with open(f"/ml/output/model/model-{os.environ['RANK']}.json", "w") as f:
+    json.dump({"world": os.environ["WORLD_SIZE"], "rank": os.environ["RANK"]}, f)
+PY
+}

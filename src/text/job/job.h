@@ -21,6 +21,17 @@ bool job_seconds(struct str text, double *seconds) MUST_CHECK;
 /* Is `code` (0..255) in "75,128-255"? */
 bool job_codes_have(const char *list, int code);
 
+/* Workers of one kind: "3" or "3,cpu=2,memory=4Gi,gpu=1". */
+struct job_role {
+    int64_t count;
+    int64_t cpu_milli, memory, gpu; /* of one; -1: as the job says */
+};
+bool job_role_read(struct str text, struct job_role *out) MUST_CHECK;
+/* Its place in the order of ranks: whoever leads comes first; -1: no such kind. */
+int job_role_order(const char *name);
+bool job_role_serves(const char *name); /* runs until the others have ended: ps and kin */
+#define JOB_WORKERS_MAX 1024
+
 /* For field tables: NULL, or what is wrong. */
 const char *job_check_name(struct str value);
 const char *job_check_cpu(struct str value);

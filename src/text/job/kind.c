@@ -89,18 +89,58 @@ static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
             "the local backend runs no images; leave 'backend' away or name container");
 }
 
+static void check_roles(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    int64_t total = 0, leaders = 0;
+    struct job_role r;
+    for (int64_t i = 0; i < s->n_role; i++) {
+        const char *name = s->role[i].key;
+        if (job_role_order(name) < 0)
+            diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
+                     "'%.60s' is no kind of worker: master, chief, launcher, head, "
+                     "worker, ps, evaluator or graphlearn",
+                     name);
+        else if (!job_role_read(str_c(s->role[i].value), &r))
+            diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
+                     "role '%s': '%.60s' is not COUNT or COUNT,cpu=N,memory=SIZE,gpu=N",
+                     name, s->role[i].value);
+        else if (job_role_order(name) < job_role_order("worker") && r.count > 1)
+            diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
+                     "role '%s': there is one at most, not %jd", name, (intmax_t)r.count);
+        else
+            total += r.count;
+        leaders += !job_role_serves(name);
+    }
+    if (s->n_role && s->has_workers)
+        diag_add(d, DIAG_ERROR, E3002, s->base.node->at,
+                 "'workers' and 'role' exclude each other: write role worker=%jd",
+                 (intmax_t)s->workers);
+    if (s->n_role && !leaders)
+        diag_add(
+            d, DIAG_ERROR, E3002, s->base.node->at,
+            "none of the roles ends by itself: a job needs a worker, master or chief");
+    if (total > JOB_WORKERS_MAX)
+        diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
+                 "the roles have %jd workers, more than %d", (intmax_t)total,
+                 JOB_WORKERS_MAX);
+}
+
 static void check(struct conf *c, struct diags *diags)
 {
     const struct jobspec_JobSpec *s = c->data;
     check_command(s, diags);
     check_hp(s, diags);
     check_backend(s, diags);
+    check_roles(s, diags);
 }
 
 static void describe(const struct conf *c, struct buf *out)
 {
     const struct jobspec_JobSpec *s = c->data;
-    buf_printf(out, "%jd worker%s", (intmax_t)s->workers, s->workers == 1 ? "" : "s");
+    if (!s->n_role)
+        buf_printf(out, "%jd worker%s", (intmax_t)s->workers, s->workers == 1 ? "" : "s");
+    for (int64_t i = 0; i < s->n_role; i++)
+        buf_printf(out, "%s%s: %s", i ? ", " : "", s->role[i].key, s->role[i].value);
     if (s->has_image)
         buf_printf(out, ", image %s", s->image);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/contract.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "job/hp.h"
 #include "job/metric.h"
@@ -60,6 +62,55 @@ static void variables_follow_the_worked_vector(void)
     CHECK_INT(e.warnings.n, 0);
     contract_env_release(&e);
     spec_release(&s);
+}
+
+static void workers_have_roles(void)
+{
+    struct spec s;
+    int64_t index = -1;
+    load(
+        "{\"command\": \"x\", \"cpu\": \"2\", \"role\": {\"ps\": \"2,cpu=500m\", \"worker\": "
+        "\"count=3,memory=1Gi,gpu=2\", \"master\": \"1\"}}",
+        &s);
+    CHECK_INT(s.workers, 6);
+    CHECK_INT(s.total_cpu, 2000 + 3 * 2000 + 2 * 500);
+    CHECK_INT(s.total_mem, INT64_C(3) << 30);
+    CHECK_INT(s.total_gpu, 6);
+    CHECK_STR(spec_role_of(&s, 0, &index)->name, "master");
+    CHECK_STR(spec_role_of(&s, 3, &index)->name, "worker");
+    CHECK_INT(index, 2);
+    CHECK_INT(spec_role_of(&s, 3, NULL)->nproc, 2);
+    CHECK(spec_role_of(&s, 5, &index)->serves);
+    CHECK_INT(index, 1);
+    CHECK_INT(spec_worker_find(&s, "worker-1"), 2);
+    CHECK_INT(spec_worker_find(&s, "ps-1"), 5);
+    CHECK_INT(spec_worker_find(&s, "ps-2"), -1);
+    CHECK_INT(spec_worker_find(&s, "worker"), -1);
+    CHECK_INT(spec_worker_find(&s, "work-0"), -1);
+    spec_release(&s);
+}
+
+static void roles_that_cannot_be_are_refused(void)
+{
+    static const struct {
+        const char *role, *want;
+    } bad[] = {
+        {"{\"rower\": \"1\"}", "'rower' is no kind of worker"},
+        {"{\"worker\": \"many\"}", "role 'worker': 'many' is not COUNT"},
+        {"{\"worker\": \"2,cpu=0\"}", "role 'worker': '2,cpu=0' is not COUNT"},
+        {"{\"master\": \"2\", \"worker\": \"1\"}", "role 'master': there is one at most"},
+        {"{\"worker\": \"1000\", \"ps\": \"1000\"}", "the roles have 2000 workers"},
+        {"{\"ps\": \"1\"}", "none of the roles ends by itself"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct spec s;
+        struct err err = {0};
+        char *text = mem_printf("{\"command\": \"x\", \"role\": %s}", bad[i].role);
+        CHECK(spec_from_json(text, &s, &err) != RC_OK);
+        CHECK(strstr(err.msg, bad[i].want) != NULL);
+        spec_release(&s);
+        mem_free(text);
+    }
 }
 
 static void values_are_what_python_would_print(void)
@@ -245,6 +296,8 @@ static const struct tap_case cases[] = {
     TAP(names_and_words_are_quoted_once),
     TAP(names_that_collide_are_warned_about),
     TAP(tensorflow_jobs_get_their_own_variable),
+    TAP(workers_have_roles),
+    TAP(roles_that_cannot_be_are_refused),
     TAP(ends_are_sorted_into_classes),
     TAP(metrics_are_found_in_lines),
 };
