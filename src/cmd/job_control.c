@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
-#include "backend/capacity.h"
 #include "backend/supervisor.h"
 #include "backend/transfer.h"
+#include "backend/why.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -171,76 +171,16 @@ static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c
     return rc;
 }
 
-static void put_why(const struct queue_world *w, const char *id, struct buf *out)
-{
-    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
-    queue_plan(w, v);
-    for (size_t i = 0; i < w->n_waiting; i++)
-        if (strcmp(w->waiting[i].id, id) == 0) {
-            buf_printf(out, "%s waits: ", id);
-            queue_why(w, i, &v[i], out);
-        }
-    mem_free(v);
-}
-
-static enum rc say_why(const struct job_place *p, const struct store_job *j,
-                       struct buf *out, struct err *err)
-{
-    struct agent_queue q;
-    struct queue_need total;
-    struct share share = {.limited = false};
-    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
-    enum rc rc = agent_queue_read(&p->p, &q, err);
-    if (rc)
-        return rc;
-    if (!capacity_read(p->dir, &total))
-        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
-    if (!rc)
-        rc = share_refresh(&share, p->p.store, &total, &q.rows, clock_wall_ns(), err);
-    if (!rc && share.limited)
-        rc = share_elsewhere_read(p->p.store, p->node, &elsewhere, err);
-    if (!rc) {
-        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
-        put_why(&w, j->id, out);
-    }
-    share_elsewhere_release(&elsewhere);
-    share_release(&share);
-    agent_queue_release(&q);
-    return rc;
-}
-
-/* What the job itself was told about its end. */
-static void put_message(const struct store_job *j, struct buf *out)
-{
-    struct doc doc = {0};
-    const char *text = job_json_text(job_json_open(j->status, &doc), "message", "");
-    if (*text) {
-        buf_puts(out, "; ");
-        quote_terminal(str_c(text), out);
-    }
-    if (doc.src)
-        doc_release(&doc);
-}
-
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct buf out;
-    enum job_reason why = WHY_None;
     enum rc rc = store_get(p->p.store, id, &jobs, err);
     if (rc)
         return rc;
-    const struct store_job *j = &jobs.at[0];
     buf_init(&out, 4096);
-    if (strcmp(j->state, "Queuing") == 0)
-        rc = say_why(p, j, &out, err);
-    if (!rc && !out.n) {
-        buf_printf(&out, "%s is %s", j->id, j->state);
-        if (job_reason_find(j->reason, &why) && why != WHY_None)
-            buf_printf(&out, ": %s (%s)", job_reason_text(why), j->reason);
-        put_message(j, &out);
-    }
+    rc = why_say(&p->p, getenv("TRAINYARD_SLOTS"), &jobs.at[0], &out, err);
     buf_putc(&out, '\n');
     if (!rc)
         rc = cmd_print(&out, err);

@@ -112,7 +112,7 @@ static enum rc fill_in(struct spec *s, const char *cwd, struct err *err)
     if (!s->s->has_name)
         default_name(s);
     spec_put(s, "workdir", cwd);
-    if (s->s->has_source) {
+    if (s->s->has_source && !str_starts(s->s->source, SNAPSHOT_PREFIX)) {
         char *full = fs_join(cwd, s->s->source);
         spec_put(s, "source", full);
         mem_free(full);
@@ -144,6 +144,21 @@ static enum rc keep_env(const struct spec *s, const char *dir, const char *const
     return rc;
 }
 
+/* A directory is copied; a snapshot that was sent must be here in full. */
+static enum rc take_source(const char *objects, const char *source, struct snapshot *out,
+                           struct err *err)
+{
+    size_t missing = 0;
+    if (!str_starts(source, SNAPSHOT_PREFIX))
+        return snapshot_take(objects, source, out, err);
+    enum rc rc = snapshot_look(objects, source + strlen(SNAPSHOT_PREFIX), out, NULL,
+                               &missing, err);
+    if (!rc && missing)
+        rc = err_coded(err, RC_NOTFOUND, E3004, "%zu files of '%s' were not sent",
+                       missing, source);
+    return rc;
+}
+
 static enum rc make_files(const struct place *p, const struct spec *s, const char *dir,
                           const char *const *env, bool access, struct submit_result *r,
                           struct err *err)
@@ -157,7 +172,7 @@ static enum rc make_files(const struct place *p, const struct spec *s, const cha
         mem_free(sub);
     }
     if (!rc && s->s->has_source) {
-        rc = snapshot_take(objects, s->s->source, &r->snapshot, err);
+        rc = take_source(objects, s->s->source, &r->snapshot, err);
         r->copied = true;
     }
     if (!rc)

@@ -364,6 +364,7 @@ static void add_conditions(struct store *s, struct query *q, const struct store_
     add_name(s, q, f->name, a);
     add_number(q, "created >=", f->since);
     add_number(q, "created <", f->until);
+    add_number(q, "finished >=", f->ended_since);
     add_number(q, f->oldest_first ? "num >" : "num <", f->before);
     if (!f->label_key || !*f->label_key)
         return;
@@ -422,6 +423,30 @@ static enum rc take_count(void *arg, const struct db_row *row, struct err *err)
     o->state[n] = '\0';
     o->n = db_int(row, 1);
     return RC_OK;
+}
+
+enum rc store_counts_of(struct store *s, const struct store_filter *f,
+                        struct store_count *out, size_t max, size_t *n, struct err *err)
+{
+    struct counting c = {.out = out, .max = max};
+    struct query q = {.n = 0};
+    struct arena a = {0};
+    buf_init(&q.sql, 1 << 16);
+    buf_puts(&q.sql, "SELECT state, count(*) FROM jobs WHERE 1 = 1");
+    add_seen(&q, f, &a);
+    buf_puts(&q.sql, " GROUP BY state ORDER BY state");
+    struct db_call call = {.sql = buf_str(&q.sql),
+                           .at = q.params,
+                           .n = q.n,
+                           .fn = take_count,
+                           .arg = &c,
+                           .once = true};
+    enum rc rc = s->db->run(s->state, &call, NULL, err);
+    buf_release(&q.sql);
+    arena_release(&a);
+    if (!rc)
+        *n = c.n;
+    return rc;
 }
 
 enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_t *n,
