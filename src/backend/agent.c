@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/admission.h"
 #include "backend/capacity.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -48,34 +49,20 @@ struct agent {
     struct loop_timer look, soon;
     struct loop_signal term;
     struct agent_queue q;
+    struct share share;
+    struct share_elsewhere elsewhere;
+    struct admission admission;
     VEC(struct child *) children;
     int64_t idle_since; /* monotonic; 0: there is something to do */
     bool stop;
 };
 
-static bool holds(const char *state, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(state, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static void sort_row(struct agent_queue *q, const struct store_job *j)
 {
-    static const char *const live[] = {"EnvPreparing", "Running",  "Restarting",
-                                       "Suspended",    "Stopping", "Unknown"};
-    struct queue_job e = {.id = j->id,
-                          .owner = j->owner,
-                          .priority = j->priority,
-                          .num = j->num,
-                          .since = j->started ? j->started : j->created,
-                          .timeout_s = j->timeout_s,
-                          .need = {j->cpu_milli, j->memory, j->gpu}};
     if (strcmp(j->state, "Queuing") == 0)
-        VEC_PUSH(&q->waiting, e);
-    else if (j->attempt > 0 && holds(j->state, live, ARRAY_LEN(live)))
-        VEC_PUSH(&q->running, e);
+        VEC_PUSH(&q->waiting, share_job(j));
+    else if (share_holds(j))
+        VEC_PUSH(&q->running, share_job(j));
 }
 
 enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct err *err)
@@ -90,6 +77,22 @@ enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct 
         sort_row(&q, &q.rows.at[i]);
     *out = q;
     return RC_OK;
+}
+
+struct queue_world agent_world(const struct queue_need *total,
+                               const struct agent_queue *q, const struct share *share,
+                               const struct share_elsewhere *elsewhere)
+{
+    return (struct queue_world){.total = *total,
+                                .running = q->running.at,
+                                .n_running = q->running.n,
+                                .elsewhere = elsewhere->at.at,
+                                .n_elsewhere = elsewhere->at.n,
+                                .waiting = q->waiting.at,
+                                .n_waiting = q->waiting.n,
+                                .groups = share->groups.at,
+                                .n_groups = share->groups.n,
+                                .now = clock_wall_ns()};
 }
 
 void agent_queue_release(struct agent_queue *q)
@@ -110,12 +113,13 @@ enum rc agent_check(const struct place *p, const char *slots,
         rc = capacity_find(slots, &total, err);
     if (rc)
         return rc;
-    queue_plan(&total, NULL, 0, &j, 1, 0, &v);
+    struct queue_world w = {.total = total, .waiting = &j, .n_waiting = 1};
+    queue_plan(&w, &v);
     if (v.answer != QUEUE_NEVER)
         return RC_OK;
     struct buf b;
     buf_init(&b, 500);
-    queue_why(&total, NULL, 0, &j, 0, &v, &b);
+    queue_why(&w, 0, &v, &b);
     rc = err_coded(err, RC_INVAL, E3204, "%s", buf_str(&b));
     buf_release(&b);
     return rc;
@@ -311,11 +315,12 @@ static void refuse(struct agent *a, const struct queue_job *j, enum job_reason w
     record_release(&r);
 }
 
-static void refuse_never(struct agent *a, size_t i, const struct queue_verdict *v)
+static void refuse_never(struct agent *a, const struct queue_world *w, size_t i,
+                         const struct queue_verdict *v)
 {
     struct buf b;
     buf_init(&b, 500);
-    queue_why(&a->total, NULL, 0, a->q.waiting.at, i, v, &b);
+    queue_why(w, i, v, &b);
     refuse(a, &a->q.waiting.at[i], WHY_Unschedulable, buf_str(&b));
     buf_release(&b);
 }
@@ -337,26 +342,50 @@ static void start_job(struct agent *a, const struct queue_job *j)
         log_job(LOG_LEVEL_ERROR, j->id, "%s", err.msg);
 }
 
-static void plan(struct agent *a)
+/* Starts what may start, according to what was read. */
+static void plan_now(struct agent *a)
 {
-    size_t n = a->q.waiting.n;
-    struct queue_verdict *v;
-    if (!n || a->stop)
-        return;
-    v = mem_calloc(n, sizeof(*v));
-    queue_plan(&a->total, a->q.running.at, a->q.running.n, a->q.waiting.at, n,
-               clock_wall_ns(), v);
-    size_t kept = 0;
+    size_t n = a->q.waiting.n, kept = 0;
+    struct queue_verdict *v = mem_calloc(n, sizeof(*v));
+    struct queue_world w = agent_world(&a->total, &a->q, &a->share, &a->elsewhere);
+    queue_plan(&w, v);
     for (size_t i = 0; i < n; i++) {
-        if (v[i].answer == QUEUE_START)
+        if (v[i].answer == QUEUE_START && !admission_over(&a->admission))
             start_job(a, &a->q.waiting.at[i]);
         else if (v[i].answer == QUEUE_NEVER)
-            refuse_never(a, i, &v[i]);
+            refuse_never(a, &w, i, &v[i]);
         else
             a->q.waiting.at[kept++] = a->q.waiting.at[i];
     }
     a->q.waiting.n = kept;
     mem_free(v);
+}
+
+/* Quotas hold for all machines together: one of them admits at a time, and looks at the
+ * others right before.
+ */
+static void plan(struct agent *a)
+{
+    struct err err = {0};
+    bool mine = true;
+    if (!a->q.waiting.n || a->stop)
+        return;
+    bool shared = a->share.limited && store_is_url(a->p->where);
+    enum rc rc = RC_OK;
+    if (shared)
+        rc = admission_take(&a->admission, a->p, &mine, &err);
+    if (!rc && mine && a->share.limited) {
+        share_elsewhere_release(&a->elsewhere);
+        rc = share_elsewhere_read(a->p->store, a->p->node, &a->elsewhere, &err);
+    }
+    if (rc)
+        log_warn("%s", err.msg);
+    else if (mine)
+        plan_now(a);
+    else
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+    if (shared)
+        admission_drop(&a->admission, a->p);
 }
 
 static const struct store_job *row_of(const struct agent *a, const char *id)
@@ -453,6 +482,9 @@ static void look(void *arg)
     }
     agent_queue_release(&a->q);
     a->q = q;
+    if (q.waiting.n && share_refresh(&a->share, a->p->store, &a->total, &a->q.rows,
+                                     clock_wall_ns(), &err))
+        log_warn("%s", err.msg); /* what was agreed on before still holds */
     adopt(a);
     queue_timeouts(a);
     plan(a);
@@ -562,6 +594,8 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
     }
     VEC_RELEASE(&a.children);
     agent_queue_release(&a.q);
+    share_release(&a.share);
+    share_elsewhere_release(&a.elsewhere);
     if (a.loop) {
         loop_signal_stop(&a.term);
         loop_destroy(a.loop);

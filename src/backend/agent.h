@@ -10,6 +10,7 @@
 #define BACKEND_AGENT_H
 
 #include "backend/queue.h"
+#include "backend/share.h"
 #include "base/proc.h"
 #include "job/place.h"
 #include "job/record.h"
@@ -35,6 +36,10 @@ struct agent_queue {
 enum rc agent_queue_read(const struct place *p, struct agent_queue *out,
                          struct err *err) MUST_CHECK;
 void agent_queue_release(struct agent_queue *q);
+/* All that decides who starts now; borrowed from its parts. */
+struct queue_world agent_world(const struct queue_need *total,
+                               const struct agent_queue *q, const struct share *share,
+                               const struct share_elsewhere *elsewhere);
 /* RC_INVAL (E3204) when the machine can never meet it. */
 enum rc agent_check(const struct place *p, const char *slots,
                     const struct queue_need *need, struct err *err) MUST_CHECK;

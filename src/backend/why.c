@@ -9,26 +9,40 @@
 #include "base/mem.h"
 #include "job/state.h"
 
+static void put_why(const struct queue_world *w, const char *id, struct buf *out)
+{
+    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
+    queue_plan(w, v);
+    for (size_t i = 0; i < w->n_waiting; i++)
+        if (strcmp(w->waiting[i].id, id) == 0) {
+            buf_printf(out, "%s waits: ", id);
+            queue_why(w, i, &v[i], out);
+        }
+    mem_free(v);
+}
+
 static enum rc say_waiting(const struct place *p, const char *slots,
                            const struct store_job *j, struct buf *out, struct err *err)
 {
     struct agent_queue q;
     struct queue_need total;
+    struct share share = {.limited = false};
+    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
     enum rc rc = agent_queue_read(p, &q, err);
     if (rc)
         return rc;
     if (!capacity_read(p->dir, &total))
         rc = capacity_find(slots, &total, err);
-    struct queue_verdict *v = mem_calloc(q.waiting.n + 1, sizeof(*v));
     if (!rc)
-        queue_plan(&total, q.running.at, q.running.n, q.waiting.at, q.waiting.n,
-                   clock_wall_ns(), v);
-    for (size_t i = 0; i < q.waiting.n && !rc; i++)
-        if (strcmp(q.waiting.at[i].id, j->id) == 0) {
-            buf_printf(out, "%s waits: ", j->id);
-            queue_why(&total, q.running.at, q.running.n, q.waiting.at, i, &v[i], out);
-        }
-    mem_free(v);
+        rc = share_refresh(&share, p->store, &total, &q.rows, clock_wall_ns(), err);
+    if (!rc && share.limited)
+        rc = share_elsewhere_read(p->store, p->node, &elsewhere, err);
+    if (!rc) {
+        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
+        put_why(&w, j->id, out);
+    }
+    share_elsewhere_release(&elsewhere);
+    share_release(&share);
     agent_queue_release(&q);
     return rc;
 }

@@ -145,7 +145,9 @@ enum rc store_create(struct store *s, const struct store_new *job, bool *existed
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
-    rc = insert_job(s, job, &changed, err);
+    rc = store_fence_check(s, err);
+    if (!rc)
+        rc = insert_job(s, job, &changed, err);
     if (!rc && changed)
         rc = insert_rest(s, job, err);
     if (!rc)
@@ -185,7 +187,9 @@ enum rc store_append(struct store *s, const struct store_job *row,
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
-    rc = update_row(s, row, n, &changed, err);
+    rc = store_fence_check(s, err);
+    if (!rc)
+        rc = update_row(s, row, n, &changed, err);
     if (!rc && changed == 0)
         rc = err_coded(err, RC_CANCELED, E3104,
                        "job '%s' has events behind number %jd by now", row->id,

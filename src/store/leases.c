@@ -4,6 +4,7 @@
  */
 #include "store/leases.h"
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "store/table.h"
 
@@ -80,4 +81,50 @@ enum rc store_lease_drop(struct store *s, const char *name, const char *holder,
                      "UPDATE leases SET until_ms = 0, holder = '' WHERE name = $1 AND "
                      "holder = $2",
                      params, 2, NULL, NULL, NULL, err);
+}
+
+void store_fence(struct store *s, const char *name, const char *holder, int64_t epoch)
+{
+    mem_free(s->fence);
+    mem_free(s->fence_holder);
+    s->fence = name ? mem_strdup(name) : NULL;
+    s->fence_holder = name ? mem_strdup(holder) : NULL;
+    s->fence_epoch = epoch;
+}
+
+enum rc store_fence_check(struct store *s, struct err *err)
+{
+    int64_t changed = 0;
+    if (!s->fence)
+        return RC_OK;
+    const struct db_value params[] = {DB_TEXT(s->fence), DB_TEXT(s->fence_holder),
+                                      DB_INT(s->fence_epoch)};
+    enum rc rc = store_run(s,
+                           "UPDATE leases SET epoch = epoch WHERE name = $1 AND holder = "
+                           "$2 AND epoch = $3",
+                           params, 3, NULL, NULL, &changed, err);
+    if (!rc && !changed)
+        rc = err_coded(err, RC_INVAL, E5401, "lease '%.60s': another has it by now",
+                       s->fence);
+    return rc;
+}
+
+enum rc store_fence_begin(struct store *s, struct err *err)
+{
+    enum rc rc = s->db->begin(s->state, err);
+    if (rc)
+        return rc;
+    rc = store_fence_check(s, err);
+    if (rc)
+        s->db->rollback(s->state);
+    return rc;
+}
+
+enum rc store_fence_end(struct store *s, enum rc rc, struct err *err)
+{
+    if (!rc)
+        rc = s->db->commit(s->state, err);
+    if (rc)
+        s->db->rollback(s->state);
+    return rc;
 }

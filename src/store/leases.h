@@ -35,4 +35,17 @@ enum rc store_lease_drop(struct store *s, const char *name, const char *holder,
 enum rc store_lease_get(struct store *s, const char *name, struct store_leases *out,
                         struct err *err) MUST_CHECK;
 
+/* From now on store_create() and store_append() of `s`, and what stands between
+ * store_fence_begin() and store_fence_end(), change nothing unless `holder` has the lease
+ * with this epoch at the moment of the change (RC_INVAL, E5401). `name` NULL: no more.
+ * Texts are copied.
+ */
+void store_fence(struct store *s, const char *name, const char *holder, int64_t epoch);
+/* A transaction around calls that write single rows of schedules, notifications and
+ * marks. The end commits when rc is RC_OK and returns what became of it. Without a fence:
+ * a transaction all the same.
+ */
+enum rc store_fence_begin(struct store *s, struct err *err) MUST_CHECK;
+enum rc store_fence_end(struct store *s, enum rc rc, struct err *err) MUST_CHECK;
+
 #endif
