@@ -19,6 +19,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "tune/algo/tpe.h"
 #include "tune/normal.h"
 #include "tune/parzen.h"
@@ -135,6 +136,12 @@ void tpe_joint_add(struct tpe_joint *j, const struct history *h, int64_t trial)
     }
 }
 
+/* The different kernels of a parameter with steps, and which one a component has. */
+struct kinds {
+    int32_t n, *of; /* of: [components] */
+    double *mu, *unit, *mass;
+};
+
 /* A mixture over one block: arrays of n components, the prior last. */
 struct mixture {
     const struct block *block;
@@ -144,6 +151,7 @@ struct mixture {
     double *height;      /* [n], logarithm of what does not depend on x */
     double **mu, **unit; /* [dims][n]; unit: 1 / sigma */
     double *work;        /* [n] */
+    struct kinds *kinds; /* [dims], of those with steps */
     struct arena arena;
 };
 
@@ -176,6 +184,59 @@ static void set_widths(struct mixture *m, const struct dim *d, const unsigned ch
     sigma[m->n - 1] = d->range;
 }
 
+/* What makes each kernel's mass 1: its width, and what lies outside the bounds. */
+static void set_heights(struct mixture *m, const struct dim *d, const double *mu,
+                        const double *unit)
+{
+    double last = 0, log_last = 0;
+    for (int64_t c = 0; c < m->n; c++) {
+        if (unit[c] != last) {
+            last = unit[c];
+            log_last = log(last);
+        }
+        m->height[c] += log_last;
+        if (isfinite(d->low))
+            m->height[c] -= normal_log_mass(mu[c], 1 / unit[c], d->low, d->high);
+    }
+}
+
+static size_t kind_slot(double mu, double unit, size_t slots)
+{
+    double pair[2] = {mu, unit};
+    return (size_t)hash_xxh3(pair, sizeof(pair)) & (slots - 1);
+}
+
+static void set_kinds(struct mixture *m, const struct dim *d, size_t at)
+{
+    struct kinds *k = &m->kinds[at];
+    const double *mu = m->mu[at], *unit = m->unit[at];
+    size_t slots = 16, size = (size_t)m->n * sizeof(double);
+    while (slots < (size_t)m->n * 2)
+        slots *= 2;
+    int32_t *slot = mem_calloc(slots, sizeof(*slot)); /* 1 + kind; 0: free */
+    *k = (struct kinds){.of = arena_alloc(&m->arena, (size_t)m->n * sizeof(*k->of)),
+                        .mu = arena_alloc(&m->arena, size),
+                        .unit = arena_alloc(&m->arena, size),
+                        .mass = arena_alloc(&m->arena, size)};
+    for (int64_t c = 0; c < m->n; c++) {
+        size_t i = kind_slot(mu[c], unit[c], slots);
+        while (slot[i] &&
+               (k->mu[slot[i] - 1] != mu[c] || k->unit[slot[i] - 1] != unit[c]))
+            i = (i + 1) & (slots - 1);
+        if (!slot[i]) {
+            k->mu[k->n] = mu[c];
+            k->unit[k->n] = unit[c];
+            k->mass[k->n] = isfinite(d->low)
+                                ? normal_log_mass(mu[c], 1 / unit[c], d->low, d->high)
+                                : 0;
+            slot[i] = ++k->n;
+        }
+        k->of[c] = slot[i] - 1;
+        m->height[c] -= k->mass[k->of[c]];
+    }
+    mem_free(slot);
+}
+
 static void set_number(struct mixture *m, const struct nni_space *s,
                        const struct history *h, size_t k, const unsigned char *side,
                        unsigned char mine, const int64_t *place)
@@ -188,19 +249,12 @@ static void set_number(struct mixture *m, const struct nni_space *s,
         mu[c] = model_value(s, d, h->trials.at[m->trial[c]].x);
     mu[m->n - 1] = d->mean;
     set_widths(m, d, side, mine, place, unit);
-    double last = 0, log_last = 0;
-    for (int64_t c = 0; c < m->n; c++) {
-        double sigma = fmax(unit[c], 1e-12);
-        if (sigma != last) {
-            last = sigma;
-            log_last = log(sigma);
-        }
-        if (!(d->step > 0))
-            m->height[c] -= log_last;
-        if (isfinite(d->low))
-            m->height[c] -= normal_log_mass(mu[c], sigma, d->low, d->high);
-        unit[c] = 1 / sigma;
-    }
+    for (int64_t c = 0; c < m->n; c++)
+        unit[c] = 1 / fmax(unit[c], 1e-12);
+    if (d->step > 0)
+        set_kinds(m, d, k);
+    else
+        set_heights(m, d, mu, unit);
 }
 
 static void set_option(struct mixture *m, const struct history *h, size_t k)
@@ -250,6 +304,7 @@ static void mixture_init(struct mixture *m, const struct block *b,
     m->work = arena_alloc(&m->arena, size);
     m->mu = arena_alloc(&m->arena, b->dims.n * sizeof(*m->mu));
     m->unit = arena_alloc(&m->arena, b->dims.n * sizeof(*m->unit));
+    m->kinds = arena_alloc(&m->arena, b->dims.n * sizeof(*m->kinds));
     int64_t c = 0;
     for (size_t i = 0; i < h->trials.n; i++)
         if (side[i] == mine) {
@@ -298,28 +353,59 @@ static double step_log_mass(double mu, double unit, double v, double step)
     return normal_log_mass(z, 1, -half, half);
 }
 
-#define MEMO 64
-
 /* Adds what the kernels of a parameter with steps say of x. Values and widths repeat from
- * component to component, so the last answer for a value is kept.
+ * component to component, so each kind is worked out once.
  */
-static void add_steps(const struct mixture *m, const struct dim *d, const double *mu,
-                      const double *unit, double x, double *acc)
+static void add_steps(const struct mixture *m, const struct kinds *k, const struct dim *d,
+                      double x, double *acc)
 {
-    struct {
-        double mu, unit, mass;
-    } memo[MEMO];
-    for (int i = 0; i < MEMO; i++)
-        memo[i].unit = 0;
-    for (int64_t c = 0; c < m->n; c++) {
-        int slot = (int)((uint64_t)(int64_t)(mu[c] / d->step + 0.5) % MEMO);
-        if (memo[slot].unit != unit[c] || memo[slot].mu != mu[c]) {
-            memo[slot].mu = mu[c];
-            memo[slot].unit = unit[c];
-            memo[slot].mass = step_log_mass(mu[c], unit[c], x, d->step);
-        }
-        acc[c] += memo[slot].mass;
+    for (int32_t i = 0; i < k->n; i++)
+        k->mass[i] = step_log_mass(k->mu[i], k->unit[i], x, d->step);
+    for (int64_t c = 0; c < m->n; c++)
+        acc[c] += k->mass[k->of[c]];
+}
+
+/* e^x for -700 < x <= 0, to twelve digits, without branches so that a loop over it is
+ * done several at a time: 2^k times a polynomial of what is left.
+ */
+static inline double exp_of(double x)
+{
+    const double shift =
+        0x1.8p52; /* adding it leaves the nearest integer in the low bits */
+    double t = x * 1.4426950408889634074, k = t + shift;
+    double r = (t - (k - shift)) * 0.69314718055994530942;
+    uint64_t bits;
+    memcpy(&bits, &k, sizeof(bits));
+    bits = (bits + 1023) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof(scale));
+    double p = 1.0 / 3628800;
+    p = p * r + 1.0 / 362880;
+    p = p * r + 1.0 / 40320;
+    p = p * r + 1.0 / 5040;
+    p = p * r + 1.0 / 720;
+    p = p * r + 1.0 / 120;
+    p = p * r + 1.0 / 24;
+    p = p * r + 1.0 / 6;
+    p = p * r + 0.5;
+    return scale * ((p * r + 1) * r + 1);
+}
+
+/* ln of the sum of e^a. */
+static double log_sum(double *a, int64_t n)
+{
+    double top = a[0], sums[4] = {0};
+    for (int64_t c = 1; c < n; c++)
+        top = a[c] > top ? a[c] : top;
+    if (!isfinite(top))
+        return top;
+    for (int64_t c = 0; c < n; c++) {
+        double x = a[c] - top;
+        a[c] = exp_of(x > -600 ? x : -600);
     }
+    for (int64_t c = 0; c < n; c++)
+        sums[c & 3] += a[c];
+    return top + log(sums[0] + sums[1] + sums[2] + sums[3]);
 }
 
 static double mixture_log_pdf(struct mixture *m, const struct nni_space *s,
@@ -338,7 +424,7 @@ static double mixture_log_pdf(struct mixture *m, const struct nni_space *s,
                 acc[c] += mu[c] == x ? hit : miss;
             acc[m->n - 1] -= log((double)size);
         } else if (d->step > 0) {
-            add_steps(m, d, mu, unit, x, acc);
+            add_steps(m, &m->kinds[k], d, x, acc);
         } else {
             for (int64_t c = 0; c < m->n; c++) {
                 double z = (x - mu[c]) * unit[c];
@@ -346,13 +432,7 @@ static double mixture_log_pdf(struct mixture *m, const struct nni_space *s,
             }
         }
     }
-    double top = acc[0], sum = 0;
-    for (int64_t c = 1; c < m->n; c++)
-        top = acc[c] > top ? acc[c] : top;
-    for (int64_t c = 0; c < m->n; c++)
-        if (acc[c] > top - 40)
-            sum += exp(acc[c] - top);
-    return top + log(sum);
+    return log_sum(acc, m->n);
 }
 
 static double draw_option(const struct mixture *m, const struct tpe_settings *set,
