@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "cmd/json_out.h"
+#include "text/json_out.h"
 #include "cmd/train_config.h"
 #include "train/select.h"
 

@@ -83,7 +83,7 @@ enum rc job_open(const struct job_where *w, struct job_place *out, struct err *e
     const char *dir = getenv("TRAINYARD_DIR"), *store = getenv("TRAINYARD_STORE");
     bool named = w->dir || w->store || (dir && *dir) || (store && *store);
     struct remote remote;
-    enum rc rc = remote_find(w->server, !named, &remote, err);
+    enum rc rc = remote_server(w->server, !named, &remote, err);
     if (rc)
         return rc;
     if (!remote.url)

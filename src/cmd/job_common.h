@@ -45,7 +45,7 @@ struct job_place {
 /* Opens the store and makes the directory. E3201, E31xx. */
 enum rc job_place_open(const struct job_where *w, struct job_place *out,
                        struct err *err) MUST_CHECK;
-/* The same, or a server when one was chosen; see remote_find(). E5019. */
+/* The same, or a server when one was chosen; see remote_server(). E5019. */
 enum rc job_open(const struct job_where *w, struct job_place *out,
                  struct err *err) MUST_CHECK;
 void job_place_close(struct job_place *p);

@@ -65,7 +65,7 @@ static enum rc read_login(struct remote *out, struct err *err)
     return rc;
 }
 
-enum rc remote_find(const char *given, bool stored, struct remote *out, struct err *err)
+enum rc remote_server(const char *given, bool stored, struct remote *out, struct err *err)
 {
     const char *url = given && *given ? given : env_get("TRAINYARD_SERVER");
     const char *token = env_get("TRAINYARD_TOKEN");

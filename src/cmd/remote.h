@@ -16,8 +16,8 @@ struct remote {
  * then, with `stored`, what `trainyard login` wrote. The token is TRAINYARD_TOKEN's or
  * the stored one of that URL. *out stays empty when there is no server. E5019.
  */
-enum rc remote_find(const char *given, bool stored, struct remote *out,
-                    struct err *err) MUST_CHECK;
+enum rc remote_server(const char *given, bool stored, struct remote *out,
+                      struct err *err) MUST_CHECK;
 void remote_release(struct remote *r);
 /* Both change the file of logins (0600). */
 enum rc remote_store(const struct remote *r, char **path, struct err *err) MUST_CHECK;
