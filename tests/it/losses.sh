@@ -96,4 +96,29 @@ pareto_weights_are_used()
         plain/model.ckpt-7/model-00001-of-00001.safetensors && fail "the weights change nothing"
 }
 
-tap_cases each_loss_has_its_name accumulated_batches_count_their_share pareto_weights_are_used
+# Under loss scaling the same steps are made; gradients that overflow are left out until the scale fits.
+a_loss_scale_changes_no_step()
+{
+    config "" && data
+    run "$TRAINYARD" train c.config --model-dir plain
+    status 0
+    run "$TRAINYARD" train c.config --model-dir scaled --set 'train_config.grad_scaler={}' \
+        --set 'train_config.grad_scaler.growth_interval=3'
+    status 0
+    near "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" \
+        "$(tail -n 1 scaled/train_eval_result_v2.txt | field loss)" 1e-6
+    run "$TRAINYARD" train c.config --model-dir large --set 'train_config.grad_scaler={}' \
+        --set 'train_config.grad_scaler.init_scale=3e38' --set 'train_config.grad_scaler.backoff_factor=1e-9'
+    status 0
+    tail -n 1 large/train_eval_result_v2.txt >.out
+    json 'd["loss"] > 0'
+    near "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" \
+        "$(tail -n 1 large/train_eval_result_v2.txt | field loss)" 0.1
+    [ "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" = \
+        "$(tail -n 1 large/train_eval_result_v2.txt | field loss)" ] && fail "no step was left out"
+    run "$TRAINYARD" train c.config --model-dir scaled --continue --set 'train_config.grad_scaler={}' \
+        --set train_config.num_steps=12
+    status 0
+}
+
+tap_cases a_loss_scale_changes_no_step each_loss_has_its_name accumulated_batches_count_their_share pareto_weights_are_used
