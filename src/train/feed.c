@@ -282,6 +282,25 @@ static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
     }
 }
 
+/* Whether a loss takes the label for the number of a class. */
+static bool counts_classes(const struct model_task *t)
+{
+    for (int64_t i = 0; i < t->n_losses; i++)
+        if (t->losses[i]->softmax_cross_entropy)
+            return true;
+    return false;
+}
+
+static enum rc check_class(const struct model_task *t, int64_t row, float label,
+                           struct err *err)
+{
+    if (label >= 0.0f && label < (float)t->num_class && label == truncf(label))
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E1401,
+                     "label '%s': row %jd of the batch is %g, not a class from 0 to %u",
+                     t->label, (intmax_t)row, (double)label, t->num_class - 1);
+}
+
 static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *b,
                           struct err *err)
 {
@@ -290,6 +309,7 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
         return RC_OK;
     const struct feature_target *from = &b->targets[f->label_at[i]];
     struct view v = graph_view(f->m->graph, t->labels);
+    bool classes = counts_classes(t);
     if (from->offsets)
         return err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
     for (int64_t r = 0; r < b->rows; r++) {
@@ -298,6 +318,9 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
                              "label '%s': row %jd of the batch is %g", t->label,
                              (intmax_t)r, (double)from->values[r]);
         *view_row(&v, r) = from->values[r];
+        enum rc rc = classes ? check_class(t, r, from->values[r], err) : RC_OK;
+        if (rc)
+            return rc;
     }
     return RC_OK;
 }

@@ -34,6 +34,7 @@ static void extras_init(struct extras *x, const struct session *s)
     optim_save(s->optim, s->step % s->accumulate != 0, &x->items);
     if (s->ema)
         ema_save(s->ema, EMA_PREFIX, &x->items);
+    scaler_save(&s->scaler, &x->items);
     for (size_t i = 0; i < x->items.items.n; i++) {
         const struct state_item *it = &x->items.items.at[i];
         if (it->type != STATE_F32)
@@ -174,6 +175,8 @@ static enum rc load_all(struct session *s, const struct ckpt *c, struct err *err
         rc = optim_load(s->optim, &found, NULL, err);
     if (!rc && s->ema)
         rc = ema_load(s->ema, EMA_PREFIX, &found, err);
+    if (!rc)
+        rc = scaler_load(&s->scaler, &found, err);
     ckpt_report_release(&report);
     extras_release(&x);
     state_release(&found);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "tensor/kernel.h"
 #include "train/blame.h"
 
 static enum rc make_optimisers(struct session *s, struct err *err)
@@ -17,6 +18,8 @@ static enum rc make_optimisers(struct session *s, struct err *err)
     enum rc rc = optim_create(t->dense_optimizer, params, n, &options, &s->optim, err);
     if (!rc)
         rc = clip_from(t->grad_clipping, &s->clip, err);
+    if (!rc)
+        rc = scaler_from(t->grad_scaler, &s->scaler, err);
     if (!rc && t->dense_optimizer->ema)
         rc = ema_create(t->dense_optimizer->ema->decay, optim_params(s->optim), &s->ema,
                         err);
@@ -126,26 +129,48 @@ enum rc session_share(const struct session *from, struct session **out, struct e
     return RC_OK;
 }
 
+/* Takes the loss scale out of the gradients of vectors; false when one is not finite. */
+static bool unscale_vectors(const struct session *s, float by)
+{
+    const struct model *m = s->model;
+    bool finite = true;
+    for (size_t i = 0; i < m->embedded.n; i++) {
+        struct view d = graph_grad(m->graph, m->embedded.at[i]);
+        for (int64_t r = 0; d.data && r < d.rows; r++) {
+            kernels()->scale(view_row(&d, r), by, d.width);
+            finite = kernels()->finite(view_row(&d, r), d.width) && finite;
+        }
+    }
+    return finite;
+}
+
 /* Dense parameters move once per `accumulate` batches; rows of tables with every batch.
+ * Under loss scaling, gradients that are not finite move nothing.
  */
 static void update(struct session *s)
 {
     struct row_step rows = {.lr = schedule_at(&s->sparse.schedule, s->step, s->epoch),
                             .step = s->step + 1};
-    feed_update(s->feed, &rows);
+    double by = 1 / scaler_scale(&s->scaler);
+    if (!s->scaler.on || unscale_vectors(s, (float)by))
+        feed_update(s->feed, &rows);
     if ((s->step + 1) % s->accumulate != 0)
         return;
-    clip_grads(&s->clip, optim_params(s->optim));
-    optim_step(s->optim, s->step, s->epoch);
-    if (s->ema)
-        ema_update(s->ema);
+    bool good = !s->scaler.on || scale_grads(optim_params(s->optim), by);
+    if (good) {
+        clip_grads(&s->clip, optim_params(s->optim));
+        optim_step(s->optim, s->step, s->epoch);
+        if (s->ema)
+            ema_update(s->ema);
+    }
+    scaler_update(&s->scaler, good);
 }
 
-/* In an accumulation each batch counts its share. */
+/* In an accumulation each batch counts its share, times the loss scale. */
 static void seed(struct session *s, double *loss)
 {
     struct graph *g = s->model->graph;
-    float share = 1.0f / (float)s->accumulate;
+    float share = s->scaler.scale / (float)s->accumulate;
     if (s->pareto) {
         *loss = pareto_seed(s->pareto, g, share);
         return;

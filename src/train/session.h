@@ -14,6 +14,7 @@
 #include "nn/optim/clip.h"
 #include "nn/optim/ema.h"
 #include "nn/optim/optim.h"
+#include "nn/optim/scaler.h"
 #include "nn/optim/sparse.h"
 #include "train/feed.h"
 #include "train/pareto.h"
@@ -48,6 +49,7 @@ struct session {
     struct sparse_optim sparse;
     struct optim *optim; /* NULL without training */
     struct clip clip;
+    struct scaler scaler;
     struct pareto *pareto; /* NULL: losses are added up */
     struct ema *ema;       /* NULL: none */
     uint32_t accumulate;   /* batches per update of the dense parameters, at least 1 */

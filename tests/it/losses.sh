@@ -96,4 +96,57 @@ pareto_weights_are_used()
         plain/model.ckpt-7/model-00001-of-00001.safetensors && fail "the weights change nothing"
 }
 
-tap_cases each_loss_has_its_name accumulated_batches_count_their_share pareto_weights_are_used
+# Under loss scaling the same steps are made; gradients that overflow are left out until the scale fits.
+a_loss_scale_changes_no_step()
+{
+    config "" && data
+    run "$TRAINYARD" train c.config --model-dir plain
+    status 0
+    run "$TRAINYARD" train c.config --model-dir scaled --set 'train_config.grad_scaler={}' \
+        --set 'train_config.grad_scaler.growth_interval=3'
+    status 0
+    near "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" \
+        "$(tail -n 1 scaled/train_eval_result_v2.txt | field loss)" 1e-6
+    run "$TRAINYARD" train c.config --model-dir large --set 'train_config.grad_scaler={}' \
+        --set 'train_config.grad_scaler.init_scale=3e38' --set 'train_config.grad_scaler.backoff_factor=1e-9'
+    status 0
+    tail -n 1 large/train_eval_result_v2.txt >.out
+    json 'd["loss"] > 0'
+    near "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" \
+        "$(tail -n 1 large/train_eval_result_v2.txt | field loss)" 0.1
+    [ "$(tail -n 1 plain/train_eval_result_v2.txt | field loss)" = \
+        "$(tail -n 1 large/train_eval_result_v2.txt | field loss)" ] && fail "no step was left out"
+    run "$TRAINYARD" train c.config --model-dir scaled --continue --set 'train_config.grad_scaler={}' \
+        --set train_config.num_steps=12
+    status 0
+}
+
+# softmax_cross_entropy counts classes from 0.
+a_label_must_be_a_class()
+{
+    data
+    cat >c.config <<END
+train_input_path: "data/train" eval_input_path: "data/eval" model_dir: "m"
+train_config { num_steps: 8
+  sparse_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} }
+  dense_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} }
+}
+data_config { batch_size: 256 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "age_level" }
+feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
+  hash_bucket_size: 1000 embedding_dim: 8 } }
+model_config {
+  num_class: 9
+  feature_groups { group_name: "all" group_type: DEEP feature_names: "user_id" }
+  multi_tower { towers { input: "all" mlp { hidden_units: 8 } } final { hidden_units: 8 } }
+  losses { softmax_cross_entropy {} }
+}
+END
+    run "$TRAINYARD" train c.config
+    status 0
+    run "$TRAINYARD" train c.config --model-dir less --set model_config.num_class=2
+    status 2
+    err_has "error[E1401]"
+    err_has "not a class from 0 to 1"
+}
+
+tap_cases a_label_must_be_a_class a_loss_scale_changes_no_step each_loss_has_its_name accumulated_batches_count_their_share pareto_weights_are_used
