@@ -7,7 +7,6 @@
 
 #include "backend/agent.h"
 #include "backend/supervisor.h"
-#include "backend/why.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,6 +23,7 @@ struct control_conf {
 
 static const struct opt plain_opts[] = {
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -32,6 +32,7 @@ static const struct opt stop_opts[] = {
     {OPT_CHOICE(struct control_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -39,6 +40,7 @@ static const struct opt wait_opts[] = {
     {OPT_DURATION(struct control_conf, timeout, "0", 0, 1e9,
                   "wait no longer; 0: for ever")},
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -51,7 +53,7 @@ static enum rc for_each(const void *conf, const struct opt_args *args, ask_fn *a
 {
     const struct control_conf *c = conf;
     struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
@@ -65,14 +67,14 @@ static enum rc after_request(const struct job_place *p, const char *id,
                              const struct request_result *r, struct err *err)
 {
     printf("%s %s\n", id, job_state_name(r->state));
-    return r->alone ? agent_wake(&p->p, err) : RC_OK;
+    return RC_OK;
 }
 
 static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
                         const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_stop(&p->p, id, c->force, &r, err);
+    enum rc rc = p->ops->ask(p, id, c->force ? JOB_ASK_KILL : JOB_ASK_STOP, &r, err);
     if (rc || strcmp(c->format, "own") == 0)
         return rc ? rc : after_request(p, id, &r, err);
     if (r.ended) {
@@ -82,14 +84,14 @@ static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
                          job_state_name(r.state));
     }
     printf("[OK] Job [%s] was stopped successfully\n", id);
-    return r.alone ? agent_wake(&p->p, err) : RC_OK;
+    return RC_OK;
 }
 
 static enum rc ask_suspend(const struct job_place *p, const struct control_conf *c,
                            const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_suspend(&p->p, id, &r, err);
+    enum rc rc = p->ops->ask(p, id, JOB_ASK_SUSPEND, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
@@ -97,7 +99,7 @@ static enum rc ask_resume(const struct job_place *p, const struct control_conf *
                           const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_resume(&p->p, id, &r, err);
+    enum rc rc = p->ops->ask(p, id, JOB_ASK_RESUME, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
@@ -107,7 +109,7 @@ static enum rc ask_wait(const struct job_place *p, const struct control_conf *c,
     struct store_jobs jobs = {0};
     enum rc rc = job_wait(p, id, c->timeout, err);
     if (!rc)
-        rc = store_get(p->p.store, id, &jobs, err);
+        rc = p->ops->get(p, id, &jobs, err);
     if (!rc) {
         printf("%s %s\n", id, jobs.at[0].state);
         rc = job_end_status(&jobs.at[0], err);
@@ -122,7 +124,7 @@ static enum rc ask_script(const struct job_place *p, const struct control_conf *
     struct spec spec = {0};
     struct buf out;
     char *text = NULL;
-    enum rc rc = store_spec(p->p.store, id, &text, err);
+    enum rc rc = p->ops->spec(p, id, &text, err);
     if (!rc)
         rc = spec_from_json(text, &spec, err);
     buf_init(&out, CMD_TEXT_MAX);
@@ -139,48 +141,23 @@ static enum rc ask_script(const struct job_place *p, const struct control_conf *
 static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c,
                          const char *id, struct err *err)
 {
-    struct spec spec = {0};
     struct submit_result r;
-    char *text = NULL;
-    enum rc rc = store_spec(p->p.store, id, &text, err);
+    enum rc rc = p->ops->rerun(p, id, &r, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
-    if (!rc && spec.s->has_client_token) { /* it would be the old job */
-        node_remove(spec.conf.doc.root, "client_token");
-        struct buf b;
-        buf_init(&b, CMD_TEXT_MAX);
-        spec_print(&spec, &b);
-        spec_release(&spec);
-        rc = spec_from_json(buf_str(&b), &spec, err);
-        buf_release(&b);
-    }
-    if (!rc)
-        rc = submit_job(&p->p, &spec, (const char *const *)environ, spec.s->workdir, &r,
-                        err);
-    if (!rc) {
         printf("%s\n", r.id);
-        rc = agent_wake(&p->p, err);
-    }
-    spec_release(&spec);
-    mem_free(text);
     return rc;
 }
 
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
-    struct store_jobs jobs = {0};
     struct buf out;
-    enum rc rc = store_get(p->p.store, id, &jobs, err);
-    if (rc)
-        return rc;
-    buf_init(&out, 4096);
-    rc = why_say(&p->p, getenv("TRAINYARD_SLOTS"), &jobs.at[0], &out, err);
+    buf_init(&out, 1 << 16);
+    enum rc rc = p->ops->why(p, id, &out, err);
     buf_putc(&out, '\n');
     if (!rc)
         rc = cmd_print(&out, err);
     buf_release(&out);
-    store_jobs_release(&jobs);
     return rc;
 }
 
@@ -251,6 +228,7 @@ static const struct opt logs_opts[] = {
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
              "only the last lines of the last attempt; -1: everything")},
     JOB_WHERE_OPTS(struct logs_conf),
+    JOB_SERVER_OPT(struct logs_conf),
     {0},
 };
 
@@ -266,7 +244,7 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
     if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
         return err_coded(err, RC_INVAL, E0603, "--worker: '%.60s' is no number",
                          c->worker);
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);

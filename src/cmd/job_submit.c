@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "backend/agent.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -38,6 +37,7 @@ static const struct opt opts[] = {
      .hidden = true},
     {OPT_LIST(struct submit_conf, flags.extra, "flag of another tool"), .hidden = true},
     JOB_WHERE_OPTS(struct submit_conf),
+    JOB_SERVER_OPT(struct submit_conf),
     {0},
 };
 
@@ -49,17 +49,9 @@ static enum rc submit(const struct submit_conf *c, const struct opt_args *args,
     enum rc rc = job_flags_load(opts, c, args, 0, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
-    if (!rc) {
-        struct queue_need need = {spec.cpu_milli * spec.s->workers,
-                                  spec.memory * spec.s->workers,
-                                  spec.s->gpu * spec.s->workers};
-        rc = agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
-    }
     if (!rc)
-        rc = submit_job(&p->p, &spec, (const char *const *)environ, cwd, r, err);
+        rc = p->ops->submit(p, &spec, cwd, r, err);
     spec_release(&spec);
-    if (!rc)
-        rc = agent_wake(&p->p, err);
     return rc;
 }
 
@@ -68,7 +60,7 @@ static enum rc show_answer(const struct submit_conf *c, const struct job_place *
 {
     struct store_jobs jobs = {0};
     struct buf b;
-    enum rc rc = store_get(p->p.store, r->id, &jobs, err);
+    enum rc rc = p->ops->get(p, r->id, &jobs, err);
     if (rc)
         return rc;
     buf_init(&b, CMD_TEXT_MAX);
@@ -98,7 +90,7 @@ static void say(const struct submit_result *r)
 static enum rc end_of(const struct job_place *p, const char *id, struct err *err)
 {
     struct store_jobs jobs = {0};
-    enum rc rc = store_get(p->p.store, id, &jobs, err);
+    enum rc rc = p->ops->get(p, id, &jobs, err);
     if (!rc)
         rc = job_end_status(&jobs.at[0], err);
     store_jobs_release(&jobs);
@@ -118,7 +110,7 @@ static void stop_job(void *arg)
     struct err err = {0};
     fprintf(stderr, "%s\n",
             s->times ? "stopping at once" : "stopping; again to stop at once");
-    if (request_stop(&s->p->p, s->id, s->times > 0, &r, &err))
+    if (s->p->ops->ask(s->p, s->id, s->times > 0 ? JOB_ASK_KILL : JOB_ASK_STOP, &r, &err))
         fprintf(stderr, "%s\n", err.msg);
     s->times++;
 }
@@ -152,7 +144,7 @@ static enum rc run_submit(const void *conf, const struct opt_args *args, struct 
     const struct submit_conf *c = conf;
     struct job_place p;
     struct submit_result r;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = submit(c, args, &p, &r, err);
@@ -174,7 +166,7 @@ static enum rc run_run(const void *conf, const struct opt_args *args, struct err
     const struct submit_conf *c = conf;
     struct job_place p;
     struct submit_result r;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = submit(c, args, &p, &r, err);

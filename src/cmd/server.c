@@ -137,8 +137,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 static const struct cmd_example examples[] = {
     {"on this machine", "trainyard server"},
     {"for a team",
-     "trainyard server --listen 0.0.0.0:8420 --host yard.example.com --tls-cert cert.pem "
-     "--tls-key key.pem --store postgresql://yard@db/yard"},
+     "trainyard server --listen 0.0.0.0:8420 --tls-cert c.pem --tls-key k.pem"},
     {0},
 };
 

@@ -19,9 +19,10 @@ static const struct {
     enum code code;
     unsigned status;
 } by_code[] = {
-    {E3011, 409}, {E3014, 409}, {E3102, 503}, {E3103, 404}, {E3104, 409}, {E3106, 409},
-    {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404}, {E3204, 422}, {E5003, 400},
-    {E5006, 400}, {E5008, 401}, {E5009, 401}, {E5010, 403}, {E5014, 400},
+    {E3011, 409}, {E3014, 409}, {E3102, 503}, {E3103, 404}, {E3104, 409},
+    {E3106, 409}, {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404},
+    {E5103, 404}, {E5104, 409}, {E3204, 422}, {E5003, 400}, {E5006, 400},
+    {E5008, 401}, {E5009, 401}, {E5010, 403}, {E5014, 400},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -131,8 +132,8 @@ static enum rc read_body(struct call *c, struct err *err)
         return err_set(err, RC_NOMEM, "no memory for the body");
     if (kind != SCHEMA_OBJECT && kind != SCHEMA_JOB_SPEC)
         return RC_OK;
-    if (kind == SCHEMA_OBJECT && c->raw.n == 0 && c->route->body == &schema_StopRequest)
-        return RC_OK; /* a question without details */
+    if (c->raw.n == 0 && schema_optional(c->route->body))
+        return RC_OK; /* a request without details */
     enum rc rc = parse_json(c, err);
     if (!rc && kind == SCHEMA_OBJECT)
         rc = schema_check(c->route->body, c->body, err);

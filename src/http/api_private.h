@@ -25,6 +25,7 @@ struct api {
     char *document;       /* owned */
     char *empty;          /* owned: a directory with nothing in it */
     char *empty_snapshot; /* owned: the same as a source */
+    const char **job_env; /* owned list: what jobs may inherit, NULL behind the last */
     struct auth *auth;
     struct limit *callers, *strangers; /* by token; by address, for those without */
     struct conns *conns;

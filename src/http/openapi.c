@@ -332,7 +332,7 @@ static void put_operation(struct json_out *j, const struct route *r)
     put_parameters(j, r);
     if (r->body->kind != SCHEMA_NOTHING) {
         json_open(j, "requestBody", '{');
-        json_put_bool(j, "required", r->body != &schema_StopRequest);
+        json_put_bool(j, "required", !schema_optional(r->body));
         put_content(j, r->body);
         json_close(j, '}');
     }

@@ -171,6 +171,14 @@ enum rc schema_check(const struct schema_table *t, const struct node *root,
     return check_required(t, root, err);
 }
 
+bool schema_optional(const struct schema_table *t)
+{
+    for (const struct schema_item *f = t->items; f && f->name; f++)
+        if (f->required)
+            return false;
+    return t->kind == SCHEMA_OBJECT;
+}
+
 static struct node *typed(const struct schema_item *f, const char *value, struct arena *a)
 {
     static const struct span nowhere;

@@ -69,6 +69,9 @@ const struct schema_table *const *schema_all(size_t *n);
  */
 enum rc schema_check(const struct schema_table *t, const struct node *root,
                      struct err *err) MUST_CHECK;
+/* Could a body of this shape be left out? An object without anything that must be there.
+ */
+bool schema_optional(const struct schema_table *t);
 /* A query becomes a map of typed values. */
 enum rc schema_query(const struct schema_table *t, const struct target *target,
                      struct arena *a, struct node **out, struct err *err) MUST_CHECK;

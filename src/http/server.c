@@ -313,6 +313,20 @@ static enum rc start_parts(struct api *a, struct err *err)
     return rc;
 }
 
+/* Nothing that tells our own programs where to look. */
+static const char **job_env_of(const char *const *env)
+{
+    size_t n = 0;
+    while (env && env[n])
+        n++;
+    const char **out = mem_calloc(n + 1, sizeof(*out));
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!str_starts(env[i], "TRAINYARD_"))
+            out[k++] = env[i];
+    return out;
+}
+
 static enum rc start(struct api *a, struct err *err)
 {
     union httpd_address at;
@@ -324,6 +338,7 @@ static enum rc start(struct api *a, struct err *err)
     a->auth = auth_create();
     a->callers = limit_create(a->o.rate);
     a->strangers = limit_create(a->o.rate / 10);
+    a->job_env = job_env_of(a->o.env);
     raise_files();
     enum rc rc = check_options(&a->o, &at, err);
     if (!rc)
@@ -376,8 +391,8 @@ static void free_all(struct api *a)
     limit_destroy(a->strangers);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
-    void *texts[] = {a->key,   a->cert,           a->token_file,     a->document,
-                     a->empty, a->empty_snapshot, (void *)a->answers};
+    void *texts[] = {a->key,   a->cert,           a->token_file,      a->document,
+                     a->empty, a->empty_snapshot, (void *)a->answers, (void *)a->job_env};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     pthread_cond_destroy(&a->given);
