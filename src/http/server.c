@@ -17,7 +17,7 @@
 #include "job/snapshot.h"
 
 #define LOG_AREA "server"
-#define PATIENCE_MS 5000 /* for a store that somebody else holds */
+#define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
