@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a whole request to an answer: body, handler, audit log, error. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,9 +72,15 @@ static void put_problems(struct call *c)
     json_close(j, ']');
 }
 
+/* Whoever met the full disk said so in the system's words. */
+static bool disk_full(enum rc rc, const struct err *err)
+{
+    return rc == RC_IO && strstr(err->msg, strerror(ENOSPC));
+}
+
 void api_fail(struct call *c, enum rc rc, const struct err *err)
 {
-    enum code code = err_code_of(err, rc);
+    enum code code = disk_full(rc, err) ? E3108 : err_code_of(err, rc);
     const struct code_info *info = code_info(code);
     if (!c->status)
         c->status = status_of(rc, code);
@@ -256,6 +263,7 @@ void call_destroy(struct call *c)
         MHD_destroy_response(c->streaming);
     if (c->doc.src)
         doc_release(&c->doc);
+    c->api->body_bytes -= (int64_t)c->raw.n;
     if (c->raw.p)
         explicit_bzero(c->raw.p, c->raw.cap); /* it may have held a secret */
     httpd_body_release(&c->raw);

@@ -41,6 +41,7 @@ struct api {
     pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
     _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */
     _Atomic int64_t submitted;
+    _Atomic int64_t body_bytes; /* of all requests that are under way */
 };
 
 struct desk *api_desk(struct api *a); /* waits for a free one */

@@ -234,6 +234,10 @@ static void put_content(struct json_out *j, const struct schema_table *t)
     case SCHEMA_TEXT:
         json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
         break;
+    case SCHEMA_STREAM:
+        json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
+        json_put_raw(j, "text/event-stream", "{\"schema\":{\"type\":\"string\"}}");
+        break;
     case SCHEMA_NOTHING:
         break;
     }

@@ -47,6 +47,7 @@ enum schema_kind {
     SCHEMA_JOB_SPEC, /* a job file; described by text/job */
     SCHEMA_BYTES,    /* application/octet-stream */
     SCHEMA_TEXT,     /* text/plain */
+    SCHEMA_STREAM,   /* text/plain, or text/event-stream for who follows */
     SCHEMA_NOTHING,
     SCHEMA_DOCUMENT, /* JSON of any shape */
 };

@@ -20,6 +20,7 @@
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
+#define BODIES_MAX ((int64_t)1 << 30) /* bytes of all bodies under way together */
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
 
@@ -137,6 +138,16 @@ static enum MHD_Result begin(struct api *a, struct call *c, const char *method)
     return api_reply(c);
 }
 
+static void take_body(struct api *a, struct call *c, const char *data, size_t n)
+{
+    size_t before = c->raw.n;
+    if (a->body_bytes > BODIES_MAX)
+        c->raw.no_memory = true;
+    else
+        httpd_body_add(&c->raw, data, n);
+    a->body_bytes += (int64_t)(c->raw.n - before);
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char *path,
                               const char *method, const char *version, const char *data,
                               size_t *n, void **state)
@@ -147,7 +158,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char
         return begin(a, c, method);
     if (*n) {
         if (!c->answered)
-            httpd_body_add(&c->raw, data, *n);
+            take_body(a, c, data, *n);
         *n = 0;
         return MHD_YES;
     }

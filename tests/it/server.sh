@@ -132,6 +132,31 @@ a_locked_store_is_said_to_be()
     finish
 }
 
+# In a name space of its own, with a disk of two megabytes.
+a_full_disk_is_said_to_be()
+{
+    unshare -rm true 2>/dev/null || skip "no name spaces here"
+    mkdir small
+    cat >inside.sh <<'END'
+mount -t tmpfs -o size=2m none small || exit 77
+"$TRAINYARD" server --listen 127.0.0.1:0 --dir small --no-queue 2>server.log &
+for _ in $(seq 100); do
+    url=$(sed -n 's/^listening on //p' server.log)
+    [ -n "$url" ] && break
+    sleep 0.05
+done
+head -c 3m /dev/zero >small/filler 2>/dev/null
+URL=$url TOKEN=$(cat small/admin.token) python3 "$TY_SOURCE/tests/it/server_check.py" full small/filler
+rc=$?
+kill $!
+exit $rc
+END
+    run unshare -rm bash inside.sh
+    [ "$got" != 77 ] || skip "no mounts here"
+    status 0
+    [ "$got" = 0 ] || show .out
+}
+
 a_killed_server_loses_nothing()
 {
     start
@@ -208,5 +233,6 @@ tap_cases \
     logs_are_followed_and_resumed \
     too_many_requests_are_told_so \
     a_locked_store_is_said_to_be \
+    a_full_disk_is_said_to_be \
     a_killed_server_loses_nothing \
     the_command_line_uses_a_server

@@ -438,6 +438,14 @@ def locked():
     check(ask("POST", "/api/v1/jobs", {"command": "true"})[0] == 201, "after the lock")
 
 
+def full():
+    status, _, answer = ask("POST", "/api/v1/jobs", {"command": "x" * 20000})
+    check(status == 507 and answer["code"] == "E3108", "submit ->", status, answer)
+    check(ask("GET", "/api/v1/jobs")[0] == 200, "reading needs space")
+    os.truncate(sys.argv[2], 0)
+    check(ask("POST", "/api/v1/jobs", {"command": "true"})[0] == 201, "after some was freed")
+
+
 def submit():
     for i in range(int(sys.argv[2])):
         status = ask("POST", "/api/v1/jobs", {"command": sys.argv[3], "client_token": f"k{i}", "cpu": "0.1"})[0]
