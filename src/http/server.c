@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "job/snapshot.h"
+#include "team/deliver.h"
 
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
@@ -361,6 +362,10 @@ static enum rc start(struct api *a, struct err *err)
     if (!rc)
         rc = keep_empty(a, err);
     if (!rc)
+        rc = net_allow_open(a->o.notify_allow, &a->allow, err);
+    if (!rc)
+        rc = deliver_key(a->o.place.dir, &a->notify_key, err);
+    if (!rc)
         rc = open_desks(a, err);
     if (!rc)
         rc = first_user(a, err);
@@ -400,10 +405,12 @@ static void free_all(struct api *a)
     auth_destroy(a->auth);
     limit_destroy(a->callers);
     limit_destroy(a->strangers);
+    net_allow_close(a->allow);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
-    void *texts[] = {a->key,   a->cert,           a->token_file,      a->document,
-                     a->empty, a->empty_snapshot, (void *)a->answers, (void *)a->job_env};
+    void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,
+                     a->document,       a->empty, a->empty_snapshot, (void *)a->answers,
+                     (void *)a->job_env};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     pthread_cond_destroy(&a->given);

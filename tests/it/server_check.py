@@ -46,7 +46,7 @@ def user(name, role, projects=(), **token):
     return made["token"]
 
 
-EXAMPLES = {"job": "jb-000000000000", "log": "0", "name": "nobody", "sha256": "0" * 64, "token": "tk-none"}
+EXAMPLES = {"job": "jb-000000000000", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
 
 
 def matrix():
