@@ -11,7 +11,7 @@
 #include "job/state.h"
 #include "job/status.h"
 
-static void put_waiting(const struct queue_world *w, const char *id, struct buf *out)
+static void put_why(const struct queue_world *w, const char *id, struct buf *out)
 {
     struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
     queue_plan(w, v);
@@ -41,7 +41,7 @@ static enum rc say_waiting(const struct place *p, const char *slots,
         rc = share_elsewhere_read(p->store, p->node, &elsewhere, err);
     if (!rc) {
         struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
-        put_waiting(&w, j->id, out);
+        put_why(&w, j->id, out);
     }
     share_elsewhere_release(&elsewhere);
     share_release(&share);

@@ -8,7 +8,6 @@
 #include "backend/agent.h"
 #include "backend/supervisor.h"
 #include "backend/transfer.h"
-#include "backend/why.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"

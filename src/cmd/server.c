@@ -116,6 +116,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         .rate = c->rate,
         .header_timeout = c->header_timeout,
         .body_timeout = c->body_timeout,
+        .notify_allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
         .queue = !c->no_queue,
     };
     rc = api_start(&o, &a, err);

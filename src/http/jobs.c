@@ -8,10 +8,9 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "http/job_body.h"
 #include "job/spec.h"
 #include "job/state.h"
-#include "job/status.h"
-#include "text/json.h"
 
 #define PAGE 50
 
@@ -145,23 +144,6 @@ static enum rc put_last_points(struct call *c, const char *id, struct err *err)
     return RC_OK;
 }
 
-/* The specification without what the server filled in: a path of its machine. */
-static void put_spec(struct call *c, const char *text)
-{
-    struct doc doc = {0};
-    const struct node *spec = job_json_open(text, &doc);
-    struct buf out;
-    buf_init(&out, (size_t)64 << 20);
-    if (spec) {
-        node_remove(doc.root, "workdir");
-        json_print(spec, 0, &out);
-    }
-    json_put_raw(&c->json, "spec", spec ? buf_str(&out) : "{}");
-    buf_release(&out);
-    if (doc.src)
-        doc_release(&doc);
-}
-
 enum rc get_job(struct call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
@@ -172,7 +154,9 @@ enum rc get_job(struct call *c, struct err *err)
     if (!rc) {
         json_open(&c->json, NULL, '{');
         put_row(&c->json, &jobs.at[0]);
-        put_spec(c, spec);
+        char *shown = job_body_shown(spec);
+        json_put_raw(&c->json, "spec", shown);
+        mem_free(shown);
         json_put_raw(&c->json, "status", *jobs.at[0].status ? jobs.at[0].status : "{}");
         rc = put_last_points(c, c->params[0], err);
         json_close(&c->json, '}');

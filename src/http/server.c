@@ -15,10 +15,12 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "job/snapshot.h"
+#include "team/deliver.h"
 
 #define LOG_AREA "server"
-#define PATIENCE_MS 5000 /* for a store that somebody else holds */
+#define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
+#define BODIES_MAX ((int64_t)1 << 30) /* bytes of all bodies under way together */
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
 
@@ -136,6 +138,16 @@ static enum MHD_Result begin(struct api *a, struct call *c, const char *method)
     return api_reply(c);
 }
 
+static void take_body(struct api *a, struct call *c, const char *data, size_t n)
+{
+    size_t before = c->raw.n;
+    if (a->body_bytes > BODIES_MAX)
+        c->raw.no_memory = true;
+    else
+        httpd_body_add(&c->raw, data, n);
+    a->body_bytes += (int64_t)(c->raw.n - before);
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char *path,
                               const char *method, const char *version, const char *data,
                               size_t *n, void **state)
@@ -146,7 +158,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char
         return begin(a, c, method);
     if (*n) {
         if (!c->answered)
-            httpd_body_add(&c->raw, data, *n);
+            take_body(a, c, data, *n);
         *n = 0;
         return MHD_YES;
     }
@@ -313,6 +325,20 @@ static enum rc start_parts(struct api *a, struct err *err)
     return rc;
 }
 
+/* Nothing that tells our own programs where to look. */
+static const char **job_env_of(const char *const *env)
+{
+    size_t n = 0;
+    while (env && env[n])
+        n++;
+    const char **out = mem_calloc(n + 1, sizeof(*out));
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!str_starts(env[i], "TRAINYARD_"))
+            out[k++] = env[i];
+    return out;
+}
+
 static enum rc start(struct api *a, struct err *err)
 {
     union httpd_address at;
@@ -324,6 +350,7 @@ static enum rc start(struct api *a, struct err *err)
     a->auth = auth_create();
     a->callers = limit_create(a->o.rate);
     a->strangers = limit_create(a->o.rate / 10);
+    a->job_env = job_env_of(a->o.env);
     raise_files();
     enum rc rc = check_options(&a->o, &at, err);
     if (!rc)
@@ -334,6 +361,10 @@ static enum rc start(struct api *a, struct err *err)
         rc = fs_mkdirs(a->empty, 0700, err);
     if (!rc)
         rc = keep_empty(a, err);
+    if (!rc)
+        rc = net_allow_open(a->o.notify_allow, &a->allow, err);
+    if (!rc)
+        rc = deliver_key(a->o.place.dir, &a->notify_key, err);
     if (!rc)
         rc = open_desks(a, err);
     if (!rc)
@@ -374,10 +405,12 @@ static void free_all(struct api *a)
     auth_destroy(a->auth);
     limit_destroy(a->callers);
     limit_destroy(a->strangers);
+    net_allow_close(a->allow);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
-    void *texts[] = {a->key,   a->cert,           a->token_file,     a->document,
-                     a->empty, a->empty_snapshot, (void *)a->answers};
+    void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,
+                     a->document,       a->empty, a->empty_snapshot, (void *)a->answers,
+                     (void *)a->job_env};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     pthread_cond_destroy(&a->given);

@@ -74,10 +74,8 @@ static bool path_ok(struct looking *l, const char *path)
     while (str_split(&rest, '/', &part)) {
         if (!part.n || str_is(part, ".") || str_is(part, ".."))
             return false;
-        if (rest.n && map_find(&l->links, str_of(path, (size_t)(part.p + part.n - path))))
+        if (map_find(&l->links, str_of(path, (size_t)(part.p + part.n - path))))
             return false;
-        if (!rest.p)
-            break;
     }
     return path[strlen(path) - 1] != '/';
 }

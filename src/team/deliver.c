@@ -20,6 +20,7 @@
 #define FIRST_NS (10 * CLOCK_SECOND)
 #define LONGEST_NS (3600 * CLOCK_SECOND)
 #define KEY_FILE "notify.key"
+#define RULES_MAX 200 /* of one user */
 
 int64_t deliver_pause(int64_t tries)
 {
@@ -136,6 +137,17 @@ static enum rc check_target(const struct deliver_conf *c, const struct store_rul
     return RC_OK;
 }
 
+static enum rc check_number(struct store *s, const char *owner, struct err *err)
+{
+    struct store_rules l = {0};
+    enum rc rc = store_rule_get(s, NULL, owner, &l, err);
+    if (!rc && l.n >= RULES_MAX)
+        rc = err_coded(err, RC_INVAL, E5301, "'%.100s' has %zu rules already, the most",
+                       owner, l.n);
+    store_rules_release(&l);
+    return rc;
+}
+
 enum rc deliver_rule_create(struct store *s, const struct deliver_conf *c,
                             struct store_rule *r, struct err *err)
 {
@@ -147,7 +159,9 @@ enum rc deliver_rule_create(struct store *s, const struct deliver_conf *c,
     if (rc)
         return rc;
     rule_close(&parsed);
-    rc = place_id_new(id, err);
+    rc = check_number(s, r->owner, err);
+    if (!rc)
+        rc = place_id_new(id, err);
     if (rc)
         return rc;
     char *own = mem_printf("nr-%s", id + 3);

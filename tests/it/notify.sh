@@ -126,11 +126,11 @@ what_is_refused_is_tried_again_or_given_up()
     gone=$(rule --webhook "$base/gone" --state Succeeded)
     watcher
     "$TRAINYARD" job run -- true 2>/dev/null
-    soon "it waits for the next try" delivery "$flaky" "pending   1  webhook '$base/flaky': answered with status 503"
-    soon "a clear no is final" delivery "$gone" "failed    1  webhook '$base/gone': answered with status 404"
+    soon "it waits for the next try" delivery "$flaky" "pending   1  webhook '$base/...': answered with status 503"
+    soon "a clear no is final" delivery "$gone" "failed    1  webhook '$base/...': answered with status 404"
     touch well
     python3 -c "import sqlite3; db = sqlite3.connect('jobs/jobs.db', timeout=20); db.execute('UPDATE deliveries SET due = 1'); db.commit()"
-    soon "metadata" delivery "$a" "failed    1  webhook 'http://169.254.169.254/latest/meta-data': address 169.254.169.254 is not allowed"
+    soon "metadata" delivery "$a" "failed    1  webhook 'http://169.254.169.254/...': address 169.254.169.254 is not allowed"
     soon "another address of this machine" delivery "$b" "address 127.0.0.2 is not allowed"
     soon "a redirect that makes it a GET" delivery "$c" "failed    1  .*answered with status 302; redirects are not followed"
     soon "a good one is followed" delivery "$d" "sent"
@@ -164,7 +164,7 @@ wrong_input_is_named()
     err_has "error[E5302]: webhook: host 'other.example.com' is not on the list of allowed hosts"
     run "$TRAINYARD" notify create --webhook ftp://hooks.example.com/x --state Failed
     status 2
-    err_has "error[E5301]: webhook 'ftp://hooks.example.com/x': only http and https are sent to"
+    err_has "error[E5301]: webhook 'ftp://hooks.example.com/...': only http and https are sent to"
     run "$TRAINYARD" notify create --webhook https://user:pw@hooks.example.com/x --state Failed
     status 2
     err_is <<'END'
