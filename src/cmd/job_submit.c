@@ -21,7 +21,7 @@ struct submit_conf {
     struct job_where where;
     const char *name, *source, *image, *workers, *nproc, *cpu, *memory, *gpu, *priority,
         *queue, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on, *backoff,
-        *backoff_max, *success, *backend, *client_token, *job_type, *format;
+        *backoff_max, *restart, *success, *backend, *client_token, *job_type, *format;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
         role, extra;
     bool requirements_optional, inherit, json, wait;
@@ -73,6 +73,7 @@ static const struct opt opts[] = {
     TEXT(retry_on, "exit statuses that may pass; default 75,128-255", "CODES"),
     TEXT(backoff, "wait before the first restart; default 10s", "D"),
     TEXT(backoff_max, "longest wait before a restart; default 10m", "D"),
+    TEXT(restart, "job or worker: what starts again; default job", "SCOPE"),
     TEXT(success, "all or chief: whose success counts; default all", "WHO"),
     TEXT(client_token, "the same token is the same job", "T"),
     {OPT_HEADING("Answer")},
