@@ -160,6 +160,14 @@ static enum rc spawn(const struct place *p, const char *id, const char *log,
     return rc;
 }
 
+enum rc agent_start(const struct place *p, struct proc **out, struct err *err)
+{
+    char *log = fs_join(p->dir, "agent.log");
+    enum rc rc = spawn(p, NULL, log, out, err);
+    mem_free(log);
+    return rc;
+}
+
 enum rc agent_wake(const struct place *p, struct err *err)
 {
     char *control = fs_join(p->dir, "agent.fifo"), *log = fs_join(p->dir, "agent.log");

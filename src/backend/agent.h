@@ -12,6 +12,7 @@
 #include "backend/nursery.h"
 #include "backend/queue.h"
 #include "backend/share.h"
+#include "base/proc.h"
 #include "job/place.h"
 #include "job/record.h"
 
@@ -24,6 +25,8 @@ struct agent_options {
 /* Runs until idle or SIGTERM. RC_OK also when another agent holds the lock. */
 enum rc agent_run(const struct place *p, const struct agent_options *o,
                   struct err *err) MUST_CHECK;
+/* Starts one as a child, to be waited for; it ends by itself when another is there. */
+enum rc agent_start(const struct place *p, struct proc **out, struct err *err) MUST_CHECK;
 /* Makes sure that an agent runs and looks at the queue. E3202. */
 enum rc agent_wake(const struct place *p, struct err *err) MUST_CHECK;
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Named data with a place where jobs see it. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -28,12 +26,14 @@ static const struct opt create_opts[] = {
                 "kind of storage; nas is a directory that is mounted here")},
     {OPT_BOOL(struct dataset_conf, json, "false", "print one JSON object")},
     JOB_WHERE_OPTS(struct dataset_conf),
+    JOB_SERVER_OPT(struct dataset_conf),
     {0},
 };
 
 static const struct opt show_opts[] = {
     {OPT_BOOL(struct dataset_conf, json, "false", "print JSON")},
     JOB_WHERE_OPTS(struct dataset_conf),
+    JOB_SERVER_OPT(struct dataset_conf),
     {0},
 };
 
@@ -60,8 +60,7 @@ static void put_row(const struct store_dataset *d, struct buf *out)
     buf_putc(out, '\n');
 }
 
-static enum rc check_place(const struct dataset_conf *c, const char **uri, char **real,
-                           struct err *err)
+static enum rc check_place(const struct dataset_conf *c, struct err *err)
 {
     bool local = strcmp(c->type, "local") == 0 || strcmp(c->type, "nas") == 0;
     if (!c->path)
@@ -69,54 +68,37 @@ static enum rc check_place(const struct dataset_conf *c, const char **uri, char 
     if (c->mount[0] != '/' || strstr(c->mount, "..") || strcmp(c->mount, "/") == 0)
         return err_coded(err, RC_INVAL, E3301,
                          "--mount: '%.100s' is no place for a dataset", c->mount);
-    *uri = c->path;
-    if (local) {
-        *real = realpath(c->path, NULL);
-        if (!*real)
-            return err_coded(err, RC_NOTFOUND, E3301, "--path: '%.200s': %s", c->path,
-                             strerror(errno));
-        *uri = *real;
-    } else if (!strstr(c->path, "://")) {
+    if (!local && !strstr(c->path, "://"))
         return err_coded(err, RC_INVAL, E3301,
                          "--path: '%.200s' is no URI, which a dataset of type %s needs",
                          c->path, c->type);
-    }
     return RC_OK;
 }
 
 static enum rc create(const struct dataset_conf *c, const struct job_place *p,
                       const char *name, struct err *err)
 {
-    char id[PLACE_ID_SIZE], *real = NULL;
-    const char *uri = NULL, *wrong = job_check_name(str_c(name));
+    struct arena arena = {0};
+    const char *wrong = job_check_name(str_c(name));
     if (wrong)
         return err_coded(err, RC_INVAL, E3301, "'%.100s': %s", name, wrong);
-    enum rc rc = check_place(c, &uri, &real, err);
+    enum rc rc = check_place(c, err);
+    if (rc)
+        return rc;
+    struct store_dataset d = {
+        .name = name, .type = c->type, .uri = c->path, .mount = c->mount};
+    struct buf out;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = p->ops->dataset_create(p, &d, &arena, err);
+    if (!rc && c->json)
+        put_json(&d, &out);
+    else if (!rc)
+        buf_puts(&out, d.id);
+    buf_putc(&out, '\n');
     if (!rc)
-        rc = place_id_new(id, err);
-    if (!rc) {
-        char *own = mem_printf("d-%s", id + 3);
-        struct store_dataset d = {.name = name,
-                                  .id = own,
-                                  .type = c->type,
-                                  .uri = uri,
-                                  .mount = c->mount,
-                                  .owner = p->owner,
-                                  .created = clock_wall_ns()};
-        rc = store_dataset_create(p->p.store, &d, err);
-        struct buf out;
-        buf_init(&out, CMD_TEXT_MAX);
-        if (!rc && c->json)
-            put_json(&d, &out);
-        else if (!rc)
-            buf_puts(&out, own);
-        buf_putc(&out, '\n');
-        if (!rc)
-            rc = cmd_print(&out, err);
-        buf_release(&out);
-        mem_free(own);
-    }
-    free(real);
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    arena_release(&arena);
     return rc;
 }
 
@@ -124,7 +106,7 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
 {
     const struct dataset_conf *c = conf;
     struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = create(c, &p, args->at[0], err);
@@ -139,11 +121,11 @@ static enum rc run_show(const void *conf, const struct opt_args *args, struct er
     struct store_datasets l = {0};
     struct buf out;
     bool one = args->n > 0;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_dataset_get(p.p.store, one ? args->at[0] : NULL, &l, err);
+    rc = p.ops->dataset_get(&p, one ? args->at[0] : NULL, &l, err);
     buf_puts(&out, c->json && !one ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, i && c->json ? ",\n" : "");
@@ -165,10 +147,10 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
 {
     const struct dataset_conf *c = conf;
     struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = store_dataset_delete(p.p.store, args->at[0], err);
+    rc = p.ops->dataset_delete(&p, args->at[0], err);
     job_place_close(&p);
     return rc;
 }

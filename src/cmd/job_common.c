@@ -48,7 +48,7 @@ static char *node_name(const char *dir)
 
 enum rc job_place_open(const struct job_where *w, struct job_place *out, struct err *err)
 {
-    struct job_place p = {.dir = NULL};
+    struct job_place p = {.ops = &job_ops_local};
     char *wanted = w->dir ? mem_strdup(w->dir) : default_dir();
     const char *store = w->store ? w->store : getenv("TRAINYARD_STORE");
     enum rc rc = fs_mkdirs(wanted, 0700, err);
@@ -78,8 +78,23 @@ enum rc job_place_open(const struct job_where *w, struct job_place *out, struct 
     return RC_OK;
 }
 
+enum rc job_open(const struct job_where *w, struct job_place *out, struct err *err)
+{
+    const char *dir = getenv("TRAINYARD_DIR"), *store = getenv("TRAINYARD_STORE");
+    bool named = w->dir || w->store || (dir && *dir) || (store && *store);
+    struct remote remote;
+    enum rc rc = remote_find(w->server, !named, &remote, err);
+    if (rc)
+        return rc;
+    if (!remote.url)
+        return job_place_open(w, out, err);
+    *out = (struct job_place){.ops = &job_ops_remote, .remote = remote};
+    return RC_OK;
+}
+
 void job_place_close(struct job_place *p)
 {
+    remote_release(&p->remote);
     store_close(p->p.store);
     mem_free(p->dir);
     mem_free(p->where);
@@ -92,6 +107,8 @@ void job_revive(const struct job_place *p)
 {
     struct store_filter f = {.node = p->node, .states = job_live_states(), .limit = 1};
     struct store_jobs jobs = {0};
+    if (!p->p.store)
+        return;
     char *lock = fs_join(p->dir, "agent.lock");
     bool lives = lock_held(lock);
     mem_free(lock);

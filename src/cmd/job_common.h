@@ -4,12 +4,15 @@
 #define CMD_JOB_COMMON_H
 
 #include "base/opt.h"
+#include "cmd/job_ops.h"
+#include "cmd/remote.h"
 #include "job/place.h"
 #include "text/json_out.h"
 
 /* The flags that say which jobs are meant; first member of a command's conf. */
 struct job_where {
     const char *dir, *store;
+    const char *server; /* of commands that can use one */
 };
 #define JOB_WHERE_OPTS(T)                                                               \
     {OPT_HEADING("Which jobs")},                                                        \
@@ -24,15 +27,31 @@ struct job_where {
             .meta = "WHERE"                                                             \
     }
 
+#define JOB_SERVER_OPT(T)                                                              \
+    {                                                                                  \
+        OPT_TEXT(T, where.server, NULL,                                                \
+                 "URL of a server, or local for none; default TRAINYARD_SERVER, else " \
+                 "that of `trainyard login`"),                                         \
+            .meta = "URL"                                                              \
+    }
+
+/* A store of this machine, or a server: then `p` has no store and no directory. */
 struct job_place {
     struct place p;
+    const struct job_ops *ops;
+    struct remote remote;
     char *dir, *where, *owner, *node; /* owned */
 };
 /* Opens the store and makes the directory. E3201, E31xx. */
 enum rc job_place_open(const struct job_where *w, struct job_place *out,
                        struct err *err) MUST_CHECK;
+/* The same, or a server when one was chosen; see remote_find(). E5019. */
+enum rc job_open(const struct job_where *w, struct job_place *out,
+                 struct err *err) MUST_CHECK;
 void job_place_close(struct job_place *p);
-/* Starts an agent when jobs of this machine are alive and none looks after them. */
+/* Starts an agent when jobs of this machine are alive and none looks after them; nothing
+ * to do for a server.
+ */
 void job_revive(const struct job_place *p);
 
 /* Seconds since `then` or between two moments, for people: "2m05s"; "-" for 0. */

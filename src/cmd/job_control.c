@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "backend/agent.h"
-#include "backend/capacity.h"
 #include "backend/supervisor.h"
 #include "backend/transfer.h"
 #include "base/clock.h"
@@ -14,8 +13,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "job/quote.h"
-#include "job/status.h"
 #include "job/submit.h"
 
 #define LOG_AREA "agent"
@@ -29,6 +26,7 @@ struct control_conf {
 
 static const struct opt plain_opts[] = {
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -37,6 +35,7 @@ static const struct opt stop_opts[] = {
     {OPT_CHOICE(struct control_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -44,6 +43,7 @@ static const struct opt wait_opts[] = {
     {OPT_DURATION(struct control_conf, timeout, "0", 0, 1e9,
                   "wait no longer; 0: for ever")},
     JOB_WHERE_OPTS(struct control_conf),
+    JOB_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -56,7 +56,7 @@ static enum rc for_each(const void *conf, const struct opt_args *args, ask_fn *a
 {
     const struct control_conf *c = conf;
     struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
@@ -70,14 +70,14 @@ static enum rc after_request(const struct job_place *p, const char *id,
                              const struct request_result *r, struct err *err)
 {
     printf("%s %s\n", id, job_state_name(r->state));
-    return r->alone ? agent_wake(&p->p, err) : RC_OK;
+    return RC_OK;
 }
 
 static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
                         const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_stop(&p->p, id, c->force, &r, err);
+    enum rc rc = p->ops->ask(p, id, c->force ? JOB_ASK_KILL : JOB_ASK_STOP, &r, err);
     if (rc || strcmp(c->format, "own") == 0)
         return rc ? rc : after_request(p, id, &r, err);
     if (r.ended) {
@@ -87,14 +87,14 @@ static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
                          job_state_name(r.state));
     }
     printf("[OK] Job [%s] was stopped successfully\n", id);
-    return r.alone ? agent_wake(&p->p, err) : RC_OK;
+    return RC_OK;
 }
 
 static enum rc ask_suspend(const struct job_place *p, const struct control_conf *c,
                            const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_suspend(&p->p, id, &r, err);
+    enum rc rc = p->ops->ask(p, id, JOB_ASK_SUSPEND, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
@@ -102,7 +102,7 @@ static enum rc ask_resume(const struct job_place *p, const struct control_conf *
                           const char *id, struct err *err)
 {
     struct request_result r;
-    enum rc rc = request_resume(&p->p, id, &r, err);
+    enum rc rc = p->ops->ask(p, id, JOB_ASK_RESUME, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
@@ -112,7 +112,7 @@ static enum rc ask_wait(const struct job_place *p, const struct control_conf *c,
     struct store_jobs jobs = {0};
     enum rc rc = job_wait(p, id, c->timeout, err);
     if (!rc)
-        rc = store_get(p->p.store, id, &jobs, err);
+        rc = p->ops->get(p, id, &jobs, err);
     if (!rc) {
         printf("%s %s\n", id, jobs.at[0].state);
         rc = job_end_status(&jobs.at[0], err);
@@ -127,7 +127,7 @@ static enum rc ask_script(const struct job_place *p, const struct control_conf *
     struct spec spec = {0};
     struct buf out;
     char *text = NULL;
-    enum rc rc = store_spec(p->p.store, id, &text, err);
+    enum rc rc = p->ops->spec(p, id, &text, err);
     if (!rc)
         rc = spec_from_json(text, &spec, err);
     buf_init(&out, CMD_TEXT_MAX);
@@ -144,108 +144,23 @@ static enum rc ask_script(const struct job_place *p, const struct control_conf *
 static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c,
                          const char *id, struct err *err)
 {
-    struct spec spec = {0};
     struct submit_result r;
-    char *text = NULL;
-    enum rc rc = store_spec(p->p.store, id, &text, err);
+    enum rc rc = p->ops->rerun(p, id, &r, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
-    if (!rc && spec.s->has_client_token) { /* it would be the old job */
-        node_remove(spec.conf.doc.root, "client_token");
-        struct buf b;
-        buf_init(&b, CMD_TEXT_MAX);
-        spec_print(&spec, &b);
-        spec_release(&spec);
-        rc = spec_from_json(buf_str(&b), &spec, err);
-        buf_release(&b);
-    }
-    if (!rc)
-        rc = submit_job(&p->p, &spec, (const char *const *)environ, spec.s->workdir, &r,
-                        err);
-    if (!rc) {
         printf("%s\n", r.id);
-        rc = agent_wake(&p->p, err);
-    }
-    spec_release(&spec);
-    mem_free(text);
     return rc;
-}
-
-static void put_why(const struct queue_world *w, const char *id, struct buf *out)
-{
-    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
-    queue_plan(w, v);
-    for (size_t i = 0; i < w->n_waiting; i++)
-        if (strcmp(w->waiting[i].id, id) == 0) {
-            buf_printf(out, "%s waits: ", id);
-            queue_why(w, i, &v[i], out);
-        }
-    mem_free(v);
-}
-
-static enum rc say_why(const struct job_place *p, const struct store_job *j,
-                       struct buf *out, struct err *err)
-{
-    struct agent_queue q;
-    struct queue_need total;
-    struct share share = {.limited = false};
-    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
-    enum rc rc = agent_queue_read(&p->p, &q, err);
-    if (rc)
-        return rc;
-    if (!capacity_read(p->dir, &total))
-        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
-    if (!rc)
-        rc = share_refresh(&share, p->p.store, &total, &q.rows, clock_wall_ns(), err);
-    if (!rc && share.limited)
-        rc = share_elsewhere_read(p->p.store, p->node, &elsewhere, err);
-    if (!rc) {
-        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
-        put_why(&w, j->id, out);
-    }
-    share_elsewhere_release(&elsewhere);
-    share_release(&share);
-    agent_queue_release(&q);
-    return rc;
-}
-
-/* What the job itself was told about its end. */
-static void put_message(const struct store_job *j, struct buf *out)
-{
-    struct doc doc = {0};
-    const char *text = job_json_text(job_json_open(j->status, &doc), "message", "");
-    if (*text) {
-        buf_puts(out, "; ");
-        quote_terminal(str_c(text), out);
-    }
-    if (doc.src)
-        doc_release(&doc);
 }
 
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
-    struct store_jobs jobs = {0};
     struct buf out;
-    enum job_reason why = WHY_None;
-    enum rc rc = store_get(p->p.store, id, &jobs, err);
-    if (rc)
-        return rc;
-    const struct store_job *j = &jobs.at[0];
-    buf_init(&out, 4096);
-    if (strcmp(j->state, "Queuing") == 0)
-        rc = say_why(p, j, &out, err);
-    if (!rc && !out.n) {
-        buf_printf(&out, "%s is %s", j->id, j->state);
-        if (job_reason_find(j->reason, &why) && why != WHY_None)
-            buf_printf(&out, ": %s (%s)", job_reason_text(why), j->reason);
-        put_message(j, &out);
-    }
+    buf_init(&out, 1 << 16);
+    enum rc rc = p->ops->why(p, id, &out, err);
     buf_putc(&out, '\n');
     if (!rc)
         rc = cmd_print(&out, err);
     buf_release(&out);
-    store_jobs_release(&jobs);
     return rc;
 }
 
@@ -318,6 +233,7 @@ static const struct opt logs_opts[] = {
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
              "only the last lines of the last attempt; -1: everything")},
     JOB_WHERE_OPTS(struct logs_conf),
+    JOB_SERVER_OPT(struct logs_conf),
     {0},
 };
 
@@ -327,7 +243,7 @@ static enum rc find_worker(const struct job_place *p, const char *id, const char
 {
     struct spec spec = {0};
     char *text = NULL;
-    enum rc rc = store_spec(p->p.store, id, &text, err);
+    enum rc rc = p->ops->spec(p, id, &text, err);
     if (!rc)
         rc = spec_from_json(text, &spec, err);
     if (!rc)
@@ -351,7 +267,7 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
                            .tail = c->tail,
                            .follow = c->follow,
                            .signals = -1};
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Log files are read as they grow; the store says when there will be no more. */
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -8,12 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/job_common.h"
 #include "job/state.h"
 
-#define NAP_NS 50000000
 #define LOOK_EVERY 4 /* naps between looks at the store */
 
 struct place_in_log {
@@ -46,21 +43,23 @@ static void put_prefixed(struct place_in_log *l, int64_t worker, const char *p, 
 
 static bool copy_log(struct following *x, int64_t worker)
 {
-    char block[65536], *path = place_log(&x->p->p, x->id, worker, x->attempt);
     struct place_in_log *l = &x->logs[worker];
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct buf part;
     bool any = false;
-    mem_free(path);
-    if (fd < 0)
-        return false;
-    for (ssize_t n; (n = pread(fd, block, sizeof(block), l->at)) > 0; l->at += n) {
+    buf_init(&part, (size_t)8 << 20);
+    for (;;) {
+        buf_clear(&part);
+        if (x->p->ops->log(x->p, x->id, worker, x->attempt, l->at, &part, NULL) ||
+            !part.n)
+            break;
         if (x->workers > 1 && x->f->worker < 0)
-            put_prefixed(l, worker, block, (size_t)n);
+            put_prefixed(l, worker, part.p, part.n);
         else
-            fwrite(block, 1, (size_t)n, stdout);
+            fwrite(part.p, 1, part.n, stdout);
+        l->at += (int64_t)part.n;
         any = true;
     }
-    close(fd);
+    buf_release(&part);
     x->wrote |= any;
     return any;
 }
@@ -76,30 +75,12 @@ static bool copy_all(struct following *x)
     return any;
 }
 
-/* Where the last `lines` lines of a log begin. */
-static int64_t tail_of(const char *path, int64_t lines)
-{
-    struct fs_map m = {0};
-    if (fs_map(path, &m, NULL))
-        return 0;
-    size_t at = m.n;
-    if (at && m.data[at - 1] == '\n')
-        at--;
-    while (at > 0) {
-        if (m.data[at - 1] == '\n' && --lines <= 0)
-            break;
-        at--;
-    }
-    fs_unmap(&m);
-    return (int64_t)at;
-}
-
 static void set_tails(struct following *x)
 {
     for (int64_t i = 0; x->f->tail >= 0 && i < x->workers; i++) {
-        char *path = place_log(&x->p->p, x->id, i, x->attempt);
-        x->logs[i].at = tail_of(path, x->f->tail);
-        mem_free(path);
+        if (x->p->ops->log_tail(x->p, x->id, i, x->attempt, x->f->tail, &x->logs[i].at,
+                                NULL))
+            x->logs[i].at = 0;
     }
 }
 
@@ -121,7 +102,7 @@ static enum rc one_look(struct following *x, bool *over, struct err *err)
 {
     struct store_jobs jobs = {0};
     enum job_state state = JOB_Unknown;
-    enum rc rc = store_get(x->p->p.store, x->id, &jobs, err);
+    enum rc rc = x->p->ops->get(x->p, x->id, &jobs, err);
     if (rc)
         return rc;
     bool known = job_state_find(jobs.at[0].state, &state);
@@ -144,7 +125,7 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
     struct following x = {.p = p, .id = id, .f = f, .attempt = 1};
     struct store_jobs jobs = {0};
     bool over = false;
-    enum rc rc = store_get(p->p.store, id, &jobs, err);
+    enum rc rc = p->ops->get(p, id, &jobs, err);
     if (rc)
         return rc;
     x.workers = jobs.at[0].workers;
@@ -165,7 +146,7 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
         else
             copy_all(&x);
         if (!rc && !over)
-            nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = p->ops->nap_ns}, NULL);
     }
     mem_free(x.logs);
     if (!rc && !x.wrote && f->attempt)
@@ -181,7 +162,7 @@ enum rc job_wait(const struct job_place *p, const char *id, double seconds,
     for (;;) {
         struct store_jobs jobs = {0};
         enum job_state state = JOB_Unknown;
-        enum rc rc = store_get(p->p.store, id, &jobs, err);
+        enum rc rc = p->ops->get(p, id, &jobs, err);
         if (rc)
             return rc;
         bool over = job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
@@ -195,6 +176,6 @@ enum rc job_wait(const struct job_place *p, const char *id, double seconds,
                 err->exit = 124;
             return rc;
         }
-        nanosleep(&(struct timespec){.tv_nsec = 2 * NAP_NS}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 2 * p->ops->nap_ns}, NULL);
     }
 }

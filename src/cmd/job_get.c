@@ -23,6 +23,7 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct get_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     JOB_WHERE_OPTS(struct get_conf),
+    JOB_SERVER_OPT(struct get_conf),
     {0},
 };
 
@@ -90,7 +91,7 @@ static enum rc put_last_metrics(const struct job_place *p, const char *id,
 {
     struct store_points l = {0};
     char number[32];
-    enum rc rc = store_points_last(p->p.store, id, &l, err);
+    enum rc rc = p->ops->last_points(p, id, &l, err);
     for (size_t i = 0; i < l.n && !rc; i++) {
         str_from_f64(l.at[i].value, number);
         buf_puts(out, "metric     ");
@@ -105,7 +106,7 @@ static enum rc put_text(const struct job_place *p, const struct store_job *j,
                         struct buf *out, struct err *err)
 {
     char took[32];
-    char *dir = place_job(&p->p, j->id);
+    char *dir = p->dir ? place_job(&p->p, j->id) : mem_strdup(p->remote.url);
     put_line(out, "id", j->id);
     put_line(out, "name", j->name);
     put_line(out, "owner", j->owner);
@@ -117,7 +118,7 @@ static enum rc put_text(const struct job_place *p, const struct store_job *j,
     put_moment(out, "finished", j->finished);
     job_span(j->started, j->finished, took);
     put_line(out, "ran", j->started ? took : "");
-    put_line(out, "directory", dir);
+    put_line(out, p->dir ? "directory" : "server", dir);
     mem_free(dir);
     return put_last_metrics(p, j->id, out, err);
 }
@@ -127,7 +128,7 @@ static enum rc put_events(const struct job_place *p, const char *id, struct buf 
 {
     struct store_events ev = {0};
     char time[CLOCK_TEXT_SIZE];
-    enum rc rc = store_events_get(p->p.store, id, 0, 0, &ev, err);
+    enum rc rc = p->ops->events(p, id, 0, &ev, err);
     for (size_t i = 0; i < ev.n && !rc; i++) {
         const struct store_event *e = &ev.at[i];
         clock_rfc3339(e->time, time);
@@ -152,7 +153,7 @@ static enum rc put_metrics(const struct job_place *p, const char *id, bool json,
     buf_puts(out, json ? "[" : "");
     for (;;) {
         struct store_points l = {0};
-        enum rc rc = store_points_get(p->p.store, id, NULL, after, 0, &l, err);
+        enum rc rc = p->ops->points(p, id, after, &l, err);
         if (rc)
             return rc;
         for (size_t i = 0; i < l.n; i++) {
@@ -205,12 +206,12 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     struct job_place p;
     struct store_jobs jobs = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
     job_revive(&p);
-    rc = store_get(p.p.store, args->at[0], &jobs, err);
+    rc = p.ops->get(&p, args->at[0], &jobs, err);
     if (!rc)
         rc = show(c, &p, &jobs.at[0], &out, err);
     if (!rc)

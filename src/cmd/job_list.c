@@ -40,6 +40,7 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct list_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     JOB_WHERE_OPTS(struct list_conf),
+    JOB_SERVER_OPT(struct list_conf),
     {0},
 };
 
@@ -110,7 +111,7 @@ static enum rc put_counts(const struct list_conf *c, const struct job_place *p,
 {
     struct store_count counts[JOB_STATES];
     size_t n = 0;
-    enum rc rc = store_counts(p->p.store, counts, ARRAY_LEN(counts), &n, err);
+    enum rc rc = p->ops->counts(p, counts, ARRAY_LEN(counts), &n, err);
     buf_puts(out, c->json ? "{" : "");
     for (size_t i = 0; i < n && !rc; i++)
         buf_printf(out, c->json ? "%s\"%s\": %jd" : "%s%-12s  %jd\n",
@@ -138,12 +139,12 @@ static enum rc list(const struct list_conf *c, const struct job_place *p, struct
     if (c->since > 0)
         f.since = clock_wall_ns() - (int64_t)(c->since * 1e9);
     if (!rc && c->before) {
-        rc = store_get(p->p.store, c->before, &jobs, err);
+        rc = p->ops->get(p, c->before, &jobs, err);
         f.before = rc ? 0 : jobs.at[0].num;
         store_jobs_release(&jobs);
     }
     if (!rc)
-        rc = store_list(p->p.store, &f, &jobs, err);
+        rc = p->ops->list(p, &f, &jobs, err);
     if (!rc && (c->json || strcmp(c->format, "dlc") == 0))
         rc = put_json(c, p, &jobs, out, err);
     else if (!rc)
@@ -158,7 +159,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     const struct list_conf *c = conf;
     struct job_place p;
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);

@@ -27,7 +27,7 @@ static enum rc put_events(const struct job_place *p, const char *id, struct buf 
                           struct err *err)
 {
     struct store_events ev = {0};
-    enum rc rc = store_events_get(p->p.store, id, 0, 0, &ev, err);
+    enum rc rc = p->ops->events(p, id, 0, &ev, err);
     buf_puts(out, ", \"events\": [");
     for (size_t i = 0; i < ev.n && !rc; i++) {
         const struct store_event *e = &ev.at[i];
@@ -55,7 +55,7 @@ static enum rc put_metrics(const struct job_place *p, const char *id, struct buf
 {
     struct store_points points = {0};
     char number[32];
-    enum rc rc = store_points_last(p->p.store, id, &points, err);
+    enum rc rc = p->ops->last_points(p, id, &points, err);
     buf_puts(out, ", \"metrics\": {");
     for (size_t i = 0; i < points.n && !rc; i++) {
         buf_puts(out, i ? ", " : "");
@@ -73,7 +73,7 @@ static enum rc put_whole(const struct job_place *p, const struct store_job *j,
                          bool events, struct buf *out, struct err *err)
 {
     char *spec = NULL;
-    enum rc rc = store_spec(p->p.store, j->id, &spec, err);
+    enum rc rc = p->ops->spec(p, j->id, &spec, err);
     if (!rc)
         buf_printf(out, ", \"spec\": %s, \"status\": %s", spec, j->status);
     mem_free(spec);
@@ -100,9 +100,11 @@ enum rc job_json(const struct job_place *p, const struct store_job *j, bool whol
     put_time(out, "created", j->created);
     put_time(out, "started", j->started);
     put_time(out, "finished", j->finished);
-    char *dir = place_job(&p->p, j->id);
-    put_text(out, "dir", dir);
-    mem_free(dir);
+    if (p->dir) {
+        char *dir = place_job(&p->p, j->id);
+        put_text(out, "dir", dir);
+        mem_free(dir);
+    }
     enum rc rc = whole ? put_whole(p, j, events, out, err) : RC_OK;
     buf_putc(out, '}');
     return rc;
@@ -158,7 +160,7 @@ enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
 {
     struct spec spec;
     char *text = NULL;
-    enum rc rc = store_spec(p->p.store, j->id, &text, err);
+    enum rc rc = p->ops->spec(p, j->id, &text, err);
     if (!rc)
         rc = spec_from_json(text, &spec, err);
     mem_free(text);

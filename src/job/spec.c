@@ -282,6 +282,33 @@ enum rc spec_from_json(const char *text, struct spec *out, struct err *err)
     return RC_OK;
 }
 
+enum rc spec_parse(const char *text, size_t n, struct spec *out, struct diags *diags,
+                   struct err *err)
+{
+    struct conf_options o = {.kind = &conf_kind_job};
+    *out = (struct spec){0};
+    enum rc rc = conf_from("job", text, n, &o, &out->conf, diags, err);
+    if (!rc)
+        derive(out);
+    return rc;
+}
+
+enum rc spec_again(struct spec *s, struct err *err)
+{
+    struct buf text;
+    struct spec again;
+    buf_init(&text, 64 << 20);
+    spec_print(s, &text);
+    enum rc rc = buf_check(&text, err);
+    if (!rc)
+        rc = spec_from_json(buf_str(&text), &again, err);
+    buf_release(&text);
+    spec_release(s);
+    if (!rc)
+        *s = again;
+    return rc;
+}
+
 void spec_release(struct spec *s)
 {
     conf_release(&s->conf);

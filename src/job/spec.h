@@ -59,6 +59,11 @@ struct spec_flags {
  */
 enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec *out,
                   struct diags *diags, struct err *err) MUST_CHECK;
+/* JSON that somebody sent; problems as for spec_load(). */
+enum rc spec_parse(const char *text, size_t n, struct spec *out, struct diags *diags,
+                   struct err *err) MUST_CHECK;
+/* Reads it again after its tree was changed. On failure it is released. */
+enum rc spec_again(struct spec *s, struct err *err) MUST_CHECK;
 /* What spec_print() wrote. */
 enum rc spec_from_json(const char *text, struct spec *out, struct err *err) MUST_CHECK;
 void spec_release(struct spec *s);

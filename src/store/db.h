@@ -61,6 +61,7 @@ struct db_ops {
     const char *const *migrations; /* statements; see schema.c */
     enum rc (*open)(const char *where, void **state, struct err *err);
     void (*close)(void *state);
+    void (*patience)(void *state, int64_t ms);
     /* A transaction that will write. */
     enum rc (*begin)(void *state, struct err *err);
     enum rc (*commit)(void *state, struct err *err);

@@ -424,6 +424,30 @@ static enum rc take_count(void *arg, const struct db_row *row, struct err *err)
     return RC_OK;
 }
 
+enum rc store_counts_of(struct store *s, const struct store_filter *f,
+                        struct store_count *out, size_t max, size_t *n, struct err *err)
+{
+    struct counting c = {.out = out, .max = max};
+    struct query q = {.n = 0};
+    struct arena a = {0};
+    buf_init(&q.sql, 1 << 16);
+    buf_puts(&q.sql, "SELECT state, count(*) FROM jobs WHERE 1 = 1");
+    add_seen(&q, f, &a);
+    buf_puts(&q.sql, " GROUP BY state ORDER BY state");
+    struct db_call call = {.sql = buf_str(&q.sql),
+                           .at = q.params,
+                           .n = q.n,
+                           .fn = take_count,
+                           .arg = &c,
+                           .once = true};
+    enum rc rc = s->db->run(s->state, &call, NULL, err);
+    buf_release(&q.sql);
+    arena_release(&a);
+    if (!rc)
+        *n = c.n;
+    return rc;
+}
+
 enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_t *n,
                      struct err *err)
 {

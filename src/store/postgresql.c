@@ -199,6 +199,14 @@ static void pg_rollback(void *state)
     }
 }
 
+static void pg_patience(void *state, int64_t ms)
+{
+    char sql[64];
+    snprintf(sql, sizeof(sql), "SET lock_timeout = %jd", (intmax_t)ms);
+    enum rc rc = simple(state, sql, NULL);
+    (void)rc; /* a connection that broke says so at its next use */
+}
+
 static enum rc pg_lock_schema(void *state, struct err *err)
 {
     return simple(state, "SELECT pg_advisory_xact_lock(7236728)", err);
@@ -212,6 +220,7 @@ const struct db_ops db_postgresql = {
     .migrations = migrations,
     .open = pg_open,
     .close = pg_close,
+    .patience = pg_patience,
     .begin = pg_begin,
     .commit = pg_commit,
     .rollback = pg_rollback,

@@ -25,6 +25,7 @@ struct kept {
 struct lite {
     sqlite3 *db;
     VEC(struct kept) kept;
+    int64_t patience_ms;
 };
 
 static const char *const migrations[] = {
@@ -46,8 +47,8 @@ static enum rc failed(struct lite *l, const char *what, struct err *err)
     if (code == SQLITE_FULL)
         return err_coded(err, RC_IO, E3108, "%s: the disk is full", what);
     if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-        return err_coded(err, RC_IO, E3102, "%s: the store stayed locked for %d s", what,
-                         BUSY_MS / 1000);
+        return err_coded(err, RC_IO, E3102, "%s: the store stayed locked for %g s", what,
+                         (double)l->patience_ms / 1000);
     if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT)
         return err_coded(err, RC_FORMAT, E3109, "%s: %s", what, msg);
     return err_coded(err, RC_IO, E3102, "%s: %s", what, msg);
@@ -81,6 +82,7 @@ static enum rc make_parent(const char *path, struct err *err)
 static enum rc lite_open(const char *where, void **state, struct err *err)
 {
     struct lite *l = mem_calloc(1, sizeof(*l));
+    l->patience_ms = BUSY_MS;
     enum rc rc = make_parent(where, err);
     mode_t before = umask(077); /* the file may hold what is nobody else's business */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
@@ -215,6 +217,13 @@ static void lite_rollback(void *state)
         sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
 }
 
+static void lite_patience(void *state, int64_t ms)
+{
+    struct lite *l = state;
+    l->patience_ms = ms;
+    sqlite3_busy_timeout(l->db, (int)ms);
+}
+
 static enum rc lite_lock_schema(void *state, struct err *err)
 {
     return RC_OK; /* the transaction is that lock */
@@ -228,6 +237,7 @@ const struct db_ops db_sqlite = {
     .migrations = migrations,
     .open = lite_open,
     .close = lite_close,
+    .patience = lite_patience,
     .begin = lite_begin,
     .commit = lite_commit,
     .rollback = lite_rollback,

@@ -56,6 +56,11 @@ void store_close(struct store *s)
     mem_free(s);
 }
 
+void store_set_patience(struct store *s, int64_t ms)
+{
+    s->db->patience(s->state, ms);
+}
+
 const char *store_kind(const struct store *s)
 {
     return s->db->name;

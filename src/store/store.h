@@ -30,7 +30,11 @@ struct store;
  * cannot be opened or reached; RC_UNSUPPORTED: written by a newer version.
  */
 enum rc store_open(const char *where, struct store **out, struct err *err) MUST_CHECK;
-void store_close(struct store *s);             /* NULL is fine */
+void store_close(struct store *s); /* NULL is fine */
+/* How long a statement waits for others that hold the database; 20 s unless told. Then it
+ * fails with RC_IO (E3102).
+ */
+void store_set_patience(struct store *s, int64_t ms);
 const char *store_kind(const struct store *s); /* "sqlite", "postgresql" */
 /* True when `where` names a server rather than a file. */
 bool store_is_url(const char *where);
@@ -141,6 +145,10 @@ struct store_count {
 /* Of all jobs, by state, at most `max`; *n of them. */
 enum rc store_counts(struct store *s, struct store_count *out, size_t max, size_t *n,
                      struct err *err) MUST_CHECK;
+/* The same of those that `seen_by` and `seen_projects` of the filter let through. */
+enum rc store_counts_of(struct store *s, const struct store_filter *f,
+                        struct store_count *out, size_t max, size_t *n,
+                        struct err *err) MUST_CHECK;
 /* Events with a number above `after`, in order. */
 enum rc store_events_get(struct store *s, const char *id, int64_t after, size_t limit,
                          struct store_events *out, struct err *err) MUST_CHECK;

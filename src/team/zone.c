@@ -108,7 +108,8 @@ static enum rc load(const char *path, const char *name, struct zone *z, struct e
     struct err why = {0};
     enum rc rc = fs_read(path, FILE_MAX, &text, &n, &why);
     if (rc == RC_NOTFOUND)
-        return err_coded(err, rc, E5102, "no time zone '%.60s' on this machine", name);
+        return err_coded(err, RC_INVAL, E5102, "no time zone '%.60s' on this machine",
+                         name);
     if (rc)
         return err_coded(err, rc, E5102, "time zone '%.60s': %s", name, why.msg);
     if (!read_file(z, (const unsigned char *)text, n))

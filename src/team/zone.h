@@ -15,7 +15,7 @@
 struct zone;
 
 /* "UTC", "Asia/Shanghai", "+08:00" (east of Greenwich), or "local": what /etc/localtime
- * says, UTC where it says nothing. RC_NOTFOUND, RC_INVAL, RC_FORMAT (E5102).
+ * says, UTC where it says nothing. RC_INVAL, RC_FORMAT (E5102).
  */
 enum rc zone_open(const char *name, struct zone **out, struct err *err) MUST_CHECK;
 void zone_close(struct zone *z); /* NULL is fine */

@@ -2,7 +2,10 @@
 #include "text/json_out.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#include "base/clock.h"
 
 static void start(struct json_out *j, const char *key)
 {
@@ -47,6 +50,29 @@ void json_put_bool(struct json_out *j, const char *key, bool v)
 {
     start(j, key);
     buf_puts(j->out, v ? "true" : "false");
+}
+
+void json_put_num(struct json_out *j, const char *key, double v)
+{
+    char text[32];
+    start(j, key);
+    str_from_f64(v, text);
+    buf_puts(j->out, isfinite(v) ? text : "null");
+}
+
+void json_put_time(struct json_out *j, const char *key, int64_t wall_ns)
+{
+    char text[CLOCK_TEXT_SIZE];
+    if (!wall_ns)
+        return;
+    clock_rfc3339(wall_ns, text);
+    json_put_str(j, key, text);
+}
+
+void json_put_raw(struct json_out *j, const char *key, const char *json)
+{
+    start(j, key);
+    buf_puts(j->out, *json ? json : "null");
 }
 
 void json_put_null(struct json_out *j, const char *key)

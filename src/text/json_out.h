@@ -26,6 +26,11 @@ void json_close(struct json_out *j, char brace);
 void json_put_str(struct json_out *j, const char *key, const char *s); /* NULL: null */
 void json_put_int(struct json_out *j, const char *key, int64_t v);
 void json_put_bool(struct json_out *j, const char *key, bool v);
+void json_put_num(struct json_out *j, const char *key, double v); /* not finite: null */
+/* RFC 3339 of a wall clock in ns; nothing at all for 0. */
+void json_put_time(struct json_out *j, const char *key, int64_t wall_ns);
+/* Text that is JSON already; "" is null. */
+void json_put_raw(struct json_out *j, const char *key, const char *json);
 void json_put_null(struct json_out *j, const char *key);
 
 #endif

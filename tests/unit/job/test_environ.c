@@ -6,7 +6,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "job/remote.h"
+#include "job/bucket.h"
 #include "tap.h"
 
 static char *dir;
@@ -83,7 +83,7 @@ static void addresses_may_name_their_endpoint(void)
         struct arena a = {0};
         struct err err = {0};
         const char *got = NULL;
-        enum rc rc = remote_plain(cases[i].uri, &a, &got, &err);
+        enum rc rc = bucket_plain(cases[i].uri, &a, &got, &err);
         CHECK_INT(rc, cases[i].want ? RC_OK : RC_UNSUPPORTED);
         if (cases[i].want)
             CHECK_STR(got, cases[i].want);
@@ -98,19 +98,19 @@ static void a_plan_holds_every_file_once(void)
 {
     char *from = fs_join(dir, "out"), *sub = fs_join(from, "a/b"),
          *one = fs_join(sub, "x"), *two = fs_join(from, "y");
-    struct remote_plan p = {.bytes = 0};
+    struct bucket_plan p = {.bytes = 0};
     struct err err = {0};
     CHECK_INT(fs_mkdirs(sub, 0755, &err), RC_OK);
     CHECK_INT(fs_write(one, "123", 3, 0644, &err), RC_OK);
     CHECK_INT(fs_write(two, "4567", 4, 0644, &err), RC_OK);
-    CHECK_INT(remote_plan_send(&p, from, "s3://b/run", &err), RC_OK);
+    CHECK_INT(bucket_plan_send(&p, from, "s3://b/run", &err), RC_OK);
     CHECK_INT(p.list.n, 2);
     CHECK_INT(p.bytes, 7);
     CHECK_STR(p.list.at[0].to, "s3://b/run/a/b/x");
     CHECK_STR(p.list.at[1].to, "s3://b/run/y");
-    remote_plan_release(&p);
-    CHECK_INT(remote_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
-    remote_plan_release(&p);
+    bucket_plan_release(&p);
+    CHECK_INT(bucket_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
+    bucket_plan_release(&p);
     mem_free(two);
     mem_free(one);
     mem_free(sub);

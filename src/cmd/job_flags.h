@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/job_flags.h - the flags that make a job, for all commands that do. */
+#ifndef CMD_JOB_FLAGS_H
+#define CMD_JOB_FLAGS_H
+
+#include "base/opt.h"
+#include "job/spec.h"
+
+/* A member `flags` of a command's conf. Each field is one of the job file. */
+struct job_flags {
+    const char *name, *source, *image, *workers, *nproc, *cpu, *memory, *gpu, *priority,
+        *queue, *project, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on,
+        *backoff, *backoff_max, *restart, *success, *backend, *client_token, *job_type;
+    struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
+        role, extra;
+    bool requirements_optional, inherit;
+};
+
+#define JOB_FLAG(T, field, help_, meta_)                     \
+    {                                                        \
+        OPT_TEXT(T, flags.field, NULL, help_), .meta = meta_ \
+    }
+#define JOB_FLAG_LIST(T, field, help_, meta_)          \
+    {                                                  \
+        OPT_LIST(T, flags.field, help_), .meta = meta_ \
+    }
+
+/* clang-format off */
+#define JOB_FLAGS_OPTS(T) \
+    {OPT_HEADING("What")}, \
+    JOB_FLAG(T, name, "for people; default: the program's name", "NAME"), \
+    JOB_FLAG(T, source, "copy this directory; the command runs in the copy", "DIR"), \
+    JOB_FLAG_LIST(T, hp, "hyper-parameter", "NAME=VALUE"), \
+    JOB_FLAG_LIST(T, input, "input channel: a path or dataset", "CHANNEL=PATH"), \
+    JOB_FLAG_LIST(T, output, "output channel: where it is kept", "CHANNEL=PATH"), \
+    JOB_FLAG_LIST(T, data, "mount a dataset", "NAME[:/PATH]"), \
+    JOB_FLAG_LIST(T, env, "environment variable; NAME alone: as it is here", "NAME=VALUE"), \
+    {OPT_BOOL(T, flags.inherit, "false", "all variables from here")}, \
+    JOB_FLAG_LIST(T, secret, "variable from here that is never shown", "NAME"), \
+    JOB_FLAG_LIST(T, metric, "value in the log: a pattern with one group", "NAME=REGEX"), \
+    JOB_FLAG_LIST(T, label, "for filters in lists", "NAME=VALUE"), \
+    JOB_FLAG_LIST(T, requirement, "Python package to install first", "SPEC"), \
+    {OPT_BOOL(T, flags.requirements_optional, "false", \
+              "go on when packages cannot be installed")}, \
+    {OPT_HEADING("Where")}, \
+    JOB_FLAG(T, workers, "workers that run the command; default 1", "N"), \
+    JOB_FLAG_LIST(T, role, "workers of a kind: master, worker, ps, ...", "NAME=N[,cpu=..]"), \
+    JOB_FLAG(T, nproc, "NPROC_PER_NODE; default: GPUs, at least 1", "N"), \
+    JOB_FLAG(T, cpu, "processors of a worker: 2, 0.5, 500m; default 1", "N"), \
+    JOB_FLAG(T, memory, "memory of a worker: 4Gi; default: no limit", "SIZE"), \
+    JOB_FLAG(T, gpu, "GPUs of a worker; default 0", "N"), \
+    JOB_FLAG(T, image, "container image", "IMAGE"), \
+    JOB_FLAG(T, backend, "local or container; default: by --image", "B"), \
+    JOB_FLAG(T, job_type, "PyTorchJob, TFJob, XGBoostJob, ...; default PyTorchJob", "TYPE"), \
+    JOB_FLAG(T, queue, "queue; default default", "Q"), \
+    JOB_FLAG(T, project, "project that it counts for", "P"), \
+    JOB_FLAG(T, priority, "1 to 9, 9 goes first; default 1", "N"), \
+    {OPT_HEADING("How long, how often")}, \
+    JOB_FLAG(T, timeout, "longest run", "D"), \
+    JOB_FLAG(T, queue_timeout, "longest wait for resources", "D"), \
+    JOB_FLAG(T, grace, "from the request to stop to the end by force; default 30s", "D"), \
+    JOB_FLAG(T, hang, "silence that counts as a hang", "D"), \
+    JOB_FLAG(T, retries, "restarts after failures that may pass; default 0", "N"), \
+    JOB_FLAG(T, retry_on, "exit statuses that may pass; default 75,128-255", "CODES"), \
+    JOB_FLAG(T, backoff, "wait before the first restart; default 10s", "D"), \
+    JOB_FLAG(T, backoff_max, "longest wait before a restart; default 10m", "D"), \
+    JOB_FLAG(T, restart, "job or worker: what starts again; default job", "SCOPE"), \
+    JOB_FLAG(T, success, "all or chief: whose success counts; default all", "WHO")
+/* clang-format on */
+
+/* Reads the job from flags (rows of `opts` whose field begins with "flags."), from a file
+ * when an argument names one, and from the words behind `--`. `skip`: arguments before
+ * the file that are the command's own. What is wrong in it is shown here; the message is
+ * empty then. Release the spec in any case.
+ */
+enum rc job_flags_load(const struct opt *opts, const void *conf,
+                       const struct opt_args *args, size_t skip, struct spec *spec,
+                       struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs of this machine: the store, the files, the agent. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backend/agent.h"
+#include "backend/why.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/job_common.h"
+
+static enum rc get(const struct job_place *p, const char *id, struct store_jobs *out,
+                   struct err *err)
+{
+    return store_get(p->p.store, id, out, err);
+}
+
+static enum rc list(const struct job_place *p, const struct store_filter *f,
+                    struct store_jobs *out, struct err *err)
+{
+    return store_list(p->p.store, f, out, err);
+}
+
+static enum rc counts(const struct job_place *p, struct store_count *out, size_t max,
+                      size_t *n, struct err *err)
+{
+    return store_counts(p->p.store, out, max, n, err);
+}
+
+static enum rc spec_of(const struct job_place *p, const char *id, char **out,
+                       struct err *err)
+{
+    return store_spec(p->p.store, id, out, err);
+}
+
+static enum rc events(const struct job_place *p, const char *id, int64_t after,
+                      struct store_events *out, struct err *err)
+{
+    return store_events_get(p->p.store, id, after, 0, out, err);
+}
+
+static enum rc points(const struct job_place *p, const char *id, int64_t after,
+                      struct store_points *out, struct err *err)
+{
+    return store_points_get(p->p.store, id, NULL, after, 0, out, err);
+}
+
+static enum rc last_points(const struct job_place *p, const char *id,
+                           struct store_points *out, struct err *err)
+{
+    return store_points_last(p->p.store, id, out, err);
+}
+
+static enum rc submit(const struct job_place *p, struct spec *spec, const char *cwd,
+                      struct submit_result *out, struct err *err)
+{
+    struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
+    enum rc rc = agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
+    if (!rc)
+        rc = submit_job(&p->p, spec, (const char *const *)environ, cwd, out, err);
+    return rc ? rc : agent_wake(&p->p, err);
+}
+
+static enum rc ask(const struct job_place *p, const char *id, enum job_ask what,
+                   struct request_result *out, struct err *err)
+{
+    enum rc rc = what == JOB_ASK_SUSPEND ? request_suspend(&p->p, id, out, err)
+                 : what == JOB_ASK_RESUME
+                     ? request_resume(&p->p, id, out, err)
+                     : request_stop(&p->p, id, what == JOB_ASK_KILL, out, err);
+    return !rc && out->alone ? agent_wake(&p->p, err) : rc;
+}
+
+static enum rc rerun(const struct job_place *p, const char *id, struct submit_result *out,
+                     struct err *err)
+{
+    struct spec spec = {0};
+    char *text = NULL;
+    enum rc rc = store_spec(p->p.store, id, &text, err);
+    if (!rc)
+        rc = spec_from_json(text, &spec, err);
+    if (!rc && spec.s->has_client_token) { /* it would be the old job */
+        node_remove(spec.conf.doc.root, "client_token");
+        rc = spec_again(&spec, err);
+    }
+    if (!rc)
+        rc = submit_job(&p->p, &spec, (const char *const *)environ, spec.s->workdir, out,
+                        err);
+    if (!rc)
+        rc = agent_wake(&p->p, err);
+    spec_release(&spec);
+    mem_free(text);
+    return rc;
+}
+
+static enum rc why(const struct job_place *p, const char *id, struct buf *out,
+                   struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = store_get(p->p.store, id, &jobs, err);
+    if (!rc)
+        rc = why_say(&p->p, getenv("TRAINYARD_SLOTS"), &jobs.at[0], out, err);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
+static enum rc log_part(const struct job_place *p, const char *id, int64_t worker,
+                        int64_t attempt, int64_t at, struct buf *out, struct err *err)
+{
+    char block[65536], *path = place_log(&p->p, id, worker, attempt);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    mem_free(path);
+    if (fd < 0)
+        return RC_OK;
+    ssize_t n = pread(fd, block, sizeof(block), at);
+    if (n > 0)
+        buf_add(out, block, (size_t)n);
+    close(fd);
+    return RC_OK;
+}
+
+static enum rc log_tail(const struct job_place *p, const char *id, int64_t worker,
+                        int64_t attempt, int64_t lines, int64_t *out, struct err *err)
+{
+    struct fs_map m = {0};
+    char *path = place_log(&p->p, id, worker, attempt);
+    *out = 0;
+    if (fs_map(path, &m, NULL) == RC_OK) {
+        size_t at = m.n;
+        if (at && m.data[at - 1] == '\n')
+            at--;
+        while (at > 0) {
+            if (m.data[at - 1] == '\n' && --lines <= 0)
+                break;
+            at--;
+        }
+        fs_unmap(&m);
+        *out = (int64_t)at;
+    }
+    mem_free(path);
+    return RC_OK;
+}
+
+/* The data must be there, and its name without links, so that it stays the same. */
+static enum rc real_path(struct store_dataset *d, struct arena *a, struct err *err)
+{
+    char *real = realpath(d->uri, NULL);
+    if (!real)
+        return err_coded(err, RC_NOTFOUND, E3301, "--path: '%.200s': %s", d->uri,
+                         strerror(errno));
+    d->uri = arena_strdup(a, real);
+    free(real);
+    return RC_OK;
+}
+
+static enum rc dataset_create(const struct job_place *p, struct store_dataset *d,
+                              struct arena *a, struct err *err)
+{
+    char id[PLACE_ID_SIZE];
+    bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
+    enum rc rc = local ? real_path(d, a, err) : RC_OK;
+    if (!rc)
+        rc = place_id_new(id, err);
+    if (rc)
+        return rc;
+    d->id = arena_printf(a, "d-%s", id + 3);
+    d->owner = p->owner;
+    d->created = clock_wall_ns();
+    return store_dataset_create(p->p.store, d, err);
+}
+
+static enum rc dataset_get(const struct job_place *p, const char *name,
+                           struct store_datasets *out, struct err *err)
+{
+    return store_dataset_get(p->p.store, name, out, err);
+}
+
+static enum rc dataset_delete(const struct job_place *p, const char *name,
+                              struct err *err)
+{
+    return store_dataset_delete(p->p.store, name, err);
+}
+
+const struct job_ops job_ops_local = {
+    .name = "local",
+    .nap_ns = 50000000,
+    .get = get,
+    .list = list,
+    .counts = counts,
+    .spec = spec_of,
+    .events = events,
+    .points = points,
+    .last_points = last_points,
+    .submit = submit,
+    .ask = ask,
+    .rerun = rerun,
+    .why = why,
+    .log = log_part,
+    .log_tail = log_tail,
+    .dataset_create = dataset_create,
+    .dataset_get = dataset_get,
+    .dataset_delete = dataset_delete,
+};

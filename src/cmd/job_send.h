@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cmd/job_send.h - a job from here to a server: its code by content, the values of its
+ * secrets beside the specification, a token so that trying again is safe.
+ */
+#ifndef CMD_JOB_SEND_H
+#define CMD_JOB_SEND_H
+
+#include "cmd/job_common.h"
+
+enum rc job_send(const struct job_place *p, struct spec *spec, const char *cwd,
+                 struct submit_result *out, struct err *err) MUST_CHECK;
+
+#endif

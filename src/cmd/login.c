@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/remote.h"
+#include "job/status.h"
+
+#define TOKEN_MAX ((size_t)4096)
+
+struct login_conf {
+    const char *token_file;
+};
+
+static const struct opt login_opts[] = {
+    {OPT_TEXT(struct login_conf, token_file, NULL,
+              "file with the token; - or absent: from standard input"),
+     .meta = "FILE"},
+    {0},
+};
+
+static const struct opt no_opts[] = {{0}};
+
+/* One line, without showing it on a terminal. */
+static enum rc read_token(char out[TOKEN_MAX], struct err *err)
+{
+    struct termios before, quiet;
+    bool terminal = isatty(0) && tcgetattr(0, &before) == 0;
+    if (terminal) {
+        quiet = before;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        tcsetattr(0, TCSAFLUSH, &quiet);
+        fprintf(stderr, "token: ");
+    }
+    bool got = fgets(out, (int)TOKEN_MAX, stdin) != NULL;
+    if (terminal) {
+        tcsetattr(0, TCSAFLUSH, &before);
+        fputc('\n', stderr);
+    }
+    return got ? RC_OK : err_coded(err, RC_INVAL, E5008, "no token was given");
+}
+
+static enum rc take_token(const struct login_conf *c, char **out, struct err *err)
+{
+    char line[TOKEN_MAX] = "", *text = NULL;
+    size_t n = 0;
+    enum rc rc = RC_OK;
+    if (env_get("TRAINYARD_TOKEN"))
+        snprintf(line, sizeof(line), "%s", env_get("TRAINYARD_TOKEN"));
+    else if (c->token_file && strcmp(c->token_file, "-") != 0) {
+        rc = fs_read(c->token_file, TOKEN_MAX - 1, &text, &n, err);
+        if (!rc)
+            memcpy(line, text, n);
+    } else {
+        rc = read_token(line, err);
+    }
+    if (!rc) {
+        struct str token = str_trim(str_c(line));
+        *out = mem_strndup(token.p, token.n);
+    }
+    explicit_bzero(line, sizeof(line));
+    mem_free(text);
+    return rc;
+}
+
+static enum rc run_login(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const char *url = args->at[0];
+    struct remote r = {0};
+    struct doc doc = {0};
+    struct remote_ask q = {.method = "GET", .path = "/api/v1/me"};
+    char *path = NULL;
+    size_t n = strlen(url);
+    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
+        return err_coded(err, RC_INVAL, E5017,
+                         "'%.200s' is no URL such as "
+                         "http://127.0.0.1:8420",
+                         url);
+    while (n && url[n - 1] == '/')
+        n--;
+    r.url = mem_strndup(url, n);
+    enum rc rc = take_token(conf, &r.token, err);
+    if (!rc)
+        rc = remote_call(&r, &q, &doc, NULL, err);
+    if (!rc)
+        rc = remote_store(&r, &path, err);
+    if (!rc)
+        printf("logged in to %s as %s (%s)\n", r.url, job_json_text(doc.root, "name", ""),
+               job_json_text(doc.root, "role", ""));
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(path);
+    remote_release(&r);
+    return rc;
+}
+
+static enum rc run_logout(const void *conf, const struct opt_args *args, struct err *err)
+{
+    bool was = false;
+    enum rc rc = remote_forget(&was, err);
+    if (!rc)
+        printf("%s\n", was ? "logged out" : "was not logged in");
+    return rc;
+}
+
+static const struct cmd_example login_examples[] = {
+    {"with the token of the first start",
+     "trainyard login http://127.0.0.1:8420 --token-file "
+     "~/.local/state/trainyard/admin.token"},
+    {0},
+};
+
+const struct cmd cmd_login = {
+    .name = "login",
+    .args = "URL",
+    .summary = "use a server for commands about jobs and datasets",
+    .description =
+        "Checks the token and stores both, readable by you alone, below XDG_CONFIG_HOME or "
+        "~/.config. From then on `job` and `dataset` commands talk to that server, unless "
+        "--dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a store or `--server "
+        "local` is given. `trainyard logout` ends it.",
+    .examples = login_examples,
+    .opts = login_opts,
+    .conf_size = sizeof(struct login_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_login,
+};
+
+static const struct cmd_example logout_examples[] = {
+    {"back to this machine", "trainyard logout"},
+    {0},
+};
+
+const struct cmd cmd_logout = {
+    .name = "logout",
+    .summary = "forget the server that `login` stored",
+    .examples = logout_examples,
+    .opts = no_opts,
+    .conf_size = 1,
+    .run = run_logout,
+};

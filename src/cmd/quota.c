@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits and weights of users and projects. */
+#include <string.h>
+
+#include "backend/agent.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "job/quote.h"
+#include "team/quota.h"
+#include "text/json_out.h"
+
+struct quota_conf {
+    struct job_where where;
+    const char *project, *user, *cpu, *memory, *gpu, *running;
+    int64_t weight;
+    bool json;
+};
+
+#define WHOSE                                                                     \
+    {OPT_TEXT(struct quota_conf, project, NULL, "of this project"), .meta = "P"}, \
+    {                                                                             \
+        OPT_TEXT(struct quota_conf, user, NULL,                                   \
+                 "of this user; '*': of every user who has none of their own"),   \
+            .meta = "U"                                                           \
+    }
+
+static const struct opt set_opts[] = {
+    WHOSE,
+    {OPT_TEXT(struct quota_conf, cpu, NULL, "processors at a time, or none"),
+     .meta = "N"},
+    {OPT_TEXT(struct quota_conf, memory, NULL, "memory at a time, such as 64Gi, or none"),
+     .meta = "SIZE"},
+    {OPT_TEXT(struct quota_conf, gpu, NULL, "GPUs at a time, or none"), .meta = "N"},
+    {OPT_TEXT(struct quota_conf, running, NULL, "running jobs at a time, or none"),
+     .meta = "N"},
+    {OPT_INT(struct quota_conf, weight, "0", 0, 10000,
+             "of the fair share; 100 is usual, 0 leaves it as it is")},
+    {OPT_BOOL(struct quota_conf, json, "false", "print one JSON object")},
+    JOB_WHERE_OPTS(struct quota_conf),
+    {0},
+};
+
+static const struct opt list_opts[] = {
+    {OPT_BOOL(struct quota_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct quota_conf),
+    {0},
+};
+
+static const struct opt delete_opts[] = {
+    WHOSE,
+    JOB_WHERE_OPTS(struct quota_conf),
+    {0},
+};
+
+static enum rc key_of(const struct quota_conf *c, char **out, struct err *err)
+{
+    bool project = c->project && *c->project, user = c->user && *c->user;
+    if (project == user)
+        return err_coded(err, RC_INVAL, E5201, "say whose: --project P or --user U");
+    return quota_key(user ? QUOTA_USER : QUOTA_PROJECT, user ? c->user : c->project, out,
+                     err);
+}
+
+static void put_limit(struct json_out *j, const char *key, int64_t v)
+{
+    if (v < 0)
+        json_put_null(j, key);
+    else
+        json_put_int(j, key, v);
+}
+
+static void put_json(const struct store_project *p, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    const char *name;
+    enum quota_whose whose = quota_of(p, &name);
+    json_open(&j, NULL, '{');
+    json_put_str(&j, whose == QUOTA_USER ? "user" : "project", name);
+    put_limit(&j, "cpu_milli", p->cpu_milli);
+    put_limit(&j, "memory", p->memory);
+    put_limit(&j, "gpu", p->gpu);
+    put_limit(&j, "running", p->running);
+    json_put_int(&j, "weight", p->weight);
+    json_close(&j, '}');
+}
+
+static void put_cell(struct buf *out, int64_t v, double unit)
+{
+    if (v < 0)
+        buf_printf(out, "  %8s", "-");
+    else
+        buf_printf(out, "  %8g", (double)v / unit);
+}
+
+static void put_row(const struct store_project *p, struct buf *out)
+{
+    const char *name;
+    enum quota_whose whose = quota_of(p, &name);
+    struct buf shown;
+    buf_init(&shown, 4096);
+    quote_terminal(str_c(name), &shown);
+    buf_printf(out, "%-8s  %-20s", whose == QUOTA_USER ? "user" : "project",
+               buf_str(&shown));
+    buf_release(&shown);
+    put_cell(out, p->cpu_milli, 1000);
+    put_cell(out, p->memory, 1 << 30);
+    put_cell(out, p->gpu, 1);
+    put_cell(out, p->running, 1);
+    buf_printf(out, "  %6jd\n", (intmax_t)p->weight);
+}
+
+static void put_head(struct buf *out)
+{
+    buf_printf(out, "%-8s  %-20s  %8s  %8s  %8s  %8s  %6s\n", "whose", "name", "cpu",
+               "GiB", "gpu", "running", "weight");
+}
+
+static enum rc set(const struct quota_conf *c, const struct job_place *p, const char *key,
+                   struct err *err)
+{
+    struct store_project row;
+    struct quota_change change = {.cpu = c->cpu,
+                                  .memory = c->memory,
+                                  .gpu = c->gpu,
+                                  .running = c->running,
+                                  .weight = c->weight};
+    enum rc rc = quota_set(p->p.store, key, &change, &row, err);
+    if (rc)
+        return rc;
+    struct buf out;
+    buf_init(&out, CMD_TEXT_MAX);
+    if (c->json) {
+        put_json(&row, &out);
+        buf_putc(&out, '\n');
+    } else {
+        put_head(&out);
+        put_row(&row, &out);
+    }
+    rc = cmd_print(&out, err);
+    buf_release(&out);
+    return rc;
+}
+
+static enum rc run_set(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct quota_conf *c = conf;
+    struct job_place p;
+    char *key = NULL;
+    enum rc rc = key_of(c, &key, err);
+    if (!rc)
+        rc = job_place_open(&c->where, &p, err);
+    if (!rc) {
+        rc = set(c, &p, key, err);
+        job_revive(&p);
+        job_place_close(&p);
+    }
+    mem_free(key);
+    return rc;
+}
+
+static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct quota_conf *c = conf;
+    struct job_place p;
+    struct store_projects l = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_project_get(p.p.store, NULL, &l, err);
+    if (c->json)
+        buf_putc(&out, '[');
+    else if (l.n)
+        put_head(&out);
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        buf_puts(&out, c->json && i ? ",\n" : "");
+        if (c->json)
+            put_json(&l.at[i], &out);
+        else
+            put_row(&l.at[i], &out);
+    }
+    buf_puts(&out, c->json ? "]\n" : "");
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_projects_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct quota_conf *c = conf;
+    struct job_place p;
+    char *key = NULL;
+    enum rc rc = key_of(c, &key, err);
+    if (!rc)
+        rc = job_place_open(&c->where, &p, err);
+    if (!rc) {
+        rc = quota_delete(p.p.store, key, err);
+        job_place_close(&p);
+    }
+    mem_free(key);
+    return rc;
+}
+
+static const struct cmd_example set_examples[] = {
+    {"a project that may have four GPUs and 32 processors at a time",
+     "trainyard quota set --project ads --gpu 4 --cpu 32"},
+    {"at most two running jobs for everybody",
+     "trainyard quota set --user '*' --running 2"},
+    {"twice the share of others", "trainyard quota set --project feed --weight 200"},
+    {0},
+};
+
+const struct cmd cmd_quota_set = {
+    .name = "quota set",
+    .summary = "limit what a user or project may have at a time",
+    .description = "Limits count what runs, on all machines that share the store. Jobs "
+                   "over a limit wait; `job why` says for which. Running jobs are not "
+                   "stopped by a new limit. `none` takes a limit away.",
+    .examples = set_examples,
+    .opts = set_opts,
+    .conf_size = sizeof(struct quota_conf),
+    .run = run_set,
+};
+
+static const struct cmd_example list_examples[] = {
+    {"what was agreed on", "trainyard quota list"},
+    {0},
+};
+
+const struct cmd cmd_quota_list = {
+    .name = "quota list",
+    .summary = "list limits and weights of users and projects",
+    .examples = list_examples,
+    .opts = list_opts,
+    .conf_size = sizeof(struct quota_conf),
+    .run = run_list,
+};
+
+static const struct cmd_example delete_examples[] = {
+    {"no limits, usual weight", "trainyard quota delete --project ads"},
+    {0},
+};
+
+const struct cmd cmd_quota_delete = {
+    .name = "quota delete",
+    .summary = "forget the limits and the weight of a user or project",
+    .examples = delete_examples,
+    .opts = delete_opts,
+    .conf_size = sizeof(struct quota_conf),
+    .run = run_delete,
+};

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/remote.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/env.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/status.h"
+
+#define LOGIN_MAX ((size_t)16 << 10)
+
+static char *login_path(void)
+{
+    const char *config = env_get("XDG_CONFIG_HOME");
+    if (config)
+        return fs_join(config, "trainyard/login.json");
+    return env_home_path(".config/trainyard/login.json");
+}
+
+static char *clean_url(const char *url)
+{
+    size_t n = strlen(url);
+    while (n && url[n - 1] == '/')
+        n--;
+    return mem_strndup(url, n);
+}
+
+/* What was stored; both NULL when there is nothing. */
+static enum rc read_login(struct remote *out, struct err *err)
+{
+    char *path = login_path(), *text = NULL;
+    size_t n;
+    struct stat st;
+    struct doc doc = {0};
+    *out = (struct remote){.url = NULL};
+    if (!path || stat(path, &st) < 0) {
+        mem_free(path);
+        return RC_OK;
+    }
+    enum rc rc = RC_OK;
+    if (st.st_mode & 077)
+        rc = err_coded(err, RC_INVAL, E5019, "'%s' can be read by others: chmod 600",
+                       path);
+    if (!rc)
+        rc = fs_read(path, LOGIN_MAX, &text, &n, err);
+    const struct node *root = rc ? NULL : job_json_open(text, &doc);
+    if (!rc && !root)
+        rc = err_coded(err, RC_FORMAT, E5019, "'%s' is damaged; log in again", path);
+    if (!rc) {
+        out->url = mem_strdup(job_json_text(root, "url", ""));
+        out->token = mem_strdup(job_json_text(root, "token", ""));
+    }
+    if (doc.src)
+        doc_release(&doc);
+    if (text)
+        explicit_bzero(text, n);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+enum rc remote_find(const char *given, bool stored, struct remote *out, struct err *err)
+{
+    const char *url = given && *given ? given : env_get("TRAINYARD_SERVER");
+    const char *token = env_get("TRAINYARD_TOKEN");
+    struct remote login = {0};
+    *out = (struct remote){.url = NULL};
+    if (url && strcmp(url, "local") == 0)
+        return RC_OK;
+    if (!url && !stored)
+        return RC_OK;
+    enum rc rc = read_login(&login, err);
+    if (rc)
+        return rc;
+    if (!url && !login.url)
+        return RC_OK;
+    out->url = clean_url(url ? url : login.url);
+    if (token)
+        out->token = mem_strdup(token);
+    else if (login.url && strcmp(out->url, login.url) == 0)
+        out->token = mem_strdup(login.token);
+    remote_release(&login);
+    return RC_OK;
+}
+
+void remote_release(struct remote *r)
+{
+    if (r->token)
+        explicit_bzero(r->token, strlen(r->token));
+    mem_free(r->token);
+    mem_free(r->url);
+    *r = (struct remote){.url = NULL};
+}
+
+enum rc remote_store(const struct remote *r, char **out, struct err *err)
+{
+    char *path = login_path();
+    struct buf b;
+    if (!path)
+        return err_coded(err, RC_INVAL, E5019, "there is no home directory");
+    char *dir = fs_dirname(path);
+    buf_init(&b, LOGIN_MAX);
+    buf_puts(&b, "{\"url\": ");
+    buf_json_str(&b, r->url, strlen(r->url));
+    buf_puts(&b, ", \"token\": ");
+    buf_json_str(&b, r->token, strlen(r->token));
+    buf_puts(&b, "}\n");
+    enum rc rc = buf_check(&b, err);
+    if (!rc)
+        rc = fs_mkdirs(dir, 0700, err);
+    if (!rc)
+        rc = fs_write(path, b.p, b.n, 0600, err);
+    if (rc && err)
+        err->code = E5019;
+    if (b.p)
+        explicit_bzero(b.p, b.n);
+    buf_release(&b);
+    mem_free(dir);
+    if (rc)
+        mem_free(path);
+    else
+        *out = path;
+    return rc;
+}
+
+enum rc remote_forget(bool *was, struct err *err)
+{
+    char *path = login_path();
+    enum rc rc = RC_OK;
+    *was = path && unlink(path) == 0;
+    if (path && !*was && errno != ENOENT)
+        rc = err_coded(err, RC_IO, E5019, "'%s': %s", path, strerror(errno));
+    mem_free(path);
+    return rc;
+}
+
+struct sending {
+    const struct remote *r;
+    const struct remote_ask *q;
+};
+
+static enum rc put_headers(void *arg, struct http_lines *out, struct err *err)
+{
+    const struct sending *s = arg;
+    if (s->r->token)
+        http_line(out, "Authorization: Bearer %s", s->r->token);
+    if (s->q->type)
+        http_line(out, "Content-Type: %s", s->q->type);
+    return RC_OK;
+}
+
+static enum rc rc_of(int status)
+{
+    return status == 404   ? RC_NOTFOUND
+           : status == 409 ? RC_CANCELED
+           : status == 400 || status == 413 || status == 415 || status == 422 ? RC_INVAL
+                                                                              : RC_IO;
+}
+
+/* {"code", "message"} of the server becomes our failure. */
+static enum rc take_error(const struct remote *r, const struct http_reply *reply,
+                          struct err *err)
+{
+    struct doc doc = {0};
+    const struct node *root = job_json_open(buf_str(&reply->body), &doc);
+    const char *message = job_json_text(root, "message", NULL);
+    const char *id = job_json_text(root, "code", "");
+    enum code code = E5018;
+    for (int i = 1; i < CODE_COUNT; i++)
+        if (strcasecmp(code_info((enum code)i)->id, id) == 0)
+            code = (enum code)i;
+    enum rc rc = err_coded(err, rc_of(reply->status), message ? code : E5017,
+                           "%s: %.500s", r->url, message ? message : "no server of ours");
+    if (!message && err)
+        err_coded(err, rc, E5017,
+                  "%s answered with status %d, which is no answer of "
+                  "this program's server",
+                  r->url, reply->status);
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}
+
+enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct doc *doc,
+                    struct http_reply *reply, struct err *err)
+{
+    struct sending s = {.r = r, .q = q};
+    char *url = mem_printf("%s%s", r->url, q->path);
+    struct http_request req = {.method = q->method,
+                               .url = url,
+                               .body = q->body,
+                               .n_body = q->n,
+                               .headers = put_headers,
+                               .arg = &s,
+                               .max = q->max,
+                               .attempts = 3,
+                               .what = r->url};
+    struct http_reply got = {0};
+    enum rc rc = http_send(&req, &got, err);
+    if (rc && err)
+        err->code = E5017;
+    if (!rc && got.status >= 300)
+        rc = take_error(r, &got, err);
+    if (!rc && doc && !job_json_open(buf_str(&got.body), doc))
+        rc = err_coded(err, RC_IO, E5017, "%s: an answer that is not JSON", r->url);
+    mem_free(url);
+    if (!rc && reply)
+        *reply = got;
+    else
+        http_reply_release(&got);
+    return rc;
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "team/fire.h"
+
+struct control_conf {
+    struct job_where where;
+    const char *at;
+    bool wait;
+};
+
+static const struct opt opts[] = {
+    JOB_WHERE_OPTS(struct control_conf),
+    {0},
+};
+
+static const struct opt run_opts[] = {
+    {OPT_TEXT(struct control_conf, at, NULL,
+              "for this planned time instead of now: 2024-03-01T02:30:00+08:00"),
+     .meta = "TIME"},
+    {OPT_BOOL(struct control_conf, wait, "false",
+              "return when the job has ended, with its status")},
+    JOB_WHERE_OPTS(struct control_conf),
+    {0},
+};
+
+typedef enum rc control_fn(const struct control_conf *c, const struct job_place *p,
+                           const char *name, struct err *err);
+
+static enum rc with_place(const void *conf, const struct opt_args *args, control_fn *fn,
+                          struct err *err)
+{
+    const struct control_conf *c = conf;
+    struct job_place p;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = fn(c, &p, args->n ? args->at[0] : NULL, err);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc pause_it(const struct control_conf *c, const struct job_place *p,
+                        const char *name, struct err *err)
+{
+    return schedule_pause(&p->p, name, true, clock_wall_ns(), err);
+}
+
+static enum rc resume_it(const struct control_conf *c, const struct job_place *p,
+                         const char *name, struct err *err)
+{
+    return schedule_pause(&p->p, name, false, clock_wall_ns(), err);
+}
+
+static enum rc delete_it(const struct control_conf *c, const struct job_place *p,
+                         const char *name, struct err *err)
+{
+    return schedule_delete(&p->p, name, err);
+}
+
+static enum rc run_it(const struct control_conf *c, const struct job_place *p,
+                      const char *name, struct err *err)
+{
+    int64_t at = clock_wall_ns() / CLOCK_SECOND * CLOCK_SECOND;
+    char id[PLACE_ID_SIZE];
+    bool existed;
+    if (c->at && *c->at && !clock_from_rfc3339(str_c(c->at), &at))
+        return err_coded(err, RC_INVAL, E5105,
+                         "--at: '%.60s' is no time such as 2024-03-01T02:30:00+08:00",
+                         c->at);
+    enum rc rc =
+        schedule_run(&p->p, (const char *const *)environ, name, at, id, &existed, err);
+    if (rc)
+        return rc;
+    if (existed)
+        fprintf(stderr, "this run was submitted before: job %s\n", id);
+    printf("%s\n", id);
+    if (!c->wait)
+        return RC_OK;
+    struct store_jobs jobs = {0};
+    rc = job_wait(p, id, 0, err);
+    if (!rc)
+        rc = store_get(p->p.store, id, &jobs, err);
+    if (!rc)
+        rc = job_end_status(&jobs.at[0], err);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
+static enum rc run_pause(const void *conf, const struct opt_args *args, struct err *err)
+{
+    return with_place(conf, args, pause_it, err);
+}
+
+static enum rc run_resume(const void *conf, const struct opt_args *args, struct err *err)
+{
+    return with_place(conf, args, resume_it, err);
+}
+
+static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+{
+    return with_place(conf, args, delete_it, err);
+}
+
+static enum rc run_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    return with_place(conf, args, run_it, err);
+}
+
+static const struct cmd_example pause_examples[] = {
+    {"no runs until it is resumed", "trainyard schedule pause nightly"},
+    {0},
+};
+
+const struct cmd cmd_schedule_pause = {
+    .name = "schedule pause",
+    .args = "NAME",
+    .summary = "stop planning runs; those that run go on",
+    .examples = pause_examples,
+    .opts = opts,
+    .conf_size = sizeof(struct control_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_pause,
+};
+
+static const struct cmd_example resume_examples[] = {
+    {"from now on", "trainyard schedule resume nightly"},
+    {0},
+};
+
+const struct cmd cmd_schedule_resume = {
+    .name = "schedule resume",
+    .args = "NAME",
+    .summary = "plan runs again; what was planned meanwhile is left out",
+    .examples = resume_examples,
+    .opts = opts,
+    .conf_size = sizeof(struct control_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_resume,
+};
+
+static const struct cmd_example delete_examples[] = {
+    {"with its history", "trainyard schedule delete nightly"},
+    {0},
+};
+
+const struct cmd cmd_schedule_delete = {
+    .name = "schedule delete",
+    .args = "NAME",
+    .summary = "forget a schedule and its history; its jobs stay",
+    .examples = delete_examples,
+    .opts = opts,
+    .conf_size = sizeof(struct control_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_delete,
+};
+
+static const struct cmd_example run_examples[] = {
+    {"now", "trainyard schedule run nightly"},
+    {"a day that was missed",
+     "trainyard schedule run nightly --at 2024-03-01T02:30:00+08:00"},
+    {0},
+};
+
+const struct cmd cmd_schedule_run = {
+    .name = "schedule run",
+    .args = "NAME",
+    .summary = "submit one run by hand, with the dates of its planned time",
+    .description =
+        "Prints the id of the job. A planned time that was submitted before is not "
+        "submitted again: the id is of that job. With --wait the exit status is that of "
+        "the job.",
+    .examples = run_examples,
+    .opts = run_opts,
+    .conf_size = sizeof(struct control_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_run,
+};

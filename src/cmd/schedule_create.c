@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "cmd/job_flags.h"
+#include "cmd/schedule_common.h"
+#include "team/fire.h"
+#include "team/schedule_json.h"
+
+struct create_conf {
+    struct job_where where;
+    struct job_flags flags;
+    const char *cron, *zone, *catch_up, *overlap;
+    struct opt_list param;
+    bool json, paused;
+};
+
+static const struct opt opts[] = {
+    {OPT_HEADING("When")},
+    {OPT_TEXT(struct create_conf, cron, NULL,
+              "minute, hour, day of the month, month, day of the week; or @daily"),
+     .meta = "LINE"},
+    {OPT_TEXT(struct create_conf, zone, "local",
+              "time zone: Asia/Shanghai, +08:00, UTC, local"),
+     .meta = "ZONE"},
+    {OPT_LIST(struct create_conf, param, "parameter: ${NAME} in the job becomes VALUE"),
+     .letter = 'P', .meta = "NAME=VALUE"},
+    {OPT_TEXT(struct create_conf, catch_up, "last",
+              "runs that were missed: none, last, all or all:N"),
+     .meta = "HOW"},
+    {OPT_CHOICE(struct create_conf, overlap, "skip", "skip|queue|replace|allow",
+                "when the job before has not ended")},
+    {OPT_BOOL(struct create_conf, paused, "false", "do not start it yet")},
+    {OPT_BOOL(struct create_conf, json, "false", "print one JSON object")},
+    JOB_FLAGS_OPTS(struct create_conf),
+    JOB_WHERE_OPTS(struct create_conf),
+    {0},
+};
+
+static enum rc put_params(const struct opt_list *l, struct buf *out, struct err *err)
+{
+    buf_putc(out, '{');
+    for (size_t i = 0; i < l->n; i++) {
+        const char *eq = strchr(l->at[i], '=');
+        size_t n = eq ? (size_t)(eq - l->at[i]) : 0;
+        if (!eq || !dates_name_ok(str_of(l->at[i], n)))
+            return err_coded(
+                err, RC_INVAL, E5105,
+                "--param: '%.100s' is not NAME=VALUE with a name of letters, "
+                "digits and '_'",
+                l->at[i]);
+        buf_puts(out, i ? ", " : "");
+        buf_json_str(out, l->at[i], n);
+        buf_puts(out, ": ");
+        buf_json_str(out, eq + 1, strlen(eq + 1));
+    }
+    buf_putc(out, '}');
+    return RC_OK;
+}
+
+/* The job as it was written, with where it was written. */
+static enum rc put_spec(const struct create_conf *c, const struct opt_args *args,
+                        struct buf *out, struct err *err)
+{
+    struct spec spec;
+    char cwd[4096];
+    enum rc rc = job_flags_load(opts, c, args, 1, &spec, err);
+    if (!rc && !getcwd(cwd, sizeof(cwd)))
+        rc = err_set(err, RC_IO, "the current directory is gone");
+    if (!rc) {
+        spec_put(&spec, "workdir", cwd);
+        spec_print(&spec, out);
+        rc = buf_check(out, err);
+    }
+    spec_release(&spec);
+    return rc;
+}
+
+static enum rc answer(const struct create_conf *c, const struct store_schedule *x,
+                      struct err *err)
+{
+    struct buf out;
+    buf_init(&out, CMD_TEXT_MAX);
+    if (c->json) {
+        schedule_json(x, NULL, &out);
+    } else {
+        buf_printf(&out, "%s: ", x->name);
+        if (x->paused)
+            buf_puts(&out, "paused");
+        else {
+            buf_puts(&out, "next run ");
+            schedule_put_time(x, x->next, &out);
+        }
+    }
+    buf_putc(&out, '\n');
+    enum rc rc = cmd_print(&out, err);
+    buf_release(&out);
+    return rc;
+}
+
+static enum rc create(const struct create_conf *c, const struct opt_args *args,
+                      const struct job_place *p, struct err *err)
+{
+    struct buf spec, params;
+    struct schedule_policy policy;
+    buf_init(&spec, CMD_TEXT_MAX);
+    buf_init(&params, 1 << 20);
+    enum rc rc = RC_OK;
+    if (!c->cron || !*c->cron)
+        rc = err_coded(err, RC_INVAL, E5101,
+                       "--cron says when, such as '30 2 * * *' for half past two each "
+                       "night");
+    if (!rc)
+        rc = schedule_policy_read(c->catch_up, c->overlap, &policy, err);
+    if (!rc)
+        rc = put_params(&c->param, &params, err);
+    if (!rc)
+        rc = put_spec(c, args, &spec, err);
+    if (!rc) {
+        char *kept = mem_printf("%s %s", c->catch_up, c->overlap);
+        struct store_schedule x = {
+            .name = args->at[0],
+            .owner = p->owner,
+            .project = c->flags.project ? c->flags.project : "",
+            .cron = c->cron,
+            .zone = c->zone,
+            .spec = buf_str(&spec),
+            .params = buf_str(&params),
+            .catch_up = kept,
+            .paused = c->paused,
+        };
+        rc = schedule_create(&p->p, &x, clock_wall_ns(), err);
+        if (!rc)
+            rc = answer(c, &x, err);
+        mem_free(kept);
+    }
+    buf_release(&params);
+    buf_release(&spec);
+    return rc;
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct create_conf *c = conf;
+    struct job_place p;
+    if (args->n - args->n_dashed < 1)
+        return err_coded(err, RC_INVAL, E0605, "NAME is missing");
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = create(c, args, &p, err);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"train every night on the day before",
+     "trainyard schedule create nightly --cron '30 2 * * *' --zone Asia/Shanghai --input "
+     "'train=/data/${bizdate}' -- python3 train.py"},
+    {"every hour, with the hour before as a parameter",
+     "trainyard schedule create hourly --cron @hourly -P 'hour=$[yyyymmddhh24-1/24]' "
+     "job.yaml"},
+    {0},
+};
+
+const struct cmd cmd_schedule_create = {
+    .name = "schedule create",
+    .args = "NAME [FILE] [-- COMMAND...]",
+    .summary = "run a job again and again, at planned times",
+    .description =
+        "The job is given as for `job submit`: by flags, a job file, a command. In its "
+        "command, hyper-parameters, inputs, outputs, datasets, variables and labels, "
+        "${bizdate} becomes the day before the planned one (20240229), ${cyctime} the "
+        "planned moment, ${yyyy-mm-dd} or ${yyyymmdd-7} the day before in other forms, "
+        "$[yyyymmddhh24] and the like the planned moment; see docs/schedules.md. Quote "
+        "them, or the shell will look for variables of these names.\n\nA server, or "
+        "`trainyard schedule run-due`, submits the jobs when they are due. --source is "
+        "copied then, not now.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct create_conf),
+    .min_args = 1,
+    .max_args = CMD_ANY,
+    .run = run,
+};

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "cmd/schedule_common.h"
+#include "job/quote.h"
+#include "team/fire.h"
+#include "team/schedule_json.h"
+
+struct show_conf {
+    struct job_where where;
+    int64_t runs;
+    bool json;
+};
+
+static const struct opt list_opts[] = {
+    {OPT_BOOL(struct show_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct show_conf),
+    {0},
+};
+
+static const struct opt get_opts[] = {
+    {OPT_INT(struct show_conf, runs, "10", 0, STORE_ROWS_MAX,
+             "at most so many runs, the latest first")},
+    {OPT_BOOL(struct show_conf, json, "false", "print one JSON object")},
+    JOB_WHERE_OPTS(struct show_conf),
+    {0},
+};
+
+void schedule_put_time(const struct store_schedule *x, int64_t ns, struct buf *out)
+{
+    struct civil c;
+    if (!ns) {
+        buf_putc(out, '-');
+        return;
+    }
+    if (schedule_clock(x, ns, &c, NULL)) {
+        char text[CLOCK_TEXT_SIZE];
+        clock_rfc3339(ns, text);
+        buf_puts(out, text);
+        return;
+    }
+    int64_t offset = (civil_seconds(&c) - civil_floor(ns, CLOCK_SECOND)) / 60;
+    buf_printf(out, "%04jd-%02d-%02d %02d:%02d", (intmax_t)c.year, c.month, c.day, c.hour,
+               c.minute);
+    if (c.second)
+        buf_printf(out, ":%02d", c.second);
+    buf_printf(out, " %c%02d:%02d", offset < 0 ? '-' : '+', (int)(llabs(offset) / 60),
+               (int)(llabs(offset) % 60));
+}
+
+static void put_cell(struct buf *out, const char *text, int width)
+{
+    struct buf b;
+    buf_init(&b, 4096);
+    quote_terminal(str_c(text), &b);
+    buf_printf(out, "%-*s  ", width, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_row(const struct store_schedule *x, struct buf *out)
+{
+    struct buf next;
+    buf_init(&next, 100);
+    if (x->paused)
+        buf_puts(&next, "paused");
+    else
+        schedule_put_time(x, x->next, &next);
+    put_cell(out, x->name, 20);
+    put_cell(out, x->cron, 16);
+    put_cell(out, x->zone, 16);
+    put_cell(out, buf_str(&next), 23);
+    quote_terminal(str_c(x->owner), out);
+    buf_putc(out, '\n');
+    buf_release(&next);
+}
+
+static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct show_conf *c = conf;
+    struct job_place p;
+    struct store_schedules l = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_schedule_get(p.p.store, NULL, &l, err);
+    buf_puts(&out, c->json ? "[" : "");
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        buf_puts(&out, c->json && i ? ",\n" : "");
+        if (c->json)
+            schedule_json(&l.at[i], NULL, &out);
+        else
+            put_row(&l.at[i], &out);
+    }
+    buf_puts(&out, c->json ? "]\n" : "");
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_schedules_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static void put_line(struct buf *out, const char *key, const char *value)
+{
+    buf_printf(out, "%-10s ", key);
+    quote_terminal(str_c(value), out);
+    buf_putc(out, '\n');
+}
+
+static void put_run(const struct store_schedule *x, const struct store_run_row *r,
+                    struct buf *out)
+{
+    const char *message;
+    struct str word = schedule_outcome(r, &message);
+    struct buf when;
+    buf_init(&when, 100);
+    schedule_put_time(x, r->planned, &when);
+    buf_printf(out, "  %-23s  %-9.*s  %-15s ", buf_str(&when), (int)word.n, word.p,
+               r->job);
+    quote_terminal(str_c(message), out);
+    buf_putc(out, '\n');
+    buf_release(&when);
+}
+
+static void put_text(const struct store_schedule *x, const struct store_run_rows *runs,
+                     struct buf *out)
+{
+    struct buf next;
+    buf_init(&next, 100);
+    if (x->paused)
+        buf_puts(&next, "paused");
+    else
+        schedule_put_time(x, x->next, &next);
+    put_line(out, "name", x->name);
+    put_line(out, "owner", x->owner);
+    if (*x->project)
+        put_line(out, "project", x->project);
+    put_line(out, "cron", x->cron);
+    put_line(out, "zone", x->zone);
+    put_line(out, "policy", x->catch_up);
+    put_line(out, "next", buf_str(&next));
+    put_line(out, "params", x->params);
+    put_line(out, "job", x->spec);
+    buf_release(&next);
+    if (runs->n)
+        buf_puts(out, "runs\n");
+    for (size_t i = 0; i < runs->n; i++)
+        put_run(x, &runs->at[i], out);
+}
+
+static enum rc run_get(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct show_conf *c = conf;
+    struct job_place p;
+    struct store_schedules l = {0};
+    struct store_run_rows runs = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = schedule_get(&p.p, args->at[0], &l, err);
+    if (!rc && c->runs)
+        rc = store_schedule_runs(p.p.store, args->at[0], 0, (size_t)c->runs, &runs, err);
+    if (!rc && c->json) {
+        schedule_json(&l.at[0], &runs, &out);
+        buf_putc(&out, '\n');
+    } else if (!rc) {
+        put_text(&l.at[0], &runs, &out);
+    }
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_run_rows_release(&runs);
+    store_schedules_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example list_examples[] = {
+    {"all of them", "trainyard schedule list"},
+    {0},
+};
+
+const struct cmd cmd_schedule_list = {
+    .name = "schedule list",
+    .summary = "list schedules and their next runs",
+    .examples = list_examples,
+    .opts = list_opts,
+    .conf_size = sizeof(struct show_conf),
+    .run = run_list,
+};
+
+static const struct cmd_example get_examples[] = {
+    {"when, what, and what became of the last runs", "trainyard schedule get nightly"},
+    {0},
+};
+
+const struct cmd cmd_schedule_get = {
+    .name = "schedule get",
+    .args = "NAME",
+    .summary = "show one schedule and its history",
+    .description =
+        "Outcomes of runs: submitted (with the job), skipped (the job before had not "
+        "ended), waiting (for its end), missed (nothing ran at that time, and the policy "
+        "leaves it out), failed (with the reason).",
+    .examples = get_examples,
+    .opts = get_opts,
+    .conf_size = sizeof(struct show_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_get,
+};

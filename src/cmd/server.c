@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/cpu.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/build_info.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "http/api.h"
+
+struct server_conf {
+    struct job_where where;
+    const char *listen, *tls_cert, *tls_key, *log;
+    struct opt_list host;
+    int64_t threads, max_body;
+    double rate, header_timeout, body_timeout;
+    bool no_queue;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct server_conf, listen, "127.0.0.1:8420",
+              "address and port; port 0: any"),
+     .meta = "HOST:PORT"},
+    {OPT_TEXT(struct server_conf, tls_cert, NULL,
+              "certificate (PEM); needed beyond this machine"),
+     .meta = "FILE"},
+    {OPT_TEXT(struct server_conf, tls_key, NULL, "its key (PEM)"), .meta = "FILE"},
+    {OPT_LIST(struct server_conf, host,
+              "another name of this server, for the Host check"),
+     .meta = "NAME"},
+    {OPT_INT(struct server_conf, threads, "0", 0, 64,
+             "requests answered at once; 0: two per processor")},
+    {OPT_SIZE(struct server_conf, max_body, "64m", 1024, (int64_t)1 << 30,
+              "bytes of a request")},
+    {OPT_NUM(struct server_conf, rate, "1000", 0, 1e9,
+             "requests per second and token; without a valid token a tenth of it per "
+             "address; 0: no limit")},
+    {OPT_DURATION(struct server_conf, header_timeout, "20s", 1, 3600,
+                  "for the head of a request, and between two")},
+    {OPT_DURATION(struct server_conf, body_timeout, "60s", 1, 3600,
+                  "for a body, and a second more per 64 KiB")},
+    {OPT_BOOL(struct server_conf, no_queue, "false",
+              "only answer; another process admits jobs")},
+    {OPT_CHOICE(struct server_conf, log, "text", "text|json",
+                "form of the log on stderr")},
+    JOB_WHERE_OPTS(struct server_conf),
+    {0},
+};
+
+/* Until SIGTERM or SIGINT. */
+static void wait_for_end(void)
+{
+    sigset_t set;
+    int number = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    while (sigwait(&set, &number) != 0)
+        continue;
+}
+
+static void block_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static void say_hello(const struct server_conf *c, const struct api *a)
+{
+    size_t host = (size_t)(strrchr(c->listen, ':') - c->listen);
+    const char *file = api_token_file(a);
+    if (file)
+        fprintf(stderr, "made the user admin; its token is in %s\n", file);
+    fprintf(stderr, "listening on %s://%.*s:%d\n", c->tls_cert ? "https" : "http",
+            (int)host, c->listen, api_port(a));
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct server_conf *c = conf;
+    struct job_place p;
+    struct api *a = NULL;
+    log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
+    if (!c->tls_cert != !c->tls_key)
+        return err_coded(err, RC_INVAL, E5002,
+                         "--tls-cert and --tls-key are given together");
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    block_signals();
+    const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
+    for (size_t i = 0; i < c->host.n; i++)
+        hosts[i] = c->host.at[i];
+    struct api_options o = {
+        .place = p.p,
+        .listen = c->listen,
+        .tls_cert = c->tls_cert,
+        .tls_key = c->tls_key,
+        .hosts = hosts,
+        .slots = getenv("TRAINYARD_SLOTS"),
+        .version = TY_VERSION,
+        .env = (const char *const *)environ,
+        .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
+        .max_body = c->max_body,
+        .rate = c->rate,
+        .header_timeout = c->header_timeout,
+        .body_timeout = c->body_timeout,
+        .queue = !c->no_queue,
+    };
+    rc = api_start(&o, &a, err);
+    if (!rc) {
+        say_hello(c, a);
+        wait_for_end();
+    }
+    api_stop(a);
+    mem_free(hosts);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"on this machine", "trainyard server"},
+    {"for a team",
+     "trainyard server --listen 0.0.0.0:8420 --tls-cert c.pem --tls-key k.pem"},
+    {0},
+};
+
+const struct cmd cmd_server = {
+    .name = "server",
+    .summary = "jobs of a team over HTTP: queue, logs, datasets, people",
+    .description =
+        "Serves the API that /api/v1/openapi.json describes, and admits the jobs of its "
+        "directory. The first start makes a user 'admin' and writes a token for it to "
+        "admin.token in that directory, readable by you alone. Jobs go on when the server "
+        "ends or is killed; the next one finds them. docs/server.md tells more.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct server_conf),
+    .run = run,
+};

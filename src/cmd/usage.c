@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What users and projects used. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "job/quote.h"
+#include "store/projects.h"
+#include "text/json_out.h"
+
+struct usage_conf {
+    struct job_where where;
+    const char *by;
+    double since;
+    bool json;
+};
+
+static const struct opt opts[] = {
+    {OPT_CHOICE(struct usage_conf, by, "user", "user|project", "added up by")},
+    {OPT_DURATION(struct usage_conf, since, "7d", 1, 1e9, "in the time before now")},
+    {OPT_BOOL(struct usage_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct usage_conf),
+    {0},
+};
+
+static void put_json(const struct usage_conf *c, const struct store_usage *u,
+                     struct buf *out)
+{
+    struct json_out j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_put_str(&j, c->by, u->name);
+    json_put_int(&j, "jobs", u->jobs);
+    json_put_int(&j, "running", u->running);
+    json_put_int(&j, "cpu_milli_s", u->cpu_milli_s);
+    json_put_int(&j, "gpu_s", u->gpu_s);
+    json_put_int(&j, "memory_mib_s", u->memory_mib_s);
+    json_close(&j, '}');
+}
+
+static void put_row(const struct store_usage *u, struct buf *out)
+{
+    struct buf name;
+    buf_init(&name, 4096);
+    quote_terminal(str_c(*u->name ? u->name : "(none)"), &name);
+    buf_printf(out, "%-20s  %6jd  %7jd  %10.2f  %10.2f  %10.2f\n", buf_str(&name),
+               (intmax_t)u->jobs, (intmax_t)u->running, (double)u->cpu_milli_s / 3.6e6,
+               (double)u->gpu_s / 3600, (double)u->memory_mib_s / 1024 / 3600);
+    buf_release(&name);
+}
+
+static void put_all(const struct usage_conf *c, const struct store_usages *l,
+                    struct buf *out)
+{
+    if (c->json)
+        buf_putc(out, '[');
+    else
+        buf_printf(out, "%-20s  %6s  %7s  %10s  %10s  %10s\n", c->by, "jobs", "running",
+                   "cpu hours", "gpu hours", "GiB hours");
+    for (size_t i = 0; i < l->n; i++) {
+        buf_puts(out, c->json && i ? ",\n" : "");
+        if (c->json)
+            put_json(c, &l->at[i], out);
+        else
+            put_row(&l->at[i], out);
+    }
+    buf_puts(out, c->json ? "]\n" : "");
+}
+
+static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct usage_conf *c = conf;
+    struct job_place p;
+    struct store_usages l = {0};
+    struct buf out;
+    int64_t now = clock_wall_ns();
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_usage_get(p.p.store,
+                         strcmp(c->by, "user") == 0 ? STORE_BY_OWNER : STORE_BY_PROJECT,
+                         now - (int64_t)(c->since * 1e9), now, &l, err);
+    if (!rc) {
+        put_all(c, &l, &out);
+        rc = cmd_print(&out, err);
+    }
+    buf_release(&out);
+    store_usages_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"of the last week", "trainyard usage"},
+    {"of projects, today", "trainyard usage --by project --since 24h"},
+    {0},
+};
+
+const struct cmd cmd_usage = {
+    .name = "usage",
+    .summary = "what users or projects used of the machines",
+    .description =
+        "Processors, GPUs and memory that jobs held, times the hours they held "
+        "them. Jobs that run still count up to now.",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct usage_conf),
+    .run = run,
+};

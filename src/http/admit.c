@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is decided before a body is read: is the address one of ours, is it meant for us,
+ * who asks, may they, and do they not ask too often.
+ */
+#include <arpa/inet.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+
+static const char *header(struct call *c, const char *name)
+{
+    return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
+}
+
+/* The name before the port; "[::1]:80" is "::1". */
+static bool host_part(const char *host, char out[256])
+{
+    size_t n = strlen(host);
+    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
+    if (host[0] == '[') {
+        if (!end || (end[1] && end[1] != ':'))
+            return false;
+        host++;
+        n = (size_t)(end - host);
+    } else if (end) {
+        n = (size_t)(end - host);
+    }
+    if (n == 0 || n >= 256)
+        return false;
+    memcpy(out, host, n);
+    out[n] = '\0';
+    return true;
+}
+
+/* Numbers cannot be made to mean another machine by a name server; names can. */
+static bool host_ok(const struct api *a, const char *host)
+{
+    char name[256];
+    unsigned char address[16];
+    if (!host_part(host, name))
+        return false;
+    if (inet_pton(AF_INET, name, address) == 1 || inet_pton(AF_INET6, name, address) == 1)
+        return true;
+    if (strcasecmp(name, "localhost") == 0)
+        return true;
+    for (const char *const *h = a->o.hosts; h && *h; h++)
+        if (strcasecmp(name, *h) == 0)
+            return true;
+    return false;
+}
+
+static enum rc check_host(struct call *c, struct err *err)
+{
+    const char *host = header(c, "Host"), *origin = header(c, "Origin");
+    if (!host || !host_ok(c->api, host)) {
+        c->status = 421;
+        return err_coded(err, RC_INVAL, E5004,
+                         "this server is not called '%.100s'; --host adds a name",
+                         host ? host : "");
+    }
+    if (!origin)
+        return RC_OK;
+    const char *rest = strstr(origin, "://");
+    if (rest && strcasecmp(rest + 3, host) == 0)
+        return RC_OK;
+    c->status = 403;
+    return err_coded(err, RC_INVAL, E5005, "a page of '%.100s' may not ask here", origin);
+}
+
+static enum rc find_route(struct call *c, struct err *err)
+{
+    struct buf allow;
+    const char *method = c->type; /* kept there until there is an answer */
+    enum rc rc = target_parse(c->uri, &c->arena, &c->target, err);
+    if (rc)
+        return rc;
+    buf_init(&allow, 1000);
+    switch (route_find(method, &c->target, &c->route, c->params, &allow)) {
+    case ROUTE_FOUND:
+        break;
+    case ROUTE_NO_PATH:
+        c->status = 404;
+        rc = err_coded(err, RC_NOTFOUND, E5007, "there is nothing at this address");
+        break;
+    case ROUTE_NO_METHOD:
+        c->status = 405;
+        c->allow = arena_strdup(&c->arena, buf_str(&allow));
+        rc = err_coded(err, RC_INVAL, E5007, "%.20s is not served here, but %s", method,
+                       c->allow);
+        break;
+    }
+    buf_release(&allow);
+    return rc;
+}
+
+static enum rc too_many(struct call *c, struct err *err)
+{
+    c->status = 429;
+    return err_coded(err, RC_INVAL, E5011, "too many requests; wait a little");
+}
+
+/* Who has no valid token is counted by address, so that guessing is slow. */
+static enum rc check_token(struct call *c, struct err *err)
+{
+    const char *given = header(c, "Authorization");
+    int64_t now = clock_mono_ns();
+    struct api *a = c->api;
+    enum rc rc = RC_INVAL;
+    if (c->route->role == ROLE_NONE)
+        return limit_take(a->callers, c->address, now) ? RC_OK : too_many(c, err);
+    if (given && strncasecmp(given, "Bearer ", 7) == 0) {
+        struct desk *d = api_desk(a);
+        rc = auth_find(a->auth, d->store, given + 7, &c->who, err);
+        api_desk_back(a, d);
+    } else {
+        rc = err_coded(err, RC_INVAL, E5008, "a valid token is needed");
+    }
+    if (rc == RC_INVAL)
+        return limit_take(a->strangers, c->address, now) ? (c->status = 401, rc)
+                                                         : too_many(c, err);
+    if (!rc && !limit_take(a->callers, c->who.token, now))
+        return too_many(c, err);
+    return rc;
+}
+
+static enum rc check_role(struct call *c, struct err *err)
+{
+    if (c->who.role >= c->route->role)
+        return RC_OK;
+    return call_forbid(c, err, "this needs the role %s, the token has %s",
+                       role_name(c->route->role), role_name(c->who.role));
+}
+
+static enum rc check_body_head(struct call *c, struct err *err)
+{
+    const char *length = header(c, "Content-Length"), *type = header(c, "Content-Type");
+    enum schema_kind kind = c->route->body->kind;
+    int64_t n = 0;
+    c->raw.max = kind == SCHEMA_NOTHING ? 4096 : (size_t)c->api->o.max_body;
+    if (length && (!str_to_i64(str_c(length), &n) || n > (int64_t)c->raw.max)) {
+        c->status = 413;
+        return err_coded(err, RC_INVAL, E5012, "the body has more than %zu bytes",
+                         c->raw.max);
+    }
+    bool json = kind == SCHEMA_OBJECT || kind == SCHEMA_JOB_SPEC;
+    if (json && type && strncasecmp(type, "application/json", 16) != 0) {
+        c->status = 415;
+        return err_coded(err, RC_INVAL, E5013,
+                         "the body is JSON: Content-Type is "
+                         "application/json, not '%.60s'",
+                         type);
+    }
+    return RC_OK;
+}
+
+enum rc api_admit(struct call *c, struct err *err)
+{
+    enum rc rc = check_host(c, err);
+    if (!rc)
+        rc = find_route(c, err);
+    if (!rc)
+        rc = check_token(c, err);
+    if (!rc)
+        rc = check_role(c, err);
+    if (!rc)
+        rc = check_body_head(c, err);
+    if (!rc)
+        rc = schema_query(c->route->query, &c->target, &c->arena, &c->query, err);
+    return rc;
+}

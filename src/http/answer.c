@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a whole request to an answer: body, handler, audit log, error. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "store/audit.h"
+#include "text/diag.h"
+#include "text/json.h"
+
+#define LOG_AREA "server"
+#define OUT_MAX ((size_t)64 << 20)
+
+static const struct {
+    enum code code;
+    unsigned status;
+} by_code[] = {
+    {E3011, 409}, {E3014, 409}, {E3102, 503}, {E3103, 404}, {E3104, 409},
+    {E3106, 409}, {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404},
+    {E5103, 404}, {E5104, 409}, {E3204, 422}, {E5003, 400}, {E5006, 400},
+    {E5008, 401}, {E5009, 401}, {E5010, 403}, {E5014, 400},
+};
+
+static unsigned status_of(enum rc rc, enum code code)
+{
+    for (size_t i = 0; i < ARRAY_LEN(by_code); i++)
+        if (by_code[i].code == code)
+            return by_code[i].status;
+    switch (rc) {
+    case RC_NOTFOUND: /* something that the request names, not the address itself */
+    case RC_INVAL:
+    case RC_FORMAT:
+    case RC_UNSUPPORTED:
+        return 422;
+    case RC_CANCELED:
+        return 409;
+    case RC_NOMEM:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+static void put_problems(struct call *c)
+{
+    struct json_out *j = &c->json;
+    json_open(j, "problems", '[');
+    for (size_t i = 0; i < c->problems->list.n && i < 100; i++) {
+        const struct diag *d = &c->problems->list.at[i];
+        const struct code_info *info = code_info(d->code);
+        uint32_t line = 0, column = 0;
+        if (d->severity != DIAG_ERROR)
+            continue;
+        json_open(j, NULL, '{');
+        if (info)
+            json_put_str(j, "code", info->id);
+        if (d->at.src) {
+            source_locate(d->at.src, d->at.off, &line, &column);
+            json_put_int(j, "line", line);
+            json_put_int(j, "column", column);
+        }
+        json_put_str(j, "message", d->msg);
+        if (d->hint)
+            json_put_str(j, "hint", d->hint);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
+void api_fail(struct call *c, enum rc rc, const struct err *err)
+{
+    enum code code = err_code_of(err, rc);
+    const struct code_info *info = code_info(code);
+    if (!c->status)
+        c->status = status_of(rc, code);
+    buf_clear(&c->out);
+    c->type = "application/json";
+    c->json = (struct json_out){.out = &c->out};
+    json_open(&c->json, NULL, '{');
+    json_put_str(&c->json, "code", info ? info->id : "E0001");
+    json_put_str(&c->json, "title", info ? info->title : "failure");
+    json_put_str(&c->json, "message", err->msg);
+    if (c->problems && c->problems->list.n)
+        put_problems(c);
+    json_close(&c->json, '}');
+    buf_putc(&c->out, '\n');
+    if (c->status >= 500)
+        log_error("%s %s: %s", c->route ? c->route->id : "request", c->address, err->msg);
+}
+
+static enum rc body_too_large(struct call *c, struct err *err)
+{
+    c->status = 413;
+    return err_coded(err, RC_INVAL, E5012, "the body has more than %zu bytes",
+                     c->raw.max);
+}
+
+static enum rc parse_json(struct call *c, struct err *err)
+{
+    struct diags diags = {0};
+    enum rc rc =
+        source_from("body", c->raw.n ? c->raw.p : "", c->raw.n, &c->doc.src, err);
+    if (rc) {
+        c->status = 400;
+        return err_coded(err, rc, E5014, "the body: %.300s", err->msg);
+    }
+    rc = json_parse(&c->doc, &diags);
+    if (rc) {
+        uint32_t line = 0, column = 0;
+        const struct diag *d = diags.list.n ? &diags.list.at[0] : NULL;
+        if (d && d->at.src)
+            source_locate(d->at.src, d->at.off, &line, &column);
+        err_coded(err, rc, E5014, "the body is not JSON: line %u, column %u: %.300s",
+                  line, column, d ? d->msg : "unreadable");
+    }
+    diags_release(&diags);
+    if (!rc)
+        c->body = c->doc.root;
+    return rc;
+}
+
+static enum rc read_body(struct call *c, struct err *err)
+{
+    enum schema_kind kind = c->route->body->kind;
+    if (c->raw.too_large)
+        return body_too_large(c, err);
+    if (c->raw.no_memory)
+        return err_set(err, RC_NOMEM, "no memory for the body");
+    if (kind != SCHEMA_OBJECT && kind != SCHEMA_JOB_SPEC)
+        return RC_OK;
+    if (c->raw.n == 0 && schema_optional(c->route->body))
+        return RC_OK; /* a request without details */
+    enum rc rc = parse_json(c, err);
+    if (!rc && kind == SCHEMA_OBJECT)
+        rc = schema_check(c->route->body, c->body, err);
+    else if (!rc)
+        rc = c->body->kind == NODE_MAP
+                 ? schema_no_nul(c->body, err)
+                 : err_coded(err, RC_INVAL, E5006, "a JSON object is wanted");
+    return rc;
+}
+
+static bool changes(const struct route *r)
+{
+    return strcmp(r->method, "GET") != 0;
+}
+
+/* Changes, and everything that was refused for want of permission. */
+void api_audit(struct call *c, struct desk *d)
+{
+    bool refused = c->status == 401 || c->status == 403;
+    if (!c->route || (!changes(c->route) && !refused))
+        return;
+    struct err err = {0};
+    const char *mark = strchr(c->uri, '?');
+    struct store_audit row = {
+        .time = clock_wall_ns(),
+        .who = c->who.name,
+        .action = c->route->id,
+        .object = arena_strndup(&c->arena, c->uri,
+                                mark ? (size_t)(mark - c->uri) : strlen(c->uri)),
+        .outcome = arena_printf(&c->arena, "%u", c->status),
+        .address = c->address};
+    if (store_audit_add(d->store, &row, 1, &err))
+        log_error("audit log: %s", err.msg);
+    log_info("%s by '%s' from %s: %u", row.action, row.who, row.address, c->status);
+}
+
+static void run_handler(struct call *c, struct err *err)
+{
+    struct api *a = c->api;
+    bool write = changes(c->route) && strcmp(store_kind(c->desk->store), "sqlite") == 0;
+    c->place = a->o.place;
+    c->place.store = c->desk->store;
+    c->place.owner = c->who.name;
+    c->type = "application/json";
+    c->json = (struct json_out){.out = &c->out};
+    enum rc rc = read_body(c, err);
+    if (write)
+        pthread_mutex_lock(&a->writer);
+    if (!rc)
+        rc = c->route->fn(c, err);
+    if (!rc)
+        rc = buf_check(&c->out, err);
+    if (rc)
+        api_fail(c, rc, err);
+    else if (!c->status)
+        c->status = c->route->status;
+    api_audit(c, c->desk);
+    if (write)
+        pthread_mutex_unlock(&a->writer);
+}
+
+void api_answer(struct call *c)
+{
+    struct err err = {0};
+    buf_release(&c->out);
+    buf_init(&c->out, OUT_MAX);
+    c->desk = api_desk(c->api);
+    run_handler(c, &err);
+    api_desk_back(c->api, c->desk);
+    c->desk = NULL;
+}
+
+enum rc call_forbid(struct call *c, struct err *err, const char *fmt, ...)
+{
+    char text[300];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    c->status = 403;
+    return err_coded(err, RC_INVAL, E5010, "%s", text);
+}
+
+bool call_in_project(const struct call *c, const char *project)
+{
+    struct str rest = str_c(c->who.projects), part;
+    if (c->who.role == ROLE_ADMIN)
+        return true;
+    while (rest.n && str_split(&rest, ',', &part))
+        if (part.n && str_is(part, project))
+            return true;
+    return false;
+}
+
+enum rc call_job(struct call *c, struct store_jobs *out, struct err *err)
+{
+    const char *id = c->params[0];
+    enum rc rc = store_get(c->place.store, id, out, err);
+    if (rc)
+        return rc;
+    const struct store_job *j = &out->at[0];
+    bool seen = c->who.role == ROLE_ADMIN || strcmp(j->owner, c->who.name) == 0 ||
+                (*j->project && call_in_project(c, j->project));
+    if (!seen) {
+        store_jobs_release(out);
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
+    }
+    return rc;
+}
+
+void call_destroy(struct call *c)
+{
+    if (!c)
+        return;
+    if (c->problems) {
+        diags_release(c->problems);
+        mem_free(c->problems);
+    }
+    if (c->streaming)
+        MHD_destroy_response(c->streaming);
+    if (c->doc.src)
+        doc_release(&c->doc);
+    if (c->raw.p)
+        explicit_bzero(c->raw.p, c->raw.cap); /* it may have held a secret */
+    httpd_body_release(&c->raw);
+    buf_release(&c->out);
+    arena_release(&c->arena);
+    mem_free(c);
+}

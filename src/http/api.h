@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/api.h - a team's server: jobs, logs, datasets and people over HTTP.
+ *
+ * It serves what the record of jobs holds and writes requests into it; jobs themselves
+ * are admitted by the agent of its directory and go on when the server ends.
+ * docs/server.md tells how it is used, /api/v1/openapi.json what it answers.
+ */
+#ifndef HTTP_API_H
+#define HTTP_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "job/place.h"
+
+struct api;
+
+struct api_options {
+    struct place place;   /* `store` is not used: the server opens its own */
+    const char *listen;   /* "127.0.0.1:8420"; port 0: any */
+    const char *tls_cert; /* PEM files; NULL: plain HTTP */
+    const char *tls_key;
+    const char *const *hosts; /* further names of this server, NULL behind the last */
+    const char *slots;        /* see backend/capacity.h; NULL: what there is */
+    const char *version;      /* of the program */
+    const char *const *env;   /* what jobs may inherit, NULL behind the last */
+    int threads;
+    int64_t max_body;      /* bytes of a request */
+    double rate;           /* requests per second and token; 0: no limit */
+    double header_timeout; /* seconds for the head of a request, and between two */
+    double body_timeout;   /* seconds for a body of usual size */
+    bool queue;            /* admit jobs */
+};
+
+/* Opens the store, makes the first user and token if there are none, listens. RC_INVAL
+ * (E5001: address; E5002: beyond loopback without TLS), RC_IO, RC_* of store_open().
+ */
+enum rc api_start(const struct api_options *o, struct api **out,
+                  struct err *err) MUST_CHECK;
+void api_stop(struct api *a); /* NULL is fine */
+int api_port(const struct api *a);
+/* File with the first admin's token, when this start made it; else NULL. Borrowed. */
+const char *api_token_file(const struct api *a);
+
+/* The OpenAPI document; the caller's, to mem_free(). */
+char *api_document(const char *version) MUST_CHECK;
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/api_private.h - the server's context. */
+#ifndef HTTP_API_PRIVATE_H
+#define HTTP_API_PRIVATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backend/keeper.h"
+#include "http/api.h"
+#include "http/auth.h"
+#include "http/call.h"
+#include "http/conns.h"
+#include "http/follow.h"
+#include "http/limit.h"
+
+#define API_CLASSES 6 /* of statuses: 2xx is [2] */
+
+struct api {
+    struct api_options o;
+    struct MHD_Daemon *daemon;
+    int port;
+    char *token_file;     /* owned; NULL: not made */
+    char *cert, *key;     /* owned: content of the files */
+    char *document;       /* owned */
+    char *empty;          /* owned: a directory with nothing in it */
+    char *empty_snapshot; /* owned: the same as a source */
+    const char **job_env; /* owned list: what jobs may inherit, NULL behind the last */
+    struct auth *auth;
+    struct limit *callers, *strangers; /* by token; by address, for those without */
+    struct conns *conns;
+    struct follows *follows;
+    struct keeper *keeper;                   /* NULL: this server admits no jobs */
+    pthread_mutex_t lock;                    /* guards `free` */
+    struct place follow_place, keeper_place; /* each with its own store */
+    pthread_cond_t given;                    /* a desk came back */
+    struct desk *free;                       /* those that nobody uses */
+    pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
+    _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */
+    _Atomic int64_t submitted;
+};
+
+struct desk *api_desk(struct api *a); /* waits for a free one */
+void api_desk_back(struct api *a, struct desk *d);
+
+/* Looks at the head of a request: path, host, token, rate. On failure the call has its
+ * status and an error.
+ */
+enum rc api_admit(struct call *c, struct err *err) MUST_CHECK;
+/* Reads the body, runs the handler, writes the audit log. */
+void api_answer(struct call *c);
+/* An entry of the audit log, when the answer is of the kind that has one. */
+void api_audit(struct call *c, struct desk *d);
+/* The JSON of a failure, and its status when none was set. */
+void api_fail(struct call *c, enum rc rc, const struct err *err);
+enum MHD_Result api_reply(struct call *c);
+void call_destroy(struct call *c); /* NULL is fine */
+
+#endif

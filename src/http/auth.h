@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/auth.h - who asks: tokens, users, and what follows from them.
+ *
+ * A token is "ty_" and 64 hexadecimal digits; the store has its SHA-256. What was found
+ * is remembered for two seconds, so a token or user that was changed through another
+ * server is refused that soon; changes through this one count at once. Any thread may
+ * call.
+ */
+#ifndef HTTP_AUTH_H
+#define HTTP_AUTH_H
+
+#include "http/role.h"
+#include "store/users.h"
+
+#define AUTH_NAME_SIZE 132
+#define AUTH_PROJECTS_SIZE 2048
+#define AUTH_TOKEN_SIZE 68
+
+struct caller {
+    enum role role;                                   /* ROLE_NONE: nobody */
+    char name[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE]; /* user; id of the token */
+    char projects[AUTH_PROJECTS_SIZE];                /* with ',' between them */
+};
+
+struct auth;
+struct auth *auth_create(void);
+void auth_destroy(struct auth *a); /* NULL is fine */
+void auth_forget(struct auth *a);  /* everything that was remembered */
+
+/* `token` as it came. RC_INVAL (E5008): none that is valid; E5009: it has expired. */
+enum rc auth_find(struct auth *a, struct store *s, const char *token, struct caller *out,
+                  struct err *err) MUST_CHECK;
+
+/* A new token for `user`, recorded; its text goes to `text`. `t` has owner, role, note
+ * and expires; the rest is filled in (texts lie in `arena`).
+ */
+enum rc auth_make(struct store *s, struct store_token *t, struct arena *arena,
+                  char text[AUTH_TOKEN_SIZE], struct err *err) MUST_CHECK;
+/* When there is no user at all: makes "admin" and writes a token to `path` (0600). */
+enum rc auth_first(struct store *s, const char *path, bool *made,
+                   struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/call.h - one request while it is answered, and what handlers do with it. */
+#ifndef HTTP_CALL_H
+#define HTTP_CALL_H
+
+#include <microhttpd.h>
+
+#include "http/auth.h"
+#include "http/route.h"
+#include "io/httpd.h"
+#include "job/place.h"
+#include "text/json_out.h"
+
+struct api;
+
+/* A store for one request at a time. */
+struct desk {
+    struct store *store;
+    struct desk *next; /* of those that are free */
+};
+
+struct call {
+    struct api *api;
+    struct MHD_Connection *conn;
+    struct arena arena;
+    const char *uri; /* as it came */
+    struct target target;
+    const struct route *route; /* NULL until it is found */
+    const char *params[ROUTE_PARAMS_MAX];
+    struct caller who;
+    char address[HTTPD_ADDRESS_SIZE];
+    bool begun;    /* the head was looked at */
+    bool answered; /* before the body came */
+    struct httpd_body raw;
+    struct node *query; /* checked; in the arena */
+    struct doc doc;     /* of a JSON body */
+    struct node *body;  /* its root, checked; NULL: none */
+
+    /* While a handler runs. */
+    struct desk *desk;
+    struct place place; /* with the desk's store and the caller as owner */
+
+    /* The answer. */
+    unsigned status; /* 0: the route's */
+    const char *type;
+    struct buf out;
+    struct json_out json;           /* writes to `out` */
+    const char *allow;              /* header, or NULL */
+    const char *location;           /* header, or NULL */
+    int64_t log_size, log_attempt;  /* headers when log_attempt is above 0 */
+    bool log_over;                  /* header: the log grows no more */
+    struct MHD_Response *streaming; /* instead of `out`; owned until it is sent */
+    struct diags *problems;         /* owned; more than one thing was wrong */
+};
+
+/* The job params[0] if the caller may see it; RC_NOTFOUND (E3103), as if it were not
+ * there, otherwise. Who may see a job may control it, if the role allows that at all.
+ */
+enum rc call_job(struct call *c, struct store_jobs *out, struct err *err) MUST_CHECK;
+/* Is `project` the caller's, or is the caller an admin? */
+bool call_in_project(const struct call *c, const char *project);
+/* RC_INVAL (E5010) with status 403. */
+enum rc call_forbid(struct call *c, struct err *err, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* One job as JSON into c->json; `key` as in json_out. */
+void call_put_job(struct call *c, const char *key, const struct store_job *j);
+
+#endif

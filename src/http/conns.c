@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The socket is shut down, not closed: the server notices and closes it itself. It tells
+ * us before it does (conns_remove), and both happen under the lock, so the number never
+ * belongs to somebody else.
+ */
+#include "http/conns.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define LOOK_S 1
+#define SLOWEST 65536 /* bytes per second that a large body must bring */
+
+struct conn {
+    int fd;
+    int64_t due; /* monotonic; 0: none */
+    struct conn *next, *prev;
+};
+
+struct conns {
+    int64_t header_ns, body_ns;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t ended;
+    struct conn *first;
+    int64_t n, late;
+    bool stop;
+};
+
+static void close_late(struct conns *c)
+{
+    int64_t now = clock_mono_ns();
+    for (struct conn *x = c->first; x; x = x->next)
+        if (x->due && x->due < now) {
+            shutdown(x->fd, SHUT_RDWR);
+            x->due = 0;
+            c->late++;
+        }
+}
+
+static void *watch(void *arg)
+{
+    struct conns *c = arg;
+    pthread_mutex_lock(&c->lock);
+    while (!c->stop) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += LOOK_S;
+        pthread_cond_timedwait(&c->ended, &c->lock, &until);
+        close_late(c);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+enum rc conns_create(double header_s, double body_s, struct conns **out, struct err *err)
+{
+    struct conns *c = mem_calloc(1, sizeof(*c));
+    c->header_ns = (int64_t)(header_s * 1e9);
+    c->body_ns = (int64_t)(body_s * 1e9);
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->ended, NULL);
+    int failed = pthread_create(&c->thread, NULL, watch, c);
+    if (failed) {
+        pthread_cond_destroy(&c->ended);
+        pthread_mutex_destroy(&c->lock);
+        mem_free(c);
+        return err_sys(err, failed, "cannot start a thread");
+    }
+    *out = c;
+    return RC_OK;
+}
+
+void conns_destroy(struct conns *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->stop = true;
+    pthread_cond_signal(&c->ended);
+    pthread_mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    pthread_cond_destroy(&c->ended);
+    pthread_mutex_destroy(&c->lock);
+    mem_free(c);
+}
+
+struct conn *conns_add(struct conns *c, int fd)
+{
+    struct conn *x = mem_calloc(1, sizeof(*x));
+    x->fd = fd;
+    pthread_mutex_lock(&c->lock);
+    x->due = clock_mono_ns() + c->header_ns;
+    x->next = c->first;
+    if (c->first)
+        c->first->prev = x;
+    c->first = x;
+    c->n++;
+    pthread_mutex_unlock(&c->lock);
+    return x;
+}
+
+void conns_remove(struct conns *c, struct conn *x)
+{
+    pthread_mutex_lock(&c->lock);
+    if (x->next)
+        x->next->prev = x->prev;
+    if (x->prev)
+        x->prev->next = x->next;
+    else
+        c->first = x->next;
+    c->n--;
+    pthread_mutex_unlock(&c->lock);
+    mem_free(x);
+}
+
+static void set_due(struct conns *c, struct conn *x, int64_t due)
+{
+    pthread_mutex_lock(&c->lock);
+    x->due = due;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void conns_body(struct conns *c, struct conn *x, int64_t bytes)
+{
+    set_due(c, x, clock_mono_ns() + c->body_ns + bytes / SLOWEST * CLOCK_SECOND);
+}
+
+void conns_answer(struct conns *c, struct conn *x)
+{
+    set_due(c, x, 0);
+}
+
+void conns_idle(struct conns *c, struct conn *x)
+{
+    set_due(c, x, clock_mono_ns() + c->header_ns);
+}
+
+int64_t conns_count(struct conns *c)
+{
+    pthread_mutex_lock(&c->lock);
+    int64_t n = c->n;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}
+
+int64_t conns_late(struct conns *c)
+{
+    pthread_mutex_lock(&c->lock);
+    int64_t n = c->late;
+    pthread_mutex_unlock(&c->lock);
+    return n;
+}

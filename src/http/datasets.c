@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+
+static void put_dataset(struct call *c, const struct store_dataset *d)
+{
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", d->name);
+    json_put_str(j, "id", d->id);
+    json_put_str(j, "type", d->type);
+    json_put_str(j, "path", d->uri);
+    json_put_str(j, "mount", d->mount);
+    json_put_str(j, "owner", d->owner);
+    json_put_time(j, "created", d->created);
+    json_close(j, '}');
+}
+
+enum rc list_datasets(struct call *c, struct err *err)
+{
+    struct store_datasets l = {0};
+    enum rc rc = store_dataset_get(c->place.store, NULL, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "datasets", '[');
+    for (size_t i = 0; i < l.n; i++)
+        put_dataset(c, &l.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_datasets_release(&l);
+    return RC_OK;
+}
+
+enum rc get_dataset(struct call *c, struct err *err)
+{
+    struct store_datasets l = {0};
+    enum rc rc = store_dataset_get(c->place.store, c->params[0], &l, err);
+    if (!rc)
+        put_dataset(c, &l.at[0]);
+    store_datasets_release(&l);
+    return rc;
+}
+
+static enum rc check(struct call *c, const struct store_dataset *d, struct err *err)
+{
+    bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
+    if (d->mount[0] != '/' || strstr(d->mount, "..") || strcmp(d->mount, "/") == 0)
+        return err_coded(err, RC_INVAL, E3301,
+                         "'mount': '%.100s' is no place for a "
+                         "dataset",
+                         d->mount);
+    if (!local)
+        return strstr(d->uri, "://") ? RC_OK
+                                     : err_coded(err, RC_INVAL, E3301,
+                                                 "'path': '%.200s' is no URI", d->uri);
+    if (c->who.role < ROLE_ADMIN)
+        return call_forbid(c, err, "directories of the server are named by admins");
+    if (d->uri[0] != '/' || strstr(d->uri, "/../") || !fs_is_dir(d->uri))
+        return err_coded(err, RC_INVAL, E3301,
+                         "'path': '%.200s' is no directory of the server", d->uri);
+    return RC_OK;
+}
+
+enum rc create_dataset(struct call *c, struct err *err)
+{
+    char id[PLACE_ID_SIZE];
+    struct store_dataset d = {.name = schema_text(c->body, "name", ""),
+                              .type = schema_text(c->body, "type", "local"),
+                              .uri = schema_text(c->body, "path", ""),
+                              .mount = schema_text(c->body, "mount", "/mnt/data"),
+                              .owner = c->who.name,
+                              .created = clock_wall_ns()};
+    enum rc rc = check(c, &d, err);
+    if (!rc)
+        rc = place_id_new(id, err);
+    if (rc)
+        return rc;
+    d.id = arena_printf(&c->arena, "d-%s", id + 3);
+    rc = store_dataset_create(c->place.store, &d, err);
+    if (rc)
+        return rc;
+    c->location = arena_printf(&c->arena, "/api/v1/datasets/%s", d.name);
+    put_dataset(c, &d);
+    return RC_OK;
+}
+
+enum rc delete_dataset(struct call *c, struct err *err)
+{
+    struct store_datasets l = {0};
+    enum rc rc = store_dataset_get(c->place.store, c->params[0], &l, err);
+    if (!rc && c->who.role < ROLE_ADMIN && strcmp(l.at[0].owner, c->who.name) != 0)
+        rc = call_forbid(c, err, "the dataset is %s's", l.at[0].owner);
+    if (!rc)
+        rc = store_dataset_delete(c->place.store, c->params[0], err);
+    store_datasets_release(&l);
+    return rc;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/job_body.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "job/snapshot.h"
+#include "job/status.h"
+#include "text/json.h"
+
+static enum rc no_path(struct err *err, const char *field, const char *value,
+                       const char *what)
+{
+    return err_coded(err, RC_INVAL, E5015, "'%s': '%.100s' %s", field, value, what);
+}
+
+static bool is_dataset(const char *uri)
+{
+    return str_starts(uri, "dataset:") || str_starts(uri, "pai://datasets/");
+}
+
+/* Nothing of this machine by path. */
+static enum rc check_paths(const struct spec *s, struct err *err)
+{
+    const struct jobspec_JobSpec *j = s->s;
+    if (j->has_workdir)
+        return no_path(err, "workdir", j->workdir, "is set by the server");
+    if (j->inherit)
+        return no_path(err, "inherit", "true", "would hand out the server's environment");
+    if (j->has_source && !str_starts(j->source, SNAPSHOT_PREFIX))
+        return no_path(err, "source", j->source,
+                       "is a path; send a snapshot and name it snapshot:ID");
+    for (int64_t i = 0; i < j->n_input; i++)
+        if (!is_dataset(j->input[i].value))
+            return no_path(err, "input", j->input[i].value,
+                           "is a path; name a dataset: dataset:NAME");
+    for (int64_t i = 0; i < j->n_output; i++)
+        if (!is_dataset(j->output[i].value))
+            return no_path(err, "output", j->output[i].value,
+                           "is a path; name a dataset: dataset:NAME");
+    for (int64_t i = 0; i < j->n_data; i++)
+        if (j->data[i][0] == '/')
+            return no_path(err, "data", j->data[i], "is a path; name a dataset");
+    for (int64_t i = 0; i < j->n_secret; i++)
+        if (strstr(j->secret[i], "=file:"))
+            return no_path(err, "secret", j->secret[i],
+                           "is a file of the server; give it in secret_values");
+    return RC_OK;
+}
+
+/* Secrets must be among those of the request: the server's own variables are not theirs.
+ */
+static enum rc check_secrets(const struct spec *s, const struct node *secrets,
+                             struct err *err)
+{
+    for (int64_t i = 0; i < s->s->n_secret; i++) {
+        const char *text = s->s->secret[i], *eq = strchr(text, '=');
+        const char *from = eq && str_starts(eq + 1, "env:") ? eq + 5 : text;
+        if (!secrets || !node_find(secrets, from))
+            return err_coded(err, RC_INVAL, E5015,
+                             "'secret': '%.100s' has no value in secret_values", from);
+    }
+    return RC_OK;
+}
+
+enum rc job_body_check(struct call *c, struct spec *spec, const struct node *secrets,
+                       struct err *err)
+{
+    enum rc rc = check_paths(spec, err);
+    if (!rc)
+        rc = check_secrets(spec, secrets, err);
+    if (!rc && spec->s->has_project && !call_in_project(c, spec->s->project))
+        rc = call_forbid(c, err, "'project': you are no member of '%.100s'",
+                         spec->s->project);
+    if (rc)
+        return rc;
+    spec_put(spec, "workdir", c->api->empty);
+    if (!spec->s->has_source) /* a working directory of its own */
+        spec_put(spec, "source", c->api->empty_snapshot);
+    return spec_again(spec, err);
+}
+
+enum rc job_body_read(struct call *c, const struct node *job, const struct node *secrets,
+                      struct spec *out, struct err *err)
+{
+    struct buf text;
+    buf_init(&text, c->raw.max * 2);
+    json_print(job, 0, &text);
+    enum rc rc = buf_check(&text, err);
+    c->problems = mem_calloc(1, sizeof(*c->problems));
+    if (!rc)
+        rc = spec_parse(buf_str(&text), text.n, out, c->problems, err);
+    if (rc && c->problems->list.n) {
+        c->status = 422;
+        err_coded(err, rc, c->problems->list.at[0].code, "the job: %.400s",
+                  c->problems->list.at[0].msg);
+    }
+    buf_release(&text);
+    return rc ? rc : job_body_check(c, out, secrets, err);
+}
+
+enum rc job_body_end(struct call *c, struct spec *spec, enum rc rc, struct err *err)
+{
+    if (rc)
+        api_fail(c, rc, err);
+    if (c->problems)
+        diags_release(c->problems);
+    mem_free(c->problems);
+    c->problems = NULL;
+    spec_release(spec);
+    return RC_OK;
+}
+
+char *job_body_shown(const char *text)
+{
+    struct doc doc = {0};
+    const struct node *spec = job_json_open(text, &doc);
+    struct buf out;
+    buf_init(&out, (size_t)64 << 20);
+    if (spec) {
+        node_remove(doc.root, "workdir");
+        json_print(spec, 0, &out);
+    } else {
+        buf_puts(&out, "{}");
+    }
+    if (doc.src)
+        doc_release(&doc);
+    char *shown = buf_take(&out);
+    buf_release(&out);
+    return shown;
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Submitting and controlling jobs. Secrets of a job are kept nowhere but in its own 0600
+ * file; it inherits the server's PATH and the like, and nothing else of its environment.
+ */
+#include <string.h>
+
+#include "backend/agent.h"
+#include "backend/capacity.h"
+#include "backend/why.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "http/job_body.h"
+#include "job/submit.h"
+
+/* The environment that the job is submitted with: the server's, which only PATH and its
+ * like are taken of, and the secrets of the request.
+ */
+typedef VEC(const char *) env_list;
+
+static enum rc make_env(struct call *c, const struct node *secrets, env_list *out,
+                        struct err *err)
+{
+    for (const char *const *e = c->api->job_env; *e; e++)
+        VEC_PUSH(out, *e);
+    for (size_t i = 0; secrets && i < secrets->map.n; i++) {
+        const struct node_entry *e = &secrets->map.at[i];
+        if (e->value->kind != NODE_STR || !e->key.n || memchr(e->key.p, '=', e->key.n))
+            return err_coded(err, RC_INVAL, E5006,
+                             "'secret_values': a map of names and texts");
+        VEC_PUSH(out, arena_printf(&c->arena, "%.*s=%s", (int)e->key.n, e->key.p,
+                                   e->value->text.p));
+    }
+    VEC_PUSH(out, NULL);
+    return RC_OK;
+}
+
+static enum rc submit(struct call *c, struct spec *spec, const struct node *secrets,
+                      struct submit_result *r, struct err *err)
+{
+    env_list env = {0};
+    struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
+    enum rc rc = agent_check(&c->place, c->api->o.slots, &need, err);
+    if (!rc)
+        rc = make_env(c, secrets, &env, err);
+    if (!rc)
+        rc = submit_job(&c->place, spec, env.at, c->api->empty, r, err);
+    VEC_RELEASE(&env);
+    if (!rc) {
+        c->api->submitted += !r->existed;
+        keeper_poke(c->api->keeper);
+    }
+    return rc;
+}
+
+static enum rc answer_job(struct call *c, const struct submit_result *r, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = store_get(c->place.store, r->id, &jobs, err);
+    if (rc)
+        return rc;
+    c->status = r->existed ? 200 : 201;
+    c->location = arena_printf(&c->arena, "/api/v1/jobs/%s", r->id);
+    call_put_job(c, NULL, &jobs.at[0]);
+    store_jobs_release(&jobs);
+    return RC_OK;
+}
+
+enum rc create_job(struct call *c, struct err *err)
+{
+    struct spec spec = {0};
+    struct submit_result r = {.existed = false};
+    const struct node *secrets = node_find(c->body, "secret_values");
+    if (secrets && secrets->kind != NODE_MAP)
+        return err_coded(err, RC_INVAL, E5006, "'secret_values': not an object");
+    node_remove(c->body, "secret_values");
+    enum rc rc = job_body_read(c, c->body, secrets, &spec, err);
+    if (!rc)
+        rc = submit(c, &spec, secrets, &r, err);
+    if (!rc)
+        rc = answer_job(c, &r, err);
+    return job_body_end(c, &spec, rc, err);
+}
+
+enum rc rerun_job(struct call *c, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    struct spec spec = {0};
+    struct submit_result r = {.existed = false};
+    char *text = NULL;
+    enum rc rc = call_job(c, &jobs, err);
+    store_jobs_release(&jobs);
+    if (!rc)
+        rc = store_spec(c->place.store, c->params[0], &text, err);
+    if (!rc)
+        rc = spec_from_json(text, &spec, err);
+    if (!rc) {
+        node_remove(spec.conf.doc.root, "client_token"); /* it would be the old job */
+        node_remove(spec.conf.doc.root, "workdir");
+        rc = spec_again(&spec, err);
+    }
+    if (!rc)
+        rc = job_body_check(c, &spec, NULL, err);
+    if (!rc)
+        rc = submit(c, &spec, NULL, &r, err);
+    if (!rc)
+        rc = answer_job(c, &r, err);
+    spec_release(&spec);
+    mem_free(text);
+    return rc;
+}
+
+static enum rc answer_request(struct call *c, enum rc rc, const struct request_result *r)
+{
+    if (rc)
+        return rc;
+    if (r->alone)
+        keeper_poke(c->api->keeper);
+    json_open(&c->json, NULL, '{');
+    json_put_str(&c->json, "id", c->params[0]);
+    json_put_str(&c->json, "state", job_state_name(r->state));
+    json_put_bool(&c->json, "ended", r->ended);
+    json_close(&c->json, '}');
+    return RC_OK;
+}
+
+static enum rc may_control(struct call *c, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = call_job(c, &jobs, err);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
+enum rc stop_job(struct call *c, struct err *err)
+{
+    struct request_result r;
+    enum rc rc = may_control(c, err);
+    if (!rc)
+        rc = request_stop(&c->place, c->params[0], schema_bool(c->body, "force", false),
+                          &r, err);
+    return answer_request(c, rc, &r);
+}
+
+enum rc suspend_job(struct call *c, struct err *err)
+{
+    struct request_result r;
+    enum rc rc = may_control(c, err);
+    if (!rc)
+        rc = request_suspend(&c->place, c->params[0], &r, err);
+    return answer_request(c, rc, &r);
+}
+
+enum rc resume_job(struct call *c, struct err *err)
+{
+    struct request_result r;
+    enum rc rc = may_control(c, err);
+    if (!rc)
+        rc = request_resume(&c->place, c->params[0], &r, err);
+    return answer_request(c, rc, &r);
+}
+
+enum rc why_job(struct call *c, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    struct buf text;
+    enum rc rc = call_job(c, &jobs, err);
+    if (rc)
+        return rc;
+    buf_init(&text, 4096);
+    rc = why_say(&c->place, c->api->o.slots, &jobs.at[0], &text, err);
+    if (!rc) {
+        json_open(&c->json, NULL, '{');
+        json_put_str(&c->json, "id", jobs.at[0].id);
+        json_put_str(&c->json, "state", jobs.at[0].state);
+        json_put_str(&c->json, "why", buf_str(&text));
+        json_close(&c->json, '}');
+    }
+    buf_release(&text);
+    store_jobs_release(&jobs);
+    return rc;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/limit.h - how often somebody may ask: a bucket per name that fills steadily. */
+#ifndef HTTP_LIMIT_H
+#define HTTP_LIMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct limit;
+/* `rate` per second, twice that at once; 0: no limit. */
+struct limit *limit_create(double rate);
+void limit_destroy(struct limit *l); /* NULL is fine */
+/* One more of `name` at `now` (monotonic, ns). False: too many. Any thread. */
+bool limit_take(struct limit *l, const char *name, int64_t now);
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Users and their tokens. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "store/users.h"
+
+static void put_names(struct json_out *j, const char *key, const char *names)
+{
+    struct str rest = str_c(names), part;
+    char one[AUTH_NAME_SIZE];
+    json_open(j, key, '[');
+    while (rest.n && str_split(&rest, ',', &part)) {
+        if (!part.n || part.n >= sizeof(one))
+            continue;
+        memcpy(one, part.p, part.n);
+        one[part.n] = '\0';
+        json_put_str(j, NULL, one);
+    }
+    json_close(j, ']');
+}
+
+static void put_user(struct call *c, const struct store_user *u)
+{
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", u->name);
+    json_put_str(j, "role", u->role);
+    put_names(j, "projects", u->projects);
+    json_put_bool(j, "disabled", u->disabled != 0);
+    json_put_time(j, "created", u->created);
+    json_close(j, '}');
+}
+
+enum rc get_me(struct call *c, struct err *err)
+{
+    json_open(&c->json, NULL, '{');
+    json_put_str(&c->json, "name", c->who.name);
+    json_put_str(&c->json, "role", role_name(c->who.role));
+    put_names(&c->json, "projects", c->who.projects);
+    json_close(&c->json, '}');
+    return RC_OK;
+}
+
+enum rc list_users(struct call *c, struct err *err)
+{
+    struct store_users l = {0};
+    enum rc rc = store_user_get(c->place.store, NULL, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "users", '[');
+    for (size_t i = 0; i < l.n; i++)
+        put_user(c, &l.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_users_release(&l);
+    return RC_OK;
+}
+
+enum rc get_user(struct call *c, struct err *err)
+{
+    struct store_users l = {0};
+    enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
+    if (!rc)
+        put_user(c, &l.at[0]);
+    store_users_release(&l);
+    return rc;
+}
+
+/* The list of the body with ',' between the names; NULL: none was given. */
+static enum rc projects_of(struct call *c, const char **out, struct err *err)
+{
+    const struct node *list = node_find(c->body, "projects");
+    struct buf b;
+    *out = NULL;
+    if (!list)
+        return RC_OK;
+    buf_init(&b, AUTH_PROJECTS_SIZE - 1);
+    for (size_t i = 0; i < list->list.n; i++)
+        buf_printf(&b, "%s%s", i ? "," : "", list->list.at[i]->text.p);
+    enum rc rc = b.failed ? err_coded(err, RC_INVAL, E5006,
+                                      "'projects': names of more than %d bytes in all",
+                                      AUTH_PROJECTS_SIZE - 1)
+                          : RC_OK;
+    *out = arena_strdup(&c->arena, buf_str(&b));
+    buf_release(&b);
+    return rc;
+}
+
+enum rc create_user(struct call *c, struct err *err)
+{
+    struct store_user u = {.name = schema_text(c->body, "name", ""),
+                           .role = schema_text(c->body, "role", "viewer"),
+                           .created = clock_wall_ns()};
+    enum rc rc = projects_of(c, &u.projects, err);
+    if (!rc)
+        u.projects = u.projects ? u.projects : "";
+    if (!rc)
+        rc = store_user_create(c->place.store, &u, err);
+    if (rc)
+        return rc;
+    c->location = arena_printf(&c->arena, "/api/v1/users/%s", u.name);
+    put_user(c, &u);
+    return RC_OK;
+}
+
+/* Somebody must be left who can do everything. */
+static enum rc keep_an_admin(struct call *c, const char *except, struct err *err)
+{
+    struct store_users l = {0};
+    bool found = false;
+    enum rc rc = store_user_get(c->place.store, NULL, &l, err);
+    for (size_t i = 0; i < l.n && !rc; i++)
+        found |= strcmp(l.at[i].role, "admin") == 0 && !l.at[i].disabled &&
+                 strcmp(l.at[i].name, except) != 0;
+    store_users_release(&l);
+    if (rc || found)
+        return rc;
+    c->status = 409;
+    return err_coded(err, RC_INVAL, E5016, "'%s' is the last admin", except);
+}
+
+enum rc change_user(struct call *c, struct err *err)
+{
+    struct store_users l = {0};
+    const char *projects = NULL;
+    enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
+    if (!rc)
+        rc = projects_of(c, &projects, err);
+    if (!rc) {
+        struct store_user u = l.at[0];
+        bool off = schema_bool(c->body, "disabled", u.disabled != 0);
+        bool was_admin = strcmp(u.role, "admin") == 0 && !u.disabled;
+        u.role = schema_text(c->body, "role", u.role);
+        u.projects = projects ? projects : u.projects;
+        u.disabled = off ? u.disabled ? u.disabled : clock_wall_ns() : 0;
+        if (was_admin && (off || strcmp(u.role, "admin") != 0))
+            rc = keep_an_admin(c, u.name, err);
+        if (!rc)
+            rc = store_user_update(c->place.store, &u, err);
+        if (!rc)
+            put_user(c, &u);
+    }
+    auth_forget(c->api->auth);
+    store_users_release(&l);
+    return rc;
+}
+
+enum rc delete_user(struct call *c, struct err *err)
+{
+    struct store_users l = {0};
+    enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
+    if (!rc && strcmp(l.at[0].role, "admin") == 0 && !l.at[0].disabled)
+        rc = keep_an_admin(c, c->params[0], err);
+    if (!rc)
+        rc = store_user_delete(c->place.store, c->params[0], err);
+    auth_forget(c->api->auth);
+    store_users_release(&l);
+    return rc;
+}
+
+enum rc list_tokens(struct call *c, struct err *err)
+{
+    struct store_users u = {0};
+    struct store_tokens l = {0};
+    enum rc rc = store_user_get(c->place.store, c->params[0], &u, err);
+    store_users_release(&u);
+    if (!rc)
+        rc = store_token_list(c->place.store, c->params[0], &l, err);
+    if (rc)
+        return rc;
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_open(j, "tokens", '[');
+    for (size_t i = 0; i < l.n; i++) {
+        json_open(j, NULL, '{');
+        json_put_str(j, "id", l.at[i].id);
+        json_put_str(j, "owner", l.at[i].owner);
+        json_put_str(j, "role", l.at[i].role);
+        json_put_str(j, "note", l.at[i].note);
+        json_put_time(j, "created", l.at[i].created);
+        json_put_time(j, "expires", l.at[i].expires);
+        json_put_time(j, "used", l.at[i].used);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    json_close(j, '}');
+    store_tokens_release(&l);
+    return RC_OK;
+}
+
+enum rc create_token(struct call *c, struct err *err)
+{
+    struct store_users u = {0};
+    char text[AUTH_TOKEN_SIZE];
+    int64_t seconds = schema_int(c->body, "expires_s", 0);
+    enum rc rc = store_user_get(c->place.store, c->params[0], &u, err);
+    if (rc)
+        return rc;
+    struct store_token t = {.owner = u.at[0].name,
+                            .role = schema_text(c->body, "role", u.at[0].role),
+                            .note = schema_text(c->body, "note", ""),
+                            .expires =
+                                seconds ? clock_wall_ns() + seconds * CLOCK_SECOND : 0};
+    rc = auth_make(c->place.store, &t, &c->arena, text, err);
+    if (!rc) {
+        json_open(&c->json, NULL, '{');
+        json_put_str(&c->json, "id", t.id);
+        json_put_str(&c->json, "token", text);
+        json_put_str(&c->json, "owner", t.owner);
+        json_put_str(&c->json, "role", t.role);
+        json_put_time(&c->json, "expires", t.expires);
+        json_close(&c->json, '}');
+    }
+    explicit_bzero(text, sizeof(text));
+    store_users_release(&u);
+    return rc;
+}
+
+enum rc delete_token(struct call *c, struct err *err)
+{
+    enum rc rc = store_token_delete(c->place.store, c->params[0], err);
+    auth_forget(c->api->auth);
+    return rc;
+}

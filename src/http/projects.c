@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/projects.h"
+
+#include "base/clock.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+
+static void put_one(struct call *c, const struct store_project *p)
+{
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", p->name);
+    json_put_int(j, "cpu_milli", p->cpu_milli);
+    json_put_int(j, "memory", p->memory);
+    json_put_int(j, "gpu", p->gpu);
+    json_put_int(j, "running", p->running);
+    json_put_int(j, "weight", p->weight);
+    json_put_time(j, "created", p->created);
+    json_close(j, '}');
+}
+
+enum rc list_projects(struct call *c, struct err *err)
+{
+    struct store_projects l = {0};
+    enum rc rc = store_project_get(c->place.store, NULL, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "projects", '[');
+    for (size_t i = 0; i < l.n; i++)
+        if (call_in_project(c, l.at[i].name))
+            put_one(c, &l.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_projects_release(&l);
+    return RC_OK;
+}
+
+enum rc get_project(struct call *c, struct err *err)
+{
+    struct store_projects l = {0};
+    enum rc rc = store_project_get(c->place.store, c->params[0], &l, err);
+    if (!rc && !call_in_project(c, l.at[0].name))
+        rc = err_coded(err, RC_NOTFOUND, E3111, "no project '%.200s'", c->params[0]);
+    if (!rc)
+        put_one(c, &l.at[0]);
+    store_projects_release(&l);
+    return rc;
+}
+
+enum rc put_project(struct call *c, struct err *err)
+{
+    struct store_project p = {.name = c->params[0],
+                              .cpu_milli = schema_int(c->body, "cpu_milli", -1),
+                              .memory = schema_int(c->body, "memory", -1),
+                              .gpu = schema_int(c->body, "gpu", -1),
+                              .running = schema_int(c->body, "running", -1),
+                              .weight = schema_int(c->body, "weight", 100),
+                              .created = clock_wall_ns()};
+    struct store_projects l = {0};
+    enum rc rc = store_project_put(c->place.store, &p, NULL, err);
+    if (!rc)
+        rc = store_project_get(c->place.store, p.name, &l, err);
+    if (!rc)
+        put_one(c, &l.at[0]);
+    store_projects_release(&l);
+    keeper_poke(c->api->keeper);
+    return rc;
+}
+
+enum rc delete_project(struct call *c, struct err *err)
+{
+    return store_project_delete(c->place.store, c->params[0], err);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/route.h"
+
+#include <string.h>
+
+#include "http/handlers.h"
+#include "http/schemas_private.h"
+#include "job/place.h"
+#include "job/snapshot.h"
+
+static const struct route routes[] = {
+#define ROUTE(method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
+              summary_)                                                          \
+    {.method = #method_,                                                         \
+     .path = path_,                                                              \
+     .role = ROLE_##role_,                                                       \
+     .fn = fn_,                                                                  \
+     .id = #fn_,                                                                 \
+     .query = &schema_##query_,                                                  \
+     .body = &schema_##body_,                                                    \
+     .answer = &schema_##answer_,                                                \
+     .status = status_,                                                          \
+     .tag = tag_,                                                                \
+     .summary = summary_},
+#include "http/routes.def"
+#undef ROUTE
+};
+
+const struct route *route_all(size_t *n)
+{
+    *n = ARRAY_LEN(routes);
+    return routes;
+}
+
+static bool log_ok(const char *v)
+{
+    size_t n = strspn(v, "0123456789");
+    return strcmp(v, "prepare") == 0 || (n > 0 && n <= 4 && !v[n]);
+}
+
+static bool name_ok(const char *v)
+{
+    return !schema_name_check(str_c(v));
+}
+
+static const struct {
+    const char *name, *pattern;
+    bool (*ok)(const char *value);
+} params[] = {
+    {"job", "^jb-[a-z0-9]{12}$", place_id_ok},
+    {"log", "^(prepare|[0-9]{1,4})$", log_ok},
+    {"name", NAME_PATTERN, name_ok},
+    {"sha256", "^[0-9a-f]{64}$", snapshot_id_ok},
+    {"token", NAME_PATTERN, name_ok},
+};
+
+const char *route_param_pattern(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(params); i++)
+        if (strcmp(params[i].name, name) == 0)
+            return params[i].pattern;
+    return NULL;
+}
+
+bool route_param_ok(const char *name, const char *value)
+{
+    for (size_t i = 0; i < ARRAY_LEN(params); i++)
+        if (strcmp(params[i].name, name) == 0)
+            return params[i].ok(value);
+    return false;
+}
+
+static bool matches(const char *path, const struct target *t,
+                    const char *out[ROUTE_PARAMS_MAX])
+{
+    struct str rest = str_c(path + 1), part;
+    size_t i = 0, n = 0;
+    while (str_split(&rest, '/', &part)) {
+        if (i == t->n_parts)
+            return false;
+        const char *have = t->parts[i++];
+        if (part.p[0] != '{') {
+            if (!str_is(part, have))
+                return false;
+        } else {
+            char name[24] = "";
+            memcpy(name, part.p + 1, part.n - 2);
+            if (!route_param_ok(name, have))
+                return false;
+            out[n++] = have;
+        }
+    }
+    return i == t->n_parts;
+}
+
+enum route_found route_find(const char *method, const struct target *t,
+                            const struct route **out, const char *found[ROUTE_PARAMS_MAX],
+                            struct buf *allow)
+{
+    bool path = false;
+    if (strcmp(method, "HEAD") == 0)
+        method = "GET";
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        const char *values[ROUTE_PARAMS_MAX] = {NULL};
+        if (!matches(routes[i].path, t, values))
+            continue;
+        if (strcmp(routes[i].method, method) == 0) {
+            memcpy(found, values, sizeof(values));
+            *out = &routes[i];
+            return ROUTE_FOUND;
+        }
+        path = true;
+        buf_printf(allow, "%s%s", allow->n ? ", " : "", routes[i].method);
+    }
+    return path ? ROUTE_NO_METHOD : ROUTE_NO_PATH;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Routine runs; what is due is submitted elsewhere (team/). */
+#include "store/schedules.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "http/job_body.h"
+#include "job/status.h"
+#include "team/fire.h"
+#include "team/schedule.h"
+#include "team/schedule_json.h"
+#include "text/json.h"
+
+static bool seen(const struct call *c, const struct store_schedule *x)
+{
+    return c->who.role == ROLE_ADMIN || strcmp(x->owner, c->who.name) == 0 ||
+           (*x->project && call_in_project(c, x->project));
+}
+
+/* params[0], if the caller may see it. */
+static enum rc find(struct call *c, struct store_schedules *out, struct err *err)
+{
+    enum rc rc = schedule_get(&c->place, c->params[0], out, err);
+    if (!rc && !seen(c, &out->at[0])) {
+        store_schedules_release(out);
+        rc = err_coded(err, RC_NOTFOUND, E5103, "no schedule '%.100s'", c->params[0]);
+    }
+    if (rc == RC_NOTFOUND)
+        c->status = 404;
+    return rc;
+}
+
+/* Without the path that the server filled in. */
+static void put_schedule(struct call *c, const struct store_schedule *x,
+                         const struct store_run_rows *runs)
+{
+    struct store_schedule shown = *x;
+    char *spec = job_body_shown(x->spec);
+    shown.spec = spec;
+    schedule_json(&shown, runs, &c->out);
+    mem_free(spec);
+}
+
+enum rc list_schedules(struct call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    bool any = false;
+    enum rc rc = store_schedule_get(c->place.store, NULL, &l, err);
+    if (rc)
+        return rc;
+    buf_puts(&c->out, "{\"schedules\":[");
+    for (size_t i = 0; i < l.n; i++) {
+        if (!seen(c, &l.at[i]))
+            continue;
+        buf_puts(&c->out, any ? "," : "");
+        put_schedule(c, &l.at[i], NULL);
+        any = true;
+    }
+    buf_puts(&c->out, "]}");
+    store_schedules_release(&l);
+    return RC_OK;
+}
+
+static enum rc answer(struct call *c, const char *name, struct err *err)
+{
+    struct store_schedules l = {0};
+    struct store_run_rows runs = {0};
+    enum rc rc = schedule_get(&c->place, name, &l, err);
+    if (!rc)
+        rc = store_schedule_runs(c->place.store, name, 0, 10, &runs, err);
+    if (!rc)
+        put_schedule(c, &l.at[0], &runs);
+    store_run_rows_release(&runs);
+    store_schedules_release(&l);
+    return rc;
+}
+
+enum rc get_schedule(struct call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    enum rc rc = find(c, &l, err);
+    store_schedules_release(&l);
+    return rc ? rc : answer(c, c->params[0], err);
+}
+
+static enum rc write_row(struct call *c, const struct spec *spec, struct err *err)
+{
+    const struct node *b = c->body, *params = node_find(b, "params");
+    const char *catch_up = schema_text(b, "catch_up", "last"),
+               *overlap = schema_text(b, "overlap", "skip");
+    struct schedule_policy policy;
+    struct buf job, given;
+    buf_init(&job, (size_t)64 << 20);
+    buf_init(&given, (size_t)1 << 20);
+    spec_print(spec, &job);
+    if (params)
+        json_print(params, 0, &given);
+    enum rc rc = buf_check(&job, err);
+    if (!rc)
+        rc = buf_check(&given, err);
+    if (!rc)
+        rc = schedule_policy_read(catch_up, overlap, &policy, err);
+    if (!rc) {
+        struct store_schedule x = {
+            .name = schema_text(b, "name", ""),
+            .owner = c->who.name,
+            .project = spec->s->has_project ? spec->s->project : "",
+            .cron = schema_text(b, "cron", ""),
+            .zone = schema_text(b, "zone", "UTC"),
+            .spec = buf_str(&job),
+            .params = params ? buf_str(&given) : "{}",
+            .catch_up = arena_printf(&c->arena, "%s %s", catch_up, overlap),
+            .paused = schema_bool(b, "paused", false)};
+        rc = schedule_create(&c->place, &x, clock_wall_ns(), err);
+    }
+    buf_release(&given);
+    buf_release(&job);
+    return rc;
+}
+
+enum rc create_schedule(struct call *c, struct err *err)
+{
+    struct spec spec = {0};
+    const char *name = schema_text(c->body, "name", "");
+    enum rc rc = job_body_read(c, node_find(c->body, "job"), NULL, &spec, err);
+    if (!rc)
+        rc = write_row(c, &spec, err);
+    if (!rc) {
+        c->location = arena_printf(&c->arena, "/api/v1/schedules/%s", name);
+        rc = answer(c, name, err);
+    }
+    return job_body_end(c, &spec, rc, err);
+}
+
+enum rc delete_schedule(struct call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    enum rc rc = find(c, &l, err);
+    store_schedules_release(&l);
+    return rc ? rc : schedule_delete(&c->place, c->params[0], err);
+}
+
+static enum rc set_paused(struct call *c, bool paused, struct err *err)
+{
+    struct store_schedules l = {0};
+    enum rc rc = find(c, &l, err);
+    store_schedules_release(&l);
+    if (!rc)
+        rc = schedule_pause(&c->place, c->params[0], paused, clock_wall_ns(), err);
+    return rc ? rc : answer(c, c->params[0], err);
+}
+
+enum rc pause_schedule(struct call *c, struct err *err)
+{
+    return set_paused(c, true, err);
+}
+
+enum rc resume_schedule(struct call *c, struct err *err)
+{
+    return set_paused(c, false, err);
+}
+
+enum rc run_schedule(struct call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    char id[PLACE_ID_SIZE];
+    bool existed = false;
+    int64_t planned = c->body ? schema_time(c->body, "planned") : 0;
+    enum rc rc = find(c, &l, err);
+    store_schedules_release(&l);
+    if (!rc)
+        rc = schedule_run(&c->place, c->api->job_env, c->params[0],
+                          planned ? planned : clock_wall_ns(), id, &existed, err);
+    if (rc)
+        return rc;
+    keeper_poke(c->api->keeper);
+    json_open(&c->json, NULL, '{');
+    json_put_str(&c->json, "job", id);
+    json_put_bool(&c->json, "existed", existed);
+    json_close(&c->json, '}');
+    return RC_OK;
+}
+
+enum rc list_runs(struct call *c, struct err *err)
+{
+    struct store_schedules l = {0};
+    struct store_run_rows runs = {0};
+    size_t limit = (size_t)schema_int(c->query, "limit", 50);
+    enum rc rc = find(c, &l, err);
+    store_schedules_release(&l);
+    if (!rc)
+        rc = store_schedule_runs(c->place.store, c->params[0],
+                                 schema_time(c->query, "before"), limit, &runs, err);
+    if (rc)
+        return rc;
+    buf_puts(&c->out, "{\"runs\":[");
+    for (size_t i = 0; i < runs.n; i++) {
+        buf_puts(&c->out, i ? "," : "");
+        schedule_run_json(&runs.at[i], &c->out);
+    }
+    buf_putc(&c->out, ']');
+    if (runs.n == limit) {
+        c->json.comma = true;
+        json_put_time(&c->json, "next", runs.at[runs.n - 1].planned);
+    }
+    buf_putc(&c->out, '}');
+    store_run_rows_release(&runs);
+    return RC_OK;
+}

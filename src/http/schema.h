@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/schema.h - the shapes of what is asked and answered. The same tables check
+ * requests and make the OpenAPI document, so the two cannot differ.
+ */
+#ifndef HTTP_SCHEMA_H
+#define HTTP_SCHEMA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "http/target.h"
+#include "text/node.h"
+
+enum shape {
+    SHAPE_STRING,
+    SHAPE_INT,
+    SHAPE_NUMBER,
+    SHAPE_BOOL,
+    SHAPE_TIME,    /* RFC 3339 */
+    SHAPE_OBJECT,  /* of any content */
+    SHAPE_STRINGS, /* list of texts */
+    SHAPE_INTS,    /* object whose values are whole numbers */
+    SHAPE_TEXTS,   /* object whose values are texts */
+    SHAPE_ONE,     /* another schema */
+    SHAPE_LIST,    /* list of another schema */
+};
+
+struct schema_table;
+
+struct schema_item {
+    const char *name;
+    enum shape shape;
+    const char *help;
+    const struct schema_table *of; /* SHAPE_ONE, SHAPE_LIST */
+    const char *words;             /* the texts that are allowed, with '|' between them */
+    const char *pattern;           /* of a text; `check` says the same in C */
+    const char *(*check)(struct str value); /* NULL: fine; else what is wrong */
+    int64_t min, max;                       /* numbers; texts: length; min < max */
+    bool required;
+};
+
+enum schema_kind {
+    SCHEMA_OBJECT,
+    SCHEMA_JOB_SPEC, /* a job file; described by text/job */
+    SCHEMA_BYTES,    /* application/octet-stream */
+    SCHEMA_TEXT,     /* text/plain */
+    SCHEMA_NOTHING,
+    SCHEMA_DOCUMENT, /* JSON of any shape */
+};
+
+struct schema_table {
+    const char *name, *help;
+    enum schema_kind kind;
+    const struct schema_item *items; /* ends with a NULL name */
+};
+
+#define SCHEMA(n) extern const struct schema_table schema_##n;
+#include "http/schemas.def"
+#undef SCHEMA
+
+/* All of them; *n. */
+const struct schema_table *const *schema_all(size_t *n);
+
+/* A body: `root` is a map that holds nothing but what the table allows. Texts without
+ * NUL. RC_INVAL (E5006), with the field's name.
+ */
+enum rc schema_check(const struct schema_table *t, const struct node *root,
+                     struct err *err) MUST_CHECK;
+/* Could a body of this shape be left out? An object without anything that must be there.
+ */
+bool schema_optional(const struct schema_table *t);
+/* A query becomes a map of typed values. */
+enum rc schema_query(const struct schema_table *t, const struct target *target,
+                     struct arena *a, struct node **out, struct err *err) MUST_CHECK;
+/* Any text with a NUL in it, however deep: RC_INVAL (E5006). */
+enum rc schema_no_nul(const struct node *n, struct err *err) MUST_CHECK;
+
+/* Of what was checked; `otherwise` when it is not there. */
+const char *schema_text(const struct node *map, const char *key, const char *otherwise);
+int64_t schema_int(const struct node *map, const char *key, int64_t otherwise);
+bool schema_bool(const struct node *map, const char *key, bool otherwise);
+int64_t schema_time(const struct node *map, const char *key); /* ns, 0: not there */
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs and what belongs to them. */
+#include "http/schemas_private.h"
+#include "store/store.h"
+
+static const struct schema_item Job_items[] = {
+    ITEM(id, STRING, "jb- and twelve letters or digits", MUST),
+    ITEM(name, STRING, "for people", MUST),
+    ITEM(owner, STRING, "user who submitted it", MUST),
+    ITEM(project, STRING, "project that it counts for; empty: none", MUST),
+    ITEM(state, STRING, "see docs/jobs.md", MUST),
+    ITEM(reason, STRING, "why it is in that state", MUST),
+    ITEM(queue, STRING, "name of the queue", MUST),
+    ITEM(backend, STRING, "where it runs", MUST),
+    ITEM(priority, INT, "9 goes first", MUST),
+    ITEM(workers, INT, "processes that run the command", MUST),
+    ITEM(attempt, INT, "0 before the first", MUST),
+    ITEM(cpu_milli, INT, "thousandths of a processor, all workers together", MUST),
+    ITEM(memory, INT, "bytes, all workers together; 0: not counted", MUST),
+    ITEM(gpu, INT, "GPUs, all workers together", MUST),
+    ITEM(timeout_s, INT, "longest run in seconds; 0: no limit", MUST),
+    ITEM(events, INT, "number of the last event", MUST),
+    ITEM(cursor, INT, "place in lists, for the next page", MUST),
+    ITEM(created, TIME, "when it was submitted", MUST),
+    ITEM(started, TIME, "when its first attempt began"),
+    ITEM(finished, TIME, "when it ended"),
+    ITEM(spec, OBJECT, "its specification; of one job alone"),
+    ITEM(status, OBJECT, "workers, progress, exit; of one job alone"),
+    ITEM(metrics, OBJECT, "the latest value of each metric; of one job alone"),
+    {0}};
+TABLE(Job, "a job; the second half of its fields comes when one job is asked for");
+
+static const struct schema_item JobList_items[] = {
+    ITEM(jobs, LIST, "newest first", .of = &schema_Job, MUST),
+    ITEM(next, INT, "give it as `cursor` for the next page; absent: no more"),
+    {0}};
+TABLE(JobList, "a page of jobs");
+
+static const struct schema_item JobQuery_items[] = {
+    ITEM(state, STRING, "states, with ',' between them"),
+    ITEM(owner, STRING, "of this user"),
+    ITEM(project, STRING, "of this project"),
+    ITEM(queue, STRING, "of this queue"),
+    ITEM(backend, STRING, "of this backend"),
+    ITEM(name, STRING, "names that hold this text"),
+    ITEM(label, STRING, "NAME or NAME=VALUE"),
+    ITEM(since, TIME, "created then or later"),
+    ITEM(until, TIME, "created before"),
+    ITEM(cursor, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),
+    LIMIT(1000),
+    {0}};
+TABLE(JobQuery, "which jobs");
+
+static const struct schema_item Counts_items[] = {
+    ITEM(counts, INTS, "number of jobs in each state", MUST), {0}};
+TABLE(Counts, "how many jobs there are");
+
+static const struct schema_item StopRequest_items[] = {
+    ITEM(force, BOOL, "at once, without grace time"), {0}};
+TABLE(StopRequest, "how to stop");
+
+static const struct schema_item StateAnswer_items[] = {
+    ITEM(id, STRING, "the job", MUST),
+    ITEM(state, STRING, "its state as far as it is known already", MUST),
+    ITEM(ended, BOOL, "it had ended before", MUST),
+    {0}};
+TABLE(StateAnswer, "what a request led to");
+
+static const struct schema_item Why_items[] = {
+    ITEM(id, STRING, "the job", MUST),
+    ITEM(state, STRING, "its state", MUST),
+    ITEM(why, STRING, "one sentence: what it waits for, or how it ended", MUST),
+    {0}};
+TABLE(Why, "why a job waits or how it ended");
+
+static const struct schema_item Event_items[] = {
+    ITEM(seq, INT, "1, 2, 3 ... without holes", MUST),
+    ITEM(time, TIME, "when"),
+    ITEM(type, STRING, "what happened", MUST),
+    ITEM(attempt, INT, "in which attempt", MUST),
+    ITEM(worker, INT, "to which worker; absent: to the job"),
+    ITEM(reason, STRING, "why"),
+    ITEM(message, STRING, "for people"),
+    ITEM(data, OBJECT, "for programs"),
+    {0}};
+TABLE(Event, "an event of a job");
+
+static const struct schema_item EventList_items[] = {
+    ITEM(events, LIST, "in order", .of = &schema_Event, MUST),
+    ITEM(next, INT, "give it as `after` for the next page; absent: no more for now"),
+    {0}};
+TABLE(EventList, "a page of events");
+
+static const struct schema_item EventQuery_items[] = {
+    ITEM(after, INT, "only events with a higher number", .min = 0, .max = INT64_MAX),
+    LIMIT(1000),
+    {0}};
+TABLE(EventQuery, "which events");
+
+static const struct schema_item Point_items[] = {
+    ITEM(name, STRING, "of the metric", MUST),
+    ITEM(value, NUMBER, "absent when it is not a finite number"),
+    ITEM(step, INT, "-1: none", MUST),
+    ITEM(attempt, INT, "of the job", MUST),
+    ITEM(worker, INT, "who said it", MUST),
+    ITEM(time, TIME, "when"),
+    {0}};
+TABLE(Point, "one value of a metric");
+
+static const struct schema_item PointList_items[] = {
+    ITEM(points, LIST, "in order of arrival", .of = &schema_Point, MUST),
+    ITEM(next, INT, "give it as `after` for the next page; absent: no more for now"),
+    {0}};
+TABLE(PointList, "a page of values");
+
+static const struct schema_item PointQuery_items[] = {
+    ITEM(name, STRING, "of this metric"),
+    ITEM(after, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),
+    LIMIT(10000),
+    {0}};
+TABLE(PointQuery, "which values");
+
+static const struct schema_item Log_items[] = {
+    ITEM(log, STRING, "worker's number, or prepare", MUST),
+    ITEM(attempt, INT, "of the job", MUST),
+    ITEM(bytes, INT, "size by now", MUST),
+    {0}};
+TABLE(Log, "a log file of a job");
+
+static const struct schema_item LogList_items[] = {
+    ITEM(logs, LIST, "by attempt", .of = &schema_Log, MUST), {0}};
+TABLE(LogList, "the log files of a job");
+
+static const struct schema_item LogQuery_items[] = {
+    ITEM(attempt, INT,
+         "of this attempt; absent: the latest, and when following all "
+         "that come",
+         .min = 1, .max = 1000000),
+    ITEM(offset, INT, "first byte", .min = 0, .max = INT64_MAX),
+    ITEM(limit, INT, "at most so many bytes", .min = 1, .max = 4 << 20),
+    ITEM(tail, INT, "only the last lines; then offset is not looked at", .min = 0,
+         .max = 100000),
+    ITEM(follow, BOOL, "as server-sent events, until the job has ended"),
+    {0}};
+TABLE(LogQuery, "which part of a log");
+
+const struct schema_table schema_JobSpec = {
+    .name = "JobSpec",
+    .help = "a job file; see docs/jobs.md. Beside its fields: secret_values",
+    .kind = SCHEMA_JOB_SPEC};

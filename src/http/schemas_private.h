@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/schemas_private.h - how the tables of schemas*.c are written. */
+#ifndef HTTP_SCHEMAS_PRIVATE_H
+#define HTTP_SCHEMAS_PRIVATE_H
+
+#include "http/schema.h"
+
+#define TABLE(n, h)                          \
+    const struct schema_table schema_##n = { \
+        .name = #n, .help = h, .kind = SCHEMA_OBJECT, .items = n##_items}
+#define ITEM(n, s, h, ...)                                       \
+    {                                                            \
+        .name = #n, .shape = SHAPE_##s, .help = h, ##__VA_ARGS__ \
+    }
+#define MUST .required = true
+/* What names may look like; schema_name_check() says the same. */
+#define NAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
+const char *schema_name_check(struct str value);
+#define NAME .pattern = NAME_PATTERN, .check = schema_name_check, .min = 1, .max = 128
+#define LIMIT(most) ITEM(limit, INT, "at most so many rows", .min = 1, .max = (most))
+
+#endif

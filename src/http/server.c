@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libmicrohttpd with a pool of threads, each with its own connections. A request is
+ * answered on the thread that read it, with a desk (a connection to the store) taken from
+ * a pool for that long.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "job/snapshot.h"
+
+#define LOG_AREA "server"
+#define PATIENCE_MS 3000 /* for a store that somebody else holds */
+#define CONNECTIONS 8192
+#define PEM_MAX ((size_t)1 << 20)
+#define IDLE_S 120 /* of a connection that reads nothing of its answer */
+
+struct desk *api_desk(struct api *a)
+{
+    pthread_mutex_lock(&a->lock);
+    while (!a->free)
+        pthread_cond_wait(&a->given, &a->lock);
+    struct desk *d = a->free;
+    a->free = d->next;
+    pthread_mutex_unlock(&a->lock);
+    return d;
+}
+
+void api_desk_back(struct api *a, struct desk *d)
+{
+    pthread_mutex_lock(&a->lock);
+    d->next = a->free;
+    a->free = d;
+    pthread_cond_signal(&a->given);
+    pthread_mutex_unlock(&a->lock);
+}
+
+static void count(struct api *a, const struct call *c)
+{
+    size_t n;
+    const struct route *all = route_all(&n);
+    size_t row = c->route ? (size_t)(c->route - all) : n;
+    unsigned class = c->status / 100 < API_CLASSES ? c->status / 100 : 5;
+    a->answers[row * API_CLASSES + class]++;
+}
+
+static void add_headers(struct call *c, struct MHD_Response *r)
+{
+    char number[24];
+    MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(r, "Cache-Control", "no-store");
+    MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
+    if (c->type && c->status != 204)
+        MHD_add_response_header(r, "Content-Type", c->type);
+    if (c->allow)
+        MHD_add_response_header(r, "Allow", c->allow);
+    if (c->location)
+        MHD_add_response_header(r, "Location", c->location);
+    if (c->status == 401)
+        MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"trainyard\"");
+    if (c->status == 429 || c->status == 503)
+        MHD_add_response_header(r, "Retry-After", "1");
+    if (c->log_attempt > 0) {
+        snprintf(number, sizeof(number), "%jd", (intmax_t)c->log_attempt);
+        MHD_add_response_header(r, "Log-Attempt", number);
+        snprintf(number, sizeof(number), "%jd", (intmax_t)c->log_size);
+        MHD_add_response_header(r, "Log-Size", number);
+        MHD_add_response_header(r, "Log-Over", c->log_over ? "true" : "false");
+    }
+}
+
+enum MHD_Result api_reply(struct call *c)
+{
+    struct MHD_Response *r = c->streaming;
+    c->streaming = NULL;
+    if (!r)
+        r = MHD_create_response_from_buffer(c->out.n, (void *)(uintptr_t)buf_str(&c->out),
+                                            MHD_RESPMEM_MUST_COPY);
+    if (!r)
+        return MHD_NO;
+    add_headers(c, r);
+    count(c->api, c);
+    enum MHD_Result done = MHD_queue_response(c->conn, c->status, r);
+    MHD_destroy_response(r);
+    return done;
+}
+
+/* First sight of a request: its address, before anything is decoded. */
+static void *on_uri(void *arg, const char *uri, struct MHD_Connection *conn)
+{
+    struct call *c = mem_calloc(1, sizeof(*c));
+    c->api = arg;
+    c->conn = conn;
+    c->uri = arena_strndup(&c->arena, uri, strnlen(uri, TARGET_BYTES_MAX + 1));
+    return c;
+}
+
+static struct conn *conn_of(struct MHD_Connection *conn)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+/* The head is complete. What is refused now is answered before its body comes. */
+static enum MHD_Result begin(struct api *a, struct call *c, const char *method)
+{
+    struct err err = {0};
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(c->conn, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    httpd_address_text(info ? info->client_addr : NULL, c->address);
+    c->begun = true;
+    c->type = method;
+    buf_init(&c->out, (size_t)1 << 20);
+    enum rc rc = api_admit(c, &err);
+    c->type = NULL;
+    if (!rc) {
+        conns_body(a->conns, conn_of(c->conn), (int64_t)c->raw.max);
+        return MHD_YES;
+    }
+    c->answered = true;
+    api_fail(c, rc, &err);
+    if (c->route && (c->status == 401 || c->status == 403)) {
+        struct desk *d = api_desk(a);
+        api_audit(c, d);
+        api_desk_back(a, d);
+    }
+    conns_answer(a->conns, conn_of(c->conn));
+    return api_reply(c);
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char *path,
+                              const char *method, const char *version, const char *data,
+                              size_t *n, void **state)
+{
+    struct api *a = arg;
+    struct call *c = *state;
+    if (!c->begun)
+        return begin(a, c, method);
+    if (*n) {
+        if (!c->answered)
+            httpd_body_add(&c->raw, data, *n);
+        *n = 0;
+        return MHD_YES;
+    }
+    if (c->answered)
+        return MHD_YES;
+    conns_answer(a->conns, conn_of(conn));
+    api_answer(c);
+    return api_reply(c);
+}
+
+static void on_completed(void *arg, struct MHD_Connection *conn, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct api *a = arg;
+    struct conn *x = conn_of(conn);
+    call_destroy(*state);
+    *state = NULL;
+    if (x)
+        conns_idle(a->conns, x);
+}
+
+static void on_connection(void *arg, struct MHD_Connection *conn, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct api *a = arg;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*context)
+            conns_remove(a->conns, *context);
+        *context = NULL;
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
+    *context = info ? conns_add(a->conns, info->connect_fd) : NULL;
+}
+
+static enum rc read_pem(const char *path, char **out, struct err *err)
+{
+    size_t n;
+    if (!path || !*path)
+        return RC_OK;
+    return fs_read(path, PEM_MAX, out, &n, err);
+}
+
+static enum rc check_options(const struct api_options *o, union httpd_address *at,
+                             struct err *err)
+{
+    bool tls = o->tls_cert && *o->tls_cert && o->tls_key && *o->tls_key;
+    if (!httpd_address_parse(o->listen, at))
+        return err_coded(err, RC_INVAL, E5001,
+                         "--listen: '%.80s' is not an address and a port, such as "
+                         "127.0.0.1:8420",
+                         o->listen);
+    if (!httpd_is_loopback(at) && !tls)
+        return err_coded(err, RC_INVAL, E5002,
+                         "%s is not this machine alone: give --tls-cert and --tls-key",
+                         o->listen);
+    if (tls && MHD_is_feature_supported(MHD_FEATURE_SSL) == MHD_NO)
+        return err_coded(err, RC_UNSUPPORTED, E5002,
+                         "libmicrohttpd was built without TLS");
+    return RC_OK;
+}
+
+/* Followers hold a connection each. */
+static void raise_files(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max > 65536 ? 65536 : r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+/* Past the log of libmicrohttpd: what a client does wrong is not our news. */
+static void no_log(void *arg, const char *format, va_list args)
+{
+}
+
+static enum rc listen_on(struct api *a, const union httpd_address *at, struct err *err)
+{
+    unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
+                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG |
+                     (at->any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u) |
+                     (a->cert ? MHD_USE_TLS : 0u);
+    struct MHD_OptionItem tls[] = {{MHD_OPTION_HTTPS_MEM_KEY, 0, a->key},
+                                   {MHD_OPTION_HTTPS_MEM_CERT, 0, a->cert},
+                                   {MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
+    a->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, handle, a, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
+        MHD_OPTION_SOCK_ADDR, &at->any, MHD_OPTION_THREAD_POOL_SIZE,
+        a->o.threads > 1 ? (unsigned)a->o.threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, a, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        a, MHD_OPTION_NOTIFY_CONNECTION, on_connection, a, MHD_OPTION_ARRAY,
+        a->cert ? tls : none, MHD_OPTION_END);
+    if (!a->daemon)
+        return err_coded(err, RC_IO, E5001, "cannot listen on %.80s: %s", a->o.listen,
+                         strerror(errno));
+    const union MHD_DaemonInfo *info =
+        MHD_get_daemon_info(a->daemon, MHD_DAEMON_INFO_BIND_PORT);
+    a->port = info ? info->port : 0;
+    return RC_OK;
+}
+
+static enum rc open_store(struct api *a, struct store **out, struct err *err)
+{
+    enum rc rc = store_open(a->o.place.where, out, err);
+    if (!rc)
+        store_set_patience(*out, PATIENCE_MS);
+    return rc;
+}
+
+static enum rc open_desks(struct api *a, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int i = 0; i < a->o.threads && !rc; i++) {
+        struct desk *d = mem_calloc(1, sizeof(*d));
+        rc = open_store(a, &d->store, err);
+        d->next = a->free;
+        a->free = d;
+    }
+    return rc;
+}
+
+static enum rc first_user(struct api *a, struct err *err)
+{
+    char *path = fs_join(a->o.place.dir, "admin.token");
+    bool made = false;
+    enum rc rc = auth_first(a->free->store, path, &made, err);
+    if (!rc && made)
+        a->token_file = path;
+    else
+        mem_free(path);
+    return rc;
+}
+
+/* What a job without code starts from: a directory of its own with nothing in it. */
+static enum rc keep_empty(struct api *a, struct err *err)
+{
+    char *objects = fs_join(a->o.place.dir, "objects");
+    struct snapshot s;
+    enum rc rc = snapshot_take(objects, a->empty, &s, err);
+    if (!rc)
+        a->empty_snapshot = mem_printf(SNAPSHOT_PREFIX "%s", s.id);
+    mem_free(objects);
+    return rc;
+}
+
+static enum rc start_parts(struct api *a, struct err *err)
+{
+    a->follow_place = a->keeper_place = a->o.place;
+    enum rc rc = open_store(a, &a->follow_place.store, err);
+    if (!rc)
+        rc = follows_create(&a->follow_place, &a->follows, err);
+    if (!rc && a->o.queue)
+        rc = open_store(a, &a->keeper_place.store, err);
+    else
+        a->keeper_place.store = NULL;
+    if (!rc && a->o.queue)
+        rc = keeper_create(&a->keeper_place, &a->keeper, err);
+    if (!rc)
+        rc = conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
+    return rc;
+}
+
+/* Nothing that tells our own programs where to look. */
+static const char **job_env_of(const char *const *env)
+{
+    size_t n = 0;
+    while (env && env[n])
+        n++;
+    const char **out = mem_calloc(n + 1, sizeof(*out));
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (!str_starts(env[i], "TRAINYARD_"))
+            out[k++] = env[i];
+    return out;
+}
+
+static enum rc start(struct api *a, struct err *err)
+{
+    union httpd_address at;
+    size_t routes;
+    route_all(&routes);
+    a->answers = mem_calloc((routes + 1) * API_CLASSES, sizeof(*a->answers));
+    a->document = api_document(a->o.version);
+    a->empty = fs_join(a->o.place.dir, "empty");
+    a->auth = auth_create();
+    a->callers = limit_create(a->o.rate);
+    a->strangers = limit_create(a->o.rate / 10);
+    a->job_env = job_env_of(a->o.env);
+    raise_files();
+    enum rc rc = check_options(&a->o, &at, err);
+    if (!rc)
+        rc = read_pem(a->o.tls_cert, &a->cert, err);
+    if (!rc)
+        rc = read_pem(a->o.tls_key, &a->key, err);
+    if (!rc)
+        rc = fs_mkdirs(a->empty, 0700, err);
+    if (!rc)
+        rc = keep_empty(a, err);
+    if (!rc)
+        rc = open_desks(a, err);
+    if (!rc)
+        rc = first_user(a, err);
+    if (!rc)
+        rc = start_parts(a, err);
+    if (!rc)
+        rc = listen_on(a, &at, err);
+    return rc;
+}
+
+enum rc api_start(const struct api_options *o, struct api **out, struct err *err)
+{
+    struct api *a = mem_calloc(1, sizeof(*a));
+    a->o = *o;
+    a->o.threads = o->threads < 1 ? 1 : o->threads;
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_mutex_init(&a->writer, NULL);
+    pthread_cond_init(&a->given, NULL);
+    enum rc rc = start(a, err);
+    if (rc)
+        api_stop(a);
+    else
+        *out = a;
+    return rc;
+}
+
+static void free_all(struct api *a)
+{
+    while (a->free) {
+        struct desk *d = a->free;
+        a->free = d->next;
+        store_close(d->store);
+        mem_free(d);
+    }
+    store_close(a->follow_place.store);
+    store_close(a->keeper_place.store);
+    auth_destroy(a->auth);
+    limit_destroy(a->callers);
+    limit_destroy(a->strangers);
+    if (a->key)
+        explicit_bzero(a->key, strlen(a->key));
+    void *texts[] = {a->key,   a->cert,           a->token_file,      a->document,
+                     a->empty, a->empty_snapshot, (void *)a->answers, (void *)a->job_env};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        mem_free(texts[i]);
+    pthread_cond_destroy(&a->given);
+    pthread_mutex_destroy(&a->writer);
+    pthread_mutex_destroy(&a->lock);
+    mem_free(a);
+}
+
+void api_stop(struct api *a)
+{
+    if (!a)
+        return;
+    if (a->daemon) {
+        MHD_socket fd = MHD_quiesce_daemon(a->daemon);
+        follows_end(a->follows);
+        /* Connections that were resumed must have been seen to before the stop. */
+        for (int i = 0; i < 100 && follows_count(a->follows) > 0; i++)
+            usleep(10000);
+        MHD_stop_daemon(a->daemon);
+        if (fd != MHD_INVALID_SOCKET)
+            close(fd);
+    }
+    keeper_destroy(a->keeper);
+    follows_destroy(a->follows);
+    conns_destroy(a->conns);
+    free_all(a);
+}
+
+int api_port(const struct api *a)
+{
+    return a->port;
+}
+
+const char *api_token_file(const struct api *a)
+{
+    return a->token_file;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* team/fire_private.h - a schedule's row, read and understood. */
+#ifndef TEAM_FIRE_PRIVATE_H
+#define TEAM_FIRE_PRIVATE_H
+
+#include "job/spec.h"
+#include "store/schedules.h"
+#include "team/schedule.h"
+
+struct fire_plan {
+    const struct store_schedule *x; /* borrowed */
+    struct cron cron;
+    struct zone *zone;
+    struct schedule_policy policy;
+};
+
+/* RC_INVAL, RC_NOTFOUND: a row that cannot be meant (E5101, E5102, E5105). */
+enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
+                       struct err *err) MUST_CHECK;
+void fire_plan_close(struct fire_plan *f);
+struct civil fire_clock(const struct fire_plan *f, int64_t planned);
+
+/* The job of a planned time, with its token; the caller's to release. */
+enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct spec *out,
+                  struct err *err) MUST_CHECK;
+
+/* Of a name that is not there: in the words of schedules. */
+enum rc fire_unknown(enum rc rc, const char *name, struct err *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* team/rule.h - when somebody is to be told. The condition of a rule as JSON:
+ *
+ *     {"on": "state", "states": ["Failed", "Succeeded"]}
+ *     {"on": "metric", "metric": "auc", "below": 0.7}
+ *     {"on": "log", "pattern": "CUDA out of memory"}
+ *     {"on": "stall", "after_s": 1800}
+ *
+ * and, with any of them, which jobs: "job" (id), "name" (a part of it), "project",
+ * "schedule", "label" ("key=value"). A rule is about jobs of its owner, or of the project
+ * that it names.
+ */
+#ifndef TEAM_RULE_H
+#define TEAM_RULE_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "store/notify.h"
+#include "store/store.h"
+
+enum rule_on { RULE_STATE, RULE_METRIC, RULE_LOG, RULE_STALL };
+
+#define RULE_STATES_MAX 16
+
+struct rule {
+    const struct store_rule *row; /* borrowed */
+    struct arena arena;
+    enum rule_on on;
+    const char *states[RULE_STATES_MAX];
+    size_t n_states;
+    const char *metric;
+    bool has_above, has_below;
+    double above, below;
+    struct rule_pattern *pattern; /* RULE_LOG */
+    int64_t after_s;
+    const char *job, *name, *project, *schedule, *label_key, *label_value; /* or NULL */
+};
+
+/* RC_INVAL (E5301). */
+enum rc rule_open(const struct store_rule *row, struct rule *out,
+                  struct err *err) MUST_CHECK;
+void rule_close(struct rule *r);
+const char *rule_on_name(enum rule_on on);
+
+/* Labels are looked at by the caller: they lie elsewhere. */
+bool rule_is_about(const struct rule *r, const struct store_job *j);
+bool rule_wants_labels(const struct rule *r);
+bool rule_wants_state(const struct rule *r, const char *state);
+bool rule_wants_value(const struct rule *r, const char *metric, double v);
+/* Bounded in time, whatever the pattern. */
+bool rule_wants_line(const struct rule *r, struct str line);
+
+/* What the message is about. */
+struct rule_fact {
+    const struct store_job *job;
+    int64_t time;      /* ns */
+    const char *what;  /* what makes it another one: the event's number, the attempt */
+    const char *text;  /* one sentence for people */
+    const char *extra; /* JSON members beside the usual ones, ", \"value\": 0.5"; "" */
+};
+/* The key of its delivery: the same for the same fact. */
+void rule_key(const struct rule *r, const struct rule_fact *f, char out[65]);
+void rule_payload(const struct rule *r, const struct rule_fact *f, struct buf *out);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules are made, paused, looked at and deleted; what is due is fire.c's business. */
+#include <string.h>
+
+#include "team/fire.h"
+#include "team/fire_private.h"
+#include "text/job/job.h"
+
+enum rc fire_unknown(enum rc rc, const char *name, struct err *err)
+{
+    return rc == RC_NOTFOUND ? err_coded(err, rc, E5103, "no schedule '%.128s'", name)
+                             : rc;
+}
+
+/* A job that could never be submitted is refused now, not at night. */
+static enum rc try_spec(const struct fire_plan *f, int64_t planned, struct err *err)
+{
+    struct spec s;
+    enum rc rc = fire_spec(f, planned, &s, err);
+    if (rc)
+        return rc;
+    if (!s.shell && !s.argv)
+        rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
+    spec_release(&s);
+    return rc;
+}
+
+enum rc schedule_create(const struct place *p, struct store_schedule *x, int64_t now,
+                        struct err *err)
+{
+    struct fire_plan f;
+    const char *wrong = job_check_name(str_c(x->name));
+    if (wrong)
+        return err_coded(err, RC_INVAL, E5105, "name '%.100s': %s", x->name, wrong);
+    if (*x->project && (wrong = job_check_name(str_c(x->project))))
+        return err_coded(err, RC_INVAL, E5105, "project '%.100s': %s", x->project, wrong);
+    enum rc rc = fire_plan_open(x, &f, err);
+    if (rc)
+        return rc;
+    x->created = now;
+    x->next = schedule_next(&f.cron, f.zone, now);
+    if (!x->next)
+        rc =
+            err_coded(err, RC_INVAL, E5101, "cron line '%.80s' never comes due", x->cron);
+    else
+        rc = try_spec(&f, x->next, err);
+    if (!rc)
+        rc = store_schedule_create(p->store, x, err);
+    if (rc == RC_INVAL && err && err->code == E3110)
+        err->code = E5104;
+    fire_plan_close(&f);
+    return rc;
+}
+
+enum rc schedule_get(const struct place *p, const char *name, struct store_schedules *out,
+                     struct err *err)
+{
+    return fire_unknown(store_schedule_get(p->store, name, out, err), name, err);
+}
+
+enum rc schedule_delete(const struct place *p, const char *name, struct err *err)
+{
+    return fire_unknown(store_schedule_delete(p->store, name, err), name, err);
+}
+
+enum rc schedule_pause(const struct place *p, const char *name, bool paused, int64_t now,
+                       struct err *err)
+{
+    struct store_schedules l = {0};
+    struct fire_plan f;
+    enum rc rc = schedule_get(p, name, &l, err);
+    if (rc)
+        return rc;
+    struct store_schedule *x = &l.at[0];
+    if (x->paused != paused) {
+        rc = fire_plan_open(x, &f, err);
+        if (!rc) {
+            x->paused = paused;
+            x->next = schedule_next(&f.cron, f.zone, now);
+            rc = store_schedule_update(p->store, x, err);
+            fire_plan_close(&f);
+        }
+    }
+    store_schedules_release(&l);
+    return rc;
+}
+
+enum rc schedule_clock(const struct store_schedule *x, int64_t planned, struct civil *out,
+                       struct err *err)
+{
+    struct fire_plan f;
+    enum rc rc = fire_plan_open(x, &f, err);
+    if (rc)
+        return rc;
+    *out = fire_clock(&f, planned);
+    fire_plan_close(&f);
+    return RC_OK;
+}
