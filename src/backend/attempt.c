@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "job/environ.h"
 #include "job/file.h"
+#include "job/retry.h"
 
 #define EXTRA_GRACE_NS                                              \
     (5 * INT64_C(1000000000)) /* for a shim, after the worker's own \
@@ -45,6 +46,11 @@ static void name_files(struct sup *s, struct sup_worker *w)
     mem_free(w->log);
     w->run = mem_printf("%s/run/%jd.%jd", s->dir, (intmax_t)w->index,
                         (intmax_t)s->rec.now.attempt);
+    if (w->life) {
+        char *first = w->run;
+        w->run = mem_printf("%s-%jd", first, (intmax_t)w->life);
+        mem_free(first);
+    }
     w->log = place_log(s->p, s->id, w->index, s->rec.now.attempt);
 }
 
@@ -329,7 +335,7 @@ void attempt_start(struct sup *s)
         attempt_stop(s, rc == RC_CANCELED ? WHY_NodeFailure : WHY_LaunchFailure, true,
                      err.msg);
         if (rc == RC_CANCELED)
-            shim_sweep(s->id, s->rec.now.attempt);
+            shim_sweep(s->id, s->rec.now.attempt, -1);
         attempt_watch(s);
         if (!attempt_alive(s))
             sup_attempt_over(s);
@@ -362,6 +368,19 @@ void attempt_watch(struct sup *s)
     }
 }
 
+/* The last time that it was started, as its run files tell. */
+static void find_life(struct sup *s, struct sup_worker *w)
+{
+    bool there = true;
+    while (there && w->life < s->spec.s->retries) {
+        w->life++;
+        name_files(s, w);
+        there = fs_exists(w->run);
+        w->life -= !there;
+    }
+    name_files(s, w);
+}
+
 int64_t attempt_find(struct sup *s)
 {
     int64_t found = 0;
@@ -369,6 +388,7 @@ int64_t attempt_find(struct sup *s)
     for (int64_t i = 0; i < s->n_workers; i++) {
         struct sup_worker *w = &s->workers[i];
         struct shim_exit exit;
+        find_life(s, w);
         w->alive = shim_attach(w->run, &w->shim);
         if (w->alive || shim_exit_read(w->run, &exit) || fs_exists(w->run))
             found++;
@@ -379,9 +399,65 @@ int64_t attempt_find(struct sup *s)
 bool attempt_alive(const struct sup *s)
 {
     for (int64_t i = 0; i < s->n_workers; i++)
-        if (s->workers[i].alive)
+        if (s->workers[i].alive || s->workers[i].again_at)
             return true;
     return false;
+}
+
+static bool restarts_alone(const struct sup *s)
+{
+    return strcmp(s->spec.s->restart, "worker") == 0;
+}
+
+bool attempt_alone(struct sup *s, struct sup_worker *w)
+{
+    enum job_reason why =
+        retry_reason(w->exit.code, w->exit.signal, w->starved, w->unseen);
+    if (!restarts_alone(s) || s->phase != SUP_RUNNING || s->rec.now.stop ||
+        !retry_wanted(&s->spec, why, w->exit.code, w->exit.signal, s->rec.now.restarts))
+        return false;
+    double delay = retry_delay(&s->spec, s->rec.now.restarts);
+    char *data = mem_printf("{\"delay_s\": %g}", delay);
+    struct record_note note = {.reason = why, .worker = w->index, .data = data};
+    enum rc rc = record_add(&s->rec, EV_RestartScheduled, &note, NULL);
+    (void)rc; /* can always follow */
+    mem_free(data);
+    loop_fd_stop(&w->watch);
+    shim_release(&w->shim);
+    w->again_at = clock_mono_ns() + (int64_t)(delay * 1e9);
+    sup_flush(s);
+    return true;
+}
+
+/* Its log goes on; everything else is new. */
+static void start_again(struct sup *s, struct sup_worker *w)
+{
+    struct err err = {0};
+    w->again_at = 0;
+    w->life++;
+    w->over = w->unseen = w->starved = w->first = false;
+    mem_free(w->cgroup);
+    w->cgroup = NULL;
+    name_files(s, w);
+    if (start_one(s, w, s->rec.now.port, &err)) {
+        w->over = true;
+        w->exit = (struct shim_exit){.code = s->launch_status};
+        attempt_stop(s, WHY_LaunchFailure, false, err.msg);
+        return;
+    }
+    note_started(s, w, s->rec.now.port);
+    s->last_sign = clock_mono_ns();
+    sup_flush(s);
+    attempt_watch(s);
+}
+
+void attempt_again(struct sup *s)
+{
+    int64_t now = clock_mono_ns();
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (s->phase == SUP_RUNNING && !s->suspended && s->workers[i].again_at &&
+            s->workers[i].again_at <= now)
+            start_again(s, &s->workers[i]);
 }
 
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text)
@@ -392,9 +468,11 @@ void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text
     }
     if (s->suspended)
         attempt_pause(s, false);
-    for (int64_t i = 0; i < s->n_workers; i++)
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        s->workers[i].again_at = 0; /* its last end counts */
         if (s->workers[i].alive)
             shim_signal(&s->workers[i].shim, now ? SIGINT : SIGTERM);
+    }
     int64_t grace = now ? 0 : (int64_t)(s->spec.grace_s * 1e9);
     int64_t at = clock_mono_ns() + grace + EXTRA_GRACE_NS;
     if (!s->kill_at || at < s->kill_at)
@@ -448,9 +526,11 @@ bool attempt_good(const struct sup *s)
 }
 
 /* One worker's end decides about the others. */
-static void after_end(struct sup *s, const struct sup_worker *w)
+static void after_end(struct sup *s, struct sup_worker *w)
 {
     bool chief = only_chief(s);
+    if (!good(w) && attempt_alone(s, w))
+        return;
     if (!attempt_alive(s)) {
         sup_attempt_over(s);
         return;
@@ -473,7 +553,7 @@ void attempt_take_end(struct sup *s, struct sup_worker *w)
     if (!shim_exit_read(w->run, &w->exit)) {
         w->unseen = true;
         w->exit = (struct shim_exit){.code = -1, .signal = SIGKILL};
-        shim_sweep(s->id, st->attempt);
+        shim_sweep(s->id, st->attempt, restarts_alone(s) ? w->index : -1);
     }
     leave_cgroup(w);
     if (w->exit.log_cut && !w->unseen)

@@ -284,7 +284,7 @@ static void sweep_helpers(struct sup *s)
     char *log =
         mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
     if (fs_exists(log))
-        shim_sweep(s->id, s->rec.now.attempt);
+        shim_sweep(s->id, s->rec.now.attempt, -1);
     mem_free(log);
 }
 

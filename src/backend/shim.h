@@ -66,9 +66,9 @@ struct shim_exit {
 /* False when there is no record: nobody saw the end. */
 bool shim_exit_read(const char *run, struct shim_exit *out);
 
-/* Kills every process whose environment carries this job and an attempt up to `attempt`,
- * and waits until none is left. Returns how many there were.
+/* Kills every process whose environment carries this job, an attempt up to `attempt` and
+ * this worker (-1: any), and waits until none is left. Returns how many there were.
  */
-int shim_sweep(const char *job, int64_t attempt);
+int shim_sweep(const char *job, int64_t attempt, int64_t worker);
 
 #endif

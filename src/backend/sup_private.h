@@ -39,6 +39,8 @@ struct sup_worker {
     char *cgroup;           /* owned: limits its memory; NULL: it is measured */
     bool first;             /* failed while all the others still ran */
     bool starved;           /* the kernel ended a process of it for its memory */
+    int64_t life;           /* how often it was started again alone, in this attempt */
+    int64_t again_at;       /* monotonic ns of the next such start; 0: none */
     int64_t log_size;       /* bytes that the watcher has seen */
     struct buf line;        /* a line whose end has not come yet */
     int64_t line_at;        /* where it begins */
@@ -121,6 +123,10 @@ void attempt_pause(struct sup *s, bool pause);
 bool attempt_alive(const struct sup *s);
 /* Have all ended well whose end counts? */
 bool attempt_good(const struct sup *s);
+/* Starts workers again whose time has come. */
+void attempt_again(struct sup *s);
+/* Whether a worker that failed starts again alone; it is arranged then. */
+bool attempt_alone(struct sup *s, struct sup_worker *w);
 void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
 /* Records the end of a worker that is known to be gone; nothing follows from it yet. */
 void attempt_take_end(struct sup *s, struct sup_worker *w);

@@ -322,6 +322,9 @@ static void on_tick(void *arg)
     watch_write(s);
     for (int64_t i = 0; i < s->n_workers; i++)
         attempt_settle(s, &s->workers[i]);
+    attempt_again(s);
+    if (s->phase == SUP_ENDING && !attempt_alive(s))
+        sup_attempt_over(s); /* only one that was to start again was left */
     if (s->kill_at && clock_mono_ns() > s->kill_at && attempt_alive(s)) {
         force_shims(s);
         s->kill_at = 0;
@@ -355,7 +358,7 @@ static void take_over(struct sup *s)
         for (int64_t i = 0; i < s->n_workers; i++)
             if (s->workers[i].alive)
                 shim_signal(&s->workers[i].shim, SIGKILL);
-        shim_sweep(s->id, s->rec.now.attempt);
+        shim_sweep(s->id, s->rec.now.attempt, -1);
         move(s, JOB_Restarting, WHY_NodeFailure, -1, 0,
              "the supervisor was killed while workers started");
         move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
@@ -375,7 +378,8 @@ static void take_over(struct sup *s)
         sup_attempt_over(s);
     else
         for (int64_t i = 0; i < s->n_workers && s->phase == SUP_RUNNING; i++)
-            if (s->workers[i].over && s->workers[i].exit.code != 0)
+            if (s->workers[i].over && s->workers[i].exit.code != 0 &&
+                !attempt_alone(s, &s->workers[i]))
                 attempt_stop(s, WHY_None, false, "");
 }
 
@@ -418,7 +422,7 @@ static void begin(void *arg)
         break;
     case JOB_Restarting: {
         int64_t left = s->rec.now.restart_at - clock_wall_ns();
-        shim_sweep(s->id, s->rec.now.attempt);
+        shim_sweep(s->id, s->rec.now.attempt, -1);
         s->phase = SUP_BACKOFF;
         loop_timer_start(s->loop, &s->later, left > 0 ? left : 0, 0, on_next_attempt, s);
         break;

@@ -20,23 +20,36 @@
 #define START_ROUNDS 15 /* for programs that are being executed */
 #define ENVIRON_MAX (1 << 20)
 
-/* Does the environment hold the job, and an attempt up to `attempt`? */
-static bool belongs(const char *env, size_t n, const char *job, int64_t attempt)
+/* Whose processes are meant. */
+struct target {
+    const char *job;
+    int64_t attempt; /* and those before it */
+    int64_t worker;  /* -1: all of them */
+};
+
+/* The number behind NAME= if the variable is that one. */
+static void take_number(const char *variable, const char *name, int64_t *out)
 {
-    static const char id[] = "TRAINYARD_JOB_ID=", number[] = "TRAINYARD_ATTEMPT=";
+    if (str_starts(variable, name) && !str_to_i64(str_c(variable + strlen(name)), out))
+        *out = -1;
+}
+
+static bool belongs(const char *env, size_t n, const struct target *t)
+{
+    static const char id[] = "TRAINYARD_JOB_ID=";
     bool ours = false;
-    int64_t which = -1;
+    int64_t which = -1, worker = -1;
     for (size_t at = 0; at < n;) {
         const char *e = env + at;
         size_t length = strnlen(e, n - at);
         if (str_starts(e, id))
-            ours = strcmp(e + sizeof(id) - 1, job) == 0;
-        else if (str_starts(e, number) &&
-                 !str_to_i64(str_c(e + sizeof(number) - 1), &which))
-            which = -1;
+            ours = strcmp(e + sizeof(id) - 1, t->job) == 0;
+        take_number(e, "TRAINYARD_ATTEMPT=", &which);
+        take_number(e, "TRAINYARD_WORKER=", &worker);
         at += length + 1;
     }
-    return ours && which >= 0 && which <= attempt;
+    return ours && which >= 0 && which <= t->attempt &&
+           (t->worker < 0 || worker == t->worker);
 }
 
 enum doubt { DOUBT_NONE, DOUBT_ENDING, DOUBT_STARTING };
@@ -70,7 +83,7 @@ struct pass {
     int killed, ending, starting;
 };
 
-static bool kill_if_ours(const char *pid, const char *job, int64_t attempt, char *block,
+static bool kill_if_ours(const char *pid, const struct target *t, char *block,
                          struct pass *p)
 {
     char path[300];
@@ -88,12 +101,12 @@ static bool kill_if_ours(const char *pid, const char *job, int64_t attempt, char
     enum doubt doubt = n ? DOUBT_NONE : doubt_of(pid);
     p->ending += doubt == DOUBT_ENDING;
     p->starting += doubt == DOUBT_STARTING;
-    if (!n || !belongs(block, n, job, attempt) || !str_to_i64(str_c(pid), &number))
+    if (!n || !belongs(block, n, t) || !str_to_i64(str_c(pid), &number))
         return false;
     return kill((pid_t)number, SIGKILL) == 0;
 }
 
-static struct pass one_pass(const char *job, int64_t attempt, char *block)
+static struct pass one_pass(const struct target *t, char *block)
 {
     struct pass p = {0};
     DIR *d = opendir("/proc");
@@ -101,21 +114,22 @@ static struct pass one_pass(const char *job, int64_t attempt, char *block)
         return p;
     for (const struct dirent *e; (e = readdir(d));)
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
-            p.killed += kill_if_ours(e->d_name, job, attempt, block, &p);
+            p.killed += kill_if_ours(e->d_name, t, block, &p);
     closedir(d);
     return p;
 }
 
-int shim_sweep(const char *job, int64_t attempt)
+int shim_sweep(const char *job, int64_t attempt, int64_t worker)
 {
+    struct target t = {.job = job, .attempt = attempt, .worker = worker};
     char *block = mem_alloc(ENVIRON_MAX + 1);
-    struct pass p = one_pass(job, attempt, block);
+    struct pass p = one_pass(&t, block);
     int first = p.killed;
     for (int i = 0; i < ROUNDS; i++) {
         if (p.killed + p.ending == 0 && (p.starting == 0 || i >= START_ROUNDS))
             break;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-        p = one_pass(job, attempt, block);
+        p = one_pass(&t, block);
     }
     mem_free(block);
     return first;

@@ -15,13 +15,13 @@
 
 struct telling {
     const char *path;
-    struct remote_state last;
+    struct bucket_state last;
     int64_t at; /* monotonic, of the last time */
 };
 
 static void write_state(struct telling *t, const char *rest)
 {
-    const struct remote_state *s = &t->last;
+    const struct bucket_state *s = &t->last;
     char *text = mem_printf("{\"files\": %jd, \"bytes\": %jd, \"of_files\": %jd, "
                             "\"of_bytes\": %jd%s}\n",
                             (intmax_t)s->files, (intmax_t)s->bytes, (intmax_t)s->of_files,
@@ -31,7 +31,7 @@ static void write_state(struct telling *t, const char *rest)
     mem_free(text);
 }
 
-static void tell(void *arg, const struct remote_state *s)
+static void tell(void *arg, const struct bucket_state *s)
 {
     struct telling *t = arg;
     int64_t now = clock_mono_ns();
@@ -59,21 +59,21 @@ static void write_error(struct telling *t, enum rc rc, const struct err *err)
     buf_release(&b);
 }
 
-static enum rc add_item(const struct node *item, struct remote_plan *first,
-                        struct remote_plan *last, struct err *err)
+static enum rc add_item(const struct node *item, struct bucket_plan *first,
+                        struct bucket_plan *last, struct err *err)
 {
     const char *from = job_json_text(item, "from", ""),
                *to = job_json_text(item, "to", "");
     const struct node *required = node_find(item, "required");
     enum rc rc = RC_OK;
-    if (remote_is(from)) {
-        rc = remote_plan_fetch(first, from, to,
+    if (bucket_is(from)) {
+        rc = bucket_plan_fetch(first, from, to,
                                required && required->kind == NODE_BOOL && required->flag,
                                err);
     } else if (fs_is_dir(from)) {
-        rc = remote_plan_send(first, from, to, err);
+        rc = bucket_plan_send(first, from, to, err);
     } else {
-        struct remote_item one = {.from = arena_strdup(&last->arena, from),
+        struct bucket_item one = {.from = arena_strdup(&last->arena, from),
                                   .to = arena_strdup(&last->arena, to)};
         VEC_PUSH(&last->list, one);
     }
@@ -82,20 +82,20 @@ static enum rc add_item(const struct node *item, struct remote_plan *first,
 
 static enum rc copy_all(const struct node *items, struct telling *t, struct err *err)
 {
-    struct remote_plan first = {.bytes = 0}, last = {.bytes = 0};
+    struct bucket_plan first = {.bytes = 0}, last = {.bytes = 0};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < items->list.n && !rc; i++)
         rc = add_item(items->list.at[i], &first, &last, err);
     if (!rc) {
-        t->last = (struct remote_state){.of_files = (int64_t)first.list.n,
+        t->last = (struct bucket_state){.of_files = (int64_t)first.list.n,
                                         .of_bytes = first.bytes};
         write_state(t, "");
-        rc = remote_copy(&first, tell, t, err);
+        rc = bucket_copy(&first, tell, t, err);
     }
     if (!rc)
-        rc = remote_copy(&last, NULL, NULL, err);
-    remote_plan_release(&first);
-    remote_plan_release(&last);
+        rc = bucket_copy(&last, NULL, NULL, err);
+    bucket_plan_release(&first);
+    bucket_plan_release(&last);
     return rc;
 }
 

@@ -12,7 +12,7 @@
 #define BACKEND_TRANSFER_H
 
 #include "base/err.h"
-#include "job/remote.h"
+#include "job/bucket.h"
 
 #define TRANSFER_ERROR_SIZE 400
 
@@ -28,7 +28,7 @@ enum transfer_kind {
 enum rc transfer_run(const char *plan, struct err *err) MUST_CHECK;
 
 struct transfer_state {
-    struct remote_state count;
+    struct bucket_state count;
     enum transfer_kind kind; /* when there is an error */
     char error[TRANSFER_ERROR_SIZE];
 };

@@ -13,8 +13,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "job/quote.h"
-#include "job/status.h"
 #include "job/submit.h"
 
 #define LOG_AREA "agent"

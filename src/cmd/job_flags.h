@@ -10,7 +10,7 @@
 struct job_flags {
     const char *name, *source, *image, *workers, *nproc, *cpu, *memory, *gpu, *priority,
         *queue, *project, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on,
-        *backoff, *backoff_max, *success, *backend, *client_token, *job_type;
+        *backoff, *backoff_max, *restart, *success, *backend, *client_token, *job_type;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
         role, extra;
     bool requirements_optional, inherit;
@@ -64,6 +64,7 @@ struct job_flags {
     JOB_FLAG(T, retry_on, "exit statuses that may pass; default 75,128-255", "CODES"), \
     JOB_FLAG(T, backoff, "wait before the first restart; default 10s", "D"), \
     JOB_FLAG(T, backoff_max, "longest wait before a restart; default 10m", "D"), \
+    JOB_FLAG(T, restart, "job or worker: what starts again; default job", "SCOPE"), \
     JOB_FLAG(T, success, "all or chief: whose success counts; default all", "WHO")
 /* clang-format on */
 

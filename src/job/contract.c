@@ -358,6 +358,7 @@ void contract_env_fill(struct contract_env *e, const struct spec *s,
         if (strcmp(s->s->extra[i].key, "workspace_id") == 0)
             contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
     put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
+    put_int(e, "TRAINYARD_WORKER", w->index);
     put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);
     contract_env_put(e, "PYTHONUNBUFFERED", "1");
     for (int64_t i = 0; i < s->s->n_env; i++)

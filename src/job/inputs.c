@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
-#include "job/remote.h"
+#include "job/bucket.h"
 
 static const char *const outputs[] = {"model", "checkpoints", "tensorboard"};
 
@@ -57,15 +57,15 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     if (rc)
         return rc;
     const struct store_dataset *d = &got.at[0];
-    if (d->uri[0] != '/' && !remote_is(d->uri) && !is_table(d->uri))
+    if (d->uri[0] != '/' && !bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
                        name, d->uri);
-    if (!rc && remote_is(d->uri))
-        rc = remote_plain(d->uri, a, path, err);
+    if (!rc && bucket_is(d->uri))
+        rc = bucket_plain(d->uri, a, path, err);
     else
         *path = arena_strdup(a, d->uri);
-    if (!rc && remote_is(*path) && !str_ends(*path, "/"))
+    if (!rc && bucket_is(*path) && !str_ends(*path, "/"))
         *path = arena_printf(a, "%s/", *path);
     else if (!rc)
         *path = arena_strdup(a, *path);
@@ -90,8 +90,8 @@ static enum rc path_of(const struct resolving *r, const char *uri, const char **
     }
     if (str_starts(uri, "dataset:"))
         return from_dataset(r, uri + strlen("dataset:"), path, &mount, err);
-    if (remote_is(uri))
-        return remote_plain(uri, a, path, err);
+    if (bucket_is(uri))
+        return bucket_plain(uri, a, path, err);
     if (is_table(uri)) {
         *path = arena_strdup(a, uri);
         return RC_OK;
@@ -193,7 +193,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
         rc = path_of(r, kv->value, &path, err);
     if (!rc && is_table(path))
         rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
-    bool remote = !rc && remote_is(path);
+    bool remote = !rc && bucket_is(path);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)
@@ -214,11 +214,11 @@ static enum rc dataset_of(const struct resolving *r, const char *text, struct ch
 {
     struct arena *a = &r->out->arena;
     const char *colon = strchr(text, ':'), *last = strrchr(text, ':');
-    if ((text[0] == '/' && colon) || (remote_is(text) && last != colon)) {
+    if ((text[0] == '/' && colon) || (bucket_is(text) && last != colon)) {
         c->name = arena_strndup(a, text, (size_t)(last - text));
         c->path = c->name;
         c->mount = last + 1;
-        if (remote_is(c->path) && !str_ends(c->path, "/"))
+        if (bucket_is(c->path) && !str_ends(c->path, "/"))
             c->path = arena_printf(a, "%s/", c->path);
         return RC_OK;
     }
@@ -247,7 +247,7 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
                          "dataset '%.100s' is a table, which cannot be mounted; use "
                          "--input NAME=dataset:%.100s",
                          c.name, c.name);
-    if (remote_is(c.path))
+    if (bucket_is(c.path))
         place_copy(r, &c, arena_printf(a, ".data-%jd", (intmax_t)index));
     else if (!fs_exists(c.path))
         return err_coded(err, RC_NOTFOUND, E3005,

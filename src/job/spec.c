@@ -154,14 +154,13 @@ static int by_order(const void *a, const void *b)
 }
 
 /* What the job says of one worker, and a role may say otherwise. */
-static struct spec_role plain_role(const struct jobspec_JobSpec *s)
+static struct spec_role plain_role(const struct spec *out)
 {
-    struct spec_role r = {.name = "worker", .count = s->workers, .gpu = s->gpu};
-    if (!job_cpu_milli(str_c(s->cpu), &r.cpu_milli))
-        r.cpu_milli = 1000;
-    if (!s->has_memory || !job_bytes(str_c(s->memory), &r.memory))
-        r.memory = 0;
-    return r;
+    return (struct spec_role){.name = "worker",
+                              .count = out->s->workers,
+                              .cpu_milli = out->cpu_milli,
+                              .memory = out->memory,
+                              .gpu = out->s->gpu};
 }
 
 static void derive_roles(struct spec *out)
@@ -172,7 +171,7 @@ static void derive_roles(struct spec *out)
     for (size_t i = 0; i < out->n_roles; i++) {
         struct spec_role *r = &out->roles[i];
         struct job_role said;
-        *r = plain_role(s);
+        *r = plain_role(out);
         if (s->n_role && job_role_read(str_c(s->role[i].value), &said)) {
             r->name = s->role[i].key;
             r->count = said.count;
@@ -225,6 +224,10 @@ static void derive(struct spec *out)
     take_command(out);
     hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
     out->backend = s->has_backend ? s->backend : s->has_image ? "container" : "local";
+    if (!job_cpu_milli(str_c(s->cpu), &out->cpu_milli))
+        out->cpu_milli = 1000;
+    if (!s->has_memory || !job_bytes(str_c(s->memory), &out->memory))
+        out->memory = 0;
     derive_roles(out);
     out->timeout_s = seconds_of(s->timeout);
     out->queue_timeout_s = seconds_of(s->queue_timeout);

@@ -29,10 +29,11 @@ struct spec {
     struct arena arena;
     struct spec_hp *hp; /* in the order given */
     size_t n_hp;
-    const char *shell;       /* the command as a text, or NULL */
-    const char *const *argv; /* or its words, NULL behind the last */
-    const char *backend;     /* never NULL */
-    struct spec_role *roles; /* in the order of ranks */
+    const char *shell;         /* the command as a text, or NULL */
+    const char *const *argv;   /* or its words, NULL behind the last */
+    const char *backend;       /* never NULL */
+    int64_t cpu_milli, memory; /* of one worker, unless its role says otherwise */
+    struct spec_role *roles;   /* in the order of ranks */
     size_t n_roles;
     int64_t workers;                         /* of all roles together, */
     int64_t total_cpu, total_mem, total_gpu; /* and what they need */

@@ -55,9 +55,10 @@ struct db_call {
 
 struct db_ops {
     const char *name;
-    const char *serial;            /* type of a column that counts rows */
-    const char *find;              /* function: place of a text in another, 0: none */
-    const char *now_ms;            /* expression: the database's clock */
+    const char *serial; /* type of a column that counts rows */
+    const char *find;   /* function: place of a text in another, 0: none */
+    bool narrow_first;  /* a page is found quicker by its numbers alone, then read */
+    const char *now_ms; /* expression: the database's clock */
     const char *const *migrations; /* statements; see schema.c */
     enum rc (*open)(const char *where, void **state, struct err *err);
     void (*close)(void *state);

@@ -382,12 +382,17 @@ enum rc store_list(struct store *s, const struct store_filter *f, struct store_j
     struct reading r = {.out = &l};
     size_t limit = f->limit && f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX;
     buf_init(&q.sql, 1 << 16);
-    /* Rows are found by the narrow indexes first; only a page of them is read whole. */
-    buf_puts(&q.sql, "SELECT " COLUMNS " FROM jobs WHERE num IN (SELECT num FROM jobs");
+    /* SQLite: rows are found by the narrow indexes first, and only a page of them is read
+     * whole. PostgreSQL would read the whole table to find that page's rows again.
+     */
+    bool narrow = s->db->narrow_first;
+    buf_puts(&q.sql, "SELECT " COLUMNS " FROM jobs");
+    buf_puts(&q.sql, narrow ? " WHERE num IN (SELECT num FROM jobs" : "");
     add_conditions(s, &q, f, &l.arena);
     const char *order = f->oldest_first ? "ASC" : "DESC";
-    buf_printf(&q.sql, " ORDER BY num %s LIMIT %zu) ORDER BY num %s", order, limit,
-               order);
+    buf_printf(&q.sql, " ORDER BY num %s LIMIT %zu", order, limit);
+    if (narrow)
+        buf_printf(&q.sql, ") ORDER BY num %s", order);
     struct db_call call = {.sql = buf_str(&q.sql),
                            .at = q.params,
                            .n = q.n,

@@ -233,6 +233,7 @@ const struct db_ops db_sqlite = {
     .name = "sqlite",
     .serial = "INTEGER PRIMARY KEY AUTOINCREMENT",
     .find = "instr",
+    .narrow_first = true,
     .now_ms = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     .migrations = migrations,
     .open = lite_open,

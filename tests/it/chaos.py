@@ -44,6 +44,8 @@ KINDS = {
     "good": ("sleep 0.{r}; echo fine", ["--retries", "50"], {"Succeeded"}),
     "two": ("sleep 0.{r}; echo fine", ["--retries", "50", "--workers", "2", "--cpu", "0.5"],
             {"Succeeded"}),
+    "alone": ("sleep 0.{r}; echo fine",
+              ["--retries", "50", "--workers", "2", "--cpu", "0.5", "--restart", "worker"], {"Succeeded"}),
     "bad": ("exit 3", ["--retries", "50"], {"Failed"}),
     "stopped": ("while :; do sleep 0.05; done", ["--retries", "50"], {"Stopped"}),
 }
@@ -113,7 +115,7 @@ def rows():
 
 
 def chaos():
-    kinds = [random.choice(["good", "good", "good", "two", "bad", "stopped"]) for _ in range(COUNT)]
+    kinds = [random.choice(["good", "good", "good", "two", "alone", "bad", "stopped"]) for _ in range(COUNT)]
     waiting = list(enumerate(kinds))
     open_submits, kills, asked = {}, collections.Counter(), set()
     deadline = time.time() + float(os.environ.get("CHAOS_SECONDS", "240"))

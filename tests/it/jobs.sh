@@ -164,6 +164,31 @@ x
 END
 }
 
+one_worker_starts_again_alone()
+{
+    place
+    local id
+    run "$TRAINYARD" job run --restart worker --workers 2 --retries 3 --backoff 10ms -- \
+        'echo $RANK starts >>started; if [ $RANK = 1 ]; then test -e once || { touch once; exit 75; }; touch done; fi; until [ -e done ]; do sleep 0.05; done'
+    status 0
+    is "starts" "$(sort started | tr '\n' ' ')" "0 starts 1 starts 1 starts "
+    id=$(sed -n 's/^job //p' .err)
+    is "attempt" "$(field "$id" '(d["attempt"], d["status"]["restarts"])')" "(1, 1)"
+    is "events" "$(field "$id" '[e["worker"] for e in d["events"] if e["type"] == "RestartScheduled"]')" "[1]"
+    # One that fails for good takes the others along.
+    run "$TRAINYARD" job run --restart worker --workers 2 --retries 1 --backoff 10ms --grace 1s -- \
+        'test $RANK = 0 && exec sleep 61.75; exit 75'
+    status 75
+    err_has "worker 1: exit status 75"
+    check "nobody sleeps" sh -c '! pgrep -f "[s]leep 61.75" >/dev/null'
+    # A stop while it waits to start again.
+    id=$("$TRAINYARD" job submit --restart worker --retries 1 --backoff 100s -- 'exit 75')
+    for _ in $(seq 200); do [ "$(field "$id" 'd["status"]["restarts"]')" = 1 ] && break; sleep 0.05; done
+    "$TRAINYARD" job stop "$id" >/dev/null
+    run "$TRAINYARD" job wait --timeout 60s "$id"
+    status 3
+}
+
 the_end_is_explained()
 {
     place
@@ -510,7 +535,7 @@ daemons_do_not_outlive_their_job()
 tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
-    a_failed_worker_ends_the_others the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
+    a_failed_worker_ends_the_others one_worker_starts_again_alone the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
     a_job_is_stopped_with_grace a_job_is_suspended_and_resumed \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \

@@ -84,6 +84,37 @@ outputs_that_cannot_be_listed_fail_the_job()
     err_has "is nested deeper than 64"
 }
 
+what_vanishes_before_the_start_is_named()
+{
+    place
+    export TRAINYARD_SLOTS=cpu=1
+    local block input output data code
+    mkdir in set
+    touch file
+    block=$("$TRAINYARD" job submit -- 'until [ -e go ]; do sleep 0.05; done')
+    state_is "$block" Running
+    "$TRAINYARD" dataset create gone --path set >/dev/null
+    input=$("$TRAINYARD" job submit --input train=in -- true)
+    output=$("$TRAINYARD" job submit --output model=out -- true)
+    data=$("$TRAINYARD" job submit --data gone -- true)
+    code=$("$TRAINYARD" job submit --input x=file -- 'cat $PAI_INPUT_X')
+    rm -r in out
+    touch out
+    "$TRAINYARD" dataset delete gone
+    touch go
+    run "$TRAINYARD" job wait --timeout 60s "$input"
+    status 1
+    err_has "Failed (InputMissing): input 'train': '$PWD/in': No such file or directory"
+    run "$TRAINYARD" job wait --timeout 60s "$output"
+    status 1
+    err_has "Failed (OutputFailed): output 'model': '$PWD/out'"
+    run "$TRAINYARD" job wait --timeout 60s "$data"
+    status 1
+    err_has "Failed (InputMissing): no dataset 'gone'"
+    run "$TRAINYARD" job wait --timeout 60s "$code"
+    status 0
+}
+
 packages_are_installed_for_one_job()
 {
     place
@@ -218,6 +249,6 @@ gpus_are_given_and_watched()
 }
 
 tap_cases too_much_memory_ends_a_job a_full_disk_is_said outputs_that_cannot_be_listed_fail_the_job \
-    packages_are_installed_for_one_job a_postgresql_that_is_away_for_a_while \
+    what_vanishes_before_the_start_is_named packages_are_installed_for_one_job a_postgresql_that_is_away_for_a_while \
     a_record_that_somebody_locks the_agent_goes_on_without_its_nursery \
     gpus_are_given_and_watched

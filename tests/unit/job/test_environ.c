@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/environ.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/bucket.h"
+#include "tap.h"
+
+static char *dir;
+
+static void what_is_kept_comes_back(void)
+{
+    static const char *const env[] = {"PATH=/bin",
+                                      "AWS_SECRET_ACCESS_KEY=a\"b\nc",
+                                      "OSS_ENDPOINT=http://h",
+                                      "OTHER=x",
+                                      "EMPTY=",
+                                      "odd",
+                                      "=worse",
+                                      NULL};
+    char *path = fs_join(dir, "env.json");
+    struct environ_list l;
+    struct err err = {0};
+    struct stat st;
+    CHECK_INT(environ_write(path, env, environ_is_access, &err), RC_OK);
+    CHECK_INT(stat(path, &st), 0);
+    CHECK_INT(st.st_mode & 0777, 0600);
+    environ_read(path, &l);
+    CHECK_INT(l.list.n, 3);
+    CHECK_STR(environ_get(&l, "PATH"), "/bin");
+    CHECK_STR(environ_get(&l, "AWS_SECRET_ACCESS_KEY"), "a\"b\nc");
+    CHECK(environ_get(&l, "OTHER") == NULL);
+    CHECK(environ_get(&l, "AWS_SECRET") == NULL);
+    CHECK(l.list.at[l.list.n] == NULL);
+    environ_release(&l);
+    CHECK_INT(environ_write(path, env, NULL, &err), RC_OK);
+    environ_read(path, &l);
+    CHECK_INT(l.list.n, 5);
+    CHECK_STR(environ_get(&l, "EMPTY"), "");
+    environ_release(&l);
+    mem_free(path);
+}
+
+static void a_file_that_is_not_there_is_empty(void)
+{
+    char *path = fs_join(dir, "nothing.json");
+    struct environ_list l;
+    environ_read(path, &l);
+    CHECK_INT(l.list.n, 0);
+    CHECK(l.list.at[0] == NULL);
+    environ_release(&l);
+    mem_free(path);
+}
+
+static void secrets_are_no_plain_variables(void)
+{
+    CHECK(environ_is_plain("PATH=x"));
+    CHECK(!environ_is_plain("PATHS=x"));
+    CHECK(!environ_is_plain("AWS_SECRET_ACCESS_KEY=x"));
+    CHECK(!environ_is_plain("PGPASSWORD=x"));
+    CHECK(environ_is_access("AWS_PROFILE=x"));
+    CHECK(environ_is_access("https_proxy=x"));
+    CHECK(!environ_is_access("PGPASSWORD=x"));
+}
+
+static void addresses_may_name_their_endpoint(void)
+{
+    static const struct {
+        const char *uri, *want;
+    } cases[] = {
+        {"s3://b/k?x", "s3://b/k?x"},
+        {"oss://b/k/", "oss://b/k/"},
+        {"oss://b/k?endpoint=oss-cn-x.aliyuncs.com", "oss://b.oss-cn-x.aliyuncs.com/k"},
+        {"oss://b/d/?role_arn=r&host=oss-cn-x.aliyuncs.com",
+         "oss://b.oss-cn-x.aliyuncs.com/d/"},
+        {"oss://b/k?role_arn=r", "oss://b/k"},
+        {"oss://b/k?endpoint=minio.local", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct arena a = {0};
+        struct err err = {0};
+        const char *got = NULL;
+        enum rc rc = bucket_plain(cases[i].uri, &a, &got, &err);
+        CHECK_INT(rc, cases[i].want ? RC_OK : RC_UNSUPPORTED);
+        if (cases[i].want)
+            CHECK_STR(got, cases[i].want);
+        else
+            CHECK_INT(err.code, E3006);
+        arena_release(&a);
+    }
+}
+
+/* Both directions with files of this machine: io/ makes no difference between them. */
+static void a_plan_holds_every_file_once(void)
+{
+    char *from = fs_join(dir, "out"), *sub = fs_join(from, "a/b"),
+         *one = fs_join(sub, "x"), *two = fs_join(from, "y");
+    struct bucket_plan p = {.bytes = 0};
+    struct err err = {0};
+    CHECK_INT(fs_mkdirs(sub, 0755, &err), RC_OK);
+    CHECK_INT(fs_write(one, "123", 3, 0644, &err), RC_OK);
+    CHECK_INT(fs_write(two, "4567", 4, 0644, &err), RC_OK);
+    CHECK_INT(bucket_plan_send(&p, from, "s3://b/run", &err), RC_OK);
+    CHECK_INT(p.list.n, 2);
+    CHECK_INT(p.bytes, 7);
+    CHECK_STR(p.list.at[0].to, "s3://b/run/a/b/x");
+    CHECK_STR(p.list.at[1].to, "s3://b/run/y");
+    bucket_plan_release(&p);
+    CHECK_INT(bucket_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
+    bucket_plan_release(&p);
+    mem_free(two);
+    mem_free(one);
+    mem_free(sub);
+    mem_free(from);
+}
+
+static const struct tap_case cases[] = {
+    TAP(what_is_kept_comes_back),        TAP(a_file_that_is_not_there_is_empty),
+    TAP(secrets_are_no_plain_variables), TAP(addresses_may_name_their_endpoint),
+    TAP(a_plan_holds_every_file_once),
+};
+
+int main(int argc, char **argv)
+{
+    struct err err = {0};
+    if (fs_temp_dir("environ", &dir, &err))
+        return 1;
+    int rc = tap_run(cases, ARRAY_LEN(cases), argc, argv);
+    enum rc gone = fs_remove_all(dir, NULL);
+    (void)gone;
+    mem_free(dir);
+    return rc;
+}
