@@ -5,8 +5,8 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
-#include "text/json_out.h"
 #include "cmd/train_config.h"
+#include "text/json_out.h"
 #include "train/select.h"
 
 struct select_conf {
