@@ -16,8 +16,8 @@ static struct val *inner(struct model *m, struct val *x, int64_t units)
     struct param *w =
         nn_param(g, "inner.weight", (const int64_t[]){val_shape(x)->dims[0], units}, 2,
                  (struct init){INIT_UNIFORM, -bound, bound}, true);
-    struct val *sums = nn_times(g, w, nn_transpose(g, x)); /* [width, units] */
-    return nn_sum_fields(g, nn_mul(g, sums, sums));
+    struct val *sums = nn_mix_fields(g, w, x); /* [units, width] */
+    return nn_sum_within(g, nn_mul(g, sums, sums));
 }
 
 /* Per signal a weighted sum of the products of the added up fields with themselves. */

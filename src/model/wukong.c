@@ -18,7 +18,7 @@ static struct val *mix_fields(struct model *m, const char *name, struct val *x,
     struct param *w = nn_param(g, "weight", (const int64_t[]){val_shape(x)->dims[0], out},
                                2, (struct init){INIT_UNIFORM, -bound, bound}, true);
     graph_pop(g);
-    return nn_transpose(g, nn_times(g, w, nn_transpose(g, x)));
+    return nn_mix_fields(g, w, x);
 }
 
 /* x (x^T y), normalised, through a net, as fields again. */
@@ -33,7 +33,7 @@ static struct val *machine(struct model *m, const struct pc_WuKongLayer *c, stru
     graph_push(g, "fmb");
     struct param *y = nn_param(g, "weight", (const int64_t[]){n, k}, 2,
                                (struct init){INIT_UNIFORM, -bound, bound}, true);
-    struct val *p = nn_product(g, x, nn_times(g, y, nn_transpose(g, x)));
+    struct val *p = nn_product(g, x, nn_transpose(g, nn_mix_fields(g, y, x)));
     p = nn_layer_norm(g, "norm", nn_reshape(g, p, (const int64_t[]){n * k}, 1));
     p = part_mlp(m, "mlp", c->feature_num_mlp, p);
     p = nn_linear(g, "feature_out_liner", p, c->fmb_feature_num * d, true, ACT_NONE);

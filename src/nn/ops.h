@@ -143,6 +143,8 @@ struct val *nn_transpose(struct graph *g, struct val *x);
 struct val *nn_product(struct graph *g, struct val *a, struct val *b);
 /* a [d, n] and b [d, k] -> [d, n * k]: a[d][i] * b[d][j] at i * k + j. */
 struct val *nn_outer(struct graph *g, struct val *a, struct val *b);
+/* Fields [n, d] mixed by a parameter w [n, out] -> [out, d]. */
+struct val *nn_mix_fields(struct graph *g, struct param *w, struct val *x);
 /* [n, d] -> [d]: the sum of the fields; [n, d] -> [n]: the sum of what each holds. */
 struct val *nn_sum_fields(struct graph *g, struct val *x);
 struct val *nn_sum_within(struct graph *g, struct val *x);

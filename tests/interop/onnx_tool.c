@@ -221,6 +221,12 @@ CASE(aware_dots)
 {
     return nn_aware_pairs(g, nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE), true);
 }
+CASE(mix_fields)
+{
+    struct init u = {INIT_UNIFORM, -1, 1};
+    struct param *w = nn_param(g, "w", (const int64_t[]){3, 5}, 2, u, true);
+    return nn_mix_fields(g, w, fields(g, x));
+}
 CASE(field_linear)
 {
     return nn_field_linear(g, "w", fields(g, x), false, 5);
@@ -378,6 +384,7 @@ static const struct onnx_case cases[] = {
     ENTRY(given_pairs),
     ENTRY(aware_pairs),
     ENTRY(aware_dots),
+    ENTRY(mix_fields),
     ENTRY(field_linear),
     ENTRY(field_linear_sequence),
     ENTRY(field_attention),

@@ -70,6 +70,7 @@ static inline int64_t right_at(const struct pairs_conf *c, int64_t i, int64_t j)
 static void pairs_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct pairs_conf *c = r->conf;
+    const struct kernels *kern = kernels();
     const struct view *b = &r->in[r->n_in - 1];
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -81,26 +82,27 @@ static void pairs_forward(const struct op_run *r, int64_t begin, int64_t end)
                 const float *u = left + left_at(c, i, j, p),
                             *v = right + right_at(c, i, j);
                 if (c->dots)
-                    y[p] = kernels()->dot(u, v, c->d);
+                    y[p] = kern->dot(u, v, c->d);
                 else
-                    kernels()->mul(y + p * c->d, u, v, c->d);
+                    kern->mul(y + p * c->d, u, v, c->d);
             }
     }
 }
 
 /* dx += dy * other, where dy is one number or as many as there are. */
-static void spread(const struct pairs_conf *c, float *dx, const float *dy,
-                   const float *other)
+static void spread(const struct kernels *kern, const struct pairs_conf *c, float *dx,
+                   const float *dy, const float *other)
 {
     if (c->dots)
-        kernels()->axpy(dx, *dy, other, c->d);
+        kern->axpy(dx, *dy, other, c->d);
     else
-        kernels()->mul_add(dx, dy, other, c->d);
+        kern->mul_add(dx, dy, other, c->d);
 }
 
 static void pairs_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct pairs_conf *c = r->conf;
+    const struct kernels *kern = kernels();
     const struct view *b = &r->in[r->n_in - 1], *db = &r->d_in[r->n_in - 1];
     int64_t from, to, step = c->dots ? 1 : c->d;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -111,9 +113,9 @@ static void pairs_backward(const struct op_run *r, int64_t begin, int64_t end)
             for (int64_t j = i + 1; j < c->n; j++, p++, dy += step) {
                 int64_t u = left_at(c, i, j, p), v = right_at(c, i, j);
                 if (r->d_in[0].data)
-                    spread(c, view_row(&r->d_in[0], k) + u, dy, right + v);
+                    spread(kern, c, view_row(&r->d_in[0], k) + u, dy, right + v);
                 if (db->data)
-                    spread(c, view_row(db, k) + v, dy, left + u);
+                    spread(kern, c, view_row(db, k) + v, dy, left + u);
             }
     }
 }

@@ -36,12 +36,18 @@ static enum rc turn_infer(const void *conf, const struct shape *in, int n_in,
     return two_dims(&in[0], err);
 }
 
-/* y [d][n] (+)= x [n][d] turned. */
-static void turn(float *y, const float *x, int64_t n, int64_t d, bool add)
+/* y [d][n] (+)= x [n][d] turned, in the order in which y lies. */
+static void turn(float *restrict y, const float *restrict x, int64_t n, int64_t d,
+                 bool add)
 {
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < d; j++)
-            y[j * n + i] = x[i * d + j] + (add ? y[j * n + i] : 0.0f);
+    for (int64_t j = 0; j < d; j++, y += n) {
+        if (add)
+            for (int64_t i = 0; i < n; i++)
+                y[i] += x[i * d + j];
+        else
+            for (int64_t i = 0; i < n; i++)
+                y[i] = x[i * d + j];
+    }
 }
 
 static void turn_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -104,6 +110,14 @@ static enum rc product_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
+/* Rows of sides up to SIDE are products of small matrices. */
+#define SIDE 64
+
+static bool is_small(const struct sides *c)
+{
+    return c->n <= SIDE && c->d <= SIDE && c->k <= SIDE;
+}
+
 static void product_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct sides *c = r->conf;
@@ -112,6 +126,17 @@ static void product_forward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t row = from; row < to; row++) {
         const float *a = view_row(&r->in[0], row), *b = view_row(&r->in[1], row);
         float *y = view_row(&r->out[0], row);
+        if (is_small(c)) {
+            struct gemm_small p = {.a = a,
+                                   .lda = c->d,
+                                   .b = b,
+                                   .ldb = c->k,
+                                   .m = c->n,
+                                   .n = c->k,
+                                   .k = c->d};
+            gemm_small(&p, false, y, c->k);
+            continue;
+        }
         memset(y, 0, (size_t)(c->n * c->k) * sizeof(float));
         for (int64_t i = 0; i < c->n; i++)
             for (int64_t j = 0; j < c->d; j++)
@@ -119,24 +144,52 @@ static void product_forward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
+/* da += dy b^T, db += a^T dy; NULL: nobody wants it. */
+static void small_product_back(const struct sides *c, const float *a, const float *b,
+                               const float *dy, float *da, float *db)
+{
+    float turned[SIDE * SIDE];
+    struct gemm_small p = {.a = dy,
+                           .lda = c->k,
+                           .b = b,
+                           .ldb = c->k,
+                           .m = c->n,
+                           .n = c->d,
+                           .k = c->k,
+                           .turned = true};
+    if (da)
+        gemm_small(&p, true, da, c->d);
+    if (!db)
+        return;
+    turn(turned, a, c->n, c->d, false);
+    p = (struct gemm_small){
+        .a = turned, .lda = c->n, .b = dy, .ldb = c->k, .m = c->d, .n = c->k, .k = c->n};
+    gemm_small(&p, true, db, c->k);
+}
+
+static void large_product_back(const struct sides *c, const float *a, const float *b,
+                               const float *dy, float *da, float *db)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        for (int64_t j = 0; j < c->d; j++) {
+            if (da)
+                da[i * c->d + j] += kernels()->dot(dy + i * c->k, b + j * c->k, c->k);
+            if (db)
+                kernels()->axpy(db + j * c->k, a[i * c->d + j], dy + i * c->k, c->k);
+        }
+}
+
 static void product_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
-    for (int64_t row = from; row < to; row++) {
-        const float *a = view_row(&r->in[0], row), *b = view_row(&r->in[1], row);
-        const float *dy = view_row(&r->d_out[0], row);
-        for (int64_t i = 0; i < c->n; i++)
-            for (int64_t j = 0; j < c->d; j++) {
-                if (r->d_in[0].data)
-                    view_row(&r->d_in[0], row)[i * c->d + j] +=
-                        kernels()->dot(dy + i * c->k, b + j * c->k, c->k);
-                if (r->d_in[1].data)
-                    kernels()->axpy(view_row(&r->d_in[1], row) + j * c->k,
-                                    a[i * c->d + j], dy + i * c->k, c->k);
-            }
-    }
+    for (int64_t row = from; row < to; row++)
+        (is_small(c) ? small_product_back : large_product_back)(
+            c, view_row(&r->in[0], row), view_row(&r->in[1], row),
+            view_row(&r->d_out[0], row),
+            r->d_in[0].data ? view_row(&r->d_in[0], row) : NULL,
+            r->d_in[1].data ? view_row(&r->d_in[1], row) : NULL);
 }
 
 static void product_onnx(struct onnx *o, const struct onnx_op *op)

@@ -89,8 +89,21 @@ static struct val *build_each_pair(struct graph *g, struct val *const *x, int ax
     return nn_field_linear(g, "w", x[0], true, 3);
 }
 
+static struct val *build_mix(struct graph *g, struct val *const *x, int axis)
+{
+    struct param *w = nn_param(g, "w", (const int64_t[]){val_shape(x[0])->dims[0], 3}, 2,
+                               (struct init){INIT_NORMAL, 0, 1}, true);
+    return nn_mix_fields(g, w, x[0]);
+}
+
 static void a_matrix_of_each_field(void)
 {
+    gradcheck(&(struct gradcheck){
+        "mixed fields", build_mix, 1, {{0, 2, {5, 4}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "many mixed fields", build_mix, 1, {{1, 2, {130, 2}}}, 9, .eval = false});
+    gradcheck(&(struct gradcheck){
+        "wide mixed fields", build_mix, 1, {{0, 2, {2, 131}}}, 40, .eval = false});
     gradcheck(&(struct gradcheck){
         "each field", build_each, 1, {{0, 2, {3, 5}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){

@@ -190,6 +190,12 @@ static void products_of_fields(void)
         "transpose", build_transpose, 1, {{0, 2, {3, 5}}}, 4, .eval = false});
     gradcheck(&(struct gradcheck){
         "product", build_product, 2, {{0, 2, {3, 4}}, {0, 2, {4, 2}}}, 5, .eval = false});
+    gradcheck(&(struct gradcheck){"large product",
+                                  build_product,
+                                  2,
+                                  {{0, 2, {3, 70}}, {0, 2, {70, 2}}},
+                                  3,
+                                  .eval = false});
     gradcheck(&(struct gradcheck){
         "outer", build_outer, 2, {{0, 2, {3, 4}}, {0, 2, {3, 2}}}, 5, .eval = false});
 }
