@@ -230,6 +230,13 @@ struct val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
  */
 struct val *nn_gru_cell(struct graph *g, struct val *a, struct val *b, struct val *h);
 
+/* A session as a graph: x [2 n] per position, node [1] per position, the same number for
+ * the same item. Of the items that stand before the position's item anywhere in its row
+ * the mean of their first n values, of those behind it the mean of their last n; values
+ * of an item are those of its first position.
+ */
+struct val *nn_session_graph(struct graph *g, struct val *x, struct val *node);
+
 /* Users and items. The rows of items are those of the batch, then those that stand
  * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
  * of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per candidate, on

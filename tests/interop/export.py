@@ -33,7 +33,8 @@ feature_configs { raw_feature { feature_name: "age" expression: "user:age_level"
 feature_configs { raw_feature { feature_name: "level" expression: "user:shopping_level" } }
 feature_configs { sequence_feature { sequence_name: "click_50_seq" sequence_length: 20 sequence_delim: "|"
   features { id_feature { feature_name: "adgroup_id" expression: "user:adgroup_id" hash_bucket_size: 400 embedding_dim: 8 embedding_name: "adgroup_id_emb" } }
-  features { id_feature { feature_name: "cate_id" expression: "user:cate_id" hash_bucket_size: 100 embedding_dim: 8 embedding_name: "cate_id_emb" } } } }
+  features { id_feature { feature_name: "cate_id" expression: "user:cate_id" hash_bucket_size: 100 embedding_dim: 8 embedding_name: "cate_id_emb" } }
+  features { raw_feature { feature_name: "number" expression: "user:cate_id" } } } }
 model_config { %s }
 '''
 SPARSE = '"user_id", "adgroup_id", "cate_id", "brand", "price"'
@@ -122,6 +123,9 @@ MODELS = {
     'ncf': (USER.replace('"user"', '"user_mf"').replace(', "age"', '')
             + ITEM.replace('"item"', '"item_mf"').replace(', "cate_id", "price"', '')
             + USER.replace('"user"', '"user_mlp"') + ITEM.replace('"item"', '"item_mlp"') + f'ncf {{ mlp {MLP} }}' + BCE),
+    'srgnn': (HIST.replace('"click_50_seq__cate_id"]', '"click_50_seq__number"]').replace('"hist"', '"session"')
+              + 'feature_groups { group_name: "item" group_type: DEEP feature_names: ["adgroup_id"] } '
+              + 'srgnn { input: "session" node_feature: "click_50_seq__number" steps: 2 item_input: "item" in_batch_negative: true }' + MATCH),
     'word2vec': (USER.replace(', "age"', '') + ITEM.replace(', "cate_id", "price"', '')
                  + 'word2vec { input: "user" context_input: "item" in_batch_negative: true }'
                  + MATCH.replace('softmax', 'binary')),

@@ -313,6 +313,13 @@ CASE(masked_rows)
     struct val *h = nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
     return nn_masked_rows(g, nn_capsule_mask(g, seq, &routing), h, x);
 }
+CASE(session_graph)
+{
+    struct val *number =
+        nn_act(g, nn_scale(g, nn_slice(g, seq, 0, 1), 1e9f, 0), ACT_RELU6, 0);
+    struct val *even = nn_linear(g, "e", seq, 6, true, ACT_NONE);
+    return nn_seq_mean(g, nn_session_graph(g, even, number));
+}
 CASE(seq_windows)
 {
     return nn_seq_windows(g, weight(g, seq), seq, (const uint32_t[]){1, 3, 5}, 3);
@@ -404,6 +411,7 @@ static const struct onnx_case cases[] = {
     ENTRY(squash),
     ENTRY(normalise_last),
     ENTRY(masked_rows),
+    ENTRY(session_graph),
     ENTRY(seq_windows),
     ENTRY(relu),
     ENTRY(leaky_relu),

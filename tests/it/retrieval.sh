@@ -362,7 +362,7 @@ examples_of_retrieval_train()
     "$TRAINYARD" data items taobao/train taobao/eval --item cate_id --attrs cate_id \
         --out taobao/cates 2>/dev/null
     local name
-    for name in youtube-dnn gru4rec word2vec; do
+    for name in youtube-dnn gru4rec srgnn word2vec; do
         run "$TRAINYARD" train "$TY_SOURCE/examples/$name-taobao.config" --set data_config.batch_size=256
         status 0
         run tail -n 1 "runs/$name-taobao/train_eval_result_v2.txt"

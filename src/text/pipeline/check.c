@@ -135,6 +135,7 @@ static enum family family_of(const char *model)
         {"dat", FAMILY_MATCH},
         {"hstu_match", FAMILY_MATCH},
         {"mind", FAMILY_MATCH},
+        {"srgnn", FAMILY_MATCH},
         {"word2vec", FAMILY_MATCH},
         {"sid_rqvae", FAMILY_SID},
         {"sid_rqkmeans", FAMILY_SID},

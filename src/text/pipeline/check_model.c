@@ -173,6 +173,10 @@ static void check_recall(struct check *x)
         if (c->n_hidden_units == 0)
             schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL,
                           "gru4rec has no hidden_units");
+    } else if (m->srgnn) {
+        check_tower_input(x, &m->srgnn->base, "input", m->srgnn->input, WANTS_SEQUENCE);
+        check_tower_input(x, &m->srgnn->base, "item_input", m->srgnn->item_input,
+                          WANTS_VECTOR);
     } else if (m->word2vec) {
         check_tower_input(x, &m->word2vec->base, "input", m->word2vec->input,
                           WANTS_VECTOR);
@@ -289,7 +293,7 @@ void check_model_groups(struct check *x)
         check_tdm(x);
     } else if (m->ncf) {
         check_ncf(x, m->ncf);
-    } else if (m->youtube_dnn || m->gru4rec || m->word2vec) {
+    } else if (m->youtube_dnn || m->gru4rec || m->srgnn || m->word2vec) {
         check_recall(x);
     } else if (x->family == FAMILY_MATCH) {
         check_match_towers(x);
@@ -311,6 +315,7 @@ static void check_negatives(struct check *x)
                     (m->mind && m->mind->in_batch_negative) ||
                     (m->youtube_dnn && m->youtube_dnn->in_batch_negative) ||
                     (m->gru4rec && m->gru4rec->in_batch_negative) ||
+                    (m->srgnn && m->srgnn->in_batch_negative) ||
                     (m->word2vec && m->word2vec->in_batch_negative);
     if (s.msg || in_batch || !x->data || (x->family != FAMILY_MATCH && !m->tdm))
         return;

@@ -27,6 +27,7 @@ FEATURES = {
     "ad": ("raw", None, 1, None),
     "ml": ("raw", None, 1, None),
     "mv": ("raw", None, 3, None),
+    "sn": ("seqraw", None, 1, None),
 }
 # numbers that become vectors: width, and of autodis channels, keep_prob, temperature
 DENSE = {"ad": (4, 3, 0.6, 0.5), "ml": (4,), "mv": (5,)}
@@ -61,6 +62,7 @@ MORE = {
           " autodis { num_channels: 3 keep_prob: 0.6 temperature: 0.5 } }",
     "ml": "raw_feature { feature_name: 'ml' expression: 'item:ml' embedding_dim: 4 mlp {} }",
     "mv": "raw_feature { feature_name: 'mv' expression: 'item:mv' embedding_dim: 5 value_dim: 3 mlp {} }",
+    "sn": "sequence_raw_feature { feature_name: 'sn' expression: 'user:sn' sequence_length: 9 sequence_delim: ';' }",
 }
 SESSION = "feature_configs { id_feature { feature_name: 'k' expression: 'user:k' embedding_dim: 4 num_buckets: 3 } }\n"
 
@@ -108,6 +110,7 @@ def make_batch(n, seed):
     f["k"] = lists(r, n, 3, 1, 1)
     for name in ("ad", "ml"):
         f[name] = [exact32([r.uniform(-2, 2)]).tolist() for _ in range(n)]
+    f["sn"] = [[[float(at[0] % 5) if at else 7.0] for at in row] for row in f["s__i"]]  # some are the same
     f["mv"] = [exact32([r.uniform(-2, 2) for _ in range(3)]).tolist() for _ in range(n)]
     return b
 

@@ -106,3 +106,39 @@ def word2vec(p, b):
     own[:, 0] = 1
     loss = torch.nn.functional.binary_cross_entropy_with_logits(s, own, reduction="none").sum(-1)
     return outputs, {"binary_cross_entropy": (loss, normalised(column(b, "sw")))}
+
+
+def session_graph(x, nodes):
+    """[T, 2H] and T numbers: matrices as the paper has them, over the distinct items."""
+    half, names = x.shape[1] // 2, list(dict.fromkeys(nodes))
+    edges = torch.zeros(len(names), len(names), dtype=F64)
+    for a, b in zip(nodes, nodes[1:]):
+        edges[names.index(a), names.index(b)] = 1
+    first = x[[nodes.index(n) for n in names]]
+    come, go = edges.sum(0).clamp_min(1), edges.sum(1).clamp_min(1)
+    got = torch.cat([(edges / come).T @ first[:, :half], (edges / go[:, None]) @ first[:, half:]], -1)
+    return got[[names.index(n) for n in nodes]]
+
+
+@case(group("session", "s__i sn", "SEQUENCE") + group("item", "i") + RECALL +
+      " srgnn { input: 'session' node_feature: 'sn' steps: 2 item_input: 'item' temperature: 0.5 }\n",
+      data=sampler("negative_sampler", "i"), items=("i", 5, lambda n: [0] * n))
+def srgnn(p, b):
+    """Row by row: nothing is padded."""
+    at, users = "model.user_tower.", []
+    _, s, lengths = sequence(p, b, [], ["s__i"], BAGS)
+    for k in range(b["rows"]):
+        h, nodes = s[k, :int(lengths[k])], [v[0] for v in b["features"]["sn"][k]]
+        for i in range(2):
+            both = linear(p, f"{at}gnn.{i}.edge", h, 8)
+            a = linear(p, f"{at}gnn.{i}.input", session_graph(both, nodes) if nodes else both, 12)
+            g = linear(p, f"{at}gnn.{i}.hidden", h, 12)
+            r, z = torch.sigmoid(a[:, :4] + g[:, :4]), torch.sigmoid(a[:, 4:8] + g[:, 4:8])
+            n = torch.tanh(a[:, 8:] + r * g[:, 8:])
+            h = n + z * (h - n)
+        end = h[-1:] if nodes else torch.zeros(1, 4, dtype=F64)
+        seen = linear(p, at + "linear_one", end, 4) + linear(p, at + "linear_two", h, 4, bias=False)
+        weight = linear(p, at + "linear_three", torch.sigmoid(seen), 1, bias=False)
+        both = torch.cat([(weight * h).sum(0, keepdim=True), end], -1)
+        users.append(linear(p, at + "linear_transform", both, 4, bias=False))
+    return match(b, torch.cat(users), deep(p, b, ["i"], rows=b["items"]), 0.5)

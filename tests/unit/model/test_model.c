@@ -28,7 +28,8 @@
     "feature_configs { sequence_feature { sequence_name: 's' sequence_length: 9 "         \
     "sequence_delim: ';' features { id_feature { feature_name: 'i' expression: 'item:i' " \
     "embedding_dim: 4 num_buckets: 30 } } features { id_feature { feature_name: 'j' "     \
-    "expression: 'item:j' embedding_dim: 4 num_buckets: 30 } } } }\n"
+    "expression: 'item:j' embedding_dim: 4 num_buckets: 30 } } features { raw_feature { " \
+    "feature_name: 'n' expression: 'item:i' } } } }\n"
 #define GROUP(name, type, features)                              \
     " feature_groups { group_name: '" name "' group_type: " type \
     " feature_names: " features " }\n"
@@ -76,6 +77,9 @@ static const struct {
                 GROUP("c", "DEEP", "['u', 'p']") GROUP("d", "DEEP", "['i', 'c']") LOSS
      " ncf { user_mf: 'a' item_mf: 'b' user_mlp: 'c' item_mlp: 'd' mlp " UNITS(
          "8, 4") " }"},
+    {"srgnn", GROUP("s", "SEQUENCE", "['s__i', 's__n']") GROUP("item", "DEEP", "['i']")
+                  MATCH " srgnn { input: 's' node_feature: 's__n' item_input: 'item' "
+                        "in_batch_negative: true }"},
     {"word2vec",
      GROUP("a", "DEEP", "['u']") GROUP(
          "b", "DEEP",
@@ -260,8 +264,8 @@ static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
             continue;
         }
         struct view v = graph_view(m->graph, in->val);
-        for (int64_t r = 0; r < ROWS; r++)
-            view_row(&v, r)[in->col] = d->p[r];
+        for (int64_t r = 0; r < v.rows; r++)
+            view_row(&v, r)[in->col] = in->axis == AXIS_BATCH ? d->p[r] : (float)d->s[r];
     }
     for (size_t k = 0; k < m->columns.n; k++) {
         struct view v = graph_view(m->graph, m->columns.at[k].val);

@@ -80,8 +80,17 @@ static void what_evolves(void)
         "prepend twice", build_twice, 2, {{0, 1, {3}}, {1, 1, {3}}}, 7, .eval = false});
 }
 
+/* Numbers as nodes: few different ones, so that some occur twice. */
+static struct val *build_session(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *half = nn_scale(g, nn_slice(g, x[0], 0, 1), 0, 0);
+    return nn_session_graph(g, x[0], half);
+}
+
 static void slopes_are_right(void)
 {
+    gradcheck(&(struct gradcheck){
+        "session of one item", build_session, 1, {{1, 1, {6}}}, 7, .eval = false});
     static const struct {
         int64_t in, width, batch;
     } sizes[] = {{1, 1, 1}, {3, 1, 4}, {1, 7, 5}, {5, 17, 21}, {33, 3, 40}};
@@ -166,6 +175,55 @@ static void rows_are_independent(void)
     }
 }
 
+/* Items 5 7 5 9 9 7: 7 comes from 5 and 9, and leads to 5. */
+static void a_session_is_a_graph(void)
+{
+    static const float nodes[] = {5, 7, 5, 9, 9, 7}, values[] = {1, 2, 50, 4, 60, 70};
+    /* means over what leads there, and over where it leads to; second half times ten */
+    static const float in[] = {2, 2.5f, 2, 2.5f, 2.5f, 2.5f};
+    static const float out[] = {30, 10, 30, 30, 30, 10};
+    struct graph *g = graph_create(&(struct graph_options){.training = true, .seed = 3});
+    int axis = graph_axis(g, "s");
+    struct val *x = nn_input(g, "x", &(struct shape){axis, 1, {2}}, true);
+    struct val *n = nn_input(g, "n", &(struct shape){axis, 1, {1}}, false);
+    struct val *y = nn_session_graph(g, x, n);
+    nn_output(g, "y", y);
+    nn_loss(g, "l", nn_row_sum(g, nn_mul(g, y, y)));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    int64_t at[] = {0, 0, 6, 7};
+    struct batch_rows rows = {.n = {3, 7}, .offsets = {NULL, at}};
+    CHECK(graph_rows(g, &rows, NULL) == RC_OK);
+    struct view vx = graph_view(g, x), vn = graph_view(g, n);
+    for (int64_t k = 0; k < 7; k++) {
+        view_row(&vx, k)[0] = k < 6 ? values[k] : 8;
+        view_row(&vx, k)[1] = 10 * view_row(&vx, k)[0];
+        *view_row(&vn, k) = k < 6 ? nodes[k] : 5;
+    }
+    graph_training(g, true);
+    graph_forward(g, 0);
+    struct view v = graph_view(g, y);
+    for (int64_t k = 0; k < 6; k++) {
+        CHECK_NEAR(view_row(&v, k)[0], in[k], 1e-6);
+        CHECK_NEAR(view_row(&v, k)[1], out[k], 1e-5);
+    }
+    CHECK(view_row(&v, 6)[0] == 0.0f && view_row(&v, 6)[1] == 0.0f);
+    graph_backward(g, true);
+    struct view d = graph_grad(g, x);
+    float kept[14];
+    memcpy(kept, d.data, sizeof(kept));
+    for (int64_t k = 0; k < 14; k++) {
+        float old = vx.data[k];
+        vx.data[k] = old + 0.5f;
+        graph_forward(g, 0);
+        double up = graph_loss(g);
+        vx.data[k] = old - 0.5f;
+        graph_forward(g, 0);
+        CHECK_NEAR(kept[k], up - graph_loss(g), 1e-2 + fabs((double)kept[k]) * 1e-3);
+        vx.data[k] = old;
+    }
+    graph_destroy(g);
+}
+
 static void what_does_not_fit_is_refused(void)
 {
     struct err err = {0};
@@ -203,6 +261,7 @@ static const struct tap_case cases[] = {
     TAP(what_evolves),
     TAP(gates_do_what_they_say),
     TAP(rows_are_independent),
+    TAP(a_session_is_a_graph),
     TAP(what_does_not_fit_is_refused),
 };
 TAP_MAIN(cases)
