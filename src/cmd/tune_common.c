@@ -52,27 +52,6 @@ enum rc tune_dir(const char *dir, const char *id, char **out, struct err *err)
     return rc;
 }
 
-static int by_result(const void *a, const void *b, void *arg)
-{
-    const struct experiment *ranked = arg;
-    const struct exp_trial *x = &ranked->trials.at[*(const int64_t *)a];
-    const struct exp_trial *y = &ranked->trials.at[*(const int64_t *)b];
-    if (x->has_final != y->has_final)
-        return x->has_final ? -1 : 1;
-    if (x->has_final && x->final != y->final)
-        return (x->final > y->final) == experiment_maximizes(ranked) ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-int64_t *tune_ranking(const struct experiment *e)
-{
-    int64_t *order = mem_calloc(e->trials.n + 1, sizeof(*order));
-    for (size_t i = 0; i < e->trials.n; i++)
-        order[i] = (int64_t)i;
-    qsort_r(order, e->trials.n, sizeof(*order), by_result, (void *)(uintptr_t)e);
-    return order;
-}
-
 /* One line per trial that ended, and per change of the experiment. */
 struct watch {
     VEC(bool) told;
@@ -130,8 +109,9 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
     int signals = signalfd(-1, &set, SFD_CLOEXEC);
+    sigaddset(&set, SIGPIPE); /* a custom tuner that ended is an answer, not our end */
+    sigprocmask(SIG_BLOCK, &set, NULL);
     enum rc rc = job_place_open(jobs, &place, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);

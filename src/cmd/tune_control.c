@@ -5,14 +5,17 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/train_config.h"
 #include "cmd/tune_common.h"
+#include "text/json.h"
+#include "text/nni/algo.h"
 #include "tune/manager.h"
 
 #define STOP_SECONDS 60
 
 struct control_conf {
     struct job_where where;
-    const char *dir, *trial;
+    const char *dir, *trial, *space;
     int64_t concurrency, trials;
     double duration, trial_duration;
 };
@@ -77,8 +80,53 @@ static const struct opt update_opts[] = {
                   "time for new trials; 0: as before")},
     {OPT_DURATION(struct control_conf, trial_duration, "0", 0, 1e9,
                   "longest run of a trial; 0: as before")},
+    {OPT_TEXT(struct control_conf, space, NULL,
+              "another search space from now on, JSON or YAML"),
+     .meta = "FILE"},
     {0},
 };
+
+/* Read, checked against the tuner, and left for the manager as JSON. */
+static enum rc request_space(const struct experiment *e, const char *path,
+                             struct err *err)
+{
+    struct conf c = {0};
+    struct diags diags = {0};
+    struct conf_options options = {.kind = &conf_kind_nni_space};
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = conf_open(path, &options, &c, &diags, err);
+    if (!rc && e->tuner && c.data)
+        nni_algo_check_space(nni_algo_find(NNI_TUNER, e->set.tuner), c.data,
+                             c.doc.root->at, &diags);
+    if (!rc && diags.n_errors > 0)
+        rc = RC_INVAL;
+    if (rc && diags.n_errors > 0 && err)
+        err->msg[0] = '\0';
+    config_show(&diags);
+    if (!rc) {
+        json_print(c.doc.root, 0, &b);
+        rc = manager_request_space(e->dir, buf_str(&b), err);
+    }
+    buf_release(&b);
+    diags_release(&diags);
+    conf_release(&c);
+    return rc;
+}
+
+static enum rc request_limits(const struct experiment *e, const struct control_conf *o,
+                              struct err *err)
+{
+    struct exp_limits l = e->limits;
+    if (!o->concurrency && !o->trials && !(o->duration > 0) && !(o->trial_duration > 0))
+        return RC_OK;
+    l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
+    l.trials = o->trials ? o->trials : l.trials;
+    l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
+    l.trial_seconds =
+        o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
+    return manager_request_limits(e->dir, &l, err);
+}
 
 static enum rc update_run(const void *conf, const struct opt_args *args, struct err *err)
 {
@@ -88,15 +136,10 @@ static enum rc update_run(const void *conf, const struct opt_args *args, struct 
     enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);
-    if (!rc) {
-        struct exp_limits l = e->limits;
-        l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
-        l.trials = o->trials ? o->trials : l.trials;
-        l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
-        l.trial_seconds =
-            o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
-        rc = manager_request_limits(dir, &l, err);
-    }
+    if (!rc && o->space)
+        rc = request_space(e, o->space, err);
+    if (!rc)
+        rc = request_limits(e, o, err);
     if (!rc && !manager_alive(dir))
         fprintf(stderr, "note: nothing runs the experiment now; the change counts when "
                         "`trainyard tune resume` goes on with it\n");
@@ -107,13 +150,14 @@ static enum rc update_run(const void *conf, const struct opt_args *args, struct 
 
 static const struct cmd_example update_examples[] = {
     {"more trials, more at a time", "trainyard tune update --trials 500 --concurrency 8"},
+    {"search elsewhere from now on", "trainyard tune update --space search_space.json"},
     {0},
 };
 
 const struct cmd cmd_tune_update = {
     .name = "tune update",
     .args = "[ID]",
-    .summary = "change the limits of an experiment while it runs",
+    .summary = "change the limits or the search space of an experiment while it runs",
     .examples = update_examples,
     .opts = update_opts,
     .conf_size = sizeof(struct control_conf),

@@ -206,10 +206,6 @@ bad_files_are_refused_with_their_place()
     err_has "TPE"
     err_has "config.yml:"
     check "no folder was made" test ! -e exp/experiment.json
-    experiment 'trialConcurrency: 1' 'tuner: {className: mine.Tuner, codeDirectory: .}'
-    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
-    status 1
-    err_has "custom tuners"
     mkdir empty
     run "$TRAINYARD" tune get --dir empty
     err_has "there is no experiment in '$PWD/empty'"

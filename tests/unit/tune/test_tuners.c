@@ -299,7 +299,7 @@ static void batch_gives_its_options_whole(void)
                "{\"all\": {\"_type\": \"choice\", \"_value\": [{\"lr\": 0.1, \"n\": 2}, "
                "{\"lr\": 0.2, \"n\": 3}, {\"lr\": 0.3, \"n\": 4}]}}");
     struct tuner *t = tuner_of(&s, "BatchTuner", NULL, 1);
-    CHECK_INT(tuner_import(t, text_open(&other, "{\"lr\": 0.2, \"n\": 3}"), &one, &err),
+    CHECK_INT(tuner_import(t, text_open(&other, "{\"lr\": 0.2, \"n\": 3}"), &one, 0, &err),
               RC_OK);
     text_close(&other);
     buf_init(&b, 1000);
@@ -309,7 +309,7 @@ static void batch_gives_its_options_whole(void)
     tuner_params(t, trial, &b);
     CHECK_STR(buf_str(&b), "{\"lr\": 0.1, \"n\": 2}{\"lr\": 0.3, \"n\": 4}");
     CHECK_INT(tuner_ask(t, &trial), TUNER_ENDS);
-    CHECK_INT(tuner_import(t, text_open(&other, "{\"lr\": 9}"), &one, &err), RC_INVAL);
+    CHECK_INT(tuner_import(t, text_open(&other, "{\"lr\": 9}"), &one, 0, &err), RC_INVAL);
     CHECK_STR(err.msg, "the parameters are none of the options of 'all'");
     text_close(&other);
     buf_release(&b);
@@ -413,7 +413,7 @@ static void results_from_elsewhere_steer_the_search(void)
         char text[60];
         double x = (double)i / 60, v = fabs(x - 0.8);
         snprintf(text, sizeof(text), "{\"x\": %.17g}", x);
-        CHECK_INT(tuner_import(t, text_open(&p, text), &v, &err), RC_OK);
+        CHECK_INT(tuner_import(t, text_open(&p, text), &v, 0, &err), RC_OK);
         text_close(&p);
     }
     double far = 0;
