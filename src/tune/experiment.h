@@ -109,8 +109,8 @@ struct experiment {
     enum exp_status status;
     const char *error; /* EXP_ERROR: why; "" */
     VEC(struct exp_trial) trials;
-    int64_t spent_ms;  /* while it ran, when its status changed last */
-    int64_t status_at; /* ms since 1970 */
+    int64_t spent_ms;       /* while it ran, when its status changed last */
+    int64_t status_at;      /* ms since 1970 */
     int64_t best;           /* number of the best trial, -1: none yet */
     bool exhausted;         /* the tuner has nothing more */
     struct nni_space space; /* as it is now; not of a custom tuner */

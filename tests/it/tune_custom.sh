@@ -180,7 +180,7 @@ another_space_while_it_runs()
     for i in $(seq 100); do grep -q '"e": "end"' exp/log.jsonl 2>/dev/null && break; sleep 0.1; done
     run "$TRAINYARD" tune update --dir exp --space new.json
     status 0
-    for i in $(seq 100); do grep -q '"e": "space"' exp/log.jsonl 2>/dev/null && break; sleep 0.1; done
+    for _ in $(seq 100); do grep -q '"e": "space"' exp/log.jsonl 2>/dev/null && break; sleep 0.1; done
     pkill -9 -f "tune resume --wait --dir $PWD/exp"
     sleep 0.2
     run "$TRAINYARD" tune resume --dir exp --wait
