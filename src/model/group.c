@@ -58,14 +58,15 @@ static const char *data_group(struct model *m, const struct pc_feature *f)
 static const char *table_name(struct model *m, const struct pc_feature *f,
                               const char *suffix, bool wide, bool sequence, int64_t dim)
 {
-    const char *prefix = graph_prefix(m->graph), *rows = data_group(m, f);
+    const char *prefix = graph_prefix(m->graph);
+    const char *rows = m->one_table ? "__BASE__" : data_group(m, f);
     const char *own = f->embedding_name && f->embedding_name[0]
                           ? f->embedding_name
                           : arena_printf(&m->arena, "%s_emb", f->name);
     const char *tail = suffix && suffix[0] ? suffix : "";
     own = arena_printf(&m->arena, "%s%s%s%s", own, wide ? "_wide" : "",
                        tail[0] ? "_" : "", tail);
-    if (sequence)
+    if (sequence && !m->one_table)
         return arena_printf(&m->arena,
                             "%sembedding_group.seq_emb_impls.%s.ec_dict.%jd."
                             "embeddings.%s.weight",
@@ -482,8 +483,11 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
         return false;
     if (l.axis != AXIS_BATCH && c->n_sequence_encoders)
         return no_sequences(m, c->group_name);
-    struct val *plain =
-        add_features(m, &l, c->group_name, &out->n_fields, &out->field_width);
+    /* narrow tables beside those of the same group */
+    const char *name = wide_dim > 0 && c->group_type != pc_FeatureGroupType_WIDE
+                           ? arena_printf(&m->arena, "%s.wide", c->group_name)
+                           : c->group_name;
+    struct val *plain = add_features(m, &l, name, &out->n_fields, &out->field_width);
     if (plain)
         parts[n++] = plain;
     if (c->n_sequence_encoders > ENCODERS_MAX)

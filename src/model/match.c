@@ -33,6 +33,35 @@ struct val *part_tower(struct model *m, const struct match_conf *c,
     return x;
 }
 
+struct val *part_items(struct model *m, const char *name, const char *group, bool own,
+                       bool bias)
+{
+    struct group g, narrow;
+    if (!part_tower_group(m, name, group, own, &g))
+        return NULL;
+    if (!bias)
+        return g.deep;
+    graph_push(m->graph, name);
+    bool ok = group_of(m, group, 1, "nn.init.zeros_", &narrow);
+    graph_pop(m->graph);
+    struct val *parts[] = {g.deep, ok ? nn_row_sum(m->graph, narrow.deep) : NULL};
+    return ok ? nn_concat(m->graph, parts, 2) : NULL;
+}
+
+struct val *part_meet(struct model *m, struct val *user, struct val *item, bool bias)
+{
+    struct graph *g = m->graph;
+    if (!user || !item)
+        return NULL;
+    int64_t width = shape_width(val_shape(item)) - (bias ? 1 : 0);
+    if (shape_width(val_shape(user)) != width)
+        user = nn_linear(g, "output", user, width, false, ACT_NONE);
+    if (!bias)
+        return user;
+    struct val *one = nn_scale(g, nn_slice(g, user, 0, 1), 0, 1);
+    return nn_concat(g, (struct val *[]){user, one}, 2);
+}
+
 static bool has_hard(const struct model *m)
 {
     const struct pc_DataConfig *d = m->conf->data_config;
@@ -78,8 +107,10 @@ void head_match(struct model *m, const struct match_conf *c, struct val *user,
         graph_fail(g, "temperature: %g is not above 0", c->temperature);
         return;
     }
-    if (t.n_losses != 1 || !t.losses[0]->softmax_cross_entropy) {
-        graph_fail(g, "a match model has one loss, softmax_cross_entropy");
+    const char *loss = c->logistic ? "binary_cross_entropy" : "softmax_cross_entropy";
+    if (t.n_losses != 1 || (c->logistic ? !t.losses[0]->binary_cross_entropy
+                                        : !t.losses[0]->softmax_cross_entropy)) {
+        graph_fail(g, "a match model has one loss, %s", loss);
         return;
     }
     if (t.weighted)
@@ -92,8 +123,9 @@ void head_match(struct model *m, const struct match_conf *c, struct val *user,
         m->match.hard = graph_axis(g, "hard items");
     t.scores = nn_match_scores(g, user, item, m->match.scores, m->match.hard, c->in_batch,
                                (float)(1.0 / c->temperature));
-    nn_loss(g, "softmax_cross_entropy",
-            nn_match_loss(g, t.scores, t.weights, t.diagonal));
+    nn_loss(g, loss,
+            c->logistic ? nn_match_logistic(g, t.scores, t.weights, t.diagonal)
+                        : nn_match_loss(g, t.scores, t.weights, t.diagonal));
     nn_output(g, "similarity", t.scores);
     VEC_PUSH(&m->tasks, t);
 }

@@ -128,6 +128,33 @@ struct val *nn_transpose(struct graph *g, struct val *x);
 struct val *nn_product(struct graph *g, struct val *a, struct val *b);
 /* a [d, n] and b [d, k] -> [d, n * k]: a[d][i] * b[d][j] at i * k + j. */
 struct val *nn_outer(struct graph *g, struct val *a, struct val *b);
+/* [n, d] -> [d]: the sum of the fields; [n, d] -> [n]: the sum of what each holds. */
+struct val *nn_sum_fields(struct graph *g, struct val *x);
+struct val *nn_sum_within(struct graph *g, struct val *x);
+/* gates [n] and fields [n, d] -> [n, d]: each field times its gate. */
+struct val *nn_gate_fields(struct graph *g, struct val *gates, struct val *x);
+/* A learnt number added to each value of a row, first 0: parameter `name`. */
+struct val *nn_bias(struct graph *g, const char *name, struct val *x);
+/* a [n, d], b [n, d] -> [n (n - 1) / 2, d]: for all pairs i < j, in row-major order, a_i
+ * times b_j element by element. With `of_pairs` a is [n (n - 1) / 2, d]: one per pair.
+ */
+struct val *nn_pair_products(struct graph *g, struct val *a, bool of_pairs,
+                             struct val *b);
+/* [n, n * d]: field i holds a vector for each field j. What i holds for j times what j
+ * holds for i, as [pairs, d], or summed up as [pairs].
+ */
+struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
+/* [n, d] -> [n, out]: each field times a matrix of its own. With `pairs` [n (n - 1) / 2,
+ * out]: field i times a matrix of each pair i < j. Parameter `name`.weight [n or pairs,
+ * out, d].
+ */
+struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
+                            int64_t out);
+/* query, key, value [n, h * d] -> [n, h * d]: fields attend to each other, per head with
+ * weights softmax(scale * q . k).
+ */
+struct val *nn_field_attention(struct graph *g, struct val *query, struct val *key,
+                               struct val *value, int64_t heads, float scale);
 /* x0 [n], x [n] -> x0 * (w . x) + b + x: one layer of the first cross network. Parameters
  * `name_w`.weight [1, n], `name_b` [n].
  */
@@ -158,6 +185,23 @@ struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key
 struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
                            const uint32_t *lengths, int64_t n);
 
+/* [d] per position -> [d] per row: that of the last position; zeros when there is none.
+ */
+struct val *nn_seq_last(struct graph *g, struct val *values);
+/* Gated recurrent units along the positions of each row, from a state of zeros: [n] per
+ * position -> the state [width] behind it. Parameters `name`.weight_ih_l<layer> [3 *
+ * width, n], .weight_hh_l<layer> [3 * width, width], .bias_ih_l<layer> and
+ * .bias_hh_l<layer>, gates in the order reset, update, new; all uniform within
+ * 1/sqrt(width).
+ */
+#define NN_GRU_WIDTH_MAX 512
+struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
+                       int64_t width);
+/* One step for rows of any axis: a [3 * w] from the input and b [3 * w] from the state h
+ * [w], both linear and in that order of gates -> the next state.
+ */
+struct val *nn_gru_cell(struct graph *g, struct val *a, struct val *b, struct val *h);
+
 /* Users and items. The rows of items are those of the batch, then those that stand
  * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
  * of `hard_axis` (-1: there are none). user [d] and item [d] -> [1] per candidate, on
@@ -172,6 +216,11 @@ struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item,
  */
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
                           bool diagonal);
+/* The same with each score on its own: softplus(-score) of the first (or score i), plus
+ * softplus(score) of all others.
+ */
+struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
+                              bool diagonal);
 /* Items of the rows of the batch. */
 struct val *nn_own_items(struct graph *g, struct val *items);
 
@@ -204,6 +253,28 @@ struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
  */
 struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
                                   struct val *target, float power);
+
+/* A matrix [n, r], r < n, whose columns are orthonormal and stay so in training:
+ * parameter `name`.parametrizations.weight.original [n, r] and buffer ...0.base [n, n].
+ * nn_rotate(): x [n] times it, or with `back` x [r] times its transpose.
+ */
+struct rotation {
+    struct param *original, *base; /* NULL when the graph has failed */
+    int64_t n, r;
+};
+struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r);
+struct val *nn_rotate(struct graph *g, struct rotation by, struct val *x, bool back);
+
+/* Heads. Logits a, b [1] of two events, the second given the first -> that of both. */
+struct val *nn_both_logit(struct graph *g, struct val *a, struct val *b);
+/* x [n] and number [1] -> x[number]; the nearest when it is outside. */
+struct val *nn_pick(struct graph *g, struct val *x, struct val *number);
+/* x [1] divided so that all rows together give the mean of x; the root of its sum; and x
+ * times the number of rows.
+ */
+struct val *nn_mean_share(struct graph *g, struct val *x);
+struct val *nn_batch_times(struct graph *g, struct val *x);
+struct val *nn_root_share(struct graph *g, struct val *x);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).

@@ -5,7 +5,7 @@
 
 examples_are_right()
 {
-    run "$TRAINYARD" check "$TY_SOURCE"/examples/*.config
+    run "$TRAINYARD" check "$TY_SOURCE"/examples/*.config "$TY_SOURCE"/examples/zoo/*.config
     status 0
     out_lacks "warning"
 }
@@ -24,17 +24,45 @@ din_trains() { train_example din-taobao taobao; }
 mmoe_trains() { train_example mmoe-taobao taobao; }
 deepfm_trains() { train_example deepfm-criteo criteo; }
 dlrm_trains() { train_example dlrm-criteo criteo; }
+ncf_trains() { train_example ncf-movielens movielens; }
+
+# One after the other on the same few rows, with larger steps.
+the_zoo_trains()
+{
+    local config name
+    "$TRAINYARD" data gen taobao --rows 12000 --out taobao >/dev/null 2>&1
+    for config in "$TY_SOURCE"/examples/zoo/*.config; do
+        name=$(basename "$config" .config)
+        run "$TRAINYARD" train "$config" --set data_config.batch_size=256 \
+            --set train_config.num_epochs=2 \
+            --set train_config.dense_optimizer.adam_optimizer.lr=0.01
+        status 0
+        run tail -n 1 "runs/$name/train_eval_result_v2.txt"
+        json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
+    done
+}
 
 # Far better than drawing one of 513 candidates.
-dssm_trains()
+recall_example() # NAME
+{
+    run "$TRAINYARD" train "$TY_SOURCE/examples/$1.config" --set data_config.batch_size=512
+    status 0
+    run tail -n 1 "runs/$1/train_eval_result_v2.txt"
+    json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
+}
+
+retrieval_trains()
 {
     "$TRAINYARD" data gen taobao --rows 12000 --out taobao >/dev/null 2>&1
     "$TRAINYARD" data items taobao/train taobao/eval --item adgroup_id \
         --attrs adgroup_id,cate_id,brand,price --out taobao/tables 2>/dev/null
-    run "$TRAINYARD" train "$TY_SOURCE/examples/dssm-taobao.config" --set data_config.batch_size=512
-    status 0
-    run tail -n 1 runs/dssm-taobao/train_eval_result_v2.txt
-    json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
+    "$TRAINYARD" data items taobao/train taobao/eval --item cate_id --attrs cate_id \
+        --out taobao/cates 2>/dev/null
+    local name
+    for name in dssm youtube-dnn gru4rec word2vec; do
+        recall_example "$name-taobao"
+    done
 }
 
-tap_cases examples_are_right dssm_trains din_trains mmoe_trains deepfm_trains dlrm_trains
+tap_cases examples_are_right retrieval_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
+    the_zoo_trains

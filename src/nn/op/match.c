@@ -374,6 +374,54 @@ static const struct op_ops op_match_loss = {.name = "match loss",
                                             .backward = loss_backward,
                                             .onnx = onnx_nothing};
 
+/* Each score on its own: is it the target. */
+static double softplus(double x)
+{
+    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+}
+
+static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    for (int64_t b = begin; b < end; b++) {
+        const float *x = view_row(&r->in[0], at[b]);
+        double sum = -(double)x[target_of(r, b)];
+        for (int64_t k = 0; k < at[b + 1] - at[b]; k++)
+            sum += softplus((double)x[k]);
+        *view_row(&r->out[0], b) = (float)(loss_weight(r, b) * sum);
+    }
+}
+
+static void logistic_backward(const struct op_run *r, int64_t begin, int64_t end)
+{
+    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
+        const float *x = view_row(&r->in[0], at[b]);
+        float *dx = view_row(&r->d_in[0], at[b]);
+        float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
+        for (int64_t k = 0; k < at[b + 1] - at[b]; k++) {
+            float slope = d / (1 + expf(-x[k]));
+            dx[k] = r->d_in_fresh[0] ? slope : dx[k] + slope;
+        }
+        dx[target_of(r, b)] -= d;
+    }
+}
+
+static const struct op_ops op_logistic = {.name = "match logistic loss",
+                                          .flags = OP_NEEDS_IN | OP_WRITES,
+                                          .infer = loss_infer,
+                                          .forward = logistic_forward,
+                                          .backward = logistic_backward,
+                                          .onnx = onnx_nothing};
+
+struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
+                              bool diagonal)
+{
+    struct loss_conf conf = {.diagonal = diagonal};
+    struct val *in[] = {scores, weights};
+    return nn_op(g, &op_logistic, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
+}
+
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
                           bool diagonal)
 {

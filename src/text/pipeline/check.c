@@ -121,6 +121,8 @@ static enum family family_of(const char *model)
         enum family family;
     } rows[] = {
         {"simple_multi_task", FAMILY_TASKS},
+        {"share_bottom", FAMILY_TASKS},
+        {"esmm", FAMILY_TASKS},
         {"mmoe", FAMILY_TASKS},
         {"dbmtl", FAMILY_TASKS},
         {"ple", FAMILY_TASKS},
@@ -133,6 +135,7 @@ static enum family family_of(const char *model)
         {"dat", FAMILY_MATCH},
         {"hstu_match", FAMILY_MATCH},
         {"mind", FAMILY_MATCH},
+        {"word2vec", FAMILY_MATCH},
         {"sid_rqvae", FAMILY_SID},
         {"sid_rqkmeans", FAMILY_SID},
     };
@@ -140,6 +143,15 @@ static enum family family_of(const char *model)
         if (strcmp(rows[i].model, model) == 0)
             return rows[i].family;
     return FAMILY_RANK;
+}
+
+/* Models that compare with items when there is a group of them, and else tell classes
+ * apart.
+ */
+static bool has_items(const struct pc_ModelConfig *m)
+{
+    return (m->youtube_dnn && m->youtube_dnn->has_item_input) ||
+           (m->gru4rec && m->gru4rec->has_item_input);
 }
 
 static void prepare(struct check *x, const struct pc_EasyRecConfig *conf,
@@ -155,7 +167,8 @@ static void prepare(struct check *x, const struct pc_EasyRecConfig *conf,
         return;
     x->model_field = schema_oneof(&x->model_config->base, "model", &x->model);
     if (x->model_field)
-        x->family = family_of(x->model_field->name);
+        x->family =
+            has_items(x->model_config) ? FAMILY_MATCH : family_of(x->model_field->name);
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
         const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[i];
         struct map_entry *e = map_put(&x->groups, str_c(g->group_name));

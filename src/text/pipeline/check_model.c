@@ -46,6 +46,17 @@ static void need_group(struct check *x, const char *name, enum wants wants)
     check_nearest(x, d, name, &x->groups);
 }
 
+void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupType type)
+{
+    const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
+    bool sequence = type == pc_FeatureGroupType_SEQUENCE;
+    need_group(x, name, sequence ? WANTS_SEQUENCE : WANTS_VECTOR);
+    if (g && type == pc_FeatureGroupType_WIDE &&
+        g->group_type == pc_FeatureGroupType_DEEP)
+        schema_report(x->diags, DIAG_ERROR, E0373, &g->base, "group_type",
+                      "group '%s' is DEEP; a WIDE group is needed here", name);
+}
+
 /* Models that read the first group only. */
 static void need_first(struct check *x)
 {
@@ -143,6 +154,56 @@ static void check_mind(struct check *x, const struct pc_MIND *m)
     check_tower_input(x, &t->base, "history_input", t->history_input, WANTS_SEQUENCE);
 }
 
+/* Our own models of retrieval. */
+static void check_recall(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    if (m->youtube_dnn) {
+        const struct pc_YoutubeDNN *c = m->youtube_dnn;
+        if (c->user_tower)
+            check_tower_input(x, &c->user_tower->base, "input", c->user_tower->input,
+                              WANTS_VECTOR);
+        if (c->has_item_input)
+            check_tower_input(x, &c->base, "item_input", c->item_input, WANTS_VECTOR);
+    } else if (m->gru4rec) {
+        const struct pc_GRU4Rec *c = m->gru4rec;
+        check_tower_input(x, &c->base, "input", c->input, WANTS_SEQUENCE);
+        if (c->has_item_input)
+            check_tower_input(x, &c->base, "item_input", c->item_input, WANTS_VECTOR);
+        if (c->n_hidden_units == 0)
+            schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL,
+                          "gru4rec has no hidden_units");
+    } else if (m->word2vec) {
+        check_tower_input(x, &m->word2vec->base, "input", m->word2vec->input,
+                          WANTS_VECTOR);
+        check_tower_input(x, &m->word2vec->base, "context_input",
+                          m->word2vec->context_input, WANTS_VECTOR);
+    }
+}
+
+static void check_ncf(struct check *x, const struct pc_NCF *c)
+{
+    const char *fields[] = {"user_mf", "item_mf", "user_mlp", "item_mlp"};
+    const char *names[] = {c->user_mf, c->item_mf, c->user_mlp, c->item_mlp};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *pair = names[i - i % 2];
+        if (*pair)
+            check_tower_input(x, &c->base, fields[i], names[i], WANTS_VECTOR);
+        for (size_t k = 0; k < i && *pair; k++)
+            if (strcmp(names[k], names[i]) == 0 && *names[k - k % 2]) {
+                schema_report(x->diags, DIAG_ERROR, E0374, &c->base, fields[i],
+                              "%s and %s use the same group '%s'", fields[k], fields[i],
+                              names[i]);
+                break;
+            }
+    }
+    if (!*c->user_mf && !*c->user_mlp)
+        schema_report(x->diags, DIAG_ERROR, E0375, &c->base, NULL,
+                      "ncf has neither a product nor a net");
+    if (*c->user_mlp && !c->mlp)
+        schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL, "ncf has no mlp");
+}
+
 /* B 6.1: HSTU models */
 static void check_contextual(struct check *x, bool needed)
 {
@@ -205,6 +266,8 @@ void check_model_groups(struct check *x)
                       "model_config has no feature_groups");
         return;
     }
+    if (check_field_model(x))
+        return;
     if (m->multi_tower) {
         check_towers(x, m->multi_tower->towers, m->multi_tower->n_towers);
         if (m->multi_tower->n_towers == 0)
@@ -224,6 +287,10 @@ void check_model_groups(struct check *x)
         check_dat(x, m->dat);
     } else if (m->tdm) {
         check_tdm(x);
+    } else if (m->ncf) {
+        check_ncf(x, m->ncf);
+    } else if (m->youtube_dnn || m->gru4rec || m->word2vec) {
+        check_recall(x);
     } else if (x->family == FAMILY_MATCH) {
         check_match_towers(x);
         if (m->mind)
@@ -241,7 +308,10 @@ static void check_negatives(struct check *x)
     bool in_batch = (m->dssm && m->dssm->in_batch_negative) ||
                     (m->dssm_v2 && m->dssm_v2->in_batch_negative) ||
                     (m->dat && m->dat->in_batch_negative) ||
-                    (m->mind && m->mind->in_batch_negative);
+                    (m->mind && m->mind->in_batch_negative) ||
+                    (m->youtube_dnn && m->youtube_dnn->in_batch_negative) ||
+                    (m->gru4rec && m->gru4rec->in_batch_negative) ||
+                    (m->word2vec && m->word2vec->in_batch_negative);
     if (s.msg || in_batch || !x->data || (x->family != FAMILY_MATCH && !m->tdm))
         return;
     struct diag *g = schema_report(x->diags, DIAG_WARNING, E0324, x->model, NULL,

@@ -122,7 +122,8 @@ static void add_names(struct check *x, struct map *tables, struct use u,
 /* B 2.4: towers of these models never share tables with each other. */
 static bool towers_apart(const struct pc_ModelConfig *m)
 {
-    return m->dssm || m->dat || m->mind;
+    return m->dssm || m->dat || m->mind || m->youtube_dnn || m->ncf || m->word2vec ||
+           (m->gru4rec && !m->gru4rec->share_tables);
 }
 
 static void check_sharing(struct check *x)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scores of users against items, their loss, and the slopes of both. */
+#include <math.h>
+
 #include "base/mem.h"
 #include "base/rng.h"
 #include "nn/graph.h"
@@ -8,6 +10,8 @@
 
 #define USERS 5
 #define WIDTH 3
+
+static bool logistic; /* the loss of graphs that are opened from here on */
 
 /* A graph over users and items of a given layout. */
 struct match {
@@ -48,7 +52,9 @@ static void open_match(struct match *m, int64_t common, const int64_t *hard,
     m->scores = nn_match_scores(m->g, m->user, m->item, m->axis, m->hard, in_batch, 0.5f);
     nn_output(m->g, "scores", m->scores);
     nn_output(m->g, "own", m->own);
-    nn_loss(m->g, "loss", nn_match_loss(m->g, m->scores, m->weights, in_batch));
+    nn_loss(m->g, "loss",
+            logistic ? nn_match_logistic(m->g, m->scores, m->weights, in_batch)
+                     : nn_match_loss(m->g, m->scores, m->weights, in_batch));
     nn_loss(m->g, "more", nn_row_sum(m->g, nn_mul(m->g, m->own, m->own)));
     CHECK(graph_finish(m->g, &err) == RC_OK);
     CHECK_STR(err.msg, "");
@@ -125,6 +131,10 @@ static void slopes_are_right(void)
     check_match(0, hard, false, true);
     check_match(0, NULL, true, false);
     check_match(7, NULL, true, true);
+    logistic = true;
+    check_match(4, hard, false, true);
+    check_match(7, NULL, true, true);
+    logistic = false;
 }
 
 static double dot(const float *a, const float *b)
@@ -184,6 +194,27 @@ static void in_batch_the_diagonal_is_the_target(void)
     graph_destroy(m.g);
 }
 
+/* The sum of softplus over all scores, less the target's score. */
+static void logistic_loss_takes_each_score_alone(void)
+{
+    struct match m;
+    logistic = true;
+    open_match(&m, 4, NULL, false, true);
+    logistic = false;
+    loss_of(&m);
+    struct view s = graph_view(m.g, m.scores), w = graph_view(m.g, m.weights);
+    double want = 0;
+    for (int64_t b = 0; b < USERS; b++) {
+        const float *row = s.data + b * m.n_scores;
+        double sum = -(double)row[0];
+        for (int64_t k = 0; k < m.n_scores; k++)
+            sum += log(1 + exp((double)row[k]));
+        want += (double)*view_row(&w, b) * sum;
+    }
+    CHECK_NEAR(graph_loss_named(m.g, "loss"), want, 1e-5);
+    graph_destroy(m.g);
+}
+
 static void what_does_not_fit_is_refused(void)
 {
     struct graph_options o = {.training = true};
@@ -232,6 +263,7 @@ static const struct tap_case cases[] = {
     TAP(slopes_are_right),
     TAP(scores_are_own_common_and_hard),
     TAP(in_batch_the_diagonal_is_the_target),
+    TAP(logistic_loss_takes_each_score_alone),
     TAP(what_does_not_fit_is_refused),
     TAP(without_memory_the_result_is_the_same),
 };

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of our own retrieval models; see cases.py."""
+import torch
+
+from blocks import F64, linear, mlp, normalised, softmax_ce
+from cases import LOSS, binary, case, group
+from data import BAGS, SEQS, column, deep, sequence
+from match import RECALL, match, own_bags, sampler
+
+LOGISTIC = " losses { binary_cross_entropy {} } metrics { recall_at_k { top_k: 2 } }\n"
+
+
+def gru(p, name, s, width, layer=0):
+    """[B, T, in] -> [B, T, width], from the formulas of the gates."""
+    w_i, w_h = (p.get(f"{name}.weight_{x}_l{layer}", (3 * width, k), -0.7, 0.7) for x, k in
+                (("ih", s.shape[2]), ("hh", width)))
+    b_i, b_h = (p.get(f"{name}.bias_{x}_l{layer}", (3 * width,), -0.5, 0.5) for x in ("ih", "hh"))
+    h, out = torch.zeros(s.shape[0], width, dtype=F64), []
+    for t in range(s.shape[1]):
+        a, b = s[:, t] @ w_i.T + b_i, h @ w_h.T + b_h
+        r = torch.sigmoid(a[:, :width] + b[:, :width])
+        z = torch.sigmoid(a[:, width:2 * width] + b[:, width:2 * width])
+        n = torch.tanh(a[:, 2 * width:] + r * b[:, 2 * width:])
+        h = (1 - z) * n + z * h
+        out.append(h)
+    return torch.stack(out, 1)
+
+
+def last(h, lengths):
+    """The state behind the last position; zeros where there is none."""
+    picked = h[torch.arange(len(lengths)), (lengths - 1).clamp_min(0)]
+    return torch.where((lengths > 0)[:, None], picked, torch.zeros_like(picked))
+
+
+def with_bias(user, item, bias):
+    return torch.cat([user, torch.ones(len(user), 1, dtype=F64)], -1), torch.cat([item, bias.sum(-1, keepdim=True)], -1)
+
+
+@case(group("user", "u v p") + group("item", "i c") + RECALL +
+      " youtube_dnn { user_tower { input: 'user' mlp { hidden_units: [6, 5] } } item_input: 'item' item_bias: true"
+      " temperature: 0.5 }\n", data=sampler("negative_sampler", "i c"), items=("i c", 4, lambda n: [0] * n))
+def youtube_dnn(p, b):
+    u = mlp(p, "model.user_tower.mlp", deep(p, b, "u v p".split(), bags=own_bags("user_tower")), [6, 5])
+    u = linear(p, "model.user_tower.output", u, 8, bias=False)
+    bags = own_bags("item_tower", "__NEG__")
+    i = deep(p, b, ["i", "c"], bags=bags, rows=b["items"])
+    return match(b, *with_bias(u, i, deep(p, b, ["i", "c"], wide=1, bags=bags, rows=b["items"])), 0.5)
+
+
+@case(group("user", "u c p") + " losses { softmax_cross_entropy {} } num_class: 3\n"
+      " youtube_dnn { user_tower { input: 'user' mlp { hidden_units: [6, 5] } } }\n")
+def youtube_dnn_classes(p, b):
+    u = mlp(p, "model.user_tower.mlp", deep(p, b, "u c p".split(), bags=own_bags("user_tower")), [6, 5])
+    o = linear(p, "model.output", u, 3)
+    return ({"logits": o, "probs": torch.softmax(o, -1)},
+            {"softmax_cross_entropy": (softmax_ce(o, column(b, "clk")), None)})
+
+
+@case(group("session", "s__i s__c", "SEQUENCE") + group("item", "i") + RECALL +
+      " gru4rec { input: 'session' hidden_units: [5, 4] item_input: 'item' in_batch_negative: true }\n",
+      sample_weight=True)
+def gru4rec(p, b):
+    _, s, n = sequence(p, b, [], ["s__i", "s__c"], SEQS.replace("model.", "model.user_tower."))
+    h = gru(p, "model.user_tower.gru", gru(p, "model.user_tower.gru", s, 5), 4, 1)
+    i = deep(p, b, ["i"], bags=own_bags("item_tower"))
+    return match(b, last(h, n), i, in_batch=True, weights=normalised(column(b, "sw")))
+
+
+@case(group("session", "s__i", "SEQUENCE") + group("item", "i") + RECALL +
+      " gru4rec { input: 'session' hidden_units: 6 item_input: 'item' item_bias: true share_tables: true }\n",
+      data=sampler("negative_sampler", "i"), items=("i", 5, lambda n: [0] * n))
+def gru4rec_shared(p, b):
+    """One table of items for session and target."""
+    _, s, n = sequence(p, b, [], ["s__i"], BAGS)
+    u = linear(p, "model.user_tower.output", last(gru(p, "model.user_tower.gru", s, 6), n), 4, bias=False)
+    i = deep(p, b, ["i"], rows=b["items"])
+    bias = deep(p, b, ["i"], wide=1, bags=own_bags("item_tower"), rows=b["items"])
+    return match(b, *with_bias(u, i, bias))
+
+
+@case(group("user_mf", "u") + group("item_mf", "i") + group("user_mlp", "u p") + group("item_mlp", "i c") + LOSS +
+      " ncf { mlp { hidden_units: [6, 3] } }\n")
+def ncf(p, b):
+    mf = [deep(p, b, [x], bags=own_bags("mf")) for x in ("u", "i")]
+    net = torch.cat([deep(p, b, x.split(), bags=own_bags("mlp")) for x in ("u p", "i c")], -1)
+    h = torch.cat([mf[0] * mf[1], mlp(p, "model.mlp", net, [6, 3])], -1)
+    return binary(linear(p, "model.output", h, 1), b)
+
+
+@case(group("a", "u") + group("b", "i") + LOSS + " ncf { user_mf: 'a' item_mf: 'b' user_mlp: '' }\n")
+def ncf_product(p, b):
+    mf = [deep(p, b, [x], bags=own_bags("mf")) for x in ("u", "i")]
+    return binary(linear(p, "model.output", mf[0] * mf[1], 1), b)
+
+
+@case(group("word", "u") + group("context", "i") + LOGISTIC + " word2vec { input: 'word' context_input: 'context' }\n",
+      sample_weight=True, data=sampler("negative_sampler", "i"), items=("i", 5, lambda n: [0] * n))
+def word2vec(p, b):
+    u = deep(p, b, ["u"], bags=own_bags("user_tower"))
+    bags = own_bags("item_tower", "__NEG__")
+    i = deep(p, b, ["i"], bags=bags, rows=b["items"])
+    user, item = with_bias(u, i, deep(p, b, ["i"], wide=1, bags=bags, rows=b["items"]))
+    outputs, _ = match(b, user, item)
+    s = outputs["similarity"]
+    own = torch.zeros_like(s)
+    own[:, 0] = 1
+    loss = torch.nn.functional.binary_cross_entropy_with_logits(s, own, reduction="none").sum(-1)
+    return outputs, {"binary_cross_entropy": (loss, normalised(column(b, "sw")))}
