@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/train_config.h"
@@ -16,6 +17,7 @@
 struct control_conf {
     struct job_where where;
     const char *dir, *trial, *space;
+    bool all;
     int64_t concurrency, trials;
     double duration, trial_duration;
 };
@@ -23,24 +25,24 @@ struct control_conf {
 static const struct opt stop_opts[] = {
     {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
     {OPT_TEXT(struct control_conf, trial, NULL, "stop this trial alone"), .meta = "ID"},
+    {OPT_BOOL(struct control_conf, all, "false", "every experiment that runs")},
     TUNE_JOB_OPTS(struct control_conf),
     {0},
 };
 
 /* A manager takes the request; without one this process does its work to the end. */
-static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc stop_one(const struct control_conf *o, const char *dir, struct err *err)
 {
-    const struct control_conf *o = conf;
-    char *dir = NULL;
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
     struct experiment *e = NULL;
-    if (!rc)
-        rc = experiment_open(dir, &e, err); /* so that a wrong folder is noticed here */
+    enum rc rc = experiment_open(dir, &e, err); /* a wrong folder is noticed here */
+    bool over = !rc && experiment_live(e) == 0 &&
+                (e->status == EXP_DONE || e->status == EXP_STOPPED);
     experiment_close(e);
-    if (!rc)
-        rc = o->trial ? manager_request_kill(dir, o->trial, err)
-                      : manager_request_stop(dir, err);
     bool alive = !rc && manager_alive(dir);
+    if (rc || (over && !alive))
+        return rc;
+    rc = o->trial ? manager_request_kill(dir, o->trial, err)
+                  : manager_request_stop(dir, err);
     if (!rc && !alive && !o->trial)
         rc = tune_run(dir, &o->where, err);
     for (int i = 0; alive && !rc && !o->trial && i < STOP_SECONDS * 10; i++) {
@@ -50,6 +52,34 @@ static enum rc stop_run(const void *conf, const struct opt_args *args, struct er
     }
     if (!rc && alive && !o->trial)
         fprintf(stderr, "note: trials are still ending\n");
+    return rc;
+}
+
+static enum rc stop_all(const struct control_conf *o, struct err *err)
+{
+    char *home = tune_home();
+    struct fs_names names = {0};
+    enum rc rc = fs_is_dir(home) ? fs_list(home, &names, err) : RC_OK;
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        char *dir = fs_join(home, names.at[i]);
+        if (names.at[i][0] != '_' && names.at[i][0] != '.' && manager_alive(dir))
+            rc = stop_one(o, dir, err);
+        mem_free(dir);
+    }
+    fs_names_release(&names);
+    mem_free(home);
+    return rc;
+}
+
+static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct control_conf *o = conf;
+    char *dir = NULL;
+    if (o->all)
+        return stop_all(o, err);
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc)
+        rc = stop_one(o, dir, err);
     mem_free(dir);
     return rc;
 }

@@ -233,6 +233,49 @@ const struct cmd cmd_tune_best = {
     .run = best_run,
 };
 
+/* Everything at a glance, and nothing is changed: also of an experiment that is over. */
+static enum rc view_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct show_conf *o = conf;
+    struct experiment *e = NULL;
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = open_one(o, args, &e, err);
+    if (!rc) {
+        int64_t *order = report_ranking(e), n = (int64_t)e->trials.n;
+        tune_show(e, manager_alive(e->dir), 0, &b);
+        buf_putc(&b, '\n');
+        trials_text(e, order, o->head > 0 && o->head < n ? o->head : n, &b);
+        mem_free(order);
+        rc = cmd_print(&b, err);
+    }
+    buf_release(&b);
+    experiment_close(e);
+    return rc;
+}
+
+static const struct opt view_opts[] = {
+    DIR_OPT,
+    {OPT_INT(struct show_conf, head, "20", 0, INT64_MAX, "so many trials; 0: all")},
+    {0},
+};
+
+static const struct cmd_example view_examples[] = {
+    {"one that ended long ago", "trainyard tune view --dir results/exp7"},
+    {0},
+};
+
+const struct cmd cmd_tune_view = {
+    .name = "tune view",
+    .args = "[ID]",
+    .summary = "an experiment and its best trials, for reading only",
+    .examples = view_examples,
+    .opts = view_opts,
+    .conf_size = sizeof(struct show_conf),
+    .max_args = 1,
+    .run = view_run,
+};
+
 static void list_one(const struct experiment *e, bool alive, bool json, struct buf *b)
 {
     char best[32] = "-";

@@ -17,17 +17,16 @@
 #define RUNNING_SHOWN 12
 
 /* `s`, cut to `n` columns with dots where it was longer; 0: whole. */
-static void put_cut(struct buf *b, const char *s, size_t n)
+static void put_cut(struct buf *b, struct str s, size_t n)
 {
-    size_t length = strlen(s);
-    if (n == 0 || length <= n) {
-        buf_puts(b, s);
+    if (n == 0 || s.n <= n) {
+        buf_add(b, s.p, s.n);
         return;
     }
     size_t keep = n > 3 ? n - 3 : 0;
-    while (keep > 0 && ((unsigned char)s[keep] & 0xc0) == 0x80)
+    while (keep > 0 && ((unsigned char)s.p[keep] & 0xc0) == 0x80)
         keep--; /* not inside a character */
-    buf_add(b, s, keep);
+    buf_add(b, s.p, keep);
     buf_puts(b, n > 3 ? "..." : "");
 }
 
@@ -97,7 +96,7 @@ static void show_best(const struct experiment *e, size_t width, struct buf *b)
     str_from_f64(t->final, value);
     buf_printf(b, "best        trial %jd: %s%s\n            ", (intmax_t)e->best, value,
                t->violation > 0 ? " (breaks a constraint)" : "");
-    put_cut(b, t->params, room(width, 12));
+    put_cut(b, str_c(t->params), room(width, 12));
     buf_puts(b, "\n");
     if (experiment_objectives(e) == 1)
         return;
@@ -127,7 +126,7 @@ static void show_running(const struct experiment *e, size_t width, struct buf *b
         size_t before = b->n;
         buf_printf(b, "running     trial %jd, step %zu: %s, %s  ", (intmax_t)t->number,
                    t->results.n, value, took);
-        put_cut(b, t->params, room(width, b->n - before));
+        put_cut(b, str_c(t->params), room(width, b->n - before));
         buf_puts(b, "\n");
     }
 }
@@ -160,14 +159,14 @@ static size_t columns(void)
 }
 
 /* Each line over the old one, which may have been longer; then nothing below. */
-static void draw(const struct buf *text)
+static void draw(const struct buf *text, size_t width)
 {
     struct buf b;
     struct str rest = str_of(text->p, text->n), line;
     buf_init(&b, CMD_TEXT_MAX);
     buf_puts(&b, "\033[H");
     while (rest.n && str_split(&rest, '\n', &line)) {
-        buf_add(&b, line.p, line.n);
+        put_cut(&b, line, width);
         buf_puts(&b, "\033[K\n");
     }
     buf_puts(&b, "\033[J");
@@ -216,7 +215,7 @@ enum rc tune_watch(const char *dir, struct err *err)
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {
             tune_show(e, alive, columns(), &b);
-            draw(&b);
+            draw(&b, columns());
         } else if (!rc) {
             say(e, &last);
         }
