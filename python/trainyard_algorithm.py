@@ -99,6 +99,8 @@ def stand_in():
 
 
 def have_nni():
+    # read when the package is loaded; an advisor's channel wants some address
+    os.environ.setdefault("NNI_TUNER_COMMAND_CHANNEL", "ws://here")
     try:
         import nni.tuner  # noqa: F401
         import nni.assessor  # noqa: F401
@@ -193,9 +195,9 @@ class Advisor:
                 self.take(kind, data)
 
         msg_dispatcher_base.TunerCommandChannel = Channel
-        os.environ["NNI_TUNER_COMMAND_CHANNEL"] = "ws://here"
-        msg_dispatcher_base.dispatcher_env_vars.NNI_TUNER_COMMAND_CHANNEL = "ws://here"
         self.it = make()
+        # nothing is from before: all is told again. nni 3.0 compares ids that are words here
+        self.it.is_created_in_previous_exp = lambda _: False
         self.do("Initialize", space)
 
     def take(self, kind, data):
