@@ -46,7 +46,7 @@ const char *train_count_text(uint64_t n, char out[32])
 void train_show_init(struct train_show *s, bool json)
 {
     const char *term = getenv("TERM");
-    *s = (struct train_show){.json = json};
+    *s = (struct train_show){.json = json, .in_job = getenv("TRAINYARD_JOB_ID") != NULL};
     s->live = !json && isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
 }
 
@@ -359,6 +359,19 @@ static void evaluation_row(const struct train_evaluation *e, struct buf *b)
                        e->lines[i].why);
 }
 
+/* For the job that runs us, and the tuner behind it: the line that jobs take metrics
+ * from. */
+static void tell_job(struct train_show *s, const struct train_evaluation *e)
+{
+    struct buf b;
+    buf_init(&b, LINE_MAX_BYTES);
+    buf_printf(&b, "::trainyard step=%jd", (intmax_t)e->step);
+    for (size_t i = 0; i < e->n; i++)
+        if (e->lines[i].defined && isfinite(e->lines[i].value))
+            buf_printf(&b, " %s=%.6f", e->lines[i].name, e->lines[i].value);
+    put(s, &b);
+}
+
 static void on_evaluated(void *arg, const struct train_evaluation *e)
 {
     struct train_show *s = arg;
@@ -379,6 +392,8 @@ static void on_evaluated(void *arg, const struct train_evaluation *e)
         evaluation_row(e, &b);
     }
     put(s, &b);
+    if (s->in_job)
+        tell_job(s, e);
 }
 
 void train_show_note(struct train_show *s, const char *text)

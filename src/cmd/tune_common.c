@@ -27,6 +27,46 @@ static bool id_ok(const char *id)
     return *id && strlen(id) < EXP_ID_SIZE && !strchr(id, '/') && id[0] != '.';
 }
 
+/* The one name in `home` that begins with `id`, as nnictl takes it; a '*' at the end may
+ * say so. The caller's; NULL: none, or several, whose names are then in `several`.
+ */
+static char *by_prefix(const char *home, const char *id, struct buf *several)
+{
+    struct fs_names names = {0};
+    size_t n = strlen(id), found = 0;
+    char *one = NULL;
+    if (n > 0 && id[n - 1] == '*')
+        n--;
+    if (fs_is_dir(home) && fs_list(home, &names, NULL) == RC_OK)
+        for (size_t i = 0; i < names.n; i++) {
+            if (names.at[i][0] == '_' || names.at[i][0] == '.' ||
+                strncmp(names.at[i], id, n) != 0)
+                continue;
+            buf_printf(several, "%s%s", found++ ? ", " : "", names.at[i]);
+            mem_free(one);
+            one = mem_strdup(names.at[i]);
+        }
+    fs_names_release(&names);
+    if (found != 1) {
+        mem_free(one);
+        one = NULL;
+    }
+    return one;
+}
+
+static enum rc no_such(const char *home, const char *id, const char *several,
+                       struct err *err)
+{
+    if (!id)
+        return err_coded(err, RC_NOTFOUND, E4008, "there is no experiment in '%s' yet",
+                         home);
+    if (several[0])
+        return err_coded(err, RC_NOTFOUND, E4008, "'%s' may be any of the experiments %s",
+                         id, several);
+    return err_coded(err, RC_NOTFOUND, E4008, "there is no experiment '%s' in '%s'", id,
+                     home);
+}
+
 enum rc tune_dir(const char *dir, const char *id, char **out, struct err *err)
 {
     if (dir) {
@@ -35,42 +75,25 @@ enum rc tune_dir(const char *dir, const char *id, char **out, struct err *err)
         free(real);
         return RC_OK;
     }
-    char *home = tune_home();
-    const char *name = id ? id : "_latest";
-    char *path = fs_join(home, name);
+    char *home = tune_home(), *whole = NULL;
+    struct buf several;
+    buf_init(&several, CMD_TEXT_MAX);
+    char *path = fs_join(home, id ? id : "_latest");
+    if (id && id_ok(id) && !fs_is_dir(path) && (whole = by_prefix(home, id, &several))) {
+        mem_free(path);
+        path = fs_join(home, whole);
+    }
     enum rc rc = RC_OK;
     if ((id && !id_ok(id)) || !fs_is_dir(path))
-        rc = id ? err_coded(err, RC_NOTFOUND, E4008,
-                            "there is no experiment '%s' in '%s'", id, home)
-                : err_coded(err, RC_NOTFOUND, E4008, "there is no experiment in '%s' yet",
-                            home);
+        rc = no_such(home, id, buf_str(&several), err);
     if (!rc)
         *out = path;
     else
         mem_free(path);
+    buf_release(&several);
+    mem_free(whole);
     mem_free(home);
     return rc;
-}
-
-static int by_result(const void *a, const void *b, void *arg)
-{
-    const struct experiment *ranked = arg;
-    const struct exp_trial *x = &ranked->trials.at[*(const int64_t *)a];
-    const struct exp_trial *y = &ranked->trials.at[*(const int64_t *)b];
-    if (x->has_final != y->has_final)
-        return x->has_final ? -1 : 1;
-    if (x->has_final && x->final != y->final)
-        return (x->final > y->final) == experiment_maximizes(ranked) ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
-
-int64_t *tune_ranking(const struct experiment *e)
-{
-    int64_t *order = mem_calloc(e->trials.n + 1, sizeof(*order));
-    for (size_t i = 0; i < e->trials.n; i++)
-        order[i] = (int64_t)i;
-    qsort_r(order, e->trials.n, sizeof(*order), by_result, (void *)(uintptr_t)e);
-    return order;
 }
 
 /* One line per trial that ended, and per change of the experiment. */
@@ -130,8 +153,9 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set, NULL);
     int signals = signalfd(-1, &set, SFD_CLOEXEC);
+    sigaddset(&set, SIGPIPE); /* a custom tuner that ended is an answer, not our end */
+    sigprocmask(SIG_BLOCK, &set, NULL);
     enum rc rc = job_place_open(jobs, &place, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);

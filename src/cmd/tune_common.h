@@ -5,6 +5,7 @@
 
 #include "base/opt.h"
 #include "cmd/job_common.h"
+#include "text/conf.h"
 #include "tune/experiment.h"
 
 /* Where the jobs of trials lie; T has a struct job_where `where`. */
@@ -31,7 +32,21 @@ enum rc tune_run(const char *dir, const struct job_where *jobs,
 enum rc tune_start(const char *dir, const struct job_where *jobs,
                    struct err *err) MUST_CHECK;
 
-/* Trials by their results, best first; then those without. The caller's, [trials.n]. */
-int64_t *tune_ranking(const struct experiment *e);
+/* `path` as seen from the directory `base`, "~" being the home of the user, without links
+ * where it exists. The caller's. */
+char *tune_absolute(const char *path, const char *base);
+/* What an experiment file says, in the words of the engine; `base` is its directory.
+ * `backend` (NULL: what the file says) is where jobs run. Texts lie in `a` or in the
+ * conf. What is not done as the file says is told on stderr. E4010: it cannot run here.
+ */
+enum rc tune_settings(struct conf *c, const char *base, const char *backend,
+                      struct diags *diags, struct exp_settings *s, struct arena *a,
+                      struct err *err) MUST_CHECK;
+
+/* How an experiment stands, for people; `width` columns at most where it is not 0. */
+void tune_show(const struct experiment *e, bool alive, size_t width, struct buf *b);
+/* The same again and again until nobody runs it: drawn over on a terminal, else a line
+ * whenever something changed. */
+enum rc tune_watch(const char *dir, struct err *err) MUST_CHECK;
 
 #endif

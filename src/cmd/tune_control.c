@@ -3,16 +3,21 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/train_config.h"
 #include "cmd/tune_common.h"
+#include "text/json.h"
+#include "text/nni/algo.h"
 #include "tune/manager.h"
 
 #define STOP_SECONDS 60
 
 struct control_conf {
     struct job_where where;
-    const char *dir, *trial;
+    const char *dir, *trial, *space;
+    bool all;
     int64_t concurrency, trials;
     double duration, trial_duration;
 };
@@ -20,24 +25,24 @@ struct control_conf {
 static const struct opt stop_opts[] = {
     {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
     {OPT_TEXT(struct control_conf, trial, NULL, "stop this trial alone"), .meta = "ID"},
+    {OPT_BOOL(struct control_conf, all, "false", "every experiment that runs")},
     TUNE_JOB_OPTS(struct control_conf),
     {0},
 };
 
 /* A manager takes the request; without one this process does its work to the end. */
-static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc stop_one(const struct control_conf *o, const char *dir, struct err *err)
 {
-    const struct control_conf *o = conf;
-    char *dir = NULL;
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
     struct experiment *e = NULL;
-    if (!rc)
-        rc = experiment_open(dir, &e, err); /* so that a wrong folder is noticed here */
+    enum rc rc = experiment_open(dir, &e, err); /* a wrong folder is noticed here */
+    bool over = !rc && experiment_live(e) == 0 &&
+                (e->status == EXP_DONE || e->status == EXP_STOPPED);
     experiment_close(e);
-    if (!rc)
-        rc = o->trial ? manager_request_kill(dir, o->trial, err)
-                      : manager_request_stop(dir, err);
     bool alive = !rc && manager_alive(dir);
+    if (rc || (over && !alive))
+        return rc;
+    rc = o->trial ? manager_request_kill(dir, o->trial, err)
+                  : manager_request_stop(dir, err);
     if (!rc && !alive && !o->trial)
         rc = tune_run(dir, &o->where, err);
     for (int i = 0; alive && !rc && !o->trial && i < STOP_SECONDS * 10; i++) {
@@ -47,6 +52,34 @@ static enum rc stop_run(const void *conf, const struct opt_args *args, struct er
     }
     if (!rc && alive && !o->trial)
         fprintf(stderr, "note: trials are still ending\n");
+    return rc;
+}
+
+static enum rc stop_all(const struct control_conf *o, struct err *err)
+{
+    char *home = tune_home();
+    struct fs_names names = {0};
+    enum rc rc = fs_is_dir(home) ? fs_list(home, &names, err) : RC_OK;
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        char *dir = fs_join(home, names.at[i]);
+        if (names.at[i][0] != '_' && names.at[i][0] != '.' && manager_alive(dir))
+            rc = stop_one(o, dir, err);
+        mem_free(dir);
+    }
+    fs_names_release(&names);
+    mem_free(home);
+    return rc;
+}
+
+static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct control_conf *o = conf;
+    char *dir = NULL;
+    if (o->all)
+        return stop_all(o, err);
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc)
+        rc = stop_one(o, dir, err);
     mem_free(dir);
     return rc;
 }
@@ -77,8 +110,53 @@ static const struct opt update_opts[] = {
                   "time for new trials; 0: as before")},
     {OPT_DURATION(struct control_conf, trial_duration, "0", 0, 1e9,
                   "longest run of a trial; 0: as before")},
+    {OPT_TEXT(struct control_conf, space, NULL,
+              "another search space from now on, JSON or YAML"),
+     .meta = "FILE"},
     {0},
 };
+
+/* Read, checked against the tuner, and left for the manager as JSON. */
+static enum rc request_space(const struct experiment *e, const char *path,
+                             struct err *err)
+{
+    struct conf c = {0};
+    struct diags diags = {0};
+    struct conf_options options = {.kind = &conf_kind_nni_space};
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = conf_open(path, &options, &c, &diags, err);
+    if (!rc && e->tuner && c.data)
+        nni_algo_check_space(nni_algo_find(NNI_TUNER, e->set.tuner), c.data,
+                             c.doc.root->at, &diags);
+    if (!rc && diags.n_errors > 0)
+        rc = RC_INVAL;
+    if (rc && diags.n_errors > 0 && err)
+        err->msg[0] = '\0';
+    config_show(&diags);
+    if (!rc) {
+        json_print(c.doc.root, 0, &b);
+        rc = manager_request_space(e->dir, buf_str(&b), err);
+    }
+    buf_release(&b);
+    diags_release(&diags);
+    conf_release(&c);
+    return rc;
+}
+
+static enum rc request_limits(const struct experiment *e, const struct control_conf *o,
+                              struct err *err)
+{
+    struct exp_limits l = e->limits;
+    if (!o->concurrency && !o->trials && !(o->duration > 0) && !(o->trial_duration > 0))
+        return RC_OK;
+    l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
+    l.trials = o->trials ? o->trials : l.trials;
+    l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
+    l.trial_seconds =
+        o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
+    return manager_request_limits(e->dir, &l, err);
+}
 
 static enum rc update_run(const void *conf, const struct opt_args *args, struct err *err)
 {
@@ -88,15 +166,10 @@ static enum rc update_run(const void *conf, const struct opt_args *args, struct 
     enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);
-    if (!rc) {
-        struct exp_limits l = e->limits;
-        l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
-        l.trials = o->trials ? o->trials : l.trials;
-        l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
-        l.trial_seconds =
-            o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
-        rc = manager_request_limits(dir, &l, err);
-    }
+    if (!rc && o->space)
+        rc = request_space(e, o->space, err);
+    if (!rc)
+        rc = request_limits(e, o, err);
     if (!rc && !manager_alive(dir))
         fprintf(stderr, "note: nothing runs the experiment now; the change counts when "
                         "`trainyard tune resume` goes on with it\n");
@@ -107,13 +180,14 @@ static enum rc update_run(const void *conf, const struct opt_args *args, struct 
 
 static const struct cmd_example update_examples[] = {
     {"more trials, more at a time", "trainyard tune update --trials 500 --concurrency 8"},
+    {"search elsewhere from now on", "trainyard tune update --space search_space.json"},
     {0},
 };
 
 const struct cmd cmd_tune_update = {
     .name = "tune update",
     .args = "[ID]",
-    .summary = "change the limits of an experiment while it runs",
+    .summary = "change the limits or the search space of an experiment while it runs",
     .examples = update_examples,
     .opts = update_opts,
     .conf_size = sizeof(struct control_conf),

@@ -13,13 +13,12 @@
 #include "cmd/train_config.h"
 #include "cmd/tune_common.h"
 #include "text/conf.h"
-#include "text/nni/load.h"
 #include "text/nni/nni.h"
 #include "tune/manager.h"
 
 struct create_conf {
     struct job_where where;
-    const char *config, *dir;
+    const char *config, *dir, *python, *backend;
     struct opt_list set;
     int64_t seed;
     bool wait;
@@ -38,6 +37,12 @@ static const struct opt create_opts[] = {
     {OPT_INT(struct create_conf, seed, "-1", -1, INT64_MAX,
              "of the tuner; -1: its own argument, or drawn")},
     {OPT_BOOL(struct create_conf, wait, "false", "stay until the experiment is over")},
+    {OPT_TEXT(struct create_conf, python, "python3",
+              "that runs tuners and assessors of one's own"),
+     .meta = "PROGRAM"},
+    {OPT_TEXT(struct create_conf, backend, NULL,
+              "of the jobs, local or container; default what trainingService says"),
+     .meta = "NAME"},
     TUNE_JOB_OPTS(struct create_conf),
     {0},
 };
@@ -60,85 +65,35 @@ static void new_id(char out[EXP_ID_SIZE])
     out[8] = 0;
 }
 
-static char *absolute(const char *path, const char *base)
+static enum rc put_link(const char *parent, const char *name, const char *to,
+                        struct err *err)
 {
-    const char *home = getenv("HOME");
-    char *joined = path[0] == '~' && (path[1] == '/' || !path[1])
-                       ? fs_join(home ? home : ".", path[1] ? path + 2 : "")
-                       : fs_join(base, path);
-    char *real = realpath(joined, NULL);
-    char *out = mem_strdup(real ? real : joined);
-    free(real);
-    mem_free(joined);
-    return out;
-}
-
-static int64_t seconds_of(const char *text)
-{
-    int64_t s = 0;
-    if (text && !nni_duration(str_c(text), &s) && !str_to_i64(str_c(text), &s))
-        s = 0;
-    return s;
-}
-
-static bool given(const char *text)
-{
-    return text && *text;
-}
-
-/* The file in the words of the engine. `base`: its directory. Texts lie in `a`. */
-static enum rc settings(struct conf *c, const char *base, struct diags *diags,
-                        struct exp_settings *s, struct arena *a, struct err *err)
-{
-    const struct nni_ExperimentConfig *x = c->data;
-    const struct nni_Algorithm *tuner = x->tuner ? x->tuner : x->advisor;
-    if (!given(tuner->name) || (x->assessor && !given(x->assessor->name)))
-        return err_coded(
-            err, RC_UNSUPPORTED, E4010,
-            "className: custom tuners and assessors do not run yet; the built-in "
-            "ones are listed by `trainyard explain nni`");
-    if (!given(x->trialCommand))
-        return err_coded(err, RC_INVAL, E4010, "trialCommand is missing");
-    char *code = absolute(x->trialCodeDirectory, base);
-    s->code_dir = arena_strdup(a, code);
-    mem_free(code);
-    s->name = x->experimentName ? x->experimentName : "";
-    s->command = x->trialCommand;
-    s->gpu = x->has_trialGpuNumber ? x->trialGpuNumber : -1;
-    s->tuner = tuner->name;
-    s->tuner_args = tuner->classArgs;
-    s->assessor = x->assessor ? x->assessor->name : NULL;
-    s->assessor_args = x->assessor ? x->assessor->classArgs : NULL;
-    s->space = nni_space_tree(c, diags);
-    s->created = clock_wall_ns() / 1000000;
-    s->limits =
-        (struct exp_limits){.concurrency = x->trialConcurrency,
-                            .trials = x->has_maxTrialNumber ? x->maxTrialNumber : 0,
-                            .seconds = seconds_of(x->maxExperimentDuration),
-                            .trial_seconds = seconds_of(x->maxTrialDuration)};
-    return s->space ? RC_OK : RC_FORMAT;
-}
-
-/* trainingService kinds other than this machine are run here, and that is said. */
-static void say_where(const struct conf *c)
-{
-    const struct node *service = node_find(c->doc.root, "trainingService");
-    const struct node *platform = node_find(service, "platform");
-    if (platform && platform->kind == NODE_STR && !str_is(platform->text, "local") &&
-        !str_is(platform->text, "trainyard"))
-        fprintf(stderr, "note: trainingService is '%.*s'; trials run on this machine\n",
-                (int)platform->text.n, platform->text.p);
-}
-
-static enum rc make_latest(const char *parent, const char *id, struct err *err)
-{
-    char *link = fs_join(parent, "_latest"), *fresh = fs_join(parent, "._latest.new");
+    char *link = fs_join(parent, name), *fresh = fs_join(parent, "._link.new");
     unlink(fresh);
     enum rc rc = RC_OK;
-    if (symlink(id, fresh) != 0 || rename(fresh, link) != 0)
+    if (symlink(to, fresh) != 0 || rename(fresh, link) != 0)
         rc = err_set(err, RC_IO, "cannot make the link '%s'", link);
     mem_free(link);
     mem_free(fresh);
+    return rc;
+}
+
+/* By its id, wherever it lies, and as the latest: in the folder that ids are looked up
+ * in, and, as NNI does, beside the experiment. */
+static enum rc make_known(const char *folder, const char *id, struct err *err)
+{
+    char *home = tune_home(), *parent = fs_dirname(folder), *real = realpath(home, NULL);
+    bool elsewhere = !real || strcmp(real, parent) != 0;
+    enum rc rc = put_link(parent, "_latest", id, err);
+    if (!rc && elsewhere)
+        rc = fs_mkdirs(home, 0755, err);
+    if (!rc && elsewhere)
+        rc = put_link(home, id, folder, err);
+    if (!rc && elsewhere)
+        rc = put_link(home, "_latest", id, err);
+    free(real);
+    mem_free(parent);
+    mem_free(home);
     return rc;
 }
 
@@ -148,7 +103,7 @@ static enum rc make(const struct create_conf *o, struct conf *c, struct diags *d
     const struct nni_ExperimentConfig *x = c->data;
     struct arena a = {0};
     struct exp_settings s = {0};
-    char *path = absolute(o->config, "."), *base = fs_dirname(path);
+    char *path = tune_absolute(o->config, "."), *base = fs_dirname(path);
     new_id(s.id);
     s.config = path;
     if (o->seed >= 0)
@@ -156,17 +111,19 @@ static enum rc make(const struct create_conf *o, struct conf *c, struct diags *d
     else
         draw(&s.seed, sizeof(s.seed));
     s.seed &= 0x7fffffff;
-    enum rc rc = settings(c, base, diags, &s, &a, err);
-    char *parent = absolute(x->experimentWorkingDirectory, base);
+    s.python = o->python;
+    enum rc rc = tune_settings(c, base, o->backend, diags, &s, &a, err);
+    char *parent = tune_absolute(x->experimentWorkingDirectory, base);
     char *wanted = o->dir ? mem_strdup(o->dir) : fs_join(parent, s.id);
     if (!rc)
         rc = fs_mkdirs(wanted, 0755, err);
-    char *folder = absolute(wanted, "."); /* of one that exists: without links and dots */
+    char *folder =
+        tune_absolute(wanted, "."); /* of one that exists: without links and dots */
     mem_free(wanted);
     if (!rc)
         rc = experiment_create(folder, &s, err);
     if (!rc && !o->dir)
-        rc = make_latest(parent, s.id, err);
+        rc = make_known(folder, s.id, err);
     if (!rc) {
         printf("%s\n", s.id);
         fflush(stdout);
@@ -202,8 +159,6 @@ static enum rc create_run(const void *conf, const struct opt_args *args, struct 
     if (rc && diags.list.n && err && diags.n_errors > 0)
         err->msg[0] = '\0';
     config_show(&diags);
-    if (!rc)
-        say_where(&c);
     conf_release(&c);
     mem_free(edits);
     if (!rc)

@@ -8,11 +8,13 @@
 #include "cmd/cmd.h"
 #include "cmd/tune_common.h"
 #include "text/json.h"
-#include "tune/placeholder.h"
+#include "tune/command.h"
+#include "tune/report.h"
 
 struct export_conf {
     const char *dir, *type, *file;
     int64_t trial;
+    bool intermediate;
 };
 
 static const struct opt opts[] = {
@@ -23,6 +25,8 @@ static const struct opt opts[] = {
     {OPT_INT(struct export_conf, trial, "-1", -1, INT64_MAX,
              "only how to run this one again: command, parameters, seed"),
      .meta = "N"},
+    {OPT_BOOL(struct export_conf, intermediate, "false",
+              "JSON: intermediate results, too")},
     {0},
 };
 
@@ -97,23 +101,6 @@ static void print_csv(const struct experiment *e, struct buf *b)
     map_release(&names);
 }
 
-static void print_json(const struct experiment *e, struct buf *b)
-{
-    bool first = true;
-    buf_puts(b, "[");
-    for (size_t i = 0; i < e->trials.n; i++) {
-        const struct exp_trial *t = &e->trials.at[i];
-        if (!t->has_final)
-            continue;
-        buf_printf(b, "%s{\"parameter\": %s, \"value\": ", first ? "" : ",\n ",
-                   t->params);
-        buf_json_str(b, t->final_json, strlen(t->final_json));
-        buf_printf(b, ", \"trialJobId\": \"%s\"}", t->id);
-        first = false;
-    }
-    buf_puts(b, "]\n");
-}
-
 static enum rc print_trial(const struct experiment *e, int64_t number, struct buf *b,
                            struct err *err)
 {
@@ -122,7 +109,7 @@ static enum rc print_trial(const struct experiment *e, int64_t number, struct bu
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial %jd",
                          e->set.id, (intmax_t)number);
     const struct exp_trial *t = &e->trials.at[number];
-    enum rc rc = placeholder_fill(e->set.command, t->params, &command, err);
+    enum rc rc = command_of(e->set.command, t->params, &command, err);
     if (rc)
         return rc;
     buf_puts(b, "{\"command\": ");
@@ -130,9 +117,20 @@ static enum rc print_trial(const struct experiment *e, int64_t number, struct bu
     buf_puts(b, ", \"directory\": ");
     buf_json_str(b, e->set.code_dir, strlen(e->set.code_dir));
     buf_printf(b, ", \"parameters\": %s, \"parameter_id\": %s, \"seed\": %ju}\n",
-               t->params, t->param_id, (uintmax_t)tuner_seed(e->tuner));
+               t->params, t->param_id, (uintmax_t)experiment_seed(e));
     mem_free(command);
     return RC_OK;
+}
+
+static void print_all(const struct export_conf *o, const struct experiment *e,
+                      struct buf *b)
+{
+    if (strcmp(o->type, "csv") == 0) {
+        print_csv(e, b);
+        return;
+    }
+    report_nni_export(e, o->intermediate, b);
+    buf_putc(b, '\n');
 }
 
 static enum rc export_run(const void *conf, const struct opt_args *args, struct err *err)
@@ -148,7 +146,7 @@ static enum rc export_run(const void *conf, const struct opt_args *args, struct 
     if (!rc && o->trial >= 0)
         rc = print_trial(e, o->trial, &b, err);
     else if (!rc)
-        (strcmp(o->type, "csv") == 0 ? print_csv : print_json)(e, &b);
+        print_all(o, e, &b);
     if (!rc)
         rc = buf_check(&b, err);
     if (!rc)

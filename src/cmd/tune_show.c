@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/tune_common.h"
-#include "text/json.h"
 #include "tune/manager.h"
+#include "tune/report.h"
 
 struct show_conf {
-    const char *dir, *type, *file;
-    int64_t head, trial;
+    const char *dir, *as;
+    int64_t head, tail;
     bool json, watch;
 };
 
@@ -28,117 +25,6 @@ struct show_conf {
         OPT_BOOL(struct show_conf, json, "false", "print JSON") \
     }
 
-static void put_number(struct buf *b, double v)
-{
-    char text[32];
-    str_from_f64(v, text);
-    buf_puts(b, isfinite(v) ? text : "null");
-}
-
-static void put_key(struct buf *b, const char *key, const char *text)
-{
-    buf_printf(b, "\"%s\": ", key);
-    buf_json_str(b, text, strlen(text));
-}
-
-static void trial_json(const struct exp_trial *t, struct buf *b)
-{
-    buf_printf(b, "{\"trial\": %jd, ", (intmax_t)t->number);
-    put_key(b, "id", t->id);
-    buf_puts(b, ", ");
-    put_key(b, "status", trial_status_name(t->status));
-    buf_puts(b, ", \"value\": ");
-    if (t->has_final)
-        put_number(b, t->final);
-    else
-        buf_puts(b, "null");
-    buf_printf(b, ", \"parameters\": %s, \"parameter_id\": %s, ", t->params, t->param_id);
-    put_key(b, "job", t->job);
-    buf_printf(
-        b, ", \"created\": %jd, \"started\": %jd, \"ended\": %jd, \"intermediate\": [",
-        (intmax_t)t->created, (intmax_t)t->started, (intmax_t)t->ended);
-    for (size_t i = 0; i < t->results.n; i++) {
-        buf_puts(b, i ? ", " : "");
-        put_number(b, t->results.at[i].value);
-    }
-    buf_puts(b, "], ");
-    put_key(b, "message", t->message);
-    buf_puts(b, "}");
-}
-
-static void counts_of(const struct experiment *e, int64_t n[TRIAL_STATUSES])
-{
-    memset(n, 0, sizeof(*n) * TRIAL_STATUSES);
-    for (size_t i = 0; i < e->trials.n; i++)
-        n[e->trials.at[i].status]++;
-}
-
-static void get_json(const struct experiment *e, bool alive, struct buf *b)
-{
-    int64_t n[TRIAL_STATUSES];
-    counts_of(e, n);
-    buf_puts(b, "{");
-    put_key(b, "id", e->set.id);
-    buf_puts(b, ", ");
-    put_key(b, "name", e->set.name);
-    buf_puts(b, ", ");
-    put_key(b, "status", exp_status_name(e->status));
-    buf_printf(b, ", \"managed\": %s, ", alive ? "true" : "false");
-    put_key(b, "tuner", e->set.tuner);
-    buf_printf(b, ", \"seed\": %ju, \"trials\": {", (uintmax_t)tuner_seed(e->tuner));
-    for (int i = 0; i < TRIAL_STATUSES; i++)
-        buf_printf(b, "%s\"%s\": %jd", i ? ", " : "",
-                   trial_status_name((enum trial_status)i), (intmax_t)n[i]);
-    buf_printf(b, "}, \"concurrency\": %jd, \"max_trials\": %jd, \"seconds\": %jd, ",
-               (intmax_t)e->limits.concurrency, (intmax_t)e->limits.trials,
-               (intmax_t)(e->spent_ms / 1000));
-    put_key(b, "error", e->error);
-    buf_puts(b, ", \"best\": ");
-    if (e->best >= 0)
-        trial_json(&e->trials.at[e->best], b);
-    else
-        buf_puts(b, "null");
-    buf_puts(b, "}\n");
-}
-
-static void get_text(const struct experiment *e, bool alive, struct buf *b)
-{
-    int64_t n[TRIAL_STATUSES];
-    counts_of(e, n);
-    buf_printf(
-        b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
-        e->set.id, e->set.name[0] ? "  " : "", e->set.name, exp_status_name(e->status),
-        alive ? ", a process runs it" : "", e->set.tuner, (uintmax_t)tuner_seed(e->tuner),
-        e->set.assessor ? "; assessor " : "", e->set.assessor ? e->set.assessor : "");
-    buf_printf(b, "trials      %zu", e->trials.n);
-    if (e->limits.trials > 0)
-        buf_printf(b, " of %jd", (intmax_t)e->limits.trials);
-    for (int i = 0; i < TRIAL_STATUSES; i++)
-        if (n[i])
-            buf_printf(b, ", %jd %s", (intmax_t)n[i],
-                       trial_status_name((enum trial_status)i));
-    buf_puts(b, "\n");
-    if (e->error[0])
-        buf_printf(b, "error       %s\n", e->error);
-    if (e->best >= 0) {
-        char value[32];
-        str_from_f64(e->trials.at[e->best].final, value);
-        buf_printf(b, "best        trial %jd: %s\n            %s\n", (intmax_t)e->best,
-                   value, e->trials.at[e->best].params);
-    }
-    for (size_t i = 0; i < e->trials.n; i++) {
-        const struct exp_trial *t = &e->trials.at[i];
-        if (t->status != TS_RUNNING)
-            continue;
-        char value[32] = "nothing yet";
-        if (t->results.n)
-            str_from_f64(t->results.at[t->results.n - 1].value, value);
-        buf_printf(b, "running     trial %jd, step %zu: %s\n", (intmax_t)t->number,
-                   t->results.n, value);
-    }
-    buf_printf(b, "folder      %s\n", e->dir);
-}
-
 static enum rc open_one(const struct show_conf *o, const struct opt_args *args,
                         struct experiment **e, struct err *err)
 {
@@ -150,36 +36,43 @@ static enum rc open_one(const struct show_conf *o, const struct opt_args *args,
     return rc;
 }
 
-static enum rc get_once(const struct show_conf *o, const struct opt_args *args,
-                        bool *over, struct err *err)
+/* A shape of NNI's REST interface by the name that --as has for it. */
+static bool as_nni(const struct experiment *e, bool alive, const char *as, struct buf *b)
 {
-    struct experiment *e = NULL;
-    struct buf b;
-    buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = open_one(o, args, &e, err);
-    if (!rc) {
-        bool alive = manager_alive(e->dir);
-        (o->json ? get_json : get_text)(e, alive, &b);
-        *over = !alive;
-        rc = cmd_print(&b, err);
+    if (strcmp(as, "config") == 0) {
+        report_nni_config(e, b);
+        return true;
     }
-    buf_release(&b);
-    experiment_close(e);
-    return rc;
+    return report_nni_path(e, alive, as, "", b);
 }
 
 static enum rc get_run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct show_conf *o = conf;
-    bool over = false;
-    enum rc rc = get_once(o, args, &over, err);
-    while (!rc && o->watch && !over) {
-        struct timespec second = {.tv_sec = 1};
-        nanosleep(&second, NULL);
-        printf("\033[H\033[2J");
-        rc = get_once(o, args, &over, err);
-        fflush(stdout);
+    struct experiment *e = NULL;
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = open_one(o, args, &e, err);
+    if (!rc && o->watch) {
+        rc = tune_watch(e->dir, err);
+    } else if (!rc) {
+        bool alive = manager_alive(e->dir);
+        if (o->as && !as_nni(e, alive, o->as, &b))
+            rc = err_coded(err, RC_NOTFOUND, E4008,
+                           "experiment %s has no '%s'; --as takes config or a path such "
+                           "as /trial-jobs",
+                           e->set.id, o->as);
+        else if (o->as)
+            buf_putc(&b, '\n');
+        else if (o->json)
+            report_experiment(e, alive, &b);
+        else
+            tune_show(e, alive, 0, &b);
+        if (!rc)
+            rc = cmd_print(&b, err);
     }
+    buf_release(&b);
+    experiment_close(e);
     return rc;
 }
 
@@ -188,6 +81,11 @@ static const struct opt get_opts[] = {
     JSON_OPT,
     {OPT_BOOL(struct show_conf, watch, "false",
               "show it again every second until it is over")},
+    {OPT_TEXT(
+         struct show_conf, as, NULL,
+         "as NNI has it: `config`, or what a path of its REST interface answers, such "
+         "as /trial-jobs"),
+     .meta = "WHAT"},
     {0},
 };
 
@@ -232,18 +130,17 @@ static enum rc trials_run(const void *conf, const struct opt_args *args, struct 
     buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = open_one(o, args, &e, err);
     if (!rc) {
-        int64_t *order = tune_ranking(e), n = (int64_t)e->trials.n;
+        int64_t *order = report_ranking(e), n = (int64_t)e->trials.n;
+        const int64_t *from = order;
         n = o->head > 0 && o->head < n ? o->head : n;
-        if (o->json) {
-            buf_puts(&b, "[");
-            for (int64_t i = 0; i < n; i++) {
-                buf_puts(&b, i ? ",\n " : "");
-                trial_json(&e->trials.at[order[i]], &b);
-            }
-            buf_puts(&b, "]\n");
-        } else {
-            trials_text(e, order, n, &b);
+        if (o->tail > 0 && o->tail < n) {
+            from += n - o->tail;
+            n = o->tail;
         }
+        if (o->json)
+            report_trials(e, from, n, &b);
+        else
+            trials_text(e, from, n, &b);
         mem_free(order);
         rc = cmd_print(&b, err);
     }
@@ -256,6 +153,7 @@ static const struct opt trials_opts[] = {
     DIR_OPT,
     JSON_OPT,
     {OPT_INT(struct show_conf, head, "0", 0, INT64_MAX, "only so many; 0: all")},
+    {OPT_INT(struct show_conf, tail, "0", 0, INT64_MAX, "only the last so many; 0: all")},
     {0},
 };
 
@@ -275,6 +173,27 @@ const struct cmd cmd_tune_trials = {
     .run = trials_run,
 };
 
+/* With several objectives, those that nothing beats, a line each. */
+static void best_text(const struct experiment *e, struct buf *b)
+{
+    char value[32];
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        bool one = experiment_objectives(e) == 1;
+        if (one ? t->number != e->best : !experiment_in_front(e, t))
+            continue;
+        buf_printf(b, "trial %jd:", (intmax_t)t->number);
+        for (int64_t k = 0; k < experiment_objectives(e); k++) {
+            str_from_f64(t->values[k], value);
+            buf_printf(b, " %s%s%s",
+                       e->set.objectives.n ? e->set.objectives.at[k].metric : "",
+                       e->set.objectives.n ? " " : "", value);
+        }
+        buf_printf(b, "%s\n%s\n", t->violation > 0 ? " (breaks a constraint)" : "",
+                   t->params);
+    }
+}
+
 static enum rc best_run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct show_conf *o = conf;
@@ -285,19 +204,12 @@ static enum rc best_run(const void *conf, const struct opt_args *args, struct er
     if (!rc && e->best < 0)
         rc = err_coded(err, RC_NOTFOUND, E4008,
                        "no trial of experiment %s has a result yet", e->set.id);
-    if (!rc) {
-        const struct exp_trial *t = &e->trials.at[e->best];
-        char value[32];
-        str_from_f64(t->final, value);
-        if (o->json)
-            buf_printf(
-                &b,
-                "{\"trial\": %jd, \"id\": \"%s\", \"value\": %s, \"parameters\": %s}\n",
-                (intmax_t)t->number, t->id, value, t->params);
-        else
-            buf_printf(&b, "trial %jd: %s\n%s\n", (intmax_t)t->number, value, t->params);
+    if (!rc && o->json && report_best(e, &b))
+        buf_putc(&b, '\n');
+    else if (!rc)
+        best_text(e, &b);
+    if (!rc)
         rc = cmd_print(&b, err);
-    }
     buf_release(&b);
     experiment_close(e);
     return rc;
@@ -321,6 +233,62 @@ const struct cmd cmd_tune_best = {
     .run = best_run,
 };
 
+/* Everything at a glance, and nothing is changed: also of an experiment that is over. */
+static enum rc view_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct show_conf *o = conf;
+    struct experiment *e = NULL;
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = open_one(o, args, &e, err);
+    if (!rc) {
+        int64_t *order = report_ranking(e), n = (int64_t)e->trials.n;
+        tune_show(e, manager_alive(e->dir), 0, &b);
+        buf_putc(&b, '\n');
+        trials_text(e, order, o->head > 0 && o->head < n ? o->head : n, &b);
+        mem_free(order);
+        rc = cmd_print(&b, err);
+    }
+    buf_release(&b);
+    experiment_close(e);
+    return rc;
+}
+
+static const struct opt view_opts[] = {
+    DIR_OPT,
+    {OPT_INT(struct show_conf, head, "20", 0, INT64_MAX, "so many trials; 0: all")},
+    {0},
+};
+
+static const struct cmd_example view_examples[] = {
+    {"one that ended long ago", "trainyard tune view --dir results/exp7"},
+    {0},
+};
+
+const struct cmd cmd_tune_view = {
+    .name = "tune view",
+    .args = "[ID]",
+    .summary = "an experiment and its best trials, for reading only",
+    .examples = view_examples,
+    .opts = view_opts,
+    .conf_size = sizeof(struct show_conf),
+    .max_args = 1,
+    .run = view_run,
+};
+
+static void list_one(const struct experiment *e, bool alive, bool json, struct buf *b)
+{
+    char best[32] = "-";
+    if (json) {
+        report_experiment(e, alive, b);
+        return;
+    }
+    if (e->best >= 0)
+        str_from_f64(e->trials.at[e->best].final, best);
+    buf_printf(b, "%-10s  %-20s  %7zu  %-12s  %s\n", e->set.id,
+               exp_status_name(e->status), e->trials.n, best, e->set.name);
+}
+
 static enum rc list_run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct show_conf *o = conf;
@@ -338,19 +306,10 @@ static enum rc list_run(const void *conf, const struct opt_args *args, struct er
     for (size_t i = 0; i < names.n && !rc; i++) {
         char *dir = fs_join(home, names.at[i]), *file = fs_join(dir, "experiment.json");
         struct experiment *e = NULL;
-        struct stat st;
-        if (lstat(dir, &st) == 0 && S_ISDIR(st.st_mode) && fs_exists(file) &&
+        if (names.at[i][0] != '_' && fs_exists(file) &&
             experiment_open(dir, &e, NULL) == RC_OK) {
-            char best[32] = "-";
-            if (e->best >= 0)
-                str_from_f64(e->trials.at[e->best].final, best);
-            if (o->json) {
-                buf_puts(&b, first ? "" : ", ");
-                get_json(e, manager_alive(dir), &b);
-            } else {
-                buf_printf(&b, "%-10s  %-20s  %7zu  %-12s  %s\n", e->set.id,
-                           exp_status_name(e->status), e->trials.n, best, e->set.name);
-            }
+            buf_puts(&b, o->json && !first ? ", " : "");
+            list_one(e, manager_alive(dir), o->json, &b);
             first = false;
         }
         experiment_close(e);

@@ -10,13 +10,32 @@
 #include "compat/flags.h"
 #include "compat/front.h"
 
-static const struct flag_rule rules[] = {
+#define COMMON_RULES                                                                     \
+    {.name = "port", .letter = 'p'}, {.name = "debug", .no_value = true, .letter = 'd'}, \
+        {.name = "experiment_dir", .letter = 'e'},                                       \
+        {.name = "version", .no_value = true},                                           \
+    {                                                                                    \
+        .name = "help", .no_value = true, .letter = 'h'                                  \
+    }
+
+/* -f and -T mean different things to different commands, hence three sets. */
+static const struct flag_rule start_rules[] = {
+    COMMON_RULES,
     {.name = "config", .letter = 'c'},
-    {.name = "port", .letter = 'p'},
-    {.name = "debug", .no_value = true, .letter = 'd'},
     {.name = "url_prefix", .letter = 'u'},
-    {.name = "foreground", .no_value = true},
-    {.name = "experiment_dir", .letter = 'e'},
+    {.name = "foreground", .no_value = true, .letter = 'f'},
+    {0},
+};
+static const struct flag_rule log_rules[] = {
+    COMMON_RULES,
+    {.name = "head", .letter = 'H'},
+    {.name = "tail", .letter = 'T'},
+    {.name = "path", .no_value = true},
+    {.name = "trial_id"},
+    {0},
+};
+static const struct flag_rule other_rules[] = {
+    COMMON_RULES,
     {.name = "all", .no_value = true, .letter = 'a'},
     {.name = "value", .letter = 'v'},
     {.name = "trial_id", .letter = 'T'},
@@ -25,42 +44,70 @@ static const struct flag_rule rules[] = {
     {.name = "type", .letter = 't'},
     {.name = "filename", .letter = 'f'},
     {.name = "intermediate", .no_value = true, .letter = 'i'},
-    {.name = "version", .no_value = true},
-    {.name = "help", .no_value = true, .letter = 'h'},
     {0},
 };
 
 static const char help_text[] =
-    "nnictl create --config FILE [--foreground] | resume [ID] | view [ID] | stop [ID]\n"
+    "nnictl create --config FILE [--foreground] | resume [ID] | view [ID] | stop [ID|--all]\n"
+    "nnictl update searchspace [ID] --filename F\n"
     "nnictl update concurrency|duration|trialnum [ID] --value V\n"
-    "nnictl trial ls [ID] [--head N] | trial kill [ID] --trial_id T\n"
-    "nnictl experiment show|status|list|export [ID] [--type json|csv] [--filename F]\n"
-    "nnictl config show [ID]\n"
+    "nnictl trial ls [ID] [--head N] [--tail N] | trial kill [ID] --trial_id T\n"
+    "nnictl experiment show|status|list [ID]\n"
+    "nnictl experiment export [ID] [--type json|csv] [--filename F] [--intermediate]\n"
+    "nnictl log stdout|stderr [ID] [--head N] [--tail N] [--path] | log trial [ID] --trial_id T\n"
+    "nnictl config show [ID] | webui url [ID]\n"
     "Without an ID the experiment that was made last is meant. See docs/tuning.md.\n";
 
 /* A verb of nnictl: its one or two words, our command, and which of the flags go with it.
  */
 static const struct verb {
     const char *first, *second;
-    const char *ours[3]; /* words, NULL behind the last */
+    const char *ours[5]; /* words, NULL behind the last */
     const char *takes;   /* "theirs=ours theirs=ours" */
     const char *needs;   /* a flag that must be there, or NULL */
 } verbs[] = {
     {"create", NULL, {"tune", "create"}, "config=config", "config"},
     {"resume", NULL, {"tune", "resume"}, "", NULL},
-    {"view", NULL, {"tune", "get"}, "", NULL},
-    {"stop", NULL, {"tune", "stop"}, "", NULL},
+    {"view", NULL, {"tune", "view"}, "", NULL},
+    {"stop", NULL, {"tune", "stop"}, "all=all", NULL},
+    {"update", "searchspace", {"tune", "update"}, "filename=space", "filename"},
     {"update", "concurrency", {"tune", "update"}, "value=concurrency", "value"},
     {"update", "duration", {"tune", "update"}, "value=duration", "value"},
     {"update", "trialnum", {"tune", "update"}, "value=trials", "value"},
-    {"trial", "ls", {"tune", "trials"}, "head=head", NULL},
+    {"trial", "ls", {"tune", "trials"}, "head=head tail=tail", NULL},
     {"trial", "kill", {"tune", "stop"}, "trial_id=trial", "trial_id"},
-    {"experiment", "show", {"tune", "get"}, "", NULL},
-    {"experiment", "status", {"tune", "get"}, "", NULL},
+    {"experiment", "show", {"tune", "get", "--as", "/experiment"}, "", NULL},
+    {"experiment", "status", {"tune", "get", "--as", "/check-status"}, "", NULL},
     {"experiment", "list", {"tune", "list"}, "", NULL},
-    {"experiment", "export", {"tune", "export"}, "type=type filename=file", NULL},
-    {"config", "show", {"tune", "get"}, "", NULL},
+    {"experiment",
+     "export",
+     {"tune", "export"},
+     "type=type filename=file intermediate=intermediate",
+     NULL},
+    {"log", "stdout", {"tune", "logs"}, "head=head tail=tail path=path", NULL},
+    {"log", "stderr", {"tune", "logs"}, "head=head tail=tail path=path", NULL},
+    {"log",
+     "trial",
+     {"tune", "logs"},
+     "trial_id=trial head=head tail=tail path=path",
+     "trial_id"},
+    {"config", "show", {"tune", "get", "--as", "config"}, "", NULL},
+    {"webui", "url", {"tune", "get"}, "", NULL},
 };
+
+static const struct flag_rule *rules_for(int argc, char *const *argv)
+{
+    for (int i = 0; i < argc; i++) {
+        if (argv[i][0] == '-')
+            continue;
+        return strcmp(argv[i], "create") == 0 || strcmp(argv[i], "resume") == 0 ||
+                       strcmp(argv[i], "view") == 0
+                   ? start_rules
+               : strcmp(argv[i], "log") == 0 ? log_rules
+                                             : other_rules;
+    }
+    return other_rules;
+}
 
 static const struct verb *find(const char *first, const char *second)
 {
@@ -72,8 +119,8 @@ static const struct verb *find(const char *first, const char *second)
 }
 
 /* Each "theirs=ours" of the verb that was given. */
-static void pass_flags(const struct verb *v, const struct flags *f,
-                       struct front_call *out)
+static void pass_flags(const struct verb *v, const struct flag_rule *rules,
+                       const struct flags *f, struct front_call *out)
 {
     struct str rest = str_c(v->takes), part;
     while (rest.n && str_split(&rest, ' ', &part)) {
@@ -83,13 +130,16 @@ static void pass_flags(const struct verb *v, const struct flags *f,
         snprintf(name, sizeof(name), "%.*s", (int)theirs.n, theirs.p);
         snprintf(ours, sizeof(ours), "%.*s", (int)part.n, part.p);
         const char *value = flags_get(f, rules, name);
-        if (value)
+        if (value && !value[0]) /* one that stands alone */
+            front_word(out, arena_printf(&out->arena, "--%s", ours));
+        else if (value)
             front_option(out, arena_strdup(&out->arena, ours), value);
     }
 }
 
-static enum rc translate_verb(const struct verb *v, const struct flags *f,
-                              struct front_call *out, struct err *err)
+static enum rc translate_verb(const struct verb *v, const struct flag_rule *rules,
+                              const struct flags *f, struct front_call *out,
+                              struct err *err)
 {
     size_t words = v->second ? 2 : 1;
     const char *dir = flags_get(f, rules, "experiment_dir");
@@ -100,14 +150,14 @@ static enum rc translate_verb(const struct verb *v, const struct flags *f,
     if (f->unknown.n > words + 1)
         return err_coded(err, RC_INVAL, E2203, "nnictl %s: '%s' is one word too many",
                          v->first, f->unknown.at[words + 1]);
-    if (flags_get(f, rules, "all"))
-        front_note(out, "--all has no effect: one experiment is meant at a time");
+    if (strcmp(v->first, "webui") == 0)
+        front_note(out, "an experiment has a folder, not a page of its own");
     out->does = FRONT_COMMAND;
     for (size_t i = 0; v->ours[i]; i++)
         front_word(out, v->ours[i]);
-    pass_flags(v, f, out);
-    if (flags_get(f, rules, "foreground") &&
-        (strcmp(v->first, "create") == 0 || strcmp(v->first, "resume") == 0))
+    pass_flags(v, rules, f, out);
+    if (rules == start_rules && strcmp(v->first, "view") != 0 &&
+        flags_get(f, rules, "foreground"))
         front_word(out, "--wait");
     if (dir && id)
         front_option(out, "dir", arena_printf(&out->arena, "%s/%s", dir, id));
@@ -120,6 +170,7 @@ static enum rc nnictl_translate(const struct front_args *in, struct front_call *
                                 struct err *err)
 {
     struct flags f = {0};
+    const struct flag_rule *rules = rules_for(in->argc, in->argv);
     enum rc rc = flags_read(rules, in->argc, in->argv, false, &f, err);
     const char *first = f.unknown.n ? f.unknown.at[0] : NULL;
     const char *second = f.unknown.n > 1 ? f.unknown.at[1] : NULL;
@@ -138,7 +189,7 @@ static enum rc nnictl_translate(const struct front_args *in, struct front_call *
         rc = err_coded(err, RC_INVAL, E2203, "'nnictl %s%s%s' has no counterpart here",
                        first, second ? " " : "", second ? second : "");
     } else {
-        rc = translate_verb(v, &f, out, err);
+        rc = translate_verb(v, rules, &f, out, err);
     }
     flags_release(&f);
     return rc;

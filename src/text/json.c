@@ -540,3 +540,16 @@ enum rc json_parse(struct doc *d, struct diags *diags)
         expected(&j, E0103, "the end of the text after the value", NULL);
     return j.failed || j.twice ? RC_FORMAT : RC_OK;
 }
+
+enum rc json_read(const char *name, const char *text, size_t n, struct doc *d,
+                  struct err *err)
+{
+    struct diags diags = {0};
+    *d = (struct doc){0};
+    enum rc rc = source_from(name, text, n, &d->src, err);
+    if (!rc && json_parse(d, &diags))
+        rc = err_set(err, RC_FORMAT, "%s is not JSON: %s", name,
+                     diags.list.n ? diags.list.at[0].msg : "it is empty");
+    diags_release(&diags);
+    return rc;
+}

@@ -12,6 +12,12 @@
  */
 enum rc json_parse(struct doc *d, struct diags *diags) MUST_CHECK;
 
+/* A text that a program wrote: `d` is filled, to doc_release() in any case. `name` is
+ * what messages call it. RC_FORMAT: "NAME is not JSON: ...", RC_NOMEM.
+ */
+enum rc json_read(const char *name, const char *text, size_t n, struct doc *d,
+                  struct err *err) MUST_CHECK;
+
 /* `indent` 0: on one line; else blanks per level. NODE_WORD prints as a string; NaN and
  * infinities print as the strings "NaN", "Infinity", "-Infinity" (as protobuf JSON does).
  * Anything else reads back equal; a NODE_REAL always has a point or exponent.

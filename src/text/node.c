@@ -164,6 +164,42 @@ bool node_remove(struct node *map, const char *key)
     return removed;
 }
 
+const char *node_get_text(const struct node *map, const char *key, const char *otherwise)
+{
+    const struct node *v = node_find(map, key);
+    return v && v->kind == NODE_STR ? v->text.p : otherwise;
+}
+
+int64_t node_get_int(const struct node *map, const char *key, int64_t otherwise)
+{
+    const struct node *found = node_find(map, key);
+    int64_t v;
+    return found && node_i64(found, &v) ? v : otherwise;
+}
+
+bool node_get_bool(const struct node *map, const char *key, bool otherwise)
+{
+    const struct node *v = node_find(map, key);
+    return v && v->kind == NODE_BOOL ? v->flag : otherwise;
+}
+
+static const struct node *get_kind(const struct node *map, const char *key,
+                                   enum node_kind kind)
+{
+    const struct node *v = node_find(map, key);
+    return v && v->kind == kind ? v : NULL;
+}
+
+const struct node *node_get_map(const struct node *map, const char *key)
+{
+    return get_kind(map, key, NODE_MAP);
+}
+
+const struct node *node_get_list(const struct node *map, const char *key)
+{
+    return get_kind(map, key, NODE_LIST);
+}
+
 bool node_is_scalar(const struct node *n)
 {
     return n->kind != NODE_LIST && n->kind != NODE_MAP;

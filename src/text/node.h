@@ -92,6 +92,15 @@ struct node *node_find(const struct node *map, const char *key);
 void node_put(struct arena *a, struct node *map, const char *key, struct node *value);
 bool node_remove(struct node *map, const char *key); /* every entry of that name */
 
+/* Members of a map whose form is known, such as an answer of our own: the value of `key`
+ * when it is of that kind, else `otherwise` (text may be NULL), or NULL.
+ */
+const char *node_get_text(const struct node *map, const char *key, const char *otherwise);
+int64_t node_get_int(const struct node *map, const char *key, int64_t otherwise);
+bool node_get_bool(const struct node *map, const char *key, bool otherwise);
+const struct node *node_get_map(const struct node *map, const char *key);
+const struct node *node_get_list(const struct node *map, const char *key);
+
 bool node_is_scalar(const struct node *n);
 /* NODE_INT or NODE_REAL as a double; false for anything else. */
 bool node_number(const struct node *n, double *out);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tune/experiment.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
 #include "text/json.h"
+#include "text/nni/algo.h"
 #include "tune/experiment_private.h"
-#include "tune/frames.h"
 #include "tune/point.h"
 
 #define FILE_MAX ((size_t)1 << 30)
@@ -39,9 +38,53 @@ bool trial_status_ended(enum trial_status s)
     return s != TS_WAITING && s != TS_RUNNING;
 }
 
-bool experiment_maximizes(const struct experiment *e)
+bool experiment_maximizes(const struct experiment *e, int64_t objective)
 {
-    return tuner_maximizes(e->tuner, 0);
+    if (e->set.objectives.n > 0)
+        return e->set.objectives.at[objective].maximize;
+    if (e->tuner)
+        return tuner_maximizes(e->tuner, 0);
+    return strcmp(node_get_text(e->set.tuner_args, "optimize_mode", "maximize"),
+                  "minimize") != 0;
+}
+
+int64_t experiment_objectives(const struct experiment *e)
+{
+    return e->set.objectives.n > 1 ? e->set.objectives.n : 1;
+}
+
+uint64_t experiment_seed(const struct experiment *e)
+{
+    return e->tuner ? tuner_seed(e->tuner) : e->set.seed;
+}
+
+/* Whether a is nowhere worse than b and somewhere better; constraints come first. */
+static bool beats(const struct experiment *e, const struct exp_trial *a,
+                  const struct exp_trial *b)
+{
+    bool better = false;
+    if (a->violation != b->violation)
+        return a->violation < b->violation;
+    for (int64_t i = 0; i < experiment_objectives(e); i++) {
+        double x = a->values[i], y = b->values[i];
+        if (isnan(x))
+            return false;
+        bool more = isnan(y) || (experiment_maximizes(e, i) ? x > y : x < y);
+        if (!more && x != y)
+            return false;
+        better |= more;
+    }
+    return better;
+}
+
+bool experiment_in_front(const struct experiment *e, const struct exp_trial *t)
+{
+    if (!t->has_final || isnan(t->final))
+        return false;
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (e->trials.at[i].has_final && beats(e, &e->trials.at[i], t))
+            return false;
+    return true;
 }
 
 int64_t experiment_live(const struct experiment *e)
@@ -66,206 +109,6 @@ void experiment_record(const struct exp_trial *t, struct buf *out)
         "{\"parameter_id\": %s, \"parameter_source\": \"algorithm\", \"parameters\": %s, "
         "\"parameter_index\": 0}",
         t->param_id, t->params);
-}
-
-/* Events. Each has "e", its kind, and "t", the time in ms. */
-
-static const char *text_of(const struct node *n, const char *key, const char *otherwise)
-{
-    const struct node *v = node_find(n, key);
-    return v && v->kind == NODE_STR ? v->text.p : otherwise;
-}
-
-static int64_t int_of(const struct node *n, const char *key, int64_t otherwise)
-{
-    const struct node *found = node_find(n, key);
-    int64_t v;
-    return found && node_i64(found, &v) ? v : otherwise;
-}
-
-static struct exp_trial *trial_of(struct experiment *e, const struct node *n)
-{
-    int64_t i = int_of(n, "trial", -1);
-    return i >= 0 && i < (int64_t)e->trials.n ? &e->trials.at[i] : NULL;
-}
-
-/* Letters first, so that the id is a name wherever one is wanted; a function of the
- * experiment and the number. */
-static void make_id(const struct experiment *e, int64_t number, char out[TRIAL_ID_SIZE])
-{
-    static const char chars[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-    uint64_t spread =
-        ((uint64_t)number * 2654435761u + e->set.seed * 40503u) % (62u * 62u);
-    uint64_t v = (uint64_t)number;
-    out[0] = chars[(v / 62 / 62) % 52];
-    out[1] = chars[(v / 62) % 62];
-    out[2] = chars[v % 62];
-    out[3] = chars[spread / 62];
-    out[4] = chars[spread % 62];
-    out[5] = 0;
-}
-
-static bool better(const struct experiment *e, double a, double b)
-{
-    return experiment_maximizes(e) ? a > b : a < b;
-}
-
-static void consider_best(struct experiment *e, const struct exp_trial *t)
-{
-    if (isnan(t->final))
-        return;
-    if (e->best < 0 || better(e, t->final, e->trials.at[e->best].final))
-        e->best = t->number;
-}
-
-static void add_trial(struct experiment *e, int64_t asked, int64_t time)
-{
-    struct exp_trial t = {.number = (int64_t)e->trials.n,
-                          .asked = asked,
-                          .job = "",
-                          .message = "",
-                          .final_json = "",
-                          .created = time};
-    struct buf b;
-    make_id(e, t.number, t.id);
-    tuner_param_id(e->tuner, asked, t.param_id);
-    buf_init(&b, FILE_MAX);
-    tuner_params(e->tuner, asked, &b);
-    t.params = arena_strdup(&e->arena, buf_str(&b));
-    buf_release(&b);
-    VEC_PUSH(&e->trials, t);
-}
-
-static enum rc apply_ask(struct experiment *e, const struct node *n, struct err *err)
-{
-    const struct node *x = node_find(n, "x");
-    double *point = mem_calloc((size_t)e->space.n + 1, sizeof(*point));
-    int64_t asked = -1;
-    for (int64_t i = 0; i < e->space.n; i++)
-        if (!x || x->kind != NODE_LIST || i >= (int64_t)x->list.n ||
-            !node_number(x->list.at[i], &point[i]))
-            point[i] = NAN;
-    enum rc rc = tuner_replay(e->tuner, point, &asked, err);
-    mem_free(point);
-    if (!rc)
-        add_trial(e, asked, int_of(n, "t", 0));
-    return rc;
-}
-
-static enum rc apply_job(struct experiment *e, const struct node *n, struct err *err)
-{
-    struct exp_trial *t = trial_of(e, n);
-    if (t)
-        t->job = arena_strdup(&e->arena, text_of(n, "job", ""));
-    return RC_OK;
-}
-
-static enum rc apply_running(struct experiment *e, const struct node *n, struct err *err)
-{
-    struct exp_trial *t = trial_of(e, n);
-    if (t && t->status == TS_WAITING) {
-        t->status = TS_RUNNING;
-        t->started = int_of(n, "t", 0);
-    }
-    return RC_OK;
-}
-
-static enum rc apply_result(struct experiment *e, const struct node *n, struct err *err)
-{
-    struct exp_trial *t = trial_of(e, n);
-    const char *json = text_of(n, "value", "null");
-    double value;
-    if (!t)
-        return RC_OK;
-    t->n_metrics = int_of(n, "records", t->n_metrics);
-    if (trial_status_ended(t->status) || !frames_value(json, &value))
-        return RC_OK;
-    if (int_of(n, "step", -1) < 0) {
-        if (t->has_final)
-            return RC_OK; /* the first one counts */
-        t->has_final = true;
-        t->final = value;
-        t->final_json = arena_strdup(&e->arena, json);
-        tuner_tell(e->tuner, t->asked, &value, 0);
-        consider_best(e, t);
-        return RC_OK;
-    }
-    struct exp_result r = {.step = int_of(n, "step", 0), .value = value};
-    VEC_PUSH(&t->results, r);
-    tuner_report(e->tuner, t->asked, r.step, r.value);
-    if (e->assessor && !t->stopping &&
-        !assessor_report(e->assessor, t->number, r.step, value)) {
-        t->stopping = true;
-        t->stopped_as = TS_EARLY_STOPPED;
-    }
-    return RC_OK;
-}
-
-static enum rc apply_stop(struct experiment *e, const struct node *n, struct err *err)
-{
-    struct exp_trial *t = trial_of(e, n);
-    if (t && !t->stopping) {
-        t->stopping = true;
-        t->stopped_as = (enum trial_status)int_of(n, "as", TS_USER_CANCELED);
-    }
-    return RC_OK;
-}
-
-static enum rc apply_end(struct experiment *e, const struct node *n, struct err *err)
-{
-    struct exp_trial *t = trial_of(e, n);
-    const char *word = text_of(n, "status", "");
-    if (!t || trial_status_ended(t->status))
-        return RC_OK;
-    t->status = TS_FAILED;
-    for (int i = 0; i < TRIAL_STATUSES; i++)
-        if (strcmp(word, trial_status_name((enum trial_status)i)) == 0)
-            t->status = (enum trial_status)i;
-    t->ended = int_of(n, "t", 0);
-    t->message = arena_strdup(&e->arena, text_of(n, "message", ""));
-    tuner_end(e->tuner, t->asked);
-    if (e->assessor)
-        assessor_end(e->assessor, t->number, t->status == TS_SUCCEEDED && t->has_final);
-    return RC_OK;
-}
-
-static enum rc apply_limits(struct experiment *e, const struct node *n, struct err *err)
-{
-    e->limits.concurrency = int_of(n, "concurrency", e->limits.concurrency);
-    e->limits.trials = int_of(n, "trials", e->limits.trials);
-    e->limits.seconds = int_of(n, "seconds", e->limits.seconds);
-    e->limits.trial_seconds = int_of(n, "trial_seconds", e->limits.trial_seconds);
-    return RC_OK;
-}
-
-static enum rc apply_status(struct experiment *e, const struct node *n, struct err *err)
-{
-    const char *word = text_of(n, "status", "");
-    for (int i = 0; i < EXP_STATUSES; i++)
-        if (strcmp(word, exp_status_name((enum exp_status)i)) == 0)
-            e->status = (enum exp_status)i;
-    e->error = arena_strdup(&e->arena, text_of(n, "error", ""));
-    e->spent_ms = int_of(n, "spent", e->spent_ms);
-    return RC_OK;
-}
-
-static const struct {
-    const char *kind;
-    enum rc (*apply)(struct experiment *e, const struct node *n, struct err *err);
-} events[] = {
-    {"ask", apply_ask},       {"job", apply_job},       {"running", apply_running},
-    {"result", apply_result}, {"stop", apply_stop},     {"end", apply_end},
-    {"limits", apply_limits}, {"status", apply_status},
-};
-
-enum rc experiment_apply(struct experiment *e, const struct node *n, struct err *err)
-{
-    const char *kind = text_of(n, "e", "");
-    for (size_t i = 0; i < ARRAY_LEN(events); i++)
-        if (strcmp(kind, events[i].kind) == 0)
-            return events[i].apply(e, n, err);
-    return err_coded(err, RC_FORMAT, E4005, "an event of the unknown kind '%s'", kind);
 }
 
 /* One line of the log: {"e": kind, "t": now, ...}. */
@@ -302,17 +145,44 @@ static enum rc write_line(struct experiment *e, struct buf *b, struct err *err)
 static enum rc commit(struct experiment *e, struct buf *b, struct err *err)
 {
     struct doc d = {0};
-    struct diags unheard = {0};
     enum rc rc = write_line(e, b, err);
     if (!rc)
-        rc = source_from("log.jsonl", buf_str(b), b->n, &d.src, err);
-    if (!rc)
-        rc = json_parse(&d, &unheard);
+        rc = json_read("log.jsonl", buf_str(b), b->n, &d, err);
     if (!rc)
         rc = experiment_apply(e, d.root, err);
-    diags_release(&unheard);
     doc_release(&d);
     buf_release(b);
+    return rc;
+}
+
+/* What a Python class answers is written down, since nobody can work it out again; that
+ * it had nothing, too, so that it is asked as often when the log is told to it again.
+ */
+static enum rc ask_custom(struct experiment *e, enum tuner_answer *answer, int64_t *trial,
+                          struct err *err)
+{
+    struct buf b, id, params;
+    bool given = false;
+    *answer = TUNER_WAITS;
+    if (e->dry)
+        return RC_OK;
+    buf_init(&id, FILE_MAX);
+    buf_init(&params, FILE_MAX);
+    enum rc rc = custom_ask(e->custom_tuner, &given, &id, &params, err);
+    if (!rc) {
+        *trial = (int64_t)e->trials.n;
+        *answer = given ? TUNER_GIVES : TUNER_WAITS;
+        begin(&b, given ? "ask" : "none");
+        if (given)
+            buf_printf(&b, ", \"id\": %s, \"params\": %s", buf_str(&id),
+                       buf_str(&params));
+        rc = commit(e, &b, err);
+        e->dry = !given;
+    }
+    if (!rc && e->dry && experiment_live(e) == 0)
+        *answer = TUNER_ENDS;
+    buf_release(&id);
+    buf_release(&params);
     return rc;
 }
 
@@ -321,6 +191,8 @@ enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t 
                        struct err *err)
 {
     int64_t asked = -1;
+    if (!e->tuner)
+        return ask_custom(e, answer, trial, err);
     *answer = tuner_ask(e->tuner, &asked);
     if (*answer != TUNER_GIVES)
         return RC_OK;
@@ -342,7 +214,7 @@ enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t 
     if (rc)
         return rc;
     *trial = (int64_t)e->trials.n;
-    add_trial(e, asked, now);
+    experiment_add(e, asked, now);
     return RC_OK;
 }
 
@@ -376,6 +248,8 @@ enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64
     put_int(&b, "records", records);
     enum rc rc = commit(e, &b, err);
     *stop = !rc && !before && e->trials.at[trial].stopping;
+    if (!rc)
+        rc = experiment_pass_result(e, trial, final, step, json, stop, err);
     return rc;
 }
 
@@ -397,7 +271,8 @@ enum rc experiment_ended(struct experiment *e, int64_t trial, enum trial_status 
     put_int(&b, "trial", trial);
     put_text(&b, "status", trial_status_name(status));
     put_text(&b, "message", message);
-    return commit(e, &b, err);
+    enum rc rc = commit(e, &b, err);
+    return rc ? rc : experiment_pass_end(e, trial, err);
 }
 
 enum rc experiment_limits(struct experiment *e, const struct exp_limits *l,
@@ -410,6 +285,48 @@ enum rc experiment_limits(struct experiment *e, const struct exp_limits *l,
     put_int(&b, "seconds", l->seconds);
     put_int(&b, "trial_seconds", l->trial_seconds);
     return commit(e, &b, err);
+}
+
+/* Whether the tuner would take it; nothing is changed. */
+static enum rc check_space(const struct experiment *e, const struct node *root,
+                           struct err *err)
+{
+    struct diags diags = {0};
+    struct arena a = {0};
+    struct nni_space space;
+    const struct nni_algo *algo = nni_algo_find(NNI_TUNER, e->set.tuner);
+    enum rc rc = nni_space_build(root, &a, &diags, &space);
+    if (!rc && algo)
+        nni_algo_check_space(algo, &space, root->at, &diags);
+    if (rc || diags.n_errors > 0)
+        rc = err_coded(err, RC_INVAL, E4012, "the search space: %s",
+                       diags.list.n ? diags.list.at[0].msg : "it has an error");
+    arena_release(&a);
+    diags_release(&diags);
+    return rc;
+}
+
+enum rc experiment_space(struct experiment *e, const char *json, struct err *err)
+{
+    struct doc d = {0};
+    struct buf b;
+    enum rc rc = json_read("the search space", json, strlen(json), &d, err);
+    if (!rc && d.root->kind != NODE_MAP)
+        rc = err_coded(err, RC_INVAL, E4012, "the search space is %s, not a map",
+                       node_kind_name(d.root->kind));
+    if (!rc && e->tuner)
+        rc = check_space(e, d.root, err);
+    if (!rc) {
+        begin(&b, "space");
+        buf_puts(&b, ", \"space\": ");
+        json_print(d.root, 0, &b);
+        rc = commit(e, &b, err);
+    }
+    e->dry = false;
+    if (!rc && e->custom_tuner)
+        rc = custom_space(e->custom_tuner, e->space_tree, err);
+    doc_release(&d);
+    return rc;
 }
 
 enum rc experiment_status(struct experiment *e, enum exp_status status, const char *error,

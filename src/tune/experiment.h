@@ -7,6 +7,7 @@
  *     experiment.json   what was asked for, written once
  *     log.jsonl         what happened, one JSON object per line, only ever added to
  *     trials/ID/        of one trial: parameter.cfg, .nni/metrics, job
+ *     algorithm.py      runs tuners and assessors that are Python classes (tune/custom.h)
  *     lock              held by the manager
  *
  * Every change is first added to the log and then applied; opening the folder applies the
@@ -21,6 +22,8 @@
 #include "base/vec.h"
 #include "text/nni/space.h"
 #include "tune/assessor.h"
+#include "tune/custom.h"
+#include "tune/objective.h"
 #include "tune/tuner.h"
 
 enum exp_status {
@@ -43,14 +46,17 @@ bool trial_status_ended(enum trial_status s);
 #define TRIAL_ID_SIZE 8
 
 struct exp_result {
-    int64_t step;
+    int64_t step, time; /* ms since 1970 */
     double value;
+    const char *json; /* as it was reported; NULL: the number alone */
 };
 
 struct exp_trial {
     int64_t number; /* NNI's sequence id: from 0, in the order of the asks */
     char id[TRIAL_ID_SIZE];
-    int64_t asked; /* the tuner's number; -1: it was given by a user */
+    /* The tuner's number; -1: its tuner is custom, or stood for an earlier space, and
+     * gets the result by the parameters */
+    int64_t asked;
     char param_id[TUNER_ID_SIZE];
     const char *params; /* JSON object */
     const char *job;    /* id of its job, "" until there is one */
@@ -60,10 +66,14 @@ struct exp_trial {
     int64_t created, started, ended; /* ms since 1970; 0: not yet */
     VEC(struct exp_result) results;  /* intermediate */
     bool has_final;
-    double final;
+    double final; /* of the first objective */
+    double values[TUNE_OBJECTIVES_MAX];
+    double violation;       /* of the constraints, 0: none */
     const char *final_json; /* as it was reported */
-    const char *message;    /* why it failed; "" */
-    int64_t n_metrics;      /* records of its metrics file that the log holds */
+    int64_t final_time;
+    const char *message; /* why it failed; "" */
+    int64_t n_metrics;   /* records of its metrics file that the log holds */
+    bool told, closed;   /* a custom tuner was given its result, its end */
 };
 
 /* What can be changed while it runs; 0: no limit. */
@@ -73,14 +83,20 @@ struct exp_limits {
 
 struct exp_settings {
     char id[EXP_ID_SIZE];
-    const char *name;             /* "" */
-    const char *config;           /* path of the file that it was made from */
-    const char *command;          /* of a trial, for a shell */
-    const char *code_dir;         /* absolute */
-    int64_t gpu;                  /* -1: leave them alone */
-    const char *backend, *image;  /* of jobs; NULL: this machine */
+    const char *name;     /* "" */
+    const char *config;   /* path of the file that it was made from */
+    const char *command;  /* of a trial, for a shell */
+    const char *code_dir; /* absolute */
+    int64_t gpu;          /* -1: leave them alone */
+    /* What else the job of a trial gets, in the words of a job file: {"image": ["..."],
+     * "metric": ["default=auc: (\\S+)"]}; may be NULL. */
+    const struct node *job;
     const char *tuner, *assessor; /* names; assessor may be NULL */
+    /* Instead of the name, module.Class in a directory; NULL: the name counts. */
+    const char *tuner_class, *tuner_dir, *assessor_class, *assessor_dir;
+    const char *python; /* that runs them */
     const struct node *tuner_args, *assessor_args, *space;
+    struct objectives objectives;
     uint64_t seed;
     int64_t created; /* ms */
     struct exp_limits limits;
@@ -93,12 +109,18 @@ struct experiment {
     enum exp_status status;
     const char *error; /* EXP_ERROR: why; "" */
     VEC(struct exp_trial) trials;
-    int64_t spent_ms; /* while it ran */
-    int64_t best;     /* number of the best trial, -1: none yet */
-    bool exhausted;   /* the tuner has nothing more */
-    struct nni_space space;
-    struct tuner *tuner;
+    int64_t spent_ms;       /* while it ran, when its status changed last */
+    int64_t status_at;      /* ms since 1970 */
+    int64_t best;           /* number of the best trial, -1: none yet */
+    bool exhausted;         /* the tuner has nothing more */
+    struct nni_space space; /* as it is now; not of a custom tuner */
+    const struct node *space_tree;
+    int64_t spaces;            /* how often it was changed */
+    struct tuner *tuner;       /* NULL: custom */
     struct assessor *assessor; /* or NULL */
+    /* Custom algorithms while a manager runs them (experiment_attach()), or NULL. */
+    struct custom *custom_tuner, *custom_assessor;
+    bool dry; /* the custom tuner had nothing, and nothing has happened since */
     struct arena arena;
     struct doc doc; /* experiment.json */
 };
@@ -112,6 +134,11 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
 enum rc experiment_open(const char *dir, struct experiment **out,
                         struct err *err) MUST_CHECK;
 void experiment_close(struct experiment *e); /* NULL is fine */
+/* Starts the Python classes of the experiment, if it has any, and tells them everything
+ * that the log holds, in its order, so that they stand where they stood. What they answer
+ * does not count then: the log does. E4011: the class cannot be had or failed.
+ */
+enum rc experiment_attach(struct experiment *e, struct err *err) MUST_CHECK;
 
 /* The manager's verbs: each adds to the log and applies. */
 enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t *trial,
@@ -132,12 +159,24 @@ enum rc experiment_ended(struct experiment *e, int64_t trial, enum trial_status 
                          const char *message, struct err *err) MUST_CHECK;
 enum rc experiment_limits(struct experiment *e, const struct exp_limits *limits,
                           struct err *err) MUST_CHECK;
+/* Another search space from now on. A built-in tuner starts over with it, and is given
+ * the results so far that lie in it. `json`: the space. RC_INVAL (E4012): not a space, or
+ * none for this tuner; nothing changes.
+ */
+enum rc experiment_space(struct experiment *e, const char *json,
+                         struct err *err) MUST_CHECK;
 /* `spent_ms`: time that it ran so far. */
 enum rc experiment_status(struct experiment *e, enum exp_status status, const char *error,
                           int64_t spent_ms, struct err *err) MUST_CHECK;
 
 int64_t experiment_live(const struct experiment *e); /* trials that have not ended */
-bool experiment_maximizes(const struct experiment *e);
+bool experiment_maximizes(const struct experiment *e, int64_t objective);
+int64_t experiment_objectives(const struct experiment *e); /* at least 1 */
+/* Whether a trial with a result is one that no other beats: the best, or with several
+ * objectives a member of the Pareto front. Those that break constraints count only when
+ * nothing else is there. */
+bool experiment_in_front(const struct experiment *e, const struct exp_trial *t);
+uint64_t experiment_seed(const struct experiment *e);
 char *experiment_trial_dir(const struct experiment *e, const struct exp_trial *t);
 /* {"parameter_id": ..., "parameter_source": "algorithm", "parameters": {...}, ...} */
 void experiment_record(const struct exp_trial *t, struct buf *out);

@@ -44,11 +44,15 @@ static void print_settings(const struct exp_settings *s, struct buf *b)
     put_text(b, "command", s->command);
     put_text(b, "code_dir", s->code_dir);
     put_int(b, "gpu", s->gpu);
-    put_text(b, "backend", s->backend);
-    put_text(b, "image", s->image);
+    put_node(b, "job", s->job);
     put_text(b, "tuner", s->tuner);
+    put_text(b, "tuner_class", s->tuner_class);
+    put_text(b, "tuner_dir", s->tuner_dir);
+    put_text(b, "python", s->python);
     put_node(b, "tuner_args", s->tuner_args);
     put_text(b, "assessor", s->assessor);
+    put_text(b, "assessor_class", s->assessor_class);
+    put_text(b, "assessor_dir", s->assessor_dir);
     put_node(b, "assessor_args", s->assessor_args);
     put_int(b, "seed", (int64_t)s->seed);
     put_int(b, "created", s->created);
@@ -56,6 +60,7 @@ static void print_settings(const struct exp_settings *s, struct buf *b)
     put_int(b, "trials", s->limits.trials);
     put_int(b, "seconds", s->limits.seconds);
     put_int(b, "trial_seconds", s->limits.trial_seconds);
+    objectives_print(&s->objectives, b);
     put_node(b, "space", s->space);
     buf_puts(b, " \"version\": 1\n}\n");
 }
@@ -84,55 +89,41 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
     return rc;
 }
 
-static const char *text_of(const struct node *n, const char *key)
-{
-    const struct node *v = node_find(n, key);
-    return v && v->kind == NODE_STR ? v->text.p : NULL;
-}
-
-static int64_t int_of(const struct node *n, const char *key)
-{
-    const struct node *found = node_find(n, key);
-    int64_t v = 0;
-    return found && node_i64(found, &v) ? v : 0;
-}
-
-static const struct node *map_of(const struct node *n, const char *key)
-{
-    const struct node *v = node_find(n, key);
-    return v && v->kind == NODE_MAP ? v : NULL;
-}
-
 static enum rc read_settings(const struct node *n, struct exp_settings *s,
                              struct err *err)
 {
-    const char *id = text_of(n, "id");
+    const char *id = node_get_text(n, "id", NULL);
     *s = (struct exp_settings){
-        .name = text_of(n, "name"),
-        .config = text_of(n, "config"),
-        .command = text_of(n, "command"),
-        .code_dir = text_of(n, "code_dir"),
-        .gpu = int_of(n, "gpu"),
-        .backend = text_of(n, "backend"),
-        .image = text_of(n, "image"),
-        .tuner = text_of(n, "tuner"),
-        .tuner_args = map_of(n, "tuner_args"),
-        .assessor = text_of(n, "assessor"),
-        .assessor_args = map_of(n, "assessor_args"),
-        .space = map_of(n, "space"),
-        .seed = (uint64_t)int_of(n, "seed"),
-        .created = int_of(n, "created"),
-        .limits = {int_of(n, "concurrency"), int_of(n, "trials"), int_of(n, "seconds"),
-                   int_of(n, "trial_seconds")},
+        .name = node_get_text(n, "name", NULL),
+        .config = node_get_text(n, "config", NULL),
+        .command = node_get_text(n, "command", NULL),
+        .code_dir = node_get_text(n, "code_dir", NULL),
+        .gpu = node_get_int(n, "gpu", 0),
+        .job = node_get_map(n, "job"),
+        .tuner = node_get_text(n, "tuner", NULL),
+        .tuner_class = node_get_text(n, "tuner_class", NULL),
+        .tuner_dir = node_get_text(n, "tuner_dir", ""),
+        .assessor_class = node_get_text(n, "assessor_class", NULL),
+        .assessor_dir = node_get_text(n, "assessor_dir", ""),
+        .python = node_get_text(n, "python", "python3"),
+        .tuner_args = node_get_map(n, "tuner_args"),
+        .assessor = node_get_text(n, "assessor", NULL),
+        .assessor_args = node_get_map(n, "assessor_args"),
+        .space = node_get_map(n, "space"),
+        .seed = (uint64_t)node_get_int(n, "seed", 0),
+        .created = node_get_int(n, "created", 0),
+        .limits = {node_get_int(n, "concurrency", 0), node_get_int(n, "trials", 0),
+                   node_get_int(n, "seconds", 0), node_get_int(n, "trial_seconds", 0)},
     };
-    if (!id || strlen(id) >= EXP_ID_SIZE || !s->command || !s->code_dir || !s->tuner ||
-        !s->space || s->limits.concurrency < 1)
+    if (!id || strlen(id) >= EXP_ID_SIZE || !s->command || !s->code_dir ||
+        (!s->tuner && !s->tuner_class) || !s->space || s->limits.concurrency < 1)
         return err_coded(err, RC_FORMAT, E4005,
                          "experiment.json lacks id, command, code_dir, tuner, space or "
                          "concurrency");
     memcpy(s->id, id, strlen(id) + 1);
     s->name = s->name ? s->name : "";
     s->config = s->config ? s->config : "";
+    objectives_from(n, &s->objectives);
     return RC_OK;
 }
 
@@ -148,7 +139,9 @@ static enum rc open_settings(struct experiment *e, struct err *err)
                        diags.list.n ? diags.list.at[0].msg : "");
     if (!rc)
         rc = read_settings(e->doc.root, &e->set, err);
-    if (!rc && nni_space_build(e->set.space, &e->arena, &diags, &e->space))
+    e->space_tree = e->set.space;
+    if (!rc && !e->set.tuner_class &&
+        nni_space_build(e->set.space, &e->arena, &diags, &e->space))
         rc = err_coded(err, RC_FORMAT, E4005, "'%s': %s", path,
                        diags.list.n ? diags.list.at[0].msg : "no search space");
     diags_release(&diags);
@@ -156,36 +149,46 @@ static enum rc open_settings(struct experiment *e, struct err *err)
     return rc;
 }
 
-static enum rc open_algorithms(struct experiment *e, struct err *err)
+enum rc experiment_make_tuner(struct experiment *e, struct err *err)
 {
     char *checkpoint = fs_join(e->dir, "checkpoint");
+    bool maximize[TUNE_OBJECTIVES_MAX];
+    for (int64_t i = 0; i < e->set.objectives.n; i++)
+        maximize[i] = e->set.objectives.at[i].maximize;
     struct tuner_conf conf = {.name = e->set.tuner,
                               .args = e->set.tuner_args,
                               .space = &e->space,
                               .seed = e->set.seed,
-                              .checkpoint_dir = checkpoint};
+                              .asked = (int64_t)e->trials.n,
+                              .checkpoint_dir = checkpoint,
+                              .n_objectives = e->set.objectives.n,
+                              .maximize = maximize};
     enum rc rc = tuner_create(&conf, &e->tuner, err);
-    if (!rc && e->set.assessor)
-        rc = assessor_create(&(struct assessor_conf){.name = e->set.assessor,
-                                                     .args = e->set.assessor_args,
-                                                     .experiment = e->set.id},
-                             &e->assessor, err);
     mem_free(checkpoint);
     return rc;
 }
 
-static enum rc apply_line(struct experiment *e, const char *line, size_t n,
-                          struct err *err)
+static enum rc open_algorithms(struct experiment *e, struct err *err)
+{
+    enum rc rc = e->set.tuner_class ? RC_OK : experiment_make_tuner(e, err);
+    if (!rc && e->set.assessor && !e->set.assessor_class)
+        rc = assessor_create(&(struct assessor_conf){.name = e->set.assessor,
+                                                     .args = e->set.assessor_args,
+                                                     .experiment = e->set.id},
+                             &e->assessor, err);
+    return rc;
+}
+
+static enum rc read_line(struct experiment *e, const char *line, size_t n, log_fn *fn,
+                         struct err *err)
 {
     struct doc d = {0};
-    struct diags diags = {0};
-    enum rc rc = source_from("log.jsonl", line, n, &d.src, err);
-    if (!rc && json_parse(&d, &diags))
-        rc = err_coded(err, RC_FORMAT, E4005, "not JSON: %s",
-                       diags.list.n ? diags.list.at[0].msg : "");
+    struct err why = {0};
+    enum rc rc = json_read("it", line, n, &d, &why);
+    if (rc)
+        rc = err_coded(err, RC_FORMAT, E4005, "%s", why.msg);
     if (!rc)
-        rc = experiment_apply(e, d.root, err);
-    diags_release(&diags);
+        rc = fn(e, d.root, err);
     doc_release(&d);
     return rc;
 }
@@ -193,19 +196,21 @@ static enum rc apply_line(struct experiment *e, const char *line, size_t n,
 /* Lines that end; a tail without its end was being written when the machine stopped, and
  * is cut off so that what is added next starts a line of its own.
  */
-static enum rc read_log(struct experiment *e, struct err *err)
+enum rc experiment_each(struct experiment *e, log_fn *fn, struct err *err)
 {
     char *path = fs_join(e->dir, "log.jsonl"), *data = NULL;
     size_t n = 0, at = 0;
     int64_t line = 1;
+    struct err own = {0};
     enum rc rc = RC_OK;
+    err = err ? err : &own;
     if (fs_exists(path))
         rc = fs_read(path, LOG_MAX, &data, &n, err);
     while (!rc && at < n) {
         const char *end = memchr(data + at, '\n', n - at);
         if (!end)
             break;
-        rc = apply_line(e, data + at, (size_t)(end - data) - at, err);
+        rc = read_line(e, data + at, (size_t)(end - data) - at, fn, err);
         if (rc)
             err_wrap(err, rc, "'%s', line %jd", path, (intmax_t)line);
         at = (size_t)(end - data) + 1;
@@ -229,7 +234,7 @@ enum rc experiment_open(const char *dir, struct experiment **out, struct err *er
         rc = open_algorithms(e, err);
     e->limits = e->set.limits;
     if (!rc)
-        rc = read_log(e, err);
+        rc = experiment_each(e, experiment_apply, err);
     if (rc) {
         experiment_close(e);
         return rc;
@@ -247,6 +252,8 @@ void experiment_close(struct experiment *e)
     VEC_RELEASE(&e->trials);
     tuner_destroy(e->tuner);
     assessor_destroy(e->assessor);
+    custom_stop(e->custom_tuner);
+    custom_stop(e->custom_assessor);
     doc_release(&e->doc);
     arena_release(&e->arena);
     mem_free(e->dir);

@@ -3,14 +3,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/file.h>
 #include <unistd.h>
 
 #include "backend/agent.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "tune/manager_private.h"
 
+#define LOG_AREA "tune"
 #define PERIOD_MS 200
 #define GIVE_UP 3 /* so many trials at the start that all fail end the experiment */
 
@@ -73,6 +76,21 @@ static enum rc poll_trials(struct manager *m, struct err *err)
             continue;
         rc = m->e->trials.at[i].job[0] ? trial_poll(m, (int64_t)i, err)
                                        : trial_submit(m, (int64_t)i, err);
+    }
+    return rc;
+}
+
+/* Trials that an advisor wants ended. */
+static enum rc take_kills(struct manager *m, struct err *err)
+{
+    enum rc rc = RC_OK;
+    char *id;
+    while (!rc && m->e->custom_tuner && (id = custom_take_kill(m->e->custom_tuner))) {
+        for (size_t i = 0; i < m->e->trials.n && !rc; i++)
+            if (strcmp(m->e->trials.at[i].id, id) == 0 &&
+                !trial_status_ended(m->e->trials.at[i].status))
+                rc = trial_stop(m, (int64_t)i, TS_EARLY_STOPPED, err);
+        mem_free(id);
     }
     return rc;
 }
@@ -149,6 +167,8 @@ static enum rc round_once(struct manager *m, bool *over, struct err *err)
     enum rc rc = requests_take(m, err);
     if (!rc)
         rc = poll_trials(m, err);
+    if (!rc)
+        rc = take_kills(m, err);
     if (!rc && !m->stop && !hopeless(m->e))
         rc = ask_more(m, err);
     if (!rc)
@@ -169,6 +189,8 @@ enum rc manager_run(struct experiment *e, const struct place *jobs,
     int lock = -1;
     enum rc rc = lock_dir(e, &lock, err);
     m.began = clock_mono_ns() / 1000000;
+    if (!rc)
+        rc = experiment_attach(e, err);
     while (!rc && !over) {
         rc = round_once(&m, &over, err);
         if (o->changed)
@@ -179,6 +201,8 @@ enum rc manager_run(struct experiment *e, const struct place *jobs,
                          "interrupted; trials go on, `trainyard tune resume` "
                          "continues with them");
     }
+    if (rc && err && err->code == E4011 && set_status(&m, EXP_ERROR, err->msg, NULL))
+        log_error("experiment %s: its error cannot be written down", e->set.id);
     if (lock >= 0)
         close(lock);
     return rc;

@@ -31,6 +31,9 @@ enum rc manager_request_kill(const char *dir, const char *trial,
                              struct err *err) MUST_CHECK;
 enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
                                struct err *err) MUST_CHECK;
+/* `json`: a search space that experiment_space() will take. */
+enum rc manager_request_space(const char *dir, const char *json,
+                              struct err *err) MUST_CHECK;
 bool manager_alive(const char *dir);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests are files in DIR/requests, each written whole: "stop", "kill-ID", "limits". */
+/* Requests are files in DIR/requests, each written whole: "stop", "kill-ID", "limits",
+ * "space".
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
@@ -7,8 +9,11 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/log.h"
 #include "text/json.h"
 #include "tune/manager_private.h"
+
+#define LOG_AREA "tune"
 
 static enum rc put(const char *dir, const char *name, const char *text, struct err *err)
 {
@@ -50,20 +55,44 @@ enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
     return rc;
 }
 
+enum rc manager_request_space(const char *dir, const char *json, struct err *err)
+{
+    return put(dir, "space", json, err);
+}
+
 static int64_t limit(const struct node *map, const char *key, int64_t otherwise)
 {
-    const struct node *n = node_find(map, key);
-    int64_t v;
-    return n && node_i64(n, &v) && v >= 0 ? v : otherwise;
+    int64_t v = node_get_int(map, key, otherwise);
+    return v >= 0 ? v : otherwise;
+}
+
+/* Who asked has checked it already; one that does not fit after all is left out. */
+static enum rc take_space(struct manager *m, const char *path, struct err *err)
+{
+    char *json = NULL;
+    size_t n = 0;
+    struct err why = {0};
+    enum rc rc = fs_read(path, SOURCE_MAX, &json, &n, err);
+    if (!rc)
+        rc = experiment_space(m->e, json, &why);
+    if (rc && why.code == E4012) {
+        log_warn("%s", why.msg);
+        rc = RC_OK;
+    } else if (rc && why.msg[0]) {
+        *err = why;
+    }
+    mem_free(json);
+    return rc;
 }
 
 static enum rc take_limits(struct manager *m, const char *path, struct err *err)
 {
+    char *json = NULL;
+    size_t n = 0;
     struct doc d = {0};
-    struct diags unheard = {0};
     struct exp_limits l = m->e->limits;
-    enum rc rc = source_open(path, &d.src, err);
-    if (!rc && json_parse(&d, &unheard) == RC_OK) {
+    enum rc rc = fs_read(path, SOURCE_MAX, &json, &n, err);
+    if (!rc && json_read("limits", json, n, &d, NULL) == RC_OK) {
         l = (struct exp_limits){
             .concurrency = limit(d.root, "concurrency", l.concurrency),
             .trials = limit(d.root, "trials", l.trials),
@@ -71,7 +100,7 @@ static enum rc take_limits(struct manager *m, const char *path, struct err *err)
             .trial_seconds = limit(d.root, "trial_seconds", l.trial_seconds)};
         rc = experiment_limits(m->e, &l, err);
     }
-    diags_release(&unheard);
+    mem_free(json);
     doc_release(&d);
     return rc;
 }
@@ -84,6 +113,8 @@ static enum rc take(struct manager *m, const char *name, const char *path,
         m->stop = true;
     else if (strcmp(name, "limits") == 0)
         rc = take_limits(m, path, err);
+    else if (strcmp(name, "space") == 0)
+        rc = take_space(m, path, err);
     for (size_t i = 0; str_starts(name, "kill-") && i < m->e->trials.n && !rc; i++)
         if (strcmp(m->e->trials.at[i].id, name + 5) == 0 &&
             !trial_status_ended(m->e->trials.at[i].status))

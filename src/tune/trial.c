@@ -18,9 +18,9 @@
 #include "job/spec.h"
 #include "job/submit.h"
 #include "text/json.h"
+#include "tune/command.h"
 #include "tune/frames.h"
 #include "tune/manager_private.h"
-#include "tune/placeholder.h"
 
 #define LOG_AREA "tune"
 #define METRICS_MAX ((size_t)256 << 20)
@@ -59,13 +59,12 @@ static void env(struct flags *f, const char *name, const char *value)
     flag(f, "env", arena_printf(&f->arena, "%s=%s", name, value));
 }
 
-/* Top-level parameters that are plain values, as hyper-parameters of the job. */
+/* Top-level parameters, as hyper-parameters of the job. */
 static void add_parameters(struct flags *f, const struct exp_trial *t)
 {
     struct doc d = {0};
-    struct diags unheard = {0};
-    if (source_from("parameters", t->params, strlen(t->params), &d.src, NULL) == RC_OK &&
-        json_parse(&d, &unheard) == RC_OK && d.root->kind == NODE_MAP)
+    if (json_read("parameters", t->params, strlen(t->params), &d, NULL) == RC_OK &&
+        d.root->kind == NODE_MAP)
         for (size_t i = 0; i < d.root->map.n; i++) {
             const struct node_entry *e = &d.root->map.at[i];
             struct buf b;
@@ -79,8 +78,18 @@ static void add_parameters(struct flags *f, const struct exp_trial *t)
                 arena_printf(&f->arena, "%.*s=%s", (int)e->key.n, e->key.p, buf_str(&b)));
             buf_release(&b);
         }
-    diags_release(&unheard);
     doc_release(&d);
+}
+
+/* What the experiment says of jobs in general: {"cpu": ["2"], "env": ["A=1", "B=2"]}. */
+static void add_job(struct flags *f, const struct node *job)
+{
+    for (size_t i = 0; job && i < job->map.n; i++) {
+        const struct node *values = job->map.at[i].value;
+        for (size_t k = 0; values->kind == NODE_LIST && k < values->list.n; k++)
+            if (values->list.at[k]->kind == NODE_STR)
+                flag(f, job->map.at[i].key.p, values->list.at[k]->text.p);
+    }
 }
 
 static void add_environment(struct flags *f, const struct experiment *e,
@@ -105,15 +114,15 @@ static void add_flags(struct flags *f, const struct experiment *e,
     flag(f, "name", arena_printf(&f->arena, "nni-%s-%" PRId64, e->set.id, t->number));
     flag(f, "client_token", arena_printf(&f->arena, "nni-%s-%s", e->set.id, t->id));
     flag(f, "label", arena_printf(&f->arena, "experiment=%s", e->set.id));
-    flag(f, "cpu", "10m"); /* trialConcurrency says how many run, not the processors */
+    if (!node_find(e->set.job, "cpu"))
+        flag(f, "cpu", "10m"); /* trialConcurrency says how many run, not processors */
     flag(f, "grace", "5s");
     flag(f, "retries", "2"); /* of a trial that a signal ended, not of one that failed */
     flag(f, "backoff", "1s");
     flag(f, "inherit", "true"); /* as trials of NNI do */
     if (e->set.gpu > 0)
         flag(f, "gpu", arena_printf(&f->arena, "%" PRId64, e->set.gpu));
-    if (e->set.image)
-        flag(f, "image", e->set.image);
+    add_job(f, e->set.job);
     add_environment(f, e, t, dir);
     add_parameters(f, t);
 }
@@ -129,7 +138,7 @@ enum rc trial_submit(struct manager *m, int64_t trial, struct err *err)
     struct submit_result made = {0};
     enum rc rc = write_parameters(dir, t, err);
     if (!rc)
-        rc = placeholder_fill(e->set.command, t->params, &command, err);
+        rc = command_of(e->set.command, t->params, &command, err);
     if (!rc) {
         add_flags(&f, e, t, dir);
         struct spec_flags flags = {.at = f.list.at,
@@ -197,38 +206,88 @@ static enum rc read_metrics(struct manager *m, int64_t trial, bool *stop, struct
     return rc;
 }
 
+static bool of_machine(const char *name)
+{
+    return str_starts(name, "sys/"); /* what the job used of it */
+}
+
+/* The metric whose course counts: the first objective, else `default`, else the first. */
+static const char *main_metric(const struct experiment *e, const struct store_points *p)
+{
+    const char *name = NULL;
+    if (e->set.objectives.n > 0)
+        return e->set.objectives.at[0].metric;
+    for (size_t i = 0; i < p->n; i++)
+        if (!of_machine(p->at[i].name) &&
+            (!name || strcmp(p->at[i].name, "default") == 0))
+            name = p->at[i].name;
+    return name;
+}
+
+/* The last value of every metric as one object, or of `name` alone as a number. */
+static void print_last(const struct experiment *e, const struct store_points *p,
+                       const char *name, struct buf *out)
+{
+    bool all = e->set.objectives.n > 0 || e->set.objectives.n_bounds > 0, first = true;
+    char text[32];
+    buf_puts(out, all ? "{" : "");
+    for (size_t i = 0; i < p->n; i++) {
+        bool last =
+            !of_machine(p->at[i].name) && (all || strcmp(p->at[i].name, name) == 0);
+        for (size_t k = i + 1; k < p->n && last; k++)
+            last = strcmp(p->at[k].name, p->at[i].name) != 0;
+        if (!last)
+            continue;
+        str_from_f64(p->at[i].value, text);
+        if (all) {
+            buf_puts(out, first ? "" : ", ");
+            buf_json_str(out, p->at[i].name, strlen(p->at[i].name));
+            buf_puts(out, ": ");
+        }
+        buf_puts(out, text);
+        first = false;
+    }
+    buf_puts(out, all ? "}" : "");
+}
+
+static enum rc pass_points(struct manager *m, int64_t trial, const char *name,
+                           const struct store_points *p, bool *stop, struct err *err)
+{
+    int64_t step = 0, seen = (int64_t)m->e->trials.at[trial].results.n;
+    enum rc rc = RC_OK;
+    for (size_t i = 0; !rc && i < p->n; i++) {
+        char text[32];
+        bool one = false;
+        if (strcmp(p->at[i].name, name) != 0 || step++ < seen ||
+            m->e->trials.at[trial].stopping)
+            continue;
+        str_from_f64(p->at[i].value, text);
+        rc = experiment_result(m->e, trial, false, step - 1, text, 0, &one, err);
+        *stop |= one;
+    }
+    return rc;
+}
+
 /* The values that the job's own metrics give, for a trial that wrote no records. */
 static enum rc read_points(struct manager *m, int64_t trial, bool over, bool *stop,
                            struct err *err)
 {
-    struct exp_trial *t = &m->e->trials.at[trial];
     struct store_points points = {0};
-    const char *name = NULL;
-    enum rc rc = store_points_get(m->jobs->store, t->job, NULL, 0, 100000, &points, err);
-    for (size_t i = 0; !rc && i < points.n; i++)
-        if (!str_starts(points.at[i].name,
-                        "sys/") && /* what the job used of the machine */
-            (!name || strcmp(points.at[i].name, "default") == 0))
-            name = points.at[i].name;
-    int64_t step = 0;
-    double last = 0;
-    for (size_t i = 0; !rc && name && i < points.n; i++) {
-        char json[32];
-        bool one = false;
-        if (strcmp(points.at[i].name, name) != 0)
-            continue;
-        last = points.at[i].value;
-        str_from_f64(last, json);
-        if (step++ >= (int64_t)t->results.n && !t->stopping)
-            rc = experiment_result(m->e, trial, false, step - 1, json, 0, &one, err);
-        t = &m->e->trials.at[trial];
-        *stop |= one;
-    }
-    if (!rc && over && step > 0 && !t->has_final && !t->stopping) {
-        char json[32];
+    enum rc rc = store_points_get(m->jobs->store, m->e->trials.at[trial].job, NULL, 0,
+                                  100000, &points, err);
+    const char *name = rc ? NULL : main_metric(m->e, &points);
+    if (name)
+        rc = pass_points(m, trial, name, &points, stop, err);
+    const struct exp_trial *t = &m->e->trials.at[trial];
+    if (!rc && name && over && !t->has_final && !t->stopping) {
+        struct buf json;
         bool ignored;
-        str_from_f64(last, json);
-        rc = experiment_result(m->e, trial, true, 0, json, 0, &ignored, err);
+        buf_init(&json, 1 << 20);
+        print_last(m->e, &points, name, &json);
+        if (json.n > 0 && strcmp(buf_str(&json), "{}") != 0)
+            rc =
+                experiment_result(m->e, trial, true, 0, buf_str(&json), 0, &ignored, err);
+        buf_release(&json);
     }
     store_points_release(&points);
     return rc;
@@ -275,7 +334,8 @@ static enum rc settle(struct manager *m, int64_t trial, const struct store_job *
         last_lines(m, t, job->attempt, &why);
     } else if (!t->has_final) {
         status = TS_FAILED;
-        buf_puts(&why, "the trial ended well but reported no result");
+        buf_puts(&why, "the trial ended well but ");
+        buf_puts(&why, t->message[0] ? t->message : "reported no result");
         last_lines(m, t, job->attempt, &why);
     }
     enum rc rc = experiment_ended(m->e, trial, status, buf_str(&why), err);

@@ -44,8 +44,9 @@ enum rc tuner_create(const struct tuner_conf *conf, struct tuner **out, struct e
         t->checkpoint_dir = arena_strdup(&t->arena, conf->checkpoint_dir);
     int64_t n = conf->n_objectives > 1 ? conf->n_objectives : 1;
     t->maximize[0] = args_maximize(algo, t->args);
-    for (int64_t i = 0; i < n && n > 1; i++)
+    for (int64_t i = 0; i < conf->n_objectives; i++)
         t->maximize[i] = conf->maximize[i];
+    t->n_asks = conf->asked;
     history_init(&t->history, conf->space, n);
     issued_init(&t->issued, conf->space);
     if (ops->create)
@@ -180,7 +181,7 @@ void tuner_end(struct tuner *t, int64_t trial)
 }
 
 enum rc tuner_import(struct tuner *t, const struct node *params, const double *values,
-                     struct err *err)
+                     double violation, struct err *err)
 {
     double *x = mem_calloc((size_t)t->history.space->n + 1, sizeof(*x));
     enum rc rc = t->ops->read ? t->ops->read(t, params, x, err)
@@ -190,7 +191,7 @@ enum rc tuner_import(struct tuner *t, const struct node *params, const double *v
         losses_of(t, values, losses);
         issued_add(&t->issued, x);
         int64_t trial = history_add(&t->history, x);
-        history_tell(&t->history, trial, losses, 0);
+        history_tell(&t->history, trial, losses, violation);
         if (t->ops->imported)
             t->ops->imported(t, trial);
     }

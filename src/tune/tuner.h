@@ -25,8 +25,9 @@ struct tuner_conf {
     const struct nni_space *space; /* borrowed */
     uint64_t seed;                 /* where the arguments give none */
     const char *checkpoint_dir;    /* of the experiment, for PBT; may be NULL */
-    int64_t n_objectives; /* 0 and 1: one, the arguments say in which direction */
-    const bool *maximize; /* several: [n_objectives] */
+    int64_t n_objectives;          /* 0: one, the arguments say in which direction */
+    const bool *maximize;          /* [n_objectives]; with none, the arguments say it */
+    int64_t asked;                 /* asks of tuners before it, so that it draws anew */
 };
 
 /* RC_UNSUPPORTED (E4001): no such tuner here. */
@@ -64,7 +65,7 @@ void tuner_end(struct tuner *t, int64_t trial);
  * the space; the message says what does not fit.
  */
 enum rc tuner_import(struct tuner *t, const struct node *params, const double *values,
-                     struct err *err) MUST_CHECK;
+                     double violation, struct err *err) MUST_CHECK;
 
 /* For the best trial and the like. */
 const struct history *tuner_history(const struct tuner *t);

@@ -288,10 +288,34 @@ static void check_space(struct nni_checker *x, const struct nni_algo *algo)
         nni_algo_check_space(algo, &space, schema_span(&x->e->base, name), x->d);
 }
 
+static void check_objectives(struct nni_checker *x)
+{
+    const struct nni_ExperimentConfig *e = x->e;
+    if (e->n_objectives > NNI_OBJECTIVES_MAX)
+        schema_report(x->d, DIAG_ERROR, E0412, &e->base, "objectives",
+                      "%jd objectives; there may be %d", (intmax_t)e->n_objectives,
+                      NNI_OBJECTIVES_MAX);
+    if (e->n_constraints > NNI_CONSTRAINTS_MAX)
+        schema_report(x->d, DIAG_ERROR, E0412, &e->base, "constraints",
+                      "%jd constraints; there may be %d", (intmax_t)e->n_constraints,
+                      NNI_CONSTRAINTS_MAX);
+    for (int64_t i = 0; i < e->n_constraints; i++) {
+        const struct nni_Constraint *k = e->constraints[i];
+        if (!k->has_atLeast && !k->has_atMost)
+            schema_report(x->d, DIAG_ERROR, E0409, &k->base, NULL,
+                          "the constraint of '%s' needs atLeast or atMost", k->metric);
+        if (k->has_atLeast && k->has_atMost && k->atLeast > k->atMost)
+            schema_report(x->d, DIAG_ERROR, E0412, &k->base, "atLeast",
+                          "atLeast %g is above atMost %g, so nothing can be right",
+                          k->atLeast, k->atMost);
+    }
+}
+
 static void check(struct conf *c, struct diags *diags)
 {
     struct nni_checker x = {.c = c, .e = c->data, .d = diags};
     check_header(&x);
+    check_objectives(&x);
     check_space(&x, check_algorithms(&x));
     nni_check_services(&x);
 }

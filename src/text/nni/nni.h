@@ -25,6 +25,9 @@ const char *nni_check_duration(struct str value);
 const char *nni_check_size(struct str value);
 const char *nni_check_auto(struct str value); /* "auto" or a count */
 
+#define NNI_OBJECTIVES_MAX 8
+#define NNI_CONSTRAINTS_MAX 16
+
 extern const struct schema_variant nni_services[];
 extern const struct schema_family schema_family_nni;
 

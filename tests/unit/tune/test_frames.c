@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "tap.h"
-#include "tune/placeholder.h"
+#include "tune/command.h"
 
 #define FINAL                                                                          \
     "ME000094{\"parameter_id\": 0, \"trial_job_id\": \"AbCdE\", \"type\": \"FINAL\", " \
@@ -85,7 +85,7 @@ static void values_as_python_writes_them(void)
 static void check_fill(const char *command, const char *want)
 {
     char *out = NULL;
-    CHECK_INT(placeholder_fill(
+    CHECK_INT(command_of(
                   command,
                   "{\"lr\": 0.1, \"name\": \"it's; rm\", \"net\": {\"_name\": \"a\", "
                   "\"n\": 3}, \"flag\": true}",
@@ -103,7 +103,7 @@ static void placeholders_are_filled_and_quoted(void)
     check_fill("train {{name}}", "train 'it'\\''s; rm'");
     check_fill("train {{net}}", "train '{\"_name\": \"a\", \"n\": 3}'");
     check_fill("awk '{print $1}' }} {{", "awk '{print $1}' }} {{");
-    CHECK_INT(placeholder_fill("a {{net.m}}", "{\"net\": {}}", &out, &err), RC_INVAL);
+    CHECK_INT(command_of("a {{net.m}}", "{\"net\": {}}", &out, &err), RC_INVAL);
     CHECK_STR(err.msg, "the trial command has {{net.m}}, but there is no such parameter");
     CHECK(!out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tune/placeholder.h"
+#include "tune/command.h"
 
 #include <string.h>
 
@@ -13,6 +13,9 @@ static const struct node *find(const struct node *root, struct str path)
     struct str part;
     const struct node *n = root;
     char key[256];
+    for (size_t i = 0; root->kind == NODE_MAP && i < root->map.n; i++)
+        if (str_eq(root->map.at[i].key, path))
+            return root->map.at[i].value; /* a name with dots in it */
     while (n && str_split(&path, '.', &part)) {
         if (part.n >= sizeof(key))
             return NULL;
@@ -74,24 +77,57 @@ static enum rc fill(const char *command, const struct node *params, struct buf *
     return RC_OK;
 }
 
-enum rc placeholder_fill(const char *command, const char *params, char **out,
-                         struct err *err)
+/* `trainyard train ...`, by whatever path, without places for parameters. */
+static bool is_training(const char *command)
+{
+    struct str rest = str_trim(str_c(command)), word;
+    if (strstr(command, "{{") || strpbrk(command, ";|&<>\n") ||
+        !str_split(&rest, ' ', &word))
+        return false;
+    const char *slash = memrchr(word.p, '/', word.n);
+    if (slash)
+        word = str_of(slash + 1, (size_t)(word.p + word.n - slash) - 1);
+    rest = str_trim(rest);
+    return str_is(word, "trainyard") && str_split(&rest, ' ', &word) &&
+           str_is(word, "train");
+}
+
+static void add_settings(const char *command, const struct node *params, struct buf *out)
+{
+    buf_puts(out, command);
+    if (!strstr(command, "--model-dir") && !strstr(command, "--model_dir"))
+        buf_puts(out, " --model-dir \"$NNI_OUTPUT_DIR/model\"");
+    for (size_t i = 0; params->kind == NODE_MAP && i < params->map.n; i++) {
+        const struct node_entry *e = &params->map.at[i];
+        struct buf one;
+        buf_init(&one, TEXT_MAX);
+        buf_add(&one, e->key.p, e->key.n);
+        buf_putc(&one, '=');
+        if (e->value->kind == NODE_STR)
+            buf_add(&one, e->value->text.p, e->value->text.n);
+        else
+            json_print(e->value, 0, &one);
+        buf_puts(out, " --set ");
+        quote(buf_str(&one), one.n, out);
+        buf_release(&one);
+    }
+}
+
+enum rc command_of(const char *command, const char *params, char **out, struct err *err)
 {
     struct doc d = {0};
-    struct diags unheard = {0};
     struct buf b;
     buf_init(&b, TEXT_MAX);
-    enum rc rc = source_from("parameters", params, strlen(params), &d.src, err);
-    if (!rc)
-        rc = json_parse(&d, &unheard);
-    if (!rc)
+    enum rc rc = json_read("parameters", params, strlen(params), &d, err);
+    if (!rc && is_training(command))
+        add_settings(command, d.root, &b);
+    else if (!rc)
         rc = fill(command, d.root, &b, err);
     if (!rc)
         rc = buf_check(&b, err);
     if (!rc)
         *out = buf_take(&b);
     buf_release(&b);
-    diags_release(&unheard);
     doc_release(&d);
     return rc;
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the process that runs an experiment said, or one of its trials. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/tune_common.h"
+
+#define LOG_BYTES ((size_t)256 << 20)
+
+struct logs_conf {
+    struct job_where where;
+    const char *dir, *trial;
+    int64_t head, tail;
+    bool path;
+};
+
+static const struct opt opts[] = {
+    {OPT_TEXT(struct logs_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_TEXT(struct logs_conf, trial, NULL, "of this trial: its id, or its number"),
+     .meta = "ID"},
+    {OPT_INT(struct logs_conf, head, "0", 0, INT64_MAX, "only the first lines; 0: all")},
+    {OPT_INT(struct logs_conf, tail, "0", 0, INT64_MAX, "only the last lines; 0: all")},
+    {OPT_BOOL(struct logs_conf, path, "false", "print the path of the file instead")},
+    TUNE_JOB_OPTS(struct logs_conf),
+    {0},
+};
+
+static const struct exp_trial *find_trial(const struct experiment *e, const char *name)
+{
+    int64_t number = -1;
+    if (!str_to_i64(str_c(name), &number))
+        number = -1;
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (strcmp(e->trials.at[i].id, name) == 0 || e->trials.at[i].number == number)
+            return &e->trials.at[i];
+    return NULL;
+}
+
+/* NNI's client sends what a trial prints to trial.log in the trial's folder; other
+ * programs write to the log of the job. *out is the caller's. */
+static enum rc trial_log(const struct experiment *e, const struct logs_conf *o,
+                         char **out, struct err *err)
+{
+    const struct exp_trial *t = find_trial(e, o->trial);
+    struct job_place place = {0};
+    struct store_jobs row = {0};
+    if (!t)
+        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
+                         e->set.id, o->trial);
+    char *dir = experiment_trial_dir(e, t), *own = fs_join(dir, "trial.log");
+    enum rc rc = RC_OK;
+    if (fs_exists(own)) {
+        *out = own;
+        own = NULL;
+    } else if (!t->job[0]) {
+        rc = err_coded(err, RC_NOTFOUND, E4008, "trial %s has no job yet", t->id);
+    } else {
+        rc = job_place_open(&o->where, &place, err);
+        if (!rc)
+            rc = store_get(place.p.store, t->job, &row, err);
+        if (!rc)
+            *out = place_log(&place.p, t->job, 0, row.at[0].attempt);
+        store_jobs_release(&row);
+        job_place_close(&place);
+    }
+    mem_free(own);
+    mem_free(dir);
+    return rc;
+}
+
+static size_t lines_of(struct str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.n; i++)
+        n += s.p[i] == '\n';
+    return n + (s.n && s.p[s.n - 1] != '\n');
+}
+
+/* The wanted lines of `s` into `b`. */
+static void put_lines(struct str s, int64_t head, int64_t tail, struct buf *b)
+{
+    size_t all = lines_of(s), from = 0, to = all;
+    if (tail > 0 && (size_t)tail < all)
+        from = all - (size_t)tail;
+    if (head > 0 && (size_t)head < to)
+        to = (size_t)head;
+    struct str line;
+    for (size_t i = 0; s.n && str_split(&s, '\n', &line); i++)
+        if (i >= from && i < to) {
+            buf_add(b, line.p, line.n);
+            buf_putc(b, '\n');
+        }
+}
+
+static enum rc logs_run(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct logs_conf *o = conf;
+    struct experiment *e = NULL;
+    char *dir = NULL, *path = NULL, *data = NULL;
+    size_t n = 0;
+    struct buf b;
+    buf_init(&b, LOG_BYTES);
+    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    if (!rc)
+        rc = experiment_open(dir, &e, err);
+    if (!rc && o->trial)
+        rc = trial_log(e, o, &path, err);
+    else if (!rc)
+        path = fs_join(e->dir, "manager.log");
+    if (!rc && o->path)
+        buf_printf(&b, "%s\n", path);
+    else if (!rc && fs_exists(path))
+        rc = fs_read(path, LOG_BYTES, &data, &n, err);
+    if (!rc && data)
+        put_lines(str_of(data, n), o->head, o->tail, &b);
+    if (!rc)
+        rc = cmd_print(&b, err);
+    buf_release(&b);
+    mem_free(data);
+    mem_free(path);
+    mem_free(dir);
+    experiment_close(e);
+    return rc;
+}
+
+static const struct cmd_example examples[] = {
+    {"the end of what a trial printed", "trainyard tune logs --trial AAAwl --tail 20"},
+    {0},
+};
+
+const struct cmd cmd_tune_logs = {
+    .name = "tune logs",
+    .args = "[ID]",
+    .summary = "what the process that runs an experiment said, or one of its trials",
+    .examples = examples,
+    .opts = opts,
+    .conf_size = sizeof(struct logs_conf),
+    .max_args = 1,
+    .run = logs_run,
+};

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How an experiment stands, for people: once, or while it runs. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/tune_common.h"
+#include "tune/manager.h"
+
+#define BAR 30
+#define RUNNING_SHOWN 12
+
+/* `s`, cut to `n` columns with dots where it was longer; 0: whole. */
+static void put_cut(struct buf *b, struct str s, size_t n)
+{
+    if (n == 0 || s.n <= n) {
+        buf_add(b, s.p, s.n);
+        return;
+    }
+    size_t keep = n > 3 ? n - 3 : 0;
+    while (keep > 0 && ((unsigned char)s.p[keep] & 0xc0) == 0x80)
+        keep--; /* not inside a character */
+    buf_add(b, s.p, keep);
+    buf_puts(b, n > 3 ? "..." : "");
+}
+
+static size_t room(size_t width, size_t used)
+{
+    return width == 0 ? 0 : width > used + 8 ? width - used : 8;
+}
+
+static int64_t spent_now(const struct experiment *e, bool alive)
+{
+    int64_t more = alive && e->status_at ? clock_wall_ns() / 1000000 - e->status_at : 0;
+    return e->spent_ms + (more > 0 ? more : 0);
+}
+
+/* Milliseconds until a limit is reached, at the pace so far; -1: nobody knows. */
+static int64_t time_left(const struct experiment *e, int64_t spent, int64_t ended)
+{
+    double left = INFINITY;
+    if (e->limits.trials > 0 && ended > 0)
+        left = (double)(e->limits.trials - ended) * (double)spent / (double)ended;
+    if (e->limits.seconds > 0)
+        left = fmin(left, (double)(e->limits.seconds * 1000 - spent));
+    return isfinite(left) ? (int64_t)fmax(left, 0) : -1;
+}
+
+static void show_progress(const struct experiment *e, bool alive, struct buf *b)
+{
+    int64_t n[TRIAL_STATUSES] = {0}, ended = 0, spent = spent_now(e, alive);
+    char took[CLOCK_TEXT_SIZE], text[CLOCK_TEXT_SIZE];
+    for (size_t i = 0; i < e->trials.n; i++) {
+        n[e->trials.at[i].status]++;
+        ended += trial_status_ended(e->trials.at[i].status);
+    }
+    double share = e->limits.trials > 0 ? (double)ended / (double)e->limits.trials : 0;
+    if (e->limits.seconds > 0)
+        share = fmax(share, (double)spent / (double)(e->limits.seconds * 1000));
+    if (e->limits.trials > 0 || e->limits.seconds > 0) {
+        int full = (int)(fmin(share, 1) * BAR);
+        buf_puts(b, "progress    [");
+        for (int i = 0; i < BAR; i++)
+            buf_putc(b, i < full ? '#' : '.');
+        buf_printf(b, "] %d%%\n", (int)(fmin(share, 1) * 100));
+    }
+    buf_printf(b, "trials      %jd", (intmax_t)ended);
+    if (e->limits.trials > 0)
+        buf_printf(b, " of %jd", (intmax_t)e->limits.trials);
+    buf_puts(b, " ended");
+    for (int i = 0; i < TRIAL_STATUSES; i++)
+        if (n[i])
+            buf_printf(b, ", %jd %s", (intmax_t)n[i],
+                       trial_status_name((enum trial_status)i));
+    clock_duration(spent * 1000000, took);
+    buf_printf(b, "\ntime        %s", took);
+    int64_t left = time_left(e, spent, ended);
+    if (alive && left >= 0) {
+        clock_duration(left * 1000000, text);
+        buf_printf(b, ", about %s left", text);
+    }
+    buf_puts(b, "\n");
+}
+
+static void show_best(const struct experiment *e, size_t width, struct buf *b)
+{
+    const struct exp_trial *t = &e->trials.at[e->best];
+    int64_t front = 0;
+    char value[32];
+    str_from_f64(t->final, value);
+    buf_printf(b, "best        trial %jd: %s%s\n            ", (intmax_t)e->best, value,
+               t->violation > 0 ? " (breaks a constraint)" : "");
+    put_cut(b, str_c(t->params), room(width, 12));
+    buf_puts(b, "\n");
+    if (experiment_objectives(e) == 1)
+        return;
+    for (size_t i = 0; i < e->trials.n; i++)
+        front += experiment_in_front(e, &e->trials.at[i]);
+    buf_printf(b,
+               "front       %jd trials that nothing beats; `trainyard tune best` shows "
+               "them\n",
+               (intmax_t)front);
+}
+
+static void show_running(const struct experiment *e, size_t width, struct buf *b)
+{
+    int64_t shown = 0, now = clock_wall_ns() / 1000000;
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        char value[32] = "nothing yet", took[CLOCK_TEXT_SIZE];
+        if (t->status != TS_RUNNING)
+            continue;
+        if (shown++ == RUNNING_SHOWN)
+            buf_puts(b, "            ...\n");
+        if (shown > RUNNING_SHOWN)
+            continue;
+        if (t->results.n)
+            str_from_f64(t->results.at[t->results.n - 1].value, value);
+        clock_duration((now > t->started ? now - t->started : 0) * 1000000, took);
+        size_t before = b->n;
+        buf_printf(b, "running     trial %jd, step %zu: %s, %s  ", (intmax_t)t->number,
+                   t->results.n, value, took);
+        put_cut(b, str_c(t->params), room(width, b->n - before));
+        buf_puts(b, "\n");
+    }
+}
+
+void tune_show(const struct experiment *e, bool alive, size_t width, struct buf *b)
+{
+    const char *tuner = e->set.tuner_class ? e->set.tuner_class : e->set.tuner;
+    const char *assessor =
+        e->set.assessor_class ? e->set.assessor_class : e->set.assessor;
+    buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
+               e->set.id, e->set.name[0] ? "  " : "", e->set.name,
+               exp_status_name(e->status), alive ? ", a process runs it" : "", tuner,
+               (uintmax_t)experiment_seed(e), assessor ? "; assessor " : "",
+               assessor ? assessor : "");
+    show_progress(e, alive, b);
+    if (e->error[0])
+        buf_printf(b, "error       %s\n", e->error);
+    if (e->best >= 0)
+        show_best(e, width, b);
+    show_running(e, width, b);
+    buf_printf(b, "folder      %s\n", e->dir);
+}
+
+static size_t columns(void)
+{
+    struct winsize w = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < 20)
+        return 80;
+    return w.ws_col;
+}
+
+/* Each line over the old one, which may have been longer; then nothing below. */
+static void draw(const struct buf *text, size_t width)
+{
+    struct buf b;
+    struct str rest = str_of(text->p, text->n), line;
+    buf_init(&b, CMD_TEXT_MAX);
+    buf_puts(&b, "\033[H");
+    while (rest.n && str_split(&rest, '\n', &line)) {
+        put_cut(&b, line, width);
+        buf_puts(&b, "\033[K\n");
+    }
+    buf_puts(&b, "\033[J");
+    fputs(buf_str(&b), stdout);
+    fflush(stdout);
+    buf_release(&b);
+}
+
+/* What changed, on one line. */
+static void say(const struct experiment *e, struct buf *last)
+{
+    struct buf b;
+    int64_t ended = 0;
+    buf_init(&b, CMD_TEXT_MAX);
+    for (size_t i = 0; i < e->trials.n; i++)
+        ended += trial_status_ended(e->trials.at[i].status);
+    buf_printf(&b, "%s: %jd", exp_status_name(e->status), (intmax_t)ended);
+    if (e->limits.trials > 0)
+        buf_printf(&b, " of %jd", (intmax_t)e->limits.trials);
+    buf_printf(&b, " trials, %jd running", (intmax_t)experiment_live(e));
+    if (e->best >= 0) {
+        char value[32];
+        str_from_f64(e->trials.at[e->best].final, value);
+        buf_printf(&b, ", best %s (trial %jd)", value, (intmax_t)e->best);
+    }
+    if (strcmp(buf_str(&b), buf_str(last)) != 0)
+        printf("%s\n", buf_str(&b));
+    fflush(stdout);
+    buf_release(last);
+    *last = b;
+}
+
+enum rc tune_watch(const char *dir, struct err *err)
+{
+    bool terminal = isatty(STDOUT_FILENO), alive = true;
+    struct buf last;
+    enum rc rc = RC_OK;
+    buf_init(&last, CMD_TEXT_MAX);
+    if (terminal)
+        fputs("\033[2J", stdout);
+    while (!rc && alive) {
+        struct experiment *e = NULL;
+        struct buf b;
+        alive = manager_alive(dir); /* first: what it wrote until then is read below */
+        rc = experiment_open(dir, &e, err);
+        buf_init(&b, CMD_TEXT_MAX);
+        if (!rc && terminal) {
+            tune_show(e, alive, columns(), &b);
+            draw(&b, columns());
+        } else if (!rc) {
+            say(e, &last);
+        }
+        buf_release(&b);
+        experiment_close(e);
+        struct timespec second = {.tv_sec = 1};
+        if (!rc && alive)
+            nanosleep(&second, NULL);
+    }
+    buf_release(&last);
+    return rc;
+}
