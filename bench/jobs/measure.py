@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Store and queue; see bench/jobs/run. There is no peer: the bars are our own promises.
+"""Store, queue and server; see bench/jobs/run. There is no peer: the bars are our own promises.
 
 `drain`: 1,000 jobs of `true` are queued without an agent, then an agent starts with as many
 processor slots as the machine has. Overhead per job is the time of the whole drain times
@@ -15,6 +15,8 @@ import shutil
 import subprocess
 import tempfile
 import time
+
+import server
 
 BENCH = "build/release/bench/jobs/jobs_bench"
 PROGRAM = os.path.abspath("build/release/trainyard")
@@ -74,6 +76,7 @@ def main():
         else:
             print("PostgreSQL:", got.stdout.strip())
         drain(temp)
+        server.measure(PROGRAM, temp, os.path.join(temp, "jobs.db"), JOBS, row)
     finally:
         shutil.rmtree(temp, ignore_errors=True)
     with open("bench/results/jobs.json", "w") as f:

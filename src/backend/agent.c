@@ -206,22 +206,40 @@ static void drop_child(struct agent *a, struct child *c)
 
 static void plan(struct agent *a);
 
-/* The supervisor of a job has gone; usually because the job has ended. */
-static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit exit)
+static bool has_ended(const struct agent *a, const char *id)
+{
+    struct store_jobs jobs = {0};
+    enum job_state state = JOB_Unknown;
+    if (store_get(a->p->store, id, &jobs, NULL))
+        return false;
+    bool ended = job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
+    store_jobs_release(&jobs);
+    return ended;
+}
+
+static void not_running(struct agent *a, const char *id)
 {
     for (size_t i = 0; i < a->q.running.n; i++)
-        if (strcmp(a->q.running.at[i].id, c->id) == 0) {
+        if (strcmp(a->q.running.at[i].id, id) == 0) {
             a->q.running.at[i] = a->q.running.at[--a->q.running.n];
             break;
         }
-    bool killed = exit.signal != 0, failed = exit.code != 0 && !killed;
+}
+
+/* The supervisor of a job has gone; usually because the job has ended. If not, the job
+ * goes on and keeps what it has: only the record says that it has ended.
+ */
+static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit exit)
+{
+    bool fine = exit.signal == 0 && exit.code == 0, ended = fine && has_ended(a, c->id);
+    if (ended)
+        not_running(a, c->id);
     drop_child(a, c);
-    if (failed)
-        return; /* it could not even begin: the next look tries again, not sooner */
-    if (killed) /* the job may go on without it: look closely */
-        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
-    else
+    if (ended)
         plan(a);
+    else if (fine || exit.signal) /* it may need another: look closely */
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+    /* Else it could not even begin: the next look tries again, not sooner. */
 }
 
 static void on_child_end(void *arg, struct proc_exit exit)

@@ -174,7 +174,7 @@ const struct cmd cmd_schedule_create = {
     .summary = "run a job again and again, at planned times",
     .description =
         "The job is given as for `job submit`: by flags, a job file, a command. In its "
-        "command, hyper-parameters, inputs, outputs, datasets, variables and labels, "
+        "command, hyper-parameters, inputs, outputs, variables and labels, "
         "${bizdate} becomes the day before the planned one (20240229), ${cyctime} the "
         "planned moment, ${yyyy-mm-dd} or ${yyyymmdd-7} the day before in other forms, "
         "$[yyyymmddhh24] and the like the planned moment; see docs/schedules.md. Quote "

@@ -1,40 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/team_env.h"
 #include "team/fire.h"
 
 struct due_conf {
     struct job_where where;
+    bool loop;
 };
 
 static const struct opt opts[] = {
+    {OPT_BOOL(struct due_conf, loop, "false",
+              "stay, do it again and again, and send notifications, too")},
     JOB_WHERE_OPTS(struct due_conf),
     {0},
 };
+
+static enum rc once(const struct job_place *p, struct err *err)
+{
+    struct schedule_ticker ticker = {0};
+    int64_t fired = 0;
+    enum rc rc = schedule_tick(&ticker, &p->p, (const char *const *)environ,
+                               clock_wall_ns(), &fired, err);
+    if (!rc)
+        printf("%jd run%s submitted\n", (intmax_t)fired, fired == 1 ? "" : "s");
+    return rc;
+}
+
+/* Until SIGTERM or SIGINT. */
+static enum rc stay(const struct job_place *p, struct err *err)
+{
+    struct steward_conf c = team_env_steward(&p->p);
+    struct steward *s = NULL;
+    sigset_t set;
+    int number = 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    log_setup(LOG_LEVEL_INFO, LOG_TEXT, 2);
+    enum rc rc = steward_create(&c, &s, err);
+    if (rc)
+        return rc;
+    while (sigwait(&set, &number) != 0)
+        continue;
+    steward_destroy(s);
+    return RC_OK;
+}
 
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct due_conf *c = conf;
     struct job_place p;
-    struct schedule_ticker ticker = {0};
-    int64_t fired = 0;
     enum rc rc = job_place_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = schedule_tick(&ticker, &p.p, (const char *const *)environ, clock_wall_ns(),
-                       &fired, err);
-    if (!rc)
-        printf("%jd run%s submitted\n", (intmax_t)fired, fired == 1 ? "" : "s");
+    rc = c->loop ? stay(&p, err) : once(&p, err);
     job_place_close(&p);
     return rc;
 }
 
 static const struct cmd_example examples[] = {
-    {"a line for cron, where no server runs", "* * * * * trainyard schedule run-due"},
+    {"once, say from a line of cron, where no server runs", "trainyard schedule run-due"},
+    {"until it is stopped", "trainyard schedule run-due --loop"},
     {0},
 };
 
@@ -42,8 +78,9 @@ const struct cmd cmd_schedule_run_due = {
     .name = "schedule run-due",
     .summary = "submit all runs that are due",
     .description =
-        "For machines without a server: called once a minute, it does what the "
-        "server does by itself. Calling it twice at a time is harmless.",
+        "For machines without a server: called once a minute, or with --loop, it does "
+        "what the server does by itself. Any number of them on one store is harmless: "
+        "one leads, and each planned time is submitted once.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct due_conf),

@@ -12,6 +12,7 @@
 #include "cmd/build_info.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/team_env.h"
 #include "http/api.h"
 
 struct server_conf {
@@ -115,13 +116,19 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         .rate = c->rate,
         .header_timeout = c->header_timeout,
         .body_timeout = c->body_timeout,
+        .notify_allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
         .queue = !c->no_queue,
     };
     rc = api_start(&o, &a, err);
+    struct steward_conf team = team_env_steward(&p.p);
+    struct steward *steward = NULL;
+    if (!rc && !c->no_queue)
+        rc = steward_create(&team, &steward, err);
     if (!rc) {
         say_hello(c, a);
         wait_for_end();
     }
+    steward_destroy(steward);
     api_stop(a);
     mem_free(hosts);
     job_place_close(&p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a whole request to an answer: body, handler, audit log, error. */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +20,10 @@ static const struct {
     enum code code;
     unsigned status;
 } by_code[] = {
-    {E3011, 409}, {E3014, 409}, {E3102, 503}, {E3103, 404}, {E3104, 409},
-    {E3106, 409}, {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404},
-    {E5103, 404}, {E5104, 409}, {E3204, 422}, {E5003, 400}, {E5006, 400},
-    {E5008, 401}, {E5009, 401}, {E5010, 403}, {E5014, 400},
+    {E3011, 409}, {E3014, 409}, {E3102, 503}, {E3103, 404}, {E3104, 409}, {E3106, 409},
+    {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404}, {E5103, 404}, {E5104, 409},
+    {E5202, 404}, {E5304, 404}, {E3204, 422}, {E5003, 400}, {E5006, 400}, {E5008, 401},
+    {E5009, 401}, {E5010, 403}, {E5014, 400},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -71,9 +72,15 @@ static void put_problems(struct call *c)
     json_close(j, ']');
 }
 
+/* Whoever met the full disk said so in the system's words. */
+static bool disk_full(enum rc rc, const struct err *err)
+{
+    return rc == RC_IO && strstr(err->msg, strerror(ENOSPC));
+}
+
 void api_fail(struct call *c, enum rc rc, const struct err *err)
 {
-    enum code code = err_code_of(err, rc);
+    enum code code = disk_full(rc, err) ? E3108 : err_code_of(err, rc);
     const struct code_info *info = code_info(code);
     if (!c->status)
         c->status = status_of(rc, code);
@@ -256,6 +263,7 @@ void call_destroy(struct call *c)
         MHD_destroy_response(c->streaming);
     if (c->doc.src)
         doc_release(&c->doc);
+    c->api->body_bytes -= (int64_t)c->raw.n;
     if (c->raw.p)
         explicit_bzero(c->raw.p, c->raw.cap); /* it may have held a secret */
     httpd_body_release(&c->raw);

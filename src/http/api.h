@@ -26,11 +26,12 @@ struct api_options {
     const char *version;      /* of the program */
     const char *const *env;   /* what jobs may inherit, NULL behind the last */
     int threads;
-    int64_t max_body;      /* bytes of a request */
-    double rate;           /* requests per second and token; 0: no limit */
-    double header_timeout; /* seconds for the head of a request, and between two */
-    double body_timeout;   /* seconds for a body of usual size */
-    bool queue;            /* admit jobs */
+    int64_t max_body;         /* bytes of a request */
+    double rate;              /* requests per second and token; 0: no limit */
+    double header_timeout;    /* seconds for the head of a request, and between two */
+    double body_timeout;      /* seconds for a body of usual size */
+    const char *notify_allow; /* hosts of webhooks; see team/net_allow.h */
+    bool queue;               /* admit jobs */
 };
 
 /* Opens the store, makes the first user and token if there are none, listens. RC_INVAL

@@ -13,6 +13,7 @@
 #include "http/conns.h"
 #include "http/follow.h"
 #include "http/limit.h"
+#include "team/net_allow.h"
 
 #define API_CLASSES 6 /* of statuses: 2xx is [2] */
 
@@ -20,12 +21,14 @@ struct api {
     struct api_options o;
     struct MHD_Daemon *daemon;
     int port;
-    char *token_file;     /* owned; NULL: not made */
-    char *cert, *key;     /* owned: content of the files */
-    char *document;       /* owned */
-    char *empty;          /* owned: a directory with nothing in it */
-    char *empty_snapshot; /* owned: the same as a source */
-    const char **job_env; /* owned list: what jobs may inherit, NULL behind the last */
+    char *token_file;        /* owned; NULL: not made */
+    char *cert, *key;        /* owned: content of the files */
+    char *document;          /* owned */
+    char *empty;             /* owned: a directory with nothing in it */
+    char *empty_snapshot;    /* owned: the same as a source */
+    const char **job_env;    /* owned list: what jobs may inherit, NULL behind the last */
+    struct net_allow *allow; /* hosts of webhooks */
+    char *notify_key;        /* owned */
     struct auth *auth;
     struct limit *callers, *strangers; /* by token; by address, for those without */
     struct conns *conns;
@@ -38,6 +41,7 @@ struct api {
     pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
     _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */
     _Atomic int64_t submitted;
+    _Atomic int64_t body_bytes; /* of all requests that are under way */
 };
 
 struct desk *api_desk(struct api *a); /* waits for a free one */

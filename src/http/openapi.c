@@ -234,6 +234,10 @@ static void put_content(struct json_out *j, const struct schema_table *t)
     case SCHEMA_TEXT:
         json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
         break;
+    case SCHEMA_STREAM:
+        json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
+        json_put_raw(j, "text/event-stream", "{\"schema\":{\"type\":\"string\"}}");
+        break;
     case SCHEMA_NOTHING:
         break;
     }
@@ -291,6 +295,10 @@ static void put_parameter(struct json_out *j, const char *name, const char *in,
     json_open(j, "schema", '{');
     if (f) {
         put_shape(j, f);
+        if (f->shape == SHAPE_STRING && !f->words && !f->pattern) {
+            json_put_int(j, "maxLength", 200); /* bytes count, and these are characters */
+            json_put_str(j, "pattern", "^[^\\u0000-\\u001f\\u007f]*$");
+        }
     } else {
         json_put_str(j, "type", "string");
         json_put_str(j, "pattern", pattern);

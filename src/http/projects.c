@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/projects.h"
 
+#include "backend/share.h"
 #include "base/clock.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
@@ -28,7 +29,7 @@ enum rc list_projects(struct call *c, struct err *err)
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "projects", '[');
     for (size_t i = 0; i < l.n; i++)
-        if (call_in_project(c, l.at[i].name))
+        if (l.at[i].name[0] != SHARE_USER && call_in_project(c, l.at[i].name))
             put_one(c, &l.at[i]);
     json_close(&c->json, ']');
     json_close(&c->json, '}');

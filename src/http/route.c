@@ -50,6 +50,7 @@ static const struct {
     {"job", "^jb-[a-z0-9]{12}$", place_id_ok},
     {"log", "^(prepare|[0-9]{1,4})$", log_ok},
     {"name", NAME_PATTERN, name_ok},
+    {"rule", NAME_PATTERN, name_ok},
     {"sha256", "^[0-9a-f]{64}$", snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
 };

@@ -228,6 +228,8 @@ const struct schema_table schema_Bytes = {
     .name = "Bytes", .help = "bytes as they are", .kind = SCHEMA_BYTES};
 const struct schema_table schema_Text = {
     .name = "Text", .help = "a text", .kind = SCHEMA_TEXT};
+const struct schema_table schema_LogText = {
+    .name = "LogText", .help = "a log, or its events", .kind = SCHEMA_STREAM};
 const struct schema_table schema_Nothing = {
     .name = "Nothing", .help = "nothing", .kind = SCHEMA_NOTHING};
 const struct schema_table schema_Document = {

@@ -15,10 +15,12 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "job/snapshot.h"
+#include "team/deliver.h"
 
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
+#define BODIES_MAX ((int64_t)1 << 30) /* bytes of all bodies under way together */
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
 
@@ -136,6 +138,16 @@ static enum MHD_Result begin(struct api *a, struct call *c, const char *method)
     return api_reply(c);
 }
 
+static void take_body(struct api *a, struct call *c, const char *data, size_t n)
+{
+    size_t before = c->raw.n;
+    if (a->body_bytes > BODIES_MAX)
+        c->raw.no_memory = true;
+    else
+        httpd_body_add(&c->raw, data, n);
+    a->body_bytes += (int64_t)(c->raw.n - before);
+}
+
 static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char *path,
                               const char *method, const char *version, const char *data,
                               size_t *n, void **state)
@@ -146,7 +158,7 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char
         return begin(a, c, method);
     if (*n) {
         if (!c->answered)
-            httpd_body_add(&c->raw, data, *n);
+            take_body(a, c, data, *n);
         *n = 0;
         return MHD_YES;
     }
@@ -350,6 +362,10 @@ static enum rc start(struct api *a, struct err *err)
     if (!rc)
         rc = keep_empty(a, err);
     if (!rc)
+        rc = net_allow_open(a->o.notify_allow, &a->allow, err);
+    if (!rc)
+        rc = deliver_key(a->o.place.dir, &a->notify_key, err);
+    if (!rc)
         rc = open_desks(a, err);
     if (!rc)
         rc = first_user(a, err);
@@ -389,10 +405,12 @@ static void free_all(struct api *a)
     auth_destroy(a->auth);
     limit_destroy(a->callers);
     limit_destroy(a->strangers);
+    net_allow_close(a->allow);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
-    void *texts[] = {a->key,   a->cert,           a->token_file,      a->document,
-                     a->empty, a->empty_snapshot, (void *)a->answers, (void *)a->job_env};
+    void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,
+                     a->document,       a->empty, a->empty_snapshot, (void *)a->answers,
+                     (void *)a->job_env};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     pthread_cond_destroy(&a->given);

@@ -364,6 +364,7 @@ static void add_conditions(struct store *s, struct query *q, const struct store_
     add_name(s, q, f->name, a);
     add_number(q, "created >=", f->since);
     add_number(q, "created <", f->until);
+    add_number(q, "finished >=", f->ended_since);
     add_number(q, f->oldest_first ? "num >" : "num <", f->before);
     if (!f->label_key || !*f->label_key)
         return;

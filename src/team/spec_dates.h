@@ -15,7 +15,7 @@
 enum rc spec_dates_params(const char *json, struct arena *a, struct dates_param **out,
                           size_t *n, struct err *err) MUST_CHECK;
 /* `text` is the JSON of a job; dates are put into its command, hyper-parameters, inputs,
- * outputs, datasets, variables and labels. On success *out is the caller's to release.
+ * outputs, variables and labels. On success *out is the caller's to release.
  */
 enum rc spec_dates_fill(const char *text, const struct dates *d, struct spec *out,
                         struct err *err) MUST_CHECK;

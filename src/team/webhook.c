@@ -22,9 +22,19 @@ try {
     size_t got;
 };
 
+/* Only the host: the rest of a webhook's URL is often a secret. */
+static void shown(const char *url, char out[120])
+{
+    const char *host = strstr(url, "://"), *rest = host ? strpbrk(host + 3, "/?#") : NULL;
+    int n = rest ? (int)(rest - url) : (int)strlen(url);
+    snprintf(out, 120, "%.*s%s", n < 110 ? n : 110, url, rest && rest[1] ? "/..." : "");
+}
+
 static enum rc bad_url(const char *url, const char *what, struct err *err)
 {
-    return err_coded(err, RC_INVAL, E5301, "webhook '%.200s': %s", url, what);
+    char text[120];
+    shown(url, text);
+    return err_coded(err, RC_INVAL, E5301, "webhook '%s': %s", text, what);
 }
 
 enum rc webhook_check(const struct net_allow *allow, const char *url, struct err *err)
@@ -148,11 +158,13 @@ static enum rc post(const struct webhook_conf *c, const char *url,
     curl_easy_getinfo(h, CURLINFO_REDIRECT_URL, &to);
     *next = to ? mem_strdup(to) : NULL;
     enum rc rc = RC_OK;
+    char text[120];
+    shown(url, text);
     if (t.refused)
-        rc = err_coded(err, RC_INVAL, E5302,
-                       "webhook '%.200s': address %s is not allowed", url, t.address);
+        rc = err_coded(err, RC_INVAL, E5302, "webhook '%s': address %s is not allowed",
+                       text, t.address);
     else if (code != CURLE_OK && !(code == CURLE_WRITE_ERROR && t.got > ANSWER_MAX))
-        rc = err_coded(err, RC_IO, E5303, "webhook '%.200s': %s", url,
+        rc = err_coded(err, RC_IO, E5303, "webhook '%s': %s", text,
                        *words ? words : curl_easy_strerror(code));
     curl_slist_free_all(l);
     curl_easy_cleanup(h);
@@ -162,10 +174,12 @@ static enum rc post(const struct webhook_conf *c, const char *url,
 static enum rc judge(const char *url, long status, struct err *err)
 {
     bool passing = status >= 500 || status == 408 || status == 425 || status == 429;
+    char text[120];
     if (status >= 200 && status < 300)
         return RC_OK;
+    shown(url, text);
     return err_coded(err, passing ? RC_IO : RC_INVAL, E5303,
-                     "webhook '%.200s': answered with status %ld%s", url, status,
+                     "webhook '%s': answered with status %ld%s", text, status,
                      status / 100 == 3 ? "; redirects are not followed" : "");
 }
 

@@ -7,6 +7,9 @@ submitting programs at random. Then checks: every job ends once, in a state that
 allows; the events fold (numbers without holes, one final state at the end, no move that is
 not in the table); a worker never ran twice at a time; no process is left.
 
+With CHAOS_SERVER set, everything goes through a server, by five users with quotas, and the
+server is killed, too; quotas must never be exceeded.
+
 TRAINYARD is the program, TRAINYARD_DIR and TRAINYARD_STORE say where.
 """
 import collections
@@ -17,6 +20,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import chaos_server
 
 PROGRAM = os.environ["TRAINYARD"]
 DIR = os.environ["TRAINYARD_DIR"]
@@ -50,6 +55,16 @@ def run(*args):
     return subprocess.run([PROGRAM, *args], capture_output=True, text=True)
 
 
+class Answered:
+    """Stands for a submitting program that has ended."""
+
+    def __init__(self, returncode):
+        self.returncode = returncode
+
+    def poll(self):
+        return self.returncode
+
+
 def processes():
     """pid, kind and job of every process of ours."""
     for pid in os.listdir("/proc"):
@@ -73,11 +88,18 @@ def processes():
             yield int(pid), "agent"
         elif line[1:3] == ["job", "submit"]:
             yield int(pid), "submitter"
+        elif line[1:2] == ["server"]:
+            yield int(pid), "server"
 
 
 def submit(kind, number):
     command, flags, _ = KINDS[kind]
     text = BODY.format(command.format(r=random.randint(1, 9)))
+    if SERVER:
+        spec = {f.lstrip("-"): int(v) if f != "--cpu" else v for f, v in zip(flags[::2], flags[1::2])}
+        spec.update(name=kind, backoff="10ms", backoff_max="50ms", grace="300ms", command=text,
+                    client_token=f"chaos-{SEED}-{number}", env={"MARK": MARK})
+        return Answered(0 if SERVER.submit(number, spec) else 1)
     return subprocess.Popen(
         [PROGRAM, "job", "submit", "--name", kind, "--backoff", "10ms", "--backoff-max", "50ms",
          "--grace", "300ms", "--client-token", f"chaos-{SEED}-{number}", "--env", "MARK=" + MARK,
@@ -86,6 +108,8 @@ def submit(kind, number):
 
 
 def rows():
+    if SERVER:
+        return SERVER.rows()
     out = run("job", "list", "--json", "--limit", "5000")
     return json.loads(out.stdout) if out.returncode == 0 else []
 
@@ -109,7 +133,7 @@ def chaos():
         done = rows()
         for j in done:
             if j["name"] == "stopped" and j["state"] == "Running" and j["id"] not in asked:
-                if run("job", "stop", j["id"]).returncode == 0:
+                if SERVER.stop_job(j) if SERVER else run("job", "stop", j["id"]).returncode == 0:
                     asked.add(j["id"])
         if not waiting and not open_submits and quiet_after is None:
             quiet_after = time.time() + 3  # some more killing, then peace
@@ -129,8 +153,11 @@ def chaos():
 
 
 def check_events(job, problems):
-    got = json.loads(run("job", "get", "--json", "--events", job["id"]).stdout)
-    events = got["events"]
+    if SERVER:
+        got, events = job, SERVER.events(job["id"])
+    else:
+        got = json.loads(run("job", "get", "--json", "--events", job["id"]).stdout)
+        events = got["events"]
     if [e["seq"] for e in events] != list(range(1, len(events) + 1)):
         problems.append(f"{job['id']}: numbers of events have holes")
     state, ended, attempt = "Creating", 0, 0
@@ -174,6 +201,13 @@ def main():
     for pid, kind in processes():  # nothing is left to do for them
         if kind == "agent":
             os.kill(pid, signal.SIGTERM)
+    if SERVER:
+        print("server started", SERVER.starts, "times; most of a project at a time:", SERVER.most)
+        if SERVER.most > chaos_server.QUOTA:
+            problems.append(f"{SERVER.most} jobs of a project ran at a time, quota {chaos_server.QUOTA}")
+        if {j["owner"] for j in found} != {f"u{i}" for i in range(min(COUNT, chaos_server.USERS))}:
+            problems.append("owners: " + str({j["owner"] for j in found}))
+        SERVER.end()
     states = collections.Counter((j["name"], j["state"]) for j in found)
     print("killed", dict(kills), "states", {f"{a} {b}": n for (a, b), n in sorted(states.items())})
     for p in problems[:30]:
@@ -183,4 +217,5 @@ def main():
 
 MARK = os.path.join(DIR, "marks")
 os.makedirs(MARK, exist_ok=True)
+SERVER = chaos_server.Server(PROGRAM, DIR) if os.environ.get("CHAOS_SERVER") else None
 sys.exit(main())

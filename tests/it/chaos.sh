@@ -22,6 +22,19 @@ every_job_ends_once_on_sqlite()
     chaos
 }
 
+every_job_of_five_users_ends_once_on_sqlite()
+{
+    unset TRAINYARD_STORE
+    export CHAOS_SERVER=1
+    chaos
+}
+
+every_job_of_five_users_ends_once_on_postgresql()
+{
+    export CHAOS_SERVER=1
+    every_job_ends_once_on_postgresql
+}
+
 every_job_ends_once_on_postgresql()
 {
     local url rc=0 pg
@@ -34,4 +47,8 @@ every_job_ends_once_on_postgresql()
     rm -rf "$pg"
 }
 
-tap_cases every_job_ends_once_on_sqlite every_job_ends_once_on_postgresql
+tap_cases \
+    every_job_ends_once_on_sqlite \
+    every_job_ends_once_on_postgresql \
+    every_job_of_five_users_ends_once_on_sqlite \
+    every_job_of_five_users_ends_once_on_postgresql

@@ -132,6 +132,31 @@ a_locked_store_is_said_to_be()
     finish
 }
 
+# In a name space of its own, with a disk of two megabytes.
+a_full_disk_is_said_to_be()
+{
+    unshare -rm true 2>/dev/null || skip "no name spaces here"
+    mkdir small
+    cat >inside.sh <<'END'
+mount -t tmpfs -o size=2m none small || exit 77
+"$TRAINYARD" server --listen 127.0.0.1:0 --dir small --no-queue 2>server.log &
+for _ in $(seq 100); do
+    url=$(sed -n 's/^listening on //p' server.log)
+    [ -n "$url" ] && break
+    sleep 0.05
+done
+head -c 3m /dev/zero >small/filler 2>/dev/null
+URL=$url TOKEN=$(cat small/admin.token) python3 "$TY_SOURCE/tests/it/server_check.py" full small/filler
+rc=$?
+kill $!
+exit $rc
+END
+    run unshare -rm bash inside.sh
+    [ "$got" != 77 ] || skip "no mounts here"
+    status 0
+    [ "$got" = 0 ] || show .out
+}
+
 a_killed_server_loses_nothing()
 {
     start
@@ -185,6 +210,26 @@ END
     err_has "no job 'jb-000000000000'"
     run "$TRAINYARD" job list --server local --dir elsewhere --json
     json 'd == []'
+    run "$TRAINYARD" user create ann --project ads --role viewer
+    status 0
+    run "$TRAINYARD" user create ann
+    status 1
+    err_has "there is a user 'ann' already"
+    run "$TRAINYARD" token create ann --expires 1h --note laptop
+    status 0
+    TRAINYARD_TOKEN=$(cat .out) run "$TRAINYARD" job submit --server "$url" -- true
+    status 1
+    err_has "this needs the role submitter, the token has viewer"
+    run "$TRAINYARD" token list ann
+    out_has "laptop"
+    run "$TRAINYARD" user list
+    out_has "ann                       viewer                ads"
+    run "$TRAINYARD" user delete ann
+    status 0
+    run "$TRAINYARD" token create admin --server local --dir yard
+    status 0
+    TRAINYARD_TOKEN=$(cat .out) run "$TRAINYARD" job list --server "$url" --json
+    status 0
     chmod 644 config/trainyard/login.json
     run "$TRAINYARD" job list
     err_has "error[E5019]"
@@ -208,5 +253,6 @@ tap_cases \
     logs_are_followed_and_resumed \
     too_many_requests_are_told_so \
     a_locked_store_is_said_to_be \
+    a_full_disk_is_said_to_be \
     a_killed_server_loses_nothing \
     the_command_line_uses_a_server

@@ -46,7 +46,7 @@ def user(name, role, projects=(), **token):
     return made["token"]
 
 
-EXAMPLES = {"job": "jb-000000000000", "log": "0", "name": "nobody", "sha256": "0" * 64, "token": "tk-none"}
+EXAMPLES = {"job": "jb-000000000000", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
 
 
 def matrix():
@@ -177,7 +177,10 @@ def bad():
         ("POST", "/api/v1/jobs", {"command": 7}, 422, "command"),
         ("POST", "/api/v1/jobs", {"name": "x"}, 422, "command"),
         ("POST", "/api/v1/jobs", {"command": "x", "workers": 0}, 422, "workers"),
-        ("POST", "/api/v1/jobs", {"command": "x", "workers": "many"}, 422, "workers"),
+        ("POST", "/api/v1/jobs", {"command": "x", "workers": "many"}, 400, "workers"),
+        ("POST", "/api/v1/jobs", {"command": "x", "label": {"a": 1}}, 400, "an object of texts"),
+        ("POST", "/api/v1/jobs", {"command": "x", "name": None}, 400, "a text"),
+        ("POST", "/api/v1/jobs", {"command": "x", "data": "d"}, 400, "a list of texts"),
         ("POST", "/api/v1/jobs", {"command": "x", "name": "a b; rm -rf /"}, 422, "name"),
         ("POST", "/api/v1/jobs", {"command": "a\0b"}, 400, "NUL"),
         ("POST", "/api/v1/jobs", {"command": "x", "cpu": "100000"}, 422, "100000 processors"),
@@ -436,6 +439,14 @@ def locked():
     check(status == 503 and answer["code"] == "E3102" and head["Retry-After"] == "1", status, answer)
     db.execute("ROLLBACK")
     check(ask("POST", "/api/v1/jobs", {"command": "true"})[0] == 201, "after the lock")
+
+
+def full():
+    status, _, answer = ask("POST", "/api/v1/jobs", {"command": "x" * 20000})
+    check(status == 507 and answer["code"] == "E3108", "submit ->", status, answer)
+    check(ask("GET", "/api/v1/jobs")[0] == 200, "reading needs space")
+    os.truncate(sys.argv[2], 0)
+    check(ask("POST", "/api/v1/jobs", {"command": "true"})[0] == 201, "after some was freed")
 
 
 def submit():

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules that say when somebody is told about a job. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+#include "cmd/team_env.h"
+#include "job/quote.h"
+#include "text/json_out.h"
+
+struct notify_conf {
+    struct job_where where;
+    const char *webhook, *mail, *state, *metric, *log, *above, *below;
+    const char *job, *name, *project, *schedule, *label;
+    double stall;
+    int64_t limit;
+    bool json;
+};
+
+static const struct opt create_opts[] = {
+    {OPT_HEADING("Whom")},
+    {OPT_TEXT(struct notify_conf, webhook, NULL, "POST to this URL"), .meta = "URL"},
+    {OPT_TEXT(struct notify_conf, mail, NULL, "mail to this address"), .meta = "ADDRESS"},
+    {OPT_HEADING("When (one of these)")},
+    {OPT_TEXT(struct notify_conf, state, NULL,
+              "the job comes into one of these states: Failed,Succeeded"),
+     .meta = "S,S"},
+    {OPT_TEXT(struct notify_conf, metric, NULL, "this value goes beyond a limit"),
+     .meta = "NAME"},
+    {OPT_TEXT(struct notify_conf, above, NULL, "limit for --metric"), .meta = "X"},
+    {OPT_TEXT(struct notify_conf, below, NULL, "limit for --metric"), .meta = "X"},
+    {OPT_TEXT(struct notify_conf, log, NULL,
+              "a line of the log fits this pattern (PCRE2)"),
+     .meta = "REGEX"},
+    {OPT_DURATION(struct notify_conf, stall, "0", 0, 31536000,
+                  "a running job has written nothing for this long")},
+    {OPT_HEADING("Of which jobs (all of your own unless told)")},
+    {OPT_TEXT(struct notify_conf, job, NULL, "this one"), .meta = "ID"},
+    {OPT_TEXT(struct notify_conf, name, NULL, "whose name holds this text"),
+     .meta = "TEXT"},
+    {OPT_TEXT(struct notify_conf, project, NULL, "of everybody in this project"),
+     .meta = "P"},
+    {OPT_TEXT(struct notify_conf, schedule, NULL, "of this schedule"), .meta = "NAME"},
+    {OPT_TEXT(struct notify_conf, label, NULL, "with this label"), .meta = "KEY=VALUE"},
+    {OPT_HEADING("Answer")},
+    {OPT_BOOL(struct notify_conf, json, "false", "print one JSON object")},
+    JOB_WHERE_OPTS(struct notify_conf),
+    {0},
+};
+
+static const struct opt list_opts[] = {
+    {OPT_BOOL(struct notify_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct notify_conf),
+    {0},
+};
+
+static const struct opt log_opts[] = {
+    {OPT_INT(struct notify_conf, limit, "50", 1, STORE_ROWS_MAX,
+             "at most so many, the latest first")},
+    {OPT_BOOL(struct notify_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct notify_conf),
+    {0},
+};
+
+static const struct opt plain_opts[] = {
+    JOB_WHERE_OPTS(struct notify_conf),
+    {0},
+};
+
+static bool given(const char *text)
+{
+    return text && *text;
+}
+
+static enum rc put_states(const char *list, struct json_out *j)
+{
+    struct str rest = str_c(list), part;
+    json_open(j, "states", '[');
+    while (str_split(&rest, ',', &part)) {
+        char *word = mem_strndup(part.p, part.n);
+        json_put_str(j, NULL, word);
+        mem_free(word);
+    }
+    json_close(j, ']');
+    return RC_OK;
+}
+
+static enum rc put_bound(struct json_out *j, const char *key, const char *text,
+                         struct err *err)
+{
+    double v;
+    if (!given(text))
+        return RC_OK;
+    if (!str_to_f64(str_c(text), &v))
+        return err_coded(err, RC_INVAL, E5301, "--%s: '%.60s' is no number", key, text);
+    json_put_num(j, key, v);
+    return RC_OK;
+}
+
+static enum rc put_when(const struct notify_conf *c, struct json_out *j, struct err *err)
+{
+    int n = given(c->state) + given(c->metric) + given(c->log) + (c->stall > 0);
+    enum rc rc = RC_OK;
+    if (n != 1)
+        return err_coded(err, RC_INVAL, E5301,
+                         "say when: one of --state, --metric, --log, --stall");
+    if (given(c->state)) {
+        json_put_str(j, "on", "state");
+        rc = put_states(c->state, j);
+    } else if (given(c->metric)) {
+        json_put_str(j, "on", "metric");
+        json_put_str(j, "metric", c->metric);
+        rc = put_bound(j, "above", c->above, err);
+        if (!rc)
+            rc = put_bound(j, "below", c->below, err);
+    } else if (given(c->log)) {
+        json_put_str(j, "on", "log");
+        json_put_str(j, "pattern", c->log);
+    } else {
+        json_put_str(j, "on", "stall");
+        json_put_int(j, "after_s", (int64_t)c->stall);
+    }
+    return rc;
+}
+
+static enum rc put_condition(const struct notify_conf *c, struct buf *out,
+                             struct err *err)
+{
+    const struct {
+        const char *key, *value;
+    } scope[] = {{"job", c->job},
+                 {"name", c->name},
+                 {"project", c->project},
+                 {"schedule", c->schedule},
+                 {"label", c->label}};
+    struct json_out j = {.out = out};
+    json_open(&j, NULL, '{');
+    enum rc rc = put_when(c, &j, err);
+    for (size_t i = 0; i < ARRAY_LEN(scope); i++)
+        if (given(scope[i].value))
+            json_put_str(&j, scope[i].key, scope[i].value);
+    json_close(&j, '}');
+    return rc;
+}
+
+static void put_rule(const struct store_rule *r, const char *secret, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "id", r->id);
+    json_put_str(&j, "owner", r->owner);
+    json_put_str(&j, "kind", r->kind);
+    json_put_str(&j, "target", r->target);
+    json_put_raw(&j, "condition", r->condition);
+    json_put_time(&j, "created", r->created);
+    if (secret)
+        json_put_str(&j, "secret", secret);
+    json_close(&j, '}');
+}
+
+static enum rc create(const struct notify_conf *c, const struct job_place *p,
+                      const struct team_notify *n, const char *condition, struct err *err)
+{
+    bool web = given(c->webhook);
+    struct store_rule r = {.owner = p->owner,
+                           .kind = web ? "webhook" : "mail",
+                           .target = web ? c->webhook : c->mail,
+                           .condition = condition,
+                           .created = clock_wall_ns()};
+    struct buf out;
+    char secret[DELIVER_SECRET_SIZE];
+    enum rc rc = deliver_rule_create(p->p.store, &n->conf, &r, err);
+    if (rc)
+        return rc;
+    deliver_secret(&n->conf, r.id, secret);
+    buf_init(&out, CMD_TEXT_MAX);
+    if (c->json)
+        put_rule(&r, web ? secret : NULL, &out);
+    else
+        buf_puts(&out, r.id);
+    buf_putc(&out, '\n');
+    if (web && !c->json)
+        fprintf(stderr, "messages are signed with the secret %s\n", secret);
+    rc = cmd_print(&out, err);
+    buf_release(&out);
+    mem_free((char *)(uintptr_t)r.id);
+    return rc;
+}
+
+static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct notify_conf *c = conf;
+    struct job_place p;
+    struct team_notify n;
+    struct buf condition;
+    if (given(c->webhook) == given(c->mail))
+        return err_coded(err, RC_INVAL, E5301,
+                         "say whom: --webhook URL or --mail ADDRESS");
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&condition, 1 << 16);
+    rc = put_condition(c, &condition, err);
+    if (!rc)
+        rc = team_env_notify(&p.p, &n, err);
+    if (!rc) {
+        rc = create(c, &p, &n, buf_str(&condition), err);
+        team_env_notify_release(&n);
+    }
+    buf_release(&condition);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct notify_conf *c = conf;
+    struct job_place p;
+    struct store_rules l = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_rule_get(p.p.store, NULL, NULL, &l, err);
+    buf_puts(&out, c->json ? "[" : "");
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        buf_puts(&out, c->json && i ? ",\n" : "");
+        if (c->json) {
+            put_rule(&l.at[i], NULL, &out);
+            continue;
+        }
+        buf_printf(&out, "%s  %-7s  ", l.at[i].id, l.at[i].kind);
+        quote_terminal(str_c(l.at[i].target), &out);
+        buf_puts(&out, "  ");
+        quote_terminal(str_c(l.at[i].condition), &out);
+        buf_putc(&out, '\n');
+    }
+    buf_puts(&out, c->json ? "]\n" : "");
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_rules_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static void put_delivery(const struct store_delivery *d, bool json, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    char time[CLOCK_TEXT_SIZE];
+    if (json) {
+        json_open(&j, NULL, '{');
+        json_put_str(&j, "id", d->key);
+        json_put_str(&j, "rule", d->rule);
+        json_put_str(&j, "job", d->job);
+        json_put_str(&j, "state", d->state);
+        json_put_int(&j, "tries", d->tries);
+        json_put_time(&j, "created", d->created);
+        json_put_str(&j, "message", d->message);
+        json_put_raw(&j, "payload", d->payload);
+        json_close(&j, '}');
+        return;
+    }
+    clock_rfc3339(d->created, time);
+    buf_printf(out, "%s  %s  %s  %-7s  %2jd  ", time, d->rule, d->job, d->state,
+               (intmax_t)d->tries);
+    quote_terminal(str_c(d->message), out);
+    buf_putc(out, '\n');
+}
+
+static enum rc run_log(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct notify_conf *c = conf;
+    struct job_place p;
+    struct store_deliveries l = {0};
+    struct buf out;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&out, CMD_TEXT_MAX);
+    rc = store_delivery_list(p.p.store, args->n ? args->at[0] : NULL, (size_t)c->limit,
+                             &l, err);
+    buf_puts(&out, c->json ? "[" : "");
+    for (size_t i = 0; i < l.n && !rc; i++) {
+        buf_puts(&out, c->json && i ? ",\n" : "");
+        put_delivery(&l.at[i], c->json, &out);
+    }
+    buf_puts(&out, c->json ? "]\n" : "");
+    if (!rc)
+        rc = cmd_print(&out, err);
+    buf_release(&out);
+    store_deliveries_release(&l);
+    job_place_close(&p);
+    return rc;
+}
+
+static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+{
+    const struct notify_conf *c = conf;
+    struct job_place p;
+    enum rc rc = job_place_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = store_rule_delete(p.p.store, args->at[0], err);
+    if (rc == RC_NOTFOUND)
+        rc = err_coded(err, rc, E5304, "no rule '%.64s'", args->at[0]);
+    job_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example create_examples[] = {
+    {"when one of your jobs fails",
+     "trainyard notify create --webhook https://hooks.example.com/T1 --state Failed"},
+    {"when a nightly model gets worse",
+     "trainyard notify create --mail me@example.com --metric auc --below 0.7 --schedule "
+     "nightly"},
+    {"when a job of the project is silent for half an hour",
+     "trainyard notify create --mail me@example.com --stall 30m --project ads"},
+    {0},
+};
+
+const struct cmd cmd_notify_create = {
+    .name = "notify create",
+    .summary = "say when somebody is told about a job",
+    .description =
+        "Prints the id of the rule. A server, or `trainyard schedule run-due --loop`, "
+        "watches the jobs and sends. Webhooks go to hosts that TRAINYARD_NOTIFY_ALLOW "
+        "lists; mail is handed to the program that TRAINYARD_MAIL_COMMAND names. See "
+        "docs/notifications.md.",
+    .examples = create_examples,
+    .opts = create_opts,
+    .conf_size = sizeof(struct notify_conf),
+    .run = run_create,
+};
+
+static const struct cmd_example list_examples[] = {
+    {"all rules", "trainyard notify list"},
+    {0},
+};
+
+const struct cmd cmd_notify_list = {
+    .name = "notify list",
+    .summary = "list the rules of notifications",
+    .examples = list_examples,
+    .opts = list_opts,
+    .conf_size = sizeof(struct notify_conf),
+    .run = run_list,
+};
+
+static const struct cmd_example log_examples[] = {
+    {"what was sent, and what could not be", "trainyard notify log"},
+    {0},
+};
+
+const struct cmd cmd_notify_log = {
+    .name = "notify log",
+    .args = "[RULE]",
+    .summary = "what became of notifications",
+    .examples = log_examples,
+    .opts = log_opts,
+    .conf_size = sizeof(struct notify_conf),
+    .max_args = 1,
+    .run = run_log,
+};
+
+static const struct cmd_example delete_examples[] = {
+    {"no more of these", "trainyard notify delete nr-0123456789ab"},
+    {0},
+};
+
+const struct cmd cmd_notify_delete = {
+    .name = "notify delete",
+    .args = "ID",
+    .summary = "forget a rule; what it has not sent yet is not sent",
+    .examples = delete_examples,
+    .opts = plain_opts,
+    .conf_size = sizeof(struct notify_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run_delete,
+};

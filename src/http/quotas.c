@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Quotas of users; those of projects are with them. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "team/quota.h"
+
+static void put_one(struct call *c, const struct store_project *p)
+{
+    struct json_out *j = &c->json;
+    const char *name;
+    quota_of(p, &name);
+    json_open(j, NULL, '{');
+    json_put_str(j, "user", name);
+    json_put_int(j, "cpu_milli", p->cpu_milli);
+    json_put_int(j, "memory", p->memory);
+    json_put_int(j, "gpu", p->gpu);
+    json_put_int(j, "running", p->running);
+    json_put_int(j, "weight", p->weight);
+    json_put_time(j, "created", p->created);
+    json_close(j, '}');
+}
+
+enum rc get_quota(struct call *c, struct err *err)
+{
+    struct store_projects l = {0};
+    char *key = NULL;
+    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    if (!rc)
+        rc = store_project_get(c->place.store, key, &l, err);
+    if (rc == RC_NOTFOUND)
+        rc = err_coded(err, rc, E5202, "nothing was agreed on for user '%.128s'",
+                       c->params[0]);
+    if (!rc)
+        put_one(c, &l.at[0]);
+    store_projects_release(&l);
+    mem_free(key);
+    return rc;
+}
+
+enum rc put_quota(struct call *c, struct err *err)
+{
+    char *key = NULL;
+    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    struct store_project p = {.name = key,
+                              .cpu_milli = schema_int(c->body, "cpu_milli", -1),
+                              .memory = schema_int(c->body, "memory", -1),
+                              .gpu = schema_int(c->body, "gpu", -1),
+                              .running = schema_int(c->body, "running", -1),
+                              .weight = schema_int(c->body, "weight", 100),
+                              .created = clock_wall_ns()};
+    if (!rc)
+        rc = store_project_put(c->place.store, &p, NULL, err);
+    mem_free(key);
+    if (rc)
+        return rc;
+    keeper_poke(c->api->keeper);
+    return get_quota(c, err);
+}
+
+enum rc delete_quota(struct call *c, struct err *err)
+{
+    char *key = NULL;
+    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    if (!rc)
+        rc = quota_delete(c->place.store, key, err);
+    mem_free(key);
+    return rc;
+}

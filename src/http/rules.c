@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rules of notifications, and what became of messages. */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "job/status.h"
+#include "store/notify.h"
+#include "team/deliver.h"
+#include "text/json.h"
+
+static bool seen(const struct call *c, const struct store_rule *r)
+{
+    return c->who.role == ROLE_ADMIN || strcmp(r->owner, c->who.name) == 0;
+}
+
+static void put_rule(struct call *c, const struct store_rule *r, const char *secret)
+{
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_put_str(j, "id", r->id);
+    json_put_str(j, "owner", r->owner);
+    json_put_str(j, "kind", r->kind);
+    /* A webhook's URL is often a secret by itself: it is its owner's alone. */
+    if (strcmp(r->owner, c->who.name) == 0)
+        json_put_str(j, "target", r->target);
+    json_put_raw(j, "condition", r->condition);
+    json_put_time(j, "created", r->created);
+    if (secret)
+        json_put_str(j, "secret", secret);
+    json_close(j, '}');
+}
+
+/* params[0], if the caller may see it. */
+static enum rc find(struct call *c, struct store_rules *out, struct err *err)
+{
+    struct store_rules l = {0};
+    enum rc rc = store_rule_get(c->place.store, c->params[0], NULL, &l, err);
+    if (!rc && (!l.n || !seen(c, &l.at[0])))
+        rc = RC_NOTFOUND;
+    if (!rc) {
+        *out = l;
+        return RC_OK;
+    }
+    store_rules_release(&l);
+    if (rc == RC_NOTFOUND)
+        rc = err_coded(err, rc, E5304, "no rule '%.64s'", c->params[0]);
+    return rc;
+}
+
+enum rc list_rules(struct call *c, struct err *err)
+{
+    struct store_rules l = {0};
+    enum rc rc = store_rule_get(c->place.store, NULL, NULL, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "rules", '[');
+    for (size_t i = 0; i < l.n; i++)
+        if (seen(c, &l.at[i]))
+            put_rule(c, &l.at[i], NULL);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_rules_release(&l);
+    return RC_OK;
+}
+
+enum rc get_rule(struct call *c, struct err *err)
+{
+    struct store_rules l = {0};
+    enum rc rc = find(c, &l, err);
+    if (!rc)
+        put_rule(c, &l.at[0], NULL);
+    store_rules_release(&l);
+    return rc;
+}
+
+static enum rc write_rule(struct call *c, struct store_rule *r, struct err *err)
+{
+    struct deliver_conf conf = {.allow = c->api->allow, .key = c->api->notify_key};
+    char secret[DELIVER_SECRET_SIZE];
+    enum rc rc = deliver_rule_create(c->place.store, &conf, r, err);
+    if (rc)
+        return rc;
+    deliver_secret(&conf, r->id, secret);
+    c->location = arena_printf(&c->arena, "/api/v1/rules/%s", r->id);
+    put_rule(c, r, strcmp(r->kind, "webhook") == 0 ? secret : NULL);
+    mem_free((char *)(uintptr_t)r->id);
+    return RC_OK;
+}
+
+enum rc create_rule(struct call *c, struct err *err)
+{
+    const struct node *condition = node_find(c->body, "condition");
+    const char *project = job_json_text(condition, "project", "");
+    const char *url = schema_text(c->body, "webhook", ""),
+               *address = schema_text(c->body, "mail", "");
+    if (!*url == !*address)
+        return err_coded(err, RC_INVAL, E5301,
+                         "give one of 'webhook' and 'mail', which says whom to tell");
+    if (*project && !call_in_project(c, project))
+        return call_forbid(c, err, "'project': you are no member of '%.100s'", project);
+    struct buf text;
+    buf_init(&text, 1 << 16);
+    json_print(condition, 0, &text);
+    enum rc rc = buf_check(&text, err);
+    if (!rc) {
+        struct store_rule r = {.owner = c->who.name,
+                               .kind = *url ? "webhook" : "mail",
+                               .target = *url ? url : address,
+                               .condition = buf_str(&text),
+                               .created = clock_wall_ns()};
+        rc = write_rule(c, &r, err);
+    }
+    buf_release(&text);
+    return rc;
+}
+
+enum rc delete_rule(struct call *c, struct err *err)
+{
+    struct store_rules l = {0};
+    enum rc rc = find(c, &l, err);
+    store_rules_release(&l);
+    return rc ? rc : store_rule_delete(c->place.store, c->params[0], err);
+}
+
+static void put_delivery(struct json_out *j, const struct store_delivery *d)
+{
+    json_open(j, NULL, '{');
+    json_put_str(j, "id", d->key);
+    json_put_str(j, "job", d->job);
+    json_put_str(j, "state", d->state);
+    json_put_int(j, "tries", d->tries);
+    json_put_str(j, "message", d->message);
+    json_put_time(j, "created", d->created);
+    if (strcmp(d->state, "pending") == 0)
+        json_put_time(j, "due", d->due);
+    json_put_raw(j, "payload", d->payload);
+    json_close(j, '}');
+}
+
+enum rc list_deliveries(struct call *c, struct err *err)
+{
+    struct store_rules rules = {0};
+    struct store_deliveries l = {0};
+    enum rc rc = find(c, &rules, err);
+    store_rules_release(&rules);
+    if (!rc)
+        rc = store_delivery_list(c->place.store, c->params[0],
+                                 (size_t)schema_int(c->query, "limit", 50), &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "deliveries", '[');
+    for (size_t i = 0; i < l.n; i++)
+        put_delivery(&c->json, &l.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    store_deliveries_release(&l);
+    return RC_OK;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notifications, and quotas of users. */
+#include "http/schemas_private.h"
+
+static const struct schema_item Rule_items[] = {
+    ITEM(id, STRING, "its name", MUST),
+    ITEM(owner, STRING, "user who made it", MUST),
+    ITEM(kind, STRING, "how it tells", .words = "webhook|mail", MUST),
+    ITEM(target, STRING, "URL or address; shown to its owner alone"),
+    ITEM(condition, OBJECT, "when, and of which jobs", MUST),
+    ITEM(created, TIME, "when"),
+    ITEM(secret, STRING, "its messages are signed with it; told once"),
+    {0}};
+TABLE(Rule, "when somebody is told about a job");
+
+static const struct schema_item RuleList_items[] = {
+    ITEM(rules, LIST, "by age", .of = &schema_Rule, MUST), {0}};
+TABLE(RuleList, "rules that you may see");
+
+static const struct schema_item RuleNew_items[] = {
+    ITEM(webhook, STRING, "URL to POST to; its host must be allowed", .min = 1,
+         .max = 2000),
+    ITEM(mail, STRING, "address to write to", .min = 1, .max = 254),
+    ITEM(condition, OBJECT,
+         "on: state (states), metric (metric, above, below), log (pattern) or stall "
+         "(after_s); and job, name, project, schedule, label",
+         MUST),
+    {0}};
+TABLE(RuleNew, "a new rule: one of webhook and mail");
+
+static const struct schema_item Delivery_items[] = {
+    ITEM(id, STRING, "the same for every try", MUST),
+    ITEM(job, STRING, "that it is about", MUST),
+    ITEM(state, STRING, "pending, sent or failed", MUST),
+    ITEM(tries, INT, "so far", MUST),
+    ITEM(message, STRING, "of the last failure", MUST),
+    ITEM(created, TIME, "when it was noticed"),
+    ITEM(due, TIME, "the next try"),
+    ITEM(payload, OBJECT, "what is told", MUST),
+    {0}};
+TABLE(Delivery, "a message and what became of it");
+
+static const struct schema_item DeliveryList_items[] = {
+    ITEM(deliveries, LIST, "the latest first", .of = &schema_Delivery, MUST), {0}};
+TABLE(DeliveryList, "messages of a rule");
+
+static const struct schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
+TABLE(DeliveryQuery, "how many");
+
+static const struct schema_item Quota_items[] = {
+    ITEM(user, STRING, "whose", MUST),
+    ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", MUST),
+    ITEM(memory, INT, "bytes at a time; -1: no limit", MUST),
+    ITEM(gpu, INT, "GPUs at a time; -1: no limit", MUST),
+    ITEM(running, INT, "jobs at a time; -1: no limit", MUST),
+    ITEM(weight, INT, "of the fair share; 100 is usual", MUST),
+    ITEM(created, TIME, "when"),
+    {0}};
+TABLE(Quota, "what a user may have at a time");

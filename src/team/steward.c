@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "team/steward.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "team/deliver.h"
+#include "team/fire.h"
+#include "team/lead.h"
+#include "team/notice.h"
+
+#define LOG_AREA "steward"
+#define BEAT_MS LEAD_RENEW_MS
+
+struct steward {
+    const struct steward_conf *c;
+    struct place place;   /* with the first thread's store */
+    struct store *sender; /* the second thread's */
+    struct net_allow *allow;
+    char *key;
+    struct lead lead;
+    struct schedule_ticker ticker;
+    struct notice notice;
+    pthread_t threads[2];
+    int n_threads;
+
+    pthread_mutex_t lock; /* guards the field below */
+    pthread_cond_t wake;
+    bool stop;
+};
+
+/* Sleeps until the next beat. False: it is over. */
+static bool next_beat(struct steward *s)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += BEAT_MS / 1000;
+    pthread_mutex_lock(&s->lock);
+    while (!s->stop)
+        if (pthread_cond_timedwait(&s->wake, &s->lock, &at) != 0)
+            break;
+    bool on = !s->stop;
+    pthread_mutex_unlock(&s->lock);
+    return on;
+}
+
+static void beat(struct steward *s)
+{
+    struct err err = {0};
+    int64_t fired = 0, added = 0;
+    enum rc rc = lead_renew(&s->lead, s->place.store, &err);
+    bool leads = lead_is(&s->lead);
+    if (!rc && leads)
+        rc = schedule_tick(&s->ticker, &s->place, s->c->env, clock_wall_ns(), &fired,
+                           &err);
+    if (!rc)
+        rc = notice_look(&s->notice, &s->place, leads && lead_is(&s->lead),
+                         clock_wall_ns(), &added, &err);
+    if (fired && s->c->submitted)
+        s->c->submitted(s->c->arg);
+    if (rc)
+        log_warn("%s", err.msg);
+}
+
+static void *decide(void *arg)
+{
+    struct steward *s = arg;
+    do
+        beat(s);
+    while (next_beat(s));
+    return NULL;
+}
+
+static bool may_send(void *arg)
+{
+    struct steward *s = arg;
+    return lead_is(&s->lead);
+}
+
+static void *tell(void *arg)
+{
+    struct steward *s = arg;
+    struct deliver_conf c = {.allow = s->allow,
+                             .mail_command = s->c->mail_command,
+                             .key = s->key,
+                             .redirects = s->c->redirects,
+                             .may = may_send,
+                             .arg = s};
+    do {
+        struct err err = {0};
+        int64_t sent = 0;
+        if (lead_is(&s->lead) && deliver_due(s->sender, &c, clock_wall_ns(), &sent, &err))
+            log_warn("%s", err.msg);
+    } while (next_beat(s));
+    return NULL;
+}
+
+static enum rc start(struct steward *s, struct err *err)
+{
+    void *(*const fns[])(void *) = {decide, tell};
+    for (int i = 0; i < 2; i++) {
+        int failed = pthread_create(&s->threads[i], NULL, fns[i], s);
+        if (failed)
+            return err_sys(err, failed, "cannot start a thread");
+        s->n_threads++;
+    }
+    return RC_OK;
+}
+
+enum rc steward_create(const struct steward_conf *c, struct steward **out,
+                       struct err *err)
+{
+    struct steward *s = mem_calloc(1, sizeof(*s));
+    pthread_condattr_t attr;
+    s->c = c;
+    s->place = *c->place;
+    s->place.store = NULL;
+    lead_init(&s->lead);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &attr);
+    pthread_condattr_destroy(&attr);
+    enum rc rc = net_allow_open(c->allow, &s->allow, err);
+    if (!rc)
+        rc = deliver_key(c->place->dir, &s->key, err);
+    if (!rc)
+        rc = store_open(c->place->where, &s->place.store, err);
+    if (!rc)
+        rc = store_open(c->place->where, &s->sender, err);
+    if (!rc)
+        rc = start(s, err);
+    if (rc) {
+        steward_destroy(s);
+        return rc;
+    }
+    *out = s;
+    return RC_OK;
+}
+
+void steward_destroy(struct steward *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+    for (int i = 0; i < s->n_threads; i++)
+        pthread_join(s->threads[i], NULL);
+    if (s->place.store)
+        lead_give_up(&s->lead, s->place.store);
+    store_close(s->place.store);
+    store_close(s->sender);
+    notice_release(&s->notice);
+    net_allow_close(s->allow);
+    mem_free(s->key);
+    pthread_cond_destroy(&s->wake);
+    pthread_mutex_destroy(&s->lock);
+    mem_free(s);
+}
+
+bool steward_leads(struct steward *s)
+{
+    return lead_is(&s->lead);
+}
