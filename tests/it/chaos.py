@@ -96,7 +96,7 @@ def submit(kind, number):
     command, flags, _ = KINDS[kind]
     text = BODY.format(command.format(r=random.randint(1, 9)))
     if SERVER:
-        spec = {f.lstrip("-"): int(v) if f != "--cpu" else v for f, v in zip(flags[::2], flags[1::2])}
+        spec = {f.lstrip("-"): int(v) if v.isdigit() else v for f, v in zip(flags[::2], flags[1::2])}
         spec.update(name=kind, backoff="10ms", backoff_max="50ms", grace="300ms", command=text,
                     client_token=f"chaos-{SEED}-{number}", env={"MARK": MARK})
         return Answered(0 if SERVER.submit(number, spec) else 1)

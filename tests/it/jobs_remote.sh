@@ -8,7 +8,7 @@
 serve()
 {
     place
-    serve_with objects.py "$@"
+    serve_with objects.py
     export AWS_ACCESS_KEY_ID=testkey AWS_SECRET_ACCESS_KEY=testsecret AWS_REGION=us-east-1
     export AWS_ENDPOINT_URL=$at AWS_MAX_ATTEMPTS=2
     unset AWS_SESSION_TOKEN AWS_PROFILE
