@@ -64,6 +64,56 @@ static enum rc check_secrets(const struct spec *s, const struct node *secrets,
     return RC_OK;
 }
 
+static bool is_scalar(const struct field_def *f, const struct node *n)
+{
+    int64_t whole;
+    if (f->type == FIELD_BOOL)
+        return n->kind == NODE_BOOL;
+    if (f->type == FIELD_I64)
+        return schema_whole(n, &whole);
+    return n->kind == NODE_STR;
+}
+
+/* A file may be lax about quotes; what a program sends is what the document says. */
+static bool has_type(const struct field_def *f, const struct node *n)
+{
+    if (f->type == FIELD_ANY) /* looked at by the job's own rules */
+        return n->kind != NODE_NULL;
+    if (f->label == LABEL_DICT) {
+        for (size_t i = 0; n->kind == NODE_MAP && i < n->map.n; i++)
+            if (!is_scalar(f, n->map.at[i].value))
+                return false;
+        return n->kind == NODE_MAP;
+    }
+    if (f->label == LABEL_REP) {
+        for (size_t i = 0; n->kind == NODE_LIST && i < n->list.n; i++)
+            if (!is_scalar(f, n->list.at[i]))
+                return false;
+        return n->kind == NODE_LIST;
+    }
+    return is_scalar(f, n);
+}
+
+static enum rc check_types(const struct node *job, struct err *err)
+{
+    for (size_t i = 0; i < job->map.n; i++) {
+        char name[64] = "";
+        struct str key = job->map.at[i].key;
+        if (key.n < sizeof(name))
+            memcpy(name, key.p, key.n);
+        const struct field_def *f = schema_field(&jobspec_JobSpec_def, name);
+        if (f && !has_type(f, job->map.at[i].value))
+            return err_coded(err, RC_INVAL, E5006, "'%s': %s is wanted", name,
+                             f->label == LABEL_DICT  ? "an object of texts"
+                             : f->label == LABEL_REP ? "a list of texts"
+                             : f->type == FIELD_BOOL ? "true or false"
+                             : f->type == FIELD_I64  ? "a whole number"
+                             : f->type == FIELD_ANY  ? "a value"
+                                                     : "a text");
+    }
+    return RC_OK;
+}
+
 enum rc job_body_check(struct call *c, struct spec *spec, const struct node *secrets,
                        struct err *err)
 {
@@ -85,9 +135,12 @@ enum rc job_body_read(struct call *c, const struct node *job, const struct node 
                       struct spec *out, struct err *err)
 {
     struct buf text;
+    enum rc rc = check_types(job, err);
+    if (rc)
+        return rc;
     buf_init(&text, c->raw.max * 2);
     json_print(job, 0, &text);
-    enum rc rc = buf_check(&text, err);
+    rc = buf_check(&text, err);
     c->problems = mem_calloc(1, sizeof(*c->problems));
     if (!rc)
         rc = spec_parse(buf_str(&text), text.n, out, c->problems, err);

@@ -6,7 +6,8 @@
 #include "base/clock.h"
 #include "text/node.h"
 
-#define TEXT_MAX 1024 /* bytes, where an item says nothing */
+#define TEXT_MAX 1024            /* bytes, where an item says nothing */
+#define EXACT 9007199254740992.0 /* up to here every whole number is a double */
 
 static enum rc wrong(const struct schema_item *f, const char *what, struct err *err)
 {
@@ -45,6 +46,31 @@ static enum rc check_text(const struct schema_item *f, struct str v, struct err 
     return what ? wrong(f, what, err) : RC_OK;
 }
 
+bool schema_whole(const struct node *n, int64_t *out)
+{
+    if (node_i64(n, out))
+        return true;
+    bool whole = n->kind == NODE_REAL && n->real >= -EXACT && n->real <= EXACT &&
+                 (double)(int64_t)n->real == n->real;
+    if (whole)
+        *out = (int64_t)n->real;
+    return whole;
+}
+
+/* Years that the clock cannot count are as good as the first or last that it can. */
+static bool time_of(struct str text, int64_t *ns)
+{
+    char moved[64];
+    int64_t year;
+    if (clock_from_rfc3339(text, ns))
+        return true;
+    if (text.n < 5 || text.n >= sizeof(moved) || !str_to_i64(str_of(text.p, 4), &year))
+        return false;
+    memcpy(moved, year < 1900 ? "1680" : "2260", 4); /* leap years */
+    memcpy(moved + 4, text.p + 4, text.n - 4);
+    return (year < 1680 || year > 2260) && clock_from_rfc3339(str_of(moved, text.n), ns);
+}
+
 static enum rc check_number(const struct schema_item *f, const struct node *n,
                             struct err *err)
 {
@@ -52,7 +78,7 @@ static enum rc check_number(const struct schema_item *f, const struct node *n,
     double d = 0;
     if (f->shape == SHAPE_NUMBER)
         return node_number(n, &d) ? RC_OK : wrong(f, "not a number", err);
-    if (!node_i64(n, &v))
+    if (!schema_whole(n, &v))
         return wrong(f, "not a whole number", err);
     if (f->min < f->max && (v < f->min || v > f->max))
         return err_coded(err, RC_INVAL, E5006, "'%s': %jd is outside [%jd, %jd]", f->name,
@@ -108,7 +134,7 @@ static enum rc check_item(const struct schema_item *f, const struct node *n,
     case SHAPE_BOOL:
         return n->kind == NODE_BOOL ? RC_OK : wrong(f, "neither true nor false", err);
     case SHAPE_TIME:
-        return n->kind == NODE_STR && clock_from_rfc3339(n->text, &ns)
+        return n->kind == NODE_STR && time_of(n->text, &ns)
                    ? RC_OK
                    : wrong(f, "not a time such as 2030-01-31T12:00:00Z", err);
     case SHAPE_STRINGS:
@@ -241,7 +267,7 @@ int64_t schema_int(const struct node *map, const char *key, int64_t otherwise)
 {
     const struct node *n = node_find(map, key);
     int64_t v = otherwise;
-    return n && node_i64(n, &v) ? v : otherwise;
+    return n && schema_whole(n, &v) ? v : otherwise;
 }
 
 bool schema_bool(const struct node *map, const char *key, bool otherwise)
@@ -254,5 +280,5 @@ int64_t schema_time(const struct node *map, const char *key)
 {
     const struct node *n = node_find(map, key);
     int64_t ns = 0;
-    return n && n->kind == NODE_STR && clock_from_rfc3339(n->text, &ns) ? ns : 0;
+    return n && n->kind == NODE_STR && time_of(n->text, &ns) ? ns : 0;
 }

@@ -79,6 +79,8 @@ enum rc schema_query(const struct schema_table *t, const struct target *target,
 /* Any text with a NUL in it, however deep: RC_INVAL (E5006). */
 enum rc schema_no_nul(const struct node *n, struct err *err) MUST_CHECK;
 
+/* A whole number as JSON Schema means it: 2.0 is one, too. */
+bool schema_whole(const struct node *n, int64_t *out);
 /* Of what was checked; `otherwise` when it is not there. */
 const char *schema_text(const struct node *map, const char *key, const char *otherwise);
 int64_t schema_int(const struct node *map, const char *key, int64_t otherwise);

@@ -36,8 +36,12 @@ static const struct schema_item JobList_items[] = {
     {0}};
 TABLE(JobList, "a page of jobs");
 
+#define STATES                                                              \
+    "(Creating|Queuing|EnvPreparing|Running|Restarting|Suspended|Stopping|" \
+    "Succeeded|Failed|Stopped|Unknown)"
 static const struct schema_item JobQuery_items[] = {
-    ITEM(state, STRING, "states, with ',' between them"),
+    ITEM(state, STRING, "states, with ',' between them",
+         .pattern = "^(" STATES "(," STATES ")*)?$"),
     ITEM(owner, STRING, "of this user"),
     ITEM(project, STRING, "of this project"),
     ITEM(queue, STRING, "of this queue"),

@@ -210,6 +210,26 @@ END
     err_has "no job 'jb-000000000000'"
     run "$TRAINYARD" job list --server local --dir elsewhere --json
     json 'd == []'
+    run "$TRAINYARD" user create ann --project ads --role viewer
+    status 0
+    run "$TRAINYARD" user create ann
+    status 1
+    err_has "there is a user 'ann' already"
+    run "$TRAINYARD" token create ann --expires 1h --note laptop
+    status 0
+    TRAINYARD_TOKEN=$(cat .out) run "$TRAINYARD" job submit --server "$url" -- true
+    status 1
+    err_has "this needs the role submitter, the token has viewer"
+    run "$TRAINYARD" token list ann
+    out_has "laptop"
+    run "$TRAINYARD" user list
+    out_has "ann                       viewer                ads"
+    run "$TRAINYARD" user delete ann
+    status 0
+    run "$TRAINYARD" token create admin --server local --dir yard
+    status 0
+    TRAINYARD_TOKEN=$(cat .out) run "$TRAINYARD" job list --server "$url" --json
+    status 0
     chmod 644 config/trainyard/login.json
     run "$TRAINYARD" job list
     err_has "error[E5019]"

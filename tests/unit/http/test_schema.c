@@ -69,6 +69,21 @@ static void what_is_wrong_is_named(void)
         CHECK_STR(check(bad[i].t, bad[i].json), bad[i].message);
 }
 
+static void a_whole_number_may_have_a_point(void)
+{
+    CHECK_STR(check(&schema_TokenNew, "{\"expires_s\": 60.0}"), "");
+    CHECK_STR(check(&schema_TokenNew, "{\"expires_s\": 1e300}"),
+              "'expires_s': not a whole number");
+}
+
+static void years_beyond_the_clock_are_its_ends(void)
+{
+    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"0064-09-29T21:16:28Z\"}"), "");
+    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"9999-02-28T21:16:28Z\"}"), "");
+    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"0064-13-29T21:16:28Z\"}"),
+              "'planned': not a time such as 2030-01-31T12:00:00Z");
+}
+
 static void a_query_becomes_typed_values(void)
 {
     struct arena a = {0};
@@ -109,9 +124,8 @@ static void a_query_that_is_wrong_is_refused(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(a_body_holds_what_its_table_allows),
-    TAP(what_is_wrong_is_named),
-    TAP(a_query_becomes_typed_values),
-    TAP(a_query_that_is_wrong_is_refused),
+    TAP(a_body_holds_what_its_table_allows), TAP(what_is_wrong_is_named),
+    TAP(a_whole_number_may_have_a_point),    TAP(years_beyond_the_clock_are_its_ends),
+    TAP(a_query_becomes_typed_values),       TAP(a_query_that_is_wrong_is_refused),
 };
 TAP_MAIN(cases)
