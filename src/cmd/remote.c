@@ -65,6 +65,20 @@ static enum rc read_login(struct remote *out, struct err *err)
     return rc;
 }
 
+enum rc remote_check_url(const char *url, struct err *err)
+{
+    static const char *const near[] = {"localhost", "127.", "[::1]"};
+    if (str_starts(url, "https://"))
+        return RC_OK;
+    for (size_t i = 0; i < ARRAY_LEN(near); i++)
+        if (str_starts(url, "http://") && str_starts(url + 7, near[i]))
+            return RC_OK;
+    return err_coded(err, RC_INVAL, E5017,
+                     "'%.200s' is no URL of a server: https://..., or http:// to this "
+                     "machine alone, because the token would travel in the clear",
+                     url);
+}
+
 enum rc remote_find(const char *given, bool stored, struct remote *out, struct err *err)
 {
     const char *url = given && *given ? given : env_get("TRAINYARD_SERVER");
@@ -75,7 +89,9 @@ enum rc remote_find(const char *given, bool stored, struct remote *out, struct e
         return RC_OK;
     if (!url && !stored)
         return RC_OK;
-    enum rc rc = read_login(&login, err);
+    enum rc rc = url ? remote_check_url(url, err) : RC_OK;
+    if (!rc)
+        rc = read_login(&login, err);
     if (rc)
         return rc;
     if (!url && !login.url)
