@@ -192,7 +192,8 @@ static int by_end(const void *a, const void *b)
 
 static int64_t end_of(int64_t since, int64_t timeout_s)
 {
-    if (!timeout_s || timeout_s > (INT64_MAX - (since > 0 ? since : 0)) / SECOND)
+    if (timeout_s <= 0 || timeout_s > INT64_MAX / SECOND ||
+        since > INT64_MAX - timeout_s * SECOND)
         return INT64_MAX;
     return since + timeout_s * SECOND;
 }

@@ -11,6 +11,7 @@
 #include "cmd/job_common.h"
 #include "job/state.h"
 
+#define PATIENCE_NS (60 * CLOCK_SECOND)
 #define LOOK_EVERY 4 /* naps between looks at the store */
 
 struct place_in_log {
@@ -97,6 +98,21 @@ static void check_signals(const struct job_follow *f)
         f->on_interrupt(f->arg);
 }
 
+/* A server that is being started again is waited for; jobs go on meanwhile. *since is 0
+ * while it answers.
+ */
+static bool wait_for_server(enum rc rc, const struct err *err, int64_t *since)
+{
+    int64_t now = clock_mono_ns();
+    if (rc == RC_OK || !err || err->code != E5017) {
+        *since = 0;
+        return false;
+    }
+    if (!*since)
+        *since = now;
+    return now - *since < PATIENCE_NS;
+}
+
 /* Reads what there is; true when there will be no more. */
 static enum rc one_look(struct following *x, bool *over, struct err *err)
 {
@@ -125,6 +141,7 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
     struct following x = {.p = p, .id = id, .f = f, .attempt = 1};
     struct store_jobs jobs = {0};
     bool over = false;
+    int64_t lost = 0;
     enum rc rc = p->ops->get(p, id, &jobs, err);
     if (rc)
         return rc;
@@ -145,6 +162,8 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
             rc = one_look(&x, &over, err);
         else
             copy_all(&x);
+        if (wait_for_server(rc, err, &lost))
+            rc = RC_OK;
         if (!rc && !over)
             nanosleep(&(struct timespec){.tv_nsec = p->ops->nap_ns}, NULL);
     }
@@ -158,14 +177,15 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
 enum rc job_wait(const struct job_place *p, const char *id, double seconds,
                  struct err *err)
 {
-    int64_t from = clock_mono_ns();
+    int64_t from = clock_mono_ns(), lost = 0;
     for (;;) {
         struct store_jobs jobs = {0};
         enum job_state state = JOB_Unknown;
         enum rc rc = p->ops->get(p, id, &jobs, err);
-        if (rc)
+        if (rc && !wait_for_server(rc, err, &lost))
             return rc;
-        bool over = job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
+        bool over =
+            !rc && job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
         store_jobs_release(&jobs);
         if (over)
             return RC_OK;

@@ -76,15 +76,12 @@ static enum rc run_login(const void *conf, const struct opt_args *args, struct e
     struct remote_ask q = {.method = "GET", .path = "/api/v1/me"};
     char *path = NULL;
     size_t n = strlen(url);
-    if (!str_starts(url, "http://") && !str_starts(url, "https://"))
-        return err_coded(err, RC_INVAL, E5017,
-                         "'%.200s' is no URL such as "
-                         "http://127.0.0.1:8420",
-                         url);
     while (n && url[n - 1] == '/')
         n--;
     r.url = mem_strndup(url, n);
-    enum rc rc = take_token(conf, &r.token, err);
+    enum rc rc = remote_check_url(url, err);
+    if (!rc)
+        rc = take_token(conf, &r.token, err);
     if (!rc)
         rc = remote_call(&r, &q, &doc, NULL, err);
     if (!rc)

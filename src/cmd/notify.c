@@ -8,7 +8,10 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/team_env.h"
+#include "cmd/team_remote.h"
 #include "job/quote.h"
+#include "job/status.h"
+#include "text/json.h"
 #include "text/json_out.h"
 
 struct notify_conf {
@@ -47,12 +50,14 @@ static const struct opt create_opts[] = {
     {OPT_TEXT(struct notify_conf, label, NULL, "with this label"), .meta = "KEY=VALUE"},
     {OPT_HEADING("Answer")},
     {OPT_BOOL(struct notify_conf, json, "false", "print one JSON object")},
+    JOB_SERVER_OPT(struct notify_conf),
     JOB_WHERE_OPTS(struct notify_conf),
     {0},
 };
 
 static const struct opt list_opts[] = {
     {OPT_BOOL(struct notify_conf, json, "false", "print a JSON list")},
+    JOB_SERVER_OPT(struct notify_conf),
     JOB_WHERE_OPTS(struct notify_conf),
     {0},
 };
@@ -61,11 +66,13 @@ static const struct opt log_opts[] = {
     {OPT_INT(struct notify_conf, limit, "50", 1, STORE_ROWS_MAX,
              "at most so many, the latest first")},
     {OPT_BOOL(struct notify_conf, json, "false", "print a JSON list")},
+    JOB_SERVER_OPT(struct notify_conf),
     JOB_WHERE_OPTS(struct notify_conf),
     {0},
 };
 
 static const struct opt plain_opts[] = {
+    JOB_SERVER_OPT(struct notify_conf),
     JOB_WHERE_OPTS(struct notify_conf),
     {0},
 };
@@ -190,6 +197,38 @@ static enum rc create(const struct notify_conf *c, const struct job_place *p,
     return rc;
 }
 
+static enum rc create_there(const struct notify_conf *c, const struct job_place *p,
+                            const char *condition, struct err *err)
+{
+    struct buf body, out;
+    struct json_out j = {.out = &body};
+    struct doc doc = {0};
+    buf_init(&body, 1 << 17);
+    buf_init(&out, CMD_TEXT_MAX);
+    json_open(&j, NULL, '{');
+    json_put_str(&j, given(c->webhook) ? "webhook" : "mail",
+                 given(c->webhook) ? c->webhook : c->mail);
+    json_put_raw(&j, "condition", condition);
+    json_close(&j, '}');
+    enum rc rc =
+        team_remote_ask(p, "POST", mem_strdup("/rules"), buf_str(&body), &doc, err);
+    const char *secret = job_json_text(doc.root, "secret", "");
+    if (!rc && c->json)
+        json_print(doc.root, 0, &out);
+    else if (!rc)
+        buf_puts(&out, job_json_text(doc.root, "id", ""));
+    buf_putc(&out, '\n');
+    if (!rc && *secret && !c->json)
+        fprintf(stderr, "messages are signed with the secret %s\n", secret);
+    if (!rc)
+        rc = cmd_print(&out, err);
+    if (doc.src)
+        doc_release(&doc);
+    buf_release(&out);
+    buf_release(&body);
+    return rc;
+}
+
 static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct notify_conf *c = conf;
@@ -199,11 +238,17 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     if (given(c->webhook) == given(c->mail))
         return err_coded(err, RC_INVAL, E5301,
                          "say whom: --webhook URL or --mail ADDRESS");
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&condition, 1 << 16);
     rc = put_condition(c, &condition, err);
+    if (!rc && p.remote.url) {
+        rc = create_there(c, &p, buf_str(&condition), err);
+        buf_release(&condition);
+        job_place_close(&p);
+        return rc;
+    }
     if (!rc)
         rc = team_env_notify(&p.p, &n, err);
     if (!rc) {
@@ -221,11 +266,12 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     struct job_place p;
     struct store_rules l = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_rule_get(p.p.store, NULL, NULL, &l, err);
+    rc = p.remote.url ? team_remote_rules(&p, &l, err)
+                      : store_rule_get(p.p.store, NULL, NULL, &l, err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -278,12 +324,18 @@ static enum rc run_log(const void *conf, const struct opt_args *args, struct err
     struct job_place p;
     struct store_deliveries l = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_delivery_list(p.p.store, args->n ? args->at[0] : NULL, (size_t)c->limit,
-                             &l, err);
+    const char *rule = args->n ? args->at[0] : NULL;
+    if (p.remote.url && !rule)
+        rc = err_coded(err, RC_INVAL, E0605,
+                       "RULE is missing: a server shows one at a time");
+    else if (p.remote.url)
+        rc = team_remote_deliveries(&p, rule, (size_t)c->limit, &l, err);
+    else
+        rc = store_delivery_list(p.p.store, rule, (size_t)c->limit, &l, err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -302,10 +354,13 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
 {
     const struct notify_conf *c = conf;
     struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = store_rule_delete(p.p.store, args->at[0], err);
+    rc = p.remote.url
+             ? team_remote_ask(&p, "DELETE", team_remote_path("/rules/", args->at[0], ""),
+                               NULL, NULL, err)
+             : store_rule_delete(p.p.store, args->at[0], err);
     if (rc == RC_NOTFOUND)
         rc = err_coded(err, rc, E5304, "no rule '%.64s'", args->at[0]);
     job_place_close(&p);
@@ -316,8 +371,7 @@ static const struct cmd_example create_examples[] = {
     {"when one of your jobs fails",
      "trainyard notify create --webhook https://hooks.example.com/T1 --state Failed"},
     {"when a nightly model gets worse",
-     "trainyard notify create --mail me@example.com --metric auc --below 0.7 --schedule "
-     "nightly"},
+     "trainyard notify create --mail me@x.org --metric auc --below 0.7 --schedule nightly"},
     {"when a job of the project is silent for half an hour",
      "trainyard notify create --mail me@example.com --stall 30m --project ads"},
     {0},
@@ -327,7 +381,7 @@ const struct cmd cmd_notify_create = {
     .name = "notify create",
     .summary = "say when somebody is told about a job",
     .description =
-        "Prints the id of the rule. A server, or `trainyard schedule run-due --loop`, "
+        "Prints the id of the rule. A server, or `trainyard schedule due --loop`, "
         "watches the jobs and sends. Webhooks go to hosts that TRAINYARD_NOTIFY_ALLOW "
         "lists; mail is handed to the program that TRAINYARD_MAIL_COMMAND names. See "
         "docs/notifications.md.",

@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/team_remote.h"
 #include "job/quote.h"
+#include "job/status.h"
 #include "team/quota.h"
 #include "text/json_out.h"
 
@@ -37,18 +39,21 @@ static const struct opt set_opts[] = {
     {OPT_INT(struct quota_conf, weight, "0", 0, 10000,
              "of the fair share; 100 is usual, 0 leaves it as it is")},
     {OPT_BOOL(struct quota_conf, json, "false", "print one JSON object")},
+    JOB_SERVER_OPT(struct quota_conf),
     JOB_WHERE_OPTS(struct quota_conf),
     {0},
 };
 
 static const struct opt list_opts[] = {
     {OPT_BOOL(struct quota_conf, json, "false", "print a JSON list")},
+    JOB_SERVER_OPT(struct quota_conf),
     JOB_WHERE_OPTS(struct quota_conf),
     {0},
 };
 
 static const struct opt delete_opts[] = {
     WHOSE,
+    JOB_SERVER_OPT(struct quota_conf),
     JOB_WHERE_OPTS(struct quota_conf),
     {0},
 };
@@ -116,6 +121,45 @@ static void put_head(struct buf *out)
                "GiB", "gpu", "running", "weight");
 }
 
+/* Where the limits of `key` are at a server; the caller's. */
+static char *path_of(const char *key)
+{
+    struct store_project row = {.name = key};
+    const char *name;
+    bool user = quota_of(&row, &name) == QUOTA_USER;
+    return user ? team_remote_path("/users/", name, "/quota")
+                : team_remote_path("/projects/", name, "");
+}
+
+static enum rc set_there(const struct job_place *p, const char *key,
+                         const struct quota_change *change, struct store_project *row,
+                         struct err *err)
+{
+    struct doc doc = {0};
+    struct err none = {0};
+    enum rc rc = team_remote_ask(p, "GET", path_of(key), NULL, &doc, &none);
+    const struct node *had = rc ? NULL : doc.root;
+    *row = (struct store_project){.name = key,
+                                  .cpu_milli = job_json_int(had, "cpu_milli", -1),
+                                  .memory = job_json_int(had, "memory", -1),
+                                  .gpu = job_json_int(had, "gpu", -1),
+                                  .running = job_json_int(had, "running", -1),
+                                  .weight = job_json_int(had, "weight", 100)};
+    if (doc.src)
+        doc_release(&doc);
+    rc = quota_apply(change, row, err);
+    if (rc)
+        return rc;
+    char *body =
+        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd, "
+                   "\"running\": %jd, \"weight\": %jd}",
+                   (intmax_t)row->cpu_milli, (intmax_t)row->memory, (intmax_t)row->gpu,
+                   (intmax_t)row->running, (intmax_t)row->weight);
+    rc = team_remote_ask(p, "PUT", path_of(key), body, NULL, err);
+    mem_free(body);
+    return rc;
+}
+
 static enum rc set(const struct quota_conf *c, const struct job_place *p, const char *key,
                    struct err *err)
 {
@@ -125,7 +169,8 @@ static enum rc set(const struct quota_conf *c, const struct job_place *p, const 
                                   .gpu = c->gpu,
                                   .running = c->running,
                                   .weight = c->weight};
-    enum rc rc = quota_set(p->p.store, key, &change, &row, err);
+    enum rc rc = p->remote.url ? set_there(p, key, &change, &row, err)
+                               : quota_set(p->p.store, key, &change, &row, err);
     if (rc)
         return rc;
     struct buf out;
@@ -149,7 +194,7 @@ static enum rc run_set(const void *conf, const struct opt_args *args, struct err
     char *key = NULL;
     enum rc rc = key_of(c, &key, err);
     if (!rc)
-        rc = job_place_open(&c->where, &p, err);
+        rc = job_open(&c->where, &p, err);
     if (!rc) {
         rc = set(c, &p, key, err);
         job_revive(&p);
@@ -165,11 +210,12 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     struct job_place p;
     struct store_projects l = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_project_get(p.p.store, NULL, &l, err);
+    rc = p.remote.url ? team_remote_projects(&p, &l, err)
+                      : store_project_get(p.p.store, NULL, &l, err);
     if (c->json)
         buf_putc(&out, '[');
     else if (l.n)
@@ -197,9 +243,10 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
     char *key = NULL;
     enum rc rc = key_of(c, &key, err);
     if (!rc)
-        rc = job_place_open(&c->where, &p, err);
+        rc = job_open(&c->where, &p, err);
     if (!rc) {
-        rc = quota_delete(p.p.store, key, err);
+        rc = p.remote.url ? team_remote_ask(&p, "DELETE", path_of(key), NULL, NULL, err)
+                          : quota_delete(p.p.store, key, err);
         job_place_close(&p);
     }
     mem_free(key);

@@ -65,6 +65,26 @@ static enum rc read_login(struct remote *out, struct err *err)
     return rc;
 }
 
+/* The host of an http:// URL is this machine: by its name, or by a number. */
+static bool is_near(const char *host)
+{
+    static const char *const names[] = {"localhost", "127.0.0.1", "[::1]"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (str_starts(host, names[i]) && strchr(":/", host[strlen(names[i])]))
+            return true; /* the NUL at the end counts as one of them */
+    return false;
+}
+
+enum rc remote_check_url(const char *url, struct err *err)
+{
+    if (str_starts(url, "https://") || (str_starts(url, "http://") && is_near(url + 7)))
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E5017,
+                     "'%.200s' is no URL of a server: https://..., or http:// to this "
+                     "machine alone, because the token would travel in the clear",
+                     url);
+}
+
 enum rc remote_server(const char *given, bool stored, struct remote *out, struct err *err)
 {
     const char *url = given && *given ? given : env_get("TRAINYARD_SERVER");
@@ -75,7 +95,9 @@ enum rc remote_server(const char *given, bool stored, struct remote *out, struct
         return RC_OK;
     if (!url && !stored)
         return RC_OK;
-    enum rc rc = read_login(&login, err);
+    enum rc rc = url ? remote_check_url(url, err) : RC_OK;
+    if (!rc)
+        rc = read_login(&login, err);
     if (rc)
         return rc;
     if (!url && !login.url)

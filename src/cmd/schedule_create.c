@@ -9,6 +9,7 @@
 #include "cmd/job_common.h"
 #include "cmd/job_flags.h"
 #include "cmd/schedule_common.h"
+#include "cmd/team_remote.h"
 #include "team/fire.h"
 #include "team/schedule_json.h"
 
@@ -26,7 +27,7 @@ static const struct opt opts[] = {
               "minute, hour, day of the month, month, day of the week; or @daily"),
      .meta = "LINE"},
     {OPT_TEXT(struct create_conf, zone, "local",
-              "time zone: Asia/Shanghai, +08:00, UTC, local"),
+              "time zone: Asia/Shanghai, +08:00, UTC, local; at a server local is UTC"),
      .meta = "ZONE"},
     {OPT_LIST(struct create_conf, param, "parameter: ${NAME} in the job becomes VALUE"),
      .letter = 'P', .meta = "NAME=VALUE"},
@@ -38,6 +39,7 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct create_conf, paused, "false", "do not start it yet")},
     {OPT_BOOL(struct create_conf, json, "false", "print one JSON object")},
     JOB_FLAGS_OPTS(struct create_conf),
+    JOB_SERVER_OPT(struct create_conf),
     JOB_WHERE_OPTS(struct create_conf),
     {0},
 };
@@ -65,7 +67,7 @@ static enum rc put_params(const struct opt_list *l, struct buf *out, struct err 
 
 /* The job as it was written, with where it was written. */
 static enum rc put_spec(const struct create_conf *c, const struct opt_args *args,
-                        struct buf *out, struct err *err)
+                        bool here, struct buf *out, struct err *err)
 {
     struct spec spec;
     char cwd[4096];
@@ -73,7 +75,8 @@ static enum rc put_spec(const struct create_conf *c, const struct opt_args *args
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc) {
-        spec_put(&spec, "workdir", cwd);
+        if (here)
+            spec_put(&spec, "workdir", cwd);
         spec_print(&spec, out);
         rc = buf_check(out, err);
     }
@@ -103,6 +106,42 @@ static enum rc answer(const struct create_conf *c, const struct store_schedule *
     return rc;
 }
 
+/* A time zone of this machine means nothing there. */
+static const char *zone_for(const struct create_conf *c)
+{
+    return strcmp(c->zone, "local") == 0 ? "UTC" : c->zone;
+}
+
+static enum rc create_there(const struct create_conf *c, const struct job_place *p,
+                            const struct store_schedule *x, struct err *err)
+{
+    struct buf body;
+    struct json_out j = {.out = &body};
+    struct store_schedules l = {0};
+    buf_init(&body, CMD_TEXT_MAX);
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "name", x->name);
+    json_put_str(&j, "cron", x->cron);
+    json_put_str(&j, "zone", zone_for(c));
+    json_put_str(&j, "catch_up", c->catch_up);
+    json_put_str(&j, "overlap", c->overlap);
+    json_put_bool(&j, "paused", c->paused);
+    json_put_raw(&j, "params", x->params);
+    json_put_raw(&j, "job", x->spec);
+    json_close(&j, '}');
+    enum rc rc = buf_check(&body, err);
+    if (!rc)
+        rc = team_remote_ask(p, "POST", mem_strdup("/schedules"), buf_str(&body), NULL,
+                             err);
+    buf_release(&body);
+    if (!rc)
+        rc = team_remote_schedules(p, x->name, &l, NULL, err);
+    if (!rc)
+        rc = answer(c, &l.at[0], err);
+    store_schedules_release(&l);
+    return rc;
+}
+
 static enum rc create(const struct create_conf *c, const struct opt_args *args,
                       const struct job_place *p, struct err *err)
 {
@@ -120,7 +159,7 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
     if (!rc)
         rc = put_params(&c->param, &params, err);
     if (!rc)
-        rc = put_spec(c, args, &spec, err);
+        rc = put_spec(c, args, !p->remote.url, &spec, err);
     if (!rc) {
         char *kept = mem_printf("%s %s", c->catch_up, c->overlap);
         struct store_schedule x = {
@@ -134,8 +173,9 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
             .catch_up = kept,
             .paused = c->paused,
         };
-        rc = schedule_create(&p->p, &x, clock_wall_ns(), err);
-        if (!rc)
+        rc = p->remote.url ? create_there(c, p, &x, err)
+                           : schedule_create(&p->p, &x, clock_wall_ns(), err);
+        if (!rc && !p->remote.url)
             rc = answer(c, &x, err);
         mem_free(kept);
     }
@@ -150,7 +190,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     struct job_place p;
     if (args->n - args->n_dashed < 1)
         return err_coded(err, RC_INVAL, E0605, "NAME is missing");
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = create(c, args, &p, err);
@@ -160,11 +200,9 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 
 static const struct cmd_example examples[] = {
     {"train every night on the day before",
-     "trainyard schedule create nightly --cron '30 2 * * *' --zone Asia/Shanghai --input "
-     "'train=/data/${bizdate}' -- python3 train.py"},
+     "trainyard schedule create nightly --cron '30 2 * * *' --hp 'dt=${bizdate}' -- ./train"},
     {"every hour, with the hour before as a parameter",
-     "trainyard schedule create hourly --cron @hourly -P 'hour=$[yyyymmddhh24-1/24]' "
-     "job.yaml"},
+     "trainyard schedule create hourly --cron @hourly -P 'h=$[yyyymmddhh24-1/24]' job.yaml"},
     {0},
 };
 
@@ -179,7 +217,7 @@ const struct cmd cmd_schedule_create = {
         "planned moment, ${yyyy-mm-dd} or ${yyyymmdd-7} the day before in other forms, "
         "$[yyyymmddhh24] and the like the planned moment; see docs/schedules.md. Quote "
         "them, or the shell will look for variables of these names.\n\nA server, or "
-        "`trainyard schedule run-due`, submits the jobs when they are due. --source is "
+        "`trainyard schedule due`, submits the jobs when they are due. --source is "
         "copied then, not now.",
     .examples = examples,
     .opts = opts,

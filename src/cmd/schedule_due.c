@@ -69,13 +69,13 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"once, say from a line of cron, where no server runs", "trainyard schedule run-due"},
-    {"until it is stopped", "trainyard schedule run-due --loop"},
+    {"once, say from a line of cron, where no server runs", "trainyard schedule due"},
+    {"until it is stopped", "trainyard schedule due --loop"},
     {0},
 };
 
-const struct cmd cmd_schedule_run_due = {
-    .name = "schedule run-due",
+const struct cmd cmd_schedule_due = {
+    .name = "schedule due",
     .summary = "submit all runs that are due",
     .description =
         "For machines without a server: called once a minute, or with --loop, it does "

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/schedule_common.h"
+#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "team/fire.h"
 #include "team/schedule_json.h"
@@ -19,6 +20,7 @@ struct show_conf {
 
 static const struct opt list_opts[] = {
     {OPT_BOOL(struct show_conf, json, "false", "print a JSON list")},
+    JOB_SERVER_OPT(struct show_conf),
     JOB_WHERE_OPTS(struct show_conf),
     {0},
 };
@@ -27,6 +29,7 @@ static const struct opt get_opts[] = {
     {OPT_INT(struct show_conf, runs, "10", 0, STORE_ROWS_MAX,
              "at most so many runs, the latest first")},
     {OPT_BOOL(struct show_conf, json, "false", "print one JSON object")},
+    JOB_SERVER_OPT(struct show_conf),
     JOB_WHERE_OPTS(struct show_conf),
     {0},
 };
@@ -85,11 +88,12 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     struct job_place p;
     struct store_schedules l = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_schedule_get(p.p.store, NULL, &l, err);
+    rc = p.remote.url ? team_remote_schedules(&p, NULL, &l, NULL, err)
+                      : store_schedule_get(p.p.store, NULL, &l, err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -162,12 +166,13 @@ static enum rc run_get(const void *conf, const struct opt_args *args, struct err
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
     struct buf out;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = schedule_get(&p.p, args->at[0], &l, err);
-    if (!rc && c->runs)
+    rc = p.remote.url ? team_remote_schedules(&p, args->at[0], &l, &runs, err)
+                      : schedule_get(&p.p, args->at[0], &l, err);
+    if (!rc && c->runs && !p.remote.url)
         rc = store_schedule_runs(p.p.store, args->at[0], 0, (size_t)c->runs, &runs, err);
     if (!rc && c->json) {
         schedule_json(&l.at[0], &runs, &out);

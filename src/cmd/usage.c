@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "store/projects.h"
 #include "text/json_out.h"
@@ -20,6 +21,7 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct usage_conf, by, "user", "user|project", "added up by")},
     {OPT_DURATION(struct usage_conf, since, "7d", 1, 1e9, "in the time before now")},
     {OPT_BOOL(struct usage_conf, json, "false", "print a JSON list")},
+    JOB_SERVER_OPT(struct usage_conf),
     JOB_WHERE_OPTS(struct usage_conf),
     {0},
 };
@@ -74,13 +76,16 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     struct store_usages l = {0};
     struct buf out;
     int64_t now = clock_wall_ns();
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = store_usage_get(p.p.store,
-                         strcmp(c->by, "user") == 0 ? STORE_BY_OWNER : STORE_BY_PROJECT,
-                         now - (int64_t)(c->since * 1e9), now, &l, err);
+    bool projects = strcmp(c->by, "project") == 0;
+    int64_t since = now - (int64_t)(c->since * 1e9);
+    rc = p.remote.url
+             ? team_remote_usage(&p, projects, since, &l, err)
+             : store_usage_get(p.p.store, projects ? STORE_BY_PROJECT : STORE_BY_OWNER,
+                               since, now, &l, err);
     if (!rc) {
         put_all(c, &l, &out);
         rc = cmd_print(&out, err);

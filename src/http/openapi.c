@@ -295,8 +295,8 @@ static void put_parameter(struct json_out *j, const char *name, const char *in,
     json_open(j, "schema", '{');
     if (f) {
         put_shape(j, f);
-        if (f->shape == SHAPE_STRING && !f->words && !f->pattern) {
-            json_put_int(j, "maxLength", 200); /* bytes count, and these are characters */
+        if (f->shape == SHAPE_STRING && !f->words && !f->pattern && f->min >= f->max) {
+            json_put_int(j, "maxLength", SCHEMA_QUERY_TEXT);
             json_put_str(j, "pattern", "^[^\\u0000-\\u001f\\u007f]*$");
         }
     } else {

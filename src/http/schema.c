@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "text/node.h"
 
 #define TEXT_MAX 1024            /* bytes, where an item says nothing */
@@ -31,14 +32,14 @@ static bool is_word(const char *words, struct str value)
 static enum rc check_text(const struct schema_item *f, struct str v, struct err *err)
 {
     int64_t max = f->min < f->max ? f->max : TEXT_MAX;
+    int64_t n = (int64_t)utf8_count(v.p, v.n);
     const char *what = f->check ? f->check(v) : NULL;
     if (has_nul(v))
         return wrong(f, "a text with a NUL in it", err);
-    if ((int64_t)v.n > max || (f->min < f->max && (int64_t)v.n < f->min))
+    if (n > max || (f->min < f->max && n < f->min))
         return err_coded(err, RC_INVAL, E5006,
-                         "'%s': a text of %zu bytes, not of %jd to "
-                         "%jd",
-                         f->name, v.n, (intmax_t)(f->min < f->max ? f->min : 0),
+                         "'%s': a text of %jd characters, not of %jd to %jd", f->name,
+                         (intmax_t)n, (intmax_t)(f->min < f->max ? f->min : 0),
                          (intmax_t)max);
     if (f->words && !is_word(f->words, v))
         return err_coded(err, RC_INVAL, E5006, "'%s': '%.60s' is none of %s", f->name,
@@ -231,6 +232,9 @@ enum rc schema_query(const struct schema_table *t, const struct target *target,
             return wrong(f, "given twice", err);
         struct node *v = typed(f, q->value, a);
         enum rc rc = check_item(f, v, err);
+        if (!rc && f->shape == SHAPE_STRING && f->min >= f->max &&
+            utf8_count(q->value, strlen(q->value)) > SCHEMA_QUERY_TEXT)
+            rc = wrong(f, "a text of too many characters", err);
         if (rc)
             return rc;
         node_put(a, map, f->name, v);

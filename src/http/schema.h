@@ -28,6 +28,8 @@ enum shape {
     SHAPE_LIST,    /* list of another schema */
 };
 
+#define SCHEMA_QUERY_TEXT 200 /* characters of a text in a query, unless it says more */
+
 struct schema_table;
 
 struct schema_item {
@@ -38,7 +40,7 @@ struct schema_item {
     const char *words;             /* the texts that are allowed, with '|' between them */
     const char *pattern;           /* of a text; `check` says the same in C */
     const char *(*check)(struct str value); /* NULL: fine; else what is wrong */
-    int64_t min, max;                       /* numbers; texts: length; min < max */
+    int64_t min, max;                       /* numbers; texts: characters; min < max */
     bool required;
 };
 

@@ -60,6 +60,24 @@ static enum rc change(const char *what, const char *text,
                      text);
 }
 
+enum rc quota_apply(const struct quota_change *c, struct store_project *p,
+                    struct err *err)
+{
+    enum rc rc = change("cpu", c->cpu, processors, &p->cpu_milli, err);
+    if (!rc)
+        rc = change("memory", c->memory, size, &p->memory, err);
+    if (!rc)
+        rc = change("gpu", c->gpu, count, &p->gpu, err);
+    if (!rc)
+        rc = change("running", c->running, count, &p->running, err);
+    if (!rc && (c->weight < 0 || c->weight > 10000))
+        rc = err_coded(err, RC_INVAL, E5201, "weight: %jd is outside [1, 10000]",
+                       (intmax_t)c->weight);
+    if (!rc && c->weight)
+        p->weight = c->weight;
+    return rc;
+}
+
 enum rc quota_set(struct store *s, const char *key, const struct quota_change *c,
                   struct store_project *out, struct err *err)
 {
@@ -70,25 +88,14 @@ enum rc quota_set(struct store *s, const char *key, const struct quota_change *c
                               .running = -1,
                               .weight = QUEUE_WEIGHT,
                               .created = clock_wall_ns()};
-    enum rc rc = store_project_get(s, key, &l, NULL);
+    enum rc rc = store_project_get(s, key, &l, err);
+    if (rc && rc != RC_NOTFOUND)
+        return rc;
     if (!rc)
         p = l.at[0];
     p.name = key;
     store_projects_release(&l);
-    if (rc && rc != RC_NOTFOUND)
-        return store_project_get(s, key, &l, err); /* its message */
-    rc = change("cpu", c->cpu, processors, &p.cpu_milli, err);
-    if (!rc)
-        rc = change("memory", c->memory, size, &p.memory, err);
-    if (!rc)
-        rc = change("gpu", c->gpu, count, &p.gpu, err);
-    if (!rc)
-        rc = change("running", c->running, count, &p.running, err);
-    if (!rc && (c->weight < 0 || c->weight > 10000))
-        rc = err_coded(err, RC_INVAL, E5201, "weight: %jd is outside [1, 10000]",
-                       (intmax_t)c->weight);
-    if (c->weight)
-        p.weight = c->weight;
+    rc = quota_apply(c, &p, err);
     if (!rc)
         rc = store_project_put(s, &p, NULL, err);
     if (!rc)

@@ -23,6 +23,9 @@ struct quota_change {
     const char *cpu, *memory, *gpu, *running;
     int64_t weight; /* 0: as it is */
 };
+/* Changes the limits of `p`. RC_INVAL (E5201). */
+enum rc quota_apply(const struct quota_change *c, struct store_project *p,
+                    struct err *err) MUST_CHECK;
 /* Makes the row when it is not there: no limits, usual weight. *out is the row as
  * written, its name borrowed from `key`. RC_INVAL (E5201).
  */

@@ -122,10 +122,11 @@ static enum rc load(const char *path, const char *name, struct zone *z, struct e
 /* "+08:00", "-0330", "+8" */
 static bool fixed_offset(const char *name, int64_t *offset)
 {
-    struct str s = str_c(name + 1), hour;
+    struct str s, hour;
     int64_t h, m = 0;
     if (name[0] != '+' && name[0] != '-')
         return false;
+    s = str_c(name + 1);
     if (s.n == 4 && !strchr(name, ':')) {
         hour = str_of(s.p, 2);
         s = str_of(s.p + 2, 2);

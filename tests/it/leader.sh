@@ -20,7 +20,7 @@ sql() { "$psql" -X -q -A -t "$TRAINYARD_STORE" -c "$1"; }
 
 watcher() # name
 {
-    TRAINYARD_DIR=$PWD/$1 "$TRAINYARD" schedule run-due --loop 2>>"$1.err" &
+    TRAINYARD_DIR=$PWD/$1 "$TRAINYARD" schedule due --loop 2>>"$1.err" &
     eval "$1=\$!"
 }
 

@@ -15,7 +15,7 @@ yard()
     touch requests
 }
 
-watcher() { "$TRAINYARD" schedule run-due --loop 2>>watcher.err & watcher=$!; }
+watcher() { "$TRAINYARD" schedule due --loop 2>>watcher.err & watcher=$!; }
 
 finish()
 {

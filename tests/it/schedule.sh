@@ -62,9 +62,9 @@ db = sqlite3.connect('jobs/jobs.db')
 db.execute("UPDATE schedules SET next = ?", ((int(time.time()) // 60 - 60) * 60 * 10**9,))
 db.commit()
 PY
-    "$TRAINYARD" schedule run-due >a.out 2>&1 &
-    "$TRAINYARD" schedule run-due >b.out 2>&1 &
-    "$TRAINYARD" schedule run-due >c.out 2>&1 &
+    "$TRAINYARD" schedule due >a.out 2>&1 &
+    "$TRAINYARD" schedule due >b.out 2>&1 &
+    "$TRAINYARD" schedule due >c.out 2>&1 &
     wait
     run "$TRAINYARD" job list --json
     json 'len(d) in (1, 2)' # 2: a minute began meanwhile

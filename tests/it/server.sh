@@ -24,6 +24,10 @@ finish()
 {
     kill "$server" 2>/dev/null
     wait "$server" 2>/dev/null
+    # The agent would end by itself, in a while.
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
+    done 2>/dev/null
     for _ in $(seq 100); do
         flock -n yard/agent.lock true && break
         sleep 0.1
@@ -168,10 +172,32 @@ a_killed_server_loses_nothing()
     finish
 }
 
+a_follower_waits_for_the_next_server()
+{
+    export XDG_CONFIG_HOME=$PWD/config
+    start
+    port=${url##*:}
+    run "$TRAINYARD" login "$url" --token-file yard/admin.token
+    "$TRAINYARD" job run -- 'echo one; sleep 3; echo two' >follow.out 2>follow.err &
+    follower=$!
+    sleep 1
+    kill -9 "$server"
+    wait "$server" 2>/dev/null
+    sleep 1
+    "$TRAINYARD" server --listen "127.0.0.1:$port" --dir yard 2>server.log &
+    server=$!
+    wait "$follower" || fail "the follower failed: $(cat follow.err)"
+    printf 'one\ntwo\n' | cmp -s - follow.out || fail "it saw: $(cat follow.out)"
+    finish
+}
+
 the_command_line_uses_a_server()
 {
     export XDG_CONFIG_HOME=$PWD/config
     start
+    run "$TRAINYARD" login http://yard.example.com --token-file yard/admin.token
+    status 2
+    err_has "the token would travel in the clear"
     run "$TRAINYARD" login "$url" --token-file yard/admin.token
     status 0
     out_has "logged in to $url as admin (admin)"
@@ -255,4 +281,5 @@ tap_cases \
     a_locked_store_is_said_to_be \
     a_full_disk_is_said_to_be \
     a_killed_server_loses_nothing \
+    a_follower_waits_for_the_next_server \
     the_command_line_uses_a_server

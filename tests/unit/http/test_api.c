@@ -39,7 +39,6 @@ static void start(void)
                             .header_timeout = 20,
                             .body_timeout = 20};
     CHECK_INT(api_start(&o, &api, &err), RC_OK);
-    CHECK_STR(err.msg, "");
     base = mem_printf("http://127.0.0.1:%d", api_port(api));
     if (api_token_file(api)) {
         size_t n;
