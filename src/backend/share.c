@@ -8,7 +8,6 @@
 
 #define DAY_NS (INT64_C(86400) * 1000000000)
 #define USED_NS (INT64_C(60) * 1000000000) /* how long a look at the past is good */
-#define DAYS 7                             /* that are looked at; older use is 1 % */
 
 static const char *const holding[] = {"EnvPreparing", "Running",  "Restarting",
                                       "Suspended",    "Stopping", "Unknown"};
@@ -61,7 +60,7 @@ static double dominant(const struct store_usage *u, const struct queue_need *tot
 }
 
 static void add_use(struct share *s, const struct store_usages *l, bool project,
-                    const struct queue_need *total, double weight)
+                    const struct queue_need *total, double weight, double seconds)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct store_usage *u = &l->at[i];
@@ -72,27 +71,35 @@ static void add_use(struct share *s, const struct store_usages *l, bool project,
             VEC_PUSH(&s->used, fresh);
             g = &s->used.at[s->used.n - 1];
         }
-        g->recent += weight * dominant(u, total, (double)DAY_NS / 1e9);
+        g->recent += weight * dominant(u, total, seconds);
     }
 }
 
-/* Seven days, each with half the weight of the one behind it; the weights add up to 1. */
+/* Seven days, each with half the weight of the one behind it, looked at in three pieces;
+ * the weights add up to 1.
+ */
+static const struct {
+    int from, to; /* days ago */
+    double weight;
+} pieces[] = {{0, 1, 64.0 / 127}, {1, 3, 48.0 / 127}, {3, 7, 15.0 / 127}};
+
 static enum rc read_use(struct share *s, struct store *store,
                         const struct queue_need *total, int64_t now, struct err *err)
 {
     enum rc rc = RC_OK;
     arena_release(&s->recent);
     s->used.n = 0;
-    for (int day = 0; day < DAYS && !rc; day++)
-        for (int by = 0; by < 2 && !rc; by++) {
-            struct store_usages l = {0};
-            bool project = by == 1;
-            rc = store_usage_get(store, project ? STORE_BY_PROJECT : STORE_BY_OWNER,
-                                 now - (day + 1) * DAY_NS, now - day * DAY_NS, &l, err);
-            if (!rc)
-                add_use(s, &l, project, total, exp2(-day - 1) / (1 - exp2(-DAYS)));
-            store_usages_release(&l);
-        }
+    for (size_t i = 0; i < 2 * ARRAY_LEN(pieces) && !rc; i++) {
+        struct store_usages l = {0};
+        int from = pieces[i / 2].from, to = pieces[i / 2].to;
+        bool project = i % 2 == 1;
+        rc = store_usage_get(store, project ? STORE_BY_PROJECT : STORE_BY_OWNER,
+                             now - to * DAY_NS, now - from * DAY_NS, &l, err);
+        if (!rc)
+            add_use(s, &l, project, total, pieces[i / 2].weight,
+                    (double)(to - from) * 86400);
+        store_usages_release(&l);
+    }
     s->used_at = rc ? 0 : now;
     return rc;
 }

@@ -14,17 +14,22 @@
 
 #define LOG_AREA "steward"
 #define BEAT_MS LEAD_RENEW_MS
+#define STUCK_NS (120 * CLOCK_SECOND)
+
+enum { DECIDES, TELLS, RENEWS, THREADS };
 
 struct steward {
     const struct steward_conf *c;
-    struct place place;   /* with the first thread's store */
-    struct store *sender; /* the second thread's */
+    struct place place;    /* with the store of the thread that decides */
+    struct store *sender;  /* of the one that tells */
+    struct store *lessee;  /* of the one that renews the lease */
+    _Atomic int64_t alive; /* monotonic, ns: when it last decided something */
     struct net_allow *allow;
     char *key;
     struct lead lead;
     struct schedule_ticker ticker;
     struct notice notice;
-    pthread_t threads[2];
+    pthread_t threads[THREADS];
     int n_threads;
 
     pthread_mutex_t lock; /* guards the field below */
@@ -51,9 +56,13 @@ static void beat(struct steward *s)
 {
     struct err err = {0};
     int64_t fired = 0, added = 0;
-    enum rc rc = lead_renew(&s->lead, s->place.store, &err);
     bool leads = lead_is(&s->lead);
-    if (!rc && leads)
+    enum rc rc = RC_OK;
+    if (leads)
+        lead_fence(&s->lead, s->place.store);
+    else
+        store_fence(s->place.store, NULL, NULL, 0);
+    if (leads)
         rc = schedule_tick(&s->ticker, &s->place, s->c->env, clock_wall_ns(), &fired,
                            &err);
     if (!rc)
@@ -63,6 +72,7 @@ static void beat(struct steward *s)
         s->c->submitted(s->c->arg);
     if (rc)
         log_warn("%s", err.msg);
+    atomic_store(&s->alive, clock_mono_ns());
 }
 
 static void *decide(void *arg)
@@ -71,6 +81,21 @@ static void *decide(void *arg)
     do
         beat(s);
     while (next_beat(s));
+    return NULL;
+}
+
+/* Copying the code of a job may take longer than a lease lasts; one that decides nothing
+ * for minutes has lost its right to it.
+ */
+static void *renew(void *arg)
+{
+    struct steward *s = arg;
+    do {
+        struct err err = {0};
+        if (clock_mono_ns() - atomic_load(&s->alive) < STUCK_NS &&
+            lead_renew(&s->lead, s->lessee, &err))
+            log_warn("%s", err.msg);
+    } while (next_beat(s));
     return NULL;
 }
 
@@ -100,8 +125,9 @@ static void *tell(void *arg)
 
 static enum rc start(struct steward *s, struct err *err)
 {
-    void *(*const fns[])(void *) = {decide, tell};
-    for (int i = 0; i < 2; i++) {
+    void *(*const fns[THREADS])(void *) = {
+        [DECIDES] = decide, [TELLS] = tell, [RENEWS] = renew};
+    for (int i = 0; i < THREADS; i++) {
         int failed = pthread_create(&s->threads[i], NULL, fns[i], s);
         if (failed)
             return err_sys(err, failed, "cannot start a thread");
@@ -119,6 +145,7 @@ enum rc steward_create(const struct steward_conf *c, struct steward **out,
     s->place = *c->place;
     s->place.store = NULL;
     lead_init(&s->lead);
+    atomic_init(&s->alive, clock_mono_ns());
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -131,6 +158,10 @@ enum rc steward_create(const struct steward_conf *c, struct steward **out,
         rc = store_open(c->place->where, &s->place.store, err);
     if (!rc)
         rc = store_open(c->place->where, &s->sender, err);
+    if (!rc)
+        rc = store_open(c->place->where, &s->lessee, err);
+    if (!rc)
+        rc = lead_renew(&s->lead, s->lessee, err); /* so that the first beat counts */
     if (!rc)
         rc = start(s, err);
     if (rc) {
@@ -151,10 +182,11 @@ void steward_destroy(struct steward *s)
     pthread_mutex_unlock(&s->lock);
     for (int i = 0; i < s->n_threads; i++)
         pthread_join(s->threads[i], NULL);
-    if (s->place.store)
-        lead_give_up(&s->lead, s->place.store);
+    if (s->lessee)
+        lead_give_up(&s->lead, s->lessee);
     store_close(s->place.store);
     store_close(s->sender);
+    store_close(s->lessee);
     notice_release(&s->notice);
     net_allow_close(s->allow);
     mem_free(s->key);

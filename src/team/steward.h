@@ -2,8 +2,8 @@
 /* team/steward.h - what a server does by itself: leads if nobody else does, fires
  * schedules, notices what is to be told, and tells it.
  *
- * Two threads with stores of their own: sending may take long, deciding must not. Any
- * number of stewards may run on one store.
+ * Three threads with stores of their own decide, send and renew the lease, so that none
+ * waits for another. Any number of stewards may run on one store.
  */
 #ifndef TEAM_STEWARD_H
 #define TEAM_STEWARD_H
