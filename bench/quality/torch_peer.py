@@ -203,5 +203,5 @@ def train(case, folder, seed):
     return best[1]
 
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # batches are small: two threads would wait for each other
 print(json.dumps(train(CASES[sys.argv[2]], sys.argv[1], int(sys.argv[3]))))
