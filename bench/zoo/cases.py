@@ -26,6 +26,9 @@ BCE = "losses { binary_cross_entropy {} }\n"
 MATCH = "losses { softmax_cross_entropy {} }\n"
 TASKS = "".join(f'task_towers {{ tower_name: "t{i}" label_name: "{y}" mlp {TOP} {BCE} }}\n'
                 for i, y in enumerate(("clk", "buy")))
+LAYER = (f'extraction_networks {{ network_name: "x" expert_num_per_task: 2 share_num: 1 task_expert_net {UNITS} '
+         f"share_expert_net {UNITS} }}\n")
+RELATED = TASKS.replace('label_name: "buy"', f'label_name: "buy" relation_tower_names: "t0" relation_mlp {TOP}')
 TOWERS = (f'user_tower {{ input: "user" mlp {UNITS} }} item_tower {{ input: "item" mlp {UNITS} }} output_dim: 64 '
           "in_batch_negative: true similarity: COSINE temperature: 0.1")
 
@@ -60,6 +63,12 @@ CASES = {
     "wukong": SPARSE + DENSE + f"wukong {{ dense_mlp {{ hidden_units: [64, 16] }} final {UNITS} "
               + f"wukong_layers {{ lcb_feature_num: 16 fmb_feature_num: 16 compressed_feature_num: 16 feature_num_mlp {TOP} }} " * 2 + "} " + BCE,
     "mmoe": ALL + f"mmoe {{ expert_mlp {UNITS} num_expert: 3 {TASKS} }} ",
+    "simple_multi_task": ALL + f"simple_multi_task {{ {TASKS} }} ",
+    "share_bottom": ALL + f"share_bottom {{ bottom_mlp {UNITS} {TASKS} }} ",
+    "ple": ALL + f"ple {{ {LAYER}{LAYER}{TASKS} }} ",
+    "dbmtl": ALL + f"dbmtl {{ bottom_mlp {UNITS} {RELATED} }} ",
+    "dmr": group("seq", ["item", "s__item", "s__cate"], "SEQUENCE") + group("match", ["cate", "s__cate"], "SEQUENCE")
+           + DEEP + f"dmr {{ attn_mlp {{ hidden_units: [80, 40] }} deep {UNITS} }} " + BCE,
     "dssm": SIDES + f"dssm {{ {TOWERS} }} " + MATCH,
     "dssm_v2": SIDES + f"dssm_v2 {{ {TOWERS} }} " + MATCH,
 }

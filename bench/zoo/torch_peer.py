@@ -480,6 +480,105 @@ class Mmoe(Fields):
                 for gate, tower in zip(self.gates, self.towers)]
 
 
+class Tasks(Fields):
+    """Two tasks on the vectors and numbers."""
+    wide, width = False, WIDTH + NUMBERS
+
+    def forward(self, ids, dense):
+        return self.outputs(torch.cat([self.vectors(ids).flatten(1), dense], 1))
+
+
+@model
+class SimpleMultiTask(Tasks):
+    def make(self):
+        self.towers = nn.ModuleList(net(self.width, [64], 1) for _ in range(2))
+
+    def outputs(self, x):
+        return [tower(x) for tower in self.towers]
+
+
+@model
+class ShareBottom(Tasks):
+    def make(self):
+        self.bottom = net(self.width, UNITS)
+        self.towers = nn.ModuleList(net(UNITS[-1], [64], 1) for _ in range(2))
+
+    def outputs(self, x):
+        h = self.bottom(x)
+        return [tower(h) for tower in self.towers]
+
+
+@model
+class Dbmtl(Tasks):
+    def make(self):
+        self.bottom = net(self.width, UNITS)
+        self.first, self.second = (net(UNITS[-1], [64]) for _ in range(2))
+        self.relation = net(128, [64])
+        self.outs = nn.ModuleList(nn.Linear(64, 1) for _ in range(2))
+
+    def outputs(self, x):
+        h = self.bottom(x)
+        a = self.first(h)
+        b = self.relation(torch.cat([self.second(h), a], 1))
+        return [self.outs[0](a), self.outs[1](b)]
+
+
+class PleLayer(nn.Module):
+    """Two experts of each task and a shared one; gates of the tasks and, but in the last layer, of the shared part."""
+
+    def __init__(self, width, final):
+        super().__init__()
+        self.experts = nn.ModuleList(net(width, UNITS) for _ in range(5))
+        self.gates = nn.ModuleList([nn.Linear(width, 3), nn.Linear(width, 3)] + ([] if final else [nn.Linear(width, 5)]))
+
+    def forward(self, xs):
+        y = [e(xs[min(i // 2, 2)]) for i, e in enumerate(self.experts)]
+        parts = [y[0:2] + y[4:], y[2:4] + y[4:], y]
+        return [torch.bmm(torch.softmax(g(x), 1).unsqueeze(1), torch.stack(p, 1)).squeeze(1)
+                for g, x, p in zip(self.gates, xs, parts)]
+
+
+@model
+class Ple(Tasks):
+    def make(self):
+        self.layers = nn.Sequential(PleLayer(self.width, False), PleLayer(UNITS[-1], True))
+        self.towers = nn.ModuleList(net(UNITS[-1], [64], 1) for _ in range(2))
+
+    def outputs(self, x):
+        return [tower(h) for tower, h in zip(self.towers, self.layers([x, x, x]))]
+
+
+@model
+class Dmr(Historic):
+    def make(self):
+        self.match = Table([HISTORY["cate"]])
+        self.align = nn.ModuleList([nn.Linear(DIM, DIM), nn.Linear(2 * DIM, DIM)])
+        self.prelus = nn.ModuleList(nn.PReLU() for _ in range(3))
+        self.attentions = nn.ModuleList(net(4 * DIM, [80, 40], 1) for _ in range(2))
+        self.user = nn.Linear(DIM, DIM)
+        self.net = net(4 * DIM + 2 + WIDTH, UNITS, 1)
+
+    def forward(self, ids, item, history):
+        n = len(ids)
+        q = self.history(item)[:, 0]
+        s = self.history(history)
+        self.item = self.match(item[:, 1:]).view(n, -1)
+        return [self.logit(self.vectors(ids).flatten(1), q, s)]
+
+    def scores(self, k, source, s):
+        q = self.prelus[k](self.align[k](source))
+        return self.attentions[k](torch.cat([q, s, q - s, q * s], 2)).squeeze(2)
+
+    def logit(self, v, q, both):
+        s, said = both[:, :, 0], both[:, :, 1]
+        a = torch.softmax(self.scores(0, said, s), 1)
+        u = self.prelus[2](self.user(torch.bmm(a.unsqueeze(1), s).squeeze(1)))
+        close = (u * self.item).sum(1, keepdim=True)
+        a = self.scores(1, torch.cat([q.unsqueeze(1).expand_as(s), said], 2), s)
+        total, pooled = s.sum(1), torch.bmm(torch.softmax(a, 1).unsqueeze(1), s).squeeze(1)
+        return self.net(torch.cat([q, total, q * total, pooled, close, a.sum(1, keepdim=True), v], 1))
+
+
 @model
 class Dssm(Fields):
     wide = False

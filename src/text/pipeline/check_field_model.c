@@ -94,9 +94,75 @@ static void check_aware(struct check *x, const struct pc_FeatureGroupConfig *g,
                       width);
 }
 
+/* Floats of the item (features that are no sequence) and of a position of the history;
+ * false: not known.
+ */
+static bool side_widths(struct check *x, const struct pc_FeatureGroupConfig *g,
+                        uint32_t *item, uint32_t *history)
+{
+    *item = *history = 0;
+    for (int64_t i = 0; i < g->n_feature_names; i++) {
+        const struct pc_feature *f =
+            pc_features_find(&x->features, str_c(g->feature_names[i]));
+        if (!f || pc_feature_width(f) == 0)
+            return false; /* reported elsewhere */
+        *(f->sequence ? history : item) += pc_feature_width(f);
+    }
+    return *history > 0;
+}
+
+/* The history is as wide as the item, or wider by what the model knows how to read. */
+static void check_sides(struct check *x, const char *group, const char *takes,
+                        bool (*fits)(uint32_t item, uint32_t history))
+{
+    const struct pc_FeatureGroupConfig *g = check_group_find(x, group);
+    uint32_t item, history;
+    if (g && check_is_sequence_group(g) && side_widths(x, g, &item, &history) &&
+        (item == 0 || !fits(item, history)))
+        schema_report(x->diags, DIAG_ERROR, E0391, &g->base, "feature_names",
+                      "%s: in group '%s' the item has width %u, the history %u; it takes "
+                      "%s",
+                      x->model_field->name, group, item, history, takes);
+}
+
+static bool is_equal(uint32_t item, uint32_t history)
+{
+    return history == item;
+}
+
+static bool is_equal_or_double(uint32_t item, uint32_t history)
+{
+    return history == item || history == 2 * item;
+}
+
+static bool is_more(uint32_t item, uint32_t history)
+{
+    return history > item;
+}
+
+static bool is_multiple(uint32_t item, uint32_t history)
+{
+    return history % item == 0;
+}
+
+static void check_histories(struct check *x)
+{
+    const struct pc_ModelConfig *m = x->model_config;
+    if (m->bst)
+        check_sides(x, "seq", "a history as wide as the item", is_equal);
+    if (m->dien)
+        check_sides(x, "seq", "a history as wide as the item, or twice as wide",
+                    is_equal_or_double);
+    if (m->dmr) {
+        check_sides(x, "seq", "a history that is wider than the item", is_more);
+        check_sides(x, "match", "a multiple of the item's width", is_multiple);
+    }
+}
+
 void check_field_widths(struct check *x)
 {
     unsigned wants = wants_of(x);
+    check_histories(x);
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
         const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[i];
         bool fields = wants & GROUPS   ? holds_fields(g)

@@ -91,6 +91,28 @@ static const char text_deepfm[] =
     model \
     "  losses { binary_cross_entropy {} }\n" \
     "}\n"
+#define TEXT_HISTORY(groups, model) \
+    TEXT_TRAIN \
+    "data_config { dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: \"clk\" }\n" \
+    TEXT_FEATURES \
+    "feature_configs { sequence_id_feature { feature_name: \"h\" expression: \"user:h\" sequence_length: 5 num_buckets: 9 embedding_dim: 8 } }\n" \
+    "feature_configs { sequence_id_feature { feature_name: \"n\" expression: \"user:n\" sequence_length: 5 num_buckets: 9 embedding_dim: 8 } }\n" \
+    "model_config {\n" \
+    groups \
+    model \
+    "  losses { binary_cross_entropy {} }\n" \
+    "}\n"
+#define TEXT_SEQ(name, features) \
+    "  feature_groups { group_name: \"" name "\" group_type: SEQUENCE feature_names: [" features "] }\n"
+static const char text_dien[] = TEXT_HISTORY(
+    TEXT_SEQ("seq", "\"uid\", \"iid\", \"h\", \"n\""),
+    "  dien { attn_mlp { hidden_units: 4 } deep { hidden_units: 4 } }\n");
+static const char text_bst[] = TEXT_HISTORY(
+    TEXT_SEQ("seq", "\"uid\", \"iid\", \"h\", \"n\""),
+    "  bst { deep { hidden_units: 4 } }\n");
+static const char text_dmr[] = TEXT_HISTORY(
+    TEXT_SEQ("seq", "\"uid\", \"h\", \"n\"") TEXT_SEQ("match", "\"iid\", \"h\""),
+    "  dmr { attn_mlp { hidden_units: 4 } deep { hidden_units: 4 } }\n");
 static const char text_fm[] = TEXT_FIELDS("  fm {}\n");
 static const char text_ffm[] = TEXT_FIELDS("  ffm {}\n");
 static const char text_flen[] = TEXT_FIELDS(
