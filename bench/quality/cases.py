@@ -12,6 +12,8 @@ CASES = {
                          hidden=[256, 128], bn=False, dropout=.2),
     'ml-1m DIN': dict(data='ml1m', kind='din', tasks=[''], batch=4096, epochs=3, lr=.001, dim=16,
                       hidden=[256, 128], attention=[64, 16], final=[64]),
+    'ml-1m NCF': dict(data='ml1m', kind='ncf', tasks=[''], batch=4096, epochs=6, lr=.001, dim=16,
+                      hidden=[32, 16, 8]),
 }
 FIRST = 0.01  # deviation of the first values of tables
 
@@ -43,6 +45,11 @@ wide_and_deep { wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_" deep { hidd
     if case['kind'] == 'deepfm':
         return wide + deep + f'''deepfm {{ wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_"
   deep {_mlp(case['hidden'], case)} }}
+''' + loss
+    if case['kind'] == 'ncf':  # users and films alone
+        groups = ''.join(f'''feature_groups {{ group_name: "{g}" group_type: DEEP feature_names: "{f}" }}
+''' for g, f in (('user_mf', 'f0'), ('item_mf', 'f1'), ('user_mlp', 'f0'), ('item_mlp', 'f1')))
+        return groups + f'''ncf {{ mlp {_mlp(case['hidden'], case)} }}
 ''' + loss
     if case['kind'] == 'mmoe':
         towers = ''.join(f'''  task_towers {{ tower_name: "{t}" label_name: "y{i}" mlp {_mlp(case['tower'], case)}
