@@ -18,6 +18,8 @@ CASES = {
                          hidden=[256, 128], bn=False, dropout=.2),
     'ml-1m DIN': dict(data='ml1m', kind='din', tasks=[''], batch=4096, epochs=3, lr=.001, dim=16,
                       hidden=[256, 128], attention=[64, 16], final=[64]),
+    'ml-1m NCF': dict(data='ml1m', kind='ncf', tasks=[''], batch=4096, epochs=6, lr=.001, dim=16,
+                      hidden=[32, 16, 8]),
 }
 for _data, _epochs, _dim, _batch in (('frappe', 8, 10, 1024), ('ml1m', 3, 16, 4096)):
     _name = {'ml1m': 'ml-1m'}.get(_data, _data)
@@ -93,6 +95,11 @@ def _model(case, names, numbers):
     if case['kind'] == 'deepfm':
         return wide + deep + f'''deepfm {{ wide_embedding_dim: 1 wide_init_fn: "nn.init.zeros_"
   deep {_mlp(case['hidden'], case)} }}
+''' + loss
+    if case['kind'] == 'ncf':  # users and films alone
+        groups = ''.join(f'''feature_groups {{ group_name: "{g}" group_type: DEEP feature_names: "{f}" }}
+''' for g, f in (('user_mf', 'f0'), ('item_mf', 'f1'), ('user_mlp', 'f0'), ('item_mlp', 'f1')))
+        return groups + f'''ncf {{ mlp {_mlp(case['hidden'], case)} }}
 ''' + loss
     if case['kind'] == 'mmoe':
         return deep + f'''mmoe {{ expert_mlp {_mlp(case['hidden'], case)} num_expert: {case['experts']}

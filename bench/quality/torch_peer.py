@@ -156,6 +156,18 @@ class Din(nn.Module):
         return self.out(self.final(torch.cat([self.deep(self.tables(b['x']).flatten(1)), pooled], 1)))
 
 
+class Ncf(nn.Module):
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.product, self.both = (Tables(sizes[:2], case['dim'], FIRST) for _ in range(2))
+        self.deep = mlp(2 * case['dim'], case['hidden'], case)
+        self.out = nn.Linear(case['dim'] + case['hidden'][-1], 1)
+
+    def forward(self, b):
+        v = self.product(b['x'][:, :2])
+        return self.out(torch.cat([v[:, 0] * v[:, 1], self.deep(self.both(b['x'][:, :2]).flatten(1))], 1))
+
+
 def auc(label, score):
     order = np.argsort(score, kind='stable')
     s, y = score[order], label[order]
@@ -182,7 +194,7 @@ def train(case, folder, seed):
     with open(f'{folder}/sizes.json') as f:
         sizes = json.load(f)
     numbers = parts['train']['n'].shape[1] if 'n' in parts['train'] else 0
-    kinds = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din, 'ple': Ple, 'esmm': Esmm, 'dbmtl': Dbmtl, **FIELD_MODELS}
+    kinds = {'lr': Lr, 'deepfm': DeepFm, 'mmoe': Mmoe, 'din': Din, 'ncf': Ncf, 'ple': Ple, 'esmm': Esmm, 'dbmtl': Dbmtl, **FIELD_MODELS}
     model, columns = kinds[case['kind']](case, sizes, numbers), labels(case)
     tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
     dense = [p for p in model.parameters() if all(p is not t for t in tables)]
