@@ -8,6 +8,7 @@ worse by more than SLACK.
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 
@@ -24,7 +25,7 @@ def table(command):
 
 def main():
     rows, short = [], False
-    print(f"{'case':22} {'Optuna':>10} {'NNI rules':>10} {'ours':>10}")
+    print(f"{'case':22} {'Optuna/bar':>10} {'NNI rules':>10} {'ours':>10}")
     for c in ("1", "8"):
         ours = table([BENCH, "TPE", "{}", SEEDS, c])
         nni = table([BENCH, "TPE", NNI, SEEDS, c])
@@ -37,13 +38,20 @@ def main():
                          "ours": o, "ok": good})
             print(f"{name + ', ' + c + ' at a time':22} {a:10.5g} {b:10.5g} {o:10.5g} "
                   f"{'ok' if good else 'short'}", flush=True)
-    scale = subprocess.run([BENCH, "--scale", "TPE", "10000"], check=True, capture_output=True,
-                           text=True).stdout.strip()
-    print(scale)
+    for label, command, bars in (
+            ("10,000 trials", ["--scale", "TPE", "10000"], {"ms": (r"([\d.]+) ms", 5), "MB": (r"(\d+) MB", 200)}),
+            ("replay of them", ["--replay", "10000"], {"s": (r"in ([\d.]+) s", 2), "MB": (r"(\d+) MB", 200)})):
+        out = subprocess.run([BENCH, *command], check=True, capture_output=True, text=True).stdout
+        for unit, (pattern, most) in bars.items():
+            value = float(re.search(pattern, out).group(1))
+            short |= value > most
+            rows.append({"case": label, "unit": unit, "most": most, "ours": value, "ok": value <= most})
+            print(f"{label + ', ' + unit:22} {most:10.5g} {'':10} {value:10.5g} "
+                  f"{'ok' if value <= most else 'short'}", flush=True)
     os.makedirs("bench/results", exist_ok=True)
     with open("bench/results/tune.json", "w") as f:
         json.dump({"machine": platform.processor() or platform.machine(), "seeds": int(SEEDS),
-                   "rows": rows, "scale": scale}, f, indent=1)
+                   "rows": rows}, f, indent=1)
         f.write("\n")
     sys.exit(1 if short else 0)
 

@@ -2,6 +2,8 @@
 /* tune_bench TUNER [ARGS-JSON [SEEDS [CONCURRENCY [FUNCTION]]]] - the best value that a
  * tuner has found after 50, 100 and 200 evaluations: mean and median over the seeds.
  * `tune_bench --scale TUNER N` - time per suggestion and memory at N trials.
+ * `tune_bench --replay N` - time and memory to open an experiment of N trials, which
+ * gives its tuner the whole log again.
  */
 #include <math.h>
 #include <stdio.h>
@@ -10,10 +12,12 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/fs.h"
 #include "base/vec.h"
 #include "functions.h"
 #include "text/diag.h"
 #include "text/json.h"
+#include "tune/experiment.h"
 #include "tune/tuner.h"
 
 #define TRIALS 200
@@ -169,8 +173,89 @@ static int scale(const char *name, long n)
     return 0;
 }
 
+/* The log that N trials leave: three intermediate results and a final one each. */
+static void write_log(const char *path, const struct function *f,
+                      const struct nni_space *space, long n)
+{
+    struct tuner_conf conf = {.name = "Random", .space = space, .seed = 1};
+    struct err err = {0};
+    struct tuner *t = NULL;
+    FILE *out = fopen(path, "w");
+    if (!out || tuner_create(&conf, &t, &err))
+        exit(2);
+    for (long i = 0; i < n; i++) {
+        int64_t trial;
+        if (tuner_ask(t, &trial) != TUNER_GIVES)
+            break;
+        const double *x = tuner_history(t)->trials.at[trial].x;
+        fprintf(out, "{\"e\": \"ask\", \"t\": %ld, \"x\": [", i);
+        for (int64_t k = 0; k < space->n; k++)
+            fprintf(out, isnan(x[k]) ? "%snull" : "%s%.17g", k ? ", " : "", x[k]);
+        fprintf(out,
+                "]}\n{\"e\": \"job\", \"t\": 1, \"trial\": %ld, \"job\": \"jb-%012ld\"}\n"
+                "{\"e\": \"running\", \"t\": 1, \"trial\": %ld}\n",
+                i, i, i);
+        for (int k = 0; k < 4; k++)
+            fprintf(out,
+                    "{\"e\": \"result\", \"t\": 2, \"trial\": %ld, \"step\": %d, "
+                    "\"value\": \"%.17g\", \"records\": %d}\n",
+                    i, k < 3 ? k : -1, f->f(space, x), k + 1);
+        fprintf(out,
+                "{\"e\": \"end\", \"t\": 3, \"trial\": %ld, \"status\": \"SUCCEEDED\", "
+                "\"message\": \"\"}\n",
+                i);
+    }
+    fclose(out);
+    tuner_destroy(t);
+}
+
+static int replay(long n)
+{
+    const struct function *f = &functions[4]; /* mixed6 */
+    struct doc d = {0};
+    struct diags diags = {0};
+    struct nni_space space;
+    struct err err = {0};
+    char *dir = NULL;
+    parse(f->space, &d);
+    if (nni_space_build(d.root, &d.arena, &diags, &space) ||
+        fs_temp_dir("tune-bench-", &dir, &err))
+        return 2;
+    struct exp_settings set = {.id = "bench",
+                               .command = "true",
+                               .code_dir = "/",
+                               .tuner = "TPE",
+                               .space = d.root,
+                               .limits = {.concurrency = 1}};
+    char *log = fs_join(dir, "log.jsonl");
+    struct experiment *e = NULL;
+    if (experiment_create(dir, &set, &err))
+        return 2;
+    write_log(log, f, &space, n);
+    int64_t start = cpu_ns();
+    if (experiment_open(dir, &e, &err)) {
+        fprintf(stderr, "tune_bench: %s\n", err.msg);
+        return 2;
+    }
+    struct rusage u;
+    double took = (double)(cpu_ns() - start) * 1e-9;
+    getrusage(RUSAGE_SELF, &u);
+    printf("replay: %zu trials in %.2f s, %.0f MB\n", e->trials.n, took,
+           (double)u.ru_maxrss / 1024);
+    experiment_close(e);
+    if (fs_remove_all(dir, &err))
+        fprintf(stderr, "tune_bench: %s\n", err.msg);
+    mem_free(log);
+    mem_free(dir);
+    diags_release(&diags);
+    doc_release(&d);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 3 && strcmp(argv[1], "--replay") == 0)
+        return replay(strtol(argv[2], NULL, 10));
     if (argc == 4 && strcmp(argv[1], "--scale") == 0)
         return scale(argv[2], strtol(argv[3], NULL, 10));
     struct bench b = {.tuner = argc > 1 ? argv[1] : "TPE"};

@@ -200,6 +200,11 @@ trials_that_all_fail_end_the_experiment()
     run "$TRAINYARD" tune create --config config.yml --dir silent --wait
     err_has "the trial ended well but reported no result"
     err_has "all is well"
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 1'
+    sed -i 's/^report("FINAL.*/report("FINAL", 0, "good")/' trial.py
+    run "$TRAINYARD" tune create --config config.yml --dir words --wait
+    status 2
+    err_has "the result \"good\" has no number 'default'"
 }
 
 bad_files_are_refused_with_their_place()
@@ -210,6 +215,22 @@ bad_files_are_refused_with_their_place()
     err_has "TPE"
     err_has "config.yml:"
     check "no folder was made" test ! -e exp/experiment.json
+    experiment 'trialConcurrency: 1' 'tuner: {name: TPE, classArgs: {optimize_mode: sideways, depth: 3}}'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 2
+    err_has "optimize_mode should be in"
+    err_has "depth"
+    experiment 'trialConcurrency: 1'
+    sed -i '/^trialCommand/d' config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 2
+    err_has "trial_command is not set"
+    experiment 'trialConcurrency: 1'
+    sed -i 's/\[0, 1\]/[1, 0]/' config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 2
+    err_has "must have high > low"
+    check "nothing was made" test ! -e exp/experiment.json
     mkdir empty
     run "$TRAINYARD" tune get --dir empty
     err_has "there is no experiment in '$PWD/empty'"

@@ -27,10 +27,10 @@
 
 /* Of every option of a nested choice, so many trials before they are compared. */
 #define BRANCH_TRIALS 5
-#define BRANCH_SHARE 0.1 /* trials whose nested choice is drawn evenly */
-#define WIDTH_LEAST 0.02 /* of the range, for kernels of numbers */
-#define STEPS_LEAST 0.5  /* of a step, for kernels of numbers that have one */
-#define OPTION_PRIOR 2.0 /* of choices: how much the options not seen weigh */
+#define BRANCH_SHARE 0.1  /* trials whose nested choice is drawn evenly */
+#define WIDTH_LEAST 0.035 /* of the range, for kernels of numbers */
+#define STEPS_LEAST 0.5   /* of a step, for kernels of numbers that have one */
+#define OPTION_PRIOR 2.0  /* of choices: how much the options not seen weigh */
 
 struct dim {
     int64_t param;

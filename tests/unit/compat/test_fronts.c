@@ -183,10 +183,8 @@ static void experiments_of_nnictl(void)
                "command: tune create --config=c.yml --wait");
     check_line("nnictl resume k3v9x2ab", env_empty, "command: tune resume k3v9x2ab");
     check_line("nnictl view k3v9x2ab -e /data/nni", env_empty,
-               "command: tune get --dir=/data/nni/k3v9x2ab");
-    check_line(
-        "nnictl stop --all", env_empty,
-        "command: tune stop; --all has no effect: one experiment is meant at a time");
+               "command: tune view --dir=/data/nni/k3v9x2ab");
+    check_line("nnictl stop --all", env_empty, "command: tune stop --all");
     check_line("nnictl update duration k3v9x2ab --value 2h", env_empty,
                "command: tune update --duration=2h k3v9x2ab");
     check_line("nnictl update trialnum -v 500", env_empty,
@@ -198,7 +196,14 @@ static void experiments_of_nnictl(void)
                "command: tune export --type=csv --file=out.csv");
     check_line("nnictl create", env_empty, "error: nnictl create needs --config");
     check_line("nnictl update searchspace -f s.json", env_empty,
-               "error: 'nnictl update searchspace' has no counterpart here");
+               "command: tune update --space=s.json");
+    check_line("nnictl create -c c.yml -f", env_empty,
+               "command: tune create --config=c.yml --wait");
+    check_line("nnictl log stdout k3v9x2ab -T 5", env_empty,
+               "command: tune logs --tail=5 k3v9x2ab");
+    check_line("nnictl config show", env_empty, "command: tune get --as config");
+    check_line("nnictl algo list", env_empty,
+               "error: 'nnictl algo list' has no counterpart here");
     check_line("nnictl stop a b", env_empty,
                "error: nnictl stop: 'b' is one word too many");
     check_line("nnictl", env_empty, "nothing");

@@ -314,6 +314,27 @@ static void what_is_printed_reads_back_equal(void)
     }
 }
 
+static void members_are_had_by_kind(void)
+{
+    struct doc d;
+    struct err err = {0};
+    static const char text[] =
+        "{\"t\": \"x\", \"n\": 7, \"b\": true, \"m\": {}, \"l\": [1]}";
+    CHECK_INT(json_read("it", text, strlen(text), &d, &err), RC_OK);
+    CHECK_STR(node_get_text(d.root, "t", "no"), "x");
+    CHECK_STR(node_get_text(d.root, "n", "no"), "no");
+    CHECK(!node_get_text(d.root, "z", NULL));
+    CHECK_INT(node_get_int(d.root, "n", -1), 7);
+    CHECK_INT(node_get_int(d.root, "t", -1), -1);
+    CHECK(node_get_bool(d.root, "b", false) && !node_get_bool(d.root, "t", false));
+    CHECK(node_get_map(d.root, "m") && !node_get_map(d.root, "l"));
+    CHECK(node_get_list(d.root, "l") && !node_get_list(NULL, "l"));
+    doc_release(&d);
+    CHECK_INT(json_read("it", "{", 1, &d, &err), RC_FORMAT);
+    CHECK(str_starts(err.msg, "it is not JSON: "));
+    doc_release(&d);
+}
+
 static void nothing_is_leaked(void)
 {
     int64_t before = mem_live();
@@ -339,6 +360,7 @@ static const struct tap_case cases[] = {
     TAP(printing_is_on_one_line_or_indented),
     TAP(words_and_special_numbers_print_as_strings),
     TAP(what_is_printed_reads_back_equal),
+    TAP(members_are_had_by_kind),
     TAP(nothing_is_leaked),
 };
 TAP_MAIN(cases)

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An experiment's log: what is applied when it is written is what reading it gives. */
+#include "tune/experiment.h"
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "space.h"
+#include "tune/command.h"
+#include "tune/report.h"
+
+static const char space_text[] = "{\"x\": {\"_type\": \"uniform\", \"_value\": [0, 1]}}";
+
+struct setup {
+    char *dir;
+    struct text space;
+    struct experiment *e;
+};
+
+static void open_setup(struct setup *s, const struct objectives *o)
+{
+    struct err err = {0};
+    struct exp_settings set = {.id = "abc",
+                               .command = "run {{x}}",
+                               .code_dir = "/",
+                               .tuner = "TPE",
+                               .seed = 5,
+                               .created = 1000,
+                               .limits = {.concurrency = 2, .trials = 9}};
+    *s = (struct setup){0};
+    set.space = text_open(&s->space, space_text);
+    if (o)
+        set.objectives = *o;
+    CHECK_INT(fs_temp_dir("experiment-", &s->dir, &err), RC_OK);
+    CHECK_INT(experiment_create(s->dir, &set, &err), RC_OK);
+    CHECK_INT(experiment_open(s->dir, &s->e, &err), RC_OK);
+}
+
+static void close_setup(struct setup *s)
+{
+    struct err err = {0};
+    experiment_close(s->e);
+    text_close(&s->space);
+    CHECK_INT(fs_remove_all(s->dir, &err), RC_OK);
+    mem_free(s->dir);
+}
+
+/* Everything that is shown of it. */
+static void show(const struct experiment *e, struct buf *b)
+{
+    int64_t *order = report_ranking(e);
+    report_trials(e, order, (int64_t)e->trials.n, b);
+    report_nni_profile(e, b);
+    report_nni_trials(e, NULL, b);
+    report_nni_metrics(e, &(struct report_metrics){.last = INT64_MAX}, b);
+    mem_free(order);
+}
+
+static void same_when_read_again(struct setup *s)
+{
+    struct buf now, again;
+    struct experiment *other = NULL;
+    struct err err = {0};
+    buf_init(&now, 1 << 24);
+    buf_init(&again, 1 << 24);
+    CHECK_INT(experiment_open(s->dir, &other, &err), RC_OK);
+    CHECK_STR(err.msg, "");
+    show(s->e, &now);
+    show(other, &again);
+    CHECK_STR(buf_str(&again), buf_str(&now));
+    experiment_close(other);
+    buf_release(&now);
+    buf_release(&again);
+}
+
+static void one_trial(struct experiment *e, const char *json)
+{
+    struct err err = {0};
+    enum tuner_answer answer;
+    int64_t trial = -1;
+    bool stop = false;
+    CHECK_INT(experiment_ask(e, &answer, &trial, &err), RC_OK);
+    CHECK_INT(answer, TUNER_GIVES);
+    CHECK_INT(experiment_running(e, trial, &err), RC_OK);
+    CHECK_INT(experiment_result(e, trial, false, 0, "0.5", 1, &stop, &err), RC_OK);
+    CHECK_INT(experiment_result(e, trial, true, 0, json, 2, &stop, &err), RC_OK);
+    CHECK_INT(experiment_ended(e, trial, TS_SUCCEEDED, "", &err), RC_OK);
+    CHECK(!stop);
+}
+
+static void the_log_is_all_there_is(void)
+{
+    struct setup s;
+    struct err err = {0};
+    bool stop;
+    open_setup(&s, NULL);
+    for (int i = 0; i < 12; i++)
+        one_trial(s.e, i == 3 ? "{\"default\": 0.25, \"other\": \"a\\\"b\"}" : "1.5");
+    CHECK_INT(s.e->best, 3);
+    CHECK_INT(experiment_result(s.e, 0, true, 0, "-9", 3, &stop, &err), RC_OK);
+    CHECK_INT(s.e->best, 3); /* it had ended */
+    same_when_read_again(&s);
+    close_setup(&s);
+}
+
+static void another_space_is_in_the_log(void)
+{
+    struct setup s;
+    struct err err = {0};
+    open_setup(&s, NULL);
+    one_trial(s.e, "1");
+    CHECK_INT(experiment_space(s.e, "{\"x\": {\"_type\": \"uniform\"}}", &err), RC_INVAL);
+    CHECK_INT(err.code, E4012);
+    CHECK_INT(experiment_space(s.e, "[]", &err), RC_INVAL);
+    CHECK_STR(err.msg, "the search space is a list, not a map");
+    CHECK_INT(s.e->spaces, 0);
+    CHECK_INT(experiment_space(s.e,
+                               "{\"x\": {\"_type\": \"uniform\", \"_value\": [0, 9]}, "
+                               "\"y\": {\"_type\": \"choice\", \"_value\": [7]}}",
+                               &err),
+              RC_OK);
+    for (int i = 0; i < 11; i++)
+        one_trial(s.e, "2");
+    CHECK(strstr(s.e->trials.at[1].params, "\"y\": 7"));
+    CHECK_STR(s.e->trials.at[1].param_id, "1");
+    same_when_read_again(&s);
+    close_setup(&s);
+}
+
+static void metrics_by_name(void)
+{
+    struct setup s;
+    struct objectives o = {.n = 2, .n_bounds = 1};
+    o.at[0] = (struct objective){"auc", true};
+    o.at[1] = (struct objective){"ms", false};
+    o.bounds[0] = (struct constraint){"size", -INFINITY, 10};
+    open_setup(&s, &o);
+    one_trial(s.e, "{\"auc\": 0.7, \"ms\": 3, \"size\": 1}");
+    one_trial(s.e, "{\"auc\": 0.8, \"ms\": 4, \"size\": 1}");
+    one_trial(s.e, "{\"auc\": 0.6, \"ms\": 5, \"size\": 1}");  /* beaten in both */
+    one_trial(s.e, "{\"auc\": 0.9, \"ms\": 1, \"size\": 11}"); /* too large */
+    one_trial(s.e, "0.9");
+    CHECK(experiment_in_front(s.e, &s.e->trials.at[0]));
+    CHECK(experiment_in_front(s.e, &s.e->trials.at[1]));
+    CHECK(!experiment_in_front(s.e, &s.e->trials.at[2]));
+    CHECK(!experiment_in_front(s.e, &s.e->trials.at[3]));
+    CHECK(fabs(s.e->trials.at[3].violation - 0.1) < 1e-12);
+    CHECK(!s.e->trials.at[4].has_final);
+    CHECK_INT(s.e->best, 1);
+    same_when_read_again(&s);
+    close_setup(&s);
+}
+
+static void paths_of_nni(void)
+{
+    struct setup s;
+    struct buf b;
+    open_setup(&s, NULL);
+    one_trial(s.e, "0.93");
+    buf_init(&b, 1 << 20);
+    CHECK(report_nni_path(s.e, false, "/job-statistics", "", &b));
+    CHECK_STR(buf_str(&b), "[{\"trialJobStatus\":\"SUCCEEDED\",\"trialJobNumber\":1}]");
+    buf_clear(&b);
+    CHECK(report_nni_path(s.e, false, "/trial-jobs", "status=FAILED", &b));
+    CHECK_STR(buf_str(&b), "[]");
+    buf_clear(&b);
+    CHECK(report_nni_path(s.e, false, "/metric-data", "a=b&type=FINAL", &b));
+    CHECK(strstr(buf_str(&b),
+                 "\"type\":\"FINAL\",\"sequence\":0,\"data\":\"\\\"0.93\\\"\""));
+    CHECK(!strstr(buf_str(&b), "PERIODICAL"));
+    CHECK(!report_nni_path(s.e, false, "/trial-jobs/none", "", &b));
+    CHECK(!report_nni_path(s.e, false, "/metric-data-range/x/y", "", &b));
+    CHECK(!report_nni_path(s.e, false, "/", "", &b));
+    buf_release(&b);
+    close_setup(&s);
+}
+
+static void a_training_gets_every_parameter(void)
+{
+    char *out = NULL;
+    struct err err = {0};
+    const char *params = "{\"a.b[0].lr\": 0.5, \"name\": \"it's\"}";
+    CHECK_INT(command_of("/bin/trainyard train c.config", params, &out, &err), RC_OK);
+    CHECK_STR(out, "/bin/trainyard train c.config --model-dir \"$NNI_OUTPUT_DIR/model\" "
+                   "--set 'a.b[0].lr=0.5' --set 'name=it'\\''s'");
+    mem_free(out);
+    CHECK_INT(command_of("trainyard train c --model-dir m", params, &out, &err), RC_OK);
+    CHECK(str_starts(out, "trainyard train c --model-dir m --set "));
+    mem_free(out);
+    CHECK_INT(command_of("trainyard train c --set lr={{a.b[0].lr}}", params, &out, &err),
+              RC_OK);
+    CHECK_STR(out, "trainyard train c --set lr=0.5");
+    mem_free(out);
+    CHECK_INT(command_of("mytrainyard train c", params, &out, &err), RC_OK);
+    CHECK_STR(out, "mytrainyard train c");
+    mem_free(out);
+}
+
+static void nothing_is_leaked(void)
+{
+    int64_t before = mem_live();
+    the_log_is_all_there_is();
+    another_space_is_in_the_log();
+    metrics_by_name();
+    paths_of_nni();
+    CHECK_INT(mem_live(), before);
+}
+
+static const struct tap_case cases[] = {
+    TAP(the_log_is_all_there_is),
+    TAP(another_space_is_in_the_log),
+    TAP(metrics_by_name),
+    TAP(paths_of_nni),
+    TAP(a_training_gets_every_parameter),
+    TAP(nothing_is_leaked),
+};
+TAP_MAIN(cases)
