@@ -30,6 +30,7 @@
 #include "base/str.h"
 
 #define IDLE_MS 100      /* then an unfinished line is written */
+#define KILL_MS 10000    /* a killed process is gone by then, however busy the machine */
 #define DRAIN_MS 2000    /* for output of processes that survived even a kill */
 #define FIRST_FREE_FD 20 /* our own files are moved below it */
 #define RUN_EXIT_AT 64   /* place of the exit status in the run file */
@@ -465,6 +466,14 @@ void shim_signal(const struct shim *s, int sig)
         syscall(SYS_pidfd_send_signal, s->pidfd, sig, NULL, 0);
     else if (s->child)
         kill(s->pid, sig);
+}
+
+void shim_kill(const struct shim *s)
+{
+    struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
+    shim_signal(s, SIGKILL);
+    while (s->pidfd >= 0 && poll(&fd, 1, KILL_MS) < 0 && errno == EINTR)
+        ;
 }
 
 bool shim_ended(struct shim *s)

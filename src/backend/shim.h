@@ -54,6 +54,8 @@ enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
 /* Finds the shim of a run file again. False when none is alive. */
 bool shim_attach(const char *run, struct shim *out);
 void shim_signal(const struct shim *s, int signal);
+/* Kills it and waits for its end: the kernel kills the worker with it, not sooner. */
+void shim_kill(const struct shim *s);
 bool shim_ended(struct shim *s); /* and reaps it */
 void shim_release(struct shim *s);
 

@@ -357,7 +357,7 @@ static void take_over(struct sup *s)
         /* Killed while it started them: those are stopped, and it begins again. */
         for (int64_t i = 0; i < s->n_workers; i++)
             if (s->workers[i].alive)
-                shim_signal(&s->workers[i].shim, SIGKILL);
+                shim_kill(&s->workers[i].shim);
         shim_sweep(s->id, s->rec.now.attempt, -1);
         move(s, JOB_Restarting, WHY_NodeFailure, -1, 0,
              "the supervisor was killed while workers started");

@@ -17,7 +17,8 @@
 #include "base/str.h"
 
 #define ROUNDS 500
-#define START_ROUNDS 15 /* for programs that are being executed */
+#define START_ROUNDS 15 /* for old processes that show no environment */
+#define YOUNG_S 20      /* those younger than this are being executed */
 #define ENVIRON_MAX (1 << 20)
 
 /* Whose processes are meant. */
@@ -52,17 +53,20 @@ static bool belongs(const char *env, size_t n, const struct target *t)
            (t->worker < 0 || worker == t->worker);
 }
 
-enum doubt { DOUBT_NONE, DOUBT_ENDING, DOUBT_STARTING };
+enum doubt { DOUBT_NONE, DOUBT_ENDING, DOUBT_YOUNG, DOUBT_OLD };
 
 /* Why a process shows no environment. One that is ending has none any more, but may still
  * hold its files and locks (as a zombie it does not); one that is just being executed has
- * none yet; kernel threads and a few daemons never have one.
+ * none yet, for as long as a busy machine keeps it waiting; kernel threads and a few
+ * daemons never have one.
  */
 static enum doubt doubt_of(const char *pid)
 {
     enum { ENDING = 0x4, KERNEL = 0x200000 }; /* PF_EXITING, PF_KTHREAD of the kernel */
     char path[300], text[1024], state = 'X';
     unsigned flags = 0;
+    unsigned long long start = 0; /* ticks since the machine started */
+    struct timespec now = {0};
     snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -72,15 +76,23 @@ static enum doubt doubt_of(const char *pid)
     text[n > 0 ? n : 0] = '\0';
     const char *name_end = strrchr(text, ')');
     if (!name_end ||
-        sscanf(name_end + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+        sscanf(
+            name_end + 1,
+            " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+            "%llu",
+            &state, &flags, &start) != 3 ||
         state == 'Z' || state == 'X' || (flags & KERNEL))
         return DOUBT_NONE;
-    return flags & ENDING ? DOUBT_ENDING : DOUBT_STARTING;
+    if (flags & ENDING)
+        return DOUBT_ENDING;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    uint64_t born_s = (uint64_t)start / (uint64_t)sysconf(_SC_CLK_TCK);
+    return (uint64_t)now.tv_sec < born_s + YOUNG_S ? DOUBT_YOUNG : DOUBT_OLD;
 }
 
 /* What a pass over all processes found. */
 struct pass {
-    int killed, ending, starting;
+    int killed, ending, young, old;
 };
 
 static bool kill_if_ours(const char *pid, const struct target *t, char *block,
@@ -100,7 +112,8 @@ static bool kill_if_ours(const char *pid, const struct target *t, char *block,
     int64_t number;
     enum doubt doubt = n ? DOUBT_NONE : doubt_of(pid);
     p->ending += doubt == DOUBT_ENDING;
-    p->starting += doubt == DOUBT_STARTING;
+    p->young += doubt == DOUBT_YOUNG;
+    p->old += doubt == DOUBT_OLD;
     if (!n || !belongs(block, n, t) || !str_to_i64(str_c(pid), &number))
         return false;
     return kill((pid_t)number, SIGKILL) == 0;
@@ -126,7 +139,7 @@ int shim_sweep(const char *job, int64_t attempt, int64_t worker)
     struct pass p = one_pass(&t, block);
     int first = p.killed;
     for (int i = 0; i < ROUNDS; i++) {
-        if (p.killed + p.ending == 0 && (p.starting == 0 || i >= START_ROUNDS))
+        if (p.killed + p.ending + p.young == 0 && (p.old == 0 || i >= START_ROUNDS))
             break;
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         p = one_pass(&t, block);
