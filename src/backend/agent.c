@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backend/admission.h"
 #include "backend/capacity.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -34,7 +35,7 @@
 struct child {
     struct agent *agent;
     char id[PLACE_ID_SIZE];
-    struct proc *proc; /* NULL: a supervisor that another agent started */
+    struct proc *proc; /* NULL: the nursery's */
     struct loop_child watch;
 };
 
@@ -44,38 +45,25 @@ struct agent {
     struct queue_need total;
     struct loop *loop;
     int lock, control;
-    struct loop_fd control_watch;
+    struct loop_fd control_watch, nursery_watch;
+    struct nursery *nursery; /* borrowed; NULL: none, or none any more */
     struct loop_timer look, soon;
     struct loop_signal term;
     struct agent_queue q;
+    struct share share;
+    struct share_elsewhere elsewhere;
+    struct admission admission;
     VEC(struct child *) children;
     int64_t idle_since; /* monotonic; 0: there is something to do */
     bool stop;
 };
 
-static bool holds(const char *state, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(state, names[i]) == 0)
-            return true;
-    return false;
-}
-
 static void sort_row(struct agent_queue *q, const struct store_job *j)
 {
-    static const char *const live[] = {"EnvPreparing", "Running",  "Restarting",
-                                       "Suspended",    "Stopping", "Unknown"};
-    struct queue_job e = {.id = j->id,
-                          .owner = j->owner,
-                          .priority = j->priority,
-                          .num = j->num,
-                          .since = j->started ? j->started : j->created,
-                          .timeout_s = j->timeout_s,
-                          .need = {j->cpu_milli, j->memory, j->gpu}};
     if (strcmp(j->state, "Queuing") == 0)
-        VEC_PUSH(&q->waiting, e);
-    else if (j->attempt > 0 && holds(j->state, live, ARRAY_LEN(live)))
-        VEC_PUSH(&q->running, e);
+        VEC_PUSH(&q->waiting, share_job(j));
+    else if (share_holds(j))
+        VEC_PUSH(&q->running, share_job(j));
 }
 
 enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct err *err)
@@ -90,6 +78,22 @@ enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct 
         sort_row(&q, &q.rows.at[i]);
     *out = q;
     return RC_OK;
+}
+
+struct queue_world agent_world(const struct queue_need *total,
+                               const struct agent_queue *q, const struct share *share,
+                               const struct share_elsewhere *elsewhere)
+{
+    return (struct queue_world){.total = *total,
+                                .running = q->running.at,
+                                .n_running = q->running.n,
+                                .elsewhere = elsewhere->at.at,
+                                .n_elsewhere = elsewhere->at.n,
+                                .waiting = q->waiting.at,
+                                .n_waiting = q->waiting.n,
+                                .groups = share->groups.at,
+                                .n_groups = share->groups.n,
+                                .now = clock_wall_ns()};
 }
 
 void agent_queue_release(struct agent_queue *q)
@@ -110,19 +114,19 @@ enum rc agent_check(const struct place *p, const char *slots,
         rc = capacity_find(slots, &total, err);
     if (rc)
         return rc;
-    queue_plan(&total, NULL, 0, &j, 1, 0, &v);
+    struct queue_world w = {.total = total, .waiting = &j, .n_waiting = 1};
+    queue_plan(&w, &v);
     if (v.answer != QUEUE_NEVER)
         return RC_OK;
     struct buf b;
     buf_init(&b, 500);
-    queue_why(&total, NULL, 0, &j, 0, &v, &b);
+    queue_why(&w, 0, &v, &b);
     rc = err_coded(err, RC_INVAL, E3204, "%s", buf_str(&b));
     buf_release(&b);
     return rc;
 }
 
-/* Our own program, wherever it was moved to. */
-static char *self_path(void)
+char *agent_program(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -133,7 +137,7 @@ static char *self_path(void)
 static enum rc spawn(const struct place *p, const char *id, const char *log,
                      struct proc **out, struct err *err)
 {
-    char *self = self_path();
+    char *self = agent_program();
     char *dir = mem_printf("TRAINYARD_DIR=%s", p->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", p->where);
     /* A URL may hold a password: it goes by environment, which is nobody else's to read.
@@ -194,10 +198,8 @@ static void drop_child(struct agent *a, struct child *c)
 static void plan(struct agent *a);
 
 /* The supervisor of a job has gone; usually because the job has ended. */
-static void on_child_end(void *arg, struct proc_exit exit)
+static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit exit)
 {
-    struct child *c = arg;
-    struct agent *a = c->agent;
     for (size_t i = 0; i < a->q.running.n; i++)
         if (strcmp(a->q.running.at[i].id, c->id) == 0) {
             a->q.running.at[i] = a->q.running.at[--a->q.running.n];
@@ -213,15 +215,49 @@ static void on_child_end(void *arg, struct proc_exit exit)
         plan(a);
 }
 
+static void on_child_end(void *arg, struct proc_exit exit)
+{
+    struct child *c = arg;
+    supervisor_ended(c->agent, c, exit);
+}
+
+/* Nobody tells us of the supervisors that it forked any more: their locks do. */
+static void nursery_gone(struct agent *a)
+{
+    loop_fd_stop(&a->nursery_watch);
+    a->nursery = NULL;
+    for (size_t i = a->children.n; i-- > 0;)
+        if (!a->children.at[i]->proc)
+            drop_child(a, a->children.at[i]);
+    loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+}
+
+static void on_nursery(void *arg, int fd, unsigned events)
+{
+    struct agent *a = arg;
+    struct nursery_end e;
+    enum nursery_answer answer = NURSERY_NOTHING;
+    while (a->nursery && (answer = nursery_next(a->nursery, &e)) == NURSERY_END) {
+        struct child *c = find_child(a, e.id);
+        if (c)
+            supervisor_ended(a, c, e.exit);
+    }
+    if (a->nursery && answer == NURSERY_GONE)
+        nursery_gone(a);
+}
+
 static enum rc supervise(struct agent *a, const char *id, struct err *err)
 {
     struct child *c = mem_calloc(1, sizeof(*c));
     c->agent = a;
     snprintf(c->id, sizeof(c->id), "%s", id);
     char *log = place_file(a->p, id, "supervisor.log");
-    enum rc rc = spawn(a->p, c->id, log, &c->proc, err);
-    if (!rc)
-        rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
+    enum rc rc = RC_OK;
+    if (!a->nursery || !nursery_ask(a->nursery, c->id, log)) {
+        rc = spawn(a->p, c->id, log, &c->proc, err);
+        if (!rc)
+            rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
+    }
     mem_free(log);
     if (rc) {
         proc_destroy(c->proc);
@@ -303,11 +339,12 @@ static void refuse(struct agent *a, const struct queue_job *j, enum job_reason w
     record_release(&r);
 }
 
-static void refuse_never(struct agent *a, size_t i, const struct queue_verdict *v)
+static void refuse_never(struct agent *a, const struct queue_world *w, size_t i,
+                         const struct queue_verdict *v)
 {
     struct buf b;
     buf_init(&b, 500);
-    queue_why(&a->total, NULL, 0, a->q.waiting.at, i, v, &b);
+    queue_why(w, i, v, &b);
     refuse(a, &a->q.waiting.at[i], WHY_Unschedulable, buf_str(&b));
     buf_release(&b);
 }
@@ -329,26 +366,50 @@ static void start_job(struct agent *a, const struct queue_job *j)
         log_job(LOG_LEVEL_ERROR, j->id, "%s", err.msg);
 }
 
-static void plan(struct agent *a)
+/* Starts what may start, according to what was read. */
+static void plan_now(struct agent *a)
 {
-    size_t n = a->q.waiting.n;
-    struct queue_verdict *v;
-    if (!n || a->stop)
-        return;
-    v = mem_calloc(n, sizeof(*v));
-    queue_plan(&a->total, a->q.running.at, a->q.running.n, a->q.waiting.at, n,
-               clock_wall_ns(), v);
-    size_t kept = 0;
+    size_t n = a->q.waiting.n, kept = 0;
+    struct queue_verdict *v = mem_calloc(n, sizeof(*v));
+    struct queue_world w = agent_world(&a->total, &a->q, &a->share, &a->elsewhere);
+    queue_plan(&w, v);
     for (size_t i = 0; i < n; i++) {
-        if (v[i].answer == QUEUE_START)
+        if (v[i].answer == QUEUE_START && !admission_over(&a->admission))
             start_job(a, &a->q.waiting.at[i]);
         else if (v[i].answer == QUEUE_NEVER)
-            refuse_never(a, i, &v[i]);
+            refuse_never(a, &w, i, &v[i]);
         else
             a->q.waiting.at[kept++] = a->q.waiting.at[i];
     }
     a->q.waiting.n = kept;
     mem_free(v);
+}
+
+/* Quotas hold for all machines together: one of them admits at a time, and looks at the
+ * others right before.
+ */
+static void plan(struct agent *a)
+{
+    struct err err = {0};
+    bool mine = true;
+    if (!a->q.waiting.n || a->stop)
+        return;
+    bool shared = a->share.limited && store_is_url(a->p->where);
+    enum rc rc = RC_OK;
+    if (shared)
+        rc = admission_take(&a->admission, a->p, &mine, &err);
+    if (!rc && mine && a->share.limited) {
+        share_elsewhere_release(&a->elsewhere);
+        rc = share_elsewhere_read(a->p->store, a->p->node, &a->elsewhere, &err);
+    }
+    if (rc)
+        log_warn("%s", err.msg);
+    else if (mine)
+        plan_now(a);
+    else
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+    if (shared)
+        admission_drop(&a->admission, a->p);
 }
 
 static const struct store_job *row_of(const struct agent *a, const char *id)
@@ -445,6 +506,9 @@ static void look(void *arg)
     }
     agent_queue_release(&a->q);
     a->q = q;
+    if (q.waiting.n && share_refresh(&a->share, a->p->store, &a->total, &a->q.rows,
+                                     clock_wall_ns(), &err))
+        log_warn("%s", err.msg); /* what was agreed on before still holds */
     adopt(a);
     queue_timeouts(a);
     plan(a);
@@ -544,16 +608,25 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
         rc = loop_create(1, &a.loop, err);
     if (!rc && got)
         rc = loop_signal_start(a.loop, &a.term, SIGTERM, on_term, &a, err);
+    if (!rc && got && o->nursery) {
+        a.nursery = o->nursery;
+        rc = loop_fd_start(a.loop, &a.nursery_watch, nursery_fd(a.nursery), LOOP_READ,
+                           on_nursery, &a, err);
+    }
     if (!rc && got)
         rc = serve(&a, err);
+    loop_fd_stop(&a.nursery_watch);
     while (a.children.n) { /* supervisors go on by themselves */
         struct child *c = a.children.at[--a.children.n];
         loop_child_stop(&c->watch);
-        proc_disown(c->proc);
+        if (c->proc)
+            proc_disown(c->proc);
         mem_free(c);
     }
     VEC_RELEASE(&a.children);
     agent_queue_release(&a.q);
+    share_release(&a.share);
+    share_elsewhere_release(&a.elsewhere);
     if (a.loop) {
         loop_signal_stop(&a.term);
         loop_destroy(a.loop);

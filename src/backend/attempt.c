@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/environ.h"
 
 #define EXTRA_GRACE_NS                                              \
     (5 * INT64_C(1000000000)) /* for a shim, after the worker's own \
@@ -99,18 +100,17 @@ static const char *gpus_of(const struct sup *s, int64_t index, struct arena *a)
 /* The variables of the submission that are not set yet. */
 static void submitted_env(const struct sup *s, struct contract_env *e)
 {
-    struct doc doc = {0};
-    char *path = fs_join(s->dir, "env.json"), *text = NULL;
-    size_t n = 0;
-    const struct node *map = NULL;
-    if (fs_read(path, 16 << 20, &text, &n, NULL) == RC_OK)
-        map = job_json_open(text, &doc);
-    for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++)
-        if (!contract_env_get(e, map->map.at[i].key.p))
-            contract_env_put(e, map->map.at[i].key.p, map->map.at[i].value->text.p);
-    if (doc.src)
-        doc_release(&doc);
-    mem_free(text);
+    struct environ_list env;
+    char *path = fs_join(s->dir, "env.json");
+    environ_read(path, &env);
+    for (size_t i = 0; i < env.list.n; i++) {
+        const char *value = strchr(env.list.at[i], '=');
+        char *name = mem_strndup(env.list.at[i], (size_t)(value - env.list.at[i]));
+        if (!contract_env_get(e, name))
+            contract_env_put(e, name, value + 1);
+        mem_free(name);
+    }
+    environ_release(&env);
     mem_free(path);
     if (!contract_env_get(e, "PATH"))
         contract_env_put(e, "PATH", "/usr/local/bin:/usr/bin:/bin");

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "job/file.h"
 #include "job/snapshot.h"
+#include "job/table.h"
 
 static void step(struct sup *s);
 
@@ -60,13 +61,25 @@ static enum rc restore_code(struct sup *s, struct err *err)
     return rc;
 }
 
+static enum rc stage_tables(const struct sup *s, struct err *err)
+{
+    struct environ_list access;
+    char *path = fs_join(s->dir, "access.json");
+    environ_read(path, &access);
+    enum rc rc = table_stage(s->ml, &s->channels, &access, err);
+    environ_release(&access);
+    mem_free(path);
+    return rc;
+}
+
 static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
 {
     channels_release(&s->channels);
     secrets_release(&s->secrets);
     contract_mounts_release(&s->mounts);
     *why = WHY_InputMissing;
-    enum rc rc = channels_resolve(s->p, &s->spec, s->spec.s->workdir, &s->channels, err);
+    enum rc rc =
+        channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels, err);
     if (rc && err->code == E3007)
         *why = WHY_OutputFailed;
     if (rc)
@@ -77,6 +90,8 @@ static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
     mem_free(path);
     if (!rc)
         rc = contract_stage(s->ml, &s->spec, &s->channels, s->view, err);
+    if (!rc)
+        rc = stage_tables(s, err);
     if (!rc)
         rc = restore_code(s, err);
     contract_mounts(s->ml, &s->channels, &s->mounts);
@@ -89,9 +104,10 @@ static char *venv_dir(const struct sup *s)
 }
 
 /* requirements.txt of the program, with the spec's own behind it, in one file. */
-static bool write_requirements(const struct sup *s, char **path)
+static bool write_requirements(const struct sup *s)
 {
     char *own = fs_join(s->ml, "usercode/requirements.txt"), *text = NULL;
+    char *path = fs_join(s->dir, "requirements.txt");
     size_t n = 0;
     struct buf b;
     buf_init(&b, 4 << 20);
@@ -101,83 +117,154 @@ static bool write_requirements(const struct sup *s, char **path)
         buf_printf(&b, "\n%s", s->spec.s->requirement[i]);
     buf_putc(&b, '\n');
     bool any = str_trim(str_of(buf_str(&b), b.n)).n > 0;
-    *path = fs_join(s->dir, "requirements.txt");
-    if (any && file_put(*path, buf_str(&b), b.n, 0600, NULL))
+    if (any && file_put(path, buf_str(&b), b.n, 0600, NULL))
         any = false;
     buf_release(&b);
+    mem_free(path);
     mem_free(text);
     mem_free(own);
     return any;
 }
 
-static void helper_done(void *arg, struct proc_exit exit)
+/* What has to be done before workers start, in this order; each by a process that the
+ * loop waits for.
+ */
+enum { STEP_FETCH, STEP_VENV, STEP_INSTALL, STEP_START };
+
+static bool packages_wanted(const struct sup *s)
 {
-    struct sup *s = arg;
-    proc_destroy(s->helper);
-    s->helper = NULL;
-    if (exit.code == 0) {
-        s->helper_step++;
-        step(s);
-        return;
-    }
-    if (s->rec.now.stop) {
-        sup_attempt_over(s);
-        return;
-    }
+    char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
+    bool wanted = s->view != VIEW_CONTAINER && !fs_exists(ready) && write_requirements(s);
+    mem_free(ready);
+    mem_free(venv);
+    return wanted;
+}
+
+static void packages_failed(struct sup *s, struct proc_exit exit)
+{
+    char text[300];
     if (s->spec.s->requirements_optional) {
         sup_warn(s, "the Python packages could not be installed; going on without them");
         attempt_start(s);
         return;
     }
-    sup_attempt_failed(s, WHY_DependencyInstall, exit.code < 0 ? 1 : exit.code, 0,
-                       "the Python packages could not be installed; see the log of the "
-                       "preparation");
+    snprintf(text, sizeof(text),
+             "the Python packages could not be installed; logs/prepare.%jd.log in the "
+             "job's directory shows what pip wrote",
+             (intmax_t)s->rec.now.attempt);
+    sup_attempt_failed(s, WHY_DependencyInstall, exit.code < 0 ? 1 : exit.code, 0, text);
 }
 
-static enum rc start_helper(struct sup *s, const char *const *argv, struct err *err)
+static void mark_ready(struct sup *s)
+{
+    char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
+    enum rc rc = file_put(ready, "", 0, 0600, NULL);
+    (void)rc; /* then they are installed again */
+    mem_free(ready);
+    mem_free(venv);
+}
+
+static void helper_done(void *arg, struct proc_exit exit)
+{
+    struct sup *s = arg;
+    char text[400];
+    enum job_reason why = WHY_None;
+    bool good = exit.code == 0;
+    proc_destroy(s->helper);
+    s->helper = NULL;
+    if (s->helper_step == STEP_FETCH)
+        why = copies_end(s, good, text, sizeof(text));
+    if (s->rec.now.stop) {
+        sup_attempt_over(s);
+    } else if (why != WHY_None) {
+        sup_attempt_failed(s, why, -1, 0, text);
+    } else if (!good) {
+        packages_failed(s, exit);
+    } else {
+        if (s->helper_step == STEP_INSTALL)
+            mark_ready(s);
+        s->helper_step++;
+        step(s);
+    }
+}
+
+enum rc sup_helper(struct sup *s, const char *const *argv, const char *const *env,
+                   loop_child_fn *done, struct err *err)
 {
     char *log =
         mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
     char *code = fs_join(s->ml, "usercode");
+    /* By these a later supervisor finds it, should this one be killed. */
+    char *id = mem_printf("TRAINYARD_JOB_ID=%s", s->id);
+    char *attempt = mem_printf("TRAINYARD_ATTEMPT=%jd", (intmax_t)s->rec.now.attempt);
+    const char *add[] = {id, attempt, NULL};
     struct proc_spec spec = {.argv = argv,
+                             .env = env,
+                             .env_add = add,
                              .cwd = code,
                              .in = {.kind = PROC_NULL},
                              .out = {.kind = PROC_APPEND, .path = log},
                              .err = {.kind = PROC_STDOUT}};
     enum rc rc = proc_start(&spec, &s->helper, err);
     if (!rc)
-        rc = loop_child_start(s->loop, &s->helper_watch, s->helper, helper_done, s, err);
+        rc = loop_child_start(s->loop, &s->helper_watch, s->helper, done, s, err);
+    mem_free(attempt);
+    mem_free(id);
     mem_free(code);
     mem_free(log);
     return rc;
 }
 
-/* 0: make the environment, 1: install, 2: done. */
+void sup_helper_cancel(struct sup *s)
+{
+    if (s->helper)
+        proc_signal(s->helper, SIGKILL);
+}
+
+static enum rc start_python(struct sup *s, struct err *err)
+{
+    char *venv = venv_dir(s), *pip = fs_join(venv, "bin/pip");
+    char *list = fs_join(s->dir, "requirements.txt");
+    const char *make[] = {"python3", "-m", "venv", "--system-site-packages", venv, NULL};
+    const char *install[] = {pip,  "install", "--disable-pip-version-check",
+                             "-r", list,      NULL};
+    enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install, NULL,
+                            helper_done, err);
+    mem_free(list);
+    mem_free(pip);
+    mem_free(venv);
+    return rc;
+}
+
 static void step(struct sup *s)
 {
     struct err err = {0};
-    char *venv = venv_dir(s), *ready = fs_join(venv, ".ready"), *list = NULL;
-    char *pip = fs_join(venv, "bin/pip");
-    const char *make[] = {"python3", "-m", "venv", "--system-site-packages", venv, NULL};
     enum rc rc = RC_OK;
-    bool wanted =
-        s->view != VIEW_CONTAINER && write_requirements(s, &list) && !fs_exists(ready);
-    if (s->helper_step == 2 && wanted)
-        rc = file_put(ready, "", 0, 0600, &err);
-    if (!rc && (!wanted || s->helper_step == 2)) {
+    if (s->helper_step == STEP_FETCH && !copies_wanted(s, false))
+        s->helper_step = STEP_VENV;
+    if (s->helper_step == STEP_VENV && !packages_wanted(s))
+        s->helper_step = STEP_START;
+    if (s->helper_step == STEP_START) {
         attempt_start(s);
-    } else if (!rc) {
-        const char *install[] = {pip,  "install", "--disable-pip-version-check",
-                                 "-r", list,      NULL};
-        s->phase = SUP_PREPARING;
-        rc = start_helper(s, s->helper_step == 0 ? make : install, &err);
+        return;
     }
+    s->phase = SUP_PREPARING;
+    rc = s->helper_step == STEP_FETCH ? copies_start(s, false, helper_done, &err)
+                                      : start_python(s, &err);
     if (rc)
-        sup_attempt_failed(s, WHY_DependencyInstall, -1, 0, err.msg);
-    mem_free(list);
-    mem_free(pip);
-    mem_free(ready);
-    mem_free(venv);
+        sup_attempt_failed(
+            s, s->helper_step == STEP_FETCH ? WHY_InputMissing : WHY_DependencyInstall,
+            -1, 0, err.msg);
+}
+
+/* What a supervisor that was killed left at work. */
+static void sweep_helpers(struct sup *s)
+{
+    char *log =
+        mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
+    if (fs_exists(log))
+        shim_sweep(s->id, s->rec.now.attempt);
+    mem_free(log);
 }
 
 void prepare_start(struct sup *s)
@@ -185,7 +272,8 @@ void prepare_start(struct sup *s)
     struct err err = {0};
     enum job_reason why = WHY_None;
     s->phase = SUP_PREPARING;
-    s->helper_step = 0;
+    s->helper_step = STEP_FETCH;
+    sweep_helpers(s);
     choose_view(s);
     enum rc rc = stage(s, &why, &err);
     if (rc) {
@@ -193,10 +281,4 @@ void prepare_start(struct sup *s)
         return;
     }
     step(s);
-}
-
-void prepare_cancel(struct sup *s)
-{
-    if (s->helper)
-        proc_signal(s->helper, SIGKILL);
 }

@@ -1,29 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting jobs of one priority, project and user are a lane, in the order of age; lanes
+ * wait in a heap. Starting a job can only make its own project and user larger, so the
+ * key of a lane never becomes smaller: it is enough to look again at the key of the
+ * topmost lane before it is believed.
+ *
+ * Why nobody starves who is first in line: what passes it either ends before it could
+ * begin, or is counted in `spare`, which is what the machine has beside it. Jobs that
+ * started since it waits never hold more than that for long, and those that ran before
+ * end some day.
+ */
 #include "backend/queue.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/queue_account.h"
 #include "base/mem.h"
 
-struct share {
-    const char *owner;
-    struct queue_need used;
+#define SECOND INT64_C(1000000000)
+
+/* What decides between lanes; smaller goes first. */
+struct rank {
+    int64_t priority; /* negated */
+    bool patient;     /* has not waited for long */
+    double project, owner;
+    int64_t num;
+};
+
+struct lane {
+    size_t next, end; /* of planning.order */
+    struct queue_account *project, *owner;
+    struct rank rank;
 };
 
 struct planning {
-    const struct queue_need *total;
+    const struct queue_world *w;
     struct queue_need free;
-    const struct queue_job *waiting, *running;
-    size_t n_waiting, n_running;
     struct queue_verdict *verdicts;
-    size_t *order; /* indices of waiting, by priority and age */
-    bool *placed;
-    struct share *shares; /* one per owner */
-    size_t n_shares;
-    int64_t now;
+    struct queue_accounts accounts;
+    struct queue_account **owners, **projects; /* of waiting[i] */
+    size_t *order;                             /* indices of waiting, lane by lane */
+    struct lane *lanes;                        /* a heap */
+    size_t n_lanes;
     const struct queue_job *head; /* first that did not fit */
     int64_t start_at;             /* when it surely can: wall ns, INT64_MAX unknown */
+    struct queue_need spare;      /* what will be there beside it then */
 };
 
 static void add(struct queue_need *a, const struct queue_need *b, int sign)
@@ -33,9 +54,8 @@ static void add(struct queue_need *a, const struct queue_need *b, int sign)
     a->gpu += sign * b->gpu;
 }
 
-/* NULL when `need` fits into `room`; else what is lacking, and how much of it. */
-static const char *lacking(const struct queue_need *room, const struct queue_need *need,
-                           int64_t *missing)
+const char *queue_lacking(const struct queue_need *room, const struct queue_need *need,
+                          int64_t *missing)
 {
     const struct {
         const char *name;
@@ -44,80 +64,119 @@ static const char *lacking(const struct queue_need *room, const struct queue_nee
                  {"memory", room->memory, need->memory},
                  {"cpu", room->cpu_milli, need->cpu_milli}};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
-        if (parts[i].need > parts[i].room) {
+        if (parts[i].need > 0 && parts[i].need > parts[i].room) {
             *missing = parts[i].need - parts[i].room;
             return parts[i].name;
         }
     return NULL;
 }
 
-static struct share *share_of(struct planning *p, const char *owner)
-{
-    for (size_t i = 0; i < p->n_shares; i++)
-        if (strcmp(p->shares[i].owner, owner) == 0)
-            return &p->shares[i];
-    p->shares[p->n_shares] = (struct share){.owner = owner};
-    return &p->shares[p->n_shares++];
-}
-
-static double ratio(int64_t a, int64_t b)
-{
-    return b > 0 ? (double)a / (double)b : 0;
-}
-
-/* The largest part of any one resource that the owner has. */
-static double dominant(const struct planning *p, const struct queue_need *used)
-{
-    double cpu = ratio(used->cpu_milli, p->total->cpu_milli);
-    double memory = ratio(used->memory, p->total->memory);
-    double gpu = ratio(used->gpu, p->total->gpu);
-    double most = cpu > memory ? cpu : memory;
-    return most > gpu ? most : gpu;
-}
-
-static int by_rank(const void *a, const void *b, void *arg)
+static int by_lane(const void *a, const void *b, void *arg)
 {
     const struct planning *p = arg;
-    const struct queue_job *x = &p->waiting[*(const size_t *)a];
-    const struct queue_job *y = &p->waiting[*(const size_t *)b];
+    size_t i = *(const size_t *)a, k = *(const size_t *)b;
+    const struct queue_job *x = &p->w->waiting[i], *y = &p->w->waiting[k];
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
+    if (p->projects[i] != p->projects[k])
+        return p->projects[i]->at < p->projects[k]->at ? -1 : 1;
+    if (p->owners[i] != p->owners[k])
+        return p->owners[i]->at < p->owners[k]->at ? -1 : 1;
     return x->num < y->num ? -1 : x->num > y->num;
 }
 
-/* The next in line: highest priority first, then the smallest share, then age. */
-static const size_t *next_in_line(struct planning *p, size_t *first)
+static bool same_lane(const struct planning *p, size_t i, size_t k)
 {
-    const size_t *best = NULL;
-    double least = 0;
-    int64_t level = 0;
-    while (*first < p->n_waiting && p->placed[*first])
-        (*first)++;
-    const char *seen[64];
-    size_t n_seen = 0;
-    for (size_t i = *first; i < p->n_waiting; i++) {
-        const struct queue_job *j = &p->waiting[p->order[i]];
-        if (p->placed[i])
-            continue;
-        if (best && j->priority != level)
-            break;
-        bool known = false; /* of each owner the oldest only */
-        for (size_t k = 0; k < n_seen && !known; k++)
-            known = strcmp(seen[k], j->owner) == 0;
-        if (known)
-            continue;
-        if (n_seen < ARRAY_LEN(seen))
-            seen[n_seen++] = j->owner;
-        double share = dominant(p, &share_of(p, j->owner)->used);
-        if (!best || share < least) {
-            best = &p->order[i];
-            least = share;
-            level = j->priority;
-        }
-        if (n_seen == p->n_shares && n_seen)
-            break; /* every owner that there is was met */
+    return p->w->waiting[i].priority == p->w->waiting[k].priority &&
+           p->projects[i] == p->projects[k] && p->owners[i] == p->owners[k];
+}
+
+static struct rank rank_of(const struct planning *p, const struct lane *l)
+{
+    const struct queue_job *j = &p->w->waiting[p->order[l->next]];
+    struct rank r = {.priority = -j->priority,
+                     .patient = p->w->now - j->since < QUEUE_STARVING_S * SECOND,
+                     .num = j->num};
+    if (r.patient) {
+        r.project = queue_account_score(l->project, &p->w->total);
+        r.owner = queue_account_score(l->owner, &p->w->total);
     }
-    return best;
+    return r;
+}
+
+static int compare(const struct rank *a, const struct rank *b)
+{
+    if (a->priority != b->priority)
+        return a->priority < b->priority ? -1 : 1;
+    if (a->patient != b->patient)
+        return a->patient ? 1 : -1;
+    if (a->project != b->project)
+        return a->project < b->project ? -1 : 1;
+    if (a->owner != b->owner)
+        return a->owner < b->owner ? -1 : 1;
+    return a->num < b->num ? -1 : a->num > b->num;
+}
+
+static void sift(struct planning *p, size_t at)
+{
+    for (;;) {
+        size_t least = at;
+        for (size_t k = 2 * at + 1; k <= 2 * at + 2 && k < p->n_lanes; k++)
+            if (compare(&p->lanes[k].rank, &p->lanes[least].rank) < 0)
+                least = k;
+        if (least == at)
+            return;
+        struct lane other = p->lanes[at];
+        p->lanes[at] = p->lanes[least];
+        p->lanes[least] = other;
+        at = least;
+    }
+}
+
+static void make_lanes(struct planning *p)
+{
+    size_t n = p->w->n_waiting;
+    for (size_t i = 0; i < n; i++) {
+        const struct queue_job *j = &p->w->waiting[i];
+        p->order[i] = i;
+        p->owners[i] = queue_account(&p->accounts, j->owner, false);
+        p->projects[i] = queue_account(&p->accounts, j->project, true);
+    }
+    qsort_r(p->order, n, sizeof(*p->order), by_lane, p);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && same_lane(p, p->order[i], p->order[end]); end++)
+            ;
+        struct lane *l = &p->lanes[p->n_lanes++];
+        *l = (struct lane){.next = i,
+                           .end = end,
+                           .project = p->projects[p->order[i]],
+                           .owner = p->owners[p->order[i]]};
+        l->rank = rank_of(p, l);
+    }
+    for (size_t i = p->n_lanes; i-- > 0;)
+        sift(p, i);
+}
+
+/* The next in line: an index of waiting; false when nobody is left. */
+static bool next_in_line(struct planning *p, size_t *out)
+{
+    while (p->n_lanes) {
+        struct lane *l = &p->lanes[0];
+        if (l->next == l->end) {
+            *l = p->lanes[--p->n_lanes];
+            sift(p, 0);
+            continue;
+        }
+        struct rank now = rank_of(p, l);
+        if (compare(&now, &l->rank) != 0) {
+            l->rank = now;
+            sift(p, 0);
+            continue;
+        }
+        *out = p->order[l->next++];
+        return true;
+    }
+    return false;
 }
 
 struct ending {
@@ -131,156 +190,118 @@ static int by_end(const void *a, const void *b)
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-/* When enough running jobs will have reached their time limits for `need`. */
-static int64_t surely_free(const struct planning *p, const struct queue_need *need)
+static int64_t end_of(int64_t since, int64_t timeout_s)
 {
-    struct ending *ends = mem_calloc(p->n_running + 1, sizeof(*ends));
+    if (!timeout_s || timeout_s > (INT64_MAX - since) / SECOND)
+        return INT64_MAX;
+    return since + timeout_s * SECOND;
+}
+
+/* When enough running jobs will have reached their time limits for the head, and what
+ * will be left beside it.
+ */
+static void reserve(struct planning *p, const struct queue_job *head)
+{
+    const struct queue_world *w = p->w;
+    struct ending *ends = mem_calloc(w->n_running + 1, sizeof(*ends));
     struct queue_need room = p->free;
-    int64_t at = INT64_MAX, missing;
-    for (size_t i = 0; i < p->n_running; i++) {
-        const struct queue_job *r = &p->running[i];
-        ends[i].need = &r->need;
-        ends[i].at = r->timeout_s ? r->since + r->timeout_s * 1000000000 : INT64_MAX;
+    int64_t missing;
+    p->head = head;
+    p->start_at = INT64_MAX;
+    for (size_t i = 0; i < w->n_running; i++) {
+        const struct queue_job *r = &w->running[i];
+        ends[i] = (struct ending){end_of(r->since, r->timeout_s), &r->need};
     }
-    qsort(ends, p->n_running, sizeof(*ends), by_end);
-    for (size_t i = 0; i < p->n_running && ends[i].at < INT64_MAX; i++) {
+    qsort(ends, w->n_running, sizeof(*ends), by_end);
+    for (size_t i = 0; i < w->n_running && ends[i].at < INT64_MAX; i++) {
         add(&room, ends[i].need, 1);
-        if (!lacking(&room, need, &missing)) {
-            at = ends[i].at;
+        if (!queue_lacking(&room, &head->need, &missing)) {
+            p->start_at = ends[i].at;
             break;
         }
     }
     mem_free(ends);
-    return at;
+    if (p->start_at == INT64_MAX) {
+        /* Nobody knows when; at the latest once all are gone that ran before it came. */
+        room = w->total;
+        for (size_t i = 0; i < w->n_running; i++)
+            if (w->running[i].since > head->since)
+                add(&room, &w->running[i].need, -1);
+    }
+    add(&room, &head->need, -1);
+    p->spare = room;
 }
 
-static bool may_pass(const struct planning *p, const struct queue_job *j)
+static bool may_pass(struct planning *p, const struct queue_job *j)
 {
-    if (p->start_at == INT64_MAX)
-        return p->now - p->head->since < (int64_t)QUEUE_PATIENCE_S * 1000000000;
-    return j->timeout_s && p->now + j->timeout_s * 1000000000 <= p->start_at;
+    int64_t missing;
+    if (p->start_at < INT64_MAX && end_of(p->w->now, j->timeout_s) <= p->start_at)
+        return true;
+    if (!queue_lacking(&p->spare, &j->need, &missing)) {
+        add(&p->spare, &j->need, -1);
+        return true;
+    }
+    return p->start_at == INT64_MAX &&
+           p->w->now - p->head->since < QUEUE_PATIENCE_S * SECOND;
 }
 
 static void judge(struct planning *p, size_t i)
 {
-    const struct queue_job *j = &p->waiting[i];
+    const struct queue_job *j = &p->w->waiting[i];
     struct queue_verdict *v = &p->verdicts[i];
     int64_t missing = 0;
-    const char *what = lacking(p->total, &j->need, &missing);
+    const char *what = queue_lacking(&p->w->total, &j->need, &missing);
     if (what) {
-        *v = (struct queue_verdict){QUEUE_NEVER, what, missing, NULL};
+        *v = (struct queue_verdict){
+            .answer = QUEUE_NEVER, .lacking = what, .missing = missing};
         return;
     }
-    what = lacking(&p->free, &j->need, &missing);
+    if (!queue_accounts_allow(&p->accounts, j, v))
+        return;
+    what = queue_lacking(&p->free, &j->need, &missing);
     if (!what && (!p->head || may_pass(p, j))) {
         *v = (struct queue_verdict){.answer = QUEUE_START};
         add(&p->free, &j->need, -1);
-        add(&share_of(p, j->owner)->used, &j->need, 1);
+        queue_accounts_run(&p->accounts, j, true);
         return;
     }
     if (p->head) {
-        *v = (struct queue_verdict){QUEUE_BEHIND, what, missing, p->head->id};
+        *v = (struct queue_verdict){.answer = QUEUE_BEHIND,
+                                    .lacking = what,
+                                    .missing = missing,
+                                    .ahead = p->head->id};
         return;
     }
-    *v = (struct queue_verdict){QUEUE_FULL, what, missing, NULL};
-    p->head = j;
-    p->start_at = surely_free(p, &j->need);
+    *v =
+        (struct queue_verdict){.answer = QUEUE_FULL, .lacking = what, .missing = missing};
+    reserve(p, j);
 }
 
-void queue_plan(const struct queue_need *total, const struct queue_job *running,
-                size_t n_running, const struct queue_job *waiting, size_t n_waiting,
-                int64_t now, struct queue_verdict *verdicts)
+void queue_plan(const struct queue_world *w, struct queue_verdict *verdicts)
 {
-    struct planning p = {.total = total,
-                         .free = *total,
-                         .waiting = waiting,
-                         .running = running,
-                         .n_waiting = n_waiting,
-                         .n_running = n_running,
+    size_t n = w->n_waiting;
+    struct planning p = {.w = w,
+                         .free = w->total,
                          .verdicts = verdicts,
-                         .now = now,
-                         .start_at = INT64_MAX};
-    p.order = mem_calloc(n_waiting + 1, sizeof(*p.order));
-    p.placed = mem_calloc(n_waiting + 1, sizeof(*p.placed));
-    p.shares = mem_calloc(n_waiting + n_running + 1, sizeof(*p.shares));
-    for (size_t i = 0; i < n_running; i++) {
-        add(&p.free, &running[i].need, -1);
-        add(&share_of(&p, running[i].owner)->used, &running[i].need, 1);
+                         .start_at = INT64_MAX,
+                         .owners = mem_calloc(n + 1, sizeof(*p.owners)),
+                         .projects = mem_calloc(n + 1, sizeof(*p.projects)),
+                         .order = mem_calloc(n + 1, sizeof(*p.order)),
+                         .lanes = mem_calloc(n + 1, sizeof(*p.lanes))};
+    for (size_t i = 0; i < w->n_groups; i++)
+        queue_accounts_group(&p.accounts, &w->groups[i]);
+    for (size_t i = 0; i < w->n_running; i++) {
+        add(&p.free, &w->running[i].need, -1);
+        queue_accounts_run(&p.accounts, &w->running[i], true);
     }
-    for (size_t i = 0; i < n_waiting; i++) {
-        p.order[i] = i;
-        share_of(&p, waiting[i].owner);
-    }
-    qsort_r(p.order, n_waiting, sizeof(*p.order), by_rank, &p);
-    size_t first = 0;
-    for (const size_t *next; (next = next_in_line(&p, &first));) {
-        p.placed[next - p.order] = true;
-        judge(&p, *next);
-    }
-    mem_free(p.shares);
-    mem_free(p.placed);
+    for (size_t i = 0; i < w->n_elsewhere; i++)
+        queue_accounts_run(&p.accounts, &w->elsewhere[i], false);
+    make_lanes(&p);
+    for (size_t i; next_in_line(&p, &i);)
+        judge(&p, i);
+    queue_accounts_release(&p.accounts);
+    mem_free(p.lanes);
     mem_free(p.order);
-}
-
-static void put_amount(const char *what, int64_t n, struct buf *out)
-{
-    if (strcmp(what, "cpu") == 0)
-        buf_printf(out, "%g processor%s", (double)n / 1000, n == 1000 ? "" : "s");
-    else if (strcmp(what, "memory") == 0)
-        buf_printf(out, "%.1f GiB of memory", (double)n / (1 << 30));
-    else
-        buf_printf(out, "%jd GPU%s", (intmax_t)n, n == 1 ? "" : "s");
-}
-
-static int64_t part(const struct queue_need *n, const char *what)
-{
-    return strcmp(what, "cpu") == 0      ? n->cpu_milli
-           : strcmp(what, "memory") == 0 ? n->memory
-                                         : n->gpu;
-}
-
-static int64_t in_use(const struct queue_job *running, size_t n, const char *what)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += part(&running[i].need, what);
-    return sum;
-}
-
-void queue_why(const struct queue_need *total, const struct queue_job *running,
-               size_t n_running, const struct queue_job *waiting, size_t i,
-               const struct queue_verdict *v, struct buf *out)
-{
-    const struct queue_job *j = &waiting[i];
-    switch (v->answer) {
-    case QUEUE_START:
-        buf_puts(out, "it has all it needs and starts now");
-        return;
-    case QUEUE_NEVER:
-        buf_puts(out, "it will never start: it asks for ");
-        put_amount(v->lacking, part(&j->need, v->lacking), out);
-        buf_puts(out, ", and this machine has ");
-        put_amount(v->lacking, part(total, v->lacking), out);
-        buf_puts(out, "; ask for less");
-        return;
-    case QUEUE_FULL:
-        buf_puts(out, "it is next in line and needs ");
-        put_amount(v->lacking, part(&j->need, v->lacking), out);
-        buf_puts(out, "; ");
-        put_amount(v->lacking, in_use(running, n_running, v->lacking), out);
-        buf_puts(out, " of ");
-        put_amount(v->lacking, part(total, v->lacking), out);
-        buf_printf(out, " %s in use by %zu running job%s; it starts when ", "are",
-                   n_running, n_running == 1 ? "" : "s");
-        put_amount(v->lacking, v->missing, out);
-        buf_puts(out, " more become free");
-        return;
-    case QUEUE_BEHIND:
-        buf_printf(out, "job %s goes first (", v->ahead);
-        buf_printf(out,
-                   "priority, then the user with less in use, then age); a priority "
-                   "above %jd, or a --timeout short enough to fit before it, would help",
-                   (intmax_t)j->priority);
-        return;
-    }
+    mem_free(p.projects);
+    mem_free(p.owners);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/sup_private.h - the state of one supervisor, shared by its files:
- * supervisor.c (life), prepare.c (tree and packages), attempt.c (workers), watch.c
- * (logs).
+ * supervisor.c (life), prepare.c (tree and packages), copies.c (object stores), attempt.c
+ * (workers), watch.c (logs).
  */
 #ifndef BACKEND_SUP_PRIVATE_H
 #define BACKEND_SUP_PRIVATE_H
@@ -19,6 +19,7 @@
 enum sup_phase {
     SUP_PREPARING, /* packages are being installed */
     SUP_RUNNING,
+    SUP_SENDING, /* workers have succeeded, outputs go to an object store */
     SUP_ENDING,  /* workers were told to stop */
     SUP_BACKOFF, /* waits for the next attempt */
     SUP_CLOSING, /* only the last events are still to be written */
@@ -64,6 +65,8 @@ struct sup {
     struct proc *helper; /* of the preparation */
     struct loop_child helper_watch;
     int helper_step;
+    bool sending;      /* copies go out, not in */
+    int64_t copies_at; /* monotonic ns of the last word about them; 0: none are made */
     struct loop_fd control_watch;
     struct loop_timer tick, later;
     int64_t ticks;
@@ -84,7 +87,21 @@ void sup_attempt_over(struct sup *s); /* all workers have ended */
 
 /* prepare.c: begins; attempt_start() or sup_attempt_failed() follows. */
 void prepare_start(struct sup *s);
-void prepare_cancel(struct sup *s);
+/* Starts a process beside the workers, in the job's program directory, with the log of
+ * the preparation. `env` NULL: ours.
+ */
+enum rc sup_helper(struct sup *s, const char *const *argv, const char *const *env,
+                   loop_child_fn *done, struct err *err) MUST_CHECK;
+void sup_helper_cancel(struct sup *s); /* `done` is still called */
+
+/* copies.c: inputs from and outputs to object stores. */
+#define COPIES_LIST "_trainyard_outputs.json" /* beside outputs that were sent */
+bool copies_wanted(const struct sup *s, bool send);
+enum rc copies_start(struct sup *s, bool send, loop_child_fn *done,
+                     struct err *err) MUST_CHECK;
+void copies_tick(struct sup *s); /* tells how far they are */
+/* What their end means, None when they are complete; `text` for people. */
+enum job_reason copies_end(struct sup *s, bool good, char *text, size_t size);
 
 /* attempt.c */
 void attempt_start(struct sup *s);

@@ -129,6 +129,26 @@ static bool all_good(const struct sup *s)
     return true;
 }
 
+static void on_sent(void *arg, struct proc_exit exit)
+{
+    struct sup *s = arg;
+    char why[400], text[600];
+    proc_destroy(s->helper);
+    s->helper = NULL;
+    enum job_reason reason = copies_end(s, exit.code == 0, why, sizeof(why));
+    if (reason == WHY_None) {
+        finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
+        return;
+    }
+    if (s->rec.now.stop)
+        snprintf(why, sizeof(why), "stopped while outputs were sent");
+    snprintf(text, sizeof(text), "%s; all files are still in %.100s/output", why, s->ml);
+    if (s->rec.now.stop)
+        finish(s, JOB_Stopped, WHY_UserStopped, 0, 0, text);
+    else
+        finish(s, JOB_Failed, reason, 0, 0, text);
+}
+
 static void succeed(struct sup *s)
 {
     struct manifest_total total = {0};
@@ -144,9 +164,15 @@ static void succeed(struct sup *s)
         mem_free(data);
     }
     mem_free(path);
+    bool send = !rc && copies_wanted(s, true);
+    if (send) {
+        s->phase = SUP_SENDING;
+        rc = copies_start(s, true, on_sent, &err);
+        sup_flush(s);
+    }
     if (rc)
         finish(s, JOB_Failed, WHY_OutputFailed, 0, 0, err.msg);
-    else
+    else if (!send)
         finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
 }
 
@@ -198,7 +224,8 @@ static void act_on_stop(struct sup *s)
         move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
     switch (s->phase) {
     case SUP_PREPARING:
-        prepare_cancel(s);
+    case SUP_SENDING:
+        sup_helper_cancel(s);
         break;
     case SUP_BACKOFF:
         loop_timer_stop(&s->later);
@@ -271,6 +298,7 @@ static void on_tick(void *arg)
                                     (s->spec.memory && s->ticks % TICKS_PER_LOOK == 0)))
         watch_use(s);
     watch_limits(s);
+    copies_tick(s);
     if (s->ticks % TICKS_PER_LOOK == 0)
         look(s);
     sup_flush(s);
@@ -335,7 +363,7 @@ static bool was_started(const struct sup *s)
 static void read_channels(struct sup *s)
 {
     struct err err = {0};
-    if (channels_resolve(s->p, &s->spec, s->spec.s->workdir, &s->channels, &err))
+    if (channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
 }
 
@@ -372,8 +400,12 @@ static void begin(void *arg)
 /* What nobody needs once the job has ended. */
 static void clean_up(struct sup *s)
 {
-    static const char *const gone[] = {"secrets.json", "run",  "control",
-                                       "root",         "venv", "requirements.txt"};
+    static const char *const gone[] = {
+        "secrets.json", "access.json",      "ml/input/credential",
+        "run",          "control",          "root",
+        "venv",         "requirements.txt", "remote",
+        "fetched",      "fetch.json",       "fetch.json.state",
+        "send.json",    "send.json.state"};
     if (!job_state_ended(s->rec.known.state))
         return;
     for (size_t i = 0; i < ARRAY_LEN(gone); i++) {

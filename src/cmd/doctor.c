@@ -4,9 +4,9 @@
 
 #include "base/compiler.h"
 #include "cmd/cmd.h"
-#include "cmd/json_out.h"
 #include "cmd/machine.h"
 #include "cmd/programs.h"
+#include "text/json_out.h"
 
 #define PROGRAMS_MAX 32
 

@@ -4,8 +4,8 @@
 #define CMD_JOB_COMMON_H
 
 #include "base/opt.h"
-#include "cmd/json_out.h"
 #include "job/place.h"
+#include "text/json_out.h"
 
 /* The flags that say which jobs are meant; first member of a command's conf. */
 struct job_where {

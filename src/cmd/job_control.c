@@ -8,12 +8,15 @@
 #include "backend/agent.h"
 #include "backend/capacity.h"
 #include "backend/supervisor.h"
+#include "backend/transfer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "job/submit.h"
+
+#define LOG_AREA "agent"
 
 struct control_conf {
     struct job_where where;
@@ -166,27 +169,42 @@ static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c
     return rc;
 }
 
+static void put_why(const struct queue_world *w, const char *id, struct buf *out)
+{
+    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
+    queue_plan(w, v);
+    for (size_t i = 0; i < w->n_waiting; i++)
+        if (strcmp(w->waiting[i].id, id) == 0) {
+            buf_printf(out, "%s waits: ", id);
+            queue_why(w, i, &v[i], out);
+        }
+    mem_free(v);
+}
+
 static enum rc say_why(const struct job_place *p, const struct store_job *j,
                        struct buf *out, struct err *err)
 {
     struct agent_queue q;
     struct queue_need total;
+    struct share share = {.limited = false};
+    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
     enum rc rc = agent_queue_read(&p->p, &q, err);
-    if (!rc && !capacity_read(p->dir, &total))
-        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
     if (rc)
         return rc;
-    struct queue_verdict *v = mem_calloc(q.waiting.n + 1, sizeof(*v));
-    queue_plan(&total, q.running.at, q.running.n, q.waiting.at, q.waiting.n,
-               clock_wall_ns(), v);
-    for (size_t i = 0; i < q.waiting.n; i++)
-        if (strcmp(q.waiting.at[i].id, j->id) == 0) {
-            buf_printf(out, "%s waits: ", j->id);
-            queue_why(&total, q.running.at, q.running.n, q.waiting.at, i, &v[i], out);
-        }
-    mem_free(v);
+    if (!capacity_read(p->dir, &total))
+        rc = capacity_find(getenv("TRAINYARD_SLOTS"), &total, err);
+    if (!rc)
+        rc = share_refresh(&share, p->p.store, &total, &q.rows, clock_wall_ns(), err);
+    if (!rc && share.limited)
+        rc = share_elsewhere_read(p->p.store, p->node, &elsewhere, err);
+    if (!rc) {
+        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
+        put_why(&w, j->id, out);
+    }
+    share_elsewhere_release(&elsewhere);
+    share_release(&share);
     agent_queue_release(&q);
-    return RC_OK;
+    return rc;
 }
 
 static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
@@ -330,7 +348,7 @@ const struct cmd cmd_job_logs = {
 
 struct agent_conf {
     struct job_where where;
-    const char *job, *slots;
+    const char *job, *slots, *transfer;
     double idle;
 };
 
@@ -342,26 +360,60 @@ static const struct opt agent_opts[] = {
          struct agent_conf, slots, NULL,
          "what jobs may use: cpu=4,memory=16g,gpu=0; default TRAINYARD_SLOTS, else all"),
      .meta = "SLOTS"},
+    {OPT_TEXT(struct agent_conf, transfer, NULL, "copy what this file lists"),
+     .meta = "FILE", .hidden = true},
     {OPT_DURATION(struct agent_conf, idle, "10s", 0, 1e9,
                   "ends after this time without jobs")},
     JOB_WHERE_OPTS(struct agent_conf),
     {0},
 };
 
+static enum rc supervise(const struct job_where *w, const char *id, struct err *err)
+{
+    struct job_place p;
+    enum rc rc = job_place_open(w, &p, err);
+    if (rc)
+        return rc;
+    if (!place_id_ok(id))
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
+    else
+        rc = supervisor_run(&p.p, id, err);
+    job_place_close(&p);
+    return rc;
+}
+
+/* In a process that the nursery forked. */
+static int run_young(void *arg, const char *id)
+{
+    struct err err = {0};
+    enum rc rc = supervise(arg, id, &err);
+    if (rc)
+        log_job(LOG_LEVEL_ERROR, id, "%s", err.msg);
+    return rc ? 1 : 0;
+}
+
 static enum rc run_agent(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct agent_conf *c = conf;
+    struct job_where where = c->where;
     struct job_place p;
+    struct nursery *nursery = NULL;
     struct agent_options o = {.slots = c->slots ? c->slots : getenv("TRAINYARD_SLOTS"),
                               .idle_s = c->idle};
+    if (c->transfer)
+        return transfer_run(c->transfer, err);
+    if (c->job)
+        return supervise(&c->where, c->job, err);
+    /* What is forked looks like ours to a search by environment, so not within a job. */
+    if (!getenv("TRAINYARD_JOB_ID") && nursery_create(run_young, &where, &nursery, err))
+        log_warn("%s; supervisors are started as programs", err->msg);
     enum rc rc = job_place_open(&c->where, &p, err);
-    if (rc)
-        return rc;
-    if (c->job && !place_id_ok(c->job))
-        rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", c->job);
-    else
-        rc = c->job ? supervisor_run(&p.p, c->job, err) : agent_run(&p.p, &o, err);
-    job_place_close(&p);
+    if (!rc) {
+        o.nursery = nursery;
+        rc = agent_run(&p.p, &o, err);
+        job_place_close(&p);
+    }
+    nursery_destroy(nursery);
     return rc;
 }
 

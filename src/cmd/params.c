@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "ckpt/ckpt.h"
 #include "cmd/cmd.h"
-#include "cmd/json_out.h"
+#include "text/json_out.h"
 
 struct params_conf {
     const char *part;

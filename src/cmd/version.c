@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/build_info.h"
 #include "cmd/cmd.h"
-#include "cmd/json_out.h"
+#include "text/json_out.h"
 
 struct version_conf {
     bool json;

@@ -3,12 +3,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "data/csv/csv.h"
-#include "data/reader.h"
+#include "data/reader_lines.h"
 #include "data/suffix.h"
 #include "io/stream.h"
-
-#define INDEX_BYTES (INT64_C(1) << 20) /* distance of the places of an index */
 
 struct csv_state {
     struct csv_reader *r;
@@ -114,63 +111,36 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return csv_next(((struct csv_state *)state)->r, max, b, err);
 }
 
-static struct cursor from_csv(const struct csv_cursor *c)
-{
-    return (struct cursor){
-        .row = c->record, .offset = c->offset, .line = c->line, .bad = c->bad};
-}
-
 static void tell(const void *state, struct cursor *at)
 {
     struct csv_cursor c;
     csv_tell(((const struct csv_state *)state)->r, &c);
-    *at = from_csv(&c);
+    *at = lines_cursor(&c);
 }
 
 static enum rc seek(void *state, const struct cursor *at, struct err *err)
 {
     struct csv_state *s = state;
-    struct csv_cursor c = {
-        .offset = at->offset, .line = at->line, .record = at->row, .bad = at->bad};
+    struct csv_cursor c = lines_place(at);
     return csv_seek(s->r, at->offset < 0 ? &s->start : &c, err);
 }
 
-static enum rc make_index(const char *path, const struct reader_conf *conf, size_t n,
-                          struct reader_index *out, struct err *err)
+static enum rc split(const char *path, const struct reader_conf *conf, size_t n,
+                     struct csv_cursor *cuts, struct err *err)
 {
     struct csv_conf c;
     struct csv_field *fields = NULL;
-    struct csv_cursor *cuts = mem_try_calloc(n + 1, sizeof(*cuts));
-    struct cursor *at = mem_try_calloc(n + 1, sizeof(*at));
-    enum rc rc = cuts && at
-                     ? to_csv_conf(path, conf, &c, &fields, err)
-                     : err_set(err, RC_NOMEM, "'%s': no memory for its index", path);
+    enum rc rc = to_csv_conf(path, conf, &c, &fields, err);
     if (!rc)
         rc = csv_split(path, &c, n, cuts, err);
-    for (size_t i = 0; !rc && i <= n; i++)
-        at[i] = from_csv(&cuts[i]);
     mem_free(fields);
-    mem_free(cuts);
-    if (rc)
-        mem_free(at);
-    else
-        *out = (struct reader_index){.at = at, .n = n + 1};
     return rc;
 }
 
 static enum rc index_csv(const char *path, const struct reader_conf *conf,
                          struct reader_index *out, struct err *err)
 {
-    struct stream *in = NULL;
-    enum rc rc = stream_open(path, 0, &in, err);
-    if (rc)
-        return rc;
-    int64_t size = stream_raw_size(in);
-    bool plain = stream_kind(in) == STREAM_PLAIN && size >= 0;
-    stream_close(in);
-    if (!plain)
-        return err_set(err, RC_UNSUPPORTED, "'%s' is compressed", path);
-    return make_index(path, conf, (size_t)(size / INDEX_BYTES) + 1, out, err);
+    return lines_index(path, conf, split, out, err);
 }
 
 static const char *first_bad(const void *state)

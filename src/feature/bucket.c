@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/cpu.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -40,6 +41,26 @@ void bucket_set_hash(struct bucket *b, uint64_t n)
 static int64_t hashed(const struct bucket *b, struct str s)
 {
     return bucket_modulo(b, LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n));
+}
+
+void bucket_eights_ref(const struct bucket *b, const char *text, int64_t n, int64_t *ids)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t word;
+        memcpy(&word, text + 8 * i, sizeof(word));
+        ids[i] = bucket_modulo(b, hash_std_words(word, 0, 8));
+    }
+}
+
+void bucket_eights(const struct bucket *b, const char *text, int64_t n, int64_t *ids)
+{
+#ifdef __x86_64__
+    if (cpu_level() >= CPU_LEVEL_AVX512) {
+        bucket_eights_avx512(b, text, n, ids);
+        return;
+    }
+#endif
+    bucket_eights_ref(b, text, n, ids);
 }
 
 static int64_t known(const struct bucket *b, struct str s)

@@ -47,4 +47,16 @@ static inline int64_t bucket_modulo(const struct bucket *b, uint64_t h)
     return UNLIKELY(b->n < 2) ? 0 : (int64_t)(h - q * b->n);
 }
 
+/* BUCKET_HASH, not FarmHash: the ids of n texts of eight bytes that stand one behind the
+ * other at `text`.
+ */
+void bucket_eights(const struct bucket *b, const char *text, int64_t n, int64_t *ids);
+/* The same, one by one, and with vectors; both are checked against each other. */
+typedef void bucket_eights_fn(const struct bucket *b, const char *text, int64_t n,
+                              int64_t *ids);
+bucket_eights_fn bucket_eights_ref;
+#ifdef __x86_64__
+bucket_eights_fn bucket_eights_avx512;
+#endif
+
 #endif

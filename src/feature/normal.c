@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/mem.h"
 
 struct param {
     const char *name;
@@ -44,6 +45,26 @@ static enum rc parse_expr(struct str rest, struct normal *out, struct err *err)
     return expr_parse(str_of(rest.p + 5, rest.n - 5), names, 1, &out->expr, err);
 }
 
+static float in_float(const struct normal *n, float x)
+{
+    if (n->kind == NORMAL_LOG10)
+        return x > n->a ? log10f(x) : n->b;
+    return (x - n->a) / (n->kind == NORMAL_ZSCORE ? n->b : n->b - n->a);
+}
+
+static enum rc parse_log10(struct str rest, struct normal *out, struct err *err)
+{
+    *out = (struct normal){.kind = NORMAL_LOG10, .a = 1.0f};
+    enum rc rc = parse_params(
+        rest, (struct param[]){{"threshold", &out->a}, {"default", &out->b}}, 2, err);
+    if (rc)
+        return rc;
+    out->whole = mem_alloc(NORMAL_WHOLE * sizeof(*out->whole));
+    for (int k = 0; k < NORMAL_WHOLE; k++)
+        out->whole[k] = in_float(out, (float)k);
+    return RC_OK;
+}
+
 enum rc normal_parse(const char *text, struct normal *out, struct err *err)
 {
     struct str rest = str_c(text ? text : ""), part;
@@ -56,11 +77,8 @@ enum rc normal_parse(const char *text, struct normal *out, struct err *err)
     struct str method = str_trim(str_of(part.p + 7, part.n - 7));
     if (str_is(method, "expression"))
         return parse_expr(rest, out, err);
-    if (str_is(method, "log10")) {
-        *out = (struct normal){.kind = NORMAL_LOG10, .a = 1.0f};
-        return parse_params(
-            rest, (struct param[]){{"threshold", &out->a}, {"default", &out->b}}, 2, err);
-    }
+    if (str_is(method, "log10"))
+        return parse_log10(rest, out, err);
     if (str_is(method, "zscore")) {
         *out = (struct normal){.kind = NORMAL_ZSCORE, .b = 1.0f};
         return parse_params(
@@ -79,14 +97,8 @@ enum rc normal_parse(const char *text, struct normal *out, struct err *err)
 void normal_release(struct normal *n)
 {
     expr_destroy(n->expr);
+    mem_free(n->whole);
     *n = (struct normal){0};
-}
-
-static float in_float(const struct normal *n, float x)
-{
-    if (n->kind == NORMAL_LOG10)
-        return x > n->a ? log10f(x) : n->b;
-    return (x - n->a) / (n->kind == NORMAL_ZSCORE ? n->b : n->b - n->a);
 }
 
 static float in_double(const struct normal *n, double x)
@@ -105,13 +117,33 @@ float normal_apply(const struct normal *n, double v, bool narrow,
     return narrow ? in_float(n, (float)v) : in_double(n, v);
 }
 
+/* Counts are small whole numbers most of the time, and their logarithms are known. */
+static float log_float(const struct normal *n, float x)
+{
+    if (x >= 0 && x < NORMAL_WHOLE && x == (float)(int32_t)x)
+        return n->whole[(int32_t)x];
+    return in_float(n, x);
+}
+
 void normal_floats(const struct normal *n, float *v, int64_t count)
 {
     if (n->kind == NORMAL_LOG10) {
         for (int64_t i = 0; i < count; i++)
-            v[i] = v[i] > n->a ? log10f(v[i]) : n->b;
+            v[i] = log_float(n, v[i]);
         return;
     }
     for (int64_t i = 0; i < count; i++)
         v[i] = in_float(n, v[i]);
+}
+
+void normal_whole(const struct normal *n, const int64_t *v, float *out, int64_t count)
+{
+    if (n->kind == NORMAL_LOG10) {
+        for (int64_t i = 0; i < count; i++)
+            out[i] =
+                (uint64_t)v[i] < NORMAL_WHOLE ? n->whole[v[i]] : in_float(n, (float)v[i]);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++)
+        out[i] = in_float(n, (float)v[i]);
 }

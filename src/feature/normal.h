@@ -18,9 +18,12 @@ enum normal_kind {
     NORMAL_EXPR,
 };
 
+#define NORMAL_WHOLE 2048
+
 struct normal {
     enum normal_kind kind;
     float a, b;
+    float *whole;      /* NORMAL_LOG10: of 0, 1 ... NORMAL_WHOLE - 1, owned */
     struct expr *expr; /* owned */
 };
 
@@ -35,5 +38,7 @@ float normal_apply(const struct normal *n, double v, bool narrow,
 
 /* n float32 at once, in place; not for NORMAL_EXPR. The same as normal_apply(). */
 void normal_floats(const struct normal *n, float *v, int64_t count);
+/* The same from whole numbers, as float32. */
+void normal_whole(const struct normal *n, const int64_t *v, float *out, int64_t count);
 
 #endif

@@ -129,7 +129,7 @@ void contract_mounts(const char *ml, const struct channels *c,
             continue;
         struct contract_mount m = {.from = ch->path,
                                    .to = ch->mount,
-                                   .read_only = ch->kind == CHANNEL_INPUT,
+                                   .read_only = ch->kind == CHANNEL_INPUT || ch->uri,
                                    .is_file = ch->is_file};
         if (ch->is_file) {
             char *base = fs_basename(ch->path);
@@ -326,6 +326,11 @@ void contract_env_fill(struct contract_env *e, const struct spec *s,
     put_channels(e, c, w->root);
     contract_env_put(e, "PAI_WORKING_DIR", work);
     mem_free(work);
+    if (channels_tables(c)) {
+        char *key = mem_printf("%s/input/credential/odps.json", w->root);
+        contract_env_put(e, "PAI_ODPS_CREDENTIAL", key);
+        mem_free(key);
+    }
     put_distributed(e, s, w);
     contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
     contract_env_put(e, "DLC_JOB_ID", w->job);

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/remote.h"
 
 static const char *const outputs[] = {"model", "checkpoints", "tensorboard"};
 
@@ -32,74 +33,133 @@ static const char *scheme_end(const char *uri)
     return strstr(uri, "://");
 }
 
-/* The dataset's path as text in `a`. */
-static enum rc from_dataset(const struct place *p, const char *name, struct arena *a,
+/* What all of them need. */
+struct resolving {
+    const struct place *p;
+    const char *cwd, *dir;
+    struct channels *out;
+};
+
+static bool is_table(const char *uri)
+{
+    return str_starts(uri, "odps://");
+}
+
+/* The dataset's path or address as text in `a`. In a store it is all below its address:
+ * a dataset is a directory.
+ */
+static enum rc from_dataset(const struct resolving *r, const char *name,
                             const char **path, const char **mount, struct err *err)
 {
+    struct arena *a = &r->out->arena;
     struct store_datasets got = {0};
-    enum rc rc = store_dataset_get(p->store, name, &got, err);
+    enum rc rc = store_dataset_get(r->p->store, name, &got, err);
     if (rc)
         return rc;
     const struct store_dataset *d = &got.at[0];
-    if (d->uri[0] != '/')
+    if (d->uri[0] != '/' && !remote_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
                        name, d->uri);
-    *path = arena_strdup(a, d->uri);
+    if (!rc && remote_is(d->uri))
+        rc = remote_plain(d->uri, a, path, err);
+    else
+        *path = arena_strdup(a, d->uri);
+    if (!rc && remote_is(*path) && !str_ends(*path, "/"))
+        *path = arena_printf(a, "%s/", *path);
+    else if (!rc)
+        *path = arena_strdup(a, *path);
     *mount = arena_strdup(a, d->mount);
     store_datasets_release(&got);
     return rc;
 }
 
-static enum rc path_of(const struct place *p, const char *uri, const char *cwd,
-                       struct arena *a, const char **path, struct err *err)
+/* A path, or an address in an object store. */
+static enum rc path_of(const struct resolving *r, const char *uri, const char **path,
+                       struct err *err)
 {
     static const char pai[] = "pai://datasets/";
+    struct arena *a = &r->out->arena;
     const char *mount;
     if (str_starts(uri, "file://"))
         uri += strlen("file://");
     if (str_starts(uri, pai)) {
         uri += sizeof(pai) - 1;
-        return from_dataset(p, arena_strndup(a, uri, strcspn(uri, "/")), a, path, &mount,
+        return from_dataset(r, arena_strndup(a, uri, strcspn(uri, "/")), path, &mount,
                             err);
     }
     if (str_starts(uri, "dataset:"))
-        return from_dataset(p, uri + strlen("dataset:"), a, path, &mount, err);
+        return from_dataset(r, uri + strlen("dataset:"), path, &mount, err);
+    if (remote_is(uri))
+        return remote_plain(uri, a, path, err);
+    if (is_table(uri)) {
+        *path = arena_strdup(a, uri);
+        return RC_OK;
+    }
     if (scheme_end(uri))
         return err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", uri);
-    char *full = fs_join(cwd, uri);
+    char *full = fs_join(r->cwd, uri);
     *path = arena_strdup(a, full);
     mem_free(full);
     return RC_OK;
 }
 
-static enum rc resolve_input(const struct place *p, const struct schema_kv_STR *kv,
-                             const char *cwd, struct channels *out, struct err *err)
+/* Looks at a path of this machine; a name that is no path may be a dataset's. */
+static enum rc look_at(const struct resolving *r, const struct schema_kv_STR *kv,
+                       struct channel *c, struct err *err)
 {
-    struct channel c = {.kind = CHANNEL_INPUT, .name = kv->key};
     struct stat st;
     const char *mount;
-    enum rc rc = check_name(kv->key, err);
-    if (!rc)
-        rc = path_of(p, kv->value, cwd, &out->arena, &c.path, err);
-    if (rc)
-        return err_wrap(err, rc, "input '%.100s'", kv->key);
-    if (stat(c.path, &st) < 0) {
+    if (stat(c->path, &st) < 0) {
         int errnum = errno;
         struct err quiet = {0};
-        /* A name that is no path may be a dataset's. */
-        if (errnum != ENOENT || strchr(kv->value, '/') ||
-            from_dataset(p, kv->value, &out->arena, &c.path, &mount, &quiet) ||
-            stat(c.path, &st) < 0)
+        if (errnum == ENOENT && !strchr(kv->value, '/') &&
+            from_dataset(r, kv->value, &c->path, &mount, &quiet) == RC_OK &&
+            c->path[0] != '/')
+            return RC_OK;
+        if (c->path[0] != '/' || stat(c->path, &st) < 0)
             return err_coded(err, RC_NOTFOUND, E3005, "input '%.100s': '%.300s': %s",
-                             kv->key, c.path, strerror(errnum));
+                             kv->key, c->path, strerror(errnum));
     }
-    if (access(c.path, R_OK) < 0)
+    if (access(c->path, R_OK) < 0)
         return err_coded(err, RC_IO, E3005, "input '%.100s': '%.300s': %s", kv->key,
-                         c.path, strerror(errno));
-    c.is_file = !S_ISDIR(st.st_mode);
-    c.mount = arena_printf(&out->arena, "input/data/%s", kv->key);
-    VEC_PUSH(&out->list, c);
+                         c->path, strerror(errno));
+    c->is_file = !S_ISDIR(st.st_mode);
+    return RC_OK;
+}
+
+/* An address becomes the place where its copy will lie: below the job's directory. */
+static void place_copy(const struct resolving *r, struct channel *c, const char *name)
+{
+    struct arena *a = &r->out->arena;
+    const char *slash = strrchr(c->path, '/');
+    c->uri = c->path;
+    c->is_table = is_table(c->uri);
+    c->is_file = !c->is_table && slash[1] != '\0';
+    c->path = NULL;
+    if (!r->dir || c->is_table)
+        return;
+    c->path = c->is_file ? arena_printf(a, "%s/remote/%s/%s", r->dir, name, slash + 1)
+                         : arena_printf(a, "%s/remote/%s", r->dir, name);
+}
+
+static enum rc resolve_input(const struct resolving *r, const struct schema_kv_STR *kv,
+                             struct err *err)
+{
+    struct channel c = {.kind = CHANNEL_INPUT, .name = kv->key};
+    enum rc rc = check_name(kv->key, err);
+    if (!rc)
+        rc = path_of(r, kv->value, &c.path, err);
+    if (rc)
+        return err_wrap(err, rc, "input '%.100s'", kv->key);
+    if (c.path[0] == '/')
+        rc = look_at(r, kv, &c, err);
+    if (rc)
+        return rc;
+    if (c.path[0] != '/')
+        place_copy(r, &c, kv->key);
+    c.mount = arena_printf(&r->out->arena, "input/data/%s", kv->key);
+    VEC_PUSH(&r->out->list, c);
     return RC_OK;
 }
 
@@ -121,74 +181,118 @@ static void add_output(struct channels *out, const char *name)
 }
 
 /* The directory is made here, so that a job does not find out hours later. */
-static enum rc resolve_output(const struct place *p, const struct schema_kv_STR *kv,
-                              const char *cwd, struct channels *out, struct err *err)
+static enum rc resolve_output(const struct resolving *r, const struct schema_kv_STR *kv,
+                              struct err *err)
 {
     enum rc rc = check_name(kv->key, err);
+    struct channels *out = r->out;
     const char *path = NULL, *name = kv->key;
     if (strcmp(name, "logs") == 0)
         name = "tensorboard"; /* the other name of the same thing */
     if (!rc)
-        rc = path_of(p, kv->value, cwd, &out->arena, &path, err);
-    if (!rc && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
+        rc = path_of(r, kv->value, &path, err);
+    if (!rc && is_table(path))
+        rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
+    bool remote = !rc && remote_is(path);
+    if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)
         return err_wrap(err, rc, "output '%.100s'", kv->key);
     if (!find_output(out, name))
         add_output(out, name);
-    find_output(out, name)->path = path;
+    if (remote)
+        find_output(out, name)->uri =
+            str_ends(path, "/") ? path : arena_printf(&out->arena, "%s/", path);
+    else
+        find_output(out, name)->path = path;
     return RC_OK;
 }
 
-/* NAME, NAME:/mount, or DLC's id:version:/mount. */
-static enum rc resolve_dataset(const struct place *p, const char *text,
-                               struct channels *out, struct err *err)
+/* NAME, NAME:/mount, DLC's id:version:/mount, or a path or address with its mount. */
+static enum rc dataset_of(const struct resolving *r, const char *text, struct channel *c,
+                          struct err *err)
 {
-    struct channel c = {.kind = CHANNEL_DATASET};
+    struct arena *a = &r->out->arena;
     const char *colon = strchr(text, ':'), *last = strrchr(text, ':');
-    const char *own = NULL;
-    if (text[0] == '/' && colon) { /* /path:/mount, without a dataset */
-        c.name = c.path = arena_strndup(&out->arena, text, (size_t)(last - text));
-        c.mount = last + 1;
-    } else {
-        size_t n = colon ? (size_t)(colon - text) : strlen(text);
-        c.name = arena_strndup(&out->arena, text, n);
-        enum rc rc = from_dataset(p, c.name, &out->arena, &c.path, &own, err);
-        if (rc)
-            return rc;
-        c.mount = last && last[1] == '/' ? last + 1 : own;
+    if ((text[0] == '/' && colon) || (remote_is(text) && last != colon)) {
+        c->name = arena_strndup(a, text, (size_t)(last - text));
+        c->path = c->name;
+        c->mount = last + 1;
+        if (remote_is(c->path) && !str_ends(c->path, "/"))
+            c->path = arena_printf(a, "%s/", c->path);
+        return RC_OK;
     }
+    const char *own = NULL;
+    size_t n = colon ? (size_t)(colon - text) : strlen(text);
+    c->name = arena_strndup(a, text, n);
+    enum rc rc = from_dataset(r, c->name, &c->path, &own, err);
+    c->mount = last && last[1] == '/' ? last + 1 : own;
+    return rc;
+}
+
+static enum rc resolve_dataset(const struct resolving *r, const char *text, int64_t index,
+                               struct err *err)
+{
+    struct arena *a = &r->out->arena;
+    struct channel c = {.kind = CHANNEL_DATASET};
+    enum rc rc = dataset_of(r, text, &c, err);
+    if (rc)
+        return rc;
     if (!c.mount || c.mount[0] != '/' || strcmp(c.mount, "/") == 0 ||
         strstr(c.mount, ".."))
         return err_coded(err, RC_INVAL, E3301, "'%.100s' is no place to mount a dataset",
                          c.mount ? c.mount : "");
-    if (!fs_exists(c.path))
+    if (is_table(c.path))
+        return err_coded(err, RC_UNSUPPORTED, E3006,
+                         "dataset '%.100s' is a table, which cannot be mounted; use "
+                         "--input NAME=dataset:%.100s",
+                         c.name, c.name);
+    if (remote_is(c.path))
+        place_copy(r, &c, arena_printf(a, ".data-%jd", (intmax_t)index));
+    else if (!fs_exists(c.path))
         return err_coded(err, RC_NOTFOUND, E3005,
                          "dataset '%.100s': '%.300s' is not there", c.name, c.path);
-    c.mount = arena_strdup(&out->arena, c.mount);
-    VEC_PUSH(&out->list, c);
+    c.mount = arena_strdup(a, c.mount);
+    VEC_PUSH(&r->out->list, c);
     return RC_OK;
 }
 
 enum rc channels_resolve(const struct place *p, const struct spec *s, const char *cwd,
-                         struct channels *out, struct err *err)
+                         const char *dir, struct channels *out, struct err *err)
 {
     struct channels c = {0};
+    struct resolving r = {.p = p, .cwd = cwd, .dir = dir, .out = &c};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(outputs); i++)
         add_output(&c, outputs[i]);
     for (int64_t i = 0; i < s->s->n_input && !rc; i++)
-        rc = resolve_input(p, &s->s->input[i], cwd, &c, err);
+        rc = resolve_input(&r, &s->s->input[i], err);
     for (int64_t i = 0; i < s->s->n_output && !rc; i++)
-        rc = resolve_output(p, &s->s->output[i], cwd, &c, err);
+        rc = resolve_output(&r, &s->s->output[i], err);
     for (int64_t i = 0; i < s->s->n_data && !rc; i++)
-        rc = resolve_dataset(p, s->s->data[i], &c, err);
+        rc = resolve_dataset(&r, s->s->data[i], i, err);
     if (rc) {
         channels_release(&c);
         return rc;
     }
     *out = c;
     return RC_OK;
+}
+
+bool channels_remote(const struct channels *c, enum channel_kind kind)
+{
+    for (size_t i = 0; i < c->list.n; i++)
+        if (c->list.at[i].uri && !c->list.at[i].is_table && c->list.at[i].kind == kind)
+            return true;
+    return false;
+}
+
+bool channels_tables(const struct channels *c)
+{
+    for (size_t i = 0; i < c->list.n; i++)
+        if (c->list.at[i].is_table)
+            return true;
+    return false;
 }
 
 void channels_release(struct channels *c)

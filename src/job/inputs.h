@@ -18,7 +18,10 @@ struct channel {
         *path; /* on this machine, absolute; NULL: an output kept in the job's tree */
     const char *mount; /* where the job sees it: "input/data/train" below the tree, or an
                           absolute path for a dataset */
+    const char *uri;   /* in an object store: an input's `path` is where its copy comes to
+                          lie, an output is sent there at the end; NULL: on this machine */
     bool is_file;      /* then `mount` is the directory, and the file lies in it */
+    bool is_table; /* of MaxCompute, at `uri`: the job gets its address, not its rows */
 };
 
 struct channels {
@@ -28,10 +31,15 @@ struct channels {
 
 /* Looks at the disk and the store: RC_NOTFOUND E3005 (a path), E3107 (a dataset);
  * RC_UNSUPPORTED E3006; RC_INVAL E3003 for a name that is none. `cwd` makes relative
- * paths absolute.
+ * paths absolute. `dir` is the job's directory, where copies of what lies in an object
+ * store go; NULL before there is one. No store of objects is asked.
  */
 enum rc channels_resolve(const struct place *p, const struct spec *s, const char *cwd,
-                         struct channels *out, struct err *err) MUST_CHECK;
+                         const char *dir, struct channels *out,
+                         struct err *err) MUST_CHECK;
+/* Whether anything has to be copied from (or to) an object store. */
+bool channels_remote(const struct channels *c, enum channel_kind kind);
+bool channels_tables(const struct channels *c);
 void channels_release(struct channels *c);
 
 #endif

@@ -79,6 +79,10 @@ enum rc manifest_write(const char *ml, const struct channels *c, const char *pat
         buf_json_str(&b, ch->name, strlen(ch->name));
         buf_puts(&b, ", \"path\": ");
         buf_json_str(&b, dir, strlen(dir));
+        if (ch->uri) {
+            buf_puts(&b, ", \"uri\": ");
+            buf_json_str(&b, ch->uri, strlen(ch->uri));
+        }
         buf_puts(&b, ", \"files\": [");
         rc = walk(&l, dir, "", 0, err);
         buf_puts(&b, "]}");

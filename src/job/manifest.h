@@ -9,7 +9,7 @@ struct manifest_total {
     int64_t files, bytes;
 };
 
-/* Writes `path`: {"channels": [{"name", "path", "files": [{"path", "bytes",
+/* Writes `path`: {"channels": [{"name", "path", "uri", "files": [{"path", "bytes",
  * "sha256"}]}]}. `ml` is the job's tree. RC_IO when an output cannot be read or the list
  * not written.
  */

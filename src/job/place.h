@@ -10,7 +10,8 @@
  *         logs/worker-0.1.log of worker 0, attempt 1; and .idx with times
  *         run/0.1             of a worker that runs: pid; its lock means alive
  *         run/0.1.exit        how it ended
- *         env.json, secrets.json (0600), outputs.json
+ *         env.json, secrets.json, access.json (0600), outputs.json
+ *         remote/             copies of inputs that lie in object stores
  */
 #ifndef JOB_PLACE_H
 #define JOB_PLACE_H

@@ -48,7 +48,8 @@ static void row_copy(struct record *r, const struct store_job *j)
 {
     const char **texts[] = {&r->row.id,    &r->row.name,    &r->row.owner,
                             &r->row.token, &r->row.state,   &r->row.reason,
-                            &r->row.queue, &r->row.backend, &r->row.node};
+                            &r->row.queue, &r->row.backend, &r->row.node,
+                            &r->row.project};
     r->row = *j;
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         *texts[i] = arena_strdup(&r->arena, *texts[i]);

@@ -9,71 +9,12 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
-#include "job/file.h"
+#include "job/environ.h"
 #include "job/inputs.h"
 #include "job/metric.h"
+#include "job/remote.h"
 #include "job/secret.h"
 #include "job/status.h"
-
-/* What a job gets of the environment in which it was submitted; nothing that usually
- * holds a secret.
- */
-static const char *const inherited[] = {
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TZ",
-    "VIRTUAL_ENV",
-    "TMPDIR",
-    "CONDA_PREFIX",
-    "TERM",
-    "PYENV_ROOT",
-    "LD_LIBRARY_PATH",
-    "PYTHONPATH",
-    "XDG_RUNTIME_DIR",
-    "CONTAINERS_CONF",
-    "DOCKER_HOST",
-    "DOCKER_CONFIG",
-    "CUDA_HOME",
-};
-
-static bool is_inherited(const char *variable)
-{
-    for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
-        size_t n = strlen(inherited[i]);
-        if (strncmp(variable, inherited[i], n) == 0 && variable[n] == '=')
-            return true;
-    }
-    return false;
-}
-
-static enum rc write_env(const char *dir, const char *const *env, bool all,
-                         struct err *err)
-{
-    struct buf b;
-    buf_init(&b, 16 << 20);
-    buf_putc(&b, '{');
-    for (const char *const *e = env; e && *e; e++) {
-        const char *value = strchr(*e, '=');
-        if (!value || value == *e || (!all && !is_inherited(*e)))
-            continue;
-        buf_puts(&b, b.n > 1 ? ", " : "");
-        buf_json_str(&b, *e, (size_t)(value - *e));
-        buf_puts(&b, ": ");
-        buf_json_str(&b, value + 1, strlen(value + 1));
-    }
-    buf_putc(&b, '}');
-    char *path = fs_join(dir, "env.json");
-    enum rc rc = file_put(path, buf_str(&b), b.n, 0600, err);
-    mem_free(path);
-    buf_release(&b);
-    return rc;
-}
 
 /* Relative paths of inputs and outputs become absolute: the job runs elsewhere. */
 static void absolute_paths(struct spec *s, const char *field, const char *cwd)
@@ -108,18 +49,59 @@ static void default_name(struct spec *s)
     spec_put(s, "name", k ? name : "job");
 }
 
+/* Object stores are asked now, with the submitter's own key: an input must be there, and
+ * its address gets the form from which a supervisor sees whether it is one object.
+ */
+static enum rc ask_stores(struct spec *s, const struct channels *c, struct err *err)
+{
+    struct node *inputs = node_find(s->conf.doc.root, "input");
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < c->list.n && !rc; i++) {
+        const struct channel *ch = &c->list.at[i];
+        const char *found = NULL;
+        if (!ch->uri || ch->is_table)
+            continue;
+        if (ch->kind == CHANNEL_OUTPUT) {
+            rc = remote_reach(ch->uri, err);
+        } else {
+            rc = remote_find(ch->uri, &s->conf.doc.arena, &found, err);
+            struct node *v =
+                ch->kind == CHANNEL_INPUT ? node_find(inputs, ch->name) : NULL;
+            if (!rc && v && remote_is(v->text.p))
+                node_put(&s->conf.doc.arena, inputs, ch->name,
+                         node_str(&s->conf.doc.arena, found, strlen(found), v->at));
+        }
+        if (rc)
+            err_wrap(err, rc, "%s '%.100s'",
+                     ch->kind == CHANNEL_OUTPUT    ? "output"
+                     : ch->kind == CHANNEL_DATASET ? "dataset"
+                                                   : "input",
+                     ch->name);
+    }
+    return rc;
+}
+
+static bool needs_access(const struct channels *c)
+{
+    return channels_remote(c, CHANNEL_INPUT) || channels_remote(c, CHANNEL_OUTPUT) ||
+           channels_remote(c, CHANNEL_DATASET) || channels_tables(c);
+}
+
 static enum rc check_all(const struct place *p, struct spec *s, const char *cwd,
-                         struct err *err)
+                         bool *access, struct err *err)
 {
     struct channels channels = {0};
     struct metric_set *metrics = NULL;
-    enum rc rc = channels_resolve(p, s, cwd, &channels, err);
+    enum rc rc = channels_resolve(p, s, cwd, NULL, &channels, err);
     if (!rc)
         rc = metric_open(s, &metrics, err);
     metric_close(metrics);
-    channels_release(&channels);
     if (!rc && !s->shell && !s->argv)
         rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
+    if (!rc)
+        rc = ask_stores(s, &channels, err);
+    *access = needs_access(&channels);
+    channels_release(&channels);
     return rc;
 }
 
@@ -150,8 +132,20 @@ static enum rc fill_in(struct spec *s, const char *cwd, struct err *err)
     return RC_OK;
 }
 
+static enum rc keep_env(const struct spec *s, const char *dir, const char *const *env,
+                        bool access, struct err *err)
+{
+    char *plain = fs_join(dir, "env.json"), *keys = fs_join(dir, "access.json");
+    enum rc rc = environ_write(plain, env, s->s->inherit ? NULL : environ_is_plain, err);
+    if (!rc && access)
+        rc = environ_write(keys, env, environ_is_access, err);
+    mem_free(keys);
+    mem_free(plain);
+    return rc;
+}
+
 static enum rc make_files(const struct place *p, const struct spec *s, const char *dir,
-                          const char *const *env, struct submit_result *r,
+                          const char *const *env, bool access, struct submit_result *r,
                           struct err *err)
 {
     static const char *const subs[] = {"logs", "run"};
@@ -167,7 +161,7 @@ static enum rc make_files(const struct place *p, const struct spec *s, const cha
         r->copied = true;
     }
     if (!rc)
-        rc = write_env(dir, env, s->s->inherit, err);
+        rc = keep_env(s, dir, env, access, err);
     if (!rc)
         rc = secrets_capture(s, env, secrets, err);
     mem_free(secrets);
@@ -230,6 +224,7 @@ static enum rc write_record(const struct place *p, const struct spec *s,
                             .queue = s->s->queue,
                             .backend = s->backend,
                             .node = p->node,
+                            .project = s->s->project,
                             .status = status,
                             .priority = s->s->priority,
                             .created = clock_wall_ns(),
@@ -274,7 +269,8 @@ enum rc submit_job(const struct place *p, struct spec *s, const char *const *env
         *out = r;
         return RC_OK;
     }
-    enum rc rc = check_all(p, s, cwd, err);
+    bool access = false;
+    enum rc rc = check_all(p, s, cwd, &access, err);
     if (!rc)
         rc = fill_in(s, cwd, err);
     if (!rc)
@@ -282,7 +278,7 @@ enum rc submit_job(const struct place *p, struct spec *s, const char *const *env
     if (rc)
         return rc;
     char *dir = place_job(p, r.id);
-    rc = make_files(p, s, dir, env, &r, err);
+    rc = make_files(p, s, dir, env, access, &r, err);
     if (!rc)
         rc = write_record(p, s, &r, err);
     if (rc || r.existed) {

@@ -45,7 +45,7 @@ static void imitate(struct model *m, const char *name, struct val *augment,
     /* a sum over the batch; with sample weights their mean */
     if (t && t->weights)
         rows = nn_mul(g, rows, t->weights);
-    nn_loss(g, name, rows);
+    nn_loss_training(g, name, rows);
 }
 
 static void build(struct model *m)

@@ -18,6 +18,12 @@ static void predict_binary(struct model *m, struct model_task *t, struct val *o)
 
 static void name_outputs(struct model *m, const struct model_task *t)
 {
+    if (t->inner) {
+        nn_keep(m->graph, t->logits);
+        nn_keep(m->graph, t->probs);
+        nn_keep(m->graph, t->y);
+        return;
+    }
     if (t->logits)
         nn_output(m->graph, arena_printf(&m->arena, "logits%s", t->suffix), t->logits);
     if (t->probs)
@@ -90,7 +96,7 @@ static struct val *task_loss(struct model *m, struct model_task *t,
     return graph_fail(g, "this loss is not part of this version");
 }
 
-static void add_task(struct model *m, struct model_task *t, struct val *o)
+void head_add(struct model *m, struct model_task *t, struct val *o)
 {
     if (!o)
         return;
@@ -105,13 +111,17 @@ static void add_task(struct model *m, struct model_task *t, struct val *o)
     for (int64_t i = 0; i < t->n_losses; i++) {
         const char *name = "";
         struct val *loss = task_loss(m, t, t->losses[i], o, &name);
-        nn_loss(m->graph, arena_printf(&m->arena, "%s%s", name, t->suffix), loss);
+        name = arena_printf(&m->arena, "%s%s", name, t->suffix);
+        if (t->training)
+            nn_loss_training(m->graph, name, loss);
+        else
+            nn_loss(m->graph, name, loss);
     }
     name_outputs(m, t);
     VEC_PUSH(&m->tasks, *t);
 }
 
-void head_single(struct model *m, struct val *o)
+bool head_of_model(struct model *m, struct model_task *out)
 {
     const struct pc_ModelConfig *c = m->conf->model_config;
     const struct pc_DataConfig *d = m->conf->data_config;
@@ -126,41 +136,103 @@ void head_single(struct model *m, struct val *o)
                            .n_metrics = c->n_metrics,
                            .train_metrics = c->train_metrics,
                            .n_train_metrics = c->n_train_metrics};
-    if (!d || d->n_label_fields == 0) {
-        graph_fail(m->graph, "data_config.label_fields is empty");
-        return;
-    }
+    if (!d || d->n_label_fields == 0)
+        return graph_fail(m->graph, "data_config.label_fields is empty") != NULL;
     t.label = d->label_fields[0];
     if (d->n_sample_weight_fields) {
         t.sample_weight = d->sample_weight_fields[0];
         t.weighted = true;
     }
-    add_task(m, &t, o);
+    *out = t;
+    return true;
+}
+
+void head_single(struct model *m, struct val *o)
+{
+    struct model_task t;
+    if (head_of_model(m, &t))
+        head_add(m, &t, o);
+}
+
+/* What all kinds of task towers say alike. */
+#define TAKE_TOWER(t, c)                                        \
+    do {                                                        \
+        (t).name = (c)->tower_name;                             \
+        (t).label = (c)->label_name;                            \
+        (t).weight = (c)->weight;                               \
+        (t).least_weight = (double)(c)->pareto_min_loss_weight; \
+        (t).in_space = (c)->in_task_space_weight;               \
+        (t).out_space = (c)->out_task_space_weight;             \
+        (t).num_class = (c)->num_class;                         \
+        (t).losses = (c)->losses;                               \
+        (t).n_losses = (c)->n_losses;                           \
+        (t).metrics = (c)->metrics;                             \
+        (t).n_metrics = (c)->n_metrics;                         \
+        (t).train_metrics = (c)->train_metrics;                 \
+        (t).n_train_metrics = (c)->n_train_metrics;             \
+        (t).indicator = (c)->has_task_space_indicator_label     \
+                            ? (c)->task_space_indicator_label   \
+                            : NULL;                             \
+        (t).weighted = (t).indicator || (c)->has_weight;        \
+    } while (0)
+
+static void take_sample_weight(struct model_task *t, bool has, const char *name)
+{
+    t->sample_weight = has ? name : NULL;
+    t->weighted = t->weighted || has;
+}
+
+/* A label that is not named is that of the same place in data_config. */
+static void label_by_place(const struct model *m, int64_t place, struct model_task *t)
+{
+    const struct pc_DataConfig *d = m->conf->data_config;
+    if ((!t->label || !t->label[0]) && d && place < d->n_label_fields)
+        t->label = d->label_fields[place];
+}
+
+struct model_task head_of_tower(const struct pc_TaskTower *c)
+{
+    struct model_task t = {0};
+    TAKE_TOWER(t, c);
+    take_sample_weight(&t, c->has_sample_weight_name, c->sample_weight_name);
+    return t;
+}
+
+struct model_task head_of_bayes(const struct model *m, const struct pc_BayesTaskTower *c,
+                                int64_t place)
+{
+    struct model_task t = {0};
+    TAKE_TOWER(t, c);
+    take_sample_weight(&t, c->has_sample_weight_name, c->sample_weight_name);
+    label_by_place(m, place, &t);
+    return t;
+}
+
+struct model_task head_of_intervention(const struct model *m,
+                                       const struct pc_InterventionTaskTower *c,
+                                       int64_t place)
+{
+    struct model_task t = {0};
+    TAKE_TOWER(t, c);
+    label_by_place(m, place, &t);
+    return t;
 }
 
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *c,
                struct val *x)
 {
-    struct model_task t = {.name = c->tower_name,
-                           .label = c->label_name,
-                           .weight = c->weight,
-                           .least_weight = (double)c->pareto_min_loss_weight,
-                           .in_space = c->in_task_space_weight,
-                           .out_space = c->out_task_space_weight,
-                           .num_class = c->num_class,
-                           .losses = c->losses,
-                           .n_losses = c->n_losses,
-                           .metrics = c->metrics,
-                           .n_metrics = c->n_metrics,
-                           .train_metrics = c->train_metrics,
-                           .n_train_metrics = c->n_train_metrics};
-    t.sample_weight = c->has_sample_weight_name ? c->sample_weight_name : NULL;
-    t.indicator =
-        c->has_task_space_indicator_label ? c->task_space_indicator_label : NULL;
-    t.weighted = t.sample_weight || t.indicator || c->has_weight;
+    struct model_task t = head_of_tower(c);
     graph_push(m->graph, name);
     struct val *h = part_mlp(m, "tower_mlp", c->mlp, x);
     struct val *o = nn_linear(m->graph, "linear", h, c->num_class, true, ACT_NONE);
     graph_pop(m->graph);
-    add_task(m, &t, o);
+    head_add(m, &t, o);
+}
+
+void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int64_t n,
+                 struct val *const *x)
+{
+    for (int64_t t = 0; t < n; t++)
+        head_task(m, arena_printf(&m->arena, "_task_tower.%jd", (intmax_t)t), towers[t],
+                  x[t]);
 }

@@ -46,6 +46,15 @@ static struct val *blocks(struct model *m, const struct pc_MaskNetModule *c,
     return c->use_parallel ? nn_concat(g, parts, (int)c->n_mask_blocks) : x;
 }
 
+struct val *part_mask_net(struct model *m, const char *name,
+                          const struct pc_MaskNetModule *c, struct val *x)
+{
+    graph_push(m->graph, name);
+    struct val *h = part_mlp(m, "top_mlp", c->top_mlp, blocks(m, c, x));
+    graph_pop(m->graph);
+    return h;
+}
+
 static void build(struct model *m)
 {
     const struct pc_MaskNet *c = (const void *)m->message;
@@ -55,12 +64,9 @@ static void build(struct model *m)
         graph_fail(g, "there is no mask_net_module");
         return;
     }
-    if (!group_first(m) || !group_of(m, group_first(m), 0, NULL, &all))
+    if (!part_first_group(m, &all))
         return;
-    graph_push(g, "mask_net_layer");
-    struct val *h = blocks(m, c->mask_net_module, all.deep);
-    h = part_mlp(m, "top_mlp", c->mask_net_module->top_mlp, h);
-    graph_pop(g);
+    struct val *h = part_mask_net(m, "mask_net_layer", c->mask_net_module, all.deep);
     head_single(m, nn_linear(g, "output_linear", h, m->conf->model_config->num_class,
                              false, ACT_NONE));
 }

@@ -201,7 +201,7 @@ static void apply_layer(struct layer *l, struct stream *s)
 }
 
 static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *conf,
-                       struct stream s, const struct layer *first)
+                       struct stream s, const struct layer *first, struct val **layers)
 {
     if (conf->n_hidden_units == 0)
         return graph_fail(m->graph, "%s: hidden_units is empty", name);
@@ -224,6 +224,8 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
         apply_layer(&l, &s);
         graph_pop(m->graph);
+        if (layers)
+            layers[i] = s.x;
     }
     graph_pop(m->graph);
     return s.x;
@@ -232,20 +234,27 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
 struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
                             struct val *x, struct val *pad)
 {
-    return conf ? mlp(m, name, conf, (struct stream){x, pad}, &(struct layer){0}) : x;
+    return conf ? mlp(m, name, conf, (struct stream){x, pad}, &(struct layer){0}, NULL)
+                : x;
 }
 
 struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
                            struct val *query, struct val *keys, bool differences)
 {
     return mlp(m, name, conf, (struct stream){keys, NULL},
-               &(struct layer){.query = query, .differences = differences});
+               &(struct layer){.query = query, .differences = differences}, NULL);
 }
 
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                      struct val *x)
 {
     return part_mlp_padded(m, name, conf, x, NULL);
+}
+
+struct val *part_mlp_layers(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val **layers)
+{
+    return mlp(m, name, conf, (struct stream){x, NULL}, &(struct layer){0}, layers);
 }
 
 bool part_mlp_counts_padding(const struct pc_MLP *conf)

@@ -74,6 +74,7 @@ void model_destroy(struct model *m)
     VEC_RELEASE(&m->embedded);
     VEC_RELEASE(&m->axes);
     VEC_RELEASE(&m->tasks);
+    VEC_RELEASE(&m->columns);
     mem_free(m->match.item_at);
     mem_free(m->match.score_at);
     mem_free(m->match.hard_at);

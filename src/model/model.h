@@ -77,9 +77,20 @@ struct model_task {
     const struct pc_feature *session;
     struct val *sessions;
     struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
+    bool inner;                     /* what it predicts is no output of the model */
+    bool training; /* its losses and metrics are no part of evaluations */
     /* Of a match model, which has no labels: scores of all candidates of each row. */
     struct val *scores;
     bool diagonal; /* the target of row i is candidate i, not the first */
+};
+
+/* A column of data_config.label_fields that the graph reads beside labels: a whole number
+ * from 0 to below `below`.
+ */
+struct model_column {
+    const char *name;
+    int64_t below;
+    struct val *val; /* graph input */
 };
 
 /* Axes of a match model; -1 where there is none. The items' rows are dealt to those of
@@ -107,6 +118,7 @@ struct model {
     embedded; /* graph inputs that the embedding layer fills: slot.output */
     VEC(struct model_axis) axes;
     VEC(struct model_task) tasks;
+    VEC(struct model_column) columns;
     struct model_match match;
     bool one_table; /* features of one table name share it, whatever rows they have */
     const struct msg *message; /* the model's own message */

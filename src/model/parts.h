@@ -29,6 +29,13 @@ struct val *group_fields(struct model *m, const struct group *g);
 /* The same with `dense` (or NULL) in front, which must be as wide as a field. */
 struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense);
 
+/* The DEEP group `deep`, whose fields have one width; NULL when it failed. */
+struct val *part_deep_fields(struct model *m, struct group *out);
+/* x with the group `dense` behind it, when there is one. */
+struct val *part_with_dense(struct model *m, struct val *x);
+/* The group `wide`, tables of width 1: one float per field; NULL when there is none. */
+struct val *part_weights(struct model *m, const char *init_fn);
+
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
 struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
                      struct val *x);
@@ -43,6 +50,9 @@ struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_M
 struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
                            struct val *query, struct val *keys, bool differences);
 bool part_mlp_counts_padding(const struct pc_MLP *conf);
+/* The same as part_mlp(); layers[i]: what layer i gives. */
+struct val *part_mlp_layers(struct model *m, const char *name, const struct pc_MLP *conf,
+                            struct val *x, struct val **layers);
 /* An activation by its name in a config; parameters below `name`. */
 struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);
 /* Attention of a query over a sequence; [width of the sequence] per row. */
@@ -72,11 +82,56 @@ bool part_table_init(const char *text, struct table_conf *conf, struct err *err)
 bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
                       struct err *err);
 
+/* Experts, all of one width, mixed by the softmax of `gate`. */
+struct val *part_mix(struct model *m, struct val *gate, struct val *const *experts,
+                     int64_t n);
+/* Experts that tasks share, with one gate per task (MMoE): out[n_tasks]. false when the
+ * graph has failed.
+ */
+struct experts_conf {
+    const struct pc_MLP *expert, *gate; /* gate: NULL when it is linear alone */
+    int64_t n;
+};
+bool part_experts(struct model *m, const char *name, const struct experts_conf *conf,
+                  struct val *x, int64_t n_tasks, struct val **out);
+/* Mask blocks with their own net (MaskNet); parameters below `name`. */
+struct val *part_mask_net(struct model *m, const char *name,
+                          const struct pc_MaskNetModule *conf, struct val *x);
+/* The model's first group, which is DEEP. false when the graph has failed. */
+bool part_first_group(struct model *m, struct group *out);
+/* What tasks read: x through `bottom` (or NULL), then experts if conf->expert is set,
+ * else the same value for all; out[n_tasks].
+ */
+bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
+                      const struct experts_conf *conf, struct val *x, int64_t n_tasks,
+                      struct val **out);
+/* Room for a value per task. */
+struct val **part_vals(struct model *m, int64_t n);
+
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);
+/* The same of o [1] and the first-order part: weights of the group `wide` added up, when
+ * there is one, and with `dense` a linear layer on the group `dense`, when there is one.
+ */
+void head_first_order(struct model *m, const char *init_fn, bool dense, struct val *o);
 /* The head of one task; net and linear layer are added below `name`. */
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
                struct val *x);
+/* The same for n towers, each on its x, below _task_tower.<place>. */
+void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int64_t n,
+                 struct val *const *x);
+/* What the config says about a task; the net is up to the model. A label that is not
+ * named is that of the same place in data_config.label_fields.
+ */
+bool head_of_model(struct model *m, struct model_task *out); /* of one task */
+struct model_task head_of_tower(const struct pc_TaskTower *conf);
+struct model_task head_of_bayes(const struct model *m,
+                                const struct pc_BayesTaskTower *conf, int64_t place);
+struct model_task head_of_intervention(const struct model *m,
+                                       const struct pc_InterventionTaskTower *conf,
+                                       int64_t place);
+/* Losses and outputs of such a task, whose raw output is `o` [num_class]. */
+void head_add(struct model *m, struct model_task *t, struct val *o);
 
 /* A tower of a match model: net, output layer of output_dim (none when 0 or below),
  * parameters below the graph's prefix; rows of length 1 when the similarity is COSINE.

@@ -288,6 +288,20 @@ void nn_loss(struct graph *g, const char *name, struct val *v)
                  .name = arena_strdup(&g->arena, name), .val = v, .seed = 1.0f}));
 }
 
+void nn_loss_training(struct graph *g, const char *name, struct val *v)
+{
+    size_t n = g->losses.n;
+    nn_loss(g, name, v);
+    if (g->losses.n > n)
+        g->losses.at[n].training = true;
+}
+
+void nn_keep(struct graph *g, struct val *v)
+{
+    if (v)
+        v->kept = true;
+}
+
 void nn_output(struct graph *g, const char *name, struct val *v)
 {
     if (!v)
@@ -325,6 +339,27 @@ const struct shape *val_shape(const struct val *v)
     return &v->shape;
 }
 
+/* Rows of normal numbers, each freed of those before it (twice, against rounding). */
+static void make_orthogonal(float *w, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float *row = w + i * n;
+        double size = 0;
+        for (int64_t k = 0; k < 2 * i; k++) {
+            const float *other = w + k % i * n;
+            double dot = 0;
+            for (int64_t j = 0; j < n; j++)
+                dot += (double)row[j] * (double)other[j];
+            for (int64_t j = 0; j < n; j++)
+                row[j] -= (float)(dot * (double)other[j]);
+        }
+        for (int64_t j = 0; j < n; j++)
+            size += (double)row[j] * (double)row[j];
+        for (int64_t j = 0; j < n; j++)
+            row[j] = (float)((double)row[j] / sqrt(size));
+    }
+}
+
 /* Each parameter's values follow from the seed and its name alone. */
 static void init_param(const struct graph *g, struct param *p)
 {
@@ -346,6 +381,14 @@ static void init_param(const struct graph *g, struct param *p)
         break;
     case INIT_NORMAL:
         rng_fill_normal(&r, a, (float)p->init.b, p->value, n);
+        break;
+    case INIT_EYE:
+        for (int64_t i = 0; i < p->n; i++)
+            p->value[i] = i / p->dims[1] == i % p->dims[1] ? a : 0.0f;
+        break;
+    case INIT_ORTHOGONAL:
+        rng_fill_normal(&r, 0, 1, p->value, n);
+        make_orthogonal(p->value, p->dims[0]);
         break;
     }
 }

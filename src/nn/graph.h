@@ -29,9 +29,11 @@ struct val; /* a value of the graph */
 enum init_kind {
     INIT_ZEROS,
     INIT_ONES,
-    INIT_CONST,   /* a */
-    INIT_UNIFORM, /* [a, b) */
-    INIT_NORMAL,  /* mean a, deviation b */
+    INIT_CONST,      /* a */
+    INIT_UNIFORM,    /* [a, b) */
+    INIT_NORMAL,     /* mean a, deviation b */
+    INIT_EYE,        /* a on the diagonal of a matrix, 0 elsewhere */
+    INIT_ORTHOGONAL, /* a square matrix whose rows are orthonormal */
 };
 struct init {
     enum init_kind kind;
@@ -96,7 +98,11 @@ struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, i
                        struct init init, bool trainable);
 /* Adds v (rows of one float, already weighted) to the total loss. */
 void nn_loss(struct graph *g, const char *name, struct val *v);
+/* The same for a loss that is no part of what an evaluation counts. */
+void nn_loss_training(struct graph *g, const char *name, struct val *v);
 
+/* v stays readable after graph_forward(), under no name: a fixed graph leaves it out. */
+void nn_keep(struct graph *g, struct val *v);
 /* v stays readable after graph_forward() under this name. */
 void nn_output(struct graph *g, const char *name, struct val *v);
 struct val *graph_output(const struct graph *g, const char *name); /* NULL when unknown */
@@ -127,11 +133,13 @@ void graph_forward(struct graph *g, uint64_t step);
 /* Zeroes parameter gradients when `zero`, then adds this batch's. */
 void graph_backward(struct graph *g, bool zero);
 
-double graph_loss(const struct graph *g); /* sum over all nn_loss */
+/* Sum over all nn_loss; outside training without those of nn_loss_training. */
+double graph_loss(const struct graph *g);
 /* Each of them, in the order in which they were added. */
 size_t graph_n_losses(const struct graph *g);
 const char *graph_loss_name(const struct graph *g, size_t loss);
 double graph_loss_at(const struct graph *g, size_t loss);
+bool graph_loss_training(const struct graph *g, size_t loss); /* nn_loss_training */
 /* How much a loss counts in backward passes from here on; 1 at first. */
 void graph_seed(struct graph *g, size_t loss, float seed);
 double graph_loss_named(const struct graph *g, const char *name); /* NaN when unknown */

@@ -56,8 +56,9 @@ struct named_val {
     const char *name;
     struct val *val;
     /* Of a loss: */
-    double sum; /* after the forward pass */
-    float seed; /* what it counts in the backward pass */
+    double sum;    /* after the forward pass */
+    float seed;    /* what it counts in the backward pass */
+    bool training; /* no part of evaluations */
 };
 
 struct graph {

@@ -128,6 +128,33 @@ struct val *nn_transpose(struct graph *g, struct val *x);
 struct val *nn_product(struct graph *g, struct val *a, struct val *b);
 /* a [d, n] and b [d, k] -> [d, n * k]: a[d][i] * b[d][j] at i * k + j. */
 struct val *nn_outer(struct graph *g, struct val *a, struct val *b);
+/* [n, d] -> [d]: the sum of the fields; [n, d] -> [n]: the sum of what each holds. */
+struct val *nn_sum_fields(struct graph *g, struct val *x);
+struct val *nn_sum_within(struct graph *g, struct val *x);
+/* gates [n] and fields [n, d] -> [n, d]: each field times its gate. */
+struct val *nn_gate_fields(struct graph *g, struct val *gates, struct val *x);
+/* A learnt number added to each value of a row, first 0: parameter `name`. */
+struct val *nn_bias(struct graph *g, const char *name, struct val *x);
+/* a [n, d], b [n, d] -> [n (n - 1) / 2, d]: for all pairs i < j, in row-major order, a_i
+ * times b_j element by element. With `of_pairs` a is [n (n - 1) / 2, d]: one per pair.
+ */
+struct val *nn_pair_products(struct graph *g, struct val *a, bool of_pairs,
+                             struct val *b);
+/* [n, n * d]: field i holds a vector for each field j. What i holds for j times what j
+ * holds for i, as [pairs, d], or summed up as [pairs].
+ */
+struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
+/* [n, d] -> [n, out]: each field times a matrix of its own. With `pairs` [n (n - 1) / 2,
+ * out]: field i times a matrix of each pair i < j. Parameter `name`.weight [n or pairs,
+ * out, d].
+ */
+struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
+                            int64_t out);
+/* query, key, value [n, h * d] -> [n, h * d]: fields attend to each other, per head with
+ * weights softmax(scale * q . k).
+ */
+struct val *nn_field_attention(struct graph *g, struct val *query, struct val *key,
+                               struct val *value, int64_t heads, float scale);
 /* x0 [n], x [n] -> x0 * (w . x) + b + x: one layer of the first cross network. Parameters
  * `name_w`.weight [1, n], `name_b` [n].
  */
@@ -233,6 +260,28 @@ struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
  */
 struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
                                   struct val *target, float power);
+
+/* A matrix [n, r], r < n, whose columns are orthonormal and stay so in training:
+ * parameter `name`.parametrizations.weight.original [n, r] and buffer ...0.base [n, n].
+ * nn_rotate(): x [n] times it, or with `back` x [r] times its transpose.
+ */
+struct rotation {
+    struct param *original, *base; /* NULL when the graph has failed */
+    int64_t n, r;
+};
+struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r);
+struct val *nn_rotate(struct graph *g, struct rotation by, struct val *x, bool back);
+
+/* Heads. Logits a, b [1] of two events, the second given the first -> that of both. */
+struct val *nn_both_logit(struct graph *g, struct val *a, struct val *b);
+/* x [n] and number [1] -> x[number]; the nearest when it is outside. */
+struct val *nn_pick(struct graph *g, struct val *x, struct val *number);
+/* x [1] divided so that all rows together give the mean of x; the root of its sum; and x
+ * times the number of rows.
+ */
+struct val *nn_mean_share(struct graph *g, struct val *x);
+struct val *nn_batch_times(struct graph *g, struct val *x);
+struct val *nn_root_share(struct graph *g, struct val *x);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).

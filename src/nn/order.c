@@ -53,7 +53,8 @@ static void mark_fresh(struct graph *g)
 }
 
 /* A concat needs no copy of an input that nobody else reads and whose op can write rows
- * with a stride: the input lies inside the result from the start.
+ * with a stride: the input lies inside the result from the start. Rows of fields are
+ * taken apart by ops that know no stride: they are copied.
  */
 static void place_in_concats(struct graph *g)
 {
@@ -63,7 +64,7 @@ static void place_in_concats(struct graph *g)
         for (int k = 0; n->ops == &op_concat && k < n->n_in; k++) {
             struct val *v = n->in[k];
             if (v->by && (v->by->ops->flags & OP_STRIDED) && v->n_uses == 1 && !v->host &&
-                !v->kept) {
+                !v->kept && v->shape.n_dims == 1) {
                 v->host = n->out[0];
                 v->host_col = col;
             }

@@ -153,7 +153,8 @@ double graph_loss(const struct graph *g)
 {
     double sum = 0;
     for (size_t i = 0; i < g->losses.n; i++)
-        sum += g->losses.at[i].sum;
+        if (g->env.training || !g->losses.at[i].training)
+            sum += g->losses.at[i].sum;
     return sum;
 }
 
@@ -170,6 +171,11 @@ const char *graph_loss_name(const struct graph *g, size_t loss)
 double graph_loss_at(const struct graph *g, size_t loss)
 {
     return g->losses.at[loss].sum;
+}
+
+bool graph_loss_training(const struct graph *g, size_t loss)
+{
+    return g->losses.at[loss].training;
 }
 
 double graph_loss_named(const struct graph *g, const char *name)

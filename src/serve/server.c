@@ -5,58 +5,17 @@
  */
 #include "serve/server.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "io/httpd.h"
 #include "serve/server_private.h"
 
 #define ANSWER_MAX ((size_t)1 << 30)
-#define BODY_FIRST ((size_t)16 << 10)
-
-/* A request while its body arrives. */
-struct upload {
-    char *body;
-    size_t n, cap;
-    bool too_large, no_memory;
-};
-
-static void upload_free(struct upload *u)
-{
-    mem_free(u->body);
-    mem_free(u);
-}
-
-/* One byte more than what is there is kept free. */
-static void upload_add(struct server *s, struct upload *u, const char *data, size_t n)
-{
-    if (u->too_large || u->no_memory)
-        return;
-    if (n > (size_t)s->o.max_body - u->n) {
-        u->too_large = true;
-        return;
-    }
-    if (u->n + n + 1 > u->cap) {
-        size_t cap = u->cap ? u->cap : BODY_FIRST;
-        while (cap < u->n + n + 1)
-            cap *= 2;
-        char *body = mem_try_realloc(u->body, cap, 1);
-        if (!body) {
-            u->no_memory = true;
-            return;
-        }
-        u->body = body;
-        u->cap = cap;
-    }
-    memcpy(u->body + u->n, data, n);
-    u->n += n;
-}
 
 static enum MHD_Result reply(struct MHD_Connection *c, struct answer *a)
 {
@@ -72,26 +31,16 @@ static enum MHD_Result reply(struct MHD_Connection *c, struct answer *a)
     return done;
 }
 
-/* Takes the same time wherever the texts differ. */
-static bool same_text(const char *a, const char *b)
-{
-    size_t n = strlen(a), m = strlen(b);
-    unsigned diff = n != m;
-    for (size_t i = 0; i < n; i++)
-        diff |= (unsigned)(unsigned char)a[i] ^ (unsigned char)b[i < m ? i : 0];
-    return diff == 0;
-}
-
 static bool allowed(const struct server *s, struct MHD_Connection *c, const char *path)
 {
     const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
     if (!s->o.token || strcmp(path, "/healthz") == 0)
         return true;
-    return given && str_starts(given, "Bearer ") && same_text(s->o.token, given + 7);
+    return given && str_starts(given, "Bearer ") && httpd_same(s->o.token, given + 7);
 }
 
 static void respond(struct server *s, struct MHD_Connection *c, const char *path,
-                    const char *method, struct upload *u, struct answer *a)
+                    const char *method, struct httpd_body *u, struct answer *a)
 {
     bool post = strcmp(method, "POST") == 0;
     if (!allowed(s, c, path))
@@ -99,10 +48,10 @@ static void respond(struct server *s, struct MHD_Connection *c, const char *path
     else if (u->too_large)
         answer_error(a, 413, E2105, "the body has more than %jd bytes",
                      (intmax_t)s->o.max_body);
-    else if (u->no_memory || (!u->body && !(u->body = mem_try_alloc(1, 1))))
+    else if (u->no_memory || (!u->p && !(u->p = mem_try_alloc(1, 1))))
         answer_error(a, 500, E0001, "no memory for the body");
     else if (post && strcmp(path, "/score") == 0)
-        answer_score(s, u->body, u->n, a);
+        answer_score(s, u->p, u->n, a);
     else if (post && strcmp(path, "/reload") == 0)
         answer_reload(s, a);
     else if (strcmp(method, "GET") == 0 && strcmp(path, "/score") != 0 &&
@@ -117,13 +66,15 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
                               size_t *n, void **state)
 {
     struct server *s = arg;
-    struct upload *u = *state;
+    struct httpd_body *u = *state;
     if (!u) {
-        *state = mem_calloc(1, sizeof(struct upload));
+        u = mem_calloc(1, sizeof(*u));
+        u->max = (size_t)s->o.max_body;
+        *state = u;
         return MHD_YES;
     }
     if (*n) {
-        upload_add(s, u, data, *n);
+        httpd_body_add(u, data, *n);
         *n = 0;
         return MHD_YES;
     }
@@ -138,41 +89,17 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
 static void completed(void *arg, struct MHD_Connection *c, void **state,
                       enum MHD_RequestTerminationCode code)
 {
-    if (*state)
-        upload_free(*state);
+    if (*state) {
+        httpd_body_release(*state);
+        mem_free(*state);
+    }
     *state = NULL;
 }
 
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-/* "127.0.0.1:8500" or "[::1]:8500" */
-static enum rc parse_address(const char *text, union address *out, struct err *err)
+static enum rc parse_address(const char *text, union httpd_address *out, struct err *err)
 {
-    char host[64];
-    const char *colon = strrchr(text, ':');
-    size_t n = colon ? (size_t)(colon - text) : 0;
-    bool v6 = n > 2 && text[0] == '[' && text[n - 1] == ']';
-    int64_t port;
-    *out = (union address){0};
-    if (colon && str_to_i64(str_c(colon + 1), &port) && port >= 0 && port <= 65535 &&
-        n > 0 && n < sizeof(host)) {
-        memcpy(host, v6 ? text + 1 : text, v6 ? n - 2 : n);
-        host[v6 ? n - 2 : n] = '\0';
-        if (v6 && inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1) {
-            out->v6.sin6_family = AF_INET6;
-            out->v6.sin6_port = htons((uint16_t)port);
-            return RC_OK;
-        }
-        if (!v6 && inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
-            out->v4.sin_family = AF_INET;
-            out->v4.sin_port = htons((uint16_t)port);
-            return RC_OK;
-        }
-    }
+    if (httpd_address_parse(text, out))
+        return RC_OK;
     return err_coded(err, RC_INVAL, E2108,
                      "--listen: '%.80s' is not an address and a port, such as "
                      "127.0.0.1:8500",
@@ -181,7 +108,7 @@ static enum rc parse_address(const char *text, union address *out, struct err *e
 
 static enum rc listen_on(struct server *s, struct err *err)
 {
-    union address at;
+    union httpd_address at;
     enum rc rc = parse_address(s->o.listen, &at, err);
     if (rc)
         return rc;

@@ -57,6 +57,7 @@ struct db_ops {
     const char *name;
     const char *serial;            /* type of a column that counts rows */
     const char *find;              /* function: place of a text in another, 0: none */
+    const char *now_ms;            /* expression: the database's clock */
     const char *const *migrations; /* statements; see schema.c */
     enum rc (*open)(const char *where, void **state, struct err *err);
     void (*close)(void *state);

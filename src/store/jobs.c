@@ -11,7 +11,7 @@
 #define COLUMNS                                                                       \
     "num, seq, id, name, owner, token, state, reason, queue, backend, node, "         \
     "status, priority, attempt, created, started, finished, cpu_milli, memory, gpu, " \
-    "timeout_s, workers"
+    "timeout_s, workers, project"
 #define EVENTS_AT_ONCE 16 /* rows of one insert: 9 parameters each */
 
 void store_jobs_release(struct store_jobs *l)
@@ -51,6 +51,8 @@ static enum rc take_job(void *arg, const struct db_row *row, struct err *err)
         *texts[i] = arena_strdup(&l->arena, db_text(row, 2 + i));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         *numbers[i] = db_int(row, 2 + ARRAY_LEN(texts) + i);
+    j->project =
+        arena_strdup(&l->arena, db_text(row, 2 + ARRAY_LEN(texts) + ARRAY_LEN(numbers)));
     return RC_OK;
 }
 
@@ -69,14 +71,14 @@ static enum rc insert_job(struct store *s, const struct store_new *n, int64_t *c
         DB_INT(j->cpu_milli), DB_INT(j->memory),
         DB_INT(j->gpu),       DB_INT(j->timeout_s),
         DB_INT(j->workers),   DB_INT((int64_t)n->n_events),
-        DB_TEXT(j->status),
+        DB_TEXT(j->status),   DB_TEXT(j->project),
     };
     return store_run(
         s,
         "INSERT INTO jobs (id, name, owner, token, state, reason, queue, backend, node, "
         "priority, attempt, created, started, finished, cpu_milli, memory, gpu, timeout_s, "
-        "workers, seq, status, name_low) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
-        "$13, $14, $15, $16, $17, $18, $19, $20, $21, lower($2)) ON CONFLICT (owner, token) DO NOTHING",
+        "workers, seq, status, project, name_low) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, "
+        "$13, $14, $15, $16, $17, $18, $19, $20, $21, $22, lower($2)) ON CONFLICT (owner, token) DO NOTHING",
         params, ARRAY_LEN(params), NULL, NULL, changed, err);
 }
 
@@ -143,7 +145,9 @@ enum rc store_create(struct store *s, const struct store_new *job, bool *existed
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
-    rc = insert_job(s, job, &changed, err);
+    rc = store_fence_check(s, err);
+    if (!rc)
+        rc = insert_job(s, job, &changed, err);
     if (!rc && changed)
         rc = insert_rest(s, job, err);
     if (!rc)
@@ -183,7 +187,9 @@ enum rc store_append(struct store *s, const struct store_job *row,
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
-    rc = update_row(s, row, n, &changed, err);
+    rc = store_fence_check(s, err);
+    if (!rc)
+        rc = update_row(s, row, n, &changed, err);
     if (!rc && changed == 0)
         rc = err_coded(err, RC_CANCELED, E3104,
                        "job '%s' has events behind number %jd by now", row->id,
@@ -315,6 +321,23 @@ static void add_states(struct query *q, const char *states, struct arena *a)
     buf_putc(&q->sql, ')');
 }
 
+/* Of a user, or of a project of theirs. */
+static void add_seen(struct query *q, const struct store_filter *f, struct arena *a)
+{
+    if (!f->seen_by)
+        return;
+    struct str rest = str_c(f->seen_projects ? f->seen_projects : ""), part;
+    q->params[q->n++] = DB_TEXT(f->seen_by);
+    buf_printf(&q->sql, " AND (owner = $%zu", q->n);
+    while (rest.n && str_split(&rest, ',', &part) && q->n < DB_PARAMS_MAX - 16) {
+        if (!part.n)
+            continue;
+        q->params[q->n++] = DB_TEXT(arena_strndup(a, part.p, part.n));
+        buf_printf(&q->sql, " OR project = $%zu", q->n);
+    }
+    buf_putc(&q->sql, ')');
+}
+
 /* A part of a name, in any case. */
 static void add_name(struct store *s, struct query *q, const char *name, struct arena *a)
 {
@@ -336,6 +359,8 @@ static void add_conditions(struct store *s, struct query *q, const struct store_
     add_text(q, "queue", f->queue);
     add_text(q, "node", f->node);
     add_text(q, "backend", f->backend);
+    add_text(q, "project", f->project);
+    add_seen(q, f, a);
     add_name(s, q, f->name, a);
     add_number(q, "created >=", f->since);
     add_number(q, "created <", f->until);

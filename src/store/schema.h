@@ -5,7 +5,7 @@
 #ifndef STORE_SCHEMA_H
 #define STORE_SCHEMA_H
 
-#define STORE_VERSION 1
+#define STORE_VERSION 2
 
 /* Version 1. */
 #define SCHEMA_V1                                                                           \
@@ -39,5 +39,44 @@
         "CREATE TABLE datasets (name TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, "           \
         "type TEXT NOT NULL, uri TEXT NOT NULL, mount TEXT NOT NULL, "                      \
         "options TEXT NOT NULL, owner TEXT NOT NULL, created BIGINT NOT NULL)"
+
+/* Version 2: a team. Jobs belong to projects; users, tokens, schedules, notifications,
+ * leases and the audit log.
+ */
+#define SCHEMA_V2                                                                          \
+    "ALTER TABLE jobs ADD COLUMN project TEXT NOT NULL DEFAULT ''",                        \
+        "CREATE INDEX jobs_project ON jobs (project, num)",                                \
+        "CREATE TABLE users (name TEXT PRIMARY KEY, role TEXT NOT NULL, projects TEXT "    \
+        "NOT NULL, created BIGINT NOT NULL, disabled BIGINT NOT NULL)",                    \
+        "CREATE TABLE tokens (id TEXT PRIMARY KEY, hash TEXT NOT NULL UNIQUE, owner TEXT " \
+        "NOT NULL, role TEXT NOT NULL, note TEXT NOT NULL, created BIGINT NOT NULL, "      \
+        "expires BIGINT NOT NULL, used BIGINT NOT NULL)",                                  \
+        "CREATE INDEX tokens_owner ON tokens (owner)",                                     \
+        "CREATE TABLE projects (name TEXT PRIMARY KEY, cpu_milli BIGINT NOT NULL, memory " \
+        "BIGINT NOT NULL, gpu BIGINT NOT NULL, running BIGINT NOT NULL, weight BIGINT "    \
+        "NOT NULL, created BIGINT NOT NULL)",                                              \
+        "CREATE TABLE schedules (name TEXT PRIMARY KEY, owner TEXT NOT NULL, project "     \
+        "TEXT NOT NULL, cron TEXT NOT NULL, zone TEXT NOT NULL, spec TEXT NOT NULL, "      \
+        "params TEXT NOT NULL, catch_up TEXT NOT NULL, paused BIGINT NOT NULL, created "   \
+        "BIGINT NOT NULL, next BIGINT NOT NULL)",                                          \
+        "CREATE INDEX schedules_next ON schedules (next)",                                 \
+        "CREATE TABLE schedule_runs (schedule TEXT NOT NULL, planned BIGINT NOT NULL, "    \
+        "fired BIGINT NOT NULL, job TEXT NOT NULL, outcome TEXT NOT NULL, PRIMARY KEY "    \
+        "(schedule, planned))",                                                            \
+        "CREATE TABLE notify_rules (id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT "  \
+        "NOT NULL, target TEXT NOT NULL, condition TEXT NOT NULL, created BIGINT NOT "     \
+        "NULL)",                                                                           \
+        "CREATE TABLE deliveries (key TEXT PRIMARY KEY, rule TEXT NOT NULL, job TEXT NOT " \
+        "NULL, payload TEXT NOT NULL, state TEXT NOT NULL, message TEXT NOT NULL, tries "  \
+        "BIGINT NOT NULL, due BIGINT NOT NULL, created BIGINT NOT NULL)",                  \
+        "CREATE INDEX deliveries_due ON deliveries (state, due)",                          \
+        "CREATE INDEX deliveries_rule ON deliveries (rule, created)",                      \
+        "CREATE TABLE marks (name TEXT PRIMARY KEY, value BIGINT NOT NULL)",               \
+        "CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until_ms "      \
+        "BIGINT NOT NULL, epoch BIGINT NOT NULL)",                                         \
+        "CREATE TABLE audit (num {serial}, time BIGINT NOT NULL, who TEXT NOT NULL, "      \
+        "action TEXT NOT NULL, object TEXT NOT NULL, outcome TEXT NOT NULL, address TEXT " \
+        "NOT NULL)",                                                                       \
+        "CREATE INDEX audit_who ON audit (who, num)"
 
 #endif

@@ -34,6 +34,8 @@ static const char *const migrations[] = {
     "CREATE TRIGGER events_fixed BEFORE UPDATE ON events BEGIN "
     "SELECT RAISE(ABORT, 'events are never changed'); END",
     NULL,
+    SCHEMA_V2,
+    NULL,
     NULL,
 };
 
@@ -222,6 +224,7 @@ const struct db_ops db_sqlite = {
     .name = "sqlite",
     .serial = "INTEGER PRIMARY KEY AUTOINCREMENT",
     .find = "instr",
+    .now_ms = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
     .migrations = migrations,
     .open = lite_open,
     .close = lite_close,

@@ -51,6 +51,8 @@ void store_close(struct store *s)
         return;
     if (s->state)
         s->db->close(s->state);
+    mem_free(s->fence);
+    mem_free(s->fence_holder);
     mem_free(s);
 }
 

@@ -45,8 +45,9 @@ struct store_job {
     const char *id, *name, *owner;
     const char *token; /* "" when there is none */
     const char *state, *reason, *queue, *backend;
-    const char *node;   /* the machine and directory that runs it */
-    const char *status; /* JSON, the rest of what the events amount to */
+    const char *node;    /* the machine and directory that runs it */
+    const char *project; /* "" when it belongs to none */
+    const char *status;  /* JSON, the rest of what the events amount to */
     int64_t priority, attempt;
     int64_t created, started, finished; /* wall clock, ns; 0 when not yet */
     int64_t cpu_milli, memory, gpu;     /* of all workers together */
@@ -95,8 +96,8 @@ enum rc store_create(struct store *s, const struct store_new *job, bool *existed
                      struct err *err) MUST_CHECK;
 
 /* Adds events behind event row->seq and writes the index fields of `row` (all but num,
- * id, name, owner, token, created). RC_CANCELED (E3104): there are other events by now;
- * read them and decide again.
+ * id, name, owner, token, project, created). RC_CANCELED (E3104): there are other events
+ * by now; read them and decide again.
  */
 enum rc store_append(struct store *s, const struct store_job *row,
                      const struct store_event *events, size_t n,
@@ -117,7 +118,11 @@ enum rc store_seq(struct store *s, const char *id, int64_t *seq,
 /* Every field that is set must fit; NULL and 0 are "any". */
 struct store_filter {
     const char *states; /* "Running,Queuing" */
-    const char *owner, *queue, *node, *backend;
+    const char *owner, *queue, *node, *backend, *project;
+    /* Of this owner or of one of these projects (names with ',' between them); both NULL:
+     * any. What a user may see.
+     */
+    const char *seen_by, *seen_projects;
     const char *name; /* part of it, in any case */
     const char *label_key, *label_value;
     int64_t since, until; /* creation, ns */

@@ -302,6 +302,27 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
     return RC_OK;
 }
 
+/* Where a column of the model's own stands among the targets. */
+static enum rc set_column(struct feed *f, const struct model_column *c,
+                          const struct feature_batch *b, struct err *err)
+{
+    int64_t at = target_at(b, c->name, FEATURE_LABEL);
+    if (at < 0 || b->targets[at].offsets)
+        return err_coded(err, RC_INVAL, E1401, "column '%s' is %s", c->name,
+                         at < 0 ? "no label of data_config" : "a list");
+    struct view v = graph_view(f->m->graph, c->val);
+    for (int64_t r = 0; r < b->rows; r++) {
+        float x = b->targets[at].values[r];
+        if (!(x >= 0 && x < (float)c->below) || x != floorf(x))
+            return err_coded(
+                err, RC_INVAL, E1401,
+                "column '%s': row %jd of the batch is %g, not one of 0 to %jd", c->name,
+                (intmax_t)r, (double)x, (intmax_t)(c->below - 1));
+        *view_row(&v, r) = x;
+    }
+    return RC_OK;
+}
+
 static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch *b,
                            struct err *err)
 {
@@ -365,6 +386,8 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
         if (!rc)
             rc = set_sessions(f, i, b, err);
     }
+    for (size_t i = 0; targets && i < m->columns.n && !rc; i++)
+        rc = set_column(f, &m->columns.at[i], b, err);
     return rc;
 }
 

@@ -20,7 +20,7 @@ struct entry {
 struct score {
     VEC(struct entry) entries;
     VEC(struct score_line) lines;
-    VEC(const char *) names; /* of losses */
+    VEC(const char *) names; /* of losses; NULL: is not shown */
     struct arena arena;      /* names of losses */
     bool train;
     double loss;  /* sum over rows */
@@ -69,7 +69,7 @@ static enum rc add_task(struct score *s, const struct session *session, size_t i
 {
     const struct model_task *t = &session->model->tasks.at[i];
     struct metric_options options = {.seed = session->options.seed};
-    int64_t n = s->train ? t->n_train_metrics : t->n_metrics;
+    int64_t n = s->train ? t->n_train_metrics : t->training ? 0 : t->n_metrics;
     enum rc rc = RC_OK;
     for (int64_t k = 0; k < n && !rc; k++) {
         struct metric *m = NULL;
@@ -91,9 +91,11 @@ enum rc score_create(const struct session *session, bool train, struct score **o
     s->train = train;
     s->n_each = graph_n_losses(session->model->graph);
     s->each = mem_calloc(s->n_each + 1, sizeof(*s->each));
-    for (size_t i = 0; i < s->n_each; i++)
-        VEC_PUSH(&s->names,
-                 arena_strdup(&s->arena, graph_loss_name(session->model->graph, i)));
+    for (size_t i = 0; i < s->n_each; i++) {
+        bool shown = train || !graph_loss_training(session->model->graph, i);
+        const char *name = graph_loss_name(session->model->graph, i);
+        VEC_PUSH(&s->names, shown ? arena_strdup(&s->arena, name) : NULL);
+    }
     for (size_t i = 0; i < session->model->tasks.n && !rc; i++)
         rc = add_task(s, session, i, err);
     if (rc)
@@ -209,9 +211,10 @@ static void add_losses(struct score *s)
 {
     double rows = s->train ? 1 : (double)s->rows;
     for (size_t i = 0; i < s->n_each && (!s->train || s->n_each > 1); i++)
-        VEC_PUSH(&s->lines, ((struct score_line){.name = s->names.at[i],
-                                                 .defined = true,
-                                                 .value = s->each[i] / rows}));
+        if (s->names.at[i])
+            VEC_PUSH(&s->lines, ((struct score_line){.name = s->names.at[i],
+                                                     .defined = true,
+                                                     .value = s->each[i] / rows}));
     if (!s->train)
         VEC_PUSH(&s->lines,
                  ((struct score_line){

@@ -130,12 +130,20 @@ static void put_params(struct summary *y, const struct session *s, int64_t step)
     }
 }
 
+static void put_losses(struct summary *y, const struct graph *g, int64_t step)
+{
+    for (size_t i = 0; i < graph_n_losses(g); i++)
+        events_scalar(y->train, step, tag(y, "loss/", graph_loss_name(g, i)),
+                      graph_loss_at(g, i));
+}
+
 enum rc summary_progress(struct summary *y, const struct session *s,
                          const struct train_progress *p, struct err *err)
 {
     int64_t step = (int64_t)p->step;
     if (!y)
         return RC_OK;
+    put_losses(y, s->model->graph, step);
     events_scalar(y->train, step, "loss/total", p->loss);
     put_rates(y, s, step);
     put_lines(y, y->train, step, p->lines, p->n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/summary.h - what a run writes for TensorBoard, and when.
  *
- * Tags are TorchEasyRec's: loss/total, lr/g0 (the tables' rate, then the dense groups),
- * metric/<name>, global_gradient_norm; beside them samples_per_second and wait_percent.
- * On request (train_config.tensorboard_summaries) <param>/gradient_norm, and histograms
- * <param> and <param>/gradient.
+ * Tags are TorchEasyRec's: loss/<name>, loss/total, lr/g0 (the tables' rate, then the
+ * dense groups), metric/<name>, global_gradient_norm; beside them samples_per_second and
+ * wait_percent. On request (train_config.tensorboard_summaries) <param>/gradient_norm,
+ * and histograms <param> and <param>/gradient.
  */
 #ifndef TRAIN_SUMMARY_H
 #define TRAIN_SUMMARY_H

@@ -41,12 +41,24 @@ DEEP = f'feature_groups {{ group_name: "deep" group_type: DEEP feature_names: [{
 ALL = f'feature_groups {{ group_name: "all" group_type: DEEP feature_names: [{SPARSE}] }} '
 WIDE = f'feature_groups {{ group_name: "wide" group_type: WIDE feature_names: [{SPARSE}] }} '
 DENSE = 'feature_groups { group_name: "dense" group_type: DEEP feature_names: ["age", "level"] } '
+FOUR = DEEP.replace(', "price"', '')  # as many fields as divide their width
+USER_FIELDS = 'feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "brand"] } '
 SEQ = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
        '["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } ')
 BCE = ' losses { binary_cross_entropy {} } metrics { auc {} }'
 MLP = '{ hidden_units: [16, 8] use_bn: true activation: "nn.ReLU" }'
 TOWER = 'task_towers { tower_name: "%s" label_name: "%s" mlp { hidden_units: 8 activation: "Dice" } losses { binary_cross_entropy {} } metrics { auc {} } } '
 TASKS = TOWER % ('ctr', 'clk') + TOWER % ('cvr', 'buy')
+
+ALL_SEQ = (f'feature_groups {{ group_name: "all" group_type: DEEP feature_names: [{SPARSE}] '
+           'sequence_groups { group_name: "click" feature_names: ["adgroup_id", "cate_id", "click_50_seq__adgroup_id", "click_50_seq__cate_id"] } '
+           'sequence_encoders { din_encoder { input: "click" attn_mlp { hidden_units: 8 } } } } ')
+EXTRACT = ('extraction_networks { network_name: "x" expert_num_per_task: 2 share_num: 1 '
+           'task_expert_net { hidden_units: 8 } share_expert_net { hidden_units: 8 } }')
+BAYES = (TASKS + 'task_towers { tower_name: "both" label_name: "buy" mlp { hidden_units: 8 } relation_tower_names: ["ctr", "cvr"] '
+         'relation_mlp { hidden_units: 6 } losses { binary_cross_entropy {} } metrics { auc {} } }')
+SHIFTED = TASKS + ('task_towers { tower_name: "shifted" label_name: "buy" mlp { hidden_units: 8 } intervention_tower_names: "ctr" '
+                   'low_rank_dim: 3 losses { binary_cross_entropy {} } metrics { auc {} } }')
 
 USER = 'feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "age"] } '
 ITEM = 'feature_groups { group_name: "item" group_type: DEEP feature_names: ["adgroup_id", "cate_id", "price"] } '
@@ -59,6 +71,22 @@ TANH = '{ hidden_units: [16, 8] activation: "nn.Tanh" }'
 
 # A model's name up to the first ':' is that of models.def.
 MODELS = {
+    'afm': WIDE + DEEP + DENSE + 'afm { attention_units: 4 }' + BCE,
+    'autoint': WIDE + DEEP + DENSE + f'autoint {{ num_layers: 2 num_heads: 2 head_dim: 4 deep {MLP} }}' + BCE,
+    'deep_crossing': WIDE + DEEP + DENSE + 'deep_crossing { residual_units: [16, 8] }' + BCE,
+    'ffm': WIDE + FOUR + 'ffm {}' + BCE,
+    'fibinet': DEEP + DENSE + f'fibinet {{ deep {MLP} }}' + BCE,
+    'fibinet:each': DEEP + f'fibinet {{ bilinear_type: "each" deep {MLP} }}' + BCE,
+    'fibinet:all': WIDE + DEEP + f'fibinet {{ bilinear_type: "all" deep {MLP} }}' + BCE,
+    'flen': USER_FIELDS + ITEM + DENSE + f'flen {{ interaction {{ hidden_units: 6 }} deep {MLP} }}' + BCE,
+    'fm': WIDE + DEEP + DENSE + 'fm {}' + BCE,
+    'fnn': WIDE + DEEP + DENSE + f'fnn {{ deep {MLP} }}' + BCE,
+    'fwfm': WIDE + DEEP + DENSE + 'fwfm {}' + BCE,
+    'gatenet': WIDE + DEEP + DENSE + f'gatenet {{ deep {MLP} }}' + BCE,
+    'logistic_regression': WIDE + DENSE + 'logistic_regression {}' + BCE,
+    'nfm': WIDE + DEEP + f'nfm {{ deep {MLP} }}' + BCE,
+    'pnn': WIDE + DEEP + f'pnn {{ product_units: 6 deep {MLP} }}' + BCE,
+    'pnn:outer': DEEP + f'pnn {{ product_units: 6 use_inner_product: false deep {MLP} }}' + BCE,
     'dcn_v1': ALL + f'dcn_v1 {{ cross {{ cross_num: 3 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
     'dcn_v2': ALL + f'dcn_v2 {{ backbone {MLP} cross {{ cross_num: 2 low_rank: 8 }} deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
     'deepfm': WIDE + DEEP + f'deepfm {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
@@ -98,6 +126,15 @@ MODELS = {
     'mind': USER + ITEM + HIST + f'mind {{ user_tower {{ input: "user" history_input: "hist" user_mlp {{ hidden_units: [6, 5] }} hist_seq_mlp {{ hidden_units: [5, 4] }} capsule_config {{ max_seq_len: 9 high_dim: 6 num_iters: 3 routing_logits_scale: 2 routing_init_method: "zeros" max_k: 3 }} concat_mlp {{ hidden_units: [7] }} }} item_tower {{ input: "item" mlp {TANH} }} output_dim: 4 simi_pow: 4 temperature: 0.5 in_batch_negative: true }}' + MATCH,
     'mind:all': USER + ITEM + HIST + f'mind {{ user_tower {{ input: "user" history_input: "hist" user_mlp {{ hidden_units: [5] }} capsule_config {{ max_seq_len: 20 high_dim: 8 routing_init_method: "zeros" max_k: 4 const_caps_num: true squash_pow: 0.7 }} concat_mlp {{ hidden_units: [7] use_ln: true }} }} item_tower {{ input: "item" mlp {{ hidden_units: [7] }} }} output_dim: 0 similarity: INNER_PRODUCT in_batch_negative: true }}' + MATCH,
     'tdm': SEQ + USER + DENSE + 'tdm { multiwindow_din { windows_len: [1, 3, 8] attn_mlp { hidden_units: [8] activation: "nn.PReLU" } } final { hidden_units: [16, 8] use_bn: true } } num_class: 2 losses { softmax_cross_entropy {} } metrics { auc {} }',
+    'dbmtl': ALL_SEQ + f'dbmtl {{ mask_net {{ n_mask_blocks: 2 mask_block {{ hidden_dim: 8 }} top_mlp {MLP} }} bottom_mlp {MLP} expert_mlp {MLP} num_expert: 2 gate_mlp {{ hidden_units: 4 }} {BAYES} }}',
+    'dc2vr': ALL + f'dc2vr {{ bottom_mlp {MLP} {SHIFTED} }}',
+    'esmm': ALL + f'esmm {{ bottom_mlp {MLP} ctr_{TOWER % ("ctr", "clk")} cvr_{TOWER % ("cvr", "buy")} }}'.replace('_task_towers', '_tower'),
+    'pepnet': ALL + DENSE.replace('"dense"', '"domain"') + USER.replace('"user"', '"uia"') + f'pepnet {{ epnet_hidden_unit: 6 ppnet_hidden_units: [8, 6] ppnet_activation: "nn.PReLU" ppnet_dropout_ratio: 0.1 {TASKS} }}',
+    'pepnet:domains': ALL + f'pepnet {{ domain_input_name: "buy" task_domain_num: 2 {TOWER % ("ctr", "clk")} }}',
+    'ple': ALL + f'ple {{ {EXTRACT} {EXTRACT} {TASKS} }}',
+    'rocket_launching': ALL + f'rocket_launching {{ share_mlp {MLP} booster_mlp {{ hidden_units: [16, 8] }} light_mlp {{ hidden_units: 8 }} feature_based_distillation: true }}' + BCE,
+    'share_bottom': ALL + f'share_bottom {{ bottom_mlp {MLP} {TASKS} }}',
+    'simple_multi_task': ALL + f'simple_multi_task {{ {TASKS} }}',
     'wukong': DENSE + DEEP.replace('"deep"', '"sparse"') + 'wukong { dense_mlp { hidden_units: [6, 8] } final { hidden_units: [6] } wukong_layers { lcb_feature_num: 2 fmb_feature_num: 3 compressed_feature_num: 2 feature_num_mlp { hidden_units: [7] } } }' + BCE,
     'xdeepfm': WIDE + DEEP + 'xdeepfm { cin { cin_layer_size: [4, 3] } deep { hidden_units: [6] } final { hidden_units: [5] } wide_embedding_dim: 5 }' + BCE,
     'wide_and_deep': WIDE + DEEP + f'wide_and_deep {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,

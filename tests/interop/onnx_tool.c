@@ -116,6 +116,20 @@ CASE(softmax)
 {
     return nn_softmax(g, fields(g, x));
 }
+CASE(both_logit)
+{
+    return nn_both_logit(g, nn_linear(g, "a", x, 1, true, ACT_NONE),
+                         nn_linear(g, "b", x, 1, true, ACT_NONE));
+}
+CASE(pick)
+{
+    return nn_pick(g, x, nn_scale(g, nn_row_sum(g, x), 0, 3));
+}
+CASE(rotate)
+{
+    struct rotation by = nn_rotation(g, "r", 12, 5);
+    return nn_rotate(g, by, nn_rotate(g, by, x, false), true);
+}
 CASE(l2_normalise)
 {
     return nn_l2_normalise(g, x, 1e-12f);
@@ -161,6 +175,65 @@ CASE(pair_dots)
 CASE(mix)
 {
     return nn_mix(g, nn_softmax(g, nn_slice(g, x, 0, 3)), fields(g, x));
+}
+CASE(transpose)
+{
+    return nn_transpose(g, fields(g, x));
+}
+CASE(product)
+{
+    return nn_product(g, fields(g, x), nn_transpose(g, fields(g, x)));
+}
+CASE(outer)
+{
+    return nn_outer(g, fields(g, x), nn_linear(g, "l", fields(g, x), 2, true, ACT_NONE));
+}
+CASE(sum_fields)
+{
+    return nn_sum_fields(g, fields(g, x));
+}
+CASE(sum_within)
+{
+    return nn_sum_within(g, fields(g, x));
+}
+CASE(gate_fields)
+{
+    return nn_gate_fields(g, nn_slice(g, x, 2, 3), fields(g, x));
+}
+CASE(bias)
+{
+    return nn_bias(g, "b", fields(g, x));
+}
+CASE(pair_products)
+{
+    return nn_pair_products(g, nn_scale(g, fields(g, x), 2, 1), false, fields(g, x));
+}
+CASE(given_pairs)
+{
+    return nn_pair_products(g, nn_field_linear(g, "w", fields(g, x), true, 4), true,
+                            fields(g, x));
+}
+CASE(aware_pairs)
+{
+    return nn_aware_pairs(g, nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE), false);
+}
+CASE(aware_dots)
+{
+    return nn_aware_pairs(g, nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE), true);
+}
+CASE(field_linear)
+{
+    return nn_field_linear(g, "w", fields(g, x), false, 5);
+}
+CASE(field_linear_sequence)
+{
+    struct val *y = nn_reshape(g, seq, (const int64_t[]){2, 2}, 2);
+    return nn_seq_sum(g, NULL, nn_sum_within(g, nn_field_linear(g, "w", y, false, 3)));
+}
+CASE(field_attention)
+{
+    struct val *y = nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE);
+    return nn_field_attention(g, y, nn_scale(g, y, -0.5f, 1), y, 2, 0.4f);
 }
 CASE(cross)
 {
@@ -282,6 +355,9 @@ static const struct onnx_case cases[] = {
     ENTRY(dice),
     ENTRY(dice_padded),
     ENTRY(softmax),
+    ENTRY(both_logit),
+    ENTRY(pick),
+    ENTRY(rotate),
     ENTRY(l2_normalise),
     ENTRY(arithmetic),
     ENTRY(arithmetic_shapes),
@@ -293,6 +369,20 @@ static const struct onnx_case cases[] = {
     ENTRY(fm),
     ENTRY(pair_dots),
     ENTRY(mix),
+    ENTRY(transpose),
+    ENTRY(product),
+    ENTRY(outer),
+    ENTRY(sum_fields),
+    ENTRY(sum_within),
+    ENTRY(gate_fields),
+    ENTRY(bias),
+    ENTRY(pair_products),
+    ENTRY(given_pairs),
+    ENTRY(aware_pairs),
+    ENTRY(aware_dots),
+    ENTRY(field_linear),
+    ENTRY(field_linear_sequence),
+    ENTRY(field_attention),
     ENTRY(cross),
     ENTRY(expand),
     ENTRY(seq_softmax),

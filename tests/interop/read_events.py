@@ -20,7 +20,7 @@ train = load("m")
 tags = train.Tags()
 print("scalars:", tags["scalars"])
 print("histograms:", tags["histograms"][:4], "...")
-for tag, key in (("loss/total", "loss"), ("samples_per_second", "rows_per_s")):
+for tag, key in (("loss/total", "loss"), ("loss/binary_cross_entropy", "loss"), ("samples_per_second", "rows_per_s")):
     got = {s.step: s.value for s in train.Scalars(tag)}
     assert sorted(got) == sorted(progress), (tag, sorted(got), sorted(progress))
     for step, e in progress.items():

@@ -56,14 +56,19 @@ def processes():
         try:
             line = open(f"/proc/{pid}/cmdline").read().split("\0")
             env = open(f"/proc/{pid}/environ", errors="replace").read().split("\0")
+            name = open(f"/proc/{pid}/comm").read().strip()
         except OSError:
             continue
         if "TRAINYARD_DIR=" + DIR not in env and "MARK=" + MARK not in env:
             continue
         if any(e.startswith("TRAINYARD_JOB_ID=") for e in env):
             yield int(pid), "worker"
+        elif name == "ty-nursery":
+            yield int(pid), "nursery"
+        elif name.startswith("jb-") or name == "ty-worker" or "--job" in line:
+            yield int(pid), "supervisor"  # or the parent of a worker
         elif line[1:3] == ["job", "agent"]:
-            yield int(pid), "supervisor" if "--job" in line else "agent"
+            yield int(pid), "agent"
         elif line[1:3] == ["job", "submit"]:
             yield int(pid), "submitter"
 

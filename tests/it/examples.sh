@@ -5,7 +5,7 @@
 
 examples_are_right()
 {
-    run "$TRAINYARD" check "$TY_SOURCE"/examples/*.config
+    run "$TRAINYARD" check "$TY_SOURCE"/examples/*.config "$TY_SOURCE"/examples/zoo/*.config
     status 0
     out_lacks "warning"
 }
@@ -26,6 +26,22 @@ deepfm_trains() { train_example deepfm-criteo criteo; }
 dlrm_trains() { train_example dlrm-criteo criteo; }
 ncf_trains() { train_example ncf-movielens movielens; }
 
+# One after the other on the same few rows, with larger steps.
+the_zoo_trains()
+{
+    local config name
+    "$TRAINYARD" data gen taobao --rows 12000 --out taobao >/dev/null 2>&1
+    for config in "$TY_SOURCE"/examples/zoo/*.config; do
+        name=$(basename "$config" .config)
+        run "$TRAINYARD" train "$config" --set data_config.batch_size=256 \
+            --set train_config.num_epochs=2 \
+            --set train_config.dense_optimizer.adam_optimizer.lr=0.01
+        status 0
+        run tail -n 1 "runs/$name/train_eval_result_v2.txt"
+        json 'all(v > 0.52 for k, v in d.items() if k.startswith("auc"))'
+    done
+}
+
 # Far better than drawing one of 513 candidates.
 dssm_trains()
 {
@@ -38,4 +54,5 @@ dssm_trains()
     json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
 }
 
-tap_cases examples_are_right dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains
+tap_cases examples_are_right dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
+    the_zoo_trains

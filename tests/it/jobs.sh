@@ -3,34 +3,7 @@
 # Jobs from the command line: contract, states, requests, bad input.
 . "$(dirname "$0")/lib.sh"
 
-# Every case has a directory of jobs of its own; agents end soon after it.
-place()
-{
-    export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
-    unset TRAINYARD_STORE TRAINYARD_JOB_ID
-}
-
-# state_is ID STATE: waits for it.
-state_is()
-{
-    local now=
-    for _ in $(seq 600); do
-        now=$("$TRAINYARD" job get --json "$1" | python3 -c 'import json,sys; print(json.load(sys.stdin)["state"])')
-        [ "$now" = "$2" ] && return
-        sleep 0.05
-    done
-    fail "job $1 is $now, want $2"
-}
-
-field() # ID EXPRESSION over d
-{
-    "$TRAINYARD" job get --events --json "$1" | python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$2"
-}
-
-is() # what got want
-{
-    [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"
-}
+. "$(dirname "$0")/jobs_lib.sh"
 
 make_program()
 {
@@ -53,11 +26,6 @@ for epoch in range(args.epochs):
 with open(f"/ml/output/model/model-{os.environ['RANK']}.json", "w") as f:
     json.dump({"world": os.environ["WORLD_SIZE"], "rank": os.environ["RANK"]}, f)
 PY
-}
-
-private_ml()
-{
-    unshare -rm true 2>/dev/null || skip "this machine allows no mount namespaces"
 }
 
 a_training_script_runs_unchanged()
@@ -486,7 +454,7 @@ an_agent_ends_with_its_directory()
     "$TRAINYARD" job submit --cpu 8 -- true >/dev/null
     pid=$(pgrep -f -- 'job agent' | while read -r p; do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "TRAINYARD_DIR=$PWD/jobs" &&
-            ! tr '\0' ' ' <"/proc/$p/cmdline" | grep -q -e --job && echo "$p"
+            [ "$(cat "/proc/$p/comm")" = trainyard ] && echo "$p"
     done)
     check "there is an agent" kill -0 "$pid"
     "$TRAINYARD" job stop --force "$id" >/dev/null

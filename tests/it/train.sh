@@ -170,6 +170,29 @@ sigterm_saves_and_ends_well()
     err_has "the same command with --continue goes on from here"
 }
 
+# Both signals wait while the program is stopped, so the second is there before the first is looked at.
+a_second_signal_ends_it_at_once()
+{
+    config && data
+    "$TRAINYARD" train c.config --set train_config.num_epochs=100000 >.out 2>.err &
+    pid=$!
+    for _ in $(seq 2000); do
+        [ -d m/model.ckpt-5 ] && break
+        sleep 0.005
+    done
+    kill -STOP $pid
+    kill -INT $pid
+    kill -TERM $pid
+    kill -CONT $pid
+    wait $pid
+    got=$?
+    status 143
+    err_lacks "goes on from here"
+    step=$(find m -maxdepth 1 -name 'model.ckpt-*[0-9]' | sed 's/.*-//' | sort -n | tail -1)
+    run "$TRAINYARD" train c.config --continue --set train_config.num_steps=$((step + 3))
+    status 0
+}
+
 a_second_run_does_not_start_over()
 {
     config && data
@@ -185,4 +208,4 @@ tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
     the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
-    a_second_run_does_not_start_over
+    a_second_signal_ends_it_at_once a_second_run_does_not_start_over

@@ -211,8 +211,15 @@ static size_t put_quoted(const struct csv_rows *rows, size_t i, size_t start, si
 /* Sixteen bytes are copied whatever the length: the pads allow it, and most values need
  * no more.
  */
-static inline void read_text(const struct csv_rows *rows, struct column *c, bool quotes,
-                             struct csv_faults *faults)
+static inline void put_plain(const unsigned char *from, uint32_t len, char *to)
+{
+    memcpy(to, from, 16);
+    if (UNLIKELY(len > 16))
+        memcpy(to + 16, from + 16, len - 16);
+}
+
+/* No field has quotes: nothing is asked per row, since empty fields come at random. */
+static void read_plain_text(const struct csv_rows *rows, struct column *c)
 {
     const unsigned char *text = rows->text;
     const uint32_t *t = rows->table;
@@ -222,13 +229,25 @@ static inline void read_text(const struct csv_rows *rows, struct column *c, bool
     uint32_t at = (uint32_t)offsets[0];
     for (size_t i = 0; i < n; i++, t += stride) {
         uint32_t start = t[0], len = t[1] - start - 1;
-        if (quotes && len && text[start] == (unsigned char)rows->quote) {
+        put_plain(text + start, len, base + at);
+        at += len;
+        offsets[i + 1] = (int32_t)at;
+    }
+}
+
+static void read_quoted_text(const struct csv_rows *rows, struct column *c,
+                             struct csv_faults *faults)
+{
+    const uint32_t *t = rows->table;
+    int32_t *offsets = (int32_t *)c->own_offsets.p + c->n;
+    char *base = c->own_text.p;
+    uint32_t at = (uint32_t)offsets[0];
+    for (size_t i = 0; i < rows->n; i++, t += rows->stride) {
+        uint32_t start = t[0], len = t[1] - start - 1;
+        if (len && rows->text[start] == (unsigned char)rows->quote)
             len = (uint32_t)put_quoted(rows, i, start, len, base + at, faults);
-        } else {
-            memcpy(base + at, text + start, 16);
-            if (UNLIKELY(len > 16))
-                memcpy(base + at + 16, text + start + 16, len - 16);
-        }
+        else
+            put_plain(rows->text + start, len, base + at);
         at += len;
         offsets[i + 1] = (int32_t)at;
     }
@@ -323,9 +342,9 @@ enum rc csv_field_read(const struct csv_rows *all, size_t col, bool last,
         without_cr(&rows, table);
     if (type == TYPE_STR) {
         if (rows.quotes)
-            read_text(&rows, c, true, faults);
+            read_quoted_text(&rows, c, faults);
         else
-            read_text(&rows, c, false, faults);
+            read_plain_text(&rows, c);
         if (rows.high)
             check_utf8(&rows, c, faults);
         if (empty_is_null)

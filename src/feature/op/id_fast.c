@@ -47,24 +47,64 @@ static enum rc put_text(struct writer *w, int64_t row, struct str s)
     return run_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
 }
 
-/* Texts of eight bytes are the rule; a text can always be hashed. */
+/* Rows [r, end), texts of any length; a text can always be hashed. */
+static void hash_rows(struct writer *w, const struct column *col, int64_t r, int64_t end)
+{
+    for (; r < end; r++) {
+        int32_t n = col->offsets[r + 1] - col->offsets[r];
+        if (n)
+            w->ids[w->n++] =
+                bucket_modulo(w->b, hash_std(col->text + col->offsets[r], (size_t)n));
+        else
+            put_default(w);
+        w->offsets[r + 1] = w->n;
+    }
+}
+
+#define BLOCK 256 /* rows */
+
+/* True when every text of the rows [r, end) has eight bytes or none. */
+static bool only_eights(const struct column *col, int64_t r, int64_t end)
+{
+    int32_t other = 0;
+    for (; r < end; r++)
+        other |= (col->offsets[r + 1] - col->offsets[r]) & ~8;
+    return other == 0;
+}
+
+/* Texts of eight bytes or none: those that are there stand one behind the other. */
+static void hash_eights(struct writer *w, const struct column *col, int64_t r,
+                        int64_t end)
+{
+    const uint32_t *at = (const uint32_t *)col->offsets;
+    uint32_t first = at[r];
+    int64_t n = (at[end] - first) / 8, base = w->n, all[BLOCK];
+    bool direct = !w->has_def || n == end - r;
+    bucket_eights(w->b, col->text + first, n, direct ? w->ids + base : all);
+    if (direct) {
+        for (int64_t i = r; i < end; i++)
+            w->offsets[i + 1] = base + (at[i + 1] - first) / 8;
+        w->n += n;
+        return;
+    }
+    for (int64_t i = r; i < end; i++) {
+        w->ids[base + i - r] = at[i + 1] != at[i] ? all[(at[i] - first) / 8] : w->def;
+        w->offsets[i + 1] = base + i - r + 1;
+    }
+    w->n += end - r;
+}
+
+/* Texts of eight bytes are the rule. */
 static void flat_hashes(struct run *x, const struct column *col)
 {
     struct writer w;
     begin(&w, x);
-    for (int64_t r = 0; r < x->rows; r++) {
-        const char *p = col->text + col->offsets[r];
-        int32_t n = col->offsets[r + 1] - col->offsets[r];
-        uint64_t word;
-        if (LIKELY(n == 8)) {
-            memcpy(&word, p, sizeof(word));
-            w.ids[w.n++] = bucket_modulo(w.b, hash_std_words(word, 0, 8));
-        } else if (n) {
-            w.ids[w.n++] = bucket_modulo(w.b, hash_std(p, (size_t)n));
-        } else {
-            put_default(&w);
-        }
-        w.offsets[r + 1] = w.n;
+    for (int64_t r = 0; r < x->rows; r += BLOCK) {
+        int64_t end = r + BLOCK < x->rows ? r + BLOCK : x->rows;
+        if (only_eights(col, r, end))
+            hash_eights(&w, col, r, end);
+        else
+            hash_rows(&w, col, r, end);
     }
     x->n = w.n;
 }

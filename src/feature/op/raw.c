@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* raw_feature: the numbers of one input. Also the last stage of FG_BUCKETIZE for numbers.
  */
+#include <string.h>
+
 #include "feature/feature_private.h"
 #include "feature/leaf.h"
 
@@ -23,24 +25,40 @@ static enum rc raw_step(struct run *x, const struct range *in)
     return rc;
 }
 
+/* Only rows that are null cost anything. */
+static void put_defaults(struct run *x, const struct column *col)
+{
+    float *to = x->out->own_values.p, def = x->f->def_values[0];
+    for (int64_t r = 0; r < x->rows; r += 8) {
+        unsigned null = col->valid[r / 8] ^ 0xffu;
+        for (; null; null &= null - 1) {
+            int64_t i = r + __builtin_ctz(null);
+            if (i < x->rows)
+                to[i] = def;
+        }
+    }
+}
+
 /* Numbers straight from the column. */
 static void fast_plain(struct run *x, const struct column *col)
 {
+    const struct normal *normal = &x->f->normal;
     float *to = x->out->own_values.p;
+    bool whole = col->type->id == TYPE_I64;
     if (col->type->id == TYPE_F32)
-        for (int64_t r = 0; r < x->rows; r++)
-            to[r] = column_f32(col, r);
-    else if (col->type->id == TYPE_I64)
+        memcpy(to, col->values, (size_t)x->rows * sizeof(*to));
+    else if (whole && normal->kind != NORMAL_NONE)
+        normal_whole(normal, col->values, to, x->rows);
+    else if (whole)
         for (int64_t r = 0; r < x->rows; r++)
             to[r] = (float)((const int64_t *)col->values)[r];
     else
         for (int64_t r = 0; r < x->rows; r++)
             to[r] = leaf_f32(col, r);
-    if (x->f->normal.kind != NORMAL_NONE)
-        normal_floats(&x->f->normal, to, x->rows);
-    for (int64_t r = 0; col->n_null && r < x->rows; r++)
-        if (column_is_null(col, r)) /* a default is not normalised */
-            to[r] = x->f->def_values[0];
+    if (normal->kind != NORMAL_NONE && !whole)
+        normal_floats(normal, to, x->rows);
+    if (col->n_null) /* a default is not normalised */
+        put_defaults(x, col);
     x->n = x->rows;
 }
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention of the positions of a row to each other, several heads. The weights are not
- * stored: the backward pass finds them again from the logarithm of their sum, which is
- * kept per position and head. So memory grows with the positions, not with their square.
+/* Attention of the positions of a row to each other, several heads; positions of a
+ * sequence, or the fields of a row. The weights are not stored: the backward pass finds
+ * them again. A row of up to SMALL positions is done as products of small matrices; a
+ * longer one (or one whose weights are dropped) one position after the other, from the
+ * logarithm of the sum of the weights, which is kept per position and head. So memory
+ * grows with the positions, not with their square.
  */
 #include <math.h>
 #include <string.h>
@@ -12,13 +15,17 @@
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
+#define SMALL 64 /* and heads up to GEMM_SMALL_K wide */
+
 struct attention_conf {
     int64_t heads;
+    int64_t fields; /* of a row of the batch; 0: positions of a sequence */
+    float scale;    /* of q . k */
     uint32_t below; /* of 2^32: a weight is dropped when the random word is less */
     float kept;     /* factor of the weights that are not */
 };
 
-enum { IN_QUERY, IN_KEY, IN_VALUE };
+enum { IN_QUERY, IN_KEY, IN_VALUE, N_IN };
 
 static enum rc attention_infer(const void *conf, const struct shape *in, int n_in,
                                struct shape *out, int64_t *keep_width, struct err *err)
@@ -26,61 +33,194 @@ static enum rc attention_infer(const void *conf, const struct shape *in, int n_i
     const struct attention_conf *c = conf;
     int64_t width = shape_width(&in[0]);
     for (int i = 0; i < n_in; i++)
-        if (in[i].axis == AXIS_BATCH || in[i].axis != in[0].axis ||
+        if ((c->fields ? in[i].n_dims != 2 : in[i].axis == AXIS_BATCH) ||
+            in[i].axis != in[0].axis || in[i].dims[0] != in[0].dims[0] ||
             shape_width(&in[i]) != width)
-            return err_set(err, RC_INVAL, "takes values of positions of one width");
+            return err_set(err, RC_INVAL, "takes values of %s of one width",
+                           c->fields ? "fields" : "positions");
+    out[0] = in[0];
+    *keep_width = c->heads * (c->fields ? c->fields : 1);
+    width /= c->fields ? c->fields : 1;
     if (c->heads < 1 || width % c->heads)
         return err_set(err, RC_INVAL, "%jd heads do not divide a width of %jd",
                        (intmax_t)c->heads, (intmax_t)width);
-    out[0] = in[0];
-    *keep_width = c->heads;
     return RC_OK;
+}
+
+/* Everything with a row per position. */
+struct attention {
+    const struct op_run *r;
+    struct view in[N_IN], out, d_in[N_IN], d_out, keep;
+    int64_t width; /* of a head */
+};
+
+static struct view positions(const struct attention_conf *c, const struct view *v)
+{
+    if (!c->fields || !v->data)
+        return *v;
+    int64_t width = v->width / c->fields;
+    return (struct view){
+        .data = v->data, .rows = v->rows * c->fields, .width = width, .ld = width};
+}
+
+static struct attention attention_of(const struct op_run *r, bool backward)
+{
+    const struct attention_conf *c = r->conf;
+    struct attention a = {
+        .r = r, .out = positions(c, &r->out[0]), .keep = positions(c, &r->keep)};
+    for (int i = 0; i < N_IN; i++) {
+        a.in[i] = positions(c, &r->in[i]);
+        if (backward)
+            a.d_in[i] = positions(c, &r->d_in[i]);
+    }
+    if (backward)
+        a.d_out = positions(c, &r->d_out[0]);
+    a.width = a.in[0].width / c->heads;
+    return a;
+}
+
+/* The positions of row b of the batch. */
+static void row_of(const struct attention *a, int64_t b, int64_t *from, int64_t *to)
+{
+    const struct attention_conf *c = a->r->conf;
+    if (c->fields) {
+        *from = b * c->fields;
+        *to = *from + c->fields;
+    } else {
+        op_rows(a->r->env, a->r->out_axis[0], b, b + 1, from, to);
+    }
+}
+
+static bool drops(const struct op_run *r)
+{
+    const struct attention_conf *c = r->conf;
+    return r->env->training && c->below > 0;
+}
+
+static bool is_small(const struct attention *a, int64_t n)
+{
+    return n <= SMALL && a->width <= GEMM_SMALL_K && !drops(a->r);
+}
+
+/* Columns from `col` on of n positions from `from` on, as an operand. */
+static const float *operand(const struct view *v, int64_t from, int64_t col)
+{
+    return view_row(v, from) + col;
+}
+
+/* y [n][SMALL] = a b^T of one head. */
+static void small_dots(const struct view *a, const struct view *b, int64_t from,
+                       int64_t n, int64_t col, int64_t width, float *y)
+{
+    struct gemm_small p = {.a = operand(a, from, col),
+                           .lda = a->ld,
+                           .b = operand(b, from, col),
+                           .ldb = b->ld,
+                           .m = n,
+                           .n = n,
+                           .k = width,
+                           .turned = true};
+    gemm_small(&p, false, y, SMALL);
+}
+
+/* y (+)= w [n][SMALL] times the values of one head. */
+static void small_mix(const float *w, const struct view *x, int64_t from, int64_t n,
+                      int64_t col, int64_t width, bool add, const struct view *y)
+{
+    struct gemm_small p = {.a = w,
+                           .lda = SMALL,
+                           .b = operand(x, from, col),
+                           .ldb = x->ld,
+                           .m = n,
+                           .n = width,
+                           .k = n};
+    if (y->data)
+        gemm_small(&p, add, view_row(y, from) + col, y->ld);
+}
+
+static void small_weights(const struct attention *a, int64_t from, int64_t n, int64_t col,
+                          float *w)
+{
+    const struct attention_conf *c = a->r->conf;
+    small_dots(&a->in[IN_QUERY], &a->in[IN_KEY], from, n, col, a->width, w);
+    for (int64_t i = 0; i < n; i++) {
+        kernels()->scale(w + i * SMALL, c->scale, n);
+        kernels()->softmax(w + i * SMALL, w + i * SMALL, n, n);
+    }
+}
+
+static void small_forward(const struct attention *a, int64_t from, int64_t to)
+{
+    float w[SMALL * SMALL];
+    for (int64_t col = 0; from < to && col < a->out.width; col += a->width) {
+        small_weights(a, from, to - from, col, w);
+        small_mix(w, &a->in[IN_VALUE], from, to - from, col, a->width, false, &a->out);
+    }
+}
+
+static void turn(float *y, const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            y[j * SMALL + i] = x[i * SMALL + j];
+}
+
+static void small_backward(const struct attention *a, int64_t from, int64_t to)
+{
+    const struct attention_conf *c = a->r->conf;
+    float w[SMALL * SMALL], d[SMALL * SMALL], turned[SMALL * SMALL];
+    int64_t n = to - from;
+    for (int64_t col = 0; n > 0 && col < a->out.width; col += a->width) {
+        small_weights(a, from, n, col, w);
+        turn(turned, w, n);
+        small_mix(turned, &a->d_out, from, n, col, a->width, true, &a->d_in[IN_VALUE]);
+        small_dots(&a->d_out, &a->in[IN_VALUE], from, n, col, a->width, d);
+        for (int64_t i = 0; i < n; i++) {
+            float *di = d + i * SMALL, *wi = w + i * SMALL;
+            float mean = kernels()->dot(di, wi, n);
+            for (int64_t j = 0; j < n; j++)
+                di[j] = c->scale * wi[j] * (di[j] - mean);
+        }
+        small_mix(d, &a->in[IN_KEY], from, n, col, a->width, true, &a->d_in[IN_QUERY]);
+        turn(turned, d, n);
+        small_mix(turned, &a->in[IN_QUERY], from, n, col, a->width, true,
+                  &a->d_in[IN_KEY]);
+    }
 }
 
 /* What one head of one position looks at. */
 struct head {
-    const struct op_run *r;
+    const struct attention *a;
     int64_t position, from, to; /* the row's positions */
-    int64_t col, width;
-    float scale;
+    int64_t col;
     struct rng rng; /* of the dropped weights */
     bool drops;
 };
 
-static struct head head_of(const struct op_run *r, int64_t position, int64_t from,
+static struct head head_of(const struct attention *a, int64_t position, int64_t from,
                            int64_t to)
 {
-    const struct attention_conf *c = r->conf;
-    struct head h = {.r = r,
-                     .position = position,
-                     .from = from,
-                     .to = to,
-                     .width = r->in[0].width / c->heads,
-                     .drops = r->env->training && c->below > 0};
-    h.scale = 1.0f / sqrtf((float)h.width);
+    const struct op_run *r = a->r;
+    struct head h = {
+        .a = a, .position = position, .from = from, .to = to, .drops = drops(r)};
     rng_init(&h.rng, r->env->seed, r->id + 1, r->env->step, (uint64_t)position);
     return h;
 }
 
 static float score(const struct head *h, int64_t j)
 {
-    return h->scale * kernels()->dot(view_row(&h->r->in[IN_QUERY], h->position) + h->col,
-                                     view_row(&h->r->in[IN_KEY], j) + h->col, h->width);
+    const struct attention_conf *c = h->a->r->conf;
+    return c->scale * kernels()->dot(operand(&h->a->in[IN_QUERY], h->position, h->col),
+                                     operand(&h->a->in[IN_KEY], j, h->col), h->a->width);
 }
 
 /* The factor of the next weight; both passes ask in the same order. */
 static float factor(struct head *h)
 {
-    const struct attention_conf *c = h->r->conf;
+    const struct attention_conf *c = h->a->r->conf;
     if (!h->drops)
         return 1.0f;
     return rng_u32(&h->rng) < c->below ? 0.0f : c->kept;
-}
-
-static void scale_row(float *y, float by, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] *= by;
 }
 
 /* One pass: what has been added up is scaled down when a larger score comes. */
@@ -88,55 +228,62 @@ static void head_forward(struct head *h, float *y, float *log_sum)
 {
     float max = -INFINITY;
     double sum = 0;
-    memset(y, 0, (size_t)h->width * sizeof(float));
+    memset(y, 0, (size_t)h->a->width * sizeof(float));
     for (int64_t j = h->from; j < h->to; j++) {
         float s = score(h, j);
         if (s > max) {
             float shrink = expf(max - s);
-            scale_row(y, shrink, h->width);
+            kernels()->scale(y, shrink, h->a->width);
             sum *= (double)shrink;
             max = s;
         }
         float e = expf(s - max);
         sum += (double)e;
-        kernels()->axpy(y, e * factor(h), view_row(&h->r->in[IN_VALUE], j) + h->col,
-                        h->width);
+        kernels()->axpy(y, e * factor(h), operand(&h->a->in[IN_VALUE], j, h->col),
+                        h->a->width);
     }
-    scale_row(y, (float)(1.0 / sum), h->width);
+    kernels()->scale(y, (float)(1.0 / sum), h->a->width);
     *log_sum = max + (float)log(sum);
 }
 
 static void attention_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct attention_conf *c = r->conf;
-    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
-    for (int64_t b = begin; b < end; b++)
-        for (int64_t i = at[b]; i < at[b + 1]; i++) {
-            struct head h = head_of(r, i, at[b], at[b + 1]);
-            for (int64_t k = 0; k < c->heads; k++, h.col += h.width)
-                head_forward(&h, view_row(&r->out[0], i) + h.col,
-                             view_row(&r->keep, i) + k);
+    struct attention a = attention_of(r, false);
+    for (int64_t b = begin; b < end; b++) {
+        int64_t from, to;
+        row_of(&a, b, &from, &to);
+        if (is_small(&a, to - from)) {
+            small_forward(&a, from, to);
+            continue;
         }
+        for (int64_t i = from; i < to; i++) {
+            struct head h = head_of(&a, i, from, to);
+            for (int64_t k = 0; k < c->heads; k++, h.col += a.width)
+                head_forward(&h, view_row(&a.out, i) + h.col, view_row(&a.keep, i) + k);
+        }
+    }
 }
 
 static void add_to(const struct head *h, int input, int64_t row, float by, const float *x)
 {
-    const struct view *d = &h->r->d_in[input];
+    const struct view *d = &h->a->d_in[input];
     if (d->data)
-        kernels()->axpy(view_row(d, row) + h->col, by, x, h->width);
+        kernels()->axpy(view_row(d, row) + h->col, by, x, h->a->width);
 }
 
 static void head_backward(struct head *h, float log_sum)
 {
-    const struct op_run *r = h->r;
-    const float *dy = view_row(&r->d_out[0], h->position) + h->col;
-    const float *q = view_row(&r->in[IN_QUERY], h->position) + h->col;
-    float mean = kernels()->dot(dy, view_row(&r->out[0], h->position) + h->col, h->width);
+    const struct attention *a = h->a;
+    const struct attention_conf *c = a->r->conf;
+    const float *dy = operand(&a->d_out, h->position, h->col);
+    const float *q = operand(&a->in[IN_QUERY], h->position, h->col);
+    float mean = kernels()->dot(dy, operand(&a->out, h->position, h->col), a->width);
     for (int64_t j = h->from; j < h->to; j++) {
-        const float *v = view_row(&r->in[IN_VALUE], j) + h->col;
-        const float *k = view_row(&r->in[IN_KEY], j) + h->col;
+        const float *v = operand(&a->in[IN_VALUE], j, h->col);
+        const float *k = operand(&a->in[IN_KEY], j, h->col);
         float p = expf(score(h, j) - log_sum), f = factor(h);
-        float d = h->scale * p * (f * kernels()->dot(dy, v, h->width) - mean);
+        float d = c->scale * p * (f * kernels()->dot(dy, v, a->width) - mean);
         add_to(h, IN_QUERY, h->position, d, k);
         add_to(h, IN_KEY, j, d, q);
         add_to(h, IN_VALUE, j, p * f, dy);
@@ -146,23 +293,37 @@ static void head_backward(struct head *h, float log_sum)
 static void attention_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct attention_conf *c = r->conf;
-    const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
-    for (int64_t b = begin; b < end; b++)
-        for (int64_t i = at[b]; i < at[b + 1]; i++) {
-            struct head h = head_of(r, i, at[b], at[b + 1]);
-            for (int64_t k = 0; k < c->heads; k++, h.col += h.width)
-                head_backward(&h, view_row(&r->keep, i)[k]);
+    struct attention a = attention_of(r, true);
+    for (int64_t b = begin; b < end; b++) {
+        int64_t from, to;
+        row_of(&a, b, &from, &to);
+        if (is_small(&a, to - from)) {
+            small_backward(&a, from, to);
+            continue;
         }
+        for (int64_t i = from; i < to; i++) {
+            struct head h = head_of(&a, i, from, to);
+            for (int64_t k = 0; k < c->heads; k++, h.col += a.width)
+                head_backward(&h, view_row(&a.keep, i)[k]);
+        }
+    }
+}
+
+/* A row whose positions are split into heads: [axis, heads, d] or [fields, heads, d]. */
+static struct shape split_shape(const struct attention_conf *c, const struct shape *in)
+{
+    int64_t all = c->heads * (c->fields ? c->fields : 1), d = shape_width(in) / all;
+    if (c->fields)
+        return (struct shape){
+            .axis = in->axis, .n_dims = 3, .dims = {c->fields, c->heads, d}};
+    return (struct shape){.axis = in->axis, .n_dims = 2, .dims = {c->heads, d}};
 }
 
 /* [batch, axis, heads * d] -> [batch, heads, axis, d], or with the last two turned. */
 static const char *put_heads(struct onnx *o, const struct onnx_op *op, int input,
                              bool turned)
 {
-    const struct attention_conf *c = op->conf;
-    struct shape split = {.axis = op->in[input].axis,
-                          .n_dims = 2,
-                          .dims = {c->heads, shape_width(&op->in[input]) / c->heads}};
+    struct shape split = split_shape(op->conf, &op->in[input]);
     const char *flat = onnx_flat(o, op->x[input], &op->in[input]);
     struct shape one = {
         .axis = split.axis, .n_dims = 1, .dims = {shape_width(&op->in[input])}};
@@ -189,14 +350,13 @@ static const char *put_bias(struct onnx *o, int axis)
 static void attention_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct attention_conf *c = op->conf;
-    int64_t width = shape_width(&op->in[0]);
     const char *q = put_heads(o, op, IN_QUERY, false);
     const char *k = put_heads(o, op, IN_KEY, true);
     const char *v = put_heads(o, op, IN_VALUE, false);
-    float scale = 1.0f / sqrtf((float)(width / c->heads));
     const char *scores =
-        onnx_with(o, "Mul", NULL, onnx_binary(o, "MatMul", NULL, q, k), scale);
-    scores = onnx_binary(o, "Add", NULL, scores, put_bias(o, op->in[0].axis));
+        onnx_with(o, "Mul", NULL, onnx_binary(o, "MatMul", NULL, q, k), c->scale);
+    if (!c->fields)
+        scores = onnx_binary(o, "Add", NULL, scores, put_bias(o, op->in[0].axis));
     const char *weights =
         onnx_node(o, &(struct onnx_node){.type = "Softmax",
                                          .in = &scores,
@@ -207,9 +367,8 @@ static void attention_onnx(struct onnx *o, const struct onnx_op *op)
         .name = "perm", .kind = ONNX_ATTR_INTS, .ints = {0, 2, 1, 3}, .n_ints = 4};
     y = onnx_node(o, &(struct onnx_node){
                          .type = "Transpose", .in = &y, .n_in = 1, .attrs = {perm}});
-    struct shape split = {
-        .axis = op->in[0].axis, .n_dims = 2, .dims = {c->heads, width / c->heads}};
-    if (op->out[0].n_dims == 2 && op->out[0].dims[0] == c->heads)
+    struct shape split = split_shape(c, &op->in[0]);
+    if (!c->fields && op->out[0].n_dims == 2 && op->out[0].dims[0] == c->heads)
         onnx_unary(o, "Identity", op->y[0], y);
     else
         onnx_reshape(o, op->y[0], y, &split, &op->out[0]);
@@ -230,8 +389,23 @@ struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key
     struct val *in[] = {query, key, value};
     if (dropout < 0 || dropout >= 1)
         return graph_fail(g, "attention: a dropout of %g is outside [0, 1)", dropout);
+    if (!query || heads < 1)
+        return query ? graph_fail(g, "attention: %jd heads", (intmax_t)heads) : NULL;
+    int64_t width = shape_width(&query->shape) / heads;
     struct attention_conf conf = {.heads = heads,
+                                  .scale = 1.0f / sqrtf((float)(width > 0 ? width : 1)),
                                   .below = (uint32_t)(dropout * 4294967296.0),
                                   .kept = (float)(1.0 / (1.0 - dropout))};
+    return nn_op(g, &op_attention, in, 3, NULL, 0, &conf, sizeof(conf));
+}
+
+struct val *nn_field_attention(struct graph *g, struct val *query, struct val *key,
+                               struct val *value, int64_t heads, float scale)
+{
+    struct val *in[] = {query, key, value};
+    if (!query)
+        return NULL;
+    struct attention_conf conf = {
+        .heads = heads, .fields = query->shape.dims[0], .scale = scale, .kept = 1};
     return nn_op(g, &op_attention, in, 3, NULL, 0, &conf, sizeof(conf));
 }

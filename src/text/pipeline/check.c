@@ -121,6 +121,8 @@ static enum family family_of(const char *model)
         enum family family;
     } rows[] = {
         {"simple_multi_task", FAMILY_TASKS},
+        {"share_bottom", FAMILY_TASKS},
+        {"esmm", FAMILY_TASKS},
         {"mmoe", FAMILY_TASKS},
         {"dbmtl", FAMILY_TASKS},
         {"ple", FAMILY_TASKS},

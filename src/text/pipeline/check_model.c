@@ -46,6 +46,17 @@ static void need_group(struct check *x, const char *name, enum wants wants)
     check_nearest(x, d, name, &x->groups);
 }
 
+void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupType type)
+{
+    const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
+    bool sequence = type == pc_FeatureGroupType_SEQUENCE;
+    need_group(x, name, sequence ? WANTS_SEQUENCE : WANTS_VECTOR);
+    if (g && type == pc_FeatureGroupType_WIDE &&
+        g->group_type == pc_FeatureGroupType_DEEP)
+        schema_report(x->diags, DIAG_ERROR, E0373, &g->base, "group_type",
+                      "group '%s' is DEEP; a WIDE group is needed here", name);
+}
+
 /* Models that read the first group only. */
 static void need_first(struct check *x)
 {
@@ -259,6 +270,8 @@ void check_model_groups(struct check *x)
                       "model_config has no feature_groups");
         return;
     }
+    if (check_field_model(x))
+        return;
     if (m->multi_tower) {
         check_towers(x, m->multi_tower->towers, m->multi_tower->n_towers);
         if (m->multi_tower->n_towers == 0)

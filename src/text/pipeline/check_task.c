@@ -35,6 +35,18 @@ static void take_towers(struct check *x, const struct pc_TaskTower *const *tower
     x->n_tasks = (size_t)n;
 }
 
+static void take_esmm(struct check *x, const struct pc_ESMM *m)
+{
+    const struct pc_TaskTower *towers[] = {m->ctr_tower, m->cvr_tower};
+    if (!m->ctr_tower || !m->cvr_tower)
+        return; /* reported as missing */
+    take_towers(x, towers, 2);
+    for (size_t i = 0; i < 2; i++)
+        if (strcmp(m->ctcvr_name, towers[i]->tower_name) == 0)
+            schema_report(x->diags, DIAG_ERROR, E0376, &m->base, "ctcvr_name",
+                          "there is already a task '%s'", m->ctcvr_name);
+}
+
 static void take_bayes(struct check *x, const struct pc_DBMTL *m)
 {
     x->tasks = arena_alloc(&x->arena, (size_t)m->n_task_towers * sizeof(*x->tasks) + 1);
@@ -76,6 +88,10 @@ static void take_all(struct check *x)
     } else if (m->simple_multi_task) {
         take_towers(x, m->simple_multi_task->task_towers,
                     m->simple_multi_task->n_task_towers);
+    } else if (m->share_bottom) {
+        take_towers(x, m->share_bottom->task_towers, m->share_bottom->n_task_towers);
+    } else if (m->esmm) {
+        take_esmm(x, m->esmm);
     } else if (m->mmoe) {
         take_towers(x, m->mmoe->task_towers, m->mmoe->n_task_towers);
     } else if (m->ple) {

@@ -4,9 +4,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* The common width of the group's features; 0 when unknown. One that differs is reported.
- */
-static uint32_t equal_width(struct check *x, const struct pc_FeatureGroupConfig *g)
+uint32_t check_equal_width(struct check *x, const struct pc_FeatureGroupConfig *g)
 {
     const struct pc_feature *first = NULL;
     for (int64_t i = 0; i < g->n_feature_names; i++) {
@@ -47,7 +45,7 @@ static void check_interaction(struct check *x, const struct pc_MLP *dense_mlp)
     if (!sparse || check_is_sequence_group(sparse))
         return;
     no_encoders(x, sparse);
-    uint32_t width = equal_width(x, sparse);
+    uint32_t width = check_equal_width(x, sparse);
     if (!dense)
         return;
     no_encoders(x, dense);
@@ -70,7 +68,7 @@ static void check_fm(struct check *x)
     if (!g)
         g = check_group_find(x, "deep");
     if (g && g->n_sequence_encoders == 0 && !check_is_sequence_group(g))
-        equal_width(x, g);
+        check_equal_width(x, g);
 }
 
 /* B 6.1: context features become tokens of one width, unless they form one token. */
@@ -81,7 +79,7 @@ static void check_contextual(struct check *x)
     bool joined = (m->dlrm_hstu && m->dlrm_hstu->concat_contextual_features) ||
                   (m->ultra_hstu && m->ultra_hstu->concat_contextual_features);
     if (g && !joined && g->n_sequence_encoders == 0)
-        equal_width(x, g);
+        check_equal_width(x, g);
 }
 
 void check_model_widths(struct check *x)
@@ -97,4 +95,6 @@ void check_model_widths(struct check *x)
         check_fm(x);
     else if (m->dlrm_hstu || m->ultra_hstu || m->hstu_match)
         check_contextual(x);
+    else
+        check_field_widths(x);
 }

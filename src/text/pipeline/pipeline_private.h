@@ -95,6 +95,14 @@ void check_groups(struct check *x);
 void check_model(struct check *x);
 void check_model_groups(struct check *x);
 void check_model_widths(struct check *x);
+/* The common width of the group's features; 0 when unknown. One that differs is reported.
+ */
+uint32_t check_equal_width(struct check *x, const struct pc_FeatureGroupConfig *g);
+/* A group that the model finds by a name of its own; WIDE groups may only be WIDE. */
+void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupType type);
+/* Groups of a model of field_model.def; false: it is none. */
+bool check_field_model(struct check *x);
+void check_field_widths(struct check *x);
 void check_modules(struct check *x);
 void check_hstu(struct check *x);
 void check_sid(struct check *x);

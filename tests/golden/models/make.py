@@ -18,6 +18,8 @@ from cases import CASES
 from data import FEATURES, add_items, make_batch
 import match  # noqa: F401  registers its cases
 import recall  # noqa: F401
+import fields  # noqa: F401
+import tasks  # noqa: F401
 import zoo  # noqa: F401
 
 STEPS = 10
@@ -73,7 +75,8 @@ def run(case, p, b):
     p.touched.clear()
     outputs, losses = case["run"](p, b)
     mean = {k: (v if w is None else v * w).mean() for k, (v, w) in losses.items()}
-    weights = {task_of(k): flat(w) for k, (_, w) in losses.items() if w is not None}
+    weights = {task_of(k): flat(w) for k, (_, w) in losses.items()
+               if w is not None and not k.startswith(("hint", "similarity"))}
     return outputs, mean, weights, sum(mean.values())
 
 
@@ -107,9 +110,9 @@ def make(case):
     out["weights"], out["tables"] = dense_json(p), tables_json(p)
     out["batches"] = []
     for b in batches:
-        p.training = False
+        kept, p.training = dict(p.buffers), not case["random"]
         weights = run(case, p, b)[2]
-        p.training = True
+        p.buffers, p.training = kept, True
         names = [x for x in FEATURES if f"'{x}'" in case["config"].split("model_config")[1]]
         out["batches"].append({
             "rows": b["rows"],
@@ -143,7 +146,10 @@ def make(case):
         dense.step(p)
     out["weights_after"], out["tables_after"] = dense_json(p), tables_json(p)
     p.training = False
-    out["evaluation"] = {k: flat(v) for k, v in run(case, p, batches[1])[0].items()}
+    outputs, evaluated, _, total = run(case, p, batches[1])
+    out["evaluation"] = {k: flat(v) for k, v in outputs.items()}
+    if set(evaluated) != set(losses):
+        out["evaluation_loss"] = number(total)
     return out
 
 

@@ -21,9 +21,15 @@ static void plan(const struct queue_job *running, size_t n_running,
 {
     struct queue_verdict v[16];
     char got[17] = "";
-    queue_plan(&machine, running, n_running, waiting, n, now, v);
+    struct queue_world world = {.total = machine,
+                                .running = running,
+                                .n_running = n_running,
+                                .waiting = waiting,
+                                .n_waiting = n,
+                                .now = now};
+    queue_plan(&world, v);
     for (size_t i = 0; i < n; i++)
-        got[i] = "SFBN"[v[i].answer];
+        got[i] = "SFBNQ"[v[i].answer];
     CHECK_STR(got, want);
 }
 
@@ -79,14 +85,16 @@ static void the_reason_is_a_sentence(void)
     struct buf b;
     buf_init(&b, 1000);
     w[1].need = (struct queue_need){.cpu_milli = 1000, .gpu = 3};
-    queue_plan(&machine, &r, 1, w, 2, 0, v);
-    queue_why(&machine, &r, 1, w, 0, &v[0], &b);
+    struct queue_world world = {
+        .total = machine, .running = &r, .n_running = 1, .waiting = w, .n_waiting = 2};
+    queue_plan(&world, v);
+    queue_why(&world, 0, &v[0], &b);
     CHECK_STR(
         buf_str(&b),
         "it is next in line and needs 2 processors; 3 processors of 4 processors are in "
         "use by 1 running job; it starts when 1 processor more become free");
     buf_clear(&b);
-    queue_why(&machine, &r, 1, w, 1, &v[1], &b);
+    queue_why(&world, 1, &v[1], &b);
     CHECK_STR(
         buf_str(&b),
         "it will never start: it asks for 3 GPUs, and this machine has 2 GPUs; ask for "
@@ -94,9 +102,42 @@ static void the_reason_is_a_sentence(void)
     buf_release(&b);
 }
 
+static void what_fits_beside_the_first_may_pass_it(void)
+{
+    struct queue_job r = job("r", "u", 1, 1, 3);
+    struct queue_job w[] = {job("big", "u", 1, 2, 2), job("a", "u", 1, 3, 1),
+                            job("b", "u", 1, 4, 1)};
+    r.timeout_s = 100;
+    r.since = -10 * S;
+    /* At 100 s three processors come free, two are kept: one long job may take the rest.
+     */
+    plan(&r, 1, w, 3, 0, "FSB");
+    /* The same when nobody knows: 4 less the 2 that are kept, less what came since. */
+    r.timeout_s = 0;
+    plan(&r, 1, w, 3, (QUEUE_PATIENCE_S + 1) * S, "FSB");
+    struct queue_job two[] = {job("r", "u", 1, 1, 2), job("x", "u", 1, 5, 1)};
+    two[0].since = -10 * S;
+    two[1].since = 10 * S;
+    w[0].need.cpu_milli = 3000;
+    plan(two, 2, w, 2, (QUEUE_PATIENCE_S + 1) * S, "FB");
+}
+
+static void who_waits_for_long_goes_before_the_fair_share(void)
+{
+    const struct queue_job r = job("r", "ann", 1, 1, 2);
+    struct queue_job w[] = {job("a", "ann", 1, 2, 2), job("b", "bob", 1, 3, 2)};
+    w[1].since = (QUEUE_STARVING_S - 10) * S;
+    plan(&r, 1, w, 2, QUEUE_STARVING_S * S, "SF");
+    plan(&r, 1, w, 2, (QUEUE_STARVING_S - 1) * S, "FS");
+}
+
 static const struct tap_case cases[] = {
-    TAP(what_fits_starts_in_order),     TAP(all_workers_or_none),
-    TAP(the_user_with_less_goes_first), TAP(a_gap_is_used_when_it_delays_nobody),
+    TAP(what_fits_starts_in_order),
+    TAP(all_workers_or_none),
+    TAP(the_user_with_less_goes_first),
+    TAP(a_gap_is_used_when_it_delays_nobody),
+    TAP(what_fits_beside_the_first_may_pass_it),
+    TAP(who_waits_for_long_goes_before_the_fair_share),
     TAP(the_reason_is_a_sentence),
 };
 TAP_MAIN(cases)

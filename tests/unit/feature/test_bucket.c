@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buckets: the shortcuts give what the definition gives. */
+#include <math.h>
+
+#include "base/cpu.h"
 #include "base/hash.h"
 #include "feature/bucket.h"
+#include "feature/normal.h"
 #include "feature/number.h"
 #include "tap.h"
 
@@ -36,6 +40,58 @@ static void modulo_is_exact(void)
         bucket_set_hash(&b, n);
         CHECK(bucket_text(&b, str_of(text, (size_t)len), &id));
         CHECK((uint64_t)id == hash_std(text, (size_t)len) % n);
+    }
+}
+
+/* Any number of texts, any size of table, from any address, and nothing behind the end.
+ */
+static void eights_are_hashed_alike(void)
+{
+    for (int i = 0; i < 3000; i++) {
+        char text[8 * 40 + 7];
+        int64_t ids[42], n = (int64_t)(next() % 41), start = (int64_t)(next() % 7);
+        struct bucket b = {0};
+        uint64_t size = i % 5 == 0 ? 1 + next() % 3 : any() >> 1;
+        bucket_set_hash(&b, size ? size : 1);
+        for (size_t k = 0; k < sizeof(text); k++)
+            text[k] = (char)next();
+        ids[n] = ids[n + 1] = -7;
+        cpu_limit(i & 1 ? CPU_LEVEL_BASE : CPU_LEVEL_AMX);
+        bucket_eights(&b, text + start, n, ids);
+        for (int64_t k = 0; k < n; k++)
+            CHECK_INT(ids[k], hash_std(text + start + 8 * k, 8) % b.n);
+        CHECK(ids[n] == -7 && ids[n + 1] == -7);
+    }
+    cpu_limit(CPU_LEVEL_AMX);
+}
+
+/* The table of whole numbers is a short cut, no other function. */
+static void logarithms_of_counts_are_those_of_log10f(void)
+{
+    static const char *const texts[] = {"method=log10",
+                                        "method=log10,threshold=0,default=-3",
+                                        "method=zscore,mean=3,standard_deviation=7"};
+    for (int t = 0; t < 3; t++) {
+        struct normal n;
+        CHECK_INT(normal_parse(texts[t], &n, NULL), RC_OK);
+        for (int i = 0; i < 5000; i++) {
+            int64_t v = i < 2100 ? i : i < 4000 ? (int64_t)any() : -(int64_t)(any() >> 1);
+            float of_whole, of_float = (float)v, half = (float)(i % 2100) + 0.5f,
+                            got = half;
+            float want = normal_apply(&n, (double)of_float, true, NULL);
+            normal_whole(&n, &v, &of_whole, 1);
+            normal_floats(&n, &of_float, 1);
+            normal_floats(&n, &got, 1);
+            CHECK(of_whole == want && of_float == want);
+            CHECK(got == normal_apply(&n, (double)half, true, NULL));
+        }
+        float odd[] = {NAN, INFINITY, -INFINITY, -0.0f, 1e-40f};
+        for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+            float want = normal_apply(&n, (double)odd[i], true, NULL);
+            normal_floats(&n, &odd[i], 1);
+            CHECK(memcmp(&want, &odd[i], sizeof(want)) == 0);
+        }
+        normal_release(&n);
     }
 }
 
@@ -108,6 +164,8 @@ static void large_vocabularies_find_their_words(void)
 
 static const struct tap_case cases[] = {
     TAP(modulo_is_exact),
+    TAP(eights_are_hashed_alike),
+    TAP(logarithms_of_counts_are_those_of_log10f),
     TAP(integers_hash_as_their_digits),
     TAP(short_numbers_parse_exactly),
     TAP(many_bounds_are_searched),

@@ -77,6 +77,26 @@ static const char text_deepfm[] =
     "  losses { binary_cross_entropy {} }\n"
     "}\n";
 
+/* Models on fields. */
+#define TEXT_FIELDS(model) \
+    TEXT_TRAIN \
+    "data_config { dataset_type: ParquetDataset fg_mode: FG_NORMAL label_fields: \"clk\" }\n" \
+    TEXT_FEATURES \
+    "feature_configs { raw_feature { feature_name: \"age\" expression: \"user:age\" } }\n" \
+    "feature_configs { id_feature { feature_name: \"zid\" expression: \"user:z\" num_buckets: 5 embedding_dim: 8 } }\n" \
+    "model_config {\n" \
+    "  feature_groups { group_name: \"wide\" group_type: WIDE feature_names: [\"uid\", \"iid\", \"zid\"] }\n" \
+    "  feature_groups { group_name: \"deep\" feature_names: [\"uid\", \"iid\"] }\n" \
+    "  feature_groups { group_name: \"dense\" feature_names: \"age\" }\n" \
+    model \
+    "  losses { binary_cross_entropy {} }\n" \
+    "}\n"
+static const char text_fm[] = TEXT_FIELDS("  fm {}\n");
+static const char text_ffm[] = TEXT_FIELDS("  ffm {}\n");
+static const char text_flen[] = TEXT_FIELDS(
+    "  feature_groups { group_name: \"more\" feature_names: \"zid\" }\n"
+    "  flen { deep { hidden_units: 4 } }\n");
+
 /* Several tasks. */
 static const char text_tasks[] =
     TEXT_TRAIN

@@ -272,8 +272,9 @@ static void every_message_and_field_is_described(void)
         CHECK(!(*m)->title || schema_field(*m, (*m)->title));
     }
     CHECK(schema_family_pipeline.msgs[0] == &pc_EasyRecConfig_def);
-    CHECK_INT(n_msgs, 168);
-    CHECK_INT(n_fields, 1149);
+    /* those of TorchEasyRec, and ours beside them */
+    CHECK(n_msgs > 168);
+    CHECK(n_fields > 1149);
 }
 
 static const struct tap_case cases[] = {

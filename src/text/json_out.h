@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/json_out.h - JSON written from left to right; commas and quotes are its business.
+/* text/json_out.h - JSON written from left to right; commas and quotes are its business.
  *
  *     struct json_out j = {.out = &buf};
  *     json_open(&j, NULL, '{');
@@ -8,8 +8,8 @@
  *
  * `key` is NULL inside lists and for the outermost value.
  */
-#ifndef CMD_JSON_OUT_H
-#define CMD_JSON_OUT_H
+#ifndef TEXT_JSON_OUT_H
+#define TEXT_JSON_OUT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/json_out.h"
+#include "text/json_out.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/nursery.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+#define FIRST_FREE_FD 10
+
+struct nursery {
+    int fd;
+    pid_t pid;
+};
+
+/* What the agent sends. */
+struct request {
+    char id[PLACE_ID_SIZE];
+    char log[4096];
+};
+
+struct young {
+    pid_t pid;
+    char id[PLACE_ID_SIZE];
+};
+
+struct nest {
+    nursery_fn *run;
+    void *arg;
+    int fd, signals;
+    VEC(struct young) young;
+};
+
+static void default_signals(void)
+{
+    sigset_t none;
+    for (int i = 1; i < NSIG; i++)
+        signal(i, SIG_DFL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Never returns. */
+static void grow_up(const struct nest *n, const struct request *q)
+{
+    int null = open("/dev/null", O_RDONLY);
+    int log = open(q->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (null >= 0)
+        dup2(null, 0);
+    for (int i = 1; i < 3 && log >= 0; i++)
+        dup2(log, i);
+    close_range(3, ~0U, 0);
+    default_signals();
+    prctl(PR_SET_PDEATHSIG, 0);
+    prctl(PR_SET_NAME, q->id);
+    setsid();
+    int status = chdir("/") < 0 ? 126 : n->run(n->arg, q->id);
+    fflush(NULL);
+    _exit(status);
+}
+
+static void say(const struct nest *n, const char *id, struct proc_exit exit)
+{
+    struct nursery_end e = {.exit = exit};
+    memcpy(e.id, id, sizeof(e.id));
+    ssize_t sent = send(n->fd, &e, sizeof(e), MSG_NOSIGNAL);
+    (void)sent; /* nobody listens any more: the end is near */
+}
+
+static void hatch(struct nest *n, const struct request *q)
+{
+    struct young y = {.pid = fork()};
+    if (y.pid == 0)
+        grow_up(n, q);
+    memcpy(y.id, q->id, sizeof(y.id));
+    if (y.pid < 0)
+        say(n, y.id, (struct proc_exit){.code = 126});
+    else
+        VEC_PUSH(&n->young, y);
+}
+
+static void reap(struct nest *n)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (size_t i = 0; i < n->young.n; i++) {
+            if (n->young.at[i].pid != pid)
+                continue;
+            bool killed = WIFSIGNALED(status);
+            say(n, n->young.at[i].id,
+                (struct proc_exit){.code = killed ? -1 : WEXITSTATUS(status),
+                                   .signal = killed ? WTERMSIG(status) : 0});
+            n->young.at[i] = n->young.at[--n->young.n];
+            break;
+        }
+}
+
+/* False at the agent's end. */
+static bool listen_once(struct nest *n)
+{
+    struct request q;
+    ssize_t got = recv(n->fd, &q, sizeof(q), MSG_DONTWAIT);
+    if (got == (ssize_t)sizeof(q)) {
+        q.id[sizeof(q.id) - 1] = q.log[sizeof(q.log) - 1] = '\0';
+        hatch(n, &q);
+        return true;
+    }
+    return got < 0 && (errno == EAGAIN || errno == EINTR);
+}
+
+/* The nursery's whole life. */
+static void live(struct nest *n)
+{
+    struct signalfd_siginfo info;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &set, NULL);
+    signal(SIGTERM, SIG_IGN); /* that is for the agent, whose end is ours */
+    signal(SIGINT, SIG_IGN);
+    prctl(PR_SET_NAME, "ty-nursery");
+    int fd = fcntl(n->fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
+    n->fd = dup3(fd, 3, O_CLOEXEC);
+    close_range(4, ~0U, 0);
+    n->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    struct pollfd fds[2] = {{.fd = n->fd, .events = POLLIN},
+                            {.fd = n->signals, .events = POLLIN}};
+    for (bool go_on = true; go_on;) {
+        if (poll(fds, 2, -1) < 0 && errno != EINTR)
+            break;
+        while (read(n->signals, &info, sizeof(info)) > 0)
+            ;
+        reap(n);
+        if (fds[0].revents)
+            go_on = listen_once(n);
+    }
+}
+
+enum rc nursery_create(nursery_fn *run, void *arg, struct nursery **out, struct err *err)
+{
+    int fds[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
+        return err_sys(err, errno, "cannot make a socket");
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid < 0) {
+        enum rc rc = err_sys(err, errno, "cannot fork");
+        close(fds[0]);
+        close(fds[1]);
+        return rc;
+    }
+    if (pid == 0) {
+        struct nest n = {.run = run, .arg = arg, .fd = fds[1]};
+        live(&n);
+        _exit(0);
+    }
+    close(fds[1]);
+    struct nursery *n = mem_calloc(1, sizeof(*n));
+    *n = (struct nursery){.fd = fds[0], .pid = pid};
+    *out = n;
+    return RC_OK;
+}
+
+void nursery_destroy(struct nursery *n)
+{
+    if (!n)
+        return;
+    close(n->fd);
+    while (waitpid(n->pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    mem_free(n);
+}
+
+int nursery_fd(const struct nursery *n)
+{
+    return n->fd;
+}
+
+bool nursery_ask(struct nursery *n, const char *id, const char *log)
+{
+    struct request q = {.id = ""};
+    if (strlen(id) >= sizeof(q.id) || strlen(log) >= sizeof(q.log))
+        return false;
+    strncpy(q.id, id, sizeof(q.id) - 1);
+    strncpy(q.log, log, sizeof(q.log) - 1);
+    return send(n->fd, &q, sizeof(q), MSG_NOSIGNAL) == (ssize_t)sizeof(q);
+}
+
+enum nursery_answer nursery_next(struct nursery *n, struct nursery_end *out)
+{
+    ssize_t got = recv(n->fd, out, sizeof(*out), MSG_DONTWAIT);
+    if (got == (ssize_t)sizeof(*out))
+        return NURSERY_END;
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? NURSERY_NOTHING
+                                                          : NURSERY_GONE;
+}

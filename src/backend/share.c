@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/share.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "store/projects.h"
+
+#define DAY_NS (INT64_C(86400) * 1000000000)
+#define USED_NS (INT64_C(60) * 1000000000) /* how long a look at the past is good */
+#define DAYS 7                             /* that are looked at; older use is 1 % */
+
+static const char *const holding[] = {"EnvPreparing", "Running",  "Restarting",
+                                      "Suspended",    "Stopping", "Unknown"};
+#define HOLDING "EnvPreparing,Running,Restarting,Suspended,Stopping,Unknown"
+
+bool share_holds(const struct store_job *j)
+{
+    if (j->attempt <= 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(holding); i++)
+        if (strcmp(j->state, holding[i]) == 0)
+            return true;
+    return false;
+}
+
+struct queue_job share_job(const struct store_job *j)
+{
+    return (struct queue_job){.id = j->id,
+                              .owner = j->owner,
+                              .project = j->project,
+                              .priority = j->priority,
+                              .num = j->num,
+                              .since = j->started ? j->started : j->created,
+                              .timeout_s = j->timeout_s,
+                              .need = {j->cpu_milli, j->memory, j->gpu}};
+}
+
+static struct queue_group *group_of(struct queue_group *at, size_t n, const char *name,
+                                    bool project)
+{
+    for (size_t i = 0; i < n; i++)
+        if (at[i].project == project && strcmp(at[i].name, name) == 0)
+            return &at[i];
+    return NULL;
+}
+
+static double part(int64_t used, int64_t total)
+{
+    return total > 0 ? (double)used / (double)total : 0;
+}
+
+/* The largest part of any resource, of `seconds` of the whole machine. */
+static double dominant(const struct store_usage *u, const struct queue_need *total,
+                       double seconds)
+{
+    double cpu = part(u->cpu_milli_s, total->cpu_milli);
+    double gpu = part(u->gpu_s, total->gpu);
+    double memory = part(u->memory_mib_s, total->memory >> 20);
+    return fmax(cpu, fmax(gpu, memory)) / seconds;
+}
+
+static void add_use(struct share *s, const struct store_usages *l, bool project,
+                    const struct queue_need *total, double weight)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const struct store_usage *u = &l->at[i];
+        struct queue_group *g = group_of(s->used.at, s->used.n, u->name, project);
+        if (!g) {
+            struct queue_group fresh = {.name = arena_strdup(&s->recent, u->name),
+                                        .project = project};
+            VEC_PUSH(&s->used, fresh);
+            g = &s->used.at[s->used.n - 1];
+        }
+        g->recent += weight * dominant(u, total, (double)DAY_NS / 1e9);
+    }
+}
+
+/* Seven days, each with half the weight of the one behind it; the weights add up to 1. */
+static enum rc read_use(struct share *s, struct store *store,
+                        const struct queue_need *total, int64_t now, struct err *err)
+{
+    enum rc rc = RC_OK;
+    arena_release(&s->recent);
+    s->used.n = 0;
+    for (int day = 0; day < DAYS && !rc; day++)
+        for (int by = 0; by < 2 && !rc; by++) {
+            struct store_usages l = {0};
+            bool project = by == 1;
+            rc = store_usage_get(store, project ? STORE_BY_PROJECT : STORE_BY_OWNER,
+                                 now - (day + 1) * DAY_NS, now - day * DAY_NS, &l, err);
+            if (!rc)
+                add_use(s, &l, project, total, exp2(-day - 1) / (1 - exp2(-DAYS)));
+            store_usages_release(&l);
+        }
+    s->used_at = rc ? 0 : now;
+    return rc;
+}
+
+static struct queue_group from_row(struct share *s, const struct store_project *p)
+{
+    bool user = p->name[0] == SHARE_USER;
+    return (struct queue_group){
+        .name = arena_strdup(&s->arena, p->name + user),
+        .project = !user,
+        .most = {p->cpu_milli, p->memory, p->gpu},
+        .most_running = p->running,
+        .weight = p->weight,
+    };
+}
+
+/* Everybody who has jobs and no quota of their own gets the one for all. */
+static void add_anybody(struct share *s, const struct queue_group *all,
+                        const struct store_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        if (!group_of(s->groups.at, s->groups.n, jobs->at[i].owner, false)) {
+            struct queue_group g = *all;
+            g.name = arena_strdup(&s->arena, jobs->at[i].owner);
+            VEC_PUSH(&s->groups, g);
+        }
+}
+
+static void add_recent(struct share *s)
+{
+    for (size_t i = 0; i < s->used.n; i++) {
+        const struct queue_group *u = &s->used.at[i];
+        struct queue_group *g = group_of(s->groups.at, s->groups.n, u->name, u->project);
+        if (g) {
+            g->recent = u->recent;
+            continue;
+        }
+        struct queue_group fresh = {.name = u->name,
+                                    .project = u->project,
+                                    .most = {-1, -1, -1},
+                                    .most_running = -1,
+                                    .weight = QUEUE_WEIGHT,
+                                    .recent = u->recent};
+        VEC_PUSH(&s->groups, fresh);
+    }
+}
+
+enum rc share_refresh(struct share *s, struct store *store,
+                      const struct queue_need *total, const struct store_jobs *jobs,
+                      int64_t now, struct err *err)
+{
+    struct store_projects l = {0};
+    enum rc rc = RC_OK;
+    if (!s->used_at || now < s->used_at || now - s->used_at > USED_NS)
+        rc = read_use(s, store, total, now, err);
+    if (!rc)
+        rc = store_project_get(store, NULL, &l, err);
+    if (rc)
+        return rc;
+    struct queue_group all = {.name = NULL};
+    arena_release(&s->arena);
+    s->groups.n = 0;
+    s->limited = false;
+    for (size_t i = 0; i < l.n; i++) {
+        struct queue_group g = from_row(s, &l.at[i]);
+        s->limited |= g.most.cpu_milli >= 0 || g.most.memory >= 0 || g.most.gpu >= 0 ||
+                      g.most_running >= 0;
+        if (strcmp(l.at[i].name, SHARE_ANYBODY) == 0)
+            all = g;
+        else
+            VEC_PUSH(&s->groups, g);
+    }
+    if (all.name)
+        add_anybody(s, &all, jobs);
+    add_recent(s);
+    store_projects_release(&l);
+    return RC_OK;
+}
+
+void share_release(struct share *s)
+{
+    VEC_RELEASE(&s->groups);
+    VEC_RELEASE(&s->used);
+    arena_release(&s->arena);
+    arena_release(&s->recent);
+    *s = (struct share){.limited = false};
+}
+
+enum rc share_elsewhere_read(struct store *store, const char *node,
+                             struct share_elsewhere *out, struct err *err)
+{
+    struct share_elsewhere e = {.rows = {.n = 0}};
+    struct store_filter f = {.states = HOLDING};
+    enum rc rc = store_list(store, &f, &e.rows, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < e.rows.n; i++)
+        if (share_holds(&e.rows.at[i]) && strcmp(e.rows.at[i].node, node) != 0)
+            VEC_PUSH(&e.at, share_job(&e.rows.at[i]));
+    *out = e;
+    return RC_OK;
+}
+
+void share_elsewhere_release(struct share_elsewhere *e)
+{
+    VEC_RELEASE(&e->at);
+    store_jobs_release(&e->rows);
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backend/transfer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+#include "job/status.h"
+
+#define PLAN_MAX (16 << 20)
+#define TELL_NS (300 * INT64_C(1000000))
+
+struct telling {
+    const char *path;
+    struct remote_state last;
+    int64_t at; /* monotonic, of the last time */
+};
+
+static void write_state(struct telling *t, const char *rest)
+{
+    const struct remote_state *s = &t->last;
+    char *text = mem_printf("{\"files\": %jd, \"bytes\": %jd, \"of_files\": %jd, "
+                            "\"of_bytes\": %jd%s}\n",
+                            (intmax_t)s->files, (intmax_t)s->bytes, (intmax_t)s->of_files,
+                            (intmax_t)s->of_bytes, rest);
+    enum rc rc = file_put(t->path, text, strlen(text), 0600, NULL);
+    (void)rc; /* the exit status tells as well */
+    mem_free(text);
+}
+
+static void tell(void *arg, const struct remote_state *s)
+{
+    struct telling *t = arg;
+    int64_t now = clock_mono_ns();
+    t->last = *s;
+    if (now - t->at < TELL_NS)
+        return;
+    t->at = now;
+    write_state(t, "");
+}
+
+static enum transfer_kind kind_of(enum rc rc, const struct err *err)
+{
+    if (err->code == E1607)
+        return TRANSFER_AWAY;
+    return rc == RC_NOTFOUND ? TRANSFER_MISSING : TRANSFER_FAILED;
+}
+
+static void write_error(struct telling *t, enum rc rc, const struct err *err)
+{
+    struct buf b;
+    buf_init(&b, 1 << 16);
+    buf_printf(&b, ", \"kind\": %d, \"error\": ", (int)kind_of(rc, err));
+    buf_json_str(&b, err->msg, strlen(err->msg));
+    write_state(t, buf_str(&b));
+    buf_release(&b);
+}
+
+static enum rc add_item(const struct node *item, struct remote_plan *first,
+                        struct remote_plan *last, struct err *err)
+{
+    const char *from = job_json_text(item, "from", ""),
+               *to = job_json_text(item, "to", "");
+    const struct node *required = node_find(item, "required");
+    enum rc rc = RC_OK;
+    if (remote_is(from)) {
+        rc = remote_plan_fetch(first, from, to,
+                               required && required->kind == NODE_BOOL && required->flag,
+                               err);
+    } else if (fs_is_dir(from)) {
+        rc = remote_plan_send(first, from, to, err);
+    } else {
+        struct remote_item one = {.from = arena_strdup(&last->arena, from),
+                                  .to = arena_strdup(&last->arena, to)};
+        VEC_PUSH(&last->list, one);
+    }
+    return rc ? err_wrap(err, rc, "%s", job_json_text(item, "name", "copy")) : RC_OK;
+}
+
+static enum rc copy_all(const struct node *items, struct telling *t, struct err *err)
+{
+    struct remote_plan first = {.bytes = 0}, last = {.bytes = 0};
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < items->list.n && !rc; i++)
+        rc = add_item(items->list.at[i], &first, &last, err);
+    if (!rc) {
+        t->last = (struct remote_state){.of_files = (int64_t)first.list.n,
+                                        .of_bytes = first.bytes};
+        write_state(t, "");
+        rc = remote_copy(&first, tell, t, err);
+    }
+    if (!rc)
+        rc = remote_copy(&last, NULL, NULL, err);
+    remote_plan_release(&first);
+    remote_plan_release(&last);
+    return rc;
+}
+
+enum rc transfer_run(const char *plan, struct err *err)
+{
+    struct doc doc = {0};
+    char *text = NULL, *path = mem_printf("%s.state", plan);
+    size_t n = 0;
+    struct telling t = {.path = path};
+    struct err own = {0};
+    enum rc rc = fs_read(plan, PLAN_MAX, &text, &n, &own);
+    const struct node *map = rc ? NULL : job_json_open(text, &doc);
+    const struct node *items = node_find(map, "items");
+    if (!rc && (!items || items->kind != NODE_LIST))
+        rc = err_set(&own, RC_FORMAT, "'%s' is no plan", plan);
+    if (!rc)
+        rc = copy_all(items, &t, &own);
+    if (rc)
+        write_error(&t, rc, &own);
+    else
+        write_state(&t, ", \"done\": 1");
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(text);
+    mem_free(path);
+    if (rc && err)
+        *err = own;
+    return rc;
+}
+
+bool transfer_state_read(const char *plan, struct transfer_state *out)
+{
+    struct doc doc = {0};
+    char *text = NULL, *path = mem_printf("%s.state", plan);
+    size_t n = 0;
+    const struct node *map = NULL;
+    if (fs_exists(path) && fs_read(path, PLAN_MAX, &text, &n, NULL) == RC_OK)
+        map = job_json_open(text, &doc);
+    if (map)
+        *out = (struct transfer_state){
+            .count = {.files = job_json_int(map, "files", 0),
+                      .bytes = job_json_int(map, "bytes", 0),
+                      .of_files = job_json_int(map, "of_files", 0),
+                      .of_bytes = job_json_int(map, "of_bytes", 0)},
+            .kind = (enum transfer_kind)job_json_int(map, "kind", TRANSFER_FAILED)};
+    if (map)
+        snprintf(out->error, sizeof(out->error), "%s", job_json_text(map, "error", ""));
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(text);
+    mem_free(path);
+    return map != NULL;
+}

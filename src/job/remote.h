@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/remote.h - inputs and outputs of jobs in object stores (s3://, oss://).
+ *
+ * A store has no directories: an address that ends in '/' stands for all objects below
+ * it, any other for one object. Who we are there comes from the environment of this
+ * process (io/account.h).
+ */
+#ifndef JOB_REMOTE_H
+#define JOB_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+bool remote_is(const char *uri); /* s3:// or oss:// */
+/* oss://bucket/key?endpoint=HOST becomes oss://bucket.HOST/key; others stay. In `a`.
+ * RC_UNSUPPORTED (E3006).
+ */
+enum rc remote_plain(const char *uri, struct arena *a, const char **out,
+                     struct err *err) MUST_CHECK;
+/* Asks the store whether it is an object or the beginning of some; *out, in `a`, ends in
+ * '/' in the second case. RC_NOTFOUND (E3005), else as in io/object.h.
+ */
+enum rc remote_find(const char *uri, struct arena *a, const char **out,
+                    struct err *err) MUST_CHECK;
+/* Whether the store can be asked at all, for what will be written there later. */
+enum rc remote_reach(const char *uri, struct err *err) MUST_CHECK;
+
+/* What is to be copied, either way. */
+struct remote_item {
+    const char *from, *to; /* an address and a path, or a path and an address */
+    int64_t bytes;
+};
+struct remote_plan {
+    struct arena arena;
+    VEC(struct remote_item) list;
+    int64_t bytes;
+};
+/* Adds the object, or all below the prefix, to go into the directory `dir`. Names that
+ * would leave it are refused (E3016). `required`: RC_NOTFOUND (E3005) when there is none.
+ */
+enum rc remote_plan_fetch(struct remote_plan *p, const char *uri, const char *dir,
+                          bool required, struct err *err) MUST_CHECK;
+/* Adds every regular file below `dir`, to go below `uri`. */
+enum rc remote_plan_send(struct remote_plan *p, const char *dir, const char *uri,
+                         struct err *err) MUST_CHECK;
+void remote_plan_release(struct remote_plan *p);
+
+/* How far it is; called by any thread, one at a time. */
+struct remote_state {
+    int64_t files, bytes;       /* done */
+    int64_t of_files, of_bytes; /* of all */
+};
+typedef void remote_tell_fn(void *arg, const struct remote_state *s);
+/* Copies all, several at a time. A local file that is there with its full size is left
+ * alone. The first failure ends it.
+ */
+enum rc remote_copy(const struct remote_plan *p, remote_tell_fn *tell, void *arg,
+                    struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* PNN (Qu et al. 2016): linear signals of all fields beside signals of their products. */
+#include <math.h>
+
+#include "model/parts.h"
+
+/* Per signal the squared length of a weighted sum of fields: all inner products, with
+ * weights of rank one.
+ */
+static struct val *inner(struct model *m, struct val *x, int64_t units)
+{
+    struct graph *g = m->graph;
+    if (!x)
+        return NULL;
+    double bound = 1.0 / sqrt((double)val_shape(x)->dims[0]);
+    struct param *w =
+        nn_param(g, "inner.weight", (const int64_t[]){val_shape(x)->dims[0], units}, 2,
+                 (struct init){INIT_UNIFORM, -bound, bound}, true);
+    struct val *sums = nn_times(g, w, nn_transpose(g, x)); /* [width, units] */
+    return nn_sum_fields(g, nn_mul(g, sums, sums));
+}
+
+/* Per signal a weighted sum of the products of the added up fields with themselves. */
+static struct val *outer(struct model *m, struct val *x, int64_t units)
+{
+    struct graph *g = m->graph;
+    if (!x)
+        return NULL;
+    int64_t d = val_shape(x)->dims[1];
+    struct val *s = nn_reshape(g, nn_sum_fields(g, x), (const int64_t[]){1, d}, 2);
+    struct val *p = nn_reshape(g, nn_outer(g, s, s), (const int64_t[]){d * d}, 1);
+    return nn_linear(g, "outer", p, units, false, ACT_NONE);
+}
+
+static void build(struct model *m)
+{
+    const struct pc_PNN *c = (const void *)m->message;
+    struct graph *g = m->graph;
+    struct group deep;
+    struct val *x = part_deep_fields(m, &deep);
+    if (!x)
+        return;
+    struct val *linear =
+        nn_linear(g, "linear", deep.deep, c->product_units, true, ACT_NONE);
+    struct val *products = c->use_inner_product ? inner(m, x, c->product_units)
+                                                : outer(m, x, c->product_units);
+    struct val *h = nn_act(g, nn_add(g, linear, products), ACT_RELU, 0);
+    h = part_mlp(m, "deep_mlp", c->deep, h);
+    head_first_order(
+        m, c->wide_init_fn, true,
+        nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
+}
+
+const struct model_ops model_pnn = {.name = "pnn", .build = build};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* store/users.h - who may do what: users, and the tokens that speak for them.
+ *
+ * Only the hash of a token is kept. Codes: RC_INVAL (E3110) for a name that is taken,
+ * RC_NOTFOUND (E3111) for one that is not there. Texts of what is read are never NULL.
+ */
+#ifndef STORE_USERS_H
+#define STORE_USERS_H
+
+#include "store/store.h"
+
+struct store_user {
+    const char *name;
+    const char *role;     /* "viewer", "submitter", "admin" */
+    const char *projects; /* names with ',' between them; "" is none */
+    int64_t created;      /* wall clock, ns */
+    int64_t disabled;     /* when, ns; 0: is not */
+};
+struct store_users {
+    struct arena arena;
+    struct store_user *at;
+    size_t n;
+};
+void store_users_release(struct store_users *l);
+enum rc store_user_create(struct store *s, const struct store_user *u,
+                          struct err *err) MUST_CHECK;
+/* Role, projects and disabled become those of `u`. */
+enum rc store_user_update(struct store *s, const struct store_user *u,
+                          struct err *err) MUST_CHECK;
+/* `name` NULL: all, by name. */
+enum rc store_user_get(struct store *s, const char *name, struct store_users *out,
+                       struct err *err) MUST_CHECK;
+/* With its tokens. */
+enum rc store_user_delete(struct store *s, const char *name, struct err *err) MUST_CHECK;
+
+struct store_token {
+    const char *id;
+    const char *hash;  /* SHA-256 of the token, hexadecimal */
+    const char *owner; /* the user */
+    const char *role;  /* it can do no more than this, whatever the user may */
+    const char *note;  /* for people */
+    int64_t created, expires, used; /* ns; expires 0: never; used 0: never */
+};
+struct store_tokens {
+    struct arena arena;
+    struct store_token *at;
+    size_t n;
+};
+void store_tokens_release(struct store_tokens *l);
+enum rc store_token_create(struct store *s, const struct store_token *t,
+                           struct err *err) MUST_CHECK;
+/* `owner` NULL: of all users. By owner, then age. */
+enum rc store_token_list(struct store *s, const char *owner, struct store_tokens *out,
+                         struct err *err) MUST_CHECK;
+enum rc store_token_by_hash(struct store *s, const char *hash, struct store_tokens *out,
+                            struct err *err) MUST_CHECK;
+/* Notes that it was used at `now`; fine when it is gone. */
+enum rc store_token_touch(struct store *s, const char *id, int64_t now,
+                          struct err *err) MUST_CHECK;
+enum rc store_token_delete(struct store *s, const char *id, struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slopes of what heads of several tasks are made from, and what their values are. */
+#include "unit/nn/gradcheck.h"
+
+static struct val *build_both(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_both_logit(g, x[0], x[1]);
+}
+
+static struct val *build_pick(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_pick(g, x[0], nn_scale(g, x[1], 0, 2));
+}
+
+static struct val *build_mean(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_mean_share(g, x[0]);
+}
+
+static struct val *build_times(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_batch_times(g, x[0]);
+}
+
+static struct val *build_root(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_root_share(g, nn_mul(g, x[0], x[0]));
+}
+
+static struct val *build_rotate(struct graph *g, struct val *const *x, int axis)
+{
+    struct rotation by = nn_rotation(g, "r", 5, 3);
+    return nn_rotate(g, by, nn_rotate(g, by, x[0], false), true);
+}
+
+static void slopes_are_right(void)
+{
+    static const struct shape one = {0, 1, {1}}, five = {0, 1, {5}};
+    gradcheck(
+        &(struct gradcheck){"both", build_both, 2, {one, one}, 7, .low = -4, .high = 4});
+    gradcheck(&(struct gradcheck){"pick", build_pick, 2, {five, one}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"mean", build_mean, 1, {one}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"times", build_times, 1, {one}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"root", build_root, 1, {one}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"rotate", build_rotate, 1, {five}, 7, .eval = false});
+}
+
+struct head {
+    struct graph *g;
+    struct val *x, *y, *out;
+};
+
+static struct head open_head(int64_t width)
+{
+    struct head h = {.g = graph_create(&(struct graph_options){.training = true})};
+    h.x = nn_input(h.g, "x", &(struct shape){AXIS_BATCH, 1, {width}}, true);
+    h.y = nn_input(h.g, "y", &(struct shape){AXIS_BATCH, 1, {1}}, true);
+    return h;
+}
+
+static void run(struct head *h, int64_t rows, const float *x, const float *y)
+{
+    struct view to;
+    nn_output(h->g, "out", h->out);
+    nn_loss(h->g, "loss", nn_row_sum(h->g, h->out));
+    CHECK(graph_finish(h->g, NULL) == RC_OK);
+    CHECK(graph_rows(h->g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+    to = graph_view(h->g, h->x);
+    memcpy(to.data, x, (size_t)(rows * to.width) * sizeof(float));
+    to = graph_view(h->g, h->y);
+    memcpy(to.data, y, (size_t)rows * sizeof(float));
+    graph_forward(h->g, 0);
+}
+
+/* Far out, where a product of probabilities is 0 or 1 in floats. */
+static void both_logit_holds_far_out(void)
+{
+    static const float a[] = {0, 60, -60, -60, 60}, b[] = {0, 60, 60, -60, 3};
+    static const double want[] = {-1.0986123, 59.306853, -60, -120, 3};
+    struct head h = open_head(1);
+    h.out = nn_both_logit(h.g, h.x, h.y);
+    run(&h, 5, a, b);
+    for (int64_t i = 0; i < 5; i++) {
+        struct view v = graph_view(h.g, h.out);
+        CHECK_NEAR(*view_row(&v, i), want[i], 1e-4);
+    }
+    graph_destroy(h.g);
+}
+
+static void a_number_outside_picks_the_nearest(void)
+{
+    static const float x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3};
+    static const float at[] = {1, -5, 7, (float)NAN};
+    static const float want[] = {2, 1, 3, 1};
+    struct head h = open_head(3);
+    h.out = nn_pick(h.g, h.x, h.y);
+    run(&h, 4, x, at);
+    for (int64_t i = 0; i < 4; i++) {
+        struct view v = graph_view(h.g, h.out);
+        CHECK_NEAR(*view_row(&v, i), want[i], 0);
+    }
+    graph_destroy(h.g);
+}
+
+static void a_root_of_nothing_is_nothing(void)
+{
+    static const float zeros[4];
+    struct head h = open_head(1);
+    h.out = nn_root_share(h.g, h.x);
+    run(&h, 4, zeros, zeros);
+    graph_backward(h.g, true);
+    struct view d = graph_grad(h.g, h.x);
+    CHECK_NEAR(graph_loss(h.g), 0, 0);
+    CHECK_NEAR(*view_row(&d, 2), 0, 0);
+    graph_destroy(h.g);
+}
+
+/* Columns are orthonormal: turning a vector forth and back projects it, twice is once. */
+static void a_rotation_keeps_lengths(void)
+{
+    static const float x[] = {0.5f, -0.25f, 0.75f}, y[] = {0};
+    struct head h = open_head(3);
+    struct rotation by = nn_rotation(h.g, "r", 7, 3);
+    h.out = nn_rotate(h.g, by, h.x, true);
+    run(&h, 1, x, y);
+    struct view v = graph_view(h.g, h.out);
+    double size = 0;
+    for (int64_t i = 0; i < 7; i++)
+        size += (double)v.data[i] * (double)v.data[i];
+    CHECK_NEAR(size, 0.875, 1e-5);
+    graph_destroy(h.g);
+}
+
+static void a_rotation_needs_fewer_columns(void)
+{
+    struct err err = {0};
+    struct head h = open_head(3);
+    CHECK(nn_rotate(h.g, nn_rotation(h.g, "r", 3, 3), h.x, false) == NULL);
+    CHECK(graph_finish(h.g, &err) == RC_INVAL);
+    CHECK_STR(err.msg, "r: 3 columns of 3 values: there must be fewer");
+    graph_destroy(h.g);
+}
+
+/* Part of the sum in training alone. */
+static void a_loss_of_training_is_not_evaluated(void)
+{
+    static const float x[] = {1, 2}, y[] = {10, 20};
+    struct head h = open_head(1);
+    nn_loss_training(h.g, "more", h.y);
+    h.out = h.x;
+    run(&h, 2, x, y);
+    CHECK_NEAR(graph_loss(h.g), 33, 0);
+    CHECK(graph_loss_training(h.g, 0) && !graph_loss_training(h.g, 1));
+    graph_training(h.g, false);
+    graph_forward(h.g, 0);
+    CHECK_NEAR(graph_loss(h.g), 3, 0);
+    CHECK_NEAR(graph_loss_named(h.g, "more"), 30, 0);
+    graph_destroy(h.g);
+}
+
+static const struct tap_case cases[] = {
+    TAP(slopes_are_right),
+    TAP(both_logit_holds_far_out),
+    TAP(a_number_outside_picks_the_nearest),
+    TAP(a_root_of_nothing_is_nothing),
+    TAP(a_rotation_keeps_lengths),
+    TAP(a_rotation_needs_fewer_columns),
+    TAP(a_loss_of_training_is_not_evaluated),
+};
+TAP_MAIN(cases)
