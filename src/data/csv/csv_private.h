@@ -142,6 +142,10 @@ typedef size_t csv_ints_fn(const struct csv_rows *rows, void *out, uint64_t *val
 csv_ints_fn csv_ints_i32_ref, csv_ints_i64_ref;
 #ifdef CSV_SCAN_X86
 csv_ints_fn csv_ints_i32_avx512, csv_ints_i64_avx512;
+/* Texts of the first rows, as long as they have eight bytes or none: copied behind each
+ * other to `to` + offsets[0], with their ends in offsets[1] and on. How many rows.
+ */
+size_t csv_eights_avx512(const struct csv_rows *rows, char *to, int32_t *offsets);
 #endif
 
 /* Finds types for columns whose `inferred` is set, in types[n_cols], from the records at

@@ -226,8 +226,13 @@ static void read_plain_text(const struct csv_rows *rows, struct column *c)
     size_t stride = rows->stride, n = rows->n;
     int32_t *offsets = (int32_t *)c->own_offsets.p + c->n;
     char *base = c->own_text.p;
-    uint32_t at = (uint32_t)offsets[0];
-    for (size_t i = 0; i < n; i++, t += stride) {
+    size_t i = 0;
+#ifdef CSV_SCAN_X86
+    if (cpu_level() >= CPU_LEVEL_AVX512)
+        i = csv_eights_avx512(rows, base, offsets);
+#endif
+    uint32_t at = (uint32_t)offsets[i];
+    for (t += i * stride; i < n; i++, t += stride) {
         uint32_t start = t[0], len = t[1] - start - 1;
         put_plain(text + start, len, base + at);
         at += len;

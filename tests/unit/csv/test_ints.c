@@ -103,7 +103,77 @@ static void kernels_agree_with_the_plain_parser(void)
     }
 }
 
+#ifdef CSV_SCAN_X86
+static size_t eight_or_other(char *to, uint64_t *x, unsigned odd)
+{
+    size_t n = next_random(x) % odd == 0 ? next_random(x) % 20
+               : next_random(x) % 5      ? 8
+                                         : 0;
+    for (size_t i = 0; i < n; i++)
+        to[i] = (char)('a' + next_random(x) % 26);
+    return n;
+}
+
+/* Whole groups of eight up to the first odd one; what is behind them stays. */
+static void check_eights(const struct csv_rows *rows)
+{
+    static char to[ROWS * 20 + 16];
+    int32_t offsets[ROWS + 2], at = 3;
+    memset(to, '#', sizeof(to));
+    memset(offsets, -1, sizeof(offsets));
+    offsets[0] = at;
+    size_t done = csv_eights_avx512(rows, to, offsets);
+    CHECK(done % 8 == 0 && done <= rows->n);
+    for (size_t i = 0; i < rows->n; i++) {
+        const uint32_t *t = rows->table + i * rows->stride;
+        int32_t len = (int32_t)(t[1] - t[0] - 1);
+        if (i < done) {
+            CHECK(len == 0 || len == 8);
+            CHECK(memcmp(to + at, rows->text + t[0], (size_t)len) == 0);
+            at += len;
+            CHECK_INT(offsets[i + 1], at);
+        }
+    }
+    CHECK(to[at] == '#' && to[2] == '#' && offsets[done + 1] == -1);
+    bool stopped = done + 8 > rows->n;
+    for (size_t i = done; i < done + 8 && i < rows->n; i++) {
+        const uint32_t *t = rows->table + i * rows->stride;
+        stopped = stopped || (t[1] - t[0] != 1 && t[1] - t[0] != 9);
+    }
+    CHECK(stopped);
+}
+
+static void texts_of_eight_bytes_are_gathered(void)
+{
+    static char text[ROWS * 3 * 32 + CSV_SCAN_PAD];
+    uint32_t table[ROWS * 3 + 1];
+    uint64_t x = 4;
+    if (cpu_level() < CPU_LEVEL_AVX512) {
+        tap_skip("no AVX-512");
+        return;
+    }
+    for (int round = 0; round < 2000 && !tap_failed; round++) {
+        size_t n = next_random(&x) % ROWS, at = 0, stride = 1 + next_random(&x) % 3;
+        table[0] = 0;
+        for (size_t i = 0; i < n * stride; i++) {
+            at += eight_or_other(text + at, &x, round % 3 ? 1000 : 20);
+            text[at++] = ',';
+            table[i + 1] = (uint32_t)at;
+        }
+        struct csv_rows rows = {.text = (unsigned char *)text,
+                                .table = table,
+                                .stride = stride,
+                                .n = n,
+                                .quote = '"'};
+        check_eights(&rows);
+    }
+}
+#endif
+
 static const struct tap_case cases[] = {
+#ifdef CSV_SCAN_X86
+    TAP(texts_of_eight_bytes_are_gathered),
+#endif
     TAP(kernels_agree_with_the_plain_parser),
 };
 TAP_MAIN(cases)
