@@ -107,12 +107,16 @@ static int list(const char *where)
         qsort(ms, ARRAY_LEN(ms), sizeof(*ms), by_value);
         printf("%.2f %s\n", ms[0], cases[i].name);
     }
-    struct store_count counts[16];
-    size_t n;
-    int64_t from = clock_mono_ns();
-    if (store_counts(s, counts, 16, &n, &err))
-        return fail(&err);
-    printf("%.2f counts by state\n", (double)(clock_mono_ns() - from) / 1e6);
+    for (size_t k = 0; k < ARRAY_LEN(ms); k++) {
+        struct store_count counts[16];
+        size_t n;
+        int64_t from = clock_mono_ns();
+        if (store_counts(s, counts, 16, &n, &err))
+            return fail(&err);
+        ms[k] = (double)(clock_mono_ns() - from) / 1e6;
+    }
+    qsort(ms, ARRAY_LEN(ms), sizeof(*ms), by_value);
+    printf("%.2f counts by state\n", ms[0]);
     store_close(s);
     return 0;
 }
