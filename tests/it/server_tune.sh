@@ -110,6 +110,15 @@ finished_experiments_are_shown()
     cp .out byid
     ask GET "/experiments/$id/trials/$trial"
     cmp -s .out byid || fail "a trial by id is another than by number"
+    ask POST "/experiments/$id/update"
+    answers 202
+    [ -e exps/first/requests/limits ] && fail "nothing was asked, and yet it is written"
+    ask POST "/experiments/$id/update" '{"concurrency":5}'
+    ask POST "/experiments/$id/update" '{"max_trials":0}'
+    answers 202
+    is 'd == {"experiment": "'"$id"'", "managed": False}'
+    cp exps/first/requests/limits .out # neither is lost before somebody reads them
+    is 'd == {"concurrency": 5, "trials": 0, "seconds": -1, "trial_seconds": -1}'
     mkdir -p exps/broken exps/other
     echo '{' >exps/broken/experiment.json
     echo 'no JSON' >>exps/first/log.jsonl
