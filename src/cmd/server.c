@@ -13,11 +13,12 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/team_env.h"
+#include "cmd/tune_common.h"
 #include "http/api.h"
 
 struct server_conf {
     struct job_where where;
-    const char *listen, *tls_cert, *tls_key, *log;
+    const char *listen, *tls_cert, *tls_key, *log, *experiments;
     struct opt_list host;
     int64_t threads, max_body;
     double rate, header_timeout, body_timeout;
@@ -48,6 +49,10 @@ static const struct opt opts[] = {
                   "for a body, and a second more per 64 KiB")},
     {OPT_BOOL(struct server_conf, no_queue, "false",
               "only answer; another process admits jobs")},
+    {OPT_TEXT(struct server_conf, experiments, NULL,
+              "directory of the experiments that are shown; default that of `trainyard "
+              "tune`, ~/nni-experiments"),
+     .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json",
                 "form of the log on stderr")},
     JOB_WHERE_OPTS(struct server_conf),
@@ -86,6 +91,16 @@ static void say_hello(const struct server_conf *c, const struct api *a)
             (int)host, c->listen, api_port(a));
 }
 
+/* The caller's; absolute even when it is not there yet. */
+static char *experiments_dir(const char *given)
+{
+    if (!given || !*given)
+        return tune_home();
+    char *here = tune_absolute(".", "."), *dir = tune_absolute(given, here);
+    mem_free(here);
+    return dir;
+}
+
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct server_conf *c = conf;
@@ -102,6 +117,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
     for (size_t i = 0; i < c->host.n; i++)
         hosts[i] = c->host.at[i];
+    char *experiments = experiments_dir(c->experiments);
     struct api_options o = {
         .place = p.p,
         .listen = c->listen,
@@ -111,6 +127,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         .slots = getenv("TRAINYARD_SLOTS"),
         .version = TY_VERSION,
         .env = (const char *const *)environ,
+        .experiments = experiments,
         .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
         .max_body = c->max_body,
         .rate = c->rate,
@@ -130,6 +147,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     }
     steward_destroy(steward);
     api_stop(a);
+    mem_free(experiments);
     mem_free(hosts);
     job_place_close(&p);
     return rc;

@@ -25,6 +25,7 @@ struct api_options {
     const char *slots;        /* see backend/capacity.h; NULL: what there is */
     const char *version;      /* of the program */
     const char *const *env;   /* what jobs may inherit, NULL behind the last */
+    const char *experiments;  /* directory of experiments' folders; NULL: none */
     int threads;
     int64_t max_body;         /* bytes of a request */
     double rate;              /* requests per second and token; 0: no limit */

@@ -39,6 +39,7 @@ struct api {
     pthread_cond_t given;                    /* a desk came back */
     struct desk *free;                       /* those that nobody uses */
     pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
+    pthread_mutex_t replay;   /* one experiment is read at a time: it may be large */
     _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */
     _Atomic int64_t submitted;
     _Atomic int64_t body_bytes; /* of all requests that are under way */

@@ -77,6 +77,8 @@ static void put_shape(struct json_out *j, const struct schema_item *f)
         json_put_str(j, "type", "string");
         json_put_str(j, "format", "date-time");
         break;
+    case SHAPE_ANY:
+        break;
     case SHAPE_OBJECT:
         json_put_str(j, "type", "object");
         break;
@@ -231,6 +233,9 @@ static void put_content(struct json_out *j, const struct schema_table *t)
     case SCHEMA_DOCUMENT:
         json_put_raw(j, "application/json", "{\"schema\":{\"type\":\"object\"}}");
         break;
+    case SCHEMA_ANY_JSON:
+        json_put_raw(j, "application/json", "{\"schema\":{}}");
+        break;
     case SCHEMA_TEXT:
         json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
         break;
@@ -275,7 +280,8 @@ static void put_failures(struct json_out *j, const struct route *r)
         {"503", "the store does not answer now", 0, 0, 0, 0},
         {"507", "the disk of the store is full", 0, 0, 1, 0},
     };
-    bool path = strchr(r->path, '{') != NULL, changes = strcmp(r->method, "GET") != 0;
+    bool path = strchr(r->path, '{') || strcmp(r->tag, "nni") == 0;
+    bool changes = strcmp(r->method, "GET") != 0;
     bool body = r->body->kind == SCHEMA_OBJECT || r->body->kind == SCHEMA_JOB_SPEC;
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if ((!all[i].path || path) && (!all[i].body || body) &&
@@ -385,9 +391,10 @@ char *api_document(const char *version)
     json_open(&j, "info", '{');
     json_put_str(&j, "title", "Trainyard");
     json_put_str(&j, "version", version);
-    json_put_str(&j, "description",
-                 "Training jobs of a team: queue, logs, metrics, datasets, people. Times "
-                 "are RFC 3339, UTC.");
+    json_put_str(
+        &j, "description",
+        "Training jobs of a team: queue, logs, metrics, datasets, people, experiments. "
+        "Times are RFC 3339, UTC; of experiments, milliseconds since 1970.");
     json_put_raw(&j, "license",
                  "{\"name\":\"Apache-2.0\",\"identifier\":\"Apache-2.0\"}");
     json_close(&j, '}');

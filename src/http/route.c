@@ -7,6 +7,7 @@
 #include "http/schemas_private.h"
 #include "job/place.h"
 #include "job/snapshot.h"
+#include "tune/experiment.h"
 
 static const struct route routes[] = {
 #define ROUTE(method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
@@ -43,16 +44,53 @@ static bool name_ok(const char *v)
     return !schema_name_check(str_c(v));
 }
 
+static bool experiment_ok(const char *v)
+{
+    return name_ok(v) && v[0] != '_' && strlen(v) < EXP_ID_SIZE;
+}
+
+static bool trial_ok(const char *v)
+{
+    size_t n =
+        strspn(v, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789");
+    return n > 0 && n < TRIAL_ID_SIZE && !v[n];
+}
+
+static bool number_ok(const char *v)
+{
+    size_t n = strspn(v, "0123456789");
+    return n > 0 && n <= 9 && !v[n];
+}
+
+/* What NNI has directly below its prefix. */
+#define NNI_WORDS                                                               \
+    "check-status|experiment|experiment-metadata|experiments-info|export-data|" \
+    "job-statistics|metric-data|metric-data-latest|trial-jobs|version"
+
+static bool nni_ok(const char *v)
+{
+    struct str rest = str_c(NNI_WORDS), part;
+    while (str_split(&rest, '|', &part))
+        if (str_is(part, v))
+            return true;
+    return false;
+}
+
 static const struct {
     const char *name, *pattern;
     bool (*ok)(const char *value);
 } params[] = {
+    {"experiment", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,38}$", experiment_ok},
+    {"first", "^[0-9]{1,9}$", number_ok},
     {"job", "^jb-[a-z0-9]{12}$", place_id_ok},
+    {"last", "^[0-9]{1,9}$", number_ok},
     {"log", "^(prepare|[0-9]{1,4})$", log_ok},
     {"name", NAME_PATTERN, name_ok},
+    {"nni", "^(" NNI_WORDS ")$", nni_ok},
     {"rule", NAME_PATTERN, name_ok},
     {"sha256", "^[0-9a-f]{64}$", snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
+    {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},
 };
 
 const char *route_param_pattern(const char *name)

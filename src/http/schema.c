@@ -148,6 +148,7 @@ static enum rc check_item(const struct schema_item *f, const struct node *n,
     case SHAPE_INTS:
         return n->kind == NODE_MAP ? schema_no_nul(n, err)
                                    : wrong(f, "not an object", err);
+    case SHAPE_ANY:
     case SHAPE_LIST:
         break;
     }

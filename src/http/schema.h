@@ -20,6 +20,7 @@ enum shape {
     SHAPE_NUMBER,
     SHAPE_BOOL,
     SHAPE_TIME,    /* RFC 3339 */
+    SHAPE_ANY,     /* any JSON; only in answers */
     SHAPE_OBJECT,  /* of any content */
     SHAPE_STRINGS, /* list of texts */
     SHAPE_INTS,    /* object whose values are whole numbers */
@@ -51,7 +52,8 @@ enum schema_kind {
     SCHEMA_TEXT,     /* text/plain */
     SCHEMA_STREAM,   /* text/plain, or text/event-stream for who follows */
     SCHEMA_NOTHING,
-    SCHEMA_DOCUMENT, /* JSON of any shape */
+    SCHEMA_DOCUMENT, /* a JSON object of any shape */
+    SCHEMA_ANY_JSON, /* any JSON */
 };
 
 struct schema_table {

@@ -383,6 +383,7 @@ enum rc api_start(const struct api_options *o, struct api **out, struct err *err
     a->o.threads = o->threads < 1 ? 1 : o->threads;
     pthread_mutex_init(&a->lock, NULL);
     pthread_mutex_init(&a->writer, NULL);
+    pthread_mutex_init(&a->replay, NULL);
     pthread_cond_init(&a->given, NULL);
     enum rc rc = start(a, err);
     if (rc)
@@ -414,6 +415,7 @@ static void free_all(struct api *a)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
         mem_free(texts[i]);
     pthread_cond_destroy(&a->given);
+    pthread_mutex_destroy(&a->replay);
     pthread_mutex_destroy(&a->writer);
     pthread_mutex_destroy(&a->lock);
     mem_free(a);

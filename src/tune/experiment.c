@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -135,8 +136,12 @@ static enum rc write_line(struct experiment *e, struct buf *b, struct err *err)
     char *path = fs_join(e->dir, "log.jsonl");
     buf_puts(b, "}\n");
     enum rc rc = buf_check(b, err);
-    if (!rc)
+    if (!rc && e->torn_at >= 0 && truncate(path, (off_t)e->torn_at) != 0)
+        rc = err_set(err, RC_IO, "'%s': cannot cut off an incomplete last line", path);
+    if (!rc) {
+        e->torn_at = -1;
         rc = fs_add_line(path, buf_str(b), b->n, err);
+    }
     mem_free(path);
     return rc;
 }

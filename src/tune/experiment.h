@@ -122,7 +122,8 @@ struct experiment {
     struct custom *custom_tuner, *custom_assessor;
     bool dry; /* the custom tuner had nothing, and nothing has happened since */
     struct arena arena;
-    struct doc doc; /* experiment.json */
+    struct doc doc;  /* experiment.json */
+    int64_t torn_at; /* the log has a line from here on that was cut short; -1: none */
 };
 
 /* Makes the folder and the first line of the log. `set` is copied. RC_INVAL (E4004) when
@@ -134,6 +135,10 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
 enum rc experiment_open(const char *dir, struct experiment **out,
                         struct err *err) MUST_CHECK;
 void experiment_close(struct experiment *e); /* NULL is fine */
+/* Of the experiment in `dir`, without its log: its id, and when it was made (ms). E4005.
+ */
+enum rc experiment_peek(const char *dir, char id[EXP_ID_SIZE], int64_t *created,
+                        struct err *err) MUST_CHECK;
 /* Starts the Python classes of the experiment, if it has any, and tells them everything
  * that the log holds, in its order, so that they stand where they stood. What they answer
  * does not count then: the log does. E4011: the class cannot be had or failed.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment.json and log.jsonl: made, and read back. */
 #include <string.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "text/json.h"
@@ -149,6 +148,29 @@ static enum rc open_settings(struct experiment *e, struct err *err)
     return rc;
 }
 
+enum rc experiment_peek(const char *dir, char id[EXP_ID_SIZE], int64_t *created,
+                        struct err *err)
+{
+    char *path = fs_join(dir, "experiment.json");
+    struct doc d = {0};
+    struct diags diags = {0};
+    enum rc rc = source_open(path, &d.src, err);
+    if (!rc)
+        rc = json_parse(&d, &diags);
+    const char *found = rc ? NULL : node_get_text(d.root, "id", NULL);
+    if (rc || !found || strlen(found) >= EXP_ID_SIZE)
+        rc = err_coded(err, rc == RC_NOTFOUND ? rc : RC_FORMAT, E4005,
+                       "there is no experiment in '%s'", dir);
+    if (!rc) {
+        memcpy(id, found, strlen(found) + 1);
+        *created = node_get_int(d.root, "created", 0);
+    }
+    diags_release(&diags);
+    doc_release(&d);
+    mem_free(path);
+    return rc;
+}
+
 enum rc experiment_make_tuner(struct experiment *e, struct err *err)
 {
     char *checkpoint = fs_join(e->dir, "checkpoint");
@@ -193,8 +215,9 @@ static enum rc read_line(struct experiment *e, const char *line, size_t n, log_f
     return rc;
 }
 
-/* Lines that end; a tail without its end was being written when the machine stopped, and
- * is cut off so that what is added next starts a line of its own.
+/* Lines that end; a tail without its end was being written when the machine stopped, or
+ * is being written now by the manager, while somebody else only looks. Who adds the next
+ * line cuts it off.
  */
 enum rc experiment_each(struct experiment *e, log_fn *fn, struct err *err)
 {
@@ -216,8 +239,7 @@ enum rc experiment_each(struct experiment *e, log_fn *fn, struct err *err)
         at = (size_t)(end - data) + 1;
         line++;
     }
-    if (!rc && at < n && truncate(path, (off_t)at) != 0)
-        rc = err_set(err, RC_IO, "'%s': cannot cut off an incomplete last line", path);
+    e->torn_at = !rc && at < n ? (int64_t)at : -1;
     mem_free(data);
     mem_free(path);
     return rc;
@@ -227,7 +249,7 @@ enum rc experiment_open(const char *dir, struct experiment **out, struct err *er
 {
     struct experiment *e = mem_calloc(1, sizeof(*e));
     e->dir = mem_strdup(dir);
-    e->best = -1;
+    e->best = e->torn_at = -1;
     e->error = "";
     enum rc rc = open_settings(e, err);
     if (!rc)

@@ -29,7 +29,8 @@ enum rc manager_run(struct experiment *e, const struct place *jobs,
 enum rc manager_request_stop(const char *dir, struct err *err) MUST_CHECK;
 enum rc manager_request_kill(const char *dir, const char *trial,
                              struct err *err) MUST_CHECK;
-enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
+/* A limit below 0 stays as it is. */
+enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
                                struct err *err) MUST_CHECK;
 /* `json`: a search space that experiment_space() will take. */
 enum rc manager_request_space(const char *dir, const char *json,

@@ -43,9 +43,40 @@ enum rc manager_request_kill(const char *dir, const char *trial, struct err *err
     return rc;
 }
 
-enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
+static int64_t limit(const struct node *map, const char *key, int64_t otherwise)
+{
+    int64_t v = node_get_int(map, key, otherwise);
+    return v >= 0 ? v : otherwise;
+}
+
+/* What is not asked for now may have been asked for a moment ago, and still waits. */
+static struct exp_limits with_waiting(const char *dir, const struct exp_limits *l)
+{
+    struct exp_limits all = *l;
+    char *path = fs_join(dir, "requests/limits"), *json = NULL;
+    size_t n = 0;
+    struct doc d = {0};
+    if (fs_read(path, SOURCE_MAX, &json, &n, NULL) == RC_OK &&
+        json_read("limits", json, n, &d, NULL) == RC_OK) {
+        if (l->concurrency < 0)
+            all.concurrency = limit(d.root, "concurrency", -1);
+        if (l->trials < 0)
+            all.trials = limit(d.root, "trials", -1);
+        if (l->seconds < 0)
+            all.seconds = limit(d.root, "seconds", -1);
+        if (l->trial_seconds < 0)
+            all.trial_seconds = limit(d.root, "trial_seconds", -1);
+    }
+    doc_release(&d);
+    mem_free(json);
+    mem_free(path);
+    return all;
+}
+
+enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
                                struct err *err)
 {
+    struct exp_limits all = with_waiting(dir, limits), *l = &all;
     char *text =
         mem_printf("{\"concurrency\": %" PRId64 ", \"trials\": %" PRId64
                    ", \"seconds\": %" PRId64 ", \"trial_seconds\": %" PRId64 "}\n",
@@ -58,12 +89,6 @@ enum rc manager_request_limits(const char *dir, const struct exp_limits *l,
 enum rc manager_request_space(const char *dir, const char *json, struct err *err)
 {
     return put(dir, "space", json, err);
-}
-
-static int64_t limit(const struct node *map, const char *key, int64_t otherwise)
-{
-    int64_t v = node_get_int(map, key, otherwise);
-    return v >= 0 ? v : otherwise;
 }
 
 /* Who asked has checked it already; one that does not fit after all is left out. */

@@ -9,7 +9,7 @@ unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_S
 # start [FLAG...]: a server below ./yard on a free port; $url, $token, $server.
 start()
 {
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --rate 100000 "$@" 2>server.log &
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 "$@" 2>server.log &
     server=$!
     for _ in $(seq 100); do
         url=$(sed -n 's/^listening on //p' server.log)

@@ -47,7 +47,8 @@ def user(name, role, projects=(), **token):
     return made["token"]
 
 
-EXAMPLES = {"job": "jb-000000000000", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
+EXAMPLES = {"experiment": "none0000", "first": "0", "last": "9", "nni": "check-status", "trial": "AAAAA",
+            "job": "jb-000000000000", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
 
 
 def matrix():

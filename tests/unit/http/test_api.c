@@ -16,6 +16,7 @@
 #include "io/http.h"
 #include "job/status.h"
 #include "tap.h"
+#include "tune/experiment.h"
 
 static char *temp;
 static struct api *api;
@@ -25,15 +26,17 @@ static struct place place;
 static void start(void)
 {
     static const char *const env[] = {"PATH=/usr/bin:/bin", "TRAINYARD_X=1", NULL};
-    static char where[256];
+    static char where[256], experiments[256];
     struct err err = {0};
     snprintf(where, sizeof(where), "%s/jobs.db", temp);
+    snprintf(experiments, sizeof(experiments), "%s/experiments", temp);
     place = (struct place){.dir = temp, .where = where, .owner = "me", .node = "here"};
     struct api_options o = {.place = place,
                             .listen = "127.0.0.1:0",
                             .slots = "cpu=4,memory=8g,gpu=1",
                             .version = "1.2.3",
                             .env = env,
+                            .experiments = experiments,
                             .threads = 3,
                             .max_body = 1 << 20,
                             .header_timeout = 20,
@@ -252,10 +255,88 @@ static void what_cannot_be_started_says_why(void)
     mem_free(taken);
 }
 
+/* An experiment with one trial, which has ended. */
+static void make_experiment(const char *name, const char *id, int64_t created)
+{
+    struct doc doc = {0};
+    struct err err = {0};
+    struct experiment *e = NULL;
+    enum tuner_answer answer;
+    int64_t trial = 0;
+    bool ended;
+    char *dir = mem_printf("%s/experiments/%s", temp, name);
+    struct exp_settings set = {.command = "run",
+                               .code_dir = "/",
+                               .tuner = "Random",
+                               .seed = 5,
+                               .created = created,
+                               .limits = {.concurrency = 2}};
+    snprintf(set.id, sizeof(set.id), "%s", id);
+    set.space = job_json_open("{\"x\": {\"_type\": \"choice\", \"_value\": [7]}}", &doc);
+    CHECK_INT(fs_mkdirs(dir, 0755, &err), RC_OK);
+    CHECK_INT(experiment_create(dir, &set, &err), RC_OK);
+    CHECK_INT(experiment_open(dir, &e, &err), RC_OK);
+    CHECK_INT(experiment_ask(e, &answer, &trial, &err), RC_OK);
+    CHECK_INT(experiment_result(e, trial, true, 0, "0.5", 1, &ended, &err), RC_OK);
+    CHECK_INT(experiment_ended(e, trial, TS_SUCCEEDED, "", &err), RC_OK);
+    experiment_close(e);
+    doc_release(&doc);
+    mem_free(dir);
+}
+
+static void experiments_are_shown(void)
+{
+    static const struct {
+        const char *path;
+        int status;
+        const char *has;
+    } all[] = {
+        {"experiments", 200, "\"total\":2}"},
+        {"experiments?limit=1", 200, "{\"experiments\":[{\"id\": \"new1\""},
+        {"experiments?limit=1&offset=1", 200, "{\"experiments\":[{\"id\": \"old1\""},
+        {"experiments?offset=9", 200, "{\"experiments\":[],\"total\":2}"},
+        {"experiments/a", 200, "\"id\": \"old1\""},
+        {"experiments/old1", 200, "\"SUCCEEDED\": 1"},
+        {"experiments/old1/best", 200, "\"parameters\": {\"x\": 7}"},
+        {"experiments/old1/trials", 200, "\"value\": 0.5"},
+        {"experiments/old1/trials?status=FAILED", 200, "\"total\":0}"},
+        {"experiments/old1/trials?order=worst", 400, "E5006"},
+        {"experiments/old1/trials/0", 200, "\"trial\": 0"},
+        {"experiments/old1/trials/1", 404, "experiment old1 has no trial '1'"},
+        {"experiments/old1/nni/check-status", 200, "\"status\":\"INITIALIZED\""},
+        {"experiments/old1/nni/metric-data-range/0/0", 200, "FINAL"},
+        {"experiments/old1/nni/trial-jobs/0", 404, "has nothing at '/trial-jobs/0'"},
+        {"nni/experiment", 200, "\"id\":\"new1\""},
+        {"nni/experiments-info", 200, "\"id\":\"old1\""},
+        {"nni/picture", 404, "E5007"},
+        {"experiments/none", 404, "there is no experiment 'none'"},
+        {"experiments/_latest", 404, "E5007"},
+        {"experiments/..%2fexperiments", 404, "E5007"},
+    };
+    make_experiment("a", "old1", 1000);
+    make_experiment("b", "new1", 2000);
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        char *path = mem_printf("/api/v1/%s", all[i].path), *body = NULL;
+        CHECK_INT(ask("GET", path, NULL, &body), all[i].status);
+        CHECK_HAS(body, all[i].has);
+        mem_free(body);
+        mem_free(path);
+    }
+    char *body = NULL;
+    CHECK_INT(ask("POST", "/api/v1/experiments/old1/stop", "", &body), 409);
+    CHECK_HAS(body, "\"message\":\"nothing runs experiment 'old1' now\"");
+    mem_free(body);
+    CHECK_INT(ask("POST", "/api/v1/experiments/a/update", "{\"max_seconds\": 60}", NULL),
+              202);
+    CHECK_INT(ask("POST", "/api/v1/experiments/a/update", "{\"concurrency\": 0}", NULL),
+              400);
+}
+
 static const struct tap_case cases[] = {
     TAP(a_job_goes_in_and_comes_out),
     TAP(all_that_is_wrong_with_a_job_is_told),
     TAP(many_may_ask_at_once),
+    TAP(experiments_are_shown),
     TAP(a_log_is_followed_until_the_server_ends),
     TAP(what_cannot_be_started_says_why),
 };

@@ -2,6 +2,8 @@
 /* An experiment's log: what is applied when it is written is what reading it gives. */
 #include "tune/experiment.h"
 
+#include <string.h>
+
 #include "base/fs.h"
 #include "base/mem.h"
 #include "space.h"
@@ -99,6 +101,59 @@ static void the_log_is_all_there_is(void)
     CHECK_INT(experiment_result(s.e, 0, true, 0, "-9", 3, &stop, &err), RC_OK);
     CHECK_INT(s.e->best, 3); /* it had ended */
     same_when_read_again(&s);
+    close_setup(&s);
+}
+
+/* The manager may be writing it at this moment. */
+static void who_only_looks_leaves_a_torn_line_alone(void)
+{
+    struct setup s;
+    struct err err = {0};
+    struct experiment *other = NULL;
+    char *data = NULL;
+    size_t before = 0, n = 0;
+    open_setup(&s, NULL);
+    one_trial(s.e, "1");
+    char *log = fs_join(s.dir, "log.jsonl");
+    CHECK_INT(fs_read(log, 1 << 20, &data, &before, &err), RC_OK);
+    mem_free(data);
+    CHECK_INT(fs_add_line(log, "{\"e\": \"lim", 10, &err), RC_OK);
+    CHECK_INT(experiment_open(s.dir, &other, &err), RC_OK);
+    CHECK_INT(other->trials.n, 1);
+    CHECK_INT(fs_read(log, 1 << 20, &data, &n, &err), RC_OK);
+    CHECK_INT(n, before + 10);
+    mem_free(data);
+    one_trial(other, "2"); /* who goes on with it starts a line of its own */
+    experiment_close(s.e);
+    s.e = other;
+    same_when_read_again(&s);
+    CHECK_INT(s.e->trials.n, 2);
+    CHECK_INT(fs_read(log, 1 << 20, &data, &n, &err), RC_OK);
+    CHECK(!strstr(data, "\"lim"));
+    mem_free(data);
+    mem_free(log);
+    close_setup(&s);
+}
+
+static void a_folder_tells_its_id(void)
+{
+    struct setup s;
+    struct err err = {0};
+    char id[EXP_ID_SIZE] = "";
+    int64_t created = 0;
+    open_setup(&s, NULL);
+    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_OK);
+    CHECK_STR(id, "abc");
+    CHECK_INT(created, 1000);
+    char *file = fs_join(s.dir, "experiment.json");
+    CHECK_INT(fs_write(file, "{\"id\": 3}", 9, 0600, &err), RC_OK);
+    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_FORMAT);
+    CHECK_INT(err.code, E4005);
+    CHECK_INT(fs_write(file, "[", 1, 0600, &err), RC_OK);
+    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_FORMAT);
+    CHECK_INT(experiment_peek("/nowhere", id, &created, &err), RC_NOTFOUND);
+    CHECK_STR(err.msg, "there is no experiment in '/nowhere'");
+    mem_free(file);
     close_setup(&s);
 }
 
@@ -207,6 +262,8 @@ static void nothing_is_leaked(void)
 
 static const struct tap_case cases[] = {
     TAP(the_log_is_all_there_is),
+    TAP(who_only_looks_leaves_a_torn_line_alone),
+    TAP(a_folder_tells_its_id),
     TAP(another_space_is_in_the_log),
     TAP(metrics_by_name),
     TAP(paths_of_nni),

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/experiments.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "tune/manager.h"
+#include "tune/report.h"
+
+#define LOG_BYTES_MAX ((off_t)256 << 20)
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct experiments_one *x = a, *y = b;
+    if (x->created != y->created)
+        return x->created > y->created ? -1 : 1;
+    return strcmp(x->id, y->id);
+}
+
+enum rc experiments_find(const struct call *c, struct experiments *out, struct err *err)
+{
+    const char *home = c->api->o.experiments;
+    struct fs_names names = {0};
+    if (!home || !fs_is_dir(home))
+        return RC_OK;
+    enum rc rc = fs_list(home, &names, err);
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        struct experiments_one one = {.dir = NULL};
+        if (names.at[i][0] == '_' || names.at[i][0] == '.')
+            continue;
+        one.dir = fs_join(home, names.at[i]);
+        if (experiment_peek(one.dir, one.id, &one.created, NULL) == RC_OK)
+            VEC_PUSH(&out->all, one);
+        else
+            mem_free(one.dir);
+    }
+    fs_names_release(&names);
+    if (!rc && out->all.n > 1)
+        qsort(out->all.at, out->all.n, sizeof(*out->all.at), newest_first);
+    return rc;
+}
+
+void experiments_release(struct experiments *l)
+{
+    for (size_t i = 0; i < l->all.n; i++)
+        mem_free(l->all.at[i].dir);
+    VEC_RELEASE(&l->all);
+}
+
+static bool is_experiment(const char *dir)
+{
+    char *file = fs_join(dir, "experiment.json");
+    bool is = fs_exists(file);
+    mem_free(file);
+    return is;
+}
+
+enum rc experiments_dir(const struct call *c, const char *id, char **out, struct err *err)
+{
+    const char *home = c->api->o.experiments;
+    struct experiments l = {0};
+    char *dir = home && id ? fs_join(home, id) : NULL;
+    enum rc rc = RC_OK;
+    if (dir && !is_experiment(dir)) {
+        mem_free(dir);
+        dir = NULL;
+    }
+    if (!dir)
+        rc = experiments_find(c, &l, err);
+    for (size_t i = 0; i < l.all.n && !dir && !rc; i++)
+        if (!id || strcmp(l.all.at[i].id, id) == 0)
+            dir = mem_strdup(l.all.at[i].dir);
+    experiments_release(&l);
+    if (!rc && !dir && id)
+        rc = err_coded(err, RC_NOTFOUND, E4008, "there is no experiment '%s'", id);
+    else if (!rc && !dir)
+        rc = err_coded(err, RC_NOTFOUND, E4008, "there is no experiment yet");
+    if (!rc)
+        *out = dir;
+    return rc;
+}
+
+static enum rc check_size(const char *dir, struct err *err)
+{
+    struct stat st = {.st_size = 0};
+    char *log = fs_join(dir, "log.jsonl");
+    enum rc rc = RC_OK;
+    if (stat(log, &st) == 0 && st.st_size > LOG_BYTES_MAX)
+        rc = err_coded(err, RC_UNSUPPORTED, E4015,
+                       "the log of the experiment has %jd bytes, more than %jd",
+                       (intmax_t)st.st_size, (intmax_t)LOG_BYTES_MAX);
+    mem_free(log);
+    return rc;
+}
+
+enum rc experiments_read(struct call *c, const char *dir, experiments_fn *fn,
+                         struct err *err)
+{
+    struct experiment *e = NULL;
+    enum rc rc = check_size(dir, err);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&c->api->replay);
+    rc = experiment_open(dir, &e, err);
+    if (!rc)
+        rc = fn(c, e, manager_alive(dir), err);
+    experiment_close(e);
+    pthread_mutex_unlock(&c->api->replay);
+    return rc;
+}
+
+enum rc experiments_with(struct call *c, const char *id, experiments_fn *fn,
+                         struct err *err)
+{
+    char *dir = NULL;
+    enum rc rc = experiments_dir(c, id, &dir, err);
+    if (!rc)
+        rc = experiments_read(c, dir, fn, err);
+    mem_free(dir);
+    return rc;
+}
+
+static enum rc put_experiment(struct call *c, const struct experiment *e, bool alive,
+                              struct err *err)
+{
+    report_experiment(e, alive, &c->out);
+    return RC_OK;
+}
+
+void experiments_comma(struct call *c)
+{
+    if (c->out.n > 0 && c->out.p[c->out.n - 1] != '[')
+        buf_putc(&c->out, ',');
+}
+
+static enum rc put_next(struct call *c, const struct experiment *e, bool alive,
+                        struct err *err)
+{
+    experiments_comma(c);
+    return put_experiment(c, e, alive, err);
+}
+
+/* `total` and `next` behind a list; the page ends there. */
+static void end_page(struct call *c, int64_t total, int64_t end)
+{
+    buf_printf(&c->out, ",\"total\":%jd", (intmax_t)total);
+    if (end < total)
+        buf_printf(&c->out, ",\"next\":%jd", (intmax_t)end);
+    buf_puts(&c->out, "}\n");
+}
+
+/* One that cannot be read is left out, as `trainyard tune list` does. */
+enum rc list_experiments(struct call *c, struct err *err)
+{
+    struct experiments l = {0};
+    int64_t from = schema_int(c->query, "offset", 0);
+    int64_t limit = schema_int(c->query, "limit", 100);
+    enum rc rc = experiments_find(c, &l, err);
+    if (!rc)
+        buf_puts(&c->out, "{\"experiments\":[");
+    int64_t n = (int64_t)l.all.n, end = from + limit < n ? from + limit : n;
+    for (int64_t i = from; i < end && !rc; i++)
+        if (experiments_read(c, l.all.at[i].dir, put_next, NULL))
+            continue;
+    if (!rc) {
+        buf_puts(&c->out, "]");
+        end_page(c, n, end);
+    }
+    experiments_release(&l);
+    return rc;
+}
+
+enum rc get_experiment(struct call *c, struct err *err)
+{
+    return experiments_with(c, c->params[0], put_experiment, err);
+}
+
+static enum rc put_trials(struct call *c, const struct experiment *e, bool alive,
+                          struct err *err)
+{
+    const char *status = schema_text(c->query, "status", NULL);
+    bool best = strcmp(schema_text(c->query, "order", "number"), "best") == 0;
+    int64_t from = schema_int(c->query, "offset", 0), n = 0;
+    int64_t limit = schema_int(c->query, "limit", 100);
+    int64_t *order =
+        best ? report_ranking(e) : mem_calloc(e->trials.n + 1, sizeof(*order));
+    for (size_t i = 0; i < e->trials.n; i++) {
+        int64_t k = best ? order[i] : (int64_t)i;
+        if (!status || strcmp(trial_status_name(e->trials.at[k].status), status) == 0)
+            order[n++] = k;
+    }
+    int64_t end = from + limit < n ? from + limit : n;
+    buf_puts(&c->out, "{\"trials\":");
+    report_trials(e, order + (from < n ? from : n), from < end ? end - from : 0, &c->out);
+    end_page(c, n, end);
+    mem_free(order);
+    return RC_OK;
+}
+
+enum rc list_trials(struct call *c, struct err *err)
+{
+    return experiments_with(c, c->params[0], put_trials, err);
+}
+
+static const struct exp_trial *find_trial(const struct experiment *e, const char *name)
+{
+    int64_t number;
+    for (size_t i = 0; i < e->trials.n; i++)
+        if (strcmp(e->trials.at[i].id, name) == 0)
+            return &e->trials.at[i];
+    if (str_to_i64(str_c(name), &number) && number >= 0 && number < (int64_t)e->trials.n)
+        return &e->trials.at[number];
+    return NULL;
+}
+
+static enum rc put_trial(struct call *c, const struct experiment *e, bool alive,
+                         struct err *err)
+{
+    const struct exp_trial *t = find_trial(e, c->params[1]);
+    if (!t)
+        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
+                         e->set.id, c->params[1]);
+    report_trial(e, t, &c->out);
+    return RC_OK;
+}
+
+enum rc get_trial(struct call *c, struct err *err)
+{
+    return experiments_with(c, c->params[0], put_trial, err);
+}
+
+static enum rc put_best(struct call *c, const struct experiment *e, bool alive,
+                        struct err *err)
+{
+    if (!report_best(e, &c->out))
+        return err_coded(err, RC_NOTFOUND, E4008,
+                         "no trial of experiment %s has a result yet", e->set.id);
+    return RC_OK;
+}
+
+enum rc get_best(struct call *c, struct err *err)
+{
+    return experiments_with(c, c->params[0], put_best, err);
+}
+
+static void put_asked(struct call *c, bool alive)
+{
+    json_open(&c->json, NULL, '{');
+    json_put_str(&c->json, "experiment", c->params[0]);
+    json_put_bool(&c->json, "managed", alive);
+    json_close(&c->json, '}');
+}
+
+/* Without a manager nothing would end its trials, and the request would end the next one
+ * that goes on with the experiment. */
+enum rc stop_experiment(struct call *c, struct err *err)
+{
+    char *dir = NULL;
+    enum rc rc = experiments_dir(c, c->params[0], &dir, err);
+    if (!rc && !manager_alive(dir))
+        rc = err_coded(err, RC_CANCELED, E4014, "nothing runs experiment '%s' now",
+                       c->params[0]);
+    if (!rc)
+        rc = manager_request_stop(dir, err);
+    if (!rc)
+        put_asked(c, true);
+    mem_free(dir);
+    return rc;
+}
+
+enum rc update_experiment(struct call *c, struct err *err)
+{
+    char *dir = NULL;
+    struct exp_limits l = {.concurrency = schema_int(c->body, "concurrency", -1),
+                           .trials = schema_int(c->body, "max_trials", -1),
+                           .seconds = schema_int(c->body, "max_seconds", -1),
+                           .trial_seconds = schema_int(c->body, "max_trial_seconds", -1)};
+    enum rc rc = experiments_dir(c, c->params[0], &dir, err);
+    if (!rc &&
+        (l.concurrency >= 0 || l.trials >= 0 || l.seconds >= 0 || l.trial_seconds >= 0))
+        rc = manager_request_limits(dir, &l, err);
+    if (!rc)
+        put_asked(c, manager_alive(dir));
+    mem_free(dir);
+    return rc;
+}
