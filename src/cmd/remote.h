@@ -17,7 +17,7 @@ struct remote {
  * the stored one of that URL. *out stays empty when there is no server. E5019.
  */
 enum rc remote_server(const char *given, bool stored, struct remote *out,
-                    struct err *err) MUST_CHECK;
+                      struct err *err) MUST_CHECK;
 /* https, or http to this machine: tokens never travel in the clear. RC_INVAL (E5017). */
 enum rc remote_check_url(const char *url, struct err *err) MUST_CHECK;
 void remote_release(struct remote *r);

@@ -257,11 +257,8 @@ static void what_does_not_fit_is_refused(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(slopes_are_right),
-    TAP(what_evolves),
-    TAP(gates_do_what_they_say),
-    TAP(rows_are_independent),
-    TAP(a_session_is_a_graph),
-    TAP(what_does_not_fit_is_refused),
+    TAP(slopes_are_right),       TAP(what_evolves),
+    TAP(gates_do_what_they_say), TAP(rows_are_independent),
+    TAP(a_session_is_a_graph),   TAP(what_does_not_fit_is_refused),
 };
 TAP_MAIN(cases)

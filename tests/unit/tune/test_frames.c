@@ -85,12 +85,12 @@ static void values_as_python_writes_them(void)
 static void check_fill(const char *command, const char *want)
 {
     char *out = NULL;
-    CHECK_INT(command_of(
-                  command,
-                  "{\"lr\": 0.1, \"name\": \"it's; rm\", \"net\": {\"_name\": \"a\", "
-                  "\"n\": 3}, \"flag\": true}",
-                  &out, NULL),
-              RC_OK);
+    CHECK_INT(
+        command_of(command,
+                   "{\"lr\": 0.1, \"name\": \"it's; rm\", \"net\": {\"_name\": \"a\", "
+                   "\"n\": 3}, \"flag\": true}",
+                   &out, NULL),
+        RC_OK);
     CHECK_STR(out, want);
     mem_free(out);
 }
