@@ -296,6 +296,12 @@ CASE(capsules_constant)
 {
     return nn_seq_mix(g, nn_capsule_routing(g, seq, &all_capsules), seq);
 }
+static const struct capsule_conf few_positions = {
+    .capsules = 4, .iterations = 3, .most = 2, .scale = 2, .zeros = true};
+CASE(capsules_cut)
+{
+    return nn_seq_mix(g, nn_capsule_routing(g, seq, &few_positions), seq);
+}
 CASE(capsule_mask)
 {
     return nn_capsule_mask(g, seq, &routing);
@@ -407,6 +413,7 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_prepend),
     ENTRY(capsules),
     ENTRY(capsules_constant),
+    ENTRY(capsules_cut),
     ENTRY(capsule_mask),
     ENTRY(squash),
     ENTRY(normalise_last),

@@ -157,6 +157,19 @@ static const char *put_first(struct onnx *o, const struct capsule_conf *c,
                                          .attrs = {ONNX_FLOAT("scale", c->deviation)}});
 }
 
+/* The mask [batch, axis, 1] without positions behind the first `most`: the running count
+ * of positions is a whole number, so that a difference cut to [0, 1] is the comparison.
+ */
+static const char *put_first_positions(struct onnx *o, const char *mask, int64_t most)
+{
+    const int64_t axis = 1;
+    const char *count = onnx_binary(o, "CumSum", NULL, mask, onnx_ints(o, &axis, 1));
+    const char *left = onnx_with(o, "Sub", NULL, count, (float)(most + 1));
+    left = onnx_with(o, "Mul", NULL, left, -1);
+    left = onnx_with(o, "Min", NULL, onnx_with(o, "Max", NULL, left, 0), 1);
+    return onnx_binary(o, "Mul", NULL, mask, left);
+}
+
 /* The rounds one after the other. */
 static void routing_onnx(struct onnx *o, const struct onnx_op *op)
 {
@@ -164,6 +177,8 @@ static void routing_onnx(struct onnx *o, const struct onnx_op *op)
     int axis = op->in[0].axis;
     const char *x = onnx_flat(o, op->x[0], &op->in[0]);
     const char *mask = onnx_mask_column(o, axis), *b = put_first(o, c, mask);
+    if (c->most > 0)
+        mask = put_first_positions(o, mask, c->most);
     const char *unit = onnx_binary(o, "Div", NULL, x, put_lengths(o, x, NORM_MIN));
     const char *outside = onnx_with(o, "Sub", NULL, put_capsules(o, c, axis), 1);
     outside = put_unsqueezed(o, onnx_with(o, "Mul", NULL, outside, 1e30f), 1);
