@@ -33,7 +33,8 @@
 #define KILL_MS 10000    /* a killed process is gone by then, however busy the machine */
 #define DRAIN_MS 2000    /* for output of processes that survived even a kill */
 #define FIRST_FREE_FD 20 /* our own files are moved below it */
-#define RUN_EXIT_AT 64   /* place of the exit status in the run file */
+#define ATTACH_ROUNDS 3000 /* of 10 ms, on a machine that is busy */
+#define RUN_EXIT_AT 64     /* place of the exit status in the run file */
 #define RUN_EXIT_SIZE 160
 
 /* What a launch came to; sent through pipes whole. */
@@ -51,6 +52,7 @@ struct running {
     pid_t worker;
     struct pump pump;
     bool ended;
+    bool alone; /* no process that the worker left is there any more */
     int status; /* of the worker, as waitpid() has it */
     struct rusage usage;
     int64_t kill_at; /* monotonic ns; 0: no */
@@ -202,7 +204,8 @@ static void reap(struct running *x)
 {
     int status;
     struct rusage usage;
-    for (pid_t pid; (pid = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+    pid_t pid;
+    while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0) {
         if (pid != x->worker)
             continue;
         x->ended = true;
@@ -210,6 +213,7 @@ static void reap(struct running *x)
         x->usage = usage;
         x->drain_until = clock_mono_ns() + (int64_t)DRAIN_MS * 1000000;
     }
+    x->alone = pid < 0 && errno == ECHILD;
 }
 
 static void on_signal(struct running *x, uint32_t number)
@@ -291,11 +295,15 @@ static void one_round(struct running *x)
     }
 }
 
+/* The end of the output is not enough: a process that ends closes one file after the
+ * other, and may still hold a lock.
+ */
 static bool finished(const struct running *x)
 {
     if (!x->ended)
         return false;
-    return (x->out[0] < 0 && x->out[1] < 0) || clock_mono_ns() > x->drain_until;
+    return (x->alone && x->out[0] < 0 && x->out[1] < 0) ||
+           clock_mono_ns() > x->drain_until;
 }
 
 static void write_exit(const struct running *x)
@@ -438,14 +446,14 @@ static bool read_run_file(const char *run, int *pid, int *worker)
 bool shim_attach(const char *run, struct shim *out)
 {
     int pid, worker;
-    for (int i = 0; i < 50; i++) { /* locked, but its number is not written yet */
+    for (int i = 0; i < ATTACH_ROUNDS; i++) { /* locked, but not written yet */
         if (read_run_file(run, &pid, &worker))
             break;
         int fd = open(run, O_RDONLY | O_CLOEXEC);
         bool locked = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0;
         if (fd >= 0)
             close(fd);
-        if (!locked || i == 49)
+        if (!locked || i + 1 == ATTACH_ROUNDS)
             return false;
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }

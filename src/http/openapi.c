@@ -9,6 +9,11 @@
 #include "text/job/job.h"
 #include "text/json_out.h"
 
+/* One event of a stream. */
+#define EVENT                                                                           \
+    "{\"schema\":{\"type\":\"object\",\"properties\":{\"event\":{\"type\":\"string\"}," \
+    "\"data\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}}}}"
+
 #define DOCUMENT_MAX ((size_t)4 << 20)
 
 static void put_words(struct json_out *j, const char *words)
@@ -241,7 +246,7 @@ static void put_content(struct json_out *j, const struct schema_table *t)
         break;
     case SCHEMA_STREAM:
         json_put_raw(j, "text/plain", "{\"schema\":{\"type\":\"string\"}}");
-        json_put_raw(j, "text/event-stream", "{\"schema\":{\"type\":\"string\"}}");
+        json_put_raw(j, "text/event-stream", EVENT);
         break;
     case SCHEMA_NOTHING:
         break;
