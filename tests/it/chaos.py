@@ -187,7 +187,8 @@ def main():
         problems.append(f"{len(found)} jobs, want {COUNT}")
     for j in found:
         if j["state"] not in KINDS[j["name"]][2]:
-            problems.append(f"{j['id']} ({j['name']}): {j['state']} {j['reason']}")
+            why = run("job", "why", j["id"]).stdout.strip()
+            problems.append(f"{j['id']} ({j['name']}): {j['state']} {j['reason']}: {why}")
         check_events(j, problems)
     if os.path.exists(os.path.join(MARK, "twice")):
         problems.append("a worker was alive twice")
