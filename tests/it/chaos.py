@@ -36,9 +36,9 @@ MOVES = {
     "Suspended": "Queuing Running Failed Stopping",
     "Stopping": "Stopped Succeeded Failed",
 }
-# A worker holds a lock while anything of it lives: a second one at the same time is seen.
-BODY = ('exec 9>"$MARK/$TRAINYARD_JOB_ID-$RANK"; '
-        'flock -n 9 || {{ echo twice >>"$MARK/twice"; exit 99; }}; trap "exit 143" TERM; {}')
+# A worker holds a lock while anything of it lives: a second one at the same time is seen. flock itself may be killed.
+BODY = ('exec 9>"$MARK/$TRAINYARD_JOB_ID-$RANK"; flock -n 9; '
+        'case $? in 0) ;; 1) echo twice >>"$MARK/twice"; exit 99 ;; *) exit 143 ;; esac; trap "exit 143" TERM; {}')
 # kind: command, flags, states that are right whatever is killed
 KINDS = {
     "good": ("sleep 0.{r}; echo fine", ["--retries", "50"], {"Succeeded"}),
