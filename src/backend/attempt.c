@@ -439,7 +439,16 @@ static void start_again(struct sup *s, struct sup_worker *w)
     mem_free(w->cgroup);
     w->cgroup = NULL;
     name_files(s, w);
-    if (start_one(s, w, s->rec.now.port, &err)) {
+    enum rc rc = start_one(s, w, s->rec.now.port, &err);
+    if (rc == RC_CANCELED) { /* killed from outside, as it might have been later */
+        w->over = w->unseen = true;
+        w->exit = (struct shim_exit){.code = -1, .signal = SIGKILL};
+        shim_sweep(s->id, s->rec.now.attempt, w->index);
+        if (!attempt_alone(s, w))
+            attempt_stop(s, WHY_NodeFailure, false, err.msg);
+        return;
+    }
+    if (rc) {
         w->over = true;
         w->exit = (struct shim_exit){.code = s->launch_status};
         attempt_stop(s, WHY_LaunchFailure, false, err.msg);
