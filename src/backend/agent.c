@@ -305,7 +305,7 @@ static void pick_gpus(struct agent *a, int64_t n, struct buf *out)
         if (!j->gpu || j->attempt == 0)
             continue;
         const struct node *map = job_json_open(j->status, &doc);
-        struct str rest = str_c(job_json_text(map, "gpus", "")), part;
+        struct str rest = str_c(node_get_text(map, "gpus", "")), part;
         int64_t v;
         while (rest.n && str_split(&rest, ',', &part))
             if (str_to_i64(part, &v) && v >= 0 && v < 64)
@@ -472,7 +472,7 @@ static void queue_timeouts(struct agent *a)
         double limit = 0;
         if (row && strstr(row->status, "queue_timeout_s")) {
             const struct node *map = job_json_open(row->status, &doc);
-            limit = job_json_num(map, "queue_timeout_s", 0);
+            limit = node_get_num(map, "queue_timeout_s", 0);
             if (doc.src)
                 doc_release(&doc);
         }

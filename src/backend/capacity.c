@@ -89,7 +89,7 @@ static const struct node *read_file(const char *dir, struct doc *doc)
 bool capacity_view(const char *dir)
 {
     struct doc doc = {0};
-    bool view = job_json_int(read_file(dir, &doc), "view", 0) != 0;
+    bool view = node_get_int(read_file(dir, &doc), "view", 0) != 0;
     if (doc.src)
         doc_release(&doc);
     return view;
@@ -100,9 +100,9 @@ bool capacity_read(const char *dir, struct queue_need *out)
     struct doc doc = {0};
     const struct node *map = read_file(dir, &doc);
     if (map)
-        *out = (struct queue_need){.cpu_milli = job_json_int(map, "cpu_milli", 0),
-                                   .memory = job_json_int(map, "memory", 0),
-                                   .gpu = job_json_int(map, "gpu", 0)};
+        *out = (struct queue_need){.cpu_milli = node_get_int(map, "cpu_milli", 0),
+                                   .memory = node_get_int(map, "memory", 0),
+                                   .gpu = node_get_int(map, "gpu", 0)};
     if (doc.src)
         doc_release(&doc);
     return map != NULL;

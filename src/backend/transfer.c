@@ -62,8 +62,8 @@ static void write_error(struct telling *t, enum rc rc, const struct err *err)
 static enum rc add_item(const struct node *item, struct bucket_plan *first,
                         struct bucket_plan *last, struct err *err)
 {
-    const char *from = job_json_text(item, "from", ""),
-               *to = job_json_text(item, "to", "");
+    const char *from = node_get_text(item, "from", ""),
+               *to = node_get_text(item, "to", "");
     const struct node *required = node_find(item, "required");
     enum rc rc = RC_OK;
     if (bucket_is(from)) {
@@ -77,7 +77,7 @@ static enum rc add_item(const struct node *item, struct bucket_plan *first,
                                   .to = arena_strdup(&last->arena, to)};
         VEC_PUSH(&last->list, one);
     }
-    return rc ? err_wrap(err, rc, "%s", job_json_text(item, "name", "copy")) : RC_OK;
+    return rc ? err_wrap(err, rc, "%s", node_get_text(item, "name", "copy")) : RC_OK;
 }
 
 static enum rc copy_all(const struct node *items, struct telling *t, struct err *err)
@@ -136,13 +136,13 @@ bool transfer_state_read(const char *plan, struct transfer_state *out)
         map = job_json_open(text, &doc);
     if (map)
         *out = (struct transfer_state){
-            .count = {.files = job_json_int(map, "files", 0),
-                      .bytes = job_json_int(map, "bytes", 0),
-                      .of_files = job_json_int(map, "of_files", 0),
-                      .of_bytes = job_json_int(map, "of_bytes", 0)},
-            .kind = (enum transfer_kind)job_json_int(map, "kind", TRANSFER_FAILED)};
+            .count = {.files = node_get_int(map, "files", 0),
+                      .bytes = node_get_int(map, "bytes", 0),
+                      .of_files = node_get_int(map, "of_files", 0),
+                      .of_bytes = node_get_int(map, "of_bytes", 0)},
+            .kind = (enum transfer_kind)node_get_int(map, "kind", TRANSFER_FAILED)};
     if (map)
-        snprintf(out->error, sizeof(out->error), "%s", job_json_text(map, "error", ""));
+        snprintf(out->error, sizeof(out->error), "%s", node_get_text(map, "error", ""));
     if (doc.src)
         doc_release(&doc);
     mem_free(text);

@@ -53,7 +53,7 @@ static enum rc say_waiting(const struct place *p, const char *slots,
 static void put_message(const struct store_job *j, struct buf *out)
 {
     struct doc doc = {0};
-    const char *text = job_json_text(job_json_open(j->status, &doc), "message", "");
+    const char *text = node_get_text(job_json_open(j->status, &doc), "message", "");
     if (*text) {
         buf_puts(out, "; ");
         quote_terminal(str_c(text), out);

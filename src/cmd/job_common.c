@@ -135,13 +135,13 @@ enum rc job_end_status(const struct store_job *j, struct err *err)
         return RC_OK;
     const struct node *st = job_json_open(j->status, &doc);
     const struct node *end = node_find(st, "exit");
-    int status = retry_status((int)job_json_int(end, "code", 1),
-                              (int)job_json_int(end, "signal", 0));
+    int status = retry_status((int)node_get_int(end, "code", 1),
+                              (int)node_get_int(end, "signal", 0));
     bool stopped = strcmp(j->state, "Stopped") == 0;
     enum rc rc =
         err_coded(err, RC_CANCELED, E3012, "job %s: %s%s%s%s%.400s", j->id, j->state,
                   *j->reason ? " (" : "", j->reason, *j->reason ? ")" : "", "");
-    const char *message = job_json_text(st, "message", "");
+    const char *message = node_get_text(st, "message", "");
     if (*message)
         err_coded(err, rc, E3012, "job %s: %s (%s): %.400s", j->id, j->state, j->reason,
                   message);

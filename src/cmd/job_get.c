@@ -50,14 +50,14 @@ static void put_workers(const struct node *st, struct buf *out)
     const struct node *list = node_find(st, "workers");
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
         const struct node *w = list->list.at[i];
-        buf_printf(out, "worker %-3zu %s", i, job_json_text(w, "state", ""));
+        buf_printf(out, "worker %-3zu %s", i, node_get_text(w, "state", ""));
         if (node_find(w, "code"))
             buf_printf(out, ", exit %jd, %.2f s of processor time, %.1f MiB",
-                       (intmax_t)(job_json_int(w, "signal", 0)
-                                      ? 128 + job_json_int(w, "signal", 0)
-                                      : job_json_int(w, "code", 0)),
-                       job_json_num(w, "cpu_s", 0),
-                       (double)job_json_int(w, "rss_bytes", 0) / (1 << 20));
+                       (intmax_t)(node_get_int(w, "signal", 0)
+                                      ? 128 + node_get_int(w, "signal", 0)
+                                      : node_get_int(w, "code", 0)),
+                       node_get_num(w, "cpu_s", 0),
+                       (double)node_get_int(w, "rss_bytes", 0) / (1 << 20));
         buf_putc(out, '\n');
     }
 }
@@ -67,18 +67,18 @@ static void put_status(const struct store_job *j, struct buf *out)
     struct doc doc = {0};
     const struct node *st = job_json_open(j->status, &doc);
     char text[100];
-    put_line(out, "message", job_json_text(st, "message", ""));
+    put_line(out, "message", node_get_text(st, "message", ""));
     if (node_find(st, "percent")) {
-        snprintf(text, sizeof(text), "%.1f %%", job_json_num(st, "percent", 0));
+        snprintf(text, sizeof(text), "%.1f %%", node_get_num(st, "percent", 0));
         put_line(out, "progress", text);
     }
     if (node_find(st, "eta_s")) {
         snprintf(text, sizeof(text), "%jd s left",
-                 (intmax_t)job_json_int(st, "eta_s", 0));
+                 (intmax_t)node_get_int(st, "eta_s", 0));
         put_line(out, "eta", text);
     }
-    if (job_json_int(st, "restarts", 0)) {
-        snprintf(text, sizeof(text), "%jd", (intmax_t)job_json_int(st, "restarts", 0));
+    if (node_get_int(st, "restarts", 0)) {
+        snprintf(text, sizeof(text), "%jd", (intmax_t)node_get_int(st, "restarts", 0));
         put_line(out, "restarts", text);
     }
     put_workers(st, out);

@@ -28,7 +28,7 @@ static enum rc call(const struct job_place *p, const char *method, char *path,
 static int64_t time_of(const struct node *n, const char *key)
 {
     int64_t ns = 0;
-    const char *text = job_json_text(n, key, "");
+    const char *text = node_get_text(n, key, "");
     return clock_from_rfc3339(str_c(text), &ns) ? ns : 0;
 }
 
@@ -63,9 +63,9 @@ static void take_job(const struct node *n, struct store_jobs *out)
         {"cpu_milli", &j->cpu_milli}, {"memory", &j->memory},   {"gpu", &j->gpu},
         {"timeout_s", &j->timeout_s}, {"events", &j->seq},      {"cursor", &j->num}};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        *texts[i].to = arena_strdup(&out->arena, job_json_text(n, texts[i].name, ""));
+        *texts[i].to = arena_strdup(&out->arena, node_get_text(n, texts[i].name, ""));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        *numbers[i].to = job_json_int(n, numbers[i].name, 0);
+        *numbers[i].to = node_get_int(n, numbers[i].name, 0);
     j->created = time_of(n, "created");
     j->started = time_of(n, "started");
     j->finished = time_of(n, "finished");
@@ -161,7 +161,7 @@ static enum rc list(const struct job_place *p, const struct store_filter *f,
         for (size_t i = 0;
              jobs && jobs->kind == NODE_LIST && i < jobs->list.n && l.n < limit; i++)
             take_job(jobs->list.at[i], &l);
-        before = rc ? 0 : job_json_int(doc.root, "next", 0);
+        before = rc ? 0 : node_get_int(doc.root, "next", 0);
         if (doc.src)
             doc_release(&doc);
     } while (!rc && before && l.n < limit);
@@ -211,14 +211,14 @@ static void take_event(const struct node *n, struct store_events *out)
 {
     struct arena *a = &out->arena;
     out->at[out->n++] =
-        (struct store_event){.seq = job_json_int(n, "seq", 0),
+        (struct store_event){.seq = node_get_int(n, "seq", 0),
                              .time = time_of(n, "time"),
-                             .type = arena_strdup(a, job_json_text(n, "type", "")),
-                             .reason = arena_strdup(a, job_json_text(n, "reason", "")),
-                             .message = arena_strdup(a, job_json_text(n, "message", "")),
+                             .type = arena_strdup(a, node_get_text(n, "type", "")),
+                             .reason = arena_strdup(a, node_get_text(n, "reason", "")),
+                             .message = arena_strdup(a, node_get_text(n, "message", "")),
                              .data = print(node_find(n, "data"), a),
-                             .attempt = job_json_int(n, "attempt", 0),
-                             .worker = job_json_int(n, "worker", -1)};
+                             .attempt = node_get_int(n, "attempt", 0),
+                             .worker = node_get_int(n, "worker", -1)};
 }
 
 static enum rc events(const struct job_place *p, const char *id, int64_t after,
@@ -240,7 +240,7 @@ static enum rc events(const struct job_place *p, const char *id, int64_t after,
                            l.n < STORE_ROWS_MAX;
              i++)
             take_event(list_->list.at[i], &l);
-        after = rc ? 0 : job_json_int(doc.root, "next", 0);
+        after = rc ? 0 : node_get_int(doc.root, "next", 0);
         if (doc.src)
             doc_release(&doc);
     } while (!rc && after && l.n < STORE_ROWS_MAX);
@@ -268,14 +268,14 @@ static enum rc points(const struct job_place *p, const char *id, int64_t after,
     for (size_t i = 0; i < n && !rc; i++) {
         const struct node *x = list_->list.at[i];
         l.at[l.n++] = (struct store_point){
-            .name = arena_strdup(&l.arena, job_json_text(x, "name", "")),
-            .attempt = job_json_int(x, "attempt", 0),
-            .worker = job_json_int(x, "worker", 0),
+            .name = arena_strdup(&l.arena, node_get_text(x, "name", "")),
+            .attempt = node_get_int(x, "attempt", 0),
+            .worker = node_get_int(x, "worker", 0),
             .time = time_of(x, "time"),
-            .step = job_json_int(x, "step", -1),
-            .value = job_json_num(x, "value", 0)};
+            .step = node_get_int(x, "step", -1),
+            .value = node_get_num(x, "value", 0)};
     }
-    l.next = rc ? 0 : job_json_int(doc.root, "next", 0);
+    l.next = rc ? 0 : node_get_int(doc.root, "next", 0);
     if (doc.src)
         doc_release(&doc);
     if (rc)
@@ -297,8 +297,8 @@ static enum rc last_points(const struct job_place *p, const char *id,
     for (size_t i = 0; i < n; i++)
         l.at[l.n++] = (struct store_point){
             .name = arena_strndup(&l.arena, map->map.at[i].key.p, map->map.at[i].key.n),
-            .step = job_json_int(map->map.at[i].value, "step", -1),
-            .value = job_json_num(map->map.at[i].value, "value", 0)};
+            .step = node_get_int(map->map.at[i].value, "step", -1),
+            .value = node_get_num(map->map.at[i].value, "value", 0)};
     if (doc.src)
         doc_release(&doc);
     if (rc)
@@ -323,7 +323,7 @@ static enum rc ask(const struct job_place *p, const char *id, enum job_ask what,
                       &doc, err);
     if (!rc) {
         const struct node *ended = node_find(doc.root, "ended");
-        if (!job_state_find(job_json_text(doc.root, "state", ""), &out->state))
+        if (!job_state_find(node_get_text(doc.root, "state", ""), &out->state))
             out->state = JOB_Unknown;
         out->ended = ended && ended->kind == NODE_BOOL && ended->flag;
     }
@@ -342,7 +342,7 @@ static enum rc rerun(const struct job_place *p, const char *id, struct submit_re
     enum rc rc =
         call(p, "POST", mem_printf("/api/v1/jobs/%s/rerun", id), NULL, &doc, err);
     if (!rc)
-        snprintf(out->id, sizeof(out->id), "%s", job_json_text(doc.root, "id", ""));
+        snprintf(out->id, sizeof(out->id), "%s", node_get_text(doc.root, "id", ""));
     if (doc.src)
         doc_release(&doc);
     return rc;
@@ -356,7 +356,7 @@ static enum rc why(const struct job_place *p, const char *id, struct buf *out,
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s/why", id), NULL, &doc, err);
     if (!rc)
-        buf_puts(out, job_json_text(doc.root, "why", ""));
+        buf_puts(out, node_get_text(doc.root, "why", ""));
     if (doc.src)
         doc_release(&doc);
     return rc;
@@ -406,13 +406,13 @@ static enum rc log_tail(const struct job_place *p, const char *id, int64_t worke
 
 static void take_dataset(const struct node *n, struct arena *a, struct store_dataset *d)
 {
-    *d = (struct store_dataset){.name = arena_strdup(a, job_json_text(n, "name", "")),
-                                .id = arena_strdup(a, job_json_text(n, "id", "")),
-                                .type = arena_strdup(a, job_json_text(n, "type", "")),
-                                .uri = arena_strdup(a, job_json_text(n, "path", "")),
-                                .mount = arena_strdup(a, job_json_text(n, "mount", "")),
+    *d = (struct store_dataset){.name = arena_strdup(a, node_get_text(n, "name", "")),
+                                .id = arena_strdup(a, node_get_text(n, "id", "")),
+                                .type = arena_strdup(a, node_get_text(n, "type", "")),
+                                .uri = arena_strdup(a, node_get_text(n, "path", "")),
+                                .mount = arena_strdup(a, node_get_text(n, "mount", "")),
                                 .options = "",
-                                .owner = arena_strdup(a, job_json_text(n, "owner", "")),
+                                .owner = arena_strdup(a, node_get_text(n, "owner", "")),
                                 .created = time_of(n, "created")};
 }
 

@@ -148,7 +148,7 @@ static enum rc post(const struct job_place *p, const struct spec *spec,
     if (!rc)
         rc = remote_call(&p->remote, &q, &doc, &reply, err);
     if (!rc) {
-        snprintf(r->id, sizeof(r->id), "%s", job_json_text(doc.root, "id", ""));
+        snprintf(r->id, sizeof(r->id), "%s", node_get_text(doc.root, "id", ""));
         r->existed = reply.status == 200;
     }
     http_reply_release(&reply);

@@ -125,7 +125,7 @@ static void dlc_pods(const struct store_job *j, const struct spec *spec, struct 
         buf_printf(out,
                    "%s{\"PodId\": \"%s-%s-%jd\", \"Type\": \"%s\", \"Status\": \"%s\"}",
                    i ? ", " : "", j->id, r->name, (intmax_t)index, r->name,
-                   job_json_text(w, "state", "Waiting"));
+                   node_get_text(w, "state", "Waiting"));
     }
     buf_putc(out, ']');
     if (doc.src)

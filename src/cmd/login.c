@@ -87,8 +87,8 @@ static enum rc run_login(const void *conf, const struct opt_args *args, struct e
     if (!rc)
         rc = remote_store(&r, &path, err);
     if (!rc)
-        printf("logged in to %s as %s (%s)\n", r.url, job_json_text(doc.root, "name", ""),
-               job_json_text(doc.root, "role", ""));
+        printf("logged in to %s as %s (%s)\n", r.url, node_get_text(doc.root, "name", ""),
+               node_get_text(doc.root, "role", ""));
     if (doc.src)
         doc_release(&doc);
     mem_free(path);

@@ -212,11 +212,11 @@ static enum rc create_there(const struct notify_conf *c, const struct job_place 
     json_close(&j, '}');
     enum rc rc =
         team_remote_ask(p, "POST", mem_strdup("/rules"), buf_str(&body), &doc, err);
-    const char *secret = job_json_text(doc.root, "secret", "");
+    const char *secret = node_get_text(doc.root, "secret", "");
     if (!rc && c->json)
         json_print(doc.root, 0, &out);
     else if (!rc)
-        buf_puts(&out, job_json_text(doc.root, "id", ""));
+        buf_puts(&out, node_get_text(doc.root, "id", ""));
     buf_putc(&out, '\n');
     if (!rc && *secret && !c->json)
         fprintf(stderr, "messages are signed with the secret %s\n", secret);

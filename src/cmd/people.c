@@ -146,7 +146,7 @@ static enum rc token_create(const struct people_conf *c, const struct job_place 
     enum rc rc =
         call(p, "POST", mem_printf("/api/v1/users/%s/tokens", user), &body, &doc, err);
     if (!rc)
-        printf("%s\n", job_json_text(doc.root, "token", ""));
+        printf("%s\n", node_get_text(doc.root, "token", ""));
     if (doc.src)
         doc_release(&doc);
     buf_release(&body);
@@ -175,7 +175,7 @@ static void put_remote_user(const struct node *u)
     for (size_t i = 0; projects && projects->kind == NODE_LIST && i < projects->list.n;
          i++)
         buf_printf(&b, "%s%s", i ? "," : "", projects->list.at[i]->text.p);
-    put_user(job_json_text(u, "name", ""), job_json_text(u, "role", ""), buf_str(&b),
+    put_user(node_get_text(u, "name", ""), node_get_text(u, "role", ""), buf_str(&b),
              off && off->kind == NODE_BOOL && off->flag);
     buf_release(&b);
 }
@@ -227,8 +227,8 @@ static enum rc token_list(const struct people_conf *c, const struct job_place *p
     const struct node *list = rc || !doc.src ? NULL : node_find(doc.root, "tokens");
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
         const struct node *t = list->list.at[i];
-        put_token(job_json_text(t, "id", ""), job_json_text(t, "role", ""),
-                  job_json_text(t, "expires", ""), job_json_text(t, "note", ""));
+        put_token(node_get_text(t, "id", ""), node_get_text(t, "role", ""),
+                  node_get_text(t, "expires", ""), node_get_text(t, "note", ""));
     }
     if (doc.src)
         doc_release(&doc);

@@ -140,11 +140,11 @@ static enum rc set_there(const struct job_place *p, const char *key,
     enum rc rc = team_remote_ask(p, "GET", path_of(key), NULL, &doc, &none);
     const struct node *had = rc ? NULL : doc.root;
     *row = (struct store_project){.name = key,
-                                  .cpu_milli = job_json_int(had, "cpu_milli", -1),
-                                  .memory = job_json_int(had, "memory", -1),
-                                  .gpu = job_json_int(had, "gpu", -1),
-                                  .running = job_json_int(had, "running", -1),
-                                  .weight = job_json_int(had, "weight", 100)};
+                                  .cpu_milli = node_get_int(had, "cpu_milli", -1),
+                                  .memory = node_get_int(had, "memory", -1),
+                                  .gpu = node_get_int(had, "gpu", -1),
+                                  .running = node_get_int(had, "running", -1),
+                                  .weight = node_get_int(had, "weight", 100)};
     if (doc.src)
         doc_release(&doc);
     rc = quota_apply(change, row, err);

@@ -53,8 +53,8 @@ static enum rc read_login(struct remote *out, struct err *err)
     if (!rc && !root)
         rc = err_coded(err, RC_FORMAT, E5019, "'%s' is damaged; log in again", path);
     if (!rc) {
-        out->url = mem_strdup(job_json_text(root, "url", ""));
-        out->token = mem_strdup(job_json_text(root, "token", ""));
+        out->url = mem_strdup(node_get_text(root, "url", ""));
+        out->token = mem_strdup(node_get_text(root, "token", ""));
     }
     if (doc.src)
         doc_release(&doc);
@@ -191,8 +191,8 @@ static enum rc take_error(const struct remote *r, const struct http_reply *reply
 {
     struct doc doc = {0};
     const struct node *root = job_json_open(buf_str(&reply->body), &doc);
-    const char *message = job_json_text(root, "message", NULL);
-    const char *id = job_json_text(root, "code", "");
+    const char *message = node_get_text(root, "message", NULL);
+    const char *id = node_get_text(root, "code", "");
     enum code code = E5018;
     for (int i = 1; i < CODE_COUNT; i++)
         if (strcasecmp(code_info((enum code)i)->id, id) == 0)

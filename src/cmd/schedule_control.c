@@ -92,7 +92,7 @@ static enum rc run_there(const struct job_place *p, const char *name, int64_t at
     const struct node *was = node_find(doc.root, "existed");
     mem_free(body);
     if (!rc) {
-        snprintf(id, PLACE_ID_SIZE, "%s", job_json_text(doc.root, "job", ""));
+        snprintf(id, PLACE_ID_SIZE, "%s", node_get_text(doc.root, "job", ""));
         *existed = was && was->kind == NODE_BOOL && was->flag;
     }
     if (doc.src)

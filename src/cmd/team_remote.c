@@ -80,13 +80,13 @@ static void take(const struct node *n, const struct field *fields, size_t n_fiel
         int64_t ns = 0;
         switch (f->kind) {
         case TEXT:
-            *(const char **)to = arena_strdup(a, job_json_text(n, f->name, ""));
+            *(const char **)to = arena_strdup(a, node_get_text(n, f->name, ""));
             break;
         case NUMBER:
-            *(int64_t *)to = job_json_int(n, f->name, 0);
+            *(int64_t *)to = node_get_int(n, f->name, 0);
             break;
         case TIME:
-            if (!clock_from_rfc3339(str_c(job_json_text(n, f->name, "")), &ns))
+            if (!clock_from_rfc3339(str_c(node_get_text(n, f->name, "")), &ns))
                 ns = 0;
             *(int64_t *)to = ns;
             break;
@@ -145,14 +145,14 @@ static void join_schedule(const struct node *n, struct arena *a, struct store_sc
 {
     const struct node *paused = node_find(n, "paused");
     x->paused = paused && paused->kind == NODE_BOOL && paused->flag;
-    x->catch_up = arena_printf(a, "%s %s", job_json_text(n, "catch_up", "last"),
-                               job_json_text(n, "overlap", "skip"));
+    x->catch_up = arena_printf(a, "%s %s", node_get_text(n, "catch_up", "last"),
+                               node_get_text(n, "overlap", "skip"));
 }
 
 static void join_run(const struct node *n, struct arena *a, struct store_run_row *r)
 {
-    const char *message = job_json_text(n, "message", "");
-    r->outcome = arena_printf(a, "%s%s%s", job_json_text(n, "outcome", ""),
+    const char *message = node_get_text(n, "message", "");
+    r->outcome = arena_printf(a, "%s%s%s", node_get_text(n, "outcome", ""),
                               *message ? ": " : "", message);
 }
 
@@ -258,7 +258,7 @@ enum rc team_remote_usage(const struct job_place *p, bool projects, int64_t sinc
                       err);
     for (size_t i = 0; !rc && i < out->n; i++)
         out->at[i].cpu_milli_s =
-            (int64_t)(job_json_num(list->list.at[i], "cpu_s", 0) * 1000);
+            (int64_t)(node_get_num(list->list.at[i], "cpu_s", 0) * 1000);
     if (doc.src)
         doc_release(&doc);
     return rc;

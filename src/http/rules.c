@@ -94,7 +94,7 @@ static enum rc write_rule(struct call *c, struct store_rule *r, struct err *err)
 enum rc create_rule(struct call *c, struct err *err)
 {
     const struct node *condition = node_find(c->body, "condition");
-    const char *project = job_json_text(condition, "project", "");
+    const char *project = node_get_text(condition, "project", "");
     const char *url = schema_text(c->body, "webhook", ""),
                *address = schema_text(c->body, "mail", "");
     if (!*url == !*address)

@@ -132,7 +132,7 @@ enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out
         if (!rc && r.file)
             rc = read_file(&r, &result.arena, &one.value, err);
         else if (!rc)
-            one.value = job_json_text(map, r.name, NULL);
+            one.value = node_get_text(map, r.name, NULL);
         if (!rc && !one.value)
             rc = err_coded(err, RC_NOTFOUND, E3008, "the value of secret '%s' is gone",
                            r.name);

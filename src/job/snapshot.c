@@ -206,10 +206,10 @@ static enum rc put_file(const char *objects, const char *id, const char *path,
 static enum rc put_entry(const char *objects, const struct node *e, const char *to,
                          struct err *err)
 {
-    const char *rel = job_json_text(e, "path", NULL);
-    const char *file = job_json_text(e, "file", NULL),
-               *exec = job_json_text(e, "exec", NULL);
-    const char *link = job_json_text(e, "link", NULL);
+    const char *rel = node_get_text(e, "path", NULL);
+    const char *file = node_get_text(e, "file", NULL),
+               *exec = node_get_text(e, "exec", NULL);
+    const char *link = node_get_text(e, "link", NULL);
     if (!rel || (!file && !exec && !link))
         return err_coded(err, RC_FORMAT, E3004, "a snapshot's list is malformed");
     char *path = fs_join(to, rel), *dir = fs_dirname(path);

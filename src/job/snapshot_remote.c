@@ -102,10 +102,10 @@ static void look_for(struct looking *l, const char *id)
 
 static enum rc look_entry(struct looking *l, const struct node *e, struct err *err)
 {
-    const char *path = job_json_text(e, "path", NULL);
-    const char *file = job_json_text(e, "file", NULL),
-               *exec = job_json_text(e, "exec", NULL),
-               *link = job_json_text(e, "link", NULL);
+    const char *path = node_get_text(e, "path", NULL);
+    const char *file = node_get_text(e, "file", NULL),
+               *exec = node_get_text(e, "exec", NULL),
+               *link = node_get_text(e, "link", NULL);
     int kinds = (file != NULL) + (exec != NULL) + (link != NULL);
     const char *id = file ? file : exec;
     if (!path || kinds != 1 || (id && !snapshot_id_ok(id)))

@@ -34,26 +34,6 @@ const struct node *job_json_open(const char *text, struct doc *doc)
     return doc->root;
 }
 
-int64_t job_json_int(const struct node *map, const char *key, int64_t otherwise)
-{
-    int64_t v;
-    const struct node *n = node_find(map, key);
-    return n && node_i64(n, &v) ? v : otherwise;
-}
-
-double job_json_num(const struct node *map, const char *key, double otherwise)
-{
-    double v;
-    const struct node *n = node_find(map, key);
-    return n && node_number(n, &v) ? v : otherwise;
-}
-
-const char *job_json_text(const struct node *map, const char *key, const char *otherwise)
-{
-    const struct node *n = node_find(map, key);
-    return n && n->kind == NODE_STR ? n->text.p : otherwise;
-}
-
 static void copy(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text);
@@ -77,7 +57,7 @@ static enum rc fold_state(struct job_status *s, const struct store_event *e,
 {
     enum job_state to;
     enum job_reason why;
-    const char *word = job_json_text(data, "state", "");
+    const char *word = node_get_text(data, "state", "");
     if (!job_state_find(word, &to) || !job_reason_find(e->reason, &why))
         return err_coded(err, RC_FORMAT, E3009, "unknown state '%.40s' or reason '%.40s'",
                          word, e->reason);
@@ -95,8 +75,8 @@ static enum rc fold_state(struct job_status *s, const struct store_event *e,
         s->started = e->time;
     if (job_state_ended(to)) {
         s->finished = e->time;
-        s->code = (int)job_json_int(data, "code", 0);
-        s->signal = (int)job_json_int(data, "signal", 0);
+        s->code = (int)node_get_int(data, "code", 0);
+        s->signal = (int)node_get_int(data, "signal", 0);
         s->has_exit = node_find(data, "code") != NULL;
     }
     return RC_OK;
@@ -110,34 +90,34 @@ static void fold_worker(struct job_status *s, const struct store_event *e,
         return;
     if (started) {
         *w = (struct job_worker){.running = true, .attempt = e->attempt};
-        w->pid = job_json_int(data, "pid", 0);
-        copy(w->role, sizeof(w->role), job_json_text(data, "role", "worker"));
-        s->port = job_json_int(data, "port", s->port);
+        w->pid = node_get_int(data, "pid", 0);
+        copy(w->role, sizeof(w->role), node_get_text(data, "role", "worker"));
+        s->port = node_get_int(data, "port", s->port);
         return;
     }
     w->running = false;
     w->exited = true;
     w->attempt = e->attempt;
-    w->code = (int)job_json_int(data, "code", -1);
-    w->signal = (int)job_json_int(data, "signal", 0);
-    w->cpu_s = job_json_num(data, "cpu_s", 0);
-    w->rss_bytes = job_json_int(data, "rss_bytes", 0);
+    w->code = (int)node_get_int(data, "code", -1);
+    w->signal = (int)node_get_int(data, "signal", 0);
+    w->cpu_s = node_get_num(data, "cpu_s", 0);
+    w->rss_bytes = node_get_int(data, "rss_bytes", 0);
 }
 
 static void fold_restart(struct job_status *s, const struct store_event *e,
                          const struct node *data)
 {
     s->restarts++;
-    s->restart_at = e->time + (int64_t)(job_json_num(data, "delay_s", 0) * 1e9);
+    s->restart_at = e->time + (int64_t)(node_get_num(data, "delay_s", 0) * 1e9);
     s->percent = -1;
     s->eta_s = -1;
 }
 
 static void fold_progress(struct job_status *s, const struct node *data)
 {
-    s->percent = job_json_num(data, "percent", s->percent);
-    s->eta_s = job_json_int(data, "eta_s", s->eta_s);
-    s->step = job_json_int(data, "step", s->step);
+    s->percent = node_get_num(data, "percent", s->percent);
+    s->eta_s = node_get_int(data, "eta_s", s->eta_s);
+    s->step = node_get_int(data, "step", s->step);
 }
 
 static enum rc fold_known(struct job_status *s, enum job_event_type type,
@@ -151,10 +131,10 @@ static enum rc fold_known(struct job_status *s, enum job_event_type type,
     case EV_StateChanged:
         return fold_state(s, e, data, err);
     case EV_Staged:
-        copy(s->snapshot, sizeof(s->snapshot), job_json_text(data, "snapshot", ""));
+        copy(s->snapshot, sizeof(s->snapshot), node_get_text(data, "snapshot", ""));
         break;
     case EV_Admitted:
-        copy(s->gpus, sizeof(s->gpus), job_json_text(data, "gpus", ""));
+        copy(s->gpus, sizeof(s->gpus), node_get_text(data, "gpus", ""));
         break;
     case EV_WorkerStarted:
     case EV_WorkerExited:
@@ -167,12 +147,12 @@ static enum rc fold_known(struct job_status *s, enum job_event_type type,
         fold_progress(s, data);
         break;
     case EV_OutputsReady:
-        s->out_files = job_json_int(data, "files", 0);
-        s->out_bytes = job_json_int(data, "bytes", 0);
+        s->out_files = node_get_int(data, "files", 0);
+        s->out_bytes = node_get_int(data, "bytes", 0);
         break;
     case EV_StopRequested:
         s->stop = true;
-        s->force = s->force || job_json_int(data, "force", 0) != 0;
+        s->force = s->force || node_get_int(data, "force", 0) != 0;
         break;
     case EV_SuspendRequested:
         s->suspend = true;

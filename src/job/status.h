@@ -63,8 +63,5 @@ void job_status_json(const struct job_status *s, struct buf *out);
  * The document is released by doc_release().
  */
 const struct node *job_json_open(const char *text, struct doc *doc);
-int64_t job_json_int(const struct node *map, const char *key, int64_t otherwise);
-double job_json_num(const struct node *map, const char *key, double otherwise);
-const char *job_json_text(const struct node *map, const char *key, const char *otherwise);
 
 #endif

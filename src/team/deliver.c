@@ -59,7 +59,7 @@ static enum rc send_mail(const struct deliver_conf *c, const struct store_rule *
 {
     struct doc doc = {0};
     const struct node *map = job_json_open(d->payload, &doc);
-    const char *text = job_json_text(map, "text", "");
+    const char *text = node_get_text(map, "text", "");
     struct mail_message m = {
         .to = r->target, .subject = text, .text = text, .key = d->key};
     enum rc rc = mail_send(c->mail_command, &m, err);

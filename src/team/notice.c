@@ -27,7 +27,7 @@ static bool has_label(const struct place *p, const char *id, const char *key,
     if (store_spec(p->store, id, &spec, NULL))
         return false;
     const struct node *map = job_json_open(spec, &doc);
-    bool same = strcmp(job_json_text(node_find(map, "label"), key, "\n"), value) == 0;
+    bool same = strcmp(node_get_text(node_find(map, "label"), key, "\n"), value) == 0;
     if (doc.src)
         doc_release(&doc);
     mem_free(spec);
@@ -114,7 +114,7 @@ static enum rc look_events(struct looking *l, struct watched *w,
         struct doc doc = {0};
         if (strcmp(ev.at[i].type, job_event_name(EV_StateChanged)) == 0) {
             const struct node *map = job_json_open(ev.at[i].data, &doc);
-            rc = tell_state(l, w, j, &ev.at[i], job_json_text(map, "state", ""), err);
+            rc = tell_state(l, w, j, &ev.at[i], node_get_text(map, "state", ""), err);
         }
         if (doc.src)
             doc_release(&doc);

@@ -92,7 +92,7 @@ static enum rc read_states(struct rule *r, const struct node *list, struct err *
 static enum rc read_metric(struct rule *r, const struct node *map, struct err *err)
 {
     const struct node *above = node_find(map, "above"), *below = node_find(map, "below");
-    r->metric = arena_strdup(&r->arena, job_json_text(map, "metric", ""));
+    r->metric = arena_strdup(&r->arena, node_get_text(map, "metric", ""));
     r->has_above = above && node_number(above, &r->above);
     r->has_below = below && node_number(below, &r->below);
     if (!*r->metric)
@@ -105,7 +105,7 @@ static enum rc read_metric(struct rule *r, const struct node *map, struct err *e
 
 static enum rc read_on(struct rule *r, const struct node *map, struct err *err)
 {
-    const char *on = job_json_text(map, "on", "");
+    const char *on = node_get_text(map, "on", "");
     size_t i = 0;
     while (i < ARRAY_LEN(ons) && strcmp(ons[i], on) != 0)
         i++;
@@ -118,9 +118,9 @@ static enum rc read_on(struct rule *r, const struct node *map, struct err *err)
     case RULE_METRIC:
         return read_metric(r, map, err);
     case RULE_LOG:
-        return open_pattern(r, job_json_text(map, "pattern", ""), err);
+        return open_pattern(r, node_get_text(map, "pattern", ""), err);
     case RULE_STALL:
-        r->after_s = job_json_int(map, "after_s", 0);
+        r->after_s = node_get_int(map, "after_s", 0);
         if (r->after_s < 1 || r->after_s > 365 * 86400)
             return bad(err, "after_s is a number of seconds, at most a year", "");
         break;
@@ -138,7 +138,7 @@ static enum rc read_scope(struct rule *r, const struct node *map, struct err *er
                  {"schedule", &r->schedule},
                  {"label", &r->label_key}};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        const char *value = job_json_text(map, texts[i].key, "");
+        const char *value = node_get_text(map, texts[i].key, "");
         if (*value)
             *texts[i].to = arena_strdup(&r->arena, value);
     }

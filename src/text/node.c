@@ -177,6 +177,13 @@ int64_t node_get_int(const struct node *map, const char *key, int64_t otherwise)
     return found && node_i64(found, &v) ? v : otherwise;
 }
 
+double node_get_num(const struct node *map, const char *key, double otherwise)
+{
+    const struct node *found = node_find(map, key);
+    double v;
+    return found && node_number(found, &v) ? v : otherwise;
+}
+
 bool node_get_bool(const struct node *map, const char *key, bool otherwise)
 {
     const struct node *v = node_find(map, key);

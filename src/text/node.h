@@ -97,6 +97,7 @@ bool node_remove(struct node *map, const char *key); /* every entry of that name
  */
 const char *node_get_text(const struct node *map, const char *key, const char *otherwise);
 int64_t node_get_int(const struct node *map, const char *key, int64_t otherwise);
+double node_get_num(const struct node *map, const char *key, double otherwise);
 bool node_get_bool(const struct node *map, const char *key, bool otherwise);
 const struct node *node_get_map(const struct node *map, const char *key);
 const struct node *node_get_list(const struct node *map, const char *key);

@@ -97,7 +97,7 @@ static void a_job_goes_in_and_comes_out(void)
                   &body),
               201);
     const struct node *job = job_json_open(body, &doc);
-    char *path = mem_printf("/api/v1/jobs/%s", job_json_text(job, "id", ""));
+    char *path = mem_printf("/api/v1/jobs/%s", node_get_text(job, "id", ""));
     if (doc.src)
         doc_release(&doc);
     mem_free(body);
@@ -208,7 +208,7 @@ static void a_log_is_followed_until_the_server_ends(void)
     int fds[20];
     CHECK_INT(ask("POST", "/api/v1/jobs", "{\"command\": \"true\"}", &body), 201);
     const struct node *job = job_json_open(body, &doc);
-    const char *id = job_json_text(job, "id", "");
+    const char *id = node_get_text(job, "id", "");
     char *path = mem_printf("/api/v1/jobs/%s/logs/0?follow=true", id);
     char *log = place_log(&place, id, 0, 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)

@@ -25,8 +25,8 @@ static void every_route_is_described(void)
         const struct node *op = operation(&all[i]);
         char status[8];
         CHECK(op != NULL);
-        CHECK_STR(job_json_text(op, "operationId", ""), all[i].id);
-        CHECK_STR(job_json_text(op, "x-role", ""), role_name(all[i].role));
+        CHECK_STR(node_get_text(op, "operationId", ""), all[i].id);
+        CHECK_STR(node_get_text(op, "x-role", ""), role_name(all[i].role));
         snprintf(status, sizeof(status), "%u", all[i].status);
         CHECK(node_find(node_find(op, "responses"), status) != NULL);
         CHECK((node_find(op, "security") != NULL) == (all[i].role == ROLE_NONE));
