@@ -2,8 +2,21 @@
 /* Products of matrices that are used once: the right one is copied into a panel on the
  * stack, a panel at a time.
  */
+#include <string.h>
+
 #include "tensor/cpu/gemm_kernel.h"
 #include "tensor/gemm_private.h"
+
+/* Columns that are not there become zeros: what lies there by chance may be so small a
+ * number that every product with it takes a hundred times as long.
+ */
+static void turn(const struct gemm_kernel *kern, const struct gemm_small *p, int64_t from,
+                 int64_t cols, float *panel)
+{
+    if (cols < kern->nr)
+        memset(panel, 0, (size_t)(p->k * kern->nr) * sizeof(float));
+    kern->transpose(p->b + from * p->ldb, p->ldb, cols, p->k, panel, kern->nr);
+}
 
 void gemm_small(const struct gemm_small *p, bool add, float *c, int64_t ldc)
 {
@@ -15,7 +28,7 @@ void gemm_small(const struct gemm_small *p, bool add, float *c, int64_t ldc)
         if (!p->turned)
             kern->spread(&rows, cols, kern->nr, p->k * kern->nr, panel);
         else
-            kern->transpose(p->b + j * p->ldb, p->ldb, cols, p->k, panel, kern->nr);
+            turn(kern, p, j, cols, panel);
         struct gemm_tile t = {.k = p->k,
                               .lda = p->lda,
                               .strided = true,
