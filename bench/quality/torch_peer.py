@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_peer.py DIR CASE SEED - the same model in plain PyTorch: sizes, first values, optimisers, order
 of batches by chance. Prints the exact AUC of the test set after the epoch that was best on the valid
-set, as JSON. Tables are updated where rows occurred, as ours are (SparseAdam). A case names its model as
+set, as JSON. Tables are updated where rows occurred, as ours are. A case names its model as
 peer='module.Class'; the class takes (case, sizes of the tables, count of numbers), its forward a batch
 {x, n, h, y} and gives logits [rows, tasks]."""
 import importlib
@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 from cases import CASES
+from row_adam import RowAdam
 from texts import labels
 
 
@@ -46,7 +47,7 @@ def train(case, folder, seed):
     model, columns = getattr(importlib.import_module(module), name)(case, sizes, numbers), labels(case)
     tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
     dense = [p for p in model.parameters() if all(p is not t for t in tables)]
-    optims = [torch.optim.SparseAdam(tables, lr=case['lr']), torch.optim.Adam(dense, lr=case['lr'])]
+    optims = [RowAdam(tables, case['lr']), torch.optim.Adam(dense, lr=case['lr'])]
     loss, n, best = nn.BCEWithLogitsLoss(), len(parts['train']['y']), (-1, None)
     for _ in range(case['epochs']):
         for at in torch.randperm(-(-n // case['batch'])).tolist():
