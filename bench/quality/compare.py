@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare.py TRAINYARD OUT PYTHON RESULTS - for each case and seed our program and torch_peer.py in turn.
-Both take the epoch that is best on the valid set and are compared by the exact AUC of the test set; the
-bar is the difference of the means over the seeds. Rows of the cases that ran replace those in RESULTS,
-the others stay; each says with which seeds and which version of the program it was made."""
+Both take the epoch that is best on the valid set and are compared by the exact AUC of the test set, or by
+what the case names as its measure; the bar is the difference of the means over the seeds. Rows of the
+cases that ran replace those in RESULTS, the others stay; each says with which seeds and which version of
+the program it was made."""
 import hashlib
 import json
 import os
@@ -31,10 +32,14 @@ def mean(values):
     return sum(values) / len(values)
 
 
-def result(lines, tasks):
-    """exact_auc of each task of a line of JSON."""
-    names = [f'exact_auc_{t}' if t else 'exact_auc' for t in tasks]
-    return [lines[n] for n in names]
+def measure(case):
+    """What is compared: the exact AUC, or a metric that the case's config asks for."""
+    return case.get('measure', 'exact_auc')
+
+
+def result(lines, case):
+    """The measure of each task of a line of JSON."""
+    return [lines[f'{measure(case)}_{t}' if t else measure(case)] for t in case['tasks']]
 
 
 def kept(prefix, key, make):
@@ -61,14 +66,14 @@ def run_ours(name, case, seed, text):
         sys.exit(f'{name}: {done.stderr}')
     with open(f'{run}/m/train_eval_result_v2.txt') as f:
         lines = [json.loads(x) for x in f]
-    best = max(lines, key=lambda x: sum(result(x, case['tasks'])))
+    best = max(lines, key=lambda x: sum(result(x, case)))
     command = [TRAINYARD, 'eval', 'pipeline.config', '--checkpoint', f"m/model.ckpt-{best['global_step']}",
                '--eval-input', f'{folder}/test/*.csv', '--json', '--threads', THREADS]
     done = subprocess.run(command, cwd=run, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f'{name}: {done.stderr}')
     subprocess.run(['rm', '-rf', run], check=True)
-    return result(json.loads(done.stdout), case['tasks'])
+    return result(json.loads(done.stdout), case)
 
 
 def data_sizes(case):
@@ -95,7 +100,8 @@ def environment():
 
 def peer(name, case, seed):
     """PyTorch's side depends on the model's code and the training loop, not on other models."""
-    code = closure([tuple(case['peer'].split('.')), ('torch_peer', 'train')], skip=['cases'])
+    train = case.get('train', 'torch_peer.train')
+    code = closure([tuple(case['peer'].split('.')), tuple(train.split('.'))], skip=['cases'])
 
     def make():
         command = [PYTHON, f'{HERE}/torch_peer.py', f"{OUT}/{case['data']}", name, str(seed)]
@@ -123,7 +129,7 @@ def save(rows):
 
 def main():
     short = False
-    print(f"{'AUC of the test set':30} {'PyTorch':>8} {'ours':>8} {'diff':>8} {'bar':>6}", flush=True)
+    print(f"{'AUC or recall of the test set':30} {'PyTorch':>8} {'ours':>8} {'diff':>8} {'bar':>6}", flush=True)
     for name, case in CASES.items():
         if not any(x in name for x in ONLY):
             continue
@@ -136,8 +142,8 @@ def main():
             good = a - b >= -BAR
             short |= not good
             label = f'{name} {task}'.strip()
-            rows.append({'case': label, 'peer': b, 'ours': a, 'diff': a - b, 'bar': -BAR, 'ok': good,
-                         'version': VERSION, 'seeds': SEEDS, 'peer_each': [x[i] for x in theirs],
+            rows.append({'case': label, 'measure': measure(case), 'peer': b, 'ours': a, 'diff': a - b, 'bar': -BAR,
+                         'ok': good, 'version': VERSION, 'seeds': SEEDS, 'peer_each': [x[i] for x in theirs],
                          'ours_each': [x[i] for x in mine]})
             print(f"{label:30} {b:8.4f} {a:8.4f} {a - b:+8.4f} {-BAR:6} {'ok' if good else 'short'}", flush=True)
         save(rows)

@@ -3,7 +3,8 @@
 of batches by chance. Prints the exact AUC of the test set after the epoch that was best on the valid
 set, as JSON. Tables are updated where rows occurred, as ours are. A case names its model as
 peer='module.Class'; the class takes (case, sizes of the tables, count of numbers), its forward a batch
-{x, n, h, y} and gives logits [rows, tasks]."""
+{x, n, h, y} and gives logits [rows, tasks]. A case that is not trained so names a function as
+train='module.function', which takes (case, folder of the data, seed)."""
 import importlib
 import json
 import sys
@@ -66,4 +67,6 @@ def train(case, folder, seed):
 
 if __name__ == '__main__':
     torch.set_num_threads(1)  # batches are small: two threads would wait for each other
-    print(json.dumps(train(CASES[sys.argv[2]], sys.argv[1], int(sys.argv[3]))))
+    _case = CASES[sys.argv[2]]
+    _module, _name = _case.get('train', 'torch_peer.train').split('.')
+    print(json.dumps(getattr(importlib.import_module(_module), _name)(_case, sys.argv[1], int(sys.argv[3]))))
