@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from row_adam import RowAdam
+
 
 def load(folder):
     raw = np.load(f'{folder}/data.npz')
@@ -36,7 +38,7 @@ def train(case, folder, seed):
     model = getattr(importlib.import_module(module), name)(case, sizes, 0)
     tables = [p for m in model.modules() if isinstance(m, nn.Embedding) for p in m.parameters()]
     dense = [p for p in model.parameters() if all(p is not t for t in tables)]
-    optims = [torch.optim.SparseAdam(tables, lr=case['lr'])]
+    optims = [RowAdam(tables, case['lr'])]
     optims += [torch.optim.Adam(dense, lr=case['lr'])] if dense else []
     n, best = len(parts['train']['y']), (-1, None)
     for _ in range(case['epochs']):
