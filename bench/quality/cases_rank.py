@@ -8,7 +8,7 @@ for _data, _epochs, _dim, _batch in SETS:
     _all = dict(data=_data, tasks=[''], batch=_batch, epochs=_epochs, lr=.001, dim=_dim)
     CASES |= {
         f'{_name} FM': dict(_all, kind='fm', peer='fields.Fm', fields='', epochs=2 * _epochs),
-        # the tables of NFM start slowly: for 6 epochs of frappe it is no better than LR, from seed to seed longer or shorter
+        # tables of NFM start slowly: for about 6 epochs of frappe, which depends on the seed, it is no better than LR
         f'{_name} NFM': dict(_all, kind='nfm', peer='fields.Nfm', fields='deep %s', hidden=[128, 64],
                              epochs=3 * _epochs),
         f'{_name} PNN': dict(_all, kind='pnn', peer='fields.Pnn', fields='product_units: 50 deep %s', units=50,
