@@ -25,7 +25,7 @@ CASES |= {
     'frappe AFM': dict(_frappe, kind='afm', peer='fields.Afm', fields='attention_units: 16', units=16,
                        epochs=12, lr=.01),
     'frappe FwFM': dict(_frappe, kind='fwfm', peer='fields.FwFm', fields='', epochs=12, lr=.01),
-    'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3, epochs=10,
+    'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3, epochs=8,
                            hidden=[100, 50]),
     'frappe GateNet': dict(_frappe, kind='gatenet', peer='fields.GateNet', fields='deep %s', epochs=10,
                            hidden=[100, 50]),
@@ -118,7 +118,8 @@ for _data, _, _dim, _batch, _lr in SETS:
         f'{_name} DCNv2': dict(_all, kind='dcn_v2', peer='rank.DcnV2', cross=3, rank=32, hidden=[100, 50], final=[64]),
         f'{_name} xDeepFM': dict(_all, kind='xdeepfm', peer='rank.XDeepFm', cin=[16, 16], hidden=[100, 50],
                                  final=[64]),
-        f'{_name} MaskNet': dict(_all, kind='mask_net', peer='rank.MaskNet', blocks=2, ratio=1, block=64, hidden=[64]),
+        f'{_name} MaskNet': dict(_all, kind='mask_net', peer='rank.MaskNet', blocks=2, ratio=1, block=64, hidden=[64],
+                                 epochs={'frappe': 8, 'ml1m': 3}[_data]),
         f'{_name} FFM': dict(_slow, kind='ffm', peer='rank.Ffm', fields='', dim=4 * _count),
         f'{_name} FLEN': dict(_all, kind='flen', peer='rank.Flen', groups=USER_ITEM[_data], interaction=[32],
                               hidden=[100, 50]),
@@ -131,7 +132,7 @@ _layer = dict(linear=8, machine=8, compressed=8, inner=[64], layers=2, hidden=[1
 _census = dict(data='census', tasks=[''], batch=1024, epochs=3, lr=.002, dim=8, dense=[64, 8])
 CASES |= {
     'frappe DLRM': dict(_frappe, epochs=12, kind='dlrm', peer='rank.Dlrm', hidden=[100, 50]),
-    'frappe WuKong': dict(_frappe, epochs=12, kind='wukong', peer='rank.WuKong', **_layer),
+    'frappe WuKong': dict(_frappe, epochs=8, kind='wukong', peer='rank.WuKong', **_layer),
     'census-income DLRM': dict(_census, kind='dlrm', peer='rank.Dlrm', hidden=[100, 50]),
     'census-income WuKong': dict(_census, kind='wukong', peer='rank.WuKong', **_layer),
     'census-income MultiTower': dict(_census, kind='multi_tower', peer='rank.MultiTower', groups=[list(range(32))],
