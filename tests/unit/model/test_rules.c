@@ -3,9 +3,10 @@
  * tables a model has, in which sizes, and how texts are read.
  */
 #include "base/mem.h"
-#include "model/model.h"
+#include "model/parts.h"
 #include "tap.h"
 #include "text/conf.h"
+#include "unit/nn/golden_text.h"
 
 #define HEAD                                                                          \
     "train_input_path: 'a' eval_input_path: 'b' model_dir: 'm'\n"                     \
@@ -264,9 +265,76 @@ static void nothing_is_distilled_unless_asked(void)
     }
 }
 
+#define WIDTH 4
+
+/* What an encoder makes of three rows, the second of which has no positions. */
+static int64_t encode(const char *text, float *second)
+{
+    static const int64_t offsets[] = {0, 2, 2, 5};
+    struct batch_rows rows = {.n = {3, 5}, .offsets = {NULL, offsets}};
+    struct model m = {.match = {.items = -1}};
+    struct written w;
+    struct err err = {0};
+    written_open(&w, &pc_SeqEncoderConfig_def, text);
+    m.graph = graph_create(&(struct graph_options){.seed = 3});
+    int axis = graph_axis(m.graph, "s");
+    struct val *in[] = {
+        nn_input(m.graph, "q", &(struct shape){AXIS_BATCH, 1, {WIDTH}}, false),
+        nn_input(m.graph, "s", &(struct shape){axis, 1, {WIDTH}}, false)};
+    nn_output(m.graph, "y", part_encoder(&m, "0", w.msg, in[0], in[1], axis));
+    CHECK(graph_finish(m.graph, &err) == RC_OK);
+    CHECK_STR(err.msg, "");
+    CHECK(graph_rows(m.graph, &rows, &err) == RC_OK);
+    for (int i = 0; i < 2; i++) {
+        struct view v = graph_view(m.graph, in[i]);
+        for (int64_t r = 0; r < v.rows; r++)
+            for (int64_t k = 0; k < v.width; k++)
+                view_row(&v, r)[k] = 0.5f + (float)(r - k) * 0.25f;
+    }
+    graph_forward(m.graph, 0);
+    struct view y = graph_view(m.graph, graph_output(m.graph, "y"));
+    memcpy(second, view_row(&y, 1), (size_t)y.width * sizeof(float));
+    bool first = false;
+    for (int64_t k = 0; k < y.width; k++)
+        first |= view_row(&y, 0)[k] != 0;
+    CHECK(first);
+    graph_destroy(m.graph);
+    arena_release(&m.arena);
+    written_close(&w);
+    return y.width;
+}
+
+static void empty_sequences_give_exact_zeros(void)
+{
+    static const struct {
+        const char *encoder;
+        int64_t zeros, width;
+    } rows[] = {
+        {"din_encoder { input: 's' attn_mlp { hidden_units: 3 } }", 4, 4},
+        {"din_encoder { input: 's' attn_mlp { hidden_units: 3 use_bn: true activation: "
+         "'Dice' } }",
+         4, 4},
+        {"simple_attention { input: 's' }", 4, 4},
+        {"pooling_encoder { input: 's' pooling_type: 'sum' }", 4, 4},
+        {"pooling_encoder { input: 's' pooling_type: 'mean' }", 4, 4},
+        {"self_attention_encoder { input: 's' multihead_attn_dim: 6 num_heads: 2 }", 6,
+         6},
+        /* the query stands behind the windows */
+        {"multi_window_din_encoder { input: 's' windows_len: [1, 2, 3] attn_mlp { "
+         "hidden_units: 3 } }",
+         12, 16},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        float y[32] = {0};
+        CHECK_INT(encode(rows[i].encoder, y), rows[i].width);
+        for (int64_t k = 0; k < rows[i].zeros; k++)
+            CHECK(y[k] == 0);
+    }
+}
+
 static const struct tap_case cases[] = {
-    TAP(parameters_are_those_of_the_rules),  TAP(wide_tables_have_their_width),
-    TAP(sequences_have_tables_of_their_own), TAP(activations_are_read_as_written),
-    TAP(nothing_is_distilled_unless_asked),
+    TAP(empty_sequences_give_exact_zeros), TAP(parameters_are_those_of_the_rules),
+    TAP(wide_tables_have_their_width),     TAP(sequences_have_tables_of_their_own),
+    TAP(activations_are_read_as_written),  TAP(nothing_is_distilled_unless_asked),
 };
 TAP_MAIN(cases)
