@@ -58,6 +58,12 @@ static const char *key_of(struct check *x, const struct use *u)
                         u->sequence, u->sequence ? f->embedding_dim : 0);
 }
 
+/* How rows come to ids. */
+static const char *keys_of(const struct pc_feature *f)
+{
+    return f->zch ? "zch" : f->dynamicemb ? "dynamicemb" : "numbered rows";
+}
+
 static bool zch_differs(const struct pc_feature *a, const struct pc_feature *b)
 {
     return a->zch && b->zch && a->zch->eviction_interval != b->zch->eviction_interval;
@@ -85,6 +91,8 @@ static const char *difference(struct check *x, const struct use *a, const struct
         *field = "init_fn";
         return "different init_fn";
     }
+    if (strcmp(keys_of(p), keys_of(q)) != 0)
+        return arena_printf(&x->arena, "%s and %s", keys_of(p), keys_of(q));
     *field = "zch";
     return zch_differs(p, q) ? "different eviction_interval" : NULL;
 }
