@@ -96,6 +96,12 @@ enum op_flags {
     OP_NO_GRAD = 16, /* gradients stop here */
 };
 
+/* What an op can do with rows of bf16 (struct view). */
+enum op_bf16 {
+    OP_BF16_IN = 1,  /* read its first input so, and write that one's gradient */
+    OP_BF16_OUT = 2, /* write its first output so, and read that one's gradient */
+};
+
 struct onnx;
 struct onnx_op;
 
@@ -111,6 +117,8 @@ struct op_ops {
     enum rc (*setup)(const void *conf, const struct shape *in, const struct shape *out,
                      bool training, void **state, struct err *err);
     void (*teardown)(void *state);
+    /* Optional: enum op_bf16, for values that only ops which can do so write and read. */
+    unsigned (*bf16)(const void *conf, const void *state);
     void (*begin)(const struct op_run *r);
     void (*sync_forward)(const struct op_run *r);
     void (*forward)(const struct op_run *r, int64_t begin, int64_t end);

@@ -48,12 +48,13 @@ static void bed_release(struct bed *b)
 
 static struct view wide(const struct bed *b, const struct guarded *g, int64_t width)
 {
-    return (struct view){g->at, b->t, width, width + b->slack};
+    return (struct view){
+        .data = g->at, .rows = b->t, .width = width, .ld = width + b->slack};
 }
 
 static struct view twice(const struct bed *b, const struct guarded *g)
 {
-    return (struct view){g->at, b->t, 2 * b->in, 2 * b->in};
+    return view_of(g->at, b->t, 2 * b->in);
 }
 
 /* Sums of k products of numbers in [-1, 1], where a matrix was rounded too. */
