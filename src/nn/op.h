@@ -6,12 +6,14 @@
  * thread. So an op works on a range of batch rows at a time, and says in its table what
  * else it needs:
  *
- *   begin          once per step, before any row: parameters have changed (pack weights)
- *   sync_forward   all rows of the inputs are there (batch statistics); ends a run of
- * tiles forward        rows [begin, end) of the outputs sync_backward  all rows of the
- * outputs' gradients are there backward       ADDS to rows [begin, end) of the inputs'
- * gradients grads          all rows are there: ADDS to the parameters' gradients. Cut it
- * by units of the result or with pool_reduce, so that threads do not change the sum.
+ * - begin: once per step, before any row; parameters have changed (pack weights). Ops do
+ *   so at the same time, each for itself.
+ * - sync_forward: all rows of the inputs are there (batch statistics).
+ * - forward: rows [begin, end) of the outputs.
+ * - sync_backward: all rows of the outputs' gradients are there.
+ * - backward: ADDS to rows [begin, end) of the inputs' gradients.
+ * - grads: all rows are there; ADDS to the parameters' gradients. Cut it by units of the
+ *   result or with pool_reduce, so that threads do not change the sum.
  *
  * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
  * op_rows() translates. An op never allocates, and uses kernels of tensor/ for its loops.
