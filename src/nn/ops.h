@@ -100,10 +100,12 @@ struct val *nn_softmax(struct graph *g, struct val *x);
 struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps);
 /* Element by element, any shape. */
 struct val *nn_act(struct graph *g, struct val *x, enum act act, float param);
-/* The same shape: a + b, a - b, a * b. */
+/* The same shape: a + b, a - b, a * b, a * b * by, relu(a + b). */
 struct val *nn_add(struct graph *g, struct val *a, struct val *b);
 struct val *nn_sub(struct graph *g, struct val *a, struct val *b);
 struct val *nn_mul(struct graph *g, struct val *a, struct val *b);
+struct val *nn_mul_by(struct graph *g, struct val *a, struct val *b, float by);
+struct val *nn_add_relu(struct graph *g, struct val *a, struct val *b);
 struct val *nn_scale(struct graph *g, struct val *x, float by,
                      float plus); /* x * by + plus */
 /* Rows side by side: [n1], [n2], ... -> [n1 + n2 + ...]. */
