@@ -159,7 +159,7 @@ def step_of(model, optimisers, bf16):
         if isinstance(model, Lookup):
             outputs[0].backward(model.gradient)
         elif hasattr(model, "loss"):
-            model.loss(outputs).backward()
+            model.loss(outputs, label).backward()
         else:
             sum(loss_of(o.float(), label) for o in outputs).backward()
         for o in optimisers:

@@ -140,6 +140,10 @@ CASE(arithmetic)
     return nn_scale(g, nn_mul(g, nn_sub(g, nn_add(g, x, y), nn_scale(g, x, 3, 1)), y), 2,
                     -0.5f);
 }
+CASE(add_relu)
+{
+    return nn_add_relu(g, x, nn_mul_by(g, x, nn_scale(g, x, 3, 1), 0.5f));
+}
 CASE(arithmetic_shapes)
 {
     return nn_mul(g, fields(g, x), x);
@@ -208,9 +212,13 @@ CASE(pair_products)
 {
     return nn_pair_products(g, nn_scale(g, fields(g, x), 2, 1), false, fields(g, x));
 }
+CASE(flat_pairs)
+{
+    return nn_pair_products_flat(g, fields(g, x), false, fields(g, x));
+}
 CASE(given_pairs)
 {
-    return nn_pair_products(g, nn_field_linear(g, "w", fields(g, x), true, 4), true,
+    return nn_pair_products(g, nn_field_linear(g, "w", fields(g, x), true, 4, "b"), true,
                             fields(g, x));
 }
 CASE(aware_pairs)
@@ -229,12 +237,13 @@ CASE(mix_fields)
 }
 CASE(field_linear)
 {
-    return nn_field_linear(g, "w", fields(g, x), false, 5);
+    return nn_field_linear(g, "w", fields(g, x), false, 5, NULL);
 }
 CASE(field_linear_sequence)
 {
     struct val *y = nn_reshape(g, seq, (const int64_t[]){2, 2}, 2);
-    return nn_seq_sum(g, NULL, nn_sum_within(g, nn_field_linear(g, "w", y, false, 3)));
+    return nn_seq_sum(g, NULL,
+                      nn_sum_within(g, nn_field_linear(g, "w", y, false, 3, NULL)));
 }
 CASE(field_attention)
 {
@@ -377,6 +386,7 @@ static const struct onnx_case cases[] = {
     ENTRY(rotate),
     ENTRY(l2_normalise),
     ENTRY(arithmetic),
+    ENTRY(add_relu),
     ENTRY(arithmetic_shapes),
     ENTRY(concat),
     ENTRY(slice_pad),
@@ -394,6 +404,7 @@ static const struct onnx_case cases[] = {
     ENTRY(gate_fields),
     ENTRY(bias),
     ENTRY(pair_products),
+    ENTRY(flat_pairs),
     ENTRY(given_pairs),
     ENTRY(aware_pairs),
     ENTRY(aware_dots),

@@ -375,9 +375,16 @@ static const struct op_ops op_match_loss = {.name = "match loss",
                                             .onnx = onnx_nothing};
 
 /* Each score on its own: is it the target. */
-static double softplus(double x)
+static double sum_softplus(const float *x, int64_t n)
 {
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    float part[CHUNK];
+    double sum = 0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t k = n - at < CHUNK ? n - at : CHUNK;
+        kernels()->act[KERNEL_SOFTPLUS].value(part, x + at, 0, k);
+        sum += (double)kernels()->sum(part, k);
+    }
+    return sum;
 }
 
 static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -385,9 +392,7 @@ static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t b = begin; b < end; b++) {
         const float *x = view_row(&r->in[0], at[b]);
-        double sum = -(double)x[target_of(r, b)];
-        for (int64_t k = 0; k < at[b + 1] - at[b]; k++)
-            sum += softplus((double)x[k]);
+        double sum = sum_softplus(x, at[b + 1] - at[b]) - (double)x[target_of(r, b)];
         *view_row(&r->out[0], b) = (float)(loss_weight(r, b) * sum);
     }
 }
@@ -395,13 +400,19 @@ static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void logistic_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    float part[CHUNK];
     for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
         const float *x = view_row(&r->in[0], at[b]);
         float *dx = view_row(&r->d_in[0], at[b]);
         float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
-        for (int64_t k = 0; k < at[b + 1] - at[b]; k++) {
-            float slope = d / (1 + expf(-x[k]));
-            dx[k] = r->d_in_fresh[0] ? slope : dx[k] + slope;
+        int64_t n = at[b + 1] - at[b];
+        for (int64_t from = 0; from < n; from += CHUNK) {
+            int64_t k = n - from < CHUNK ? n - from : CHUNK;
+            kernels()->act[KERNEL_SIGMOID].value(part, x + from, 0, k);
+            if (r->d_in_fresh[0])
+                kernels()->times(dx + from, d, part, k);
+            else
+                kernels()->axpy(dx + from, d, part, k);
         }
         dx[target_of(r, b)] -= d;
     }

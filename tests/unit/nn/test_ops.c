@@ -55,11 +55,26 @@ static void activations(void)
 static struct val *build_elementwise(struct graph *g, struct val *const *x, int axis)
 {
     struct val *y = nn_mul(g, nn_add(g, x[0], x[1]), nn_sub(g, x[0], x[1]));
-    return nn_scale(g, nn_mul(g, y, x[0]), 0.5f, 2.0f);
+    return nn_scale(g, nn_mul_by(g, y, x[0], 1.5f), 0.5f, 2.0f);
+}
+
+static struct val *build_add_relu(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_mul(g, nn_add_relu(g, x[0], x[1]), x[0]);
 }
 
 static void elementwise(void)
 {
+    /* on both sides of zero, not at it */
+    for (int i = 0; i < 2; i++)
+        gradcheck(&(struct gradcheck){i ? "relu of negative sums" : "relu of sums",
+                                      build_add_relu,
+                                      2,
+                                      {{0, 1, {5}}, {0, 1, {5}}},
+                                      6,
+                                      .eval = false,
+                                      .low = i ? -1.0f : 0.1f,
+                                      .high = i ? -0.1f : 1.0f});
     gradcheck(&(struct gradcheck){"elementwise",
                                   build_elementwise,
                                   2,
