@@ -62,7 +62,7 @@ enum rc gemm_mix_create(int64_t out, int64_t in, bool backward, struct gemm_mix 
     *m = (struct gemm_mix){.kern = gemm_own_kernel(GEMM_F32), .out = out, .in = in};
     size_t nr = (size_t)m->kern->nr, size = (size_t)(panels(m, out) * in) * nr;
     size_t back = (size_t)(panels(m, in) * out) * nr;
-    m->w = mem_try_calloc((size_t)(2 * out * in), sizeof(float));
+    m->w = mem_try_aligned(64, (size_t)(2 * out * in), sizeof(float));
     bool ok = m->w;
     for (int i = 0; i < 2 && ok; i++) {
         m->forward[i] = mem_try_aligned(64, size, sizeof(float));
@@ -98,23 +98,28 @@ void gemm_mix_pack(struct gemm_mix *m, const float *w)
 }
 
 /* Row k of a panel whose columns are units: one factor. */
-CLONED static void mix_units(const float *restrict a, const float *restrict b,
-                             const float *restrict q, int64_t k, int64_t nr,
-                             float *restrict to)
+CLONED static void mix_units(const float *a, const float *b, const float *q, int64_t k,
+                             int64_t nr, float *to)
 {
-    for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < nr; j++)
-            to[i * nr + j] = a[i * nr + j] + q[i] * b[i * nr + j];
+    for (int64_t i = 0; i < k && nr % 16 == 0; i++)
+        for (int64_t j = i * nr; j < (i + 1) * nr; j += 16)
+            *(floats16 *)(to + j) =
+                *(const floats16 *)(a + j) + q[i] * *(const floats16 *)(b + j);
+    for (int64_t i = 0; i < k * nr && nr % 16; i++)
+        to[i] = a[i] + q[i / nr] * b[i];
 }
 
 /* Of a panel whose columns are inputs: a factor per column. */
-CLONED static void mix_inputs(const float *restrict a, const float *restrict b,
-                              const float *restrict q, int64_t k, int64_t nr,
-                              float *restrict to)
+CLONED static void mix_inputs(const float *a, const float *b, const float *q, int64_t k,
+                              int64_t nr, float *to)
 {
-    for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < nr; j++)
-            to[i * nr + j] = a[i * nr + j] + q[j] * b[i * nr + j];
+    for (int64_t i = 0; i < k * nr && nr % 16 == 0; i += nr)
+        for (int64_t c = 0; c < nr; c += 16)
+            *(floats16 *)(to + i + c) =
+                *(const floats16 *)(a + i + c) +
+                *(const floats16 *)(q + c) * *(const floats16 *)(b + i + c);
+    for (int64_t i = 0; i < k * nr && nr % 16; i++)
+        to[i] = a[i] + q[i % nr] * b[i];
 }
 
 /* All rows of `a` by one panel, in tiles of about equal height. */
@@ -205,18 +210,20 @@ static ALWAYS_INLINE void fold_floats(const struct folded *f, int64_t i)
 
 CLONED static void fold(const struct folded *f)
 {
-    int64_t i = 0;
-    for (; i + 16 <= f->n; i += 16) {
+    int64_t i = 0, n = f->n, ld = f->ld, units = f->units;
+    for (; i + 16 <= n; i += 16) {
         floats16 q = *(const floats16 *)(f->q + i), dq = *(const floats16 *)(f->dq + i);
-        for (int64_t u = 0; u < f->units; u++) {
-            floats16 g = *(const floats16 *)(f->g + u * f->n + i);
-            *(floats16 *)(f->da + u * f->ld + i) += g;
-            *(floats16 *)(f->db + u * f->ld + i) += g * q;
-            dq += g * *(const floats16 *)(f->b + u * f->ld + i);
+        const float *g = f->g + i, *b = f->b + i;
+        float *da = f->da + i, *db = f->db + i;
+        for (int64_t u = 0; u < units; u++, g += n, b += ld, da += ld, db += ld) {
+            floats16 some = *(const floats16 *)g;
+            *(floats16 *)da += some;
+            *(floats16 *)db += some * q;
+            dq += some * *(const floats16 *)b;
         }
         *(floats16 *)(f->dq + i) = dq;
     }
-    for (; i < f->n; i++)
+    for (; i < n; i++)
         fold_floats(f, i);
 }
 

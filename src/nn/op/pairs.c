@@ -41,7 +41,7 @@ static enum rc init_state(struct pair_state *s, const struct pair_conf *c, int64
     size_t n = (size_t)(c->out * in);
     *s = (struct pair_state){.in = in};
     s->joined = mem_try_calloc(n, sizeof(float));
-    s->grads = training ? mem_try_calloc((size_t)pieces * n, sizeof(float)) : NULL;
+    s->grads = training ? mem_try_aligned(64, (size_t)pieces * n, sizeof(float)) : NULL;
     enum rc rc =
         s->joined && (s->grads || !training)
             ? RC_OK
