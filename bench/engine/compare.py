@@ -163,7 +163,7 @@ def limit(o, model, precision, ours):
 
 def others(o):
     ours, peer = Program("ours", "lookup"), Program("tuned", "lookup")
-    ratio = together([ours, peer], o.rounds, o.burst)[peer]
+    ratio = together([ours, peer], max(o.rounds, 5), max(o.burst, 2.0))[peer]
     row("lookup + update", "tuned", peer.speed(), ours.speed(), ratio, 9.0, peer.why or "sparse Adagrad", cpu_ratio(peer, ours))
     for precision in ([], ["bf16"]):
         jagged, padded = Program("ours", "din", *precision, "varlen"), Program("ours", "din", *precision)
