@@ -4,12 +4,33 @@ what each makes of the vectors v [n, fields, dim]. First values are those of nn.
 import torch
 from torch import nn
 
-from cases import FIRST
-from parts import Tables, mlp
+from parts import FIRST, Tables, mlp
 
 
 def uniform(width, *shape):
     return nn.Parameter((torch.rand(*shape) * 2 - 1) / width**.5)
+
+
+class Lr(nn.Module):
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.wide, self.bias = Tables(sizes, 1, 0), nn.Parameter(torch.zeros(1))
+
+    def forward(self, b):
+        return self.wide(b['x']).sum(1) + self.bias
+
+
+class DeepFm(nn.Module):
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.wide, self.tables = Tables(sizes, 1, 0), Tables(sizes, case['dim'], FIRST)
+        self.deep = mlp(len(sizes) * case['dim'], case['hidden'], case)
+        self.out = nn.Linear(case['hidden'][-1], 1)
+
+    def forward(self, b):
+        v = self.tables(b['x'])
+        fm = .5 * (v.sum(1) ** 2 - (v ** 2).sum(1)).sum(1, keepdim=True)
+        return self.wide(b['x']).sum(1) + fm + self.out(self.deep(v.flatten(1)))
 
 
 class Fields(nn.Module):
@@ -139,7 +160,3 @@ class GateNet(Fields):
             h = layer(h)
             h = h * torch.tanh(gate(h))
         return self.out(h)
-
-
-FIELD_MODELS = {'fm': Fm, 'nfm': Nfm, 'fnn': Fnn, 'pnn': Pnn, 'afm': Afm, 'fwfm': FwFm, 'fibinet': FiBiNet,
-                'autoint': AutoInt, 'gatenet': GateNet}

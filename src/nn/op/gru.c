@@ -267,8 +267,8 @@ static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n && t > 0; k++)
             memcpy(h + k * w, view_row(&r->out[0], at[rows[k]] + t - 1),
                    (size_t)w * sizeof(float));
-        gemm_forward(r->state, (struct view){h, n, w, w}, r->params[PARAM_BIAS]->value,
-                     GEMM_ACT_NONE, (struct view){b, n, 3 * w, 3 * w});
+        gemm_forward(r->state, view_of(h, n, w), r->params[PARAM_BIAS]->value,
+                     GEMM_ACT_NONE, view_of(b, n, 3 * w));
         for (int64_t k = 0; k < n; k++) {
             int64_t p = at[rows[k]] + t;
             cell_forward(view_row(&r->in[0], p), b + k * 3 * w, h + k * w, w,
@@ -314,8 +314,7 @@ static void gru_rows_backward(const struct op_run *r, int64_t begin, int64_t end
                 kernels()->add(view_row(&r->d_in[0], p), da, 3 * w);
             memcpy(keep + KEEP_DB * w, db + k * 3 * w, (size_t)(3 * w) * sizeof(float));
         }
-        gemm_backward(r->state, (struct view){db, n, 3 * w, 3 * w}, true,
-                      (struct view){own, n, w, w});
+        gemm_backward(r->state, view_of(db, n, 3 * w), true, view_of(own, n, w));
         for (int64_t k = 0; k < n; k++)
             memcpy(dh + (rows[k] - begin) * w, own + k * w, (size_t)w * sizeof(float));
     }

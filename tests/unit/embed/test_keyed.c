@@ -396,7 +396,7 @@ static struct embed *trained(int threads, enum dtype type, float out[32 * 12],
     struct rng r;
     int64_t ids[2][32];
     float grad[32 * 12];
-    struct view view = {out, 32, 12, 12}, grads = {grad, 32, 12, 12};
+    struct view view = view_of(out, 32, 12), grads = view_of(grad, 32, 12);
     for (int t = 0; t < 2; t++) {
         struct table_conf c = conf_of(t ? KEYED_GROWING : KEYED_ZCH, type);
         struct slot_conf s = {.feature = "f", .table = t, .col = 6 * t};
@@ -451,7 +451,7 @@ static void evaluation_reads_and_leaves_alone(void)
     int64_t now = z->keyed->now, n = g->keyed->ids.n;
     int64_t ids[1] = {1 << 30};
     struct slot_ids slots[2] = {{.ids = ids, .rows = 1}, {.ids = ids, .rows = 1}};
-    struct view view = {seen, 1, 12, 12};
+    struct view view = view_of(seen, 1, 12);
     CHECK(embed_batch(e, slots, false, NULL) == RC_OK);
     embed_forward(e, &view);
     CHECK(memcmp(seen, table_row(z, 40), 6 * sizeof(float)) == 0);
