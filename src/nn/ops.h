@@ -38,6 +38,11 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
  */
 struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
                            int64_t from, int64_t out, struct val *x);
+/* The same as nn_linear(x), where x takes no gradients and `front`, its first columns,
+ * does instead of them. The activation must be a fused one.
+ */
+struct val *nn_linear_front(struct graph *g, const char *name, struct val *x,
+                            struct val *front, int64_t out, enum act act);
 /* What nn_linear() makes of [q, k, q - k, q * k] (or [k, q * k, q] without
  * `differences`), where q is the query [n] of the batch row that key k [n] belongs to:
  * the same parameters and, but for rounding, the same values, without laying it out.

@@ -63,6 +63,10 @@ CASE(linear_sequence)
 {
     return nn_seq_sum(g, NULL, nn_linear(g, "l", seq, 6, true, ACT_TANH));
 }
+CASE(linear_front)
+{
+    return nn_linear_front(g, "l", x, nn_slice(g, x, 0, 4), 5, ACT_SIGMOID);
+}
 CASE(linear_rows)
 {
     struct init u = {INIT_UNIFORM, -1, 1};
@@ -370,6 +374,7 @@ static const struct onnx_case cases[] = {
     ENTRY(linear_tanh),
     ENTRY(linear_fields),
     ENTRY(linear_sequence),
+    ENTRY(linear_front),
     ENTRY(linear_rows),
     ENTRY(batch_norm),
     ENTRY(batch_norm_plain),

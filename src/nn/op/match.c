@@ -316,6 +316,13 @@ static int64_t target_of(const struct op_run *r, int64_t row)
     return c->diagonal ? row : 0;
 }
 
+/* y = x - by */
+CLONED static void less(float *y, const float *x, float by, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] - by;
+}
+
 /* Log of the sum of e^x. */
 static double log_sum(const float *x, int64_t n)
 {
@@ -323,8 +330,7 @@ static double log_sum(const float *x, int64_t n)
     double sum = 0;
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t k = n - at < CHUNK ? n - at : CHUNK;
-        for (int64_t i = 0; i < k; i++)
-            part[i] = x[at + i] - max;
+        less(part, x + at, max, k);
         kernels()->exp(part, part, k);
         sum += (double)kernels()->sum(part, k);
     }
@@ -354,14 +360,12 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
         int64_t n = at[b + 1] - at[b];
         for (int64_t from = 0; from < n; from += CHUNK) {
             int64_t k = n - from < CHUNK ? n - from : CHUNK;
-            for (int64_t i = 0; i < k; i++)
-                part[i] = x[from + i] - log;
+            less(part, x + from, log, k);
             kernels()->exp(part, part, k);
-            kernels()->scale(part, d, k);
             if (r->d_in_fresh[0])
-                memcpy(dx + from, part, (size_t)k * sizeof(float));
+                kernels()->times(dx + from, d, part, k);
             else
-                kernels()->add(dx + from, part, k);
+                kernels()->axpy(dx + from, d, part, k);
         }
         dx[target_of(r, b)] -= d;
     }

@@ -14,8 +14,25 @@ static struct val *build_linear_tanh(struct graph *g, struct val *const *x, int 
                      ACT_SIGMOID);
 }
 
+/* The columns behind are ones, whatever x is. */
+static struct val *build_linear_front(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *fixed = nn_stop_gradient(g, x[0]);
+    struct val *all[] = {fixed, nn_scale(g, fixed, 0, 1)};
+    struct val *y = nn_linear_front(g, "l", nn_concat(g, all, 2), x[0], 5, ACT_TANH);
+    return nn_mul(g, y, nn_linear_front(g, "m", fixed, x[0], 5, ACT_NONE));
+}
+
 static void linear_layers(void)
 {
+    gradcheck(&(struct gradcheck){
+        "linear of a front", build_linear_front, 1, {{0, 1, {3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"linear of a front, sequence",
+                                  build_linear_front,
+                                  1,
+                                  {{1, 1, {4}}},
+                                  5,
+                                  .eval = false});
     gradcheck(
         &(struct gradcheck){"linear", build_linear, 1, {{0, 1, {3}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){
