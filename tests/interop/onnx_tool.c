@@ -283,6 +283,17 @@ CASE(seq_gru_states)
 {
     return nn_seq_mean(g, nn_seq_gru(g, "g", 1, nn_seq_gru(g, "g", 0, seq, 3), 7));
 }
+CASE(seq_weighted_gru)
+{
+    struct val *a = nn_seq_softmax(g, weight(g, seq));
+    return nn_seq_last(g, nn_seq_weighted_gru(g, "g", 0, seq, a, 5));
+}
+CASE(seq_weighted_gru_states)
+{
+    struct val *a = nn_act(g, weight(g, seq), ACT_SIGMOID, 0);
+    struct val *h = nn_seq_weighted_gru(g, "g", 0, seq, a, 3);
+    return nn_seq_sum(g, NULL, nn_seq_weighted_gru(g, "g", 1, h, a, 7));
+}
 CASE(gru_cell)
 {
     struct val *h = nn_slice(g, x, 0, 4);
@@ -424,6 +435,8 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_attention),
     ENTRY(seq_gru),
     ENTRY(seq_gru_states),
+    ENTRY(seq_weighted_gru),
+    ENTRY(seq_weighted_gru_states),
     ENTRY(gru_cell),
     ENTRY(seq_last),
     ENTRY(seq_prepend),

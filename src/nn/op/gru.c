@@ -153,24 +153,34 @@ static const char *put_part(struct onnx *o, const char *x, int64_t from, int64_t
     return onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
 }
 
-static void cell_onnx(struct onnx *o, const struct onnx_op *op)
+/* One step from a, b and h of width w; `weight` NULL: the update counts in full. */
+static const char *put_cell(struct onnx *o, const char *out, const char *a, const char *b,
+                            const char *h, const char *weight, int64_t w)
 {
-    int64_t w = shape_width(&op->in[CELL_H]);
     const char *gates[2];
     for (int i = 0; i < 2; i++) {
-        const char *sum =
-            onnx_binary(o, "Add", NULL, put_part(o, op->x[CELL_A], i * w, w),
-                        put_part(o, op->x[CELL_B], i * w, w));
+        const char *sum = onnx_binary(o, "Add", NULL, put_part(o, a, i * w, w),
+                                      put_part(o, b, i * w, w));
         gates[i] = onnx_unary(o, "Sigmoid", NULL, sum);
     }
-    const char *bn =
-        onnx_binary(o, "Mul", NULL, gates[0], put_part(o, op->x[CELL_B], 2 * w, w));
-    const char *n =
-        onnx_unary(o, "Tanh", NULL,
-                   onnx_binary(o, "Add", NULL, put_part(o, op->x[CELL_A], 2 * w, w), bn));
-    const char *rest = onnx_binary(o, "Mul", NULL, gates[1],
-                                   onnx_binary(o, "Sub", NULL, op->x[CELL_H], n));
-    onnx_binary(o, "Add", op->y[0], n, rest);
+    const char *bn = onnx_binary(o, "Mul", NULL, gates[0], put_part(o, b, 2 * w, w));
+    const char *n = onnx_unary(o, "Tanh", NULL,
+                               onnx_binary(o, "Add", NULL, put_part(o, a, 2 * w, w), bn));
+    const char *keeps = gates[1];
+    if (weight) {
+        const char *goes = onnx_binary(o, "Sub", NULL, onnx_number(o, 1), keeps);
+        goes = onnx_binary(o, "Mul", NULL, weight, goes);
+        keeps = onnx_binary(o, "Sub", NULL, onnx_number(o, 1), goes);
+    }
+    const char *rest =
+        onnx_binary(o, "Mul", NULL, keeps, onnx_binary(o, "Sub", NULL, h, n));
+    return onnx_binary(o, "Add", out, n, rest);
+}
+
+static void cell_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    put_cell(o, op->y[0], op->x[CELL_A], op->x[CELL_B], op->x[CELL_H], NULL,
+             shape_width(&op->in[CELL_H]));
 }
 
 static const struct op_ops op_cell = {.name = "gru cell",
@@ -396,6 +406,53 @@ static void gru_onnx(struct onnx *o, const struct onnx_op *op)
     put_swapped(o, op->y[0], y);
 }
 
+/* What a step of the loop reads beside its slices. */
+struct scan_params {
+    const char *w, *bias; /* [w, 3 * w] and [3 * w] */
+    int64_t width;
+};
+
+static const char *weighted_step(struct onnx *o, const char *h, const char *const *x,
+                                 const void *arg)
+{
+    const struct scan_params *p = arg;
+    const char *b =
+        onnx_binary(o, "Add", NULL, onnx_binary(o, "MatMul", NULL, h, p->w), p->bias);
+    return put_cell(o, NULL, x[0], b, h, x[1], p->width);
+}
+
+/* Zeros [batch, w] for an x [batch, ...]. */
+static const char *put_zeros(struct onnx *o, const char *x, int64_t w)
+{
+    static const int64_t zero = 0, one = 1;
+    const char *cut[] = {onnx_unary(o, "Shape", NULL, x), onnx_ints(o, &zero, 1),
+                         onnx_ints(o, &one, 1)};
+    const char *dims[] = {
+        onnx_node(o, &(struct onnx_node){.type = "Slice", .in = cut, .n_in = 3}),
+        onnx_ints(o, &w, 1)};
+    const char *shape = onnx_node(
+        o, &(struct onnx_node){
+               .type = "Concat", .in = dims, .n_in = 2, .attrs = {ONNX_INT("axis", 0)}});
+    return onnx_unary(o, "ConstantOfShape", NULL, shape);
+}
+
+/* ONNX has no recurrent unit whose update counts by a weight: a loop. */
+static void weighted_gru_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct gru_conf *c = op->conf;
+    struct scan_params p = {
+        .w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[PARAM_W])),
+        .bias = onnx_param(o, op->params[PARAM_BIAS]),
+        .width = c->width};
+    const char *x[] = {put_swapped(o, NULL, op->x[0]), put_swapped(o, NULL, op->x[1])};
+    struct onnx_scan scan = {.first = put_zeros(o, op->x[0], c->width),
+                             .x = x,
+                             .n_x = 2,
+                             .body = weighted_step,
+                             .arg = &p};
+    put_swapped(o, op->y[0], onnx_scan(o, &scan));
+}
+
 static const struct op_ops op_gru = {.name = "gru",
                                      .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES,
                                      .infer = gru_infer,
@@ -416,7 +473,7 @@ static const struct op_ops op_weighted_gru = {.name = "weighted gru",
                                               .forward = gru_forward,
                                               .backward = gru_backward,
                                               .grads = gru_grads,
-                                              .onnx = onnx_nothing};
+                                              .onnx = weighted_gru_onnx};
 
 /* "weight_ih" and layer 1: "weight_ih_l1". */
 static struct param *layer_param(struct graph *g, const char *what, int layer,

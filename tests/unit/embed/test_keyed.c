@@ -481,6 +481,75 @@ static void first_values_belong_to_the_id(void)
     table_destroy(t);
 }
 
+/* Trains one id per call; what its row holds afterwards, state behind the weights. */
+static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, float row[12])
+{
+    const struct table *t = embed_table_at(e, 0);
+    float out[6], grad[6] = {1, 2, 3, 4, 5, 6};
+    struct slot_ids ids = {.ids = &id, .rows = 1};
+    struct view view = {out, 1, 6, 6}, grads = {grad, 1, 6, 6};
+    CHECK(embed_batch(e, &ids, true, NULL) == RC_OK);
+    embed_forward(e, &view);
+    embed_backward(e, &grads, &(struct row_step){.lr = lr, .step = step});
+    int64_t at = keyed_find(t->keyed, id);
+    memcpy(row, table_row(t, at < 0 ? t->conf.keyed.capacity : at), 12 * sizeof(float));
+}
+
+/* Neither weights nor optimiser state of the one before are left. */
+static void a_row_that_changes_hands_begins_anew(void)
+{
+    for (enum keyed_kind kind = KEYED_ZCH; kind <= KEYED_GROWING; kind++) {
+        struct table_conf c = conf_of(kind, DT_F32);
+        struct embed *e = embed_create(NULL);
+        struct slot_conf s = {.feature = "f"};
+        float row[12], first[6], untouched[12];
+        c.keyed.capacity = 1;
+        c.keyed.interval = 1;
+        c.keyed.worth = WORTH_RECENT;
+        c.opt.initial_accumulator = 0.5;
+        c.rows = keyed_rows(&c.keyed);
+        CHECK_INT(embed_table(e, &c, NULL), 0);
+        embed_slot(e, &s);
+        struct table *t = embed_table_at(e, 0);
+        train_id(e, 100, 0.1, 1, row);
+        train_id(e, 100, 0.1, 2, row);
+        CHECK(keyed_find(t->keyed, 100) == 0 && row[6] == 2.5f); /* 0.5 + 1 + 1 */
+        train_id(e, 200, 0, 3, row);
+        CHECK(keyed_find(t->keyed, 100) < 0 && keyed_find(t->keyed, 200) == 0);
+        table_first(t, 0, first);
+        CHECK(memcmp(row, first, sizeof(first)) == 0);
+        CHECK(row[6] == 1.5f && row[11] == 36.5f); /* the one gradient since */
+        train_id(e, 200, 0.1, 4, untouched);
+        CHECK(memcmp(untouched, row, sizeof(row)) != 0);
+        CHECK_INT(t->keyed->evicted, 1);
+        embed_destroy(e);
+    }
+}
+
+/* Until a round admits them, unknown ids train the row that they share. */
+static void unknown_ids_train_the_shared_row(void)
+{
+    struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
+    struct embed *e = embed_create(NULL);
+    struct slot_conf s = {.feature = "f"};
+    float row[12], before[12];
+    c.keyed.capacity = 2;
+    c.keyed.interval = 3;
+    c.rows = keyed_rows(&c.keyed);
+    CHECK_INT(c.rows, 3);
+    CHECK_INT(embed_table(e, &c, NULL), 0);
+    embed_slot(e, &s);
+    struct table *t = embed_table_at(e, 0);
+    train_id(e, 7, 0.1, 1, before);
+    CHECK(keyed_find(t->keyed, 7) < 0);
+    train_id(e, 8, 0.1, 2, row);
+    CHECK(row[6] == 2 && row[0] != before[0]); /* both were added up there */
+    train_id(e, 7, 0.1, 3, row);               /* the round sees its own batch */
+    CHECK(keyed_find(t->keyed, 7) == 0 && keyed_find(t->keyed, 8) == 1);
+    CHECK(row[6] == 1 && t->keyed->last_round == 3);
+    embed_destroy(e);
+}
+
 static void memory_that_is_refused_is_an_error(void)
 {
     struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
@@ -518,6 +587,8 @@ static const struct tap_case cases[] = {
     TAP(results_do_not_depend_on_threads),
     TAP(evaluation_reads_and_leaves_alone),
     TAP(first_values_belong_to_the_id),
+    TAP(a_row_that_changes_hands_begins_anew),
+    TAP(unknown_ids_train_the_shared_row),
     TAP(memory_that_is_refused_is_an_error),
 };
 TAP_MAIN(cases)
