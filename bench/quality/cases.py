@@ -32,6 +32,7 @@ CASES = {
     'ml-1m NCF': dict(data='ml1m', kind='ncf', peer='models.Ncf', tasks=[''], batch=4096, epochs=6, lr=.001, dim=16,
                       hidden=[32, 16, 8]),
 }
+SHUFFLE = {'turns': 256, 'likes': 512}  # batches from which the next one is drawn: all of them, as in PyTorch
 KINDS, FEATURES = {}, {}
 for _file in sorted(glob.glob(os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cases_*.py'))):
     _module = importlib.import_module(os.path.basename(_file)[:-3])
@@ -110,7 +111,7 @@ def config(case, sizes, data, n_numbers):
 train_config {{ num_epochs: {case['epochs']} save_checkpoints_epochs: 1 log_step_count_steps: 1000
   sparse_optimizer {{ {adam} }} dense_optimizer {{ {adam} }} }}
 data_config {{ batch_size: {case['batch']} dataset_type: CsvDataset with_header: true fg_mode: FG_DAG {fields}
-  shuffle: true shuffle_buffer_size: 256{case.get('reading', '')} }}
+  shuffle: true shuffle_buffer_size: {SHUFFLE.get(case['data'], 256)}{case.get('reading', '')} }}
 {features}model_config {{
 {_model(case, names, numbers)}
 }}

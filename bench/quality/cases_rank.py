@@ -22,11 +22,13 @@ for _data, _epochs, _dim, _batch, _lr in SETS:
 _frappe = dict(data='frappe', tasks=[''], batch=1024, epochs=10, lr=.005, dim=10)
 CASES |= {
     'frappe FNN': dict(_frappe, kind='fnn', peer='fields.Fnn', fields='deep %s', hidden=[200, 200]),
-    'frappe AFM': dict(_frappe, kind='afm', peer='fields.Afm', fields='attention_units: 16', units=16, epochs=12, lr=.01),
+    'frappe AFM': dict(_frappe, kind='afm', peer='fields.Afm', fields='attention_units: 16', units=16,
+                       epochs=12, lr=.01),
     'frappe FwFM': dict(_frappe, kind='fwfm', peer='fields.FwFm', fields='', epochs=12, lr=.01),
-    'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3,
-                           hidden=[200, 200]),
-    'frappe GateNet': dict(_frappe, kind='gatenet', peer='fields.GateNet', fields='deep %s', hidden=[200, 200]),
+    'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3, epochs=8,
+                           hidden=[100, 50]),
+    'frappe GateNet': dict(_frappe, kind='gatenet', peer='fields.GateNet', fields='deep %s', epochs=10,
+                           hidden=[100, 50]),
 }
 
 
@@ -104,34 +106,35 @@ KINDS = {'wide_and_deep': _wide_and_deep, 'multi_tower': _multi_tower, 'dlrm': _
          'dcn_v1': _dcn, 'dcn_v2': _dcn, 'xdeepfm': _xdeepfm, 'mask_net': _mask_net, 'rocket_launching': _rocket,
          'flen': _flen}
 USER_ITEM = {'frappe': [[0, 8, 9], [1, 6], [2, 3, 4, 5, 7]], 'ml1m': [[0, 2, 3, 4, 5], [1, 6, 7, 8]]}
-for _data, _epochs, _dim, _batch, _lr in SETS:
+for _data, _, _dim, _batch, _lr in SETS:
     _name, _count = {'ml1m': 'ml-1m'}.get(_data, _data), {'frappe': 10, 'ml1m': 9}[_data]
-    _all = dict(data=_data, tasks=[''], batch=_batch, epochs=_epochs, lr=_lr, dim=_dim)
-    _slow = dict(_all, lr=.01, epochs=12) if _data == 'frappe' else dict(_all, epochs=6)
+    _all = dict(data=_data, tasks=[''], batch=_batch, epochs={'frappe': 12, 'ml1m': 3}[_data], lr=_lr, dim=_dim)
+    _slow = dict(_all, lr=.01, epochs=10) if _data == 'frappe' else dict(_all, epochs=6)
     CASES |= {
-        f'{_name} WideAndDeep': dict(_all, kind='wide_and_deep', peer='rank.WideAndDeep', hidden=[200, 200]),
+        f'{_name} WideAndDeep': dict(_all, kind='wide_and_deep', peer='rank.WideAndDeep', hidden=[100, 50]),
         f'{_name} MultiTower': dict(_all, kind='multi_tower', peer='rank.MultiTower', groups=USER_ITEM[_data],
-                                    hidden=[128, 64], final=[64]),
-        f'{_name} DCNv1': dict(_all, kind='dcn_v1', peer='rank.DcnV1', cross=3, hidden=[200, 100], final=[64]),
-        f'{_name} DCNv2': dict(_all, kind='dcn_v2', peer='rank.DcnV2', cross=3, rank=32, hidden=[200, 100], final=[64]),
-        f'{_name} xDeepFM': dict(_all, kind='xdeepfm', peer='rank.XDeepFm', cin=[16, 16], hidden=[200, 100],
+                                    hidden=[100, 50], final=[64], epochs={'frappe': 16, 'ml1m': 3}[_data]),
+        f'{_name} DCNv1': dict(_all, kind='dcn_v1', peer='rank.DcnV1', cross=3, hidden=[100, 50], final=[64]),
+        f'{_name} DCNv2': dict(_all, kind='dcn_v2', peer='rank.DcnV2', cross=3, rank=32, hidden=[100, 50], final=[64]),
+        f'{_name} xDeepFM': dict(_all, kind='xdeepfm', peer='rank.XDeepFm', cin=[16, 16], hidden=[100, 50],
                                  final=[64]),
-        f'{_name} MaskNet': dict(_all, kind='mask_net', peer='rank.MaskNet', blocks=2, ratio=1, block=64, hidden=[64]),
+        f'{_name} MaskNet': dict(_all, kind='mask_net', peer='rank.MaskNet', blocks=2, ratio=1, block=64, hidden=[64],
+                                 epochs={'frappe': 8, 'ml1m': 3}[_data]),
         f'{_name} FFM': dict(_slow, kind='ffm', peer='rank.Ffm', fields='', dim=4 * _count),
         f'{_name} FLEN': dict(_all, kind='flen', peer='rank.Flen', groups=USER_ITEM[_data], interaction=[32],
-                              hidden=[200, 200]),
-        f'{_name} DeepCrossing': dict(_all, kind='deep_crossing', peer='rank.DeepCrossing', units=[128, 128, 64],
-                                      fields='residual_units: [128, 128, 64]'),
+                              hidden=[100, 50]),
+        f'{_name} DeepCrossing': dict(_all, kind='deep_crossing', peer='rank.DeepCrossing', units=[64, 64, 64],
+                                      fields='residual_units: [64, 64, 64]'),
         f'{_name} RocketLaunching': dict(_all, tasks=['light'], kind='rocket_launching', peer='rank.Rocket',
-                                         train='trainer.train', share=[128], booster=[256, 128, 64], light=[64, 32]),
+                                         train='trainer.train', share=[100], booster=[200, 100, 50], light=[50, 20]),
     }
-_layer = dict(linear=8, machine=8, compressed=8, inner=[64], layers=2, hidden=[128, 64])
-_census = dict(data='census', tasks=[''], batch=1024, epochs=4, lr=.001, dim=8, dense=[64, 8])
+_layer = dict(linear=8, machine=8, compressed=8, inner=[64], layers=2, hidden=[100, 50])
+_census = dict(data='census', tasks=[''], batch=1024, epochs=3, lr=.002, dim=8, dense=[64, 8])
 CASES |= {
-    'frappe DLRM': dict(_frappe, kind='dlrm', peer='rank.Dlrm', hidden=[200, 100]),
-    'frappe WuKong': dict(_frappe, kind='wukong', peer='rank.WuKong', **_layer),
-    'census-income DLRM': dict(_census, kind='dlrm', peer='rank.Dlrm', hidden=[200, 100]),
+    'frappe DLRM': dict(_frappe, epochs=12, kind='dlrm', peer='rank.Dlrm', hidden=[100, 50]),
+    'frappe WuKong': dict(_frappe, epochs=8, kind='wukong', peer='rank.WuKong', **_layer),
+    'census-income DLRM': dict(_census, kind='dlrm', peer='rank.Dlrm', hidden=[100, 50]),
     'census-income WuKong': dict(_census, kind='wukong', peer='rank.WuKong', **_layer),
     'census-income MultiTower': dict(_census, kind='multi_tower', peer='rank.MultiTower', groups=[list(range(32))],
-                                     hidden=[128, 64], final=[64]),
+                                     hidden=[100, 50], final=[64]),
 }

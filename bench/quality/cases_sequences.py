@@ -4,11 +4,12 @@ long ago each was (0: now)."""
 from texts import FIRST, METRICS, group, id_feature, mlp
 
 _turns = dict(data='turns', tasks=[''], batch=2048, epochs=3, lr=.001, dim=16, hidden=[128, 64])
+_fast = _turns | dict(lr=.002, epochs=2)
 CASES = {
     'ml-1m BST': dict(_turns, kind='bst', peer='sequences.Bst', layers=1, heads=2, head=16, ffn=64),
-    'ml-1m DIEN': dict(_turns, kind='dien', peer='sequences.Dien', train='trainer.train', attention=[32], aux=.1),
-    'ml-1m DMR': dict(_turns, kind='dmr', peer='sequences.Dmr', train='trainer.train', attention=[32], aux=.1),
-    'ml-1m TDM': dict(_turns, kind='tdm', peer='sequences.Tdm', attention=[32], windows=[4, 6, 10]),
+    'ml-1m DIEN': dict(_fast, kind='dien', peer='sequences.Dien', train='trainer.train', attention=[32], aux=.1),
+    'ml-1m DMR': dict(_fast, kind='dmr', peer='sequences.Dmr', train='trainer.train', attention=[32], aux=.1),
+    'ml-1m TDM': dict(_fast, kind='tdm', peer='sequences.Tdm', attention=[32], windows=[4, 6, 10]),
 }
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retrieval models in plain PyTorch: the film that a user liked next, x[:, 1], from the history h (0 behind the last)
-and the fields of the user. Classifiers choose among all films, the others among those of their batch."""
+and the fields of the user, among the films of its batch."""
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -176,38 +176,32 @@ class WordToVec(Match):
         return F.binary_cross_entropy_with_logits(s, torch.eye(len(s)), reduction='none').sum(1).mean()
 
 
-class Classes(Match):
-    """All films are classes."""
+class Biased(Match):
+    """The vector of a user against that of each film, which also has a bias of its own."""
 
-    def loss(self, b):
-        return F.cross_entropy(self(b), b['x'][:, 1])
-
-    def measure(self, part):
-        hits = 0
-        for at in range(0, len(part['x']), 1024):
-            b = cut(part, at, 1024)
-            s = self(b)
-            hits += int(((s > s.gather(1, b['x'][:, 1:2])).sum(1) < self.case['top']).sum())
-        return [hits / len(part['x'])]
-
-
-class YoutubeDnn(Classes):
     def make(self, case, sizes):
-        self.history = table(sizes[1], self.d)
-        self.net = nn.Sequential(mlp((len(USER) + 1) * self.d, case['hidden'], case),
-                                 nn.Linear(case['hidden'][-1], sizes[1]))
+        self.film, self.bias, self.history = table(sizes[1], self.d), Tables([sizes[1]], 1, 0), table(sizes[1], self.d)
+        self.net(case)
 
-    def forward(self, b):
+    def scores(self, b):
+        film = b['x'][:, 1]
+        return self.user(b) @ self.film(film).T + self.bias(film).T
+
+
+class YoutubeDnn(Biased):
+    def net(self, case):
+        self.tower = nn.Sequential(mlp((len(USER) + 1) * self.d, case['hidden'], case),
+                                   nn.Linear(case['hidden'][-1], self.d, bias=False))
+
+    def user(self, b):
         seen = mean(self.history(b['h']), b['h'] > 0)
-        return self.net(torch.cat([self.users(b['x'][:, USER]).flatten(1), seen], 1))
+        return self.tower(torch.cat([self.users(b['x'][:, USER]).flatten(1), seen], 1))
 
 
-class Gru(Classes):
-    def make(self, case, sizes):
-        self.history = table(sizes[1], self.d)
-        self.gru = nn.GRU(self.d, case['hidden'], batch_first=True)
-        self.out = nn.Linear(case['hidden'], sizes[1])
+class Gru(Biased):
+    def net(self, case):
+        self.gru = nn.GRU(self.d, self.d, batch_first=True)
 
-    def forward(self, b):
+    def user(self, b):
         states, _ = self.gru(self.history(b['h']))
-        return self.out(last(states, b['h'] > 0))
+        return last(states, b['h'] > 0)
