@@ -487,7 +487,7 @@ static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, floa
     const struct table *t = embed_table_at(e, 0);
     float out[6], grad[6] = {1, 2, 3, 4, 5, 6};
     struct slot_ids ids = {.ids = &id, .rows = 1};
-    struct view view = {out, 1, 6, 6}, grads = {grad, 1, 6, 6};
+    struct view view = view_of(out, 1, 6), grads = view_of(grad, 1, 6);
     CHECK(embed_batch(e, &ids, true, NULL) == RC_OK);
     embed_forward(e, &view);
     embed_backward(e, &grads, &(struct row_step){.lr = lr, .step = step});
