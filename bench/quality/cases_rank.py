@@ -26,6 +26,8 @@ CASES |= {
     'frappe FwFM': dict(_frappe, kind='fwfm', peer='fields.FwFm', fields='', epochs=12, lr=.01),
     'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3,
                            hidden=[200, 200]),
+    'frappe FGCNN': dict(_frappe, kind='fgcnn', peer='fields.Fgcnn', maps=[6, 8], height=5, new=3, hidden=[200, 200],
+                         fields='conv_filters: [6, 8] conv_height: 5 new_maps: 3 deep %s'),
     'frappe GateNet': dict(_frappe, kind='gatenet', peer='fields.GateNet', fields='deep %s', hidden=[200, 200]),
 }
 
