@@ -9,6 +9,7 @@ FIELDS, NUMBERS, DIM, ROWS = 26, 13, 16, 100000
 FFM_DIM = 4 * FIELDS
 HISTORY = {"item": 100000, "cate": 10000}
 NEGATIVES, SESSION_DIM, CAPSULES = 1024, 64, 4
+MAPS = [14, 16, 18, 20]
 WINDOWS = [5, 5, 10, 10, 20]
 UNITS = "{ hidden_units: [256, 128] }"
 TOP = "{ hidden_units: [64] }"
@@ -55,6 +56,7 @@ CASES = {
     "fwfm": WIDE + DEEP + "fwfm {} " + BCE,
     "fibinet": DEEP + DENSE + f"fibinet {{ deep {UNITS} }} " + BCE,
     "fibinet_all": DEEP + DENSE + f'fibinet {{ bilinear_type: "all" deep {UNITS} }} ' + BCE,
+    "fgcnn": DEEP + f"fgcnn {{ conv_filters: {MAPS} deep {UNITS} }} " + BCE,
     "autoint": DEEP + f"autoint {{ num_layers: 1 num_heads: 6 head_dim: 16 }} " + BCE,
     "gatenet": DEEP + DENSE + f"gatenet {{ deep {UNITS} }} " + BCE,
     "flen": group("user", IDS[:12]) + group("item", IDS[12:15]) + group("context", IDS[15:])

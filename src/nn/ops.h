@@ -177,6 +177,18 @@ struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
  */
 struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
                             int64_t out, const char *bias);
+/* [d, n, maps] of n fields of width d, a row of the batch -> [d, n, out]: a convolution
+ * along the fields. Field f is made of `height` fields from f - (height - 1) / 2 on;
+ * those outside count as zeros. Parameters `name`.weight [out, maps, height] and, with
+ * `bias`, `name`.bias [out], uniform within 1/sqrt(maps * height).
+ */
+struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int64_t out,
+                          int64_t height, bool bias);
+/* [d, n, maps] -> [d, n / height, maps]: the largest of each `height` fields that follow
+ * each other; what is left over at the end is left out. The gradient goes to the first
+ * that is the largest.
+ */
+struct val *nn_field_max(struct graph *g, struct val *x, int64_t height);
 /* query, key, value [n, h * d] -> [n, h * d]: fields attend to each other, per head with
  * weights softmax(scale * q . k).
  */

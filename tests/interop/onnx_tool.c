@@ -239,6 +239,24 @@ CASE(mix_fields)
     struct param *w = nn_param(g, "w", (const int64_t[]){3, 5}, 2, u, true);
     return nn_mix_fields(g, w, fields(g, x));
 }
+static struct val *maps(struct graph *g, struct val *x)
+{
+    return nn_reshape(g, x, (const int64_t[]){2, 3, 2}, 3);
+}
+
+CASE(field_conv)
+{
+    return nn_field_conv(g, "c", maps(g, x), 5, 3, true);
+}
+CASE(field_conv_even)
+{
+    return nn_field_conv(g, "c", nn_reshape(g, x, (const int64_t[]){3, 4, 1}, 3), 2, 6,
+                         false);
+}
+CASE(field_max)
+{
+    return nn_field_max(g, maps(g, x), 2);
+}
 CASE(field_linear)
 {
     return nn_field_linear(g, "w", fields(g, x), false, 5, NULL);
@@ -425,6 +443,9 @@ static const struct onnx_case cases[] = {
     ENTRY(aware_pairs),
     ENTRY(aware_dots),
     ENTRY(mix_fields),
+    ENTRY(field_conv),
+    ENTRY(field_conv_even),
+    ENTRY(field_max),
     ENTRY(field_linear),
     ENTRY(field_linear_sequence),
     ENTRY(field_attention),
