@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""compare.py TRAINYARD OUT PYTHON - for each case and seed our program and torch_peer.py in turn. Both
-take the epoch that is best on the valid set and are compared by the exact AUC of the test set; the
-bar is the difference of the means over the seeds."""
+"""compare.py TRAINYARD OUT PYTHON RESULTS - for each case and seed our program and torch_peer.py in turn.
+Both take the epoch that is best on the valid set and are compared by the exact AUC of the test set, or by
+what the case names as its measure; the bar is the difference of the means over the seeds. Rows of the
+cases that ran replace those in RESULTS, the others stay; each says with which seeds and which version of
+the program it was made."""
 import hashlib
 import json
 import os
@@ -9,51 +11,83 @@ import platform
 import subprocess
 import sys
 
-from cases import CASES, FIRST, config
+from cases import CASES, config
+from source import closure
+from texts import FIRST
 
-TRAINYARD, OUT, PYTHON = sys.argv[1:4]
+TRAINYARD, OUT, PYTHON, RESULTS = sys.argv[1:5]
 HERE = os.path.dirname(os.path.abspath(__file__))
 SEEDS = [int(x) for x in os.environ.get('SEEDS', '1' if os.environ.get('QUICK') else '1 2 3').split()]
-ONLY = os.environ.get('CASES', '')
+ONLY = os.environ.get('CASES', '').split(',')
+THREADS = os.environ.get('THREADS', '2')
 BAR = 0.002
 TORCH = subprocess.run([PYTHON, '-c', 'import torch; print(torch.__version__)'], check=True, capture_output=True,
                        text=True).stdout.strip()
+VERSION = subprocess.run([TRAINYARD, 'version'], check=True, capture_output=True, text=True).stdout.split('\n')[0]
+with open(TRAINYARD, 'rb') as program:
+    PROGRAM = hashlib.sha256(program.read()).hexdigest()
 
 
 def mean(values):
     return sum(values) / len(values)
 
 
-def result(lines, tasks):
-    """exact_auc of each task of a line of JSON."""
-    names = [f'exact_auc_{t}' if t else 'exact_auc' for t in tasks]
-    return [lines[n] for n in names]
+def measure(case):
+    """What is compared: the exact AUC, or a metric that the case's config asks for."""
+    return case.get('measure', 'exact_auc')
 
 
-def ours(name, case, seed):
+def result(lines, case):
+    """The measure of each task of a line of JSON."""
+    return [lines[f'{measure(case)}_{t}' if t else measure(case)] for t in case['tasks']]
+
+
+def kept(prefix, key, make):
+    """A result is kept in OUT as long as what it was made from is the same."""
+    path = f'{OUT}/{prefix}-{hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]}.json'
+    if not os.path.exists(path):
+        got = json.dumps(make())
+        with open(f'{path}.part', 'w') as f:
+            f.write(got)
+        os.replace(f'{path}.part', path)
+    with open(path) as f:
+        return json.load(f)
+
+
+def run_ours(name, case, seed, text):
     folder, run = f"{OUT}/{case['data']}", f"{OUT}/run-{name.replace(' ', '-')}-{seed}"
-    with open(f'{folder}/sizes.json') as f:
-        sizes = json.load(f)
     os.makedirs(run, exist_ok=True)
     subprocess.run(['rm', '-rf', f'{run}/m'], check=True)
-    with open(f'{folder}/train/part.csv') as f:
-        numbers = sum(c.startswith('n') for c in f.readline().strip().split(','))
     with open(f'{run}/pipeline.config', 'w') as f:
-        f.write(config(case, sizes, folder, numbers))
-    command = [TRAINYARD, 'train', 'pipeline.config', '--seed', str(seed), '--threads', '2']
+        f.write(text)
+    command = [TRAINYARD, 'train', 'pipeline.config', '--seed', str(seed), '--threads', THREADS]
     done = subprocess.run(command, cwd=run, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f'{name}: {done.stderr}')
     with open(f'{run}/m/train_eval_result_v2.txt') as f:
         lines = [json.loads(x) for x in f]
-    best = max(lines, key=lambda x: sum(result(x, case['tasks'])))
+    best = max(lines, key=lambda x: sum(result(x, case)))
     command = [TRAINYARD, 'eval', 'pipeline.config', '--checkpoint', f"m/model.ckpt-{best['global_step']}",
-               '--eval-input', f'{folder}/test/*.csv', '--json', '--threads', '2']
+               '--eval-input', f'{folder}/test/*.csv', '--json', '--threads', THREADS]
     done = subprocess.run(command, cwd=run, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f'{name}: {done.stderr}')
     subprocess.run(['rm', '-rf', run], check=True)
-    return result(json.loads(done.stdout), case['tasks'])
+    return result(json.loads(done.stdout), case)
+
+
+def data_sizes(case):
+    return {s: os.path.getsize(f"{OUT}/{case['data']}/{s}") for s in ('data.npz', 'sizes.json')}
+
+
+def ours(name, case, seed):
+    folder = f"{OUT}/{case['data']}"
+    with open(f'{folder}/sizes.json') as f:
+        sizes = json.load(f)
+    with open(f'{folder}/train/part.csv') as f:
+        numbers = sum(c.startswith('n') for c in f.readline().strip().split(','))
+    text = config(case, sizes, folder, numbers)
+    return kept('ours', [PROGRAM, text, seed, data_sizes(case)], lambda: run_ours(name, case, seed, text))
 
 
 def environment():
@@ -65,29 +99,41 @@ def environment():
 
 
 def peer(name, case, seed):
-    """PyTorch's side does not change with our program, so it is kept in OUT as long as its own
-    code, the case, the data and PyTorch are the same."""
-    sizes = {s: os.path.getsize(f"{OUT}/{case['data']}/{s}") for s in ('data.npz', 'sizes.json')}
-    with open(f'{HERE}/torch_peer.py', 'rb') as f:
-        key = f.read() + json.dumps([name, case, seed, FIRST, sizes, TORCH], sort_keys=True).encode()
-    kept = f'{OUT}/peer-{hashlib.sha256(key).hexdigest()[:16]}.json'
-    if not os.path.exists(kept):
+    """PyTorch's side depends on the model's code and the training loop, not on other models."""
+    train = case.get('train', 'torch_peer.train')
+    code = closure([tuple(case['peer'].split('.')), tuple(train.split('.'))], skip=['cases'])
+
+    def make():
         command = [PYTHON, f'{HERE}/torch_peer.py', f"{OUT}/{case['data']}", name, str(seed)]
-        got = subprocess.run(command, check=True, capture_output=True, text=True, env=environment()).stdout
-        with open(f'{kept}.part', 'w') as f:
-            f.write(got)
-        os.replace(f'{kept}.part', kept)
-    with open(kept) as f:
-        return json.load(f)
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True,
+                                         env=environment()).stdout)
+
+    return kept('peer', [code, name, case, seed, FIRST, data_sizes(case), TORCH], make)
+
+
+def save(rows):
+    """New rows instead of old ones of that name; in the order of the cases."""
+    old = []
+    if os.path.exists(RESULTS):
+        with open(RESULTS) as f:
+            old = json.load(f)['rows']
+    order = [f'{name} {task}'.strip() for name, case in CASES.items() for task in case['tasks']]
+    both = {r['case']: r for r in old + rows if r['case'] in order}
+    os.makedirs(os.path.dirname(os.path.abspath(RESULTS)), exist_ok=True)
+    with open(f'{RESULTS}.part', 'w') as f:
+        json.dump({'machine': platform.processor() or platform.machine(), 'torch': TORCH,
+                   'rows': sorted(both.values(), key=lambda r: order.index(r['case']))}, f, indent=1)
+        f.write('\n')
+    os.replace(f'{RESULTS}.part', RESULTS)
 
 
 def main():
-    rows, short = [], False
-    print(f"{'AUC of the test set':30} {'PyTorch':>8} {'ours':>8} {'diff':>8} {'bar':>6}", flush=True)
+    short = False
+    print(f"{'AUC or recall of the test set':30} {'PyTorch':>8} {'ours':>8} {'diff':>8} {'bar':>6}", flush=True)
     for name, case in CASES.items():
-        if ONLY not in name:
+        if not any(x in name for x in ONLY):
             continue
-        mine, theirs = [], []
+        mine, theirs, rows = [], [], []
         for seed in SEEDS:
             mine.append(ours(name, case, seed))
             theirs.append(peer(name, case, seed))
@@ -96,14 +142,11 @@ def main():
             good = a - b >= -BAR
             short |= not good
             label = f'{name} {task}'.strip()
-            rows.append({'case': label, 'peer': b, 'ours': a, 'diff': a - b, 'bar': -BAR, 'ok': good,
-                         'seeds': SEEDS, 'peer_each': [x[i] for x in theirs], 'ours_each': [x[i] for x in mine]})
+            rows.append({'case': label, 'measure': measure(case), 'peer': b, 'ours': a, 'diff': a - b, 'bar': -BAR,
+                         'ok': good, 'version': VERSION, 'seeds': SEEDS, 'peer_each': [x[i] for x in theirs],
+                         'ours_each': [x[i] for x in mine]})
             print(f"{label:30} {b:8.4f} {a:8.4f} {a - b:+8.4f} {-BAR:6} {'ok' if good else 'short'}", flush=True)
-    if not ONLY:
-        os.makedirs('bench/results', exist_ok=True)
-        with open('bench/results/quality.json', 'w') as f:
-            json.dump({'machine': platform.processor() or platform.machine(), 'rows': rows}, f, indent=1)
-            f.write('\n')
+        save(rows)
     sys.exit(1 if short else 0)
 
 

@@ -4,12 +4,33 @@ what each makes of the vectors v [n, fields, dim]. First values are those of nn.
 import torch
 from torch import nn
 
-from cases import FIRST
-from parts import Tables, mlp
+from parts import FIRST, Tables, mlp
 
 
 def uniform(width, *shape):
     return nn.Parameter((torch.rand(*shape) * 2 - 1) / width**.5)
+
+
+class Lr(nn.Module):
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.wide, self.bias = Tables(sizes, 1, 0), nn.Parameter(torch.zeros(1))
+
+    def forward(self, b):
+        return self.wide(b['x']).sum(1) + self.bias
+
+
+class DeepFm(nn.Module):
+    def __init__(self, case, sizes, numbers):
+        super().__init__()
+        self.wide, self.tables = Tables(sizes, 1, 0), Tables(sizes, case['dim'], FIRST)
+        self.deep = mlp(len(sizes) * case['dim'], case['hidden'], case)
+        self.out = nn.Linear(case['hidden'][-1], 1)
+
+    def forward(self, b):
+        v = self.tables(b['x'])
+        fm = .5 * (v.sum(1) ** 2 - (v ** 2).sum(1)).sum(1, keepdim=True)
+        return self.wide(b['x']).sum(1) + fm + self.out(self.deep(v.flatten(1)))
 
 
 class Fields(nn.Module):
@@ -104,6 +125,28 @@ class FiBiNet(Fields):
         return self.deep(torch.cat([self.bilinear(gated, 0), self.bilinear(v, 1)], 1))
 
 
+class Fgcnn(Fields):
+    def make(self):
+        c, n, total, before = self.case, self.n, self.n, 1
+        self.convs, self.new = nn.ModuleList(), nn.ModuleList()
+        for maps in c['maps']:
+            self.convs.append(nn.Conv2d(before, maps, (c['height'], 1), padding=(c['height'] // 2, 0)))
+            n, before = n // 2, maps
+            self.new.append(nn.Linear(maps * n * self.d, c['new'] * n * self.d))
+            total += c['new'] * n
+        self.register_buffer('all', torch.triu_indices(total, total, 1))
+        self.deep = self.net(total * self.d + self.all.shape[1])
+
+    def logit(self, v, b):
+        x, parts = v.unsqueeze(1), [v]
+        for conv, new in zip(self.convs, self.new):
+            x = nn.functional.max_pool2d(torch.tanh(conv(x)), (2, 1))
+            parts.append(torch.tanh(new(x.flatten(1))).view(len(v), -1, self.d))
+        v = torch.cat(parts, 1)
+        dots = (v @ v.transpose(1, 2))[:, self.all[0], self.all[1]]
+        return self.deep(torch.cat([v.flatten(1), dots], 1))
+
+
 class AutoInt(Fields):
     def make(self):
         c, width, layers = self.case, self.d, []
@@ -139,7 +182,3 @@ class GateNet(Fields):
             h = layer(h)
             h = h * torch.tanh(gate(h))
         return self.out(h)
-
-
-FIELD_MODELS = {'fm': Fm, 'nfm': Nfm, 'fnn': Fnn, 'pnn': Pnn, 'afm': Afm, 'fwfm': FwFm, 'fibinet': FiBiNet,
-                'autoint': AutoInt, 'gatenet': GateNet}

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the models of torch_peer.py and fields.py are put together from."""
+"""What the PyTorch models are put together from."""
 import numpy as np
 import torch
 from torch import nn
+
+from texts import FIRST  # noqa: F401 - models take it from here
 
 
 def mlp(width, units, case):

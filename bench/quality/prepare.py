@@ -6,6 +6,10 @@ OUT/NAME/data.npz for PyTorch, OUT/NAME/sizes.json. Both sides read the same row
     census   Census-Income; the official test set halved into valid and test; tasks income, never
              married, and both together
     ml1m     MovieLens-1M, rating >= 4, each user's ratings split 80/10/10 by time; history of 20 liked films
+    turns    every second user of ml1m; beside each film of the history one drawn by chance, and how many
+             films ago it was
+    likes    what was liked in ml1m with a history before it: the film is the label, the last film of the
+             history one more field; all rows are shuffled
 
 Values that training never saw are number 0. Rows are shuffled once, by a fixed seed.
 """
@@ -109,17 +113,43 @@ def ml1m(data):
     return [{'x': x[m], 'h': history[m], 'y': y[m]} for m in masks], [len(k) + 1 for k in known]
 
 
+def turns(data):
+    parts, sizes = ml1m(data)
+    chance, out = np.random.RandomState(2), []
+    for part in parts:
+        part = {k: v[part['x'][:, 0] % 2 == 0] for k, v in part.items()}
+        used = part['h'] > 0
+        part['g'] = np.where(used, chance.randint(1, sizes[1], used.shape), 0)
+        part['p'] = np.where(used, used.sum(1, keepdims=True) - np.arange(used.shape[1]), 0)
+        out.append(part)
+    return out, sizes
+
+
+def likes(data):
+    parts, sizes = ml1m(data)
+    chance, out = np.random.RandomState(3), []
+    for part in parts:
+        some = np.flatnonzero((part['y'][:, 0] > 0) & (part['h'][:, 0] > 0))
+        x, h = part['x'][some], part['h'][some]
+        last = h[np.arange(len(h)), (h > 0).sum(1) - 1]
+        order = chance.permutation(len(x))
+        x = np.c_[x, last][order]
+        out.append({'x': x, 'h': h[order], 'y': x[:, 1:2].astype(np.float32)})
+    return out, [*sizes, sizes[1]]
+
+
 def write_csv(path, part):
     header = [f'y{i}' for i in range(part['y'].shape[1])] + [f'f{i}' for i in range(part['x'].shape[1])]
     header += [f'n{i}' for i in range(part['n'].shape[1])] if 'n' in part else []
-    header += ['h'] if 'h' in part else []
+    sequences = [k for k in 'hgp' if k in part]
+    header += sequences
     header += ['zero']
     with open(path, 'w') as f:
         f.write(','.join(header) + '\n')
         for i in range(len(part['x'])):
             row = [str(int(v)) for v in part['y'][i]] + [str(v) for v in part['x'][i]]
             row += [repr(float(v)) for v in part['n'][i]] if 'n' in part else []
-            row += [';'.join(str(v) for v in part['h'][i] if v)] if 'h' in part else []
+            row += [';'.join(str(v) for v in part[k][i] if v) for k in sequences]
             f.write(','.join(row) + ',0\n')
 
 
@@ -128,7 +158,7 @@ def main():
     target = f'{out}/{name}'
     if os.path.exists(f'{target}/{DONE}'):
         return
-    parts, sizes = {'frappe': frappe, 'census': census, 'ml1m': ml1m}[name](data)
+    parts, sizes = {'frappe': frappe, 'census': census, 'ml1m': ml1m, 'turns': turns, 'likes': likes}[name](data)
     order = np.random.RandomState(1).permutation(len(parts[0]['y']))
     parts[0] = {k: v[order] for k, v in parts[0].items()}
     arrays = {}

@@ -41,6 +41,7 @@ DEEP = f'feature_groups {{ group_name: "deep" group_type: DEEP feature_names: [{
 ALL = f'feature_groups {{ group_name: "all" group_type: DEEP feature_names: [{SPARSE}] }} '
 WIDE = f'feature_groups {{ group_name: "wide" group_type: WIDE feature_names: [{SPARSE}] }} '
 DENSE = 'feature_groups { group_name: "dense" group_type: DEEP feature_names: ["age", "level"] } '
+OTHER_TABLES = DEEP.replace('"deep"', '"generate" embedding_name_suffix: "_fg"')
 FOUR = DEEP.replace(', "price"', '')  # as many fields as divide their width
 USER_FIELDS = 'feature_groups { group_name: "user" group_type: DEEP feature_names: ["user_id", "brand"] } '
 SEQ = ('feature_groups { group_name: "seq" group_type: SEQUENCE feature_names: '
@@ -84,6 +85,8 @@ MODELS = {
     'dmr': SEQ_CONTEXT + SEQ_MATCH + DEEP + WIDE + f'dmr {{ attn_mlp {{ hidden_units: 8 }} deep {MLP} }}' + BCE,
     'deep_crossing': WIDE + DEEP + DENSE + 'deep_crossing { residual_units: [16, 8] }' + BCE,
     'ffm': WIDE + FOUR + 'ffm {}' + BCE,
+    'fgcnn': WIDE + DEEP + DENSE + f'fgcnn {{ conv_filters: [5, 3] conv_height: 3 deep {MLP} }}' + BCE,
+    'fgcnn:bn': DEEP + OTHER_TABLES + f'fgcnn {{ conv_filters: 4 conv_height: 4 pooling_height: 3 use_bn: true deep {MLP} }}' + BCE,
     'fibinet': DEEP + DENSE + f'fibinet {{ deep {MLP} }}' + BCE,
     'fibinet:each': DEEP + f'fibinet {{ bilinear_type: "each" deep {MLP} }}' + BCE,
     'fibinet:all': WIDE + DEEP + f'fibinet {{ bilinear_type: "all" deep {MLP} }}' + BCE,

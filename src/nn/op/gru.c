@@ -61,11 +61,11 @@ static void cell_forward(const float *a, const float *b, const float *h, int64_t
         y[i] = n[i] + stays(z[i], weight) * (keep[KEEP_H * w + i] - n[i]);
 }
 
-/* dy [w] -> da and db [3 * w] are written, dh [w] too; gives the slope of the weight. */
-static float cell_backward(const float *keep, const float *dy, int64_t w, float weight,
-                           float *da, float *db, float *dh)
+/* dy [w] -> da and db [3 * w] are written, dh [w] too. */
+CLONED static void cell_backward(const float *restrict keep, const float *restrict dy,
+                                 int64_t w, float weight, float *restrict da,
+                                 float *restrict db, float *restrict dh)
 {
-    float d_weight = 0;
     const float *r = keep + KEEP_R * w, *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w;
     const float *bn = keep + KEEP_BN * w, *h = keep + KEEP_H * w;
     for (int64_t i = 0; i < w; i++) {
@@ -78,9 +78,16 @@ static float cell_backward(const float *keep, const float *dy, int64_t w, float 
         da[2 * w + i] = dn;
         db[2 * w + i] = dn * r[i];
         dh[i] = dy[i] * keeps;
-        d_weight += dy[i] * (h[i] - n[i]) * (z[i] - 1);
     }
-    return d_weight;
+}
+
+static float weight_slope(const float *keep, const float *dy, int64_t w)
+{
+    const float *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w, *h = keep + KEEP_H * w;
+    float sum = 0;
+    for (int64_t i = 0; i < w; i++)
+        sum += dy[i] * (h[i] - n[i]) * (z[i] - 1);
+    return sum;
 }
 
 /* --- one step --- */
@@ -113,16 +120,26 @@ static void gru_cell_forward(const struct op_run *r, int64_t begin, int64_t end)
                      view_row(&r->keep, k), view_row(&r->out[0], k));
 }
 
+/* Whether slopes go straight to where they are wanted. */
+static bool is_written(const struct op_run *r, int i)
+{
+    return r->d_in[i].data && r->d_in_fresh[i];
+}
+
 static void gru_cell_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     float da[3 * NN_GRU_WIDTH_MAX], db[3 * NN_GRU_WIDTH_MAX], dh[NN_GRU_WIDTH_MAX];
-    const float *const parts[] = {da, db, dh};
+    float *const parts[] = {da, db, dh};
     int64_t from, to, w = r->in[CELL_H].width;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, 1, da, db, dh);
+        float *into[CELL_H + 1];
         for (int i = CELL_A; i <= CELL_H; i++)
-            if (r->d_in[i].data)
+            into[i] = is_written(r, i) ? view_row(&r->d_in[i], k) : parts[i];
+        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, 1,
+                      into[CELL_A], into[CELL_B], into[CELL_H]);
+        for (int i = CELL_A; i <= CELL_H; i++)
+            if (r->d_in[i].data && !is_written(r, i))
                 kernels()->add(view_row(&r->d_in[i], k), parts[i], r->in[i].width);
     }
 }
@@ -167,7 +184,7 @@ static void cell_onnx(struct onnx *o, const struct onnx_op *op)
 }
 
 static const struct op_ops op_cell = {.name = "gru cell",
-                                      .flags = OP_NEEDS_IN,
+                                      .flags = OP_NEEDS_IN | OP_WRITES,
                                       .infer = cell_infer,
                                       .forward = gru_cell_forward,
                                       .backward = gru_cell_backward,
@@ -260,8 +277,8 @@ static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n && t > 0; k++)
             memcpy(h + k * w, view_row(&r->out[0], at[rows[k]] + t - 1),
                    (size_t)w * sizeof(float));
-        gemm_forward(r->state, (struct view){h, n, w, w}, r->params[PARAM_BIAS]->value,
-                     GEMM_ACT_NONE, (struct view){b, n, 3 * w, 3 * w});
+        gemm_forward(r->state, view_of(h, n, w), r->params[PARAM_BIAS]->value,
+                     GEMM_ACT_NONE, view_of(b, n, 3 * w));
         for (int64_t k = 0; k < n; k++) {
             int64_t p = at[rows[k]] + t;
             cell_forward(view_row(&r->in[0], p), b + k * 3 * w, h + k * w, w,
@@ -274,6 +291,13 @@ static void gru_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int64_t b = begin; b < end; b += GRU_ROWS)
         gru_rows_forward(r, b, b + GRU_ROWS < end ? b + GRU_ROWS : end);
+}
+
+/* Of a position's weight. */
+static void add_slope(const struct op_run *r, int64_t p, float slope)
+{
+    float *to = view_row(&r->d_in[1], p);
+    *to = r->d_in_fresh[1] ? slope : *to + slope;
 }
 
 /* From the last position to the first: dh[b - begin] is what a row's state owes to the
@@ -291,16 +315,16 @@ static void gru_rows_backward(const struct op_run *r, int64_t begin, int64_t end
             int64_t p = at[rows[k]] + t;
             float *carry = dh + (rows[k] - begin) * w, *keep = view_row(&r->keep, p);
             kernels()->add(carry, view_row(&r->d_out[0], p), w);
-            float d_weight = cell_backward(keep, carry, w, weight_at(r, p), da,
-                                           db + k * 3 * w, own + k * w);
+            cell_backward(keep, carry, w, weight_at(r, p),
+                          is_written(r, 0) ? view_row(&r->d_in[0], p) : da,
+                          db + k * 3 * w, own + k * w);
             if (r->n_in == 2 && r->d_in[1].data)
-                *view_row(&r->d_in[1], p) += d_weight;
-            if (r->d_in[0].data)
+                add_slope(r, p, weight_slope(keep, carry, w));
+            if (r->d_in[0].data && !r->d_in_fresh[0])
                 kernels()->add(view_row(&r->d_in[0], p), da, 3 * w);
             memcpy(keep + KEEP_DB * w, db + k * 3 * w, (size_t)(3 * w) * sizeof(float));
         }
-        gemm_backward(r->state, (struct view){db, n, 3 * w, 3 * w}, true,
-                      (struct view){own, n, w, w});
+        gemm_backward(r->state, view_of(db, n, 3 * w), true, view_of(own, n, w));
         for (int64_t k = 0; k < n; k++)
             memcpy(dh + (rows[k] - begin) * w, own + k * w, (size_t)w * sizeof(float));
     }
@@ -430,7 +454,7 @@ static void weighted_gru_onnx(struct onnx *o, const struct onnx_op *op)
 }
 
 static const struct op_ops op_gru = {.name = "gru",
-                                     .flags = OP_NEEDS_IN | OP_NEEDS_OUT,
+                                     .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES,
                                      .infer = gru_infer,
                                      .setup = gru_setup,
                                      .teardown = gru_teardown,

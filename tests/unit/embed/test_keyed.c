@@ -423,7 +423,7 @@ static struct embed *trained(int threads, enum dtype type, float out[32 * 12],
     struct rng r;
     int64_t ids[2][32];
     float grad[32 * 12];
-    struct view view = {out, 32, 12, 12}, grads = {grad, 32, 12, 12};
+    struct view view = view_of(out, 32, 12), grads = view_of(grad, 32, 12);
     for (int t = 0; t < 2; t++) {
         struct table_conf c = conf_of(t ? KEYED_GROWING : KEYED_ZCH, type);
         struct slot_conf s = {.feature = "f", .table = t, .col = 6 * t};
@@ -478,7 +478,7 @@ static void evaluation_reads_and_leaves_alone(void)
     int64_t now = z->keyed->now, n = g->keyed->ids.n;
     int64_t ids[1] = {1 << 30};
     struct slot_ids slots[2] = {{.ids = ids, .rows = 1}, {.ids = ids, .rows = 1}};
-    struct view view = {seen, 1, 12, 12};
+    struct view view = view_of(seen, 1, 12);
     CHECK(embed_batch(e, slots, false, NULL) == RC_OK);
     embed_forward(e, &view);
     CHECK(memcmp(seen, table_row(z, 40), 6 * sizeof(float)) == 0);
@@ -514,7 +514,7 @@ static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, floa
     const struct table *t = embed_table_at(e, 0);
     float out[6], grad[6] = {1, 2, 3, 4, 5, 6};
     struct slot_ids ids = {.ids = &id, .rows = 1};
-    struct view view = {out, 1, 6, 6}, grads = {grad, 1, 6, 6};
+    struct view view = view_of(out, 1, 6), grads = view_of(grad, 1, 6);
     CHECK(embed_batch(e, &ids, true, NULL) == RC_OK);
     embed_forward(e, &view);
     embed_backward(e, &grads, &(struct row_step){.lr = lr, .step = step});

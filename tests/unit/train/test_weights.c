@@ -12,7 +12,7 @@
 static enum rc fill(const struct model_task *t, const float *weights, const float *space,
                     float *out, struct err *err)
 {
-    return weights_fill(t, weights, space, (struct view){out, ROWS, 1, 1}, err);
+    return weights_fill(t, weights, space, view_of(out, ROWS, 1), err);
 }
 
 static struct model_task task(double weight, double in, double out)
@@ -71,7 +71,7 @@ static void a_batch_outside_the_space_counts_nothing(void)
     CHECK(fill(&t, (float[]){0, 0, 0, 0}, NULL, w, NULL) == RC_OK);
     for (int i = 0; i < ROWS; i++)
         CHECK(w[i] == 0);
-    CHECK(weights_fill(&t, NULL, NULL, (struct view){w, 0, 1, 1}, NULL) == RC_OK);
+    CHECK(weights_fill(&t, NULL, NULL, view_of(w, 0, 1), NULL) == RC_OK);
 }
 
 static void a_weight_that_is_none_is_named(void)
