@@ -76,6 +76,9 @@ static const char *difference(struct check *x, const struct use *a, const struct
     const struct pc_feature *p = a->feature, *q = b->feature;
     uint64_t m = pc_feature_rows(p), n = pc_feature_rows(q);
     *field = "embedding_name";
+    if (strcmp(a->suffix, b->suffix) != 0)
+        return arena_printf(&x->arena, "embedding_name_suffix '%s' and '%s'", a->suffix,
+                            b->suffix);
     if (m && n && m != n)
         return arena_printf(&x->arena, "%ju and %ju rows", (uintmax_t)m, (uintmax_t)n);
     if (!a->wide && p->embedding_dim != q->embedding_dim) {
