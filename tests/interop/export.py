@@ -149,6 +149,8 @@ MODELS = {
     'tdm': SEQ + USER + DENSE + 'tdm { multiwindow_din { windows_len: [1, 3, 8] attn_mlp { hidden_units: [8] activation: "nn.PReLU" } } final { hidden_units: [16, 8] use_bn: true } } num_class: 2 losses { softmax_cross_entropy {} } metrics { auc {} }',
     'wukong': DENSE + DEEP.replace('"deep"', '"sparse"') + 'wukong { dense_mlp { hidden_units: [6, 8] } final { hidden_units: [6] } wukong_layers { lcb_feature_num: 2 fmb_feature_num: 3 compressed_feature_num: 2 feature_num_mlp { hidden_units: [7] } } }' + BCE,
     'xdeepfm': WIDE + DEEP + 'xdeepfm { cin { cin_layer_size: [4, 3] } deep { hidden_units: [6] } final { hidden_units: [5] } wide_embedding_dim: 5 }' + BCE,
+    'wide_and_deep:classes': WIDE + DEEP + f'wide_and_deep {{ deep {MLP} }} num_class: 2 losses {{ softmax_cross_entropy {{}} }} metrics {{ auc {{}} }}',
+    'deepfm:classes': WIDE + DEEP + f'deepfm {{ deep {MLP} }} num_class: 2 losses {{ softmax_cross_entropy {{}} }} metrics {{ auc {{}} }}',
     'wide_and_deep': WIDE + DEEP + f'wide_and_deep {{ deep {MLP} final {{ hidden_units: 8 }} }}' + BCE,
 }
 

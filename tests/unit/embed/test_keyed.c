@@ -196,6 +196,33 @@ static void zch_keeps_the_ids_that_the_rules_keep(void)
     check_zch(WORTH_COUNT, 1, "average_threshold_filter");
 }
 
+/* A quarter more than the first batch would need; rows without an id need nothing. */
+static void what_is_remembered_follows_from_the_first_batch(void)
+{
+    struct keyed_conf conf = {.kind = KEYED_ZCH,
+                              .capacity = 9,
+                              .worth = WORTH_COUNT,
+                              .decay = 1,
+                              .interval = 4};
+    uint64_t used[1] = {0};
+    int64_t ids[] = {1, -1, 2, -1, 3, 4, 5, -1}, rows[8];
+    struct keyed *k = NULL;
+    struct keyed_use use = {.ids = ids, .n = 8, .rows = rows};
+    CHECK(keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.room == 25 && k->history.n == 5); /* 1.25 * 4 * 5 */
+    int64_t many[15] = {6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7};
+    int64_t many_rows[15];
+    use = (struct keyed_use){.ids = many, .n = 15, .rows = many_rows};
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.room == 25 && k->history.n == 25); /* the rest is left out */
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.n == 0 && k->ids.counts[keyed_find(k, 6)] == 19);
+    CHECK(k->ids.counts[keyed_find(k, 7)] == 1 && rows[1] < 0);
+    keyed_destroy(k);
+}
+
 static struct keyed *growing(int64_t capacity, enum keyed_worth worth, int64_t admit,
                              uint64_t *used)
 {
@@ -577,6 +604,7 @@ static void memory_that_is_refused_is_an_error(void)
 
 static const struct tap_case cases[] = {
     TAP(zch_keeps_the_ids_that_the_rules_keep),
+    TAP(what_is_remembered_follows_from_the_first_batch),
     TAP(a_growing_table_gives_up_what_was_not_seen_for_longest),
     TAP(a_growing_table_gives_up_what_occurred_least),
     TAP(nobody_goes_where_all_stay),

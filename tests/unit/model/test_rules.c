@@ -143,6 +143,94 @@ static void parameters_are_those_of_the_rules(void)
     }
 }
 
+enum first { WITHIN, DEVIATES, ALL_ARE };
+
+#define NET " multi_tower { towers { input: 'all' mlp { hidden_units: 60 "
+static const struct {
+    const char *model, *param;
+    enum first how;
+    double by;
+} firsts[] = {
+    {ALL NET "} } }" LOSS, "model.towers.all.mlp.0.perceptron.0.weight", WITHIN, 0.35355},
+    {ALL NET "} } }" LOSS, "model.towers.all.mlp.0.perceptron.0.bias", WITHIN, 0.35355},
+    {ALL NET "} } }" LOSS, "model.output_mlp.weight", WITHIN, 0.12910},
+    {ALL NET "use_bn: true } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.weight",
+     ALL_ARE, 1},
+    {ALL NET "use_bn: true } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.bias",
+     ALL_ARE, 0},
+    {ALL NET "use_bn: true } } }" LOSS,
+     "model.towers.all.mlp.0.perceptron.1.running_mean", ALL_ARE, 0},
+    {ALL NET "use_bn: true } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.running_var",
+     ALL_ARE, 1},
+    {ALL NET "activation: 'Dice' } } }" LOSS, "model.towers.all.mlp.0.perceptron.1.alpha",
+     ALL_ARE, 0},
+    {ALL NET "activation: 'nn.PReLU' } } }" LOSS,
+     "model.towers.all.mlp.0.perceptron.1.weight", ALL_ARE, 0.25},
+    {ALL LOSS " dcn_v1 { cross { cross_num: 1 } deep { hidden_units: 3 } final { "
+              "hidden_units: 3 } }",
+     "model.cross.b.0", ALL_ARE, 0},
+    {ALL LOSS " wukong { wukong_layers { lcb_feature_num: 30 fmb_feature_num: 2 "
+              "compressed_feature_num: 40 feature_num_mlp { hidden_units: 3 } } final { "
+              "hidden_units: 3 } }",
+     "model._wukong_layers.0.lcb.weight", WITHIN, 0.44721}, /* sqrt(6 / 30) */
+    {ALL LOSS " wukong { wukong_layers { lcb_feature_num: 30 fmb_feature_num: 2 "
+              "compressed_feature_num: 40 feature_num_mlp { hidden_units: 3 } } final { "
+              "hidden_units: 3 } }",
+     "model._wukong_layers.0.fmb.weight", WITHIN, 0.38730}, /* sqrt(6 / 40) */
+    {WIDE LOSS " xdeepfm { cin { cin_layer_size: 30 } deep { hidden_units: 3 } final { "
+               "hidden_units: 3 } }",
+     "model.cin.cin_layers.0.weight", WITHIN, 0.5}, /* 2 x 2 fields */
+    {GROUP("user", "DEEP", "['u']") GROUP("hist", "SEQUENCE", "['s__i']") GROUP(
+         "item", "DEEP",
+         "['i']") " losses { softmax_cross_entropy {} } mind { "
+                  "user_tower { input: 'user' history_input: 'hist' user_mlp { hidden_units: 8 } "
+                  "capsule_config { max_k: 3 max_seq_len: 9 high_dim: 60 } concat_mlp { hidden_units: "
+                  "8 } } item_tower { input: 'item' mlp { hidden_units: 8 } } output_dim: 8 "
+                  "in_batch_negative: true }",
+     "model.user_tower._capsule_layer.bilinear_matrix", DEVIATES, 1},
+    {" feature_groups { group_name: 'all' group_type: DEEP feature_names: 'u' "
+     "sequence_groups { group_name: 'g' feature_names: 's__i' } sequence_encoders { "
+     "self_attention_encoder { input: 'g' multihead_attn_dim: 24 num_heads: 2 } } }" NET
+     "} } }" LOSS,
+     "model.embedding_group._group_name_to_seq_encoders.all.0._multihead_attn."
+     "in_proj_weight",
+     WITHIN, 0.25}, /* sqrt(6 / (24 + 72)) */
+    {" feature_groups { group_name: 'all' group_type: DEEP feature_names: 'u' "
+     "sequence_groups { group_name: 'g' feature_names: 's__i' } sequence_encoders { "
+     "self_attention_encoder { input: 'g' multihead_attn_dim: 24 num_heads: 2 } } }" NET
+     "} } }" LOSS,
+     "model.embedding_group._group_name_to_seq_encoders.all.0._multihead_attn."
+     "in_proj_bias",
+     ALL_ARE, 0},
+};
+
+/* Those of PyTorch's layers, or as the model says. */
+static void first_values_are_those_of_the_rules(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
+        struct made m;
+        make(firsts[i].model, true, &m);
+        CHECK_STR(m.err.msg, "");
+        const struct param *p = graph_param(m.model->graph, firsts[i].param);
+        CHECK(p != NULL);
+        double most = 0, sum = 0, by = firsts[i].by;
+        bool alike = true;
+        for (int64_t k = 0; p && k < p->n; k++) {
+            double v = (double)p->value[k];
+            most = fmax(most, fabs(v));
+            sum += v * v;
+            alike = alike && v == by;
+        }
+        if (firsts[i].how == WITHIN)
+            CHECK(most <= by && most > 0.85 * by);
+        else if (firsts[i].how == DEVIATES)
+            CHECK_NEAR(sqrt(sum / (double)(p ? p->n : 1)), by, 0.15 * by);
+        else
+            CHECK(alike);
+        unmake(&m);
+    }
+}
+
 /* Narrow tables: 4 wide, 16 in xdeepfm, or as the model says. */
 static void wide_tables_have_their_width(void)
 {
@@ -333,8 +421,9 @@ static void empty_sequences_give_exact_zeros(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(empty_sequences_give_exact_zeros), TAP(parameters_are_those_of_the_rules),
-    TAP(wide_tables_have_their_width),     TAP(sequences_have_tables_of_their_own),
-    TAP(activations_are_read_as_written),  TAP(nothing_is_distilled_unless_asked),
+    TAP(first_values_are_those_of_the_rules), TAP(empty_sequences_give_exact_zeros),
+    TAP(parameters_are_those_of_the_rules),   TAP(wide_tables_have_their_width),
+    TAP(sequences_have_tables_of_their_own),  TAP(activations_are_read_as_written),
+    TAP(nothing_is_distilled_unless_asked),
 };
 TAP_MAIN(cases)
