@@ -30,8 +30,16 @@ struct span {
     struct gemm_weight *w;
 };
 
+/* Gradients are summed up by parts, each of some places, and the parts in order: so many
+ * at most, and fewer where they are large.
+ */
+#define PARTS_MAX 16
+#define PARTS_FLOATS_MAX ((int64_t)1 << 23)
+
 struct conv_state {
-    float *part; /* [out][height * in]: weights or gradients of a span */
+    float *span;   /* [out][height * in]: weights of a span, to be packed */
+    float *parts;  /* [parts][part_size()]; NULL outside training */
+    int64_t grain; /* places of a part */
     int64_t n_spans;
     struct span spans[]; /* at most as many as fields */
 };
@@ -51,8 +59,10 @@ static void conv_teardown(void *state)
     struct conv_state *s = state;
     for (int64_t i = 0; s && i < s->n_spans; i++)
         gemm_weight_destroy(s->spans[i].w);
-    if (s)
-        mem_free(s->part);
+    if (s) {
+        mem_free(s->span);
+        mem_free(s->parts);
+    }
     mem_free(s);
 }
 
@@ -77,6 +87,31 @@ static void find_spans(const struct conv_conf *c, struct conv_state *s)
     }
 }
 
+/* Floats of the weights, and of a part: the gradients of weights and bias, and room for
+ * those of a span.
+ */
+static int64_t weights_of(const struct conv_conf *c)
+{
+    return c->out * c->in * c->height;
+}
+
+static int64_t part_size(const struct conv_conf *c)
+{
+    return 2 * weights_of(c) + c->out;
+}
+
+static bool make_room(const struct conv_conf *c, bool training, struct conv_state *s)
+{
+    int64_t n = PARTS_FLOATS_MAX / part_size(c);
+    n = n < 1 ? 1 : n > PARTS_MAX ? PARTS_MAX : n;
+    s->grain = (c->d + n - 1) / n;
+    s->span = mem_try_alloc((size_t)weights_of(c), sizeof(float));
+    if (training)
+        s->parts = mem_try_alloc((size_t)pool_chunks(c->d, s->grain),
+                                 (size_t)part_size(c) * sizeof(float));
+    return s->span && (s->parts || !training);
+}
+
 static enum rc conv_setup(const void *conf, const struct shape *in,
                           const struct shape *out, bool training, void **state,
                           struct err *err)
@@ -85,9 +120,7 @@ static enum rc conv_setup(const void *conf, const struct shape *in,
     struct conv_state *s = mem_calloc(1, sizeof(*s) + (size_t)c->n * sizeof(struct span));
     enum rc rc = RC_OK;
     find_spans(c, s);
-    s->part =
-        mem_try_alloc((size_t)(c->out * c->in), (size_t)c->height * sizeof(*s->part));
-    if (!s->part)
+    if (!make_room(c, training, s))
         rc = err_set(err, RC_NOMEM, "no memory for a convolution of %jd x %jd x %jd",
                      (intmax_t)c->out, (intmax_t)c->in, (intmax_t)c->height);
     for (int64_t i = 0; !rc && i < s->n_spans; i++)
@@ -100,8 +133,8 @@ static enum rc conv_setup(const void *conf, const struct shape *in,
     return rc;
 }
 
-/* Where weight [unit][map][height] of the parameter is in the part of a span. */
-static int64_t part_at(const struct conv_conf *c, const struct span *s, int64_t unit,
+/* Where weight [unit][map][height] of the parameter is in those of a span. */
+static int64_t span_at(const struct conv_conf *c, const struct span *s, int64_t unit,
                        int64_t map, int64_t height)
 {
     return (unit * s->count + height - s->first) * c->in + map;
@@ -116,9 +149,9 @@ static void conv_begin(const struct op_run *r)
         for (int64_t u = 0; u < c->out; u++)
             for (int64_t m = 0; m < c->in; m++)
                 for (int64_t h = s->first; h < s->first + s->count; h++)
-                    state->part[part_at(c, s, u, m, h)] =
+                    state->span[span_at(c, s, u, m, h)] =
                         r->params[0]->value[(u * c->in + m) * c->height + h];
-        gemm_pack(s->w, state->part);
+        gemm_pack(s->w, state->span);
     }
 }
 
@@ -167,31 +200,59 @@ static void conv_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
-static void add_part(const struct op_run *r, const struct span *s)
+/* Adds what the fields of a span say at places [begin, end) to the gradients. */
+static void span_grads(const struct op_run *r, const struct span *s, int64_t begin,
+                       int64_t end, float *dw, float *db, float *room)
 {
     const struct conv_conf *c = r->conf;
-    const struct conv_state *state = r->state;
+    /* One part alone leaves the threads to the products. */
+    struct pool *pool = end - begin == c->d ? r->env->pool : NULL;
+    memset(room, 0, (size_t)(c->out * s->count * c->in) * sizeof(float));
+    for (int64_t k = begin; k < end; k++)
+        for (int64_t f = s->from; f < s->to; f++)
+            gemm_gradient(s->w, made(c, &r->d_out[0], k, f), seen(c, s, &r->in[0], k, f),
+                          room, db, pool);
     for (int64_t u = 0; u < c->out; u++)
         for (int64_t m = 0; m < c->in; m++)
             for (int64_t h = s->first; h < s->first + s->count; h++)
-                r->params[0]->grad[(u * c->in + m) * c->height + h] +=
-                    state->part[part_at(c, s, u, m, h)];
+                dw[(u * c->in + m) * c->height + h] += room[span_at(c, s, u, m, h)];
+}
+
+struct sums {
+    const struct op_run *r;
+};
+
+static void part_grads(void *arg, int64_t begin, int64_t end, void *part)
+{
+    const struct op_run *r = ((const struct sums *)arg)->r;
+    const struct conv_conf *c = r->conf;
+    const struct conv_state *state = r->state;
+    float *dw = part, *db = dw + weights_of(c), *room = db + c->out;
+    memset(dw, 0, (size_t)(weights_of(c) + c->out) * sizeof(float));
+    for (int64_t i = 0; i < state->n_spans; i++)
+        span_grads(r, &state->spans[i], begin, end, dw, db, room);
+}
+
+static void join_grads(void *arg, const void *part)
+{
+    const struct op_run *r = ((const struct sums *)arg)->r;
+    const struct conv_conf *c = r->conf;
+    const float *dw = part;
+    if (r->params[0]->grad)
+        kernels()->add(r->params[0]->grad, dw, weights_of(c));
+    if (r->n_params > 1 && r->params[1]->grad)
+        kernels()->add(r->params[1]->grad, dw + weights_of(c), c->out);
 }
 
 static void conv_grads(const struct op_run *r)
 {
     const struct conv_conf *c = r->conf;
-    struct conv_state *state = r->state;
-    float *db = r->n_params > 1 ? r->params[1]->grad : NULL;
-    for (int64_t i = 0; r->params[0]->grad && i < state->n_spans; i++) {
-        const struct span *s = &state->spans[i];
-        memset(state->part, 0, (size_t)(c->out * s->count * c->in) * sizeof(float));
-        for (int64_t k = 0; k < c->d; k++)
-            for (int64_t f = s->from; f < s->to; f++)
-                gemm_gradient(s->w, made(c, &r->d_out[0], k, f),
-                              seen(c, s, &r->in[0], k, f), state->part, db, r->env->pool);
-        add_part(r, s);
-    }
+    const struct conv_state *state = r->state;
+    struct sums sums = {r};
+    bool one = pool_chunks(c->d, state->grain) == 1;
+    if (r->params[0]->grad || (r->n_params > 1 && r->params[1]->grad))
+        pool_reduce(one ? NULL : r->env->pool, c->d, state->grain, part_grads, join_grads,
+                    &sums, state->parts, (size_t)part_size(c) * sizeof(float));
 }
 
 static const char *turned(struct onnx *o, const char *out, const char *x, int64_t a,
