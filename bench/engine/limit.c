@@ -117,8 +117,8 @@ static void keep_best(double *best, double ms)
 
 static struct view random_view(int64_t rows, int64_t width)
 {
-    struct view v = {mem_try_aligned(64, (size_t)(rows * width), sizeof(float)), rows,
-                     width, width};
+    struct view v =
+        view_of(mem_try_aligned(64, (size_t)(rows * width), sizeof(float)), rows, width);
     struct rng r;
     rng_init(&r, 1, 2, 3, 4);
     if (v.data)

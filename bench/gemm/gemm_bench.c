@@ -49,7 +49,8 @@ static float *random_floats(struct rng *r, int64_t n)
 static void run(enum product what, struct gemm_weight *w, const struct arrays *a,
                 int64_t m, int64_t k, int64_t n)
 {
-    struct view x = {a->x, m, k, k}, y = {a->y, m, n, n}, dx = {a->dx, m, k, k};
+    struct view x = view_of(a->x, m, k), y = view_of(a->y, m, n),
+                dx = view_of(a->dx, m, k);
     switch (what) {
     case FORWARD:
         gemm_forward(w, x, a->bias, GEMM_ACT_RELU, y);

@@ -26,7 +26,7 @@ static enum rc train(struct embed *e, int64_t rows, int64_t dim, struct err *err
 {
     int64_t *ids = mem_calloc(BATCH, sizeof(*ids));
     float *out = mem_calloc((size_t)(BATCH * dim), sizeof(*out));
-    struct view view = {out, BATCH, dim, dim};
+    struct view view = view_of(out, BATCH, dim);
     enum rc rc = RC_OK;
     for (int64_t i = 0; i < BATCH * dim; i++)
         out[i] = 0.01f;

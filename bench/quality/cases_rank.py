@@ -29,6 +29,8 @@ CASES |= {
                            hidden=[100, 50]),
     'frappe GateNet': dict(_frappe, kind='gatenet', peer='fields.GateNet', fields='deep %s', epochs=10,
                            hidden=[100, 50]),
+    'frappe FGCNN': dict(_frappe, kind='fgcnn', peer='fields.Fgcnn', maps=[6, 8], height=5, new=3, epochs=8,
+                         hidden=[100, 50], fields='conv_filters: [6, 8] conv_height: 5 new_maps: 3 deep %s'),
 }
 
 

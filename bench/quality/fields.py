@@ -125,6 +125,28 @@ class FiBiNet(Fields):
         return self.deep(torch.cat([self.bilinear(gated, 0), self.bilinear(v, 1)], 1))
 
 
+class Fgcnn(Fields):
+    def make(self):
+        c, n, total, before = self.case, self.n, self.n, 1
+        self.convs, self.new = nn.ModuleList(), nn.ModuleList()
+        for maps in c['maps']:
+            self.convs.append(nn.Conv2d(before, maps, (c['height'], 1), padding=(c['height'] // 2, 0)))
+            n, before = n // 2, maps
+            self.new.append(nn.Linear(maps * n * self.d, c['new'] * n * self.d))
+            total += c['new'] * n
+        self.register_buffer('all', torch.triu_indices(total, total, 1))
+        self.deep = self.net(total * self.d + self.all.shape[1])
+
+    def logit(self, v, b):
+        x, parts = v.unsqueeze(1), [v]
+        for conv, new in zip(self.convs, self.new):
+            x = nn.functional.max_pool2d(torch.tanh(conv(x)), (2, 1))
+            parts.append(torch.tanh(new(x.flatten(1))).view(len(v), -1, self.d))
+        v = torch.cat(parts, 1)
+        dots = (v @ v.transpose(1, 2))[:, self.all[0], self.all[1]]
+        return self.deep(torch.cat([v.flatten(1), dots], 1))
+
+
 class AutoInt(Fields):
     def make(self):
         c, width, layers = self.case, self.d, []

@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--out", default="bench/results/zoo.json")
     parser.add_argument("models", nargs="*", default=list(CASES))
     o = parser.parse_args()
-    o.rounds, o.burst = (2, 0.5) if o.quick else (5, 2.0)
+    o.rounds, o.burst = (2, 0.4) if o.quick else (5, 0.7)
     os.makedirs("build/bench-zoo", exist_ok=True)
     at = machine()
     print(f"{at['cpu']}, {THREADS} threads, batch {BATCH}, load {at['load']:.1f} at the start; samples/s")

@@ -28,17 +28,20 @@ static int64_t counted_ids(const struct keyed_use *uses, size_t n)
 {
     int64_t total = 0;
     for (size_t i = 0; i < n; i++)
-        total += uses[i].again ? 0 : uses[i].n;
+        for (int64_t k = 0; !uses[i].again && k < uses[i].n; k++)
+            total += uses[i].ids[k] >= 0;
     return total;
 }
 
 /* The first batch says how many ids the history can take: a quarter more than it would
  * need. What does not fit is left out.
  */
-static enum rc start_history(struct keyed *k, int64_t ids, struct err *err)
+static enum rc start_history(struct keyed *k, const struct keyed_use *uses, size_t n,
+                             struct err *err)
 {
+    int64_t ids = k->history.room ? 0 : counted_ids(uses, n);
     double room = floor(1.25 * (double)k->conf.interval * (double)ids);
-    if (k->history.room || ids == 0)
+    if (ids == 0)
         return RC_OK;
     return keyed_restore_history(k, NULL, NULL, 0, room > 1 ? (int64_t)room : 1, err);
 }
@@ -247,7 +250,7 @@ static enum rc hold_round(struct keyed *k, struct err *err)
 enum rc zch_train(struct keyed *k, const struct keyed_use *uses, size_t n,
                   struct err *err)
 {
-    enum rc rc = start_history(k, counted_ids(uses, n), err);
+    enum rc rc = start_history(k, uses, n, err);
     if (rc)
         return rc;
     k->now++;

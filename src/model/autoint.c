@@ -16,8 +16,7 @@ static struct val *layer(struct model *m, const struct pc_AutoInt *c, struct val
     struct val *v = nn_linear(g, "value", x, n, false, ACT_NONE);
     struct val *y =
         nn_field_attention(g, q, k, v, c->num_heads, (float)(1.0 / sqrt((double)n)));
-    y = nn_add(g, y, nn_linear(g, "residual", x, n, false, ACT_NONE));
-    return nn_act(g, y, ACT_RELU, 0);
+    return nn_add_relu(g, y, nn_linear(g, "residual", x, n, false, ACT_NONE));
 }
 
 static void build(struct model *m)

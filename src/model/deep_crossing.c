@@ -11,7 +11,7 @@ static struct val *unit(struct model *m, int64_t i, struct val *x, int64_t hidde
     struct val *h = nn_linear(g, "0", x, hidden, true, ACT_RELU);
     h = nn_linear(g, "1", h, shape_width(val_shape(x)), true, ACT_NONE);
     graph_pop(g);
-    return nn_act(g, nn_add(g, h, x), ACT_RELU, 0);
+    return nn_add_relu(g, h, x);
 }
 
 static void build(struct model *m)

@@ -36,8 +36,8 @@ static void build(struct model *m)
         return;
     }
     struct val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
-    o = nn_add(g, nn_add(g, y_wide, nn_row_sum(g, y_fm)), o);
-    head_single(m, o);
+    struct val *rest = nn_add(g, y_wide, nn_row_sum(g, y_fm));
+    head_single(m, nn_add(g, part_each_class(m, rest), o));
 }
 
 const struct model_ops model_deepfm = {.name = "deepfm", .build = build};

@@ -32,13 +32,11 @@ static struct val *bilinear(struct model *m, const char *name, const struct pc_F
     int64_t d = val_shape(x)->dims[1];
     bool pairs = strcmp(c->bilinear_type, "interaction") == 0;
     graph_push(g, name);
-    struct val *left =
-        strcmp(c->bilinear_type, "all") == 0
-            ? nn_linear(g, "all", x, d, true, ACT_NONE)
-            : nn_bias(g, "bias", nn_field_linear(g, c->bilinear_type, x, pairs, d));
+    struct val *left = strcmp(c->bilinear_type, "all") == 0
+                           ? nn_linear(g, "all", x, d, true, ACT_NONE)
+                           : nn_field_linear(g, c->bilinear_type, x, pairs, d, "bias");
     graph_pop(g);
-    struct val *y = nn_pair_products(g, left, pairs, x);
-    return y ? nn_reshape(g, y, (const int64_t[]){shape_width(val_shape(y))}, 1) : NULL;
+    return nn_pair_products_flat(g, left, pairs, x);
 }
 
 static void build(struct model *m)

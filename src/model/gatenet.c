@@ -11,7 +11,7 @@ static struct val *gated_fields(struct model *m, struct val *x)
     if (!x)
         return NULL;
     int64_t n = val_shape(x)->dims[0];
-    struct val *gates = nn_field_linear(g, "embedding_gate", x, false, 1);
+    struct val *gates = nn_field_linear(g, "embedding_gate", x, false, 1, NULL);
     gates = nn_reshape(g, gates, (const int64_t[]){n}, 1);
     x = nn_gate_fields(g, nn_act(g, gates, ACT_SIGMOID, 0), x);
     return x ? nn_reshape(g, x, (const int64_t[]){shape_width(val_shape(x))}, 1) : NULL;

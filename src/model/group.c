@@ -451,13 +451,13 @@ static int64_t *block_widths(struct model *m, const struct listing *l,
     return widths;
 }
 
-/* Learnt dropout of features, when the config asks for it. */
+/* Learnt dropout of features, when the config asks for it; tdm has none. */
 static struct val *drop_features(struct model *m, const char *group, struct val *x,
                                  const int64_t *widths, int64_t n)
 {
     const struct pc_VariationalDropout *c = m->conf->model_config->variational_dropout;
     struct val *loss = NULL;
-    if (!c || n < 2 || !x)
+    if (!c || n < 2 || !x || m->conf->model_config->tdm)
         return x;
     graph_push(m->graph, "group_variational_dropouts");
     x = nn_feature_dropout(m->graph, group, x, widths, n, c->regularization_lambda,

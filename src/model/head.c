@@ -154,6 +154,20 @@ void head_single(struct model *m, struct val *o)
         head_add(m, &t, o);
 }
 
+struct val *part_each_class(struct model *m, struct val *x)
+{
+    struct val *parts[OP_INPUTS_MAX];
+    uint32_t n = m->conf->model_config->num_class;
+    if (n < 2)
+        return x;
+    if (n > OP_INPUTS_MAX)
+        return graph_fail(m->graph, "without 'final' there are up to %d classes, not %u",
+                          OP_INPUTS_MAX, n);
+    for (uint32_t i = 0; i < n; i++)
+        parts[i] = x;
+    return nn_concat(m->graph, parts, (int)n);
+}
+
 /* What all kinds of task towers say alike. */
 #define TAKE_TOWER(t, c)                                        \
     do {                                                        \

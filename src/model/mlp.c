@@ -31,38 +31,56 @@ static const struct {
     {"Identity", NULL, ACT_NONE, 0},
 };
 
-/* "nn.LeakyReLU(negative_slope=0.2)" -> the table's row and its parameter. */
-static bool read_act(const char *text, size_t *row, float *param)
+/* "nn.LeakyReLU(negative_slope=0.2)": the class, and what stands in parentheses. */
+static bool split_act(const char *text, struct str *name, struct str *args)
 {
-    struct str s = str_c(text), args = {0};
-    if (str_starts(text, "torch.nn."))
+    struct str s = str_trim(str_c(text));
+    *args = (struct str){0};
+    if (str_starts(s.p, "torch.nn."))
         s = str_of(s.p + 9, s.n - 9);
-    else if (str_starts(text, "nn."))
+    else if (str_starts(s.p, "nn."))
         s = str_of(s.p + 3, s.n - 3);
-    const char *open = memchr(s.p, '(', s.n);
+    const char *open = s.n ? memchr(s.p, '(', s.n) : NULL;
     if (open) {
         if (s.p[s.n - 1] != ')')
             return false;
-        args = str_trim(str_of(open + 1, (size_t)(s.p + s.n - open) - 2));
+        *args = str_trim(str_of(open + 1, (size_t)(s.p + s.n - open) - 2));
         s.n = (size_t)(open - s.p);
     }
-    for (*row = 0; *row < ARRAY_LEN(acts); ++*row) {
-        if (!str_is(s, acts[*row].name))
-            continue;
-        *param = acts[*row].preset;
-        if (args.n == 0)
-            return true;
-        const char *eq = memchr(args.p, '=', args.n);
-        struct str key =
-            eq ? str_trim(str_of(args.p, (size_t)(eq - args.p))) : str_of("", 0);
+    *name = s;
+    return true;
+}
+
+/* `param` by its keyword or alone; "inplace" says nothing here. */
+static bool read_args(struct str args, const char *keyword, float *param)
+{
+    struct str part;
+    while (args.n && str_split(&args, ',', &part)) {
+        const char *eq = part.n ? memchr(part.p, '=', part.n) : NULL;
+        struct str key = eq ? str_trim(str_of(part.p, (size_t)(eq - part.p))) : part;
         struct str value =
-            eq ? str_trim(str_of(eq + 1, (size_t)(args.p + args.n - eq) - 1)) : args;
+            str_trim(eq ? str_of(eq + 1, (size_t)(part.p + part.n - eq) - 1) : part);
         double v;
-        if (!acts[*row].param || (eq && !str_is(key, acts[*row].param)) ||
-            !str_to_f64(value, &v))
+        if (eq && str_is(key, "inplace"))
+            continue;
+        if (!keyword || (eq && !str_is(key, keyword)) || !str_to_f64(value, &v))
             return false;
         *param = (float)v;
-        return true;
+    }
+    return true;
+}
+
+/* The table's row and its parameter. */
+static bool read_act(const char *text, size_t *row, float *param)
+{
+    struct str name, args;
+    if (!split_act(text, &name, &args))
+        return false;
+    for (*row = 0; *row < ARRAY_LEN(acts); ++*row) {
+        if (!str_is(name, acts[*row].name))
+            continue;
+        *param = acts[*row].preset;
+        return read_args(args, acts[*row].param, param);
     }
     return false;
 }
@@ -71,11 +89,12 @@ struct val *part_act(struct graph *g, const char *name, const char *text, struct
 {
     size_t row;
     float param;
-    if (!text || !text[0])
+    struct str class, args, own = str_trim(str_c(text ? text : ""));
+    if (own.n == 0)
         return x;
-    if (strcmp(text, "Dice") == 0)
+    if (str_is(own, "Dice"))
         return nn_dice(g, name, x);
-    if (strcmp(text, "nn.PReLU") == 0 || strcmp(text, "nn.PReLU()") == 0)
+    if (split_act(text, &class, &args) && str_is(class, "PReLU") && args.n == 0)
         return nn_prelu(g, name, x);
     if (!read_act(text, &row, &param))
         return graph_fail(g, "activation '%s' is not known", text);
@@ -160,7 +179,7 @@ static void apply(const struct layer *l, piece_fn *piece, struct stream *s)
 
 static bool is_dice(const struct pc_MLP *c)
 {
-    return c->activation && strcmp(c->activation, "Dice") == 0;
+    return c->activation && str_is(str_trim(str_c(c->activation)), "Dice");
 }
 
 static void apply_batch_norm(const struct layer *l, struct stream *s)

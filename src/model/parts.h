@@ -121,6 +121,8 @@ struct val **part_vals(struct model *m, int64_t n);
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct val *o);
+/* x [1] once per class of the model, to be added to what its head puts out. */
+struct val *part_each_class(struct model *m, struct val *x);
 /* The same of o [1] and the first-order part: weights of the group `wide` added up, when
  * there is one, and with `dense` a linear layer on the group `dense`, when there is one.
  */

@@ -5,22 +5,31 @@
  */
 #include "model/parts.h"
 
-/* gamma * sigmoid(linear(relu(linear(x)))). */
-static struct val *gate(struct model *m, const char *name, struct val *x, int64_t hidden,
-                        int64_t out, double gamma)
+/* What a gate reads: what it knows of its own, which learns, in front of the features. */
+struct seen {
+    struct val *own, *all;
+};
+
+static struct seen beside(struct model *m, struct val *own, struct val *x)
 {
-    struct graph *g = m->graph;
-    graph_push(g, name);
-    struct val *h = nn_linear(g, "dense_layers.0", x, hidden, true, ACT_RELU);
-    h = nn_linear(g, "dense_layers.2", h, out, true, ACT_SIGMOID);
-    graph_pop(g);
-    return nn_scale(g, h, (float)gamma, 0);
+    struct val *parts[] = {nn_stop_gradient(m->graph, own),
+                           nn_stop_gradient(m->graph, x)};
+    return (struct seen){.own = own, .all = nn_concat(m->graph, parts, 2)};
 }
 
-static struct val *beside(struct model *m, struct val *knows, struct val *x)
+/* x * gamma * sigmoid(linear(relu(linear(seen)))). */
+static struct val *gated(struct model *m, const char *name, struct seen by,
+                         int64_t hidden, double gamma, struct val *x)
 {
-    struct val *parts[] = {knows, nn_stop_gradient(m->graph, x)};
-    return nn_concat(m->graph, parts, 2);
+    struct graph *g = m->graph;
+    if (!x)
+        return NULL;
+    graph_push(g, name);
+    struct val *h =
+        nn_linear_front(g, "dense_layers.0", by.all, by.own, hidden, ACT_RELU);
+    h = nn_linear(g, "dense_layers.2", h, shape_width(val_shape(x)), true, ACT_SIGMOID);
+    graph_pop(g);
+    return nn_mul_by(g, h, x, (float)gamma);
 }
 
 /* The group, or NULL when there is none (that is no failure). */
@@ -37,14 +46,13 @@ static struct val *scaled(struct model *m, const struct pc_PEPNet *c, struct val
 {
     int64_t width = shape_width(val_shape(x));
     int64_t hidden = c->has_epnet_hidden_unit ? c->epnet_hidden_unit : width;
-    struct val *by = gate(m, "epnet.gate_nu", beside(m, domain, x), hidden, width,
-                          (double)c->epnet_gamma);
-    return nn_mul(m->graph, by, x);
+    return gated(m, "epnet.gate_nu", beside(m, domain, x), hidden, (double)c->epnet_gamma,
+                 x);
 }
 
 /* The layers of one task; all are counted through. */
 static struct val *personal(struct model *m, const struct pc_PEPNet *c, int64_t task,
-                            struct val *x, struct val *knows)
+                            struct val *x, struct seen by)
 {
     struct graph *g = m->graph;
     int64_t n = c->n_ppnet_hidden_units, n_drop = c->n_ppnet_dropout_ratio;
@@ -57,9 +65,8 @@ static struct val *personal(struct model *m, const struct pc_PEPNet *c, int64_t 
                       ACT_NONE);
         x = part_act(g, arena_printf(&m->arena, "activations.%jd", k),
                      c->ppnet_activation, x);
-        x = nn_mul(g, x,
-                   gate(m, arena_printf(&m->arena, "gate_nus.%jd", k), knows, units,
-                        units, (double)c->ppnet_gamma));
+        x = gated(m, arena_printf(&m->arena, "gate_nus.%jd", k), by, units,
+                  (double)c->ppnet_gamma, x);
         x = nn_dropout(g, x, drop);
     }
     graph_pop(g);
@@ -80,9 +87,9 @@ static bool personal_tasks(struct model *m, const struct pc_PEPNet *c, struct va
                           (intmax_t)n, (intmax_t)n_drop) != NULL;
     if (!user)
         return false;
-    struct val *knows = beside(m, user, x);
+    struct seen by = beside(m, user, x);
     for (int64_t t = 0; t < c->n_task_towers; t++)
-        tasks[t] = personal(m, c, t, x, knows);
+        tasks[t] = personal(m, c, t, x, by);
     return true;
 }
 

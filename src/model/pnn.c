@@ -44,7 +44,7 @@ static void build(struct model *m)
         nn_linear(g, "linear", deep.deep, c->product_units, true, ACT_NONE);
     struct val *products = c->use_inner_product ? inner(m, x, c->product_units)
                                                 : outer(m, x, c->product_units);
-    struct val *h = nn_act(g, nn_add(g, linear, products), ACT_RELU, 0);
+    struct val *h = nn_add_relu(g, linear, products);
     h = part_mlp(m, "deep_mlp", c->deep, h);
     head_first_order(
         m, c->wide_init_fn, true,

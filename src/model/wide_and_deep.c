@@ -22,9 +22,7 @@ static void build(struct model *m)
         return;
     }
     struct val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
-    head_single(m, n_class == 1
-                       ? nn_add(g, y_wide, o)
-                       : graph_fail(g, "without 'final' there is one class only"));
+    head_single(m, nn_add(g, part_each_class(m, y_wide), o));
 }
 
 const struct model_ops model_wide_and_deep = {.name = "wide_and_deep", .build = build};

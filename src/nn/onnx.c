@@ -18,8 +18,8 @@ enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPSET = 8 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_INIT = 5, GRAPH_IN = 11, GRAPH_OUT = 12 };
 enum { NODE_IN = 1, NODE_OUT = 2, NODE_NAME = 3, NODE_TYPE = 4, NODE_ATTR = 5 };
-enum { ATTR_NAME = 1, ATTR_F = 2, ATTR_I = 3, ATTR_INTS = 8, ATTR_TYPE = 20 };
-enum { ATTR_TYPE_FLOAT = 1, ATTR_TYPE_INT = 2, ATTR_TYPE_INTS = 7 };
+enum { ATTR_NAME = 1, ATTR_F, ATTR_I, ATTR_GRAPH = 6, ATTR_INTS = 8, ATTR_TYPE = 20 };
+enum { ATTR_TYPE_FLOAT = 1, ATTR_TYPE_INT = 2, ATTR_TYPE_GRAPH = 5, ATTR_TYPE_INTS = 7 };
 enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_RAW = 9 };
 enum { ELEM_FLOAT = 1, ELEM_INT64 = 7 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, TYPE_TENSOR = 1 };
@@ -150,6 +150,63 @@ const char *onnx_sum(struct onnx *o, const char *out, const char *a, int64_t axi
                                             .n_in = 2,
                                             .out = out,
                                             .attrs = {ONNX_INT("keepdims", keep)}});
+}
+
+/* Floats of any shape, as a graph within a graph may declare them. */
+static void put_any(struct buf *graph, int field, const char *name)
+{
+    struct buf tensor = message(), type = message(), info = message();
+    put_int(&tensor, TENSOR_ELEM, ELEM_FLOAT);
+    put_message(&type, TYPE_TENSOR, &tensor);
+    put_text(&info, INFO_NAME, name);
+    put_message(&info, INFO_TYPE, &type);
+    put_message(graph, field, &info);
+}
+
+/* The graph that is applied to each slice. Nodes that the body writes are its own;
+ * constants stay with the graph around it, where it sees them.
+ */
+static struct buf scan_graph(struct onnx *o, const struct onnx_scan *s)
+{
+    struct buf graph = message(), around = o->nodes;
+    const char *x[ONNX_SCAN_MAX], *state = fresh(o, "state");
+    put_text(&graph, GRAPH_NAME, "body");
+    put_any(&graph, GRAPH_IN, state);
+    for (int i = 0; i < s->n_x; i++) {
+        x[i] = fresh(o, "slice");
+        put_any(&graph, GRAPH_IN, x[i]);
+    }
+    o->nodes = message();
+    const char *next = s->body(o, state, x, s->arg);
+    const char *seen = onnx_unary(o, "Identity", NULL, next);
+    buf_add(&graph, buf_str(&o->nodes), o->nodes.n);
+    graph.failed |= o->nodes.failed;
+    buf_release(&o->nodes);
+    o->nodes = around;
+    put_any(&graph, GRAPH_OUT, next);
+    put_any(&graph, GRAPH_OUT, seen);
+    return graph;
+}
+
+const char *onnx_scan(struct onnx *o, const struct onnx_scan *s)
+{
+    struct buf node = message(), attr = message(), graph = scan_graph(o, s);
+    struct onnx_attr count = ONNX_INT("num_scan_inputs", s->n_x);
+    const char *out = fresh(o, "Scan");
+    put_text(&node, NODE_IN, s->first);
+    for (int i = 0; i < s->n_x; i++)
+        put_text(&node, NODE_IN, s->x[i]);
+    put_text(&node, NODE_OUT, fresh(o, "last"));
+    put_text(&node, NODE_OUT, out);
+    put_text(&node, NODE_NAME, out);
+    put_text(&node, NODE_TYPE, "Scan");
+    put_text(&attr, ATTR_NAME, "body");
+    put_message(&attr, ATTR_GRAPH, &graph);
+    put_int(&attr, ATTR_TYPE, ATTR_TYPE_GRAPH);
+    put_message(&node, NODE_ATTR, &attr);
+    put_attr(&node, &count);
+    put_message(&o->nodes, GRAPH_NODE, &node);
+    return out;
 }
 
 static void put_tensor(struct onnx *o, const char *name, int type, const int64_t *dims,

@@ -100,6 +100,21 @@ const char *onnx_reshape(struct onnx *o, const char *out, const char *a,
                          const struct shape *from, const struct shape *to);
 /* The same as rows of one dimension. */
 const char *onnx_flat(struct onnx *o, const char *a, const struct shape *from);
+/* A loop along the first axis of x[0] .. x[n_x - 1]: the state begins as `first`; `body`
+ * writes how the next one follows from it and from a slice of each x, and gives its name.
+ * The body may read what was written before the loop, but no masks. Gives the name of all
+ * states, one behind the other along a new first axis.
+ */
+#define ONNX_SCAN_MAX 4
+struct onnx_scan {
+    const char *first;
+    const char *const *x;
+    int n_x; /* up to ONNX_SCAN_MAX */
+    const char *(*body)(struct onnx *o, const char *state, const char *const *x,
+                        const void *arg);
+    const void *arg;
+};
+const char *onnx_scan(struct onnx *o, const struct onnx_scan *s);
 /* [batch, axis] and [batch, axis, 1]. */
 const char *onnx_mask(struct onnx *o, int axis);
 const char *onnx_mask_column(struct onnx *o, int axis);

@@ -6,12 +6,14 @@
  * thread. So an op works on a range of batch rows at a time, and says in its table what
  * else it needs:
  *
- *   begin          once per step, before any row: parameters have changed (pack weights)
- *   sync_forward   all rows of the inputs are there (batch statistics); ends a run of
- * tiles forward        rows [begin, end) of the outputs sync_backward  all rows of the
- * outputs' gradients are there backward       ADDS to rows [begin, end) of the inputs'
- * gradients grads          all rows are there: ADDS to the parameters' gradients. Cut it
- * by units of the result or with pool_reduce, so that threads do not change the sum.
+ * - begin: once per step, before any row; parameters have changed (pack weights). Ops do
+ *   so at the same time, each for itself.
+ * - sync_forward: all rows of the inputs are there (batch statistics).
+ * - forward: rows [begin, end) of the outputs.
+ * - sync_backward: all rows of the outputs' gradients are there.
+ * - backward: ADDS to rows [begin, end) of the inputs' gradients.
+ * - grads: all rows are there; ADDS to the parameters' gradients. Cut it by units of the
+ *   result or with pool_reduce, so that threads do not change the sum.
  *
  * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
  * op_rows() translates. An op never allocates, and uses kernels of tensor/ for its loops.
@@ -96,6 +98,12 @@ enum op_flags {
     OP_NO_GRAD = 16, /* gradients stop here */
 };
 
+/* What an op can do with rows of bf16 (struct view). */
+enum op_bf16 {
+    OP_BF16_IN = 1,  /* read its first input so, and write that one's gradient */
+    OP_BF16_OUT = 2, /* write its first output so, and read that one's gradient */
+};
+
 struct onnx;
 struct onnx_op;
 
@@ -111,6 +119,8 @@ struct op_ops {
     enum rc (*setup)(const void *conf, const struct shape *in, const struct shape *out,
                      bool training, void **state, struct err *err);
     void (*teardown)(void *state);
+    /* Optional: enum op_bf16, for values that only ops which can do so write and read. */
+    unsigned (*bf16)(const void *conf, const void *state);
     void (*begin)(const struct op_run *r);
     void (*sync_forward)(const struct op_run *r);
     void (*forward)(const struct op_run *r, int64_t begin, int64_t end);

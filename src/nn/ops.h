@@ -38,6 +38,11 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
  */
 struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
                            int64_t from, int64_t out, struct val *x);
+/* The same as nn_linear(x), where x takes no gradients and `front`, its first columns,
+ * does instead of them. The activation must be a fused one.
+ */
+struct val *nn_linear_front(struct graph *g, const char *name, struct val *x,
+                            struct val *front, int64_t out, enum act act);
 /* What nn_linear() makes of [q, k, q - k, q * k] (or [k, q * k, q] without
  * `differences`), where q is the query [n] of the batch row that key k [n] belongs to:
  * the same parameters and, but for rounding, the same values, without laying it out.
@@ -100,10 +105,12 @@ struct val *nn_softmax(struct graph *g, struct val *x);
 struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps);
 /* Element by element, any shape. */
 struct val *nn_act(struct graph *g, struct val *x, enum act act, float param);
-/* The same shape: a + b, a - b, a * b. */
+/* The same shape: a + b, a - b, a * b, a * b * by, relu(a + b). */
 struct val *nn_add(struct graph *g, struct val *a, struct val *b);
 struct val *nn_sub(struct graph *g, struct val *a, struct val *b);
 struct val *nn_mul(struct graph *g, struct val *a, struct val *b);
+struct val *nn_mul_by(struct graph *g, struct val *a, struct val *b, float by);
+struct val *nn_add_relu(struct graph *g, struct val *a, struct val *b);
 struct val *nn_scale(struct graph *g, struct val *x, float by,
                      float plus); /* x * by + plus */
 /* Rows side by side: [n1], [n2], ... -> [n1 + n2 + ...]. */
@@ -154,19 +161,34 @@ struct val *nn_gate_fields(struct graph *g, struct val *gates, struct val *x);
 struct val *nn_bias(struct graph *g, const char *name, struct val *x);
 /* a [n, d], b [n, d] -> [n (n - 1) / 2, d]: for all pairs i < j, in row-major order, a_i
  * times b_j element by element. With `of_pairs` a is [n (n - 1) / 2, d]: one per pair.
+ * The second gives the same as [n (n - 1) / 2 * d].
  */
 struct val *nn_pair_products(struct graph *g, struct val *a, bool of_pairs,
                              struct val *b);
+struct val *nn_pair_products_flat(struct graph *g, struct val *a, bool of_pairs,
+                                  struct val *b);
 /* [n, n * d]: field i holds a vector for each field j. What i holds for j times what j
  * holds for i, as [pairs, d], or summed up as [pairs].
  */
 struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
 /* [n, d] -> [n, out]: each field times a matrix of its own. With `pairs` [n (n - 1) / 2,
  * out]: field i times a matrix of each pair i < j. Parameter `name`.weight [n or pairs,
- * out, d].
+ * out, d]; and parameter `bias` [n or pairs, out], first 0, unless it is NULL.
  */
 struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
-                            int64_t out);
+                            int64_t out, const char *bias);
+/* [d, n, maps] of n fields of width d, a row of the batch -> [d, n, out]: a convolution
+ * along the fields. Field f is made of `height` fields from f - (height - 1) / 2 on;
+ * those outside count as zeros. Parameters `name`.weight [out, maps, height] and, with
+ * `bias`, `name`.bias [out], uniform within 1/sqrt(maps * height).
+ */
+struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int64_t out,
+                          int64_t height, bool bias);
+/* [d, n, maps] -> [d, n / height, maps]: the largest of each `height` fields that follow
+ * each other; what is left over at the end is left out. The gradient goes to the first
+ * that is the largest.
+ */
+struct val *nn_field_max(struct graph *g, struct val *x, int64_t height);
 /* query, key, value [n, h * d] -> [n, h * d]: fields attend to each other, per head with
  * weights softmax(scale * q . k).
  */

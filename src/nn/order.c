@@ -89,6 +89,23 @@ static void place_reshapes(struct graph *g)
     }
 }
 
+static unsigned bf16_of(const struct op_node *n)
+{
+    return n->ops->bf16 ? n->ops->bf16(n->conf, n->state) : 0;
+}
+
+/* What one op that can do so writes and one reads lies in memory as bf16. */
+static void mark_bf16(struct graph *g)
+{
+    for (size_t i = 0; i < g->ops.n; i++) {
+        struct val *v = g->ops.at[i]->in[0];
+        if ((bf16_of(g->ops.at[i]) & OP_BF16_IN) && v->by && v->index == 0 &&
+            (bf16_of(v->by) & OP_BF16_OUT) && v->n_uses == 1 && !v->kept && !v->host &&
+            !is_loss(g, v) && v->shape.n_dims == 1)
+            v->bf16 = true;
+    }
+}
+
 static void cut_groups(struct graph *g)
 {
     for (size_t i = 0; i < g->ops.n; i++) {
@@ -142,5 +159,6 @@ void graph_order(struct graph *g)
     mark_fresh(g);
     place_reshapes(g);
     place_in_concats(g);
+    mark_bf16(g);
     cut_groups(g);
 }

@@ -81,6 +81,12 @@ static int64_t rows_floats(const struct graph *g, int axis, int64_t width)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+/* Floats that a row of v takes. */
+static int64_t row_floats(const struct val *v)
+{
+    return v->bf16 ? shape_width(&v->shape) / 2 : shape_width(&v->shape);
+}
+
 static struct val *outermost(struct val *v)
 {
     while (v->host)
@@ -105,8 +111,7 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         v->at = v->grad_at = -1;
         if (v->host)
             continue;
-        struct buffer value = {&v->at,
-                               rows_floats(g, v->shape.axis, shape_width(&v->shape)),
+        struct buffer value = {&v->at, rows_floats(g, v->shape.axis, row_floats(v)),
                                v->by ? v->by->forward_group : 0, value_end(g, v)};
         struct buffer grad = {&v->grad_at, value.floats, grad_start(g, v),
                               v->by ? backward_time(g, v->by) : last_time(g)};
@@ -229,6 +234,10 @@ static void bind_val(struct graph *g, struct val *v)
         v->view = view_cols(&v->view, col, width);
     if (v->grad.data)
         v->grad = view_cols(&v->grad, col, width);
+    if (v->bf16) {
+        v->view.ld = v->grad.ld = row_floats(v);
+        v->view.bf16 = v->grad.bf16 = true;
+    }
 }
 
 static void bind_op(struct graph *g, struct op_node *n)

@@ -42,8 +42,8 @@ static void zero_rows(const struct graph *g, const struct view *v, int axis,
 {
     int64_t from, to;
     op_rows(&g->env, axis, begin, end, &from, &to);
-    if (v->ld == v->width) {
-        memset(view_row(v, from), 0, (size_t)((to - from) * v->width) * sizeof(float));
+    if (v->ld == v->width || v->bf16) {
+        memset(view_row(v, from), 0, (size_t)((to - from) * v->ld) * sizeof(float));
         return;
     }
     for (int64_t r = from; r < to; r++)
@@ -99,13 +99,20 @@ void graph_training(struct graph *g, bool on)
     g->env.training = on && g->options.training;
 }
 
+static void begin_ops(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    const struct graph *g = arg;
+    for (int64_t i = begin; i < end; i++)
+        if (g->ops.at[i]->ops->begin)
+            g->ops.at[i]->ops->begin(&g->ops.at[i]->run);
+}
+
 void graph_forward(struct graph *g, uint64_t step)
 {
     g->env.step = step;
     g->tile = tile_rows(g);
-    for (size_t i = 0; i < g->ops.n && !g->begun; i++)
-        if (g->ops.at[i]->ops->begin)
-            g->ops.at[i]->ops->begin(&g->ops.at[i]->run);
+    if (!g->begun)
+        pool_for(g->env.pool, (int64_t)g->ops.n, 1, begin_ops, g);
     g->begun = g->options.fixed;
     for (size_t i = 0; i < g->forward_groups.n; i++) {
         struct pass p = {g, g->forward_groups.at[i]};

@@ -97,6 +97,16 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
     w->ops->backward(w, dy, add, dx);
 }
 
+bool gemm_bf16_in(const struct gemm_weight *w)
+{
+    return w->ops->bf16_in && w->ops->bf16_in(w);
+}
+
+bool gemm_bf16_out(const struct gemm_weight *w)
+{
+    return w->ops->bf16_out && w->ops->bf16_out(w);
+}
+
 /* A gradient in pieces of units times columns. Every element of dw is summed over the
  * rows in one go whatever the pieces, so their size may follow the number of threads.
  */
@@ -113,16 +123,28 @@ static int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Adds rows [from, to) of dy, which are floats or bf16, to sums. */
+static void add_units(const struct view *dy, int64_t from, int64_t to, int64_t unit,
+                      int64_t n, float *sums)
+{
+    const struct kernels *k = kernels();
+    float part[GEMM_PIECE_UNITS];
+    if (!dy->bf16)
+        k->add_rows(sums, view_at(dy, from, unit), dy->ld, to - from, NULL, 0, n);
+    for (int64_t r = from; dy->bf16 && r < to; r++) {
+        k->from_bf16(part, (const uint16_t *)view_at(dy, r, unit), n);
+        k->add(sums, part, n);
+    }
+}
+
 /* Column sums of dy over blocks of rows, so that long sums stay exact enough. */
 static void sum_units(const struct gradient *g, int64_t unit, int64_t n)
 {
     enum { BLOCK = 256 };
-    const struct kernels *k = kernels();
     for (int64_t r = 0; r < g->dy.rows; r += BLOCK) {
         float sums[GEMM_PIECE_UNITS] = {0};
-        k->add_rows(sums, view_row(&g->dy, r) + unit, g->dy.ld,
-                    min64(BLOCK, g->dy.rows - r), NULL, 0, n);
-        k->add(g->db + unit, sums, n);
+        add_units(&g->dy, r, min64(r + BLOCK, g->dy.rows), unit, n, sums);
+        kernels()->add(g->db + unit, sums, n);
     }
 }
 

@@ -47,6 +47,13 @@ void gemm_backward(const struct gemm_weight *w, struct view dy, bool add, struct
 void gemm_gradient(const struct gemm_weight *w, struct view dy, struct view x, float *dw,
                    float *db, struct pool *pool);
 
+/* Whether x and dx, or y and dy, may be rows of bf16 (struct view). Values that products
+ * alone write and read lose nothing by it, as products round what they read, and take
+ * half the memory. y of bf16 has no activation but ReLU; nothing is added to dx of bf16.
+ */
+bool gemm_bf16_in(const struct gemm_weight *w);
+bool gemm_bf16_out(const struct gemm_weight *w);
+
 /* Small matrices that are used once: c[m][n] = a[m][k] * b (+ c when `add`), in floats on
  * this thread. b is [k][n], or [n][k] when it is `turned`.
  */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Both weights are packed into panels as in gemm_own.c. A panel of the matrix of a call
- * is made from them in the first cache and used for all rows before the next one. The
- * gradient of a few units at a time is made in the first cache too, and then added where
- * it belongs.
+/* Both weights are packed into panels as in gemm_own.c. A panel of the matrix of a part
+ * is made from them in the first cache and used for all its rows; then comes the same
+ * panel for the next part, so that the weights' panel stays there too. The gradient of a
+ * few units at a time is made in the first cache as well, and added where it belongs,
+ * part after part.
  */
 #include "tensor/gemm_mix.h"
 
@@ -17,6 +18,8 @@
 #define OUT_MAX 512
 #define OUT_MIN 16 /* fewer are not worth a panel */
 #define DEPTH 64   /* rows of a gradient at a time */
+#define ROWS 256   /* of all pieces of a gradient that are done together */
+#define PIECES 64
 
 struct gemm_mix {
     const struct gemm_kernel *kern;
@@ -59,7 +62,7 @@ enum rc gemm_mix_create(int64_t out, int64_t in, bool backward, struct gemm_mix 
     *m = (struct gemm_mix){.kern = gemm_own_kernel(GEMM_F32), .out = out, .in = in};
     size_t nr = (size_t)m->kern->nr, size = (size_t)(panels(m, out) * in) * nr;
     size_t back = (size_t)(panels(m, in) * out) * nr;
-    m->w = mem_try_calloc((size_t)(2 * out * in), sizeof(float));
+    m->w = mem_try_aligned(64, (size_t)(2 * out * in), sizeof(float));
     bool ok = m->w;
     for (int i = 0; i < 2 && ok; i++) {
         m->forward[i] = mem_try_aligned(64, size, sizeof(float));
@@ -95,23 +98,28 @@ void gemm_mix_pack(struct gemm_mix *m, const float *w)
 }
 
 /* Row k of a panel whose columns are units: one factor. */
-CLONED static void mix_units(const float *restrict a, const float *restrict b,
-                             const float *restrict q, int64_t k, int64_t nr,
-                             float *restrict to)
+CLONED static void mix_units(const float *a, const float *b, const float *q, int64_t k,
+                             int64_t nr, float *to)
 {
-    for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < nr; j++)
-            to[i * nr + j] = a[i * nr + j] + q[i] * b[i * nr + j];
+    for (int64_t i = 0; i < k && nr % 16 == 0; i++)
+        for (int64_t j = i * nr; j < (i + 1) * nr; j += 16)
+            *(floats16 *)(to + j) =
+                *(const floats16 *)(a + j) + q[i] * *(const floats16 *)(b + j);
+    for (int64_t i = 0; i < k * nr && nr % 16; i++)
+        to[i] = a[i] + q[i / nr] * b[i];
 }
 
 /* Of a panel whose columns are inputs: a factor per column. */
-CLONED static void mix_inputs(const float *restrict a, const float *restrict b,
-                              const float *restrict q, int64_t k, int64_t nr,
-                              float *restrict to)
+CLONED static void mix_inputs(const float *a, const float *b, const float *q, int64_t k,
+                              int64_t nr, float *to)
 {
-    for (int64_t i = 0; i < k; i++)
-        for (int64_t j = 0; j < nr; j++)
-            to[i * nr + j] = a[i * nr + j] + q[j] * b[i * nr + j];
+    for (int64_t i = 0; i < k * nr && nr % 16 == 0; i += nr)
+        for (int64_t c = 0; c < nr; c += 16)
+            *(floats16 *)(to + i + c) =
+                *(const floats16 *)(a + i + c) +
+                *(const floats16 *)(q + c) * *(const floats16 *)(b + i + c);
+    for (int64_t i = 0; i < k * nr && nr % 16; i++)
+        to[i] = a[i] + q[i % nr] * b[i];
 }
 
 /* All rows of `a` by one panel, in tiles of about equal height. */
@@ -128,46 +136,54 @@ static void run_rows(const struct gemm_kernel *kern, struct gemm_tile t, struct 
     }
 }
 
-void gemm_mix_forward(const struct gemm_mix *m, const float *q, struct view x,
-                      const float *bias, enum gemm_act act, struct view y)
+void gemm_mix_forward(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                      int64_t n, struct view x, enum gemm_act act, struct view y)
 {
     _Alignas(64) float panel[IN_MAX * GEMM_NR_MAX];
     int64_t nr = m->kern->nr;
-    for (int64_t u = 0; u < m->out; u += nr) {
-        mix_units(m->forward[0] + u * m->in, m->forward[1] + u * m->in, q, m->in, nr,
-                  panel);
-        struct gemm_tile t = {.k = m->in,
-                              .lda = x.ld,
-                              .strided = true,
-                              .b = panel,
-                              .bias = bias ? bias + u : NULL,
-                              .relu = act == GEMM_ACT_RELU,
-                              .ldc = y.ld};
-        run_rows(m->kern, t, x, view_cols(&y, u, m->out - u), min64(nr, m->out - u));
-    }
-    if (act != GEMM_ACT_RELU)
-        gemm_apply_act(act, y);
+    for (int64_t u = 0; u < m->out; u += nr)
+        for (int64_t i = 0; i < n; i++) {
+            const struct gemm_mix_part *p = &parts[i];
+            struct view to = view_rows(&y, p->from, p->to);
+            mix_units(m->forward[0] + u * m->in, m->forward[1] + u * m->in, p->q, m->in,
+                      nr, panel);
+            struct gemm_tile t = {.k = m->in,
+                                  .lda = x.ld,
+                                  .strided = true,
+                                  .b = panel,
+                                  .bias = p->bias ? p->bias + u : NULL,
+                                  .relu = act == GEMM_ACT_RELU,
+                                  .ldc = y.ld};
+            run_rows(m->kern, t, view_rows(&x, p->from, p->to),
+                     view_cols(&to, u, m->out - u), min64(nr, m->out - u));
+        }
+    for (int64_t i = 0; i < n && act != GEMM_ACT_RELU; i++)
+        gemm_apply_act(act, view_rows(&y, parts[i].from, parts[i].to));
 }
 
-void gemm_mix_backward(const struct gemm_mix *m, const float *q, struct view dy, bool add,
-                       struct view dx)
+void gemm_mix_backward(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                       int64_t n, struct view dy, bool add, struct view dx)
 {
     _Alignas(64) float panel[OUT_MAX * GEMM_NR_MAX];
     int64_t nr = m->kern->nr;
-    for (int64_t c = 0; c < m->in; c += nr) {
-        int64_t cols = min64(nr, m->in - c);
-        float factors[GEMM_NR_MAX] = {0};
-        memcpy(factors, q + c, (size_t)cols * sizeof(float));
-        mix_inputs(m->backward[0] + c * m->out, m->backward[1] + c * m->out, factors,
-                   m->out, nr, panel);
-        struct gemm_tile t = {.k = m->out,
-                              .lda = dy.ld,
-                              .strided = true,
-                              .b = panel,
-                              .add = add,
-                              .ldc = dx.ld};
-        run_rows(m->kern, t, dy, view_cols(&dx, c, cols), cols);
-    }
+    for (int64_t c = 0; c < m->in; c += nr)
+        for (int64_t i = 0; i < n; i++) {
+            const struct gemm_mix_part *p = &parts[i];
+            struct view to = view_rows(&dx, p->from, p->to);
+            int64_t cols = min64(nr, m->in - c);
+            float factors[GEMM_NR_MAX] = {0};
+            memcpy(factors, p->q + c, (size_t)cols * sizeof(float));
+            mix_inputs(m->backward[0] + c * m->out, m->backward[1] + c * m->out, factors,
+                       m->out, nr, panel);
+            struct gemm_tile t = {.k = m->out,
+                                  .lda = dy.ld,
+                                  .strided = true,
+                                  .b = panel,
+                                  .add = add,
+                                  .ldc = dx.ld};
+            run_rows(m->kern, t, view_rows(&dy, p->from, p->to), view_cols(&to, c, cols),
+                     cols);
+        }
 }
 
 /* The gradients of some units, which go to both weights and to q. */
@@ -194,61 +210,98 @@ static ALWAYS_INLINE void fold_floats(const struct folded *f, int64_t i)
 
 CLONED static void fold(const struct folded *f)
 {
-    int64_t i = 0;
-    for (; i + 16 <= f->n; i += 16) {
+    int64_t i = 0, n = f->n, ld = f->ld, units = f->units;
+    for (; i + 16 <= n; i += 16) {
         floats16 q = *(const floats16 *)(f->q + i), dq = *(const floats16 *)(f->dq + i);
-        for (int64_t u = 0; u < f->units; u++) {
-            floats16 g = *(const floats16 *)(f->g + u * f->n + i);
-            *(floats16 *)(f->da + u * f->ld + i) += g;
-            *(floats16 *)(f->db + u * f->ld + i) += g * q;
-            dq += g * *(const floats16 *)(f->b + u * f->ld + i);
+        const float *g = f->g + i, *b = f->b + i;
+        float *da = f->da + i, *db = f->db + i;
+        for (int64_t u = 0; u < units; u++, g += n, b += ld, da += ld, db += ld) {
+            floats16 some = *(const floats16 *)g;
+            *(floats16 *)da += some;
+            *(floats16 *)db += some * q;
+            dq += some * *(const floats16 *)b;
         }
         *(floats16 *)(f->dq + i) = dq;
     }
-    for (; i < f->n; i++)
+    for (; i < n; i++)
         fold_floats(f, i);
 }
 
-/* Up to DEPTH rows. */
-static void gradient_rows(const struct gemm_mix *m, const float *q, struct view dy,
-                          struct view x, float *dw, float *dq)
+/* Up to DEPTH rows of one part. */
+struct piece {
+    const struct gemm_mix_part *part;
+    struct view dy;
+    const float *x; /* as panels */
+};
+
+/* Pieces of parts whose rows of x are laid out as panels. */
+struct pieces {
+    struct piece at[PIECES];
+    int64_t n, rows;
+    _Alignas(64) float x[(IN_MAX + GEMM_NR_MAX) * ROWS];
+};
+
+/* The gradients of some units from all pieces, one after the other. */
+static void piece_units(const struct gemm_mix *m, const struct pieces *all, int64_t u,
+                        float *dw)
 {
-    _Alignas(64) float b[(IN_MAX + GEMM_NR_MAX) * DEPTH];
     _Alignas(64) float g[GEMM_MR_MAX * IN_MAX];
     const struct gemm_kernel *kern = m->kern;
-    int64_t nr = kern->nr, ld = 2 * m->in;
-    struct gemm_rows rows = {.at = x.data, .ld = x.ld, .n = x.rows};
-    kern->spread(&rows, m->in, kern->nr, x.rows * nr, b);
-    for (int64_t u = 0; u < m->out; u += kern->mr) {
-        int64_t units = min64(kern->mr, m->out - u);
-        for (int64_t c = 0; c < m->in; c += nr) {
-            struct gemm_tile t = {.k = x.rows,
-                                  .a = dy.data + u,
-                                  .lda = dy.ld,
-                                  .b = b + c * x.rows,
+    int64_t units = min64(kern->mr, m->out - u), ld = 2 * m->in;
+    float unwanted[IN_MAX] = {0};
+    for (int64_t i = 0; i < all->n; i++) {
+        const struct piece *p = &all->at[i];
+        for (int64_t c = 0; c < m->in; c += kern->nr) {
+            struct gemm_tile t = {.k = p->dy.rows,
+                                  .a = p->dy.data + u,
+                                  .lda = p->dy.ld,
+                                  .b = p->x + c * p->dy.rows,
                                   .c = g + c,
                                   .ldc = m->in};
-            kern->run(&t, (int)units, (int)min64(nr, m->in - c));
+            kern->run(&t, (int)units, (int)min64(kern->nr, m->in - c));
         }
         fold(&(struct folded){.g = g,
-                              .q = q,
+                              .q = p->part->q,
                               .b = m->w + u * ld + m->in,
                               .da = dw + u * ld,
                               .db = dw + u * ld + m->in,
-                              .dq = dq,
+                              .dq = p->part->dq ? p->part->dq : unwanted,
                               .units = units,
                               .n = m->in,
                               .ld = ld});
     }
 }
 
-void gemm_mix_gradient(const struct gemm_mix *m, const float *q, struct view dy,
-                       struct view x, float *dw, float *dq)
+static void finish_pieces(const struct gemm_mix *m, struct pieces *all, float *dw)
 {
-    float unwanted[IN_MAX] = {0};
-    for (int64_t r = 0; r < x.rows; r += DEPTH) {
-        int64_t end = min64(r + DEPTH, x.rows);
-        gradient_rows(m, q, view_rows(&dy, r, end), view_rows(&x, r, end), dw,
-                      dq ? dq : unwanted);
-    }
+    for (int64_t u = 0; u < m->out && all->n; u += m->kern->mr)
+        piece_units(m, all, u, dw);
+    all->n = all->rows = 0;
+}
+
+static void add_piece(const struct gemm_mix *m, struct pieces *all,
+                      const struct gemm_mix_part *part, struct view dy, struct view x)
+{
+    int64_t nr = m->kern->nr, width = panels(m, m->in) * nr;
+    float *to = all->x + all->rows * width;
+    struct gemm_rows rows = {.at = x.data, .ld = x.ld, .n = x.rows};
+    m->kern->spread(&rows, m->in, m->kern->nr, x.rows * nr, to);
+    all->at[all->n++] = (struct piece){.part = part, .dy = dy, .x = to};
+    all->rows += x.rows;
+}
+
+void gemm_mix_gradient(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                       int64_t n, struct view dy, struct view x, float *dw)
+{
+    struct pieces all;
+    all.n = all.rows = 0;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t r = parts[i].from; r < parts[i].to; r += DEPTH) {
+            int64_t end = min64(r + DEPTH, parts[i].to);
+            /* a part's pieces go to dq one after the other, whatever else there is */
+            if (all.n == PIECES || all.rows + end - r > ROWS || r > parts[i].from)
+                finish_pieces(m, &all, dw);
+            add_piece(m, &all, &parts[i], view_rows(&dy, r, end), view_rows(&x, r, end));
+        }
+    finish_pieces(m, &all, dw);
 }

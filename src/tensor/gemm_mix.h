@@ -2,13 +2,13 @@
 /* tensor/gemm_mix.h - products with a matrix of its own for every few rows.
  *
  * Two weights a[out][in] and b[out][in], which lie side by side as w[out][2 * in], are
- * packed once; a vector q[in] then makes the matrix m = a + b * diag(q) of one call:
+ * packed once; a vector q[in] then makes the matrix m = a + b * diag(q) of some rows:
  *     forward   y[t][out]   = act(x[t][in] * m^T + bias)
  *     backward  dx[t][in] (+)= dy[t][out] * m
  *     gradient  with g = dy^T * x: da += g, db += g * diag(q), dq += column sums of g * b
  * This is half the work of multiplying [x, x * diag(q)] by w. Floats only. A row of y or
  * dx depends on its row of x or dy and on q alone; the order of sums of a gradient
- * follows from t alone.
+ * follows from the rows of its parts alone.
  */
 #ifndef TENSOR_GEMM_MIX_H
 #define TENSOR_GEMM_MIX_H
@@ -26,12 +26,21 @@ void gemm_mix_destroy(struct gemm_mix *m);
 
 void gemm_mix_pack(struct gemm_mix *m, const float *w); /* [out][2 * in] */
 
-void gemm_mix_forward(const struct gemm_mix *m, const float *q, struct view x,
-                      const float *bias, enum gemm_act act, struct view y);
-void gemm_mix_backward(const struct gemm_mix *m, const float *q, struct view dy, bool add,
-                       struct view dx);
-/* dw[out][2 * in] as w. dq NULL: nobody wants it. */
-void gemm_mix_gradient(const struct gemm_mix *m, const float *q, struct view dy,
-                       struct view x, float *dw, float *dq);
+/* Rows [from, to) of the views of a call, and what is theirs. */
+struct gemm_mix_part {
+    int64_t from, to;
+    const float *q;
+    const float *bias; /* [out]; NULL: none */
+    float *dq;         /* NULL: nobody wants it */
+};
+
+/* Many parts in one call are cheaper: weights are read once for all of them. */
+void gemm_mix_forward(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                      int64_t n, struct view x, enum gemm_act act, struct view y);
+void gemm_mix_backward(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                       int64_t n, struct view dy, bool add, struct view dx);
+/* dw[out][2 * in] as w. */
+void gemm_mix_gradient(const struct gemm_mix *m, const struct gemm_mix_part *parts,
+                       int64_t n, struct view dy, struct view x, float *dw);
 
 #endif

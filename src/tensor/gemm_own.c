@@ -147,12 +147,14 @@ static void clear(float *to, int64_t n)
         memset(to, 0, (size_t)n * sizeof(float));
 }
 
-/* n elements of a row as `total` words. */
-static void row_words(const struct own_weight *o, float *to, const float *x, int64_t n,
-                      int64_t total)
+/* n elements of a row as `total` words; `bf16`: that is what they are. */
+static void row_words(const struct own_weight *o, float *to, const float *x, bool bf16,
+                      int64_t n, int64_t total)
 {
     int64_t used = (n + o->kern->per_word - 1) / o->kern->per_word;
-    if (o->kern->per_word == 1)
+    if (bf16)
+        memcpy(to, x, (size_t)used * sizeof(float));
+    else if (o->kern->per_word == 1)
         copy_floats(o, to, x, n);
     else
         o->kern->pairs_along(to, x, n);
@@ -168,8 +170,10 @@ static void column_words(const struct own_weight *o, struct view v, int64_t col,
     int64_t per_word = o->kern->per_word, have = (v.rows + per_word - 1) / per_word;
     float part[AT_ONCE * SPREAD];
     for (int64_t r = 0; r < v.rows; r += AT_ONCE) {
-        struct gemm_rows some = {
-            .at = view_row(&v, r) + col, .ld = v.ld, .n = min64(AT_ONCE, v.rows - r)};
+        struct gemm_rows some = {.at = view_at(&v, r, col),
+                                 .ld = v.ld,
+                                 .n = min64(AT_ONCE, v.rows - r),
+                                 .bf16 = v.bf16};
         for (int64_t i = 0; o->rounded && i < some.n; i++)
             kernels()->round_bf16(part + i * SPREAD, some.at + i * v.ld, n);
         if (o->rounded)
@@ -195,7 +199,7 @@ static void pack_forward(const struct own_weight *o, const struct gemm_weight *w
             int64_t n_words = min64(PART, k_words - k), at = k * kern->per_word;
             int64_t units = min64(nr, w->out - u);
             for (int64_t j = 0; j < units; j++)
-                row_words(o, part + j * PART, from + (u + j) * w->in + at,
+                row_words(o, part + j * PART, from + (u + j) * w->in + at, false,
                           min64(w->in - at, n_words * kern->per_word), n_words);
             kern->transpose(part, PART, units, n_words, o->forward + u * k_words + k * nr,
                             nr);
@@ -210,7 +214,7 @@ static void own_pack(struct gemm_weight *w, const float *from)
         return;
     }
     pack_forward(o, w, from);
-    struct view all = {(float *)from, w->out, w->in, w->in};
+    struct view all = view_of((float *)from, w->out, w->in);
     int64_t k_words = words(o->kern, w->out);
     for (int64_t c = 0; o->backward && c < w->in; c += SPREAD)
         column_words(o, all, c, min64(SPREAD, w->in - c), o->kern->nr, k_words,
@@ -226,32 +230,71 @@ struct product {
     bool add, relu;
 };
 
-/* Rows of x over one block of k and the panels of one slab. */
-static void multiply_rows(const struct product *p, struct view x, int64_t k0,
-                          int64_t k_words, int64_t from, int64_t to, struct view y)
+/* A block of k in rows of x that are to become words. */
+struct block {
+    const struct product *p;
+    struct view x;
+    int64_t k0, k_words;
+};
+
+/* Rows [from, to) of the tile at row r as words, behind the rows before them. */
+static void tile_words(const struct block *b, int64_t r, int64_t from, int64_t to,
+                       float *buffer)
 {
+    const struct gemm_kernel *kern = b->p->o->kern;
+    int64_t at = b->k0 * kern->per_word, ld = b->k_words + SKEW;
+    int64_t n = min64(b->p->k - at, b->k_words * kern->per_word);
+    to = min64(to, b->x.rows - r);
+    for (int64_t i = from; i < to; i++)
+        row_words(b->p->o, buffer + i * ld, view_at(&b->x, r + i, at), b->x.bf16, n,
+                  b->k_words);
+}
+
+/* Whether the kernel can read a tile of so many rows where they lie. */
+static bool in_place(const struct block *b, int64_t rows)
+{
+    const struct gemm_kernel *kern = b->p->o->kern;
+    if (b->x.bf16)
+        return b->p->k % (kern->per_word * kern->k_align) == 0 &&
+               (!kern->strided_only || rows == kern->mr);
+    return kern->per_word == 1 && !b->p->o->rounded;
+}
+
+/* Rows of x over one block of k and the panels of one slab. Where floats must become
+ * words, those of the next tile do so between the products of this one: the processor
+ * does both at a time.
+ */
+static void multiply_rows(const struct block *b, int64_t from, int64_t to, struct view y)
+{
+    const struct product *p = b->p;
     const struct gemm_kernel *kern = p->o->kern;
-    int64_t all = words(kern, p->k);
-    bool in_place = kern->per_word == 1 && !p->o->rounded;
-    float buffer[GEMM_MR_MAX * (DEPTH + SKEW)];
-    struct gemm_tile t = {.k = k_words,
-                          .lda = in_place ? x.ld : k_words + SKEW,
+    int64_t all = words(kern, p->k), panels = (to - from + kern->nr - 1) / kern->nr;
+    int64_t share = (kern->mr + panels - 1) / panels;
+    float buffer[2][GEMM_MR_MAX * (DEPTH + SKEW)], *now = buffer[0], *next = buffer[1];
+    struct gemm_tile t = {.k = b->k_words,
                           .strided = true,
-                          .add = p->add || k0 > 0,
-                          .relu = p->relu && k0 + k_words == all,
-                          .ldc = y.ld};
-    for (int64_t r = 0; r < x.rows; r += kern->mr) {
-        int64_t rows = min64(x.rows - r, kern->mr), at = k0 * kern->per_word;
-        t.a = in_place ? view_row(&x, r) + at : buffer;
-        for (int64_t i = 0; i < rows && !in_place; i++)
-            row_words(p->o, buffer + i * t.lda, view_row(&x, r + i) + at,
-                      min64(p->k - at, k_words * kern->per_word), k_words);
-        for (int64_t c = from; c < to; c += kern->nr) {
-            t.b = p->panels + c * all + k0 * kern->nr;
-            t.bias = p->bias && k0 == 0 ? p->bias + c : NULL;
-            t.c = view_row(&y, r) + c;
+                          .add = p->add || b->k0 > 0,
+                          .relu = p->relu && b->k0 + b->k_words == all,
+                          .ldc = y.ld,
+                          .bf16 = y.bf16};
+    for (int64_t r = 0; r < b->x.rows; r += kern->mr) {
+        int64_t rows = min64(b->x.rows - r, kern->mr);
+        bool direct = in_place(b, rows), share_out = !direct && !b->x.bf16;
+        if (!direct && (r == 0 || !share_out))
+            tile_words(b, r, 0, rows, now);
+        t.a = direct ? view_at(&b->x, r, b->k0 * kern->per_word) : now;
+        t.lda = direct ? b->x.ld : b->k_words + SKEW;
+        for (int64_t c = from, i = 0; c < to; c += kern->nr, i += share) {
+            t.b = p->panels + c * all + b->k0 * kern->nr;
+            t.bias = p->bias && b->k0 == 0 ? p->bias + c : NULL;
+            t.c = view_at(&y, r, c);
             kern->run(&t, (int)rows, (int)min64(p->n - c, kern->nr));
+            if (share_out && i < kern->mr)
+                tile_words(b, r + kern->mr, i, min64(i + share, kern->mr), next);
         }
+        float *was = now;
+        now = next;
+        next = was;
     }
 }
 
@@ -265,19 +308,20 @@ static void multiply(const struct product *p, struct view x, struct view y)
     struct gemm_saved before;
     enter(kern, &before);
     for (int64_t c = 0; c < p->n; c += slab)
-        for (int64_t k = 0; k < all; k += depth)
-            multiply_rows(p, x, k, min64(depth, all - k), c, min64(c + slab, p->n), y);
+        for (int64_t k = 0; k < all; k += depth) {
+            struct block b = {.p = p, .x = x, .k0 = k, .k_words = min64(depth, all - k)};
+            multiply_rows(&b, c, min64(c + slab, p->n), y);
+        }
     leave(kern, &before);
 }
 
-/* The floats of a row, rounded into `part` when they must be. */
-static const float *few_floats(const struct own_weight *o, const float *x, int64_t n,
-                               float part[FEW_PART])
+/* n floats of a row from column c on, as bf16 has them. */
+static void few_floats(const struct view *x, int64_t r, int64_t c, int64_t n, float *part)
 {
-    if (!o->rounded)
-        return x;
-    kernels()->round_bf16(part, x, n);
-    return part;
+    if (x->bf16)
+        kernels()->from_bf16(part, (const uint16_t *)view_at(x, r, c), n);
+    else
+        kernels()->round_bf16(part, view_at(x, r, c), n);
 }
 
 /* FEW_ROWS rows at most, in blocks of FEW_PART columns. */
@@ -290,7 +334,7 @@ static void few_rows(const struct gemm_weight *w, struct view x,
     for (int64_t i = 0; i < w->in; i += FEW_PART) {
         int64_t n = min64(FEW_PART, w->in - i), ld = o->rounded ? FEW_PART : x.ld;
         for (int64_t r = 0; o->rounded && r < x.rows; r++)
-            k->round_bf16(part + r * FEW_PART, view_row(&x, r) + i, n);
+            few_floats(&x, r, i, n, part + r * FEW_PART);
         for (int64_t u = 0; u < w->out; u++) {
             k->dot_rows(some, o->rounded ? part : x.data + i, ld, x.rows,
                         o->plain + u * w->in + i, n);
@@ -337,6 +381,20 @@ static float few_factor(const struct own_weight *o, float v)
     return o->rounded ? bf16_to_f32(bf16_from_f32(v)) : v;
 }
 
+/* A row of bf16, which nothing is added to. */
+static void few_backward_bf16(const struct gemm_weight *w, const float *dy, float *dx)
+{
+    const struct own_weight *o = w->packed;
+    float part[FEW_PART];
+    for (int64_t c = 0; c < w->in; c += FEW_PART) {
+        int64_t n = min64(FEW_PART, w->in - c);
+        kernels()->times(part, few_factor(o, dy[0]), o->plain + c, n);
+        for (int64_t u = 1; u < w->out; u++)
+            kernels()->axpy(part, few_factor(o, dy[u]), o->plain + u * w->in + c, n);
+        o->kern->pairs_along(dx + c / 2, part, n);
+    }
+}
+
 static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
                          struct view dx)
 {
@@ -347,7 +405,9 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
         multiply(&p, dy, dx);
         return;
     }
-    for (int64_t r = 0; r < dy.rows; r++) {
+    for (int64_t r = 0; r < dy.rows && dx.bf16; r++)
+        few_backward_bf16(w, view_row(&dy, r), view_row(&dx, r));
+    for (int64_t r = 0; r < dy.rows && !dx.bf16; r++) {
         if (!add) /* what lies there may be no number, which no factor makes zero */
             kernels()->times(view_row(&dx, r), few_factor(o, *view_row(&dy, r)), o->plain,
                              w->in);
@@ -419,10 +479,10 @@ static void few_gradient(const struct own_weight *o, struct view dy, struct view
     for (int64_t r = 0; o->rounded && r < dy.rows; r++)
         for (int64_t c = 0; c < at.cols; c += FEW_PART) {
             int64_t n = min64(FEW_PART, at.cols - c);
-            const float *from = few_floats(o, view_row(&x, r) + at.col + c, n, part);
+            few_floats(&x, r, at.col + c, n, part);
             for (int64_t u = at.unit; u < at.unit + at.units; u++)
                 kernels()->axpy(dw + u * in + at.col + c,
-                                few_factor(o, view_row(&dy, r)[u]), from, n);
+                                few_factor(o, view_row(&dy, r)[u]), part, n);
         }
 }
 
@@ -444,6 +504,24 @@ static void own_gradient(const struct gemm_weight *w, struct view dy, struct vie
     leave(o->kern, &before);
 }
 
+/* Sums of k in one block, so that none is kept as bf16. */
+static bool one_block(const struct own_weight *o, int64_t k)
+{
+    return words(o->kern, k) <= DEPTH;
+}
+
+static bool own_bf16_in(const struct gemm_weight *w)
+{
+    const struct own_weight *o = w->packed;
+    return o->kern->per_word == 2 && w->in % 2 == 0 && one_block(o, w->out);
+}
+
+static bool own_bf16_out(const struct gemm_weight *w)
+{
+    const struct own_weight *o = w->packed;
+    return o->kern->per_word == 2 && w->out % 2 == 0 && one_block(o, w->in) && !o->plain;
+}
+
 const struct gemm_ops gemm_own = {
     .name = "own",
     .create = own_create,
@@ -452,4 +530,6 @@ const struct gemm_ops gemm_own = {
     .forward = own_forward,
     .backward = own_backward,
     .gradient = own_gradient,
+    .bf16_in = own_bf16_in,
+    .bf16_out = own_bf16_out,
 };

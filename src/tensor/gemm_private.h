@@ -40,6 +40,9 @@ struct gemm_ops {
     void (*gradient)(const struct gemm_weight *w, struct view dy, struct view x,
                      struct gemm_piece at, float *dw);
     bool large_pieces; /* of a gradient: no limit, it cuts by itself */
+    /* gemm_bf16_in() and gemm_bf16_out(); NULL: never. */
+    bool (*bf16_in)(const struct gemm_weight *w);
+    bool (*bf16_out)(const struct gemm_weight *w);
 };
 
 #define BACKEND(name) extern const struct gemm_ops gemm_##name;

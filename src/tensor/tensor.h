@@ -23,11 +23,27 @@ struct view {
     int64_t rows;  /* filled rows */
     int64_t width; /* floats of a row */
     int64_t ld;    /* floats from one row to the next, >= width */
+    /* Rows hold bf16, two in the place of a float: `width` counts them, `ld` floats. Only
+     * matrix products know such rows (gemm.h).
+     */
+    bool bf16;
 };
+
+/* Rows of floats that follow each other. */
+static inline struct view view_of(float *data, int64_t rows, int64_t width)
+{
+    return (struct view){.data = data, .rows = rows, .width = width, .ld = width};
+}
 
 static inline float *view_row(const struct view *v, int64_t row)
 {
     return v->data + row * v->ld;
+}
+
+/* Where column `col` of a row lies; even when rows hold bf16. */
+static inline float *view_at(const struct view *v, int64_t row, int64_t col)
+{
+    return view_row(v, row) + (v->bf16 ? col / 2 : col);
 }
 
 /* Rows [from, to) of v as a view of its own. */
@@ -36,7 +52,8 @@ static inline struct view view_rows(const struct view *v, int64_t from, int64_t 
     return (struct view){.data = v->data + from * v->ld,
                          .rows = to - from,
                          .width = v->width,
-                         .ld = v->ld};
+                         .ld = v->ld,
+                         .bf16 = v->bf16};
 }
 
 /* Columns [from, from + width) of v. */

@@ -192,6 +192,9 @@ static void tell_notes(const struct trainer *t)
         trainer_note(t,
                      "save_checkpoints_timestamp*: rows of files have no time of their "
                      "own, so no checkpoint is saved by it");
+    if (t->tc->delta_embedding_dump_config)
+        trainer_note(t, "delta_embedding_dump_config: rows that change are not dumped in "
+                        "this version; checkpoints hold all of them");
     if (t->started_from && t->started.missing)
         trainer_note(t,
                      "%zu tensors are not in that checkpoint and begin anew, '%s' among "

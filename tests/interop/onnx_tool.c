@@ -63,6 +63,10 @@ CASE(linear_sequence)
 {
     return nn_seq_sum(g, NULL, nn_linear(g, "l", seq, 6, true, ACT_TANH));
 }
+CASE(linear_front)
+{
+    return nn_linear_front(g, "l", x, nn_slice(g, x, 0, 4), 5, ACT_SIGMOID);
+}
 CASE(linear_rows)
 {
     struct init u = {INIT_UNIFORM, -1, 1};
@@ -140,6 +144,10 @@ CASE(arithmetic)
     return nn_scale(g, nn_mul(g, nn_sub(g, nn_add(g, x, y), nn_scale(g, x, 3, 1)), y), 2,
                     -0.5f);
 }
+CASE(add_relu)
+{
+    return nn_add_relu(g, x, nn_mul_by(g, x, nn_scale(g, x, 3, 1), 0.5f));
+}
 CASE(arithmetic_shapes)
 {
     return nn_mul(g, fields(g, x), x);
@@ -208,9 +216,13 @@ CASE(pair_products)
 {
     return nn_pair_products(g, nn_scale(g, fields(g, x), 2, 1), false, fields(g, x));
 }
+CASE(flat_pairs)
+{
+    return nn_pair_products_flat(g, fields(g, x), false, fields(g, x));
+}
 CASE(given_pairs)
 {
-    return nn_pair_products(g, nn_field_linear(g, "w", fields(g, x), true, 4), true,
+    return nn_pair_products(g, nn_field_linear(g, "w", fields(g, x), true, 4, "b"), true,
                             fields(g, x));
 }
 CASE(aware_pairs)
@@ -227,14 +239,33 @@ CASE(mix_fields)
     struct param *w = nn_param(g, "w", (const int64_t[]){3, 5}, 2, u, true);
     return nn_mix_fields(g, w, fields(g, x));
 }
+static struct val *maps(struct graph *g, struct val *x)
+{
+    return nn_reshape(g, x, (const int64_t[]){2, 3, 2}, 3);
+}
+
+CASE(field_conv)
+{
+    return nn_field_conv(g, "c", maps(g, x), 5, 3, true);
+}
+CASE(field_conv_even)
+{
+    return nn_field_conv(g, "c", nn_reshape(g, x, (const int64_t[]){3, 4, 1}, 3), 2, 6,
+                         false);
+}
+CASE(field_max)
+{
+    return nn_field_max(g, maps(g, x), 2);
+}
 CASE(field_linear)
 {
-    return nn_field_linear(g, "w", fields(g, x), false, 5);
+    return nn_field_linear(g, "w", fields(g, x), false, 5, NULL);
 }
 CASE(field_linear_sequence)
 {
     struct val *y = nn_reshape(g, seq, (const int64_t[]){2, 2}, 2);
-    return nn_seq_sum(g, NULL, nn_sum_within(g, nn_field_linear(g, "w", y, false, 3)));
+    return nn_seq_sum(g, NULL,
+                      nn_sum_within(g, nn_field_linear(g, "w", y, false, 3, NULL)));
 }
 CASE(field_attention)
 {
@@ -269,6 +300,17 @@ CASE(seq_gru)
 CASE(seq_gru_states)
 {
     return nn_seq_mean(g, nn_seq_gru(g, "g", 1, nn_seq_gru(g, "g", 0, seq, 3), 7));
+}
+CASE(seq_weighted_gru)
+{
+    struct val *a = nn_seq_softmax(g, weight(g, seq));
+    return nn_seq_last(g, nn_seq_weighted_gru(g, "g", 0, seq, a, 5));
+}
+CASE(seq_weighted_gru_states)
+{
+    struct val *a = nn_act(g, weight(g, seq), ACT_SIGMOID, 0);
+    struct val *h = nn_seq_weighted_gru(g, "g", 0, seq, a, 3);
+    return nn_seq_sum(g, NULL, nn_seq_weighted_gru(g, "g", 1, h, a, 7));
 }
 CASE(gru_cell)
 {
@@ -361,6 +403,7 @@ static const struct onnx_case cases[] = {
     ENTRY(linear_tanh),
     ENTRY(linear_fields),
     ENTRY(linear_sequence),
+    ENTRY(linear_front),
     ENTRY(linear_rows),
     ENTRY(batch_norm),
     ENTRY(batch_norm_plain),
@@ -377,6 +420,7 @@ static const struct onnx_case cases[] = {
     ENTRY(rotate),
     ENTRY(l2_normalise),
     ENTRY(arithmetic),
+    ENTRY(add_relu),
     ENTRY(arithmetic_shapes),
     ENTRY(concat),
     ENTRY(slice_pad),
@@ -394,10 +438,14 @@ static const struct onnx_case cases[] = {
     ENTRY(gate_fields),
     ENTRY(bias),
     ENTRY(pair_products),
+    ENTRY(flat_pairs),
     ENTRY(given_pairs),
     ENTRY(aware_pairs),
     ENTRY(aware_dots),
     ENTRY(mix_fields),
+    ENTRY(field_conv),
+    ENTRY(field_conv_even),
+    ENTRY(field_max),
     ENTRY(field_linear),
     ENTRY(field_linear_sequence),
     ENTRY(field_attention),
@@ -408,6 +456,8 @@ static const struct onnx_case cases[] = {
     ENTRY(seq_attention),
     ENTRY(seq_gru),
     ENTRY(seq_gru_states),
+    ENTRY(seq_weighted_gru),
+    ENTRY(seq_weighted_gru_states),
     ENTRY(gru_cell),
     ENTRY(seq_last),
     ENTRY(seq_prepend),

@@ -10,6 +10,18 @@ examples_are_right()
     out_lacks "warning"
 }
 
+# A model comes with an example, a row in the manual and a case of another implementation.
+every_model_is_shown()
+{
+    local model
+    while read -r model; do
+        grep -qE "^ +$model \{" "$TY_SOURCE"/examples/*.config "$TY_SOURCE"/examples/zoo/*.config ||
+            fail "$model has no example"
+        grep -q "^| \`$model\` |" "$TY_SOURCE/docs/models.md" || fail "docs/models.md lacks $model"
+        ls "$TY_SOURCE/tests/golden/models/$model"*.json >/dev/null 2>&1 || fail "$model has no golden"
+    done < <(sed -n 's/^MODEL(\(.*\))$/\1/p' "$TY_SOURCE/src/model/models.def")
+}
+
 # On few rows, with small tables: better than chance is all that can be asked.
 train_example() # NAME KIND
 {
@@ -54,5 +66,5 @@ dssm_trains()
     json 'd["recall@1"] > 0.02 and d["recall@10"] > d["recall@1"]'
 }
 
-tap_cases examples_are_right dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
+tap_cases examples_are_right every_model_is_shown dssm_trains ncf_trains din_trains mmoe_trains deepfm_trains dlrm_trains \
     the_zoo_trains

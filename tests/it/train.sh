@@ -121,6 +121,16 @@ curves_go_to_event_files()
     err_has "note: no files for TensorBoard: "
 }
 
+what_has_no_effect_is_said()
+{
+    config && data
+    trained m --set train_config.num_steps=3 --set 'train_config.delta_embedding_dump_config={}' \
+        --set train_config.save_checkpoints_timestamp_interval=60
+    status 0
+    err_has "note: delta_embedding_dump_config: rows that change are not dumped in this version"
+    err_has "note: save_checkpoints_timestamp*: rows of files have no time of their own"
+}
+
 # Evaluations on other data than was trained on do not get better for ever.
 patience_ends_a_run_that_gets_no_better()
 {
@@ -207,5 +217,5 @@ tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_terminal_has_one_live_line \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
-    the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
+    what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
     a_second_signal_ends_it_at_once a_second_run_does_not_start_over

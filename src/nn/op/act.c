@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that are not fused into a linear layer, each with its derivative. */
+#include <string.h>
+
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
@@ -56,9 +58,13 @@ static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
     if (!r->d_in[0].data)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t i = from; i < to; i++)
-        k->grad(view_row(&r->d_in[0], i), view_row(&r->d_out[0], i),
-                view_row(&r->in[0], i), c->param, r->out[0].width);
+    for (int64_t i = from; i < to; i++) {
+        float *dx = view_row(&r->d_in[0], i);
+        if (r->d_in_fresh[0])
+            memset(dx, 0, (size_t)r->out[0].width * sizeof(float));
+        k->grad(dx, view_row(&r->d_out[0], i), view_row(&r->in[0], i), c->param,
+                r->out[0].width);
+    }
 }
 
 static void put_gate(struct onnx *o, const struct onnx_op *op, const char *f)
@@ -116,7 +122,7 @@ static void act_onnx(struct onnx *o, const struct onnx_op *op)
 
 static const struct op_ops op_act = {
     .name = "activation",
-    .flags = OP_NEEDS_IN | OP_STRIDED,
+    .flags = OP_NEEDS_IN | OP_WRITES | OP_STRIDED,
     .infer = act_infer,
     .forward = act_forward,
     .backward = act_backward,

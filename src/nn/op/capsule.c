@@ -15,6 +15,7 @@
 #include "tensor/kernel.h"
 
 #define CAPSULES_MAX 64
+#define CHUNK 256 /* floats of some positions; at least CAPSULES_MAX */
 #define WIDTH_MAX 1024
 #define SQUASH_MIN 1e-7
 #define NORM_MIN 1e-12
@@ -37,19 +38,39 @@ static enum rc routing_infer(const void *conf, const struct shape *in, int n_in,
                              struct shape *out, int64_t *keep_width, struct err *err)
 {
     const struct capsule_conf *c = conf;
-    *keep_width = 0;
+    *keep_width = 1; /* one over the length of a position's vector */
     out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->capsules}};
     if (in[0].axis == AXIS_BATCH || shape_width(&in[0]) > WIDTH_MAX)
         return err_set(err, RC_INVAL, "takes up to %d values of a position", WIDTH_MAX);
     return RC_OK;
 }
 
-/* Softmax over the capsules that the row has; the others get nothing. */
-static void shares(float *b, int64_t n, int64_t all, float scale)
+/* Softmax over the capsules that the row has; the others get nothing. A few capsules are
+ * less than a vector, so the exponentials are those of many positions at once.
+ */
+static void shares(struct view b, int64_t n, float scale)
 {
-    for (int64_t k = 0; k < n; k++)
-        b[k] *= scale;
-    kernels()->softmax(b, b, n, all);
+    float part[CHUNK];
+    int64_t some = CHUNK / n;
+    for (int64_t from = 0; from < b.rows; from += some) {
+        int64_t rows = b.rows - from < some ? b.rows - from : some;
+        for (int64_t t = 0; t < rows; t++) {
+            const float *x = view_row(&b, from + t);
+            float most = x[0] * scale;
+            for (int64_t k = 1; k < n; k++)
+                most = x[k] * scale > most ? x[k] * scale : most;
+            for (int64_t k = 0; k < n; k++)
+                part[t * n + k] = x[k] * scale - most;
+        }
+        kernels()->exp(part, part, rows * n);
+        for (int64_t t = 0; t < rows; t++) {
+            float *y = view_row(&b, from + t), sum = 0;
+            for (int64_t k = 0; k < n; k++)
+                sum += part[t * n + k];
+            for (int64_t k = 0; k < b.width; k++)
+                y[k] = k < n ? part[t * n + k] / sum : 0.0f;
+        }
+    }
 }
 
 static void first_logits(const struct op_run *r, int64_t row, int64_t positions,
@@ -63,22 +84,28 @@ static void first_logits(const struct op_run *r, int64_t row, int64_t positions,
             view_row(&b, t)[k] = c->zeros ? 0.0f : (float)rng_normal(&rng) * c->deviation;
 }
 
-/* One round: capsules from shares, then shares plus how near each position is. */
-static void route(struct view x, struct view b, int64_t n)
+/* One over the length of each vector, at least NORM_MIN. */
+static void find_lengths(struct view x, struct view inverse)
 {
-    float capsules[CAPSULES_MAX][WIDTH_MAX];
-    int64_t d = x.width;
-    for (int64_t k = 0; k < n; k++)
-        memset(capsules[k], 0, (size_t)d * sizeof(float));
-    for (int64_t t = 0; t < x.rows; t++)
-        for (int64_t k = 0; k < n; k++)
-            kernels()->axpy(capsules[k], view_row(&b, t)[k], view_row(&x, t), d);
     for (int64_t t = 0; t < x.rows; t++) {
-        double length = sqrt(kernels()->sum_squares(view_row(&x, t), d));
-        float inverse = (float)(1.0 / (length > NORM_MIN ? length : NORM_MIN));
-        for (int64_t k = 0; k < n; k++)
-            view_row(&b, t)[k] +=
-                inverse * kernels()->dot(capsules[k], view_row(&x, t), d);
+        double length = sqrt(kernels()->sum_squares(view_row(&x, t), x.width));
+        *view_row(&inverse, t) = (float)(1.0 / (length > NORM_MIN ? length : NORM_MIN));
+    }
+}
+
+/* One round: capsules from shares, then shares plus how near each position is. */
+static void route(struct view x, struct view inverse, struct view b, int64_t n)
+{
+    float capsule[WIDTH_MAX], near[CHUNK];
+    for (int64_t k = 0; k < n; k++) {
+        memset(capsule, 0, (size_t)x.width * sizeof(float));
+        kernels()->add_rows(capsule, x.data, x.ld, x.rows, b.data + k, b.ld, x.width);
+        for (int64_t from = 0; from < x.rows; from += CHUNK) {
+            int64_t rows = x.rows - from < CHUNK ? x.rows - from : CHUNK;
+            kernels()->dot_rows(near, view_row(&x, from), x.ld, rows, capsule, x.width);
+            for (int64_t t = 0; t < rows; t++)
+                view_row(&b, from + t)[k] += *view_row(&inverse, from + t) * near[t];
+        }
     }
 }
 
@@ -94,12 +121,13 @@ static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
         struct view b = view_rows(&r->out[0], at[row], end_at);
         for (int64_t t = end_at; t < at[row + 1]; t++)
             memset(view_row(&r->out[0], t), 0, (size_t)c->capsules * sizeof(float));
+        struct view inverse = view_rows(&r->keep, at[row], end_at);
         first_logits(r, row, x.rows, b);
+        find_lengths(x, inverse);
         for (int64_t i = 0; i < c->iterations; i++) {
-            for (int64_t t = 0; t < x.rows; t++)
-                shares(view_row(&b, t), n, c->capsules, c->scale);
+            shares(b, n, c->scale);
             if (i + 1 < c->iterations)
-                route(x, b, n);
+                route(x, inverse, b, n);
         }
     }
 }
@@ -236,29 +264,28 @@ static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t n = r->in[0].width, d = r->in[1].width;
     for (int64_t row = begin; row < end; row++) {
         float *y = view_row(&r->out[0], row);
+        struct view w = view_rows(&r->in[0], at[row], at[row + 1]);
+        struct view x = view_rows(&r->in[1], at[row], at[row + 1]);
         memset(y, 0, (size_t)(n * d) * sizeof(float));
-        for (int64_t t = at[row]; t < at[row + 1]; t++)
-            for (int64_t k = 0; k < n; k++)
-                kernels()->axpy(y + k * d, view_row(&r->in[0], t)[k],
-                                view_row(&r->in[1], t), d);
+        for (int64_t k = 0; k < n && x.rows > 0; k++)
+            kernels()->add_rows(y + k * d, x.data, x.ld, x.rows, w.data + k, w.ld, d);
     }
 }
 
+/* The slope of a position's values is one row of weights times the slopes. */
 static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     int64_t n = r->in[0].width, d = r->in[1].width;
     for (int64_t row = begin; row < end; row++) {
         const float *dy = view_row(&r->d_out[0], row);
-        for (int64_t t = at[row]; t < at[row + 1]; t++)
-            for (int64_t k = 0; k < n; k++) {
-                if (r->d_in[1].data)
-                    kernels()->axpy(view_row(&r->d_in[1], t), view_row(&r->in[0], t)[k],
-                                    dy + k * d, d);
-                if (r->d_in[0].data)
-                    view_row(&r->d_in[0], t)[k] +=
-                        kernels()->dot(dy + k * d, view_row(&r->in[1], t), d);
-            }
+        for (int64_t t = at[row]; t < at[row + 1]; t++) {
+            const float *w = view_row(&r->in[0], t), *x = view_row(&r->in[1], t);
+            if (r->d_in[1].data)
+                kernels()->add_rows(view_row(&r->d_in[1], t), dy, d, n, w, 1, d);
+            for (int64_t k = 0; r->d_in[0].data && k < n; k++)
+                view_row(&r->d_in[0], t)[k] += kernels()->dot(dy + k * d, x, d);
+        }
     }
 }
 

@@ -4,6 +4,7 @@
  * product, with all matrices that it meets below each other.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
@@ -112,7 +113,8 @@ static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
         struct part p = part_of(r, i, &at, view_rows(&r->in[0], from, to),
                                 view_rows(&r->out[0], from, to));
         if (p.w)
-            gemm_forward(p.w, p.x, NULL, GEMM_ACT_NONE, p.y);
+            gemm_forward(p.w, p.x, r->n_params > 1 ? r->params[1]->value + p.from : NULL,
+                         GEMM_ACT_NONE, p.y);
     }
 }
 
@@ -127,7 +129,10 @@ static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
         struct part p = part_of(r, i, &at, view_rows(&r->d_in[0], from, to),
                                 view_rows(&r->d_out[0], from, to));
         if (p.w)
-            gemm_backward(p.w, p.y, true, p.x);
+            gemm_backward(p.w, p.y, !r->d_in_fresh[0], p.x);
+        else if (r->d_in_fresh[0])
+            for (int64_t k = 0; k < p.x.rows; k++)
+                memset(view_row(&p.x, k), 0, (size_t)c->d * sizeof(float));
     }
 }
 
@@ -138,7 +143,8 @@ static void own_grads(const struct op_run *r)
     for (int64_t i = 0; r->params[0]->grad && i < c->n; i++) {
         struct part p = part_of(r, i, &at, r->in[0], r->d_out[0]);
         if (p.w)
-            gemm_gradient(p.w, p.y, p.x, r->params[0]->grad + p.from * c->d, NULL,
+            gemm_gradient(p.w, p.y, p.x, r->params[0]->grad + p.from * c->d,
+                          r->n_params > 1 ? r->params[1]->grad + p.from : NULL,
                           r->env->pool);
     }
 }
@@ -166,12 +172,17 @@ static void own_onnx(struct onnx *o, const struct onnx_op *op)
     wide.n_dims = 3;
     wide.dims[1] = 1;
     wide.dims[2] = c->out;
-    onnx_reshape(o, op->y[0], onnx_binary(o, "MatMul", NULL, x, w), &wide, &op->out[0]);
+    bool bias = op->n_params > 1;
+    const char *y =
+        onnx_reshape(o, bias ? NULL : op->y[0], onnx_binary(o, "MatMul", NULL, x, w),
+                     &wide, &op->out[0]);
+    if (bias)
+        onnx_binary(o, "Add", op->y[0], y, onnx_param(o, op->params[1]));
     mem_free(at);
 }
 
 static const struct op_ops op_own = {.name = "linear of each field",
-                                     .flags = OP_NEEDS_IN,
+                                     .flags = OP_NEEDS_IN | OP_WRITES,
                                      .infer = own_infer,
                                      .setup = own_setup,
                                      .teardown = own_teardown,
@@ -182,7 +193,7 @@ static const struct op_ops op_own = {.name = "linear of each field",
                                      .onnx = own_onnx};
 
 struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
-                            int64_t out)
+                            int64_t out, const char *bias)
 {
     if (!x)
         return NULL;
@@ -196,9 +207,12 @@ struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bo
                           pairs ? "two or more " : "");
     double bound = 1.0 / sqrt((double)conf.d);
     graph_push(g, name);
-    struct param *w =
-        nn_param(g, "weight", (const int64_t[]){all_matrices(&conf), out, conf.d}, 3,
-                 (struct init){INIT_UNIFORM, -bound, bound}, true);
+    const int64_t dims[] = {all_matrices(&conf), out, conf.d};
+    struct param *params[2];
+    params[0] =
+        nn_param(g, "weight", dims, 3, (struct init){INIT_UNIFORM, -bound, bound}, true);
     graph_pop(g);
-    return nn_op(g, &op_own, &x, 1, &w, 1, &conf, sizeof(conf));
+    if (bias)
+        params[1] = nn_param(g, bias, dims, 2, (struct init){INIT_ZEROS, 0, 0}, true);
+    return nn_op(g, &op_own, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
 }

@@ -61,11 +61,11 @@ static void cell_forward(const float *a, const float *b, const float *h, int64_t
         y[i] = n[i] + stays(z[i], weight) * (keep[KEEP_H * w + i] - n[i]);
 }
 
-/* dy [w] -> da and db [3 * w] are written, dh [w] too; gives the slope of the weight. */
-static float cell_backward(const float *keep, const float *dy, int64_t w, float weight,
-                           float *da, float *db, float *dh)
+/* dy [w] -> da and db [3 * w] are written, dh [w] too. */
+CLONED static void cell_backward(const float *restrict keep, const float *restrict dy,
+                                 int64_t w, float weight, float *restrict da,
+                                 float *restrict db, float *restrict dh)
 {
-    float d_weight = 0;
     const float *r = keep + KEEP_R * w, *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w;
     const float *bn = keep + KEEP_BN * w, *h = keep + KEEP_H * w;
     for (int64_t i = 0; i < w; i++) {
@@ -78,9 +78,16 @@ static float cell_backward(const float *keep, const float *dy, int64_t w, float 
         da[2 * w + i] = dn;
         db[2 * w + i] = dn * r[i];
         dh[i] = dy[i] * keeps;
-        d_weight += dy[i] * (h[i] - n[i]) * (z[i] - 1);
     }
-    return d_weight;
+}
+
+static float weight_slope(const float *keep, const float *dy, int64_t w)
+{
+    const float *z = keep + KEEP_Z * w, *n = keep + KEEP_N * w, *h = keep + KEEP_H * w;
+    float sum = 0;
+    for (int64_t i = 0; i < w; i++)
+        sum += dy[i] * (h[i] - n[i]) * (z[i] - 1);
+    return sum;
 }
 
 /* --- one step --- */
@@ -113,16 +120,26 @@ static void gru_cell_forward(const struct op_run *r, int64_t begin, int64_t end)
                      view_row(&r->keep, k), view_row(&r->out[0], k));
 }
 
+/* Whether slopes go straight to where they are wanted. */
+static bool is_written(const struct op_run *r, int i)
+{
+    return r->d_in[i].data && r->d_in_fresh[i];
+}
+
 static void gru_cell_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     float da[3 * NN_GRU_WIDTH_MAX], db[3 * NN_GRU_WIDTH_MAX], dh[NN_GRU_WIDTH_MAX];
-    const float *const parts[] = {da, db, dh};
+    float *const parts[] = {da, db, dh};
     int64_t from, to, w = r->in[CELL_H].width;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
-        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, 1, da, db, dh);
+        float *into[CELL_H + 1];
         for (int i = CELL_A; i <= CELL_H; i++)
-            if (r->d_in[i].data)
+            into[i] = is_written(r, i) ? view_row(&r->d_in[i], k) : parts[i];
+        cell_backward(view_row(&r->keep, k), view_row(&r->d_out[0], k), w, 1,
+                      into[CELL_A], into[CELL_B], into[CELL_H]);
+        for (int i = CELL_A; i <= CELL_H; i++)
+            if (r->d_in[i].data && !is_written(r, i))
                 kernels()->add(view_row(&r->d_in[i], k), parts[i], r->in[i].width);
     }
 }
@@ -136,28 +153,38 @@ static const char *put_part(struct onnx *o, const char *x, int64_t from, int64_t
     return onnx_node(o, &(struct onnx_node){.type = "Slice", .in = in, .n_in = 4});
 }
 
-static void cell_onnx(struct onnx *o, const struct onnx_op *op)
+/* One step from a, b and h of width w; `weight` NULL: the update counts in full. */
+static const char *put_cell(struct onnx *o, const char *out, const char *a, const char *b,
+                            const char *h, const char *weight, int64_t w)
 {
-    int64_t w = shape_width(&op->in[CELL_H]);
     const char *gates[2];
     for (int i = 0; i < 2; i++) {
-        const char *sum =
-            onnx_binary(o, "Add", NULL, put_part(o, op->x[CELL_A], i * w, w),
-                        put_part(o, op->x[CELL_B], i * w, w));
+        const char *sum = onnx_binary(o, "Add", NULL, put_part(o, a, i * w, w),
+                                      put_part(o, b, i * w, w));
         gates[i] = onnx_unary(o, "Sigmoid", NULL, sum);
     }
-    const char *bn =
-        onnx_binary(o, "Mul", NULL, gates[0], put_part(o, op->x[CELL_B], 2 * w, w));
-    const char *n =
-        onnx_unary(o, "Tanh", NULL,
-                   onnx_binary(o, "Add", NULL, put_part(o, op->x[CELL_A], 2 * w, w), bn));
-    const char *rest = onnx_binary(o, "Mul", NULL, gates[1],
-                                   onnx_binary(o, "Sub", NULL, op->x[CELL_H], n));
-    onnx_binary(o, "Add", op->y[0], n, rest);
+    const char *bn = onnx_binary(o, "Mul", NULL, gates[0], put_part(o, b, 2 * w, w));
+    const char *n = onnx_unary(o, "Tanh", NULL,
+                               onnx_binary(o, "Add", NULL, put_part(o, a, 2 * w, w), bn));
+    const char *keeps = gates[1];
+    if (weight) {
+        const char *goes = onnx_binary(o, "Sub", NULL, onnx_number(o, 1), keeps);
+        goes = onnx_binary(o, "Mul", NULL, weight, goes);
+        keeps = onnx_binary(o, "Sub", NULL, onnx_number(o, 1), goes);
+    }
+    const char *rest =
+        onnx_binary(o, "Mul", NULL, keeps, onnx_binary(o, "Sub", NULL, h, n));
+    return onnx_binary(o, "Add", out, n, rest);
+}
+
+static void cell_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    put_cell(o, op->y[0], op->x[CELL_A], op->x[CELL_B], op->x[CELL_H], NULL,
+             shape_width(&op->in[CELL_H]));
 }
 
 static const struct op_ops op_cell = {.name = "gru cell",
-                                      .flags = OP_NEEDS_IN,
+                                      .flags = OP_NEEDS_IN | OP_WRITES,
                                       .infer = cell_infer,
                                       .forward = gru_cell_forward,
                                       .backward = gru_cell_backward,
@@ -250,8 +277,8 @@ static void gru_rows_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = 0; k < n && t > 0; k++)
             memcpy(h + k * w, view_row(&r->out[0], at[rows[k]] + t - 1),
                    (size_t)w * sizeof(float));
-        gemm_forward(r->state, (struct view){h, n, w, w}, r->params[PARAM_BIAS]->value,
-                     GEMM_ACT_NONE, (struct view){b, n, 3 * w, 3 * w});
+        gemm_forward(r->state, view_of(h, n, w), r->params[PARAM_BIAS]->value,
+                     GEMM_ACT_NONE, view_of(b, n, 3 * w));
         for (int64_t k = 0; k < n; k++) {
             int64_t p = at[rows[k]] + t;
             cell_forward(view_row(&r->in[0], p), b + k * 3 * w, h + k * w, w,
@@ -264,6 +291,13 @@ static void gru_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int64_t b = begin; b < end; b += GRU_ROWS)
         gru_rows_forward(r, b, b + GRU_ROWS < end ? b + GRU_ROWS : end);
+}
+
+/* Of a position's weight. */
+static void add_slope(const struct op_run *r, int64_t p, float slope)
+{
+    float *to = view_row(&r->d_in[1], p);
+    *to = r->d_in_fresh[1] ? slope : *to + slope;
 }
 
 /* From the last position to the first: dh[b - begin] is what a row's state owes to the
@@ -281,16 +315,16 @@ static void gru_rows_backward(const struct op_run *r, int64_t begin, int64_t end
             int64_t p = at[rows[k]] + t;
             float *carry = dh + (rows[k] - begin) * w, *keep = view_row(&r->keep, p);
             kernels()->add(carry, view_row(&r->d_out[0], p), w);
-            float d_weight = cell_backward(keep, carry, w, weight_at(r, p), da,
-                                           db + k * 3 * w, own + k * w);
+            cell_backward(keep, carry, w, weight_at(r, p),
+                          is_written(r, 0) ? view_row(&r->d_in[0], p) : da,
+                          db + k * 3 * w, own + k * w);
             if (r->n_in == 2 && r->d_in[1].data)
-                *view_row(&r->d_in[1], p) += d_weight;
-            if (r->d_in[0].data)
+                add_slope(r, p, weight_slope(keep, carry, w));
+            if (r->d_in[0].data && !r->d_in_fresh[0])
                 kernels()->add(view_row(&r->d_in[0], p), da, 3 * w);
             memcpy(keep + KEEP_DB * w, db + k * 3 * w, (size_t)(3 * w) * sizeof(float));
         }
-        gemm_backward(r->state, (struct view){db, n, 3 * w, 3 * w}, true,
-                      (struct view){own, n, w, w});
+        gemm_backward(r->state, view_of(db, n, 3 * w), true, view_of(own, n, w));
         for (int64_t k = 0; k < n; k++)
             memcpy(dh + (rows[k] - begin) * w, own + k * w, (size_t)w * sizeof(float));
     }
@@ -372,8 +406,55 @@ static void gru_onnx(struct onnx *o, const struct onnx_op *op)
     put_swapped(o, op->y[0], y);
 }
 
+/* What a step of the loop reads beside its slices. */
+struct scan_params {
+    const char *w, *bias; /* [w, 3 * w] and [3 * w] */
+    int64_t width;
+};
+
+static const char *weighted_step(struct onnx *o, const char *h, const char *const *x,
+                                 const void *arg)
+{
+    const struct scan_params *p = arg;
+    const char *b =
+        onnx_binary(o, "Add", NULL, onnx_binary(o, "MatMul", NULL, h, p->w), p->bias);
+    return put_cell(o, NULL, x[0], b, h, x[1], p->width);
+}
+
+/* Zeros [batch, w] for an x [batch, ...]. */
+static const char *put_zeros(struct onnx *o, const char *x, int64_t w)
+{
+    static const int64_t zero = 0, one = 1;
+    const char *cut[] = {onnx_unary(o, "Shape", NULL, x), onnx_ints(o, &zero, 1),
+                         onnx_ints(o, &one, 1)};
+    const char *dims[] = {
+        onnx_node(o, &(struct onnx_node){.type = "Slice", .in = cut, .n_in = 3}),
+        onnx_ints(o, &w, 1)};
+    const char *shape = onnx_node(
+        o, &(struct onnx_node){
+               .type = "Concat", .in = dims, .n_in = 2, .attrs = {ONNX_INT("axis", 0)}});
+    return onnx_unary(o, "ConstantOfShape", NULL, shape);
+}
+
+/* ONNX has no recurrent unit whose update counts by a weight: a loop. */
+static void weighted_gru_onnx(struct onnx *o, const struct onnx_op *op)
+{
+    const struct gru_conf *c = op->conf;
+    struct scan_params p = {
+        .w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[PARAM_W])),
+        .bias = onnx_param(o, op->params[PARAM_BIAS]),
+        .width = c->width};
+    const char *x[] = {put_swapped(o, NULL, op->x[0]), put_swapped(o, NULL, op->x[1])};
+    struct onnx_scan scan = {.first = put_zeros(o, op->x[0], c->width),
+                             .x = x,
+                             .n_x = 2,
+                             .body = weighted_step,
+                             .arg = &p};
+    put_swapped(o, op->y[0], onnx_scan(o, &scan));
+}
+
 static const struct op_ops op_gru = {.name = "gru",
-                                     .flags = OP_NEEDS_IN | OP_NEEDS_OUT,
+                                     .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES,
                                      .infer = gru_infer,
                                      .setup = gru_setup,
                                      .teardown = gru_teardown,
@@ -392,7 +473,7 @@ static const struct op_ops op_weighted_gru = {.name = "weighted gru",
                                               .forward = gru_forward,
                                               .backward = gru_backward,
                                               .grads = gru_grads,
-                                              .onnx = onnx_nothing};
+                                              .onnx = weighted_gru_onnx};
 
 /* "weight_ih" and layer 1: "weight_ih_l1". */
 static struct param *layer_param(struct graph *g, const char *what, int layer,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layer norm over the last dimension; mean and inverse deviation are kept for backward.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
+#include "tensor/kernel.h"
 
 #define EPS 1e-5
 #define GRAD_PARTS 64
@@ -60,21 +60,10 @@ static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
-        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
-            const float *x = view_row(&r->in[0], k) + at;
-            float *y = view_row(&r->out[0], k) + at,
-                  *keep = view_row(&r->keep, k) + 2 * g;
-            double sum = 0, squares = 0;
-            for (int64_t i = 0; i < c->n; i++)
-                sum += (double)x[i];
-            double mean = sum / (double)c->n;
-            for (int64_t i = 0; i < c->n; i++)
-                squares += ((double)x[i] - mean) * ((double)x[i] - mean);
-            keep[0] = (float)mean;
-            keep[1] = (float)(1.0 / sqrt(squares / (double)c->n + EPS));
-            for (int64_t i = 0; i < c->n; i++)
-                y[i] = (x[i] - keep[0]) * keep[1] * w[i] + b[i];
-        }
+        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++)
+            kernels()->layer_norm(view_row(&r->out[0], k) + at,
+                                  view_row(&r->in[0], k) + at, w, b, (float)EPS,
+                                  view_row(&r->keep, k) + 2 * g, c->n);
 }
 
 static void ln_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -87,22 +76,22 @@ static void ln_backward(const struct op_run *r, int64_t begin, int64_t end)
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
-            const float *x = view_row(&r->in[0], k) + at,
-                        *dy = view_row(&r->d_out[0], k) + at;
-            const float *keep = view_row(&r->keep, k) + 2 * g;
             float *dx = view_row(&r->d_in[0], k) + at;
-            double sum = 0, dot = 0;
-            for (int64_t i = 0; i < c->n; i++) {
-                double d = (double)(dy[i] * w[i]);
-                sum += d;
-                dot += d * (double)((x[i] - keep[0]) * keep[1]);
-            }
-            float mean = (float)(sum / (double)c->n), slope = (float)(dot / (double)c->n);
-            for (int64_t i = 0; i < c->n; i++) {
-                float hat = (x[i] - keep[0]) * keep[1];
-                dx[i] += (dy[i] * w[i] - mean - hat * slope) * keep[1];
-            }
+            if (r->d_in_fresh[0])
+                memset(dx, 0, (size_t)c->n * sizeof(float));
+            kernels()->layer_norm_grad(dx, view_row(&r->d_out[0], k) + at,
+                                       view_row(&r->in[0], k) + at, w,
+                                       view_row(&r->keep, k) + 2 * g, c->n);
         }
+}
+
+CLONED static void add_to_part(const float *x, const float *dy, const float *keep,
+                               double *p, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        p[i] += (double)dy[i] * (double)((x[i] - keep[0]) * keep[1]);
+        p[n + i] += (double)dy[i];
+    }
 }
 
 static void ln_part(void *arg, int64_t begin, int64_t end, void *part)
@@ -112,15 +101,9 @@ static void ln_part(void *arg, int64_t begin, int64_t end, void *part)
     double *p = part;
     memset(p, 0, (size_t)(2 * c->n) * sizeof(double));
     for (int64_t k = begin; k < end; k++)
-        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
-            const float *x = view_row(&r->in[0], k) + at,
-                        *dy = view_row(&r->d_out[0], k) + at;
-            const float *keep = view_row(&r->keep, k) + 2 * g;
-            for (int64_t i = 0; i < c->n; i++) {
-                p[i] += (double)dy[i] * (double)((x[i] - keep[0]) * keep[1]);
-                p[c->n + i] += (double)dy[i];
-            }
-        }
+        for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++)
+            add_to_part(view_row(&r->in[0], k) + at, view_row(&r->d_out[0], k) + at,
+                        view_row(&r->keep, k) + 2 * g, p, c->n);
 }
 
 static void ln_join(void *arg, const void *part)
@@ -160,7 +143,7 @@ static void ln_onnx(struct onnx *o, const struct onnx_op *op)
 
 static const struct op_ops op_layer_norm = {
     .name = "layer norm",
-    .flags = OP_NEEDS_IN | OP_STRIDED,
+    .flags = OP_NEEDS_IN | OP_WRITES | OP_STRIDED,
     .infer = ln_infer,
     .setup = ln_setup,
     .teardown = ln_teardown,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/compiler.h"
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
@@ -48,6 +49,14 @@ static enum rc linear_setup(const void *conf, const struct shape *in,
     return rc;
 }
 
+static unsigned linear_bf16(const void *conf, const void *state)
+{
+    const struct linear_conf *c = conf;
+    bool out = c->act == GEMM_ACT_NONE || c->act == GEMM_ACT_RELU;
+    return (gemm_bf16_in(state) ? OP_BF16_IN : 0) |
+           (out && gemm_bf16_out(state) ? OP_BF16_OUT : 0);
+}
+
 static void linear_teardown(void *state)
 {
     gemm_weight_destroy(state);
@@ -69,12 +78,23 @@ static void linear_forward(const struct op_run *r, int64_t begin, int64_t end)
     gemm_forward(r->state, x, c->bias ? r->params[1]->value + c->from : NULL, c->act, y);
 }
 
+CLONED static void relu_through_bf16(const uint16_t *restrict y, uint16_t *restrict dy,
+                                     int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        dy[i] = (int16_t)y[i] > 0 ? dy[i] : 0;
+}
+
 /* d_out becomes the gradient before the activation, in place: nobody else reads it. */
 static void through_act(const struct linear_conf *c, struct view y, struct view dy)
 {
     const struct kernels *k = kernels();
     for (int64_t i = 0; i < y.rows && c->act != GEMM_ACT_NONE; i++)
-        k->act_grad_from_out[c->act](view_row(&y, i), view_row(&dy, i), y.width);
+        if (y.bf16)
+            relu_through_bf16((const uint16_t *)view_row(&y, i),
+                              (uint16_t *)view_row(&dy, i), y.width);
+        else
+            k->act_grad_from_out[c->act](view_row(&y, i), view_row(&dy, i), y.width);
 }
 
 static void linear_backward(const struct op_run *r, int64_t begin, int64_t end)
@@ -137,6 +157,7 @@ static const struct op_ops op_linear = {
     .infer = linear_infer,
     .setup = linear_setup,
     .teardown = linear_teardown,
+    .bf16 = linear_bf16,
     .begin = linear_begin,
     .forward = linear_forward,
     .backward = linear_backward,

@@ -316,6 +316,13 @@ static int64_t target_of(const struct op_run *r, int64_t row)
     return c->diagonal ? row : 0;
 }
 
+/* y = x - by */
+CLONED static void less(float *y, const float *x, float by, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = x[i] - by;
+}
+
 /* Log of the sum of e^x. */
 static double log_sum(const float *x, int64_t n)
 {
@@ -323,8 +330,7 @@ static double log_sum(const float *x, int64_t n)
     double sum = 0;
     for (int64_t at = 0; at < n; at += CHUNK) {
         int64_t k = n - at < CHUNK ? n - at : CHUNK;
-        for (int64_t i = 0; i < k; i++)
-            part[i] = x[at + i] - max;
+        less(part, x + at, max, k);
         kernels()->exp(part, part, k);
         sum += (double)kernels()->sum(part, k);
     }
@@ -354,14 +360,12 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
         int64_t n = at[b + 1] - at[b];
         for (int64_t from = 0; from < n; from += CHUNK) {
             int64_t k = n - from < CHUNK ? n - from : CHUNK;
-            for (int64_t i = 0; i < k; i++)
-                part[i] = x[from + i] - log;
+            less(part, x + from, log, k);
             kernels()->exp(part, part, k);
-            kernels()->scale(part, d, k);
             if (r->d_in_fresh[0])
-                memcpy(dx + from, part, (size_t)k * sizeof(float));
+                kernels()->times(dx + from, d, part, k);
             else
-                kernels()->add(dx + from, part, k);
+                kernels()->axpy(dx + from, d, part, k);
         }
         dx[target_of(r, b)] -= d;
     }
@@ -375,9 +379,16 @@ static const struct op_ops op_match_loss = {.name = "match loss",
                                             .onnx = onnx_nothing};
 
 /* Each score on its own: is it the target. */
-static double softplus(double x)
+static double sum_softplus(const float *x, int64_t n)
 {
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
+    float part[CHUNK];
+    double sum = 0;
+    for (int64_t at = 0; at < n; at += CHUNK) {
+        int64_t k = n - at < CHUNK ? n - at : CHUNK;
+        kernels()->act[KERNEL_SOFTPLUS].value(part, x + at, 0, k);
+        sum += (double)kernels()->sum(part, k);
+    }
+    return sum;
 }
 
 static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
@@ -385,9 +396,7 @@ static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t b = begin; b < end; b++) {
         const float *x = view_row(&r->in[0], at[b]);
-        double sum = -(double)x[target_of(r, b)];
-        for (int64_t k = 0; k < at[b + 1] - at[b]; k++)
-            sum += softplus((double)x[k]);
+        double sum = sum_softplus(x, at[b + 1] - at[b]) - (double)x[target_of(r, b)];
         *view_row(&r->out[0], b) = (float)(loss_weight(r, b) * sum);
     }
 }
@@ -395,13 +404,19 @@ static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void logistic_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
+    float part[CHUNK];
     for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
         const float *x = view_row(&r->in[0], at[b]);
         float *dx = view_row(&r->d_in[0], at[b]);
         float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
-        for (int64_t k = 0; k < at[b + 1] - at[b]; k++) {
-            float slope = d / (1 + expf(-x[k]));
-            dx[k] = r->d_in_fresh[0] ? slope : dx[k] + slope;
+        int64_t n = at[b + 1] - at[b];
+        for (int64_t from = 0; from < n; from += CHUNK) {
+            int64_t k = n - from < CHUNK ? n - from : CHUNK;
+            kernels()->act[KERNEL_SIGMOID].value(part, x + from, 0, k);
+            if (r->d_in_fresh[0])
+                kernels()->times(dx + from, d, part, k);
+            else
+                kernels()->axpy(dx + from, d, part, k);
         }
         dx[target_of(r, b)] -= d;
     }

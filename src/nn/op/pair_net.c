@@ -73,7 +73,7 @@ static enum rc net_setup(const void *conf, const struct shape *in,
     if (!rc)
         rc = gemm_weight_create(c->out, c->first.out, c->first.precision, training,
                                 &s->second, err);
-    s->grads = !rc && training ? mem_try_calloc(n, sizeof(float)) : NULL;
+    s->grads = !rc && training ? mem_try_aligned(64, n, sizeof(float)) : NULL;
     if (!rc && training && !s->grads)
         rc = err_set(err, RC_NOMEM, "no memory for the gradient of %zu weights", n);
     if (rc)

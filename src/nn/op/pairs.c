@@ -22,6 +22,7 @@
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
+#define MIX_PARTS 64      /* rows of the batch at a time */
 #define ROOM_FLOATS 24576 /* of the operands of a block of positions */
 #define ROOM_ROWS 256
 
@@ -40,7 +41,7 @@ static enum rc init_state(struct pair_state *s, const struct pair_conf *c, int64
     size_t n = (size_t)(c->out * in);
     *s = (struct pair_state){.in = in};
     s->joined = mem_try_calloc(n, sizeof(float));
-    s->grads = training ? mem_try_calloc((size_t)pieces * n, sizeof(float)) : NULL;
+    s->grads = training ? mem_try_aligned(64, (size_t)pieces * n, sizeof(float)) : NULL;
     enum rc rc =
         s->joined && (s->grads || !training)
             ? RC_OK
@@ -267,20 +268,40 @@ static struct pair_span next_span(const struct op_run *r, struct pair_span *at,
     return p;
 }
 
+/* From at->from on: positions of up to MIX_PARTS rows of the batch, as rows of a view
+ * that begins at position `first`.
+ */
+static int64_t next_parts(const struct op_run *r, struct pair_span *at, int64_t first,
+                          struct gemm_mix_part parts[MIX_PARTS])
+{
+    const struct view *dq = &r->d_in[IN_QUERY];
+    int64_t n = 0;
+    for (; n < MIX_PARTS && at->from < at->to; n++) {
+        struct pair_span p = next_span(r, at, at->to);
+        parts[n] = (struct gemm_mix_part){.from = p.from - first,
+                                          .to = p.to - first,
+                                          .q = view_row(&r->in[IN_QUERY], p.row),
+                                          .bias = view_row(&r->in[IN_START], p.row),
+                                          .dq = dq->data ? view_row(dq, p.row) : NULL};
+    }
+    return n;
+}
+
 void pair_forward(const struct op_run *r, const struct pair_conf *c,
                   const struct pair_state *s, struct pair_span at, struct view h)
 {
     float room[ROOM_FLOATS];
-    int64_t first = at.from, most = s->mix ? at.to - at.from : block_rows(c);
+    struct gemm_mix_part parts[MIX_PARTS];
+    int64_t first = at.from;
+    struct view keys = view_rows(&r->in[IN_KEY], at.from, at.to);
+    while (s->mix && at.from < at.to) {
+        int64_t n = next_parts(r, &at, first, parts);
+        gemm_mix_forward(s->mix, parts, n, keys, c->act, h);
+    }
     while (at.from < at.to) {
-        struct pair_span p = next_span(r, &at, most);
-        struct view y = view_rows(&h, p.from - first, p.to - first);
-        const float *start = view_row(&r->in[IN_START], p.row);
-        if (s->mix)
-            gemm_mix_forward(s->mix, view_row(&r->in[IN_QUERY], p.row),
-                             view_rows(&r->in[IN_KEY], p.from, p.to), start, c->act, y);
-        else
-            gemm_forward(s->w, pair_block(r, c, p, room), start, c->act, y);
+        struct pair_span p = next_span(r, &at, block_rows(c));
+        gemm_forward(s->w, pair_block(r, c, p, room), view_row(&r->in[IN_START], p.row),
+                     c->act, view_rows(&h, p.from - first, p.to - first));
     }
 }
 
@@ -328,17 +349,22 @@ void pair_clear(const struct op_run *r, int64_t begin, int64_t end)
             memset(view_row(&r->d_in[i], b), 0, (size_t)r->d_in[i].width * sizeof(float));
 }
 
-/* Positions of one row of the batch by its matrix. */
+/* Positions by the matrices of their rows of the batch. */
 static void mixed_backward(const struct op_run *r, const struct pair_state *s,
-                           struct pair_span p, struct view dy, float *grads)
+                           struct pair_span at, struct view dy, float *grads)
 {
-    const struct view *d = r->d_in;
-    const float *q = view_row(&r->in[IN_QUERY], p.row);
-    gemm_mix_gradient(s->mix, q, dy, view_rows(&r->in[IN_KEY], p.from, p.to), grads,
-                      d[IN_QUERY].data ? view_row(&d[IN_QUERY], p.row) : NULL);
-    if (d[IN_KEY].data)
-        gemm_mix_backward(s->mix, q, dy, !r->d_in_fresh[IN_KEY],
-                          view_rows(&d[IN_KEY], p.from, p.to));
+    struct gemm_mix_part parts[MIX_PARTS];
+    int64_t first = at.from;
+    struct view keys = view_rows(&r->in[IN_KEY], at.from, at.to);
+    struct view d_keys = r->d_in[IN_KEY];
+    if (d_keys.data)
+        d_keys = view_rows(&d_keys, at.from, at.to);
+    while (at.from < at.to) {
+        int64_t n = next_parts(r, &at, first, parts);
+        gemm_mix_gradient(s->mix, parts, n, dy, keys, grads);
+        if (d_keys.data)
+            gemm_mix_backward(s->mix, parts, n, dy, !r->d_in_fresh[IN_KEY], d_keys);
+    }
 }
 
 /* The same with k and q * k laid out, block_rows() positions at most. */
@@ -379,11 +405,9 @@ void pair_backward(const struct op_run *r, const struct pair_conf *c,
 {
     int64_t first = at.from, rows = block_rows(c);
     start_backward(r, at, dy);
-    while (s->mix && at.from < at.to) {
-        struct pair_span p = next_span(r, &at, at.to);
-        mixed_backward(r, s, p, view_rows(&dy, p.from - first, p.to - first), grads);
-    }
-    for (; at.from < at.to; at.from += rows) {
+    if (s->mix)
+        mixed_backward(r, s, at, dy, grads);
+    for (; !s->mix && at.from < at.to; at.from += rows) {
         struct pair_span p = at;
         p.to = at.from + rows < at.to ? at.from + rows : at.to;
         block_backward(r, c, s, p, view_rows(&dy, p.from - first, p.to - first), grads);

@@ -15,10 +15,16 @@
 
 enum { IN_X, IN_NODE };
 
+/* What is kept of a position: the first position of the same node; whether the step from
+ * here to the next joins two nodes that no step before did; and, at the first position
+ * of a node, how many nodes lead to it and to how many it leads.
+ */
+enum { KEEP_FIRST, KEEP_NEW, KEEP_COME, KEEP_GO, KEEP_ALL };
+
 static enum rc session_infer(const void *conf, const struct shape *in, int n_in,
                              struct shape *out, int64_t *keep_width, struct err *err)
 {
-    *keep_width = 1; /* the first position of the same node */
+    *keep_width = KEEP_ALL;
     out[0] = in[IN_X];
     if (in[IN_X].axis == AXIS_BATCH || in[IN_NODE].axis != in[IN_X].axis ||
         shape_width(&in[IN_NODE]) != 1 || in[IN_X].n_dims != 1 || in[IN_X].dims[0] % 2)
@@ -33,111 +39,103 @@ struct row {
     int64_t at, n;
 };
 
-static int64_t first_of(const struct row *x, int64_t p)
-{
-    return (int64_t)*view_row(&x->r->keep, x->at + p);
-}
-
-static void find_nodes(const struct row *x)
-{
-    for (int64_t p = 0; p < x->n; p++) {
-        float number = *view_row(&x->r->in[IN_NODE], x->at + p);
-        int64_t first = 0;
-        while (*view_row(&x->r->in[IN_NODE], x->at + first) != number && first < p)
-            first++;
-        *view_row(&x->r->keep, x->at + p) = (float)first;
-    }
-}
-
-/* The next neighbour of `node` behind step t: t -> t + 1 ends (or begins) with it, and no
- * step before did so from the same one. -1: there is none.
- */
-static int64_t next_step(const struct row *x, int64_t node, bool into, int64_t t)
-{
-    for (t++; t + 1 < x->n; t++) {
-        if (first_of(x, into ? t + 1 : t) != node)
-            continue;
-        int64_t other = first_of(x, into ? t : t + 1), before = 0;
-        while (before < t && (first_of(x, into ? before + 1 : before) != node ||
-                              first_of(x, into ? before : before + 1) != other))
-            before++;
-        if (before == t)
-            return t;
-    }
-    return -1;
-}
-
-static int64_t count_steps(const struct row *x, int64_t node, bool into)
-{
-    int64_t n = 0;
-    for (int64_t t = next_step(x, node, into, -1); t >= 0;
-         t = next_step(x, node, into, t))
-        n++;
-    return n;
-}
-
-static void node_forward(const struct row *x, int64_t node, bool into)
-{
-    const struct op_run *r = x->r;
-    int64_t half = r->in[IN_X].width / 2, from = into ? 0 : half;
-    float *y = view_row(&r->out[0], x->at + node) + from;
-    int64_t n = count_steps(x, node, into);
-    memset(y, 0, (size_t)half * sizeof(float));
-    for (int64_t t = next_step(x, node, into, -1); t >= 0;
-         t = next_step(x, node, into, t)) {
-        int64_t other = first_of(x, into ? t : t + 1);
-        kernels()->axpy(y, 1.0f / (float)n, view_row(&r->in[IN_X], x->at + other) + from,
-                        half);
-    }
-}
-
 static struct row row_of(const struct op_run *r, int64_t b)
 {
     const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
     return (struct row){.r = r, .at = at[b], .n = at[b + 1] - at[b]};
 }
 
+static float *kept(const struct row *x, int64_t p)
+{
+    return view_row(&x->r->keep, x->at + p);
+}
+
+static int64_t first_of(const struct row *x, int64_t p)
+{
+    return (int64_t)kept(x, p)[KEEP_FIRST];
+}
+
+static void find_nodes(const struct row *x)
+{
+    for (int64_t p = 0; p < x->n; p++) {
+        float number = *view_row(&x->r->in[IN_NODE], x->at + p), *keep = kept(x, p);
+        int64_t first = 0;
+        while (*view_row(&x->r->in[IN_NODE], x->at + first) != number && first < p)
+            first++;
+        keep[KEEP_FIRST] = (float)first;
+        keep[KEEP_COME] = keep[KEEP_GO] = 0;
+    }
+}
+
+/* A node that was not there before has no steps yet. */
+static bool is_new(const struct row *x, int64_t t)
+{
+    int64_t a = first_of(x, t), b = first_of(x, t + 1), before = a;
+    if (a == t || b == t + 1)
+        return true;
+    while (before < t && (first_of(x, before) != a || first_of(x, before + 1) != b))
+        before++;
+    return before == t;
+}
+
+static void find_steps(const struct row *x)
+{
+    for (int64_t t = 0; t + 1 < x->n; t++) {
+        bool new = is_new(x, t);
+        kept(x, t)[KEEP_NEW] = new;
+        kept(x, first_of(x, t))[KEEP_GO] += new;
+        kept(x, first_of(x, t + 1))[KEEP_COME] += new;
+    }
+}
+
+/* Along each new step, at first positions: y gets, of `from`, what comes with it in the
+ * first half and, against it, in the second; or, `back`, the other way round.
+ */
+static void along_steps(const struct row *x, const struct view *from,
+                        const struct view *to, bool back)
+{
+    int64_t half = from->width / 2;
+    for (int64_t t = 0; t + 1 < x->n; t++) {
+        int64_t a = first_of(x, t), b = first_of(x, t + 1);
+        if (kept(x, t)[KEEP_NEW] == 0)
+            continue;
+        float come = 1.0f / kept(x, b)[KEEP_COME], go = 1.0f / kept(x, a)[KEEP_GO];
+        int64_t source = x->at + (back ? b : a), sink = x->at + (back ? a : b);
+        kernels()->axpy(view_row(to, sink), come, view_row(from, source), half);
+        kernels()->axpy(view_row(to, source) + half, go, view_row(from, sink) + half,
+                        half);
+    }
+}
+
 static void session_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
+    size_t bytes = (size_t)r->out[0].width * sizeof(float);
     for (int64_t b = begin; b < end; b++) {
         struct row x = row_of(r, b);
         find_nodes(&x);
-        for (int64_t p = 0; p < x.n; p++) {
-            int64_t node = first_of(&x, p);
-            if (node != p) {
-                memcpy(view_row(&r->out[0], x.at + p), view_row(&r->out[0], x.at + node),
-                       (size_t)r->out[0].width * sizeof(float));
-                continue;
-            }
-            node_forward(&x, p, true);
-            node_forward(&x, p, false);
-        }
+        find_steps(&x);
+        for (int64_t p = 0; p < x.n; p++)
+            memset(view_row(&r->out[0], x.at + p), 0, bytes);
+        along_steps(&x, &r->in[IN_X], &r->out[0], false);
+        for (int64_t p = 0; p < x.n; p++)
+            if (first_of(&x, p) != p)
+                memcpy(view_row(&r->out[0], x.at + p),
+                       view_row(&r->out[0], x.at + first_of(&x, p)), bytes);
     }
 }
 
-/* What position p got of dy came from the neighbours of its node. */
-static void position_backward(const struct row *x, int64_t p, bool into)
-{
-    const struct op_run *r = x->r;
-    int64_t node = first_of(x, p), half = r->in[IN_X].width / 2, from = into ? 0 : half;
-    const float *dy = view_row(&r->d_out[0], x->at + p) + from;
-    int64_t n = count_steps(x, node, into);
-    for (int64_t t = next_step(x, node, into, -1); t >= 0;
-         t = next_step(x, node, into, t)) {
-        int64_t other = first_of(x, into ? t : t + 1);
-        kernels()->axpy(view_row(&r->d_in[IN_X], x->at + other) + from, 1.0f / (float)n,
-                        dy, half);
-    }
-}
-
+/* The slopes of a node are those of all of its positions: they are added up at the first,
+ * in place, since nobody else reads them.
+ */
 static void session_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int64_t b = begin; r->d_in[IN_X].data && b < end; b++) {
         struct row x = row_of(r, b);
-        for (int64_t p = 0; p < x.n; p++) {
-            position_backward(&x, p, true);
-            position_backward(&x, p, false);
-        }
+        for (int64_t p = 0; p < x.n; p++)
+            if (first_of(&x, p) != p)
+                kernels()->add(view_row(&r->d_out[0], x.at + first_of(&x, p)),
+                               view_row(&r->d_out[0], x.at + p), r->out[0].width);
+        along_steps(&x, &r->d_out[0], &r->d_in[IN_X], true);
     }
 }
 

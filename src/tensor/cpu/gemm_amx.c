@@ -10,6 +10,7 @@
 #define NAME(x) gemm_amx_##x
 #define MR 32
 #define NR 32
+#define GEMM_BF16_ROWS
 #include "tensor/cpu/gemm_out.h"
 #include "tensor/cpu/gemm_pairs.h"
 #include "tensor/cpu/transpose_body.h"
@@ -86,6 +87,40 @@ static void upper(const struct gemm_tile *t, float sums[MR * NR])
     _tile_stored(1, sums + 16, ROW);
 }
 
+/* Rows of NR columns; `add`, `relu` and `bf16` are known where this is expanded. */
+static ALWAYS_INLINE void put_rows(const struct gemm_tile *t, int rows, bool add,
+                                   bool relu, bool bf16, const float *sums)
+{
+    VF b0 = t->bias ? V_LOAD(t->bias) : V_ZERO,
+       b1 = t->bias ? V_LOAD(t->bias + VL) : V_ZERO;
+    float *c = t->c;
+    for (int i = 0; i < rows; i++, sums += NR, c += t->ldc) {
+        VF v0 = V_ADD(add ? V_LOAD(c) : b0, V_LOAD(sums));
+        VF v1 = V_ADD(add ? V_LOAD(c + VL) : b1, V_LOAD(sums + VL));
+        VF v[2] = {relu ? V_MAX0(v0) : v0, relu ? V_MAX0(v1) : v1};
+        if (bf16)
+            NAME(store_bf16)(c, NR, v);
+        else
+            NAME(store)(c, NR, v);
+    }
+}
+
+static void put_whole_rows(const struct gemm_tile *t, int rows, const float *sums)
+{
+    if (t->bf16 && t->relu)
+        put_rows(t, rows, false, true, true, sums);
+    else if (t->bf16)
+        put_rows(t, rows, false, false, true, sums);
+    else if (t->add && t->relu)
+        put_rows(t, rows, true, true, false, sums);
+    else if (t->add)
+        put_rows(t, rows, true, false, false, sums);
+    else if (t->relu)
+        put_rows(t, rows, false, true, false, sums);
+    else
+        put_rows(t, rows, false, false, false, sums);
+}
+
 static void run(const struct gemm_tile *t, int rows, int cols)
 {
     _Alignas(64) float sums[MR * NR];
@@ -93,6 +128,10 @@ static void run(const struct gemm_tile *t, int rows, int cols)
         whole(t, sums);
     else
         upper(t, sums);
+    if (cols == NR) {
+        put_whole_rows(t, rows, sums);
+        return;
+    }
     VF start[2] = {V_ZERO, V_ZERO};
     if (t->bias)
         NAME(load)(t->bias, cols, start);
@@ -112,5 +151,5 @@ const struct gemm_kernel gemm_amx_kernel = {.name = "amx",
                                             .enter = enter,
                                             .leave = leave,
                                             .pairs_along = pairs_along,
-                                            .spread = spread,
+                                            .spread = spread_pairs,
                                             .transpose = transpose};

@@ -7,6 +7,7 @@
 #define GEMM_STEP(a, b, c)                                \
     _mm512_dpbf16_ps(c, (__m512bh)_mm512_castps_si512(a), \
                      (__m512bh)_mm512_castps_si512(b))
+#define GEMM_BF16_ROWS
 #include "tensor/cpu/gemm_body.h"
 #include "tensor/cpu/gemm_pairs.h"
 #include "tensor/cpu/transpose_body.h"
@@ -18,5 +19,5 @@ const struct gemm_kernel gemm_bf16_kernel = {.name = "bf16",
                                              .k_align = 1,
                                              .run = gemm_bf16_run,
                                              .pairs_along = pairs_along,
-                                             .spread = spread,
+                                             .spread = spread_pairs,
                                              .transpose = transpose};

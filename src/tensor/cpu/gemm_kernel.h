@@ -25,6 +25,7 @@ struct gemm_tile {
     bool add, relu;
     float *c; /* (i, j) at c[i * ldc + j] */
     int64_t ldc;
+    bool bf16; /* rows of c are bf16, still ldc floats apart; not with `add` */
 };
 
 /* A few rows of floats, `ld` apart. */
@@ -32,6 +33,7 @@ struct gemm_rows {
     const float *at;
     int64_t ld, n;
     int64_t ahead; /* floats from here to what will be wanted soon */
+    bool bf16;     /* rows hold bf16, for kernels with per_word == 2 */
 };
 
 /* What a kernel found in registers that others may be using. */

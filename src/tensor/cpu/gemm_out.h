@@ -26,6 +26,17 @@ static ALWAYS_INLINE void NAME(store)(float *p, int cols, const VF v[2])
     }
 }
 
+#ifdef GEMM_BF16_ROWS
+static ALWAYS_INLINE void NAME(store_bf16)(float *p, int cols, const VF v[2])
+{
+    __m512i both = (__m512i)_mm512_cvtne2ps_pbh(v[1], v[0]);
+    if (cols == 2 * VL)
+        _mm512_storeu_si512(p, both);
+    else
+        _mm512_mask_storeu_epi16(p, (__mmask32)((1u << cols) - 1), both);
+}
+#endif
+
 /* Row i of c from its sums; `start` is the bias. */
 static ALWAYS_INLINE void NAME(out)(const struct gemm_tile *t, int i, int cols,
                                     const VF start[2], const VF sums[2])
@@ -40,5 +51,11 @@ static ALWAYS_INLINE void NAME(out)(const struct gemm_tile *t, int i, int cols,
         if (t->relu)
             v[j] = V_MAX0(v[j]);
     }
+#ifdef GEMM_BF16_ROWS
+    if (t->bf16) {
+        NAME(store_bf16)(c, cols, v);
+        return;
+    }
+#endif
     NAME(store)(c, cols, v);
 }

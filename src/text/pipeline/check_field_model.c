@@ -12,6 +12,7 @@ enum {
     GROUPS = 16, /* all groups but `wide` and `dense`, two or more, hold fields */
     SEQ = 32,    /* needs a group `seq` */
     MATCH = 64,  /* needs a group `match` */
+    OTHER = 128, /* may have a group `generate`, whose fields are as wide */
 };
 
 static const struct {
@@ -25,6 +26,7 @@ static const struct {
     {"dien", SEQ},
     {"dmr", SEQ | MATCH},
     {"ffm", DEEP | FIELDS | AWARE},
+    {"fgcnn", DEEP | FIELDS | OTHER},
     {"fibinet", DEEP | FIELDS},
     {"flen", GROUPS},
     {"fm", DEEP | FIELDS},
@@ -77,6 +79,8 @@ bool check_field_model(struct check *x)
         check_need_group(x, "match", pc_FeatureGroupType_SEQUENCE);
     if (dense)
         check_need_group(x, "dense", pc_FeatureGroupType_DEEP);
+    if ((wants & OTHER) && check_group_find(x, "generate"))
+        check_need_group(x, "generate", pc_FeatureGroupType_DEEP);
     if (wants & GROUPS)
         check_several(x);
     return true;
@@ -159,19 +163,67 @@ static void check_histories(struct check *x)
     }
 }
 
+/* Each layer leaves one of pooling_height fields. */
+static void check_layers(struct check *x, const struct pc_FeatureGroupConfig *g)
+{
+    const struct pc_FGCNN *c = x->model_config->fgcnn;
+    int64_t n = g->n_feature_names, layers = c->n_conv_filters ? c->n_conv_filters : 4;
+    if (check_is_sequence_group(g))
+        return;
+    for (int64_t i = 0; n > 0 && i < layers; i++) {
+        n /= c->pooling_height;
+        if (n == 0)
+            schema_report(x->diags, DIAG_ERROR, E0398, &g->base, "feature_names",
+                          "fgcnn: no field is left behind layer %jd of %jd: group '%s' "
+                          "has %jd, and each layer leaves one of %u",
+                          (intmax_t)i + 1, (intmax_t)layers, g->group_name,
+                          (intmax_t)g->n_feature_names, c->pooling_height);
+    }
+}
+
+static void check_generation(struct check *x)
+{
+    const struct pc_FeatureGroupConfig *own = check_group_find(x, "generate");
+    const struct pc_FeatureGroupConfig *g = own ? own : check_group_find(x, "deep");
+    if (g)
+        check_layers(x, g);
+}
+
+/* Fields of the groups `deep` and `generate` stand beside each other. */
+static void check_beside(struct check *x, const struct pc_FeatureGroupConfig *g,
+                         uint32_t width, uint32_t *first)
+{
+    if (width && *first && width != *first)
+        schema_report(x->diags, DIAG_ERROR, E0391, &g->base, "feature_names",
+                      "%s needs equal widths in groups 'deep' and 'generate', not %u and "
+                      "%u",
+                      x->model_field->name, *first, width);
+    *first = width;
+}
+
+static bool has_equal_widths(unsigned wants, const struct pc_FeatureGroupConfig *g)
+{
+    if (wants & GROUPS)
+        return holds_fields(g);
+    return ((wants & FIELDS) && strcmp(g->group_name, "deep") == 0) ||
+           ((wants & OTHER) && strcmp(g->group_name, "generate") == 0);
+}
+
 void check_field_widths(struct check *x)
 {
     unsigned wants = wants_of(x);
+    uint32_t first = 0;
     check_histories(x);
+    if (wants & OTHER)
+        check_generation(x);
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
         const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[i];
-        bool fields = wants & GROUPS   ? holds_fields(g)
-                      : wants & FIELDS ? strcmp(g->group_name, "deep") == 0
-                                       : false;
-        if (!fields || check_is_sequence_group(g))
+        if (!has_equal_widths(wants, g) || check_is_sequence_group(g))
             continue;
         uint32_t width = check_equal_width(x, g);
         if (wants & AWARE)
             check_aware(x, g, width);
+        if (wants & OTHER)
+            check_beside(x, g, width, &first);
     }
 }

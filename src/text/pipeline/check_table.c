@@ -58,6 +58,12 @@ static const char *key_of(struct check *x, const struct use *u)
                         u->sequence, u->sequence ? f->embedding_dim : 0);
 }
 
+/* How rows come to ids. */
+static const char *keys_of(const struct pc_feature *f)
+{
+    return f->zch ? "zch" : f->dynamicemb ? "dynamicemb" : "numbered rows";
+}
+
 static bool zch_differs(const struct pc_feature *a, const struct pc_feature *b)
 {
     return a->zch && b->zch && a->zch->eviction_interval != b->zch->eviction_interval;
@@ -70,6 +76,9 @@ static const char *difference(struct check *x, const struct use *a, const struct
     const struct pc_feature *p = a->feature, *q = b->feature;
     uint64_t m = pc_feature_rows(p), n = pc_feature_rows(q);
     *field = "embedding_name";
+    if (strcmp(a->suffix, b->suffix) != 0)
+        return arena_printf(&x->arena, "embedding_name_suffix '%s' and '%s'", a->suffix,
+                            b->suffix);
     if (m && n && m != n)
         return arena_printf(&x->arena, "%ju and %ju rows", (uintmax_t)m, (uintmax_t)n);
     if (!a->wide && p->embedding_dim != q->embedding_dim) {
@@ -85,6 +94,8 @@ static const char *difference(struct check *x, const struct use *a, const struct
         *field = "init_fn";
         return "different init_fn";
     }
+    if (strcmp(keys_of(p), keys_of(q)) != 0)
+        return arena_printf(&x->arena, "%s and %s", keys_of(p), keys_of(q));
     *field = "zch";
     return zch_differs(p, q) ? "different eviction_interval" : NULL;
 }

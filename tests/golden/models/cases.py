@@ -98,6 +98,23 @@ def deepfm_plain(p, b):
             {"binary_focal_loss": (focal(o, column(b, "clk"), 1.5, 0.3), None)})
 
 
+def classes(o, b):
+    probs = torch.softmax(o, -1)
+    return ({"logits": o, "probs": probs, "probs1": probs[:, 1]},
+            {"softmax_cross_entropy": (softmax_ce(o, column(b, "clk"), 0), None)})
+
+
+@case(group("wide", "u w", "WIDE") + group("deep", "u i c") + " num_class: 2 losses { softmax_cross_entropy {} }\n"
+      " deepfm { deep { hidden_units: [5] activation: 'torch.nn.LeakyReLU(negative_slope=0.2,inplace=True)' } }\n")
+def deepfm_classes(p, b):
+    """What is added to the logit is added to that of every class."""
+    y_w = deep(p, b, "u w".split(), wide=4).sum(1, keepdim=True)
+    x = deep(p, b, "u i c".split())
+    y_fm = fm(x.reshape(b["rows"], 3, 4)).sum(1, keepdim=True)
+    h = torch.nn.functional.leaky_relu(mlp(p, "model.deep_mlp", x, [5], ""), 0.2)
+    return classes(y_w + y_fm + linear(p, "model.output_mlp", h, 2), b)
+
+
 @case(group("sparse", "u i c w") + group("dense", "p r") + LOSS +
       " dlrm { dense_mlp { hidden_units: [6, 4] } final { hidden_units: [7] } }\n")
 def dlrm(p, b):
@@ -256,6 +273,14 @@ def wide_and_deep_final(p, b):
     h = mlp(p, "model.final_mlp", torch.cat([y_w, y_d], -1), [4])
     y = linear(p, "model.output_mlp", h, 1).squeeze(1)
     return {"y": y}, {"l2_loss": ((y - column(b, "clk"))**2, None)}
+
+
+@case(group("wide", "u j", "WIDE") + group("deep", "u i p") + " num_class: 2 losses { softmax_cross_entropy {} }\n"
+      " wide_and_deep { deep { hidden_units: [6] activation: 'torch.nn.PReLU' } }\n")
+def wide_and_deep_classes(p, b):
+    y_w = deep(p, b, "u j".split(), wide=4).sum(1, keepdim=True)
+    h = mlp(p, "model.deep_mlp", deep(p, b, "u i p".split()), [6], "nn.PReLU")
+    return classes(y_w + linear(p, "model.output_mlp", h, 2), b)
 
 
 ENCODERS = "model.embedding_group._group_name_to_seq_encoders.a."

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of ranking models on fields (those of field_model.def); see cases.py."""
 import torch
+import torch.nn.functional as F
 
-from blocks import fm as fm_of, interaction, linear, mlp
+from blocks import batch_norm, fm as fm_of, interaction, linear, mlp
 from cases import LOSS, binary, case, group
 from data import deep
 
@@ -153,6 +154,42 @@ def fibinet_each(p, b):
 @case(group("deep", "u i c w") + LOSS + " fibinet { bilinear_type: 'all' reduction_ratio: 2 deep { hidden_units: [6] } }\n")
 def fibinet_all(p, b):
     return binary(fibinet_model(p, b, "u i c w", "all", 2, [6], False), b)
+
+
+def fgcnn_model(p, b, names, source, layers, height, pool, maps, units, bn=False):
+    """Fields are the height of a picture of width d, maps its channels."""
+    x = fields_of(p, b, names)
+    d, parts = x.shape[2], [x]
+    h = source.unsqueeze(1)
+    for i, filters in enumerate(layers):
+        at = f"model.generation.{i}."
+        bound = 1.5 / (h.shape[1] * height)**0.5
+        w = p.get(at + "conv.weight", (filters, h.shape[1], height), -bound, bound).unsqueeze(-1)
+        c = None if bn else p.get(at + "conv.bias", (filters,), -bound, bound)
+        before = (height - 1) // 2
+        h = F.conv2d(F.pad(h, (0, 0, before, height - 1 - before)), w, c)
+        if bn:
+            h = batch_norm(p, at + "bn", h.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+        h = F.max_pool2d(torch.tanh(h), (pool, 1))
+        flat = h.permute(0, 3, 2, 1).flatten(1)
+        n = h.shape[2] * maps
+        parts.append(torch.tanh(linear(p, at + "recombination", flat, n * d)).reshape(-1, n, d))
+    x = torch.cat(parts, 1)
+    return mlp(p, "model.deep_mlp", torch.cat([x.flatten(1), interaction(x)] + units[1:], -1), units[0])
+
+
+@case(WIDE + group("deep", "u i c w j") + DENSE + LOSS +
+      " fgcnn { conv_filters: [3, 2] conv_height: 3 new_maps: 2 deep { hidden_units: [7, 5] } }\n")
+def fgcnn(p, b):
+    h = fgcnn_model(p, b, "u i c w j", fields_of(p, b, "u i c w j"), [3, 2], 3, 2, 2, [[7, 5], deep(p, b, ["p", "r"])])
+    return binary(linear(p, "model.output_mlp", h, 1) + weights(p, b).sum(1, keepdim=True), b)
+
+
+@case(group("deep", "u i") + group("generate", "c w j k") + LOSS +
+      " fgcnn { conv_filters: 4 pooling_height: 3 new_maps: 1 conv_height: 4 use_bn: true deep { hidden_units: [6] } }\n")
+def fgcnn_bn(p, b):
+    h = fgcnn_model(p, b, "u i", fields_of(p, b, "c w j k"), [4], 4, 3, 1, [[6]], bn=True)
+    return binary(linear(p, "model.output_mlp", h, 1), b)
 
 
 @case(WIDE + group("deep", "u i c w") + DENSE + LOSS + " gatenet { deep { hidden_units: [6, 5] } }\n")

@@ -64,8 +64,8 @@ static void train(struct embed *e, uint64_t from, uint64_t to)
 {
     int64_t ids[BATCH];
     float out[BATCH * DIM * TABLES], grad[BATCH * DIM * TABLES];
-    struct view view = {out, BATCH, DIM * TABLES, DIM * TABLES},
-                grads = {grad, BATCH, DIM * TABLES, DIM * TABLES};
+    struct view view = view_of(out, BATCH, DIM * TABLES),
+                grads = view_of(grad, BATCH, DIM * TABLES);
     struct slot_ids slots[TABLES];
     for (uint64_t step = from; step < to; step++) {
         struct rng r;

@@ -70,9 +70,9 @@ static struct table_conf table_conf(int i, enum row_opt_kind kind)
                                        .weight_decay = 0.01}};
 }
 
-static struct view view_of(int64_t rows, int64_t width)
+static struct view zero_view(int64_t rows, int64_t width)
 {
-    return (struct view){mem_calloc((size_t)(rows * width), 4), rows, width, width};
+    return view_of(mem_calloc((size_t)(rows * width), 4), rows, width);
 }
 
 static void make_slots(struct world *w)
@@ -102,10 +102,10 @@ static struct world make(int threads, int64_t rows, enum row_opt_kind kind)
         CHECK_INT(embed_table(w.e, &conf, NULL), i);
     }
     make_slots(&w);
-    w.out[0] = view_of(rows, WIDTH0);
-    w.out[1] = view_of(w.positions, WIDTH1);
-    w.grad[0] = view_of(rows, WIDTH0);
-    w.grad[1] = view_of(w.positions, WIDTH1);
+    w.out[0] = zero_view(rows, WIDTH0);
+    w.out[1] = zero_view(w.positions, WIDTH1);
+    w.grad[0] = zero_view(rows, WIDTH0);
+    w.grad[1] = zero_view(w.positions, WIDTH1);
     return w;
 }
 
@@ -226,7 +226,7 @@ static void plain_forward_check(const struct plain *p, const struct slot_ids *id
     struct totals a = {.p = p};
     double worst = 0;
     for (int i = 0; i < 2; i++)
-        a.want[i] = view_of(out[i].rows, out[i].width);
+        a.want[i] = zero_view(out[i].rows, out[i].width);
     for (int s = 0; s < SLOTS; s++)
         each(&ids[s], s, add_lookup, &a);
     for (int i = 0; i < 2; i++) {

@@ -196,6 +196,33 @@ static void zch_keeps_the_ids_that_the_rules_keep(void)
     check_zch(WORTH_COUNT, 1, "average_threshold_filter");
 }
 
+/* A quarter more than the first batch would need; rows without an id need nothing. */
+static void what_is_remembered_follows_from_the_first_batch(void)
+{
+    struct keyed_conf conf = {.kind = KEYED_ZCH,
+                              .capacity = 9,
+                              .worth = WORTH_COUNT,
+                              .decay = 1,
+                              .interval = 4};
+    uint64_t used[1] = {0};
+    int64_t ids[] = {1, -1, 2, -1, 3, 4, 5, -1}, rows[8];
+    struct keyed *k = NULL;
+    struct keyed_use use = {.ids = ids, .n = 8, .rows = rows};
+    CHECK(keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.room == 25 && k->history.n == 5); /* 1.25 * 4 * 5 */
+    int64_t many[15] = {6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7};
+    int64_t many_rows[15];
+    use = (struct keyed_use){.ids = many, .n = 15, .rows = many_rows};
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.room == 25 && k->history.n == 25); /* the rest is left out */
+    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.n == 0 && k->ids.counts[keyed_find(k, 6)] == 19);
+    CHECK(k->ids.counts[keyed_find(k, 7)] == 1 && rows[1] < 0);
+    keyed_destroy(k);
+}
+
 static struct keyed *growing(int64_t capacity, enum keyed_worth worth, int64_t admit,
                              uint64_t *used)
 {
@@ -396,7 +423,7 @@ static struct embed *trained(int threads, enum dtype type, float out[32 * 12],
     struct rng r;
     int64_t ids[2][32];
     float grad[32 * 12];
-    struct view view = {out, 32, 12, 12}, grads = {grad, 32, 12, 12};
+    struct view view = view_of(out, 32, 12), grads = view_of(grad, 32, 12);
     for (int t = 0; t < 2; t++) {
         struct table_conf c = conf_of(t ? KEYED_GROWING : KEYED_ZCH, type);
         struct slot_conf s = {.feature = "f", .table = t, .col = 6 * t};
@@ -451,7 +478,7 @@ static void evaluation_reads_and_leaves_alone(void)
     int64_t now = z->keyed->now, n = g->keyed->ids.n;
     int64_t ids[1] = {1 << 30};
     struct slot_ids slots[2] = {{.ids = ids, .rows = 1}, {.ids = ids, .rows = 1}};
-    struct view view = {seen, 1, 12, 12};
+    struct view view = view_of(seen, 1, 12);
     CHECK(embed_batch(e, slots, false, NULL) == RC_OK);
     embed_forward(e, &view);
     CHECK(memcmp(seen, table_row(z, 40), 6 * sizeof(float)) == 0);
@@ -481,6 +508,75 @@ static void first_values_belong_to_the_id(void)
     table_destroy(t);
 }
 
+/* Trains one id per call; what its row holds afterwards, state behind the weights. */
+static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, float row[12])
+{
+    const struct table *t = embed_table_at(e, 0);
+    float out[6], grad[6] = {1, 2, 3, 4, 5, 6};
+    struct slot_ids ids = {.ids = &id, .rows = 1};
+    struct view view = view_of(out, 1, 6), grads = view_of(grad, 1, 6);
+    CHECK(embed_batch(e, &ids, true, NULL) == RC_OK);
+    embed_forward(e, &view);
+    embed_backward(e, &grads, &(struct row_step){.lr = lr, .step = step});
+    int64_t at = keyed_find(t->keyed, id);
+    memcpy(row, table_row(t, at < 0 ? t->conf.keyed.capacity : at), 12 * sizeof(float));
+}
+
+/* Neither weights nor optimiser state of the one before are left. */
+static void a_row_that_changes_hands_begins_anew(void)
+{
+    for (enum keyed_kind kind = KEYED_ZCH; kind <= KEYED_GROWING; kind++) {
+        struct table_conf c = conf_of(kind, DT_F32);
+        struct embed *e = embed_create(NULL);
+        struct slot_conf s = {.feature = "f"};
+        float row[12], first[6], untouched[12];
+        c.keyed.capacity = 1;
+        c.keyed.interval = 1;
+        c.keyed.worth = WORTH_RECENT;
+        c.opt.initial_accumulator = 0.5;
+        c.rows = keyed_rows(&c.keyed);
+        CHECK_INT(embed_table(e, &c, NULL), 0);
+        embed_slot(e, &s);
+        struct table *t = embed_table_at(e, 0);
+        train_id(e, 100, 0.1, 1, row);
+        train_id(e, 100, 0.1, 2, row);
+        CHECK(keyed_find(t->keyed, 100) == 0 && row[6] == 2.5f); /* 0.5 + 1 + 1 */
+        train_id(e, 200, 0, 3, row);
+        CHECK(keyed_find(t->keyed, 100) < 0 && keyed_find(t->keyed, 200) == 0);
+        table_first(t, 0, first);
+        CHECK(memcmp(row, first, sizeof(first)) == 0);
+        CHECK(row[6] == 1.5f && row[11] == 36.5f); /* the one gradient since */
+        train_id(e, 200, 0.1, 4, untouched);
+        CHECK(memcmp(untouched, row, sizeof(row)) != 0);
+        CHECK_INT(t->keyed->evicted, 1);
+        embed_destroy(e);
+    }
+}
+
+/* Until a round admits them, unknown ids train the row that they share. */
+static void unknown_ids_train_the_shared_row(void)
+{
+    struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
+    struct embed *e = embed_create(NULL);
+    struct slot_conf s = {.feature = "f"};
+    float row[12], before[12];
+    c.keyed.capacity = 2;
+    c.keyed.interval = 3;
+    c.rows = keyed_rows(&c.keyed);
+    CHECK_INT(c.rows, 3);
+    CHECK_INT(embed_table(e, &c, NULL), 0);
+    embed_slot(e, &s);
+    struct table *t = embed_table_at(e, 0);
+    train_id(e, 7, 0.1, 1, before);
+    CHECK(keyed_find(t->keyed, 7) < 0);
+    train_id(e, 8, 0.1, 2, row);
+    CHECK(row[6] == 2 && row[0] != before[0]); /* both were added up there */
+    train_id(e, 7, 0.1, 3, row);               /* the round sees its own batch */
+    CHECK(keyed_find(t->keyed, 7) == 0 && keyed_find(t->keyed, 8) == 1);
+    CHECK(row[6] == 1 && t->keyed->last_round == 3);
+    embed_destroy(e);
+}
+
 static void memory_that_is_refused_is_an_error(void)
 {
     struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
@@ -508,6 +604,7 @@ static void memory_that_is_refused_is_an_error(void)
 
 static const struct tap_case cases[] = {
     TAP(zch_keeps_the_ids_that_the_rules_keep),
+    TAP(what_is_remembered_follows_from_the_first_batch),
     TAP(a_growing_table_gives_up_what_was_not_seen_for_longest),
     TAP(a_growing_table_gives_up_what_occurred_least),
     TAP(nobody_goes_where_all_stay),
@@ -518,6 +615,8 @@ static const struct tap_case cases[] = {
     TAP(results_do_not_depend_on_threads),
     TAP(evaluation_reads_and_leaves_alone),
     TAP(first_values_belong_to_the_id),
+    TAP(a_row_that_changes_hands_begins_anew),
+    TAP(unknown_ids_train_the_shared_row),
     TAP(memory_that_is_refused_is_an_error),
 };
 TAP_MAIN(cases)

@@ -2,6 +2,7 @@
 /* Three steps of each optimiser on one value, worked out by hand in double. */
 #include "embed/row_opt.h"
 
+#include "base/compiler.h"
 #include "tap.h"
 
 #define LR 0.1
@@ -121,8 +122,131 @@ static void adadelta_and_rmsprop(void)
                w, 2e-6);
 }
 
+#define DIM 3
+#define STEPS 4
+
+/* Rows of several values, by the formulas: norms and row-wise moments are over all. */
+struct plain {
+    double w[DIM], m[DIM], v[DIM], row; /* moments; that of the row */
+};
+
+static double mean_square(const double *x)
+{
+    double sum = 0;
+    for (int i = 0; i < DIM; i++)
+        sum += x[i] * x[i];
+    return sum / DIM;
+}
+
+static double length(const double *x)
+{
+    return sqrt(mean_square(x) * DIM);
+}
+
+static void plain_moments(const struct row_opt *o, struct plain *p, const double *g,
+                          int t, double *out)
+{
+    bool by_row =
+        o->kind == ROW_PARTIAL_ROWWISE_ADAM || o->kind == ROW_PARTIAL_ROWWISE_LAMB;
+    p->row = o->beta2 * p->row + (1 - o->beta2) * mean_square(g);
+    for (int i = 0; i < DIM; i++) {
+        p->m[i] = o->beta1 * p->m[i] + (1 - o->beta1) * g[i];
+        p->v[i] = o->beta2 * p->v[i] + (1 - o->beta2) * g[i] * g[i];
+        double v = (by_row ? p->row : p->v[i]) / (1 - pow(o->beta2, t));
+        out[i] = p->m[i] / (1 - pow(o->beta1, t)) / (sqrt(v) + o->eps) +
+                 o->weight_decay * p->w[i];
+    }
+}
+
+static void plain_step(const struct row_opt *o, struct plain *p, const double *g, int t)
+{
+    double step[DIM], scale = LR;
+    switch (o->kind) {
+    case ROW_ROWWISE_ADAGRAD:
+        p->row += mean_square(g);
+        for (int i = 0; i < DIM; i++)
+            step[i] = g[i] / (sqrt(p->row) + o->eps);
+        break;
+    case ROW_LARS_SGD:
+        scale *= 0.001 * length(p->w) / (length(g) + o->weight_decay * length(p->w));
+        for (int i = 0; i < DIM; i++) {
+            p->m[i] = o->momentum * p->m[i] + scale * (g[i] + o->weight_decay * p->w[i]);
+            step[i] = p->m[i];
+        }
+        scale = 1;
+        break;
+    default:
+        plain_moments(o, p, g, t, step);
+        if (o->kind == ROW_LAMB || o->kind == ROW_PARTIAL_ROWWISE_LAMB)
+            scale *= length(p->w) / length(step);
+    }
+    for (int i = 0; i < DIM; i++)
+        p->w[i] -= scale * step[i];
+}
+
+static void rows_of_several_values(void)
+{
+    static const enum row_opt_kind kinds[] = {ROW_ROWWISE_ADAGRAD,
+                                              ROW_ADAM,
+                                              ROW_PARTIAL_ROWWISE_ADAM,
+                                              ROW_LAMB,
+                                              ROW_LARS_SGD,
+                                              ROW_PARTIAL_ROWWISE_LAMB};
+    static const double g[STEPS][DIM] = {
+        {0.5, -1, 2}, {0.25, 0.75, -0.5}, {0, 0, 0}, {-3, 0.125, 1}};
+    for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+        struct row_opt o = {.kind = kinds[k],
+                            .beta1 = 0.9,
+                            .beta2 = 0.99,
+                            .momentum = 0.9,
+                            .eps = EPS,
+                            .weight_decay = kinds[k] == ROW_ROWWISE_ADAGRAD ? 0 : 0.05};
+        struct plain p = {.w = {2, -1, 0.5}};
+        float row[3 * DIM] = {2, -1, 0.5f};
+        row_opt_init(&o, row + DIM, DIM);
+        for (int t = 1; t <= STEPS; t++) {
+            float grad[DIM];
+            for (int i = 0; i < DIM; i++)
+                grad[i] = (float)g[t - 1][i];
+            row_opt_update(&o, &(struct row_step){.lr = LR, .step = (uint64_t)t}, row,
+                           row + DIM, grad, DIM);
+            plain_step(&o, &p, g[t - 1], t);
+            for (int i = 0; i < DIM; i++)
+                CHECK_NEAR(row[i], p.w[i], 4e-6);
+        }
+    }
+}
+
+/* A row of zeros, or a gradient of zeros, is no division by zero. */
+static void nothing_is_divided_by_zero(void)
+{
+    for (int kind = 0; kind < ROW_OPT_KINDS; kind++)
+        for (int set = 0; set < 4; set++) {
+            struct row_opt o = {.kind = (enum row_opt_kind)kind,
+                                .beta1 = 0.9,
+                                .beta2 = 0.999,
+                                .momentum = 0.9,
+                                .rho = 0.95,
+                                .alpha = 0.99,
+                                .eps = EPS};
+            float w = set & 1 ? 1.0f : 0.0f, g = set & 2 ? 1.0f : 0.0f;
+            float row[3 * DIM] = {w, w, w}, grad[DIM] = {g, g, g};
+            row_opt_init(&o, row + DIM, DIM);
+            row_opt_update(&o, &(struct row_step){.lr = LR, .step = 1}, row, row + DIM,
+                           grad, DIM);
+            for (int i = 0; i < DIM; i++)
+                CHECK(isfinite(row[i]) && (g != 0 || row[i] == w));
+        }
+}
+
 static const struct tap_case cases[] = {
-    TAP(sgd),           TAP(adagrad), TAP(rowwise_adagrad_decays),
-    TAP(adam_and_lamb), TAP(lars),    TAP(adadelta_and_rmsprop),
+    TAP(sgd),
+    TAP(adagrad),
+    TAP(rowwise_adagrad_decays),
+    TAP(adam_and_lamb),
+    TAP(lars),
+    TAP(adadelta_and_rmsprop),
+    TAP(rows_of_several_values),
+    TAP(nothing_is_divided_by_zero),
 };
 TAP_MAIN(cases)

@@ -111,6 +111,7 @@ static const struct {
     {"afm", WIDE_DEEP " afm { attention_units: 4 }"},
     {"fwfm", WIDE_DEEP " fwfm {}"},
     {"fibinet", WIDE_DEEP " fibinet { deep " UNITS("8") " }"},
+    {"fgcnn", WIDE_DEEP " fgcnn { conv_filters: 4 conv_height: 3 deep " UNITS("8") " }"},
     {"autoint", WIDE_DEEP " autoint { num_heads: 2 head_dim: 4 }"},
     {"bst",
      GROUP("seq", "SEQUENCE", "['i', 's__i']") GROUP("deep", "DEEP", "['u', 'i']") LOSS

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "model/parts.h"
 #include "tap.h"
+#include "unit/nn/golden_text.h"
 
 static void init_fn_is_a_call(void)
 {
@@ -74,7 +75,83 @@ static void drawn_values_follow_the_distribution(void)
     CHECK(x[0] == 50 && x[1] == 50);
 }
 
+static struct table_conf zch_of(const char *text)
+{
+    struct table_conf c = {.rows = 100, .dim = 16};
+    struct pc_feature f = {0};
+    struct written w;
+    struct err err = {0};
+    written_open(&w, &pc_ZeroCollisionHash_def, text);
+    f.zch = w.msg;
+    CHECK(part_table_keyed(&f, &c, &err));
+    CHECK_STR(err.msg, "");
+    written_close(&w);
+    return c;
+}
+
+/* The last row is the one that unknown ids share. */
+static void zch_settings_become_a_table(void)
+{
+    struct table_conf c = zch_of("zch_size: 50 lfu {}");
+    CHECK(c.keyed.kind == KEYED_ZCH && c.keyed.worth == WORTH_COUNT);
+    CHECK(c.keyed.capacity == 49 && c.rows == 50 && c.keyed.interval == 5);
+    CHECK(c.keyed.decay == 1 && c.keyed.filter.kind == FILTER_NONE);
+    c = zch_of("zch_size: 50 eviction_interval: 2 lru {}");
+    CHECK(c.keyed.worth == WORTH_RECENT && c.keyed.decay == 1 && c.keyed.interval == 2);
+    c = zch_of("zch_size: 50 lru { decay_exponent: 0.5 }");
+    CHECK(c.keyed.decay == 0.5);
+    c = zch_of("zch_size: 50 distance_lfu { decay_exponent: 2 } "
+               "threshold_filtering_func: 'lambda x: (x > 3, 3)'");
+    CHECK(c.keyed.worth == WORTH_COUNT_BY_AGE && c.keyed.decay == 2);
+    CHECK(c.keyed.filter.kind == FILTER_ABOVE && c.keyed.filter.at == 3);
+}
+
+static bool dynamic_of(const char *text, struct table_conf *c, struct err *err)
+{
+    struct pc_feature f = {0};
+    struct written w;
+    *c = (struct table_conf){.rows = 100, .dim = 16};
+    written_open(&w, &pc_DynamicEmbedding_def, text);
+    f.dynamicemb = w.msg;
+    bool good = part_table_keyed(&f, c, err);
+    written_close(&w);
+    return good;
+}
+
+static void dynamicemb_settings_become_a_table(void)
+{
+    struct table_conf c;
+    struct err err = {0};
+    CHECK(dynamic_of("max_capacity: 400", &c, &err));
+    CHECK(c.keyed.kind == KEYED_GROWING && c.keyed.worth == WORTH_RECENT);
+    CHECK(c.keyed.capacity == 400 && c.keyed.bucket == 128 && c.keyed.admit == 0);
+    CHECK(c.init == TABLE_UNIFORM && c.a == -0.05 && c.b == 0.05);
+    CHECK(c.stranger.init == TABLE_CONST && c.stranger.a == 0);
+    CHECK(c.unknown.init == TABLE_CONST && c.unknown.a == 0);
+    CHECK(dynamic_of("max_capacity: 400 initializer_args { mode: 'NORMAL' }", &c, &err));
+    CHECK(c.init == TABLE_NORMAL && c.a == 0 && c.b == 0.25);
+    CHECK(dynamic_of("max_capacity: 400 score_strategy: 'LFU' bucket_capacity: 8 "
+                     "initializer_args { mode: 'TRUNCATED_NORMAL' mean: 1 upper: 2 } "
+                     "eval_initializer_args { value: 0.5 } frequency_admission_strategy "
+                     "{ threshold: 3 initializer_args { mode: 'UNIFORM' } }",
+                     &c, &err));
+    CHECK(c.keyed.worth == WORTH_COUNT && c.keyed.bucket == 8 && c.keyed.admit == 3);
+    CHECK(c.keyed.counters == 400 && c.keyed.counter_bucket == 1024);
+    CHECK(c.init == TABLE_TRUNCATED && c.a == 1 && c.lo == -0.05 && c.hi == 2);
+    CHECK(c.unknown.init == TABLE_CONST && c.unknown.a == 0.5);
+    CHECK(c.stranger.init == TABLE_UNIFORM && c.stranger.b == 0.05);
+    CHECK(dynamic_of("max_capacity: 4 score_strategy: 'NO_EVICTION'", &c, &err));
+    CHECK(c.keyed.worth == WORTH_ALL);
+    CHECK(dynamic_of("max_capacity: 4 score_strategy: 'TIMESTAMP'", &c, &err));
+    CHECK(c.keyed.worth == WORTH_RECENT);
+    CHECK(!dynamic_of("max_capacity: 4 score_strategy: 'CUSTOMIZED'", &c, &err));
+    CHECK_STR(err.msg, "score_strategy CUSTOMIZED is not supported");
+    CHECK_INT(err.code, E2302);
+}
+
 static const struct tap_case cases[] = {
+    TAP(zch_settings_become_a_table),
+    TAP(dynamicemb_settings_become_a_table),
     TAP(init_fn_is_a_call),
     TAP(unknown_ones_are_named),
     TAP(drawn_values_follow_the_distribution),

@@ -51,6 +51,13 @@ static struct val *build_of_pairs(struct graph *g, struct val *const *x, int axi
     return nn_pair_products(g, x[0], true, x[1]);
 }
 
+static struct val *build_flat(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *parts[] = {nn_pair_products_flat(g, x[0], false, x[1]),
+                           nn_pair_products_flat(g, x[0], false, x[0])};
+    return nn_concat(g, parts, 2);
+}
+
 static struct val *build_aware(struct graph *g, struct val *const *x, int axis)
 {
     return nn_aware_pairs(g, x[0], false);
@@ -67,6 +74,12 @@ static void pairs_of_fields(void)
         "pairs", build_pairs, 2, {{0, 2, {4, 3}}, {0, 2, {4, 3}}}, 5, .eval = false});
     gradcheck(&(struct gradcheck){
         "pairs of one value", build_same, 1, {{0, 2, {3, 5}}}, 5, .eval = false});
+    gradcheck(&(struct gradcheck){"flat pairs",
+                                  build_flat,
+                                  2,
+                                  {{0, 2, {3, 18}}, {0, 2, {3, 18}}},
+                                  3,
+                                  .eval = false});
     gradcheck(&(struct gradcheck){"given pairs",
                                   build_of_pairs,
                                   2,
@@ -81,12 +94,12 @@ static void pairs_of_fields(void)
 
 static struct val *build_each(struct graph *g, struct val *const *x, int axis)
 {
-    return nn_field_linear(g, "w", x[0], false, 2);
+    return nn_field_linear(g, "w", x[0], false, 2, NULL);
 }
 
 static struct val *build_each_pair(struct graph *g, struct val *const *x, int axis)
 {
-    return nn_field_linear(g, "w", x[0], true, 3);
+    return nn_field_linear(g, "w", x[0], true, 3, "b");
 }
 
 static struct val *build_mix(struct graph *g, struct val *const *x, int axis)

@@ -159,11 +159,35 @@ static void a_model_that_does_not_fit_is_refused(void)
     graph_destroy(g);
 }
 
+/* Weights that the body of a loop reads are those of the graph around it, once. */
+static void a_loop_holds_its_own_nodes(void)
+{
+    struct graph *g = graph_create(&(struct graph_options){.seed = 3});
+    int axis = graph_axis(g, "clicks");
+    struct val *x = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
+    struct val *w = nn_act(g, nn_slice(g, x, 0, 1), ACT_SIGMOID, 0);
+    struct err err = {0};
+    struct buf b;
+    const char *name = "state";
+    nn_output(g, name, nn_seq_last(g, nn_seq_weighted_gru(g, "gru", 0, x, w, 3)));
+    CHECK(graph_finish(g, &err) == RC_OK);
+    buf_init(&b, ONNX_BYTES_MAX);
+    CHECK(onnx_print(g, &name, 1, &b, &err) == RC_OK);
+    const char *scan = memmem(b.p, b.n, "num_scan_inputs", 15);
+    const char *body = memmem(b.p, b.n, "body", 4);
+    const char *tanh = memmem(b.p, b.n, "Tanh", 4);
+    CHECK(body && tanh && scan && body < tanh && tanh < scan);
+    CHECK(has(&b, "clicks.mask") && has(&b, "gru.weight_hh_l0"));
+    buf_release(&b);
+    graph_destroy(g);
+}
+
 static const struct tap_case cases[] = {
     TAP(an_op_that_onnx_does_not_know_is_refused),
     TAP(a_fixed_graph_gives_the_same_without_losses),
     TAP(a_model_holds_what_its_outputs_need),
     TAP(inputs_are_those_that_outputs_read),
+    TAP(a_loop_holds_its_own_nodes),
     TAP(an_unknown_output_is_notfound),
     TAP(a_model_that_does_not_fit_is_refused),
 };

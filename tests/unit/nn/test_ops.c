@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
+#include "base/str.h"
 #include "unit/nn/gradcheck.h"
 
 static struct val *build_linear(struct graph *g, struct val *const *x, int axis)
@@ -13,8 +14,25 @@ static struct val *build_linear_tanh(struct graph *g, struct val *const *x, int 
                      ACT_SIGMOID);
 }
 
+/* The columns behind are ones, whatever x is. */
+static struct val *build_linear_front(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *fixed = nn_stop_gradient(g, x[0]);
+    struct val *all[] = {fixed, nn_scale(g, fixed, 0, 1)};
+    struct val *y = nn_linear_front(g, "l", nn_concat(g, all, 2), x[0], 5, ACT_TANH);
+    return nn_mul(g, y, nn_linear_front(g, "m", fixed, x[0], 5, ACT_NONE));
+}
+
 static void linear_layers(void)
 {
+    gradcheck(&(struct gradcheck){
+        "linear of a front", build_linear_front, 1, {{0, 1, {3}}}, 7, .eval = false});
+    gradcheck(&(struct gradcheck){"linear of a front, sequence",
+                                  build_linear_front,
+                                  1,
+                                  {{1, 1, {4}}},
+                                  5,
+                                  .eval = false});
     gradcheck(
         &(struct gradcheck){"linear", build_linear, 1, {{0, 1, {3}}}, 7, .eval = false});
     gradcheck(&(struct gradcheck){
@@ -54,11 +72,26 @@ static void activations(void)
 static struct val *build_elementwise(struct graph *g, struct val *const *x, int axis)
 {
     struct val *y = nn_mul(g, nn_add(g, x[0], x[1]), nn_sub(g, x[0], x[1]));
-    return nn_scale(g, nn_mul(g, y, x[0]), 0.5f, 2.0f);
+    return nn_scale(g, nn_mul_by(g, y, x[0], 1.5f), 0.5f, 2.0f);
+}
+
+static struct val *build_add_relu(struct graph *g, struct val *const *x, int axis)
+{
+    return nn_mul(g, nn_add_relu(g, x[0], x[1]), x[0]);
 }
 
 static void elementwise(void)
 {
+    /* on both sides of zero, not at it */
+    for (int i = 0; i < 2; i++)
+        gradcheck(&(struct gradcheck){i ? "relu of negative sums" : "relu of sums",
+                                      build_add_relu,
+                                      2,
+                                      {{0, 1, {5}}, {0, 1, {5}}},
+                                      6,
+                                      .eval = false,
+                                      .low = i ? -1.0f : 0.1f,
+                                      .high = i ? -0.1f : 1.0f});
     gradcheck(&(struct gradcheck){"elementwise",
                                   build_elementwise,
                                   2,
@@ -530,6 +563,67 @@ static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
     return digest;
 }
 
+#define NARROW_ROWS 75
+
+/* Four layers in bf16 on inputs that follow from the row; with `shown`, what lies between
+ * them can be read, so it stays as floats.
+ */
+static struct graph *run_bf16(bool shown, struct pool *pool)
+{
+    struct graph *g = graph_create(&(struct graph_options){
+        .pool = pool, .training = true, .seed = 5, .precision = GEMM_BF16});
+    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {24}}, true);
+    struct val *y = nn_input(g, "y", &(struct shape){0, 1, {1}}, false);
+    struct val *a = nn_linear(g, "a", x, 64, true, ACT_RELU);
+    struct val *b = nn_linear(g, "b", a, 34, true, ACT_NONE);
+    struct val *c = nn_linear(g, "c", b, 32, true, ACT_RELU);
+    if (shown) {
+        nn_output(g, "a", a);
+        nn_output(g, "b", b);
+        nn_output(g, "c", c);
+    }
+    nn_loss(g, "l", nn_bce_loss(g, nn_linear(g, "d", c, 1, true, ACT_NONE), y, NULL, 0));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {NARROW_ROWS}}, NULL) == RC_OK);
+    struct rng r;
+    rng_init(&r, 1, 2, 3, 4);
+    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, NARROW_ROWS * 24);
+    for (int i = 0; i < NARROW_ROWS; i++)
+        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    graph_forward(g, 0);
+    graph_backward(g, true);
+    return g;
+}
+
+/* Products round what they read, so bf16 in memory changes nothing but the sums for the
+ * biases, which are of gradients that were not rounded before.
+ */
+static void values_between_layers_may_be_bf16(void)
+{
+    size_t n;
+    struct pool *pool = NULL;
+    CHECK(pool_create(2, &pool, NULL) == RC_OK);
+    struct graph *floats = run_bf16(true, NULL), *halves = run_bf16(false, NULL),
+                 *threads = run_bf16(false, pool);
+    CHECK(graph_loss(floats) == graph_loss(halves));
+    CHECK(graph_loss(threads) == graph_loss(halves));
+    struct param *const *want = graph_params(floats, &n),
+                        *const *got = graph_params(halves, &n),
+                        *const *same = graph_params(threads, &n);
+    for (size_t i = 0; i < n; i++) {
+        size_t bytes = (size_t)got[i]->n * sizeof(float);
+        CHECK(memcmp(got[i]->grad, same[i]->grad, bytes) == 0);
+        if (str_ends(got[i]->name, "weight"))
+            CHECK(memcmp(got[i]->grad, want[i]->grad, bytes) == 0);
+        for (int64_t k = 0; k < got[i]->n; k++)
+            CHECK_NEAR(got[i]->grad[k], want[i]->grad[k], 0.02);
+    }
+    graph_destroy(floats);
+    graph_destroy(halves);
+    graph_destroy(threads);
+    pool_destroy(pool);
+}
+
 static void threads_do_not_change_a_byte(void)
 {
     int64_t allocations;
@@ -568,6 +662,7 @@ static const struct tap_case cases[] = {
     TAP(losses_have_the_right_slopes),
     TAP(jrc_of_one_class_is_finite),
     TAP(losses_have_the_right_values),
+    TAP(values_between_layers_may_be_bf16),
     TAP(threads_do_not_change_a_byte),
     TAP(a_step_allocates_nothing),
 };

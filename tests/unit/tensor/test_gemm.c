@@ -49,12 +49,13 @@ static bool bed_intact(const struct bed *b)
 
 static struct view in_view(const struct bed *b, const struct guarded *g)
 {
-    return (struct view){g->at, b->s.m, b->s.in, b->ld_in};
+    return (struct view){.data = g->at, .rows = b->s.m, .width = b->s.in, .ld = b->ld_in};
 }
 
 static struct view out_view(const struct bed *b, const struct guarded *g)
 {
-    return (struct view){g->at, b->s.m, b->s.out, b->ld_out};
+    return (struct view){
+        .data = g->at, .rows = b->s.m, .width = b->s.out, .ld = b->ld_out};
 }
 
 static struct gemm_weight *weight_of(const struct bed *b, const char *backend,
@@ -421,7 +422,139 @@ static void small_products_agree_with_plain_loops(void)
     at_every_level(compare_smalls);
 }
 
+/* Floats as bf16, two in the place of one, between guards. */
+static struct guarded halved(const struct guarded *g)
+{
+    struct guarded h = guarded_create(g->n / 2, g->shift);
+    kernels()->to_bf16((uint16_t *)h.at, g->at, g->n);
+    return h;
+}
+
+static struct view halved_view(const struct guarded *g, int64_t rows, int64_t width)
+{
+    return (struct view){
+        .data = g->at, .rows = rows, .width = width, .ld = width / 2, .bf16 = true};
+}
+
+static bool same_bytes(const struct guarded *a, const struct guarded *b)
+{
+    return memcmp(a->at, b->at, (size_t)a->n * sizeof(float)) == 0 && guarded_intact(a) &&
+           guarded_intact(b);
+}
+
+/* Rounds what it holds to what bf16 has. */
+static void round_all(struct guarded *g)
+{
+    kernels()->round_bf16(g->at, g->at, g->n);
+}
+
+/* x and y of bf16 against floats that have the same values. */
+static void halves_forward(struct bed *b, const struct gemm_weight *w)
+{
+    struct guarded x = halved(&b->x), y = copy_of(&b->y);
+    struct view half = halved_view(&x, b->s.m, b->s.in);
+    bool in = gemm_bf16_in(w);
+    gemm_forward(w, in_view(b, &b->x), b->bias.at, GEMM_ACT_RELU, out_view(b, &b->y));
+    gemm_forward(w, in ? half : in_view(b, &b->x), b->bias.at, GEMM_ACT_RELU,
+                 out_view(b, &y));
+    CHECK(same_bytes(&y, &b->y));
+    if (gemm_bf16_out(w)) {
+        struct guarded want = halved(&b->y), got = guarded_create(b->y.n / 2, 1);
+        gemm_forward(w, in ? half : in_view(b, &b->x), b->bias.at, GEMM_ACT_RELU,
+                     halved_view(&got, b->s.m, b->s.out));
+        CHECK(same_bytes(&got, &want));
+        guarded_release(&want);
+        guarded_release(&got);
+    }
+    guarded_release(&x);
+    guarded_release(&y);
+}
+
+static void halves_backward(struct bed *b, const struct gemm_weight *w)
+{
+    struct guarded dy = halved(&b->dy), dx = copy_of(&b->dx);
+    struct view half =
+        gemm_bf16_out(w) ? halved_view(&dy, b->s.m, b->s.out) : out_view(b, &b->dy);
+    gemm_backward(w, out_view(b, &b->dy), true, in_view(b, &b->dx));
+    gemm_backward(w, half, true, in_view(b, &dx));
+    CHECK(same_bytes(&dx, &b->dx));
+    if (gemm_bf16_in(w)) {
+        gemm_backward(w, half, false, in_view(b, &b->dx));
+        struct guarded want = halved(&b->dx), got = guarded_create(b->dx.n / 2, 1);
+        gemm_backward(w, half, false, halved_view(&got, b->s.m, b->s.in));
+        CHECK(same_bytes(&got, &want));
+        guarded_release(&want);
+        guarded_release(&got);
+    }
+    guarded_release(&dy);
+    guarded_release(&dx);
+}
+
+static void halves_gradient(struct bed *b, const struct gemm_weight *w)
+{
+    struct guarded x = halved(&b->x), dy = halved(&b->dy);
+    for (int way = 0; way < 4; way++) {
+        struct guarded dw = copy_of(&b->dw), db = copy_of(&b->db);
+        struct guarded want_w = copy_of(&b->dw), want_b = copy_of(&b->db);
+        struct view at_x = in_view(b, &b->x), at_dy = out_view(b, &b->dy);
+        if ((way & 1) && gemm_bf16_in(w))
+            at_x = halved_view(&x, b->s.m, b->s.in);
+        if ((way & 2) && gemm_bf16_out(w))
+            at_dy = halved_view(&dy, b->s.m, b->s.out);
+        gemm_gradient(w, out_view(b, &b->dy), in_view(b, &b->x), want_w.at, want_b.at,
+                      NULL);
+        gemm_gradient(w, at_dy, at_x, dw.at, db.at, NULL);
+        CHECK(same_bytes(&dw, &want_w));
+        CHECK(same_bytes(&db, &want_b));
+        struct guarded *all[] = {&dw, &db, &want_w, &want_b};
+        for (size_t i = 0; i < ARRAY_LEN(all); i++)
+            guarded_release(all[i]);
+    }
+    guarded_release(&x);
+    guarded_release(&dy);
+}
+
+static void compare_halves(struct rng *r)
+{
+    static const struct shape3 shapes[] = {
+        {1, 2, 2},      {70, 64, 32}, {33, 8, 100},   {129, 96, 64},  {40, 1, 64},
+        {65, 30, 1026}, {50, 3, 514}, {17, 1030, 34}, {300, 258, 288}};
+    bool halves = kernels_level() >= CPU_LEVEL_BF16;
+    for (size_t i = 0; i < ARRAY_LEN(shapes); i++) {
+        struct shape3 s = shapes[i];
+        struct bed b = bed_create(r, s, 0);
+        struct gemm_weight *w = weight_of(&b, "own", GEMM_BF16);
+        CHECK(gemm_bf16_in(w) == (halves && s.out <= 1024));
+        CHECK(gemm_bf16_out(w) ==
+              (halves && s.in <= 1024 && s.out % 2 == 0 && s.out > 4));
+        round_all(&b.x);
+        round_all(&b.dy);
+        halves_forward(&b, w);
+        halves_backward(&b, w);
+        halves_gradient(&b, w);
+        gemm_weight_destroy(w);
+        bed_release(&b);
+    }
+}
+
+static void rows_of_bf16_give_the_same(void)
+{
+    struct bed b;
+    struct rng r;
+    rng_init(&r, 1, 0, 0, 0);
+    at_every_level(compare_halves);
+    b = bed_create(&r, (struct shape3){4, 6, 8}, 0);
+    struct gemm_weight *f32 = weight_of(&b, "own", GEMM_F32),
+                       *ref = weight_of(&b, "ref", GEMM_BF16);
+    CHECK(!gemm_bf16_in(f32) && !gemm_bf16_out(f32));
+    CHECK(!gemm_bf16_in(ref) && !gemm_bf16_out(ref));
+    gemm_weight_destroy(f32);
+    gemm_weight_destroy(ref);
+    bed_release(&b);
+}
+
 static const struct tap_case cases[] = {
+    TAP(rows_of_bf16_give_the_same),
     TAP(small_products_agree_with_plain_loops),
     TAP(every_level_agrees_with_ref),
     TAP(onednn_agrees_with_ref),

@@ -48,12 +48,13 @@ static void bed_release(struct bed *b)
 
 static struct view wide(const struct bed *b, const struct guarded *g, int64_t width)
 {
-    return (struct view){g->at, b->t, width, width + b->slack};
+    return (struct view){
+        .data = g->at, .rows = b->t, .width = width, .ld = width + b->slack};
 }
 
 static struct view twice(const struct bed *b, const struct guarded *g)
 {
-    return (struct view){g->at, b->t, 2 * b->in, 2 * b->in};
+    return view_of(g->at, b->t, 2 * b->in);
 }
 
 /* Sums of k products of numbers in [-1, 1], where a matrix was rounded too. */
@@ -74,7 +75,8 @@ static void compare_forward(struct bed *b, const struct gemm_mix *m,
         bool good = true;
         gemm_forward(ref, twice(b, &b->x2), bias, (enum gemm_act)act,
                      wide(b, &want, b->out));
-        gemm_mix_forward(m, b->q.at, wide(b, &b->x, b->in), bias, (enum gemm_act)act,
+        struct gemm_mix_part all = {.to = b->t, .q = b->q.at, .bias = bias};
+        gemm_mix_forward(m, &all, 1, wide(b, &b->x, b->in), (enum gemm_act)act,
                          wide(b, &b->y, b->out));
         for (int64_t k = 0; k < b->t && good; k++)
             for (int64_t o = 0; o < b->out && good; o++) {
@@ -93,7 +95,8 @@ static void compare_backward(struct bed *b, const struct gemm_mix *m,
     float *old = mem_calloc((size_t)b->dx.n, sizeof(float));
     memcpy(old, b->dx.at, (size_t)b->dx.n * sizeof(float));
     gemm_backward(ref, wide(b, &b->dy, b->out), false, twice(b, &b->dx2));
-    gemm_mix_backward(m, b->q.at, wide(b, &b->dy, b->out), add, wide(b, &b->dx, b->in));
+    struct gemm_mix_part all = {.to = b->t, .q = b->q.at};
+    gemm_mix_backward(m, &all, 1, wide(b, &b->dy, b->out), add, wide(b, &b->dx, b->in));
     bool good = true;
     for (int64_t k = 0; k < b->t && good; k++)
         for (int64_t i = 0; i < b->in && good; i++) {
@@ -115,8 +118,9 @@ static void compare_gradient(struct bed *b, const struct gemm_mix *m,
     memcpy(want.at, b->dw.at, (size_t)b->dw.n * sizeof(float));
     memcpy(dq.at, b->dq.at, (size_t)b->dq.n * sizeof(float));
     gemm_gradient(ref, wide(b, &b->dy, b->out), twice(b, &b->x2), want.at, NULL, NULL);
-    gemm_mix_gradient(m, b->q.at, wide(b, &b->dy, b->out), wide(b, &b->x, b->in),
-                      b->dw.at, b->dq.at);
+    struct gemm_mix_part all = {.to = b->t, .q = b->q.at, .dq = b->dq.at};
+    gemm_mix_gradient(m, &all, 1, wide(b, &b->dy, b->out), wide(b, &b->x, b->in),
+                      b->dw.at);
     bool good = true;
     for (int64_t i = 0; i < b->dw.n && good; i++)
         good = near((double)b->dw.at[i], (double)want.at[i], b->t);
@@ -130,8 +134,9 @@ static void compare_gradient(struct bed *b, const struct gemm_mix *m,
     }
     CHECK(good);
     CHECK(guarded_intact(&b->dw) && guarded_intact(&b->dq));
-    gemm_mix_gradient(m, b->q.at, wide(b, &b->dy, b->out), wide(b, &b->x, b->in),
-                      b->dw.at, NULL);
+    all.dq = NULL;
+    gemm_mix_gradient(m, &all, 1, wide(b, &b->dy, b->out), wide(b, &b->x, b->in),
+                      b->dw.at);
     guarded_release(&want);
     guarded_release(&dq);
 }
@@ -155,6 +160,72 @@ static void compare(struct rng *r, int64_t t, int64_t out, int64_t in, int64_t s
     gemm_mix_destroy(m);
     gemm_weight_destroy(ref);
     bed_release(&b);
+}
+
+#define PARTS 90
+
+/* Many parts in one call against a call for each: every byte. */
+static void compare_parts(struct rng *r, int64_t out, int64_t in)
+{
+    struct gemm_mix_part parts[PARTS], again[PARTS];
+    int64_t t = 0;
+    for (int i = 0; i < PARTS; i++) {
+        parts[i] = (struct gemm_mix_part){.from = t, .to = t + (int64_t)rng_below(r, 80)};
+        t = parts[i].to;
+    }
+    struct bed b = bed_create(r, t, out, in, 1);
+    struct guarded q = guarded_random(r, PARTS * in, 0, -1, 1);
+    struct guarded dq[2], dw[2], y[2], dx[2];
+    for (int k = 0; k < 2; k++) {
+        dq[k] = guarded_create(q.n, 0);
+        dw[k] = guarded_create(b.dw.n, 0);
+        y[k] = guarded_create(b.y.n, 0);
+        dx[k] = guarded_create(b.dx.n, 0);
+        memset(dq[k].at, 0, (size_t)q.n * sizeof(float));
+        memset(dw[k].at, 0, (size_t)b.dw.n * sizeof(float));
+    }
+    for (int i = 0; i < PARTS; i++) {
+        parts[i].q = q.at + i * in;
+        parts[i].bias = b.bias.at;
+        parts[i].dq = dq[0].at + i * in;
+        again[i] = parts[i];
+        again[i].dq = dq[1].at + i * in;
+    }
+    struct gemm_mix *m = NULL;
+    struct view x = wide(&b, &b.x, in), dy = wide(&b, &b.dy, out);
+    CHECK(gemm_mix_create(out, in, true, &m, NULL) == RC_OK && m);
+    gemm_mix_pack(m, b.w.at);
+    gemm_mix_forward(m, parts, PARTS, x, GEMM_ACT_TANH, wide(&b, &y[0], out));
+    gemm_mix_backward(m, parts, PARTS, dy, false, wide(&b, &dx[0], in));
+    gemm_mix_gradient(m, parts, PARTS, dy, x, dw[0].at);
+    for (int i = 0; i < PARTS; i++) {
+        gemm_mix_forward(m, &again[i], 1, x, GEMM_ACT_TANH, wide(&b, &y[1], out));
+        gemm_mix_backward(m, &again[i], 1, dy, false, wide(&b, &dx[1], in));
+        gemm_mix_gradient(m, &again[i], 1, dy, x, dw[1].at);
+    }
+    CHECK(memcmp(y[0].at, y[1].at, (size_t)y[0].n * sizeof(float)) == 0);
+    CHECK(memcmp(dx[0].at, dx[1].at, (size_t)dx[0].n * sizeof(float)) == 0);
+    CHECK(memcmp(dw[0].at, dw[1].at, (size_t)dw[0].n * sizeof(float)) == 0);
+    CHECK(memcmp(dq[0].at, dq[1].at, (size_t)dq[0].n * sizeof(float)) == 0);
+    for (int k = 0; k < 2; k++) {
+        struct guarded *all[] = {&dq[k], &dw[k], &y[k], &dx[k]};
+        for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+            CHECK(guarded_intact(all[i]));
+            guarded_release(all[i]);
+        }
+    }
+    gemm_mix_destroy(m);
+    guarded_release(&q);
+    bed_release(&b);
+}
+
+static void parts_do_not_depend_on_each_other(void)
+{
+    struct rng r;
+    rng_init(&r, 29, 0, 0, 0);
+    compare_parts(&r, 40, 48);
+    compare_parts(&r, 16, 7);
+    compare_parts(&r, 33, 256);
 }
 
 static void every_level_agrees_with_ref(void)
@@ -207,6 +278,7 @@ static void memory_may_run_out(void)
 
 static const struct tap_case cases[] = {
     TAP(every_level_agrees_with_ref),
+    TAP(parts_do_not_depend_on_each_other),
     TAP(is_left_out_where_it_does_not_pay),
     TAP(memory_may_run_out),
 };

@@ -115,6 +115,9 @@ static const char text_dmr[] = TEXT_HISTORY(
     "  dmr { attn_mlp { hidden_units: 4 } deep { hidden_units: 4 } }\n");
 static const char text_fm[] = TEXT_FIELDS("  fm {}\n");
 static const char text_ffm[] = TEXT_FIELDS("  ffm {}\n");
+static const char text_fgcnn[] = TEXT_FIELDS(
+    "  feature_groups { group_name: \"generate\" feature_names: [\"iid\", \"zid\"] embedding_name_suffix: \"_fg\" }\n"
+    "  fgcnn { conv_filters: 4 deep { hidden_units: 4 } }\n");
 static const char text_flen[] = TEXT_FIELDS(
     "  feature_groups { group_name: \"more\" feature_names: \"zid\" }\n"
     "  flen { deep { hidden_units: 4 } }\n");

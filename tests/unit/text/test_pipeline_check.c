@@ -126,9 +126,10 @@ static void faults_do_not_multiply(void)
 
 static void good_configs_have_nothing_to_report(void)
 {
-    static const char *const texts[] = {
-        text_rank, text_dlrm, text_deepfm, text_tasks, text_match, text_recall, text_hstu,
-        text_sid,  text_fm,   text_ffm,    text_flen,  text_dien,  text_bst,    text_dmr};
+    static const char *const texts[] = {text_rank,  text_dlrm,   text_deepfm, text_tasks,
+                                        text_match, text_recall, text_hstu,   text_sid,
+                                        text_fm,    text_ffm,    text_fgcnn,  text_flen,
+                                        text_dien,  text_bst,    text_dmr};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct conf_options options = {0};
         struct diags diags = {0};
