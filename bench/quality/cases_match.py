@@ -17,7 +17,6 @@ CASES = {
     'ml-1m DSSMv2': dict(_pair, kind='dssm_v2', peer='match.DssmTwo'),
     'ml-1m SR-GNN': dict(_likes | _fast, kind='srgnn', peer='match.SrGnn', dim=32),
     'ml-1m DAT': dict(_pair | _fast, kind='dat', peer='match.Dat', imitate=.001),
-    'ml-1m Word2Vec': dict(_likes | _fast, kind='word2vec', peer='match.WordToVec', dim=32),
 }
 _MATCH = 'losses { softmax_cross_entropy {} } metrics { recall_at_k { top_k: 10 } }'
 
@@ -73,12 +72,6 @@ def _srgnn(case, names, numbers):
 ''' + _MATCH
 
 
-def _word2vec(case, names, numbers):
-    return group('word', ['f9']) + group('context', ['f1']) + '''word2vec { input: "word" context_input: "context"
-  in_batch_negative: true }
-''' + _MATCH.replace('softmax_cross_entropy', 'binary_cross_entropy')
-
-
 def _youtube(case, names, numbers):
     return group('user', [*USER, 'bag']) + group('item', ['f1']) + f'''youtube_dnn {{
   user_tower {{ input: "user" mlp {mlp(case['hidden'], case)} }} item_input: "item" item_bias: true
@@ -92,6 +85,6 @@ def _gru4rec(case, names, numbers):
 ''' + _MATCH
 
 
-KINDS = {'dssm': _dssm, 'dssm_v2': _dssm, 'dat': _dat, 'mind': _mind, 'srgnn': _srgnn, 'word2vec': _word2vec,
+KINDS = {'dssm': _dssm, 'dssm_v2': _dssm, 'dat': _dat, 'mind': _mind, 'srgnn': _srgnn,
          'youtube_dnn': _youtube, 'gru4rec': _gru4rec}
 FEATURES = {kind: features for kind in KINDS}

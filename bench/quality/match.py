@@ -160,22 +160,6 @@ class SrGnn(Match):
         return self.both(torch.cat([(w * h).sum(1), end], 1)), self.film(b['x'][:, 1])
 
 
-class WordToVec(Match):
-    """The film liked last tells the next from the others of the batch, each on its own."""
-
-    def make(self, case, sizes):
-        self.word, self.context = (table(sizes[1], self.d) for _ in range(2))
-        self.bias = Tables([sizes[1]], 1, 0)
-
-    def scores(self, b):
-        x = b['x']
-        return self.word(x[:, 9]) @ self.context(x[:, 1]).T + self.bias(x[:, 1]).T
-
-    def loss(self, b):
-        s = self.scores(b)
-        return F.binary_cross_entropy_with_logits(s, torch.eye(len(s)), reduction='none').sum(1).mean()
-
-
 class Biased(Match):
     """The vector of a user against that of each film, which also has a bias of its own."""
 
