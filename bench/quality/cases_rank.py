@@ -23,7 +23,7 @@ _frappe = dict(data='frappe', tasks=[''], batch=1024, epochs=10, lr=.005, dim=10
 CASES |= {
     'frappe FNN': dict(_frappe, kind='fnn', peer='fields.Fnn', fields='deep %s', hidden=[200, 200]),
     'frappe AFM': dict(_frappe, kind='afm', peer='fields.Afm', fields='attention_units: 16', units=16,
-                       epochs=12, lr=.01),
+                       epochs=20, lr=.01),
     'frappe FwFM': dict(_frappe, kind='fwfm', peer='fields.FwFm', fields='', epochs=12, lr=.01),
     'frappe FiBiNET': dict(_frappe, kind='fibinet', peer='fields.FiBiNet', fields='deep %s', ratio=3, epochs=8,
                            hidden=[100, 50]),

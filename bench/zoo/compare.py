@@ -35,6 +35,20 @@ def one(name, o):
     return row
 
 
+def keep(o, at, row):
+    """Replaces one row of the table in o.out, so that a run of some models, or one that was ended, counts."""
+    rows = {}
+    if os.path.exists(o.out):
+        with open(o.out) as f:
+            rows = {r["case"]: r for r in json.load(f)["results"]}
+    rows[row["case"]] = dict(row, rounds=o.rounds, burst_s=o.burst)
+    with open(f"{o.out}.part", "w") as f:
+        json.dump({"bench": "zoo", "threads": int(THREADS), "batch": BATCH, "machine": at,
+                   "results": [rows[n] for n in CASES if n in rows]}, f, indent=1)
+        f.write("\n")
+    os.replace(f"{o.out}.part", o.out)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="short turns, few rounds")
@@ -47,12 +61,10 @@ def main():
     at = machine()
     print(f"{at['cpu']}, {THREADS} threads, batch {BATCH}, load {at['load']:.1f} at the start; samples/s")
     print(f"{'model':20} {'PyTorch':>10} {'ours':>10} {'ratio':>6} {'bar':>5} {'':7} {'of cpu':>6}")
-    rows = [one(name, o) for name in o.models]
-    if o.models == list(CASES):
-        with open(o.out, "w") as f:
-            json.dump({"bench": "zoo", "threads": int(THREADS), "batch": BATCH, "machine": at, "rounds": o.rounds,
-                       "burst_s": o.burst, "results": rows}, f, indent=1)
-            f.write("\n")
+    rows = []
+    for name in o.models:
+        rows.append(one(name, o))
+        keep(o, at, rows[-1])
     sys.exit(1 if any(r["verdict"] == "short" for r in rows) else 0)
 
 
