@@ -178,10 +178,16 @@ static enum rc simple(struct pg *p, const char *sql, struct err *err)
     return RC_OK;
 }
 
+/* A process that is stopped in the middle of a transaction would keep its locks, that of
+ * the lease among them: the server ends it for us, so that another can take over.
+ */
 static enum rc pg_begin(void *state, struct err *err)
 {
     enum rc rc = revive(state, err);
-    return rc ? rc : simple(state, "BEGIN", err);
+    return rc ? rc
+              : simple(state,
+                       "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'",
+                       err);
 }
 
 static enum rc pg_commit(void *state, struct err *err)
