@@ -62,11 +62,10 @@ bench-data: build ## measure the readers and writers of data files
 	@tools/deps interop
 	@tools/bench build/release csv data features
 
-bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 bench-tune: build ## measure the tuners beside Optuna
 	@tools/bench build/release tune
 
-bench-engine: build ## measure training steps beside PyTorch
+bench-engine: build ## measure training steps beside PyTorch (QUICK=1: briefly)
 	@tools/bench build/release engine
 
 bench-save: build ## what checkpoints cost a run
@@ -88,6 +87,7 @@ bench-memory: build ## measure what an embedding table takes beside its rows
 
 bench-quality: build ## compare AUC with PyTorch on real data (QUALITY_DATA=DIR)
 	@tools/bench build/release quality
+
 bench-serve: build ## measure the scoring server with wrk
 	@tools/deps bench
 	@tools/bench build/release serve

@@ -31,6 +31,17 @@ fail()
     printf '# %s:%s: %s\n' "${BASH_SOURCE[i]##*/}" "${BASH_LINENO[i - 1]}" "$*" >&3
 }
 
+# Until a server that writes to server.log answers: its address is in $url.
+wait_for_server()
+{
+    for _ in $(seq 100); do
+        url=$(sed -n 's/^listening on //p' server.log)
+        [ -n "$url" ] && return
+        sleep 0.05
+    done
+    fail "no server: $(cat server.log)"
+}
+
 show()
 {
     head -20 "$1" | sed 's/^/#   /' >&3

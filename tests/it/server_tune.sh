@@ -12,12 +12,7 @@ start()
     mkdir -p home
     "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments exps --no-queue 2>server.log &
     server=$!
-    for _ in $(seq 100); do
-        url=$(sed -n 's/^listening on //p' server.log)
-        [ -n "$url" ] && break
-        sleep 0.05
-    done
-    [ -n "$url" ] || fail "no server: $(cat server.log)"
+    wait_for_server
     token=$(cat yard/admin.token)
 }
 

@@ -136,19 +136,10 @@ static const char *put_rows(struct onnx *o, const struct linear_conf *c,
 
 static void linear_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
-                                       [GEMM_ACT_SIGMOID] = "Sigmoid",
-                                       [GEMM_ACT_TANH] = "Tanh"};
     const struct linear_conf *c = op->conf;
-    bool act = c->act != GEMM_ACT_NONE;
     const char *w = onnx_unary(o, "Transpose", NULL, put_rows(o, c, op->params[0]));
-    const char *y =
-        onnx_binary(o, "MatMul", c->bias || act ? NULL : op->y[0], op->x[0], w);
-    if (c->bias)
-        y = onnx_binary(o, "Add", act ? NULL : op->y[0], y,
-                        put_rows(o, c, op->params[1]));
-    if (act)
-        onnx_unary(o, acts[c->act], op->y[0], y);
+    const char *bias = c->bias ? put_rows(o, c, op->params[1]) : NULL;
+    onnx_layer(o, op->y[0], op->x[0], w, bias, c->act);
 }
 
 static const struct op_ops op_linear = {

@@ -117,16 +117,9 @@ static void front_grads(const struct op_run *r)
 
 static void front_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
-                                       [GEMM_ACT_SIGMOID] = "Sigmoid",
-                                       [GEMM_ACT_TANH] = "Tanh"};
     const struct front_conf *c = op->conf;
-    bool act = c->act != GEMM_ACT_NONE;
     const char *w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[0]));
-    const char *y = onnx_binary(o, "MatMul", NULL, op->x[IN_ALL], w);
-    y = onnx_binary(o, "Add", act ? NULL : op->y[0], y, onnx_param(o, op->params[1]));
-    if (act)
-        onnx_unary(o, acts[c->act], op->y[0], y);
+    onnx_layer(o, op->y[0], op->x[IN_ALL], w, onnx_param(o, op->params[1]), c->act);
 }
 
 static const struct op_ops op_front = {

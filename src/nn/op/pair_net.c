@@ -204,20 +204,12 @@ static void net_grads(const struct op_run *r)
 
 static void net_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
-                                       [GEMM_ACT_SIGMOID] = "Sigmoid",
-                                       [GEMM_ACT_TANH] = "Tanh"};
     const struct net_conf *c = op->conf;
-    bool act = c->act != GEMM_ACT_NONE;
     const char *h = pair_onnx(o, op, &c->first, NULL);
     const char *w =
         onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[PARAM_SECOND]));
-    const char *y = onnx_binary(o, "MatMul", c->bias || act ? NULL : op->y[0], h, w);
-    if (c->bias)
-        y = onnx_binary(o, "Add", act ? NULL : op->y[0], y,
-                        onnx_param(o, op->params[PARAM_BIAS]));
-    if (act)
-        onnx_unary(o, acts[c->act], op->y[0], y);
+    const char *bias = c->bias ? onnx_param(o, op->params[PARAM_BIAS]) : NULL;
+    onnx_layer(o, op->y[0], h, w, bias, c->act);
 }
 
 static const struct op_ops op_pair_net = {
