@@ -188,9 +188,11 @@ def end_to_end(o):
     command = [TRAINYARD, "train", "examples/dlrm-criteo.config", "--threads", THREADS, "--log", "json",
                "--train-input", f"{where}/train", "--eval-input", f"{where}/eval",
                "--set", "model_config.dlrm.arch_with_sparse=false", "--set", "eval_config.num_steps=1",
-               "--set", "train_config.log_step_count_steps=20"]
+               "--set", "train_config.log_step_count_steps=10"]
+    if o.quick:
+        command += ["--set", "train_config.num_epochs=3"]
     memory, speeds, ratios = Program("ours", "dlrm"), [], []
-    for _ in range(2 if o.quick else 3):
+    for _ in range(3):
         before = memory.turn(o.burst)
         with tempfile.TemporaryDirectory(dir="build") as scratch:
             out = subprocess.run([*command, "--model-dir", f"{scratch}/run"], check=True, capture_output=True, text=True)
