@@ -56,6 +56,14 @@ static int value_end(const struct graph *g, const struct val *v)
     return to;
 }
 
+/* The last group that reads what an op has kept. */
+static int keep_end(const struct graph *g, const struct op_node *n)
+{
+    if (g->options.keep)
+        return last_time(g);
+    return n->backward ? backward_time(g, n) : n->forward_group;
+}
+
 /* The first group of the backward pass that writes the gradient of v, or -1. */
 static int grad_start(const struct graph *g, const struct val *v)
 {
@@ -140,7 +148,7 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         if (o->keep_width)
             out[n++] = (struct buffer){
                 &o->keep_at, rows_floats(g, o->out[0]->shape.axis, o->keep_width),
-                o->forward_group, o->backward ? backward_time(g, o) : o->forward_group};
+                o->forward_group, keep_end(g, o)};
     }
     return n;
 }
