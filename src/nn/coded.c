@@ -10,9 +10,8 @@
 
 #define WIDTH_MIN 8
 #define WIDTH_MAX GEMM_SMALL_K
-#define VALUES_MAX GEMM_SMALL_K /* of a stretch: its products are to stay in the cache \
-                                 */
-#define CODES_MAX 640           /* of all stretches of an input */
+#define VALUES_MAX GEMM_SMALL_K /* of a stretch */
+#define CODES_MAX 640           /* of an input: their products are to stay in the cache */
 #define ROWS_PER_CODE 8         /* of the batch, in the mean over stretches */
 
 static bool gains(const struct graph *g, const struct val *v, int64_t width, int64_t n)
