@@ -336,6 +336,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     for (size_t i = 0; i < m->embedded.n; i++)
         views[i] = graph_view(m->graph, m->embedded.at[i]);
     embed_forward(m->embed, views);
+    model_codes(m, b->slots[k]);
     lap(b, PHASE_LOOKUP, &since);
     if (!b->rows_only)
         graph_forward(m->graph, t);

@@ -93,6 +93,15 @@ static enum dtype type_of(const char *name)
                                        : DT_F32;
 }
 
+/* Whether a row of the batch has the vector of one row of the table, and the gradients of
+ * a row of the table may be added up before anything is done to them.
+ */
+static bool is_coded(const struct pc_feature *f, const struct table_conf *table,
+                     const struct slot_conf *slot)
+{
+    return !f->sequence && table->keyed.kind == KEYED_NONE && slot->max_gradient <= 0;
+}
+
 static bool add_table_feature(struct model *m, const struct pc_feature *f,
                               const struct place *p)
 {
@@ -131,6 +140,9 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
                              .first_only = p->first_only,
                              .leads = p->leads};
     VEC_PUSH(&m->inputs, in);
+    if (is_coded(f, &conf, &slot) &&
+        nn_coded(m->graph, p->val, p->col, p->width, conf.rows))
+        VEC_PUSH(&m->coded, ((struct model_coded){p->output, in.slot}));
     return true;
 }
 

@@ -63,6 +63,23 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     return rc;
 }
 
+void model_codes(struct model *m, const struct slot_ids *slots)
+{
+    for (size_t i = 0, n; i < m->coded.n; i += n) {
+        struct code_ids ids[CODED_MAX];
+        int output = m->coded.at[i].output;
+        int64_t rows = graph_view(m->graph, m->embedded.at[output]).rows;
+        bool plain = false;
+        for (n = 0; i + n < m->coded.n && m->coded.at[i + n].output == output; n++) {
+            const struct slot_ids *s = &slots[m->coded.at[i + n].slot];
+            ids[n] = (struct code_ids){.ids = s->ids, .offsets = s->offsets};
+            plain |= s->weights || s->rows != rows;
+        }
+        if (!plain)
+            graph_codes(m->graph, m->embedded.at[output], ids);
+    }
+}
+
 void model_destroy(struct model *m)
 {
     if (!m)
@@ -72,6 +89,7 @@ void model_destroy(struct model *m)
     pc_features_release(&m->features);
     VEC_RELEASE(&m->inputs);
     VEC_RELEASE(&m->embedded);
+    VEC_RELEASE(&m->coded);
     VEC_RELEASE(&m->axes);
     VEC_RELEASE(&m->tasks);
     VEC_RELEASE(&m->columns);

@@ -44,6 +44,11 @@ struct model_input {
     bool leads;      /* of a sequence group: the feature whose lengths count */
 };
 
+/* Columns of an embedded input that take few values: those of a small table. */
+struct model_coded {
+    int output, slot;
+};
+
 /* A sequence axis: its rows follow from the lengths of one feature. */
 struct model_axis {
     int axis;
@@ -116,6 +121,7 @@ struct model {
     VEC(struct model_input) inputs;
     VEC(struct val *)
     embedded; /* graph inputs that the embedding layer fills: slot.output */
+    VEC(struct model_coded) coded; /* by output, in the order of their columns */
     VEC(struct model_axis) axes;
     VEC(struct model_task) tasks;
     VEC(struct model_column) columns;
@@ -147,6 +153,10 @@ void model_destroy(struct model *m);
 enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
                          const int64_t *hard_at, struct batch_rows *rows,
                          struct err *err) MUST_CHECK;
+/* In training, when embed_forward() has filled the inputs from `slots`: tells the graph
+ * which rows have the same vectors.
+ */
+void model_codes(struct model *m, const struct slot_ids *slots);
 const struct model_ops *const *model_all(size_t *n); /* sorted by name */
 
 #endif

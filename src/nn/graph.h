@@ -89,6 +89,13 @@ struct val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* A value that the caller fills before each forward pass. */
 struct val *nn_input(struct graph *g, const char *name, const struct shape *shape,
                      bool wants_grad);
+/* Columns [col, col + width) of the input v take n values at most, which ids from 0 to
+ * below n stand for, and zeros. Where graph_codes() then says which rows have which, a
+ * linear layer on v works out the product of each value once and adds it to the rows that
+ * have it. Before anything reads v, in the order of the columns. Returns false when
+ * nothing is gained by it: outside training, in bf16, for too many values (see coded.c).
+ */
+bool nn_coded(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n);
 /* One op over `in`; its first output. `conf` is copied (conf_size bytes). */
 struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *in,
                   int n_in, struct param *const *params, int n_params, const void *conf,
@@ -125,6 +132,19 @@ enum rc graph_finish(struct graph *g, struct err *err) MUST_CHECK;
  */
 enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
                    struct err *err) MUST_CHECK;
+/* For the batch at hand, when v is filled: ids[i] for each nn_coded() of v that was not
+ * turned down, in their order. A batch in which a row has more than one id, or with too
+ * few rows to gain by it, is left as it is. Else the gradient of those columns that a
+ * linear layer gives stands in the first row of each id, for all rows of that id, and is
+ * 0 in the others; that of rows without an id is left out.
+ */
+struct code_ids {
+    const int64_t *ids; /* negative: none */
+    const int64_t
+        *offsets; /* row r has ids[offsets[r]] up to offsets[r + 1]; NULL: ids[r]
+                   */
+};
+void graph_codes(struct graph *g, struct val *v, const struct code_ids *ids);
 /* As last set. */
 const struct batch_rows *graph_batch_rows(const struct graph *g);
 /* Values and gradients; valid until the next graph_rows(). Gradient: .data NULL when

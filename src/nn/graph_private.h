@@ -25,6 +25,7 @@ struct val {
      */
     struct val *host;
     int64_t host_col;
+    struct coded *coded; /* of an input, or NULL; in the arena */
     /* Offsets into the slab, in floats; -1 when none. */
     int64_t at, grad_at;
     struct view view, grad;
@@ -104,6 +105,13 @@ void graph_bind(struct graph *g);
 void graph_prune(struct graph *g);
 /* order.c: groups, who needs gradients, who writes them first, what lies inside what. */
 void graph_order(struct graph *g);
+
+/* linear_coded.c: nn_linear() on an input with coded columns; whether a layer of so many
+ * units gains by it.
+ */
+bool linear_coded_gains(const struct val *x, int64_t out);
+struct val *linear_coded(struct graph *g, struct val *x, struct param *const *params,
+                         bool bias, int64_t out, enum gemm_act act);
 
 /* Known to order.c, which places values inside each other. */
 extern const struct op_ops op_concat, op_take;

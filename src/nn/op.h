@@ -48,6 +48,24 @@ int64_t shape_width(const struct shape *s); /* product of dims */
 
 struct param;
 
+/* Columns of an input that take few values, one stretch per feature. The values of all
+ * stretches together are numbered by codes; the last code of a stretch stands for zeros.
+ */
+#define CODED_MAX 32
+struct coded_stretch {
+    int64_t col, width;
+    int64_t from, n; /* its codes: [from, from + n] */
+};
+struct coded {
+    struct coded_stretch at[CODED_MAX];
+    int n;
+    int64_t n_codes;  /* of all stretches, zeros included */
+    int64_t *first;   /* [n_codes]: the first row of each code in this batch, or -1 */
+    bool on;          /* this batch has codes */
+    int32_t *codes;   /* [rows][n] then */
+    int64_t codes_at; /* in the graph's memory */
+};
+
 /* How many rows the current batch has, on each axis. */
 struct batch_rows {
     int64_t n[AXES_MAX];

@@ -56,6 +56,14 @@ static int value_end(const struct graph *g, const struct val *v)
     return to;
 }
 
+/* The last group that reads what an op has kept. */
+static int keep_end(const struct graph *g, const struct op_node *n)
+{
+    if (g->options.keep)
+        return last_time(g);
+    return n->backward ? backward_time(g, n) : n->forward_group;
+}
+
 /* The first group of the backward pass that writes the gradient of v, or -1. */
 static int grad_start(const struct graph *g, const struct val *v)
 {
@@ -130,13 +138,17 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         out[n++] = value;
         if (needs_buffer(v) && grad.from >= 0)
             out[n++] = grad;
+        if (v->coded)
+            out[n++] = (struct buffer){&v->coded->codes_at,
+                                       rows_floats(g, v->shape.axis, v->coded->n), 0,
+                                       last_time(g)};
     }
     for (size_t i = 0; i < g->ops.n; i++) {
         struct op_node *o = g->ops.at[i];
         if (o->keep_width)
             out[n++] = (struct buffer){
                 &o->keep_at, rows_floats(g, o->out[0]->shape.axis, o->keep_width),
-                o->forward_group, o->backward ? backward_time(g, o) : o->forward_group};
+                o->forward_group, keep_end(g, o)};
     }
     return n;
 }
@@ -170,7 +182,7 @@ static int64_t lowest_place(const struct buffer *placed, size_t n, const struct 
 /* Places every buffer; returns the floats that this takes. */
 static int64_t lay_out(struct graph *g)
 {
-    struct buffer *buffers = mem_calloc(g->vals.n * 2 + g->ops.n + 1, sizeof(*buffers));
+    struct buffer *buffers = mem_calloc(g->vals.n * 3 + g->ops.n + 1, sizeof(*buffers));
     size_t n = list_buffers(g, buffers);
     int64_t total = 0;
     qsort(buffers, n, sizeof(*buffers), larger_first);
@@ -234,6 +246,10 @@ static void bind_val(struct graph *g, struct val *v)
         v->view = view_cols(&v->view, col, width);
     if (v->grad.data)
         v->grad = view_cols(&v->grad, col, width);
+    if (v->coded) {
+        v->coded->on = false;
+        v->coded->codes = (void *)(g->slab + v->coded->codes_at);
+    }
     if (v->bf16) {
         v->view.ld = v->grad.ld = row_floats(v);
         v->view.bf16 = v->grad.bf16 = true;

@@ -399,6 +399,8 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
     for (size_t i = 0; i < m->embedded.n; i++)
         f->views[i] = graph_view(m->graph, m->embedded.at[i]);
     embed_forward(m->embed, f->views);
+    if (training)
+        model_codes(m, f->slots);
     for (size_t i = 0; i < m->inputs.n; i++)
         if (m->inputs.at[i].slot < 0)
             set_numbers(f, i, b);

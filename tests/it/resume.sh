@@ -33,6 +33,19 @@ a_run_that_is_killed_many_times_equals_one_that_was_not()
     diff a/train_eval_result_v2.txt b/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
 }
 
+# A first layer wide enough to take the few values of a feature (price) once per batch.
+layers_of_few_values_go_on_exactly()
+{
+    config && data
+    trained a --set 'model_config.deepfm.deep.hidden_units=[64, 8]' --threads 1
+    status 0
+    trained b --set 'model_config.deepfm.deep.hidden_units=[64, 8]' --threads 2 \
+        --set train_config.num_steps=13
+    trained b --set 'model_config.deepfm.deep.hidden_units=[64, 8]' --threads 3 --continue
+    status 0
+    same_checkpoint a/model.ckpt-21 b/model.ckpt-21
+}
+
 # Averages of training metrics go on, too: every report equals that of a run in one go.
 what_a_run_reports_goes_on_where_it_was()
 {
@@ -176,7 +189,7 @@ a_map_of_names_carries_weights_over()
 }
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
-    what_a_run_reports_goes_on_where_it_was \
+    layers_of_few_values_go_on_exactly what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
     a_changed_config_is_told fine_tuning_starts_from_the_weights_of_another_run \

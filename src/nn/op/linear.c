@@ -195,7 +195,9 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
         .precision = g->options.precision, .bias = bias, .out = out};
     bool whole = nn_fused_act(act, &conf.act);
     struct val *y =
-        nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
+        linear_coded_gains(x, out)
+            ? linear_coded(g, x, params, bias, out, conf.act)
+            : nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
     return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
 }
 

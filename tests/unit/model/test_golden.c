@@ -282,6 +282,8 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
     for (size_t k = 0; k < r->model->embedded.n; k++)
         r->views[k] = graph_view(r->model->graph, r->model->embedded.at[k]);
     embed_forward(r->model->embed, r->views);
+    if (training)
+        model_codes(r->model, r->slots);
     graph_training(r->model->graph, training);
     graph_forward(r->model->graph, step);
 }

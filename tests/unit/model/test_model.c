@@ -310,6 +310,7 @@ static void step(struct model *m, const struct data *d, uint64_t t)
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_view(m->graph, m->embedded.at[k]);
     embed_forward(m->embed, views);
+    model_codes(m, slots);
     graph_forward(m->graph, t);
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)

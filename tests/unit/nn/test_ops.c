@@ -624,6 +624,44 @@ static void values_between_layers_may_be_bf16(void)
     pool_destroy(pool);
 }
 
+/* With options.keep nothing that a pass reads is written over by the passes before it. */
+static void a_second_backward_pass_gives_the_same(void)
+{
+    enum { N = 40 };
+    struct graph *g =
+        graph_create(&(struct graph_options){.training = true, .seed = 5, .keep = true});
+    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {24}}, true);
+    struct val *y = nn_input(g, "y", &(struct shape){0, 1, {1}}, false);
+    struct val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
+    for (int i = 0; i < 3; i++) {
+        char name[3][2] = {{(char)('b' + i)}, {(char)('f' + i)}, {(char)('r' + i)}};
+        h = nn_batch_norm(g, name[0], h, true);
+        h = nn_layer_norm(g, name[1], nn_linear(g, name[2], h, 40, true, ACT_TANH));
+    }
+    h = nn_linear(g, "z", h, 1, true, ACT_NONE);
+    nn_loss(g, "l", nn_bce_loss(g, h, y, NULL, 0));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {N}}, NULL) == RC_OK);
+    struct rng r;
+    rng_init(&r, 1, 2, 3, 4);
+    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, N * 24);
+    for (int i = 0; i < N; i++)
+        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    graph_forward(g, 0);
+    uint64_t digests[2] = {0};
+    for (int pass = 0; pass < 2; pass++) {
+        size_t n;
+        graph_backward(g, true);
+        struct param *const *p = graph_params(g, &n);
+        for (size_t i = 0; i < n; i++)
+            if (p[i]->grad)
+                digests[pass] = hash_xxh3_seeded(
+                    p[i]->grad, (size_t)p[i]->n * sizeof(float), digests[pass]);
+    }
+    CHECK(digests[0] == digests[1]);
+    graph_destroy(g);
+}
+
 static void threads_do_not_change_a_byte(void)
 {
     int64_t allocations;
@@ -663,6 +701,7 @@ static const struct tap_case cases[] = {
     TAP(jrc_of_one_class_is_finite),
     TAP(losses_have_the_right_values),
     TAP(values_between_layers_may_be_bf16),
+    TAP(a_second_backward_pass_gives_the_same),
     TAP(threads_do_not_change_a_byte),
     TAP(a_step_allocates_nothing),
 };
