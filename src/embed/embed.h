@@ -74,9 +74,4 @@ void embed_forward(struct embed *e, const struct view *outputs);
 void embed_backward(struct embed *e, const struct view *grads,
                     const struct row_step *step);
 
-/* Of the last batch: lookups, and distinct rows among them. A feature that several groups
- * read from one table is looked up once.
- */
-void embed_counts(const struct embed *e, int64_t *lookups, int64_t *distinct);
-
 #endif

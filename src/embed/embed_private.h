@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed/embed_private.h - what the files behind embed.h share: embed.c keeps tables and
- * slots, find.c finds the rows of ids, parts.c sorts them, rows.c reads and updates rows.
+ * slots, find.c finds the rows of ids, parts.c sorts them, rows.c reads and updates rows,
+ * plain.c does both for slots that need no sorting.
  */
 #ifndef EMBED_EMBED_PRIVATE_H
 #define EMBED_EMBED_PRIVATE_H
@@ -42,6 +43,22 @@ struct piece {
     int32_t counts[PARTS]; /* occurrences; then where in the part they begin */
 };
 
+/* The distinct rows of a slot that has its table for itself; see plain.c. */
+struct plain {
+    int32_t slot;
+    uint32_t *at;       /* [rows of the slot]: which distinct row, from 1; 0: no id */
+    uint32_t *distinct; /* [n_distinct + 1]: rows of the table, from 1 on */
+    int64_t n_distinct;
+    int64_t n_fresh; /* of them, never used before */
+    int64_t bad;     /* an id outside the table: its index in the slot, or -1 */
+};
+
+/* What one thread needs for plain slots: it stays in that core's cache. */
+struct lane {
+    uint64_t *seats; /* hash table of rows */
+    float *sums;     /* [distinct rows + 1][dim] */
+};
+
 struct slot {
     struct slot_conf conf;
     char *feature; /* owned */
@@ -54,6 +71,7 @@ struct slot {
     int32_t first; /* of the same feature and table: itself, or an earlier slot */
     int32_t twin;  /* the next that goes along in this batch, or -1 */
     bool follows;  /* goes along with another */
+    bool plain;    /* plain.c takes care of it in this batch */
     /* Of a keyed table: the rows that stand for the ids; grows. */
     int64_t *rows;
     int64_t room;
@@ -71,6 +89,12 @@ struct embed {
     int32_t *heads; /* hash tables of all parts */
     uint8_t *part_of;
     int64_t capacity, n;
+    VEC(int32_t) readers; /* of each table: slots that look up for themselves */
+    VEC(struct plain) plains;
+    uint32_t *numbers; /* `at` and `distinct` of all plain slots */
+    int64_t numbers_room;
+    VEC(struct lane) lanes; /* one per thread */
+    int64_t seats_room, sums_room;
     const struct view *views; /* of the call under way */
     const struct row_step *step;
     bool training;
@@ -99,6 +123,12 @@ static inline float slot_scale(const struct slot *s, int64_t at, int64_t n)
     return n > 1 ? w / (float)n : w;
 }
 
+/* Calls fn for each item of [0, n), on all threads: an item on any, with what that thread
+ * has for itself.
+ */
+typedef void lane_fn(struct embed *e, int64_t item, struct lane *lane);
+void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
+
 /* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
  * ids of all slots as they came. RC_NOMEM.
  */
@@ -109,5 +139,14 @@ enum rc parts_count(struct embed *e, struct err *err) MUST_CHECK;
 /* Afterwards: occurrences by part, distinct rows and their chains. */
 void parts_chain(struct embed *e);
 void parts_release(struct embed *e);
+
+/* After the twins are known: which slots are plain, and memory for them. RC_NOMEM. */
+enum rc plain_choose(struct embed *e, struct err *err) MUST_CHECK;
+/* Checks the ids of a slot; in training also finds its distinct rows. */
+void plain_sort(struct embed *e, struct plain *p, struct lane *lane);
+/* Fills rows that occur for the first time. */
+void plain_fill(struct embed *e);
+void plain_update(const struct embed *e, const struct plain *p, struct lane *lane);
+void plain_release(struct embed *e);
 
 #endif

@@ -49,7 +49,7 @@ static void cut_pieces(struct embed *e)
     e->pieces.n = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
         struct slot *s = &e->slots.at[i];
-        if (s->follows)
+        if (s->follows || s->plain)
             continue;
         int64_t first = s->ids.offsets ? s->ids.offsets[0] : 0;
         s->n = (s->ids.offsets ? s->ids.offsets[s->ids.rows] : s->ids.rows) - first;
@@ -125,40 +125,64 @@ static void count_piece(struct embed *e, struct piece *p)
     }
 }
 
-static void count_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void count_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t i = begin; i < end; i++)
-        count_piece(e, &e->pieces.at[i]);
+    int64_t plain = (int64_t)e->plains.n;
+    if (item < plain)
+        plain_sort(e, &e->plains.at[item], lane);
+    else
+        count_piece(e, &e->pieces.at[item - plain]);
 }
 
-static enum rc outside(const struct embed *e, const struct piece *p, struct err *err)
+static enum rc outside(const struct embed *e, const struct slot *s, int64_t bad,
+                       struct err *err)
 {
-    const struct slot *s = &e->slots.at[p->slot];
     const struct table *t = e->tables.at[s->conf.table];
-    int64_t row = p->bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
+    int64_t row = bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
     if (s->ids.offsets)
-        for (row = 0; s->ids.offsets[row + 1] - first <= p->bad; row++)
+        for (row = 0; s->ids.offsets[row + 1] - first <= bad; row++)
             ;
     return err_set(
         err, RC_INVAL,
         "feature '%s': row %jd of the batch: id %jd is outside table '%s' of %jd rows",
-        s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + p->bad], t->name,
+        s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + bad], t->name,
         (intmax_t)t->conf.rows);
+}
+
+/* Of all ids outside their tables the first in the order of slots and rows. */
+static enum rc check(const struct embed *e, struct err *err)
+{
+    int32_t slot = INT32_MAX;
+    int64_t bad = -1;
+    for (size_t i = 0; i < e->plains.n; i++) {
+        const struct plain *p = &e->plains.at[i];
+        if (p->bad >= 0 && p->slot < slot) {
+            slot = p->slot;
+            bad = p->bad;
+        }
+    }
+    for (size_t i = 0; i < e->pieces.n; i++) {
+        const struct piece *p = &e->pieces.at[i];
+        if (p->bad >= 0 && p->slot < slot) {
+            slot = p->slot;
+            bad = p->bad;
+        }
+    }
+    return bad < 0 ? RC_OK : outside(e, &e->slots.at[slot], bad, err);
 }
 
 enum rc parts_count(struct embed *e, struct err *err)
 {
     find_twins(e);
-    cut_pieces(e);
-    enum rc rc = reserve(e, err);
+    enum rc rc = plain_choose(e, err);
     if (rc)
         return rc;
-    pool_for(e->pool, (int64_t)e->pieces.n, 1, count_pieces, e);
-    for (size_t i = 0; i < e->pieces.n && !rc; i++)
-        if (e->pieces.at[i].bad >= 0)
-            rc = outside(e, &e->pieces.at[i], err);
-    return rc;
+    cut_pieces(e);
+    rc = reserve(e, err);
+    if (rc)
+        return rc;
+    embed_lanes(e, (int64_t)(e->plains.n + e->pieces.n), count_item);
+    return check(e, err);
 }
 
 /* Counts become places: of the parts among all occurrences, of a piece's in the part. */
@@ -270,14 +294,17 @@ static void fill_fresh(struct embed *e)
             if (u[i].fresh)
                 table_use(e->tables.at[u[i].table], u[i].row);
     }
-    for (size_t i = 0; i < e->tables.n; i++)
-        table_settle(e->tables.at[i]);
 }
 
 void parts_chain(struct embed *e)
 {
-    place(e);
-    pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
-    pool_for(e->pool, PARTS, 1, chain_parts, e);
-    fill_fresh(e);
+    if (e->n) {
+        place(e);
+        pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
+        pool_for(e->pool, PARTS, 1, chain_parts, e);
+        fill_fresh(e);
+    }
+    plain_fill(e);
+    for (size_t i = 0; i < e->tables.n; i++)
+        table_settle(e->tables.at[i]);
 }

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slots that need no sorting: one unweighted id per row, in a table of numbered rows that
+ * no other slot reads (twins go along). One thread takes such a slot from end to end:
+ * its distinct rows are found with a hash table, its gradients added up in the order of
+ * the batch, both in memory that stays in that core's cache. Sorting into parts
+ * (parts.c) would touch every occurrence three more times.
+ *
+ * The sums are those of parts.c in the same order, so which way a slot goes changes no
+ * byte. It depends on the batch alone: a slot must be small against the batch, or threads
+ * would wait for the one that has it.
+ */
+#include <string.h>
+
+#include "base/mem.h"
+#include "embed/rows_private.h"
+
+#define SUMS_MAX ((int64_t)1 << 18) /* floats of a slot's sums: 1 MiB */
+#define SHARE 8                     /* at most one of so many lookups of the batch, */
+#define SMALL 1024                  /* or this many */
+
+static int64_t most_distinct(const struct embed *e, const struct slot *s)
+{
+    int64_t rows = e->tables.at[s->conf.table]->conf.rows;
+    return s->ids.rows < rows ? s->ids.rows : rows;
+}
+
+static bool is_plain(const struct embed *e, const struct slot *s, int64_t all)
+{
+    const struct table *t = e->tables.at[s->conf.table];
+    int64_t n = s->ids.rows;
+    return !s->follows && !s->ids.offsets && !s->ids.weights && n > 0 && n <= INT32_MAX &&
+           (n <= SMALL || n <= all / SHARE) && !t->keyed && t->conf.rows <= INT32_MAX &&
+           e->readers.at[s->conf.table] == 1 &&
+           most_distinct(e, s) * t->conf.dim <= SUMS_MAX;
+}
+
+/* Lookups of the batch; counts who reads which table. */
+static int64_t count_readers(struct embed *e)
+{
+    int64_t n = 0;
+    memset(e->readers.at, 0, e->readers.n * sizeof(*e->readers.at));
+    for (size_t i = 0; i < e->slots.n; i++) {
+        const struct slot *s = &e->slots.at[i];
+        if (s->follows)
+            continue;
+        e->readers.at[s->conf.table]++;
+        n += s->ids.offsets ? s->ids.offsets[s->ids.rows] - s->ids.offsets[0]
+                            : s->ids.rows;
+    }
+    return n;
+}
+
+static int64_t seats_for(int64_t distinct)
+{
+    int64_t size = 4;
+    while (size < 2 * distinct)
+        size *= 2;
+    return size;
+}
+
+static void release_lanes(struct embed *e)
+{
+    for (size_t i = 0; i < e->lanes.n; i++) {
+        mem_free(e->lanes.at[i].seats);
+        mem_free(e->lanes.at[i].sums);
+        e->lanes.at[i] = (struct lane){0};
+    }
+    e->seats_room = e->sums_room = 0;
+}
+
+void plain_release(struct embed *e)
+{
+    release_lanes(e);
+    mem_free(e->numbers);
+    e->numbers = NULL;
+    e->numbers_room = 0;
+}
+
+/* Room for `seats` and `sums` in every lane. */
+static bool widen_lanes(struct embed *e, int64_t seats, int64_t sums)
+{
+    if (seats <= e->seats_room && sums <= e->sums_room)
+        return true;
+    seats = seats > e->seats_room ? seats : e->seats_room;
+    sums = sums > e->sums_room ? sums : e->sums_room;
+    release_lanes(e);
+    bool ok = true;
+    for (size_t i = 0; i < e->lanes.n && ok; i++) {
+        struct lane *l = &e->lanes.at[i];
+        l->seats = mem_try_large((size_t)seats, sizeof(*l->seats));
+        l->sums = mem_try_large((size_t)sums, sizeof(*l->sums));
+        ok = l->seats && l->sums;
+    }
+    if (ok) {
+        e->seats_room = seats;
+        e->sums_room = sums;
+    }
+    return ok;
+}
+
+static bool give_numbers(struct embed *e, int64_t n)
+{
+    if (n > e->numbers_room) {
+        mem_free(e->numbers);
+        e->numbers_room = n + n / 4;
+        e->numbers = mem_try_large((size_t)e->numbers_room, sizeof(*e->numbers));
+        if (!e->numbers) {
+            e->numbers_room = 0;
+            return false;
+        }
+    }
+    uint32_t *at = e->numbers;
+    for (size_t i = 0; i < e->plains.n; i++) {
+        struct plain *p = &e->plains.at[i];
+        const struct slot *s = &e->slots.at[p->slot];
+        p->at = at;
+        p->distinct = at + s->ids.rows;
+        at = p->distinct + most_distinct(e, s) + 1;
+    }
+    return true;
+}
+
+enum rc plain_choose(struct embed *e, struct err *err)
+{
+    int64_t all = count_readers(e), n = 0, seats = 0, sums = 0;
+    e->plains.n = 0;
+    for (size_t i = 0; i < e->slots.n; i++) {
+        struct slot *s = &e->slots.at[i];
+        s->plain = is_plain(e, s, all);
+        if (!s->plain)
+            continue;
+        VEC_PUSH(&e->plains, ((struct plain){.slot = (int32_t)i}));
+        int64_t distinct = most_distinct(e, s), size = seats_for(distinct);
+        int64_t floats = (distinct + 1) * e->tables.at[s->conf.table]->conf.dim;
+        n += s->ids.rows + distinct + 1;
+        seats = size > seats ? size : seats;
+        sums = floats > sums ? floats : sums;
+    }
+    if (!widen_lanes(e, seats, sums) || !give_numbers(e, n)) {
+        plain_release(e);
+        return err_set(err, RC_NOMEM, "no memory for %jd lookups", (intmax_t)all);
+    }
+    return RC_OK;
+}
+
+/* The greatest id is looked for first, which takes several at a time. */
+CLONED static int64_t find_bad(const int64_t *ids, int64_t n, int64_t rows)
+{
+    int64_t most = -1;
+    for (int64_t i = 0; i < n; i++)
+        most = ids[i] > most ? ids[i] : most;
+    for (int64_t i = 0; most >= rows && i < n; i++)
+        if (ids[i] >= rows)
+            return i;
+    return -1;
+}
+
+/* Every id gets the number of its row; numbers are given out as rows come up. A seat is a
+ * row and, in its lower half, the number; 0: nobody sits there. No branch depends on
+ * whether a row is new, which nobody could foresee.
+ */
+static int64_t number_rows(const int64_t *restrict ids, int64_t n,
+                           uint64_t *restrict seats, uint64_t mask, bool direct,
+                           uint32_t *restrict at, uint32_t *restrict distinct)
+{
+    uint64_t factor = direct ? 1 : 0x9e3779b97f4a7c15u;
+    int shift = direct ? 0 : CLZ64(mask);
+    uint64_t last = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t row = (uint64_t)ids[i];
+        if (UNLIKELY(ids[i] < 0)) {
+            at[i] = 0;
+            continue;
+        }
+        uint64_t h = row * factor >> shift, seat = seats[h], empty = (seat - 1) >> 63;
+        while (UNLIKELY((seat >> 32 ^ row) & (empty - 1))) {
+            h = (h + 1) & mask;
+            seat = seats[h];
+            empty = (seat - 1) >> 63;
+        }
+        last += empty;
+        uint64_t number = (uint32_t)seat + (last & -empty);
+        seats[h] = row << 32 | number;
+        distinct[number] = (uint32_t)row;
+        at[i] = (uint32_t)number;
+    }
+    return (int64_t)last;
+}
+
+CLONED static int64_t count_fresh(const uint64_t *used, const uint32_t *rows, int64_t n)
+{
+    uint64_t old = 0;
+    for (int64_t i = 0; i < n; i++)
+        old += used[rows[i] / 64] >> rows[i] % 64 & 1;
+    return n - (int64_t)old;
+}
+
+void plain_sort(struct embed *e, struct plain *p, struct lane *lane)
+{
+    const struct slot *s = &e->slots.at[p->slot];
+    const struct table *t = e->tables.at[s->conf.table];
+    int64_t n = s->ids.rows, size = seats_for(most_distinct(e, s));
+    p->n_distinct = p->n_fresh = 0;
+    p->bad = find_bad(s->ids.ids, n, t->conf.rows);
+    if (p->bad >= 0 || !e->training)
+        return;
+    memset(lane->seats, 0, (size_t)size * sizeof(*lane->seats));
+    p->n_distinct = number_rows(s->ids.ids, n, lane->seats, (uint64_t)size - 1,
+                                t->conf.rows <= size, p->at, p->distinct);
+    p->n_fresh = count_fresh(t->used, p->distinct + 1, p->n_distinct);
+}
+
+/* The table is this slot's alone, and with it the bitmap of its rows. */
+static void fill(struct embed *e, int64_t item, struct lane *lane)
+{
+    const struct plain *p = &e->plains.at[item];
+    struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    for (int64_t i = 1; p->n_fresh && i <= p->n_distinct; i++)
+        if (!table_used(t, p->distinct[i]))
+            table_use(t, p->distinct[i]);
+}
+
+void plain_fill(struct embed *e)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < e->plains.n; i++)
+        n += e->plains.at[i].n_fresh;
+    if (n)
+        embed_lanes(e, (int64_t)e->plains.n, fill);
+}
+
+/* sums[number] of all gradients; ids that do not count end up in sums[0]. */
+static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
+                                 int64_t dim, float *restrict sums)
+{
+    const struct slot *slots = e->slots.at, *s = &slots[p->slot];
+    int64_t n = s->ids.rows;
+    memset(sums, 0, (size_t)((p->n_distinct + 1) * dim) * sizeof(float));
+    for (int64_t r = 0; r < n; r++) {
+        float *sum = sums + p->at[r] * dim;
+        for (int32_t k = p->slot; k >= 0; k = slots[k].twin)
+            if (slots[k].grads.data)
+                add_gradient(&slots[k], r, 1.0f, dim, sum);
+    }
+}
+
+static ALWAYS_INLINE void update(const struct embed *e, const struct plain *p,
+                                 int64_t dim, float *restrict sums)
+{
+    struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    add_up(e, p, dim, sums);
+    for (int64_t i = 1; i <= p->n_distinct; i++) {
+        if (i + AHEAD <= p->n_distinct)
+            ask_for_row(t, p->distinct[i + AHEAD]);
+        apply(t, e->step, p->distinct[i], sums + i * dim, dim);
+    }
+}
+
+/* Widths that are common get loops of their own. */
+CLONED static void update_width(const struct embed *e, const struct plain *p, int64_t dim,
+                                float *sums)
+{
+    switch (dim) {
+    case 1:
+        update(e, p, 1, sums);
+        break;
+    case 8:
+        update(e, p, 8, sums);
+        break;
+    case 16:
+        update(e, p, 16, sums);
+        break;
+    case 32:
+        update(e, p, 32, sums);
+        break;
+    default:
+        update(e, p, dim, sums);
+    }
+}
+
+void plain_update(const struct embed *e, const struct plain *p, struct lane *lane)
+{
+    const struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    bool any = false;
+    for (int32_t k = p->slot; k >= 0; k = e->slots.at[k].twin)
+        any |= e->slots.at[k].grads.data != NULL;
+    if (any && t->conf.trainable)
+        update_width(e, p, t->conf.dim, lane->sums);
+}
