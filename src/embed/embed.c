@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables and slots, and what happens to a batch: parts.c sorts its ids, rows.c gathers
- * rows, and later adds up the gradients of each distinct row and updates it.
+ * rows, and later adds up the gradients of each distinct row and updates it. plain.c does
+ * without sorting where it can.
+ *
+ * Threads take items one by one, as many lanes as there are threads. An item depends on
+ * nothing that a lane holds from before, so it does not matter which takes it.
  */
 #include "embed/embed_private.h"
 

@@ -6,9 +6,10 @@
  *     embed_backward(e, grad, &step)   each row that occurred is updated once
  *
  * A slot is one use of a table: the ids of one feature, pooled per row, into a stretch of
- * columns of one output. Occurrences are sorted into a fixed number of parts by row; a
- * part is one task, and within it a row's gradients are added in the order of the batch.
- * So the result does not depend on the number of threads.
+ * columns of one output. A slot of one id per row that has its table for itself is one
+ * task; the occurrences of others are sorted into a fixed number of parts by row, and a
+ * part is one task. Either way a row's gradients are added in the order of the batch, so
+ * the result does not depend on the number of threads.
  */
 #ifndef EMBED_EMBED_H
 #define EMBED_EMBED_H

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots that need no sorting: one unweighted id per row, in a table of numbered rows that
- * no other slot reads (twins go along). One thread takes such a slot from end to end:
- * its distinct rows are found with a hash table, its gradients added up in the order of
- * the batch, both in memory that stays in that core's cache. Sorting into parts
- * (parts.c) would touch every occurrence three more times.
+ * no other slot reads (twins go along). One thread takes such a slot at a time: it
+ * numbers the distinct rows with a hash table, and later adds up their gradients in the
+ * order of the batch, both in memory that stays in the core's cache (struct lane). What
+ * is left is the traffic of rows, gradients and outputs. Sorting into parts (parts.c)
+ * touches every occurrence three times more; it took twice as long.
  *
  * The sums are those of parts.c in the same order, so which way a slot goes changes no
  * byte. It depends on the batch alone: a slot must be small against the batch, or threads
- * would wait for the one that has it.
+ * would wait for the one that has it, and its sums must fit the cache.
  */
 #include <string.h>
 
@@ -38,7 +39,8 @@ static bool is_plain(const struct embed *e, const struct slot *s, int64_t all)
 static int64_t count_readers(struct embed *e)
 {
     int64_t n = 0;
-    memset(e->readers.at, 0, e->readers.n * sizeof(*e->readers.at));
+    for (size_t i = 0; i < e->readers.n; i++)
+        e->readers.at[i] = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
         const struct slot *s = &e->slots.at[i];
         if (s->follows)
@@ -136,7 +138,7 @@ enum rc plain_choose(struct embed *e, struct err *err)
         seats = size > seats ? size : seats;
         sums = floats > sums ? floats : sums;
     }
-    if (!widen_lanes(e, seats, sums) || !give_numbers(e, n)) {
+    if (e->training && (!widen_lanes(e, seats, sums) || !give_numbers(e, n))) {
         plain_release(e);
         return err_set(err, RC_NOMEM, "no memory for %jd lookups", (intmax_t)all);
     }
@@ -229,6 +231,14 @@ void plain_fill(struct embed *e)
         embed_lanes(e, (int64_t)e->plains.n, fill);
 }
 
+/* What row r of the slot will need: its gradients. */
+static ALWAYS_INLINE void ask_for_gradient(const struct slot *s, int64_t r, int64_t dim)
+{
+    const float *d = view_row(&s->grads, r);
+    for (int64_t i = 0; i < dim; i += LINE)
+        __builtin_prefetch(d + i);
+}
+
 /* sums[number] of all gradients; ids that do not count end up in sums[0]. */
 static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
                                  int64_t dim, float *restrict sums)
@@ -238,9 +248,13 @@ static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
     memset(sums, 0, (size_t)((p->n_distinct + 1) * dim) * sizeof(float));
     for (int64_t r = 0; r < n; r++) {
         float *sum = sums + p->at[r] * dim;
-        for (int32_t k = p->slot; k >= 0; k = slots[k].twin)
-            if (slots[k].grads.data)
-                add_gradient(&slots[k], r, 1.0f, dim, sum);
+        for (int32_t k = p->slot; k >= 0; k = slots[k].twin) {
+            if (!slots[k].grads.data)
+                continue;
+            if (r + AHEAD < n)
+                ask_for_gradient(&slots[k], r + AHEAD, dim);
+            add_gradient(&slots[k], r, 1.0f, dim, sum);
+        }
     }
 }
 
