@@ -71,6 +71,7 @@ void embed_destroy(struct embed *e)
     plain_release(e);
     VEC_RELEASE(&e->plains);
     VEC_RELEASE(&e->readers);
+    VEC_RELEASE(&e->rules);
     VEC_RELEASE(&e->lanes);
     mem_free(e);
 }
@@ -95,6 +96,7 @@ int embed_table(struct embed *e, const struct table_conf *conf, struct err *err)
         return -1;
     VEC_PUSH(&e->tables, t);
     VEC_PUSH(&e->readers, 0);
+    VEC_PUSH(&e->rules, (struct row_rule){0});
     return (int)e->tables.n - 1;
 }
 

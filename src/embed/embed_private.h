@@ -95,8 +95,8 @@ struct embed {
     int64_t numbers_room;
     VEC(struct lane) lanes; /* one per thread */
     int64_t seats_room, sums_room;
-    const struct view *views; /* of the call under way */
-    const struct row_step *step;
+    const struct view *views;   /* of the call under way */
+    VEC(struct row_rule) rules; /* of each table, at the step under way */
     bool training;
     bool shared; /* the tables are another's */
 };

@@ -261,12 +261,14 @@ static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
 static ALWAYS_INLINE void update(const struct embed *e, const struct plain *p,
                                  int64_t dim, float *restrict sums)
 {
-    struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    int table = e->slots.at[p->slot].conf.table;
+    struct table *t = e->tables.at[table];
+    const struct row_rule *rule = &e->rules.at[table];
     add_up(e, p, dim, sums);
     for (int64_t i = 1; i <= p->n_distinct; i++) {
         if (i + AHEAD <= p->n_distinct)
             ask_for_row(t, p->distinct[i + AHEAD]);
-        apply(t, e->step, p->distinct[i], sums + i * dim, dim);
+        apply(t, rule, p->distinct[i], sums + i * dim, dim);
     }
 }
 

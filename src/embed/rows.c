@@ -145,7 +145,7 @@ static ALWAYS_INLINE void update_row(const struct embed *e, struct table *t,
                                      int64_t dim, float *sum)
 {
     if (sum_chain(e->slots.at, o, u->first, dim, sum))
-        apply(t, e->step, u->row, sum, dim);
+        apply(t, &e->rules.at[u->table], u->row, sum, dim);
 }
 
 /* What unique row u will need: all of the row, and the first of its gradients. */
@@ -202,7 +202,8 @@ static void update_item(struct embed *e, int64_t item, struct lane *lane)
 void embed_backward(struct embed *e, const struct view *grads,
                     const struct row_step *step)
 {
-    e->step = step;
+    for (size_t i = 0; i < e->tables.n; i++)
+        e->rules.at[i] = row_rule_at(&e->tables.at[i]->conf.opt, step);
     for (size_t i = 0; i < e->slots.n; i++) {
         struct slot *s = &e->slots.at[i];
         const struct view *v = &grads[s->conf.output];

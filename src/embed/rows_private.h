@@ -53,26 +53,26 @@ static ALWAYS_INLINE void adagrad_row(float *restrict w, float *restrict s,
 }
 
 /* Weights in 16 bits: widened, updated, rounded. */
-static inline void apply_half(struct table *t, const struct row_step *step, int64_t row,
+static inline void apply_half(struct table *t, const struct row_rule *rule, int64_t row,
                               float *sum)
 {
     float w[TABLE_DIM_MAX];
     table_load(t, row, w);
-    row_opt_update(&t->conf.opt, step, w, table_state(t, row), sum, t->conf.dim);
-    table_store_step(t, row, w, step->step);
+    row_rule_apply(rule, w, table_state(t, row), sum, t->conf.dim);
+    table_store_step(t, row, w, rule->step);
 }
 
 /* One row is updated by the sum of its gradients; `dim` is the table's. */
-static ALWAYS_INLINE void apply(struct table *t, const struct row_step *step, int64_t row,
+static ALWAYS_INLINE void apply(struct table *t, const struct row_rule *rule, int64_t row,
                                 float *sum, int64_t dim)
 {
     float *w = table_row(t, row);
     if (t->conf.type != DT_F32)
-        apply_half(t, step, row, sum);
+        apply_half(t, rule, row, sum);
     else if (t->conf.opt.kind == ROW_ADAGRAD) /* what most tables use */
-        adagrad_row(w, w + dim, sum, (float)step->lr, (float)t->conf.opt.eps, dim);
+        adagrad_row(w, w + dim, sum, (float)rule->lr, (float)t->conf.opt.eps, dim);
     else
-        row_opt_update(&t->conf.opt, step, w, w + dim, sum, dim);
+        row_rule_apply(rule, w, w + dim, sum, dim);
 }
 
 /* All of a row and its state, which will be written. */
