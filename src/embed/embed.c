@@ -70,6 +70,7 @@ void embed_destroy(struct embed *e)
     parts_release(e);
     plain_release(e);
     VEC_RELEASE(&e->plains);
+    VEC_RELEASE(&e->shares);
     VEC_RELEASE(&e->readers);
     VEC_RELEASE(&e->rules);
     VEC_RELEASE(&e->lanes);
@@ -150,6 +151,6 @@ enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
     if (!rc)
         rc = parts_count(e, err);
     if (!rc && training)
-        parts_chain(e);
+        rc = parts_sort(e, err);
     return rc;
 }

@@ -7,9 +7,9 @@
  *
  * A slot is one use of a table: the ids of one feature, pooled per row, into a stretch of
  * columns of one output. A slot of one id per row that has its table for itself is one
- * task; the occurrences of others are sorted into a fixed number of parts by row, and a
- * part is one task. Either way a row's gradients are added in the order of the batch, so
- * the result does not depend on the number of threads.
+ * task, or a few by row; the occurrences of others are sorted together into a fixed
+ * number of parts by row, and a part is one task. Either way a row's gradients are added
+ * in the order of the batch, so the result does not depend on the number of threads.
  */
 #ifndef EMBED_EMBED_H
 #define EMBED_EMBED_H

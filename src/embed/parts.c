@@ -127,11 +127,13 @@ static void count_piece(struct embed *e, struct piece *p)
 
 static void count_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    int64_t plain = (int64_t)e->plains.n;
-    if (item < plain)
-        plain_sort(e, &e->plains.at[item], lane);
+    int64_t whole = (int64_t)e->n_whole, shares = (int64_t)e->shares.n;
+    if (item < whole)
+        plain_count(e, &e->plains.at[item], lane);
+    else if (item < whole + shares)
+        split_count(e, &e->shares.at[item - whole]);
     else
-        count_piece(e, &e->pieces.at[item - plain]);
+        count_piece(e, &e->pieces.at[item - whole - shares]);
 }
 
 static enum rc outside(const struct embed *e, const struct slot *s, int64_t bad,
@@ -149,26 +151,28 @@ static enum rc outside(const struct embed *e, const struct slot *s, int64_t bad,
         (intmax_t)t->conf.rows);
 }
 
+struct bad {
+    int32_t slot;
+    int64_t at; /* -1: none */
+};
+
+static void note(struct bad *first, int32_t slot, int64_t at)
+{
+    if (at >= 0 && (first->at < 0 || slot < first->slot))
+        *first = (struct bad){.slot = slot, .at = at};
+}
+
 /* Of all ids outside their tables the first in the order of slots and rows. */
 static enum rc check(const struct embed *e, struct err *err)
 {
-    int32_t slot = INT32_MAX;
-    int64_t bad = -1;
-    for (size_t i = 0; i < e->plains.n; i++) {
-        const struct plain *p = &e->plains.at[i];
-        if (p->bad >= 0 && p->slot < slot) {
-            slot = p->slot;
-            bad = p->bad;
-        }
-    }
-    for (size_t i = 0; i < e->pieces.n; i++) {
-        const struct piece *p = &e->pieces.at[i];
-        if (p->bad >= 0 && p->slot < slot) {
-            slot = p->slot;
-            bad = p->bad;
-        }
-    }
-    return bad < 0 ? RC_OK : outside(e, &e->slots.at[slot], bad, err);
+    struct bad first = {.at = -1};
+    for (size_t i = 0; i < e->n_whole; i++)
+        note(&first, e->plains.at[i].slot, e->plains.at[i].bad);
+    for (size_t i = 0; i < e->shares.n; i++)
+        note(&first, e->shares.at[i].slot, e->shares.at[i].bad);
+    for (size_t i = 0; i < e->pieces.n; i++)
+        note(&first, e->pieces.at[i].slot, e->pieces.at[i].bad);
+    return first.at < 0 ? RC_OK : outside(e, &e->slots.at[first.slot], first.at, err);
 }
 
 enum rc parts_count(struct embed *e, struct err *err)
@@ -181,7 +185,7 @@ enum rc parts_count(struct embed *e, struct err *err)
     rc = reserve(e, err);
     if (rc)
         return rc;
-    embed_lanes(e, (int64_t)(e->plains.n + e->pieces.n), count_item);
+    embed_lanes(e, (int64_t)(e->n_whole + e->shares.n + e->pieces.n), count_item);
     return check(e, err);
 }
 
@@ -222,11 +226,13 @@ static void deal_piece(struct embed *e, const struct piece *p)
     }
 }
 
-static void deal_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void deal_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t i = begin; i < end; i++)
-        deal_piece(e, &e->pieces.at[i]);
+    int64_t shares = (int64_t)e->shares.n;
+    if (item < shares)
+        split_deal(e, &e->shares.at[item]);
+    else
+        deal_piece(e, &e->pieces.at[item - shares]);
 }
 
 static int64_t table_size(int64_t n)
@@ -276,11 +282,13 @@ static void chain_part(struct embed *e, int p)
     }
 }
 
-static void chain_parts(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void chain_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t p = begin; p < end; p++)
-        chain_part(e, (int)p);
+    int64_t split = (int64_t)(e->plains.n - e->n_whole);
+    if (item < split)
+        plain_number(e, &e->plains.at[(int64_t)e->n_whole + item], lane);
+    else
+        chain_part(e, (int)(item - split));
 }
 
 /* A row belongs to one part only, but rows of two parts share words of the table's
@@ -296,15 +304,21 @@ static void fill_fresh(struct embed *e)
     }
 }
 
-void parts_chain(struct embed *e)
+enum rc parts_sort(struct embed *e, struct err *err)
 {
-    if (e->n) {
-        place(e);
-        pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
-        pool_for(e->pool, PARTS, 1, chain_parts, e);
-        fill_fresh(e);
-    }
+    enum rc rc = split_place(e, err);
+    if (rc)
+        return rc;
+    place(e);
+    embed_lanes(e, (int64_t)(e->shares.n + e->pieces.n), deal_item);
+    int64_t split = (int64_t)(e->plains.n - e->n_whole);
+    embed_lanes(e, split + (e->n ? PARTS : 0), chain_item);
+    rc = plain_reserve_sums(e, err);
+    if (rc)
+        return rc;
+    fill_fresh(e);
     plain_fill(e);
     for (size_t i = 0; i < e->tables.n; i++)
         table_settle(e->tables.at[i]);
+    return RC_OK;
 }
