@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables and slots, and what happens to a batch: parts.c sorts its ids, rows.c gathers
- * rows, and later adds up the gradients of each distinct row and updates it.
+ * rows, and later adds up the gradients of each distinct row and updates it. plain.c does
+ * without sorting where it can.
+ *
+ * Threads take items one by one, as many lanes as there are threads. An item depends on
+ * nothing that a lane holds from before, so it does not matter which takes it.
  */
 #include "embed/embed_private.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -12,7 +17,31 @@ struct embed *embed_create(struct pool *pool)
 {
     struct embed *e = mem_calloc(1, sizeof(*e));
     e->pool = pool;
+    for (int i = 0; i < pool_threads(pool); i++)
+        VEC_PUSH(&e->lanes, (struct lane){0});
     return e;
+}
+
+struct lane_job {
+    struct embed *e;
+    lane_fn *fn;
+    int64_t n;
+    _Atomic(int64_t) next;
+};
+
+static void run_lane(void *arg, int64_t begin, int64_t end, int64_t chunk)
+{
+    struct lane_job *job = arg;
+    struct lane *lane = &job->e->lanes.at[begin];
+    for (int64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n;)
+        job->fn(job->e, i, lane);
+}
+
+void embed_lanes(struct embed *e, int64_t n, lane_fn *fn)
+{
+    struct lane_job job = {.e = e, .fn = fn, .n = n};
+    int64_t lanes = (int64_t)e->lanes.n;
+    pool_for(e->pool, n < lanes ? n : lanes, 1, run_lane, &job);
 }
 
 void embed_share(struct embed *e, const struct embed *with)
@@ -39,6 +68,12 @@ void embed_destroy(struct embed *e)
     VEC_RELEASE(&e->pieces);
     VEC_RELEASE(&e->uses);
     parts_release(e);
+    plain_release(e);
+    VEC_RELEASE(&e->plains);
+    VEC_RELEASE(&e->shares);
+    VEC_RELEASE(&e->readers);
+    VEC_RELEASE(&e->rules);
+    VEC_RELEASE(&e->lanes);
     mem_free(e);
 }
 
@@ -61,6 +96,8 @@ int embed_table(struct embed *e, const struct table_conf *conf, struct err *err)
     if (table_create(conf, &t, err))
         return -1;
     VEC_PUSH(&e->tables, t);
+    VEC_PUSH(&e->readers, 0);
+    VEC_PUSH(&e->rules, (struct row_rule){0});
     return (int)e->tables.n - 1;
 }
 
@@ -114,15 +151,6 @@ enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
     if (!rc)
         rc = parts_count(e, err);
     if (!rc && training)
-        parts_chain(e);
+        rc = parts_sort(e, err);
     return rc;
-}
-
-void embed_counts(const struct embed *e, int64_t *lookups, int64_t *distinct)
-{
-    *lookups = *distinct = 0;
-    for (int p = 0; p < PARTS; p++) {
-        *lookups += e->parts[p].end - e->parts[p].begin;
-        *distinct += e->parts[p].n_unique;
-    }
 }

@@ -6,9 +6,10 @@
  *     embed_backward(e, grad, &step)   each row that occurred is updated once
  *
  * A slot is one use of a table: the ids of one feature, pooled per row, into a stretch of
- * columns of one output. Occurrences are sorted into a fixed number of parts by row; a
- * part is one task, and within it a row's gradients are added in the order of the batch.
- * So the result does not depend on the number of threads.
+ * columns of one output. A slot of one id per row that has its table for itself is one
+ * task, or a few by row; the occurrences of others are sorted together into a fixed
+ * number of parts by row, and a part is one task. Either way a row's gradients are added
+ * in the order of the batch, so the result does not depend on the number of threads.
  */
 #ifndef EMBED_EMBED_H
 #define EMBED_EMBED_H
@@ -73,10 +74,5 @@ void embed_forward(struct embed *e, const struct view *outputs);
 /* After embed_batch(training). Slots whose table is frozen are skipped. */
 void embed_backward(struct embed *e, const struct view *grads,
                     const struct row_step *step);
-
-/* Of the last batch: lookups, and distinct rows among them. A feature that several groups
- * read from one table is looked up once.
- */
-void embed_counts(const struct embed *e, int64_t *lookups, int64_t *distinct);
 
 #endif

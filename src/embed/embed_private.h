@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed/embed_private.h - what the files behind embed.h share: embed.c keeps tables and
- * slots, find.c finds the rows of ids, parts.c sorts them, rows.c reads and updates rows.
+ * slots, find.c finds the rows of ids, parts.c sorts them, rows.c reads and updates rows,
+ * plain.c does both for slots that need no sorting, split.c cuts up the large ones.
  */
 #ifndef EMBED_EMBED_PRIVATE_H
 #define EMBED_EMBED_PRIVATE_H
@@ -9,6 +10,7 @@
 #include "embed/embed.h"
 
 #define PARTS 64
+#define SPLIT 16 /* parts of a slot that has its table for itself */
 
 /* One id of one slot. */
 struct occurrence {
@@ -42,6 +44,35 @@ struct piece {
     int32_t counts[PARTS]; /* occurrences; then where in the part they begin */
 };
 
+/* The distinct rows of a slot that has its table for itself, or of one part of such a
+ * slot; see plain.c and split.c.
+ */
+struct plain {
+    int32_t slot;
+    const int64_t *ids;  /* [n]: the slot's, or those that were dealt to the part */
+    const int32_t *from; /* [n]: which rows of the slot they are; NULL: 0, 1, ... */
+    int64_t n;
+    uint32_t *at;       /* [n]: which distinct row, from 1 on; 0: no id */
+    uint32_t *distinct; /* [n_distinct + 1]: rows of the table, from 1 on */
+    int64_t n_distinct;
+    int64_t n_fresh; /* of them, never used before */
+    int64_t bad;     /* of a whole slot: an id outside the table, or -1 */
+};
+
+/* Rows [begin, end) of a slot that is split. */
+struct share {
+    int32_t slot;
+    int64_t begin, end;
+    int64_t bad;           /* an id outside the table, or -1 */
+    int64_t counts[SPLIT]; /* ids of each part; then where they go */
+};
+
+/* What one thread needs for plain slots: it stays in that core's cache. */
+struct lane {
+    uint64_t *seats; /* hash table of rows */
+    float *sums;     /* [distinct rows + 1][dim] */
+};
+
 struct slot {
     struct slot_conf conf;
     char *feature; /* owned */
@@ -54,6 +85,8 @@ struct slot {
     int32_t first; /* of the same feature and table: itself, or an earlier slot */
     int32_t twin;  /* the next that goes along in this batch, or -1 */
     bool follows;  /* goes along with another */
+    bool plain;    /* not sorted: plain.c takes care of it in this batch, */
+    bool split;    /* in parts */
     /* Of a keyed table: the rows that stand for the ids; grows. */
     int64_t *rows;
     int64_t room;
@@ -71,8 +104,20 @@ struct embed {
     int32_t *heads; /* hash tables of all parts */
     uint8_t *part_of;
     int64_t capacity, n;
-    const struct view *views; /* of the call under way */
-    const struct row_step *step;
+    int64_t lookups;          /* of the batch, sorted or not */
+    VEC(int32_t) readers;     /* of each table: slots that look up for themselves */
+    VEC(struct plain) plains; /* whole slots, and behind them parts of others */
+    size_t n_whole;
+    uint32_t *numbers; /* `at` and `distinct` of whole slots, then those of parts */
+    int64_t numbers_room, split_numbers;
+    VEC(struct share) shares;
+    int64_t *dealt; /* ids by part, */
+    int32_t *from;  /* and their rows of the slot */
+    int64_t dealt_room;
+    VEC(struct lane) lanes; /* one per thread */
+    int64_t seats_room, sums_room;
+    const struct view *views;   /* of the call under way */
+    VEC(struct row_rule) rules; /* of each table, at the step under way */
     bool training;
     bool shared; /* the tables are another's */
 };
@@ -99,6 +144,12 @@ static inline float slot_scale(const struct slot *s, int64_t at, int64_t n)
     return n > 1 ? w / (float)n : w;
 }
 
+/* Calls fn for each item of [0, n), on all threads: an item on any, with what that thread
+ * has for itself.
+ */
+typedef void lane_fn(struct embed *e, int64_t item, struct lane *lane);
+void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
+
 /* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
  * ids of all slots as they came. RC_NOMEM.
  */
@@ -106,8 +157,36 @@ enum rc find_rows(struct embed *e, const struct slot_ids *given, bool training,
                   struct err *err) MUST_CHECK;
 /* Checks the ids of all slots: RC_INVAL, RC_NOMEM. */
 enum rc parts_count(struct embed *e, struct err *err) MUST_CHECK;
-/* Afterwards: occurrences by part, distinct rows and their chains. */
-void parts_chain(struct embed *e);
+/* Afterwards, in training: distinct rows and where they occur; new ones are filled.
+ * RC_NOMEM.
+ */
+enum rc parts_sort(struct embed *e, struct err *err) MUST_CHECK;
 void parts_release(struct embed *e);
+
+/* After the twins are known: which slots are plain, and memory for them. RC_NOMEM. */
+enum rc plain_choose(struct embed *e, struct err *err) MUST_CHECK;
+/* Checks the ids of a whole slot; in training also numbers its distinct rows. */
+void plain_count(struct embed *e, struct plain *p, struct lane *lane);
+void plain_number(struct embed *e, struct plain *p, struct lane *lane);
+/* Memory of all lanes: for so many distinct rows, and for the sums of all that were
+ * numbered. RC_NOMEM.
+ */
+enum rc plain_reserve_seats(struct embed *e, int64_t distinct,
+                            struct err *err) MUST_CHECK;
+enum rc plain_reserve_sums(struct embed *e, struct err *err) MUST_CHECK;
+/* Fills rows that occur for the first time. */
+void plain_fill(struct embed *e);
+void plain_update(const struct embed *e, const struct plain *p, struct lane *lane);
+void plain_release(struct embed *e);
+/* Index of the first id at `rows` or beyond, or -1. */
+int64_t plain_outside(const int64_t *ids, int64_t n, int64_t rows);
+
+/* Split slots: shares are cut, counted, given places and dealt out; then the parts are as
+ * whole slots are, to be numbered.
+ */
+void split_cut(struct embed *e);
+void split_count(struct embed *e, struct share *h);
+enum rc split_place(struct embed *e, struct err *err) MUST_CHECK;
+void split_deal(struct embed *e, const struct share *h);
 
 #endif

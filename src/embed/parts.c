@@ -49,7 +49,7 @@ static void cut_pieces(struct embed *e)
     e->pieces.n = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
         struct slot *s = &e->slots.at[i];
-        if (s->follows)
+        if (s->follows || s->plain)
             continue;
         int64_t first = s->ids.offsets ? s->ids.offsets[0] : 0;
         s->n = (s->ids.offsets ? s->ids.offsets[s->ids.rows] : s->ids.rows) - first;
@@ -125,40 +125,68 @@ static void count_piece(struct embed *e, struct piece *p)
     }
 }
 
-static void count_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void count_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t i = begin; i < end; i++)
-        count_piece(e, &e->pieces.at[i]);
+    int64_t whole = (int64_t)e->n_whole, shares = (int64_t)e->shares.n;
+    if (item < whole)
+        plain_count(e, &e->plains.at[item], lane);
+    else if (item < whole + shares)
+        split_count(e, &e->shares.at[item - whole]);
+    else
+        count_piece(e, &e->pieces.at[item - whole - shares]);
 }
 
-static enum rc outside(const struct embed *e, const struct piece *p, struct err *err)
+static enum rc outside(const struct embed *e, const struct slot *s, int64_t bad,
+                       struct err *err)
 {
-    const struct slot *s = &e->slots.at[p->slot];
     const struct table *t = e->tables.at[s->conf.table];
-    int64_t row = p->bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
+    int64_t row = bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
     if (s->ids.offsets)
-        for (row = 0; s->ids.offsets[row + 1] - first <= p->bad; row++)
+        for (row = 0; s->ids.offsets[row + 1] - first <= bad; row++)
             ;
     return err_set(
         err, RC_INVAL,
         "feature '%s': row %jd of the batch: id %jd is outside table '%s' of %jd rows",
-        s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + p->bad], t->name,
+        s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + bad], t->name,
         (intmax_t)t->conf.rows);
+}
+
+struct bad {
+    int32_t slot;
+    int64_t at; /* -1: none */
+};
+
+static void note(struct bad *first, int32_t slot, int64_t at)
+{
+    if (at >= 0 && (first->at < 0 || slot < first->slot))
+        *first = (struct bad){.slot = slot, .at = at};
+}
+
+/* Of all ids outside their tables the first in the order of slots and rows. */
+static enum rc check(const struct embed *e, struct err *err)
+{
+    struct bad first = {.at = -1};
+    for (size_t i = 0; i < e->n_whole; i++)
+        note(&first, e->plains.at[i].slot, e->plains.at[i].bad);
+    for (size_t i = 0; i < e->shares.n; i++)
+        note(&first, e->shares.at[i].slot, e->shares.at[i].bad);
+    for (size_t i = 0; i < e->pieces.n; i++)
+        note(&first, e->pieces.at[i].slot, e->pieces.at[i].bad);
+    return first.at < 0 ? RC_OK : outside(e, &e->slots.at[first.slot], first.at, err);
 }
 
 enum rc parts_count(struct embed *e, struct err *err)
 {
     find_twins(e);
-    cut_pieces(e);
-    enum rc rc = reserve(e, err);
+    enum rc rc = plain_choose(e, err);
     if (rc)
         return rc;
-    pool_for(e->pool, (int64_t)e->pieces.n, 1, count_pieces, e);
-    for (size_t i = 0; i < e->pieces.n && !rc; i++)
-        if (e->pieces.at[i].bad >= 0)
-            rc = outside(e, &e->pieces.at[i], err);
-    return rc;
+    cut_pieces(e);
+    rc = reserve(e, err);
+    if (rc)
+        return rc;
+    embed_lanes(e, (int64_t)(e->n_whole + e->shares.n + e->pieces.n), count_item);
+    return check(e, err);
 }
 
 /* Counts become places: of the parts among all occurrences, of a piece's in the part. */
@@ -198,11 +226,13 @@ static void deal_piece(struct embed *e, const struct piece *p)
     }
 }
 
-static void deal_pieces(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void deal_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t i = begin; i < end; i++)
-        deal_piece(e, &e->pieces.at[i]);
+    int64_t shares = (int64_t)e->shares.n;
+    if (item < shares)
+        split_deal(e, &e->shares.at[item]);
+    else
+        deal_piece(e, &e->pieces.at[item - shares]);
 }
 
 static int64_t table_size(int64_t n)
@@ -252,11 +282,13 @@ static void chain_part(struct embed *e, int p)
     }
 }
 
-static void chain_parts(void *arg, int64_t begin, int64_t end, int64_t chunk)
+static void chain_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    struct embed *e = arg;
-    for (int64_t p = begin; p < end; p++)
-        chain_part(e, (int)p);
+    int64_t split = (int64_t)(e->plains.n - e->n_whole);
+    if (item < split)
+        plain_number(e, &e->plains.at[(int64_t)e->n_whole + item], lane);
+    else
+        chain_part(e, (int)(item - split));
 }
 
 /* A row belongs to one part only, but rows of two parts share words of the table's
@@ -270,14 +302,23 @@ static void fill_fresh(struct embed *e)
             if (u[i].fresh)
                 table_use(e->tables.at[u[i].table], u[i].row);
     }
-    for (size_t i = 0; i < e->tables.n; i++)
-        table_settle(e->tables.at[i]);
 }
 
-void parts_chain(struct embed *e)
+enum rc parts_sort(struct embed *e, struct err *err)
 {
+    enum rc rc = split_place(e, err);
+    if (rc)
+        return rc;
     place(e);
-    pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
-    pool_for(e->pool, PARTS, 1, chain_parts, e);
+    embed_lanes(e, (int64_t)(e->shares.n + e->pieces.n), deal_item);
+    int64_t split = (int64_t)(e->plains.n - e->n_whole);
+    embed_lanes(e, split + (e->n ? PARTS : 0), chain_item);
+    rc = plain_reserve_sums(e, err);
+    if (rc)
+        return rc;
     fill_fresh(e);
+    plain_fill(e);
+    for (size_t i = 0; i < e->tables.n; i++)
+        table_settle(e->tables.at[i]);
+    return RC_OK;
 }

@@ -106,13 +106,25 @@ struct moments {
     float beta1, beta2, correct1, correct2, eps, wd;
 };
 
-static struct moments moments_of(const struct row_opt *o, uint64_t step)
+struct row_rule row_rule_at(const struct row_opt *o, const struct row_step *s)
 {
-    double t = (double)step;
+    double t = (double)s->step;
+    struct row_rule r = {.opt = o, .lr = s->lr, .step = s->step};
+    if (o->kind == ROW_ADAM || o->kind == ROW_LAMB ||
+        o->kind == ROW_PARTIAL_ROWWISE_ADAM || o->kind == ROW_PARTIAL_ROWWISE_LAMB) {
+        r.correct1 = (float)(1.0 / (1.0 - pow(o->beta1, t)));
+        r.correct2 = (float)(1.0 / (1.0 - pow(o->beta2, t)));
+    }
+    return r;
+}
+
+static struct moments moments_of(const struct row_rule *r)
+{
+    const struct row_opt *o = r->opt;
     return (struct moments){.beta1 = (float)o->beta1,
                             .beta2 = (float)o->beta2,
-                            .correct1 = (float)(1.0 / (1.0 - pow(o->beta1, t))),
-                            .correct2 = (float)(1.0 / (1.0 - pow(o->beta2, t))),
+                            .correct1 = r->correct1,
+                            .correct2 = r->correct2,
                             .eps = (float)o->eps,
                             .wd = (float)o->weight_decay};
 }
@@ -185,46 +197,47 @@ static void rmsprop(const struct row_opt *o, double lr, float *w, float *s,
     }
 }
 
-void row_opt_update(const struct row_opt *o, const struct row_step *s, float *w,
-                    float *state, float *grad, int64_t dim)
+void row_rule_apply(const struct row_rule *r, float *w, float *state, float *grad,
+                    int64_t dim)
 {
+    const struct row_opt *o = r->opt;
     struct moments k;
     switch (o->kind) {
     case ROW_SGD:
-        sgd(w, grad, (float)s->lr, dim);
+        sgd(w, grad, (float)r->lr, dim);
         break;
     case ROW_ADAGRAD:
-        adagrad(w, state, grad, (float)s->lr, (float)o->eps, dim);
+        adagrad(w, state, grad, (float)r->lr, (float)o->eps, dim);
         break;
     case ROW_ROWWISE_ADAGRAD:
-        rowwise_adagrad(o, s->lr, w, state, grad, dim);
+        rowwise_adagrad(o, r->lr, w, state, grad, dim);
         break;
     case ROW_ADAM:
     case ROW_LAMB:
-        k = moments_of(o, s->step);
+        k = moments_of(r);
         adam_direction(k, w, state, state + dim, grad, dim);
         if (o->kind == ROW_LAMB)
-            lamb_step(w, grad, s->lr, dim);
+            lamb_step(w, grad, r->lr, dim);
         else
-            sgd(w, grad, (float)s->lr, dim);
+            sgd(w, grad, (float)r->lr, dim);
         break;
     case ROW_PARTIAL_ROWWISE_ADAM:
     case ROW_PARTIAL_ROWWISE_LAMB:
-        k = moments_of(o, s->step);
+        k = moments_of(r);
         rowwise_direction(k, w, state, state + dim, grad, dim);
         if (o->kind == ROW_PARTIAL_ROWWISE_LAMB)
-            lamb_step(w, grad, s->lr, dim);
+            lamb_step(w, grad, r->lr, dim);
         else
-            sgd(w, grad, (float)s->lr, dim);
+            sgd(w, grad, (float)r->lr, dim);
         break;
     case ROW_LARS_SGD:
-        lars(o, s->lr, w, state, grad, dim);
+        lars(o, r->lr, w, state, grad, dim);
         break;
     case ROW_ADADELTA:
-        adadelta(o, s->lr, w, state, grad, dim);
+        adadelta(o, r->lr, w, state, grad, dim);
         break;
     case ROW_RMSPROP:
-        rmsprop(o, s->lr, w, state, grad, dim);
+        rmsprop(o, r->lr, w, state, grad, dim);
         break;
     case ROW_OPT_KINDS:
         break;

@@ -45,12 +45,21 @@ struct row_step {
     uint64_t step; /* from 1: for bias correction */
 };
 
+/* An optimiser at a step: what is the same for all rows is worked out once. */
+struct row_rule {
+    const struct row_opt *opt; /* borrowed */
+    double lr;
+    uint64_t step;
+    float correct1, correct2; /* of the moments of adam and lamb */
+};
+struct row_rule row_rule_at(const struct row_opt *o, const struct row_step *s);
+
 const char *row_opt_name(enum row_opt_kind kind);
 /* Floats of state behind a row of `dim` weights. */
 int64_t row_opt_state(const struct row_opt *o, int64_t dim);
 void row_opt_init(const struct row_opt *o, float *state, int64_t dim);
 /* w[dim] -= ... by grad[dim]; `grad` may be overwritten. */
-void row_opt_update(const struct row_opt *o, const struct row_step *s, float *w,
-                    float *state, float *grad, int64_t dim);
+void row_rule_apply(const struct row_rule *r, float *w, float *state, float *grad,
+                    int64_t dim);
 
 #endif

@@ -2,21 +2,13 @@
 /* Rows of tables: gathered into the columns of slots, and updated once per distinct row
  * with the sum of its gradients. Both wait for memory more than for anything else, so
  * rows are asked for AHEAD of their turn.
- *
- * Sums are one multiplication and one addition per element in the order of the chain,
- * which the compiler may do for many elements at once but not otherwise: the same bytes
- * on every processor.
  */
-#include <math.h>
 #include <string.h>
 
-#include "base/compiler.h"
-#include "embed/embed_private.h"
+#include "embed/rows_private.h"
 #include "tensor/kernel.h"
 
 #define GATHER_ROWS 256 /* rows of the batch per task */
-#define AHEAD 16        /* lookups that are prefetched ahead */
-#define LINE 16         /* floats of a cache line */
 
 /* One lookup; a row that was never trained has its first values. */
 static void add_row(const struct embed *e, const struct table *t, int64_t row,
@@ -130,31 +122,6 @@ void embed_forward(struct embed *e, const struct view *outputs)
     pool_for(e->pool, most, GATHER_ROWS, gather_rows, e);
 }
 
-static float clamped(float v, float most)
-{
-    return v > most ? most : v < -most ? -most : v;
-}
-
-/* sum += what the gradient of one slot at one row says. */
-static ALWAYS_INLINE void add_gradient(const struct slot *s, int32_t row, float scale,
-                                       int64_t dim, float *restrict sum)
-{
-    const float *restrict d = view_row(&s->grads, row);
-    float most = s->conf.max_gradient;
-    if (most > 0) {
-        for (int64_t i = 0; i < dim; i++)
-            sum[i] += scale * clamped(d[i], most);
-    } else if (dim == 16) {
-        *(floats16 *)sum += scale * *(const floats16 *)d;
-    } else if (dim == 32) {
-        ((floats16 *)sum)[0] += scale * ((const floats16 *)d)[0];
-        ((floats16 *)sum)[1] += scale * ((const floats16 *)d)[1];
-    } else {
-        for (int64_t i = 0; i < dim; i++)
-            sum[i] += scale * d[i];
-    }
-}
-
 /* Adds up the gradients along a chain; false when nobody wants the row to change. */
 static ALWAYS_INLINE bool sum_chain(const struct slot *slots, const struct occurrence *o,
                                     int32_t first, int64_t dim, float *restrict sum)
@@ -172,40 +139,13 @@ static ALWAYS_INLINE bool sum_chain(const struct slot *slots, const struct occur
     return any;
 }
 
-static ALWAYS_INLINE void adagrad_row(float *restrict w, float *restrict s,
-                                      const float *restrict g, float lr, float eps,
-                                      int64_t n)
-{
-    for (int64_t i = 0; i < n; i++) {
-        s[i] += g[i] * g[i];
-        w[i] -= lr * g[i] / (sqrtf(s[i]) + eps);
-    }
-}
-
-/* Widths that are common get loops of their own; adagrad is what most tables use. */
-static ALWAYS_INLINE void update_row(const struct embed *e, const struct table *t,
+/* Widths that are common get loops of their own. */
+static ALWAYS_INLINE void update_row(const struct embed *e, struct table *t,
                                      const struct occurrence *o, const struct unique *u,
                                      int64_t dim, float *sum)
 {
-    float *w = table_row(t, u->row);
-    if (!sum_chain(e->slots.at, o, u->first, dim, sum))
-        return;
-    if (t->conf.opt.kind == ROW_ADAGRAD)
-        adagrad_row(w, w + dim, sum, (float)e->step->lr, (float)t->conf.opt.eps, dim);
-    else
-        row_opt_update(&t->conf.opt, e->step, w, w + dim, sum, dim);
-}
-
-/* Weights in 16 bits: widened, updated, rounded. */
-static void update_half(const struct embed *e, struct table *t,
-                        const struct occurrence *o, const struct unique *u, float *sum)
-{
-    float w[TABLE_DIM_MAX];
-    if (!sum_chain(e->slots.at, o, u->first, t->conf.dim, sum))
-        return;
-    table_load(t, u->row, w);
-    row_opt_update(&t->conf.opt, e->step, w, table_state(t, u->row), sum, t->conf.dim);
-    table_store_step(t, u->row, w, e->step->step);
+    if (sum_chain(e->slots.at, o, u->first, dim, sum))
+        apply(t, &e->rules.at[u->table], u->row, sum, dim);
 }
 
 /* What unique row u will need: all of the row, and the first of its gradients. */
@@ -213,10 +153,8 @@ static ALWAYS_INLINE void ask_for(const struct embed *e, const struct occurrence
                                   const struct unique *u)
 {
     const struct table *t = e->tables.at[u->table];
-    const float *row = table_row(t, u->row);
     const struct slot *s = &e->slots.at[o[u->first].slot];
-    for (int64_t i = 0; i < t->stride; i += LINE)
-        __builtin_prefetch(row + i, 1);
+    ask_for_row(t, u->row);
     if (s->grads.data)
         __builtin_prefetch(view_row(&s->grads, o[u->first].from));
 }
@@ -232,10 +170,6 @@ CLONED static void update_part(const struct embed *e, const struct part *part)
             ask_for(e, o, &u[i + AHEAD]);
         if (!t->conf.trainable)
             continue;
-        if (t->conf.type != DT_F32) {
-            update_half(e, t, o, &u[i], sum);
-            continue;
-        }
         switch (t->conf.dim) {
         case 1:
             update_row(e, t, o, &u[i], 1, sum);
@@ -255,17 +189,21 @@ CLONED static void update_part(const struct embed *e, const struct part *part)
     }
 }
 
-static void update_parts(void *arg, int64_t begin, int64_t end, int64_t chunk)
+/* Plain slots first: they take longest. */
+static void update_item(struct embed *e, int64_t item, struct lane *lane)
 {
-    const struct embed *e = arg;
-    for (int64_t p = begin; p < end; p++)
-        update_part(e, &e->parts[p]);
+    int64_t plain = (int64_t)e->plains.n;
+    if (item < plain)
+        plain_update(e, &e->plains.at[item], lane);
+    else
+        update_part(e, &e->parts[item - plain]);
 }
 
 void embed_backward(struct embed *e, const struct view *grads,
                     const struct row_step *step)
 {
-    e->step = step;
+    for (size_t i = 0; i < e->tables.n; i++)
+        e->rules.at[i] = row_rule_at(&e->tables.at[i]->conf.opt, step);
     for (size_t i = 0; i < e->slots.n; i++) {
         struct slot *s = &e->slots.at[i];
         const struct view *v = &grads[s->conf.output];
@@ -273,5 +211,5 @@ void embed_backward(struct embed *e, const struct view *grads,
         if (v->data)
             s->grads = view_cols(v, s->conf.col, e->tables.at[s->conf.table]->conf.dim);
     }
-    pool_for(e->pool, PARTS, 1, update_parts, e);
+    embed_lanes(e, (int64_t)e->plains.n + (e->n ? PARTS : 0), update_item);
 }

@@ -264,11 +264,12 @@ static void plain_update(struct plain *p, const struct slot_ids *ids,
         each(&ids[s], s, add_gradient, &a);
     for (int t = 0; t < TABLES; t++) {
         struct table_conf conf = table_conf(t, kind);
+        struct row_rule rule = row_rule_at(&conf.opt, step);
         int64_t dim = conf.dim;
         for (int64_t id = 0; id < conf.rows; id++) {
             float *w = p->rows[t] + id * p->stride[t];
             if (a.seen[t][id])
-                row_opt_update(&conf.opt, step, w, w + dim, a.sums[t] + id * dim, dim);
+                row_rule_apply(&rule, w, w + dim, a.sums[t] + id * dim, dim);
         }
         mem_free(a.sums[t]);
         mem_free(a.seen[t]);

@@ -16,7 +16,8 @@ static float after(const struct row_opt *o)
     row_opt_init(o, row + 1, 1);
     for (uint64_t t = 1; t <= 3; t++) {
         float g = (float)gradients[t - 1];
-        row_opt_update(o, &(struct row_step){.lr = LR, .step = t}, row, row + 1, &g, 1);
+        struct row_rule r = row_rule_at(o, &(struct row_step){.lr = LR, .step = t});
+        row_rule_apply(&r, row, row + 1, &g, 1);
     }
     return row[0];
 }
@@ -208,8 +209,9 @@ static void rows_of_several_values(void)
             float grad[DIM];
             for (int i = 0; i < DIM; i++)
                 grad[i] = (float)g[t - 1][i];
-            row_opt_update(&o, &(struct row_step){.lr = LR, .step = (uint64_t)t}, row,
-                           row + DIM, grad, DIM);
+            struct row_step step = {.lr = LR, .step = (uint64_t)t};
+            struct row_rule r = row_rule_at(&o, &step);
+            row_rule_apply(&r, row, row + DIM, grad, DIM);
             plain_step(&o, &p, g[t - 1], t);
             for (int i = 0; i < DIM; i++)
                 CHECK_NEAR(row[i], p.w[i], 4e-6);
@@ -232,8 +234,8 @@ static void nothing_is_divided_by_zero(void)
             float w = set & 1 ? 1.0f : 0.0f, g = set & 2 ? 1.0f : 0.0f;
             float row[3 * DIM] = {w, w, w}, grad[DIM] = {g, g, g};
             row_opt_init(&o, row + DIM, DIM);
-            row_opt_update(&o, &(struct row_step){.lr = LR, .step = 1}, row, row + DIM,
-                           grad, DIM);
+            struct row_rule r = row_rule_at(&o, &(struct row_step){.lr = LR, .step = 1});
+            row_rule_apply(&r, row, row + DIM, grad, DIM);
             for (int i = 0; i < DIM; i++)
                 CHECK(isfinite(row[i]) && (g != 0 || row[i] == w));
         }
