@@ -179,7 +179,8 @@ enum rc plain_choose(struct embed *e, struct err *err)
         choose(e, (int32_t)i);
         if (!s->plain)
             continue;
-        numbers += n + most_distinct(e, (int32_t)i, n) + SPLIT;
+        /* the parts of a split slot may have as many distinct rows as ids, each */
+        numbers += n + (s->split ? n : most_distinct(e, (int32_t)i, n)) + SPLIT;
         split += s->split ? n : 0;
         if (s->split)
             continue;

@@ -349,6 +349,30 @@ static void slots_go_the_way_that_fits(void)
     }
 }
 
+/* More ids than the table has rows: each part of the slot has its room all the same. */
+static void parts_of_a_split_slot_have_room(void)
+{
+    enum { ROWS = 10000, IDS = 20000 };
+    struct embed *e = embed_create(NULL);
+    struct table_conf conf = table_conf(0, ROW_SGD);
+    int64_t *ids = mem_calloc(IDS, sizeof(*ids));
+    conf.rows = ROWS;
+    embed_slot(e,
+               &(struct slot_conf){.feature = "x", .table = embed_table(e, &conf, NULL)});
+    for (int64_t i = 0; i < IDS; i++)
+        ids[i] = i % ROWS;
+    CHECK(embed_batch(e, &(struct slot_ids){.ids = ids, .rows = IDS}, true, NULL) ==
+          RC_OK);
+    CHECK_INT((int64_t)e->plains.n, SPLIT);
+    for (size_t i = 0; i < e->plains.n; i++) {
+        const struct plain *p = &e->plains.at[i];
+        CHECK(p->n_distinct == p->n / 2);
+        CHECK(p->distinct + p->n + 1 <= e->numbers + e->numbers_room);
+    }
+    embed_destroy(e);
+    mem_free(ids);
+}
+
 static void a_step_allocates_nothing(void)
 {
     for (int few = 0; few < 2; few++) {
@@ -397,6 +421,7 @@ static const struct tap_case cases[] = {
     TAP(outside_training_nothing_is_used),
     TAP(ids_outside_are_named),
     TAP(slots_go_the_way_that_fits),
+    TAP(parts_of_a_split_slot_have_room),
     TAP(a_step_allocates_nothing),
     TAP(lack_of_memory_is_told),
 };
