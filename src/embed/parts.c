@@ -274,10 +274,25 @@ static void fill_fresh(struct embed *e)
         table_settle(e->tables.at[i]);
 }
 
+/* Bits of rows that two parts have share words, too. Keyed tables note ids instead. */
+static void note_touched(struct embed *e)
+{
+    for (int p = 0; p < PARTS; p++) {
+        const struct unique *u = e->uniques + e->parts[p].begin;
+        for (int64_t i = 0; i < e->parts[p].n_unique; i++) {
+            struct touched *noted = e->tables.at[u[i].table]->touched;
+            if (noted && noted->bits)
+                touched_mark(noted, u[i].row);
+        }
+    }
+}
+
 void parts_chain(struct embed *e)
 {
     place(e);
     pool_for(e->pool, (int64_t)e->pieces.n, 1, deal_pieces, e);
     pool_for(e->pool, PARTS, 1, chain_parts, e);
     fill_fresh(e);
+    if (e->tables.n && e->tables.at[0]->touched)
+        note_touched(e);
 }

@@ -110,6 +110,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         trainer_profile_step(t, &fed, asked, got);
     if (!rc)
         rc = show_progress(t, err);
+    if (!rc)
+        rc = row_dump_step(t->row_dump, t->session->step - 1, err);
     if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
         rc = trainer_save(t, err);
     *over = t->tc->num_steps && t->session->step >= t->tc->num_steps;
@@ -152,6 +154,9 @@ static enum rc run(struct trainer *t, struct train_result *out, struct err *err)
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
     trainer_profile_end(t);
+    /* a run that was asked to stop leaves it to the one that goes on */
+    if (!rc && (over || t->early) && t->session->step > 0)
+        rc = row_dump_end(t->row_dump, t->session->step - 1, err);
     if (!rc)
         rc = trainer_save(t, err);
     /* The last checkpoint was there already, from a run that did not come to this. */

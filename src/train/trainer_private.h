@@ -7,6 +7,7 @@
 #include "train/best.h"
 #include "train/feeder.h"
 #include "train/fine_tune.h"
+#include "train/row_dump.h"
 #include "train/summary.h"
 #include "train/trace.h"
 #include "train/trainer.h"
@@ -30,8 +31,9 @@ struct trainer {
     struct feeder *feeder;
     struct score *moving, *eval; /* train metrics; metrics of evaluations */
     struct saver *saver;
-    struct summary *summary; /* NULL: none */
-    struct trace *trace;     /* NULL: none, or written */
+    struct summary *summary;   /* NULL: none */
+    struct row_dump *row_dump; /* NULL: none */
+    struct trace *trace;       /* NULL: none, or written */
     struct best best;
     struct buf config;    /* text of the effective config */
     const char *position; /* in the data, behind the last batch trained on */

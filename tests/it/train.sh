@@ -124,10 +124,9 @@ curves_go_to_event_files()
 what_has_no_effect_is_said()
 {
     config && data
-    trained m --set train_config.num_steps=3 --set 'train_config.delta_embedding_dump_config={}' \
+    trained m --set train_config.num_steps=3 \
         --set train_config.save_checkpoints_timestamp_interval=60
     status 0
-    err_has "note: delta_embedding_dump_config: rows that change are not dumped in this version"
     err_has "note: save_checkpoints_timestamp*: rows of files have no time of their own"
 }
 
