@@ -89,6 +89,19 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
     return RC_OK;
 }
 
+/* Sequences of a group should have as many steps as each other; once. */
+static void note_uneven(struct trainer *t)
+{
+    struct feed_uneven u = feed_uneven(t->session->feed);
+    if (!u.feature || t->told_uneven)
+        return;
+    t->told_uneven = true;
+    trainer_note(t,
+                 "in %jd of %jd rows of a batch '%s' has another number of steps than "
+                 "'%s', the first sequence of its group; it is cut or filled up to that",
+                 (intmax_t)u.differ, (intmax_t)u.rows, u.feature, u.leader);
+}
+
 /* One batch; *over when the run is at its end. */
 static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 {
@@ -106,6 +119,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (!rc)
         rc = score_batch(t->moving, t->session, fed.features, t->loss, err);
     t->position = fed.position;
+    if (!rc)
+        note_uneven(t);
     if (!rc)
         trainer_profile_step(t, &fed, asked, got);
     if (!rc)

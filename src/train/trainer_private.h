@@ -50,6 +50,7 @@ struct trainer {
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
+    bool told_uneven; /* of sequences whose steps differ, it was said */
 };
 
 /* trainer_setup.c */
