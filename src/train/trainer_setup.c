@@ -59,6 +59,10 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         rc = session_resume(t->session, c, &t->arena, &t->position, err);
     if (!rc) {
         t->saved_step = (int64_t)t->session->step - 1;
+        if (t->o->restart_schedules) {
+            t->session->schedule_step = t->session->step;
+            t->session->schedule_epoch = t->session->epoch;
+        }
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
         if (ckpt_json(c, TRAIN_METRICS))
