@@ -59,6 +59,8 @@ void ckpt_add_bytes(struct ckpt_writer *w, enum ckpt_part part, const char *name
 /* A tensor I64 [n]. */
 void ckpt_add_i64(struct ckpt_writer *w, enum ckpt_part part, const char *name,
                   const int64_t *data, int64_t n);
+/* Something that belongs to it could not be added: ckpt_commit() says so. */
+void ckpt_fail(struct ckpt_writer *w, enum rc rc, const struct err *err);
 /* `json` is one JSON value; copied. */
 void ckpt_add_json(struct ckpt_writer *w, const char *name, const char *json);
 

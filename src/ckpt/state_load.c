@@ -322,6 +322,22 @@ static const char *plan_form(struct loader *l, struct table_job *j)
     return NULL;
 }
 
+/* Ids that ascend, within the table where rows have numbers. */
+static const char *plan_touched(struct loader *l, struct table_job *j)
+{
+    const struct st_tensor *list = part_of(l, j->t, "touched");
+    int64_t most = j->t->keyed ? INT64_MAX : j->t->conf.rows - 1;
+    if (!list)
+        return NULL;
+    if (!is_list(list, st_rows(list)))
+        return "has no list of touched ids";
+    for (int64_t i = 0, last = -1; i < st_rows(list); last = st_i64(list, i++))
+        if (st_i64(list, i) <= last || st_i64(list, i) > most)
+            return "has touched ids out of order";
+    j->touched = list;
+    return NULL;
+}
+
 static void plan_table(struct loader *l, struct table *t)
 {
     struct table_job j = {.t = t, .form = form_of(l, t), .partial = l->how->partial};
@@ -334,6 +350,8 @@ static void plan_table(struct loader *l, struct table *t)
     for (int i = 1; i < j.n_cols && with_state; i++)
         plan_column(l, &j, i);
     const char *why = weight ? plan_form(l, &j) : NULL;
+    if (!why && t->touched && !l->how->partial)
+        why = plan_touched(l, &j);
     if (why)
         report_add(l->report, CKPT_SHAPE, name, why);
     mem_free(name);

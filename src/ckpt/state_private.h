@@ -62,6 +62,7 @@ struct table_job {
     /* FORM_KEYS; NULL: no counts are taken over. */
     const struct st_tensor *keys, *counts, *last;
     const struct st_tensor *waiting[3], *history[2]; /* NULL: none */
+    const struct st_tensor *touched;                 /* NULL: none */
     const struct node *facts;                        /* of the blob "tables" */
     bool partial;
 };

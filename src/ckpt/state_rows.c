@@ -188,7 +188,7 @@ static enum rc read_keys(const struct table_job *j, struct err *err)
     return rc ? err_wrap(err, rc, "table '%s'", t->name) : RC_OK;
 }
 
-enum rc table_job_run(const struct table_job *j, struct err *err)
+static enum rc read_form(const struct table_job *j, struct err *err)
 {
     switch (j->form) {
     case FORM_SOME:
@@ -199,4 +199,14 @@ enum rc table_job_run(const struct table_job *j, struct err *err)
         break;
     }
     return read_all(j, err);
+}
+
+enum rc table_job_run(const struct table_job *j, struct err *err)
+{
+    enum rc rc = read_form(j, err);
+    if (j->t->touched)
+        touched_clear(j->t->touched);
+    for (int64_t i = 0; j->touched && i < st_rows(j->touched) && !rc; i++)
+        rc = touched_add(j->t->touched, st_i64(j->touched, i), err);
+    return rc;
 }

@@ -19,6 +19,7 @@ struct snapshot {
     enum table_form form;
     int64_t n;            /* rows to write */
     int64_t *places;      /* FORM_SOME: their numbers */
+    int64_t *touched;     /* what t->touched holds; NULL: nobody asks */
     const uint64_t *used; /* live, or `used_copy` */
     float *first_state;   /* [stride - state_at]: of a row that was never used */
     /* Of a detached one: */
@@ -138,6 +139,7 @@ static void snapshot_release(void *owner)
     struct snapshot *s = owner;
     drop_copies(s);
     mem_free(s->places);
+    mem_free(s->touched);
     mem_free(s->first_state);
     mem_free(s);
 }
@@ -292,6 +294,37 @@ static void add_used(struct ckpt_writer *w, const struct snapshot *s)
     mem_free(name);
 }
 
+static const void *touched_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+{
+    const struct snapshot *s = arg;
+    return s->touched + row;
+}
+
+/* Ids that the next dump of changed rows is to have. */
+static void add_touched(struct ckpt_writer *w, struct snapshot *s)
+{
+    struct err err = {0};
+    int64_t n = 0;
+    if (!s->t->touched)
+        return;
+    enum rc rc = touched_list(s->t->touched, &s->touched, &n, &err);
+    if (rc)
+        ckpt_fail(w, rc, &err);
+    if (rc || n == 0)
+        return;
+    char *name = table_part_name(s->t, "touched");
+    struct st_source source = {.name = name,
+                               .type = ST_I64,
+                               .n_dims = 1,
+                               .dims = {n},
+                               .rows = n,
+                               .row_bytes = sizeof(int64_t),
+                               .fn = touched_rows,
+                               .arg = s};
+    ckpt_add_source(w, CKPT_STATE, &source);
+    mem_free(name);
+}
+
 void table_add(struct ckpt_writer *w, const struct table *t)
 {
     struct snapshot *s = mem_calloc(1, sizeof(*s));
@@ -310,4 +343,5 @@ void table_add(struct ckpt_writer *w, const struct table *t)
         table_add_keys(w, t);
     else
         add_used(w, s);
+    add_touched(w, s);
 }

@@ -233,6 +233,14 @@ void ckpt_add_i64(struct ckpt_writer *w, enum ckpt_part part, const char *name,
         add_block(w, part, &s, data, n, sizeof(*data), sizeof(*data));
 }
 
+void ckpt_fail(struct ckpt_writer *w, enum rc rc, const struct err *err)
+{
+    if (w->rc)
+        return;
+    w->rc = rc;
+    w->err = *err;
+}
+
 void ckpt_add_json(struct ckpt_writer *w, const char *name, const char *json)
 {
     struct doc doc = {0};

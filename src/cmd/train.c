@@ -17,7 +17,7 @@ struct train_conf {
     int64_t threads, seed, patience;
     double save_every;
     int64_t memory;
-    bool resume, overcommit, fresh;
+    bool resume, overcommit, fresh, restart_schedules;
 };
 
 static const struct opt opts[] = {
@@ -30,6 +30,9 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct train_conf, resume, "false",
               "go on from the latest checkpoint of model_dir, if there is one"),
      .flag = "continue", .alias = "continue-train"},
+    {OPT_BOOL(struct train_conf, restart_schedules, "false",
+              "with --continue: learning rates begin anew, warm-up and all, where "
+              "schedules otherwise go on")},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
               "start from the weights of this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint"},
@@ -110,6 +113,7 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                               .threads = (int)c->threads,
                               .seed = (uint64_t)c->seed,
                               .resume = c->resume,
+                              .restart_schedules = c->restart_schedules,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
                               .farm_hash = farm && strcmp(farm, "true") == 0,

@@ -26,6 +26,7 @@ static const char *const logical_names[LOGICAL_COUNT] = {
     [LOGICAL_DECIMAL] = "decimal",
     [LOGICAL_FLOAT16] = "float16",
     [LOGICAL_UUID] = "uuid",
+    [LOGICAL_UINT8] = "uint8",
 };
 
 static struct field *kids_alloc(struct arena *mem, size_t n)

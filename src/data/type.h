@@ -45,6 +45,7 @@ enum logical {
     LOGICAL_DECIMAL, /* TYPE_F64: already divided by 10^scale */
     LOGICAL_FLOAT16, /* TYPE_F32 that came from 16 bits */
     LOGICAL_UUID,    /* TYPE_STR of 16 bytes */
+    LOGICAL_UINT8,   /* TYPE_U32 up to 255, for writers; readers say TYPE_U32 alone */
     LOGICAL_COUNT
 };
 

@@ -141,6 +141,19 @@ struct table *embed_slot_table(const struct embed *e, int slot)
     return e->tables.at[e->slots.at[slot].conf.table];
 }
 
+enum rc embed_track(struct embed *e, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < e->tables.n && !rc; i++) {
+        struct table *t = e->tables.at[i];
+        if (!t->touched)
+            rc = touched_create(t->keyed ? 0 : t->conf.rows, &t->touched, err);
+        if (t->keyed)
+            t->keyed->touched = t->touched;
+    }
+    return rc;
+}
+
 enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
                     struct err *err)
 {

@@ -61,6 +61,10 @@ struct table *embed_table_at(const struct embed *e, int table);           /* bor
 int embed_n_tables(const struct embed *e);
 struct table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
 
+/* From now on every table notes which ids training looks up (struct touched). RC_NOMEM.
+ */
+enum rc embed_track(struct embed *e, struct err *err) MUST_CHECK;
+
 /* ids[embed_n_slots()]. Ids of keyed tables are any that are not negative: they are
  * admitted, given rows or turned away here (see keyed.h). RC_INVAL when an id lies
  * outside its table: the message names feature, row and id. With `training`, rows that

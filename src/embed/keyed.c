@@ -248,9 +248,23 @@ static enum rc growing_train(struct keyed *k, struct pool *pool,
     return rc;
 }
 
+static enum rc note_ids(const struct keyed *k, const struct keyed_use *uses, size_t n,
+                        struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n && k->touched && !rc; i++)
+        for (int64_t j = 0; j < uses[i].n && !rc; j++)
+            if (uses[i].ids[j] >= 0)
+                rc = touched_add(k->touched, uses[i].ids[j], err);
+    return rc;
+}
+
 enum rc keyed_train(struct keyed *k, struct pool *pool, const struct keyed_use *uses,
                     size_t n, struct err *err)
 {
+    enum rc noted = note_ids(k, uses, n, err);
+    if (noted)
+        return noted;
     if (k->conf.kind == KEYED_GROWING)
         return growing_train(k, pool, uses, n, err);
     enum rc rc = zch_train(k, uses, n, err);

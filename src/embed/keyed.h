@@ -18,6 +18,7 @@
 #include "base/pool.h"
 #include "embed/filter.h"
 #include "embed/ids.h"
+#include "embed/touched.h"
 
 enum keyed_kind { KEYED_NONE, KEYED_ZCH, KEYED_GROWING };
 /* What makes an id valuable. */
@@ -51,6 +52,7 @@ struct keyed {
     struct keyed_conf conf;
     uint64_t
         *used; /* bitmap of the table, borrowed: a row that changes hands is unused */
+    struct touched *touched;   /* of the table, borrowed: who got or lost a row; NULL */
     struct ids ids;            /* kept */
     struct ids waiting;        /* kept: ids not admitted yet */
     int64_t now;               /* kept: training batches so far */

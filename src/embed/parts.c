@@ -304,6 +304,30 @@ static void fill_fresh(struct embed *e)
     }
 }
 
+static void touch(const struct embed *e, int table, int64_t row)
+{
+    struct touched *noted = e->tables.at[table]->touched;
+    if (noted && noted->bits)
+        touched_mark(noted, row);
+}
+
+/* Bits of rows that two parts have share words, too. Keyed tables note ids instead. */
+static void note_touched(const struct embed *e)
+{
+    for (int p = 0; p < PARTS; p++) {
+        const struct part *part = &e->parts[p];
+        for (int64_t i = 0; i < part->n_unique; i++) {
+            const struct unique *u = &e->uniques[part->begin + i];
+            touch(e, u->table, u->row);
+        }
+    }
+    for (size_t k = 0; k < e->plains.n; k++) {
+        const struct plain *p = &e->plains.at[k];
+        for (int64_t i = 1; i <= p->n_distinct; i++)
+            touch(e, e->slots.at[p->slot].conf.table, p->distinct[i]);
+    }
+}
+
 enum rc parts_sort(struct embed *e, struct err *err)
 {
     enum rc rc = split_place(e, err);
@@ -320,5 +344,7 @@ enum rc parts_sort(struct embed *e, struct err *err)
     plain_fill(e);
     for (size_t i = 0; i < e->tables.n; i++)
         table_settle(e->tables.at[i]);
+    if (e->tables.n && e->tables.at[0]->touched)
+        note_touched(e);
     return RC_OK;
 }

@@ -246,6 +246,7 @@ void table_destroy(struct table *t)
     if (!t)
         return;
     keyed_destroy(t->keyed);
+    touched_destroy(t->touched);
     pages_unmap(t->data, table_bytes(t));
     mem_free(t->used);
     mem_free(t->name);

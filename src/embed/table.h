@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "embed/keyed.h"
 #include "embed/row_opt.h"
+#include "embed/touched.h"
 #include "tensor/tensor.h"
 
 #define TABLE_DIM_MAX 1024
@@ -56,6 +57,10 @@ struct table {
     uint64_t *used;  /* a bit per row */
     uint64_t stream; /* of the random numbers */
     struct keyed *keyed; /* NULL: rows have numbers */
+    /* Ids (or numbers of rows) that training looked up, and those that got or lost a row
+     * of KEYED_ZCH; owned; NULL: nobody asks.
+     */
+    struct touched *touched;
     /* Pages of 2 MiB: bytes from the front that have them, or that need none. */
     size_t settled;
     bool dense;      /* enough rows are used */

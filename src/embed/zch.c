@@ -196,13 +196,24 @@ static void settle(struct keyed *k, int64_t place, const struct entry *e)
     keyed_reset(k, place);
 }
 
+/* An id gets a row, and `former` (-1: nobody) loses it. */
+static enum rc note_change(struct keyed *k, int64_t id, int64_t former, struct err *err)
+{
+    enum rc rc = k->touched ? touched_add(k->touched, id, err) : RC_OK;
+    if (!rc && k->touched && former >= 0)
+        rc = touched_add(k->touched, former, err);
+    return rc;
+}
+
 /* Newcomers [0, n) in order of value; returns how many found a free row. */
 static enum rc fill_free(struct keyed *k, const struct entry *e, int64_t n, int64_t *done,
                          struct err *err)
 {
     for (*done = 0; *done < n && k->ids.n < k->ids.capacity; (*done)++) {
         int64_t place;
-        enum rc rc = ids_add(&k->ids, e[*done].id, &place, err);
+        enum rc rc = note_change(k, e[*done].id, -1, err);
+        if (!rc)
+            rc = ids_add(&k->ids, e[*done].id, &place, err);
         if (rc)
             return rc;
         settle(k, place, &e[*done]);
@@ -221,13 +232,17 @@ static enum rc replace_worst(struct keyed *k, const struct entry *e, int64_t n,
         return err_coded(err, RC_NOMEM, E2304, "no memory to compare %jd ids",
                          (intmax_t)n);
     find_worst(k, worst, n);
+    enum rc rc = RC_OK;
     for (int64_t i = 0; i < n && e[i].score > worst[i].score; i++) {
+        rc = note_change(k, e[i].id, worst[i].id, err);
+        if (rc)
+            break;
         ids_replace(&k->ids, worst[i].place, e[i].id);
         settle(k, worst[i].place, &e[i]);
         k->evicted++;
     }
     mem_free(worst);
-    return RC_OK;
+    return rc;
 }
 
 static enum rc hold_round(struct keyed *k, struct err *err)

@@ -21,7 +21,7 @@ static struct val *scores(struct model *m, const struct dmr *x, const char *name
     struct graph *g = m->graph;
     graph_push(g, name);
     struct val *q = nn_linear(g, "align", from, x->d, true, ACT_NONE);
-    q = nn_prelu(g, "prelu", q);
+    q = nn_prelu(g, "prelu", q, 0.25f);
     struct val *parts[] = {q, x->history, nn_sub(g, q, x->history),
                            nn_mul(g, q, x->history)};
     struct val *h = part_mlp(m, "attention", attn_mlp, nn_concat(g, parts, 4));
@@ -38,7 +38,7 @@ static struct val *user_vector(struct model *m, const struct dmr *x, struct val 
         return NULL;
     struct val *u = nn_seq_sum(g, weights, x->history);
     u = nn_linear(g, "user", u, shape_width(val_shape(x->match.query)), true, ACT_NONE);
-    return nn_prelu(g, "user_prelu", u);
+    return nn_prelu(g, "user_prelu", u, 0.25f);
 }
 
 /* What the user did last, told from the rest of the history. */

@@ -95,7 +95,7 @@ struct val *part_multi_window_din(struct model *m, const char *name,
                         ? part_mlp_pairs(m, "mlp", attn_mlp, row, sequence, false)
                         : windows_laid_out(m, attn_mlp, row, sequence, axis);
     h = nn_linear(g, "linear", h, 1, true, ACT_NONE);
-    struct val *weights = nn_prelu(g, "active", h);
+    struct val *weights = nn_prelu(g, "active", h, 0.25f);
     graph_pop(g);
     struct val *y = nn_seq_windows(g, weights, sequence, windows, n_windows);
     y = nn_reshape(g, y, (const int64_t[]){n_windows * width}, 1);

@@ -10,109 +10,58 @@
 #include <string.h>
 
 #include "model/parts.h"
+#include "text/pipeline/activation.h"
 
 static const struct {
-    const char *name, *param; /* the keyword that it may take */
+    const char *name;
     enum act act;
-    float preset;
 } acts[] = {
-    {"ReLU", NULL, ACT_RELU, 0},
-    {"LeakyReLU", "negative_slope", ACT_LEAKY_RELU, 0.01f},
-    {"ELU", "alpha", ACT_ELU, 1.0f},
-    {"SELU", NULL, ACT_SELU, 0},
-    {"GELU", NULL, ACT_GELU, 0},
-    {"SiLU", NULL, ACT_SILU, 0},
-    {"Sigmoid", NULL, ACT_SIGMOID, 0},
-    {"Tanh", NULL, ACT_TANH, 0},
-    {"Softplus", NULL, ACT_SOFTPLUS, 0},
-    {"Mish", NULL, ACT_MISH, 0},
-    {"Hardswish", NULL, ACT_HARDSWISH, 0},
-    {"ReLU6", NULL, ACT_RELU6, 0},
-    {"Identity", NULL, ACT_NONE, 0},
+    {"ReLU", ACT_RELU},
+    {"LeakyReLU", ACT_LEAKY_RELU},
+    {"ELU", ACT_ELU},
+    {"SELU", ACT_SELU},
+    {"GELU", ACT_GELU},
+    {"SiLU", ACT_SILU},
+    {"Sigmoid", ACT_SIGMOID},
+    {"Tanh", ACT_TANH},
+    {"Softplus", ACT_SOFTPLUS},
+    {"Mish", ACT_MISH},
+    {"Hardswish", ACT_HARDSWISH},
+    {"ReLU6", ACT_RELU6},
+    {"Identity", ACT_NONE},
+    {"", ACT_NONE},
 };
 
-/* "nn.LeakyReLU(negative_slope=0.2)": the class, and what stands in parentheses. */
-static bool split_act(const char *text, struct str *name, struct str *args)
+/* Of those without parameters of their own. */
+static bool act_of(const struct pc_activation *a, enum act *out)
 {
-    struct str s = str_trim(str_c(text));
-    *args = (struct str){0};
-    if (str_starts(s.p, "torch.nn."))
-        s = str_of(s.p + 9, s.n - 9);
-    else if (str_starts(s.p, "nn."))
-        s = str_of(s.p + 3, s.n - 3);
-    const char *open = s.n ? memchr(s.p, '(', s.n) : NULL;
-    if (open) {
-        if (s.p[s.n - 1] != ')')
-            return false;
-        *args = str_trim(str_of(open + 1, (size_t)(s.p + s.n - open) - 2));
-        s.n = (size_t)(open - s.p);
-    }
-    *name = s;
-    return true;
-}
-
-/* `param` by its keyword or alone; "inplace" says nothing here. */
-static bool read_args(struct str args, const char *keyword, float *param)
-{
-    struct str part;
-    while (args.n && str_split(&args, ',', &part)) {
-        const char *eq = part.n ? memchr(part.p, '=', part.n) : NULL;
-        struct str key = eq ? str_trim(str_of(part.p, (size_t)(eq - part.p))) : part;
-        struct str value =
-            str_trim(eq ? str_of(eq + 1, (size_t)(part.p + part.n - eq) - 1) : part);
-        double v;
-        if (eq && str_is(key, "inplace"))
-            continue;
-        if (!keyword || (eq && !str_is(key, keyword)) || !str_to_f64(value, &v))
-            return false;
-        *param = (float)v;
-    }
-    return true;
-}
-
-/* The table's row and its parameter. */
-static bool read_act(const char *text, size_t *row, float *param)
-{
-    struct str name, args;
-    if (!split_act(text, &name, &args))
-        return false;
-    for (*row = 0; *row < ARRAY_LEN(acts); ++*row) {
-        if (!str_is(name, acts[*row].name))
-            continue;
-        *param = acts[*row].preset;
-        return read_args(args, acts[*row].param, param);
-    }
+    for (size_t i = 0; i < ARRAY_LEN(acts); i++)
+        if (strcmp(a->name, acts[i].name) == 0) {
+            *out = a->tanh ? ACT_GELU_TANH : acts[i].act;
+            return true;
+        }
     return false;
 }
 
 struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x)
 {
-    size_t row;
-    float param;
-    struct str class, args, own = str_trim(str_c(text ? text : ""));
-    if (own.n == 0)
-        return x;
-    if (str_is(own, "Dice"))
-        return nn_dice(g, name, x);
-    if (split_act(text, &class, &args) && str_is(class, "PReLU") && args.n == 0)
-        return nn_prelu(g, name, x);
-    if (!read_act(text, &row, &param))
-        return graph_fail(g, "activation '%s' is not known", text);
-    return nn_act(g, x, acts[row].act, param);
+    struct pc_activation a;
+    struct err err = {0};
+    enum act act;
+    if (pc_activation_read(text, &a, &err) != RC_OK)
+        return graph_fail(g, "activation '%s': %s", text, err.msg);
+    if (act_of(&a, &act))
+        return nn_act(g, x, act, a.param);
+    return strcmp(a.name, "Dice") == 0 ? nn_dice(g, name, x)
+                                       : nn_prelu(g, name, x, a.param);
 }
 
 /* Activations that the product can do by itself. */
 static bool fused_act(const char *text, enum act *act)
 {
-    size_t row;
-    float param;
-    if (!text || !text[0] || !read_act(text, &row, &param))
-        return false;
-    enum act found = acts[row].act;
-    if (found != ACT_RELU && found != ACT_SIGMOID && found != ACT_TANH)
-        return false;
-    *act = found;
-    return true;
+    struct pc_activation a;
+    return pc_activation_read(text, &a, NULL) == RC_OK && act_of(&a, act) &&
+           (*act == ACT_RELU || *act == ACT_SIGMOID || *act == ACT_TANH);
 }
 
 static double dropout_of(const struct pc_MLP *c, int64_t layer)

@@ -15,7 +15,8 @@ enum act {
     ACT_LEAKY_RELU, /* param: slope */
     ACT_ELU,        /* param: alpha */
     ACT_SELU,
-    ACT_GELU, /* erf form */
+    ACT_GELU,      /* x times the share of the normal distribution below x */
+    ACT_GELU_TANH, /* the same to three digits, by way of tanh */
     ACT_SILU,
     ACT_SIGMOID,
     ACT_TANH,
@@ -90,8 +91,9 @@ struct val *nn_dropout(struct graph *g, struct val *x, double p);
 struct val *nn_feature_dropout(struct graph *g, const char *name, struct val *x,
                                const int64_t *widths, int64_t n, double lambda,
                                struct val **loss);
-/* One learnt slope for negative values, first 0.25: parameter `name`.weight. */
-struct val *nn_prelu(struct graph *g, const char *name, struct val *x);
+/* One learnt slope for negative values: parameter `name`.weight; torch's first is 0.25.
+ */
+struct val *nn_prelu(struct graph *g, const char *name, struct val *x, float first);
 /* alpha * (1 - p) * x + p * x with p = sigmoid(batch norm without affine); parameter
  * `name`.alpha [n], buffers `name`.bn.*.
  */

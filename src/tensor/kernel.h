@@ -26,6 +26,7 @@
     ACT(ELU, elu)             \
     ACT(SELU, selu)           \
     ACT(GELU, gelu)           \
+    ACT(GELU_TANH, gelu_tanh) \
     ACT(SILU, silu)           \
     ACT(SIGMOID, sigmoid)     \
     ACT(TANH, tanh)           \

@@ -28,6 +28,7 @@ struct feed {
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct sessions sessions;
     struct batch_rows rows;
+    struct feed_uneven uneven;
 };
 
 void feed_destroy(struct feed *f)
@@ -196,6 +197,39 @@ static bool same_steps(const struct feature_out *o, const int64_t *offsets, int6
 {
     return o->seq_offsets == offsets ||
            memcmp(o->seq_offsets, offsets, (size_t)(rows + 1) * sizeof(*offsets)) == 0;
+}
+
+/* Which of the model's sequence axes; -1: none. */
+static int64_t axis_at(const struct feed *f, int axis)
+{
+    for (size_t i = 0; i < f->m->axes.n; i++)
+        if (f->m->axes.at[i].axis == axis)
+            return (int64_t)i;
+    return -1;
+}
+
+static void note_uneven(struct feed *f, const struct feature_batch *b)
+{
+    for (size_t i = 0; i < f->m->inputs.n && !f->uneven.feature; i++) {
+        const struct model_input *in = &f->m->inputs.at[i];
+        int64_t at = axis_at(f, in->axis);
+        if (at < 0)
+            continue;
+        const int64_t *o = b->at[f->feature_at[i]].seq_offsets;
+        const int64_t *leader = b->at[f->leader_at[at]].seq_offsets;
+        if (same_steps(&b->at[f->feature_at[i]], leader, b->rows))
+            continue;
+        f->uneven = (struct feed_uneven){.feature = in->feature->name,
+                                         .leader = f->m->axes.at[at].leader->name,
+                                         .rows = b->rows};
+        for (int64_t r = 0; r < b->rows; r++)
+            f->uneven.differ += o[r + 1] - o[r] != leader[r + 1] - leader[r];
+    }
+}
+
+struct feed_uneven feed_uneven(const struct feed *f)
+{
+    return f->uneven;
 }
 
 /* Steps of a sequence, cut or filled up with empty steps to those of its axis. */
@@ -387,6 +421,8 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
                               b->hard_at, &f->rows, err);
     if (!rc)
         rc = graph_rows(m->graph, &f->rows, err);
+    if (!rc)
+        note_uneven(f, b);
     for (size_t i = 0; i < m->inputs.n && !rc; i++)
         if (m->inputs.at[i].slot >= 0)
             rc = set_slot(f, i, b, err);

@@ -27,6 +27,14 @@ void feed_destroy(struct feed *f);
  */
 enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
                    bool targets, struct err *err) MUST_CHECK;
+/* A sequence that had another number of steps in some row than the one that leads its
+ * group, by whose steps it is cut or filled up: the first one seen.
+ */
+struct feed_uneven {
+    const char *feature, *leader; /* borrowed; NULL: there was none */
+    int64_t differ, rows;         /* rows of that batch */
+};
+struct feed_uneven feed_uneven(const struct feed *f);
 /* After graph_backward(): updates the rows that the batch used. */
 void feed_update(struct feed *f, const struct row_step *step);
 

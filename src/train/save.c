@@ -99,9 +99,13 @@ static void add_session(struct ckpt_writer *w, const struct session *s)
 {
     struct buf b;
     buf_init(&b, 4096);
-    buf_printf(&b, "{\"step\": %ju, \"epoch\": %ju, \"rows\": %ju, \"seed\": %ju}",
+    buf_printf(&b, "{\"step\": %ju, \"epoch\": %ju, \"rows\": %ju, \"seed\": %ju",
                (uintmax_t)s->step, (uintmax_t)s->epoch, (uintmax_t)s->rows,
                (uintmax_t)s->options.seed);
+    if (s->schedule_step)
+        buf_printf(&b, ", \"schedule_step\": %ju, \"schedule_epoch\": %ju",
+                   (uintmax_t)s->schedule_step, (uintmax_t)s->schedule_epoch);
+    buf_putc(&b, '}');
     ckpt_add_json(w, "session", buf_str(&b));
     buf_release(&b);
 }
@@ -205,6 +209,10 @@ static enum rc load_session(struct session *s, const struct ckpt *c, struct err 
     if (!counter(blob, "step", &s->step) || !counter(blob, "epoch", &s->epoch) ||
         !counter(blob, "rows", &s->rows) || !counter(blob, "seed", &seed))
         return err_set(err, RC_FORMAT, "it holds no counters of a training run");
+    if (!counter(blob, "schedule_step", &s->schedule_step) ||
+        !counter(blob, "schedule_epoch", &s->schedule_epoch) ||
+        s->schedule_step > s->step || s->schedule_epoch > s->epoch)
+        s->schedule_step = s->schedule_epoch = 0;
     if (seed != s->options.seed)
         return err_set(err, RC_INVAL, "it was trained with seed %ju, not %ju",
                        (uintmax_t)seed, (uintmax_t)s->options.seed);

@@ -149,7 +149,8 @@ static bool unscale_vectors(const struct session *s, float by)
  */
 static void update(struct session *s)
 {
-    struct row_step rows = {.lr = schedule_at(&s->sparse.schedule, s->step, s->epoch),
+    uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
+    struct row_step rows = {.lr = schedule_at(&s->sparse.schedule, at, pass),
                             .step = s->step + 1};
     double by = 1 / scaler_scale(&s->scaler);
     if (!s->scaler.on || unscale_vectors(s, (float)by))
@@ -159,7 +160,7 @@ static void update(struct session *s)
     bool good = !s->scaler.on || scale_grads(optim_params(s->optim), by);
     if (good) {
         clip_grads(&s->clip, optim_params(s->optim));
-        optim_step(s->optim, s->step, s->epoch);
+        optim_step(s->optim, at, pass);
         if (s->ema)
             ema_update(s->ema);
     }

@@ -54,9 +54,11 @@ struct session {
     struct ema *ema;       /* NULL: none */
     uint32_t accumulate;   /* batches per update of the dense parameters, at least 1 */
     /* Counters; all of them go into checkpoints. */
-    uint64_t step;                /* batches trained on */
-    uint64_t epoch;               /* passes completed */
-    uint64_t rows;                /* rows trained on */
+    uint64_t step;  /* batches trained on */
+    uint64_t epoch; /* passes completed */
+    uint64_t rows;  /* rows trained on */
+    /* Learning-rate schedules count from here on; 0 unless they were begun anew. */
+    uint64_t schedule_step, schedule_epoch;
     int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */
 };
 

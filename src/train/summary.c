@@ -95,12 +95,11 @@ static void put_lines(struct summary *y, struct events *e, int64_t step,
 static void put_rates(struct summary *y, const struct session *s, int64_t step)
 {
     char name[32];
-    uint64_t at = s->step - 1;
-    events_scalar(y->train, step, "lr/g0",
-                  schedule_at(&s->sparse.schedule, at, s->epoch));
+    uint64_t at = s->step - 1 - s->schedule_step, pass = s->epoch - s->schedule_epoch;
+    events_scalar(y->train, step, "lr/g0", schedule_at(&s->sparse.schedule, at, pass));
     for (size_t g = 0; g < optim_groups(s->optim); g++) {
         snprintf(name, sizeof(name), "lr/g%zu", g + 1);
-        events_scalar(y->train, step, name, optim_lr(s->optim, g, at, s->epoch));
+        events_scalar(y->train, step, name, optim_lr(s->optim, g, at, pass));
     }
 }
 

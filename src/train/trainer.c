@@ -89,6 +89,19 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
     return RC_OK;
 }
 
+/* Sequences of a group should have as many steps as each other; once. */
+static void note_uneven(struct trainer *t)
+{
+    struct feed_uneven u = feed_uneven(t->session->feed);
+    if (!u.feature || t->told_uneven)
+        return;
+    t->told_uneven = true;
+    trainer_note(t,
+                 "in %jd of %jd rows of a batch '%s' has another number of steps than "
+                 "'%s', the first sequence of its group; it is cut or filled up to that",
+                 (intmax_t)u.differ, (intmax_t)u.rows, u.feature, u.leader);
+}
+
 /* One batch; *over when the run is at its end. */
 static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 {
@@ -107,9 +120,13 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         rc = score_batch(t->moving, t->session, fed.features, t->loss, err);
     t->position = fed.position;
     if (!rc)
+        note_uneven(t);
+    if (!rc)
         trainer_profile_step(t, &fed, asked, got);
     if (!rc)
         rc = show_progress(t, err);
+    if (!rc)
+        rc = row_dump_step(t->row_dump, t->session->step - 1, err);
     if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
         rc = trainer_save(t, err);
     *over = t->tc->num_steps && t->session->step >= t->tc->num_steps;
@@ -152,6 +169,9 @@ static enum rc run(struct trainer *t, struct train_result *out, struct err *err)
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
     trainer_profile_end(t);
+    /* a run that was asked to stop leaves it to the one that goes on */
+    if (!rc && (over || t->early) && t->session->step > 0)
+        rc = row_dump_end(t->row_dump, t->session->step - 1, err);
     if (!rc)
         rc = trainer_save(t, err);
     /* The last checkpoint was there already, from a run that did not come to this. */

@@ -65,6 +65,7 @@ struct train_options {
     int threads;             /* 0: as many as there are processors */
     uint64_t seed;
     bool resume; /* go on from the latest checkpoint of model_dir, if there is one */
+    bool restart_schedules; /* of a resumed run: learning rates begin as at step 0 */
     const char
         *fine_tune;       /* checkpoint to start from; NULL: that of the config, if any */
     bool fresh_optimizer; /* of fine_tune: leave its optimiser states */

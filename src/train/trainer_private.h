@@ -7,6 +7,7 @@
 #include "train/best.h"
 #include "train/feeder.h"
 #include "train/fine_tune.h"
+#include "train/row_dump.h"
 #include "train/summary.h"
 #include "train/trace.h"
 #include "train/trainer.h"
@@ -30,8 +31,9 @@ struct trainer {
     struct feeder *feeder;
     struct score *moving, *eval; /* train metrics; metrics of evaluations */
     struct saver *saver;
-    struct summary *summary; /* NULL: none */
-    struct trace *trace;     /* NULL: none, or written */
+    struct summary *summary;   /* NULL: none */
+    struct row_dump *row_dump; /* NULL: none */
+    struct trace *trace;       /* NULL: none, or written */
     struct best best;
     struct buf config;    /* text of the effective config */
     const char *position; /* in the data, behind the last batch trained on */
@@ -48,6 +50,7 @@ struct trainer {
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
+    bool told_uneven; /* of sequences whose steps differ, it was said */
 };
 
 /* trainer_setup.c */

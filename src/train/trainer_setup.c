@@ -59,6 +59,10 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         rc = session_resume(t->session, c, &t->arena, &t->position, err);
     if (!rc) {
         t->saved_step = (int64_t)t->session->step - 1;
+        if (t->o->restart_schedules) {
+            t->session->schedule_step = t->session->step;
+            t->session->schedule_epoch = t->session->epoch;
+        }
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
         if (ckpt_json(c, TRAIN_METRICS))
@@ -192,9 +196,6 @@ static void tell_notes(const struct trainer *t)
         trainer_note(t,
                      "save_checkpoints_timestamp*: rows of files have no time of their "
                      "own, so no checkpoint is saved by it");
-    if (t->tc->delta_embedding_dump_config)
-        trainer_note(t, "delta_embedding_dump_config: rows that change are not dumped in "
-                        "this version; checkpoints hold all of them");
     if (t->started_from && t->started.missing)
         trainer_note(t,
                      "%zu tensors are not in that checkpoint and begin anew, '%s' among "
@@ -246,6 +247,9 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = score_create(t->session, true, &t->moving, err);
     if (!rc)
         rc = score_create(t->session, false, &t->eval, err);
+    if (!rc && t->tc->delta_embedding_dump_config)
+        rc = row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
+                             t->session->model->embed, &t->row_dump, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)
@@ -254,6 +258,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = check_memory(t, err);
     if (!rc)
         rc = write_config(t, err);
+    if (!rc)
+        rc = row_dump_start(t->row_dump, err);
     if (rc)
         return rc;
     t->saver = saver_create(&(struct saver_conf){.model_dir = t->conf->model_dir,
@@ -271,6 +277,7 @@ void trainer_tear_down(struct trainer *t)
     feeder_close(t->feeder);
     summary_close(t->summary);
     trace_destroy(t->trace);
+    row_dump_destroy(t->row_dump);
     saver_destroy(t->saver);
     score_destroy(t->moving);
     score_destroy(t->eval);

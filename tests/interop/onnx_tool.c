@@ -104,7 +104,7 @@ CASE(feature_dropout)
 }
 CASE(prelu)
 {
-    return nn_prelu(g, "p", x);
+    return nn_prelu(g, "p", x, 0.25f);
 }
 CASE(dice)
 {
@@ -383,6 +383,7 @@ ACT_CASE(leaky_relu, ACT_LEAKY_RELU, 0.1f)
 ACT_CASE(elu, ACT_ELU, 0.7f)
 ACT_CASE(selu, ACT_SELU, 0)
 ACT_CASE(gelu, ACT_GELU, 0)
+ACT_CASE(gelu_tanh, ACT_GELU_TANH, 0)
 ACT_CASE(silu, ACT_SILU, 0)
 ACT_CASE(sigmoid, ACT_SIGMOID, 0)
 ACT_CASE(tanh, ACT_TANH, 0)
@@ -475,6 +476,7 @@ static const struct onnx_case cases[] = {
     ENTRY(elu),
     ENTRY(selu),
     ENTRY(gelu),
+    ENTRY(gelu_tanh),
     ENTRY(silu),
     ENTRY(sigmoid),
     ENTRY(tanh),

@@ -158,6 +158,41 @@ PY
     [ -d f ] && fail "a refused run left f behind"
 }
 
+# rates FILE STEP...: learning rates of events, dense ones, by step.
+rates()
+{
+    python3 "$TY_SOURCE/tests/it/rates.py" "$@" >.out 2>&1 || fail "$(cat .out)"
+}
+
+schedules_go_on_unless_they_are_told_to_begin_anew()
+{
+    config && data
+    sed -i 's/exponential_decay_learning_rate { decay_size: 7 }/exponential_decay_learning_rate { decay_size: 2 decay_factor: 0.5 warmup_size: 4 warmup_learning_rate: 0 }/' c.config
+    set -- --log json --set train_config.log_step_count_steps=1
+    trained a "$@"
+    status 0
+    trained b "$@" --set train_config.num_steps=8
+    trained b "$@" --continue --set train_config.num_steps=12
+    cp -r b c
+    trained b "$@" --continue
+    status 0
+    same_checkpoint a/model.ckpt-21 b/model.ckpt-21
+    rates a 0 0 2 0.001 4 0.002 6 0.001 8 0.0005 12 0.000125
+    rates b 8 0.0005 12 0.000125
+    # anew from step 12 on, and remembered by the checkpoint
+    cp -r c d
+    trained c "$@" --continue --restart-schedules
+    status 0
+    rates c 8 0.0005 12 0 14 0.001 16 0.002 18 0.001
+    trained d "$@" --continue --restart-schedules --set train_config.num_steps=15
+    trained d "$@" --continue
+    status 0
+    rates d 12 0 14 0.001 16 0.002 18 0.001
+    same_checkpoint c/model.ckpt-21 d/model.ckpt-21
+    cmp -s a/model.ckpt-21/model-00001-of-00001.safetensors c/model.ckpt-21/model-00001-of-00001.safetensors && fail "--restart-schedules changed nothing"
+    true
+}
+
 # Names of one model mapped to those of another; what is not there keeps its first values.
 a_map_of_names_carries_weights_over()
 {
@@ -193,4 +228,4 @@ tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
     a_changed_config_is_told fine_tuning_starts_from_the_weights_of_another_run \
-    a_map_of_names_carries_weights_over
+    a_map_of_names_carries_weights_over schedules_go_on_unless_they_are_told_to_begin_anew

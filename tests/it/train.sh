@@ -124,10 +124,9 @@ curves_go_to_event_files()
 what_has_no_effect_is_said()
 {
     config && data
-    trained m --set train_config.num_steps=3 --set 'train_config.delta_embedding_dump_config={}' \
+    trained m --set train_config.num_steps=3 \
         --set train_config.save_checkpoints_timestamp_interval=60
     status 0
-    err_has "note: delta_embedding_dump_config: rows that change are not dumped in this version"
     err_has "note: save_checkpoints_timestamp*: rows of files have no time of their own"
 }
 
@@ -213,9 +212,49 @@ a_second_run_does_not_start_over()
     err_has "error[E1405]: model_dir 'm' holds a checkpoint of step 2: use --continue"
 }
 
+# The steps of the first sequence of a group count, row by row: what another one has
+# beyond them changes nothing, whatever else is in the batch.
+the_first_sequence_of_a_group_says_how_many_steps()
+{
+    cat >c.config <<'END'
+train_input_path: "a.csv" model_dir: "m"
+train_config { num_epochs: 1
+  sparse_optimizer { adagrad_optimizer { lr: 0.05 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { batch_size: 2 dataset_type: CsvDataset fg_mode: FG_DAG label_fields: "clk"
+  with_header: true input_fields { input_name: "clk" input_type: INT64 } }
+feature_configs { id_feature { feature_name: "i" expression: "item:i" num_buckets: 50 embedding_dim: 4 } }
+feature_configs { sequence_id_feature { feature_name: "a" expression: "user:a" num_buckets: 50
+  embedding_dim: 4 sequence_length: 9 sequence_delim: "|" } }
+feature_configs { sequence_id_feature { feature_name: "b" expression: "user:b" num_buckets: 50
+  embedding_dim: 4 sequence_length: 9 sequence_delim: "|" } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["i"]
+    sequence_groups { group_name: "s" feature_names: ["a", "b"] }
+    sequence_encoders { pooling_encoder { input: "s" pooling_type: "sum" } } }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [4] } } final { hidden_units: 2 } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+END
+    printf 'clk,i,a,b\n1,3,1|2,4|5\n0,4,1|2|3,4|5|6\n1,2,1,4\n0,2,1|2|3,7|8|9\n' >a.csv
+    printf 'clk,i,a,b\n1,3,1|2,4|5\n0,4,1|2|3,4|5|6\n1,2,1,4|6|9\n0,2,1|2|3,7|8|9\n' >b.csv
+    printf 'clk,i,a,b\n1,3,1|2,4|5\n0,4,1|2|3,4|5\n1,2,1,4\n0,2,1|2|3,7|8|9\n' >c.csv
+    trained m
+    status 0
+    err_lacks "number of steps"
+    trained n --train-input b.csv
+    status 0
+    err_has "note: in 1 of 2 rows of a batch 'b' has another number of steps than 'a', the first sequence of its group; it is cut or filled up to that"
+    same_checkpoint m/model.ckpt-1 n/model.ckpt-1
+    trained o --train-input c.csv
+    status 0
+    [ "$(grep -c "number of steps" .err)" = 1 ] || fail "the note is not there once"
+    cmp -s m/model.ckpt-1/model-00001-of-00001.safetensors o/model.ckpt-1/model-00001-of-00001.safetensors && fail "a missing step counts as one"
+}
+
 tap_cases train_saves_evaluates_and_says_where threads_do_not_change_a_byte \
     a_terminal_has_one_live_line \
     a_profile_is_a_trace_of_steps curves_go_to_event_files \
     progress_as_json_is_a_stream_of_objects patience_ends_a_run_that_gets_no_better \
     what_has_no_effect_is_said the_best_checkpoint_is_kept sigterm_saves_and_ends_well \
-    a_second_signal_ends_it_at_once a_second_run_does_not_start_over
+    a_second_signal_ends_it_at_once a_second_run_does_not_start_over \
+    the_first_sequence_of_a_group_says_how_many_steps

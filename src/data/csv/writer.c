@@ -103,7 +103,7 @@ static void put_value(const struct column *c, int64_t i, char delim, bool quote_
 {
     char text[32];
     if (c->type->logical >= LOGICAL_DATE && c->type->logical != LOGICAL_DECIMAL &&
-        c->type->logical != LOGICAL_FLOAT16) {
+        c->type->logical != LOGICAL_FLOAT16 && c->type->logical != LOGICAL_UINT8) {
         put_logical(c, i, delim, out);
         return;
     }

@@ -230,7 +230,7 @@ static int converted_of(const struct type *x)
     if (x->id == TYPE_MAP)
         return 1;
     if (x->id == TYPE_U32)
-        return 13;
+        return x->logical == LOGICAL_UINT8 ? 11 : 13;
     if (x->id == TYPE_U64)
         return 14;
     bool wall_clock = x->logical >= LOGICAL_TIMESTAMP_MS &&
@@ -258,7 +258,7 @@ static void put_logical(struct thrift_out *t, const struct type *x)
         put_empty(t, 6);
     } else if (integer) {
         thrift_put_struct(t, 10);
-        thrift_put_i8(t, 1, x->id == TYPE_U32 ? 32 : 64);
+        thrift_put_i8(t, 1, l == LOGICAL_UINT8 ? 8 : x->id == TYPE_U32 ? 32 : 64);
         thrift_put_bool(t, 2, false);
         thrift_put_end(t);
     } else if (l <= LOGICAL_TIME_NS) {

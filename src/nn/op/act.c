@@ -15,17 +15,12 @@ struct act_conf {
 static const struct act_kernels *kernel_of(const struct act_conf *c)
 {
     static const enum kernel_act kinds[] = {
-        [ACT_RELU] = KERNEL_RELU,
-        [ACT_LEAKY_RELU] = KERNEL_LEAKY,
-        [ACT_ELU] = KERNEL_ELU,
-        [ACT_SELU] = KERNEL_SELU,
-        [ACT_GELU] = KERNEL_GELU,
-        [ACT_SILU] = KERNEL_SILU,
-        [ACT_SIGMOID] = KERNEL_SIGMOID,
-        [ACT_TANH] = KERNEL_TANH,
-        [ACT_SOFTPLUS] = KERNEL_SOFTPLUS,
-        [ACT_MISH] = KERNEL_MISH,
-        [ACT_HARDSWISH] = KERNEL_HARDSWISH,
+        [ACT_RELU] = KERNEL_RELU,   [ACT_LEAKY_RELU] = KERNEL_LEAKY,
+        [ACT_ELU] = KERNEL_ELU,     [ACT_SELU] = KERNEL_SELU,
+        [ACT_GELU] = KERNEL_GELU,   [ACT_GELU_TANH] = KERNEL_GELU_TANH,
+        [ACT_SILU] = KERNEL_SILU,   [ACT_SIGMOID] = KERNEL_SIGMOID,
+        [ACT_TANH] = KERNEL_TANH,   [ACT_SOFTPLUS] = KERNEL_SOFTPLUS,
+        [ACT_MISH] = KERNEL_MISH,   [ACT_HARDSWISH] = KERNEL_HARDSWISH,
         [ACT_RELU6] = KERNEL_RELU6,
     };
     return &kernels()->act[kinds[c->act]];
@@ -89,6 +84,15 @@ static void put_gelu(struct onnx *o, const struct onnx_op *op)
     put_gate(o, op, onnx_with(o, "Mul", NULL, onnx_with(o, "Add", NULL, erf, 1), 0.5f));
 }
 
+static void put_gelu_tanh(struct onnx *o, const struct onnx_op *op)
+{
+    const char *x = op->x[0], *square = onnx_binary(o, "Mul", NULL, x, x);
+    const char *steep = onnx_with(
+        o, "Add", NULL, onnx_with(o, "Mul", NULL, square, 0.035677408f), 0.79788456f);
+    const char *t = onnx_unary(o, "Tanh", NULL, onnx_binary(o, "Mul", NULL, x, steep));
+    put_gate(o, op, onnx_with(o, "Mul", NULL, onnx_with(o, "Add", NULL, t, 1), 0.5f));
+}
+
 static void put_relu6(struct onnx *o, const struct onnx_op *op)
 {
     const char *in[] = {op->x[0], onnx_number(o, 0), onnx_number(o, 6)};
@@ -112,6 +116,8 @@ static void act_onnx(struct onnx *o, const struct onnx_op *op)
         put_with_alpha(o, op, "Elu");
     else if (c->act == ACT_GELU)
         put_gelu(o, op);
+    else if (c->act == ACT_GELU_TANH)
+        put_gelu_tanh(o, op);
     else if (c->act == ACT_SILU)
         put_gate(o, op, onnx_unary(o, "Sigmoid", NULL, x));
     else if (c->act == ACT_MISH)

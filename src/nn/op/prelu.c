@@ -128,12 +128,12 @@ static const struct op_ops op_prelu = {.name = "prelu",
                                        .grads = prelu_grads,
                                        .onnx = prelu_onnx};
 
-struct val *nn_prelu(struct graph *g, const char *name, struct val *x)
+struct val *nn_prelu(struct graph *g, const char *name, struct val *x, float first)
 {
     struct slope_conf conf = {.n = 1};
     graph_push(g, name);
-    struct param *slope =
-        nn_param(g, "weight", &conf.n, 1, (struct init){INIT_CONST, 0.25, 0}, true);
+    struct param *slope = nn_param(g, "weight", &conf.n, 1,
+                                   (struct init){INIT_CONST, (double)first, 0}, true);
     graph_pop(g);
     return nn_op(g, &op_prelu, &x, 1, &slope, 1, &conf, sizeof(conf));
 }

@@ -30,6 +30,28 @@ static ALWAYS_INLINE VF v_sigmoid_rest(VF x)
     return v_sigmoid(V_SUB(V_ZERO, x));
 }
 
+/* sigmoid(2 u) with u = sqrt(2 / pi) (x + 0.044715 x^3); *at is 2 u. */
+static ALWAYS_INLINE VF gelu_gate(VF x, VF *at)
+{
+    VF inner = V_FMA(V_MUL(x, x), V_SET1(0.0713548162726f), V_SET1(1.59576912161f));
+    *at = V_MUL(x, inner);
+    return v_sigmoid(*at);
+}
+
+static ALWAYS_INLINE VF gelu_tanh_value(VF v)
+{
+    VF at, gate = gelu_gate(V_MIN(V_SET1(15.0f), V_MAX(V_SET1(-15.0f), v)), &at);
+    return V_SEL(V_LT(v, V_SET1(-15.0f)), V_ZERO, V_MUL(v, gate));
+}
+
+/* Beyond 15 the gate is open or shut, to the last bit. */
+static ALWAYS_INLINE VF gelu_tanh_slope(VF v)
+{
+    VF x = V_MIN(V_SET1(15.0f), V_MAX(V_SET1(-15.0f), v)), at, s = gelu_gate(x, &at);
+    VF steep = V_FMA(V_MUL(x, x), V_SET1(0.214064448818f), V_SET1(1.59576912161f));
+    return V_MUL(s, V_FMA(V_MUL(x, steep), v_sigmoid_rest(at), V_SET1(1.0f)));
+}
+
 static ALWAYS_INLINE VF silu_value(VF v)
 {
     return V_SEL(V_LT(v, V_SET1(-88.0f)), V_ZERO, V_MUL(v, v_sigmoid(v)));
@@ -122,6 +144,7 @@ ACTIVATION(selu,
            V_SEL(V_GT(v, V_ZERO), V_MUL(V_SET1(SELU_SCALE), v), elu_part(v, SELU_PART)),
            V_SEL(V_GT(v, V_ZERO), V_SET1(SELU_SCALE), elu_slope(v, SELU_PART)))
 ACTIVATION(gelu, gelu_value(v), gelu_slope(v))
+ACTIVATION(gelu_tanh, gelu_tanh_value(v), gelu_tanh_slope(v))
 ACTIVATION(silu, silu_value(v), silu_slope(v))
 ACTIVATION(sigmoid, v_sigmoid(v), V_MUL(v_sigmoid(v), v_sigmoid_rest(v)))
 ACTIVATION(tanh, v_tanh(v), tanh_slope(v))

@@ -167,6 +167,18 @@ static double gelu_slope(double x)
     return normal_cdf(x) + x * 0.39894228040143268 * exp(-0.5 * x * x);
 }
 
+/* 0.5 (1 + tanh(u)) is sigmoid(2 u), with u = sqrt(2 / pi) (x + 0.044715 x^3). */
+static double gelu_gate(double x)
+{
+    return sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x));
+}
+
+static double gelu_tanh_slope(double x)
+{
+    double s = gelu_gate(x);
+    return s + x * s * (1 - s) * 1.5957691216057308 * (1 + 3 * 0.044715 * x * x);
+}
+
 static double silu_slope(double x)
 {
     return sigmoid(x) * (1 + x * sigmoid(-x));
@@ -212,6 +224,8 @@ ACTIVATION(elu, v > 0 ? v : a * expm1(v), v > 0 ? 1.0 : a * exp(v))
 ACTIVATION(selu, SELU_SCALE *(v > 0 ? v : SELU_ALPHA * expm1(v)),
            SELU_SCALE *(v > 0 ? 1.0 : SELU_ALPHA * exp(v)))
 ACTIVATION(gelu, v < -1000 ? 0 : v * normal_cdf(v), gelu_slope(near_zero(v)))
+ACTIVATION(gelu_tanh, v < -1000 ? 0 : v * gelu_gate(near_zero(v)),
+           gelu_tanh_slope(near_zero(v)))
 ACTIVATION(silu, v < -1000 ? 0 : v * sigmoid(v), silu_slope(near_zero(v)))
 ACTIVATION(sigmoid, sigmoid(v), sigmoid(v) * (1 - sigmoid(v)))
 ACTIVATION(tanh, tanh(v), 1 - tanh(v) * tanh(v))

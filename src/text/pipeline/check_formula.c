@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The small languages inside strings: formulas, initialisers, normalizers, activations.
- */
+/* The small languages inside strings: formulas, initialisers, normalizers. */
 #include <ctype.h>
 #include <string.h>
 
@@ -249,37 +248,4 @@ const char *normalizer_problem(struct check *x, const char *text)
         if (str_is(method, methods[i].method))
             return normalizer_args(x, methods[i].method, methods[i].keys, rest);
     return arena_printf(&x->arena, "there is no method '%.*s'", (int)method.n, method.p);
-}
-
-/* B 2.3 */
-const char *activation_problem(struct check *x, const char *text)
-{
-    static const char *const known[] = {
-        "ReLU",    "LeakyReLU", "PReLU",    "ELU",  "SELU",      "GELU",  "SiLU",
-        "Sigmoid", "Tanh",      "Softplus", "Mish", "Hardswish", "ReLU6", "Identity"};
-    struct str s = str_trim(str_c(text));
-    if (s.n == 0 || str_is(s, "Dice"))
-        return NULL;
-    const char *open = memchr(s.p, '(', s.n);
-    if (open && s.p[s.n - 1] != ')')
-        return "a parenthesis is not closed";
-    if (open)
-        s.n = (size_t)(open - s.p);
-    static const char *const prefixes[] = {"torch.nn.", "nn."};
-    const char *near = NULL;
-    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
-        size_t n = strlen(prefixes[i]);
-        if (s.n <= n || memcmp(s.p, prefixes[i], n) != 0)
-            continue;
-        struct str name = str_of(s.p + n, s.n - n);
-        if (check_listed(arena_strndup(&x->arena, name.p, name.n), known,
-                         ARRAY_LEN(known)))
-            return NULL;
-        near = str_nearest(name, known, ARRAY_LEN(known));
-        break;
-    }
-    if (!near)
-        near = str_nearest(s, known, ARRAY_LEN(known));
-    return near ? arena_printf(&x->arena, "it is unknown; did you mean nn.%s?", near)
-                : "it is unknown";
 }

@@ -2,6 +2,7 @@
 /* Building blocks, wherever in the model they stand: nets, encoders, blocks. */
 #include <string.h>
 
+#include "text/pipeline/activation.h"
 #include "text/pipeline/pipeline_private.h"
 
 /* B 2.1, 2.2: Dropout takes a probability; at 1 nothing is left. */
@@ -29,10 +30,11 @@ static void check_ratios(struct check *x, const struct msg *m, const char *field
 static void check_activation(struct check *x, const struct msg *m, const char *field,
                              const char *text)
 {
-    const char *bad = activation_problem(x, text);
-    if (bad)
+    struct pc_activation act;
+    struct err err = {0};
+    if (pc_activation_read(text, &act, &err) != RC_OK)
         schema_report(x->diags, DIAG_ERROR, E0389, m, field, "activation '%s': %s", text,
-                      bad);
+                      err.msg);
 }
 
 /* B 1.2, 2.2. hist_seq_mlp without units is the identity (B 5.16). */

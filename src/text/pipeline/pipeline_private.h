@@ -112,7 +112,6 @@ void check_unused(struct check *x);
 /* NULL when fine, else what is wrong with it. */
 const char *init_fn_problem(struct check *x, const char *text);
 const char *normalizer_problem(struct check *x, const char *text);
-const char *activation_problem(struct check *x, const char *text);
 
 /* The whole of it, for conf_kind_pipeline. */
 void pipeline_check(struct conf *c, struct diags *diags);

@@ -64,6 +64,7 @@ MODULES = {
     "elu": (nn.ELU(0.7), 4, -3, 3),
     "selu": (nn.SELU(), 4, -3, 3),
     "gelu": (nn.GELU(), 4, -4, 4),
+    "gelu_tanh": (nn.GELU(approximate="tanh"), 4, -4, 4),
     "silu": (nn.SiLU(), 4, -4, 4),
     "sigmoid": (nn.Sigmoid(), 4, -9, 9),
     "tanh": (nn.Tanh(), 4, -4, 4),

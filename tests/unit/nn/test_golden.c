@@ -36,7 +36,7 @@ static struct val *build_layer_norm(struct graph *g, const struct op_case *c,
 static struct val *build_prelu(struct graph *g, const struct op_case *c,
                                struct val *const *x)
 {
-    return nn_prelu(g, "x", x[0]);
+    return nn_prelu(g, "x", x[0], 0.25f);
 }
 
 static struct val *build_dice(struct graph *g, const struct op_case *c,
@@ -92,6 +92,7 @@ static const struct op_case ops[] = {
     {"elu", build_act, ACT_ELU, 0.7f, 0},
     {"selu", build_act, ACT_SELU, 0, 0},
     {"gelu", build_act, ACT_GELU, 0, 0},
+    {"gelu_tanh", build_act, ACT_GELU_TANH, 0, 0},
     {"silu", build_act, ACT_SILU, 0, 0},
     {"sigmoid", build_act, ACT_SIGMOID, 0, 0},
     {"tanh", build_act, ACT_TANH, 0, 0},
