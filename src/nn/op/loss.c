@@ -49,6 +49,24 @@ static double focal(const struct loss_conf *c, const float *x, int64_t n, float 
     return w * (softplus(v) - v * y);
 }
 
+#define FEW 32 /* classes for which double costs little */
+
+static double few_classes(double s, const float *x, int64_t n, int64_t hit, float *slope)
+{
+    double max = (double)x[0], sum = 0, all = 0;
+    for (int64_t i = 1; i < n; i++)
+        max = (double)x[i] > max ? (double)x[i] : max;
+    for (int64_t i = 0; i < n; i++)
+        sum += exp((double)x[i] - max);
+    double log_sum = max + log(sum);
+    for (int64_t i = 0; i < n; i++) {
+        double target = s / (double)n + (i == hit ? 1 - s : 0);
+        all += target * (log_sum - (double)x[i]);
+        slope[i] = (float)(exp((double)x[i] - log_sum) - target);
+    }
+    return all;
+}
+
 static int64_t index_of(const float *x, int64_t n, float value)
 {
     for (int64_t i = 0; i < n; i++)
@@ -60,13 +78,11 @@ static int64_t index_of(const float *x, int64_t n, float value)
 /* What the largest leaves to the others is added up without it: near a loss of nothing
  * that is what the loss consists of, and it would be lost beside 1.
  */
-static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
-                            float label, float *slope)
+static double many_classes(double s, const float *x, int64_t n, int64_t hit, float *slope)
 {
     const struct kernels *k = kernels();
-    int64_t top = index_of(x, n, k->max(x, n)), hit = (int64_t)label;
-    double s = (double)c->smoothing, most = (double)x[top], below = 0;
-    assert(hit >= 0 && hit < n);
+    int64_t top = index_of(x, n, k->max(x, n));
+    double most = (double)x[top], below = 0;
     k->softmax(slope, x, n, n);
     float largest = slope[top];
     slope[top] = 0;
@@ -81,6 +97,15 @@ static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n
     }
     return (clear ? -log1p(-rest) : -log((double)largest)) +
            (1 - s) * (most - (double)x[hit]) + s * below / (double)n;
+}
+
+static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
+                            float label, float *slope)
+{
+    int64_t hit = (int64_t)label;
+    assert(hit >= 0 && hit < n);
+    return n < FEW ? few_classes((double)c->smoothing, x, n, hit, slope)
+                   : many_classes((double)c->smoothing, x, n, hit, slope);
 }
 
 static double squared(const struct loss_conf *c, const float *x, int64_t n, float label,
