@@ -60,8 +60,12 @@ struct val *part_act(struct graph *g, const char *name, const char *text, struct
 static bool fused_act(const char *text, enum act *act)
 {
     struct pc_activation a;
-    return pc_activation_read(text, &a, NULL) == RC_OK && act_of(&a, act) &&
-           (*act == ACT_RELU || *act == ACT_SIGMOID || *act == ACT_TANH);
+    enum act found = ACT_NONE;
+    if (pc_activation_read(text, &a, NULL) != RC_OK || !act_of(&a, &found) ||
+        (found != ACT_RELU && found != ACT_SIGMOID && found != ACT_TANH))
+        return false;
+    *act = found;
+    return true;
 }
 
 static double dropout_of(const struct pc_MLP *c, int64_t layer)

@@ -2,12 +2,14 @@
 /* Losses of one row each. The gradient with respect to the prediction is kept by the
  * forward pass; labels and weights get none.
  */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
+#include "tensor/kernel.h"
 
 struct loss_conf {
     float smoothing, gamma, alpha;
@@ -47,11 +49,11 @@ static double focal(const struct loss_conf *c, const float *x, int64_t n, float 
     return w * (softplus(v) - v * y);
 }
 
-static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
-                            float label, float *slope)
+#define FEW 32 /* classes for which double costs little */
+
+static double few_classes(double s, const float *x, int64_t n, int64_t hit, float *slope)
 {
-    double max = (double)x[0], sum = 0, all = 0, s = (double)c->smoothing;
-    int64_t hit = (int64_t)label;
+    double max = (double)x[0], sum = 0, all = 0;
     for (int64_t i = 1; i < n; i++)
         max = (double)x[i] > max ? (double)x[i] : max;
     for (int64_t i = 0; i < n; i++)
@@ -63,6 +65,47 @@ static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n
         slope[i] = (float)(exp((double)x[i] - log_sum) - target);
     }
     return all;
+}
+
+static int64_t index_of(const float *x, int64_t n, float value)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] == value)
+            return i;
+    return 0; /* NaN; so is all that follows */
+}
+
+/* What the largest leaves to the others is added up without it: near a loss of nothing
+ * that is what the loss consists of, and it would be lost beside 1.
+ */
+static double many_classes(double s, const float *x, int64_t n, int64_t hit, float *slope)
+{
+    const struct kernels *k = kernels();
+    int64_t top = index_of(x, n, k->max(x, n));
+    double most = (double)x[top], below = 0;
+    k->softmax(slope, x, n, n);
+    float largest = slope[top];
+    slope[top] = 0;
+    double rest = (double)k->sum(slope, n);
+    bool clear = rest < 0.5; /* the largest has more than half */
+    slope[top] = largest;
+    double short_of = clear && top == hit ? rest : 1 - (double)slope[hit];
+    slope[hit] = (float)(s - short_of);
+    for (int64_t i = 0; s > 0 && i < n; i++) {
+        below += most - (double)x[i];
+        slope[i] -= (float)(s / (double)n);
+    }
+    return (clear ? -log1p(-rest) : -log((double)largest)) +
+           (1 - s) * (most - (double)x[hit]) + s * below / (double)n;
+}
+
+static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
+                            float label, float *slope)
+{
+    int64_t hit = (int64_t)label;
+    assert(hit >= 0 && hit < n);
+    return n < FEW ? few_classes((double)c->smoothing, x, n, hit, slope)
+                   : many_classes((double)c->smoothing, x, n, hit, slope);
 }
 
 static double squared(const struct loss_conf *c, const float *x, int64_t n, float label,
@@ -101,23 +144,27 @@ static void loss_rows(const struct op_run *r, int64_t begin, int64_t end, loss_f
         float *slope = view_row(&r->keep, k);
         float w = r->n_in == 3 ? *view_row(&r->in[2], k) : 1.0f / (float)r->in[0].rows;
         double v = fn(r->conf, view_row(&r->in[0], k), n, *view_row(&r->in[1], k), slope);
-        for (int64_t i = 0; i < n; i++)
-            slope[i] *= w;
+        if (n == 1)
+            slope[0] *= w;
+        else
+            kernels()->scale(slope, w, n);
         *view_row(&r->out[0], k) = (float)(v * (double)w);
     }
 }
 
 static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    int64_t from, to;
+    int64_t from, to, n = r->in[0].width;
     if (!r->d_in[0].data)
         return;
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *slope = view_row(&r->keep, k);
         float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);
-        for (int64_t i = 0; i < r->in[0].width; i++)
-            dx[i] += d * slope[i];
+        if (r->d_in_fresh[0])
+            kernels()->times(dx, d, slope, n);
+        else
+            kernels()->axpy(dx, d, slope, n);
     }
 }
 
@@ -127,6 +174,7 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
         loss_rows(r, begin, end, fn);                                            \
     }                                                                            \
     static const struct op_ops op = {.name = text,                               \
+                                     .flags = OP_WRITES,                         \
                                      .infer = infer_fn,                          \
                                      .forward = fn##_forward,                    \
                                      .backward = loss_backward,                  \

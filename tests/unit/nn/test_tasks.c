@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slopes of what heads of several tasks are made from, and what their values are. */
+#include "tensor/kernel.h"
 #include "unit/nn/gradcheck.h"
 
 static struct val *build_both(struct graph *g, struct val *const *x, int axis)
@@ -158,6 +159,79 @@ static void a_loss_of_training_is_not_evaluated(void)
     graph_destroy(h.g);
 }
 
+/* One row of logits against the formula in double. Slopes err by what exp does; the
+ * loss, which may be next to nothing, by a share of itself.
+ */
+static void check_row(const float *x, int64_t n, int64_t hit, double s, double got,
+                      const float *slope)
+{
+    double most = (double)x[0], others = 0, want = 0;
+    int64_t top = 0;
+    for (int64_t i = 1; i < n; i++)
+        top = x[i] > x[top] ? i : top;
+    most = (double)x[top];
+    for (int64_t i = 0; i < n; i++)
+        others += i == top ? 0 : exp((double)x[i] - most);
+    double log_sum = log1p(others);
+    for (int64_t i = 0; i < n; i++) {
+        double target = s / (double)n + (i == hit ? 1 - s : 0);
+        double below = most - (double)x[i];
+        want += target * (log_sum + below);
+        CHECK_NEAR((double)slope[i], exp(-below - log_sum) - target, 6e-7);
+    }
+    CHECK_NEAR(got, want, 2e-6 * want + 1e-13);
+}
+
+#define MANY 1031
+
+/* Rows: anything; one far above the others and meant; the same, but another is meant. */
+static void compare_classes(int64_t n, float s)
+{
+    static float x[3 * MANY], slopes[MANY];
+    const float y[] = {(float)(n / 2), (float)(n - 1), 0};
+    for (int64_t i = 0; i < 3 * n; i++)
+        x[i] = (float)((i * 7919) % 1013) / 101.3f - 5;
+    x[2 * n - 1] = 30;
+    x[3 * n - 1] = 300;
+    struct head h = open_head(n);
+    h.out = nn_softmax_loss(h.g, h.x, h.y, NULL, s);
+    run(&h, 3, x, y);
+    graph_backward(h.g, true);
+    struct view v = graph_view(h.g, h.out), d = graph_grad(h.g, h.x);
+    for (int64_t r = 0; r < 3; r++) { /* a third of each counts */
+        for (int64_t i = 0; i < n; i++)
+            slopes[i] = 3 * view_row(&d, r)[i];
+        check_row(x + r * n, n, (int64_t)y[r], (double)s, 3 * (double)*view_row(&v, r),
+                  slopes);
+    }
+    graph_destroy(h.g);
+}
+
+static void a_loss_over_any_number_of_classes_is_its_formula(void)
+{
+    static const int64_t many[] = {2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 65, 500, MANY};
+    for (int level = 0; level <= (int)cpu_level(); level++) {
+        kernels_use((enum cpu_level)level);
+        for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+            compare_classes(many[i], 0);
+            compare_classes(many[i], 0.1f);
+        }
+    }
+    kernels_use(CPU_LEVEL_AMX);
+}
+
+static struct val *build_classes(struct graph *g, struct val *const *x, int axis)
+{
+    struct val *label = nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1);
+    return nn_softmax_loss(g, x[0], nn_scale(g, label, 0, 11), NULL, 0);
+}
+
+static void slopes_of_many_classes_are_right(void)
+{
+    gradcheck(&(struct gradcheck){
+        "classes", build_classes, 1, {{AXIS_BATCH, 1, {37}}}, 5, .low = -3, .high = 3});
+}
+
 static const struct tap_case cases[] = {
     TAP(slopes_are_right),
     TAP(both_logit_holds_far_out),
@@ -166,5 +240,7 @@ static const struct tap_case cases[] = {
     TAP(a_rotation_keeps_lengths),
     TAP(a_rotation_needs_fewer_columns),
     TAP(a_loss_of_training_is_not_evaluated),
+    TAP(a_loss_over_any_number_of_classes_is_its_formula),
+    TAP(slopes_of_many_classes_are_right),
 };
 TAP_MAIN(cases)
