@@ -111,7 +111,7 @@ def config(case, sizes, data, n_numbers):
 train_config {{ num_epochs: {case['epochs']} save_checkpoints_epochs: 1 log_step_count_steps: 1000
   sparse_optimizer {{ {adam} }} dense_optimizer {{ {adam} }} }}
 data_config {{ batch_size: {case['batch']} dataset_type: CsvDataset with_header: true fg_mode: FG_DAG {fields}
-  shuffle: true shuffle_buffer_size: {SHUFFLE.get(case['data'], 256)}{case.get('reading', '')} }}
+  shuffle: true shuffle_buffer_size: {case.get('buffer') or SHUFFLE.get(case['data'], 256)}{case.get('reading', '')} }}
 {features}model_config {{
 {_model(case, names, numbers)}
 }}

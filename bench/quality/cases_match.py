@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of retrieval models: the film that a user liked next. The measure is the share of rows whose film is among
-the best ten of the 1024 films of its batch; rows are read by one reader, so that both sides form the same batches."""
+the best ten of the films of its batch, which are 1024 or, for Word2Vec, 256; rows are read by one reader, so that both
+sides form the same batches."""
 from cases_sequences import sequence
 from texts import group, id_feature, mlp
 
@@ -17,6 +18,9 @@ CASES = {
     'ml-1m DSSMv2': dict(_pair, kind='dssm_v2', peer='match.DssmTwo'),
     'ml-1m SR-GNN': dict(_likes | _fast, kind='srgnn', peer='match.SrGnn', dim=32),
     'ml-1m DAT': dict(_pair | _fast, kind='dat', peer='match.Dat', imitate=.001),
+    # each film of a batch answers on its own whether it comes next: the more there are, the longer it takes until more
+    # than their share is learned
+    'ml-1m Word2Vec': dict(_likes, kind='word2vec', peer='match.Word2Vec', batch=256, buffer=2048, lr=.02, epochs=8),
 }
 _MATCH = 'losses { softmax_cross_entropy {} } metrics { recall_at_k { top_k: 10 } }'
 
@@ -85,6 +89,13 @@ def _gru4rec(case, names, numbers):
 ''' + _MATCH
 
 
+def _word2vec(case, names, numbers):
+    """A word is the film liked before, its context the one liked next."""
+    return group('word', ['f9']) + group('context', ['f1']) + '''word2vec { input: "word" context_input: "context"
+  context_bias: true in_batch_negative: true }
+losses { binary_cross_entropy {} } metrics { recall_at_k { top_k: 10 } }'''
+
+
 KINDS = {'dssm': _dssm, 'dssm_v2': _dssm, 'dat': _dat, 'mind': _mind, 'srgnn': _srgnn,
-         'youtube_dnn': _youtube, 'gru4rec': _gru4rec}
+         'youtube_dnn': _youtube, 'gru4rec': _gru4rec, 'word2vec': _word2vec}
 FEATURES = {kind: features for kind in KINDS}

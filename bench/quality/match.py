@@ -189,3 +189,18 @@ class Gru(Biased):
     def user(self, b):
         states, _ = self.gru(self.history(b['h']))
         return last(states, b['h'] > 0)
+
+
+class Word2Vec(Biased):
+    """Of the history the last film alone, which is the word; each film of the batch is asked on its own whether it is
+    the context."""
+
+    def net(self, case):
+        pass
+
+    def user(self, b):
+        return self.history(b['x'][:, 9])
+
+    def loss(self, b):
+        s = self.scores(b)
+        return F.binary_cross_entropy_with_logits(s, torch.eye(len(s)), reduction='sum') / len(s)
