@@ -193,7 +193,7 @@ def end_to_end(o):
     if o.quick:
         command += ["--set", "train_config.num_epochs=3"]
     memory, speeds, ratios = Program("ours", "dlrm"), [], []
-    for _ in range(3):
+    for _ in range(max(o.rounds, 7)):  # a reader beside two threads: each round differs by 10 %
         before = memory.turn(o.burst)
         with tempfile.TemporaryDirectory(dir="build") as scratch:
             out = subprocess.run([*command, "--model-dir", f"{scratch}/run"], check=True, capture_output=True, text=True)
