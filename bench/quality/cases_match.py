@@ -14,7 +14,8 @@ CASES = {
     'ml-1m DSSM': dict(_pair, kind='dssm', peer='match.Dssm'),
     'ml-1m YoutubeDNN': dict(_likes | _fast, kind='youtube_dnn', peer='match.YoutubeDnn', dim=32, hidden=[128, 64]),
     'ml-1m MIND': dict(_pair | _fast, kind='mind', peer='match.Mind', user=[64, 32], high=32, capsules=3),
-    'ml-1m GRU4Rec': dict(_likes | _fast, kind='gru4rec', peer='match.Gru', dim=32),
+    # with steps of .002 these epochs end where recall still rises by a tenth in each, and a seed moves it by .003
+    'ml-1m GRU4Rec': dict(_likes, kind='gru4rec', peer='match.Gru', dim=32, lr=.005, epochs=4),
     'ml-1m DSSMv2': dict(_pair, kind='dssm_v2', peer='match.DssmTwo'),
     'ml-1m SR-GNN': dict(_likes | _fast, kind='srgnn', peer='match.SrGnn', dim=32),
     'ml-1m DAT': dict(_pair | _fast, kind='dat', peer='match.Dat', imitate=.001),
