@@ -76,33 +76,6 @@ static void print_text(const struct opt *o, struct buf *out)
     buf_release(&range);
 }
 
-static void pad(struct buf *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        buf_putc(out, ' ');
-}
-
-/* Words of `text` from column `indent` on, which is where the line stands already. */
-static void wrap(struct buf *out, const char *text, size_t indent)
-{
-    struct str rest = str_c(text), word;
-    size_t column = indent;
-    while (str_split(&rest, ' ', &word)) {
-        if (column > indent && column + 1 + word.n > COLUMNS) {
-            buf_putc(out, '\n');
-            pad(out, indent);
-            column = indent;
-        }
-        if (column > indent) {
-            buf_putc(out, ' ');
-            column++;
-        }
-        buf_add(out, word.p, word.n);
-        column += word.n;
-    }
-    buf_putc(out, '\n');
-}
-
 static size_t left_width(const struct opt *opts)
 {
     size_t width = 0;
@@ -140,11 +113,11 @@ void opt_help(const struct opt *opts, struct buf *out)
         buf_puts(out, buf_str(&flag));
         if (flag.n + 2 > indent) {
             buf_putc(out, '\n');
-            pad(out, indent);
+            buf_pad(out, indent);
         } else {
-            pad(out, indent - flag.n);
+            buf_pad(out, indent - flag.n);
         }
-        wrap(out, buf_str(&text), indent);
+        buf_wrap(out, str_c(buf_str(&text)), indent, COLUMNS);
     }
     buf_release(&flag);
     buf_release(&text);

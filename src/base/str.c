@@ -342,6 +342,34 @@ static void json_char(struct buf *b, unsigned char c)
     }
 }
 
+void buf_pad(struct buf *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_putc(b, ' ');
+}
+
+void buf_wrap(struct buf *b, struct str text, size_t indent, size_t width)
+{
+    struct str word;
+    size_t column = indent;
+    while (str_split(&text, ' ', &word)) {
+        if (word.n == 0)
+            continue;
+        if (column > indent && column + 1 + word.n > width) {
+            buf_putc(b, '\n');
+            buf_pad(b, indent);
+            column = indent;
+        }
+        if (column > indent) {
+            buf_putc(b, ' ');
+            column++;
+        }
+        buf_add(b, word.p, word.n);
+        column += word.n;
+    }
+    buf_putc(b, '\n');
+}
+
 void buf_json_str(struct buf *b, const char *s, size_t n)
 {
     buf_putc(b, '"');

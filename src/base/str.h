@@ -66,6 +66,11 @@ void buf_putc(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* As a JSON string, quotes included; bytes that are not UTF-8 become U+FFFD. */
 void buf_json_str(struct buf *b, const char *s, size_t n);
+void buf_pad(struct buf *b, size_t n); /* with blanks */
+/* The words of `text`, in lines of up to `width` columns; a line that begins anew does so
+ * in column `indent`, where the first one stands already. Ends the last one.
+ */
+void buf_wrap(struct buf *b, struct str text, size_t indent, size_t width);
 enum rc buf_check(const struct buf *b, struct err *err) MUST_CHECK;
 const char *buf_str(const struct buf *b); /* "" when empty */
 char *buf_take(struct buf *b);            /* the caller's, to mem_free(); "" when empty */

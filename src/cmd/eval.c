@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -75,10 +74,9 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
                                    struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
-    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
     struct session_options so = {.pool = pool,
                                  .training = true,
-                                 .farm_hash = farm && strcmp(farm, "true") == 0,
+                                 .farm_hash = config_farm_hash(),
                                  .table_dir = c->table_dir};
     struct arena a = {0};
     struct ckpt *ckpt = NULL;

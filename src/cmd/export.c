@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cpu.h"
@@ -89,7 +88,6 @@ static enum rc print_summary(const struct export_conf *c, const struct export_su
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct export_conf *c = conf;
-    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
     struct conf config = {0};
     struct diags diags = {0};
     struct pool *pool = NULL;
@@ -110,7 +108,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
                                    .sample_input = c->sample_input,
                                    .sample_rows = c->sample_rows,
                                    .tables = tables_of(c->table_type),
-                                   .farm_hash = farm && strcmp(farm, "true") == 0,
+                                   .farm_hash = config_farm_hash(),
                                    .pool = pool};
         rc = export_write(&config, &o, &diags, &summary, err);
     }

@@ -7,43 +7,16 @@
 
 #define WIDTH 80
 
-static void pad(struct buf *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        buf_putc(out, ' ');
-}
-
-static void fill_line(struct buf *out, struct str line, size_t indent, size_t width)
-{
-    struct str word;
-    size_t column = indent;
-    pad(out, indent);
-    while (str_split(&line, ' ', &word)) {
-        if (word.n == 0)
-            continue;
-        if (column > indent && column + 1 + word.n > width) {
-            buf_putc(out, '\n');
-            pad(out, indent);
-            column = indent;
-        }
-        if (column > indent) {
-            buf_putc(out, ' ');
-            column++;
-        }
-        buf_add(out, word.p, word.n);
-        column += word.n;
-    }
-    buf_putc(out, '\n');
-}
-
 void help_fill(struct buf *out, const char *text, size_t indent, size_t width)
 {
     struct str rest = str_c(text), line;
     while (str_split(&rest, '\n', &line)) {
-        if (line.n)
-            fill_line(out, line, indent, width);
-        else
+        if (line.n) {
+            buf_pad(out, indent);
+            buf_wrap(out, line, indent, width);
+        } else {
             buf_putc(out, '\n');
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -147,12 +146,10 @@ static enum rc load_export(const struct predict_conf *c, struct loaded *l,
 static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
                                struct loaded *l, struct diags *diags, struct err *err)
 {
-    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
     enum rc rc = load_config(c, config, l, diags, err);
     if (!rc)
-        rc = export_checkpoint_session(l->config, c->checkpoint,
-                                       farm && strcmp(farm, "true") == 0, l->pool,
-                                       &l->own, &l->name, diags, err);
+        rc = export_checkpoint_session(l->config, c->checkpoint, config_farm_hash(),
+                                       l->pool, &l->own, &l->name, diags, err);
     l->session = l->own;
     return rc;
 }

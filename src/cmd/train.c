@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -106,7 +105,6 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                      struct diags *diags, struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
-    const char *farm = getenv("USE_FARM_HASH_TO_BUCKETIZE");
     struct train_result result = {0};
     struct watch w = {.signals = watch_signals()};
     struct train_options o = {.conf = config,
@@ -116,7 +114,7 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
                               .restart_schedules = c->restart_schedules,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
-                              .farm_hash = farm && strcmp(farm, "true") == 0,
+                              .farm_hash = config_farm_hash(),
                               .table_dir = c->table_dir,
                               .save_seconds = c->save_every,
                               .patience = c->patience,

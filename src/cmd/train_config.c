@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -31,6 +32,12 @@ void config_show_json(struct diags *diags)
     fwrite(buf_str(&b), 1, b.n, stderr);
     buf_release(&b);
     diags_release(diags);
+}
+
+bool config_farm_hash(void)
+{
+    const char *text = getenv("USE_FARM_HASH_TO_BUCKETIZE");
+    return text && strcmp(text, "true") == 0;
 }
 
 int64_t config_memory(int64_t asked)

@@ -27,6 +27,8 @@ enum rc config_open(const char *path, const struct config_override *overrides, s
  * when that is set.
  */
 int64_t config_memory(int64_t asked);
+/* USE_FARM_HASH_TO_BUCKETIZE=true: texts are hashed as TorchEasyRec does under it. */
+bool config_farm_hash(void);
 /* The same, problems as one object of JSON per line. */
 enum rc config_open_json(const char *path, const struct config_override *overrides,
                          size_t n, const struct opt_list *set, const char *edit_json,

@@ -61,4 +61,9 @@ void api_fail(struct call *c, enum rc rc, const struct err *err);
 enum MHD_Result api_reply(struct call *c);
 void call_destroy(struct call *c); /* NULL is fine */
 
+/* projects.c: limits and weight, as answers tell and requests ask for them. */
+struct store_project;
+void limits_put(struct json_out *j, const struct store_project *p);
+struct store_project limits_asked(const struct call *c, const char *name);
+
 #endif

@@ -6,17 +6,33 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 
-static void put_one(struct call *c, const struct store_project *p)
+void limits_put(struct json_out *j, const struct store_project *p)
 {
-    struct json_out *j = &c->json;
-    json_open(j, NULL, '{');
-    json_put_str(j, "name", p->name);
     json_put_int(j, "cpu_milli", p->cpu_milli);
     json_put_int(j, "memory", p->memory);
     json_put_int(j, "gpu", p->gpu);
     json_put_int(j, "running", p->running);
     json_put_int(j, "weight", p->weight);
     json_put_time(j, "created", p->created);
+}
+
+struct store_project limits_asked(const struct call *c, const char *name)
+{
+    return (struct store_project){.name = name,
+                                  .cpu_milli = schema_int(c->body, "cpu_milli", -1),
+                                  .memory = schema_int(c->body, "memory", -1),
+                                  .gpu = schema_int(c->body, "gpu", -1),
+                                  .running = schema_int(c->body, "running", -1),
+                                  .weight = schema_int(c->body, "weight", 100),
+                                  .created = clock_wall_ns()};
+}
+
+static void put_one(struct call *c, const struct store_project *p)
+{
+    struct json_out *j = &c->json;
+    json_open(j, NULL, '{');
+    json_put_str(j, "name", p->name);
+    limits_put(j, p);
     json_close(j, '}');
 }
 
@@ -51,13 +67,7 @@ enum rc get_project(struct call *c, struct err *err)
 
 enum rc put_project(struct call *c, struct err *err)
 {
-    struct store_project p = {.name = c->params[0],
-                              .cpu_milli = schema_int(c->body, "cpu_milli", -1),
-                              .memory = schema_int(c->body, "memory", -1),
-                              .gpu = schema_int(c->body, "gpu", -1),
-                              .running = schema_int(c->body, "running", -1),
-                              .weight = schema_int(c->body, "weight", 100),
-                              .created = clock_wall_ns()};
+    struct store_project p = limits_asked(c, c->params[0]);
     struct store_projects l = {0};
     enum rc rc = store_project_put(c->place.store, &p, NULL, err);
     if (!rc)

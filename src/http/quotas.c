@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quotas of users; those of projects are with them. */
-#include "base/clock.h"
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
@@ -13,12 +12,7 @@ static void put_one(struct call *c, const struct store_project *p)
     quota_of(p, &name);
     json_open(j, NULL, '{');
     json_put_str(j, "user", name);
-    json_put_int(j, "cpu_milli", p->cpu_milli);
-    json_put_int(j, "memory", p->memory);
-    json_put_int(j, "gpu", p->gpu);
-    json_put_int(j, "running", p->running);
-    json_put_int(j, "weight", p->weight);
-    json_put_time(j, "created", p->created);
+    limits_put(j, p);
     json_close(j, '}');
 }
 
@@ -43,13 +37,7 @@ enum rc put_quota(struct call *c, struct err *err)
 {
     char *key = NULL;
     enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
-    struct store_project p = {.name = key,
-                              .cpu_milli = schema_int(c->body, "cpu_milli", -1),
-                              .memory = schema_int(c->body, "memory", -1),
-                              .gpu = schema_int(c->body, "gpu", -1),
-                              .running = schema_int(c->body, "running", -1),
-                              .weight = schema_int(c->body, "weight", 100),
-                              .created = clock_wall_ns()};
+    struct store_project p = limits_asked(c, key);
     if (!rc)
         rc = store_project_put(c->place.store, &p, NULL, err);
     mem_free(key);

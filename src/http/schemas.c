@@ -192,26 +192,16 @@ static const struct schema_item UsageQuery_items[] = {
 TABLE(UsageQuery, "which use");
 
 static const struct schema_item Project_items[] = {
-    ITEM(name, STRING, "unique", MUST),
-    ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", MUST),
-    ITEM(memory, INT, "bytes at a time; -1: no limit", MUST),
-    ITEM(gpu, INT, "GPUs at a time; -1: no limit", MUST),
-    ITEM(running, INT, "jobs at a time; -1: no limit", MUST),
-    ITEM(weight, INT, "of the fair share; 100 is usual", MUST),
-    ITEM(created, TIME, "when"),
-    {0}};
+    ITEM(name, STRING, "unique", MUST), QUOTA_HELD, {0}};
 TABLE(Project, "what people share");
 
 static const struct schema_item ProjectList_items[] = {
     ITEM(projects, LIST, "by name", .of = &schema_Project, MUST), {0}};
 TABLE(ProjectList, "all projects");
 
-#define QUOTA .min = -1, .max = INT64_C(1) << 60
+#define ANY_LIMIT .min = -1, .max = INT64_C(1) << 60
 static const struct schema_item ProjectPut_items[] = {
-    ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", QUOTA),
-    ITEM(memory, INT, "bytes at a time; -1: no limit", QUOTA),
-    ITEM(gpu, INT, "GPUs at a time; -1: no limit", QUOTA),
-    ITEM(running, INT, "jobs at a time; -1: no limit", QUOTA),
+    QUOTA_LIMITS(ANY_LIMIT),
     ITEM(weight, INT, "of the fair share; default 100", .min = 1, .max = 100000),
     {0}};
 TABLE(ProjectPut, "quotas of a project; what is absent has no limit");

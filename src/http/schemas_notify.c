@@ -48,12 +48,5 @@ static const struct schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
 TABLE(DeliveryQuery, "how many");
 
 static const struct schema_item Quota_items[] = {
-    ITEM(user, STRING, "whose", MUST),
-    ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", MUST),
-    ITEM(memory, INT, "bytes at a time; -1: no limit", MUST),
-    ITEM(gpu, INT, "GPUs at a time; -1: no limit", MUST),
-    ITEM(running, INT, "jobs at a time; -1: no limit", MUST),
-    ITEM(weight, INT, "of the fair share; 100 is usual", MUST),
-    ITEM(created, TIME, "when"),
-    {0}};
+    ITEM(user, STRING, "whose", MUST), QUOTA_HELD, {0}};
 TABLE(Quota, "what a user may have at a time");

@@ -17,6 +17,15 @@
 #define NAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
 const char *schema_name_check(struct str value);
 #define NAME .pattern = NAME_PATTERN, .check = schema_name_check, .min = 1, .max = 128
+/* Limits and weight of a user or project; `how` is said of each of the four limits. */
+#define QUOTA_LIMITS(how)                                                            \
+    ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", how), \
+        ITEM(memory, INT, "bytes at a time; -1: no limit", how),                     \
+        ITEM(gpu, INT, "GPUs at a time; -1: no limit", how),                         \
+        ITEM(running, INT, "jobs at a time; -1: no limit", how)
+#define QUOTA_HELD                                                                  \
+    QUOTA_LIMITS(MUST), ITEM(weight, INT, "of the fair share; 100 is usual", MUST), \
+        ITEM(created, TIME, "when")
 #define LIMIT(most) ITEM(limit, INT, "at most so many rows", .min = 1, .max = (most))
 
 #endif

@@ -135,17 +135,22 @@ const char *onnx_binary(struct onnx *o, const char *type, const char *out, const
                      &(struct onnx_node){.type = type, .in = in, .n_in = 2, .out = out});
 }
 
-const char *onnx_layer(struct onnx *o, const char *out, const char *x, const char *w,
-                       const char *bias, enum gemm_act act)
+const char *onnx_act(struct onnx *o, const char *out, const char *x, enum gemm_act act)
 {
     static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
                                        [GEMM_ACT_SIGMOID] = "Sigmoid",
                                        [GEMM_ACT_TANH] = "Tanh"};
+    return act == GEMM_ACT_NONE ? x : onnx_unary(o, acts[act], out, x);
+}
+
+const char *onnx_layer(struct onnx *o, const char *out, const char *x, const char *w,
+                       const char *bias, enum gemm_act act)
+{
     const char *sum = act == GEMM_ACT_NONE ? out : NULL;
     const char *y = onnx_binary(o, "MatMul", bias ? NULL : sum, x, w);
     if (bias)
         y = onnx_binary(o, "Add", sum, y, bias);
-    return act == GEMM_ACT_NONE ? y : onnx_unary(o, acts[act], out, y);
+    return onnx_act(o, out, y, act);
 }
 
 const char *onnx_with(struct onnx *o, const char *type, const char *out, const char *a,

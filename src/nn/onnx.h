@@ -84,6 +84,8 @@ const char *onnx_node(struct onnx *o, const struct onnx_node *n);
 const char *onnx_unary(struct onnx *o, const char *type, const char *out, const char *a);
 const char *onnx_binary(struct onnx *o, const char *type, const char *out, const char *a,
                         const char *b);
+/* act(x), of those that a product does; GEMM_ACT_NONE gives `x` as it is called. */
+const char *onnx_act(struct onnx *o, const char *out, const char *x, enum gemm_act act);
 /* act(x * w + bias); bias NULL: none. */
 const char *onnx_layer(struct onnx *o, const char *out, const char *x, const char *w,
                        const char *bias, enum gemm_act act);

@@ -107,6 +107,8 @@ struct val *nn_softmax(struct graph *g, struct val *x);
 struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps);
 /* Element by element, any shape. */
 struct val *nn_act(struct graph *g, struct val *x, enum act act, float param);
+/* With the parameter that torch has when none is given. */
+struct val *nn_act_preset(struct graph *g, struct val *x, enum act act);
 /* The same shape: a + b, a - b, a * b, a * b * by, relu(a + b). */
 struct val *nn_add(struct graph *g, struct val *a, struct val *b);
 struct val *nn_sub(struct graph *g, struct val *a, struct val *b);

@@ -8,7 +8,23 @@
 #define TILE_BYTES ((int64_t)512 << 10) /* of the widest value of a tile */
 #define TILE_MIN 16
 #define TILE_MAX 256
+#define TILE_READ 128 /* rows that make up for reading a large weight once per tile, */
+#define LARGE_BYTES ((int64_t)2 << 20) /* which does not stay in the cache, */
+#define TILES_LEAST 32 /* as long as there are so many tiles for threads */
 #define LOSS_GRAIN 4096
+
+static bool has_large_weight(const struct graph *g)
+{
+    for (size_t i = 0; i < g->params.n; i++)
+        if (g->params.at[i]->n * (int64_t)sizeof(float) > LARGE_BYTES)
+            return true;
+    return false;
+}
+
+static int64_t at_least(int64_t tile, int64_t least)
+{
+    return tile < least ? least : tile;
+}
 
 /* The same for any number of threads: it follows from the batch alone. */
 static int64_t tile_rows(const struct graph *g)
@@ -22,7 +38,10 @@ static int64_t tile_rows(const struct graph *g)
         widest = per_row > widest ? per_row : widest;
     }
     int64_t tile = TILE_BYTES / (widest * (int64_t)sizeof(float)) / 16 * 16;
-    return tile < TILE_MIN ? TILE_MIN : tile > TILE_MAX ? TILE_MAX : tile;
+    int64_t few = batch / TILES_LEAST / 16 * 16;
+    if (has_large_weight(g))
+        tile = at_least(tile, few < TILE_READ ? few : TILE_READ);
+    return tile > TILE_MAX ? TILE_MAX : at_least(tile, TILE_MIN);
 }
 
 struct pass {

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Retrieval: tables for samplers, models that train with each of them, stopped and continued.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
 
 # config SAMPLER MODEL [GROUPS]
 config()
@@ -54,19 +55,6 @@ data()
     "$TRAINYARD" data gen taobao --rows 2500 --out data >/dev/null 2>&1
     "$TRAINYARD" data items data/train data/eval --item adgroup_id --user user_id \
         --attrs adgroup_id,cate_id,price --out tables 2>/dev/null
-}
-
-trained()
-{
-    run "$TRAINYARD" train c.config --model-dir "$@"
-}
-
-same_checkpoint()
-{
-    local f
-    for f in "$1"/*.safetensors; do
-        cmp -s "$f" "$2/${f##*/}" || fail "$f and $2/${f##*/} differ"
-    done
 }
 
 # The loss of the last step is below that of the first.

@@ -224,26 +224,7 @@ print(json.dumps({"name": "p/train", "columns": [["user_id", "bigint"], ["cate_i
         for r in rows[k * 1000: k * 1000 + 1000]] for k in range(3)}}))
 PY
     ask /_table @t.json
-    cat >c.config <<'END'
-train_config {
-  num_epochs: 1 save_checkpoints_steps: 5
-  sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
-  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} }
-}
-data_config {
-  batch_size: 128 dataset_type: OdpsDataset fg_mode: FG_DAG label_fields: "clk" num_workers: 2
-}
-feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
-  hash_bucket_size: 1000 embedding_dim: 8 } }
-feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id"
-  hash_bucket_size: 500 embedding_dim: 8 } }
-model_config {
-  feature_groups { group_name: "wide" group_type: WIDE feature_names: ["user_id", "cate_id"] }
-  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "cate_id"] }
-  deepfm { deep { hidden_units: [8] } final { hidden_units: 8 } }
-  losses { binary_cross_entropy {} } metrics { auc {} }
-}
-END
+    click_config 'batch_size: 128 dataset_type: OdpsDataset'
     local input='odps://p/tables/train/dt=0&dt=1&dt=2'
     run "$TRAINYARD" train c.config --model-dir whole --train-input "$input"
     status 0

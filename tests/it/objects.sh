@@ -371,27 +371,7 @@ PY
 training_reads_a_bucket()
 {
     serve
-    cat >c.config <<'END'
-train_config {
-  num_epochs: 1 save_checkpoints_steps: 5
-  sparse_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} }
-  dense_optimizer { adam_optimizer { lr: 0.002 } constant_learning_rate {} }
-}
-data_config {
-  batch_size: 256 dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk"
-  num_workers: 2
-}
-feature_configs { id_feature { feature_name: "user_id" expression: "user:user_id"
-  hash_bucket_size: 1000 embedding_dim: 8 } }
-feature_configs { id_feature { feature_name: "cate_id" expression: "item:cate_id"
-  hash_bucket_size: 500 embedding_dim: 8 } }
-model_config {
-  feature_groups { group_name: "wide" group_type: WIDE feature_names: ["user_id", "cate_id"] }
-  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["user_id", "cate_id"] }
-  deepfm { deep { hidden_units: [8] } final { hidden_units: 8 } }
-  losses { binary_cross_entropy {} } metrics { auc {} }
-}
-END
+    click_config 'batch_size: 256 dataset_type: ParquetDataset'
     "$TRAINYARD" data gen taobao --rows 3000 --files 2 --out data >/dev/null 2>&1
     for f in train/part-0.parquet train/part-1.parquet; do put data/$f bucket/$f; done
     run "$TRAINYARD" train c.config --model-dir m1 --train-input 's3://bucket/train/*.parquet'

@@ -162,15 +162,21 @@ print(min(r, key=lambda x: x['auc'])['global_step'])")
     [ "$(find m -name 'model.ckpt-*' | wc -l)" -le 3 ] || fail "too many: $(ls m)"
 }
 
-sigterm_saves_and_ends_well()
+# A run that does not end by itself, past its first checkpoint; sets $pid.
+start_endless()
 {
-    config && data
     "$TRAINYARD" train c.config --set train_config.num_epochs=100000 >.out 2>.err &
     pid=$!
     for _ in $(seq 2000); do
         [ -d m/model.ckpt-5 ] && break
         sleep 0.005
     done
+}
+
+sigterm_saves_and_ends_well()
+{
+    config && data
+    start_endless
     kill -TERM $pid
     wait $pid
     got=$?
@@ -183,12 +189,7 @@ sigterm_saves_and_ends_well()
 a_second_signal_ends_it_at_once()
 {
     config && data
-    "$TRAINYARD" train c.config --set train_config.num_epochs=100000 >.out 2>.err &
-    pid=$!
-    for _ in $(seq 2000); do
-        [ -d m/model.ckpt-5 ] && break
-        sleep 0.005
-    done
+    start_endless
     kill -STOP $pid
     kill -INT $pid
     kill -TERM $pid

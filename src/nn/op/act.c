@@ -142,3 +142,8 @@ struct val *nn_act(struct graph *g, struct val *x, enum act act, float param)
     struct act_conf conf = {.act = act, .param = param};
     return nn_op(g, &op_act, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
+
+struct val *nn_act_preset(struct graph *g, struct val *x, enum act act)
+{
+    return nn_act(g, x, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
+}

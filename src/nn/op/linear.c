@@ -198,7 +198,7 @@ struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t 
         linear_coded_gains(x, out)
             ? linear_coded(g, x, params, bias, out, conf.act)
             : nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
-    return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
+    return whole ? y : nn_act_preset(g, y, act);
 }
 
 struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,

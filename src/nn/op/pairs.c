@@ -487,10 +487,7 @@ static void key_grads(const struct op_run *r)
 const char *pair_onnx(struct onnx *o, const struct onnx_op *op, const struct pair_conf *c,
                       const char *as)
 {
-    static const char *const acts[] = {[GEMM_ACT_RELU] = "Relu",
-                                       [GEMM_ACT_SIGMOID] = "Sigmoid",
-                                       [GEMM_ACT_TANH] = "Tanh"};
-    bool act = c->act != GEMM_ACT_NONE;
+    const char *sum = c->act == GEMM_ACT_NONE ? as : NULL;
     int64_t one = 1;
     const char *k = op->x[IN_KEY], *axis = onnx_ints(o, &one, 1);
     const char *q = onnx_binary(o, "Unsqueeze", NULL, op->x[IN_QUERY], axis);
@@ -503,8 +500,7 @@ const char *pair_onnx(struct onnx *o, const struct onnx_op *op, const struct pai
         onnx_binary(o, "MatMul", NULL, onnx_binary(o, "Mul", NULL, q, k),
                     put_part(o, op, c, c->product));
     y = onnx_binary(o, "Add", NULL, y, product);
-    y = onnx_binary(o, "Add", act ? NULL : as, y, start);
-    return act ? onnx_unary(o, acts[c->act], as, y) : y;
+    return onnx_act(o, as, onnx_binary(o, "Add", sum, y, start), c->act);
 }
 
 static void key_onnx(struct onnx *o, const struct onnx_op *op)
@@ -574,5 +570,5 @@ struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
     bool whole = nn_fused_act(act, &conf.act);
     struct val *in[] = {start, query, keys};
     struct val *y = nn_op(g, &op_key_part, in, 3, &weight, 1, &conf, sizeof(conf));
-    return whole ? y : nn_act(g, y, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
+    return whole ? y : nn_act_preset(g, y, act);
 }
