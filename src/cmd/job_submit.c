@@ -139,7 +139,12 @@ static enum rc run_foreground(const struct submit_conf *c, const struct job_plac
     return rc ? rc : end_of(p, r->id, err);
 }
 
-static enum rc run_submit(const void *conf, const struct opt_args *args, struct err *err)
+/* What is done about a job that was taken. */
+typedef enum rc taken_fn(const struct submit_conf *c, const struct job_place *p,
+                         const struct submit_result *r, struct err *err);
+
+static enum rc submit_and(const void *conf, const struct opt_args *args, taken_fn *then,
+                          struct err *err)
 {
     const struct submit_conf *c = conf;
     struct job_place p;
@@ -150,32 +155,29 @@ static enum rc run_submit(const void *conf, const struct opt_args *args, struct 
     rc = submit(c, args, &p, &r, err);
     if (!rc) {
         say(&r);
-        rc = show_answer(c, &p, &r, err);
-    }
-    if (!rc && c->wait) {
-        rc = job_wait(&p, r.id, 0, err);
-        if (!rc)
-            rc = end_of(&p, r.id, err);
+        rc = then(c, &p, &r, err);
     }
     job_place_close(&p);
     return rc;
 }
 
+static enum rc answer_and_wait(const struct submit_conf *c, const struct job_place *p,
+                               const struct submit_result *r, struct err *err)
+{
+    enum rc rc = show_answer(c, p, r, err);
+    if (!rc && c->wait)
+        rc = job_wait(p, r->id, 0, err);
+    return rc || !c->wait ? rc : end_of(p, r->id, err);
+}
+
+static enum rc run_submit(const void *conf, const struct opt_args *args, struct err *err)
+{
+    return submit_and(conf, args, answer_and_wait, err);
+}
+
 static enum rc run_run(const void *conf, const struct opt_args *args, struct err *err)
 {
-    const struct submit_conf *c = conf;
-    struct job_place p;
-    struct submit_result r;
-    enum rc rc = job_open(&c->where, &p, err);
-    if (rc)
-        return rc;
-    rc = submit(c, args, &p, &r, err);
-    if (!rc) {
-        say(&r);
-        rc = run_foreground(c, &p, &r, err);
-    }
-    job_place_close(&p);
-    return rc;
+    return submit_and(conf, args, run_foreground, err);
 }
 
 static const struct cmd_example submit_examples[] = {

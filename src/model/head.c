@@ -121,7 +121,7 @@ void head_add(struct model *m, struct model_task *t, struct val *o)
     VEC_PUSH(&m->tasks, *t);
 }
 
-bool head_of_model(struct model *m, struct model_task *out)
+struct model_task head_only(const struct model *m)
 {
     const struct pc_ModelConfig *c = m->conf->model_config;
     const struct pc_DataConfig *d = m->conf->data_config;
@@ -136,14 +136,20 @@ bool head_of_model(struct model *m, struct model_task *out)
                            .n_metrics = c->n_metrics,
                            .train_metrics = c->train_metrics,
                            .n_train_metrics = c->n_train_metrics};
-    if (!d || d->n_label_fields == 0)
-        return graph_fail(m->graph, "data_config.label_fields is empty") != NULL;
-    t.label = d->label_fields[0];
-    if (d->n_sample_weight_fields) {
+    if (d && d->n_sample_weight_fields) {
         t.sample_weight = d->sample_weight_fields[0];
         t.weighted = true;
     }
-    *out = t;
+    return t;
+}
+
+bool head_of_model(struct model *m, struct model_task *out)
+{
+    const struct pc_DataConfig *d = m->conf->data_config;
+    if (!d || d->n_label_fields == 0)
+        return graph_fail(m->graph, "data_config.label_fields is empty") != NULL;
+    *out = head_only(m);
+    out->label = d->label_fields[0];
     return true;
 }
 

@@ -71,24 +71,9 @@ static bool has_hard(const struct model *m)
 /* One task, without labels: which item belongs to a row is known. */
 static struct model_task match_task(const struct model *m)
 {
-    const struct pc_ModelConfig *c = m->conf->model_config;
-    const struct pc_DataConfig *d = m->conf->data_config;
-    struct model_task t = {.name = "",
-                           .suffix = "",
-                           .weight = 1,
-                           .in_space = 1,
-                           .out_space = 1,
-                           .num_class = 1,
-                           .losses = c->losses,
-                           .n_losses = c->n_losses,
-                           .metrics = c->metrics,
-                           .n_metrics = c->n_metrics,
-                           .train_metrics = c->train_metrics,
-                           .n_train_metrics = c->n_train_metrics};
-    if (d && d->n_sample_weight_fields) {
-        t.sample_weight = d->sample_weight_fields[0];
-        t.weighted = true;
-    }
+    struct model_task t = head_only(m);
+    t.suffix = "";
+    t.num_class = 1;
     return t;
 }
 

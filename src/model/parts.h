@@ -136,7 +136,9 @@ void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int6
 /* What the config says about a task; the net is up to the model. A label that is not
  * named is that of the same place in data_config.label_fields.
  */
-bool head_of_model(struct model *m, struct model_task *out); /* of one task */
+/* Of a model of one task: losses, metrics, sample weights; no label yet. */
+struct model_task head_only(const struct model *m);
+bool head_of_model(struct model *m, struct model_task *out); /* with its label */
 struct model_task head_of_tower(const struct pc_TaskTower *conf);
 struct model_task head_of_bayes(const struct model *m,
                                 const struct pc_BayesTaskTower *conf, int64_t place);

@@ -2,6 +2,7 @@
 /* Jobs: creation, new events, lookups. The guard of the event log is the condition
  * `seq = ` of the update: whoever has not seen the last event changes no row.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -203,41 +204,40 @@ enum rc store_append(struct store *s, const struct store_job *row,
     return rc;
 }
 
-enum rc store_get(struct store *s, const char *id, struct store_jobs *out,
-                  struct err *err)
+/* The job that a query finds; `missing` says what it is not. */
+static enum rc get_one(struct store *s, const char *sql, const struct db_value *params,
+                       size_t n, const char *missing, struct store_jobs *out,
+                       struct err *err)
 {
     struct store_jobs l = {0};
     struct reading r = {.out = &l};
-    const struct db_value params[] = {DB_TEXT(id)};
-    enum rc rc = store_run(s, "SELECT " COLUMNS " FROM jobs WHERE id = $1", params, 1,
-                           take_job, &r, NULL, err);
+    enum rc rc = store_run(s, sql, params, n, take_job, &r, NULL, err);
     if (!rc && l.n == 0)
-        rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    if (rc) {
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no job %s", missing);
+    if (rc)
         store_jobs_release(&l);
-        return rc;
-    }
-    *out = l;
-    return RC_OK;
+    else
+        *out = l;
+    return rc;
+}
+
+enum rc store_get(struct store *s, const char *id, struct store_jobs *out,
+                  struct err *err)
+{
+    char missing[80];
+    snprintf(missing, sizeof(missing), "'%.64s'", id);
+    return get_one(s, "SELECT " COLUMNS " FROM jobs WHERE id = $1",
+                   (const struct db_value[]){DB_TEXT(id)}, 1, missing, out, err);
 }
 
 enum rc store_by_token(struct store *s, const char *owner, const char *token,
                        struct store_jobs *out, struct err *err)
 {
-    struct store_jobs l = {0};
-    struct reading r = {.out = &l};
-    const struct db_value params[] = {DB_TEXT(owner), DB_TEXT(token)};
-    enum rc rc =
-        store_run(s, "SELECT " COLUMNS " FROM jobs WHERE owner = $1 AND token = $2",
-                  params, 2, take_job, &r, NULL, err);
-    if (!rc && l.n == 0)
-        rc = err_coded(err, RC_NOTFOUND, E3103, "no job with token '%.64s'", token);
-    if (rc) {
-        store_jobs_release(&l);
-        return rc;
-    }
-    *out = l;
-    return RC_OK;
+    char missing[96];
+    snprintf(missing, sizeof(missing), "with token '%.64s'", token);
+    return get_one(s, "SELECT " COLUMNS " FROM jobs WHERE owner = $1 AND token = $2",
+                   (const struct db_value[]){DB_TEXT(owner), DB_TEXT(token)}, 2, missing,
+                   out, err);
 }
 
 static enum rc take_text(void *arg, const struct db_row *row, struct err *err)

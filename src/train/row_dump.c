@@ -282,10 +282,8 @@ static enum rc dump(struct row_dump *d, uint64_t step, struct err *err)
         touched_clear(embed_table_at(d->embed, i)->touched);
     batch_release(&x.batch);
     mem_free(file);
-    if (rc)
-        err_wrap(err, rc, "delta_embedding_dump_config: '%s'", x.path);
     mem_free(x.path);
-    return rc;
+    return rc ? err_wrap(err, rc, "delta_embedding_dump_config") : RC_OK;
 }
 
 /* Moments that were missed are passed over. */

@@ -386,9 +386,34 @@ training_reads_a_bucket()
     [ "$n" -gt 0 ] || fail "no checkpoint"
 }
 
+# Files of the rows that changed, in a bucket: those that a directory gets.
+training_writes_into_a_bucket()
+{
+    serve
+    click_config 'batch_size: 256 dataset_type: ParquetDataset'
+    "$TRAINYARD" data gen taobao --rows 3000 --files 2 --out data >/dev/null 2>&1
+    put c.config bucket/c.config # so that there is one
+    run "$TRAINYARD" train c.config --model-dir m1 --train-input 'data/train/*.parquet' \
+        --set 'train_config.delta_embedding_dump_config={dump_interval_steps: 5 output_dir: "s3://bucket/rows"}'
+    status 0
+    run "$TRAINYARD" train c.config --model-dir m2 --train-input 'data/train/*.parquet' \
+        --set 'train_config.delta_embedding_dump_config={dump_interval_steps: 5}'
+    status 0
+    [ -d m1/delta_embedding_dump ] && fail "a directory that is not used"
+    local f
+    for f in 5 10; do
+        "$TRAINYARD" data convert "s3://bucket/rows/delta_embedding_step_$f.parquet" a.jsonl >/dev/null 2>.err || show .err
+        "$TRAINYARD" data convert "m2/delta_embedding_dump/delta_embedding_step_$f.parquet" b.jsonl >/dev/null 2>&1
+        [ -s a.jsonl ] || fail "no file of step $f"
+        cmp -s a.jsonl b.jsonl || fail "files of step $f differ"
+        rm -f a.jsonl b.jsonl
+    done
+}
+
 tap_cases head_reads_an_object keys_with_odd_characters_are_found oss_is_signed_its_own_way \
     buckets_in_the_host_name keys_come_from_files_too patterns_and_directories_are_listed \
     one_column_costs_a_fraction connections_are_kept compressed_text_is_read_on_the_way \
     large_objects_go_up_in_parts a_failed_write_leaves_nothing \
     an_upload_that_cannot_be_completed_is_given_up passing_faults_are_overcome \
-    lasting_faults_are_told refusals_are_told certificates_are_checked training_reads_a_bucket
+    lasting_faults_are_told refusals_are_told certificates_are_checked training_reads_a_bucket \
+    training_writes_into_a_bucket

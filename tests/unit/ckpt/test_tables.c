@@ -278,11 +278,83 @@ static void ids_move_to_a_smaller_table(void)
     end();
 }
 
+static bool same_touched(const struct embed *a, const struct embed *b, int64_t *total)
+{
+    bool good = true;
+    *total = 0;
+    for (int i = 0; i < TABLES; i++) {
+        int64_t *x = NULL, *y = NULL, n = 0, m = 0;
+        CHECK(touched_list(embed_table_at(a, i)->touched, &x, &n, &err) == RC_OK);
+        CHECK(touched_list(embed_table_at(b, i)->touched, &y, &m, &err) == RC_OK);
+        good = good && n == m && memcmp(x, y, (size_t)n * sizeof(*x)) == 0;
+        *total += m;
+        mem_free(x);
+        mem_free(y);
+    }
+    return good;
+}
+
+/* Ids that wait for a dump are part of a run that goes on, and of nothing else. */
+static void ids_that_were_touched_come_back(void)
+{
+    begin();
+    struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS, 1), *c = embed_of(ROWS, 1);
+    struct ckpt_report r = {0};
+    int64_t n;
+    CHECK(embed_track(a, &err) == RC_OK && embed_track(b, &err) == RC_OK);
+    train(a, 0, 10);
+    for (int i = 0; i < TABLES; i++)
+        touched_clear(embed_table_at(a, i)->touched);
+    train(a, 10, 13);
+    train(b, 0, 1); /* what it holds goes */
+    save(a, true);
+    CHECK(load(b, &(struct ckpt_load){0}, &r) == RC_OK);
+    CHECK(same_touched(a, b, &n) && n > 4);
+    ckpt_report_release(&r);
+    r = (struct ckpt_report){0};
+    CHECK(load(c, &(struct ckpt_load){0}, &r) == RC_OK); /* nobody asks */
+    CHECK(!embed_table_at(c, PLAIN)->touched && same(a, c));
+    ckpt_report_release(&r);
+    r = (struct ckpt_report){0};
+    CHECK(load(b, &(struct ckpt_load){.partial = true}, &r) == RC_OK); /* another run */
+    CHECK(!same_touched(a, b, &n) && n == 0);
+    ckpt_report_release(&r);
+    embed_destroy(a);
+    embed_destroy(b);
+    embed_destroy(c);
+    end();
+}
+
+static void touched_ids_that_cannot_be_are_refused(void)
+{
+    static const int64_t bad[][2] = {{5, 5}, {-1, 4}, {3, ROWS}};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        begin();
+        struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS, 1);
+        struct ckpt_report r = {0};
+        train(a, 0, 3);
+        struct ckpt_writer *w =
+            ckpt_writer_open(dir, &(struct ckpt_writer_conf){.step = 1});
+        ckpt_add_state(w, &(struct ckpt_state){.embed = a});
+        ckpt_add_i64(w, CKPT_STATE, "embedding.plain.weight.touched", bad[i], 2);
+        CHECK(ckpt_commit(w, &err) == RC_OK);
+        CHECK(embed_track(b, &err) == RC_OK);
+        CHECK(load(b, &(struct ckpt_load){0}, &r) == RC_INVAL);
+        CHECK_HAS(err.msg, "'embedding.plain.weight' has touched ids out of order");
+        ckpt_report_release(&r);
+        embed_destroy(a);
+        embed_destroy(b);
+        end();
+    }
+}
+
 static const struct tap_case cases[] = {
     TAP(training_goes_on_exactly),
     TAP(unused_rows_are_left_out),
     TAP(another_seed_keeps_the_values_of_all_rows),
     TAP(other_rows_are_no_resume),
     TAP(ids_move_to_a_smaller_table),
+    TAP(ids_that_were_touched_come_back),
+    TAP(touched_ids_that_cannot_be_are_refused),
 };
 TAP_MAIN(cases)
