@@ -102,7 +102,8 @@ files_do_not_depend_on_where_a_run_was_ended()
     dumping b "dump_interval_steps: 3" --set train_config.save_checkpoints_steps=2 --continue
     status 0
     same_checkpoint a/model.ckpt-20 b/model.ckpt-20
-    diff -r a/delta_embedding_dump b/delta_embedding_dump >difference || { fail "dumps differ:"; show difference; }
+    # whoever is killed within a dump leaves what it had written under a hidden name
+    diff -r -x '.ty-*' a/delta_embedding_dump b/delta_embedding_dump >difference || { fail "dumps differ:"; show difference; }
     [ "$(find a/delta_embedding_dump -name '*.parquet' | wc -l)" = 7 ] || fail "$(ls a/delta_embedding_dump)"
     # a checkpoint between two dumps knows what is due; without dumps nobody asks
     grep -aq 'user_id_emb.weight.touched' a/model.ckpt-20/state-* || fail "no touched ids in a checkpoint"
