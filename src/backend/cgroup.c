@@ -45,13 +45,9 @@ static char *dup_str(struct str s)
     return mem_strndup(s.p, s.n);
 }
 
-static bool has_word(struct str list, const char *word)
+static bool names_memory(struct str list)
 {
-    struct str part;
-    while (str_split(&list, ',', &part))
-        if (str_is(part, word))
-            return true;
-    return false;
+    return str_lists(list, ',', str_c("memory"));
 }
 
 /* 35 31 0:32 ROOT MOUNT OPTIONS ... - TYPE SOURCE SUPER-OPTIONS */
@@ -65,7 +61,7 @@ static bool read_mount(struct str line, bool unified, struct hierarchy *out)
     bool whole = n == ARRAY_LEN(field) && str_split(&line, ' ', &type) &&
                  str_split(&line, ' ', &word) && str_split(&line, ' ', &options);
     if (!whole || !str_is(type, unified ? "cgroup2" : "cgroup") ||
-        (!unified && !has_word(options, "memory")))
+        (!unified && !names_memory(options)))
         return false;
     out->unified = unified;
     out->root = dup_str(field[3]);
@@ -91,7 +87,7 @@ static bool find_own(struct hierarchy *h)
     struct str rest = str_c(text ? text : ""), line, number, names;
     while (!h->own && rest.n && str_split(&rest, '\n', &line))
         if (str_split(&line, ':', &number) && str_split(&line, ':', &names) &&
-            (h->unified ? names.n == 0 : has_word(names, "memory")))
+            (h->unified ? names.n == 0 : names_memory(names)))
             h->own = dup_str(line);
     mem_free(text);
     return h->own != NULL;

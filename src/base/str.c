@@ -76,6 +76,16 @@ bool str_split(struct str *rest, char sep, struct str *part)
     return true;
 }
 
+bool str_lists(struct str list, char sep, struct str word)
+{
+    struct str part;
+    bool any = list.n > 0;
+    while (any && str_split(&list, sep, &part))
+        if (str_eq(part, word))
+            return true;
+    return false;
+}
+
 bool str_to_u64(struct str s, uint64_t *out)
 {
     if (s.n && s.p[0] == '+') {

@@ -28,6 +28,8 @@ struct str str_trim(struct str s); /* blanks, tabs and line ends off both sides 
  * empty string yields one empty part.
  */
 bool str_split(struct str *rest, char sep, struct str *part);
+/* Whether a word is one of the parts; an empty list has none. */
+bool str_lists(struct str list, char sep, struct str word);
 
 /* Whole-string conversions: trailing characters, an empty string and values out of range
  * are false, and *out is not touched. Numbers are read in the C locale.

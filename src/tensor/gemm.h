@@ -38,6 +38,8 @@ void gemm_weight_destroy(struct gemm_weight *w);
 /* Copies w[out][in] (row-major, ld = in) into packed form. No allocation. */
 void gemm_pack(struct gemm_weight *w, const float *from);
 
+void gemm_apply_act(enum gemm_act act, struct view y); /* in place */
+
 /* y = act(x * w^T + bias); bias NULL: none. x.width == in, y.width == out. */
 void gemm_forward(const struct gemm_weight *w, struct view x, const float *bias,
                   enum gemm_act act, struct view y);

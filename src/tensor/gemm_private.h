@@ -55,6 +55,5 @@ const struct gemm_kernel *gemm_own_kernel(enum gemm_precision precision);
 
 /* RC_NOMEM with the message for it. */
 enum rc gemm_no_memory(const struct gemm_weight *w, struct err *err);
-void gemm_apply_act(enum gemm_act act, struct view y); /* in place */
 
 #endif

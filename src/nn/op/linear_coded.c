@@ -10,7 +10,6 @@
  * over the rows in their order, for a block of units at a time: their bytes do not depend
  * on tiles or threads. In a batch without codes it is a linear layer like others.
  */
-#include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -243,13 +242,6 @@ CLONED static void add_products(struct view y, const float *products,
     }
 }
 
-static void activate(enum gemm_act act, struct view y)
-{
-    enum kernel_act kind = act == GEMM_ACT_SIGMOID ? KERNEL_SIGMOID : KERNEL_TANH;
-    for (int64_t i = 0; i < y.rows; i++)
-        kernels()->act[kind].value(view_row(&y, i), view_row(&y, i), 0.0f, y.width);
-}
-
 static void gather_runs(const struct coded_state *s, struct view x, struct view rest)
 {
     for (int64_t i = 0; i < x.rows; i++)
@@ -279,8 +271,8 @@ static void coded_forward(const struct op_run *r, int64_t begin, int64_t end)
         memset(view_row(&y, i), 0, (size_t)y.width * sizeof(float));
     add_products(y, s->products, c->coded->codes + from * c->coded->n, c->coded->n,
                  c->act == GEMM_ACT_RELU);
-    if (c->act == GEMM_ACT_SIGMOID || c->act == GEMM_ACT_TANH)
-        activate(c->act, y);
+    if (c->act != GEMM_ACT_RELU)
+        gemm_apply_act(c->act, y);
 }
 
 /* Into the columns that are not coded; those that are get theirs when all rows are there.

@@ -63,15 +63,6 @@ static enum rc read_value(struct str key, struct str value, struct pc_activation
     return RC_OK;
 }
 
-static bool has_word(const char *words, struct str word)
-{
-    struct str rest = str_c(words), part;
-    while (*words && str_split(&rest, '|', &part))
-        if (str_eq(part, word))
-            return true;
-    return false;
-}
-
 static enum rc read_arg(const struct act_class *c, struct str arg,
                         struct pc_activation *out, struct err *err)
 {
@@ -79,7 +70,7 @@ static enum rc read_arg(const struct act_class *c, struct str arg,
     if (memchr(arg.p, '=', arg.n)) {
         str_split(&value, '=', &key);
         key = str_trim(key);
-        if (!has_word(c->args, key))
+        if (!str_lists(str_c(c->args), '|', key))
             return err_set(err, RC_INVAL, "nn.%s has no argument '%.*s' here", c->name,
                            (int)key.n, key.p);
     }

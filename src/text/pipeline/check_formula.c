@@ -123,15 +123,6 @@ static const struct init_function inits[] = {
     {"kaiming_normal_", "a|mode|nonlinearity"},
 };
 
-static bool has_word(const char *words, struct str word)
-{
-    struct str rest = str_c(words), part;
-    while (*words && str_split(&rest, '|', &part))
-        if (str_eq(part, word))
-            return true;
-    return false;
-}
-
 static bool is_text_arg(struct str name)
 {
     return str_is(name, "mode") || str_is(name, "nonlinearity");
@@ -152,7 +143,7 @@ static const char *init_arg_problem(struct check *x, const struct init_function 
     str_split(&value, '=', &name);
     name = str_trim(name);
     value = str_trim(value);
-    if (!has_word(fn->args, name))
+    if (!str_lists(str_c(fn->args), '|', name))
         return arena_printf(&x->arena, "%s has no argument '%.*s'", fn->name, (int)name.n,
                             name.p);
     if (!is_text_arg(name) && !str_to_f64(value, &number))
@@ -216,7 +207,7 @@ static const char *normalizer_args(struct check *x, const char *method, const ch
             return arena_printf(&x->arena, "'%.*s' is not of the form name=value",
                                 (int)part.n, part.p);
         key = str_trim(key);
-        if (!has_word(keys, key))
+        if (!str_lists(str_c(keys), '|', key))
             return arena_printf(&x->arena, "%s has no setting '%.*s'", method, (int)key.n,
                                 key.p);
         if (!str_to_f64(str_trim(value), &number))

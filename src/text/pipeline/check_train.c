@@ -171,6 +171,10 @@ static void check_dump(struct check *x)
     else if (!d->has_dump_interval_minutes && d->dump_interval_steps == 0)
         schema_report(x->diags, DIAG_ERROR, E0310, &d->base, "dump_interval_steps",
                       "dump_interval_steps must be above 0");
+    if (d->file_prefix && strchr(d->file_prefix, '/'))
+        schema_report(x->diags, DIAG_ERROR, E0310, &d->base, "file_prefix",
+                      "file_prefix '%.64s' has a '/': output_dir is the directory",
+                      d->file_prefix);
 }
 
 void check_train(struct check *x)

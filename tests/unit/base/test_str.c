@@ -95,6 +95,10 @@ static void split_yields_every_part(void)
         n++;
     }
     CHECK_INT(n, 4);
+    CHECK(str_lists(str_c("a|bc"), '|', str_c("bc")));
+    CHECK(str_lists(str_c("a|"), '|', str_c("")) &&
+          !str_lists(str_c(""), '|', str_c("")));
+    CHECK(!str_lists(str_c("a|bc"), '|', str_c("b")));
     CHECK(str_is(str_trim(str_c(" \t x y\r\n")), "x y"));
     CHECK(str_starts("abc", "ab") && !str_starts("a", "ab"));
     CHECK(str_ends("x.json", ".json") && !str_ends("n", ".json"));

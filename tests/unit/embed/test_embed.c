@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "opts.h"
 #include "tap.h"
 
 #define TABLES 5
@@ -59,15 +60,7 @@ static struct table_conf table_conf(int i, enum row_opt_kind kind)
                                .b = 0.5,
                                .trainable = true,
                                .seed = 9,
-                               .opt = {.kind = kind,
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .eps = 1e-8,
-                                       .momentum = 0.9,
-                                       .rho = 0.95,
-                                       .alpha = 0.99,
-                                       .initial_accumulator = 0.1,
-                                       .weight_decay = 0.01}};
+                               .opt = opt_of(kind)};
 }
 
 static struct view zero_view(int64_t rows, int64_t width)

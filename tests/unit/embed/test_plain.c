@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 #include "embed/embed_private.h"
+#include "opts.h"
 #include "tap.h"
 
 #define TABLES 9
@@ -71,15 +72,7 @@ static struct table_conf table_conf(int i, enum row_opt_kind kind)
                                .b = 0.5,
                                .trainable = !tables[i].frozen,
                                .seed = 9,
-                               .opt = {.kind = kind,
-                                       .beta1 = 0.9,
-                                       .beta2 = 0.999,
-                                       .eps = 1e-8,
-                                       .momentum = 0.9,
-                                       .rho = 0.95,
-                                       .alpha = 0.99,
-                                       .initial_accumulator = 0.1,
-                                       .weight_decay = 0.01}};
+                               .opt = opt_of(kind)};
 }
 
 static struct view zero_view(int64_t rows)
