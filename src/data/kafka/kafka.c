@@ -292,13 +292,18 @@ static enum rc look_at(struct kafka *k, const rd_kafka_message_t *m, bool *end,
     case RD_KAFKA_RESP_ERR__TRANSPORT:
     case RD_KAFKA_RESP_ERR__TIMED_OUT:
     case RD_KAFKA_RESP_ERR__RESOLVE:
-    /* a broker that has just started does not know yet who looks after a group */
+        if (!k->down_ns)
+            k->down_ns = clock_mono_ns();
+        return RC_OK;
+    /* a broker that has just started does not know yet who looks after a group: where
+     * that group stands is asked for again
+     */
     case RD_KAFKA_RESP_ERR_NOT_COORDINATOR:
     case RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
         if (!k->down_ns)
             k->down_ns = clock_mono_ns();
-        return RC_OK;
+        return k->next < 0 ? assign(k, RD_KAFKA_OFFSET_INVALID, err) : RC_OK;
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
