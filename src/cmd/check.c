@@ -77,7 +77,7 @@ static enum rc unknown_kind(const char *name, struct err *err)
     return rc;
 }
 
-static void fail(struct check *k, enum rc rc)
+static void check_fail(struct check *k, enum rc rc)
 {
     if (k->worst != RC_INVAL)
         k->worst = rc;
@@ -88,7 +88,7 @@ static void report_unread(struct check *k, const char *path, enum rc rc,
                           const struct err *err)
 {
     const struct code_info *info = code_info(err_code_of(err, rc));
-    fail(k, cmd_exit_status(rc, err) == 2 ? RC_INVAL : rc);
+    check_fail(k, cmd_exit_status(rc, err) == 2 ? RC_INVAL : rc);
     if (!k->conf->json) {
         buf_printf(&k->problems, "trainyard check: error[%s]: %s\n", info->id, err->msg);
         return;
@@ -118,8 +118,8 @@ static void report_good(struct check *k, const char *path, const struct conf *c,
     buf_putc(&k->result, '\n');
 }
 
-static void report(struct check *k, const char *path, const struct conf *c,
-                   struct diags *diags)
+static void check_report(struct check *k, const char *path, const struct conf *c,
+                         struct diags *diags)
 {
     struct buf *to = k->conf->print ? &k->problems : &k->result;
     bool bad = diags->n_errors || (k->conf->werror && diags->n_warnings);
@@ -129,7 +129,7 @@ static void report(struct check *k, const char *path, const struct conf *c,
     else
         diags_print(diags, to, k->colour);
     if (bad)
-        fail(k, RC_INVAL);
+        check_fail(k, RC_INVAL);
     else if (k->conf->print)
         conf_print(c, &k->result);
     else if (!k->conf->json)
@@ -170,7 +170,7 @@ static enum rc check_one(struct check *k, const char *path, struct err *err)
     if (rc && !diags.n_errors)
         report_unread(k, path, rc, &why);
     else
-        report(k, path, &c, &diags);
+        check_report(k, path, &c, &diags);
     diags_release(&diags);
     conf_release(&c);
     rc = buf_check(&k->problems, err);
@@ -192,7 +192,8 @@ static size_t collect_edits(const struct check_conf *c, struct conf_edit **out)
     return n;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc check_command(const void *conf, const struct opt_args *args,
+                             struct err *err)
 {
     const struct check_conf *c = conf;
     struct check k = {.conf = c, .colour = wants_colour(c)};
@@ -237,5 +238,5 @@ const struct cmd cmd_check = {
     .conf_size = sizeof(struct check_conf),
     .min_args = 1,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = check_command,
 };

@@ -192,7 +192,8 @@ static void put_zsh(struct buf *out)
                   "fi\n");
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc completion_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     struct buf out;
     enum rc rc = RC_OK;
@@ -226,5 +227,5 @@ const struct cmd cmd_completion = {
     .min_args = 1,
     .max_args = 1,
     .words = "bash|zsh",
-    .run = run,
+    .run = completion_command,
 };

@@ -22,7 +22,7 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc copy(struct dataset *d, struct writer *w, struct err *err)
+static enum rc data_convert_copy(struct dataset *d, struct writer *w, struct err *err)
 {
     const struct batch *b = NULL;
     enum rc rc = dataset_next(d, &b, err);
@@ -34,7 +34,8 @@ static enum rc copy(struct dataset *d, struct writer *w, struct err *err)
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc data_convert_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
 {
     const struct convert_conf *c = conf;
     const char *out = args->at[args->n - 1];
@@ -51,7 +52,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     if (!rc)
         rc = writer_open(out, ops, dataset_schema(d), &wc, &w, err);
     if (!rc)
-        rc = copy(d, w, err);
+        rc = data_convert_copy(d, w, err);
     if (rc) {
         writer_abandon(w);
     } else {
@@ -87,5 +88,5 @@ const struct cmd cmd_data_convert = {
     .conf_size = sizeof(struct convert_conf),
     .min_args = 2,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = data_convert_command,
 };

@@ -70,7 +70,8 @@ static void print_text(const struct gen_conf *c, const struct gen_report *r,
         }
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc data_gen_command(const void *conf, const struct opt_args *args,
+                                struct err *err)
 {
     const struct gen_opts *o = conf;
     struct gen_conf c = {
@@ -130,5 +131,5 @@ const struct cmd cmd_data_gen = {
     .min_args = 1,
     .max_args = 1,
     .words = "ccp|criteo|movielens|taobao",
-    .run = run,
+    .run = data_gen_command,
 };

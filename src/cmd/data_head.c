@@ -96,8 +96,8 @@ static void add_heads(const struct schema *s, text_vec *cells)
     }
 }
 
-static enum rc show(const struct head_conf *c, struct dataset *d, struct buf *out,
-                    struct err *err)
+static enum rc data_head_show(const struct head_conf *c, struct dataset *d,
+                              struct buf *out, struct err *err)
 {
     const struct schema *s = dataset_schema(d);
     const struct batch *b = NULL;
@@ -126,7 +126,8 @@ static enum rc show(const struct head_conf *c, struct dataset *d, struct buf *ou
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc data_head_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct head_conf *c = conf;
     struct dataset *d = NULL;
@@ -139,7 +140,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = show(c, d, &out, err);
+    rc = data_head_show(c, d, &out, err);
     if (!rc)
         rc = cmd_print(&out, err);
     if (!rc)
@@ -170,5 +171,5 @@ const struct cmd cmd_data_head = {
     .conf_size = sizeof(struct head_conf),
     .min_args = 1,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = data_head_command,
 };

@@ -30,7 +30,8 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc data_items_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     const struct items_conf *c = conf;
     struct make_conf make = {
@@ -85,5 +86,5 @@ const struct cmd cmd_data_items = {
     .conf_size = sizeof(struct items_conf),
     .min_args = 1,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = data_items_command,
 };

@@ -21,8 +21,8 @@ static const struct opt opts[] = {
     {0},
 };
 
-static void print(const struct stats_conf *c, const struct dataset *d,
-                  const struct stats *s, struct buf *out)
+static void data_stats_print(const struct stats_conf *c, const struct dataset *d,
+                             const struct stats *s, struct buf *out)
 {
     struct dataset_counts counts;
     dataset_counts(d, &counts);
@@ -50,7 +50,8 @@ static enum rc read_all(struct dataset *d, struct stats *s, struct err *err)
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc data_stats_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     const struct stats_conf *c = conf;
     struct dataset *d = NULL;
@@ -64,7 +65,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         buf_init(&out, CMD_TEXT_MAX);
         rc = read_all(d, s, err);
         if (!rc) {
-            print(c, d, s, &out);
+            data_stats_print(c, d, s, &out);
             rc = cmd_print(&out, err);
             data_input_report(d);
         }
@@ -99,5 +100,5 @@ const struct cmd cmd_data_stats = {
     .conf_size = sizeof(struct stats_conf),
     .min_args = 1,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = data_stats_command,
 };

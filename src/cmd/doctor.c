@@ -247,7 +247,8 @@ static void print_text(const struct report *r, struct buf *out)
     text_programs(r, out);
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc doctor_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     const struct doctor_conf *c = conf;
     struct report r = {0};
@@ -285,5 +286,5 @@ const struct cmd cmd_doctor = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct doctor_conf),
-    .run = run,
+    .run = doctor_command,
 };

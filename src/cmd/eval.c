@@ -106,7 +106,8 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc eval_command(const void *conf, const struct opt_args *args,
+                            struct err *err)
 {
     const struct eval_conf *c = conf;
     struct conf config = {0};
@@ -148,5 +149,5 @@ const struct cmd cmd_eval = {
     .conf_size = sizeof(struct eval_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = eval_command,
 };

@@ -100,8 +100,9 @@ static enum rc explain_one(families all, const char *what, struct buf *out,
     return rc;
 }
 
-static enum rc explain(families all, const struct explain_conf *c,
-                       const struct opt_args *args, struct buf *out, struct err *err)
+static enum rc explain_asked(families all, const struct explain_conf *c,
+                             const struct opt_args *args, struct buf *out,
+                             struct err *err)
 {
     if (c->markdown)
         return write_reference(all, c->markdown, err);
@@ -121,12 +122,13 @@ static enum rc explain(families all, const struct explain_conf *c,
     return RC_OK;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc explain_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
 {
     const struct schema_family **all = collect_families();
     struct buf out;
     buf_init(&out, CMD_TEXT_MAX);
-    enum rc rc = explain(all, conf, args, &out, err);
+    enum rc rc = explain_asked(all, conf, args, &out, err);
     struct err later = {0};
     enum rc printed = cmd_print(&out, rc ? &later : err);
     buf_release(&out);
@@ -157,5 +159,5 @@ const struct cmd cmd_explain = {
     .conf_size = sizeof(struct explain_conf),
     .max_args = CMD_ANY,
     .words = CMD_WORDS_EXPLAIN,
-    .run = run,
+    .run = explain_command,
 };

@@ -45,7 +45,7 @@ void field_put_default(const struct field_def *f, struct buf *out)
         buf_puts(out, f->init);
 }
 
-static void note(struct buf *notes, const char *text)
+static void explain_field_note(struct buf *notes, const char *text)
 {
     if (notes->n)
         buf_puts(notes, "; ");
@@ -94,7 +94,7 @@ void field_put_meaning(const struct field_def *f, struct buf *out)
     struct buf notes;
     buf_init(&notes, EXPLAIN_TEXT_MAX);
     if (f->label == LABEL_REQ)
-        note(&notes, "required");
+        explain_field_note(&notes, "required");
     note_range(f, &notes);
     if (f->words)
         note_words(f->words, &notes);
@@ -103,7 +103,7 @@ void field_put_meaning(const struct field_def *f, struct buf *out)
     if (f->alias)
         buf_printf(&notes, "%salso written %s", notes.n ? "; " : "", f->alias);
     if (f->flags & FIELD_SECRET)
-        note(&notes, "secret: never shown in messages");
+        explain_field_note(&notes, "secret: never shown in messages");
     if (f->flags & FIELD_DEPRECATED)
         buf_printf(&notes, "%sdeprecated: %s", notes.n ? "; " : "",
                    f->note ? f->note : "no longer needed");

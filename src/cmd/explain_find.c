@@ -30,7 +30,7 @@ static bool field_alike(struct str name, const struct field_def *f)
     return alike(name, f->name) || (f->alias && alike(name, f->alias));
 }
 
-static void add(struct hits *h, struct hit hit)
+static void explain_find_add(struct hits *h, struct hit hit)
 {
     for (size_t i = 0; i < h->list.n; i++) {
         const struct hit *old = &h->list.at[i];
@@ -45,20 +45,22 @@ static void find_name(const struct schema_family *f, struct str name, struct hit
 {
     for (size_t i = 0; f->msgs[i]; i++)
         if (alike(name, f->msgs[i]->name))
-            add(out, (struct hit){.family = f, .msg = f->msgs[i]});
+            explain_find_add(out, (struct hit){.family = f, .msg = f->msgs[i]});
     for (size_t i = 0; f->enums[i]; i++)
         if (alike(name, f->enums[i]->name))
-            add(out, (struct hit){.family = f, .enums = f->enums[i]});
+            explain_find_add(out, (struct hit){.family = f, .enums = f->enums[i]});
     for (size_t i = 0; f->msgs[i]; i++)
         for (const struct field_def *x = f->msgs[i]->fields(); x->name; x++)
             if (field_alike(name, x))
-                add(out, (struct hit){.family = f, .msg = f->msgs[i], .field = x});
+                explain_find_add(
+                    out, (struct hit){.family = f, .msg = f->msgs[i], .field = x});
     if (out->list.n)
         return;
     for (size_t i = 0; f->enums[i]; i++)
         for (const struct enum_value *v = f->enums[i]->values; v->name; v++)
             if (alike(name, v->name))
-                add(out, (struct hit){.family = f, .enums = f->enums[i], .value = v});
+                explain_find_add(
+                    out, (struct hit){.family = f, .enums = f->enums[i], .value = v});
 }
 
 static void find_in_msg(const struct hit *at, const struct msg_def *msg, struct str name,
@@ -66,7 +68,8 @@ static void find_in_msg(const struct hit *at, const struct msg_def *msg, struct 
 {
     for (const struct field_def *x = msg->fields(); x->name; x++)
         if (field_alike(name, x))
-            add(out, (struct hit){.family = at->family, .msg = msg, .field = x});
+            explain_find_add(out,
+                             (struct hit){.family = at->family, .msg = msg, .field = x});
 }
 
 /* What `name` means below `at`: a field of its message, a variant, a value of its enum.
@@ -82,13 +85,14 @@ static void descend(const struct hit *at, struct str name, struct hits *out)
     if (f && f->type == FIELD_UNION && f->variants)
         for (const struct schema_variant *v = f->variants; v->word; v++) {
             if (alike(name, v->word))
-                add(out, (struct hit){.family = at->family, .msg = v->msg});
+                explain_find_add(out, (struct hit){.family = at->family, .msg = v->msg});
             else
                 find_in_msg(at, v->msg, name, out);
         }
     for (const struct enum_value *v = e ? e->values : NULL; v && v->name; v++)
         if (alike(name, v->name))
-            add(out, (struct hit){.family = at->family, .enums = e, .value = v});
+            explain_find_add(out,
+                             (struct hit){.family = at->family, .enums = e, .value = v});
 }
 
 /* `a[0]` is `a`. */
@@ -135,7 +139,7 @@ static void find_path(const struct schema_family *f, struct str path, struct hit
         now = next;
     }
     for (size_t i = 0; i < now.list.n; i++)
-        add(out, now.list.at[i]);
+        explain_find_add(out, now.list.at[i]);
     hits_release(&now);
 }
 

@@ -85,7 +85,8 @@ static enum rc print_summary(const struct export_conf *c, const struct export_su
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc export_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     const struct export_conf *c = conf;
     struct conf config = {0};
@@ -143,5 +144,5 @@ const struct cmd cmd_export = {
     .conf_size = sizeof(struct export_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = export_command,
 };

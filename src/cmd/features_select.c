@@ -133,7 +133,8 @@ static enum rc write_all(const struct select_conf *c, const struct selection *s,
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc features_select_command(const void *conf, const struct opt_args *args,
+                                       struct err *err)
 {
     const struct select_conf *c = conf;
     const struct config_override overrides[] = {
@@ -191,5 +192,5 @@ const struct cmd cmd_features_select = {
     .conf_size = sizeof(struct select_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = features_select_command,
 };

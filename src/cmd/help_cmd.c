@@ -11,7 +11,8 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc help_help_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     struct buf out;
     int words = 0;
@@ -51,5 +52,5 @@ const struct cmd cmd_help = {
     .conf_size = sizeof(struct help_conf),
     .max_args = 2,
     .words = CMD_WORDS_COMMANDS,
-    .run = run,
+    .run = help_help_command,
 };

@@ -184,7 +184,7 @@ static enum rc write_total(const struct hit_run *r, double rate, struct err *err
     return rc;
 }
 
-static enum rc search(struct hit_run *r, struct hitrate *out, struct err *err)
+static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err *err)
 {
     const struct hit_conf *c = r->c;
     struct index_conf conf = {.metric = r->metric,
@@ -218,7 +218,7 @@ static enum rc search(struct hit_run *r, struct hitrate *out, struct err *err)
     return rc;
 }
 
-static void report(const struct hit_run *r, const struct hitrate *h, double rate)
+static void hitrate_report(const struct hit_run *r, const struct hitrate *h, double rate)
 {
     const struct hit_conf *c = r->c;
     double seconds = (double)r->search_ns / (double)CLOCK_SECOND;
@@ -242,7 +242,8 @@ static void report(const struct hit_run *r, const struct hitrate *h, double rate
                (intmax_t)c->top_k, h->mean, (intmax_t)h->users, lucky);
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc hitrate_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
 {
     const struct hit_conf *c = conf;
     struct hit_run r = {.c = c};
@@ -254,7 +255,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     if (!rc)
         rc = read_tables(&r, err);
     if (!rc)
-        rc = search(&r, &h, err);
+        rc = hitrate_search(&r, &h, err);
     if (!rc && h.users == 0)
         rc = err_coded(err, RC_INVAL, E2402, "user table: nobody has items in '%s'",
                        c->truth);
@@ -262,7 +263,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     if (!rc && c->total)
         rc = write_total(&r, rate, err);
     if (!rc)
-        report(&r, &h, rate);
+        hitrate_report(&r, &h, rate);
     index_destroy(r.index);
     items_release(&r.items);
     items_release(&r.users);
@@ -289,5 +290,5 @@ const struct cmd cmd_hitrate = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct hit_conf),
-    .run = run,
+    .run = hitrate_command,
 };

@@ -87,8 +87,8 @@ static enum rc text_format(const struct init_conf *c, const struct dataset *d,
     return reader_csv_delimiter(path, &f->delimiter, err);
 }
 
-static enum rc save(const struct init_conf *c, const struct init_plan *p,
-                    struct buf *text, struct err *err)
+static enum rc init_save(const struct init_conf *c, const struct init_plan *p,
+                         struct buf *text, struct err *err)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++)
@@ -110,9 +110,9 @@ static enum rc save(const struct init_conf *c, const struct init_plan *p,
     return RC_OK;
 }
 
-static enum rc make(const struct init_conf *c, const char *path, struct dataset *d,
-                    const char *const *labels, size_t n_labels, struct init_files *files,
-                    struct err *err)
+static enum rc init_make(const struct init_conf *c, const char *path, struct dataset *d,
+                         const char *const *labels, size_t n_labels,
+                         struct init_files *files, struct err *err)
 {
     struct init_plan p = {0};
     struct buf text;
@@ -129,7 +129,7 @@ static enum rc make(const struct init_conf *c, const char *path, struct dataset 
         rc = init_guess(&p, s, texts, n, labels, n_labels, c->model, err);
     if (!rc) {
         init_write(&p, files, &text);
-        rc = save(c, &p, &text, err);
+        rc = init_save(c, &p, &text, err);
         data_input_report(d);
     }
     buf_release(&text);
@@ -140,7 +140,8 @@ static enum rc make(const struct init_conf *c, const char *path, struct dataset 
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc init_command(const void *conf, const struct opt_args *args,
+                            struct err *err)
 {
     const struct init_conf *c = conf;
     struct dataset *d = NULL;
@@ -156,7 +157,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     find_files(args->at[0], &mem, &files);
     enum rc rc = data_input_open(&c->in, &files.train, 1, ROWS, labels, n, &d, err);
     if (!rc)
-        rc = make(c, args->at[0], d, labels, n, &files, err);
+        rc = init_make(c, args->at[0], d, labels, n, &files, err);
     dataset_close(d);
     arena_release(&mem);
     mem_free(labels);
@@ -190,5 +191,5 @@ const struct cmd cmd_init = {
     .conf_size = sizeof(struct init_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = init_command,
 };

@@ -54,7 +54,7 @@ static uint64_t roomy(double v)
     return up > BUCKETS_MAX ? BUCKETS_MAX : (uint64_t)up;
 }
 
-static void skip(struct init_column *c, const char *why)
+static void init_guess_skip(struct init_column *c, const char *why)
 {
     c->use = INIT_SKIP;
     c->why = why;
@@ -124,7 +124,8 @@ static void guess_integer(struct init_plan *p, struct init_column *c,
 {
     bool id = NAMED(c->name, id_words);
     if (NAMED(c->name, time_words) && v->min > 1e8) {
-        skip(c, "a point in time: it only grows, so a model would learn it by heart");
+        init_guess_skip(
+            c, "a point in time: it only grows, so a model would learn it by heart");
         return;
     }
     if (!id && (v->min < 0 || (NAMED(c->name, number_words) && v->distinct > 20))) {
@@ -166,12 +167,13 @@ static void guess_text(struct init_plan *p, struct init_column *c,
     int k = separator_of(t);
     if (k >= 0 && init_separators[k] == ' ' &&
         (t->words * 2 > t->rows || NAMED(c->name, text_words))) {
-        skip(c, "free text: a tokenize_feature with a tokenizer file could read it");
+        init_guess_skip(
+            c, "free text: a tokenize_feature with a tokenizer file could read it");
         return;
     }
     if (k < 0) {
         if (v->distinct * 10 > v->n * 9 && v->n > 1000) {
-            skip(c, "another text in nearly every row: nothing to learn from");
+            init_guess_skip(c, "another text in nearly every row: nothing to learn from");
             return;
         }
         c->use = INIT_ID;
@@ -201,8 +203,9 @@ static void guess_elements(struct init_plan *p, struct init_column *c,
         else
             as_ids(p, c, v);
     } else {
-        skip(c, is_float(v->type) ? "numbers, not the same count in every row"
-                                  : "a list of values that features cannot read");
+        init_guess_skip(c, is_float(v->type)
+                               ? "numbers, not the same count in every row"
+                               : "a list of values that features cannot read");
     }
 }
 
@@ -213,9 +216,9 @@ static void guess_column(struct init_plan *p, struct init_column *c,
     stats_view(s, i, &v);
     c->name = c->column = arena_strdup(&p->mem, v.name);
     if (v.n_null == v.n)
-        skip(c, "empty in every row");
+        init_guess_skip(c, "empty in every row");
     else if (v.distinct == 1 && v.n_null == 0)
-        skip(c, "the same in every row");
+        init_guess_skip(c, "the same in every row");
     else if (stats_view_element(s, i, &element))
         guess_elements(p, c, &v, &element);
     else if (is_integer(v.type))
@@ -225,10 +228,11 @@ static void guess_column(struct init_plan *p, struct init_column *c,
     else if (v.type->id == TYPE_STR)
         guess_text(p, c, &v, t);
     else
-        skip(c, v.type->id == TYPE_BOOL ? "a boolean: make it an integer to use it"
-                : v.type->id == TYPE_MAP
-                    ? "a map: a lookup_feature with a key could read it"
-                    : "of a type that features cannot read");
+        init_guess_skip(c, v.type->id == TYPE_BOOL
+                               ? "a boolean: make it an integer to use it"
+                           : v.type->id == TYPE_MAP
+                               ? "a map: a lookup_feature with a key could read it"
+                               : "of a type that features cannot read");
 }
 
 /* ---- labels ---- */
@@ -318,7 +322,7 @@ static enum rc find_labels(struct init_plan *p, const struct stats *s, bool all,
         if (fits && (all || !p->labels.n))
             take_label(p, i, &v);
         else
-            skip(&p->at[i], "looks like another label: known only afterwards");
+            init_guess_skip(&p->at[i], "looks like another label: known only afterwards");
     }
     if (!p->labels.n && n_binary == 1) {
         stats_view(s, last, &v);
@@ -330,7 +334,8 @@ static enum rc find_labels(struct init_plan *p, const struct stats *s, bool all,
 
 /* ---- sequences ---- */
 
-static struct init_column *find(struct init_plan *p, const char *name, enum init_use use)
+static struct init_column *init_guess_find(struct init_plan *p, const char *name,
+                                           enum init_use use)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].use == use && strcmp(p->at[i].name, name) == 0)
@@ -339,7 +344,8 @@ static struct init_column *find(struct init_plan *p, const char *name, enum init
 }
 
 /* The values of a sequence, without their order. */
-static void pool(struct init_plan *p, struct init_column *c, const char *because)
+static void init_guess_pool(struct init_plan *p, struct init_column *c,
+                            const char *because)
 {
     for (size_t i = 0; c->table && i < p->n; i++) /* who shares a table pools alike */
         p->at[i].mean |= p->at[i].table && strcmp(p->at[i].table, c->table) == 0;
@@ -359,9 +365,9 @@ static void link_sequences(struct init_plan *p)
         const char *cut = strstr(c->name, "__");
         if (c->use != INIT_SEQUENCE)
             continue;
-        struct init_column *id = cut ? find(p, cut + 2, INIT_ID) : NULL;
+        struct init_column *id = cut ? init_guess_find(p, cut + 2, INIT_ID) : NULL;
         if (!id) {
-            pool(p, c, "no id to compare it with");
+            init_guess_pool(p, c, "no id to compare it with");
             continue;
         }
         c->group = arena_strndup(&p->mem, c->name, (size_t)(cut - c->name));
@@ -374,7 +380,7 @@ static void link_sequences(struct init_plan *p)
     }
 }
 
-static bool has(const struct init_plan *p, enum init_use use)
+static bool init_guess_has(const struct init_plan *p, enum init_use use)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].use == use)
@@ -384,15 +390,15 @@ static bool has(const struct init_plan *p, enum init_use use)
 
 static enum rc choose_model(struct init_plan *p, const char *model, struct err *err)
 {
-    bool ids = has(p, INIT_ID) || has(p, INIT_IDS);
-    bool seq = has(p, INIT_SEQUENCE);
-    if (!ids && !has(p, INIT_NUMBER) && !has(p, INIT_VECTOR))
+    bool ids = init_guess_has(p, INIT_ID) || init_guess_has(p, INIT_IDS);
+    bool seq = init_guess_has(p, INIT_SEQUENCE);
+    if (!ids && !init_guess_has(p, INIT_NUMBER) && !init_guess_has(p, INIT_VECTOR))
         return err_coded(err, RC_INVAL, E1221,
                          "no column is left to learn from beside the label");
     p->model = model ? model : seq ? "multi_tower_din" : ids ? "deepfm" : "multi_tower";
     for (size_t i = 0; strcmp(p->model, "multi_tower_din") != 0 && i < p->n; i++)
         if (p->at[i].use == INIT_SEQUENCE)
-            pool(p, &p->at[i], "this model looks at no order");
+            init_guess_pool(p, &p->at[i], "this model looks at no order");
     bool wide = strcmp(p->model, "deepfm") == 0 || strcmp(p->model, "wide_and_deep") == 0;
     if (strcmp(p->model, "multi_tower_din") == 0 && !seq)
         return err_coded(err, RC_INVAL, E1222,
@@ -430,7 +436,7 @@ enum rc init_guess(struct init_plan *p, const struct stats *s,
                   ((const char *const[]){"label", "clk", "click", "buy", "purchase",
                                          "conversion", "pay", "rating"})) &&
             is_number(v.type) && p->at[i].use != INIT_LABEL)
-            skip(&p->at[i], "looks like another label: known only afterwards");
+            init_guess_skip(&p->at[i], "looks like another label: known only afterwards");
     }
     link_sequences(p);
     return choose_model(p, model, err);

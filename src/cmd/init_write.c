@@ -6,7 +6,7 @@
 
 #define DIM 16
 
-static void quoted(struct buf *out, const char *s)
+static void init_write_quoted(struct buf *out, const char *s)
 {
     buf_putc(out, '"');
     for (; *s; s++) {
@@ -24,7 +24,7 @@ static void quoted(struct buf *out, const char *s)
 static void text_field(struct buf *out, const char *field, const char *value)
 {
     buf_printf(out, " %s: ", field);
-    quoted(out, value);
+    init_write_quoted(out, value);
 }
 
 static const char *side_of(const struct init_column *c)
@@ -56,7 +56,7 @@ static void separator(struct buf *out, const char *field, char sep)
         text_field(out, field, text);
 }
 
-static void feature(struct buf *out, const struct init_column *c)
+static void init_write_feature(struct buf *out, const struct init_column *c)
 {
     if (c->why)
         buf_printf(out, "# %s: %s\n", c->name, c->why);
@@ -82,7 +82,7 @@ static void feature(struct buf *out, const struct init_column *c)
 }
 
 /* All sequences of one group, at the place of the first. */
-static void group(struct buf *out, const struct init_plan *p, size_t first)
+static void init_write_group(struct buf *out, const struct init_plan *p, size_t first)
 {
     const struct init_column *c = &p->at[first];
     uint32_t length = 1;
@@ -133,9 +133,9 @@ static void features(struct buf *out, const struct init_plan *p)
     for (size_t i = 0; i < p->n; i++) {
         const struct init_column *c = &p->at[i];
         if (c->use == INIT_SEQUENCE && !group_was_written(p, i))
-            group(out, p, i);
+            init_write_group(out, p, i);
         else if (c->use != INIT_SKIP && c->use != INIT_LABEL && c->use != INIT_SEQUENCE)
-            feature(out, c);
+            init_write_feature(out, c);
     }
     bool any = false;
     for (size_t i = 0; i < p->n; i++) {
@@ -161,14 +161,14 @@ static bool any_id(const struct init_column *c)
     return c->use == INIT_ID || c->use == INIT_IDS;
 }
 
-static void names(struct buf *out, const struct init_plan *p, wanted *want)
+static void init_write_names(struct buf *out, const struct init_plan *p, wanted *want)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->n; i++) {
         if (!want(&p->at[i]))
             continue;
         buf_puts(out, n == 0 ? "\n      " : n % 6 ? ", " : ",\n      ");
-        quoted(out, p->at[i].name);
+        init_write_quoted(out, p->at[i].name);
         n++;
     }
 }
@@ -180,7 +180,7 @@ static void feature_group(struct buf *out, const struct init_plan *p, const char
                "  feature_groups {\n    group_name: \"%s\"\n    group_type: %s\n    "
                "feature_names: [",
                name, type);
-    names(out, p, want);
+    init_write_names(out, p, want);
     buf_puts(out, "\n    ]\n  }\n");
 }
 
@@ -197,12 +197,13 @@ static void sequence_group(struct buf *out, const struct init_plan *p, const cha
             if (c->use != INIT_SEQUENCE || strcmp(c->group, of) != 0)
                 continue;
             buf_puts(out, n++ ? ", " : "");
-            quoted(out, pass ? c->name : c->column);
+            init_write_quoted(out, pass ? c->name : c->column);
         }
     buf_puts(out, "\n    ]\n  }\n");
 }
 
-static void losses(struct buf *out, const struct init_plan *p, const char *indent)
+static void init_write_losses(struct buf *out, const struct init_plan *p,
+                              const char *indent)
 {
     if (p->binary)
         buf_printf(out, "%slosses { binary_cross_entropy {} }\n%smetrics { auc {} }\n",
@@ -226,7 +227,7 @@ static void mmoe(struct buf *out, const struct init_plan *p)
         text_field(out, "tower_name", p->labels.at[i]);
         text_field(out, "label_name", p->labels.at[i]);
         buf_puts(out, "\n      mlp { hidden_units: [128, 64] }\n");
-        losses(out, p, "      ");
+        init_write_losses(out, p, "      ");
         buf_puts(out, "    }\n");
     }
     buf_puts(out, "  }\n");
@@ -249,7 +250,7 @@ static void din(struct buf *out, const struct init_plan *p)
     buf_puts(out, "    final { hidden_units: 64 }\n  }\n");
 }
 
-static void model(struct buf *out, const struct init_plan *p)
+static void init_write_model(struct buf *out, const struct init_plan *p)
 {
     buf_puts(out, "model_config {\n");
     if (strcmp(p->model, "mmoe") == 0) {
@@ -274,11 +275,12 @@ static void model(struct buf *out, const struct init_plan *p)
             p->model);
     }
     if (strcmp(p->model, "mmoe") != 0)
-        losses(out, p, "  ");
+        init_write_losses(out, p, "  ");
     buf_puts(out, "}\n");
 }
 
-static void data(struct buf *out, const struct init_plan *p, const struct init_files *f)
+static void init_write_data(struct buf *out, const struct init_plan *p,
+                            const struct init_files *f)
 {
     buf_printf(
         out, "data_config {\n  batch_size: 1024\n  dataset_type: %s\n  fg_mode: FG_DAG\n",
@@ -292,7 +294,7 @@ static void data(struct buf *out, const struct init_plan *p, const struct init_f
     buf_puts(out, "  label_fields: [");
     for (size_t i = 0; i < p->labels.n; i++) {
         buf_puts(out, i ? ", " : "");
-        quoted(out, p->labels.at[i]);
+        init_write_quoted(out, p->labels.at[i]);
     }
     buf_puts(out, "]\n}\n");
 }
@@ -307,12 +309,12 @@ void init_write(const struct init_plan *p, const struct init_files *files,
         "only after the label),\n#   which integers are ids and which are quantities.\n",
         (intmax_t)p->rows);
     buf_puts(out, "train_input_path: ");
-    quoted(out, files->train);
+    init_write_quoted(out, files->train);
     if (!files->eval)
         buf_puts(out,
                  "\n# no other file was at hand: better rows that training does not see");
     buf_puts(out, "\neval_input_path: ");
-    quoted(out, files->eval ? files->eval : files->train);
+    init_write_quoted(out, files->eval ? files->eval : files->train);
     buf_puts(out,
              "\nmodel_dir: \"model\"\n"
              "train_config {\n  num_epochs: 1\n  log_step_count_steps: 100\n"
@@ -323,7 +325,7 @@ void init_write(const struct init_plan *p, const struct init_files *files,
     if (p->binary)
         buf_printf(out, "# label %s: %.2f %% are 1\n", p->labels.at[0],
                    100 * p->positive);
-    data(out, p, files);
+    init_write_data(out, p, files);
     features(out, p);
-    model(out, p);
+    init_write_model(out, p);
 }

@@ -68,7 +68,8 @@ static enum rc take_token(const struct login_conf *c, char **out, struct err *er
     return rc;
 }
 
-static enum rc run_login(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc login_command(const void *conf, const struct opt_args *args,
+                             struct err *err)
 {
     const char *url = args->at[0];
     struct remote r = {0};
@@ -96,7 +97,8 @@ static enum rc run_login(const void *conf, const struct opt_args *args, struct e
     return rc;
 }
 
-static enum rc run_logout(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc logout_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     bool was = false;
     enum rc rc = remote_forget(&was, err);
@@ -126,7 +128,7 @@ const struct cmd cmd_login = {
     .conf_size = sizeof(struct login_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_login,
+    .run = login_command,
 };
 
 static const struct cmd_example logout_examples[] = {
@@ -140,5 +142,5 @@ const struct cmd cmd_logout = {
     .examples = logout_examples,
     .opts = no_opts,
     .conf_size = 1,
-    .run = run_logout,
+    .run = logout_command,
 };

@@ -181,7 +181,8 @@ static void print_json(const struct params_conf *c, const struct ckpt *k,
     buf_putc(out, '\n');
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc params_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     const struct params_conf *c = conf;
     struct totals all[CKPT_PARTS] = {0};
@@ -232,5 +233,5 @@ const struct cmd cmd_params = {
     .conf_size = sizeof(struct params_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = params_command,
 };

@@ -55,7 +55,8 @@ static enum rc print_result(const struct parity_conf *c, const struct parity_res
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc parity_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     const struct parity_conf *c = conf;
     struct diags diags = {0};
@@ -100,5 +101,5 @@ const struct cmd cmd_parity = {
     .conf_size = sizeof(struct parity_conf),
     .min_args = 2,
     .max_args = 2,
-    .run = run,
+    .run = parity_command,
 };

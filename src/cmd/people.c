@@ -45,8 +45,8 @@ static const struct opt token_opts[] = {
     {0},
 };
 
-static enum rc call(const struct job_place *p, const char *method, char *path,
-                    struct buf *body, struct doc *doc, struct err *err)
+static enum rc people_call(const struct job_place *p, const char *method, char *path,
+                           struct buf *body, struct doc *doc, struct err *err)
 {
     struct remote_ask q = {.method = method,
                            .path = path,
@@ -91,8 +91,9 @@ static enum rc user_create(const struct people_conf *c, const struct job_place *
     if (!rc)
         rc = buf_check(&projects, err);
     if (!rc)
-        rc = p->p.store ? store_user_create(p->p.store, &u, err)
-                        : call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
+        rc = p->p.store
+                 ? store_user_create(p->p.store, &u, err)
+                 : people_call(p, "POST", mem_strdup("/api/v1/users"), &body, NULL, err);
     buf_release(&body);
     buf_release(&projects);
     return rc;
@@ -101,9 +102,9 @@ static enum rc user_create(const struct people_conf *c, const struct job_place *
 static enum rc user_delete(const struct people_conf *c, const struct job_place *p,
                            const char *name, struct err *err)
 {
-    return p->p.store
-               ? store_user_delete(p->p.store, name, err)
-               : call(p, "DELETE", mem_printf("/api/v1/users/%s", name), NULL, NULL, err);
+    return p->p.store ? store_user_delete(p->p.store, name, err)
+                      : people_call(p, "DELETE", mem_printf("/api/v1/users/%s", name),
+                                    NULL, NULL, err);
 }
 
 static enum rc token_local(const struct people_conf *c, const struct job_place *p,
@@ -143,8 +144,8 @@ static enum rc token_create(const struct people_conf *c, const struct job_place 
     if (c->expires >= 1)
         json_put_int(&j, "expires_s", (int64_t)c->expires);
     json_close(&j, '}');
-    enum rc rc =
-        call(p, "POST", mem_printf("/api/v1/users/%s/tokens", user), &body, &doc, err);
+    enum rc rc = people_call(p, "POST", mem_printf("/api/v1/users/%s/tokens", user),
+                             &body, &doc, err);
     if (!rc)
         printf("%s\n", node_get_text(doc.root, "token", ""));
     if (doc.src)
@@ -156,9 +157,9 @@ static enum rc token_create(const struct people_conf *c, const struct job_place 
 static enum rc token_delete(const struct people_conf *c, const struct job_place *p,
                             const char *id, struct err *err)
 {
-    return p->p.store
-               ? store_token_delete(p->p.store, id, err)
-               : call(p, "DELETE", mem_printf("/api/v1/tokens/%s", id), NULL, NULL, err);
+    return p->p.store ? store_token_delete(p->p.store, id, err)
+                      : people_call(p, "DELETE", mem_printf("/api/v1/tokens/%s", id),
+                                    NULL, NULL, err);
 }
 
 static void put_user(const char *name, const char *role, const char *projects, bool off)
@@ -185,9 +186,9 @@ static enum rc user_list(const struct people_conf *c, const struct job_place *p,
 {
     struct store_users l = {0};
     struct doc doc = {0};
-    enum rc rc = p->p.store
-                     ? store_user_get(p->p.store, NULL, &l, err)
-                     : call(p, "GET", mem_strdup("/api/v1/users"), NULL, &doc, err);
+    enum rc rc =
+        p->p.store ? store_user_get(p->p.store, NULL, &l, err)
+                   : people_call(p, "GET", mem_strdup("/api/v1/users"), NULL, &doc, err);
     for (size_t i = 0; i < l.n && !rc; i++)
         put_user(l.at[i].name, l.at[i].role, l.at[i].projects, l.at[i].disabled != 0);
     const struct node *users = rc || !doc.src ? NULL : node_find(doc.root, "users");
@@ -215,8 +216,9 @@ static enum rc token_list(const struct people_conf *c, const struct job_place *p
 {
     struct store_tokens l = {0};
     struct doc doc = {0};
-    enum rc rc = p->p.store ? store_token_list(p->p.store, user, &l, err)
-                            : call(p, "GET", mem_printf("/api/v1/users/%s/tokens", user),
+    enum rc rc = p->p.store
+                     ? store_token_list(p->p.store, user, &l, err)
+                     : people_call(p, "GET", mem_printf("/api/v1/users/%s/tokens", user),
                                    NULL, &doc, err);
     for (size_t i = 0; i < l.n && !rc; i++) {
         char time[CLOCK_TEXT_SIZE] = "";

@@ -173,7 +173,8 @@ static enum rc plan_session(const struct plan_conf *c, const struct session *s,
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc plan_command(const void *conf, const struct opt_args *args,
+                            struct err *err)
 {
     const struct plan_conf *c = conf;
     struct conf config = {0};
@@ -221,5 +222,5 @@ const struct cmd cmd_plan = {
     .conf_size = sizeof(struct plan_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = plan_command,
 };

@@ -188,8 +188,8 @@ static enum rc check_usage(const struct predict_conf *c, const char *config,
     return RC_OK;
 }
 
-static void report(const struct predict_conf *c, const struct predict_summary *s,
-                   int64_t ns)
+static void predict_report(const struct predict_conf *c, const struct predict_summary *s,
+                           int64_t ns)
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->done_before) {
@@ -203,7 +203,8 @@ static void report(const struct predict_conf *c, const struct predict_summary *s
             c->output, seconds > 0 ? (double)s->rows / seconds : 0.0);
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc predict_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
 {
     const struct predict_conf *c = conf;
     const char *config = args->n ? args->at[0] : c->config;
@@ -239,7 +240,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         rc = predict_run(l.session, &o, &summary, &diags, err);
     }
     if (!rc)
-        report(c, &summary, clock_mono_ns() - start);
+        predict_report(c, &summary, clock_mono_ns() - start);
     config_show(&diags);
     loaded_release(&l);
     diags_release(&diags);
@@ -269,5 +270,5 @@ const struct cmd cmd_predict = {
     .conf_size = sizeof(struct predict_conf),
     .min_args = 0,
     .max_args = 1,
-    .run = run,
+    .run = predict_command,
 };

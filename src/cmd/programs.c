@@ -79,7 +79,7 @@ static char *find_version(const char *s)
 }
 
 /* The first line that is not empty, or all of them joined by "; ". */
-static char *summary(const char *text, bool all)
+static char *programs_summary(const char *text, bool all)
 {
     struct str rest = str_c(text), line;
     struct buf out;
@@ -96,16 +96,16 @@ static char *summary(const char *text, bool all)
     return buf_take(&out);
 }
 
-static void judge(struct program_found *f, const struct proc_output *o)
+static void programs_judge(struct program_found *f, const struct proc_output *o)
 {
     const char *said = o->n_out ? o->out : o->err;
     if (o->exit.code == 0) {
-        f->said = summary(said, f->program->lines);
+        f->said = programs_summary(said, f->program->lines);
         f->version = find_version(f->said);
         return;
     }
     char words[PROC_WORDS_SIZE];
-    char *why = summary(o->n_err ? o->err : o->out, false);
+    char *why = programs_summary(o->n_err ? o->err : o->out, false);
     proc_exit_words(o->exit, words);
     f->state = PROGRAM_BROKEN;
     f->said = mem_printf("%s%s%s", words, *why ? ": " : "", why);
@@ -130,7 +130,7 @@ void program_look(const struct program *p, struct program_found *out)
                                       : mem_strdup(err.msg);
         return;
     }
-    judge(out, &o);
+    programs_judge(out, &o);
     proc_output_release(&o);
 }
 

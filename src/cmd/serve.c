@@ -95,7 +95,7 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static void reload(struct server *s)
+static void reload_model(struct server *s)
 {
     struct err err = {0};
     char *what = NULL;
@@ -127,11 +127,12 @@ static enum rc wait_for_end(struct server *s, int signals, double watch, struct 
             return err_sys(err, errno, "waiting for signals");
         if (n > 0 && signal_is(signals, &number) && number != SIGHUP)
             return RC_OK;
-        reload(s);
+        reload_model(s);
     }
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc serve_command(const void *conf, const struct opt_args *args,
+                             struct err *err)
 {
     const struct serve_conf *c = conf;
     struct server *s = NULL;
@@ -188,5 +189,5 @@ const struct cmd cmd_serve = {
     .conf_size = sizeof(struct serve_conf),
     .min_args = 0,
     .max_args = 0,
-    .run = run,
+    .run = serve_command,
 };

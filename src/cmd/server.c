@@ -101,7 +101,8 @@ static char *experiments_dir(const char *given)
     return dir;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc server_command(const void *conf, const struct opt_args *args,
+                              struct err *err)
 {
     const struct server_conf *c = conf;
     struct job_place p;
@@ -171,5 +172,5 @@ const struct cmd cmd_server = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct server_conf),
-    .run = run,
+    .run = server_command,
 };

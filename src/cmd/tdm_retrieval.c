@@ -57,8 +57,8 @@ static enum rc check_usage(const struct retrieval_conf *c, struct err *err)
     return missing ? err_coded(err, RC_INVAL, E0605, "%s is missing", missing) : RC_OK;
 }
 
-static void report(const struct retrieval_conf *c, const struct retrieve_summary *s,
-                   int64_t ns)
+static void tdm_retrieval_report(const struct retrieval_conf *c,
+                                 const struct retrieve_summary *s, int64_t ns)
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->predict.done_before) {
@@ -74,7 +74,8 @@ static void report(const struct retrieval_conf *c, const struct retrieve_summary
            (intmax_t)s->rows);
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
 {
     const struct retrieval_conf *c = conf;
     struct pool *pool = NULL;
@@ -109,7 +110,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         rc = retrieve_run(export_session(x), &o, &summary, &diags, err);
     }
     if (!rc)
-        report(c, &summary, clock_mono_ns() - start);
+        tdm_retrieval_report(c, &summary, clock_mono_ns() - start);
     config_show(&diags);
     diags_release(&diags);
     export_close(x);
@@ -137,5 +138,5 @@ const struct cmd cmd_tdm_retrieval = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct retrieval_conf),
-    .run = run,
+    .run = tdm_retrieval_command,
 };

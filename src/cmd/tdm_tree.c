@@ -163,7 +163,7 @@ static enum rc build_by_category(const struct tree_conf *c, struct items *items,
 }
 
 /* What a config has to say of the tree. */
-static void report(const struct tree_conf *c, const struct itree *t)
+static void tdm_tree_report(const struct tree_conf *c, const struct itree *t)
 {
     fprintf(stderr, "%s: a tree of %jd items on %jd levels, %jd nodes\n", c->out,
             (intmax_t)itree_leaves(t), (intmax_t)t->n_levels, (intmax_t)t->n);
@@ -196,7 +196,7 @@ static enum rc make_tree(const struct tree_conf *c, bool cluster, struct items *
     if (!rc)
         rc = itree_write(&t, items, &files, err);
     if (!rc)
-        report(c, &t);
+        tdm_tree_report(c, &t);
     itree_release(&t);
     return rc;
 }
@@ -238,12 +238,14 @@ static enum rc run_tree(const struct tree_conf *c, const struct opt_args *args,
     return rc;
 }
 
-static enum rc run_init(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tdm_init_tree_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
 {
     return run_tree(conf, args, false, err);
 }
 
-static enum rc run_cluster(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tdm_cluster_tree_command(const void *conf, const struct opt_args *args,
+                                        struct err *err)
 {
     return run_tree(conf, args, true, err);
 }
@@ -267,7 +269,7 @@ const struct cmd cmd_tdm_init_tree = {
     .opts = init_opts,
     .conf_size = sizeof(struct tree_conf),
     .max_args = CMD_ANY,
-    .run = run_init,
+    .run = tdm_init_tree_command,
 };
 
 static const struct cmd_example cluster_examples[] = {
@@ -288,5 +290,5 @@ const struct cmd cmd_tdm_cluster_tree = {
     .opts = cluster_opts,
     .conf_size = sizeof(struct tree_conf),
     .max_args = CMD_ANY,
-    .run = run_cluster,
+    .run = tdm_cluster_tree_command,
 };

@@ -101,8 +101,8 @@ static int watch_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static enum rc train(const struct train_conf *c, const struct conf *config,
-                     struct diags *diags, struct err *err)
+static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
+                                 struct diags *diags, struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_result result = {0};
@@ -136,7 +136,8 @@ static enum rc train(const struct train_conf *c, const struct conf *config,
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc train_command(const void *conf, const struct opt_args *args,
+                             struct err *err)
 {
     const struct train_conf *c = conf;
     struct conf config = {0};
@@ -150,7 +151,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
                        : config_open)(args->at[0], overrides, ARRAY_LEN(overrides),
                                       &c->set, c->edit_config_json, &config, &diags, err);
     if (!rc)
-        rc = train(c, &config, &diags, err);
+        rc = train_config_file(c, &config, &diags, err);
     diags_release(&diags);
     conf_release(&config);
     return rc;
@@ -179,5 +180,5 @@ const struct cmd cmd_train = {
     .conf_size = sizeof(struct train_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = train_command,
 };

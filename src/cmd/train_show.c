@@ -58,7 +58,7 @@ void train_show_clear(struct train_show *s)
 }
 
 /* A line that stays; ends `b`. */
-static void put(struct train_show *s, struct buf *b)
+static void train_show_put(struct train_show *s, struct buf *b)
 {
     train_show_clear(s);
     buf_putc(b, '\n');
@@ -203,7 +203,7 @@ static void on_start(void *arg, const struct train_start *x)
         start_json(x, &b);
     else
         start_text(x, s->eval_input, &b);
-    put(s, &b);
+    train_show_put(s, &b);
 }
 
 /* Memory of this process that is in use; 0 when it cannot be told. */
@@ -291,7 +291,7 @@ static void on_progress(void *arg, const struct train_progress *p)
     if (s->live)
         put_live(s, &b);
     else
-        put(s, &b);
+        train_show_put(s, &b);
 }
 
 static void on_saved(void *arg, int64_t step, const char *dir)
@@ -309,7 +309,7 @@ static void on_saved(void *arg, int64_t step, const char *dir)
     } else {
         buf_printf(&b, "checkpoint %s", dir);
     }
-    put(s, &b);
+    train_show_put(s, &b);
 }
 
 static void on_evaluating(void *arg, int64_t step, int64_t rows)
@@ -369,7 +369,7 @@ static void tell_job(struct train_show *s, const struct train_evaluation *e)
     for (size_t i = 0; i < e->n; i++)
         if (e->lines[i].defined && isfinite(e->lines[i].value))
             buf_printf(&b, " %s=%.6f", e->lines[i].name, e->lines[i].value);
-    put(s, &b);
+    train_show_put(s, &b);
 }
 
 static void on_evaluated(void *arg, const struct train_evaluation *e)
@@ -391,7 +391,7 @@ static void on_evaluated(void *arg, const struct train_evaluation *e)
         s->headed = true;
         evaluation_row(e, &b);
     }
-    put(s, &b);
+    train_show_put(s, &b);
     if (s->in_job)
         tell_job(s, e);
 }
@@ -407,7 +407,7 @@ void train_show_note(struct train_show *s, const char *text)
     } else {
         buf_printf(&b, "note: %s", text);
     }
-    put(s, &b);
+    train_show_put(s, &b);
 }
 
 static void on_note(void *arg, const char *text)
@@ -503,5 +503,5 @@ void train_show_end(struct train_show *s, const struct train_result *r,
         end_json(r, &b);
     else
         end_text(s, r, model_dir, &b);
-    put(s, &b);
+    train_show_put(s, &b);
 }

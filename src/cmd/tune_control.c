@@ -71,7 +71,8 @@ static enum rc stop_all(const struct control_conf *o, struct err *err)
     return rc;
 }
 
-static enum rc stop_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_stop_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct control_conf *o = conf;
     char *dir = NULL;
@@ -97,7 +98,7 @@ const struct cmd cmd_tune_stop = {
     .opts = stop_opts,
     .conf_size = sizeof(struct control_conf),
     .max_args = 1,
-    .run = stop_run,
+    .run = tune_stop_command,
 };
 
 static const struct opt update_opts[] = {
@@ -158,7 +159,8 @@ static enum rc request_limits(const struct experiment *e, const struct control_c
     return manager_request_limits(e->dir, &l, err);
 }
 
-static enum rc update_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_update_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct control_conf *o = conf;
     struct experiment *e = NULL;
@@ -192,5 +194,5 @@ const struct cmd cmd_tune_update = {
     .opts = update_opts,
     .conf_size = sizeof(struct control_conf),
     .max_args = 1,
-    .run = update_run,
+    .run = tune_update_command,
 };

@@ -47,7 +47,7 @@ static const struct opt create_opts[] = {
     {0},
 };
 
-static void draw(void *out, size_t n)
+static void tune_create_draw(void *out, size_t n)
 {
     if (getrandom(out, n, 0) != (ssize_t)n) {
         int64_t t = clock_wall_ns();
@@ -59,7 +59,7 @@ static void new_id(char out[EXP_ID_SIZE])
 {
     static const char chars[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     unsigned char r[8];
-    draw(r, sizeof(r));
+    tune_create_draw(r, sizeof(r));
     for (int i = 0; i < 8; i++)
         out[i] = chars[r[i] % 36];
     out[8] = 0;
@@ -97,8 +97,8 @@ static enum rc make_known(const char *folder, const char *id, struct err *err)
     return rc;
 }
 
-static enum rc make(const struct create_conf *o, struct conf *c, struct diags *diags,
-                    char **dir, struct err *err)
+static enum rc tune_create_make(const struct create_conf *o, struct conf *c,
+                                struct diags *diags, char **dir, struct err *err)
 {
     const struct nni_ExperimentConfig *x = c->data;
     struct arena a = {0};
@@ -109,7 +109,7 @@ static enum rc make(const struct create_conf *o, struct conf *c, struct diags *d
     if (o->seed >= 0)
         s.seed = (uint64_t)o->seed;
     else
-        draw(&s.seed, sizeof(s.seed));
+        tune_create_draw(&s.seed, sizeof(s.seed));
     s.seed &= 0x7fffffff;
     s.python = o->python;
     enum rc rc = tune_settings(c, base, o->backend, diags, &s, &a, err);
@@ -138,7 +138,8 @@ static enum rc make(const struct create_conf *o, struct conf *c, struct diags *d
     return rc;
 }
 
-static enum rc create_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_create_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct create_conf *o = conf;
     struct create_conf with = *o;
@@ -155,7 +156,7 @@ static enum rc create_run(const void *conf, const struct opt_args *args, struct 
         .kind = &conf_kind_nni_experiment, .edits = edits, .n_edits = o->set.n};
     enum rc rc = conf_open(with.config, &options, &c, &diags, err);
     if (!rc)
-        rc = make(&with, &c, &diags, &dir, err);
+        rc = tune_create_make(&with, &c, &diags, &dir, err);
     if (rc && diags.list.n && err && diags.n_errors > 0)
         err->msg[0] = '\0';
     config_show(&diags);
@@ -189,7 +190,7 @@ const struct cmd cmd_tune_create = {
     .opts = create_opts,
     .conf_size = sizeof(struct create_conf),
     .max_args = 1,
-    .run = create_run,
+    .run = tune_create_command,
 };
 
 struct resume_conf {
@@ -205,7 +206,8 @@ static const struct opt resume_opts[] = {
     {0},
 };
 
-static enum rc resume_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_resume_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct resume_conf *o = conf;
     char *dir = NULL;
@@ -236,5 +238,5 @@ const struct cmd cmd_tune_resume = {
     .opts = resume_opts,
     .conf_size = sizeof(struct resume_conf),
     .max_args = 1,
-    .run = resume_run,
+    .run = tune_resume_command,
 };

@@ -133,7 +133,8 @@ static void print_all(const struct export_conf *o, const struct experiment *e,
     buf_putc(b, '\n');
 }
 
-static enum rc export_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_export_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct export_conf *o = conf;
     struct experiment *e = NULL;
@@ -172,5 +173,5 @@ const struct cmd cmd_tune_export = {
     .opts = opts,
     .conf_size = sizeof(struct export_conf),
     .max_args = 1,
-    .run = export_run,
+    .run = tune_export_command,
 };

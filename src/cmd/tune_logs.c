@@ -95,7 +95,8 @@ static void put_lines(struct str s, int64_t head, int64_t tail, struct buf *b)
         }
 }
 
-static enum rc logs_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_logs_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct logs_conf *o = conf;
     struct experiment *e = NULL;
@@ -139,5 +140,5 @@ const struct cmd cmd_tune_logs = {
     .opts = opts,
     .conf_size = sizeof(struct logs_conf),
     .max_args = 1,
-    .run = logs_run,
+    .run = tune_logs_command,
 };

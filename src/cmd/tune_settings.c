@@ -37,7 +37,7 @@ struct reading {
     struct node *job;
 };
 
-static bool given(const char *text)
+static bool tune_settings_given(const char *text)
 {
     return text && *text;
 }
@@ -70,7 +70,7 @@ static void job_pair(struct reading *r, const char *field, const char *name,
 
 static void job_record(struct reading *r, const char *name, const char *value)
 {
-    if (given(value))
+    if (tune_settings_given(value))
         job_pair(r, "extra", name, value);
 }
 
@@ -103,19 +103,21 @@ static void read_algorithms(struct reading *r)
     const struct nni_Algorithm *t = r->x->tuner ? r->x->tuner : r->x->advisor;
     const struct nni_Algorithm *a = r->x->assessor;
     struct exp_settings *s = r->s;
-    s->tuner = given(t->name) ? t->name : NULL;
+    s->tuner = tune_settings_given(t->name) ? t->name : NULL;
     s->tuner_args = t->classArgs;
     if (!s->tuner) {
         s->tuner_class = t->className;
-        s->tuner_dir = path_of(r, given(t->codeDirectory) ? t->codeDirectory : ".");
+        s->tuner_dir =
+            path_of(r, tune_settings_given(t->codeDirectory) ? t->codeDirectory : ".");
     }
     if (!a)
         return;
-    s->assessor = given(a->name) ? a->name : NULL;
+    s->assessor = tune_settings_given(a->name) ? a->name : NULL;
     s->assessor_args = a->classArgs;
     if (!s->assessor) {
         s->assessor_class = a->className;
-        s->assessor_dir = path_of(r, given(a->codeDirectory) ? a->codeDirectory : ".");
+        s->assessor_dir =
+            path_of(r, tune_settings_given(a->codeDirectory) ? a->codeDirectory : ".");
     }
 }
 
@@ -123,7 +125,7 @@ static void read_algorithms(struct reading *r)
 static const char *paths_here(struct reading *r, const char *command, const char *inside,
                               const char *outside)
 {
-    const char *at = given(inside) ? strstr(command, inside) : NULL;
+    const char *at = tune_settings_given(inside) ? strstr(command, inside) : NULL;
     struct buf b;
     if (!at || strcmp(inside, "/") == 0)
         return command;
@@ -144,7 +146,7 @@ static const char *paths_here(struct reading *r, const char *command, const char
 static void read_ecs(struct reading *r, const char *text, bool limits)
 {
     struct nni_ecs_spec spec = {0};
-    if (!given(text) || nni_ecs_parse(str_c(text), r->a, &spec, NULL))
+    if (!tune_settings_given(text) || nni_ecs_parse(str_c(text), r->a, &spec, NULL))
         return;
     job_record(r, "ecsSpec", text);
     if (!spec.instance_type && limits) {
@@ -184,16 +186,16 @@ static void read_dlc(struct reading *r, const struct nni_DlcConfig *d, bool cont
 
 static void read_trainyard(struct reading *r, const struct nni_TrainyardConfig *t)
 {
-    if (given(t->image))
+    if (tune_settings_given(t->image))
         job_add(r, "image", t->image);
-    if (given(t->queue))
+    if (tune_settings_given(t->queue))
         job_add(r, "queue", t->queue);
     if (t->nodeNumber > 1)
         job_add(r, "workers", arena_printf(r->a, "%jd", (intmax_t)t->nodeNumber));
     if (t->has_cpuNumber)
         job_add(r, "cpu", arena_printf(r->a, "%jd", (intmax_t)t->cpuNumber));
     int64_t megabytes;
-    if (given(t->memorySize) && nni_size(str_c(t->memorySize), &megabytes))
+    if (tune_settings_given(t->memorySize) && nni_size(str_c(t->memorySize), &megabytes))
         job_add(r, "memory", arena_printf(r->a, "%jdMi", (intmax_t)megabytes));
     for (int64_t i = 0; i < t->n_env; i++)
         job_pair(r, "env", t->env[i].key, t->env[i].value);
@@ -207,9 +209,9 @@ static void read_service(struct reading *r, const char *backend)
     const struct nni_LocalConfig *shared = (const void *)m; /* SERVICE_FIELDS */
     if (!m)
         return;
-    if (given(shared->trialCommand))
+    if (tune_settings_given(shared->trialCommand))
         r->s->command = shared->trialCommand;
-    if (given(shared->trialCodeDirectory))
+    if (tune_settings_given(shared->trialCodeDirectory))
         r->s->code_dir = path_of(r, shared->trialCodeDirectory);
     if (shared->has_trialGpuNumber)
         r->s->gpu = shared->trialGpuNumber;
@@ -285,8 +287,9 @@ enum rc tune_settings(struct conf *c, const char *base, const char *backend,
     read_objectives(&r);
     const struct nni_LocalConfig *service =
         x->n_trainingService ? (const void *)x->trainingService[0] : NULL;
-    if (!given(x->trialCommand) && !(service && given(service->trialCommand)))
+    if (!tune_settings_given(x->trialCommand) &&
+        !(service && tune_settings_given(service->trialCommand)))
         return err_coded(err, RC_INVAL, E4010, "trialCommand is missing");
-    read_service(&r, given(backend) ? backend : NULL);
+    read_service(&r, tune_settings_given(backend) ? backend : NULL);
     return try_job(&r, err);
 }

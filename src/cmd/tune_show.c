@@ -46,7 +46,8 @@ static bool as_nni(const struct experiment *e, bool alive, const char *as, struc
     return report_nni_path(e, alive, as, "", b);
 }
 
-static enum rc get_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_get_command(const void *conf, const struct opt_args *args,
+                                struct err *err)
 {
     const struct show_conf *o = conf;
     struct experiment *e = NULL;
@@ -102,7 +103,7 @@ const struct cmd cmd_tune_get = {
     .opts = get_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
-    .run = get_run,
+    .run = tune_get_command,
 };
 
 static void trials_text(const struct experiment *e, const int64_t *order, int64_t n,
@@ -122,7 +123,8 @@ static void trials_text(const struct experiment *e, const int64_t *order, int64_
     }
 }
 
-static enum rc trials_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_trials_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct show_conf *o = conf;
     struct experiment *e = NULL;
@@ -170,7 +172,7 @@ const struct cmd cmd_tune_trials = {
     .opts = trials_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
-    .run = trials_run,
+    .run = tune_trials_command,
 };
 
 /* With several objectives, those that nothing beats, a line each. */
@@ -194,7 +196,8 @@ static void best_text(const struct experiment *e, struct buf *b)
     }
 }
 
-static enum rc best_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_best_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct show_conf *o = conf;
     struct experiment *e = NULL;
@@ -230,11 +233,12 @@ const struct cmd cmd_tune_best = {
     .opts = best_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
-    .run = best_run,
+    .run = tune_best_command,
 };
 
 /* Everything at a glance, and nothing is changed: also of an experiment that is over. */
-static enum rc view_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_view_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct show_conf *o = conf;
     struct experiment *e = NULL;
@@ -273,7 +277,7 @@ const struct cmd cmd_tune_view = {
     .opts = view_opts,
     .conf_size = sizeof(struct show_conf),
     .max_args = 1,
-    .run = view_run,
+    .run = tune_view_command,
 };
 
 static void list_one(const struct experiment *e, bool alive, bool json, struct buf *b)
@@ -289,7 +293,8 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
                exp_status_name(e->status), e->trials.n, best, e->set.name);
 }
 
-static enum rc list_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc tune_list_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct show_conf *o = conf;
     char *home = o->dir ? mem_strdup(o->dir) : tune_home();
@@ -343,5 +348,5 @@ const struct cmd cmd_tune_list = {
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct show_conf),
-    .run = list_run,
+    .run = tune_list_command,
 };

@@ -30,7 +30,7 @@ static void put_cut(struct buf *b, struct str s, size_t n)
     buf_puts(b, n > 3 ? "..." : "");
 }
 
-static size_t room(size_t width, size_t used)
+static size_t tune_watch_room(size_t width, size_t used)
 {
     return width == 0 ? 0 : width > used + 8 ? width - used : 8;
 }
@@ -96,7 +96,7 @@ static void show_best(const struct experiment *e, size_t width, struct buf *b)
     str_from_f64(t->final, value);
     buf_printf(b, "best        trial %jd: %s%s\n            ", (intmax_t)e->best, value,
                t->violation > 0 ? " (breaks a constraint)" : "");
-    put_cut(b, str_c(t->params), room(width, 12));
+    put_cut(b, str_c(t->params), tune_watch_room(width, 12));
     buf_puts(b, "\n");
     if (experiment_objectives(e) == 1)
         return;
@@ -126,7 +126,7 @@ static void show_running(const struct experiment *e, size_t width, struct buf *b
         size_t before = b->n;
         buf_printf(b, "running     trial %jd, step %zu: %s, %s  ", (intmax_t)t->number,
                    t->results.n, value, took);
-        put_cut(b, str_c(t->params), room(width, b->n - before));
+        put_cut(b, str_c(t->params), tune_watch_room(width, b->n - before));
         buf_puts(b, "\n");
     }
 }
@@ -150,7 +150,7 @@ void tune_show(const struct experiment *e, bool alive, size_t width, struct buf 
     buf_printf(b, "folder      %s\n", e->dir);
 }
 
-static size_t columns(void)
+static size_t tune_watch_columns(void)
 {
     struct winsize w = {0};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < 20)
@@ -159,7 +159,7 @@ static size_t columns(void)
 }
 
 /* Each line over the old one, which may have been longer; then nothing below. */
-static void draw(const struct buf *text, size_t width)
+static void tune_watch_draw(const struct buf *text, size_t width)
 {
     struct buf b;
     struct str rest = str_of(text->p, text->n), line;
@@ -176,7 +176,7 @@ static void draw(const struct buf *text, size_t width)
 }
 
 /* What changed, on one line. */
-static void say(const struct experiment *e, struct buf *last)
+static void tune_watch_say(const struct experiment *e, struct buf *last)
 {
     struct buf b;
     int64_t ended = 0;
@@ -214,10 +214,10 @@ enum rc tune_watch(const char *dir, struct err *err)
         rc = experiment_open(dir, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {
-            tune_show(e, alive, columns(), &b);
-            draw(&b, columns());
+            tune_show(e, alive, tune_watch_columns(), &b);
+            tune_watch_draw(&b, tune_watch_columns());
         } else if (!rc) {
-            say(e, &last);
+            tune_watch_say(e, &last);
         }
         buf_release(&b);
         experiment_close(e);

@@ -39,7 +39,8 @@ static void print_json(struct buf *out)
     buf_putc(out, '\n');
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc version_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
 {
     const struct version_conf *c = conf;
     struct buf out;
@@ -68,5 +69,5 @@ const struct cmd cmd_version = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct version_conf),
-    .run = run,
+    .run = version_command,
 };

@@ -99,24 +99,24 @@ struct reading {
     struct arena *a;
 };
 
-static const char *get(const struct reading *r, const char *name)
+static const char *dlc_get(const struct reading *r, const char *name)
 {
     const char *v = flags_get(&r->f, rules, name);
     return v && *v ? v : NULL;
 }
 
 /* A flag that becomes one of ours. */
-static void pass(struct reading *r, const char *theirs, const char *ours)
+static void dlc_pass(struct reading *r, const char *theirs, const char *ours)
 {
-    const char *v = get(r, theirs);
+    const char *v = dlc_get(r, theirs);
     if (v)
         front_option(r->out, ours, v);
 }
 
 /* One that has no effect here: kept in the record. */
-static void keep(struct reading *r, const char *name, bool say)
+static void dlc_keep(struct reading *r, const char *name, bool say)
 {
-    const char *v = get(r, name);
+    const char *v = dlc_get(r, name);
     if (!v)
         return;
     front_option(r->out, "extra", arena_printf(r->a, "%s=%s", name, v));
@@ -126,9 +126,9 @@ static void keep(struct reading *r, const char *name, bool say)
 }
 
 /* Each part of a list with commas becomes a flag of ours. */
-static void each(struct reading *r, const char *theirs, const char *ours)
+static void dlc_each(struct reading *r, const char *theirs, const char *ours)
 {
-    const char *v = get(r, theirs);
+    const char *v = dlc_get(r, theirs);
     struct str rest = str_c(v ? v : ""), part;
     while (rest.n && str_split(&rest, ',', &part))
         if (str_trim(part).n)
@@ -139,7 +139,7 @@ static void each(struct reading *r, const char *theirs, const char *ours)
 /* URI::MOUNT, with commas between them. */
 static enum rc data_uris(struct reading *r, struct err *err)
 {
-    const char *v = get(r, "data_source_uris");
+    const char *v = dlc_get(r, "data_source_uris");
     struct str rest = str_c(v ? v : ""), part;
     while (rest.n && str_split(&rest, ',', &part)) {
         char *one = arena_strndup(r->a, part.p, part.n), *sep = strstr(one, "::");
@@ -157,10 +157,10 @@ static enum rc data_uris(struct reading *r, struct err *err)
     return RC_OK;
 }
 
-static enum rc number(struct reading *r, const char *name, int64_t none, int64_t *out,
-                      struct err *err)
+static enum rc dlc_number(struct reading *r, const char *name, int64_t none, int64_t *out,
+                          struct err *err)
 {
-    const char *v = get(r, name);
+    const char *v = dlc_get(r, name);
     *out = none;
     if (v && (!str_to_i64(str_c(v), out) || *out < 0))
         return err_coded(err, RC_INVAL, E3401, "--%s: '%.60s' is no number", name, v);
@@ -180,20 +180,20 @@ static const struct {
 
 static const char *of_role(struct reading *r, const char *role, const char *what)
 {
-    return get(r, arena_printf(r->a, "%s_%s", role, what));
+    return dlc_get(r, arena_printf(r->a, "%s_%s", role, what));
 }
 
 static enum rc count_of(struct reading *r, size_t i, bool others, int64_t *out,
                         struct err *err)
 {
     const char *flag = roles[i].count;
-    if (roles[i].other && !get(r, flag) && get(r, roles[i].other))
+    if (roles[i].other && !dlc_get(r, flag) && dlc_get(r, roles[i].other))
         flag = roles[i].other;
     if (strcmp(flag, "chief") == 0) {
         *out = flags_get(&r->f, rules, flag) ? 1 : 0;
         return RC_OK;
     }
-    return number(r, flag, strcmp(flag, "workers") == 0 && !others ? 1 : 0, out, err);
+    return dlc_number(r, flag, strcmp(flag, "workers") == 0 && !others ? 1 : 0, out, err);
 }
 
 /* worker=3,cpu=2: one flag of ours for each kind of node. */
@@ -212,7 +212,7 @@ static void put_role(struct reading *r, const char *role, int64_t count)
     buf_release(&b);
 }
 
-static enum rc counts(struct reading *r, struct err *err)
+static enum rc dlc_counts(struct reading *r, struct err *err)
 {
     int64_t n[ARRAY_LEN(roles)] = {0}, others = 0, workers = 0;
     enum rc rc = RC_OK;
@@ -230,18 +230,18 @@ static enum rc counts(struct reading *r, struct err *err)
     if (others)
         return RC_OK;
     front_option(r->out, "workers", arena_printf(r->a, "%jd", (intmax_t)workers));
-    pass(r, "worker_cpu", "cpu");
-    pass(r, "worker_gpu", "gpu");
-    pass(r, "worker_memory", "memory");
+    dlc_pass(r, "worker_cpu", "cpu");
+    dlc_pass(r, "worker_gpu", "gpu");
+    dlc_pass(r, "worker_memory", "memory");
     return RC_OK;
 }
 
 static enum rc time_limit(struct reading *r, struct err *err)
 {
     int64_t minutes, seconds;
-    enum rc rc = number(r, "job_max_running_time_minutes", 0, &minutes, err);
+    enum rc rc = dlc_number(r, "job_max_running_time_minutes", 0, &minutes, err);
     if (!rc)
-        rc = number(r, "running_timeout", 0, &seconds, err);
+        rc = dlc_number(r, "running_timeout", 0, &seconds, err);
     if (!rc && (minutes || seconds))
         front_option(
             r->out, "timeout",
@@ -259,7 +259,7 @@ static bool is_true(struct str v)
  */
 static enum rc fault_tolerance(struct reading *r, struct err *err)
 {
-    const char *v = get(r, "aimaster_args");
+    const char *v = dlc_get(r, "aimaster_args");
     struct str rest = str_c(v ? v : ""), word, value;
     bool restart = false, hang = false, any_failure = false;
     int64_t most = 3, silence = 1800;
@@ -293,7 +293,7 @@ static enum rc fault_tolerance(struct reading *r, struct err *err)
     return RC_OK;
 }
 
-static void images(struct reading *r)
+static void dlc_images(struct reading *r)
 {
     const char *backend = r->in->env("TRAINYARD_DLC_BACKEND");
     const char *image = NULL;
@@ -313,7 +313,7 @@ static void images(struct reading *r)
 /* Lines KEY=VALUE; they win over the flags of the command line. */
 static enum rc job_file(struct reading *r, struct err *err)
 {
-    const char *path = get(r, "job_file");
+    const char *path = dlc_get(r, "job_file");
     char *text = NULL;
     size_t n = 0;
     if (!path)
@@ -366,30 +366,30 @@ static void pass_all(struct reading *r)
                                         "code_commit"};
     static const char *const node[] = {"spec", "gpu_type", "shared_memory"};
     static const char *const alone[] = {"interactive", "enable_preemptible_job"};
-    keep(r, "workspace_id", false);
+    dlc_keep(r, "workspace_id", false);
     for (size_t i = 0; i < ARRAY_LEN(cloud); i++)
-        keep(r, cloud[i], true);
+        dlc_keep(r, cloud[i], true);
     for (size_t i = 0; i < ARRAY_LEN(roles) * ARRAY_LEN(node); i++)
-        keep(r,
-             arena_printf(r->a, "%s_%s", roles[i / ARRAY_LEN(node)].role,
-                          node[i % ARRAY_LEN(node)]),
-             true);
+        dlc_keep(r,
+                 arena_printf(r->a, "%s_%s", roles[i / ARRAY_LEN(node)].role,
+                              node[i % ARRAY_LEN(node)]),
+                 true);
     for (size_t i = 0; i < ARRAY_LEN(alone); i++)
         if (flags_get(&r->f, rules, alone[i]))
             front_note(r->out, "--%s has no effect on this machine", alone[i]);
-    keep(r, "aimaster_args", false);
-    pass(r, "name", "name");
-    pass(r, "priority", "priority");
-    each(r, "data_sources", "data");
-    each(r, "thirdparty_libs", "requirement");
-    each(r, "envs", "env");
-    each(r, "tags", "label");
-    const char *policy = get(r, "success_policy");
+    dlc_keep(r, "aimaster_args", false);
+    dlc_pass(r, "name", "name");
+    dlc_pass(r, "priority", "priority");
+    dlc_each(r, "data_sources", "data");
+    dlc_each(r, "thirdparty_libs", "requirement");
+    dlc_each(r, "envs", "env");
+    dlc_each(r, "tags", "label");
+    const char *policy = dlc_get(r, "success_policy");
     if (policy && strcmp(policy, "ChiefWorker") == 0)
         front_option(r->out, "success", "chief");
 }
 
-static enum rc submit(struct reading *r, const char *word, struct err *err)
+static enum rc dlc_submit(struct reading *r, const char *word, struct err *err)
 {
     const char *type = word ? type_of(word) : NULL;
     if (!type)
@@ -399,16 +399,16 @@ static enum rc submit(struct reading *r, const char *word, struct err *err)
             "mpijob",
             word ? word : "");
     enum rc rc = job_file(r, err);
-    if (!rc && (!get(r, "name") || !get(r, "command")))
+    if (!rc && (!dlc_get(r, "name") || !dlc_get(r, "command")))
         rc = err_coded(err, RC_INVAL, E3401, "submit: --%s is needed",
-                       get(r, "name") ? "command" : "name");
+                       dlc_get(r, "name") ? "command" : "name");
     if (rc)
         return rc;
     front_word(r->out, "job");
     front_word(r->out, "submit");
     front_option(r->out, "format", "dlc");
     front_option(r->out, "job-type", type);
-    rc = counts(r, err);
+    rc = dlc_counts(r, err);
     if (!rc)
         rc = time_limit(r, err);
     if (!rc)
@@ -417,23 +417,23 @@ static enum rc submit(struct reading *r, const char *word, struct err *err)
         rc = data_uris(r, err);
     if (rc)
         return rc;
-    images(r);
+    dlc_images(r);
     pass_all(r);
     front_word(r->out, "--");
-    front_word(r->out, get(r, "command"));
+    front_word(r->out, dlc_get(r, "command"));
     return RC_OK;
 }
 
-static void list(struct reading *r)
+static void dlc_list(struct reading *r)
 {
     front_word(r->out, "job");
     front_word(r->out, "list");
     front_option(r->out, "format", "dlc");
-    pass(r, "display_name", "name");
-    pass(r, "name", "name");
-    pass(r, "status", "state");
-    pass(r, "page_size", "limit");
-    const char *page = get(r, "page_num");
+    dlc_pass(r, "display_name", "name");
+    dlc_pass(r, "name", "name");
+    dlc_pass(r, "status", "state");
+    dlc_pass(r, "page_size", "limit");
+    const char *page = dlc_get(r, "page_num");
     if (page && strcmp(page, "1") != 0)
         front_note(r->out, "--page_num has no effect: the first page is shown; "
                            "`trainyard job list --before ID` shows the next");
@@ -449,7 +449,7 @@ static void with_id(struct reading *r, const char *verb, const char *id)
 }
 
 /* dlc logs JOB [POD]: a pod is JOB-worker-N, JOB-master-0 and the like. */
-static void logs(struct reading *r, const char *id, const char *pod)
+static void dlc_logs(struct reading *r, const char *id, const char *pod)
 {
     static const char *const times[] = {"start_time", "end_time"};
     size_t n = strlen(id);
@@ -457,9 +457,9 @@ static void logs(struct reading *r, const char *id, const char *pod)
     if (pod)
         front_option(r->out, "worker",
                      strncmp(pod, id, n) == 0 && pod[n] == '-' ? pod + n + 1 : pod);
-    pass(r, "max_events_num", "tail");
+    dlc_pass(r, "max_events_num", "tail");
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
-        if (get(r, times[i]))
+        if (dlc_get(r, times[i]))
             front_note(r->out, "--%s has no effect: the log is shown whole", times[i]);
 }
 
@@ -485,13 +485,13 @@ static enum rc by_verb(struct reading *r, struct err *err)
         return RC_OK;
     }
     if (strcmp(verb, "submit") == 0)
-        return submit(r, w[1], err);
+        return dlc_submit(r, w[1], err);
     if (strcmp(verb, "list") == 0 || (strcmp(verb, "get") == 0 && job && !w[2]))
-        list(r);
+        dlc_list(r);
     else if (strcmp(verb, "get") == 0 && job)
         with_id(r, "get", w[2]);
     else if (strcmp(verb, "logs") == 0 && w[1])
-        logs(r, w[1], w[2]);
+        dlc_logs(r, w[1], w[2]);
     else if (strcmp(verb, "stop") == 0 && job && w[2])
         with_id(r, "stop", w[2]);
     else
@@ -500,8 +500,8 @@ static enum rc by_verb(struct reading *r, struct err *err)
     return RC_OK;
 }
 
-static enum rc translate(const struct front_args *in, struct front_call *out,
-                         struct err *err)
+static enum rc dlc_translate(const struct front_args *in, struct front_call *out,
+                             struct err *err)
 {
     struct reading r = {.in = in, .out = out, .a = &out->arena};
     out->does = FRONT_COMMAND;
@@ -515,5 +515,5 @@ static enum rc translate(const struct front_args *in, struct front_call *out,
 const struct front front_dlc = {
     .name = "dlc",
     .title = "the DLC job client",
-    .translate = translate,
+    .translate = dlc_translate,
 };

@@ -35,8 +35,8 @@ static int module_at(const struct front_args *in)
                                                                                     : -1;
 }
 
-static enum rc python(const struct front_args *in, struct front_call *out,
-                      struct err *err)
+static enum rc python_translate(const struct front_args *in, struct front_call *out,
+                                struct err *err)
 {
     int at = module_at(in);
     uint64_t rank = 0;
@@ -84,7 +84,8 @@ static bool installs_tzrec_alone(const struct front_args *in)
     return found;
 }
 
-static enum rc pip(const struct front_args *in, struct front_call *out, struct err *err)
+static enum rc pip_translate(const struct front_args *in, struct front_call *out,
+                             struct err *err)
 {
     if (in->argc > 1 && strcmp(in->argv[0], "install") == 0 && installs_tzrec_alone(in)) {
         out->does = FRONT_NOTHING;
@@ -96,6 +97,6 @@ static enum rc pip(const struct front_args *in, struct front_call *out, struct e
 }
 
 const struct front front_pip = {
-    .name = "pip", .title = "Python's package installer", .translate = pip};
+    .name = "pip", .title = "Python's package installer", .translate = pip_translate};
 const struct front front_python = {
-    .name = "python", .title = "Python", .translate = python};
+    .name = "python", .title = "Python", .translate = python_translate};

@@ -160,8 +160,8 @@ static enum rc launch(const struct front_args *in, const struct flags *f,
     return RC_OK;
 }
 
-static enum rc translate(const struct front_args *in, struct front_call *out,
-                         struct err *err)
+static enum rc torchrun_translate(const struct front_args *in, struct front_call *out,
+                                  struct err *err)
 {
     struct flags f = {0};
     enum rc rc = flags_read(rules, in->argc, in->argv, true, &f, err);
@@ -178,4 +178,4 @@ static enum rc translate(const struct front_args *in, struct front_call *out,
 }
 
 const struct front front_torchrun = {
-    .name = "torchrun", .title = "PyTorch's launcher", .translate = translate};
+    .name = "torchrun", .title = "PyTorch's launcher", .translate = torchrun_translate};

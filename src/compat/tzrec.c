@@ -325,8 +325,8 @@ static bool wants_help(const struct front_args *in)
 }
 
 /* `tzrec train_eval ...` and `tzrec -m tzrec.train_eval ...`. */
-static enum rc translate(const struct front_args *in, struct front_call *out,
-                         struct err *err)
+static enum rc tzrec_front(const struct front_args *in, struct front_call *out,
+                           struct err *err)
 {
     struct front_args rest = *in;
     if (wants_help(in)) {
@@ -345,4 +345,4 @@ static enum rc translate(const struct front_args *in, struct front_call *out,
 }
 
 const struct front front_tzrec = {
-    .name = "tzrec", .title = "TorchEasyRec's entry points", .translate = translate};
+    .name = "tzrec", .title = "TorchEasyRec's entry points", .translate = tzrec_front};

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 
-static const char *header(struct call *c, const char *name)
+static const char *admit_header(struct call *c, const char *name)
 {
     return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
 }
@@ -54,7 +54,7 @@ static bool host_ok(const struct api *a, const char *host)
 
 static enum rc check_host(struct call *c, struct err *err)
 {
-    const char *host = header(c, "Host"), *origin = header(c, "Origin");
+    const char *host = admit_header(c, "Host"), *origin = admit_header(c, "Origin");
     if (!host || !host_ok(c->api, host)) {
         c->status = 421;
         return err_coded(err, RC_INVAL, E5004,
@@ -105,7 +105,7 @@ static enum rc too_many(struct call *c, struct err *err)
 /* Who has no valid token is counted by address, so that guessing is slow. */
 static enum rc check_token(struct call *c, struct err *err)
 {
-    const char *given = header(c, "Authorization");
+    const char *given = admit_header(c, "Authorization");
     int64_t now = clock_mono_ns();
     struct api *a = c->api;
     enum rc rc = RC_INVAL;
@@ -136,7 +136,8 @@ static enum rc check_role(struct call *c, struct err *err)
 
 static enum rc check_body_head(struct call *c, struct err *err)
 {
-    const char *length = header(c, "Content-Length"), *type = header(c, "Content-Type");
+    const char *length = admit_header(c, "Content-Length"),
+               *type = admit_header(c, "Content-Type");
     enum schema_kind kind = c->route->body->kind;
     int64_t n = 0;
     c->raw.max = kind == SCHEMA_NOTHING ? 4096 : (size_t)c->api->o.max_body;

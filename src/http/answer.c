@@ -152,7 +152,7 @@ static enum rc read_body(struct call *c, struct err *err)
     return rc;
 }
 
-static bool changes(const struct route *r)
+static bool answer_changes(const struct route *r)
 {
     return strcmp(r->method, "GET") != 0;
 }
@@ -161,7 +161,7 @@ static bool changes(const struct route *r)
 void api_audit(struct call *c, struct desk *d)
 {
     bool refused = c->status == 401 || c->status == 403;
-    if (!c->route || (!changes(c->route) && !refused))
+    if (!c->route || (!answer_changes(c->route) && !refused))
         return;
     struct err err = {0};
     const char *mark = strchr(c->uri, '?');
@@ -181,7 +181,8 @@ void api_audit(struct call *c, struct desk *d)
 static void run_handler(struct call *c, struct err *err)
 {
     struct api *a = c->api;
-    bool write = changes(c->route) && strcmp(store_kind(c->desk->store), "sqlite") == 0;
+    bool write =
+        answer_changes(c->route) && strcmp(store_kind(c->desk->store), "sqlite") == 0;
     c->place = a->o.place;
     c->place.store = c->desk->store;
     c->place.owner = c->who.name;

@@ -8,7 +8,7 @@
 #include "http/handlers.h"
 #include "job/snapshot.h"
 
-static enum rc put(struct call *c, const char *objects, struct err *err)
+static enum rc code_put(struct call *c, const char *objects, struct err *err)
 {
     return snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "", c->raw.n,
                                err);
@@ -17,7 +17,7 @@ static enum rc put(struct call *c, const char *objects, struct err *err)
 enum rc put_object(struct call *c, struct err *err)
 {
     char *objects = fs_join(c->place.dir, "objects");
-    enum rc rc = put(c, objects, err);
+    enum rc rc = code_put(c, objects, err);
     mem_free(objects);
     return rc;
 }
@@ -30,7 +30,7 @@ enum rc put_snapshot(struct call *c, struct err *err)
     char *objects = fs_join(c->place.dir, "objects");
     buf_init(&missing, (size_t)4 << 20);
     buf_putc(&missing, '[');
-    enum rc rc = put(c, objects, err);
+    enum rc rc = code_put(c, objects, err);
     if (!rc)
         rc = snapshot_look(objects, c->params[0], &s, &missing, &n, err);
     buf_putc(&missing, ']');

@@ -43,7 +43,7 @@ static void close_late(struct conns *c)
         }
 }
 
-static void *watch(void *arg)
+static void *conns_watch(void *arg)
 {
     struct conns *c = arg;
     pthread_mutex_lock(&c->lock);
@@ -65,7 +65,7 @@ enum rc conns_create(double header_s, double body_s, struct conns **out, struct 
     c->body_ns = (int64_t)(body_s * 1e9);
     pthread_mutex_init(&c->lock, NULL);
     pthread_cond_init(&c->ended, NULL);
-    int failed = pthread_create(&c->thread, NULL, watch, c);
+    int failed = pthread_create(&c->thread, NULL, conns_watch, c);
     if (failed) {
         pthread_cond_destroy(&c->ended);
         pthread_mutex_destroy(&c->lock);

@@ -47,7 +47,8 @@ enum rc get_dataset(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc check(struct call *c, const struct store_dataset *d, struct err *err)
+static enum rc datasets_check(struct call *c, const struct store_dataset *d,
+                              struct err *err)
 {
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
     if (d->mount[0] != '/' || strstr(d->mount, "..") || strcmp(d->mount, "/") == 0)
@@ -76,7 +77,7 @@ enum rc create_dataset(struct call *c, struct err *err)
                               .mount = schema_text(c->body, "mount", "/mnt/data"),
                               .owner = c->who.name,
                               .created = clock_wall_ns()};
-    enum rc rc = check(c, &d, err);
+    enum rc rc = datasets_check(c, &d, err);
     if (!rc)
         rc = place_id_new(id, err);
     if (rc)

@@ -104,7 +104,7 @@ static void topic_drop(struct follows *f, struct topic *t)
     mem_free(t);
 }
 
-static void join(struct follower *w, struct topic *t)
+static void follow_join(struct follower *w, struct topic *t)
 {
     w->topic = t;
     w->prev = NULL;
@@ -114,7 +114,7 @@ static void join(struct follower *w, struct topic *t)
     t->first = w;
 }
 
-static void leave(struct follower *w)
+static void follow_leave(struct follower *w)
 {
     struct topic *t = w->topic;
     if (w->next)
@@ -127,7 +127,7 @@ static void leave(struct follower *w)
         topic_drop(w->all, t);
 }
 
-static void wake(struct follower *w)
+static void follow_wake(struct follower *w)
 {
     w->waiting = false;
     MHD_resume_connection(w->conn);
@@ -141,7 +141,7 @@ static void look_at_file(struct topic *t, int64_t now, bool closing)
     for (struct follower *w = t->first; w; w = w->next)
         if (w->waiting &&
             (closing || t->over || t->size > w->offset || now - w->since > BEAT_NS))
-            wake(w);
+            follow_wake(w);
 }
 
 /* Without the lock: the store may take a while. */
@@ -198,7 +198,7 @@ static void look_at_jobs(struct follows *f)
     pthread_mutex_lock(&f->lock);
 }
 
-static void *watch(void *arg)
+static void *follow_watch(void *arg)
 {
     struct follows *f = arg;
     pthread_mutex_lock(&f->lock);
@@ -270,8 +270,8 @@ static void go_on(struct follower *w)
     w->sent = 0;
     if (!w->fixed && t->latest > t->attempt) {
         struct topic *next = topic_find(w->all, t->job, t->log, t->attempt + 1);
-        leave(w);
-        join(w, next);
+        follow_leave(w);
+        follow_join(w, next);
         w->offset = 0;
         buf_puts(&w->out, ": next attempt\n\n");
         return;
@@ -281,7 +281,7 @@ static void go_on(struct follower *w)
 }
 
 /* Something to send is in w->out afterwards, or the follower waits (false). */
-static bool fill(struct follower *w)
+static bool follow_fill(struct follower *w)
 {
     struct follows *f = w->all;
     pthread_mutex_lock(&f->lock);
@@ -315,7 +315,7 @@ static ssize_t read_event(void *arg, uint64_t pos, char *to, size_t max)
     if (w->sent == w->out.n) {
         if (w->done)
             return MHD_CONTENT_READER_END_OF_STREAM;
-        if (!fill(w))
+        if (!follow_fill(w))
             return 0; /* suspended */
         if (w->sent == w->out.n)
             return w->done ? MHD_CONTENT_READER_END_OF_STREAM : 0;
@@ -331,7 +331,7 @@ static void close_follower(void *arg)
     struct follower *w = arg;
     struct follows *f = w->all;
     pthread_mutex_lock(&f->lock);
-    leave(w);
+    follow_leave(w);
     f->n--;
     pthread_mutex_unlock(&f->lock);
     buf_release(&w->out);
@@ -348,7 +348,7 @@ enum rc follows_open(struct follows *f, struct MHD_Connection *conn,
     buf_init(&w->out, EVENT_MAX);
     buf_puts(&w->out, "retry: 2000\n\n");
     pthread_mutex_lock(&f->lock);
-    join(w, topic_find(f, start->job, start->log, start->attempt));
+    follow_join(w, topic_find(f, start->job, start->log, start->attempt));
     f->n++;
     pthread_mutex_unlock(&f->lock);
     struct MHD_Response *r = MHD_create_response_from_callback(
@@ -367,7 +367,7 @@ enum rc follows_create(const struct place *place, struct follows **out, struct e
     f->place = place;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ended, NULL);
-    int failed = pthread_create(&f->thread, NULL, watch, f);
+    int failed = pthread_create(&f->thread, NULL, follow_watch, f);
     if (failed) {
         pthread_cond_destroy(&f->ended);
         pthread_mutex_destroy(&f->lock);

@@ -36,8 +36,9 @@ static enum rc make_env(struct call *c, const struct node *secrets, env_list *ou
     return RC_OK;
 }
 
-static enum rc submit(struct call *c, struct spec *spec, const struct node *secrets,
-                      struct submit_result *r, struct err *err)
+static enum rc jobs_do_submit(struct call *c, struct spec *spec,
+                              const struct node *secrets, struct submit_result *r,
+                              struct err *err)
 {
     env_list env = {0};
     struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
@@ -77,7 +78,7 @@ enum rc create_job(struct call *c, struct err *err)
     node_remove(c->body, "secret_values");
     enum rc rc = job_body_read(c, c->body, secrets, &spec, err);
     if (!rc)
-        rc = submit(c, &spec, secrets, &r, err);
+        rc = jobs_do_submit(c, &spec, secrets, &r, err);
     if (!rc)
         rc = answer_job(c, &r, err);
     return job_body_end(c, &spec, rc, err);
@@ -103,7 +104,7 @@ enum rc rerun_job(struct call *c, struct err *err)
     if (!rc)
         rc = job_body_check(c, &spec, NULL, err);
     if (!rc)
-        rc = submit(c, &spec, NULL, &r, err);
+        rc = jobs_do_submit(c, &spec, NULL, &r, err);
     if (!rc)
         rc = answer_job(c, &r, err);
     spec_release(&spec);

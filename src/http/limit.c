@@ -43,7 +43,7 @@ void limit_destroy(struct limit *l)
     mem_free(l);
 }
 
-static struct bucket *find(struct limit *l, uint64_t name, int64_t now)
+static struct bucket *limit_find(struct limit *l, uint64_t name, int64_t now)
 {
     struct bucket *set = l->at[name % SETS], *oldest = &set[0];
     for (size_t i = 0; i < WAYS; i++) {
@@ -62,7 +62,7 @@ bool limit_take(struct limit *l, const char *name, int64_t now)
         return true;
     uint64_t hash = hash_xxh3(name, strlen(name)) | 1; /* 0 is free */
     pthread_mutex_lock(&l->lock);
-    struct bucket *b = find(l, hash, now);
+    struct bucket *b = limit_find(l, hash, now);
     b->left += (double)(now - b->seen) / 1e9 * l->rate;
     if (b->left > l->most)
         b->left = l->most;

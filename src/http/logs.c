@@ -126,7 +126,7 @@ static void take_last_id(struct call *c, struct follow_start *s)
     }
 }
 
-static enum rc follow(struct call *c, const struct store_job *j, struct err *err)
+static enum rc logs_follow(struct call *c, const struct store_job *j, struct err *err)
 {
     int64_t tail = schema_int(c->query, "tail", -1);
     int64_t asked = schema_int(c->query, "attempt", 0);
@@ -169,7 +169,7 @@ enum rc get_log(struct call *c, struct err *err)
         rc = err_coded(err, RC_NOTFOUND, E3015, "job %s has %jd workers, numbered from 0",
                        j->id, (intmax_t)j->workers);
     } else if (schema_bool(c->query, "follow", false)) {
-        rc = follow(c, j, err);
+        rc = logs_follow(c, j, err);
     } else {
         c->type = "text/plain; charset=utf-8";
         c->log_attempt = attempt ? attempt : j->attempt ? j->attempt : 1;

@@ -47,7 +47,8 @@ enum rc get_document(struct call *c, struct err *err)
     return RC_OK;
 }
 
-static void metric(struct buf *b, const char *name, const char *type, const char *help)
+static void misc_metric(struct buf *b, const char *name, const char *type,
+                        const char *help)
 {
     buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -56,8 +57,8 @@ static void put_answers(struct api *a, struct buf *b)
 {
     size_t n;
     const struct route *all = route_all(&n);
-    metric(b, "trainyard_http_requests_total", "counter",
-           "Answers by operation and kind");
+    misc_metric(b, "trainyard_http_requests_total", "counter",
+                "Answers by operation and kind");
     for (size_t i = 0; i <= n; i++)
         for (int k = 0; k < API_CLASSES; k++) {
             int64_t v = a->answers[i * API_CLASSES + (size_t)k];
@@ -80,17 +81,19 @@ enum rc get_counters(struct call *c, struct err *err)
     if (rc)
         return rc;
     c->type = "text/plain; version=0.0.4; charset=utf-8";
-    metric(b, "trainyard_jobs", "gauge", "Jobs by state");
+    misc_metric(b, "trainyard_jobs", "gauge", "Jobs by state");
     for (size_t i = 0; i < n; i++)
         buf_printf(b, "trainyard_jobs{state=\"%s\"} %jd\n", counts[i].state,
                    (intmax_t)counts[i].n);
-    metric(b, "trainyard_jobs_submitted_total", "counter", "Jobs taken by this server");
+    misc_metric(b, "trainyard_jobs_submitted_total", "counter",
+                "Jobs taken by this server");
     buf_printf(b, "trainyard_jobs_submitted_total %jd\n", (intmax_t)a->submitted);
-    metric(b, "trainyard_log_followers", "gauge", "Streams of logs that are open");
+    misc_metric(b, "trainyard_log_followers", "gauge", "Streams of logs that are open");
     buf_printf(b, "trainyard_log_followers %jd\n", (intmax_t)follows_count(a->follows));
-    metric(b, "trainyard_http_connections", "gauge", "Open connections");
+    misc_metric(b, "trainyard_http_connections", "gauge", "Open connections");
     buf_printf(b, "trainyard_http_connections %jd\n", (intmax_t)conns_count(a->conns));
-    metric(b, "trainyard_http_late_total", "counter", "Connections closed for slowness");
+    misc_metric(b, "trainyard_http_late_total", "counter",
+                "Connections closed for slowness");
     buf_printf(b, "trainyard_http_late_total %jd\n", (intmax_t)conns_late(a->conns));
     put_answers(a, b);
     return RC_OK;

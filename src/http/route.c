@@ -109,8 +109,8 @@ bool route_param_ok(const char *name, const char *value)
     return false;
 }
 
-static bool matches(const char *path, const struct target *t,
-                    const char *out[ROUTE_PARAMS_MAX])
+static bool route_matches(const char *path, const struct target *t,
+                          const char *out[ROUTE_PARAMS_MAX])
 {
     struct str rest = str_c(path + 1), part;
     size_t i = 0, n = 0;
@@ -141,7 +141,7 @@ enum route_found route_find(const char *method, const struct target *t,
         method = "GET";
     for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
         const char *values[ROUTE_PARAMS_MAX] = {NULL};
-        if (!matches(routes[i].path, t, values))
+        if (!route_matches(routes[i].path, t, values))
             continue;
         if (strcmp(routes[i].method, method) == 0) {
             memcpy(found, values, sizeof(values));

@@ -11,7 +11,7 @@
 #include "team/deliver.h"
 #include "text/json.h"
 
-static bool seen(const struct call *c, const struct store_rule *r)
+static bool rules_seen(const struct call *c, const struct store_rule *r)
 {
     return c->who.role == ROLE_ADMIN || strcmp(r->owner, c->who.name) == 0;
 }
@@ -34,11 +34,11 @@ static void put_rule(struct call *c, const struct store_rule *r, const char *sec
 }
 
 /* params[0], if the caller may see it. */
-static enum rc find(struct call *c, struct store_rules *out, struct err *err)
+static enum rc rules_find(struct call *c, struct store_rules *out, struct err *err)
 {
     struct store_rules l = {0};
     enum rc rc = store_rule_get(c->place.store, c->params[0], NULL, &l, err);
-    if (!rc && (!l.n || !seen(c, &l.at[0])))
+    if (!rc && (!l.n || !rules_seen(c, &l.at[0])))
         rc = RC_NOTFOUND;
     if (!rc) {
         *out = l;
@@ -59,7 +59,7 @@ enum rc list_rules(struct call *c, struct err *err)
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "rules", '[');
     for (size_t i = 0; i < l.n; i++)
-        if (seen(c, &l.at[i]))
+        if (rules_seen(c, &l.at[i]))
             put_rule(c, &l.at[i], NULL);
     json_close(&c->json, ']');
     json_close(&c->json, '}');
@@ -70,7 +70,7 @@ enum rc list_rules(struct call *c, struct err *err)
 enum rc get_rule(struct call *c, struct err *err)
 {
     struct store_rules l = {0};
-    enum rc rc = find(c, &l, err);
+    enum rc rc = rules_find(c, &l, err);
     if (!rc)
         put_rule(c, &l.at[0], NULL);
     store_rules_release(&l);
@@ -121,7 +121,7 @@ enum rc create_rule(struct call *c, struct err *err)
 enum rc delete_rule(struct call *c, struct err *err)
 {
     struct store_rules l = {0};
-    enum rc rc = find(c, &l, err);
+    enum rc rc = rules_find(c, &l, err);
     store_rules_release(&l);
     return rc ? rc : store_rule_delete(c->place.store, c->params[0], err);
 }
@@ -145,7 +145,7 @@ enum rc list_deliveries(struct call *c, struct err *err)
 {
     struct store_rules rules = {0};
     struct store_deliveries l = {0};
-    enum rc rc = find(c, &rules, err);
+    enum rc rc = rules_find(c, &rules, err);
     store_rules_release(&rules);
     if (!rc)
         rc = store_delivery_list(c->place.store, c->params[0],

@@ -15,17 +15,18 @@
 #include "team/schedule_json.h"
 #include "text/json.h"
 
-static bool seen(const struct call *c, const struct store_schedule *x)
+static bool schedules_seen(const struct call *c, const struct store_schedule *x)
 {
     return c->who.role == ROLE_ADMIN || strcmp(x->owner, c->who.name) == 0 ||
            (*x->project && call_in_project(c, x->project));
 }
 
 /* params[0], if the caller may see it. */
-static enum rc find(struct call *c, struct store_schedules *out, struct err *err)
+static enum rc schedules_find(struct call *c, struct store_schedules *out,
+                              struct err *err)
 {
     enum rc rc = schedule_get(&c->place, c->params[0], out, err);
-    if (!rc && !seen(c, &out->at[0])) {
+    if (!rc && !schedules_seen(c, &out->at[0])) {
         store_schedules_release(out);
         rc = err_coded(err, RC_NOTFOUND, E5103, "no schedule '%.100s'", c->params[0]);
     }
@@ -54,7 +55,7 @@ enum rc list_schedules(struct call *c, struct err *err)
         return rc;
     buf_puts(&c->out, "{\"schedules\":[");
     for (size_t i = 0; i < l.n; i++) {
-        if (!seen(c, &l.at[i]))
+        if (!schedules_seen(c, &l.at[i]))
             continue;
         buf_puts(&c->out, any ? "," : "");
         put_schedule(c, &l.at[i], NULL);
@@ -65,7 +66,7 @@ enum rc list_schedules(struct call *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc answer(struct call *c, const char *name, struct err *err)
+static enum rc schedules_answer(struct call *c, const char *name, struct err *err)
 {
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
@@ -82,9 +83,9 @@ static enum rc answer(struct call *c, const char *name, struct err *err)
 enum rc get_schedule(struct call *c, struct err *err)
 {
     struct store_schedules l = {0};
-    enum rc rc = find(c, &l, err);
+    enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
-    return rc ? rc : answer(c, c->params[0], err);
+    return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
 static enum rc write_row(struct call *c, const struct spec *spec, struct err *err)
@@ -131,7 +132,7 @@ enum rc create_schedule(struct call *c, struct err *err)
         rc = write_row(c, &spec, err);
     if (!rc) {
         c->location = arena_printf(&c->arena, "/api/v1/schedules/%s", name);
-        rc = answer(c, name, err);
+        rc = schedules_answer(c, name, err);
     }
     return job_body_end(c, &spec, rc, err);
 }
@@ -139,7 +140,7 @@ enum rc create_schedule(struct call *c, struct err *err)
 enum rc delete_schedule(struct call *c, struct err *err)
 {
     struct store_schedules l = {0};
-    enum rc rc = find(c, &l, err);
+    enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     return rc ? rc : schedule_delete(&c->place, c->params[0], err);
 }
@@ -147,11 +148,11 @@ enum rc delete_schedule(struct call *c, struct err *err)
 static enum rc set_paused(struct call *c, bool paused, struct err *err)
 {
     struct store_schedules l = {0};
-    enum rc rc = find(c, &l, err);
+    enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
         rc = schedule_pause(&c->place, c->params[0], paused, clock_wall_ns(), err);
-    return rc ? rc : answer(c, c->params[0], err);
+    return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
 enum rc pause_schedule(struct call *c, struct err *err)
@@ -170,7 +171,7 @@ enum rc run_schedule(struct call *c, struct err *err)
     char id[PLACE_ID_SIZE];
     bool existed = false;
     int64_t planned = c->body ? schema_time(c->body, "planned") : 0;
-    enum rc rc = find(c, &l, err);
+    enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
         rc = schedule_run(&c->place, c->api->job_env, c->params[0],
@@ -190,7 +191,7 @@ enum rc list_runs(struct call *c, struct err *err)
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
     size_t limit = (size_t)schema_int(c->query, "limit", 50);
-    enum rc rc = find(c, &l, err);
+    enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
         rc = store_schedule_runs(c->place.store, c->params[0],

@@ -44,7 +44,7 @@ void api_desk_back(struct api *a, struct desk *d)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void count(struct api *a, const struct call *c)
+static void server_count(struct api *a, const struct call *c)
 {
     size_t n;
     const struct route *all = route_all(&n);
@@ -88,7 +88,7 @@ enum MHD_Result api_reply(struct call *c)
     if (!r)
         return MHD_NO;
     add_headers(c, r);
-    count(c->api, c);
+    server_count(c->api, c);
     enum MHD_Result done = MHD_queue_response(c->conn, c->status, r);
     MHD_destroy_response(r);
     return done;
@@ -112,7 +112,7 @@ static struct conn *conn_of(struct MHD_Connection *conn)
 }
 
 /* The head is complete. What is refused now is answered before its body comes. */
-static enum MHD_Result begin(struct api *a, struct call *c, const char *method)
+static enum MHD_Result server_begin(struct api *a, struct call *c, const char *method)
 {
     struct err err = {0};
     const union MHD_ConnectionInfo *info =
@@ -148,14 +148,15 @@ static void take_body(struct api *a, struct call *c, const char *data, size_t n)
     a->body_bytes += (int64_t)(c->raw.n - before);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *conn, const char *path,
-                              const char *method, const char *version, const char *data,
-                              size_t *n, void **state)
+static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
+                                     const char *path, const char *method,
+                                     const char *version, const char *data, size_t *n,
+                                     void **state)
 {
     struct api *a = arg;
     struct call *c = *state;
     if (!c->begun)
-        return begin(a, c, method);
+        return server_begin(a, c, method);
     if (*n) {
         if (!c->answered)
             take_body(a, c, data, *n);
@@ -248,7 +249,7 @@ static enum rc listen_on(struct api *a, const union httpd_address *at, struct er
                                    {MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem none[] = {{MHD_OPTION_END, 0, NULL}};
     a->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, a, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
+        flags, 0, NULL, NULL, server_handle, a, MHD_OPTION_EXTERNAL_LOGGER, no_log, NULL,
         MHD_OPTION_SOCK_ADDR, &at->any, MHD_OPTION_THREAD_POOL_SIZE,
         a->o.threads > 1 ? (unsigned)a->o.threads : 0u, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
@@ -339,7 +340,7 @@ static const char **job_env_of(const char *const *env)
     return out;
 }
 
-static enum rc start(struct api *a, struct err *err)
+static enum rc server_start(struct api *a, struct err *err)
 {
     union httpd_address at;
     size_t routes;
@@ -385,7 +386,7 @@ enum rc api_start(const struct api_options *o, struct api **out, struct err *err
     pthread_mutex_init(&a->writer, NULL);
     pthread_mutex_init(&a->replay, NULL);
     pthread_cond_init(&a->given, NULL);
-    enum rc rc = start(a, err);
+    enum rc rc = server_start(a, err);
     if (rc)
         api_stop(a);
     else

@@ -5,7 +5,7 @@
 
 #include "base/utf8.h"
 
-static int hex(char c)
+static int target_hex(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -13,14 +13,14 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-static enum rc refuse(struct err *err, const char *what)
+static enum rc target_refuse(struct err *err, const char *what)
 {
     return err_coded(err, RC_INVAL, E5003, "the address holds %s", what);
 }
 
 /* One part, decoded; `plus` stands for a blank in queries. */
-static enum rc decode(struct str s, bool plus, struct arena *a, const char **out,
-                      struct err *err)
+static enum rc target_decode(struct str s, bool plus, struct arena *a, const char **out,
+                             struct err *err)
 {
     char *to = arena_alloc(a, s.n + 1);
     size_t n = 0;
@@ -28,23 +28,24 @@ static enum rc decode(struct str s, bool plus, struct arena *a, const char **out
         char c = s.p[i];
         if (c == '%') {
             bool room = s.n - i > 2;
-            int hi = room ? hex(s.p[i + 1]) : -1, lo = room ? hex(s.p[i + 2]) : -1;
+            int hi = room ? target_hex(s.p[i + 1]) : -1,
+                lo = room ? target_hex(s.p[i + 2]) : -1;
             if (hi < 0 || lo < 0)
-                return refuse(err, "a '%' without two hexadecimal digits");
+                return target_refuse(err, "a '%' without two hexadecimal digits");
             c = (char)(hi << 4 | lo);
             i += 2;
         } else if (c == '+' && plus) {
             c = ' ';
         }
         if ((unsigned char)c < ' ' || c == 0x7f)
-            return refuse(err, "a control character");
+            return target_refuse(err, "a control character");
         to[n++] = c;
     }
     to[n] = '\0';
     for (size_t i = 0, k; i < n; i += k) {
         k = utf8_len(to + i, n - i);
         if (!k)
-            return refuse(err, "bytes that are not UTF-8");
+            return target_refuse(err, "bytes that are not UTF-8");
     }
     *out = to;
     return RC_OK;
@@ -55,19 +56,19 @@ static enum rc read_path(struct str path, struct arena *a, struct target *t,
 {
     struct str part;
     if (!path.n || path.p[0] != '/')
-        return refuse(err, "no path");
+        return target_refuse(err, "no path");
     path = str_of(path.p + 1, path.n - 1);
     if (!path.n)
         return RC_OK; /* "/" */
     while (str_split(&path, '/', &part)) {
         const char *text = NULL;
-        enum rc rc = decode(part, false, a, &text, err);
+        enum rc rc = target_decode(part, false, a, &text, err);
         if (rc)
             return rc;
         if (!*text || strcmp(text, ".") == 0 || strcmp(text, "..") == 0)
-            return refuse(err, "an empty part, '.' or '..'");
+            return target_refuse(err, "an empty part, '.' or '..'");
         if (t->n_parts == TARGET_PARTS_MAX)
-            return refuse(err, "too many parts");
+            return target_refuse(err, "too many parts");
         t->parts[t->n_parts++] = text;
     }
     return RC_OK;
@@ -81,14 +82,14 @@ static enum rc read_query(struct str query, struct arena *a, struct target *t,
         if (!pair.n)
             continue;
         if (t->n_query == TARGET_QUERY_MAX)
-            return refuse(err, "too many parameters");
+            return target_refuse(err, "too many parameters");
         struct target_pair *q = &t->query[t->n_query];
         struct str value = pair;
         if (!str_split(&value, '=', &name))
             name = pair;
-        enum rc rc = decode(name, true, a, &q->name, err);
+        enum rc rc = target_decode(name, true, a, &q->name, err);
         if (!rc)
-            rc = decode(value.p ? value : str_c(""), true, a, &q->value, err);
+            rc = target_decode(value.p ? value : str_c(""), true, a, &q->value, err);
         if (rc)
             return rc;
         t->n_query++;
@@ -102,7 +103,7 @@ enum rc target_parse(const char *uri, struct arena *a, struct target *out,
     struct target t = {.n_parts = 0};
     size_t n = strnlen(uri, TARGET_BYTES_MAX + 1);
     if (n > TARGET_BYTES_MAX)
-        return refuse(err, "too many bytes");
+        return target_refuse(err, "too many bytes");
     const char *mark = memchr(uri, '?', n);
     size_t path = mark ? (size_t)(mark - uri) : n;
     enum rc rc = read_path(str_of(uri, path), a, &t, err);

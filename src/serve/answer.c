@@ -59,8 +59,8 @@ char *answer_describe(const struct version *v)
                       export_id(version_export(v)), version_dir(v));
 }
 
-static enum rc score(struct server *s, struct version *v, struct desk *d, char *body,
-                     size_t n, struct answer *a, struct err *err)
+static enum rc score_body(struct server *s, struct version *v, struct desk *d, char *body,
+                          size_t n, struct answer *a, struct err *err)
 {
     enum rc rc = desk_read(d, body, n, s->o.max_items, err);
     if (!rc)
@@ -91,7 +91,7 @@ void answer_score(struct server *s, char *body, size_t n, struct answer *a)
     }
     struct version *v = versions_hold(s->versions);
     struct desk *d = version_desk(v);
-    enum rc rc = score(s, v, d, body, n, a, &err);
+    enum rc rc = score_body(s, v, d, body, n, a, &err);
     version_give_back(v, d);
     versions_drop(s->versions, v);
     if (rc == RC_INVAL) {

@@ -55,7 +55,7 @@ void desk_destroy(struct desk *d)
 }
 
 /* What each item has of its own comes from the items, the rest from the user. */
-static void join(struct desk *d)
+static void desk_join(struct desk *d)
 {
     for (size_t i = 0; i < d->rows.n_cols; i++) {
         bool own = d->items.cols[i].n_null < d->items.n;
@@ -67,7 +67,7 @@ static void join(struct desk *d)
 enum rc desk_score(struct desk *d, struct err *err)
 {
     enum rc rc = RC_OK;
-    join(d);
+    desk_join(d);
     if (d->rows.n > 0)
         rc = scorer_run(d->scorer, &d->rows, err);
     forget_rows(d);

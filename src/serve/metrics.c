@@ -15,7 +15,8 @@ void metrics_time(struct metrics *m, int64_t ns)
     m->count++;
 }
 
-static void put(struct buf *b, const char *name, const char *type, const char *help)
+static void metrics_put(struct buf *b, const char *name, const char *type,
+                        const char *help)
 {
     buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -23,7 +24,7 @@ static void put(struct buf *b, const char *name, const char *type, const char *h
 static void put_times(struct metrics *m, struct buf *b)
 {
     int64_t sum = 0;
-    put(b, "trainyard_request_seconds", "histogram", "Time from body to answer.");
+    metrics_put(b, "trainyard_request_seconds", "histogram", "Time from body to answer.");
     for (int i = 0; i < METRIC_BUCKETS; i++) {
         sum += m->buckets[i];
         buf_printf(b, "trainyard_request_seconds_bucket{le=\"%g\"} %jd\n", limits[i],
@@ -37,18 +38,20 @@ static void put_times(struct metrics *m, struct buf *b)
 
 void metrics_print(struct metrics *m, struct buf *out)
 {
-    put(out, "trainyard_requests_total", "counter", "Requests to /score by result.");
+    metrics_put(out, "trainyard_requests_total", "counter",
+                "Requests to /score by result.");
     buf_printf(out, "trainyard_requests_total{result=\"ok\"} %jd\n", (intmax_t)m->ok);
     buf_printf(out, "trainyard_requests_total{result=\"refused\"} %jd\n",
                (intmax_t)m->refused);
     buf_printf(out, "trainyard_requests_total{result=\"failed\"} %jd\n",
                (intmax_t)m->failed);
     buf_printf(out, "trainyard_requests_total{result=\"busy\"} %jd\n", (intmax_t)m->busy);
-    put(out, "trainyard_items_total", "counter", "Candidates scored.");
+    metrics_put(out, "trainyard_items_total", "counter", "Candidates scored.");
     buf_printf(out, "trainyard_items_total %jd\n", (intmax_t)m->items);
-    put(out, "trainyard_requests_in_flight", "gauge", "Requests under way.");
+    metrics_put(out, "trainyard_requests_in_flight", "gauge", "Requests under way.");
     buf_printf(out, "trainyard_requests_in_flight %jd\n", (intmax_t)m->in_flight);
-    put(out, "trainyard_model_swaps_total", "counter", "Versions taken or refused.");
+    metrics_put(out, "trainyard_model_swaps_total", "counter",
+                "Versions taken or refused.");
     buf_printf(out, "trainyard_model_swaps_total{result=\"ok\"} %jd\n",
                (intmax_t)m->swaps);
     buf_printf(out, "trainyard_model_swaps_total{result=\"failed\"} %jd\n",

@@ -17,7 +17,7 @@
 
 #define ANSWER_MAX ((size_t)1 << 30)
 
-static enum MHD_Result reply(struct MHD_Connection *c, struct answer *a)
+static enum MHD_Result server_reply(struct MHD_Connection *c, struct answer *a)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(
         a->body.n, (void *)(uintptr_t)buf_str(&a->body), MHD_RESPMEM_MUST_COPY);
@@ -39,8 +39,8 @@ static bool allowed(const struct server *s, struct MHD_Connection *c, const char
     return given && str_starts(given, "Bearer ") && httpd_same(s->o.token, given + 7);
 }
 
-static void respond(struct server *s, struct MHD_Connection *c, const char *path,
-                    const char *method, struct httpd_body *u, struct answer *a)
+static void server_respond(struct server *s, struct MHD_Connection *c, const char *path,
+                           const char *method, struct httpd_body *u, struct answer *a)
 {
     bool post = strcmp(method, "POST") == 0;
     if (!allowed(s, c, path))
@@ -61,9 +61,10 @@ static void respond(struct server *s, struct MHD_Connection *c, const char *path
         answer_error(a, 405, E2107, "%.20s %.100s is not served", method, path);
 }
 
-static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *path,
-                              const char *method, const char *version, const char *data,
-                              size_t *n, void **state)
+static enum MHD_Result server_handle(void *arg, struct MHD_Connection *c,
+                                     const char *path, const char *method,
+                                     const char *version, const char *data, size_t *n,
+                                     void **state)
 {
     struct server *s = arg;
     struct httpd_body *u = *state;
@@ -80,8 +81,8 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *c, const char *p
     }
     struct answer a = {0};
     buf_init(&a.body, ANSWER_MAX);
-    respond(s, c, path, method, u, &a);
-    enum MHD_Result done = reply(c, &a);
+    server_respond(s, c, path, method, u, &a);
+    enum MHD_Result done = server_reply(c, &a);
     buf_release(&a.body);
     return done;
 }
@@ -115,7 +116,7 @@ static enum rc listen_on(struct server *s, struct err *err)
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL |
                      (at.any.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
     s->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, &at.any,
+        flags, 0, NULL, NULL, server_handle, s, MHD_OPTION_SOCK_ADDR, &at.any,
         MHD_OPTION_THREAD_POOL_SIZE, s->o.threads > 1 ? (unsigned)s->o.threads : 0u,
         MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)(s->o.timeout < 1 ? 1 : s->o.timeout), MHD_OPTION_NOTIFY_COMPLETED,

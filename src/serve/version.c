@@ -61,7 +61,7 @@ static bool is_later(const char *a, const char *b)
 }
 
 /* The directory of the export that should serve, links followed; the caller's. */
-static enum rc resolve(const char *path, char **out, struct err *err)
+static enum rc version_resolve(const char *path, char **out, struct err *err)
 {
     struct fs_names names = {0};
     struct stat st;
@@ -94,7 +94,8 @@ static enum rc resolve(const char *path, char **out, struct err *err)
     return RC_OK;
 }
 
-static enum rc load(const char *dir, int desks, struct version **out, struct err *err)
+static enum rc version_load(const char *dir, int desks, struct version **out,
+                            struct err *err)
 {
     struct version *v = mem_calloc(1, sizeof(*v));
     pthread_mutex_init(&v->lock, NULL);
@@ -125,9 +126,9 @@ enum rc versions_open(const char *path, int desks, struct versions **out, struct
     v->desks = desks;
     pthread_mutex_init(&v->loading, NULL);
     pthread_mutex_init(&v->lock, NULL);
-    enum rc rc = resolve(path, &dir, err);
+    enum rc rc = version_resolve(path, &dir, err);
     if (!rc)
-        rc = load(dir, desks, &v->current, err);
+        rc = version_load(dir, desks, &v->current, err);
     mem_free(dir);
     if (rc)
         versions_close(v);
@@ -162,9 +163,9 @@ enum rc versions_reload(struct versions *v, bool force, bool *changed, struct er
     char *dir = NULL;
     *changed = false;
     pthread_mutex_lock(&v->loading);
-    enum rc rc = resolve(v->path, &dir, err);
+    enum rc rc = version_resolve(v->path, &dir, err);
     if (!rc && (force || !is_same(v->current, dir)))
-        rc = load(dir, v->desks, &next, err);
+        rc = version_load(dir, v->desks, &next, err);
     if (next) {
         pthread_mutex_lock(&v->lock);
         old = v->current;

@@ -61,7 +61,7 @@ static struct course *course_of(struct assessor *a, int64_t trial)
 }
 
 /* What is not a number is kept as the worst there is: NAN marks a step still to come. */
-static void put(struct course *c, int64_t step, double value)
+static void assessor_put(struct course *c, int64_t step, double value)
 {
     while ((int64_t)c->values.n <= step)
         VEC_PUSH(&c->values, NAN);
@@ -74,7 +74,7 @@ bool assessor_report(struct assessor *a, int64_t trial, int64_t step, double val
     struct course *c = course_of(a, trial);
     if (!c || c->over || step < 0 || step > STEPS_MAX)
         return true;
-    put(c, step, a->minimize ? -value : value);
+    assessor_put(c, step, a->minimize ? -value : value);
     while (c->judged < c->values.n && !isnan(c->values.at[c->judged])) {
         c->judged++;
         if (!a->ops->judge(a, c, trial)) {

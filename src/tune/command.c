@@ -54,8 +54,8 @@ static void put_value(const struct node *v, struct buf *out)
     buf_release(&text);
 }
 
-static enum rc fill(const char *command, const struct node *params, struct buf *out,
-                    struct err *err)
+static enum rc command_fill(const char *command, const struct node *params,
+                            struct buf *out, struct err *err)
 {
     const char *at = command;
     for (const char *open; (open = strstr(at, "{{"));) {
@@ -122,7 +122,7 @@ enum rc command_of(const char *command, const char *params, char **out, struct e
     if (!rc && is_training(command))
         add_settings(command, d.root, &b);
     else if (!rc)
-        rc = fill(command, d.root, &b, err);
+        rc = command_fill(command, d.root, &b, err);
     if (!rc)
         rc = buf_check(&b, err);
     if (!rc)

@@ -25,7 +25,7 @@ struct custom {
     struct arena arena;
 };
 
-static void begin(struct buf *b, const char *what)
+static void custom_begin(struct buf *b, const char *what)
 {
     buf_init(b, LINE_MAX_BYTES);
     buf_printf(b, "{\"do\": \"%s\"", what);
@@ -142,7 +142,7 @@ static enum rc exchange(struct custom *c, struct buf *b, struct doc *d, struct e
     return rc;
 }
 
-static enum rc say(struct custom *c, struct buf *b, struct err *err)
+static enum rc custom_say(struct custom *c, struct buf *b, struct err *err)
 {
     struct doc d;
     enum rc rc = exchange(c, b, &d, err);
@@ -178,13 +178,13 @@ enum rc custom_start(const struct custom_conf *conf, struct custom **out, struct
     buf_init(&c->in, LINE_MAX_BYTES);
     enum rc rc = launch(c, conf, err);
     if (!rc) {
-        begin(&b, "start");
+        custom_begin(&b, "start");
         put_text(&b, "role", conf->role);
         put_text(&b, "class", conf->class_name);
         put_text(&b, "dir", conf->class_dir);
         put_node(&b, "args", conf->args);
         put_node(&b, "space", conf->space);
-        rc = say(c, &b, err);
+        rc = custom_say(c, &b, err);
     }
     if (rc) {
         custom_stop(c);
@@ -213,7 +213,7 @@ enum rc custom_ask(struct custom *c, bool *given, struct buf *param_id,
 {
     struct doc d;
     struct buf b;
-    begin(&b, "ask");
+    custom_begin(&b, "ask");
     enum rc rc = exchange(c, &b, &d, err);
     if (!rc) {
         const struct node *id = node_find(d.root, "id"), *p = node_find(d.root, "params");
@@ -231,10 +231,10 @@ enum rc custom_tell(struct custom *c, const struct custom_trial *t, const char *
                     struct err *err)
 {
     struct buf b;
-    begin(&b, "tell");
+    custom_begin(&b, "tell");
     put_trial(&b, t);
     put_text(&b, "value", json);
-    return say(c, &b, err);
+    return custom_say(c, &b, err);
 }
 
 enum rc custom_report(struct custom *c, const struct custom_trial *t, int64_t step,
@@ -242,7 +242,7 @@ enum rc custom_report(struct custom *c, const struct custom_trial *t, int64_t st
 {
     struct doc d;
     struct buf b;
-    begin(&b, "report");
+    custom_begin(&b, "report");
     put_trial(&b, t);
     buf_printf(&b, ", \"step\": %" PRId64, step);
     put_text(&b, "value", json);
@@ -256,19 +256,19 @@ enum rc custom_end(struct custom *c, const struct custom_trial *t, bool ok,
                    const char *status, struct err *err)
 {
     struct buf b;
-    begin(&b, "end");
+    custom_begin(&b, "end");
     put_trial(&b, t);
     buf_printf(&b, ", \"ok\": %s", ok ? "true" : "false");
     put_text(&b, "status", status);
-    return say(c, &b, err);
+    return custom_say(c, &b, err);
 }
 
 enum rc custom_space(struct custom *c, const struct node *space, struct err *err)
 {
     struct buf b;
-    begin(&b, "space");
+    custom_begin(&b, "space");
     put_node(&b, "space", space);
-    return say(c, &b, err);
+    return custom_say(c, &b, err);
 }
 
 char *custom_take_kill(struct custom *c)

@@ -113,7 +113,7 @@ void experiment_record(const struct exp_trial *t, struct buf *out)
 }
 
 /* One line of the log: {"e": kind, "t": now, ...}. */
-static void begin(struct buf *b, const char *kind)
+static void experiment_begin(struct buf *b, const char *kind)
 {
     buf_init(b, FILE_MAX);
     buf_printf(b, "{\"e\": \"%s\", \"t\": %jd", kind,
@@ -147,7 +147,7 @@ static enum rc write_line(struct experiment *e, struct buf *b, struct err *err)
 }
 
 /* Adds the line and does what it says; releases `b`. */
-static enum rc commit(struct experiment *e, struct buf *b, struct err *err)
+static enum rc experiment_commit(struct experiment *e, struct buf *b, struct err *err)
 {
     struct doc d = {0};
     enum rc rc = write_line(e, b, err);
@@ -177,11 +177,11 @@ static enum rc ask_custom(struct experiment *e, enum tuner_answer *answer, int64
     if (!rc) {
         *trial = (int64_t)e->trials.n;
         *answer = given ? TUNER_GIVES : TUNER_WAITS;
-        begin(&b, given ? "ask" : "none");
+        experiment_begin(&b, given ? "ask" : "none");
         if (given)
             buf_printf(&b, ", \"id\": %s, \"params\": %s", buf_str(&id),
                        buf_str(&params));
-        rc = commit(e, &b, err);
+        rc = experiment_commit(e, &b, err);
         e->dry = !given;
     }
     if (!rc && e->dry && experiment_live(e) == 0)
@@ -204,7 +204,7 @@ enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t 
     int64_t now = clock_wall_ns() / 1000000;
     const double *x = tuner_history(e->tuner)->trials.at[asked].x;
     struct buf b;
-    begin(&b, "ask");
+    experiment_begin(&b, "ask");
     buf_puts(&b, ", \"x\": [");
     for (int64_t i = 0; i < e->space.n; i++) {
         buf_puts(&b, i ? ", " : "");
@@ -227,18 +227,18 @@ enum rc experiment_job(struct experiment *e, int64_t trial, const char *job,
                        struct err *err)
 {
     struct buf b;
-    begin(&b, "job");
+    experiment_begin(&b, "job");
     put_int(&b, "trial", trial);
     put_text(&b, "job", job);
-    return commit(e, &b, err);
+    return experiment_commit(e, &b, err);
 }
 
 enum rc experiment_running(struct experiment *e, int64_t trial, struct err *err)
 {
     struct buf b;
-    begin(&b, "running");
+    experiment_begin(&b, "running");
     put_int(&b, "trial", trial);
-    return commit(e, &b, err);
+    return experiment_commit(e, &b, err);
 }
 
 enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64_t step,
@@ -246,12 +246,12 @@ enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64
 {
     struct buf b;
     bool before = e->trials.at[trial].stopping;
-    begin(&b, "result");
+    experiment_begin(&b, "result");
     put_int(&b, "trial", trial);
     put_int(&b, "step", final ? -1 : step);
     put_text(&b, "value", json);
     put_int(&b, "records", records);
-    enum rc rc = commit(e, &b, err);
+    enum rc rc = experiment_commit(e, &b, err);
     *stop = !rc && !before && e->trials.at[trial].stopping;
     if (!rc)
         rc = experiment_pass_result(e, trial, final, step, json, stop, err);
@@ -262,21 +262,21 @@ enum rc experiment_stop_trial(struct experiment *e, int64_t trial, enum trial_st
                               struct err *err)
 {
     struct buf b;
-    begin(&b, "stop");
+    experiment_begin(&b, "stop");
     put_int(&b, "trial", trial);
     put_int(&b, "as", (int64_t)as);
-    return commit(e, &b, err);
+    return experiment_commit(e, &b, err);
 }
 
 enum rc experiment_ended(struct experiment *e, int64_t trial, enum trial_status status,
                          const char *message, struct err *err)
 {
     struct buf b;
-    begin(&b, "end");
+    experiment_begin(&b, "end");
     put_int(&b, "trial", trial);
     put_text(&b, "status", trial_status_name(status));
     put_text(&b, "message", message);
-    enum rc rc = commit(e, &b, err);
+    enum rc rc = experiment_commit(e, &b, err);
     return rc ? rc : experiment_pass_end(e, trial, err);
 }
 
@@ -284,12 +284,12 @@ enum rc experiment_limits(struct experiment *e, const struct exp_limits *l,
                           struct err *err)
 {
     struct buf b;
-    begin(&b, "limits");
+    experiment_begin(&b, "limits");
     put_int(&b, "concurrency", l->concurrency);
     put_int(&b, "trials", l->trials);
     put_int(&b, "seconds", l->seconds);
     put_int(&b, "trial_seconds", l->trial_seconds);
-    return commit(e, &b, err);
+    return experiment_commit(e, &b, err);
 }
 
 /* Whether the tuner would take it; nothing is changed. */
@@ -322,10 +322,10 @@ enum rc experiment_space(struct experiment *e, const char *json, struct err *err
     if (!rc && e->tuner)
         rc = check_space(e, d.root, err);
     if (!rc) {
-        begin(&b, "space");
+        experiment_begin(&b, "space");
         buf_puts(&b, ", \"space\": ");
         json_print(d.root, 0, &b);
-        rc = commit(e, &b, err);
+        rc = experiment_commit(e, &b, err);
     }
     e->dry = false;
     if (!rc && e->custom_tuner)
@@ -338,9 +338,9 @@ enum rc experiment_status(struct experiment *e, enum exp_status status, const ch
                           int64_t spent_ms, struct err *err)
 {
     struct buf b;
-    begin(&b, "status");
+    experiment_begin(&b, "status");
     put_text(&b, "status", exp_status_name(status));
     put_text(&b, "error", error);
     put_int(&b, "spent", spent_ms);
-    return commit(e, &b, err);
+    return experiment_commit(e, &b, err);
 }

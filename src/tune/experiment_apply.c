@@ -37,8 +37,8 @@ static void make_id(const struct experiment *e, int64_t number, char out[TRIAL_I
     out[5] = 0;
 }
 
-static bool better(const struct experiment *e, const struct exp_trial *a,
-                   const struct exp_trial *b)
+static bool experiment_apply_better(const struct experiment *e, const struct exp_trial *a,
+                                    const struct exp_trial *b)
 {
     if (a->violation != b->violation)
         return a->violation < b->violation;
@@ -49,7 +49,7 @@ static void consider_best(struct experiment *e, const struct exp_trial *t)
 {
     if (isnan(t->final))
         return;
-    if (e->best < 0 || better(e, t, &e->trials.at[e->best]))
+    if (e->best < 0 || experiment_apply_better(e, t, &e->trials.at[e->best]))
         e->best = t->number;
 }
 
@@ -140,7 +140,7 @@ static enum rc apply_running(struct experiment *e, const struct node *n, struct 
 /* A result of a trial that this tuner did not ask for: by its parameters. Those that the
  * space of today does not have are passed over.
  */
-static void import(struct experiment *e, const struct exp_trial *t)
+static void experiment_apply_import(struct experiment *e, const struct exp_trial *t)
 {
     struct doc d = {0};
     if (json_read("parameters", t->params, strlen(t->params), &d, NULL) == RC_OK &&
@@ -164,7 +164,7 @@ static void apply_final(struct experiment *e, struct exp_trial *t, const char *j
     if (e->tuner && t->asked >= 0)
         tuner_tell(e->tuner, t->asked, t->values, t->violation);
     else if (e->tuner)
-        import(e, t);
+        experiment_apply_import(e, t);
     consider_best(e, t);
 }
 
@@ -262,7 +262,7 @@ static enum rc apply_space(struct experiment *e, const struct node *n, struct er
     for (size_t i = 0; !rc && i < e->trials.n; i++) {
         e->trials.at[i].asked = -1;
         if (e->trials.at[i].has_final)
-            import(e, &e->trials.at[i]);
+            experiment_apply_import(e, &e->trials.at[i]);
     }
     return rc;
 }

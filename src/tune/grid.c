@@ -32,7 +32,7 @@ static double at_quantile(const struct nni_param *p, double q)
 }
 
 /* What the trial sees, so that steps too fine for it are not taken. */
-static double seen(const struct nni_param *p, double q)
+static double grid_seen(const struct nni_param *p, double q)
 {
     return point_user(p, at_quantile(p, q));
 }
@@ -54,9 +54,9 @@ struct grid *grid_create(const struct nni_space *s)
         if (p->categorical)
             continue;
         VEC_PUSH(&a->quantiles, 0.5);
-        if (seen(p, 0) < seen(p, 0.5))
+        if (grid_seen(p, 0) < grid_seen(p, 0.5))
             VEC_PUSH(&a->gaps, ((struct interval){0, 0.5}));
-        if (seen(p, 0.5) < seen(p, 1))
+        if (grid_seen(p, 0.5) < grid_seen(p, 1))
             VEC_PUSH(&a->gaps, ((struct interval){0.5, 1}));
     }
     return g;
@@ -87,7 +87,8 @@ static enum found axis_refine(const struct nni_param *p, struct axis *a)
     enum found found = NOTHING;
     for (size_t i = 0; i < a->gaps.n; i++) {
         double l = a->gaps.at[i].low, r = a->gaps.at[i].high, m = (l + r) / 2;
-        bool left = seen(p, l) < seen(p, m), right = seen(p, m) < seen(p, r);
+        bool left = grid_seen(p, l) < grid_seen(p, m),
+             right = grid_seen(p, m) < grid_seen(p, r);
         bool tail = (left && l == 0) || (right && r == 1);
         if ((left || l == 0) && (right || r == 1)) {
             VEC_PUSH(&a->quantiles, m);
@@ -127,7 +128,7 @@ static bool next_epoch(struct grid *g)
     return found == NOW;
 }
 
-static void fill(const struct grid *g, double *x)
+static void grid_fill(const struct grid *g, double *x)
 {
     for (int64_t i = 0; i < g->space->n; i++) {
         const struct nni_param *p = &g->space->at[i];
@@ -142,7 +143,7 @@ static void fill(const struct grid *g, double *x)
 
 /* One step of the odometer over the parameters that are active in `x`; false at its end.
  */
-static bool step(struct grid *g, const double *x)
+static bool grid_step(struct grid *g, const double *x)
 {
     for (int64_t i = g->space->n - 1; i >= 0; i--) {
         if (isnan(x[i]))
@@ -168,13 +169,13 @@ bool grid_next(struct grid *g, double *x)
         if (!g->started) {
             g->started = true;
         } else {
-            fill(g, x);
-            if (!step(g, x) && !next_epoch(g)) {
+            grid_fill(g, x);
+            if (!grid_step(g, x) && !next_epoch(g)) {
                 g->over = true;
                 break;
             }
         }
-        fill(g, x);
+        grid_fill(g, x);
         if (g->space->n && tried_before(g))
             continue;
         return true;

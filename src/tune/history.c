@@ -46,20 +46,20 @@ static bool leave_running(struct history *h, int64_t trial)
 }
 
 /* Feasible before infeasible, those by how much is broken; then by loss. */
-static bool better(const struct trial *a, const struct trial *b)
+static bool history_better(const struct trial *a, const struct trial *b)
 {
     if (a->violation != b->violation)
         return a->violation < b->violation;
     return a->loss < b->loss;
 }
 
-static void rank(struct history *h, int64_t trial)
+static void history_rank(struct history *h, int64_t trial)
 {
     const struct trial *t = &h->trials.at[trial];
     size_t lo = 0, hi = h->by_loss.n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
-        if (better(t, &h->trials.at[h->by_loss.at[mid]]))
+        if (history_better(t, &h->trials.at[h->by_loss.at[mid]]))
             hi = mid;
         else
             lo = mid + 1;
@@ -85,7 +85,7 @@ bool history_tell(struct history *h, int64_t trial, const double *losses,
     t->violation = violation > 0 ? violation : 0;
     VEC_PUSH(&h->done, trial);
     if (h->n_objectives == 1) {
-        rank(h, trial);
+        history_rank(h, trial);
     } else {
         VEC_PUSH(&h->by_loss, trial);
         pareto_order(h);

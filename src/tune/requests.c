@@ -15,7 +15,8 @@
 
 #define LOG_AREA "tune"
 
-static enum rc put(const char *dir, const char *name, const char *text, struct err *err)
+static enum rc requests_put(const char *dir, const char *name, const char *text,
+                            struct err *err)
 {
     char *folder = fs_join(dir, "requests"), *path = fs_join(folder, name);
     enum rc rc = fs_mkdirs(folder, 0755, err);
@@ -28,7 +29,7 @@ static enum rc put(const char *dir, const char *name, const char *text, struct e
 
 enum rc manager_request_stop(const char *dir, struct err *err)
 {
-    return put(dir, "stop", "{}\n", err);
+    return requests_put(dir, "stop", "{}\n", err);
 }
 
 enum rc manager_request_kill(const char *dir, const char *trial, struct err *err)
@@ -38,12 +39,12 @@ enum rc manager_request_kill(const char *dir, const char *trial, struct err *err
                       "abcdefghijklmnopqrstuvwxyz0123456789") != strlen(trial))
         return err_coded(err, RC_INVAL, E4008, "'%s' is not the id of a trial", trial);
     char *name = mem_printf("kill-%s", trial);
-    enum rc rc = put(dir, name, "{}\n", err);
+    enum rc rc = requests_put(dir, name, "{}\n", err);
     mem_free(name);
     return rc;
 }
 
-static int64_t limit(const struct node *map, const char *key, int64_t otherwise)
+static int64_t requests_limit(const struct node *map, const char *key, int64_t otherwise)
 {
     int64_t v = node_get_int(map, key, otherwise);
     return v >= 0 ? v : otherwise;
@@ -59,13 +60,13 @@ static struct exp_limits with_waiting(const char *dir, const struct exp_limits *
     if (fs_read(path, SOURCE_MAX, &json, &n, NULL) == RC_OK &&
         json_read("limits", json, n, &d, NULL) == RC_OK) {
         if (l->concurrency < 0)
-            all.concurrency = limit(d.root, "concurrency", -1);
+            all.concurrency = requests_limit(d.root, "concurrency", -1);
         if (l->trials < 0)
-            all.trials = limit(d.root, "trials", -1);
+            all.trials = requests_limit(d.root, "trials", -1);
         if (l->seconds < 0)
-            all.seconds = limit(d.root, "seconds", -1);
+            all.seconds = requests_limit(d.root, "seconds", -1);
         if (l->trial_seconds < 0)
-            all.trial_seconds = limit(d.root, "trial_seconds", -1);
+            all.trial_seconds = requests_limit(d.root, "trial_seconds", -1);
     }
     doc_release(&d);
     mem_free(json);
@@ -81,14 +82,14 @@ enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
         mem_printf("{\"concurrency\": %" PRId64 ", \"trials\": %" PRId64
                    ", \"seconds\": %" PRId64 ", \"trial_seconds\": %" PRId64 "}\n",
                    l->concurrency, l->trials, l->seconds, l->trial_seconds);
-    enum rc rc = put(dir, "limits", text, err);
+    enum rc rc = requests_put(dir, "limits", text, err);
     mem_free(text);
     return rc;
 }
 
 enum rc manager_request_space(const char *dir, const char *json, struct err *err)
 {
-    return put(dir, "space", json, err);
+    return requests_put(dir, "space", json, err);
 }
 
 /* Who asked has checked it already; one that does not fit after all is left out. */
@@ -119,10 +120,10 @@ static enum rc take_limits(struct manager *m, const char *path, struct err *err)
     enum rc rc = fs_read(path, SOURCE_MAX, &json, &n, err);
     if (!rc && json_read("limits", json, n, &d, NULL) == RC_OK) {
         l = (struct exp_limits){
-            .concurrency = limit(d.root, "concurrency", l.concurrency),
-            .trials = limit(d.root, "trials", l.trials),
-            .seconds = limit(d.root, "seconds", l.seconds),
-            .trial_seconds = limit(d.root, "trial_seconds", l.trial_seconds)};
+            .concurrency = requests_limit(d.root, "concurrency", l.concurrency),
+            .trials = requests_limit(d.root, "trials", l.trials),
+            .seconds = requests_limit(d.root, "seconds", l.seconds),
+            .trial_seconds = requests_limit(d.root, "trial_seconds", l.trial_seconds)};
         rc = experiment_limits(m->e, &l, err);
     }
     mem_free(json);
@@ -130,8 +131,8 @@ static enum rc take_limits(struct manager *m, const char *path, struct err *err)
     return rc;
 }
 
-static enum rc take(struct manager *m, const char *name, const char *path,
-                    struct err *err)
+static enum rc take_one(struct manager *m, const char *name, const char *path,
+                        struct err *err)
 {
     enum rc rc = RC_OK;
     if (strcmp(name, "stop") == 0)
@@ -156,7 +157,7 @@ enum rc requests_take(struct manager *m, struct err *err)
         if (names.at[i][0] == '.')
             continue; /* being written */
         char *path = fs_join(folder, names.at[i]);
-        rc = take(m, names.at[i], path, err);
+        rc = take_one(m, names.at[i], path, err);
         if (!rc)
             unlink(path);
         mem_free(path);

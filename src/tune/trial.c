@@ -49,14 +49,14 @@ struct flags {
     struct arena arena;
 };
 
-static void flag(struct flags *f, const char *name, const char *value)
+static void trial_flag(struct flags *f, const char *name, const char *value)
 {
     VEC_PUSH(&f->list, ((struct spec_flag){name, value}));
 }
 
-static void env(struct flags *f, const char *name, const char *value)
+static void trial_env(struct flags *f, const char *name, const char *value)
 {
-    flag(f, "env", arena_printf(&f->arena, "%s=%s", name, value));
+    trial_flag(f, "env", arena_printf(&f->arena, "%s=%s", name, value));
 }
 
 /* Top-level parameters, as hyper-parameters of the job. */
@@ -73,7 +73,7 @@ static void add_parameters(struct flags *f, const struct exp_trial *t)
                 buf_add(&b, e->value->text.p, e->value->text.n);
             else
                 json_print(e->value, 0, &b);
-            flag(
+            trial_flag(
                 f, "hp",
                 arena_printf(&f->arena, "%.*s=%s", (int)e->key.n, e->key.p, buf_str(&b)));
             buf_release(&b);
@@ -88,7 +88,7 @@ static void add_job(struct flags *f, const struct node *job)
         const struct node *values = job->map.at[i].value;
         for (size_t k = 0; values->kind == NODE_LIST && k < values->list.n; k++)
             if (values->list.at[k]->kind == NODE_STR)
-                flag(f, job->map.at[i].key.p, values->list.at[k]->text.p);
+                trial_flag(f, job->map.at[i].key.p, values->list.at[k]->text.p);
     }
 }
 
@@ -97,31 +97,34 @@ static void add_environment(struct flags *f, const struct experiment *e,
 {
     char number[32];
     snprintf(number, sizeof(number), "%" PRId64, t->number);
-    env(f, "NNI_PLATFORM", "local");
-    env(f, "NNI_EXP_ID", e->set.id);
-    env(f, "NNI_TRIAL_JOB_ID", t->id);
-    env(f, "NNI_TRIAL_SEQ_ID", number);
-    env(f, "NNI_SYS_DIR", dir);
-    env(f, "NNI_OUTPUT_DIR", dir);
-    env(f, "NNI_CODE_DIR", e->set.code_dir);
+    trial_env(f, "NNI_PLATFORM", "local");
+    trial_env(f, "NNI_EXP_ID", e->set.id);
+    trial_env(f, "NNI_TRIAL_JOB_ID", t->id);
+    trial_env(f, "NNI_TRIAL_SEQ_ID", number);
+    trial_env(f, "NNI_SYS_DIR", dir);
+    trial_env(f, "NNI_OUTPUT_DIR", dir);
+    trial_env(f, "NNI_CODE_DIR", e->set.code_dir);
     if (e->set.gpu == 0)
-        env(f, "CUDA_VISIBLE_DEVICES", "");
+        trial_env(f, "CUDA_VISIBLE_DEVICES", "");
 }
 
 static void add_flags(struct flags *f, const struct experiment *e,
                       const struct exp_trial *t, const char *dir)
 {
-    flag(f, "name", arena_printf(&f->arena, "nni-%s-%" PRId64, e->set.id, t->number));
-    flag(f, "client_token", arena_printf(&f->arena, "nni-%s-%s", e->set.id, t->id));
-    flag(f, "label", arena_printf(&f->arena, "experiment=%s", e->set.id));
+    trial_flag(f, "name",
+               arena_printf(&f->arena, "nni-%s-%" PRId64, e->set.id, t->number));
+    trial_flag(f, "client_token", arena_printf(&f->arena, "nni-%s-%s", e->set.id, t->id));
+    trial_flag(f, "label", arena_printf(&f->arena, "experiment=%s", e->set.id));
     if (!node_find(e->set.job, "cpu"))
-        flag(f, "cpu", "10m"); /* trialConcurrency says how many run, not processors */
-    flag(f, "grace", "5s");
-    flag(f, "retries", "2"); /* of a trial that a signal ended, not of one that failed */
-    flag(f, "backoff", "1s");
-    flag(f, "inherit", "true"); /* as trials of NNI do */
+        trial_flag(f, "cpu",
+                   "10m"); /* trialConcurrency says how many run, not processors */
+    trial_flag(f, "grace", "5s");
+    trial_flag(f, "retries",
+               "2"); /* of a trial that a signal ended, not of one that failed */
+    trial_flag(f, "backoff", "1s");
+    trial_flag(f, "inherit", "true"); /* as trials of NNI do */
     if (e->set.gpu > 0)
-        flag(f, "gpu", arena_printf(&f->arena, "%" PRId64, e->set.gpu));
+        trial_flag(f, "gpu", arena_printf(&f->arena, "%" PRId64, e->set.gpu));
     add_job(f, e->set.job);
     add_environment(f, e, t, dir);
     add_parameters(f, t);
@@ -314,8 +317,8 @@ static void last_lines(const struct manager *m, const struct exp_trial *t,
     mem_free(path);
 }
 
-static enum rc settle(struct manager *m, int64_t trial, const struct store_job *job,
-                      struct err *err)
+static enum rc trial_settle(struct manager *m, int64_t trial, const struct store_job *job,
+                            struct err *err)
 {
     struct exp_trial *t = &m->e->trials.at[trial];
     struct buf why;
@@ -384,7 +387,7 @@ enum rc trial_poll(struct manager *m, int64_t trial, struct err *err)
     if (!rc && e->trials.at[trial].n_metrics == 0)
         rc = read_points(m, trial, over, &stop, err);
     if (!rc && over)
-        rc = settle(m, trial, &row.at[0], err);
+        rc = trial_settle(m, trial, &row.at[0], err);
     else if (!rc && stop)
         rc = trial_stop(m, trial, TS_EARLY_STOPPED, err);
     else if (!rc && !e->trials.at[trial].stopping && too_long(e, &e->trials.at[trial]))

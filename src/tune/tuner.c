@@ -73,7 +73,7 @@ void tuner_rng(const struct tuner *t, uint64_t what, uint64_t row, struct rng *r
 }
 
 /* What comes next, into x. */
-static enum tuner_answer think(struct tuner *t, double *x)
+static enum tuner_answer tuner_think(struct tuner *t, double *x)
 {
     struct rng r;
     rng_init(&r, t->seed, STREAM_ASK, (uint64_t)t->n_asks, 0);
@@ -84,7 +84,7 @@ static enum tuner_answer think(struct tuner *t, double *x)
     return answer;
 }
 
-static int64_t issue(struct tuner *t, const double *x)
+static int64_t tuner_issue(struct tuner *t, const double *x)
 {
     t->n_asks++;
     issued_add(&t->issued, x);
@@ -97,9 +97,9 @@ static int64_t issue(struct tuner *t, const double *x)
 enum tuner_answer tuner_ask(struct tuner *t, int64_t *trial)
 {
     double *x = mem_calloc((size_t)t->history.space->n + 1, sizeof(*x));
-    enum tuner_answer answer = think(t, x);
+    enum tuner_answer answer = tuner_think(t, x);
     if (answer == TUNER_GIVES)
-        *trial = issue(t, x);
+        *trial = tuner_issue(t, x);
     mem_free(x);
     return answer;
 }
@@ -116,15 +116,15 @@ enum rc tuner_replay(struct tuner *t, const double *x, int64_t *trial, struct er
 {
     enum rc rc = RC_OK;
     double *mine = mem_calloc((size_t)t->history.space->n + 1, sizeof(*mine));
-    if (!t->ops->pure &&
-        (think(t, mine) != TUNER_GIVES || !same_point(mine, x, t->history.space->n)))
+    if (!t->ops->pure && (tuner_think(t, mine) != TUNER_GIVES ||
+                          !same_point(mine, x, t->history.space->n)))
         rc =
             err_coded(err, RC_FORMAT, E4002,
                       "trial %jd has parameters that the tuner '%s' would not have given "
                       "with this seed and these results",
                       (intmax_t)t->history.trials.n, t->ops->name);
     else
-        *trial = issue(t, x);
+        *trial = tuner_issue(t, x);
     mem_free(mine);
     return rc;
 }

@@ -35,7 +35,7 @@ static double assumed(const struct tuner *t)
     return t->maximize[0] ? -v : v;
 }
 
-static struct ranked rank(const struct tuner *t)
+static struct ranked anneal_rank(const struct tuner *t)
 {
     const struct nni_HyperoptArgs *args = t->args;
     const struct history *h = &t->history;
@@ -87,7 +87,8 @@ static int64_t base_of(const struct tuner *t, const struct ranked *k, int64_t i,
     return -1;
 }
 
-static double near(const struct nni_param *p, double v, double shrink, struct rng *r)
+static double anneal_near(const struct nni_param *p, double v, double shrink,
+                          struct rng *r)
 {
     if (p->categorical)
         return rng_f64(r) < shrink ? (double)rng_below(r, (uint64_t)p->size) : v;
@@ -101,7 +102,7 @@ static double near(const struct nni_param *p, double v, double shrink, struct rn
 static enum tuner_answer anneal_ask(struct tuner *t, struct rng *r, double *x)
 {
     const struct nni_space *s = t->history.space;
-    struct ranked k = rank(t);
+    struct ranked k = anneal_rank(t);
     int64_t *chosen = mem_alloc((size_t)(s->n + 1) * sizeof(*chosen)), n_chosen = 0;
     for (int64_t i = 0; i < s->n; i++) {
         const struct nni_param *p = &s->at[i];
@@ -115,7 +116,7 @@ static enum tuner_answer anneal_ask(struct tuner *t, struct rng *r, double *x)
         }
         chosen[n_chosen++] = base;
         double v = point_settle(p, t->history.trials.at[base].x[i]);
-        x[i] = near(p, v, 1 / (1 + SHRINK * (double)used), r);
+        x[i] = anneal_near(p, v, 1 / (1 + SHRINK * (double)used), r);
     }
     if (issued_has(&t->issued, x))
         point_draw(s, r, x);

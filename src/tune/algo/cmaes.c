@@ -93,7 +93,7 @@ static void cmaes_destroy(void *self)
     mem_free(s);
 }
 
-static bool draw(const struct cmaes *s, struct rng *r, double *y, double *v)
+static bool cmaes_draw(const struct cmaes *s, struct rng *r, double *y, double *v)
 {
     bool inside = true;
     for (int64_t k = 0; k < s->d; k++)
@@ -117,7 +117,7 @@ static enum tuner_answer cmaes_ask(struct tuner *t, struct rng *r, double *x)
         return TUNER_GIVES;
     double *y = mem_calloc((size_t)(2 * s->d + s->unit.n + 1), sizeof(*y));
     double *v = y + s->d, *full = v + s->d;
-    for (int64_t tries = 0; tries < 10 * s->d && !draw(s, r, y, v); tries++)
+    for (int64_t tries = 0; tries < 10 * s->d && !cmaes_draw(s, r, y, v); tries++)
         ;
     unit_of(&s->unit, x, full);
     for (int64_t i = 0; i < s->d; i++)

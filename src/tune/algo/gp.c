@@ -123,8 +123,8 @@ static void fit_length(struct model *m)
     m->length = best;
 }
 
-static void predict(const struct model *m, const double *v, double *mean,
-                    double *deviation)
+static void gp_predict(const struct model *m, const double *v, double *mean,
+                       double *deviation)
 {
     double mu = 0, left = 1 + m->gp->noise;
     double *z = m->row;
@@ -144,7 +144,7 @@ static void predict(const struct model *m, const double *v, double *mean,
 static double utility(const struct model *m, const double *v)
 {
     double mean, dev;
-    predict(m, v, &mean, &dev);
+    gp_predict(m, v, &mean, &dev);
     double gain = mean - m->best - m->gp->xi, z = gain / dev;
     switch (m->gp->utility) {
     case UTILITY_UCB:
@@ -157,7 +157,7 @@ static double utility(const struct model *m, const double *v)
 }
 
 /* The trials that the model is made of: the best half and the latest half of the room. */
-static int64_t choose(const struct history *h, int64_t *at)
+static int64_t gp_choose(const struct history *h, int64_t *at)
 {
     int64_t n = 0, all = (int64_t)h->done.n, most = POINTS_MOST;
     if (all <= most) {
@@ -202,7 +202,7 @@ static void model_init(struct model *m, const struct gp *gp, const struct histor
 {
     int64_t room = POINTS_MOST + (int64_t)h->running.n, d = gp->unit.n;
     int64_t *at = mem_alloc((size_t)room * sizeof(*at));
-    *m = (struct model){.gp = gp, .d = d, .n = choose(h, at)};
+    *m = (struct model){.gp = gp, .d = d, .n = gp_choose(h, at)};
     size_t n = (size_t)m->n + h->running.n;
     m->v = mem_alloc((n * (size_t)d + 1) * sizeof(double));
     m->y = mem_alloc(n * sizeof(double));
@@ -219,7 +219,7 @@ static void model_init(struct model *m, const struct gp *gp, const struct histor
     for (size_t i = 0; i < h->running.n; i++) {
         double *v = m->v + (m->n + (int64_t)i) * d, ignored;
         unit_of(&gp->unit, h->trials.at[h->running.at[i]].x, v);
-        predict(m, v, &m->y[m->n + (int64_t)i], &ignored);
+        gp_predict(m, v, &m->y[m->n + (int64_t)i], &ignored);
     }
     if (h->running.n) {
         m->n += (int64_t)h->running.n;
@@ -332,8 +332,8 @@ static int64_t within(int64_t v, int64_t low, int64_t high)
     return v < low ? low : v > high ? high : v;
 }
 
-static struct gp *make(struct tuner *t, double nu, int64_t cold, int64_t warm,
-                       int64_t climbs)
+static struct gp *gp_make(struct tuner *t, double nu, int64_t cold, int64_t warm,
+                          int64_t climbs)
 {
     struct gp *self = mem_calloc(1, sizeof(*self));
     unit_init(&self->unit, t->history.space);
@@ -348,8 +348,8 @@ static struct gp *make(struct tuner *t, double nu, int64_t cold, int64_t warm,
 static void *gp_create(struct tuner *t)
 {
     const struct nni_GpArgs *a = t->args;
-    struct gp *self = make(t, a->nu, a->cold_start_num, a->selection_num_warm_up,
-                           a->selection_num_starting_points);
+    struct gp *self = gp_make(t, a->nu, a->cold_start_num, a->selection_num_warm_up,
+                              a->selection_num_starting_points);
     self->utility = strcmp(a->utility, "ucb") == 0   ? UTILITY_UCB
                     : strcmp(a->utility, "poi") == 0 ? UTILITY_POI
                                                      : UTILITY_EI;
@@ -362,18 +362,19 @@ static void *gp_create(struct tuner *t)
 static void *metis_create(struct tuner *t)
 {
     const struct nni_MetisArgs *a = t->args;
-    return make(t, 1.5, a->cold_start_num, WARM_MOST, a->selection_num_starting_points);
+    return gp_make(t, 1.5, a->cold_start_num, WARM_MOST,
+                   a->selection_num_starting_points);
 }
 
 static void *dngo_create(struct tuner *t)
 {
     const struct nni_DngoArgs *a = t->args;
-    return make(t, 2.5, a->trials_per_update, a->sample_size, CLIMBS_MOST);
+    return gp_make(t, 2.5, a->trials_per_update, a->sample_size, CLIMBS_MOST);
 }
 
 static void *smac_create(struct tuner *t)
 {
-    return make(t, 2.5, 2 * t->history.space->n, WARM_MOST, CLIMBS_MOST);
+    return gp_make(t, 2.5, 2 * t->history.space->n, WARM_MOST, CLIMBS_MOST);
 }
 
 static void gp_destroy(void *self_)

@@ -61,7 +61,7 @@ static int64_t first_count(const struct halving_conf *c, int64_t s)
         (double)(c->s_max + 1) * pow(c->eta, (double)s) / (double)(s + 1) - EPS);
 }
 
-static int64_t count(const struct halving_conf *c, int64_t s, int64_t round)
+static int64_t halving_count(const struct halving_conf *c, int64_t s, int64_t round)
 {
     return (int64_t)floor((double)first_count(c, s) / pow(c->eta, (double)round) + EPS);
 }
@@ -77,7 +77,7 @@ static void open_bracket(struct halving *h)
     int64_t made = (int64_t)h->brackets.n;
     struct bracket b = {.pass = made / (h->conf.s_max + 1),
                         .s = h->conf.s_max - made % (h->conf.s_max + 1)};
-    b.n = count(&h->conf, b.s, 0);
+    b.n = halving_count(&h->conf, b.s, 0);
     b.budget = budget(&h->conf, b.s, 0);
     VEC_PUSH(&h->brackets, b);
 }
@@ -170,7 +170,7 @@ static void promote(struct halving *h, struct bracket *b)
     while (with_result < (int64_t)b->configs.n && b->configs.at[with_result].step >= 0)
         with_result++;
     b->round++;
-    b->n = b->round > b->s ? 0 : count(&h->conf, b->s, b->round);
+    b->n = b->round > b->s ? 0 : halving_count(&h->conf, b->s, b->round);
     b->n = b->n < with_result ? b->n : with_result;
     b->budget = budget(&h->conf, b->s, b->round);
     b->issued = b->over = 0;

@@ -30,7 +30,7 @@ static enum tpe_liar liar_of(const char *word, enum tpe_liar unset)
     return unset;
 }
 
-static void *create(struct tuner *t, const struct tpe_settings *set)
+static void *create_with(struct tuner *t, const struct tpe_settings *set)
 {
     struct tpe *self = mem_calloc(1, sizeof(*self));
     self->set = *set;
@@ -58,7 +58,7 @@ static void *tpe_create(struct tuner *t)
     set.n_startup = in && in->has_n_startup_jobs ? in->n_startup_jobs
                     : set.joint                  ? 10
                                                  : 20;
-    return create(t, &set);
+    return create_with(t, &set);
 }
 
 static void *legacy_create(struct tuner *t)
@@ -77,7 +77,7 @@ static void *legacy_create(struct tuner *t)
         set.liar = strcmp(args->constant_liar_type, "min") == 0   ? LIAR_BEST
                    : strcmp(args->constant_liar_type, "max") == 0 ? LIAR_WORST
                                                                   : LIAR_MEAN;
-    return create(t, &set);
+    return create_with(t, &set);
 }
 
 static void tpe_destroy(void *self_)

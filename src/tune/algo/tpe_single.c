@@ -14,7 +14,7 @@ struct split {
     int64_t n, good;
 };
 
-static double lie(const struct history *h, enum tpe_liar liar)
+static double tpe_single_lie(const struct history *h, enum tpe_liar liar)
 {
     double sum = 0, best = INFINITY, worst = -INFINITY;
     int64_t n = 0;
@@ -32,7 +32,8 @@ static double lie(const struct history *h, enum tpe_liar liar)
     return liar == LIAR_BEST ? best : liar == LIAR_WORST ? worst : sum / (double)n;
 }
 
-static void push(struct split *s, const struct history *h, int64_t trial, int64_t i)
+static void tpe_single_push(struct split *s, const struct history *h, int64_t trial,
+                            int64_t i)
 {
     double v = h->trials.at[trial].x[i];
     if (isnan(v))
@@ -66,11 +67,11 @@ static void split_init(struct split *s, const struct history *h,
     for (size_t k = 0; k < h->by_loss.n; k++) {
         const struct trial *t = &h->trials.at[h->by_loss.at[k]];
         while (lies < h->running.n && (t->loss > assumed || t->violation > 0))
-            push(s, h, h->running.at[lies++], i);
-        push(s, h, h->by_loss.at[k], i);
+            tpe_single_push(s, h, h->running.at[lies++], i);
+        tpe_single_push(s, h, h->by_loss.at[k], i);
     }
     while (lies < h->running.n)
-        push(s, h, h->running.at[lies++], i);
+        tpe_single_push(s, h, h->running.at[lies++], i);
     s->good = tpe_good(set, s->n);
     if (set->by_time)
         order_by_time(s, h, i);
@@ -153,7 +154,7 @@ static double ask_number(const struct split *s, const struct tpe_settings *set,
 void tpe_single(const struct history *h, const struct tpe_settings *set, struct rng *r,
                 double *x)
 {
-    double assumed = lie(h, set->liar);
+    double assumed = tpe_single_lie(h, set->liar);
     for (int64_t i = 0; i < h->space->n; i++) {
         const struct nni_param *p = &h->space->at[i];
         if (!point_active(h->space, x, i)) {

@@ -104,7 +104,7 @@ static double squares(const struct curve *c, const double *p, const double *y, s
 }
 
 /* A x = b in place, for the few unknowns of a curve; false when A has no inverse. */
-static bool solve(int n, double a[PARAMS_MAX][PARAMS_MAX], double *b)
+static bool curvefitting_solve(int n, double a[PARAMS_MAX][PARAMS_MAX], double *b)
 {
     for (int i = 0; i < n; i++) {
         int pivot = i;
@@ -164,7 +164,7 @@ static bool normal_equations(const struct curve *c, const double *p, const doubl
 }
 
 /* Levenberg and Marquardt's way down from all ones; false when it leads nowhere. */
-static bool fit(const struct curve *c, const double *y, size_t n, double *p)
+static bool curvefitting_fit(const struct curve *c, const double *y, size_t n, double *p)
 {
     double damp = 1e-3;
     for (int i = 0; i < PARAMS_MAX; i++)
@@ -178,7 +178,7 @@ static bool fit(const struct curve *c, const double *y, size_t n, double *p)
             return false;
         for (int k = 0; k < c->n; k++)
             a[k][k] += damp * fmax(a[k][k], 1e-12);
-        if (!solve(c->n, a, g))
+        if (!curvefitting_solve(c->n, a, g))
             return false;
         for (int k = 0; k < PARAMS_MAX; k++)
             q[k] = p[k] + (k < c->n ? g[k] : 0);
@@ -204,7 +204,7 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Mean of the curves that fit and agree, at epoch `last`; NAN: too few do. */
-static double predict(const double *y, size_t n, double last)
+static double curvefitting_predict(const double *y, size_t n, double last)
 {
     double at_end[ARRAY_LEN(curves)], now[ARRAY_LEN(curves)], sorted[ARRAY_LEN(curves)];
     size_t kept = 0;
@@ -213,7 +213,7 @@ static double predict(const double *y, size_t n, double last)
         mean += y[i] / (double)n;
     for (size_t k = 0; k < ARRAY_LEN(curves); k++) {
         double p[PARAMS_MAX];
-        if (!fit(&curves[k], y, n, p))
+        if (!curvefitting_fit(&curves[k], y, n, p))
             memcpy(p, curves[k].otherwise, sizeof(p));
         if (!(squares(&curves[k], p, y, n) < (double)n * mean * mean))
             continue;
@@ -256,7 +256,7 @@ static bool curvefitting_judge(struct assessor *a, struct course *c, int64_t tri
     if (!self->has_best || n < args->start_step ||
         (n - args->start_step) % args->gap != 0)
         return true;
-    double there = predict(c->values.at, c->judged, (double)args->epoch_num);
+    double there = curvefitting_predict(c->values.at, c->judged, (double)args->epoch_num);
     return isnan(there) || !(there <= self->best * args->threshold);
 }
 
