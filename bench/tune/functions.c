@@ -14,7 +14,7 @@
 
 static double user(const struct nni_space *s, const double *x, int i)
 {
-    return point_user(&s->at[i], x[i]);
+    return tune_point_user(&s->at[i], x[i]);
 }
 
 static double branin(const struct nni_space *s, const double *x)

@@ -162,11 +162,11 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
     if (!rc) {
         for (size_t i = 0; i < e->trials.n; i++)
             VEC_PUSH(&watch.told, trial_status_ended(e->trials.at[i].status));
-        struct manager_options o = {.env = (const char *const *)environ,
-                                    .signals = signals,
-                                    .changed = on_change,
-                                    .arg = &watch};
-        rc = manager_run(e, &place.p, &o, err);
+        struct tune_manager_options o = {.env = (const char *const *)environ,
+                                         .signals = signals,
+                                         .changed = on_change,
+                                         .arg = &watch};
+        rc = tune_manager_run(e, &place.p, &o, err);
     }
     if (!rc)
         show_outcome(e);

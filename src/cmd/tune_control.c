@@ -38,17 +38,17 @@ static enum rc stop_one(const struct control_conf *o, const char *dir, struct er
     bool over = !rc && experiment_live(e) == 0 &&
                 (e->status == EXP_DONE || e->status == EXP_STOPPED);
     experiment_close(e);
-    bool alive = !rc && manager_alive(dir);
+    bool alive = !rc && tune_manager_alive(dir);
     if (rc || (over && !alive))
         return rc;
-    rc = o->trial ? manager_request_kill(dir, o->trial, err)
-                  : manager_request_stop(dir, err);
+    rc = o->trial ? tune_manager_request_kill(dir, o->trial, err)
+                  : tune_manager_request_stop(dir, err);
     if (!rc && !alive && !o->trial)
         rc = tune_run(dir, &o->where, err);
     for (int i = 0; alive && !rc && !o->trial && i < STOP_SECONDS * 10; i++) {
         struct timespec moment = {.tv_nsec = 100000000};
         nanosleep(&moment, NULL);
-        alive = manager_alive(dir);
+        alive = tune_manager_alive(dir);
     }
     if (!rc && alive && !o->trial)
         fprintf(stderr, "note: trials are still ending\n");
@@ -62,7 +62,7 @@ static enum rc stop_all(const struct control_conf *o, struct err *err)
     enum rc rc = fs_is_dir(home) ? fs_list(home, &names, err) : RC_OK;
     for (size_t i = 0; i < names.n && !rc; i++) {
         char *dir = fs_join(home, names.at[i]);
-        if (names.at[i][0] != '_' && names.at[i][0] != '.' && manager_alive(dir))
+        if (names.at[i][0] != '_' && names.at[i][0] != '.' && tune_manager_alive(dir))
             rc = stop_one(o, dir, err);
         mem_free(dir);
     }
@@ -137,7 +137,7 @@ static enum rc request_space(const struct experiment *e, const char *path,
     config_show(&diags);
     if (!rc) {
         json_print(c.doc.root, 0, &b);
-        rc = manager_request_space(e->dir, buf_str(&b), err);
+        rc = tune_manager_request_space(e->dir, buf_str(&b), err);
     }
     buf_release(&b);
     diags_release(&diags);
@@ -156,7 +156,7 @@ static enum rc request_limits(const struct experiment *e, const struct control_c
     l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
     l.trial_seconds =
         o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
-    return manager_request_limits(e->dir, &l, err);
+    return tune_manager_request_limits(e->dir, &l, err);
 }
 
 static enum rc tune_update_command(const void *conf, const struct opt_args *args,
@@ -172,7 +172,7 @@ static enum rc tune_update_command(const void *conf, const struct opt_args *args
         rc = request_space(e, o->space, err);
     if (!rc)
         rc = request_limits(e, o, err);
-    if (!rc && !manager_alive(dir))
+    if (!rc && !tune_manager_alive(dir))
         fprintf(stderr, "note: nothing runs the experiment now; the change counts when "
                         "`trainyard tune resume` goes on with it\n");
     experiment_close(e);

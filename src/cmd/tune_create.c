@@ -212,7 +212,7 @@ static enum rc tune_resume_command(const void *conf, const struct opt_args *args
     const struct resume_conf *o = conf;
     char *dir = NULL;
     enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
-    if (!rc && manager_alive(dir))
+    if (!rc && tune_manager_alive(dir))
         rc = err_coded(err, RC_INVAL, E4006,
                        "the experiment in '%s' is run by another process", dir);
     if (!rc)

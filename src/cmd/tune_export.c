@@ -109,7 +109,7 @@ static enum rc print_trial(const struct experiment *e, int64_t number, struct bu
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial %jd",
                          e->set.id, (intmax_t)number);
     const struct exp_trial *t = &e->trials.at[number];
-    enum rc rc = command_of(e->set.command, t->params, &command, err);
+    enum rc rc = tune_command_of(e->set.command, t->params, &command, err);
     if (rc)
         return rc;
     buf_puts(b, "{\"command\": ");
@@ -129,7 +129,7 @@ static void print_all(const struct export_conf *o, const struct experiment *e,
         print_csv(e, b);
         return;
     }
-    report_nni_export(e, o->intermediate, b);
+    tune_report_nni_export(e, o->intermediate, b);
     buf_putc(b, '\n');
 }
 

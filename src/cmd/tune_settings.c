@@ -84,17 +84,17 @@ static const char *path_of(struct reading *r, const char *path)
 
 static void read_objectives(struct reading *r)
 {
-    struct objectives *o = &r->s->objectives;
+    struct tune_objectives *o = &r->s->objectives;
     for (int64_t i = 0; i < r->x->n_objectives; i++)
-        o->at[o->n++] = (struct objective){
+        o->at[o->n++] = (struct tune_objective){
             .metric = r->x->objectives[i]->metric,
             .maximize = strcmp(r->x->objectives[i]->optimizeMode, "maximize") == 0};
     for (int64_t i = 0; i < r->x->n_constraints; i++) {
         const struct nni_Constraint *k = r->x->constraints[i];
         o->bounds[o->n_bounds++] =
-            (struct constraint){.metric = k->metric,
-                                .least = k->has_atLeast ? k->atLeast : -INFINITY,
-                                .most = k->has_atMost ? k->atMost : INFINITY};
+            (struct tune_constraint){.metric = k->metric,
+                                     .least = k->has_atLeast ? k->atLeast : -INFINITY,
+                                     .most = k->has_atMost ? k->atMost : INFINITY};
     }
 }
 

@@ -40,10 +40,10 @@ static enum rc open_one(const struct show_conf *o, const struct opt_args *args,
 static bool as_nni(const struct experiment *e, bool alive, const char *as, struct buf *b)
 {
     if (strcmp(as, "config") == 0) {
-        report_nni_config(e, b);
+        tune_report_nni_config(e, b);
         return true;
     }
-    return report_nni_path(e, alive, as, "", b);
+    return tune_report_nni_path(e, alive, as, "", b);
 }
 
 static enum rc tune_get_command(const void *conf, const struct opt_args *args,
@@ -57,7 +57,7 @@ static enum rc tune_get_command(const void *conf, const struct opt_args *args,
     if (!rc && o->watch) {
         rc = tune_watch(e->dir, err);
     } else if (!rc) {
-        bool alive = manager_alive(e->dir);
+        bool alive = tune_manager_alive(e->dir);
         if (o->as && !as_nni(e, alive, o->as, &b))
             rc = err_coded(err, RC_NOTFOUND, E4008,
                            "experiment %s has no '%s'; --as takes config or a path such "
@@ -66,7 +66,7 @@ static enum rc tune_get_command(const void *conf, const struct opt_args *args,
         else if (o->as)
             buf_putc(&b, '\n');
         else if (o->json)
-            report_experiment(e, alive, &b);
+            tune_report_experiment(e, alive, &b);
         else
             tune_show(e, alive, 0, &b);
         if (!rc)
@@ -132,7 +132,7 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
     buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = open_one(o, args, &e, err);
     if (!rc) {
-        int64_t *order = report_ranking(e), n = (int64_t)e->trials.n;
+        int64_t *order = tune_report_ranking(e), n = (int64_t)e->trials.n;
         const int64_t *from = order;
         n = o->head > 0 && o->head < n ? o->head : n;
         if (o->tail > 0 && o->tail < n) {
@@ -140,7 +140,7 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
             n = o->tail;
         }
         if (o->json)
-            report_trials(e, from, n, &b);
+            tune_report_trials(e, from, n, &b);
         else
             trials_text(e, from, n, &b);
         mem_free(order);
@@ -207,7 +207,7 @@ static enum rc tune_best_command(const void *conf, const struct opt_args *args,
     if (!rc && e->best < 0)
         rc = err_coded(err, RC_NOTFOUND, E4008,
                        "no trial of experiment %s has a result yet", e->set.id);
-    if (!rc && o->json && report_best(e, &b))
+    if (!rc && o->json && tune_report_best(e, &b))
         buf_putc(&b, '\n');
     else if (!rc)
         best_text(e, &b);
@@ -246,8 +246,8 @@ static enum rc tune_view_command(const void *conf, const struct opt_args *args,
     buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = open_one(o, args, &e, err);
     if (!rc) {
-        int64_t *order = report_ranking(e), n = (int64_t)e->trials.n;
-        tune_show(e, manager_alive(e->dir), 0, &b);
+        int64_t *order = tune_report_ranking(e), n = (int64_t)e->trials.n;
+        tune_show(e, tune_manager_alive(e->dir), 0, &b);
         buf_putc(&b, '\n');
         trials_text(e, order, o->head > 0 && o->head < n ? o->head : n, &b);
         mem_free(order);
@@ -284,7 +284,7 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
 {
     char best[32] = "-";
     if (json) {
-        report_experiment(e, alive, b);
+        tune_report_experiment(e, alive, b);
         return;
     }
     if (e->best >= 0)
@@ -314,7 +314,7 @@ static enum rc tune_list_command(const void *conf, const struct opt_args *args,
         if (names.at[i][0] != '_' && fs_exists(file) &&
             experiment_open(dir, &e, NULL) == RC_OK) {
             buf_puts(&b, o->json && !first ? ", " : "");
-            list_one(e, manager_alive(dir), o->json, &b);
+            list_one(e, tune_manager_alive(dir), o->json, &b);
             first = false;
         }
         experiment_close(e);

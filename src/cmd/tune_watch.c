@@ -210,7 +210,8 @@ enum rc tune_watch(const char *dir, struct err *err)
     while (!rc && alive) {
         struct experiment *e = NULL;
         struct buf b;
-        alive = manager_alive(dir); /* first: what it wrote until then is read below */
+        alive =
+            tune_manager_alive(dir); /* first: what it wrote until then is read below */
         rc = experiment_open(dir, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {

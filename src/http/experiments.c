@@ -108,7 +108,7 @@ enum rc experiments_read(struct call *c, const char *dir, experiments_fn *fn,
     pthread_mutex_lock(&c->api->replay);
     rc = experiment_open(dir, &e, err);
     if (!rc)
-        rc = fn(c, e, manager_alive(dir), err);
+        rc = fn(c, e, tune_manager_alive(dir), err);
     experiment_close(e);
     pthread_mutex_unlock(&c->api->replay);
     return rc;
@@ -128,7 +128,7 @@ enum rc experiments_with(struct call *c, const char *id, experiments_fn *fn,
 static enum rc put_experiment(struct call *c, const struct experiment *e, bool alive,
                               struct err *err)
 {
-    report_experiment(e, alive, &c->out);
+    tune_report_experiment(e, alive, &c->out);
     return RC_OK;
 }
 
@@ -188,7 +188,7 @@ static enum rc put_trials(struct call *c, const struct experiment *e, bool alive
     int64_t from = schema_int(c->query, "offset", 0), n = 0;
     int64_t limit = schema_int(c->query, "limit", 100);
     int64_t *order =
-        best ? report_ranking(e) : mem_calloc(e->trials.n + 1, sizeof(*order));
+        best ? tune_report_ranking(e) : mem_calloc(e->trials.n + 1, sizeof(*order));
     for (size_t i = 0; i < e->trials.n; i++) {
         int64_t k = best ? order[i] : (int64_t)i;
         if (!status || strcmp(trial_status_name(e->trials.at[k].status), status) == 0)
@@ -196,7 +196,8 @@ static enum rc put_trials(struct call *c, const struct experiment *e, bool alive
     }
     int64_t end = from + limit < n ? from + limit : n;
     buf_puts(&c->out, "{\"trials\":");
-    report_trials(e, order + (from < n ? from : n), from < end ? end - from : 0, &c->out);
+    tune_report_trials(e, order + (from < n ? from : n), from < end ? end - from : 0,
+                       &c->out);
     end_page(c, n, end);
     mem_free(order);
     return RC_OK;
@@ -225,7 +226,7 @@ static enum rc put_trial(struct call *c, const struct experiment *e, bool alive,
     if (!t)
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
                          e->set.id, c->params[1]);
-    report_trial(e, t, &c->out);
+    tune_report_trial(e, t, &c->out);
     return RC_OK;
 }
 
@@ -237,7 +238,7 @@ enum rc get_trial(struct call *c, struct err *err)
 static enum rc put_best(struct call *c, const struct experiment *e, bool alive,
                         struct err *err)
 {
-    if (!report_best(e, &c->out))
+    if (!tune_report_best(e, &c->out))
         return err_coded(err, RC_NOTFOUND, E4008,
                          "no trial of experiment %s has a result yet", e->set.id);
     return RC_OK;
@@ -262,11 +263,11 @@ enum rc stop_experiment(struct call *c, struct err *err)
 {
     char *dir = NULL;
     enum rc rc = experiments_dir(c, c->params[0], &dir, err);
-    if (!rc && !manager_alive(dir))
+    if (!rc && !tune_manager_alive(dir))
         rc = err_coded(err, RC_CANCELED, E4014, "nothing runs experiment '%s' now",
                        c->params[0]);
     if (!rc)
-        rc = manager_request_stop(dir, err);
+        rc = tune_manager_request_stop(dir, err);
     if (!rc)
         put_asked(c, true);
     mem_free(dir);
@@ -283,9 +284,9 @@ enum rc update_experiment(struct call *c, struct err *err)
     enum rc rc = experiments_dir(c, c->params[0], &dir, err);
     if (!rc &&
         (l.concurrency >= 0 || l.trials >= 0 || l.seconds >= 0 || l.trial_seconds >= 0))
-        rc = manager_request_limits(dir, &l, err);
+        rc = tune_manager_request_limits(dir, &l, err);
     if (!rc)
-        put_asked(c, manager_alive(dir));
+        put_asked(c, tune_manager_alive(dir));
     mem_free(dir);
     return rc;
 }

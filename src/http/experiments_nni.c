@@ -30,7 +30,7 @@ static enum rc put_path(struct call *c, const struct experiment *e, bool alive,
     if (type)
         buf_printf(&query, "%stype=%s", status ? "&" : "", type);
     enum rc rc = RC_OK;
-    if (!report_nni_path(e, alive, buf_str(&asked), buf_str(&query), &c->out))
+    if (!tune_report_nni_path(e, alive, buf_str(&asked), buf_str(&query), &c->out))
         rc = err_coded(err, RC_NOTFOUND, E4008, "experiment %s has nothing at '%s'",
                        e->set.id, buf_str(&asked));
     buf_release(&asked);
@@ -42,7 +42,7 @@ static enum rc put_metadata(struct call *c, const struct experiment *e, bool ali
                             struct err *err)
 {
     experiments_comma(c);
-    report_nni_metadata(e, alive, &c->out);
+    tune_report_nni_metadata(e, alive, &c->out);
     return RC_OK;
 }
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const void *args_find(const struct nni_algo *algo, const void *args, const char *name)
+const void *tune_args_find(const struct nni_algo *algo, const void *args,
+                           const char *name)
 {
     const struct field_def *f = schema_field(algo->args, name);
     if (!f || (f->has && !*((const bool *)args + f->has) && !f->init))
@@ -11,8 +12,8 @@ const void *args_find(const struct nni_algo *algo, const void *args, const char 
     return (const char *)args + f->at;
 }
 
-bool args_maximize(const struct nni_algo *algo, const void *args)
+bool tune_args_maximize(const struct nni_algo *algo, const void *args)
 {
-    const char *const *word = args_find(algo, args, "optimize_mode");
+    const char *const *word = tune_args_find(algo, args, "optimize_mode");
     return !word || !*word || !**word || strcmp(*word, "maximize") == 0;
 }

@@ -11,8 +11,9 @@
 /* The value of argument `name` in the bound struct `args`; NULL: not there, or neither
  * given nor with a default.
  */
-const void *args_find(const struct nni_algo *algo, const void *args, const char *name);
+const void *tune_args_find(const struct nni_algo *algo, const void *args,
+                           const char *name);
 /* Whether larger results are better; also when the table does not say. */
-bool args_maximize(const struct nni_algo *algo, const void *args);
+bool tune_args_maximize(const struct nni_algo *algo, const void *args);
 
 #endif

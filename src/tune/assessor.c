@@ -31,7 +31,7 @@ enum rc assessor_create(const struct assessor_conf *conf, struct assessor **out,
     a->ops = ops;
     a->args = nni_args_bind(algo, conf->args, &a->arena);
     a->experiment = arena_strdup(&a->arena, conf->experiment ? conf->experiment : "");
-    a->minimize = !args_maximize(algo, a->args);
+    a->minimize = !tune_args_maximize(algo, a->args);
     if (ops->create)
         a->self = ops->create(a);
     *out = a;
@@ -51,17 +51,17 @@ void assessor_destroy(struct assessor *a)
     mem_free(a);
 }
 
-static struct course *course_of(struct assessor *a, int64_t trial)
+static struct assessor_course *course_of(struct assessor *a, int64_t trial)
 {
     if (trial < 0)
         return NULL;
     while ((int64_t)a->courses.n <= trial)
-        VEC_PUSH(&a->courses, ((struct course){0}));
+        VEC_PUSH(&a->courses, ((struct assessor_course){0}));
     return &a->courses.at[trial];
 }
 
 /* What is not a number is kept as the worst there is: NAN marks a step still to come. */
-static void assessor_put(struct course *c, int64_t step, double value)
+static void assessor_put(struct assessor_course *c, int64_t step, double value)
 {
     while ((int64_t)c->values.n <= step)
         VEC_PUSH(&c->values, NAN);
@@ -71,7 +71,7 @@ static void assessor_put(struct course *c, int64_t step, double value)
 
 bool assessor_report(struct assessor *a, int64_t trial, int64_t step, double value)
 {
-    struct course *c = course_of(a, trial);
+    struct assessor_course *c = course_of(a, trial);
     if (!c || c->over || step < 0 || step > STEPS_MAX)
         return true;
     assessor_put(c, step, a->minimize ? -value : value);
@@ -87,7 +87,7 @@ bool assessor_report(struct assessor *a, int64_t trial, int64_t step, double val
 
 void assessor_end(struct assessor *a, int64_t trial, bool ok)
 {
-    struct course *c = course_of(a, trial);
+    struct assessor_course *c = course_of(a, trial);
     if (!c || c->over)
         return;
     c->over = true;

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "tune/assessor.h"
 
-struct course {
+struct assessor_course {
     VEC(double) values; /* of steps 0, 1, ... without gaps; NAN until one comes */
     size_t judged;      /* steps that judge() has seen */
     bool over;
@@ -20,8 +20,9 @@ struct assessor_ops {
     void (*destroy)(void *self);
     /* The first c->judged values of the trial are known; false: stop it. Values are to be
      * made large. */
-    bool (*judge)(struct assessor *a, struct course *c, int64_t trial);
-    void (*ended)(struct assessor *a, struct course *c, bool ok); /* may be NULL */
+    bool (*judge)(struct assessor *a, struct assessor_course *c, int64_t trial);
+    void (*ended)(struct assessor *a, struct assessor_course *c,
+                  bool ok); /* may be NULL */
 };
 
 #define ASSESSOR(name) extern const struct assessor_ops assessor_##name;
@@ -33,7 +34,7 @@ struct assessor {
     const void *args;
     const char *experiment;
     bool minimize;
-    VEC(struct course) courses; /* by trial */
+    VEC(struct assessor_course) courses; /* by trial */
     struct arena arena;
     void *self;
 };

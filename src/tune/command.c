@@ -113,7 +113,8 @@ static void add_settings(const char *command, const struct node *params, struct 
     }
 }
 
-enum rc command_of(const char *command, const char *params, char **out, struct err *err)
+enum rc tune_command_of(const char *command, const char *params, char **out,
+                        struct err *err)
 {
     struct doc d = {0};
     struct buf b;

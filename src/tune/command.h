@@ -14,7 +14,7 @@
  * shell; *out is the caller's. {{a.b}} is a parameter of that name, or goes into nested
  * choices. `params`: a JSON object. RC_INVAL (E4007) names one that there is not.
  */
-enum rc command_of(const char *command, const char *params, char **out,
-                   struct err *err) MUST_CHECK;
+enum rc tune_command_of(const char *command, const char *params, char **out,
+                        struct err *err) MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@
 #define LINE_MAX_BYTES ((size_t)64 << 20)
 #define SAID_BYTES 600 /* of custom.log, when the process is gone */
 
-struct custom {
+struct tune_custom {
     struct proc *proc;
     const char *name; /* for messages */
     char *log;
@@ -46,14 +46,14 @@ static void put_node(struct buf *b, const char *key, const struct node *v)
         buf_puts(b, "{}");
 }
 
-static void put_trial(struct buf *b, const struct custom_trial *t)
+static void put_trial(struct buf *b, const struct tune_custom_trial *t)
 {
     put_text(b, "trial", t->id);
     buf_printf(b, ", \"id\": %s, \"params\": %s", t->param_id, t->params);
 }
 
 /* What the process said last, on one line. */
-static enum rc died(struct custom *c, struct err *err)
+static enum rc died(struct tune_custom *c, struct err *err)
 {
     char *data = NULL;
     size_t n = 0;
@@ -85,7 +85,7 @@ static bool write_all(int fd, const char *p, size_t n)
 }
 
 /* One line of the answer stream into `line`. */
-static bool read_line(struct custom *c, struct buf *line)
+static bool read_line(struct tune_custom *c, struct buf *line)
 {
     int fd = proc_pipe(c->proc, 1);
     for (;;) {
@@ -112,7 +112,7 @@ static bool read_line(struct custom *c, struct buf *line)
     }
 }
 
-static void note_kills(struct custom *c, const struct node *answer)
+static void note_kills(struct tune_custom *c, const struct node *answer)
 {
     const struct node *list = node_get_list(answer, "kill");
     for (size_t i = 0; list && i < list->list.n; i++)
@@ -121,7 +121,8 @@ static void note_kills(struct custom *c, const struct node *answer)
 }
 
 /* Sends `b`, which it releases, and reads the answer into `d`, to doc_release(). */
-static enum rc exchange(struct custom *c, struct buf *b, struct doc *d, struct err *err)
+static enum rc exchange(struct tune_custom *c, struct buf *b, struct doc *d,
+                        struct err *err)
 {
     struct buf line;
     buf_init(&line, LINE_MAX_BYTES);
@@ -142,7 +143,7 @@ static enum rc exchange(struct custom *c, struct buf *b, struct doc *d, struct e
     return rc;
 }
 
-static enum rc custom_say(struct custom *c, struct buf *b, struct err *err)
+static enum rc custom_say(struct tune_custom *c, struct buf *b, struct err *err)
 {
     struct doc d;
     enum rc rc = exchange(c, b, &d, err);
@@ -150,7 +151,8 @@ static enum rc custom_say(struct custom *c, struct buf *b, struct err *err)
     return rc;
 }
 
-static enum rc launch(struct custom *c, const struct custom_conf *conf, struct err *err)
+static enum rc launch(struct tune_custom *c, const struct tune_custom_conf *conf,
+                      struct err *err)
 {
     char *program = fs_join(conf->dir, "algorithm.py");
     const char *argv[] = {conf->python, "-u", program, NULL};
@@ -159,7 +161,7 @@ static enum rc launch(struct custom *c, const struct custom_conf *conf, struct e
                              .in = {.kind = PROC_PIPE},
                              .out = {.kind = PROC_PIPE},
                              .err = {.kind = PROC_APPEND, .path = c->log}};
-    enum rc rc = fs_write(program, custom_text, strlen(custom_text), 0644, err);
+    enum rc rc = fs_write(program, tune_custom_text, strlen(tune_custom_text), 0644, err);
     if (!rc && proc_start(&spec, &c->proc, err))
         rc = err_coded(err, RC_INVAL, E4011,
                        "%s needs the interpreter '%s': no such "
@@ -169,9 +171,10 @@ static enum rc launch(struct custom *c, const struct custom_conf *conf, struct e
     return rc;
 }
 
-enum rc custom_start(const struct custom_conf *conf, struct custom **out, struct err *err)
+enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custom **out,
+                          struct err *err)
 {
-    struct custom *c = mem_calloc(1, sizeof(*c));
+    struct tune_custom *c = mem_calloc(1, sizeof(*c));
     struct buf b;
     c->log = fs_join(conf->dir, "custom.log");
     c->name = arena_printf(&c->arena, "the %s %s", conf->role, conf->class_name);
@@ -187,14 +190,14 @@ enum rc custom_start(const struct custom_conf *conf, struct custom **out, struct
         rc = custom_say(c, &b, err);
     }
     if (rc) {
-        custom_stop(c);
+        tune_custom_stop(c);
         return rc;
     }
     *out = c;
     return RC_OK;
 }
 
-void custom_stop(struct custom *c)
+void tune_custom_stop(struct tune_custom *c)
 {
     if (!c)
         return;
@@ -208,8 +211,8 @@ void custom_stop(struct custom *c)
     mem_free(c);
 }
 
-enum rc custom_ask(struct custom *c, bool *given, struct buf *param_id,
-                   struct buf *params, struct err *err)
+enum rc tune_custom_ask(struct tune_custom *c, bool *given, struct buf *param_id,
+                        struct buf *params, struct err *err)
 {
     struct doc d;
     struct buf b;
@@ -227,8 +230,8 @@ enum rc custom_ask(struct custom *c, bool *given, struct buf *param_id,
     return rc;
 }
 
-enum rc custom_tell(struct custom *c, const struct custom_trial *t, const char *json,
-                    struct err *err)
+enum rc tune_custom_tell(struct tune_custom *c, const struct tune_custom_trial *t,
+                         const char *json, struct err *err)
 {
     struct buf b;
     custom_begin(&b, "tell");
@@ -237,8 +240,8 @@ enum rc custom_tell(struct custom *c, const struct custom_trial *t, const char *
     return custom_say(c, &b, err);
 }
 
-enum rc custom_report(struct custom *c, const struct custom_trial *t, int64_t step,
-                      const char *json, bool *stop, struct err *err)
+enum rc tune_custom_report(struct tune_custom *c, const struct tune_custom_trial *t,
+                           int64_t step, const char *json, bool *stop, struct err *err)
 {
     struct doc d;
     struct buf b;
@@ -252,8 +255,8 @@ enum rc custom_report(struct custom *c, const struct custom_trial *t, int64_t st
     return rc;
 }
 
-enum rc custom_end(struct custom *c, const struct custom_trial *t, bool ok,
-                   const char *status, struct err *err)
+enum rc tune_custom_end(struct tune_custom *c, const struct tune_custom_trial *t, bool ok,
+                        const char *status, struct err *err)
 {
     struct buf b;
     custom_begin(&b, "end");
@@ -263,7 +266,8 @@ enum rc custom_end(struct custom *c, const struct custom_trial *t, bool ok,
     return custom_say(c, &b, err);
 }
 
-enum rc custom_space(struct custom *c, const struct node *space, struct err *err)
+enum rc tune_custom_space(struct tune_custom *c, const struct node *space,
+                          struct err *err)
 {
     struct buf b;
     custom_begin(&b, "space");
@@ -271,7 +275,7 @@ enum rc custom_space(struct custom *c, const struct node *space, struct err *err
     return custom_say(c, &b, err);
 }
 
-char *custom_take_kill(struct custom *c)
+char *tune_custom_take_kill(struct tune_custom *c)
 {
     if (c->kills.n == 0)
         return NULL;

@@ -14,9 +14,9 @@
 #include "base/vec.h"
 #include "text/node.h"
 
-struct custom;
+struct tune_custom;
 
-struct custom_conf {
+struct tune_custom_conf {
     const char *python; /* the interpreter */
     const char *dir; /* of the experiment: the program is written there, and custom.log */
     const char *role;                   /* "tuner" (or an advisor) or "assessor" */
@@ -27,32 +27,33 @@ struct custom_conf {
 
 /* RC_INVAL (E4011): no interpreter, no such class, or it failed; the message holds what
  * Python said. */
-enum rc custom_start(const struct custom_conf *conf, struct custom **out,
-                     struct err *err) MUST_CHECK;
-void custom_stop(struct custom *c); /* NULL is fine */
+enum rc tune_custom_start(const struct tune_custom_conf *conf, struct tune_custom **out,
+                          struct err *err) MUST_CHECK;
+void tune_custom_stop(struct tune_custom *c); /* NULL is fine */
 
 /* A trial as the class knows it. */
-struct custom_trial {
+struct tune_custom_trial {
     const char *id, *param_id, *params; /* param_id and params are JSON */
 };
 
 /* *given: `param_id` and `params` (JSON) hold something new; else there is nothing for
  * now. All can fail with E4011. */
-enum rc custom_ask(struct custom *c, bool *given, struct buf *param_id,
-                   struct buf *params, struct err *err) MUST_CHECK;
+enum rc tune_custom_ask(struct tune_custom *c, bool *given, struct buf *param_id,
+                        struct buf *params, struct err *err) MUST_CHECK;
 /* `json`: a final result as reported. */
-enum rc custom_tell(struct custom *c, const struct custom_trial *t, const char *json,
-                    struct err *err) MUST_CHECK;
+enum rc tune_custom_tell(struct tune_custom *c, const struct tune_custom_trial *t,
+                         const char *json, struct err *err) MUST_CHECK;
 /* An intermediate one; *stop: an assessor says that the trial is to end. */
-enum rc custom_report(struct custom *c, const struct custom_trial *t, int64_t step,
-                      const char *json, bool *stop, struct err *err) MUST_CHECK;
-enum rc custom_end(struct custom *c, const struct custom_trial *t, bool ok,
-                   const char *status, struct err *err) MUST_CHECK;
-enum rc custom_space(struct custom *c, const struct node *space,
-                     struct err *err) MUST_CHECK;
+enum rc tune_custom_report(struct tune_custom *c, const struct tune_custom_trial *t,
+                           int64_t step, const char *json, bool *stop,
+                           struct err *err) MUST_CHECK;
+enum rc tune_custom_end(struct tune_custom *c, const struct tune_custom_trial *t, bool ok,
+                        const char *status, struct err *err) MUST_CHECK;
+enum rc tune_custom_space(struct tune_custom *c, const struct node *space,
+                          struct err *err) MUST_CHECK;
 
 /* Ids of trials that an advisor wants ended, since this was last asked: the caller takes
  * them one by one; NULL when there is none. To mem_free(). */
-char *custom_take_kill(struct custom *c);
+char *tune_custom_take_kill(struct tune_custom *c);
 
 #endif

@@ -3,6 +3,6 @@
 #ifndef TUNE_CUSTOM_TEXT_H
 #define TUNE_CUSTOM_TEXT_H
 
-extern const char custom_text[];
+extern const char tune_custom_text[];
 
 #endif

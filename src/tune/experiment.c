@@ -173,7 +173,7 @@ static enum rc ask_custom(struct experiment *e, enum tuner_answer *answer, int64
         return RC_OK;
     buf_init(&id, FILE_MAX);
     buf_init(&params, FILE_MAX);
-    enum rc rc = custom_ask(e->custom_tuner, &given, &id, &params, err);
+    enum rc rc = tune_custom_ask(e->custom_tuner, &given, &id, &params, err);
     if (!rc) {
         *trial = (int64_t)e->trials.n;
         *answer = given ? TUNER_GIVES : TUNER_WAITS;
@@ -211,7 +211,7 @@ enum rc experiment_ask(struct experiment *e, enum tuner_answer *answer, int64_t 
         if (isnan(x[i]))
             buf_puts(&b, "null");
         else
-            point_print_real(x[i], &b);
+            tune_point_print_real(x[i], &b);
     }
     buf_puts(&b, "]");
     enum rc rc = write_line(e, &b, err);
@@ -329,7 +329,7 @@ enum rc experiment_space(struct experiment *e, const char *json, struct err *err
     }
     e->dry = false;
     if (!rc && e->custom_tuner)
-        rc = custom_space(e->custom_tuner, e->space_tree, err);
+        rc = tune_custom_space(e->custom_tuner, e->space_tree, err);
     doc_release(&d);
     return rc;
 }

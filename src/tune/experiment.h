@@ -96,7 +96,7 @@ struct exp_settings {
     const char *tuner_class, *tuner_dir, *assessor_class, *assessor_dir;
     const char *python; /* that runs them */
     const struct node *tuner_args, *assessor_args, *space;
-    struct objectives objectives;
+    struct tune_objectives objectives;
     uint64_t seed;
     int64_t created; /* ms */
     struct exp_limits limits;
@@ -119,7 +119,7 @@ struct experiment {
     struct tuner *tuner;       /* NULL: custom */
     struct assessor *assessor; /* or NULL */
     /* Custom algorithms while a manager runs them (experiment_attach()), or NULL. */
-    struct custom *custom_tuner, *custom_assessor;
+    struct tune_custom *custom_tuner, *custom_assessor;
     bool dry; /* the custom tuner had nothing, and nothing has happened since */
     struct arena arena;
     struct doc doc;  /* experiment.json */

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "text/json.h"
 #include "tune/experiment_private.h"
-#include "tune/frames.h"
+#include "tune/metrics.h"
 
 #define LOG_AREA "tune"
 #define PARAMS_MAX ((size_t)1 << 30)
@@ -154,7 +154,7 @@ static void apply_final(struct experiment *e, struct exp_trial *t, const char *j
     struct err err = {0};
     if (t->has_final)
         return; /* the first one counts */
-    if (objectives_read(&e->set.objectives, json, t->values, &t->violation, &err)) {
+    if (tune_objectives_read(&e->set.objectives, json, t->values, &t->violation, &err)) {
         t->message = arena_strdup(&e->arena, err.msg);
         return;
     }
@@ -183,7 +183,7 @@ static enum rc apply_result(struct experiment *e, const struct node *n, struct e
         t->final_time = node_get_int(n, "t", 0);
         return RC_OK;
     }
-    if (!objectives_first(&e->set.objectives, json, &value))
+    if (!tune_objectives_first(&e->set.objectives, json, &value))
         return RC_OK;
     struct exp_result r = {.step = node_get_int(n, "step", 0),
                            .time = node_get_int(n, "t", 0),

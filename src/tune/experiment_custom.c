@@ -10,9 +10,9 @@
 
 #define LOG_AREA "tune"
 
-static struct custom_trial known_as(const struct exp_trial *t)
+static struct tune_custom_trial known_as(const struct exp_trial *t)
 {
-    return (struct custom_trial){
+    return (struct tune_custom_trial){
         .id = t->id, .param_id = t->param_id, .params = t->params};
 }
 
@@ -21,7 +21,7 @@ enum rc experiment_pass_result(struct experiment *e, int64_t trial, bool final,
                                struct err *err)
 {
     struct exp_trial *t = &e->trials.at[trial];
-    struct custom_trial as = known_as(t);
+    struct tune_custom_trial as = known_as(t);
     double values[TUNE_OBJECTIVES_MAX], violation;
     enum rc rc = RC_OK;
     if ((!e->custom_tuner && !e->custom_assessor) || t->closed)
@@ -29,18 +29,19 @@ enum rc experiment_pass_result(struct experiment *e, int64_t trial, bool final,
     e->dry = false;
     if (final) {
         if (t->told ||
-            objectives_read(&e->set.objectives, json, values, &violation, NULL))
+            tune_objectives_read(&e->set.objectives, json, values, &violation, NULL))
             return RC_OK;
         t->told = true;
-        return e->custom_tuner ? custom_tell(e->custom_tuner, &as, json, err) : RC_OK;
+        return e->custom_tuner ? tune_custom_tell(e->custom_tuner, &as, json, err)
+                               : RC_OK;
     }
     bool ends = false;
-    if (!objectives_first(&e->set.objectives, json, values))
+    if (!tune_objectives_first(&e->set.objectives, json, values))
         return RC_OK;
     if (e->custom_tuner)
-        rc = custom_report(e->custom_tuner, &as, step, json, &ends, err);
+        rc = tune_custom_report(e->custom_tuner, &as, step, json, &ends, err);
     if (!rc && e->custom_assessor)
-        rc = custom_report(e->custom_assessor, &as, step, json, &ends, err);
+        rc = tune_custom_report(e->custom_assessor, &as, step, json, &ends, err);
     *stop |= ends;
     return rc;
 }
@@ -48,7 +49,7 @@ enum rc experiment_pass_result(struct experiment *e, int64_t trial, bool final,
 enum rc experiment_pass_end(struct experiment *e, int64_t trial, struct err *err)
 {
     struct exp_trial *t = &e->trials.at[trial];
-    struct custom_trial as = known_as(t);
+    struct tune_custom_trial as = known_as(t);
     const char *status = trial_status_name(t->status);
     bool ok = t->status == TS_SUCCEEDED;
     enum rc rc = RC_OK;
@@ -57,9 +58,9 @@ enum rc experiment_pass_end(struct experiment *e, int64_t trial, struct err *err
     e->dry = false;
     t->closed = true;
     if (e->custom_tuner)
-        rc = custom_end(e->custom_tuner, &as, ok, status, err);
+        rc = tune_custom_end(e->custom_tuner, &as, ok, status, err);
     if (!rc && e->custom_assessor)
-        rc = custom_end(e->custom_assessor, &as, ok, status, err);
+        rc = tune_custom_end(e->custom_assessor, &as, ok, status, err);
     return rc;
 }
 
@@ -73,7 +74,7 @@ static enum rc ask_again(struct experiment *e, const struct node *n, struct err 
     buf_init(&id, (size_t)1 << 30);
     buf_init(&params, (size_t)1 << 30);
     buf_init(&want, (size_t)1 << 30);
-    enum rc rc = custom_ask(e->custom_tuner, &given, &id, &params, err);
+    enum rc rc = tune_custom_ask(e->custom_tuner, &given, &id, &params, err);
     if (!rc && node_find(n, "params"))
         json_print(node_find(n, "params"), 0, &want);
     if (!rc && strcmp(buf_str(&want), buf_str(&params)) != 0)
@@ -100,34 +101,34 @@ static enum rc tell_again(struct experiment *e, const struct node *n, struct err
     if (strcmp(kind, "end") == 0 && known)
         return experiment_pass_end(e, trial, err);
     if (strcmp(kind, "space") == 0 && e->custom_tuner)
-        return custom_space(e->custom_tuner, node_get_map(n, "space"), err);
+        return tune_custom_space(e->custom_tuner, node_get_map(n, "space"), err);
     return RC_OK;
 }
 
 enum rc experiment_attach(struct experiment *e, struct err *err)
 {
     const struct exp_settings *s = &e->set;
-    struct custom_conf tuner = {.python = s->python,
-                                .dir = e->dir,
-                                .role = "tuner",
-                                .class_name = s->tuner_class,
-                                .class_dir = s->tuner_dir,
-                                .args = s->tuner_args,
-                                .space = s->space};
-    struct custom_conf assessor = tuner;
+    struct tune_custom_conf tuner = {.python = s->python,
+                                     .dir = e->dir,
+                                     .role = "tuner",
+                                     .class_name = s->tuner_class,
+                                     .class_dir = s->tuner_dir,
+                                     .args = s->tuner_args,
+                                     .space = s->space};
+    struct tune_custom_conf assessor = tuner;
     assessor.role = "assessor";
     assessor.class_name = s->assessor_class;
     assessor.class_dir = s->assessor_dir;
     assessor.args = s->assessor_args;
     enum rc rc = RC_OK;
     if (s->tuner_class)
-        rc = custom_start(&tuner, &e->custom_tuner, err);
+        rc = tune_custom_start(&tuner, &e->custom_tuner, err);
     if (!rc && s->assessor_class)
-        rc = custom_start(&assessor, &e->custom_assessor, err);
+        rc = tune_custom_start(&assessor, &e->custom_assessor, err);
     if (!rc && (e->custom_tuner || e->custom_assessor))
         rc = experiment_each(e, tell_again, err);
     char *old;
-    while (!rc && e->custom_tuner && (old = custom_take_kill(e->custom_tuner)))
+    while (!rc && e->custom_tuner && (old = tune_custom_take_kill(e->custom_tuner)))
         mem_free(old); /* what it wanted then was done then */
     return rc;
 }

@@ -59,7 +59,7 @@ static void print_settings(const struct exp_settings *s, struct buf *b)
     put_int(b, "trials", s->limits.trials);
     put_int(b, "seconds", s->limits.seconds);
     put_int(b, "trial_seconds", s->limits.trial_seconds);
-    objectives_print(&s->objectives, b);
+    tune_objectives_print(&s->objectives, b);
     put_node(b, "space", s->space);
     buf_puts(b, " \"version\": 1\n}\n");
 }
@@ -122,7 +122,7 @@ static enum rc read_settings(const struct node *n, struct exp_settings *s,
     memcpy(s->id, id, strlen(id) + 1);
     s->name = s->name ? s->name : "";
     s->config = s->config ? s->config : "";
-    objectives_from(n, &s->objectives);
+    tune_objectives_from(n, &s->objectives);
     return RC_OK;
 }
 
@@ -274,8 +274,8 @@ void experiment_close(struct experiment *e)
     VEC_RELEASE(&e->trials);
     tuner_destroy(e->tuner);
     assessor_destroy(e->assessor);
-    custom_stop(e->custom_tuner);
-    custom_stop(e->custom_assessor);
+    tune_custom_stop(e->custom_tuner);
+    tune_custom_stop(e->custom_assessor);
     doc_release(&e->doc);
     arena_release(&e->arena);
     mem_free(e->dir);

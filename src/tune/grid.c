@@ -18,7 +18,7 @@ struct axis {
     int64_t at;     /* index of the current one */
 };
 
-struct grid {
+struct tune_grid {
     const struct nni_space *space;
     struct axis *axes;
     bool started, over;
@@ -27,25 +27,25 @@ struct grid {
 static double at_quantile(const struct nni_param *p, double q)
 {
     if (p->sigma > 0)
-        return p->mu + p->sigma * normal_quantile(q);
+        return p->mu + p->sigma * tune_normal_quantile(q);
     return p->low + (p->high - p->low) * q;
 }
 
 /* What the trial sees, so that steps too fine for it are not taken. */
 static double grid_seen(const struct nni_param *p, double q)
 {
-    return point_user(p, at_quantile(p, q));
+    return tune_point_user(p, at_quantile(p, q));
 }
 
-static int64_t axis_count(const struct grid *g, int64_t i)
+static int64_t axis_count(const struct tune_grid *g, int64_t i)
 {
     const struct nni_param *p = &g->space->at[i];
     return p->categorical ? p->size : (int64_t)g->axes[i].quantiles.n;
 }
 
-struct grid *grid_create(const struct nni_space *s)
+struct tune_grid *tune_grid_create(const struct nni_space *s)
 {
-    struct grid *g = mem_calloc(1, sizeof(*g));
+    struct tune_grid *g = mem_calloc(1, sizeof(*g));
     g->space = s;
     g->axes = mem_calloc((size_t)s->n + 1, sizeof(*g->axes));
     for (int64_t i = 0; i < s->n; i++) {
@@ -62,7 +62,7 @@ struct grid *grid_create(const struct nni_space *s)
     return g;
 }
 
-void grid_destroy(struct grid *g)
+void tune_grid_destroy(struct tune_grid *g)
 {
     if (!g)
         return;
@@ -109,7 +109,7 @@ static enum found axis_refine(const struct nni_param *p, struct axis *a)
 }
 
 /* False when there is nothing new and never will be. */
-static bool next_epoch(struct grid *g)
+static bool next_epoch(struct tune_grid *g)
 {
     enum found found = NOTHING;
     for (int64_t i = 0; i < g->space->n; i++) {
@@ -128,12 +128,12 @@ static bool next_epoch(struct grid *g)
     return found == NOW;
 }
 
-static void grid_fill(const struct grid *g, double *x)
+static void grid_fill(const struct tune_grid *g, double *x)
 {
     for (int64_t i = 0; i < g->space->n; i++) {
         const struct nni_param *p = &g->space->at[i];
         const struct axis *a = &g->axes[i];
-        if (!point_active(g->space, x, i))
+        if (!tune_point_active(g->space, x, i))
             x[i] = NAN;
         else
             x[i] =
@@ -143,7 +143,7 @@ static void grid_fill(const struct grid *g, double *x)
 
 /* One step of the odometer over the parameters that are active in `x`; false at its end.
  */
-static bool grid_step(struct grid *g, const double *x)
+static bool grid_step(struct tune_grid *g, const double *x)
 {
     for (int64_t i = g->space->n - 1; i >= 0; i--) {
         if (isnan(x[i]))
@@ -155,7 +155,7 @@ static bool grid_step(struct grid *g, const double *x)
     return false;
 }
 
-static bool tried_before(const struct grid *g)
+static bool tried_before(const struct tune_grid *g)
 {
     for (int64_t i = 0; i < g->space->n; i++)
         if (g->axes[i].at >= g->axes[i].before)
@@ -163,7 +163,7 @@ static bool tried_before(const struct grid *g)
     return true;
 }
 
-bool grid_next(struct grid *g, double *x)
+bool tune_grid_next(struct tune_grid *g, double *x)
 {
     while (!g->over) {
         if (!g->started) {

@@ -12,12 +12,12 @@
 
 #include "text/nni/space.h"
 
-struct grid;
+struct tune_grid;
 
-struct grid *grid_create(const struct nni_space *s); /* the space is borrowed */
-void grid_destroy(struct grid *g);                   /* NULL is fine */
+struct tune_grid *tune_grid_create(const struct nni_space *s); /* the space is borrowed */
+void tune_grid_destroy(struct tune_grid *g);                   /* NULL is fine */
 
 /* The next point into x; false when the space is fully explored. */
-bool grid_next(struct grid *g, double *x);
+bool tune_grid_next(struct tune_grid *g, double *x);
 
 #endif

@@ -6,12 +6,13 @@
 
 #include "tune/pareto.h"
 
-void history_init(struct history *h, const struct nni_space *space, int64_t n_objectives)
+void tune_history_init(struct tune_history *h, const struct nni_space *space,
+                       int64_t n_objectives)
 {
-    *h = (struct history){.space = space, .n_objectives = n_objectives};
+    *h = (struct tune_history){.space = space, .n_objectives = n_objectives};
 }
 
-void history_release(struct history *h)
+void tune_history_release(struct tune_history *h)
 {
     VEC_RELEASE(&h->trials);
     VEC_RELEASE(&h->done);
@@ -20,10 +21,10 @@ void history_release(struct history *h)
     arena_release(&h->arena);
 }
 
-int64_t history_add(struct history *h, const double *x)
+int64_t tune_history_add(struct tune_history *h, const double *x)
 {
     size_t size = (size_t)h->space->n * sizeof(*x);
-    struct trial t = {.x = arena_alloc(&h->arena, size ? size : 1)};
+    struct tuner_trial t = {.x = arena_alloc(&h->arena, size ? size : 1)};
     if (size)
         memcpy(t.x, x, size);
     VEC_PUSH(&h->trials, t);
@@ -31,7 +32,7 @@ int64_t history_add(struct history *h, const double *x)
     return (int64_t)h->trials.n - 1;
 }
 
-static bool leave_running(struct history *h, int64_t trial)
+static bool leave_running(struct tune_history *h, int64_t trial)
 {
     if (trial < 0 || trial >= (int64_t)h->trials.n ||
         h->trials.at[trial].state != TRIAL_RUNNING)
@@ -46,16 +47,16 @@ static bool leave_running(struct history *h, int64_t trial)
 }
 
 /* Feasible before infeasible, those by how much is broken; then by loss. */
-static bool history_better(const struct trial *a, const struct trial *b)
+static bool history_better(const struct tuner_trial *a, const struct tuner_trial *b)
 {
     if (a->violation != b->violation)
         return a->violation < b->violation;
     return a->loss < b->loss;
 }
 
-static void history_rank(struct history *h, int64_t trial)
+static void history_rank(struct tune_history *h, int64_t trial)
 {
-    const struct trial *t = &h->trials.at[trial];
+    const struct tuner_trial *t = &h->trials.at[trial];
     size_t lo = 0, hi = h->by_loss.n;
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
@@ -70,12 +71,12 @@ static void history_rank(struct history *h, int64_t trial)
     h->by_loss.at[lo] = trial;
 }
 
-bool history_tell(struct history *h, int64_t trial, const double *losses,
-                  double violation)
+bool tune_history_tell(struct tune_history *h, int64_t trial, const double *losses,
+                       double violation)
 {
     if (!leave_running(h, trial))
         return false;
-    struct trial *t = &h->trials.at[trial];
+    struct tuner_trial *t = &h->trials.at[trial];
     double *copy = arena_alloc(&h->arena, (size_t)h->n_objectives * sizeof(*copy));
     for (int64_t i = 0; i < h->n_objectives; i++)
         copy[i] = isnan(losses[i]) ? INFINITY : losses[i];
@@ -93,7 +94,7 @@ bool history_tell(struct history *h, int64_t trial, const double *losses,
     return true;
 }
 
-bool history_end(struct history *h, int64_t trial)
+bool tune_history_end(struct tune_history *h, int64_t trial)
 {
     if (!leave_running(h, trial))
         return false;

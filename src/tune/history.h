@@ -17,11 +17,11 @@
 
 #define TUNE_OBJECTIVES_MAX 8
 
-enum trial_state { TRIAL_RUNNING, TRIAL_DONE, TRIAL_FAILED };
+enum tuner_trial_state { TRIAL_RUNNING, TRIAL_DONE, TRIAL_FAILED };
 
-struct trial {
+struct tuner_trial {
     double *x; /* a point, in the history's arena */
-    enum trial_state state;
+    enum tuner_trial_state state;
     double loss;              /* DONE: what counts; its place when there are several
                                  objectives */
     const double *objectives; /* DONE: [n_objectives], all to be made small */
@@ -29,9 +29,9 @@ struct trial {
     double violation;         /* sum of broken constraints, 0: feasible */
 };
 
-struct history {
+struct tune_history {
     const struct nni_space *space; /* borrowed */
-    VEC(struct trial) trials;
+    VEC(struct tuner_trial) trials;
     VEC(int64_t) done;    /* in the order in which results came */
     VEC(int64_t) by_loss; /* the same, best first; equal losses as they came */
     VEC(int64_t) running; /* in the order in which they were asked for */
@@ -39,17 +39,18 @@ struct history {
     int64_t n_objectives;
 };
 
-void history_init(struct history *h, const struct nni_space *space, int64_t n_objectives);
-void history_release(struct history *h);
+void tune_history_init(struct tune_history *h, const struct nni_space *space,
+                       int64_t n_objectives);
+void tune_history_release(struct tune_history *h);
 
 /* A new running trial; `x` is copied. Returns its number. */
-int64_t history_add(struct history *h, const double *x);
+int64_t tune_history_add(struct tune_history *h, const double *x);
 /* Its results, to be made small: [n_objectives]. False, and nothing happens, when the
  * trial is not running: a late or second result counts once.
  */
-bool history_tell(struct history *h, int64_t trial, const double *losses,
-                  double violation);
+bool tune_history_tell(struct tune_history *h, int64_t trial, const double *losses,
+                       double violation);
 /* A trial that is over; without a result so far it failed. False when it was over. */
-bool history_end(struct history *h, int64_t trial);
+bool tune_history_end(struct tune_history *h, int64_t trial);
 
 #endif

@@ -31,12 +31,12 @@ static enum rc lock_dir(const struct experiment *e, int *fd, struct err *err)
     return rc;
 }
 
-static int64_t spent(const struct manager *m)
+static int64_t spent(const struct tune_manager *m)
 {
     return m->spent + clock_mono_ns() / 1000000 - m->began;
 }
 
-static enum rc set_status(struct manager *m, enum exp_status s, const char *error,
+static enum rc set_status(struct tune_manager *m, enum exp_status s, const char *error,
                           struct err *err)
 {
     if (m->e->status == s)
@@ -44,7 +44,7 @@ static enum rc set_status(struct manager *m, enum exp_status s, const char *erro
     return experiment_status(m->e, s, error, spent(m), err);
 }
 
-static bool limit_reached(const struct manager *m)
+static bool limit_reached(const struct tune_manager *m)
 {
     const struct exp_limits *l = &m->e->limits;
     return (l->trials > 0 && (int64_t)m->e->trials.n >= l->trials) ||
@@ -68,34 +68,35 @@ static bool hopeless(const struct experiment *e)
     return failed >= least;
 }
 
-static enum rc poll_trials(struct manager *m, struct err *err)
+static enum rc poll_trials(struct tune_manager *m, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < m->e->trials.n && !rc; i++) {
         if (trial_status_ended(m->e->trials.at[i].status))
             continue;
-        rc = m->e->trials.at[i].job[0] ? trial_poll(m, (int64_t)i, err)
-                                       : trial_submit(m, (int64_t)i, err);
+        rc = m->e->trials.at[i].job[0] ? tune_trial_poll(m, (int64_t)i, err)
+                                       : tune_trial_submit(m, (int64_t)i, err);
     }
     return rc;
 }
 
 /* Trials that an advisor wants ended. */
-static enum rc take_kills(struct manager *m, struct err *err)
+static enum rc take_kills(struct tune_manager *m, struct err *err)
 {
     enum rc rc = RC_OK;
     char *id;
-    while (!rc && m->e->custom_tuner && (id = custom_take_kill(m->e->custom_tuner))) {
+    while (!rc && m->e->custom_tuner &&
+           (id = tune_custom_take_kill(m->e->custom_tuner))) {
         for (size_t i = 0; i < m->e->trials.n && !rc; i++)
             if (strcmp(m->e->trials.at[i].id, id) == 0 &&
                 !trial_status_ended(m->e->trials.at[i].status))
-                rc = trial_stop(m, (int64_t)i, TS_EARLY_STOPPED, err);
+                rc = tune_trial_stop(m, (int64_t)i, TS_EARLY_STOPPED, err);
         mem_free(id);
     }
     return rc;
 }
 
-static enum rc ask_more(struct manager *m, struct err *err)
+static enum rc ask_more(struct tune_manager *m, struct err *err)
 {
     enum rc rc = RC_OK;
     m->e->exhausted = false;
@@ -107,18 +108,18 @@ static enum rc ask_more(struct manager *m, struct err *err)
             m->e->exhausted = !rc && answer == TUNER_ENDS;
             break;
         }
-        rc = trial_submit(m, trial, err);
+        rc = tune_trial_submit(m, trial, err);
     }
     return rc;
 }
 
-static enum rc stop_all(struct manager *m, struct err *err)
+static enum rc stop_all(struct tune_manager *m, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < m->e->trials.n && !rc; i++)
         if (!trial_status_ended(m->e->trials.at[i].status) &&
             !m->e->trials.at[i].stopping)
-            rc = trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
+            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
     return rc;
 }
 
@@ -131,7 +132,7 @@ static const char *first_failure(const struct experiment *e)
 }
 
 /* What the experiment is now; true when there is nothing left to do. */
-static enum rc conclude(struct manager *m, bool *over, struct err *err)
+static enum rc conclude(struct tune_manager *m, bool *over, struct err *err)
 {
     struct experiment *e = m->e;
     int64_t live = experiment_live(e);
@@ -162,9 +163,9 @@ static enum rc conclude(struct manager *m, bool *over, struct err *err)
                       "", err);
 }
 
-static enum rc round_once(struct manager *m, bool *over, struct err *err)
+static enum rc round_once(struct tune_manager *m, bool *over, struct err *err)
 {
-    enum rc rc = requests_take(m, err);
+    enum rc rc = tune_requests_take(m, err);
     if (!rc)
         rc = poll_trials(m, err);
     if (!rc)
@@ -180,10 +181,10 @@ static enum rc round_once(struct manager *m, bool *over, struct err *err)
     return rc;
 }
 
-enum rc manager_run(struct experiment *e, const struct place *jobs,
-                    const struct manager_options *o, struct err *err)
+enum rc tune_manager_run(struct experiment *e, const struct place *jobs,
+                         const struct tune_manager_options *o, struct err *err)
 {
-    struct manager m = {
+    struct tune_manager m = {
         .e = e, .jobs = jobs, .o = o, .spent = e->spent_ms, .new_jobs = true};
     bool over = false;
     int lock = -1;

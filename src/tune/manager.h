@@ -11,7 +11,7 @@
 #include "job/place.h"
 #include "tune/experiment.h"
 
-struct manager_options {
+struct tune_manager_options {
     const char *const *env; /* for trials; NULL behind the last */
     int signals;            /* a signalfd: SIGINT, SIGTERM end the manager, or -1 */
     /* Told after every change; may be NULL. */
@@ -22,19 +22,20 @@ struct manager_options {
 /* Until the experiment is over, was asked to stop, or a signal came (RC_CANCELED, trials
  * go on). E4006: another manager runs it.
  */
-enum rc manager_run(struct experiment *e, const struct place *jobs,
-                    const struct manager_options *o, struct err *err) MUST_CHECK;
+enum rc tune_manager_run(struct experiment *e, const struct place *jobs,
+                         const struct tune_manager_options *o,
+                         struct err *err) MUST_CHECK;
 
 /* What others ask of the manager, picked up within a second; without one, by the next. */
-enum rc manager_request_stop(const char *dir, struct err *err) MUST_CHECK;
-enum rc manager_request_kill(const char *dir, const char *trial,
-                             struct err *err) MUST_CHECK;
+enum rc tune_manager_request_stop(const char *dir, struct err *err) MUST_CHECK;
+enum rc tune_manager_request_kill(const char *dir, const char *trial,
+                                  struct err *err) MUST_CHECK;
 /* A limit below 0 stays as it is. */
-enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
-                               struct err *err) MUST_CHECK;
+enum rc tune_manager_request_limits(const char *dir, const struct exp_limits *limits,
+                                    struct err *err) MUST_CHECK;
 /* `json`: a search space that experiment_space() will take. */
-enum rc manager_request_space(const char *dir, const char *json,
-                              struct err *err) MUST_CHECK;
-bool manager_alive(const char *dir);
+enum rc tune_manager_request_space(const char *dir, const char *json,
+                                   struct err *err) MUST_CHECK;
+bool tune_manager_alive(const char *dir);
 
 #endif

@@ -4,10 +4,10 @@
 
 #include "tune/manager.h"
 
-struct manager {
+struct tune_manager {
     struct experiment *e;
     const struct place *jobs;
-    const struct manager_options *o;
+    const struct tune_manager_options *o;
     int64_t began; /* ms, monotonic */
     int64_t spent; /* ms of earlier managers */
     bool stop;     /* asked for by a user */
@@ -15,13 +15,15 @@ struct manager {
 };
 
 /* The job of a trial: made, or found when a manager before us had made it. */
-enum rc trial_submit(struct manager *m, int64_t trial, struct err *err) MUST_CHECK;
+enum rc tune_trial_submit(struct tune_manager *m, int64_t trial,
+                          struct err *err) MUST_CHECK;
 /* Reads what the trial reported since, and how its job fares. */
-enum rc trial_poll(struct manager *m, int64_t trial, struct err *err) MUST_CHECK;
-enum rc trial_stop(struct manager *m, int64_t trial, enum trial_status as,
-                   struct err *err) MUST_CHECK;
+enum rc tune_trial_poll(struct tune_manager *m, int64_t trial,
+                        struct err *err) MUST_CHECK;
+enum rc tune_trial_stop(struct tune_manager *m, int64_t trial, enum trial_status as,
+                        struct err *err) MUST_CHECK;
 
 /* Requests that lie in the folder. */
-enum rc requests_take(struct manager *m, struct err *err) MUST_CHECK;
+enum rc tune_requests_take(struct tune_manager *m, struct err *err) MUST_CHECK;
 
 #endif

@@ -3,12 +3,12 @@
 
 #include <math.h>
 
-double normal_pdf(double z)
+double tune_normal_pdf(double z)
 {
     return exp(-0.5 * z * z) * 0.39894228040143267794;
 }
 
-double normal_cdf(double z)
+double tune_normal_cdf(double z)
 {
     return 0.5 * erfc(-z * 0.70710678118654752440);
 }
@@ -16,7 +16,7 @@ double normal_cdf(double z)
 /* A rational start for the lower half, then Newton's steps on erfc, which is exact where
  * the start is only good to three digits.
  */
-double normal_quantile(double q)
+double tune_normal_quantile(double q)
 {
     if (!(q > 0))
         return -INFINITY;
@@ -27,23 +27,25 @@ double normal_quantile(double q)
     double z = -(t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                          (1 + t * (1.432788 + t * (0.189269 + t * 0.001308))));
     for (int i = 0; i < 4; i++) {
-        double e = (normal_cdf(z) - tail) / normal_pdf(z);
+        double e = (tune_normal_cdf(z) - tail) / tune_normal_pdf(z);
         z -= e / (1 + 0.5 * z * e);
     }
     return q < 0.5 ? z : -z;
 }
 
-double normal_log_mass(double mu, double sigma, double low, double high)
+double tune_normal_log_mass(double mu, double sigma, double low, double high)
 {
     double a = (low - mu) / sigma, b = (high - mu) / sigma;
     if (a < -8.3 && b > 8.3)
         return 0;
     /* on the side where the tails are small numbers */
-    double mass = a > 0 ? normal_cdf(-a) - normal_cdf(-b) : normal_cdf(b) - normal_cdf(a);
+    double mass = a > 0 ? tune_normal_cdf(-a) - tune_normal_cdf(-b)
+                        : tune_normal_cdf(b) - tune_normal_cdf(a);
     return log(fmax(mass, 1e-300));
 }
 
-double normal_draw_within(struct rng *r, double mu, double sigma, double low, double high)
+double tune_normal_draw_within(struct rng *r, double mu, double sigma, double low,
+                               double high)
 {
     if (!(low < high))
         return low;

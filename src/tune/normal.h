@@ -5,16 +5,16 @@
 
 #include "base/rng.h"
 
-double normal_pdf(double z);
-double normal_cdf(double z);
+double tune_normal_pdf(double z);
+double tune_normal_cdf(double z);
 /* The z below which the share q of the distribution lies; -INFINITY for 0, INFINITY for
  * 1. Right to about 1e-15.
  */
-double normal_quantile(double q);
+double tune_normal_quantile(double q);
 /* ln(cdf((high - mu) / sigma) - cdf((low - mu) / sigma)); bounds may be infinite. */
-double normal_log_mass(double mu, double sigma, double low, double high);
+double tune_normal_log_mass(double mu, double sigma, double low, double high);
 /* A draw within [low, high]; mu is in or near it. */
-double normal_draw_within(struct rng *r, double mu, double sigma, double low,
-                          double high);
+double tune_normal_draw_within(struct rng *r, double mu, double sigma, double low,
+                               double high);
 
 #endif

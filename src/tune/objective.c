@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "text/json.h"
-#include "tune/frames.h"
+#include "tune/metrics.h"
 #include "tune/point.h"
 
 /* One metric of a result; a plain number is the metric `default`. Python writes NaN and
@@ -15,7 +15,7 @@ static bool metric_of(const char *json, const char *name, double *out)
 {
     struct doc d = {0};
     if (strcmp(name, "default") == 0)
-        return frames_value(json, out);
+        return tune_metrics_value(json, out);
     bool ok = json_read("result", json, strlen(json), &d, NULL) == RC_OK &&
               node_find(d.root, name) && node_number(node_find(d.root, name), out);
     doc_release(&d);
@@ -29,7 +29,7 @@ static enum rc missing(const char *name, const char *json, struct err *err)
 }
 
 /* By how much, as a share of the bound where that is not zero. */
-static double excess(const struct constraint *c, double v)
+static double excess(const struct tune_constraint *c, double v)
 {
     if (isnan(v))
         return INFINITY;
@@ -38,11 +38,11 @@ static double excess(const struct constraint *c, double v)
     return over > 0 && isfinite(scale) && scale > 0 ? over / scale : over;
 }
 
-enum rc objectives_read(const struct objectives *o, const char *json, double *values,
-                        double *violation, struct err *err)
+enum rc tune_objectives_read(const struct tune_objectives *o, const char *json,
+                             double *values, double *violation, struct err *err)
 {
     double sum = 0;
-    if (o->n == 0 && !frames_value(json, &values[0]))
+    if (o->n == 0 && !tune_metrics_value(json, &values[0]))
         return missing("default", json, err);
     for (int64_t i = 0; i < o->n; i++)
         if (!metric_of(json, o->at[i].metric, &values[i]))
@@ -57,10 +57,11 @@ enum rc objectives_read(const struct objectives *o, const char *json, double *va
     return RC_OK;
 }
 
-bool objectives_first(const struct objectives *o, const char *json, double *value)
+bool tune_objectives_first(const struct tune_objectives *o, const char *json,
+                           double *value)
 {
     return metric_of(json, o->n ? o->at[0].metric : "default", value) ||
-           frames_value(json, value);
+           tune_metrics_value(json, value);
 }
 
 static void put_bound(struct buf *b, const char *key, double v)
@@ -68,10 +69,10 @@ static void put_bound(struct buf *b, const char *key, double v)
     if (!isfinite(v))
         return;
     buf_printf(b, ", \"%s\": ", key);
-    point_print_real(v, b);
+    tune_point_print_real(v, b);
 }
 
-void objectives_print(const struct objectives *o, struct buf *out)
+void tune_objectives_print(const struct tune_objectives *o, struct buf *out)
 {
     buf_puts(out, " \"objectives\": [");
     for (int64_t i = 0; i < o->n; i++) {
@@ -97,17 +98,17 @@ static double bound_of(const struct node *n, const char *key, double otherwise)
     return found && node_number(found, &v) ? v : otherwise;
 }
 
-void objectives_from(const struct node *root, struct objectives *o)
+void tune_objectives_from(const struct node *root, struct tune_objectives *o)
 {
     const struct node *list = node_get_list(root, "objectives");
-    *o = (struct objectives){0};
+    *o = (struct tune_objectives){0};
     for (size_t i = 0; list && i < list->list.n && o->n < TUNE_OBJECTIVES_MAX; i++)
-        o->at[o->n++] = (struct objective){
+        o->at[o->n++] = (struct tune_objective){
             .metric = node_get_text(list->list.at[i], "metric", "default"),
             .maximize = node_get_bool(list->list.at[i], "maximize", false)};
     list = node_get_list(root, "constraints");
     for (size_t i = 0; list && i < list->list.n && o->n_bounds < CONSTRAINTS_MAX; i++)
-        o->bounds[o->n_bounds++] = (struct constraint){
+        o->bounds[o->n_bounds++] = (struct tune_constraint){
             .metric = node_get_text(list->list.at[i], "metric", "default"),
             .least = bound_of(list->list.at[i], "least", -INFINITY),
             .most = bound_of(list->list.at[i], "most", INFINITY)};

@@ -14,34 +14,36 @@
 
 #define CONSTRAINTS_MAX 16
 
-struct objective {
+struct tune_objective {
     const char *metric;
     bool maximize;
 };
 
-struct constraint {
+struct tune_constraint {
     const char *metric;
     double least, most; /* infinite: no bound */
 };
 
-struct objectives {
+struct tune_objectives {
     /* n 0: the metric `default`, in the direction that the tuner's arguments say */
-    struct objective at[TUNE_OBJECTIVES_MAX];
+    struct tune_objective at[TUNE_OBJECTIVES_MAX];
     int64_t n;
-    struct constraint bounds[CONSTRAINTS_MAX];
+    struct tune_constraint bounds[CONSTRAINTS_MAX];
     int64_t n_bounds;
 };
 
 /* values[max(n, 1)] and the sum of what the bounds are exceeded by, each as a share of
  * the bound. RC_INVAL (E4013) names the metric that is missing or no number.
  */
-enum rc objectives_read(const struct objectives *o, const char *json, double *values,
-                        double *violation, struct err *err) MUST_CHECK;
+enum rc tune_objectives_read(const struct tune_objectives *o, const char *json,
+                             double *values, double *violation,
+                             struct err *err) MUST_CHECK;
 /* The first objective alone, for intermediate results; false when it is not there. */
-bool objectives_first(const struct objectives *o, const char *json, double *value);
+bool tune_objectives_first(const struct tune_objectives *o, const char *json,
+                           double *value);
 
 /* As members of experiment.json, and back. */
-void objectives_print(const struct objectives *o, struct buf *out);
-void objectives_from(const struct node *root, struct objectives *o);
+void tune_objectives_print(const struct tune_objectives *o, struct buf *out);
+void tune_objectives_from(const struct node *root, struct tune_objectives *o);
 
 #endif

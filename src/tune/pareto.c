@@ -6,13 +6,13 @@
 #include <string.h>
 
 struct item {
-    const struct trial *t;
+    const struct tuner_trial *t;
     int64_t trial, front, beaten_by;
     double crowding;
     double key; /* while sorting by one objective */
 };
 
-static bool beats(const struct trial *a, const struct trial *b, int64_t n)
+static bool beats(const struct tuner_trial *a, const struct tuner_trial *b, int64_t n)
 {
     if (a->violation != b->violation)
         return a->violation < b->violation;
@@ -81,7 +81,7 @@ static void set_crowding(struct item *at, size_t n, int64_t n_objectives)
     qsort(at, n, sizeof(*at), by_front_and_key);
 }
 
-void pareto_order(struct history *h)
+void pareto_order(struct tune_history *h)
 {
     size_t n = h->by_loss.n;
     struct item *at = mem_calloc(n + 1, sizeof(*at));

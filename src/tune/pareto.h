@@ -12,6 +12,6 @@
 #include "tune/history.h"
 
 /* Sets h->by_loss, and `front` and `loss` (the place in the order) of finished trials. */
-void pareto_order(struct history *h);
+void pareto_order(struct tune_history *h);
 
 #endif

@@ -57,8 +57,8 @@ static void set_mass(struct parzen *p)
 {
     double mass = 0;
     for (int64_t i = 0; i < p->n; i++)
-        mass += p->weight[i] * (normal_cdf((p->high - p->mu[i]) / p->sigma[i]) -
-                                normal_cdf((p->low - p->mu[i]) / p->sigma[i]));
+        mass += p->weight[i] * (tune_normal_cdf((p->high - p->mu[i]) / p->sigma[i]) -
+                                tune_normal_cdf((p->low - p->mu[i]) / p->sigma[i]));
     p->log_mass = log(fmax(mass, 1e-300));
 }
 

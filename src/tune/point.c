@@ -7,13 +7,13 @@
 
 #include "text/json.h"
 
-bool point_active(const struct nni_space *s, const double *x, int64_t i)
+bool tune_point_active(const struct nni_space *s, const double *x, int64_t i)
 {
     const struct nni_param *p = &s->at[i];
     return p->parent < 0 || x[p->parent] == (double)p->option;
 }
 
-double point_prior(const struct nni_param *p, struct rng *r)
+double tune_point_prior(const struct nni_param *p, struct rng *r)
 {
     if (p->categorical)
         return (double)rng_below(r, (uint64_t)p->size);
@@ -22,24 +22,24 @@ double point_prior(const struct nni_param *p, struct rng *r)
     return p->low + (p->high - p->low) * rng_f64(r);
 }
 
-void point_draw(const struct nni_space *s, struct rng *r, double *x)
+void tune_point_draw(const struct nni_space *s, struct rng *r, double *x)
 {
     for (int64_t i = 0; i < s->n; i++)
-        x[i] = point_active(s, x, i) ? point_prior(&s->at[i], r) : NAN;
+        x[i] = tune_point_active(s, x, i) ? tune_point_prior(&s->at[i], r) : NAN;
 }
 
-void point_change(const struct nni_space *s, int64_t i, double v, struct rng *r,
-                  double *x)
+void tune_point_change(const struct nni_space *s, int64_t i, double v, struct rng *r,
+                       double *x)
 {
     x[i] = v;
     for (int64_t j = i + 1; j < s->n; j++)
-        if (!point_active(s, x, j))
+        if (!tune_point_active(s, x, j))
             x[j] = NAN;
         else if (isnan(x[j]))
-            x[j] = point_prior(&s->at[j], r);
+            x[j] = tune_point_prior(&s->at[j], r);
 }
 
-double point_user(const struct nni_param *p, double v)
+double tune_point_user(const struct nni_param *p, double v)
 {
     if (p->type == NNI_RANDINT)
         return (double)p->lower + v;
@@ -52,15 +52,15 @@ double point_user(const struct nni_param *p, double v)
     return v;
 }
 
-double point_settle(const struct nni_param *p, double v)
+double tune_point_settle(const struct nni_param *p, double v)
 {
     if (p->categorical || !(p->q > 0))
         return v;
-    v = point_user(p, v);
+    v = tune_point_user(p, v);
     return p->log ? log(fmax(v, 1e-300)) : v;
 }
 
-void point_print_real(double v, struct buf *out)
+void tune_point_print_real(double v, struct buf *out)
 {
     char text[32];
     str_from_f64(v, text);
@@ -76,7 +76,7 @@ static void print_value(const struct nni_param *p, double v, struct buf *out)
     else if (p->type == NNI_RANDINT)
         buf_printf(out, "%jd", (intmax_t)(p->lower + (int64_t)v));
     else
-        point_print_real(point_user(p, v), out);
+        tune_point_print_real(tune_point_user(p, v), out);
 }
 
 struct printer {
@@ -119,7 +119,7 @@ static void print_branch(struct printer *w, int64_t parent, int64_t option, bool
     }
 }
 
-void point_print(const struct nni_space *s, const double *x, struct buf *out)
+void tune_point_print(const struct nni_space *s, const double *x, struct buf *out)
 {
     struct printer w = {.s = s, .x = x, .out = out};
     print_branch(&w, -1, 0, true, false);
@@ -169,8 +169,8 @@ static bool read_number(const struct nni_param *p, const struct node *n, double 
     return true;
 }
 
-enum rc point_read(const struct nni_space *s, const struct node *params, double *x,
-                   struct err *err)
+enum rc tune_point_read(const struct nni_space *s, const struct node *params, double *x,
+                        struct err *err)
 {
     char text[80];
     const struct node **at = mem_calloc((size_t)s->n + 1, sizeof(*at));
@@ -178,7 +178,7 @@ enum rc point_read(const struct nni_space *s, const struct node *params, double 
     for (int64_t i = 0; i < s->n && !rc; i++) {
         const struct nni_param *p = &s->at[i];
         x[i] = NAN;
-        if (!point_active(s, x, i))
+        if (!tune_point_active(s, x, i))
             continue;
         const struct node *v = node_find(p->parent < 0 ? params : at[p->parent], p->name);
         if (!v)

@@ -17,38 +17,38 @@
 #include "text/nni/space.h"
 
 /* Whether parameter i exists, given the choices that stand before it in `x`. */
-bool point_active(const struct nni_space *s, const double *x, int64_t i);
+bool tune_point_active(const struct nni_space *s, const double *x, int64_t i);
 
 /* A draw from the prior of parameter i. */
-double point_prior(const struct nni_param *p, struct rng *r);
+double tune_point_prior(const struct nni_param *p, struct rng *r);
 /* All parameters from the prior. */
-void point_draw(const struct nni_space *s, struct rng *r, double *x);
+void tune_point_draw(const struct nni_space *s, struct rng *r, double *x);
 /* Sets parameter i to `v`, parameters below its other options to NAN, and those below the
  * chosen one, where they were not active before, to draws from the prior.
  */
-void point_change(const struct nni_space *s, int64_t i, double v, struct rng *r,
-                  double *x);
+void tune_point_change(const struct nni_space *s, int64_t i, double v, struct rng *r,
+                       double *x);
 
 /* The number that a trial sees: exp, rounding to the step and bounds applied. Not for
  * choice.
  */
-double point_user(const struct nni_param *p, double v);
+double tune_point_user(const struct nni_param *p, double v);
 /* The same in the tuner's scale: two values with equal results are one to the trial. */
-double point_settle(const struct nni_param *p, double v);
+double tune_point_settle(const struct nni_param *p, double v);
 
 /* The members of the user's form, without braces: `"lr": 0.1, "n": 3`. Reals always have
  * a point or an exponent, as Python tells them apart from integers.
  */
-void point_print(const struct nni_space *s, const double *x, struct buf *out);
-/* A real as point_print() writes it. */
-void point_print_real(double v, struct buf *out);
+void tune_point_print(const struct nni_space *s, const double *x, struct buf *out);
+/* A real as tune_point_print() writes it. */
+void tune_point_print_real(double v, struct buf *out);
 
 /* The user's form back to a point, for results from elsewhere. Values between the steps
  * are taken as they are. RC_INVAL names the parameter that is missing, unknown to the
  * space or not one of its values; members that start with a name outside the space are
  * ignored, since tuners add their own (TRIAL_BUDGET).
  */
-enum rc point_read(const struct nni_space *s, const struct node *params, double *x,
-                   struct err *err) MUST_CHECK;
+enum rc tune_point_read(const struct nni_space *s, const struct node *params, double *x,
+                        struct err *err) MUST_CHECK;
 
 #endif

@@ -24,7 +24,7 @@ static void put_key(struct buf *b, const char *key, const char *text)
 static void put_values(const struct experiment *e, const struct exp_trial *t,
                        struct buf *b)
 {
-    const struct objectives *o = &e->set.objectives;
+    const struct tune_objectives *o = &e->set.objectives;
     buf_puts(b, "{");
     for (int64_t i = 0; i < o->n; i++) {
         buf_puts(b, i ? ", " : "");
@@ -53,7 +53,8 @@ static void put_result(const struct experiment *e, const struct exp_trial *t,
     }
 }
 
-void report_trial(const struct experiment *e, const struct exp_trial *t, struct buf *b)
+void tune_report_trial(const struct experiment *e, const struct exp_trial *t,
+                       struct buf *b)
 {
     buf_printf(b, "{\"trial\": %jd, ", (intmax_t)t->number);
     put_key(b, "id", t->id);
@@ -75,13 +76,13 @@ void report_trial(const struct experiment *e, const struct exp_trial *t, struct 
     buf_puts(b, "}");
 }
 
-void report_trials(const struct experiment *e, const int64_t *order, int64_t n,
-                   struct buf *out)
+void tune_report_trials(const struct experiment *e, const int64_t *order, int64_t n,
+                        struct buf *out)
 {
     buf_puts(out, "[");
     for (int64_t i = 0; i < n; i++) {
         buf_puts(out, i ? ",\n " : "");
-        report_trial(e, &e->trials.at[order[i]], out);
+        tune_report_trial(e, &e->trials.at[order[i]], out);
     }
     buf_puts(out, "]\n");
 }
@@ -93,7 +94,7 @@ static void put_best(const struct experiment *e, const struct exp_trial *t, stru
     buf_printf(b, ", \"parameters\": %s}", t->params);
 }
 
-bool report_best(const struct experiment *e, struct buf *out)
+bool tune_report_best(const struct experiment *e, struct buf *out)
 {
     bool first = true;
     if (e->best < 0)
@@ -113,7 +114,7 @@ bool report_best(const struct experiment *e, struct buf *out)
     return true;
 }
 
-void report_experiment(const struct experiment *e, bool alive, struct buf *b)
+void tune_report_experiment(const struct experiment *e, bool alive, struct buf *b)
 {
     int64_t n[TRIAL_STATUSES] = {0};
     for (size_t i = 0; i < e->trials.n; i++)
@@ -129,7 +130,7 @@ void report_experiment(const struct experiment *e, bool alive, struct buf *b)
         buf_printf(b, "%s\"%s\": %jd", i ? ", " : "",
                    trial_status_name((enum trial_status)i), (intmax_t)n[i]);
     buf_printf(b, "}, \"best\": ");
-    if (!report_best(e, b))
+    if (!tune_report_best(e, b))
         buf_puts(b, "null");
     buf_printf(b,
                ", \"concurrency\": %jd, \"max_trials\": %jd, \"max_seconds\": %jd, "
@@ -168,7 +169,7 @@ static int by_result(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-int64_t *report_ranking(const struct experiment *e)
+int64_t *tune_report_ranking(const struct experiment *e)
 {
     size_t n = e->trials.n;
     bool several = experiment_objectives(e) > 1;

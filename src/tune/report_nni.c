@@ -35,7 +35,7 @@ static void put_algorithm(struct buf *b, const char *role, const char *name,
     buf_puts(b, "}");
 }
 
-void report_nni_config(const struct experiment *e, struct buf *b)
+void tune_report_nni_config(const struct experiment *e, struct buf *b)
 {
     const struct exp_settings *s = &e->set;
     buf_puts(b, "{\"experimentType\":\"hpo\"");
@@ -81,10 +81,10 @@ static int64_t end_time(const struct experiment *e)
     return last;
 }
 
-void report_nni_profile(const struct experiment *e, struct buf *b)
+void tune_report_nni_profile(const struct experiment *e, struct buf *b)
 {
     buf_puts(b, "{\"params\":");
-    report_nni_config(e, b);
+    tune_report_nni_config(e, b);
     buf_puts(b, ",");
     put_key(b, "id", e->set.id);
     buf_printf(b, ",\"execDuration\":%jd,", (intmax_t)(e->spent_ms / 1000));
@@ -96,7 +96,7 @@ void report_nni_profile(const struct experiment *e, struct buf *b)
                e->trials.n + 1);
 }
 
-void report_nni_status(const struct experiment *e, struct buf *b)
+void tune_report_nni_status(const struct experiment *e, struct buf *b)
 {
     buf_puts(b, "{");
     put_key(b, "status", exp_status_name(e->status));
@@ -106,7 +106,7 @@ void report_nni_status(const struct experiment *e, struct buf *b)
     buf_puts(b, "]}");
 }
 
-void report_nni_metadata(const struct experiment *e, bool alive, struct buf *b)
+void tune_report_nni_metadata(const struct experiment *e, bool alive, struct buf *b)
 {
     bool gone = !alive && end_time(e) == 0;
     buf_puts(b, "{");
@@ -124,7 +124,7 @@ void report_nni_metadata(const struct experiment *e, bool alive, struct buf *b)
     buf_puts(b, ",\"prefixUrl\":null}");
 }
 
-void report_nni_statistics(const struct experiment *e, struct buf *b)
+void tune_report_nni_statistics(const struct experiment *e, struct buf *b)
 {
     int64_t n[TRIAL_STATUSES] = {0};
     bool first = true;
@@ -219,7 +219,7 @@ static void put_trial(const struct experiment *e, const struct exp_trial *t,
     mem_free(dir);
 }
 
-void report_nni_trials(const struct experiment *e, const char *status, struct buf *b)
+void tune_report_nni_trials(const struct experiment *e, const char *status, struct buf *b)
 {
     bool first = true;
     buf_puts(b, "[");
@@ -234,7 +234,7 @@ void report_nni_trials(const struct experiment *e, const char *status, struct bu
     buf_puts(b, "]");
 }
 
-bool report_nni_trial(const struct experiment *e, const char *id, struct buf *b)
+bool tune_report_nni_trial(const struct experiment *e, const char *id, struct buf *b)
 {
     for (size_t i = 0; i < e->trials.n; i++)
         if (strcmp(e->trials.at[i].id, id) == 0) {
@@ -244,8 +244,8 @@ bool report_nni_trial(const struct experiment *e, const char *id, struct buf *b)
     return false;
 }
 
-void report_nni_metrics(const struct experiment *e, const struct report_metrics *w,
-                        struct buf *b)
+void tune_report_nni_metrics(const struct experiment *e,
+                             const struct tune_report_metrics *w, struct buf *b)
 {
     bool first = true;
     struct buf json;
@@ -276,7 +276,7 @@ void report_nni_metrics(const struct experiment *e, const struct report_metrics 
     buf_release(&json);
 }
 
-void report_nni_export(const struct experiment *e, bool intermediate, struct buf *b)
+void tune_report_nni_export(const struct experiment *e, bool intermediate, struct buf *b)
 {
     bool first = true;
     buf_puts(b, "[");
@@ -324,8 +324,8 @@ static bool answer_metrics(const struct experiment *e, const char *path,
                            const char *query, struct buf *out)
 {
     char type[32];
-    struct report_metrics w = {.type = query_value(query, "type", type),
-                               .last = INT64_MAX};
+    struct tune_report_metrics w = {.type = query_value(query, "type", type),
+                                    .last = INT64_MAX};
     if (strcmp(path, "/metric-data-latest") == 0) {
         w.latest = true;
     } else if (str_starts(path, "/metric-data-range/")) {
@@ -338,32 +338,32 @@ static bool answer_metrics(const struct experiment *e, const char *path,
     } else if (strcmp(path, "/metric-data") != 0) {
         return false;
     }
-    report_nni_metrics(e, &w, out);
+    tune_report_nni_metrics(e, &w, out);
     return true;
 }
 
-bool report_nni_path(const struct experiment *e, bool alive, const char *path,
-                     const char *query, struct buf *out)
+bool tune_report_nni_path(const struct experiment *e, bool alive, const char *path,
+                          const char *query, struct buf *out)
 {
     char status[32];
     if (strcmp(path, "/experiment") == 0)
-        report_nni_profile(e, out);
+        tune_report_nni_profile(e, out);
     else if (strcmp(path, "/check-status") == 0)
-        report_nni_status(e, out);
+        tune_report_nni_status(e, out);
     else if (strcmp(path, "/version") == 0)
         buf_puts(out, "3.0");
     else if (strcmp(path, "/experiment-metadata") == 0)
-        report_nni_metadata(e, alive, out);
+        tune_report_nni_metadata(e, alive, out);
     else if (strcmp(path, "/experiment/imported-data") == 0)
         buf_puts(out, "[]");
     else if (strcmp(path, "/job-statistics") == 0)
-        report_nni_statistics(e, out);
+        tune_report_nni_statistics(e, out);
     else if (strcmp(path, "/export-data") == 0)
-        report_nni_export(e, false, out);
+        tune_report_nni_export(e, false, out);
     else if (strcmp(path, "/trial-jobs") == 0)
-        report_nni_trials(e, query_value(query, "status", status), out);
+        tune_report_nni_trials(e, query_value(query, "status", status), out);
     else if (str_starts(path, "/trial-jobs/"))
-        return report_nni_trial(e, path + 12, out);
+        return tune_report_nni_trial(e, path + 12, out);
     else
         return answer_metrics(e, path, query, out);
     return true;

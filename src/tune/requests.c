@@ -27,12 +27,12 @@ static enum rc requests_put(const char *dir, const char *name, const char *text,
     return rc;
 }
 
-enum rc manager_request_stop(const char *dir, struct err *err)
+enum rc tune_manager_request_stop(const char *dir, struct err *err)
 {
     return requests_put(dir, "stop", "{}\n", err);
 }
 
-enum rc manager_request_kill(const char *dir, const char *trial, struct err *err)
+enum rc tune_manager_request_kill(const char *dir, const char *trial, struct err *err)
 {
     if (!*trial || strlen(trial) >= TRIAL_ID_SIZE ||
         strspn(trial, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -74,8 +74,8 @@ static struct exp_limits with_waiting(const char *dir, const struct exp_limits *
     return all;
 }
 
-enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
-                               struct err *err)
+enum rc tune_manager_request_limits(const char *dir, const struct exp_limits *limits,
+                                    struct err *err)
 {
     struct exp_limits all = with_waiting(dir, limits), *l = &all;
     char *text =
@@ -87,13 +87,13 @@ enum rc manager_request_limits(const char *dir, const struct exp_limits *limits,
     return rc;
 }
 
-enum rc manager_request_space(const char *dir, const char *json, struct err *err)
+enum rc tune_manager_request_space(const char *dir, const char *json, struct err *err)
 {
     return requests_put(dir, "space", json, err);
 }
 
 /* Who asked has checked it already; one that does not fit after all is left out. */
-static enum rc take_space(struct manager *m, const char *path, struct err *err)
+static enum rc take_space(struct tune_manager *m, const char *path, struct err *err)
 {
     char *json = NULL;
     size_t n = 0;
@@ -111,7 +111,7 @@ static enum rc take_space(struct manager *m, const char *path, struct err *err)
     return rc;
 }
 
-static enum rc take_limits(struct manager *m, const char *path, struct err *err)
+static enum rc take_limits(struct tune_manager *m, const char *path, struct err *err)
 {
     char *json = NULL;
     size_t n = 0;
@@ -131,7 +131,7 @@ static enum rc take_limits(struct manager *m, const char *path, struct err *err)
     return rc;
 }
 
-static enum rc take_one(struct manager *m, const char *name, const char *path,
+static enum rc take_one(struct tune_manager *m, const char *name, const char *path,
                         struct err *err)
 {
     enum rc rc = RC_OK;
@@ -144,11 +144,11 @@ static enum rc take_one(struct manager *m, const char *name, const char *path,
     for (size_t i = 0; str_starts(name, "kill-") && i < m->e->trials.n && !rc; i++)
         if (strcmp(m->e->trials.at[i].id, name + 5) == 0 &&
             !trial_status_ended(m->e->trials.at[i].status))
-            rc = trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
+            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
     return rc;
 }
 
-enum rc requests_take(struct manager *m, struct err *err)
+enum rc tune_requests_take(struct tune_manager *m, struct err *err)
 {
     char *folder = fs_join(m->e->dir, "requests");
     struct fs_names names = {0};
@@ -167,7 +167,7 @@ enum rc requests_take(struct manager *m, struct err *err)
     return rc;
 }
 
-bool manager_alive(const char *dir)
+bool tune_manager_alive(const char *dir)
 {
     char *path = fs_join(dir, "lock");
     int fd = open(path, O_RDWR | O_CLOEXEC);

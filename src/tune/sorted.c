@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-void sorted_add(struct sorted *s, double v, int64_t trial)
+void tune_sorted_add(struct tune_sorted *s, double v, int64_t trial)
 {
     size_t lo = 0, hi = s->items.n;
     while (lo < hi) {
@@ -14,14 +14,14 @@ void sorted_add(struct sorted *s, double v, int64_t trial)
         else
             hi = mid;
     }
-    struct sorted_item item = {.v = v, .trial = trial};
+    struct tune_sorted_item item = {.v = v, .trial = trial};
     VEC_PUSH(&s->items, item);
     memmove(s->items.at + lo + 1, s->items.at + lo,
             (s->items.n - 1 - lo) * sizeof(*s->items.at));
     s->items.at[lo] = item;
 }
 
-void sorted_release(struct sorted *s)
+void tune_sorted_release(struct tune_sorted *s)
 {
     VEC_RELEASE(&s->items);
 }

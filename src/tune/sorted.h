@@ -9,16 +9,16 @@
 
 #include "base/vec.h"
 
-struct sorted_item {
+struct tune_sorted_item {
     double v;
     int64_t trial;
 };
 
-struct sorted {
-    VEC(struct sorted_item) items; /* by v; equal ones as they came */
+struct tune_sorted {
+    VEC(struct tune_sorted_item) items; /* by v; equal ones as they came */
 };
 
-void sorted_add(struct sorted *s, double v, int64_t trial);
-void sorted_release(struct sorted *s);
+void tune_sorted_add(struct tune_sorted *s, double v, int64_t trial);
+void tune_sorted_release(struct tune_sorted *s);
 
 #endif

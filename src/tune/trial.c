@@ -19,8 +19,8 @@
 #include "job/submit.h"
 #include "text/json.h"
 #include "tune/command.h"
-#include "tune/frames.h"
 #include "tune/manager_private.h"
+#include "tune/metrics.h"
 
 #define LOG_AREA "tune"
 #define METRICS_MAX ((size_t)256 << 20)
@@ -130,7 +130,7 @@ static void add_flags(struct flags *f, const struct experiment *e,
     add_parameters(f, t);
 }
 
-enum rc trial_submit(struct manager *m, int64_t trial, struct err *err)
+enum rc tune_trial_submit(struct tune_manager *m, int64_t trial, struct err *err)
 {
     struct experiment *e = m->e;
     const struct exp_trial *t = &e->trials.at[trial];
@@ -141,7 +141,7 @@ enum rc trial_submit(struct manager *m, int64_t trial, struct err *err)
     struct submit_result made = {0};
     enum rc rc = write_parameters(dir, t, err);
     if (!rc)
-        rc = command_of(e->set.command, t->params, &command, err);
+        rc = tune_command_of(e->set.command, t->params, &command, err);
     if (!rc) {
         add_flags(&f, e, t, dir);
         struct spec_flags flags = {.at = f.list.at,
@@ -168,14 +168,14 @@ enum rc trial_submit(struct manager *m, int64_t trial, struct err *err)
 
 /* Records of the metrics file beyond those that the log holds. */
 struct news {
-    struct manager *m;
+    struct tune_manager *m;
     int64_t trial, seen;
     bool stop;
     enum rc rc;
     struct err *err;
 };
 
-static void on_metric(void *arg, const struct metric *metric)
+static void on_metric(void *arg, const struct tune_metric *metric)
 {
     struct news *n = arg;
     struct exp_trial *t = &n->m->e->trials.at[n->trial];
@@ -187,7 +187,8 @@ static void on_metric(void *arg, const struct metric *metric)
     n->stop |= stop;
 }
 
-static enum rc read_metrics(struct manager *m, int64_t trial, bool *stop, struct err *err)
+static enum rc read_metrics(struct tune_manager *m, int64_t trial, bool *stop,
+                            struct err *err)
 {
     char *dir = experiment_trial_dir(m->e, &m->e->trials.at[trial]);
     char *path = fs_join(dir, ".nni/metrics"), *data = NULL;
@@ -198,7 +199,7 @@ static enum rc read_metrics(struct manager *m, int64_t trial, bool *stop, struct
         rc = fs_read(path, METRICS_MAX, &data, &n, err);
     if (!rc && data) {
         struct err bad = {0};
-        if (frames_read(data, n, on_metric, &news, &used, &bad))
+        if (tune_metrics_read(data, n, on_metric, &news, &used, &bad))
             log_warn("trial %s: %s", m->e->trials.at[trial].id, bad.msg);
         rc = news.rc;
     }
@@ -253,7 +254,7 @@ static void print_last(const struct experiment *e, const struct store_points *p,
     buf_puts(out, all ? "}" : "");
 }
 
-static enum rc pass_points(struct manager *m, int64_t trial, const char *name,
+static enum rc pass_points(struct tune_manager *m, int64_t trial, const char *name,
                            const struct store_points *p, bool *stop, struct err *err)
 {
     int64_t step = 0, seen = (int64_t)m->e->trials.at[trial].results.n;
@@ -272,7 +273,7 @@ static enum rc pass_points(struct manager *m, int64_t trial, const char *name,
 }
 
 /* The values that the job's own metrics give, for a trial that wrote no records. */
-static enum rc read_points(struct manager *m, int64_t trial, bool over, bool *stop,
+static enum rc read_points(struct tune_manager *m, int64_t trial, bool over, bool *stop,
                            struct err *err)
 {
     struct store_points points = {0};
@@ -297,7 +298,7 @@ static enum rc read_points(struct manager *m, int64_t trial, bool over, bool *st
 }
 
 /* The last lines that a trial printed, for the message of its failure. */
-static void last_lines(const struct manager *m, const struct exp_trial *t,
+static void last_lines(const struct tune_manager *m, const struct exp_trial *t,
                        int64_t attempt, struct buf *out)
 {
     char *path = place_log(m->jobs, t->job, 0, attempt), text[TAIL_BYTES + 1];
@@ -317,8 +318,8 @@ static void last_lines(const struct manager *m, const struct exp_trial *t,
     mem_free(path);
 }
 
-static enum rc trial_settle(struct manager *m, int64_t trial, const struct store_job *job,
-                            struct err *err)
+static enum rc trial_settle(struct tune_manager *m, int64_t trial,
+                            const struct store_job *job, struct err *err)
 {
     struct exp_trial *t = &m->e->trials.at[trial];
     struct buf why;
@@ -346,8 +347,8 @@ static enum rc trial_settle(struct manager *m, int64_t trial, const struct store
     return rc;
 }
 
-enum rc trial_stop(struct manager *m, int64_t trial, enum trial_status as,
-                   struct err *err)
+enum rc tune_trial_stop(struct tune_manager *m, int64_t trial, enum trial_status as,
+                        struct err *err)
 {
     struct request_result r;
     enum rc rc = RC_OK;
@@ -365,7 +366,7 @@ static bool too_long(const struct experiment *e, const struct exp_trial *t)
            clock_wall_ns() / 1000000 - t->started > e->limits.trial_seconds * 1000;
 }
 
-enum rc trial_poll(struct manager *m, int64_t trial, struct err *err)
+enum rc tune_trial_poll(struct tune_manager *m, int64_t trial, struct err *err)
 {
     struct experiment *e = m->e;
     struct store_jobs row = {0};
@@ -389,9 +390,9 @@ enum rc trial_poll(struct manager *m, int64_t trial, struct err *err)
     if (!rc && over)
         rc = trial_settle(m, trial, &row.at[0], err);
     else if (!rc && stop)
-        rc = trial_stop(m, trial, TS_EARLY_STOPPED, err);
+        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, err);
     else if (!rc && !e->trials.at[trial].stopping && too_long(e, &e->trials.at[trial]))
-        rc = trial_stop(m, trial, TS_EARLY_STOPPED, err);
+        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, err);
     store_jobs_release(&row);
     return rc;
 }

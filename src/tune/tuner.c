@@ -37,18 +37,18 @@ enum rc tuner_create(const struct tuner_conf *conf, struct tuner **out, struct e
     t->ops = ops;
     t->args = nni_args_bind(algo, conf->args, &t->arena);
     t->seed = conf->seed;
-    const int64_t *seed = args_find(algo, t->args, "seed");
+    const int64_t *seed = tune_args_find(algo, t->args, "seed");
     if (seed)
         t->seed = (uint64_t)*seed;
     if (conf->checkpoint_dir)
         t->checkpoint_dir = arena_strdup(&t->arena, conf->checkpoint_dir);
     int64_t n = conf->n_objectives > 1 ? conf->n_objectives : 1;
-    t->maximize[0] = args_maximize(algo, t->args);
+    t->maximize[0] = tune_args_maximize(algo, t->args);
     for (int64_t i = 0; i < conf->n_objectives; i++)
         t->maximize[i] = conf->maximize[i];
     t->n_asks = conf->asked;
-    history_init(&t->history, conf->space, n);
-    issued_init(&t->issued, conf->space);
+    tune_history_init(&t->history, conf->space, n);
+    tune_seen_init(&t->seen, conf->space);
     if (ops->create)
         t->self = ops->create(t);
     *out = t;
@@ -61,8 +61,8 @@ void tuner_destroy(struct tuner *t)
         return;
     if (t->ops->destroy)
         t->ops->destroy(t->self);
-    history_release(&t->history);
-    issued_release(&t->issued);
+    tune_history_release(&t->history);
+    tune_seen_release(&t->seen);
     arena_release(&t->arena);
     mem_free(t);
 }
@@ -78,8 +78,8 @@ static enum tuner_answer tuner_think(struct tuner *t, double *x)
     struct rng r;
     rng_init(&r, t->seed, STREAM_ASK, (uint64_t)t->n_asks, 0);
     enum tuner_answer answer = t->ops->ask(t, &r, x);
-    if (answer == TUNER_GIVES && t->ops->no_repeats && issued_has(&t->issued, x) &&
-        !issued_unseen(&t->issued, x))
+    if (answer == TUNER_GIVES && t->ops->no_repeats && tune_seen_has(&t->seen, x) &&
+        !tune_seen_unseen(&t->seen, x))
         answer = TUNER_ENDS;
     return answer;
 }
@@ -87,8 +87,8 @@ static enum tuner_answer tuner_think(struct tuner *t, double *x)
 static int64_t tuner_issue(struct tuner *t, const double *x)
 {
     t->n_asks++;
-    issued_add(&t->issued, x);
-    int64_t trial = history_add(&t->history, x);
+    tune_seen_add(&t->seen, x);
+    int64_t trial = tune_history_add(&t->history, x);
     if (t->ops->issued)
         t->ops->issued(t, trial);
     return trial;
@@ -137,7 +137,7 @@ void tuner_params(const struct tuner *t, int64_t trial, struct buf *out)
     }
     buf_putc(out, '{');
     size_t before = out->n;
-    point_print(t->history.space, t->history.trials.at[trial].x, out);
+    tune_point_print(t->history.space, t->history.trials.at[trial].x, out);
     if (t->ops->extra)
         t->ops->extra(t, trial, out->n == before, out);
     buf_putc(out, '}');
@@ -167,7 +167,7 @@ void tuner_tell(struct tuner *t, int64_t trial, const double *values, double vio
 {
     double losses[TUNE_OBJECTIVES_MAX];
     losses_of(t, values, losses);
-    if (history_tell(&t->history, trial, losses, violation) && t->ops->told)
+    if (tune_history_tell(&t->history, trial, losses, violation) && t->ops->told)
         t->ops->told(t, trial);
 }
 
@@ -175,7 +175,7 @@ void tuner_end(struct tuner *t, int64_t trial)
 {
     if (trial < 0 || trial >= (int64_t)t->history.trials.n)
         return;
-    history_end(&t->history, trial);
+    tune_history_end(&t->history, trial);
     if (t->ops->ended)
         t->ops->ended(t, trial, t->history.trials.at[trial].state == TRIAL_DONE);
 }
@@ -185,13 +185,13 @@ enum rc tuner_import(struct tuner *t, const struct node *params, const double *v
 {
     double *x = mem_calloc((size_t)t->history.space->n + 1, sizeof(*x));
     enum rc rc = t->ops->read ? t->ops->read(t, params, x, err)
-                              : point_read(t->history.space, params, x, err);
+                              : tune_point_read(t->history.space, params, x, err);
     if (!rc) {
         double losses[TUNE_OBJECTIVES_MAX];
         losses_of(t, values, losses);
-        issued_add(&t->issued, x);
-        int64_t trial = history_add(&t->history, x);
-        history_tell(&t->history, trial, losses, violation);
+        tune_seen_add(&t->seen, x);
+        int64_t trial = tune_history_add(&t->history, x);
+        tune_history_tell(&t->history, trial, losses, violation);
         if (t->ops->imported)
             t->ops->imported(t, trial);
     }
@@ -199,7 +199,7 @@ enum rc tuner_import(struct tuner *t, const struct node *params, const double *v
     return rc;
 }
 
-const struct history *tuner_history(const struct tuner *t)
+const struct tune_history *tuner_history(const struct tuner *t)
 {
     return &t->history;
 }

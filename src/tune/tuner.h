@@ -68,7 +68,7 @@ enum rc tuner_import(struct tuner *t, const struct node *params, const double *v
                      double violation, struct err *err) MUST_CHECK;
 
 /* For the best trial and the like. */
-const struct history *tuner_history(const struct tuner *t);
+const struct tune_history *tuner_history(const struct tuner *t);
 bool tuner_maximizes(const struct tuner *t, int64_t objective);
 uint64_t tuner_seed(const struct tuner *t);
 

@@ -3,8 +3,8 @@
 #ifndef TUNE_TUNER_PRIVATE_H
 #define TUNE_TUNER_PRIVATE_H
 
-#include "tune/issued.h"
 #include "tune/point.h"
+#include "tune/seen.h"
 #include "tune/tuner.h"
 
 struct tuner_ops {
@@ -26,7 +26,7 @@ struct tuner_ops {
     void (*extra)(const struct tuner *t, int64_t trial, bool first, struct buf *out);
     void (*print)(const struct tuner *t, int64_t trial, struct buf *out);
     void (*param_id)(const struct tuner *t, int64_t trial, char out[TUNER_ID_SIZE]);
-    /* The user's form back to a point; NULL: point_read(). */
+    /* The user's form back to a point; NULL: tune_point_read(). */
     enum rc (*read)(const struct tuner *t, const struct node *params, double *x,
                     struct err *err);
     bool pure;       /* ask() looks at the history alone and changes nothing */
@@ -44,8 +44,8 @@ struct tuner {
     uint64_t seed;
     int64_t n_asks; /* that gave something */
     bool maximize[TUNE_OBJECTIVES_MAX];
-    struct history history;
-    struct issued issued;
+    struct tune_history history;
+    struct tune_seen seen;
     struct arena arena;
     void *self;
 };

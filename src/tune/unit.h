@@ -13,29 +13,29 @@
 #include "base/rng.h"
 #include "text/nni/space.h"
 
-struct unit_axis {
+struct tune_unit_axis {
     int64_t param;
     bool one_hot;   /* a choice whose options have no order */
     int64_t at, n;  /* its coordinates */
     double *places; /* choice between numbers: [size], the coordinate of each */
 };
 
-struct unit {
+struct tune_unit {
     const struct nni_space *space;
-    struct unit_axis *axes; /* [space->n] */
-    int64_t n;              /* coordinates in all */
+    struct tune_unit_axis *axes; /* [space->n] */
+    int64_t n;                   /* coordinates in all */
 };
 
-/* To unit_release(). The space has no nested choices. */
-void unit_init(struct unit *u, const struct nni_space *s);
-void unit_release(struct unit *u);
+/* To tune_unit_release(). The space has no nested choices. */
+void tune_unit_init(struct tune_unit *u, const struct nni_space *s);
+void tune_unit_release(struct tune_unit *u);
 
 /* One number (not a choice) to [0, 1] and back. */
-double unit_scale(const struct nni_param *p, double v);
-double unit_unscale(const struct nni_param *p, double c);
+double tune_unit_scale(const struct nni_param *p, double v);
+double tune_unit_unscale(const struct nni_param *p, double c);
 
-void unit_of(const struct unit *u, const double *x, double *v); /* v: [n] */
+void tune_unit_of(const struct tune_unit *u, const double *x, double *v); /* v: [n] */
 /* The point nearest to v. */
-void unit_point(const struct unit *u, const double *v, double *x);
+void tune_unit_point(const struct tune_unit *u, const double *v, double *x);
 
 #endif

@@ -2,11 +2,11 @@
 /* Any bytes in a trial's metrics file: no crash, no more taken than there is. */
 #include <stdlib.h>
 
-#include "tune/frames.h"
+#include "tune/metrics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void note(void *arg, const struct metric *m)
+static void note(void *arg, const struct tune_metric *m)
 {
     if (!m->json)
         abort();
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     size_t used = 0;
     struct err err = {0};
-    enum rc rc = frames_read((const char *)data, n, note, NULL, &used, &err);
+    enum rc rc = tune_metrics_read((const char *)data, n, note, NULL, &used, &err);
     if (used > n || (rc && !err.msg[0]))
         abort();
     return 0;

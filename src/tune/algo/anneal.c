@@ -20,7 +20,7 @@ struct ranked {
 static double assumed(const struct tuner *t)
 {
     const struct nni_HyperoptArgs *args = t->args;
-    const struct history *h = &t->history;
+    const struct tune_history *h = &t->history;
     double sum = 0, least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < h->done.n; i++) {
         double v = h->trials.at[h->done.at[i]].loss;
@@ -38,7 +38,7 @@ static double assumed(const struct tuner *t)
 static struct ranked anneal_rank(const struct tuner *t)
 {
     const struct nni_HyperoptArgs *args = t->args;
-    const struct history *h = &t->history;
+    const struct tune_history *h = &t->history;
     struct ranked k = {.at =
                            mem_alloc((h->by_loss.n + h->running.n + 1) * sizeof(*k.at))};
     size_t lies = h->running.n;
@@ -46,7 +46,7 @@ static struct ranked anneal_rank(const struct tuner *t)
         lies = 0;
     double lie = lies < h->running.n ? assumed(t) : 0;
     for (size_t i = 0; i < h->by_loss.n; i++) {
-        const struct trial *trial = &h->trials.at[h->by_loss.at[i]];
+        const struct tuner_trial *trial = &h->trials.at[h->by_loss.at[i]];
         while (lies < h->running.n && (trial->loss > lie || trial->violation > 0))
             k.at[k.n++] = h->running.at[lies++];
         k.at[k.n++] = h->by_loss.at[i];
@@ -69,7 +69,7 @@ static int64_t base_of(const struct tuner *t, const struct ranked *k, int64_t i,
                        const int64_t *chosen, int64_t n_chosen, struct rng *r,
                        int64_t *n_used)
 {
-    const struct history *h = &t->history;
+    const struct tune_history *h = &t->history;
     int64_t used = 0;
     for (size_t j = 0; j < k->n; j++)
         used += !isnan(h->trials.at[k->at[j]].x[i]);
@@ -107,19 +107,19 @@ static enum tuner_answer anneal_ask(struct tuner *t, struct rng *r, double *x)
     for (int64_t i = 0; i < s->n; i++) {
         const struct nni_param *p = &s->at[i];
         x[i] = NAN;
-        if (!point_active(s, x, i))
+        if (!tune_point_active(s, x, i))
             continue;
         int64_t used, base = base_of(t, &k, i, chosen, n_chosen, r, &used);
         if (base < 0) {
-            x[i] = point_prior(p, r);
+            x[i] = tune_point_prior(p, r);
             continue;
         }
         chosen[n_chosen++] = base;
-        double v = point_settle(p, t->history.trials.at[base].x[i]);
+        double v = tune_point_settle(p, t->history.trials.at[base].x[i]);
         x[i] = anneal_near(p, v, 1 / (1 + SHRINK * (double)used), r);
     }
-    if (issued_has(&t->issued, x))
-        point_draw(s, r, x);
+    if (tune_seen_has(&t->seen, x))
+        tune_point_draw(s, r, x);
     mem_free(chosen);
     mem_free(k.at);
     return TUNER_GIVES;

@@ -53,7 +53,7 @@ static void bohb_destroy(void *self_)
 
 static double coordinate(const struct nni_param *p, double v)
 {
-    return p->type == NNI_CHOICE ? v : unit_scale(p, v);
+    return p->type == NNI_CHOICE ? v : tune_unit_scale(p, v);
 }
 
 /* The largest budget with more than enough results; 0: none. */
@@ -100,7 +100,7 @@ static double density(const struct cloud *c, const struct bohb *self, const doub
             const struct nni_param *p = &self->space->at[i];
             double w = c->width[i], at = c->v[k * d + i];
             if (p->type != NNI_CHOICE)
-                product *= normal_pdf((v[i] - at) / w) / w;
+                product *= tune_normal_pdf((v[i] - at) / w) / w;
             else if (p->size > 1)
                 product *= v[i] == at ? 1 - w : w / (double)(p->size - 1);
         }
@@ -117,7 +117,7 @@ static void draw_near(const struct cloud *good, const struct bohb *self, double 
     for (int64_t i = 0; i < d; i++) {
         const struct nni_param *p = &self->space->at[i];
         if (p->type != NNI_CHOICE)
-            v[i] = normal_draw_within(r, at[i], good->width[i] * factor, 0, 1);
+            v[i] = tune_normal_draw_within(r, at[i], good->width[i] * factor, 0, 1);
         else
             v[i] = rng_f64(r) < 1 - good->width[i]
                        ? at[i]
@@ -142,7 +142,7 @@ static void from_model(struct tuner *t, struct bohb *self, int64_t budget, struc
                        double *x)
 {
     const struct nni_BohbArgs *args = t->args;
-    const struct history *h = &t->history;
+    const struct tune_history *h = &t->history;
     int64_t *at = mem_alloc((h->by_loss.n + 1) * sizeof(*at)), n = 0;
     for (size_t i = 0; i < h->by_loss.n; i++)
         if (halving_budget(self->halving, h->by_loss.at[i]) == budget)
@@ -171,7 +171,7 @@ static void from_model(struct tuner *t, struct bohb *self, int64_t budget, struc
     for (int64_t i = 0; i < d; i++)
         x[i] = self->space->at[i].type == NNI_CHOICE
                    ? v[d + i]
-                   : unit_unscale(&self->space->at[i], v[d + i]);
+                   : tune_unit_unscale(&self->space->at[i], v[d + i]);
     mem_free(v);
     mem_free(at);
     mem_free(good.v);
@@ -190,7 +190,7 @@ static enum tuner_answer bohb_ask(struct tuner *t, struct rng *r, double *x)
         return a;
     int64_t budget = model_budget(t, self);
     if (rng_f64(r) < args->random_fraction || budget == 0)
-        point_draw(t->history.space, r, x);
+        tune_point_draw(t->history.space, r, x);
     else
         from_model(t, self, budget, r, x);
     return a;

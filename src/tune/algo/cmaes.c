@@ -18,7 +18,7 @@ struct told {
 };
 
 struct cmaes {
-    struct unit unit;
+    struct tune_unit unit;
     int64_t *axis; /* [d]: coordinates of numbers */
     int64_t d, lambda, mu, generation;
     double *weight; /* [mu] */
@@ -55,7 +55,7 @@ static void *cmaes_create(struct tuner *t)
 {
     const struct nni_CmaesArgs *args = t->args;
     struct cmaes *s = mem_calloc(1, sizeof(*s));
-    unit_init(&s->unit, t->history.space);
+    tune_unit_init(&s->unit, t->history.space);
     s->axis = mem_calloc((size_t)s->unit.n + 1, sizeof(*s->axis));
     for (int64_t i = 0; i < t->history.space->n; i++)
         if (t->history.space->at[i].type != NNI_CHOICE)
@@ -88,7 +88,7 @@ static void cmaes_destroy(void *self)
         mem_free(s->told.at[i].v);
     VEC_RELEASE(&s->told);
     VEC_RELEASE(&s->born);
-    unit_release(&s->unit);
+    tune_unit_release(&s->unit);
     mem_free(s->axis);
     mem_free(s);
 }
@@ -112,17 +112,17 @@ static enum tuner_answer cmaes_ask(struct tuner *t, struct rng *r, double *x)
 {
     const struct nni_CmaesArgs *args = t->args;
     const struct cmaes *s = t->self;
-    point_draw(t->history.space, r, x);
+    tune_point_draw(t->history.space, r, x);
     if (t->n_asks < args->n_startup_trials || s->d == 0)
         return TUNER_GIVES;
     double *y = mem_calloc((size_t)(2 * s->d + s->unit.n + 1), sizeof(*y));
     double *v = y + s->d, *full = v + s->d;
     for (int64_t tries = 0; tries < 10 * s->d && !cmaes_draw(s, r, y, v); tries++)
         ;
-    unit_of(&s->unit, x, full);
+    tune_unit_of(&s->unit, x, full);
     for (int64_t i = 0; i < s->d; i++)
         full[s->axis[i]] = fmin(fmax(v[i], 0), 1);
-    unit_point(&s->unit, full, x);
+    tune_unit_point(&s->unit, full, x);
     mem_free(y);
     return TUNER_GIVES;
 }
@@ -248,7 +248,7 @@ static void cmaes_told(struct tuner *t, int64_t trial)
     double *full = mem_calloc((size_t)s->unit.n + 1, sizeof(*full));
     struct told one = {.v = mem_calloc((size_t)s->d, sizeof(double)),
                        .loss = t->history.trials.at[trial].loss};
-    unit_of(&s->unit, t->history.trials.at[trial].x, full);
+    tune_unit_of(&s->unit, t->history.trials.at[trial].x, full);
     for (int64_t i = 0; i < s->d; i++)
         one.v[i] = full[s->axis[i]];
     mem_free(full);

@@ -24,7 +24,7 @@ static void add_random(struct tuner *t, struct evolution *self)
         .x = arena_alloc(&t->arena, (size_t)(s->n + 1) * sizeof(double))};
     struct rng r;
     tuner_rng(t, 0, (uint64_t)self->born++, &r);
-    point_draw(s, &r, one.x);
+    tune_point_draw(s, &r, one.x);
     VEC_PUSH(&self->members, one);
 }
 
@@ -69,7 +69,7 @@ static void mutate(const struct nni_space *s, struct rng *r, double *x)
         if (above == i)
             x[k] = NAN;
     }
-    point_change(s, i, point_prior(&s->at[i], r), r, x);
+    tune_point_change(s, i, tune_point_prior(&s->at[i], r), r, x);
 }
 
 static enum tuner_answer evolution_ask(struct tuner *t, struct rng *r, double *x)
@@ -102,7 +102,7 @@ static enum tuner_answer evolution_ask(struct tuner *t, struct rng *r, double *x
 static void evolution_told(struct tuner *t, int64_t trial)
 {
     struct evolution *self = t->self;
-    const struct trial *done = &t->history.trials.at[trial];
+    const struct tuner_trial *done = &t->history.trials.at[trial];
     VEC_PUSH(&self->members, ((struct individual){done->x, done->loss, true}));
 }
 

@@ -24,7 +24,7 @@
 enum utility { UTILITY_EI, UTILITY_UCB, UTILITY_POI };
 
 struct gp {
-    struct unit unit;
+    struct tune_unit unit;
     enum utility utility;
     double kappa, xi, nu, noise;
     int64_t cold, warm, climbs;
@@ -150,14 +150,14 @@ static double utility(const struct model *m, const double *v)
     case UTILITY_UCB:
         return mean + m->gp->kappa * dev;
     case UTILITY_POI:
-        return normal_cdf(z);
+        return tune_normal_cdf(z);
     default:
-        return gain * normal_cdf(z) + dev * normal_pdf(z);
+        return gain * tune_normal_cdf(z) + dev * tune_normal_pdf(z);
     }
 }
 
 /* The trials that the model is made of: the best half and the latest half of the room. */
-static int64_t gp_choose(const struct history *h, int64_t *at)
+static int64_t gp_choose(const struct tune_history *h, int64_t *at)
 {
     int64_t n = 0, all = (int64_t)h->done.n, most = POINTS_MOST;
     if (all <= most) {
@@ -198,7 +198,7 @@ static void standardise(struct model *m)
     }
 }
 
-static void model_init(struct model *m, const struct gp *gp, const struct history *h)
+static void model_init(struct model *m, const struct gp *gp, const struct tune_history *h)
 {
     int64_t room = POINTS_MOST + (int64_t)h->running.n, d = gp->unit.n;
     int64_t *at = mem_alloc((size_t)room * sizeof(*at));
@@ -210,7 +210,7 @@ static void model_init(struct model *m, const struct gp *gp, const struct histor
     m->alpha = mem_alloc(n * sizeof(double));
     m->row = mem_alloc(n * sizeof(double));
     for (int64_t i = 0; i < m->n; i++) {
-        unit_of(&gp->unit, h->trials.at[at[i]].x, m->v + i * d);
+        tune_unit_of(&gp->unit, h->trials.at[at[i]].x, m->v + i * d);
         m->y[i] = -h->trials.at[at[i]].loss;
     }
     standardise(m);
@@ -218,7 +218,7 @@ static void model_init(struct model *m, const struct gp *gp, const struct histor
     condition(m);
     for (size_t i = 0; i < h->running.n; i++) {
         double *v = m->v + (m->n + (int64_t)i) * d, ignored;
-        unit_of(&gp->unit, h->trials.at[h->running.at[i]].x, v);
+        tune_unit_of(&gp->unit, h->trials.at[h->running.at[i]].x, v);
         gp_predict(m, v, &m->y[m->n + (int64_t)i], &ignored);
     }
     if (h->running.n) {
@@ -241,15 +241,15 @@ static void model_release(struct model *m)
 static double climb(const struct model *m, struct rng *r, double *x, double *v,
                     double score)
 {
-    const struct unit *u = &m->gp->unit;
+    const struct tune_unit *u = &m->gp->unit;
     double *try_x = mem_alloc((size_t)(u->space->n + 1) * sizeof(double));
     double *try_v = mem_alloc((size_t)(u->n + 1) * sizeof(double));
     double size = 0.2;
     for (int step = 0; step < CLIMB_STEPS; step++) {
         for (int64_t i = 0; i < u->n; i++)
             try_v[i] = v[i] + (rng_f64(r) < 0.5 ? size * rng_normal(r) : 0);
-        unit_point(u, try_v, try_x);
-        unit_of(u, try_x, try_v);
+        tune_unit_point(u, try_v, try_x);
+        tune_unit_of(u, try_x, try_v);
         double s = utility(m, try_v);
         if (s > score) {
             score = s;
@@ -272,13 +272,13 @@ struct candidate {
 static void warm_up(const struct model *m, struct rng *r, int64_t warm,
                     struct candidate *top, int64_t n_top)
 {
-    const struct unit *u = &m->gp->unit;
+    const struct tune_unit *u = &m->gp->unit;
     size_t nx = (size_t)u->space->n, nv = (size_t)u->n;
     double *x = mem_alloc((nx + 1) * sizeof(double)),
            *v = mem_alloc((nv + 1) * sizeof(double));
     for (int64_t c = 0; c < warm; c++) {
-        point_draw(u->space, r, x);
-        unit_of(u, x, v);
+        tune_point_draw(u->space, r, x);
+        tune_unit_of(u, x, v);
         double score = utility(m, v);
         if (score <= top[n_top - 1].score)
             continue;
@@ -298,9 +298,9 @@ static void warm_up(const struct model *m, struct rng *r, int64_t warm,
 static enum tuner_answer gp_ask(struct tuner *t, struct rng *r, double *x)
 {
     struct gp *self = t->self;
-    const struct unit *u = &self->unit;
+    const struct tune_unit *u = &self->unit;
     if ((int64_t)t->history.done.n < self->cold || t->history.done.n == 0) {
-        point_draw(t->history.space, r, x);
+        tune_point_draw(t->history.space, r, x);
         return TUNER_GIVES;
     }
     struct model m;
@@ -336,7 +336,7 @@ static struct gp *gp_make(struct tuner *t, double nu, int64_t cold, int64_t warm
                           int64_t climbs)
 {
     struct gp *self = mem_calloc(1, sizeof(*self));
-    unit_init(&self->unit, t->history.space);
+    tune_unit_init(&self->unit, t->history.space);
     self->noise = 1e-6;
     self->nu = nu;
     self->cold = cold;
@@ -380,7 +380,7 @@ static void *smac_create(struct tuner *t)
 static void gp_destroy(void *self_)
 {
     struct gp *self = self_;
-    unit_release(&self->unit);
+    tune_unit_release(&self->unit);
     mem_free(self);
 }
 

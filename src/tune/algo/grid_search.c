@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tune/tuner_private.h"
 
-/* The grid's place lies in t->issued, which skips what was issued or imported. */
+/* The grid's place lies in t->seen, which skips what was issued or imported. */
 static enum tuner_answer grid_ask(struct tuner *t, struct rng *r, double *x)
 {
-    return issued_unseen(&t->issued, x) ? TUNER_GIVES : TUNER_ENDS;
+    return tune_seen_unseen(&t->seen, x) ? TUNER_GIVES : TUNER_ENDS;
 }
 
 static void *grid_create_(struct tuner *t)
 {
-    t->issued.endless = false; /* also points of continuous parameters repeat in a grid */
+    t->seen.endless = false; /* also points of continuous parameters repeat in a grid */
     return NULL;
 }
 

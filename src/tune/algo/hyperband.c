@@ -36,7 +36,7 @@ static enum tuner_answer hyperband_ask(struct tuner *t, struct rng *r, double *x
     bool fresh = false;
     enum tuner_answer a = halving_next(self->halving, t->history.space->n, x, &fresh);
     if (a == TUNER_GIVES && fresh)
-        point_draw(t->history.space, r, x);
+        tune_point_draw(t->history.space, r, x);
     return a;
 }
 

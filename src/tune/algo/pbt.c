@@ -42,7 +42,7 @@ static void *pbt_create(struct tuner *t)
         m->x = arena_alloc(&t->arena, size);
         m->load_member = i;
         tuner_rng(t, 0, (uint64_t)i, &r);
-        point_draw(t->history.space, &r, m->x);
+        tune_point_draw(t->history.space, &r, m->x);
     }
     return self;
 }
@@ -89,12 +89,12 @@ static double perturb(const struct nni_PbtArgs *args, const struct nni_param *p,
                       struct rng *r)
 {
     if (rng_f64(r) < args->resample_probability)
-        return point_prior(p, r);
+        return tune_point_prior(p, r);
     double sign = rng_f64(r) < 0.5 ? 1 : -1;
     if (p->categorical)
         return clamp(v + sign, 0, (double)p->size - 1);
     if (p->q > 0) {
-        double user = point_user(p, v) + sign * p->q;
+        double user = tune_point_user(p, v) + sign * p->q;
         if (p->clip)
             user = clamp(user, p->clip_low, p->clip_high);
         return p->log ? log(fmax(user, 1e-10)) : user;

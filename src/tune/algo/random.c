@@ -3,7 +3,7 @@
 
 static enum tuner_answer random_ask(struct tuner *t, struct rng *r, double *x)
 {
-    point_draw(t->history.space, r, x);
+    tune_point_draw(t->history.space, r, x);
     return TUNER_GIVES;
 }
 

@@ -27,15 +27,15 @@ struct tpe_settings {
 int64_t tpe_good(const struct tpe_settings *s, int64_t n);
 
 /* One parameter after the other. */
-void tpe_single(const struct history *h, const struct tpe_settings *s, struct rng *r,
+void tpe_single(const struct tune_history *h, const struct tpe_settings *s, struct rng *r,
                 double *x);
 
 /* Blocks of parameters that are active together. */
 struct tpe_joint;
 struct tpe_joint *tpe_joint_create(const struct nni_space *space);
 void tpe_joint_destroy(struct tpe_joint *j); /* NULL is fine */
-void tpe_joint_add(struct tpe_joint *j, const struct history *h, int64_t trial);
-void tpe_joint_ask(struct tpe_joint *j, const struct history *h,
+void tpe_joint_add(struct tpe_joint *j, const struct tune_history *h, int64_t trial);
+void tpe_joint_ask(struct tpe_joint *j, const struct tune_history *h,
                    const struct tpe_settings *s, struct rng *r, double *x);
 
 #endif

@@ -38,7 +38,7 @@ struct dim {
     double low, high; /* of the kernels; infinite for the normal family */
     double mean, range;
     double step; /* in the scale of the model, 0: none, or it is not even there */
-    struct sorted values;
+    struct tune_sorted values;
 };
 
 struct block {
@@ -107,7 +107,7 @@ void tpe_joint_destroy(struct tpe_joint *j)
     for (size_t i = 0; i < j->blocks.n; i++) {
         struct block *b = &j->blocks.at[i];
         for (size_t k = 0; k < b->dims.n; k++)
-            sorted_release(&b->dims.at[k].values);
+            tune_sorted_release(&b->dims.at[k].values);
         VEC_RELEASE(&b->dims);
     }
     VEC_RELEASE(&j->blocks);
@@ -121,18 +121,18 @@ static bool block_active(const struct block *b, const double *x)
 
 static double model_value(const struct nni_space *s, const struct dim *d, const double *x)
 {
-    return point_settle(&s->at[d->param], x[d->param]);
+    return tune_point_settle(&s->at[d->param], x[d->param]);
 }
 
-void tpe_joint_add(struct tpe_joint *j, const struct history *h, int64_t trial)
+void tpe_joint_add(struct tpe_joint *j, const struct tune_history *h, int64_t trial)
 {
     const double *x = h->trials.at[trial].x;
     for (size_t i = 0; i < j->blocks.n; i++) {
         struct block *b = &j->blocks.at[i];
         for (size_t k = 0; k < b->dims.n && block_active(b, x); k++)
             if (!b->dims.at[k].option)
-                sorted_add(&b->dims.at[k].values,
-                           model_value(j->space, &b->dims.at[k], x), trial);
+                tune_sorted_add(&b->dims.at[k].values,
+                                model_value(j->space, &b->dims.at[k], x), trial);
     }
 }
 
@@ -167,7 +167,7 @@ static void set_widths(struct mixture *m, const struct dim *d, const unsigned ch
     double least =
         fmax(d->range * fmax(share * share, WIDTH_LEAST), d->step * STEPS_LEAST);
     for (size_t i = 0; i < d->values.items.n; i++) {
-        const struct sorted_item *it = &d->values.items.at[i];
+        const struct tune_sorted_item *it = &d->values.items.at[i];
         if (side[it->trial] != mine)
             continue;
         double gap = before >= 0 ? it->v - v_before : 0;
@@ -196,7 +196,7 @@ static void set_heights(struct mixture *m, const struct dim *d, const double *mu
         }
         m->height[c] += log_last;
         if (isfinite(d->low))
-            m->height[c] -= normal_log_mass(mu[c], 1 / unit[c], d->low, d->high);
+            m->height[c] -= tune_normal_log_mass(mu[c], 1 / unit[c], d->low, d->high);
     }
 }
 
@@ -226,9 +226,9 @@ static void set_kinds(struct mixture *m, const struct dim *d, size_t at)
         if (!slot[i]) {
             k->mu[k->n] = mu[c];
             k->unit[k->n] = unit[c];
-            k->mass[k->n] = isfinite(d->low)
-                                ? normal_log_mass(mu[c], 1 / unit[c], d->low, d->high)
-                                : 0;
+            k->mass[k->n] = isfinite(d->low) ? tune_normal_log_mass(mu[c], 1 / unit[c],
+                                                                    d->low, d->high)
+                                             : 0;
             slot[i] = ++k->n;
         }
         k->of[c] = slot[i] - 1;
@@ -238,7 +238,7 @@ static void set_kinds(struct mixture *m, const struct dim *d, size_t at)
 }
 
 static void set_number(struct mixture *m, const struct nni_space *s,
-                       const struct history *h, size_t k, const unsigned char *side,
+                       const struct tune_history *h, size_t k, const unsigned char *side,
                        unsigned char mine, const int64_t *place)
 {
     const struct dim *d = &m->block->dims.at[k];
@@ -257,7 +257,7 @@ static void set_number(struct mixture *m, const struct nni_space *s,
         set_heights(m, d, mu, unit);
 }
 
-static void set_option(struct mixture *m, const struct history *h, size_t k)
+static void set_option(struct mixture *m, const struct tune_history *h, size_t k)
 {
     double *mu = m->mu[k] = arena_alloc(&m->arena, (size_t)m->n * sizeof(double));
     for (int64_t c = 0; c + 1 < m->n; c++)
@@ -268,7 +268,8 @@ static void set_option(struct mixture *m, const struct history *h, size_t k)
 /* What each good result gains over the best of the others, scaled to a sum of n. Without
  * a difference all weigh the same.
  */
-static void weigh_gains(const struct history *h, const struct mixture *m, double best_bad)
+static void weigh_gains(const struct tune_history *h, const struct mixture *m,
+                        double best_bad)
 {
     int64_t n = m->n - 1;
     double sum = 0;
@@ -281,7 +282,7 @@ static void weigh_gains(const struct history *h, const struct mixture *m, double
         m->weight[c] = sum > 0 ? 0.999 * m->weight[c] / sum * (double)n + 0.001 : 1;
 }
 
-static double best_bad(const struct history *h, const unsigned char *side)
+static double best_bad(const struct tune_history *h, const unsigned char *side)
 {
     for (size_t i = 0; i < h->by_loss.n; i++)
         if (side[h->by_loss.at[i]] == SIDE_BAD)
@@ -290,7 +291,7 @@ static double best_bad(const struct history *h, const unsigned char *side)
 }
 
 static void mixture_init(struct mixture *m, const struct block *b,
-                         const struct nni_space *s, const struct history *h,
+                         const struct nni_space *s, const struct tune_history *h,
                          const struct tpe_settings *set, const unsigned char *side,
                          unsigned char mine, int64_t *place)
 {
@@ -350,7 +351,7 @@ static double step_log_mass(double mu, double unit, double v, double step)
         return -0.5 * z * z + log(2 * half) - 0.91893853320467274178;
     if (fabs(z) - half > 12)
         return -0.5 * (fabs(z) - half) * (fabs(z) - half) - 4;
-    return normal_log_mass(z, 1, -half, half);
+    return tune_normal_log_mass(z, 1, -half, half);
 }
 
 /* Adds what the kernels of a parameter with steps say of x. Values and widths repeat from
@@ -461,21 +462,22 @@ static void mixture_draw(const struct mixture *m, const struct nni_space *s,
             v[k] = draw_option(m, set, p->size, m->mu[k][c], r);
             continue;
         }
-        double x = normal_draw_within(r, m->mu[k][c], 1 / m->unit[k][c], d->low, d->high);
+        double x =
+            tune_normal_draw_within(r, m->mu[k][c], 1 / m->unit[k][c], d->low, d->high);
         if (p->type == NNI_RANDINT)
             x = fmin(fmax(rint(x), 0), (double)p->size - 1);
-        v[k] = point_settle(p, x);
+        v[k] = tune_point_settle(p, x);
     }
 }
 
-static int64_t ask_branch(const struct history *h, int64_t param, struct rng *r);
+static int64_t ask_branch(const struct tune_history *h, int64_t param, struct rng *r);
 
 static void draw_block(const struct tpe_joint *j, const struct block *b,
-                       const struct history *h, struct rng *r, double *x)
+                       const struct tune_history *h, struct rng *r, double *x)
 {
     for (size_t k = 0; k < b->dims.n; k++) {
         int64_t i = b->dims.at[k].param;
-        x[i] = point_prior(&j->space->at[i], r);
+        x[i] = tune_point_prior(&j->space->at[i], r);
         int64_t branch = j->space->at[i].nested ? ask_branch(h, i, r) : -1;
         if (branch >= 0)
             x[i] = (double)branch;
@@ -483,7 +485,7 @@ static void draw_block(const struct tpe_joint *j, const struct block *b,
 }
 
 /* The branch of a nested choice that is to be tried whatever the model says, or -1. */
-static int64_t ask_branch(const struct history *h, int64_t param, struct rng *r)
+static int64_t ask_branch(const struct tune_history *h, int64_t param, struct rng *r)
 {
     int64_t size = h->space->at[param].size, least = INT64_MAX, best = -1, ties = 0;
     int64_t *n = mem_calloc((size_t)size, sizeof(*n));
@@ -506,7 +508,7 @@ static int64_t ask_branch(const struct history *h, int64_t param, struct rng *r)
 }
 
 /* Marks the trials of the block as good or bad; returns how many are finished. */
-static int64_t take_sides(const struct block *b, const struct history *h,
+static int64_t take_sides(const struct block *b, const struct tune_history *h,
                           const struct tpe_settings *set, unsigned char *side)
 {
     int64_t n = 0;
@@ -525,7 +527,7 @@ static int64_t take_sides(const struct block *b, const struct history *h,
 }
 
 static void model_block(const struct tpe_joint *j, const struct block *b,
-                        const struct history *h, const struct tpe_settings *set,
+                        const struct tune_history *h, const struct tpe_settings *set,
                         const unsigned char *side, struct rng *r, double *x)
 {
     struct mixture good, bad;
@@ -554,7 +556,7 @@ static void model_block(const struct tpe_joint *j, const struct block *b,
     arena_release(&bad.arena);
 }
 
-void tpe_joint_ask(struct tpe_joint *j, const struct history *h,
+void tpe_joint_ask(struct tpe_joint *j, const struct tune_history *h,
                    const struct tpe_settings *set, struct rng *r, double *x)
 {
     for (int64_t i = 0; i < j->space->n; i++)

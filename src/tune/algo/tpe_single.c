@@ -14,7 +14,7 @@ struct split {
     int64_t n, good;
 };
 
-static double tpe_single_lie(const struct history *h, enum tpe_liar liar)
+static double tpe_single_lie(const struct tune_history *h, enum tpe_liar liar)
 {
     double sum = 0, best = INFINITY, worst = -INFINITY;
     int64_t n = 0;
@@ -32,7 +32,7 @@ static double tpe_single_lie(const struct history *h, enum tpe_liar liar)
     return liar == LIAR_BEST ? best : liar == LIAR_WORST ? worst : sum / (double)n;
 }
 
-static void tpe_single_push(struct split *s, const struct history *h, int64_t trial,
+static void tpe_single_push(struct split *s, const struct tune_history *h, int64_t trial,
                             int64_t i)
 {
     double v = h->trials.at[trial].x[i];
@@ -48,7 +48,7 @@ static int by_trial(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void order_by_time(struct split *s, const struct history *h, int64_t i)
+static void order_by_time(struct split *s, const struct tune_history *h, int64_t i)
 {
     qsort(s->trial, (size_t)s->good, sizeof(*s->trial), by_trial);
     qsort(s->trial + s->good, (size_t)(s->n - s->good), sizeof(*s->trial), by_trial);
@@ -56,7 +56,7 @@ static void order_by_time(struct split *s, const struct history *h, int64_t i)
         s->v[k] = h->trials.at[s->trial[k]].x[i];
 }
 
-static void split_init(struct split *s, const struct history *h,
+static void split_init(struct split *s, const struct tune_history *h,
                        const struct tpe_settings *set, int64_t i, double assumed)
 {
     size_t room = h->by_loss.n + h->running.n + 1;
@@ -65,7 +65,7 @@ static void split_init(struct split *s, const struct history *h,
                         .trial = mem_alloc(room * sizeof(*s->trial))};
     size_t lies = set->liar == LIAR_NONE ? h->running.n : 0;
     for (size_t k = 0; k < h->by_loss.n; k++) {
-        const struct trial *t = &h->trials.at[h->by_loss.at[k]];
+        const struct tuner_trial *t = &h->trials.at[h->by_loss.at[k]];
         while (lies < h->running.n && (t->loss > assumed || t->violation > 0))
             tpe_single_push(s, h, h->running.at[lies++], i);
         tpe_single_push(s, h, h->by_loss.at[k], i);
@@ -151,20 +151,20 @@ static double ask_number(const struct split *s, const struct tpe_settings *set,
     return best;
 }
 
-void tpe_single(const struct history *h, const struct tpe_settings *set, struct rng *r,
-                double *x)
+void tpe_single(const struct tune_history *h, const struct tpe_settings *set,
+                struct rng *r, double *x)
 {
     double assumed = tpe_single_lie(h, set->liar);
     for (int64_t i = 0; i < h->space->n; i++) {
         const struct nni_param *p = &h->space->at[i];
-        if (!point_active(h->space, x, i)) {
+        if (!tune_point_active(h->space, x, i)) {
             x[i] = NAN;
             continue;
         }
         struct split s;
         split_init(&s, h, set, i, assumed);
         if (s.n < set->n_startup || s.n == 0)
-            x[i] = point_prior(p, r);
+            x[i] = tune_point_prior(p, r);
         else if (p->categorical)
             x[i] = ask_option(&s, set, p->size, r);
         else

@@ -120,7 +120,7 @@ static bool promoted(const struct asha *self, const struct rung *r, double v)
     return better < (places > 0 ? places : 1);
 }
 
-static bool asha_judge(struct assessor *a, struct course *c, int64_t trial)
+static bool asha_judge(struct assessor *a, struct assessor_course *c, int64_t trial)
 {
     struct asha *self = a->self;
     if (self->least <= 0 || self->n_brackets == 0)
@@ -142,7 +142,7 @@ static bool asha_judge(struct assessor *a, struct course *c, int64_t trial)
 }
 
 /* What was left to find out follows from the first trials that ran to their end. */
-static void asha_ended(struct assessor *a, struct course *c, bool ok)
+static void asha_ended(struct assessor *a, struct assessor_course *c, bool ok)
 {
     struct asha *self = a->self;
     if (!ok || c->judged <= self->longest)

@@ -248,7 +248,8 @@ static void *curvefitting_create(struct assessor *a)
     return mem_calloc(1, sizeof(struct curvefitting));
 }
 
-static bool curvefitting_judge(struct assessor *a, struct course *c, int64_t trial)
+static bool curvefitting_judge(struct assessor *a, struct assessor_course *c,
+                               int64_t trial)
 {
     const struct nni_CurvefittingArgs *args = a->args;
     const struct curvefitting *self = a->self;
@@ -260,7 +261,7 @@ static bool curvefitting_judge(struct assessor *a, struct course *c, int64_t tri
     return isnan(there) || !(there <= self->best * args->threshold);
 }
 
-static void curvefitting_ended(struct assessor *a, struct course *c, bool ok)
+static void curvefitting_ended(struct assessor *a, struct assessor_course *c, bool ok)
 {
     struct curvefitting *self = a->self;
     if (!ok || c->judged == 0)

@@ -37,7 +37,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bool medianstop_judge(struct assessor *a, struct course *c, int64_t trial)
+static bool medianstop_judge(struct assessor *a, struct assessor_course *c, int64_t trial)
 {
     const struct nni_MedianstopArgs *args = a->args;
     struct medianstop *self = a->self;
@@ -58,7 +58,7 @@ static bool medianstop_judge(struct assessor *a, struct course *c, int64_t trial
     return !(best < median);
 }
 
-static void medianstop_ended(struct assessor *a, struct course *c, bool ok)
+static void medianstop_ended(struct assessor *a, struct assessor_course *c, bool ok)
 {
     struct medianstop *self = a->self;
     if (!ok || c->judged == 0)

@@ -18,7 +18,7 @@ struct setup {
     struct experiment *e;
 };
 
-static void open_setup(struct setup *s, const struct objectives *o)
+static void open_setup(struct setup *s, const struct tune_objectives *o)
 {
     struct err err = {0};
     struct exp_settings set = {.id = "abc",
@@ -49,11 +49,11 @@ static void close_setup(struct setup *s)
 /* Everything that is shown of it. */
 static void show(const struct experiment *e, struct buf *b)
 {
-    int64_t *order = report_ranking(e);
-    report_trials(e, order, (int64_t)e->trials.n, b);
-    report_nni_profile(e, b);
-    report_nni_trials(e, NULL, b);
-    report_nni_metrics(e, &(struct report_metrics){.last = INT64_MAX}, b);
+    int64_t *order = tune_report_ranking(e);
+    tune_report_trials(e, order, (int64_t)e->trials.n, b);
+    tune_report_nni_profile(e, b);
+    tune_report_nni_trials(e, NULL, b);
+    tune_report_nni_metrics(e, &(struct tune_report_metrics){.last = INT64_MAX}, b);
     mem_free(order);
 }
 
@@ -184,10 +184,10 @@ static void another_space_is_in_the_log(void)
 static void metrics_by_name(void)
 {
     struct setup s;
-    struct objectives o = {.n = 2, .n_bounds = 1};
-    o.at[0] = (struct objective){"auc", true};
-    o.at[1] = (struct objective){"ms", false};
-    o.bounds[0] = (struct constraint){"size", -INFINITY, 10};
+    struct tune_objectives o = {.n = 2, .n_bounds = 1};
+    o.at[0] = (struct tune_objective){"auc", true};
+    o.at[1] = (struct tune_objective){"ms", false};
+    o.bounds[0] = (struct tune_constraint){"size", -INFINITY, 10};
     open_setup(&s, &o);
     one_trial(s.e, "{\"auc\": 0.7, \"ms\": 3, \"size\": 1}");
     one_trial(s.e, "{\"auc\": 0.8, \"ms\": 4, \"size\": 1}");
@@ -212,19 +212,19 @@ static void paths_of_nni(void)
     open_setup(&s, NULL);
     one_trial(s.e, "0.93");
     buf_init(&b, 1 << 20);
-    CHECK(report_nni_path(s.e, false, "/job-statistics", "", &b));
+    CHECK(tune_report_nni_path(s.e, false, "/job-statistics", "", &b));
     CHECK_STR(buf_str(&b), "[{\"trialJobStatus\":\"SUCCEEDED\",\"trialJobNumber\":1}]");
     buf_clear(&b);
-    CHECK(report_nni_path(s.e, false, "/trial-jobs", "status=FAILED", &b));
+    CHECK(tune_report_nni_path(s.e, false, "/trial-jobs", "status=FAILED", &b));
     CHECK_STR(buf_str(&b), "[]");
     buf_clear(&b);
-    CHECK(report_nni_path(s.e, false, "/metric-data", "a=b&type=FINAL", &b));
+    CHECK(tune_report_nni_path(s.e, false, "/metric-data", "a=b&type=FINAL", &b));
     CHECK(strstr(buf_str(&b),
                  "\"type\":\"FINAL\",\"sequence\":0,\"data\":\"\\\"0.93\\\"\""));
     CHECK(!strstr(buf_str(&b), "PERIODICAL"));
-    CHECK(!report_nni_path(s.e, false, "/trial-jobs/none", "", &b));
-    CHECK(!report_nni_path(s.e, false, "/metric-data-range/x/y", "", &b));
-    CHECK(!report_nni_path(s.e, false, "/", "", &b));
+    CHECK(!tune_report_nni_path(s.e, false, "/trial-jobs/none", "", &b));
+    CHECK(!tune_report_nni_path(s.e, false, "/metric-data-range/x/y", "", &b));
+    CHECK(!tune_report_nni_path(s.e, false, "/", "", &b));
     buf_release(&b);
     close_setup(&s);
 }
@@ -234,18 +234,21 @@ static void a_training_gets_every_parameter(void)
     char *out = NULL;
     struct err err = {0};
     const char *params = "{\"a.b[0].lr\": 0.5, \"name\": \"it's\"}";
-    CHECK_INT(command_of("/bin/trainyard train c.config", params, &out, &err), RC_OK);
+    CHECK_INT(tune_command_of("/bin/trainyard train c.config", params, &out, &err),
+              RC_OK);
     CHECK_STR(out, "/bin/trainyard train c.config --model-dir \"$NNI_OUTPUT_DIR/model\" "
                    "--set 'a.b[0].lr=0.5' --set 'name=it'\\''s'");
     mem_free(out);
-    CHECK_INT(command_of("trainyard train c --model-dir m", params, &out, &err), RC_OK);
+    CHECK_INT(tune_command_of("trainyard train c --model-dir m", params, &out, &err),
+              RC_OK);
     CHECK(str_starts(out, "trainyard train c --model-dir m --set "));
     mem_free(out);
-    CHECK_INT(command_of("trainyard train c --set lr={{a.b[0].lr}}", params, &out, &err),
-              RC_OK);
+    CHECK_INT(
+        tune_command_of("trainyard train c --set lr={{a.b[0].lr}}", params, &out, &err),
+        RC_OK);
     CHECK_STR(out, "trainyard train c --set lr=0.5");
     mem_free(out);
-    CHECK_INT(command_of("mytrainyard train c", params, &out, &err), RC_OK);
+    CHECK_INT(tune_command_of("mytrainyard train c", params, &out, &err), RC_OK);
     CHECK_STR(out, "mytrainyard train c");
     mem_free(out);
 }

@@ -9,18 +9,18 @@ static void check_grid(const char *space, const double *want, int n_rows, bool e
 {
     struct space s;
     space_open(&s, space);
-    struct grid *g = grid_create(&s.space);
+    struct tune_grid *g = tune_grid_create(&s.space);
     double x[8];
     int before = tap_failed;
     for (int i = 0; i < n_rows; i++) {
-        CHECK(grid_next(g, x));
+        CHECK(tune_grid_next(g, x));
         for (int64_t k = 0; k < s.space.n; k++) {
             const struct nni_param *p = &s.space.at[k];
             double v = x[k];
             if (!isnan(v) && p->type == NNI_CHOICE)
                 (void)node_number(p->options[(int64_t)x[k]], &v);
             else if (!isnan(v))
-                v = point_user(p, x[k]);
+                v = tune_point_user(p, x[k]);
             double w = want[i * s.space.n + k];
             CHECK(isnan(w) ? isnan(v) : fabs(v - w) < 5e-5);
         }
@@ -30,8 +30,8 @@ static void check_grid(const char *space, const double *want, int n_rows, bool e
         }
     }
     if (ends)
-        CHECK(!grid_next(g, x));
-    grid_destroy(g);
+        CHECK(!tune_grid_next(g, x));
+    tune_grid_destroy(g);
     space_close(&s);
 }
 
@@ -77,13 +77,13 @@ static void branches_are_walked_to_their_depth(void)
             "{\"_type\": \"choice\", \"_value\": [{\"_name\": \"q\", \"c\": {\"_type\": "
             "\"randint\", \"_value\": [0, 3]}}, {\"_name\": \"r\"}]}}, {\"_name\": "
             "\"s\"}]}, \"d\": {\"_type\": \"randint\", \"_value\": [0, 2]}}");
-    struct grid *g = grid_create(&s.space);
+    struct tune_grid *g = tune_grid_create(&s.space);
     double x[4];
     int n = 0;
-    while (n < 100 && grid_next(g, x))
+    while (n < 100 && tune_grid_next(g, x))
         n++;
     CHECK_INT(n, (3 + 1 + 1) * 2);
-    grid_destroy(g);
+    tune_grid_destroy(g);
     space_close(&s);
 }
 

@@ -14,7 +14,7 @@ static void check_form(const struct space *s, const double *x, const char *want)
 {
     struct buf b;
     buf_init(&b, 10000);
-    point_print(&s->space, x, &b);
+    tune_point_print(&s->space, x, &b);
     CHECK_STR(buf_str(&b), want);
     buf_release(&b);
 }
@@ -53,7 +53,7 @@ static void steps_are_products_and_stay_in_their_bounds(void)
         snprintf(text, sizeof(text), "{\"x\": {\"_type\": \"quniform\", \"_value\": %s}}",
                  rows[i].value);
         space_open(&s, text);
-        CHECK(point_user(&s.space.at[0], rows[i].in) == rows[i].out);
+        CHECK(tune_point_user(&s.space.at[0], rows[i].in) == rows[i].out);
         space_close(&s);
     }
 }
@@ -77,13 +77,13 @@ static void forms_read_back(void)
     struct err err = {0};
     double x[5];
     space_open(&s, NESTED);
-    CHECK_INT(
-        point_read(&s.space,
-                   text_open(&t, "{\"lr\": 0.001, \"a\": {\"_name\": \"conv\", \"n\": 32,"
-                                 " \"act\": {\"_name\": \"leaky\", \"slope\": 0.5}},"
-                                 " \"TRIAL_BUDGET\": 3}"),
-                   x, &err),
-        RC_OK);
+    CHECK_INT(tune_point_read(
+                  &s.space,
+                  text_open(&t, "{\"lr\": 0.001, \"a\": {\"_name\": \"conv\", \"n\": 32,"
+                                " \"act\": {\"_name\": \"leaky\", \"slope\": 0.5}},"
+                                " \"TRIAL_BUDGET\": 3}"),
+                  x, &err),
+              RC_OK);
     CHECK(x[0] == 1 && x[1] == 24 && x[2] == 1 && x[3] == 0.5 && x[4] == log(0.001));
     text_close(&t);
     static const struct {
@@ -101,7 +101,8 @@ static void forms_read_back(void)
          "parameter 'a/conv/n': 65 is not a value of its randint"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        CHECK_INT(point_read(&s.space, text_open(&t, rows[i].params), x, &err), RC_INVAL);
+        CHECK_INT(tune_point_read(&s.space, text_open(&t, rows[i].params), x, &err),
+                  RC_INVAL);
         CHECK_STR(err.msg, rows[i].msg);
         text_close(&t);
     }
@@ -115,11 +116,11 @@ static void a_change_above_redraws_what_is_below(void)
     double x[] = {0, NAN, NAN, NAN, log(0.001)};
     struct rng r;
     rng_init(&r, 1, 2, 3, 4);
-    point_change(&s.space, 0, 1, &r, x);
+    tune_point_change(&s.space, 0, 1, &r, x);
     CHECK(x[0] == 1 && x[1] >= 0 && x[1] < 57 && !isnan(x[2]));
     CHECK(isnan(x[3]) == (x[2] != 1));
     CHECK(x[4] == log(0.001));
-    point_change(&s.space, 0, 0, &r, x);
+    tune_point_change(&s.space, 0, 0, &r, x);
     CHECK(x[0] == 0 && isnan(x[1]) && isnan(x[2]) && isnan(x[3]));
     space_close(&s);
 }

@@ -99,7 +99,7 @@ static bool legal(const struct nni_space *s, const double *x)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const struct nni_param *p = &s->at[i];
-        bool active = point_active(s, x, i);
+        bool active = tune_point_active(s, x, i);
         if (!active && isnan(x[i]))
             continue;
         if (!active || !isfinite(x[i]))
@@ -109,7 +109,7 @@ static bool legal(const struct nni_space *s, const double *x)
                 return false;
             continue;
         }
-        double v = point_user(p, x[i]);
+        double v = tune_point_user(p, x[i]);
         if (!isfinite(v) || (p->clip && (v < p->clip_low || v > p->clip_high)))
             return false;
         if (!p->clip && !(p->sigma > 0) &&
@@ -476,7 +476,7 @@ static void several_objectives_make_a_front(void)
         within += i >= 60 && x >= -0.1 && x <= 2.1;
     }
     for (size_t i = 0; i < tuner_history(t)->done.n; i++) {
-        const struct trial *d =
+        const struct tuner_trial *d =
             &tuner_history(t)->trials.at[tuner_history(t)->done.at[i]];
         CHECK((d->front == 0) == (d->x[0] >= 0 && d->x[0] <= 2) || d->front > 0 ||
               fabs(d->x[0] - 1) < 1.3);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tune/frames.h"
+#include "tune/metrics.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const struct node *parse(const char *text, size_t n, struct doc *d)
     return rc ? NULL : d->root;
 }
 
-bool frames_value(const char *json, double *out)
+bool tune_metrics_value(const char *json, double *out)
 {
     struct str s = str_trim(str_c(json));
     struct doc d;
@@ -38,7 +38,7 @@ bool frames_value(const char *json, double *out)
     return ok;
 }
 
-static enum metric_type type_of(const struct node *n)
+static enum tune_metric_type type_of(const struct node *n)
 {
     if (!n || n->kind != NODE_STR)
         return METRIC_OTHER;
@@ -47,14 +47,14 @@ static enum metric_type type_of(const struct node *n)
                                            : METRIC_OTHER;
 }
 
-static bool payload(const char *text, size_t n, metric_fn *found, void *arg)
+static bool payload(const char *text, size_t n, tune_metric_fn *found, void *arg)
 {
     struct doc d;
     const struct node *root = parse(text, n, &d);
     bool ok = root && root->kind == NODE_MAP;
     if (ok) {
         const struct node *value = node_find(root, "value");
-        struct metric m = {.type = type_of(node_find(root, "type")), .json = "null"};
+        struct tune_metric m = {.type = type_of(node_find(root, "type")), .json = "null"};
         struct buf printed;
         buf_init(&printed, PAYLOAD_MAX * 8);
         const struct node *sequence = node_find(root, "sequence");
@@ -66,7 +66,7 @@ static bool payload(const char *text, size_t n, metric_fn *found, void *arg)
             json_print(value, 0, &printed);
             m.json = buf_str(&printed);
         }
-        m.number = frames_value(m.json, &m.value);
+        m.number = tune_metrics_value(m.json, &m.value);
         found(arg, &m);
         buf_release(&printed);
     }
@@ -74,8 +74,8 @@ static bool payload(const char *text, size_t n, metric_fn *found, void *arg)
     return ok;
 }
 
-enum rc frames_read(const char *data, size_t n, metric_fn *found, void *arg, size_t *used,
-                    struct err *err)
+enum rc tune_metrics_read(const char *data, size_t n, tune_metric_fn *found, void *arg,
+                          size_t *used, struct err *err)
 {
     size_t at = 0;
     enum rc rc = RC_OK;

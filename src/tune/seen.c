@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tune/issued.h"
+#include "tune/seen.h"
 
 #include "tune/point.h"
 
@@ -11,50 +11,50 @@ static bool continuous(const struct nni_param *p)
            (p->sigma > 0 || p->low < p->high);
 }
 
-void issued_init(struct issued *d, const struct nni_space *s)
+void tune_seen_init(struct tune_seen *d, const struct nni_space *s)
 {
-    *d = (struct issued){.space = s};
+    *d = (struct tune_seen){.space = s};
     for (int64_t i = 0; i < s->n; i++)
         d->endless |= continuous(&s->at[i]);
 }
 
-void issued_release(struct issued *d)
+void tune_seen_release(struct tune_seen *d)
 {
     map_release(&d->seen);
-    grid_destroy(d->grid);
-    *d = (struct issued){0};
+    tune_grid_destroy(d->grid);
+    *d = (struct tune_seen){0};
 }
 
-bool issued_has(const struct issued *d, const double *x)
+bool tune_seen_has(const struct tune_seen *d, const double *x)
 {
     if (d->endless)
         return false;
     struct buf form;
     buf_init(&form, FORM_MAX);
-    point_print(d->space, x, &form);
+    tune_point_print(d->space, x, &form);
     bool has = map_find(&d->seen, str_of(buf_str(&form), form.n));
     buf_release(&form);
     return has;
 }
 
-void issued_add(struct issued *d, const double *x)
+void tune_seen_add(struct tune_seen *d, const double *x)
 {
     if (d->endless)
         return;
     struct buf form;
     buf_init(&form, FORM_MAX);
-    point_print(d->space, x, &form);
+    tune_point_print(d->space, x, &form);
     map_put(&d->seen, str_of(buf_str(&form), form.n));
     buf_release(&form);
 }
 
 /* Points before the grid's place are all issued: what is issued stays so. */
-bool issued_unseen(struct issued *d, double *x)
+bool tune_seen_unseen(struct tune_seen *d, double *x)
 {
     if (!d->grid)
-        d->grid = grid_create(d->space);
-    while (grid_next(d->grid, x))
-        if (!issued_has(d, x))
+        d->grid = tune_grid_create(d->space);
+    while (tune_grid_next(d->grid, x))
+        if (!tune_seen_has(d, x))
             return true;
     return false;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune/frames.h - what NNI's Python package writes to $NNI_SYS_DIR/.nni/metrics:
+/* tune/metrics.h - what NNI's Python package writes to $NNI_SYS_DIR/.nni/metrics:
  *
  *     ME000094{"parameter_id": 0, "trial_job_id": "AbCdE", "type": "FINAL", ...}\n
  *
  * two letters, six digits with the number of bytes that follow, and a JSON object whose
  * `value` is JSON inside a string.
  */
-#ifndef TUNE_FRAMES_H
-#define TUNE_FRAMES_H
+#ifndef TUNE_METRICS_H
+#define TUNE_METRICS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,10 +16,10 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum metric_type { METRIC_PERIODICAL, METRIC_FINAL, METRIC_OTHER };
+enum tune_metric_type { METRIC_PERIODICAL, METRIC_FINAL, METRIC_OTHER };
 
-struct metric {
-    enum metric_type type;
+struct tune_metric {
+    enum tune_metric_type type;
     int64_t sequence;
     bool number;  /* `value` is one: a number, or an object with a numeric "default" */
     double value; /* NAN and infinities are numbers too */
@@ -30,11 +30,11 @@ struct metric {
  * that a caller keeps the tail and comes back with more behind it. RC_FORMAT (E4003): not
  * a record; the message says where.
  */
-typedef void metric_fn(void *arg, const struct metric *m);
-enum rc frames_read(const char *data, size_t n, metric_fn *found, void *arg, size_t *used,
-                    struct err *err) MUST_CHECK;
+typedef void tune_metric_fn(void *arg, const struct tune_metric *m);
+enum rc tune_metrics_read(const char *data, size_t n, tune_metric_fn *found, void *arg,
+                          size_t *used, struct err *err) MUST_CHECK;
 
 /* A value in the form that Python's json writes it, NaN and Infinity included. */
-bool frames_value(const char *json, double *out);
+bool tune_metrics_value(const char *json, double *out);
 
 #endif
