@@ -120,7 +120,7 @@ static enum rc token_local(const struct people_conf *c, const struct job_place *
         .expires = c->expires > 0 ? clock_wall_ns() + (int64_t)(c->expires * 1e9) : 0};
     enum rc rc = store_user_get(p->p.store, user, &users, err);
     if (!rc)
-        rc = auth_make(p->p.store, &t, &a, text, err);
+        rc = http_auth_make(p->p.store, &t, &a, text, err);
     if (!rc)
         printf("%s\n", text);
     explicit_bzero(text, sizeof(text));

@@ -92,7 +92,7 @@ static void say_hello(const struct server_conf *c, const struct api *a)
 }
 
 /* The caller's; absolute even when it is not there yet. */
-static char *experiments_dir(const char *given)
+static char *http_experiments_dir(const char *given)
 {
     if (!given || !*given)
         return tune_home();
@@ -118,7 +118,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
     for (size_t i = 0; i < c->host.n; i++)
         hosts[i] = c->host.at[i];
-    char *experiments = experiments_dir(c->experiments);
+    char *experiments = http_experiments_dir(c->experiments);
     struct api_options o = {
         .place = p.p,
         .listen = c->listen,

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 
-static const char *admit_header(struct call *c, const char *name)
+static const char *admit_header(struct http_call *c, const char *name)
 {
     return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
 }
@@ -52,7 +52,7 @@ static bool host_ok(const struct api *a, const char *host)
     return false;
 }
 
-static enum rc check_host(struct call *c, struct err *err)
+static enum rc check_host(struct http_call *c, struct err *err)
 {
     const char *host = admit_header(c, "Host"), *origin = admit_header(c, "Origin");
     if (!host || !host_ok(c->api, host)) {
@@ -70,15 +70,15 @@ static enum rc check_host(struct call *c, struct err *err)
     return err_coded(err, RC_INVAL, E5005, "a page of '%.100s' may not ask here", origin);
 }
 
-static enum rc find_route(struct call *c, struct err *err)
+static enum rc find_route(struct http_call *c, struct err *err)
 {
     struct buf allow;
     const char *method = c->type; /* kept there until there is an answer */
-    enum rc rc = target_parse(c->uri, &c->arena, &c->target, err);
+    enum rc rc = http_target_parse(c->uri, &c->arena, &c->target, err);
     if (rc)
         return rc;
     buf_init(&allow, 1000);
-    switch (route_find(method, &c->target, &c->route, c->params, &allow)) {
+    switch (http_route_find(method, &c->target, &c->route, c->params, &allow)) {
     case ROUTE_FOUND:
         break;
     case ROUTE_NO_PATH:
@@ -96,49 +96,49 @@ static enum rc find_route(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc too_many(struct call *c, struct err *err)
+static enum rc too_many(struct http_call *c, struct err *err)
 {
     c->status = 429;
     return err_coded(err, RC_INVAL, E5011, "too many requests; wait a little");
 }
 
 /* Who has no valid token is counted by address, so that guessing is slow. */
-static enum rc check_token(struct call *c, struct err *err)
+static enum rc check_token(struct http_call *c, struct err *err)
 {
     const char *given = admit_header(c, "Authorization");
     int64_t now = clock_mono_ns();
     struct api *a = c->api;
     enum rc rc = RC_INVAL;
     if (c->route->role == ROLE_NONE)
-        return limit_take(a->callers, c->address, now) ? RC_OK : too_many(c, err);
+        return http_limit_take(a->callers, c->address, now) ? RC_OK : too_many(c, err);
     if (given && strncasecmp(given, "Bearer ", 7) == 0) {
-        struct desk *d = api_desk(a);
-        rc = auth_find(a->auth, d->store, given + 7, &c->who, err);
-        api_desk_back(a, d);
+        struct http_db *d = api_db(a);
+        rc = http_auth_find(a->auth, d->store, given + 7, &c->who, err);
+        api_db_back(a, d);
     } else {
         rc = err_coded(err, RC_INVAL, E5008, "a valid token is needed");
     }
     if (rc == RC_INVAL)
-        return limit_take(a->strangers, c->address, now) ? (c->status = 401, rc)
-                                                         : too_many(c, err);
-    if (!rc && !limit_take(a->callers, c->who.token, now))
+        return http_limit_take(a->strangers, c->address, now) ? (c->status = 401, rc)
+                                                              : too_many(c, err);
+    if (!rc && !http_limit_take(a->callers, c->who.token, now))
         return too_many(c, err);
     return rc;
 }
 
-static enum rc check_role(struct call *c, struct err *err)
+static enum rc check_role(struct http_call *c, struct err *err)
 {
     if (c->who.role >= c->route->role)
         return RC_OK;
-    return call_forbid(c, err, "this needs the role %s, the token has %s",
-                       role_name(c->route->role), role_name(c->who.role));
+    return http_call_forbid(c, err, "this needs the role %s, the token has %s",
+                            http_role_name(c->route->role), http_role_name(c->who.role));
 }
 
-static enum rc check_body_head(struct call *c, struct err *err)
+static enum rc check_body_head(struct http_call *c, struct err *err)
 {
     const char *length = admit_header(c, "Content-Length"),
                *type = admit_header(c, "Content-Type");
-    enum schema_kind kind = c->route->body->kind;
+    enum http_schema_kind kind = c->route->body->kind;
     int64_t n = 0;
     c->raw.max = kind == SCHEMA_NOTHING ? 4096 : (size_t)c->api->o.max_body;
     if (length && (!str_to_i64(str_c(length), &n) || n > (int64_t)c->raw.max)) {
@@ -157,7 +157,7 @@ static enum rc check_body_head(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc api_admit(struct call *c, struct err *err)
+enum rc api_admit(struct http_call *c, struct err *err)
 {
     enum rc rc = check_host(c, err);
     if (!rc)
@@ -169,6 +169,6 @@ enum rc api_admit(struct call *c, struct err *err)
     if (!rc)
         rc = check_body_head(c, err);
     if (!rc)
-        rc = schema_query(c->route->query, &c->target, &c->arena, &c->query, err);
+        rc = http_schema_query(c->route->query, &c->target, &c->arena, &c->query, err);
     return rc;
 }

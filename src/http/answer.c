@@ -47,7 +47,7 @@ static unsigned status_of(enum rc rc, enum code code)
     }
 }
 
-static void put_problems(struct call *c)
+static void put_problems(struct http_call *c)
 {
     struct json_out *j = &c->json;
     json_open(j, "problems", '[');
@@ -79,7 +79,7 @@ static bool disk_full(enum rc rc, const struct err *err)
     return rc == RC_IO && strstr(err->msg, strerror(ENOSPC));
 }
 
-void api_fail(struct call *c, enum rc rc, const struct err *err)
+void api_fail(struct http_call *c, enum rc rc, const struct err *err)
 {
     enum code code = disk_full(rc, err) ? E3108 : err_code_of(err, rc);
     const struct code_info *info = code_info(code);
@@ -100,14 +100,14 @@ void api_fail(struct call *c, enum rc rc, const struct err *err)
         log_error("%s %s: %s", c->route ? c->route->id : "request", c->address, err->msg);
 }
 
-static enum rc body_too_large(struct call *c, struct err *err)
+static enum rc body_too_large(struct http_call *c, struct err *err)
 {
     c->status = 413;
     return err_coded(err, RC_INVAL, E5012, "the body has more than %zu bytes",
                      c->raw.max);
 }
 
-static enum rc parse_json(struct call *c, struct err *err)
+static enum rc parse_json(struct http_call *c, struct err *err)
 {
     struct diags diags = {0};
     enum rc rc =
@@ -131,34 +131,34 @@ static enum rc parse_json(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc read_body(struct call *c, struct err *err)
+static enum rc read_body(struct http_call *c, struct err *err)
 {
-    enum schema_kind kind = c->route->body->kind;
+    enum http_schema_kind kind = c->route->body->kind;
     if (c->raw.too_large)
         return body_too_large(c, err);
     if (c->raw.no_memory)
         return err_set(err, RC_NOMEM, "no memory for the body");
     if (kind != SCHEMA_OBJECT && kind != SCHEMA_JOB_SPEC)
         return RC_OK;
-    if (c->raw.n == 0 && schema_optional(c->route->body))
+    if (c->raw.n == 0 && http_schema_optional(c->route->body))
         return RC_OK; /* a request without details */
     enum rc rc = parse_json(c, err);
     if (!rc && kind == SCHEMA_OBJECT)
-        rc = schema_check(c->route->body, c->body, err);
+        rc = http_schema_check(c->route->body, c->body, err);
     else if (!rc)
         rc = c->body->kind == NODE_MAP
-                 ? schema_no_nul(c->body, err)
+                 ? http_schema_no_nul(c->body, err)
                  : err_coded(err, RC_INVAL, E5006, "a JSON object is wanted");
     return rc;
 }
 
-static bool answer_changes(const struct route *r)
+static bool answer_changes(const struct http_route *r)
 {
     return strcmp(r->method, "GET") != 0;
 }
 
 /* Changes, and everything that was refused for want of permission. */
-void api_audit(struct call *c, struct desk *d)
+void api_audit(struct http_call *c, struct http_db *d)
 {
     bool refused = c->status == 401 || c->status == 403;
     if (!c->route || (!answer_changes(c->route) && !refused))
@@ -178,13 +178,13 @@ void api_audit(struct call *c, struct desk *d)
     log_info("%s by '%s' from %s: %u", row.action, row.who, row.address, c->status);
 }
 
-static void run_handler(struct call *c, struct err *err)
+static void run_handler(struct http_call *c, struct err *err)
 {
     struct api *a = c->api;
     bool write =
-        answer_changes(c->route) && strcmp(store_kind(c->desk->store), "sqlite") == 0;
+        answer_changes(c->route) && strcmp(store_kind(c->db->store), "sqlite") == 0;
     c->place = a->o.place;
-    c->place.store = c->desk->store;
+    c->place.store = c->db->store;
     c->place.owner = c->who.name;
     c->type = "application/json";
     c->json = (struct json_out){.out = &c->out};
@@ -199,23 +199,23 @@ static void run_handler(struct call *c, struct err *err)
         api_fail(c, rc, err);
     else if (!c->status)
         c->status = c->route->status;
-    api_audit(c, c->desk);
+    api_audit(c, c->db);
     if (write)
         pthread_mutex_unlock(&a->writer);
 }
 
-void api_answer(struct call *c)
+void api_answer(struct http_call *c)
 {
     struct err err = {0};
     buf_release(&c->out);
     buf_init(&c->out, OUT_MAX);
-    c->desk = api_desk(c->api);
+    c->db = api_db(c->api);
     run_handler(c, &err);
-    api_desk_back(c->api, c->desk);
-    c->desk = NULL;
+    api_db_back(c->api, c->db);
+    c->db = NULL;
 }
 
-enum rc call_forbid(struct call *c, struct err *err, const char *fmt, ...)
+enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
 {
     char text[300];
     va_list args;
@@ -226,7 +226,7 @@ enum rc call_forbid(struct call *c, struct err *err, const char *fmt, ...)
     return err_coded(err, RC_INVAL, E5010, "%s", text);
 }
 
-bool call_in_project(const struct call *c, const char *project)
+bool http_call_in_project(const struct http_call *c, const char *project)
 {
     struct str rest = str_c(c->who.projects), part;
     if (c->who.role == ROLE_ADMIN)
@@ -237,7 +237,7 @@ bool call_in_project(const struct call *c, const char *project)
     return false;
 }
 
-enum rc call_job(struct call *c, struct store_jobs *out, struct err *err)
+enum rc http_call_job(struct http_call *c, struct store_jobs *out, struct err *err)
 {
     const char *id = c->params[0];
     enum rc rc = store_get(c->place.store, id, out, err);
@@ -245,7 +245,7 @@ enum rc call_job(struct call *c, struct store_jobs *out, struct err *err)
         return rc;
     const struct store_job *j = &out->at[0];
     bool seen = c->who.role == ROLE_ADMIN || strcmp(j->owner, c->who.name) == 0 ||
-                (*j->project && call_in_project(c, j->project));
+                (*j->project && http_call_in_project(c, j->project));
     if (!seen) {
         store_jobs_release(out);
         rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
@@ -253,7 +253,7 @@ enum rc call_job(struct call *c, struct store_jobs *out, struct err *err)
     return rc;
 }
 
-void call_destroy(struct call *c)
+void http_call_destroy(struct http_call *c)
 {
     if (!c)
         return;

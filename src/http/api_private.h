@@ -29,15 +29,15 @@ struct api {
     const char **job_env;    /* owned list: what jobs may inherit, NULL behind the last */
     struct net_allow *allow; /* hosts of webhooks */
     char *notify_key;        /* owned */
-    struct auth *auth;
-    struct limit *callers, *strangers; /* by token; by address, for those without */
-    struct conns *conns;
-    struct follows *follows;
+    struct http_auth *auth;
+    struct http_limit *callers, *strangers; /* by token; by address, for those without */
+    struct http_conns *conns;
+    struct http_follows *follows;
     struct keeper *keeper;                   /* NULL: this server admits no jobs */
     pthread_mutex_t lock;                    /* guards `free` */
     struct place follow_place, keeper_place; /* each with its own store */
-    pthread_cond_t given;                    /* a desk came back */
-    struct desk *free;                       /* those that nobody uses */
+    pthread_cond_t given;                    /* a connection to the store came back */
+    struct http_db *free;                    /* those that nobody uses */
     pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
     pthread_mutex_t replay;   /* one experiment is read at a time: it may be large */
     _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */
@@ -45,25 +45,25 @@ struct api {
     _Atomic int64_t body_bytes; /* of all requests that are under way */
 };
 
-struct desk *api_desk(struct api *a); /* waits for a free one */
-void api_desk_back(struct api *a, struct desk *d);
+struct http_db *api_db(struct api *a); /* waits for a free one */
+void api_db_back(struct api *a, struct http_db *d);
 
 /* Looks at the head of a request: path, host, token, rate. On failure the call has its
  * status and an error.
  */
-enum rc api_admit(struct call *c, struct err *err) MUST_CHECK;
+enum rc api_admit(struct http_call *c, struct err *err) MUST_CHECK;
 /* Reads the body, runs the handler, writes the audit log. */
-void api_answer(struct call *c);
+void api_answer(struct http_call *c);
 /* An entry of the audit log, when the answer is of the kind that has one. */
-void api_audit(struct call *c, struct desk *d);
+void api_audit(struct http_call *c, struct http_db *d);
 /* The JSON of a failure, and its status when none was set. */
-void api_fail(struct call *c, enum rc rc, const struct err *err);
-enum MHD_Result api_reply(struct call *c);
-void call_destroy(struct call *c); /* NULL is fine */
+void api_fail(struct http_call *c, enum rc rc, const struct err *err);
+enum MHD_Result api_reply(struct http_call *c);
+void http_call_destroy(struct http_call *c); /* NULL is fine */
 
 /* projects.c: limits and weight, as answers tell and requests ask for them. */
 struct store_project;
-void limits_put(struct json_out *j, const struct store_project *p);
-struct store_project limits_asked(const struct call *c, const char *name);
+void http_limits_put(struct json_out *j, const struct store_project *p);
+struct store_project http_limits_asked(const struct http_call *c, const char *name);
 
 #endif

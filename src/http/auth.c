@@ -25,22 +25,22 @@ struct slot {
     char hash[SHA256_TEXT_SIZE];
     int64_t until; /* monotonic */
     int64_t expires;
-    struct caller caller;
+    struct http_caller caller;
 };
 
-struct auth {
+struct http_auth {
     pthread_mutex_t lock; /* guards all below */
     struct slot slots[SLOTS];
 };
 
-struct auth *auth_create(void)
+struct http_auth *http_auth_create(void)
 {
-    struct auth *a = mem_calloc(1, sizeof(*a));
+    struct http_auth *a = mem_calloc(1, sizeof(*a));
     pthread_mutex_init(&a->lock, NULL);
     return a;
 }
 
-void auth_destroy(struct auth *a)
+void http_auth_destroy(struct http_auth *a)
 {
     if (!a)
         return;
@@ -48,7 +48,7 @@ void auth_destroy(struct auth *a)
     mem_free(a);
 }
 
-void auth_forget(struct auth *a)
+void http_auth_forget(struct http_auth *a)
 {
     pthread_mutex_lock(&a->lock);
     memset(a->slots, 0, sizeof(a->slots));
@@ -63,7 +63,7 @@ static void hash_of(const char *token, char out[SHA256_TEXT_SIZE])
     sha256_text(&s, out);
 }
 
-static struct slot *slot_of(struct auth *a, const char *hash)
+static struct slot *slot_of(struct http_auth *a, const char *hash)
 {
     unsigned at = 0;
     for (int i = 0; i < 4; i++)
@@ -81,7 +81,8 @@ static enum rc expired(struct err *err)
     return err_coded(err, RC_INVAL, E5009, "the token has expired");
 }
 
-static bool recall(struct auth *a, const char *hash, int64_t *expires, struct caller *out)
+static bool recall(struct http_auth *a, const char *hash, int64_t *expires,
+                   struct http_caller *out)
 {
     pthread_mutex_lock(&a->lock);
     const struct slot *s = slot_of(a, hash);
@@ -94,8 +95,8 @@ static bool recall(struct auth *a, const char *hash, int64_t *expires, struct ca
     return found;
 }
 
-static void remember(struct auth *a, const char *hash, int64_t expires,
-                     const struct caller *c)
+static void remember(struct http_auth *a, const char *hash, int64_t expires,
+                     const struct http_caller *c)
 {
     pthread_mutex_lock(&a->lock);
     struct slot *s = slot_of(a, hash);
@@ -106,12 +107,12 @@ static void remember(struct auth *a, const char *hash, int64_t expires,
 }
 
 static enum rc caller_of(const struct store_token *t, const struct store_user *u,
-                         struct caller *out, struct err *err)
+                         struct http_caller *out, struct err *err)
 {
-    enum role cap = ROLE_NONE, own = ROLE_NONE;
-    if (u->disabled || !role_find(t->role, &cap) || !role_find(u->role, &own))
+    enum http_role cap = ROLE_NONE, own = ROLE_NONE;
+    if (u->disabled || !http_role_find(t->role, &cap) || !http_role_find(u->role, &own))
         return refused(err);
-    *out = (struct caller){.role = cap < own ? cap : own};
+    *out = (struct http_caller){.role = cap < own ? cap : own};
     snprintf(out->name, sizeof(out->name), "%s", u->name);
     snprintf(out->token, sizeof(out->token), "%s", t->id);
     snprintf(out->projects, sizeof(out->projects), "%s", u->projects);
@@ -119,8 +120,8 @@ static enum rc caller_of(const struct store_token *t, const struct store_user *u
 }
 
 /* Asks the store. */
-static enum rc look_up(struct auth *a, struct store *s, const char *hash,
-                       struct caller *out, struct err *err)
+static enum rc look_up(struct http_auth *a, struct store *s, const char *hash,
+                       struct http_caller *out, struct err *err)
 {
     struct store_tokens tokens = {0};
     struct store_users users = {0};
@@ -151,8 +152,8 @@ static enum rc look_up(struct auth *a, struct store *s, const char *hash,
     return rc;
 }
 
-enum rc auth_find(struct auth *a, struct store *s, const char *token, struct caller *out,
-                  struct err *err)
+enum rc http_auth_find(struct http_auth *a, struct store *s, const char *token,
+                       struct http_caller *out, struct err *err)
 {
     char hash[SHA256_TEXT_SIZE];
     int64_t expires = 0;
@@ -175,8 +176,8 @@ static enum rc random_hex(char *out, size_t bytes, struct err *err)
     return RC_OK;
 }
 
-enum rc auth_make(struct store *s, struct store_token *t, struct arena *arena,
-                  char text[AUTH_TOKEN_SIZE], struct err *err)
+enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *arena,
+                       char text[AUTH_TOKEN_SIZE], struct err *err)
 {
     char id[16], hash[SHA256_TEXT_SIZE];
     memcpy(text, PREFIX, sizeof(PREFIX));
@@ -192,7 +193,7 @@ enum rc auth_make(struct store *s, struct store_token *t, struct arena *arena,
     return store_token_create(s, t, err);
 }
 
-enum rc auth_first(struct store *s, const char *path, bool *made, struct err *err)
+enum rc http_auth_first(struct store *s, const char *path, bool *made, struct err *err)
 {
     struct store_users users = {0};
     struct arena arena = {0};
@@ -207,7 +208,7 @@ enum rc auth_first(struct store *s, const char *path, bool *made, struct err *er
         .name = "admin", .role = "admin", .created = clock_wall_ns()};
     struct store_token t = {
         .owner = "admin", .role = "admin", .note = "made at the first start"};
-    rc = auth_make(s, &t, &arena, text, err);
+    rc = http_auth_make(s, &t, &arena, text, err);
     if (!rc) {
         size_t length = strlen(text);
         text[length] = '\n';

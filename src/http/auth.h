@@ -16,28 +16,28 @@
 #define AUTH_PROJECTS_SIZE 2048
 #define AUTH_TOKEN_SIZE 68
 
-struct caller {
-    enum role role;                                   /* ROLE_NONE: nobody */
+struct http_caller {
+    enum http_role role;                              /* ROLE_NONE: nobody */
     char name[AUTH_NAME_SIZE], token[AUTH_NAME_SIZE]; /* user; id of the token */
     char projects[AUTH_PROJECTS_SIZE];                /* with ',' between them */
 };
 
-struct auth;
-struct auth *auth_create(void);
-void auth_destroy(struct auth *a); /* NULL is fine */
-void auth_forget(struct auth *a);  /* everything that was remembered */
+struct http_auth;
+struct http_auth *http_auth_create(void);
+void http_auth_destroy(struct http_auth *a); /* NULL is fine */
+void http_auth_forget(struct http_auth *a);  /* everything that was remembered */
 
 /* `token` as it came. RC_INVAL (E5008): none that is valid; E5009: it has expired. */
-enum rc auth_find(struct auth *a, struct store *s, const char *token, struct caller *out,
-                  struct err *err) MUST_CHECK;
+enum rc http_auth_find(struct http_auth *a, struct store *s, const char *token,
+                       struct http_caller *out, struct err *err) MUST_CHECK;
 
 /* A new token for `user`, recorded; its text goes to `text`. `t` has owner, role, note
  * and expires; the rest is filled in (texts lie in `arena`).
  */
-enum rc auth_make(struct store *s, struct store_token *t, struct arena *arena,
-                  char text[AUTH_TOKEN_SIZE], struct err *err) MUST_CHECK;
+enum rc http_auth_make(struct store *s, struct store_token *t, struct arena *arena,
+                       char text[AUTH_TOKEN_SIZE], struct err *err) MUST_CHECK;
 /* When there is no user at all: makes "admin" and writes a token to `path` (0600). */
-enum rc auth_first(struct store *s, const char *path, bool *made,
-                   struct err *err) MUST_CHECK;
+enum rc http_auth_first(struct store *s, const char *path, bool *made,
+                        struct err *err) MUST_CHECK;
 
 #endif

@@ -13,21 +13,21 @@
 
 struct api;
 
-/* A store for one request at a time. */
-struct desk {
+/* A connection to the store, for one request at a time. */
+struct http_db {
     struct store *store;
-    struct desk *next; /* of those that are free */
+    struct http_db *next; /* of those that are free */
 };
 
-struct call {
+struct http_call {
     struct api *api;
     struct MHD_Connection *conn;
     struct arena arena;
     const char *uri; /* as it came */
-    struct target target;
-    const struct route *route; /* NULL until it is found */
+    struct http_target target;
+    const struct http_route *route; /* NULL until it is found */
     const char *params[ROUTE_PARAMS_MAX];
-    struct caller who;
+    struct http_caller who;
     char address[HTTPD_ADDRESS_SIZE];
     bool begun;    /* the head was looked at */
     bool answered; /* before the body came */
@@ -37,8 +37,8 @@ struct call {
     struct node *body;  /* its root, checked; NULL: none */
 
     /* While a handler runs. */
-    struct desk *desk;
-    struct place place; /* with the desk's store and the caller as owner */
+    struct http_db *db;
+    struct place place; /* with the connection's store and the caller as owner */
 
     /* The answer. */
     unsigned status; /* 0: the route's */
@@ -56,14 +56,15 @@ struct call {
 /* The job params[0] if the caller may see it; RC_NOTFOUND (E3103), as if it were not
  * there, otherwise. Who may see a job may control it, if the role allows that at all.
  */
-enum rc call_job(struct call *c, struct store_jobs *out, struct err *err) MUST_CHECK;
+enum rc http_call_job(struct http_call *c, struct store_jobs *out,
+                      struct err *err) MUST_CHECK;
 /* Is `project` the caller's, or is the caller an admin? */
-bool call_in_project(const struct call *c, const char *project);
+bool http_call_in_project(const struct http_call *c, const char *project);
 /* RC_INVAL (E5010) with status 403. */
-enum rc call_forbid(struct call *c, struct err *err, const char *fmt, ...)
+enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
 /* One job as JSON into c->json; `key` as in json_out. */
-void call_put_job(struct call *c, const char *key, const struct store_job *j);
+void http_call_put_job(struct http_call *c, const char *key, const struct store_job *j);
 
 #endif

@@ -8,13 +8,13 @@
 #include "http/handlers.h"
 #include "job/snapshot.h"
 
-static enum rc code_put(struct call *c, const char *objects, struct err *err)
+static enum rc code_put(struct http_call *c, const char *objects, struct err *err)
 {
     return snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "", c->raw.n,
                                err);
 }
 
-enum rc put_object(struct call *c, struct err *err)
+enum rc http_put_object(struct http_call *c, struct err *err)
 {
     char *objects = fs_join(c->place.dir, "objects");
     enum rc rc = code_put(c, objects, err);
@@ -22,7 +22,7 @@ enum rc put_object(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc put_snapshot(struct call *c, struct err *err)
+enum rc http_put_snapshot(struct http_call *c, struct err *err)
 {
     struct snapshot s;
     struct buf missing;

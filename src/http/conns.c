@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The socket is shut down, not closed: the server notices and closes it itself. It tells
- * us before it does (conns_remove), and both happen under the lock, so the number never
+ * us before it does (http_conns_remove), and both happen under the lock, so the number never
  * belongs to somebody else.
  */
 #include "http/conns.h"
@@ -16,26 +16,26 @@
 #define LOOK_S 1
 #define SLOWEST 65536 /* bytes per second that a large body must bring */
 
-struct conn {
+struct http_conn {
     int fd;
     int64_t due; /* monotonic; 0: none */
-    struct conn *next, *prev;
+    struct http_conn *next, *prev;
 };
 
-struct conns {
+struct http_conns {
     int64_t header_ns, body_ns;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t ended;
-    struct conn *first;
+    struct http_conn *first;
     int64_t n, late;
     bool stop;
 };
 
-static void close_late(struct conns *c)
+static void close_late(struct http_conns *c)
 {
     int64_t now = clock_mono_ns();
-    for (struct conn *x = c->first; x; x = x->next)
+    for (struct http_conn *x = c->first; x; x = x->next)
         if (x->due && x->due < now) {
             shutdown(x->fd, SHUT_RDWR);
             x->due = 0;
@@ -45,7 +45,7 @@ static void close_late(struct conns *c)
 
 static void *conns_watch(void *arg)
 {
-    struct conns *c = arg;
+    struct http_conns *c = arg;
     pthread_mutex_lock(&c->lock);
     while (!c->stop) {
         struct timespec until;
@@ -58,9 +58,10 @@ static void *conns_watch(void *arg)
     return NULL;
 }
 
-enum rc conns_create(double header_s, double body_s, struct conns **out, struct err *err)
+enum rc http_conns_create(double header_s, double body_s, struct http_conns **out,
+                          struct err *err)
 {
-    struct conns *c = mem_calloc(1, sizeof(*c));
+    struct http_conns *c = mem_calloc(1, sizeof(*c));
     c->header_ns = (int64_t)(header_s * 1e9);
     c->body_ns = (int64_t)(body_s * 1e9);
     pthread_mutex_init(&c->lock, NULL);
@@ -76,7 +77,7 @@ enum rc conns_create(double header_s, double body_s, struct conns **out, struct 
     return RC_OK;
 }
 
-void conns_destroy(struct conns *c)
+void http_conns_destroy(struct http_conns *c)
 {
     if (!c)
         return;
@@ -90,9 +91,9 @@ void conns_destroy(struct conns *c)
     mem_free(c);
 }
 
-struct conn *conns_add(struct conns *c, int fd)
+struct http_conn *http_conns_add(struct http_conns *c, int fd)
 {
-    struct conn *x = mem_calloc(1, sizeof(*x));
+    struct http_conn *x = mem_calloc(1, sizeof(*x));
     x->fd = fd;
     pthread_mutex_lock(&c->lock);
     x->due = clock_mono_ns() + c->header_ns;
@@ -105,7 +106,7 @@ struct conn *conns_add(struct conns *c, int fd)
     return x;
 }
 
-void conns_remove(struct conns *c, struct conn *x)
+void http_conns_remove(struct http_conns *c, struct http_conn *x)
 {
     pthread_mutex_lock(&c->lock);
     if (x->next)
@@ -119,29 +120,29 @@ void conns_remove(struct conns *c, struct conn *x)
     mem_free(x);
 }
 
-static void set_due(struct conns *c, struct conn *x, int64_t due)
+static void set_due(struct http_conns *c, struct http_conn *x, int64_t due)
 {
     pthread_mutex_lock(&c->lock);
     x->due = due;
     pthread_mutex_unlock(&c->lock);
 }
 
-void conns_body(struct conns *c, struct conn *x, int64_t bytes)
+void http_conns_body(struct http_conns *c, struct http_conn *x, int64_t bytes)
 {
     set_due(c, x, clock_mono_ns() + c->body_ns + bytes / SLOWEST * CLOCK_SECOND);
 }
 
-void conns_answer(struct conns *c, struct conn *x)
+void http_conns_answer(struct http_conns *c, struct http_conn *x)
 {
     set_due(c, x, 0);
 }
 
-void conns_idle(struct conns *c, struct conn *x)
+void http_conns_idle(struct http_conns *c, struct http_conn *x)
 {
     set_due(c, x, clock_mono_ns() + c->header_ns);
 }
 
-int64_t conns_count(struct conns *c)
+int64_t http_conns_count(struct http_conns *c)
 {
     pthread_mutex_lock(&c->lock);
     int64_t n = c->n;
@@ -149,7 +150,7 @@ int64_t conns_count(struct conns *c)
     return n;
 }
 
-int64_t conns_late(struct conns *c)
+int64_t http_conns_late(struct http_conns *c)
 {
     pthread_mutex_lock(&c->lock);
     int64_t n = c->late;

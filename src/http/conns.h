@@ -10,19 +10,24 @@
 
 #include "base/err.h"
 
-struct conn; /* one connection */
-struct conns;
+struct http_conn; /* one connection */
+struct http_conns;
 
-enum rc conns_create(double header_s, double body_s, struct conns **out,
-                     struct err *err) MUST_CHECK;
-void conns_destroy(struct conns *c); /* NULL is fine; no connection may be left */
+enum rc http_conns_create(double header_s, double body_s, struct http_conns **out,
+                          struct err *err) MUST_CHECK;
+void http_conns_destroy(
+    struct http_conns *c); /* NULL is fine; no connection may be left */
 
-struct conn *conns_add(struct conns *c, int fd); /* waits for a head from now on */
-void conns_remove(struct conns *c, struct conn *x);
-void conns_body(struct conns *c, struct conn *x, int64_t bytes); /* and now for these */
-void conns_answer(struct conns *c, struct conn *x); /* it is our turn: no limit */
-void conns_idle(struct conns *c, struct conn *x);   /* and for the next head */
-int64_t conns_count(struct conns *c);
-int64_t conns_late(struct conns *c); /* closed so far */
+struct http_conn *http_conns_add(struct http_conns *c,
+                                 int fd); /* waits for a head from now on */
+void http_conns_remove(struct http_conns *c, struct http_conn *x);
+void http_conns_body(struct http_conns *c, struct http_conn *x,
+                     int64_t bytes); /* and now for these */
+void http_conns_answer(struct http_conns *c,
+                       struct http_conn *x); /* it is our turn: no limit */
+void http_conns_idle(struct http_conns *c,
+                     struct http_conn *x); /* and for the next head */
+int64_t http_conns_count(struct http_conns *c);
+int64_t http_conns_late(struct http_conns *c); /* closed so far */
 
 #endif

@@ -7,7 +7,7 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 
-static void put_dataset(struct call *c, const struct store_dataset *d)
+static void put_dataset(struct http_call *c, const struct store_dataset *d)
 {
     struct json_out *j = &c->json;
     json_open(j, NULL, '{');
@@ -21,7 +21,7 @@ static void put_dataset(struct call *c, const struct store_dataset *d)
     json_close(j, '}');
 }
 
-enum rc list_datasets(struct call *c, struct err *err)
+enum rc http_list_datasets(struct http_call *c, struct err *err)
 {
     struct store_datasets l = {0};
     enum rc rc = store_dataset_get(c->place.store, NULL, &l, err);
@@ -37,7 +37,7 @@ enum rc list_datasets(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc get_dataset(struct call *c, struct err *err)
+enum rc http_get_dataset(struct http_call *c, struct err *err)
 {
     struct store_datasets l = {0};
     enum rc rc = store_dataset_get(c->place.store, c->params[0], &l, err);
@@ -47,7 +47,7 @@ enum rc get_dataset(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc datasets_check(struct call *c, const struct store_dataset *d,
+static enum rc datasets_check(struct http_call *c, const struct store_dataset *d,
                               struct err *err)
 {
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
@@ -61,20 +61,20 @@ static enum rc datasets_check(struct call *c, const struct store_dataset *d,
                                      : err_coded(err, RC_INVAL, E3301,
                                                  "'path': '%.200s' is no URI", d->uri);
     if (c->who.role < ROLE_ADMIN)
-        return call_forbid(c, err, "directories of the server are named by admins");
+        return http_call_forbid(c, err, "directories of the server are named by admins");
     if (d->uri[0] != '/' || strstr(d->uri, "/../") || !fs_is_dir(d->uri))
         return err_coded(err, RC_INVAL, E3301,
                          "'path': '%.200s' is no directory of the server", d->uri);
     return RC_OK;
 }
 
-enum rc create_dataset(struct call *c, struct err *err)
+enum rc http_create_dataset(struct http_call *c, struct err *err)
 {
     char id[PLACE_ID_SIZE];
-    struct store_dataset d = {.name = schema_text(c->body, "name", ""),
-                              .type = schema_text(c->body, "type", "local"),
-                              .uri = schema_text(c->body, "path", ""),
-                              .mount = schema_text(c->body, "mount", "/mnt/data"),
+    struct store_dataset d = {.name = http_schema_text(c->body, "name", ""),
+                              .type = http_schema_text(c->body, "type", "local"),
+                              .uri = http_schema_text(c->body, "path", ""),
+                              .mount = http_schema_text(c->body, "mount", "/mnt/data"),
                               .owner = c->who.name,
                               .created = clock_wall_ns()};
     enum rc rc = datasets_check(c, &d, err);
@@ -91,12 +91,12 @@ enum rc create_dataset(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc delete_dataset(struct call *c, struct err *err)
+enum rc http_delete_dataset(struct http_call *c, struct err *err)
 {
     struct store_datasets l = {0};
     enum rc rc = store_dataset_get(c->place.store, c->params[0], &l, err);
     if (!rc && c->who.role < ROLE_ADMIN && strcmp(l.at[0].owner, c->who.name) != 0)
-        rc = call_forbid(c, err, "the dataset is %s's", l.at[0].owner);
+        rc = http_call_forbid(c, err, "the dataset is %s's", l.at[0].owner);
     if (!rc)
         rc = store_dataset_delete(c->place.store, c->params[0], err);
     store_datasets_release(&l);

@@ -16,13 +16,14 @@
 
 static int newest_first(const void *a, const void *b)
 {
-    const struct experiments_one *x = a, *y = b;
+    const struct http_experiments_one *x = a, *y = b;
     if (x->created != y->created)
         return x->created > y->created ? -1 : 1;
     return strcmp(x->id, y->id);
 }
 
-enum rc experiments_find(const struct call *c, struct experiments *out, struct err *err)
+enum rc http_experiments_find(const struct http_call *c, struct http_experiments *out,
+                              struct err *err)
 {
     const char *home = c->api->o.experiments;
     struct fs_names names = {0};
@@ -30,7 +31,7 @@ enum rc experiments_find(const struct call *c, struct experiments *out, struct e
         return RC_OK;
     enum rc rc = fs_list(home, &names, err);
     for (size_t i = 0; i < names.n && !rc; i++) {
-        struct experiments_one one = {.dir = NULL};
+        struct http_experiments_one one = {.dir = NULL};
         if (names.at[i][0] == '_' || names.at[i][0] == '.')
             continue;
         one.dir = fs_join(home, names.at[i]);
@@ -45,7 +46,7 @@ enum rc experiments_find(const struct call *c, struct experiments *out, struct e
     return rc;
 }
 
-void experiments_release(struct experiments *l)
+void http_experiments_release(struct http_experiments *l)
 {
     for (size_t i = 0; i < l->all.n; i++)
         mem_free(l->all.at[i].dir);
@@ -60,10 +61,11 @@ static bool is_experiment(const char *dir)
     return is;
 }
 
-enum rc experiments_dir(const struct call *c, const char *id, char **out, struct err *err)
+enum rc http_experiments_dir(const struct http_call *c, const char *id, char **out,
+                             struct err *err)
 {
     const char *home = c->api->o.experiments;
-    struct experiments l = {0};
+    struct http_experiments l = {0};
     char *dir = home && id ? fs_join(home, id) : NULL;
     enum rc rc = RC_OK;
     if (dir && !is_experiment(dir)) {
@@ -71,11 +73,11 @@ enum rc experiments_dir(const struct call *c, const char *id, char **out, struct
         dir = NULL;
     }
     if (!dir)
-        rc = experiments_find(c, &l, err);
+        rc = http_experiments_find(c, &l, err);
     for (size_t i = 0; i < l.all.n && !dir && !rc; i++)
         if (!id || strcmp(l.all.at[i].id, id) == 0)
             dir = mem_strdup(l.all.at[i].dir);
-    experiments_release(&l);
+    http_experiments_release(&l);
     if (!rc && !dir && id)
         rc = err_coded(err, RC_NOTFOUND, E4008, "there is no experiment '%s'", id);
     else if (!rc && !dir)
@@ -98,8 +100,8 @@ static enum rc check_size(const char *dir, struct err *err)
     return rc;
 }
 
-enum rc experiments_read(struct call *c, const char *dir, experiments_fn *fn,
-                         struct err *err)
+enum rc http_experiments_read(struct http_call *c, const char *dir,
+                              http_experiments_fn *fn, struct err *err)
 {
     struct experiment *e = NULL;
     enum rc rc = check_size(dir, err);
@@ -114,39 +116,39 @@ enum rc experiments_read(struct call *c, const char *dir, experiments_fn *fn,
     return rc;
 }
 
-enum rc experiments_with(struct call *c, const char *id, experiments_fn *fn,
-                         struct err *err)
+enum rc http_experiments_with(struct http_call *c, const char *id,
+                              http_experiments_fn *fn, struct err *err)
 {
     char *dir = NULL;
-    enum rc rc = experiments_dir(c, id, &dir, err);
+    enum rc rc = http_experiments_dir(c, id, &dir, err);
     if (!rc)
-        rc = experiments_read(c, dir, fn, err);
+        rc = http_experiments_read(c, dir, fn, err);
     mem_free(dir);
     return rc;
 }
 
-static enum rc put_experiment(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_experiment(struct http_call *c, const struct experiment *e, bool alive,
                               struct err *err)
 {
     tune_report_experiment(e, alive, &c->out);
     return RC_OK;
 }
 
-void experiments_comma(struct call *c)
+void http_experiments_comma(struct http_call *c)
 {
     if (c->out.n > 0 && c->out.p[c->out.n - 1] != '[')
         buf_putc(&c->out, ',');
 }
 
-static enum rc put_next(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_next(struct http_call *c, const struct experiment *e, bool alive,
                         struct err *err)
 {
-    experiments_comma(c);
+    http_experiments_comma(c);
     return put_experiment(c, e, alive, err);
 }
 
 /* `total` and `next` behind a list; the page ends there. */
-static void end_page(struct call *c, int64_t total, int64_t end)
+static void end_page(struct http_call *c, int64_t total, int64_t end)
 {
     buf_printf(&c->out, ",\"total\":%jd", (intmax_t)total);
     if (end < total)
@@ -155,38 +157,38 @@ static void end_page(struct call *c, int64_t total, int64_t end)
 }
 
 /* One that cannot be read is left out, as `trainyard tune list` does. */
-enum rc list_experiments(struct call *c, struct err *err)
+enum rc http_list_experiments(struct http_call *c, struct err *err)
 {
-    struct experiments l = {0};
-    int64_t from = schema_int(c->query, "offset", 0);
-    int64_t limit = schema_int(c->query, "limit", 100);
-    enum rc rc = experiments_find(c, &l, err);
+    struct http_experiments l = {0};
+    int64_t from = http_schema_int(c->query, "offset", 0);
+    int64_t limit = http_schema_int(c->query, "limit", 100);
+    enum rc rc = http_experiments_find(c, &l, err);
     if (!rc)
         buf_puts(&c->out, "{\"experiments\":[");
     int64_t n = (int64_t)l.all.n, end = from + limit < n ? from + limit : n;
     for (int64_t i = from; i < end && !rc; i++)
-        if (experiments_read(c, l.all.at[i].dir, put_next, NULL))
+        if (http_experiments_read(c, l.all.at[i].dir, put_next, NULL))
             continue;
     if (!rc) {
         buf_puts(&c->out, "]");
         end_page(c, n, end);
     }
-    experiments_release(&l);
+    http_experiments_release(&l);
     return rc;
 }
 
-enum rc get_experiment(struct call *c, struct err *err)
+enum rc http_get_experiment(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, c->params[0], put_experiment, err);
+    return http_experiments_with(c, c->params[0], put_experiment, err);
 }
 
-static enum rc put_trials(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_trials(struct http_call *c, const struct experiment *e, bool alive,
                           struct err *err)
 {
-    const char *status = schema_text(c->query, "status", NULL);
-    bool best = strcmp(schema_text(c->query, "order", "number"), "best") == 0;
-    int64_t from = schema_int(c->query, "offset", 0), n = 0;
-    int64_t limit = schema_int(c->query, "limit", 100);
+    const char *status = http_schema_text(c->query, "status", NULL);
+    bool best = strcmp(http_schema_text(c->query, "order", "number"), "best") == 0;
+    int64_t from = http_schema_int(c->query, "offset", 0), n = 0;
+    int64_t limit = http_schema_int(c->query, "limit", 100);
     int64_t *order =
         best ? tune_report_ranking(e) : mem_calloc(e->trials.n + 1, sizeof(*order));
     for (size_t i = 0; i < e->trials.n; i++) {
@@ -203,9 +205,9 @@ static enum rc put_trials(struct call *c, const struct experiment *e, bool alive
     return RC_OK;
 }
 
-enum rc list_trials(struct call *c, struct err *err)
+enum rc http_list_trials(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, c->params[0], put_trials, err);
+    return http_experiments_with(c, c->params[0], put_trials, err);
 }
 
 static const struct exp_trial *find_trial(const struct experiment *e, const char *name)
@@ -219,7 +221,7 @@ static const struct exp_trial *find_trial(const struct experiment *e, const char
     return NULL;
 }
 
-static enum rc put_trial(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_trial(struct http_call *c, const struct experiment *e, bool alive,
                          struct err *err)
 {
     const struct exp_trial *t = find_trial(e, c->params[1]);
@@ -230,12 +232,12 @@ static enum rc put_trial(struct call *c, const struct experiment *e, bool alive,
     return RC_OK;
 }
 
-enum rc get_trial(struct call *c, struct err *err)
+enum rc http_get_trial(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, c->params[0], put_trial, err);
+    return http_experiments_with(c, c->params[0], put_trial, err);
 }
 
-static enum rc put_best(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_best(struct http_call *c, const struct experiment *e, bool alive,
                         struct err *err)
 {
     if (!tune_report_best(e, &c->out))
@@ -244,12 +246,12 @@ static enum rc put_best(struct call *c, const struct experiment *e, bool alive,
     return RC_OK;
 }
 
-enum rc get_best(struct call *c, struct err *err)
+enum rc http_get_best(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, c->params[0], put_best, err);
+    return http_experiments_with(c, c->params[0], put_best, err);
 }
 
-static void put_asked(struct call *c, bool alive)
+static void put_asked(struct http_call *c, bool alive)
 {
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "experiment", c->params[0]);
@@ -259,10 +261,10 @@ static void put_asked(struct call *c, bool alive)
 
 /* Without a manager nothing would end its trials, and the request would end the next one
  * that goes on with the experiment. */
-enum rc stop_experiment(struct call *c, struct err *err)
+enum rc http_stop_experiment(struct http_call *c, struct err *err)
 {
     char *dir = NULL;
-    enum rc rc = experiments_dir(c, c->params[0], &dir, err);
+    enum rc rc = http_experiments_dir(c, c->params[0], &dir, err);
     if (!rc && !tune_manager_alive(dir))
         rc = err_coded(err, RC_CANCELED, E4014, "nothing runs experiment '%s' now",
                        c->params[0]);
@@ -274,14 +276,15 @@ enum rc stop_experiment(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc update_experiment(struct call *c, struct err *err)
+enum rc http_update_experiment(struct http_call *c, struct err *err)
 {
     char *dir = NULL;
-    struct exp_limits l = {.concurrency = schema_int(c->body, "concurrency", -1),
-                           .trials = schema_int(c->body, "max_trials", -1),
-                           .seconds = schema_int(c->body, "max_seconds", -1),
-                           .trial_seconds = schema_int(c->body, "max_trial_seconds", -1)};
-    enum rc rc = experiments_dir(c, c->params[0], &dir, err);
+    struct exp_limits l = {.concurrency = http_schema_int(c->body, "concurrency", -1),
+                           .trials = http_schema_int(c->body, "max_trials", -1),
+                           .seconds = http_schema_int(c->body, "max_seconds", -1),
+                           .trial_seconds =
+                               http_schema_int(c->body, "max_trial_seconds", -1)};
+    enum rc rc = http_experiments_dir(c, c->params[0], &dir, err);
     if (!rc &&
         (l.concurrency >= 0 || l.trials >= 0 || l.seconds >= 0 || l.trial_seconds >= 0))
         rc = tune_manager_request_limits(dir, &l, err);

@@ -10,13 +10,13 @@
 #include "http/handlers.h"
 #include "tune/report.h"
 
-static enum rc put_path(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_path(struct http_call *c, const struct experiment *e, bool alive,
                         struct err *err)
 {
     const char *path = strstr(c->route->path, "/nni/") + 4;
-    const struct target *t = &c->target;
-    const char *status = schema_text(c->query, "status", NULL);
-    const char *type = schema_text(c->query, "type", NULL);
+    const struct http_target *t = &c->target;
+    const char *status = http_schema_text(c->query, "status", NULL);
+    const char *type = http_schema_text(c->query, "type", NULL);
     struct buf asked, query;
     size_t depth = 0;
     buf_init(&asked, TARGET_BYTES_MAX);
@@ -38,86 +38,86 @@ static enum rc put_path(struct call *c, const struct experiment *e, bool alive,
     return rc;
 }
 
-static enum rc put_metadata(struct call *c, const struct experiment *e, bool alive,
+static enum rc put_metadata(struct http_call *c, const struct experiment *e, bool alive,
                             struct err *err)
 {
-    experiments_comma(c);
+    http_experiments_comma(c);
     tune_report_nni_metadata(e, alive, &c->out);
     return RC_OK;
 }
 
 /* /experiments-info is the one path that is about all experiments. */
-static enum rc put_all(struct call *c, struct err *err)
+static enum rc put_all(struct http_call *c, struct err *err)
 {
-    struct experiments l = {0};
-    enum rc rc = experiments_find(c, &l, err);
+    struct http_experiments l = {0};
+    enum rc rc = http_experiments_find(c, &l, err);
     buf_puts(&c->out, "[");
     for (size_t i = 0; i < l.all.n && !rc; i++)
-        if (experiments_read(c, l.all.at[i].dir, put_metadata, NULL))
+        if (http_experiments_read(c, l.all.at[i].dir, put_metadata, NULL))
             continue; /* one that cannot be read is left out */
     buf_puts(&c->out, "]");
-    experiments_release(&l);
+    http_experiments_release(&l);
     return rc;
 }
 
-static enum rc newest(struct call *c, struct err *err)
+static enum rc newest(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, NULL, put_path, err);
+    return http_experiments_with(c, NULL, put_path, err);
 }
 
-static enum rc named(struct call *c, struct err *err)
+static enum rc named(struct http_call *c, struct err *err)
 {
-    return experiments_with(c, c->params[0], put_path, err);
+    return http_experiments_with(c, c->params[0], put_path, err);
 }
 
-enum rc nni(struct call *c, struct err *err)
+enum rc http_nni(struct http_call *c, struct err *err)
 {
     return strcmp(c->params[0], "experiments-info") == 0 ? put_all(c, err)
                                                          : newest(c, err);
 }
 
-enum rc nni_imported(struct call *c, struct err *err)
+enum rc http_nni_imported(struct http_call *c, struct err *err)
 {
     return newest(c, err);
 }
 
-enum rc nni_trial(struct call *c, struct err *err)
+enum rc http_nni_trial(struct http_call *c, struct err *err)
 {
     return newest(c, err);
 }
 
-enum rc nni_metrics(struct call *c, struct err *err)
+enum rc http_nni_metrics(struct http_call *c, struct err *err)
 {
     return newest(c, err);
 }
 
-enum rc nni_range(struct call *c, struct err *err)
+enum rc http_nni_range(struct http_call *c, struct err *err)
 {
     return newest(c, err);
 }
 
-enum rc nni_of(struct call *c, struct err *err)
+enum rc http_nni_of(struct http_call *c, struct err *err)
 {
     return strcmp(c->params[1], "experiments-info") == 0 ? put_all(c, err)
                                                          : named(c, err);
 }
 
-enum rc nni_of_imported(struct call *c, struct err *err)
+enum rc http_nni_of_imported(struct http_call *c, struct err *err)
 {
     return named(c, err);
 }
 
-enum rc nni_of_trial(struct call *c, struct err *err)
+enum rc http_nni_of_trial(struct http_call *c, struct err *err)
 {
     return named(c, err);
 }
 
-enum rc nni_of_metrics(struct call *c, struct err *err)
+enum rc http_nni_of_metrics(struct http_call *c, struct err *err)
 {
     return named(c, err);
 }
 
-enum rc nni_of_range(struct call *c, struct err *err)
+enum rc http_nni_of_range(struct http_call *c, struct err *err)
 {
     return named(c, err);
 }

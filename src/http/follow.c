@@ -41,7 +41,7 @@ struct topic {
 };
 
 struct follower {
-    struct follows *all;
+    struct http_follows *all;
     struct MHD_Connection *conn;
     struct topic *topic;
     struct follower *next, *prev; /* of the topic */
@@ -51,7 +51,7 @@ struct follower {
     size_t sent;
 };
 
-struct follows {
+struct http_follows {
     const struct place *place;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below, and every topic and list */
@@ -61,8 +61,8 @@ struct follows {
     bool stop, closing;
 };
 
-char *follow_path(const struct place *p, const char *job, const char *log,
-                  int64_t attempt)
+char *http_follow_path(const struct place *p, const char *job, const char *log,
+                       int64_t attempt)
 {
     int64_t worker = 0;
     if (strcmp(log, "prepare") == 0) {
@@ -77,7 +77,7 @@ char *follow_path(const struct place *p, const char *job, const char *log,
 }
 
 /* The lock is held. */
-static struct topic *topic_find(struct follows *f, const char *job, const char *log,
+static struct topic *topic_find(struct http_follows *f, const char *job, const char *log,
                                 int64_t attempt)
 {
     for (struct topic *t = f->topics; t; t = t->next)
@@ -87,13 +87,13 @@ static struct topic *topic_find(struct follows *f, const char *job, const char *
     snprintf(t->job, sizeof(t->job), "%s", job);
     snprintf(t->log, sizeof(t->log), "%s", log);
     t->attempt = attempt;
-    t->path = follow_path(f->place, job, log, attempt);
+    t->path = http_follow_path(f->place, job, log, attempt);
     t->next = f->topics;
     f->topics = t;
     return t;
 }
 
-static void topic_drop(struct follows *f, struct topic *t)
+static void topic_drop(struct http_follows *f, struct topic *t)
 {
     for (struct topic **at = &f->topics; *at; at = &(*at)->next)
         if (*at == t) {
@@ -145,7 +145,7 @@ static void look_at_file(struct topic *t, int64_t now, bool closing)
 }
 
 /* Without the lock: the store may take a while. */
-static bool look_at_job(struct follows *f, const char *id, struct store_job *out,
+static bool look_at_job(struct http_follows *f, const char *id, struct store_job *out,
                         struct store_jobs *jobs)
 {
     if (store_get(f->place->store, id, jobs, NULL))
@@ -154,7 +154,7 @@ static bool look_at_job(struct follows *f, const char *id, struct store_job *out
     return true;
 }
 
-static void note_state(struct follows *f, const char *id, const struct store_job *j)
+static void note_state(struct http_follows *f, const char *id, const struct store_job *j)
 {
     enum job_state state = JOB_Unknown;
     bool ended = job_state_find(j->state, &state) && job_state_ended(state);
@@ -168,7 +168,7 @@ static void note_state(struct follows *f, const char *id, const struct store_job
 }
 
 /* One question per job that is followed. */
-static void look_at_jobs(struct follows *f)
+static void look_at_jobs(struct http_follows *f)
 {
     char(*ids)[PLACE_ID_SIZE] = NULL;
     size_t n = 0;
@@ -200,7 +200,7 @@ static void look_at_jobs(struct follows *f)
 
 static void *follow_watch(void *arg)
 {
-    struct follows *f = arg;
+    struct http_follows *f = arg;
     pthread_mutex_lock(&f->lock);
     for (unsigned i = 0; !f->stop; i++) {
         struct timespec until;
@@ -283,7 +283,7 @@ static void go_on(struct follower *w)
 /* Something to send is in w->out afterwards, or the follower waits (false). */
 static bool follow_fill(struct follower *w)
 {
-    struct follows *f = w->all;
+    struct http_follows *f = w->all;
     pthread_mutex_lock(&f->lock);
     bool over = w->topic->over, closing = f->closing;
     pthread_mutex_unlock(&f->lock);
@@ -329,7 +329,7 @@ static ssize_t read_event(void *arg, uint64_t pos, char *to, size_t max)
 static void close_follower(void *arg)
 {
     struct follower *w = arg;
-    struct follows *f = w->all;
+    struct http_follows *f = w->all;
     pthread_mutex_lock(&f->lock);
     follow_leave(w);
     f->n--;
@@ -338,9 +338,9 @@ static void close_follower(void *arg)
     mem_free(w);
 }
 
-enum rc follows_open(struct follows *f, struct MHD_Connection *conn,
-                     const struct follow_start *start, struct MHD_Response **out,
-                     struct err *err)
+enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
+                          const struct http_follow_start *start,
+                          struct MHD_Response **out, struct err *err)
 {
     struct follower *w = mem_calloc(1, sizeof(*w));
     *w = (struct follower){
@@ -361,9 +361,10 @@ enum rc follows_open(struct follows *f, struct MHD_Connection *conn,
     return RC_OK;
 }
 
-enum rc follows_create(const struct place *place, struct follows **out, struct err *err)
+enum rc http_follows_create(const struct place *place, struct http_follows **out,
+                            struct err *err)
 {
-    struct follows *f = mem_calloc(1, sizeof(*f));
+    struct http_follows *f = mem_calloc(1, sizeof(*f));
     f->place = place;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->ended, NULL);
@@ -378,7 +379,7 @@ enum rc follows_create(const struct place *place, struct follows **out, struct e
     return RC_OK;
 }
 
-void follows_end(struct follows *f)
+void http_follows_end(struct http_follows *f)
 {
     pthread_mutex_lock(&f->lock);
     f->closing = true;
@@ -387,7 +388,7 @@ void follows_end(struct follows *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-void follows_destroy(struct follows *f)
+void http_follows_destroy(struct http_follows *f)
 {
     if (!f)
         return;
@@ -401,7 +402,7 @@ void follows_destroy(struct follows *f)
     mem_free(f);
 }
 
-int64_t follows_count(struct follows *f)
+int64_t http_follows_count(struct http_follows *f)
 {
     pthread_mutex_lock(&f->lock);
     int64_t n = f->n;

@@ -19,28 +19,28 @@
 
 #include "job/place.h"
 
-struct follows;
+struct http_follows;
 
 /* `place` and its store (used by that thread alone from here on) outlive it. */
-enum rc follows_create(const struct place *place, struct follows **out,
-                       struct err *err) MUST_CHECK;
-/* Ends all streams; call it before the server stops, then follows_destroy(). */
-void follows_end(struct follows *f);
-void follows_destroy(struct follows *f); /* NULL is fine */
-int64_t follows_count(struct follows *f);
+enum rc http_follows_create(const struct place *place, struct http_follows **out,
+                            struct err *err) MUST_CHECK;
+/* Ends all streams; call it before the server stops, then http_follows_destroy(). */
+void http_follows_end(struct http_follows *f);
+void http_follows_destroy(struct http_follows *f); /* NULL is fine */
+int64_t http_follows_count(struct http_follows *f);
 
-struct follow_start {
+struct http_follow_start {
     const char *job, *log; /* "0", "prepare" */
     int64_t attempt, offset;
     bool fixed; /* this attempt alone */
 };
 /* The answer to the connection. RC_NOMEM. */
-enum rc follows_open(struct follows *f, struct MHD_Connection *conn,
-                     const struct follow_start *start, struct MHD_Response **out,
-                     struct err *err) MUST_CHECK;
+enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
+                          const struct http_follow_start *start,
+                          struct MHD_Response **out, struct err *err) MUST_CHECK;
 
 /* DIR/jobs/ID/logs/...; the caller's. */
-char *follow_path(const struct place *p, const char *job, const char *log,
-                  int64_t attempt);
+char *http_follow_path(const struct place *p, const char *job, const char *log,
+                       int64_t attempt);
 
 #endif

@@ -6,7 +6,7 @@
 #include "http/route.h"
 
 #define ROUTE(method, path, role, fn, query, body, answer, status, tag, summary) \
-    route_fn fn;
+    http_route_fn http_##fn;
 #include "http/routes.def"
 #undef ROUTE
 

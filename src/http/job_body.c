@@ -70,7 +70,7 @@ static bool is_scalar(const struct field_def *f, const struct node *n)
     if (f->type == FIELD_BOOL)
         return n->kind == NODE_BOOL;
     if (f->type == FIELD_I64)
-        return schema_whole(n, &whole);
+        return http_schema_whole(n, &whole);
     return n->kind == NODE_STR;
 }
 
@@ -114,15 +114,15 @@ static enum rc check_types(const struct node *job, struct err *err)
     return RC_OK;
 }
 
-enum rc job_body_check(struct call *c, struct spec *spec, const struct node *secrets,
-                       struct err *err)
+enum rc http_job_body_check(struct http_call *c, struct spec *spec,
+                            const struct node *secrets, struct err *err)
 {
     enum rc rc = check_paths(spec, err);
     if (!rc)
         rc = check_secrets(spec, secrets, err);
-    if (!rc && spec->s->has_project && !call_in_project(c, spec->s->project))
-        rc = call_forbid(c, err, "'project': you are no member of '%.100s'",
-                         spec->s->project);
+    if (!rc && spec->s->has_project && !http_call_in_project(c, spec->s->project))
+        rc = http_call_forbid(c, err, "'project': you are no member of '%.100s'",
+                              spec->s->project);
     if (rc)
         return rc;
     spec_put(spec, "workdir", c->api->empty);
@@ -131,8 +131,8 @@ enum rc job_body_check(struct call *c, struct spec *spec, const struct node *sec
     return spec_again(spec, err);
 }
 
-enum rc job_body_read(struct call *c, const struct node *job, const struct node *secrets,
-                      struct spec *out, struct err *err)
+enum rc http_job_body_read(struct http_call *c, const struct node *job,
+                           const struct node *secrets, struct spec *out, struct err *err)
 {
     struct buf text;
     enum rc rc = check_types(job, err);
@@ -150,10 +150,11 @@ enum rc job_body_read(struct call *c, const struct node *job, const struct node 
                   c->problems->list.at[0].msg);
     }
     buf_release(&text);
-    return rc ? rc : job_body_check(c, out, secrets, err);
+    return rc ? rc : http_job_body_check(c, out, secrets, err);
 }
 
-enum rc job_body_end(struct call *c, struct spec *spec, enum rc rc, struct err *err)
+enum rc http_job_body_end(struct http_call *c, struct spec *spec, enum rc rc,
+                          struct err *err)
 {
     if (rc)
         api_fail(c, rc, err);
@@ -165,7 +166,7 @@ enum rc job_body_end(struct call *c, struct spec *spec, enum rc rc, struct err *
     return RC_OK;
 }
 
-char *job_body_shown(const char *text)
+char *http_job_body_shown(const char *text)
 {
     struct doc doc = {0};
     const struct node *spec = job_json_open(text, &doc);

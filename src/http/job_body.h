@@ -11,20 +11,22 @@
 #include "job/spec.h"
 
 /* Checks `job` (a map) and makes a specification of it, with a directory of its own when
- * it brings no code. All that is wrong with it goes to the answer: job_body_end() must
+ * it brings no code. All that is wrong with it goes to the answer: http_job_body_end() must
  * follow in any case. `secrets` (may be NULL) has the values of what it names.
  */
-enum rc job_body_read(struct call *c, const struct node *job, const struct node *secrets,
-                      struct spec *out, struct err *err) MUST_CHECK;
+enum rc http_job_body_read(struct http_call *c, const struct node *job,
+                           const struct node *secrets, struct spec *out,
+                           struct err *err) MUST_CHECK;
 /* The same rules for a specification of the store, which it may be submitted again with.
  */
-enum rc job_body_check(struct call *c, struct spec *spec, const struct node *secrets,
-                       struct err *err) MUST_CHECK;
+enum rc http_job_body_check(struct http_call *c, struct spec *spec,
+                            const struct node *secrets, struct err *err) MUST_CHECK;
 /* Writes the error while the specification is there, then releases it. Returns RC_OK: the
  * answer is complete.
  */
-enum rc job_body_end(struct call *c, struct spec *spec, enum rc rc, struct err *err);
+enum rc http_job_body_end(struct http_call *c, struct spec *spec, enum rc rc,
+                          struct err *err);
 /* A stored specification as others see it: without paths of the server. To mem_free(). */
-char *job_body_shown(const char *spec) MUST_CHECK;
+char *http_job_body_shown(const char *spec) MUST_CHECK;
 
 #endif

@@ -38,7 +38,7 @@ static void put_row(struct json_out *o, const struct store_job *j)
     json_put_time(o, "finished", j->finished);
 }
 
-void call_put_job(struct call *c, const char *key, const struct store_job *j)
+void http_call_put_job(struct http_call *c, const char *key, const struct store_job *j)
 {
     json_open(&c->json, key, '{');
     put_row(&c->json, j);
@@ -58,21 +58,21 @@ static enum rc check_states(const char *states, struct arena *a, struct err *err
     return RC_OK;
 }
 
-static void take_filter(struct call *c, struct store_filter *f)
+static void take_filter(struct http_call *c, struct store_filter *f)
 {
     const struct node *q = c->query;
-    const char *label = schema_text(q, "label", NULL);
+    const char *label = http_schema_text(q, "label", NULL);
     const char *eq = label ? strchr(label, '=') : NULL;
-    *f = (struct store_filter){.states = schema_text(q, "state", NULL),
-                               .owner = schema_text(q, "owner", NULL),
-                               .project = schema_text(q, "project", NULL),
-                               .queue = schema_text(q, "queue", NULL),
-                               .backend = schema_text(q, "backend", NULL),
-                               .name = schema_text(q, "name", NULL),
-                               .since = schema_time(q, "since"),
-                               .until = schema_time(q, "until"),
-                               .before = schema_int(q, "cursor", 0),
-                               .limit = (size_t)schema_int(q, "limit", PAGE) + 1};
+    *f = (struct store_filter){.states = http_schema_text(q, "state", NULL),
+                               .owner = http_schema_text(q, "owner", NULL),
+                               .project = http_schema_text(q, "project", NULL),
+                               .queue = http_schema_text(q, "queue", NULL),
+                               .backend = http_schema_text(q, "backend", NULL),
+                               .name = http_schema_text(q, "name", NULL),
+                               .since = http_schema_time(q, "since"),
+                               .until = http_schema_time(q, "until"),
+                               .before = http_schema_int(q, "cursor", 0),
+                               .limit = (size_t)http_schema_int(q, "limit", PAGE) + 1};
     if (label)
         f->label_key =
             arena_strndup(&c->arena, label, eq ? (size_t)(eq - label) : strlen(label));
@@ -84,7 +84,7 @@ static void take_filter(struct call *c, struct store_filter *f)
     }
 }
 
-enum rc list_jobs(struct call *c, struct err *err)
+enum rc http_list_jobs(struct http_call *c, struct err *err)
 {
     struct store_filter f;
     struct store_jobs jobs = {0};
@@ -98,7 +98,7 @@ enum rc list_jobs(struct call *c, struct err *err)
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "jobs", '[');
     for (size_t i = 0; i < n; i++)
-        call_put_job(c, NULL, &jobs.at[i]);
+        http_call_put_job(c, NULL, &jobs.at[i]);
     json_close(&c->json, ']');
     if (n < jobs.n)
         json_put_int(&c->json, "next", jobs.at[n - 1].num);
@@ -107,7 +107,7 @@ enum rc list_jobs(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc count_jobs(struct call *c, struct err *err)
+enum rc http_count_jobs(struct http_call *c, struct err *err)
 {
     struct store_count counts[JOB_STATES];
     struct store_filter mine = {.seen_by = c->who.role < ROLE_ADMIN ? c->who.name : NULL,
@@ -126,7 +126,7 @@ enum rc count_jobs(struct call *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc put_last_points(struct call *c, const char *id, struct err *err)
+static enum rc put_last_points(struct http_call *c, const char *id, struct err *err)
 {
     struct store_points points = {0};
     enum rc rc = store_points_last(c->place.store, id, &points, err);
@@ -144,17 +144,17 @@ static enum rc put_last_points(struct call *c, const char *id, struct err *err)
     return RC_OK;
 }
 
-enum rc get_job(struct call *c, struct err *err)
+enum rc http_get_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     char *spec = NULL;
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &spec, err);
     if (!rc) {
         json_open(&c->json, NULL, '{');
         put_row(&c->json, &jobs.at[0]);
-        char *shown = job_body_shown(spec);
+        char *shown = http_job_body_shown(spec);
         json_put_raw(&c->json, "spec", shown);
         mem_free(shown);
         json_put_raw(&c->json, "status", *jobs.at[0].status ? jobs.at[0].status : "{}");
@@ -166,16 +166,16 @@ enum rc get_job(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc list_events(struct call *c, struct err *err)
+enum rc http_list_events(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct store_events ev = {0};
-    size_t limit = (size_t)schema_int(c->query, "limit", 200);
-    enum rc rc = call_job(c, &jobs, err);
+    size_t limit = (size_t)http_schema_int(c->query, "limit", 200);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_events_get(c->place.store, c->params[0],
-                              schema_int(c->query, "after", 0), limit, &ev, err);
+                              http_schema_int(c->query, "after", 0), limit, &ev, err);
     if (rc)
         return rc;
     json_open(&c->json, NULL, '{');
@@ -205,17 +205,17 @@ enum rc list_events(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc list_points(struct call *c, struct err *err)
+enum rc http_list_points(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct store_points l = {0};
-    size_t limit = (size_t)schema_int(c->query, "limit", 1000);
-    enum rc rc = call_job(c, &jobs, err);
+    size_t limit = (size_t)http_schema_int(c->query, "limit", 1000);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_points_get(c->place.store, c->params[0],
-                              schema_text(c->query, "name", NULL),
-                              schema_int(c->query, "after", 0), limit, &l, err);
+                              http_schema_text(c->query, "name", NULL),
+                              http_schema_int(c->query, "after", 0), limit, &l, err);
     if (rc)
         return rc;
     json_open(&c->json, NULL, '{');
@@ -240,12 +240,12 @@ enum rc list_points(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc script_job(struct call *c, struct err *err)
+enum rc http_script_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct spec spec = {0};
     char *text = NULL;
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);

@@ -19,7 +19,7 @@
  */
 typedef VEC(const char *) env_list;
 
-static enum rc make_env(struct call *c, const struct node *secrets, env_list *out,
+static enum rc make_env(struct http_call *c, const struct node *secrets, env_list *out,
                         struct err *err)
 {
     for (const char *const *e = c->api->job_env; *e; e++)
@@ -36,7 +36,7 @@ static enum rc make_env(struct call *c, const struct node *secrets, env_list *ou
     return RC_OK;
 }
 
-static enum rc jobs_do_submit(struct call *c, struct spec *spec,
+static enum rc jobs_do_submit(struct http_call *c, struct spec *spec,
                               const struct node *secrets, struct submit_result *r,
                               struct err *err)
 {
@@ -55,7 +55,8 @@ static enum rc jobs_do_submit(struct call *c, struct spec *spec,
     return rc;
 }
 
-static enum rc answer_job(struct call *c, const struct submit_result *r, struct err *err)
+static enum rc answer_job(struct http_call *c, const struct submit_result *r,
+                          struct err *err)
 {
     struct store_jobs jobs = {0};
     enum rc rc = store_get(c->place.store, r->id, &jobs, err);
@@ -63,12 +64,12 @@ static enum rc answer_job(struct call *c, const struct submit_result *r, struct 
         return rc;
     c->status = r->existed ? 200 : 201;
     c->location = arena_printf(&c->arena, "/api/v1/jobs/%s", r->id);
-    call_put_job(c, NULL, &jobs.at[0]);
+    http_call_put_job(c, NULL, &jobs.at[0]);
     store_jobs_release(&jobs);
     return RC_OK;
 }
 
-enum rc create_job(struct call *c, struct err *err)
+enum rc http_create_job(struct http_call *c, struct err *err)
 {
     struct spec spec = {0};
     struct submit_result r = {.existed = false};
@@ -76,21 +77,21 @@ enum rc create_job(struct call *c, struct err *err)
     if (secrets && secrets->kind != NODE_MAP)
         return err_coded(err, RC_INVAL, E5006, "'secret_values': not an object");
     node_remove(c->body, "secret_values");
-    enum rc rc = job_body_read(c, c->body, secrets, &spec, err);
+    enum rc rc = http_job_body_read(c, c->body, secrets, &spec, err);
     if (!rc)
         rc = jobs_do_submit(c, &spec, secrets, &r, err);
     if (!rc)
         rc = answer_job(c, &r, err);
-    return job_body_end(c, &spec, rc, err);
+    return http_job_body_end(c, &spec, rc, err);
 }
 
-enum rc rerun_job(struct call *c, struct err *err)
+enum rc http_rerun_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct spec spec = {0};
     struct submit_result r = {.existed = false};
     char *text = NULL;
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);
@@ -102,7 +103,7 @@ enum rc rerun_job(struct call *c, struct err *err)
         rc = spec_again(&spec, err);
     }
     if (!rc)
-        rc = job_body_check(c, &spec, NULL, err);
+        rc = http_job_body_check(c, &spec, NULL, err);
     if (!rc)
         rc = jobs_do_submit(c, &spec, NULL, &r, err);
     if (!rc)
@@ -112,7 +113,8 @@ enum rc rerun_job(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc answer_request(struct call *c, enum rc rc, const struct request_result *r)
+static enum rc answer_request(struct http_call *c, enum rc rc,
+                              const struct request_result *r)
 {
     if (rc)
         return rc;
@@ -126,25 +128,25 @@ static enum rc answer_request(struct call *c, enum rc rc, const struct request_r
     return RC_OK;
 }
 
-static enum rc may_control(struct call *c, struct err *err)
+static enum rc may_control(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     return rc;
 }
 
-enum rc stop_job(struct call *c, struct err *err)
+enum rc http_stop_job(struct http_call *c, struct err *err)
 {
     struct request_result r;
     enum rc rc = may_control(c, err);
     if (!rc)
-        rc = request_stop(&c->place, c->params[0], schema_bool(c->body, "force", false),
-                          &r, err);
+        rc = request_stop(&c->place, c->params[0],
+                          http_schema_bool(c->body, "force", false), &r, err);
     return answer_request(c, rc, &r);
 }
 
-enum rc suspend_job(struct call *c, struct err *err)
+enum rc http_suspend_job(struct http_call *c, struct err *err)
 {
     struct request_result r;
     enum rc rc = may_control(c, err);
@@ -153,7 +155,7 @@ enum rc suspend_job(struct call *c, struct err *err)
     return answer_request(c, rc, &r);
 }
 
-enum rc resume_job(struct call *c, struct err *err)
+enum rc http_resume_job(struct http_call *c, struct err *err)
 {
     struct request_result r;
     enum rc rc = may_control(c, err);
@@ -162,11 +164,11 @@ enum rc resume_job(struct call *c, struct err *err)
     return answer_request(c, rc, &r);
 }
 
-enum rc why_job(struct call *c, struct err *err)
+enum rc http_why_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct buf text;
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     if (rc)
         return rc;
     buf_init(&text, 4096);

@@ -20,22 +20,22 @@ struct bucket {
     double left;
 };
 
-struct limit {
+struct http_limit {
     double rate, most;
     pthread_mutex_t lock; /* guards the buckets */
     struct bucket at[SETS][WAYS];
 };
 
-struct limit *limit_create(double rate)
+struct http_limit *http_limit_create(double rate)
 {
-    struct limit *l = mem_calloc(1, sizeof(*l));
+    struct http_limit *l = mem_calloc(1, sizeof(*l));
     l->rate = rate;
     l->most = rate * 2 < 1 ? 1 : rate * 2;
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
 
-void limit_destroy(struct limit *l)
+void http_limit_destroy(struct http_limit *l)
 {
     if (!l)
         return;
@@ -43,7 +43,7 @@ void limit_destroy(struct limit *l)
     mem_free(l);
 }
 
-static struct bucket *limit_find(struct limit *l, uint64_t name, int64_t now)
+static struct bucket *limit_find(struct http_limit *l, uint64_t name, int64_t now)
 {
     struct bucket *set = l->at[name % SETS], *oldest = &set[0];
     for (size_t i = 0; i < WAYS; i++) {
@@ -56,7 +56,7 @@ static struct bucket *limit_find(struct limit *l, uint64_t name, int64_t now)
     return oldest;
 }
 
-bool limit_take(struct limit *l, const char *name, int64_t now)
+bool http_limit_take(struct http_limit *l, const char *name, int64_t now)
 {
     if (l->rate <= 0)
         return true;

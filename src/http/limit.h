@@ -6,11 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct limit;
+struct http_limit;
 /* `rate` per second, twice that at once; 0: no limit. */
-struct limit *limit_create(double rate);
-void limit_destroy(struct limit *l); /* NULL is fine */
+struct http_limit *http_limit_create(double rate);
+void http_limit_destroy(struct http_limit *l); /* NULL is fine */
 /* One more of `name` at `now` (monotonic, ns). False: too many. Any thread. */
-bool limit_take(struct limit *l, const char *name, int64_t now);
+bool http_limit_take(struct http_limit *l, const char *name, int64_t now);
 
 #endif

@@ -26,11 +26,11 @@ static bool log_name(const char *name, char log[16], int64_t *attempt)
     return str_ends(name, ".log") && str_to_i64(str_c(rest), attempt);
 }
 
-enum rc list_logs(struct call *c, struct err *err)
+enum rc http_list_logs(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct fs_names names = {0};
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (rc)
         return rc;
@@ -83,10 +83,10 @@ static int64_t tail_start(int fd, int64_t size, int64_t lines)
     return least;
 }
 
-static enum rc read_part(struct call *c, const char *path, struct err *err)
+static enum rc read_part(struct http_call *c, const char *path, struct err *err)
 {
-    int64_t offset = schema_int(c->query, "offset", 0), tail;
-    int64_t limit = schema_int(c->query, "limit", PART);
+    int64_t offset = http_schema_int(c->query, "offset", 0), tail;
+    int64_t limit = http_schema_int(c->query, "limit", PART);
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) < 0) { /* not there yet: an empty log */
@@ -95,7 +95,7 @@ static enum rc read_part(struct call *c, const char *path, struct err *err)
         return RC_OK;
     }
     c->log_size = st.st_size;
-    tail = schema_int(c->query, "tail", -1);
+    tail = http_schema_int(c->query, "tail", -1);
     if (tail >= 0)
         offset = tail_start(fd, st.st_size, tail);
     if (offset < st.st_size && limit > st.st_size - offset)
@@ -113,7 +113,7 @@ static enum rc read_part(struct call *c, const char *path, struct err *err)
 }
 
 /* "attempt.offset" of an earlier stream. */
-static void take_last_id(struct call *c, struct follow_start *s)
+static void take_last_id(struct http_call *c, struct http_follow_start *s)
 {
     const char *id =
         MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, "Last-Event-ID");
@@ -126,21 +126,22 @@ static void take_last_id(struct call *c, struct follow_start *s)
     }
 }
 
-static enum rc logs_follow(struct call *c, const struct store_job *j, struct err *err)
+static enum rc logs_follow(struct http_call *c, const struct store_job *j,
+                           struct err *err)
 {
-    int64_t tail = schema_int(c->query, "tail", -1);
-    int64_t asked = schema_int(c->query, "attempt", 0);
-    struct follow_start s = {.job = c->params[0],
-                             .log = c->params[1],
-                             .attempt = asked       ? asked
-                                        : tail >= 0 ? j->attempt
-                                                    : 1,
-                             .offset = schema_int(c->query, "offset", 0),
-                             .fixed = asked > 0};
+    int64_t tail = http_schema_int(c->query, "tail", -1);
+    int64_t asked = http_schema_int(c->query, "attempt", 0);
+    struct http_follow_start s = {.job = c->params[0],
+                                  .log = c->params[1],
+                                  .attempt = asked       ? asked
+                                             : tail >= 0 ? j->attempt
+                                                         : 1,
+                                  .offset = http_schema_int(c->query, "offset", 0),
+                                  .fixed = asked > 0};
     if (s.attempt < 1)
         s.attempt = 1;
     if (tail >= 0) {
-        char *path = follow_path(&c->place, s.job, s.log, s.attempt);
+        char *path = http_follow_path(&c->place, s.job, s.log, s.attempt);
         struct stat st;
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0 && fstat(fd, &st) == 0)
@@ -151,15 +152,15 @@ static enum rc logs_follow(struct call *c, const struct store_job *j, struct err
     }
     take_last_id(c, &s);
     c->type = "text/event-stream";
-    return follows_open(c->api->follows, c->conn, &s, &c->streaming, err);
+    return http_follows_open(c->api->follows, c->conn, &s, &c->streaming, err);
 }
 
-enum rc get_log(struct call *c, struct err *err)
+enum rc http_get_log(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
-    int64_t worker = 0, attempt = schema_int(c->query, "attempt", 0);
+    int64_t worker = 0, attempt = http_schema_int(c->query, "attempt", 0);
     enum job_state state = JOB_Unknown;
-    enum rc rc = call_job(c, &jobs, err);
+    enum rc rc = http_call_job(c, &jobs, err);
     if (rc)
         return rc;
     const struct store_job *j = &jobs.at[0];
@@ -168,14 +169,14 @@ enum rc get_log(struct call *c, struct err *err)
         c->status = 404;
         rc = err_coded(err, RC_NOTFOUND, E3015, "job %s has %jd workers, numbered from 0",
                        j->id, (intmax_t)j->workers);
-    } else if (schema_bool(c->query, "follow", false)) {
+    } else if (http_schema_bool(c->query, "follow", false)) {
         rc = logs_follow(c, j, err);
     } else {
         c->type = "text/plain; charset=utf-8";
         c->log_attempt = attempt ? attempt : j->attempt ? j->attempt : 1;
         c->log_over = (job_state_find(j->state, &state) && job_state_ended(state)) ||
                       c->log_attempt < j->attempt;
-        char *path = follow_path(&c->place, j->id, c->params[1], c->log_attempt);
+        char *path = http_follow_path(&c->place, j->id, c->params[1], c->log_attempt);
         rc = read_part(c, path, err);
         mem_free(path);
     }

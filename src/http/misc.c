@@ -12,7 +12,7 @@
 
 #define DAY (86400 * CLOCK_SECOND)
 
-static void put_health(struct call *c)
+static void put_health(struct http_call *c)
 {
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "status", "ok");
@@ -22,13 +22,13 @@ static void put_health(struct call *c)
     json_close(&c->json, '}');
 }
 
-enum rc get_health(struct call *c, struct err *err)
+enum rc http_get_health(struct http_call *c, struct err *err)
 {
     put_health(c);
     return RC_OK;
 }
 
-enum rc get_ready(struct call *c, struct err *err)
+enum rc http_get_ready(struct http_call *c, struct err *err)
 {
     struct store_filter f = {.limit = 1};
     struct store_jobs jobs = {0};
@@ -41,7 +41,7 @@ enum rc get_ready(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc get_document(struct call *c, struct err *err)
+enum rc http_get_document(struct http_call *c, struct err *err)
 {
     buf_puts(&c->out, c->api->document);
     return RC_OK;
@@ -56,7 +56,7 @@ static void misc_metric(struct buf *b, const char *name, const char *type,
 static void put_answers(struct api *a, struct buf *b)
 {
     size_t n;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     misc_metric(b, "trainyard_http_requests_total", "counter",
                 "Answers by operation and kind");
     for (size_t i = 0; i <= n; i++)
@@ -71,7 +71,7 @@ static void put_answers(struct api *a, struct buf *b)
         }
 }
 
-enum rc get_counters(struct call *c, struct err *err)
+enum rc http_get_counters(struct http_call *c, struct err *err)
 {
     struct store_count counts[JOB_STATES];
     size_t n = 0;
@@ -89,22 +89,25 @@ enum rc get_counters(struct call *c, struct err *err)
                 "Jobs taken by this server");
     buf_printf(b, "trainyard_jobs_submitted_total %jd\n", (intmax_t)a->submitted);
     misc_metric(b, "trainyard_log_followers", "gauge", "Streams of logs that are open");
-    buf_printf(b, "trainyard_log_followers %jd\n", (intmax_t)follows_count(a->follows));
+    buf_printf(b, "trainyard_log_followers %jd\n",
+               (intmax_t)http_follows_count(a->follows));
     misc_metric(b, "trainyard_http_connections", "gauge", "Open connections");
-    buf_printf(b, "trainyard_http_connections %jd\n", (intmax_t)conns_count(a->conns));
+    buf_printf(b, "trainyard_http_connections %jd\n",
+               (intmax_t)http_conns_count(a->conns));
     misc_metric(b, "trainyard_http_late_total", "counter",
                 "Connections closed for slowness");
-    buf_printf(b, "trainyard_http_late_total %jd\n", (intmax_t)conns_late(a->conns));
+    buf_printf(b, "trainyard_http_late_total %jd\n", (intmax_t)http_conns_late(a->conns));
     put_answers(a, b);
     return RC_OK;
 }
 
-enum rc list_audit(struct call *c, struct err *err)
+enum rc http_list_audit(struct http_call *c, struct err *err)
 {
     struct store_audits l = {0};
-    size_t limit = (size_t)schema_int(c->query, "limit", 100);
-    enum rc rc = store_audit_get(c->place.store, schema_text(c->query, "who", NULL),
-                                 schema_int(c->query, "cursor", 0), limit + 1, &l, err);
+    size_t limit = (size_t)http_schema_int(c->query, "limit", 100);
+    enum rc rc =
+        store_audit_get(c->place.store, http_schema_text(c->query, "who", NULL),
+                        http_schema_int(c->query, "cursor", 0), limit + 1, &l, err);
     if (rc)
         return rc;
     struct json_out *j = &c->json;
@@ -130,12 +133,12 @@ enum rc list_audit(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc list_usage(struct call *c, struct err *err)
+enum rc http_list_usage(struct http_call *c, struct err *err)
 {
     struct store_usages l = {0};
-    bool project = strcmp(schema_text(c->query, "by", "owner"), "project") == 0;
-    int64_t until = schema_time(c->query, "until"),
-            since = schema_time(c->query, "since");
+    bool project = strcmp(http_schema_text(c->query, "by", "owner"), "project") == 0;
+    int64_t until = http_schema_time(c->query, "until"),
+            since = http_schema_time(c->query, "since");
     until = until ? until : clock_wall_ns();
     since = since ? since : until - 30 * DAY;
     enum rc rc =
@@ -149,8 +152,8 @@ enum rc list_usage(struct call *c, struct err *err)
     for (size_t i = 0; i < l.n; i++) {
         const struct store_usage *u = &l.at[i];
         bool mine =
-            c->who.role == ROLE_ADMIN ||
-            (project ? call_in_project(c, u->name) : strcmp(u->name, c->who.name) == 0);
+            c->who.role == ROLE_ADMIN || (project ? http_call_in_project(c, u->name)
+                                                  : strcmp(u->name, c->who.name) == 0);
         if (!mine)
             continue;
         json_open(j, NULL, '{');

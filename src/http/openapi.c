@@ -38,7 +38,7 @@ static void put_ref(struct json_out *j, const char *name)
     mem_free(ref);
 }
 
-static void put_text_limits(struct json_out *j, const struct schema_item *f)
+static void put_text_limits(struct json_out *j, const struct http_schema_item *f)
 {
     if (f->min < f->max) {
         json_put_int(j, "minLength", f->min);
@@ -58,7 +58,7 @@ static void put_values(struct json_out *j, const char *type)
     json_close(j, '}');
 }
 
-static void put_shape(struct json_out *j, const struct schema_item *f)
+static void put_shape(struct json_out *j, const struct http_schema_item *f)
 {
     switch (f->shape) {
     case SHAPE_STRING:
@@ -113,10 +113,10 @@ static void put_shape(struct json_out *j, const struct schema_item *f)
     }
 }
 
-static void put_object(struct json_out *j, const struct schema_table *t)
+static void put_object(struct json_out *j, const struct http_schema_table *t)
 {
     json_open(j, "properties", '{');
-    for (const struct schema_item *f = t->items; f->name; f++) {
+    for (const struct http_schema_item *f = t->items; f->name; f++) {
         json_open(j, f->name, '{');
         put_shape(j, f);
         json_put_str(j, "description", f->help);
@@ -124,7 +124,7 @@ static void put_object(struct json_out *j, const struct schema_table *t)
     }
     json_close(j, '}');
     json_open(j, "required", '[');
-    for (const struct schema_item *f = t->items; f->name; f++)
+    for (const struct http_schema_item *f = t->items; f->name; f++)
         if (f->required)
             json_put_str(j, NULL, f->name);
     json_close(j, ']');
@@ -199,10 +199,10 @@ static void put_job_spec(struct json_out *j)
 static void put_schemas(struct json_out *j)
 {
     size_t n;
-    const struct schema_table *const *all = schema_all(&n);
+    const struct http_schema_table *const *all = http_schema_all(&n);
     json_open(j, "schemas", '{');
     for (size_t i = 0; i < n; i++) {
-        const struct schema_table *t = all[i];
+        const struct http_schema_table *t = all[i];
         if (t->kind != SCHEMA_OBJECT && t->kind != SCHEMA_JOB_SPEC)
             continue;
         if (str_ends(t->name, "Query"))
@@ -219,7 +219,7 @@ static void put_schemas(struct json_out *j)
     json_close(j, '}');
 }
 
-static void put_content(struct json_out *j, const struct schema_table *t)
+static void put_content(struct json_out *j, const struct http_schema_table *t)
 {
     json_open(j, "content", '{');
     switch (t->kind) {
@@ -255,7 +255,7 @@ static void put_content(struct json_out *j, const struct schema_table *t)
 }
 
 static void put_answer(struct json_out *j, const char *status, const char *text,
-                       const struct schema_table *t)
+                       const struct http_schema_table *t)
 {
     json_open(j, status, '{');
     json_put_str(j, "description", text);
@@ -265,7 +265,7 @@ static void put_answer(struct json_out *j, const char *status, const char *text,
 }
 
 /* The statuses that a route may have beside its own. */
-static void put_failures(struct json_out *j, const struct route *r)
+static void put_failures(struct json_out *j, const struct http_route *r)
 {
     static const struct {
         const char *status, *text;
@@ -291,11 +291,11 @@ static void put_failures(struct json_out *j, const struct route *r)
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         if ((!all[i].path || path) && (!all[i].body || body) &&
             (!all[i].changes || changes) && (!all[i].token || r->role > ROLE_NONE))
-            put_answer(j, all[i].status, all[i].text, &schema_Error);
+            put_answer(j, all[i].status, all[i].text, &http_schema_Error);
 }
 
 static void put_parameter(struct json_out *j, const char *name, const char *in,
-                          const char *help, const struct schema_item *f,
+                          const char *help, const struct http_schema_item *f,
                           const char *pattern)
 {
     json_open(j, NULL, '{');
@@ -318,7 +318,7 @@ static void put_parameter(struct json_out *j, const char *name, const char *in,
     json_close(j, '}');
 }
 
-static void put_parameters(struct json_out *j, const struct route *r)
+static void put_parameters(struct json_out *j, const struct http_route *r)
 {
     struct str rest = str_c(r->path), part;
     json_open(j, "parameters", '[');
@@ -327,14 +327,14 @@ static void put_parameters(struct json_out *j, const struct route *r)
         if (!part.n || part.p[0] != '{')
             continue;
         memcpy(name, part.p + 1, part.n - 2);
-        put_parameter(j, name, "path", "which one", NULL, route_param_pattern(name));
+        put_parameter(j, name, "path", "which one", NULL, http_route_param_pattern(name));
     }
-    for (const struct schema_item *f = r->query->items; f && f->name; f++)
+    for (const struct http_schema_item *f = r->query->items; f && f->name; f++)
         put_parameter(j, f->name, "query", f->help, f, NULL);
     json_close(j, ']');
 }
 
-static void put_operation(struct json_out *j, const struct route *r)
+static void put_operation(struct json_out *j, const struct http_route *r)
 {
     char method[8] = "", status[8];
     for (size_t i = 0; r->method[i]; i++)
@@ -345,13 +345,13 @@ static void put_operation(struct json_out *j, const struct route *r)
     json_open(j, "tags", '[');
     json_put_str(j, NULL, r->tag);
     json_close(j, ']');
-    json_put_str(j, "x-role", role_name(r->role));
+    json_put_str(j, "x-role", http_role_name(r->role));
     if (r->role == ROLE_NONE)
         json_put_raw(j, "security", "[]");
     put_parameters(j, r);
     if (r->body->kind != SCHEMA_NOTHING) {
         json_open(j, "requestBody", '{');
-        json_put_bool(j, "required", !schema_optional(r->body));
+        json_put_bool(j, "required", !http_schema_optional(r->body));
         put_content(j, r->body);
         json_close(j, '}');
     }
@@ -369,7 +369,7 @@ static void put_operation(struct json_out *j, const struct route *r)
 static void put_paths(struct json_out *j)
 {
     size_t n;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     json_open(j, "paths", '{');
     for (size_t i = 0; i < n; i++) {
         bool before = false;

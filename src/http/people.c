@@ -23,7 +23,7 @@ static void put_names(struct json_out *j, const char *key, const char *names)
     json_close(j, ']');
 }
 
-static void put_user(struct call *c, const struct store_user *u)
+static void put_user(struct http_call *c, const struct store_user *u)
 {
     struct json_out *j = &c->json;
     json_open(j, NULL, '{');
@@ -35,17 +35,17 @@ static void put_user(struct call *c, const struct store_user *u)
     json_close(j, '}');
 }
 
-enum rc get_me(struct call *c, struct err *err)
+enum rc http_get_me(struct http_call *c, struct err *err)
 {
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "name", c->who.name);
-    json_put_str(&c->json, "role", role_name(c->who.role));
+    json_put_str(&c->json, "role", http_role_name(c->who.role));
     put_names(&c->json, "projects", c->who.projects);
     json_close(&c->json, '}');
     return RC_OK;
 }
 
-enum rc list_users(struct call *c, struct err *err)
+enum rc http_list_users(struct http_call *c, struct err *err)
 {
     struct store_users l = {0};
     enum rc rc = store_user_get(c->place.store, NULL, &l, err);
@@ -61,7 +61,7 @@ enum rc list_users(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc get_user(struct call *c, struct err *err)
+enum rc http_get_user(struct http_call *c, struct err *err)
 {
     struct store_users l = {0};
     enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
@@ -72,7 +72,7 @@ enum rc get_user(struct call *c, struct err *err)
 }
 
 /* The list of the body with ',' between the names; NULL: none was given. */
-static enum rc projects_of(struct call *c, const char **out, struct err *err)
+static enum rc projects_of(struct http_call *c, const char **out, struct err *err)
 {
     const struct node *list = node_find(c->body, "projects");
     struct buf b;
@@ -91,10 +91,10 @@ static enum rc projects_of(struct call *c, const char **out, struct err *err)
     return rc;
 }
 
-enum rc create_user(struct call *c, struct err *err)
+enum rc http_create_user(struct http_call *c, struct err *err)
 {
-    struct store_user u = {.name = schema_text(c->body, "name", ""),
-                           .role = schema_text(c->body, "role", "viewer"),
+    struct store_user u = {.name = http_schema_text(c->body, "name", ""),
+                           .role = http_schema_text(c->body, "role", "viewer"),
                            .created = clock_wall_ns()};
     enum rc rc = projects_of(c, &u.projects, err);
     if (!rc)
@@ -109,7 +109,7 @@ enum rc create_user(struct call *c, struct err *err)
 }
 
 /* Somebody must be left who can do everything. */
-static enum rc keep_an_admin(struct call *c, const char *except, struct err *err)
+static enum rc keep_an_admin(struct http_call *c, const char *except, struct err *err)
 {
     struct store_users l = {0};
     bool found = false;
@@ -124,7 +124,7 @@ static enum rc keep_an_admin(struct call *c, const char *except, struct err *err
     return err_coded(err, RC_INVAL, E5016, "'%s' is the last admin", except);
 }
 
-enum rc change_user(struct call *c, struct err *err)
+enum rc http_change_user(struct http_call *c, struct err *err)
 {
     struct store_users l = {0};
     const char *projects = NULL;
@@ -133,9 +133,9 @@ enum rc change_user(struct call *c, struct err *err)
         rc = projects_of(c, &projects, err);
     if (!rc) {
         struct store_user u = l.at[0];
-        bool off = schema_bool(c->body, "disabled", u.disabled != 0);
+        bool off = http_schema_bool(c->body, "disabled", u.disabled != 0);
         bool was_admin = strcmp(u.role, "admin") == 0 && !u.disabled;
-        u.role = schema_text(c->body, "role", u.role);
+        u.role = http_schema_text(c->body, "role", u.role);
         u.projects = projects ? projects : u.projects;
         u.disabled = off ? u.disabled ? u.disabled : clock_wall_ns() : 0;
         if (was_admin && (off || strcmp(u.role, "admin") != 0))
@@ -145,12 +145,12 @@ enum rc change_user(struct call *c, struct err *err)
         if (!rc)
             put_user(c, &u);
     }
-    auth_forget(c->api->auth);
+    http_auth_forget(c->api->auth);
     store_users_release(&l);
     return rc;
 }
 
-enum rc delete_user(struct call *c, struct err *err)
+enum rc http_delete_user(struct http_call *c, struct err *err)
 {
     struct store_users l = {0};
     enum rc rc = store_user_get(c->place.store, c->params[0], &l, err);
@@ -158,12 +158,12 @@ enum rc delete_user(struct call *c, struct err *err)
         rc = keep_an_admin(c, c->params[0], err);
     if (!rc)
         rc = store_user_delete(c->place.store, c->params[0], err);
-    auth_forget(c->api->auth);
+    http_auth_forget(c->api->auth);
     store_users_release(&l);
     return rc;
 }
 
-enum rc list_tokens(struct call *c, struct err *err)
+enum rc http_list_tokens(struct http_call *c, struct err *err)
 {
     struct store_users u = {0};
     struct store_tokens l = {0};
@@ -193,20 +193,20 @@ enum rc list_tokens(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc create_token(struct call *c, struct err *err)
+enum rc http_create_token(struct http_call *c, struct err *err)
 {
     struct store_users u = {0};
     char text[AUTH_TOKEN_SIZE];
-    int64_t seconds = schema_int(c->body, "expires_s", 0);
+    int64_t seconds = http_schema_int(c->body, "expires_s", 0);
     enum rc rc = store_user_get(c->place.store, c->params[0], &u, err);
     if (rc)
         return rc;
     struct store_token t = {.owner = u.at[0].name,
-                            .role = schema_text(c->body, "role", u.at[0].role),
-                            .note = schema_text(c->body, "note", ""),
+                            .role = http_schema_text(c->body, "role", u.at[0].role),
+                            .note = http_schema_text(c->body, "note", ""),
                             .expires =
                                 seconds ? clock_wall_ns() + seconds * CLOCK_SECOND : 0};
-    rc = auth_make(c->place.store, &t, &c->arena, text, err);
+    rc = http_auth_make(c->place.store, &t, &c->arena, text, err);
     if (!rc) {
         json_open(&c->json, NULL, '{');
         json_put_str(&c->json, "id", t.id);
@@ -221,9 +221,9 @@ enum rc create_token(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc delete_token(struct call *c, struct err *err)
+enum rc http_delete_token(struct http_call *c, struct err *err)
 {
     enum rc rc = store_token_delete(c->place.store, c->params[0], err);
-    auth_forget(c->api->auth);
+    http_auth_forget(c->api->auth);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 
-void limits_put(struct json_out *j, const struct store_project *p)
+void http_limits_put(struct json_out *j, const struct store_project *p)
 {
     json_put_int(j, "cpu_milli", p->cpu_milli);
     json_put_int(j, "memory", p->memory);
@@ -16,27 +16,27 @@ void limits_put(struct json_out *j, const struct store_project *p)
     json_put_time(j, "created", p->created);
 }
 
-struct store_project limits_asked(const struct call *c, const char *name)
+struct store_project http_limits_asked(const struct http_call *c, const char *name)
 {
     return (struct store_project){.name = name,
-                                  .cpu_milli = schema_int(c->body, "cpu_milli", -1),
-                                  .memory = schema_int(c->body, "memory", -1),
-                                  .gpu = schema_int(c->body, "gpu", -1),
-                                  .running = schema_int(c->body, "running", -1),
-                                  .weight = schema_int(c->body, "weight", 100),
+                                  .cpu_milli = http_schema_int(c->body, "cpu_milli", -1),
+                                  .memory = http_schema_int(c->body, "memory", -1),
+                                  .gpu = http_schema_int(c->body, "gpu", -1),
+                                  .running = http_schema_int(c->body, "running", -1),
+                                  .weight = http_schema_int(c->body, "weight", 100),
                                   .created = clock_wall_ns()};
 }
 
-static void put_one(struct call *c, const struct store_project *p)
+static void put_one(struct http_call *c, const struct store_project *p)
 {
     struct json_out *j = &c->json;
     json_open(j, NULL, '{');
     json_put_str(j, "name", p->name);
-    limits_put(j, p);
+    http_limits_put(j, p);
     json_close(j, '}');
 }
 
-enum rc list_projects(struct call *c, struct err *err)
+enum rc http_list_projects(struct http_call *c, struct err *err)
 {
     struct store_projects l = {0};
     enum rc rc = store_project_get(c->place.store, NULL, &l, err);
@@ -45,7 +45,7 @@ enum rc list_projects(struct call *c, struct err *err)
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "projects", '[');
     for (size_t i = 0; i < l.n; i++)
-        if (l.at[i].name[0] != SHARE_USER && call_in_project(c, l.at[i].name))
+        if (l.at[i].name[0] != SHARE_USER && http_call_in_project(c, l.at[i].name))
             put_one(c, &l.at[i]);
     json_close(&c->json, ']');
     json_close(&c->json, '}');
@@ -53,11 +53,11 @@ enum rc list_projects(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc get_project(struct call *c, struct err *err)
+enum rc http_get_project(struct http_call *c, struct err *err)
 {
     struct store_projects l = {0};
     enum rc rc = store_project_get(c->place.store, c->params[0], &l, err);
-    if (!rc && !call_in_project(c, l.at[0].name))
+    if (!rc && !http_call_in_project(c, l.at[0].name))
         rc = err_coded(err, RC_NOTFOUND, E3111, "no project '%.200s'", c->params[0]);
     if (!rc)
         put_one(c, &l.at[0]);
@@ -65,9 +65,9 @@ enum rc get_project(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc put_project(struct call *c, struct err *err)
+enum rc http_put_project(struct http_call *c, struct err *err)
 {
-    struct store_project p = limits_asked(c, c->params[0]);
+    struct store_project p = http_limits_asked(c, c->params[0]);
     struct store_projects l = {0};
     enum rc rc = store_project_put(c->place.store, &p, NULL, err);
     if (!rc)
@@ -79,7 +79,7 @@ enum rc put_project(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc delete_project(struct call *c, struct err *err)
+enum rc http_delete_project(struct http_call *c, struct err *err)
 {
     return store_project_delete(c->place.store, c->params[0], err);
 }

@@ -5,18 +5,18 @@
 #include "http/handlers.h"
 #include "team/quota.h"
 
-static void put_one(struct call *c, const struct store_project *p)
+static void put_one(struct http_call *c, const struct store_project *p)
 {
     struct json_out *j = &c->json;
     const char *name;
     quota_of(p, &name);
     json_open(j, NULL, '{');
     json_put_str(j, "user", name);
-    limits_put(j, p);
+    http_limits_put(j, p);
     json_close(j, '}');
 }
 
-enum rc get_quota(struct call *c, struct err *err)
+enum rc http_get_quota(struct http_call *c, struct err *err)
 {
     struct store_projects l = {0};
     char *key = NULL;
@@ -33,21 +33,21 @@ enum rc get_quota(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc put_quota(struct call *c, struct err *err)
+enum rc http_put_quota(struct http_call *c, struct err *err)
 {
     char *key = NULL;
     enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
-    struct store_project p = limits_asked(c, key);
+    struct store_project p = http_limits_asked(c, key);
     if (!rc)
         rc = store_project_put(c->place.store, &p, NULL, err);
     mem_free(key);
     if (rc)
         return rc;
     keeper_poke(c->api->keeper);
-    return get_quota(c, err);
+    return http_get_quota(c, err);
 }
 
-enum rc delete_quota(struct call *c, struct err *err)
+enum rc http_delete_quota(struct http_call *c, struct err *err)
 {
     char *key = NULL;
     enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);

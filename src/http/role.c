@@ -6,16 +6,16 @@
 
 static const char *const names[] = {"none", "viewer", "submitter", "admin"};
 
-const char *role_name(enum role r)
+const char *http_role_name(enum http_role r)
 {
     return names[r];
 }
 
-bool role_find(const char *name, enum role *out)
+bool http_role_find(const char *name, enum http_role *out)
 {
     for (size_t i = ROLE_VIEWER; i < ARRAY_LEN(names); i++)
         if (strcmp(name, names[i]) == 0) {
-            *out = (enum role)i;
+            *out = (enum http_role)i;
             return true;
         }
     return false;

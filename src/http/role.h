@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-enum role {
+enum http_role {
     ROLE_NONE,      /* anybody, without a token */
     ROLE_VIEWER,    /* look at own jobs and those of own projects */
     ROLE_SUBMITTER, /* submit, and control them */
@@ -15,7 +15,7 @@ enum role {
 };
 #define ROLE_WORDS "viewer|submitter|admin"
 
-const char *role_name(enum role r); /* "none" for ROLE_NONE */
-bool role_find(const char *name, enum role *out) MUST_CHECK;
+const char *http_role_name(enum http_role r); /* "none" for ROLE_NONE */
+bool http_role_find(const char *name, enum http_role *out) MUST_CHECK;
 
 #endif

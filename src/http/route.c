@@ -9,17 +9,17 @@
 #include "job/snapshot.h"
 #include "tune/experiment.h"
 
-static const struct route routes[] = {
+static const struct http_route routes[] = {
 #define ROUTE(method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
               summary_)                                                          \
     {.method = #method_,                                                         \
      .path = path_,                                                              \
      .role = ROLE_##role_,                                                       \
-     .fn = fn_,                                                                  \
+     .fn = http_##fn_,                                                           \
      .id = #fn_,                                                                 \
-     .query = &schema_##query_,                                                  \
-     .body = &schema_##body_,                                                    \
-     .answer = &schema_##answer_,                                                \
+     .query = &http_schema_##query_,                                             \
+     .body = &http_schema_##body_,                                               \
+     .answer = &http_schema_##answer_,                                           \
      .status = status_,                                                          \
      .tag = tag_,                                                                \
      .summary = summary_},
@@ -27,7 +27,7 @@ static const struct route routes[] = {
 #undef ROUTE
 };
 
-const struct route *route_all(size_t *n)
+const struct http_route *http_route_all(size_t *n)
 {
     *n = ARRAY_LEN(routes);
     return routes;
@@ -41,7 +41,7 @@ static bool log_ok(const char *v)
 
 static bool name_ok(const char *v)
 {
-    return !schema_name_check(str_c(v));
+    return !http_schema_name_check(str_c(v));
 }
 
 static bool experiment_ok(const char *v)
@@ -93,7 +93,7 @@ static const struct {
     {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},
 };
 
-const char *route_param_pattern(const char *name)
+const char *http_route_param_pattern(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(params); i++)
         if (strcmp(params[i].name, name) == 0)
@@ -101,7 +101,7 @@ const char *route_param_pattern(const char *name)
     return NULL;
 }
 
-bool route_param_ok(const char *name, const char *value)
+bool http_route_param_ok(const char *name, const char *value)
 {
     for (size_t i = 0; i < ARRAY_LEN(params); i++)
         if (strcmp(params[i].name, name) == 0)
@@ -109,7 +109,7 @@ bool route_param_ok(const char *name, const char *value)
     return false;
 }
 
-static bool route_matches(const char *path, const struct target *t,
+static bool route_matches(const char *path, const struct http_target *t,
                           const char *out[ROUTE_PARAMS_MAX])
 {
     struct str rest = str_c(path + 1), part;
@@ -124,7 +124,7 @@ static bool route_matches(const char *path, const struct target *t,
         } else {
             char name[24] = "";
             memcpy(name, part.p + 1, part.n - 2);
-            if (!route_param_ok(name, have))
+            if (!http_route_param_ok(name, have))
                 return false;
             out[n++] = have;
         }
@@ -132,9 +132,10 @@ static bool route_matches(const char *path, const struct target *t,
     return i == t->n_parts;
 }
 
-enum route_found route_find(const char *method, const struct target *t,
-                            const struct route **out, const char *found[ROUTE_PARAMS_MAX],
-                            struct buf *allow)
+enum http_route_found http_route_find(const char *method, const struct http_target *t,
+                                      const struct http_route **out,
+                                      const char *found[ROUTE_PARAMS_MAX],
+                                      struct buf *allow)
 {
     bool path = false;
     if (strcmp(method, "HEAD") == 0)

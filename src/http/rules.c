@@ -11,12 +11,12 @@
 #include "team/deliver.h"
 #include "text/json.h"
 
-static bool rules_seen(const struct call *c, const struct store_rule *r)
+static bool rules_seen(const struct http_call *c, const struct store_rule *r)
 {
     return c->who.role == ROLE_ADMIN || strcmp(r->owner, c->who.name) == 0;
 }
 
-static void put_rule(struct call *c, const struct store_rule *r, const char *secret)
+static void put_rule(struct http_call *c, const struct store_rule *r, const char *secret)
 {
     struct json_out *j = &c->json;
     json_open(j, NULL, '{');
@@ -34,7 +34,7 @@ static void put_rule(struct call *c, const struct store_rule *r, const char *sec
 }
 
 /* params[0], if the caller may see it. */
-static enum rc rules_find(struct call *c, struct store_rules *out, struct err *err)
+static enum rc rules_find(struct http_call *c, struct store_rules *out, struct err *err)
 {
     struct store_rules l = {0};
     enum rc rc = store_rule_get(c->place.store, c->params[0], NULL, &l, err);
@@ -50,7 +50,7 @@ static enum rc rules_find(struct call *c, struct store_rules *out, struct err *e
     return rc;
 }
 
-enum rc list_rules(struct call *c, struct err *err)
+enum rc http_list_rules(struct http_call *c, struct err *err)
 {
     struct store_rules l = {0};
     enum rc rc = store_rule_get(c->place.store, NULL, NULL, &l, err);
@@ -67,7 +67,7 @@ enum rc list_rules(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc get_rule(struct call *c, struct err *err)
+enum rc http_get_rule(struct http_call *c, struct err *err)
 {
     struct store_rules l = {0};
     enum rc rc = rules_find(c, &l, err);
@@ -77,7 +77,7 @@ enum rc get_rule(struct call *c, struct err *err)
     return rc;
 }
 
-static enum rc write_rule(struct call *c, struct store_rule *r, struct err *err)
+static enum rc write_rule(struct http_call *c, struct store_rule *r, struct err *err)
 {
     struct deliver_conf conf = {.allow = c->api->allow, .key = c->api->notify_key};
     char secret[DELIVER_SECRET_SIZE];
@@ -91,17 +91,18 @@ static enum rc write_rule(struct call *c, struct store_rule *r, struct err *err)
     return RC_OK;
 }
 
-enum rc create_rule(struct call *c, struct err *err)
+enum rc http_create_rule(struct http_call *c, struct err *err)
 {
     const struct node *condition = node_find(c->body, "condition");
     const char *project = node_get_text(condition, "project", "");
-    const char *url = schema_text(c->body, "webhook", ""),
-               *address = schema_text(c->body, "mail", "");
+    const char *url = http_schema_text(c->body, "webhook", ""),
+               *address = http_schema_text(c->body, "mail", "");
     if (!*url == !*address)
         return err_coded(err, RC_INVAL, E5301,
                          "give one of 'webhook' and 'mail', which says whom to tell");
-    if (*project && !call_in_project(c, project))
-        return call_forbid(c, err, "'project': you are no member of '%.100s'", project);
+    if (*project && !http_call_in_project(c, project))
+        return http_call_forbid(c, err, "'project': you are no member of '%.100s'",
+                                project);
     struct buf text;
     buf_init(&text, 1 << 16);
     json_print(condition, 0, &text);
@@ -118,7 +119,7 @@ enum rc create_rule(struct call *c, struct err *err)
     return rc;
 }
 
-enum rc delete_rule(struct call *c, struct err *err)
+enum rc http_delete_rule(struct http_call *c, struct err *err)
 {
     struct store_rules l = {0};
     enum rc rc = rules_find(c, &l, err);
@@ -141,7 +142,7 @@ static void put_delivery(struct json_out *j, const struct store_delivery *d)
     json_close(j, '}');
 }
 
-enum rc list_deliveries(struct call *c, struct err *err)
+enum rc http_list_deliveries(struct http_call *c, struct err *err)
 {
     struct store_rules rules = {0};
     struct store_deliveries l = {0};
@@ -149,7 +150,7 @@ enum rc list_deliveries(struct call *c, struct err *err)
     store_rules_release(&rules);
     if (!rc)
         rc = store_delivery_list(c->place.store, c->params[0],
-                                 (size_t)schema_int(c->query, "limit", 50), &l, err);
+                                 (size_t)http_schema_int(c->query, "limit", 50), &l, err);
     if (rc)
         return rc;
     json_open(&c->json, NULL, '{');

@@ -15,14 +15,14 @@
 #include "team/schedule_json.h"
 #include "text/json.h"
 
-static bool schedules_seen(const struct call *c, const struct store_schedule *x)
+static bool schedules_seen(const struct http_call *c, const struct store_schedule *x)
 {
     return c->who.role == ROLE_ADMIN || strcmp(x->owner, c->who.name) == 0 ||
-           (*x->project && call_in_project(c, x->project));
+           (*x->project && http_call_in_project(c, x->project));
 }
 
 /* params[0], if the caller may see it. */
-static enum rc schedules_find(struct call *c, struct store_schedules *out,
+static enum rc schedules_find(struct http_call *c, struct store_schedules *out,
                               struct err *err)
 {
     enum rc rc = schedule_get(&c->place, c->params[0], out, err);
@@ -36,17 +36,17 @@ static enum rc schedules_find(struct call *c, struct store_schedules *out,
 }
 
 /* Without the path that the server filled in. */
-static void put_schedule(struct call *c, const struct store_schedule *x,
+static void put_schedule(struct http_call *c, const struct store_schedule *x,
                          const struct store_run_rows *runs)
 {
     struct store_schedule shown = *x;
-    char *spec = job_body_shown(x->spec);
+    char *spec = http_job_body_shown(x->spec);
     shown.spec = spec;
     schedule_json(&shown, runs, &c->out);
     mem_free(spec);
 }
 
-enum rc list_schedules(struct call *c, struct err *err)
+enum rc http_list_schedules(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
     bool any = false;
@@ -66,7 +66,7 @@ enum rc list_schedules(struct call *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc schedules_answer(struct call *c, const char *name, struct err *err)
+static enum rc schedules_answer(struct http_call *c, const char *name, struct err *err)
 {
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
@@ -80,7 +80,7 @@ static enum rc schedules_answer(struct call *c, const char *name, struct err *er
     return rc;
 }
 
-enum rc get_schedule(struct call *c, struct err *err)
+enum rc http_get_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
     enum rc rc = schedules_find(c, &l, err);
@@ -88,11 +88,11 @@ enum rc get_schedule(struct call *c, struct err *err)
     return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
-static enum rc write_row(struct call *c, const struct spec *spec, struct err *err)
+static enum rc write_row(struct http_call *c, const struct spec *spec, struct err *err)
 {
     const struct node *b = c->body, *params = node_find(b, "params");
-    const char *catch_up = schema_text(b, "catch_up", "last"),
-               *overlap = schema_text(b, "overlap", "skip");
+    const char *catch_up = http_schema_text(b, "catch_up", "last"),
+               *overlap = http_schema_text(b, "overlap", "skip");
     struct schedule_policy policy;
     struct buf job, given;
     buf_init(&job, (size_t)64 << 20);
@@ -107,15 +107,15 @@ static enum rc write_row(struct call *c, const struct spec *spec, struct err *er
         rc = schedule_policy_read(catch_up, overlap, &policy, err);
     if (!rc) {
         struct store_schedule x = {
-            .name = schema_text(b, "name", ""),
+            .name = http_schema_text(b, "name", ""),
             .owner = c->who.name,
             .project = spec->s->has_project ? spec->s->project : "",
-            .cron = schema_text(b, "cron", ""),
-            .zone = schema_text(b, "zone", "UTC"),
+            .cron = http_schema_text(b, "cron", ""),
+            .zone = http_schema_text(b, "zone", "UTC"),
             .spec = buf_str(&job),
             .params = params ? buf_str(&given) : "{}",
             .catch_up = arena_printf(&c->arena, "%s %s", catch_up, overlap),
-            .paused = schema_bool(b, "paused", false)};
+            .paused = http_schema_bool(b, "paused", false)};
         rc = schedule_create(&c->place, &x, clock_wall_ns(), err);
     }
     buf_release(&given);
@@ -123,21 +123,21 @@ static enum rc write_row(struct call *c, const struct spec *spec, struct err *er
     return rc;
 }
 
-enum rc create_schedule(struct call *c, struct err *err)
+enum rc http_create_schedule(struct http_call *c, struct err *err)
 {
     struct spec spec = {0};
-    const char *name = schema_text(c->body, "name", "");
-    enum rc rc = job_body_read(c, node_find(c->body, "job"), NULL, &spec, err);
+    const char *name = http_schema_text(c->body, "name", "");
+    enum rc rc = http_job_body_read(c, node_find(c->body, "job"), NULL, &spec, err);
     if (!rc)
         rc = write_row(c, &spec, err);
     if (!rc) {
         c->location = arena_printf(&c->arena, "/api/v1/schedules/%s", name);
         rc = schedules_answer(c, name, err);
     }
-    return job_body_end(c, &spec, rc, err);
+    return http_job_body_end(c, &spec, rc, err);
 }
 
-enum rc delete_schedule(struct call *c, struct err *err)
+enum rc http_delete_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
     enum rc rc = schedules_find(c, &l, err);
@@ -145,7 +145,7 @@ enum rc delete_schedule(struct call *c, struct err *err)
     return rc ? rc : schedule_delete(&c->place, c->params[0], err);
 }
 
-static enum rc set_paused(struct call *c, bool paused, struct err *err)
+static enum rc set_paused(struct http_call *c, bool paused, struct err *err)
 {
     struct store_schedules l = {0};
     enum rc rc = schedules_find(c, &l, err);
@@ -155,22 +155,22 @@ static enum rc set_paused(struct call *c, bool paused, struct err *err)
     return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
-enum rc pause_schedule(struct call *c, struct err *err)
+enum rc http_pause_schedule(struct http_call *c, struct err *err)
 {
     return set_paused(c, true, err);
 }
 
-enum rc resume_schedule(struct call *c, struct err *err)
+enum rc http_resume_schedule(struct http_call *c, struct err *err)
 {
     return set_paused(c, false, err);
 }
 
-enum rc run_schedule(struct call *c, struct err *err)
+enum rc http_run_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
     char id[PLACE_ID_SIZE];
     bool existed = false;
-    int64_t planned = c->body ? schema_time(c->body, "planned") : 0;
+    int64_t planned = c->body ? http_schema_time(c->body, "planned") : 0;
     enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
@@ -186,16 +186,16 @@ enum rc run_schedule(struct call *c, struct err *err)
     return RC_OK;
 }
 
-enum rc list_runs(struct call *c, struct err *err)
+enum rc http_list_runs(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
-    size_t limit = (size_t)schema_int(c->query, "limit", 50);
+    size_t limit = (size_t)http_schema_int(c->query, "limit", 50);
     enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
         rc = store_schedule_runs(c->place.store, c->params[0],
-                                 schema_time(c->query, "before"), limit, &runs, err);
+                                 http_schema_time(c->query, "before"), limit, &runs, err);
     if (rc)
         return rc;
     buf_puts(&c->out, "{\"runs\":[");

@@ -10,7 +10,7 @@
 #define TEXT_MAX 1024            /* bytes, where an item says nothing */
 #define EXACT 9007199254740992.0 /* up to here every whole number is a double */
 
-static enum rc wrong(const struct schema_item *f, const char *what, struct err *err)
+static enum rc wrong(const struct http_schema_item *f, const char *what, struct err *err)
 {
     return err_coded(err, RC_INVAL, E5006, "'%s': %s", f->name, what);
 }
@@ -29,7 +29,7 @@ static bool is_word(const char *words, struct str value)
     return false;
 }
 
-static enum rc check_text(const struct schema_item *f, struct str v, struct err *err)
+static enum rc check_text(const struct http_schema_item *f, struct str v, struct err *err)
 {
     int64_t max = f->min < f->max ? f->max : TEXT_MAX;
     int64_t n = (int64_t)utf8_count(v.p, v.n);
@@ -47,7 +47,7 @@ static enum rc check_text(const struct schema_item *f, struct str v, struct err 
     return what ? wrong(f, what, err) : RC_OK;
 }
 
-bool schema_whole(const struct node *n, int64_t *out)
+bool http_schema_whole(const struct node *n, int64_t *out)
 {
     if (node_i64(n, out))
         return true;
@@ -72,14 +72,14 @@ static bool time_of(struct str text, int64_t *ns)
     return (year < 1680 || year > 2260) && clock_from_rfc3339(str_of(moved, text.n), ns);
 }
 
-static enum rc check_number(const struct schema_item *f, const struct node *n,
+static enum rc check_number(const struct http_schema_item *f, const struct node *n,
                             struct err *err)
 {
     int64_t v = 0;
     double d = 0;
     if (f->shape == SHAPE_NUMBER)
         return node_number(n, &d) ? RC_OK : wrong(f, "not a number", err);
-    if (!schema_whole(n, &v))
+    if (!http_schema_whole(n, &v))
         return wrong(f, "not a whole number", err);
     if (f->min < f->max && (v < f->min || v > f->max))
         return err_coded(err, RC_INVAL, E5006, "'%s': %jd is outside [%jd, %jd]", f->name,
@@ -87,7 +87,7 @@ static enum rc check_number(const struct schema_item *f, const struct node *n,
     return RC_OK;
 }
 
-static enum rc check_strings(const struct schema_item *f, const struct node *n,
+static enum rc check_strings(const struct http_schema_item *f, const struct node *n,
                              struct err *err)
 {
     if (n->kind != NODE_LIST)
@@ -104,7 +104,7 @@ static enum rc check_strings(const struct schema_item *f, const struct node *n,
     return RC_OK;
 }
 
-static enum rc check_texts(const struct schema_item *f, const struct node *n,
+static enum rc check_texts(const struct http_schema_item *f, const struct node *n,
                            struct err *err)
 {
     if (n->kind != NODE_MAP)
@@ -121,7 +121,7 @@ static enum rc check_texts(const struct schema_item *f, const struct node *n,
     return RC_OK;
 }
 
-static enum rc check_item(const struct schema_item *f, const struct node *n,
+static enum rc check_item(const struct http_schema_item *f, const struct node *n,
                           struct err *err)
 {
     int64_t ns;
@@ -143,10 +143,10 @@ static enum rc check_item(const struct schema_item *f, const struct node *n,
     case SHAPE_TEXTS:
         return check_texts(f, n, err);
     case SHAPE_ONE:
-        return schema_check(f->of, n, err);
+        return http_schema_check(f->of, n, err);
     case SHAPE_OBJECT:
     case SHAPE_INTS:
-        return n->kind == NODE_MAP ? schema_no_nul(n, err)
+        return n->kind == NODE_MAP ? http_schema_no_nul(n, err)
                                    : wrong(f, "not an object", err);
     case SHAPE_ANY:
     case SHAPE_LIST:
@@ -155,19 +155,21 @@ static enum rc check_item(const struct schema_item *f, const struct node *n,
     return wrong(f, "cannot be given", err);
 }
 
-static const struct schema_item *find(const struct schema_table *t, struct str name)
+static const struct http_schema_item *find(const struct http_schema_table *t,
+                                           struct str name)
 {
-    for (const struct schema_item *f = t->items; f && f->name; f++)
+    for (const struct http_schema_item *f = t->items; f && f->name; f++)
         if (str_is(name, f->name))
             return f;
     return NULL;
 }
 
-static enum rc unknown(const struct schema_table *t, struct str name, struct err *err)
+static enum rc unknown(const struct http_schema_table *t, struct str name,
+                       struct err *err)
 {
     const char *names[64];
     size_t n = 0;
-    for (const struct schema_item *f = t->items; f && f->name && n < 64; f++)
+    for (const struct http_schema_item *f = t->items; f && f->name && n < 64; f++)
         names[n++] = f->name;
     const char *near = str_nearest(name, names, n);
     return err_coded(err, RC_INVAL, E5006, "there is no '%.*s' here%s%s%s",
@@ -175,22 +177,22 @@ static enum rc unknown(const struct schema_table *t, struct str name, struct err
                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static enum rc check_required(const struct schema_table *t, const struct node *root,
+static enum rc check_required(const struct http_schema_table *t, const struct node *root,
                               struct err *err)
 {
-    for (const struct schema_item *f = t->items; f && f->name; f++)
+    for (const struct http_schema_item *f = t->items; f && f->name; f++)
         if (f->required && !node_find(root, f->name))
             return wrong(f, "is missing", err);
     return RC_OK;
 }
 
-enum rc schema_check(const struct schema_table *t, const struct node *root,
-                     struct err *err)
+enum rc http_schema_check(const struct http_schema_table *t, const struct node *root,
+                          struct err *err)
 {
     if (!root || root->kind != NODE_MAP)
         return err_coded(err, RC_INVAL, E5006, "a JSON object is wanted");
     for (size_t i = 0; i < root->map.n; i++) {
-        const struct schema_item *f = find(t, root->map.at[i].key);
+        const struct http_schema_item *f = find(t, root->map.at[i].key);
         enum rc rc = f ? check_item(f, root->map.at[i].value, err)
                        : unknown(t, root->map.at[i].key, err);
         if (rc)
@@ -199,15 +201,16 @@ enum rc schema_check(const struct schema_table *t, const struct node *root,
     return check_required(t, root, err);
 }
 
-bool schema_optional(const struct schema_table *t)
+bool http_schema_optional(const struct http_schema_table *t)
 {
-    for (const struct schema_item *f = t->items; f && f->name; f++)
+    for (const struct http_schema_item *f = t->items; f && f->name; f++)
         if (f->required)
             return false;
     return t->kind == SCHEMA_OBJECT;
 }
 
-static struct node *typed(const struct schema_item *f, const char *value, struct arena *a)
+static struct node *typed(const struct http_schema_item *f, const char *value,
+                          struct arena *a)
 {
     static const struct span nowhere;
     int64_t v;
@@ -219,14 +222,15 @@ static struct node *typed(const struct schema_item *f, const char *value, struct
     return node_str(a, value, strlen(value), nowhere);
 }
 
-enum rc schema_query(const struct schema_table *t, const struct target *target,
-                     struct arena *a, struct node **out, struct err *err)
+enum rc http_schema_query(const struct http_schema_table *t,
+                          const struct http_target *target, struct arena *a,
+                          struct node **out, struct err *err)
 {
     static const struct span nowhere;
     struct node *map = node_create(a, NODE_MAP, nowhere);
     for (size_t i = 0; i < target->n_query; i++) {
-        const struct target_pair *q = &target->query[i];
-        const struct schema_item *f = find(t, str_c(q->name));
+        const struct http_target_pair *q = &target->query[i];
+        const struct http_schema_item *f = find(t, str_c(q->name));
         if (!f)
             return unknown(t, str_c(q->name), err);
         if (node_find(map, q->name))
@@ -246,42 +250,43 @@ enum rc schema_query(const struct schema_table *t, const struct target *target,
     return rc;
 }
 
-enum rc schema_no_nul(const struct node *n, struct err *err)
+enum rc http_schema_no_nul(const struct node *n, struct err *err)
 {
     enum rc rc = RC_OK;
     if (n->kind == NODE_STR && has_nul(n->text))
         rc = err_coded(err, RC_INVAL, E5006, "a text with a NUL in it");
     for (size_t i = 0; n->kind == NODE_LIST && i < n->list.n && !rc; i++)
-        rc = schema_no_nul(n->list.at[i], err);
+        rc = http_schema_no_nul(n->list.at[i], err);
     for (size_t i = 0; n->kind == NODE_MAP && i < n->map.n && !rc; i++) {
         if (has_nul(n->map.at[i].key))
             rc = err_coded(err, RC_INVAL, E5006, "a name with a NUL in it");
         if (!rc)
-            rc = schema_no_nul(n->map.at[i].value, err);
+            rc = http_schema_no_nul(n->map.at[i].value, err);
     }
     return rc;
 }
 
-const char *schema_text(const struct node *map, const char *key, const char *otherwise)
+const char *http_schema_text(const struct node *map, const char *key,
+                             const char *otherwise)
 {
     const struct node *n = node_find(map, key);
     return n && n->kind == NODE_STR ? n->text.p : otherwise;
 }
 
-int64_t schema_int(const struct node *map, const char *key, int64_t otherwise)
+int64_t http_schema_int(const struct node *map, const char *key, int64_t otherwise)
 {
     const struct node *n = node_find(map, key);
     int64_t v = otherwise;
-    return n && schema_whole(n, &v) ? v : otherwise;
+    return n && http_schema_whole(n, &v) ? v : otherwise;
 }
 
-bool schema_bool(const struct node *map, const char *key, bool otherwise)
+bool http_schema_bool(const struct node *map, const char *key, bool otherwise)
 {
     const struct node *n = node_find(map, key);
     return n && n->kind == NODE_BOOL ? n->flag : otherwise;
 }
 
-int64_t schema_time(const struct node *map, const char *key)
+int64_t http_schema_time(const struct node *map, const char *key)
 {
     const struct node *n = node_find(map, key);
     int64_t ns = 0;

@@ -14,7 +14,7 @@
 #include "http/target.h"
 #include "text/node.h"
 
-enum shape {
+enum http_shape {
     SHAPE_STRING,
     SHAPE_INT,
     SHAPE_NUMBER,
@@ -31,21 +31,21 @@ enum shape {
 
 #define SCHEMA_QUERY_TEXT 200 /* characters of a text in a query, unless it says more */
 
-struct schema_table;
+struct http_schema_table;
 
-struct schema_item {
+struct http_schema_item {
     const char *name;
-    enum shape shape;
+    enum http_shape shape;
     const char *help;
-    const struct schema_table *of; /* SHAPE_ONE, SHAPE_LIST */
-    const char *words;             /* the texts that are allowed, with '|' between them */
-    const char *pattern;           /* of a text; `check` says the same in C */
+    const struct http_schema_table *of; /* SHAPE_ONE, SHAPE_LIST */
+    const char *words;   /* the texts that are allowed, with '|' between them */
+    const char *pattern; /* of a text; `check` says the same in C */
     const char *(*check)(struct str value); /* NULL: fine; else what is wrong */
     int64_t min, max;                       /* numbers; texts: characters; min < max */
     bool required;
 };
 
-enum schema_kind {
+enum http_schema_kind {
     SCHEMA_OBJECT,
     SCHEMA_JOB_SPEC, /* a job file; described by text/job */
     SCHEMA_BYTES,    /* application/octet-stream */
@@ -56,39 +56,41 @@ enum schema_kind {
     SCHEMA_ANY_JSON, /* any JSON */
 };
 
-struct schema_table {
+struct http_schema_table {
     const char *name, *help;
-    enum schema_kind kind;
-    const struct schema_item *items; /* ends with a NULL name */
+    enum http_schema_kind kind;
+    const struct http_schema_item *items; /* ends with a NULL name */
 };
 
-#define SCHEMA(n) extern const struct schema_table schema_##n;
+#define SCHEMA(n) extern const struct http_schema_table http_schema_##n;
 #include "http/schemas.def"
 #undef SCHEMA
 
 /* All of them; *n. */
-const struct schema_table *const *schema_all(size_t *n);
+const struct http_schema_table *const *http_schema_all(size_t *n);
 
 /* A body: `root` is a map that holds nothing but what the table allows. Texts without
  * NUL. RC_INVAL (E5006), with the field's name.
  */
-enum rc schema_check(const struct schema_table *t, const struct node *root,
-                     struct err *err) MUST_CHECK;
+enum rc http_schema_check(const struct http_schema_table *t, const struct node *root,
+                          struct err *err) MUST_CHECK;
 /* Could a body of this shape be left out? An object without anything that must be there.
  */
-bool schema_optional(const struct schema_table *t);
+bool http_schema_optional(const struct http_schema_table *t);
 /* A query becomes a map of typed values. */
-enum rc schema_query(const struct schema_table *t, const struct target *target,
-                     struct arena *a, struct node **out, struct err *err) MUST_CHECK;
+enum rc http_schema_query(const struct http_schema_table *t,
+                          const struct http_target *target, struct arena *a,
+                          struct node **out, struct err *err) MUST_CHECK;
 /* Any text with a NUL in it, however deep: RC_INVAL (E5006). */
-enum rc schema_no_nul(const struct node *n, struct err *err) MUST_CHECK;
+enum rc http_schema_no_nul(const struct node *n, struct err *err) MUST_CHECK;
 
 /* A whole number as JSON Schema means it: 2.0 is one, too. */
-bool schema_whole(const struct node *n, int64_t *out);
+bool http_schema_whole(const struct node *n, int64_t *out);
 /* Of what was checked; `otherwise` when it is not there. */
-const char *schema_text(const struct node *map, const char *key, const char *otherwise);
-int64_t schema_int(const struct node *map, const char *key, int64_t otherwise);
-bool schema_bool(const struct node *map, const char *key, bool otherwise);
-int64_t schema_time(const struct node *map, const char *key); /* ns, 0: not there */
+const char *http_schema_text(const struct node *map, const char *key,
+                             const char *otherwise);
+int64_t http_schema_int(const struct node *map, const char *key, int64_t otherwise);
+bool http_schema_bool(const struct node *map, const char *key, bool otherwise);
+int64_t http_schema_time(const struct node *map, const char *key); /* ns, 0: not there */
 
 #endif

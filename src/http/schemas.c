@@ -3,19 +3,19 @@
 #include "http/role.h"
 #include "http/schemas_private.h"
 
-static const struct schema_table *const all[] = {
-#define SCHEMA(n) &schema_##n,
+static const struct http_schema_table *const all[] = {
+#define SCHEMA(n) &http_schema_##n,
 #include "http/schemas.def"
 #undef SCHEMA
 };
 
-const struct schema_table *const *schema_all(size_t *n)
+const struct http_schema_table *const *http_schema_all(size_t *n)
 {
     *n = ARRAY_LEN(all);
     return all;
 }
 
-const char *schema_name_check(struct str v)
+const char *http_schema_name_check(struct str v)
 {
     bool fine = v.n > 0 && v.n <= 128 && v.p[0] != '-' && v.p[0] != '.';
     for (size_t i = 0; i < v.n && fine; i++) {
@@ -26,7 +26,7 @@ const char *schema_name_check(struct str v)
     return fine ? NULL : "names have letters, digits, '_', '.' and '-', at most 128";
 }
 
-static const struct schema_item Problem_items[] = {
+static const struct http_schema_item Problem_items[] = {
     ITEM(code, STRING, "`trainyard explain CODE` tells more"),
     ITEM(line, INT, "in the body"),
     ITEM(column, INT, "in the body"),
@@ -35,15 +35,16 @@ static const struct schema_item Problem_items[] = {
     {0}};
 TABLE(Problem, "one of several things that are wrong with a request");
 
-static const struct schema_item Error_items[] = {
+static const struct http_schema_item Error_items[] = {
     ITEM(code, STRING, "stable; `trainyard explain CODE` tells more", MUST),
     ITEM(title, STRING, "what kind of failure", MUST),
     ITEM(message, STRING, "what exactly", MUST),
-    ITEM(problems, LIST, "all of them, where there are several", .of = &schema_Problem),
+    ITEM(problems, LIST, "all of them, where there are several",
+         .of = &http_schema_Problem),
     {0}};
 TABLE(Error, "a request that failed");
 
-static const struct schema_item Health_items[] = {
+static const struct http_schema_item Health_items[] = {
     ITEM(status, STRING, "ok, or what is wrong", MUST),
     ITEM(version, STRING, "of the program"),
     ITEM(store, STRING, "kind of the record of jobs"),
@@ -51,14 +52,14 @@ static const struct schema_item Health_items[] = {
     {0}};
 TABLE(Health, "whether the server works");
 
-static const struct schema_item Me_items[] = {
+static const struct http_schema_item Me_items[] = {
     ITEM(name, STRING, "the user that the token speaks for", MUST),
     ITEM(role, STRING, "what the token may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs are seen, too", MUST),
     {0}};
 TABLE(Me, "who asks");
 
-static const struct schema_item Dataset_items[] = {
+static const struct http_schema_item Dataset_items[] = {
     ITEM(name, STRING, "unique", MUST),
     ITEM(id, STRING, "d- and twelve letters or digits", MUST),
     ITEM(type, STRING, "kind of storage", MUST),
@@ -69,11 +70,11 @@ static const struct schema_item Dataset_items[] = {
     {0}};
 TABLE(Dataset, "data with a name and a place in jobs");
 
-static const struct schema_item DatasetList_items[] = {
-    ITEM(datasets, LIST, "by name", .of = &schema_Dataset, MUST), {0}};
+static const struct http_schema_item DatasetList_items[] = {
+    ITEM(datasets, LIST, "by name", .of = &http_schema_Dataset, MUST), {0}};
 TABLE(DatasetList, "all datasets");
 
-static const struct schema_item DatasetNew_items[] = {
+static const struct http_schema_item DatasetNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),
     ITEM(type, STRING,
          "local and nas, directories of the server's machine, are for admins",
@@ -84,7 +85,7 @@ static const struct schema_item DatasetNew_items[] = {
     {0}};
 TABLE(DatasetNew, "a new dataset");
 
-static const struct schema_item User_items[] = {
+static const struct http_schema_item User_items[] = {
     ITEM(name, STRING, "unique", MUST),
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs they see and control, too", MUST),
@@ -93,25 +94,25 @@ static const struct schema_item User_items[] = {
     {0}};
 TABLE(User, "somebody who may ask");
 
-static const struct schema_item UserList_items[] = {
-    ITEM(users, LIST, "by name", .of = &schema_User, MUST), {0}};
+static const struct http_schema_item UserList_items[] = {
+    ITEM(users, LIST, "by name", .of = &http_schema_User, MUST), {0}};
 TABLE(UserList, "all users");
 
-static const struct schema_item UserNew_items[] = {
+static const struct http_schema_item UserNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS, MUST),
     ITEM(projects, STRINGS, "whose jobs they see and control, too", NAME),
     {0}};
 TABLE(UserNew, "a new user");
 
-static const struct schema_item UserChange_items[] = {
+static const struct http_schema_item UserChange_items[] = {
     ITEM(role, STRING, "what they may do", .words = ROLE_WORDS),
     ITEM(projects, STRINGS, "all of them, old ones included", NAME),
     ITEM(disabled, BOOL, "refuse their tokens"),
     {0}};
 TABLE(UserChange, "what is to be different; what is absent stays");
 
-static const struct schema_item Token_items[] = {
+static const struct http_schema_item Token_items[] = {
     ITEM(id, STRING, "not the token itself, which is told once", MUST),
     ITEM(owner, STRING, "user that it speaks for", MUST),
     ITEM(role, STRING, "it can do no more than this", .words = ROLE_WORDS, MUST),
@@ -122,11 +123,11 @@ static const struct schema_item Token_items[] = {
     {0}};
 TABLE(Token, "a token, without its secret");
 
-static const struct schema_item TokenList_items[] = {
-    ITEM(tokens, LIST, "by age", .of = &schema_Token, MUST), {0}};
+static const struct http_schema_item TokenList_items[] = {
+    ITEM(tokens, LIST, "by age", .of = &http_schema_Token, MUST), {0}};
 TABLE(TokenList, "tokens of a user");
 
-static const struct schema_item TokenNew_items[] = {
+static const struct http_schema_item TokenNew_items[] = {
     ITEM(role, STRING, "at most this; absent: the user's", .words = ROLE_WORDS),
     ITEM(note, STRING, "for people", .min = 0, .max = 200),
     ITEM(expires_s, INT, "seconds from now; absent: never", .min = 1,
@@ -134,7 +135,7 @@ static const struct schema_item TokenNew_items[] = {
     {0}};
 TABLE(TokenNew, "a new token");
 
-static const struct schema_item TokenMade_items[] = {
+static const struct http_schema_item TokenMade_items[] = {
     ITEM(id, STRING, "for lists and deletion", MUST),
     ITEM(token, STRING, "the secret; it is not kept and never told again", MUST),
     ITEM(owner, STRING, "user that it speaks for", MUST),
@@ -143,7 +144,7 @@ static const struct schema_item TokenMade_items[] = {
     {0}};
 TABLE(TokenMade, "a token, told once");
 
-static const struct schema_item Audit_items[] = {
+static const struct http_schema_item Audit_items[] = {
     ITEM(cursor, INT, "place in the log", MUST),
     ITEM(time, TIME, "when"),
     ITEM(who, STRING, "user; empty: unknown", MUST),
@@ -154,20 +155,20 @@ static const struct schema_item Audit_items[] = {
     {0}};
 TABLE(Audit, "something that somebody did, or was refused");
 
-static const struct schema_item AuditList_items[] = {
-    ITEM(entries, LIST, "latest first", .of = &schema_Audit, MUST),
+static const struct http_schema_item AuditList_items[] = {
+    ITEM(entries, LIST, "latest first", .of = &http_schema_Audit, MUST),
     ITEM(next, INT, "give it as `cursor` for the next page; absent: no more"),
     {0}};
 TABLE(AuditList, "a page of the audit log");
 
-static const struct schema_item AuditQuery_items[] = {
+static const struct http_schema_item AuditQuery_items[] = {
     ITEM(who, STRING, "of this user"),
     ITEM(cursor, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),
     LIMIT(1000),
     {0}};
 TABLE(AuditQuery, "which entries");
 
-static const struct schema_item Usage_items[] = {
+static const struct http_schema_item Usage_items[] = {
     ITEM(name, STRING, "user or project; empty: none", MUST),
     ITEM(jobs, INT, "that ran in that time", MUST),
     ITEM(running, INT, "of them still running", MUST),
@@ -177,36 +178,36 @@ static const struct schema_item Usage_items[] = {
     {0}};
 TABLE(Usage, "what somebody's jobs held");
 
-static const struct schema_item UsageList_items[] = {
-    ITEM(usage, LIST, "largest use of processors first", .of = &schema_Usage, MUST),
+static const struct http_schema_item UsageList_items[] = {
+    ITEM(usage, LIST, "largest use of processors first", .of = &http_schema_Usage, MUST),
     ITEM(since, TIME, "from"),
     ITEM(until, TIME, "to"),
     {0}};
 TABLE(UsageList, "who used what");
 
-static const struct schema_item UsageQuery_items[] = {
+static const struct http_schema_item UsageQuery_items[] = {
     ITEM(by, STRING, "default owner", .words = "owner|project"),
     ITEM(since, TIME, "default: 30 days ago"),
     ITEM(until, TIME, "default: now"),
     {0}};
 TABLE(UsageQuery, "which use");
 
-static const struct schema_item Project_items[] = {
+static const struct http_schema_item Project_items[] = {
     ITEM(name, STRING, "unique", MUST), QUOTA_HELD, {0}};
 TABLE(Project, "what people share");
 
-static const struct schema_item ProjectList_items[] = {
-    ITEM(projects, LIST, "by name", .of = &schema_Project, MUST), {0}};
+static const struct http_schema_item ProjectList_items[] = {
+    ITEM(projects, LIST, "by name", .of = &http_schema_Project, MUST), {0}};
 TABLE(ProjectList, "all projects");
 
 #define ANY_LIMIT .min = -1, .max = INT64_C(1) << 60
-static const struct schema_item ProjectPut_items[] = {
+static const struct http_schema_item ProjectPut_items[] = {
     QUOTA_LIMITS(ANY_LIMIT),
     ITEM(weight, INT, "of the fair share; default 100", .min = 1, .max = 100000),
     {0}};
 TABLE(ProjectPut, "quotas of a project; what is absent has no limit");
 
-static const struct schema_item Snapshot_items[] = {
+static const struct http_schema_item Snapshot_items[] = {
     ITEM(id, STRING, "submit with \"source\": \"snapshot:ID\"", MUST),
     ITEM(files, INT, "in it", MUST),
     ITEM(bytes, INT, "of those that are here", MUST),
@@ -214,13 +215,13 @@ static const struct schema_item Snapshot_items[] = {
     {0}};
 TABLE(Snapshot, "a copy of a program directory");
 
-const struct schema_table schema_Bytes = {
+const struct http_schema_table http_schema_Bytes = {
     .name = "Bytes", .help = "bytes as they are", .kind = SCHEMA_BYTES};
-const struct schema_table schema_Text = {
+const struct http_schema_table http_schema_Text = {
     .name = "Text", .help = "a text", .kind = SCHEMA_TEXT};
-const struct schema_table schema_LogText = {
+const struct http_schema_table http_schema_LogText = {
     .name = "LogText", .help = "a log, or its events", .kind = SCHEMA_STREAM};
-const struct schema_table schema_Nothing = {
+const struct http_schema_table http_schema_Nothing = {
     .name = "Nothing", .help = "nothing", .kind = SCHEMA_NOTHING};
-const struct schema_table schema_Document = {
+const struct http_schema_table http_schema_Document = {
     .name = "Document", .help = "a JSON document", .kind = SCHEMA_DOCUMENT};

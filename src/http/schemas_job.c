@@ -3,7 +3,7 @@
 #include "http/schemas_private.h"
 #include "store/store.h"
 
-static const struct schema_item Job_items[] = {
+static const struct http_schema_item Job_items[] = {
     ITEM(id, STRING, "jb- and twelve letters or digits", MUST),
     ITEM(name, STRING, "for people", MUST),
     ITEM(owner, STRING, "user who submitted it", MUST),
@@ -30,8 +30,8 @@ static const struct schema_item Job_items[] = {
     {0}};
 TABLE(Job, "a job; the second half of its fields comes when one job is asked for");
 
-static const struct schema_item JobList_items[] = {
-    ITEM(jobs, LIST, "newest first", .of = &schema_Job, MUST),
+static const struct http_schema_item JobList_items[] = {
+    ITEM(jobs, LIST, "newest first", .of = &http_schema_Job, MUST),
     ITEM(next, INT, "give it as `cursor` for the next page; absent: no more"),
     {0}};
 TABLE(JobList, "a page of jobs");
@@ -39,7 +39,7 @@ TABLE(JobList, "a page of jobs");
 #define STATES                                                              \
     "(Creating|Queuing|EnvPreparing|Running|Restarting|Suspended|Stopping|" \
     "Succeeded|Failed|Stopped|Unknown)"
-static const struct schema_item JobQuery_items[] = {
+static const struct http_schema_item JobQuery_items[] = {
     ITEM(state, STRING, "states, with ',' between them",
          .pattern = "^(" STATES "(," STATES ")*)?$"),
     ITEM(owner, STRING, "of this user"),
@@ -55,29 +55,29 @@ static const struct schema_item JobQuery_items[] = {
     {0}};
 TABLE(JobQuery, "which jobs");
 
-static const struct schema_item Counts_items[] = {
+static const struct http_schema_item Counts_items[] = {
     ITEM(counts, INTS, "number of jobs in each state", MUST), {0}};
 TABLE(Counts, "how many jobs there are");
 
-static const struct schema_item StopRequest_items[] = {
+static const struct http_schema_item StopRequest_items[] = {
     ITEM(force, BOOL, "at once, without grace time"), {0}};
 TABLE(StopRequest, "how to stop");
 
-static const struct schema_item StateAnswer_items[] = {
+static const struct http_schema_item StateAnswer_items[] = {
     ITEM(id, STRING, "the job", MUST),
     ITEM(state, STRING, "its state as far as it is known already", MUST),
     ITEM(ended, BOOL, "it had ended before", MUST),
     {0}};
 TABLE(StateAnswer, "what a request led to");
 
-static const struct schema_item Why_items[] = {
+static const struct http_schema_item Why_items[] = {
     ITEM(id, STRING, "the job", MUST),
     ITEM(state, STRING, "its state", MUST),
     ITEM(why, STRING, "one sentence: what it waits for, or how it ended", MUST),
     {0}};
 TABLE(Why, "why a job waits or how it ended");
 
-static const struct schema_item Event_items[] = {
+static const struct http_schema_item Event_items[] = {
     ITEM(seq, INT, "1, 2, 3 ... without holes", MUST),
     ITEM(time, TIME, "when"),
     ITEM(type, STRING, "what happened", MUST),
@@ -89,19 +89,19 @@ static const struct schema_item Event_items[] = {
     {0}};
 TABLE(Event, "an event of a job");
 
-static const struct schema_item EventList_items[] = {
-    ITEM(events, LIST, "in order", .of = &schema_Event, MUST),
+static const struct http_schema_item EventList_items[] = {
+    ITEM(events, LIST, "in order", .of = &http_schema_Event, MUST),
     ITEM(next, INT, "give it as `after` for the next page; absent: no more for now"),
     {0}};
 TABLE(EventList, "a page of events");
 
-static const struct schema_item EventQuery_items[] = {
+static const struct http_schema_item EventQuery_items[] = {
     ITEM(after, INT, "only events with a higher number", .min = 0, .max = INT64_MAX),
     LIMIT(1000),
     {0}};
 TABLE(EventQuery, "which events");
 
-static const struct schema_item Point_items[] = {
+static const struct http_schema_item Point_items[] = {
     ITEM(name, STRING, "of the metric", MUST),
     ITEM(value, NUMBER, "absent when it is not a finite number"),
     ITEM(step, INT, "-1: none", MUST),
@@ -111,31 +111,31 @@ static const struct schema_item Point_items[] = {
     {0}};
 TABLE(Point, "one value of a metric");
 
-static const struct schema_item PointList_items[] = {
-    ITEM(points, LIST, "in order of arrival", .of = &schema_Point, MUST),
+static const struct http_schema_item PointList_items[] = {
+    ITEM(points, LIST, "in order of arrival", .of = &http_schema_Point, MUST),
     ITEM(next, INT, "give it as `after` for the next page; absent: no more for now"),
     {0}};
 TABLE(PointList, "a page of values");
 
-static const struct schema_item PointQuery_items[] = {
+static const struct http_schema_item PointQuery_items[] = {
     ITEM(name, STRING, "of this metric"),
     ITEM(after, INT, "`next` of the page before", .min = 0, .max = INT64_MAX),
     LIMIT(10000),
     {0}};
 TABLE(PointQuery, "which values");
 
-static const struct schema_item Log_items[] = {
+static const struct http_schema_item Log_items[] = {
     ITEM(log, STRING, "worker's number, or prepare", MUST),
     ITEM(attempt, INT, "of the job", MUST),
     ITEM(bytes, INT, "size by now", MUST),
     {0}};
 TABLE(Log, "a log file of a job");
 
-static const struct schema_item LogList_items[] = {
-    ITEM(logs, LIST, "by attempt", .of = &schema_Log, MUST), {0}};
+static const struct http_schema_item LogList_items[] = {
+    ITEM(logs, LIST, "by attempt", .of = &http_schema_Log, MUST), {0}};
 TABLE(LogList, "the log files of a job");
 
-static const struct schema_item LogQuery_items[] = {
+static const struct http_schema_item LogQuery_items[] = {
     ITEM(attempt, INT,
          "of this attempt; absent: the latest, and when following all "
          "that come",
@@ -148,7 +148,7 @@ static const struct schema_item LogQuery_items[] = {
     {0}};
 TABLE(LogQuery, "which part of a log");
 
-const struct schema_table schema_JobSpec = {
+const struct http_schema_table http_schema_JobSpec = {
     .name = "JobSpec",
     .help = "a job file; see docs/jobs.md. Beside its fields: secret_values",
     .kind = SCHEMA_JOB_SPEC};

@@ -2,7 +2,7 @@
 /* Notifications, and quotas of users. */
 #include "http/schemas_private.h"
 
-static const struct schema_item Rule_items[] = {
+static const struct http_schema_item Rule_items[] = {
     ITEM(id, STRING, "its name", MUST),
     ITEM(owner, STRING, "user who made it", MUST),
     ITEM(kind, STRING, "how it tells", .words = "webhook|mail", MUST),
@@ -13,11 +13,11 @@ static const struct schema_item Rule_items[] = {
     {0}};
 TABLE(Rule, "when somebody is told about a job");
 
-static const struct schema_item RuleList_items[] = {
-    ITEM(rules, LIST, "by age", .of = &schema_Rule, MUST), {0}};
+static const struct http_schema_item RuleList_items[] = {
+    ITEM(rules, LIST, "by age", .of = &http_schema_Rule, MUST), {0}};
 TABLE(RuleList, "rules that you may see");
 
-static const struct schema_item RuleNew_items[] = {
+static const struct http_schema_item RuleNew_items[] = {
     ITEM(webhook, STRING, "URL to POST to; its host must be allowed", .min = 1,
          .max = 2000),
     ITEM(mail, STRING, "address to write to", .min = 1, .max = 254),
@@ -28,7 +28,7 @@ static const struct schema_item RuleNew_items[] = {
     {0}};
 TABLE(RuleNew, "a new rule: one of webhook and mail");
 
-static const struct schema_item Delivery_items[] = {
+static const struct http_schema_item Delivery_items[] = {
     ITEM(id, STRING, "the same for every try", MUST),
     ITEM(job, STRING, "that it is about", MUST),
     ITEM(state, STRING, "pending, sent or failed", MUST),
@@ -40,13 +40,13 @@ static const struct schema_item Delivery_items[] = {
     {0}};
 TABLE(Delivery, "a message and what became of it");
 
-static const struct schema_item DeliveryList_items[] = {
-    ITEM(deliveries, LIST, "the latest first", .of = &schema_Delivery, MUST), {0}};
+static const struct http_schema_item DeliveryList_items[] = {
+    ITEM(deliveries, LIST, "the latest first", .of = &http_schema_Delivery, MUST), {0}};
 TABLE(DeliveryList, "messages of a rule");
 
-static const struct schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
+static const struct http_schema_item DeliveryQuery_items[] = {LIMIT(1000), {0}};
 TABLE(DeliveryQuery, "how many");
 
-static const struct schema_item Quota_items[] = {
+static const struct http_schema_item Quota_items[] = {
     ITEM(user, STRING, "whose", MUST), QUOTA_HELD, {0}};
 TABLE(Quota, "what a user may have at a time");

@@ -5,18 +5,19 @@
 
 #include "http/schema.h"
 
-#define TABLE(n, h)                          \
-    const struct schema_table schema_##n = { \
+#define TABLE(n, h)                                    \
+    const struct http_schema_table http_schema_##n = { \
         .name = #n, .help = h, .kind = SCHEMA_OBJECT, .items = n##_items}
 #define ITEM(n, s, h, ...)                                       \
     {                                                            \
         .name = #n, .shape = SHAPE_##s, .help = h, ##__VA_ARGS__ \
     }
 #define MUST .required = true
-/* What names may look like; schema_name_check() says the same. */
+/* What names may look like; http_schema_name_check() says the same. */
 #define NAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$"
-const char *schema_name_check(struct str value);
-#define NAME .pattern = NAME_PATTERN, .check = schema_name_check, .min = 1, .max = 128
+const char *http_schema_name_check(struct str value);
+#define NAME \
+    .pattern = NAME_PATTERN, .check = http_schema_name_check, .min = 1, .max = 128
 /* Limits and weight of a user or project; `how` is said of each of the four limits. */
 #define QUOTA_LIMITS(how)                                                            \
     ITEM(cpu_milli, INT, "thousandths of a processor at a time; -1: no limit", how), \

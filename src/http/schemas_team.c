@@ -2,7 +2,7 @@
 /* Routine runs. */
 #include "http/schemas_private.h"
 
-static const struct schema_item Run_items[] = {
+static const struct http_schema_item Run_items[] = {
     ITEM(outcome, STRING, "claimed, waiting, submitted, skipped, missed or failed", MUST),
     ITEM(planned, TIME, "the moment that it stands for"),
     ITEM(fired, TIME, "when it was dealt with"),
@@ -11,27 +11,27 @@ static const struct schema_item Run_items[] = {
     {0}};
 TABLE(Run, "a planned run of a schedule");
 
-static const struct schema_item RunList_items[] = {
-    ITEM(runs, LIST, "the latest first", .of = &schema_Run, MUST),
+static const struct http_schema_item RunList_items[] = {
+    ITEM(runs, LIST, "the latest first", .of = &http_schema_Run, MUST),
     ITEM(next, TIME, "give it as `before` for the next page; absent: no more"),
     {0}};
 TABLE(RunList, "what became of planned runs");
 
-static const struct schema_item RunQuery_items[] = {
+static const struct http_schema_item RunQuery_items[] = {
     ITEM(before, TIME, "planned before then"), LIMIT(1000), {0}};
 TABLE(RunQuery, "which runs");
 
-static const struct schema_item RunRequest_items[] = {
+static const struct http_schema_item RunRequest_items[] = {
     ITEM(planned, TIME, "the moment that it stands for; absent: now"), {0}};
 TABLE(RunRequest, "a run out of turn");
 
-static const struct schema_item RunAnswer_items[] = {
+static const struct http_schema_item RunAnswer_items[] = {
     ITEM(job, STRING, "id of its job", MUST),
     ITEM(existed, BOOL, "this planned time had been run before", MUST),
     {0}};
 TABLE(RunAnswer, "the job of a run");
 
-static const struct schema_item Schedule_items[] = {
+static const struct http_schema_item Schedule_items[] = {
     ITEM(name, STRING, "unique", MUST),
     ITEM(owner, STRING, "user in whose name its jobs are submitted", MUST),
     ITEM(project, STRING, "empty: none", MUST),
@@ -44,15 +44,15 @@ static const struct schema_item Schedule_items[] = {
     ITEM(next, TIME, "the next planned time"),
     ITEM(params, TEXTS, "parameters", MUST),
     ITEM(job, OBJECT, "specification of its jobs", MUST),
-    ITEM(runs, LIST, "the latest; of one schedule alone", .of = &schema_Run),
+    ITEM(runs, LIST, "the latest; of one schedule alone", .of = &http_schema_Run),
     {0}};
 TABLE(Schedule, "a job that is run again and again");
 
-static const struct schema_item ScheduleList_items[] = {
-    ITEM(schedules, LIST, "by name", .of = &schema_Schedule, MUST), {0}};
+static const struct http_schema_item ScheduleList_items[] = {
+    ITEM(schedules, LIST, "by name", .of = &http_schema_Schedule, MUST), {0}};
 TABLE(ScheduleList, "schedules that you may see");
 
-static const struct schema_item ScheduleNew_items[] = {
+static const struct http_schema_item ScheduleNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),
     ITEM(cron, STRING, "minute hour day month weekday, or @daily and the like", .min = 1,
          .max = 200, MUST),

@@ -13,7 +13,7 @@ static const char experiment_words[] =
 #undef STATUS
     ;
 
-static const struct schema_item Experiment_items[] = {
+static const struct http_schema_item Experiment_items[] = {
     ITEM(id, STRING, "its id", MUST),
     ITEM(name, STRING, "empty: none", MUST),
     ITEM(status, STRING, "in NNI's words", .words = experiment_words + 1, MUST),
@@ -33,8 +33,8 @@ static const struct schema_item Experiment_items[] = {
     {0}};
 TABLE(Experiment, "a search for good parameters");
 
-static const struct schema_item ExperimentList_items[] = {
-    ITEM(experiments, LIST, "newest first", .of = &schema_Experiment, MUST),
+static const struct http_schema_item ExperimentList_items[] = {
+    ITEM(experiments, LIST, "newest first", .of = &http_schema_Experiment, MUST),
     ITEM(total, INT, "how many there are", MUST),
     ITEM(next, INT, "give it as `offset` for the next page; absent: no more"),
     {0}};
@@ -42,10 +42,10 @@ TABLE(ExperimentList, "experiments of this server");
 
 #define OFFSET ITEM(offset, INT, "leave out so many", .min = 0, .max = 1000000000)
 
-static const struct schema_item ExperimentQuery_items[] = {OFFSET, LIMIT(1000), {0}};
+static const struct http_schema_item ExperimentQuery_items[] = {OFFSET, LIMIT(1000), {0}};
 TABLE(ExperimentQuery, "which experiments");
 
-static const struct schema_item ExperimentBest_items[] = {
+static const struct http_schema_item ExperimentBest_items[] = {
     ITEM(trial, INT, "its number"),
     ITEM(id, STRING, "its id"),
     ITEM(value, ANY, "the number that counts; null: not finite"),
@@ -53,11 +53,11 @@ static const struct schema_item ExperimentBest_items[] = {
     ITEM(violation, ANY, "how far it breaks constraints; 0: not at all"),
     ITEM(parameters, OBJECT, "that it was given"),
     ITEM(front, LIST, "with several objectives, instead: all that nothing beats",
-         .of = &schema_ExperimentBest),
+         .of = &http_schema_ExperimentBest),
     {0}};
 TABLE(ExperimentBest, "the best trial so far");
 
-static const struct schema_item ExperimentUpdate_items[] = {
+static const struct http_schema_item ExperimentUpdate_items[] = {
     ITEM(concurrency, INT, "trials at a time", .min = 1, .max = 100000),
     ITEM(max_trials, INT, "trials in all; 0: no limit", .min = 0, .max = 999999999),
     ITEM(max_seconds, INT, "time for new trials; 0: no limit", .min = 0,
@@ -67,14 +67,14 @@ static const struct schema_item ExperimentUpdate_items[] = {
     {0}};
 TABLE(ExperimentUpdate, "other limits; what is not given stays");
 
-static const struct schema_item ExperimentAsked_items[] = {
+static const struct http_schema_item ExperimentAsked_items[] = {
     ITEM(experiment, STRING, "its id, as it was given", MUST),
     ITEM(managed, BOOL,
          "a process runs it now and will do it; else the next one that does", MUST),
     {0}};
 TABLE(ExperimentAsked, "what was asked for is written down");
 
-static const struct schema_item Trial_items[] = {
+static const struct http_schema_item Trial_items[] = {
     ITEM(trial, INT, "its number, from 0", MUST),
     ITEM(id, STRING, "its id", MUST),
     ITEM(status, STRING, "in NNI's words", .words = trial_words + 1, MUST),
@@ -92,14 +92,14 @@ static const struct schema_item Trial_items[] = {
     {0}};
 TABLE(Trial, "one try of an experiment");
 
-static const struct schema_item TrialList_items[] = {
-    ITEM(trials, LIST, "in the order that was asked for", .of = &schema_Trial, MUST),
+static const struct http_schema_item TrialList_items[] = {
+    ITEM(trials, LIST, "in the order that was asked for", .of = &http_schema_Trial, MUST),
     ITEM(total, INT, "how many there are, of that status", MUST),
     ITEM(next, INT, "give it as `offset` for the next page; absent: no more"),
     {0}};
 TABLE(TrialList, "trials of an experiment");
 
-static const struct schema_item TrialQuery_items[] = {
+static const struct http_schema_item TrialQuery_items[] = {
     ITEM(status, STRING, "only these", .words = trial_words + 1),
     ITEM(order, STRING, "default number", .words = "number|best"),
     OFFSET,
@@ -107,11 +107,11 @@ static const struct schema_item TrialQuery_items[] = {
     {0}};
 TABLE(TrialQuery, "which trials");
 
-static const struct schema_item NniQuery_items[] = {
+static const struct http_schema_item NniQuery_items[] = {
     ITEM(status, STRING, "of trial-jobs: only these", .words = trial_words + 1),
     ITEM(type, STRING, "of metric-data: only these", .words = "PERIODICAL|FINAL"),
     {0}};
 TABLE(NniQuery, "what NNI's clients may add");
 
-const struct schema_table schema_NniAnswer = {
+const struct http_schema_table http_schema_NniAnswer = {
     .name = "NniAnswer", .help = "as NNI answers it", .kind = SCHEMA_ANY_JSON};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libmicrohttpd with a pool of threads, each with its own connections. A request is
- * answered on the thread that read it, with a desk (a connection to the store) taken from
+ * answered on the thread that read it, with a connection to the store (struct http_db) taken from
  * a pool for that long.
  */
 #include <errno.h>
@@ -24,18 +24,18 @@
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
 
-struct desk *api_desk(struct api *a)
+struct http_db *api_db(struct api *a)
 {
     pthread_mutex_lock(&a->lock);
     while (!a->free)
         pthread_cond_wait(&a->given, &a->lock);
-    struct desk *d = a->free;
+    struct http_db *d = a->free;
     a->free = d->next;
     pthread_mutex_unlock(&a->lock);
     return d;
 }
 
-void api_desk_back(struct api *a, struct desk *d)
+void api_db_back(struct api *a, struct http_db *d)
 {
     pthread_mutex_lock(&a->lock);
     d->next = a->free;
@@ -44,16 +44,16 @@ void api_desk_back(struct api *a, struct desk *d)
     pthread_mutex_unlock(&a->lock);
 }
 
-static void server_count(struct api *a, const struct call *c)
+static void server_count(struct api *a, const struct http_call *c)
 {
     size_t n;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     size_t row = c->route ? (size_t)(c->route - all) : n;
     unsigned class = c->status / 100 < API_CLASSES ? c->status / 100 : 5;
     a->answers[row * API_CLASSES + class]++;
 }
 
-static void add_headers(struct call *c, struct MHD_Response *r)
+static void add_headers(struct http_call *c, struct MHD_Response *r)
 {
     char number[24];
     MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
@@ -78,7 +78,7 @@ static void add_headers(struct call *c, struct MHD_Response *r)
     }
 }
 
-enum MHD_Result api_reply(struct call *c)
+enum MHD_Result api_reply(struct http_call *c)
 {
     struct MHD_Response *r = c->streaming;
     c->streaming = NULL;
@@ -97,14 +97,14 @@ enum MHD_Result api_reply(struct call *c)
 /* First sight of a request: its address, before anything is decoded. */
 static void *on_uri(void *arg, const char *uri, struct MHD_Connection *conn)
 {
-    struct call *c = mem_calloc(1, sizeof(*c));
+    struct http_call *c = mem_calloc(1, sizeof(*c));
     c->api = arg;
     c->conn = conn;
     c->uri = arena_strndup(&c->arena, uri, strnlen(uri, TARGET_BYTES_MAX + 1));
     return c;
 }
 
-static struct conn *conn_of(struct MHD_Connection *conn)
+static struct http_conn *conn_of(struct MHD_Connection *conn)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(conn, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -112,7 +112,8 @@ static struct conn *conn_of(struct MHD_Connection *conn)
 }
 
 /* The head is complete. What is refused now is answered before its body comes. */
-static enum MHD_Result server_begin(struct api *a, struct call *c, const char *method)
+static enum MHD_Result server_begin(struct api *a, struct http_call *c,
+                                    const char *method)
 {
     struct err err = {0};
     const union MHD_ConnectionInfo *info =
@@ -124,21 +125,21 @@ static enum MHD_Result server_begin(struct api *a, struct call *c, const char *m
     enum rc rc = api_admit(c, &err);
     c->type = NULL;
     if (!rc) {
-        conns_body(a->conns, conn_of(c->conn), (int64_t)c->raw.max);
+        http_conns_body(a->conns, conn_of(c->conn), (int64_t)c->raw.max);
         return MHD_YES;
     }
     c->answered = true;
     api_fail(c, rc, &err);
     if (c->route && (c->status == 401 || c->status == 403)) {
-        struct desk *d = api_desk(a);
+        struct http_db *d = api_db(a);
         api_audit(c, d);
-        api_desk_back(a, d);
+        api_db_back(a, d);
     }
-    conns_answer(a->conns, conn_of(c->conn));
+    http_conns_answer(a->conns, conn_of(c->conn));
     return api_reply(c);
 }
 
-static void take_body(struct api *a, struct call *c, const char *data, size_t n)
+static void take_body(struct api *a, struct http_call *c, const char *data, size_t n)
 {
     size_t before = c->raw.n;
     if (a->body_bytes > BODIES_MAX)
@@ -154,7 +155,7 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
                                      void **state)
 {
     struct api *a = arg;
-    struct call *c = *state;
+    struct http_call *c = *state;
     if (!c->begun)
         return server_begin(a, c, method);
     if (*n) {
@@ -165,7 +166,7 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
     }
     if (c->answered)
         return MHD_YES;
-    conns_answer(a->conns, conn_of(conn));
+    http_conns_answer(a->conns, conn_of(conn));
     api_answer(c);
     return api_reply(c);
 }
@@ -174,11 +175,11 @@ static void on_completed(void *arg, struct MHD_Connection *conn, void **state,
                          enum MHD_RequestTerminationCode code)
 {
     struct api *a = arg;
-    struct conn *x = conn_of(conn);
-    call_destroy(*state);
+    struct http_conn *x = conn_of(conn);
+    http_call_destroy(*state);
     *state = NULL;
     if (x)
-        conns_idle(a->conns, x);
+        http_conns_idle(a->conns, x);
 }
 
 static void on_connection(void *arg, struct MHD_Connection *conn, void **context,
@@ -187,13 +188,13 @@ static void on_connection(void *arg, struct MHD_Connection *conn, void **context
     struct api *a = arg;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         if (*context)
-            conns_remove(a->conns, *context);
+            http_conns_remove(a->conns, *context);
         *context = NULL;
         return;
     }
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(conn, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *context = info ? conns_add(a->conns, info->connect_fd) : NULL;
+    *context = info ? http_conns_add(a->conns, info->connect_fd) : NULL;
 }
 
 static enum rc read_pem(const char *path, char **out, struct err *err)
@@ -277,7 +278,7 @@ static enum rc open_desks(struct api *a, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int i = 0; i < a->o.threads && !rc; i++) {
-        struct desk *d = mem_calloc(1, sizeof(*d));
+        struct http_db *d = mem_calloc(1, sizeof(*d));
         rc = open_store(a, &d->store, err);
         d->next = a->free;
         a->free = d;
@@ -289,7 +290,7 @@ static enum rc first_user(struct api *a, struct err *err)
 {
     char *path = fs_join(a->o.place.dir, "admin.token");
     bool made = false;
-    enum rc rc = auth_first(a->free->store, path, &made, err);
+    enum rc rc = http_auth_first(a->free->store, path, &made, err);
     if (!rc && made)
         a->token_file = path;
     else
@@ -314,7 +315,7 @@ static enum rc start_parts(struct api *a, struct err *err)
     a->follow_place = a->keeper_place = a->o.place;
     enum rc rc = open_store(a, &a->follow_place.store, err);
     if (!rc)
-        rc = follows_create(&a->follow_place, &a->follows, err);
+        rc = http_follows_create(&a->follow_place, &a->follows, err);
     if (!rc && a->o.queue)
         rc = open_store(a, &a->keeper_place.store, err);
     else
@@ -322,7 +323,7 @@ static enum rc start_parts(struct api *a, struct err *err)
     if (!rc && a->o.queue)
         rc = keeper_create(&a->keeper_place, &a->keeper, err);
     if (!rc)
-        rc = conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
+        rc = http_conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
     return rc;
 }
 
@@ -344,13 +345,13 @@ static enum rc server_start(struct api *a, struct err *err)
 {
     union httpd_address at;
     size_t routes;
-    route_all(&routes);
+    http_route_all(&routes);
     a->answers = mem_calloc((routes + 1) * API_CLASSES, sizeof(*a->answers));
     a->document = api_document(a->o.version);
     a->empty = fs_join(a->o.place.dir, "empty");
-    a->auth = auth_create();
-    a->callers = limit_create(a->o.rate);
-    a->strangers = limit_create(a->o.rate / 10);
+    a->auth = http_auth_create();
+    a->callers = http_limit_create(a->o.rate);
+    a->strangers = http_limit_create(a->o.rate / 10);
     a->job_env = job_env_of(a->o.env);
     raise_files();
     enum rc rc = check_options(&a->o, &at, err);
@@ -397,16 +398,16 @@ enum rc api_start(const struct api_options *o, struct api **out, struct err *err
 static void free_all(struct api *a)
 {
     while (a->free) {
-        struct desk *d = a->free;
+        struct http_db *d = a->free;
         a->free = d->next;
         store_close(d->store);
         mem_free(d);
     }
     store_close(a->follow_place.store);
     store_close(a->keeper_place.store);
-    auth_destroy(a->auth);
-    limit_destroy(a->callers);
-    limit_destroy(a->strangers);
+    http_auth_destroy(a->auth);
+    http_limit_destroy(a->callers);
+    http_limit_destroy(a->strangers);
     net_allow_close(a->allow);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
@@ -428,17 +429,17 @@ void api_stop(struct api *a)
         return;
     if (a->daemon) {
         MHD_socket fd = MHD_quiesce_daemon(a->daemon);
-        follows_end(a->follows);
+        http_follows_end(a->follows);
         /* Connections that were resumed must have been seen to before the stop. */
-        for (int i = 0; i < 100 && follows_count(a->follows) > 0; i++)
+        for (int i = 0; i < 100 && http_follows_count(a->follows) > 0; i++)
             usleep(10000);
         MHD_stop_daemon(a->daemon);
         if (fd != MHD_INVALID_SOCKET)
             close(fd);
     }
     keeper_destroy(a->keeper);
-    follows_destroy(a->follows);
-    conns_destroy(a->conns);
+    http_follows_destroy(a->follows);
+    http_conns_destroy(a->conns);
     free_all(a);
 }
 

@@ -51,7 +51,7 @@ static enum rc target_decode(struct str s, bool plus, struct arena *a, const cha
     return RC_OK;
 }
 
-static enum rc read_path(struct str path, struct arena *a, struct target *t,
+static enum rc read_path(struct str path, struct arena *a, struct http_target *t,
                          struct err *err)
 {
     struct str part;
@@ -74,7 +74,7 @@ static enum rc read_path(struct str path, struct arena *a, struct target *t,
     return RC_OK;
 }
 
-static enum rc read_query(struct str query, struct arena *a, struct target *t,
+static enum rc read_query(struct str query, struct arena *a, struct http_target *t,
                           struct err *err)
 {
     struct str pair, name;
@@ -83,7 +83,7 @@ static enum rc read_query(struct str query, struct arena *a, struct target *t,
             continue;
         if (t->n_query == TARGET_QUERY_MAX)
             return target_refuse(err, "too many parameters");
-        struct target_pair *q = &t->query[t->n_query];
+        struct http_target_pair *q = &t->query[t->n_query];
         struct str value = pair;
         if (!str_split(&value, '=', &name))
             name = pair;
@@ -97,10 +97,10 @@ static enum rc read_query(struct str query, struct arena *a, struct target *t,
     return RC_OK;
 }
 
-enum rc target_parse(const char *uri, struct arena *a, struct target *out,
-                     struct err *err)
+enum rc http_target_parse(const char *uri, struct arena *a, struct http_target *out,
+                          struct err *err)
 {
-    struct target t = {.n_parts = 0};
+    struct http_target t = {.n_parts = 0};
     size_t n = strnlen(uri, TARGET_BYTES_MAX + 1);
     if (n > TARGET_BYTES_MAX)
         return target_refuse(err, "too many bytes");

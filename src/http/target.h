@@ -16,19 +16,19 @@
 #define TARGET_QUERY_MAX 32
 #define TARGET_BYTES_MAX 8192
 
-struct target_pair {
+struct http_target_pair {
     const char *name, *value;
 };
 
-struct target {
+struct http_target {
     const char *parts[TARGET_PARTS_MAX]; /* "api", "v1", "jobs" */
     size_t n_parts;
-    struct target_pair query[TARGET_QUERY_MAX];
+    struct http_target_pair query[TARGET_QUERY_MAX];
     size_t n_query;
 };
 
 /* Texts lie in `a`. RC_INVAL (E5003). */
-enum rc target_parse(const char *uri, struct arena *a, struct target *out,
-                     struct err *err) MUST_CHECK;
+enum rc http_target_parse(const char *uri, struct arena *a, struct http_target *out,
+                          struct err *err) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 static struct doc doc;
 static const struct node *root;
 
-static const struct node *operation(const struct route *r)
+static const struct node *operation(const struct http_route *r)
 {
     char method[8] = "";
     for (size_t i = 0; r->method[i]; i++)
@@ -20,13 +20,13 @@ static const struct node *operation(const struct route *r)
 static void every_route_is_described(void)
 {
     size_t n;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     for (size_t i = 0; i < n; i++) {
         const struct node *op = operation(&all[i]);
         char status[8];
         CHECK(op != NULL);
         CHECK_STR(node_get_text(op, "operationId", ""), all[i].id);
-        CHECK_STR(node_get_text(op, "x-role", ""), role_name(all[i].role));
+        CHECK_STR(node_get_text(op, "x-role", ""), http_role_name(all[i].role));
         snprintf(status, sizeof(status), "%u", all[i].status);
         CHECK(node_find(node_find(op, "responses"), status) != NULL);
         CHECK((node_find(op, "security") != NULL) == (all[i].role == ROLE_NONE));
@@ -36,7 +36,7 @@ static void every_route_is_described(void)
 static void nothing_else_is_described(void)
 {
     size_t n, described = 0;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     const struct node *paths = node_find(root, "paths");
     for (size_t i = 0; i < paths->map.n; i++)
         described += paths->map.at[i].value->map.n;
@@ -71,7 +71,7 @@ static void every_reference_leads_to_a_schema(void)
 static void a_part_of_a_path_has_its_pattern(void)
 {
     size_t n;
-    const struct route *all = route_all(&n);
+    const struct http_route *all = http_route_all(&n);
     for (size_t i = 0; i < n; i++) {
         struct str rest = str_c(all[i].path), part;
         while (str_split(&rest, '/', &part)) {
@@ -80,7 +80,7 @@ static void a_part_of_a_path_has_its_pattern(void)
                 continue;
             CHECK(part.n - 2 < sizeof(name));
             memcpy(name, part.p + 1, part.n - 2);
-            CHECK(route_param_pattern(name) != NULL);
+            CHECK(http_route_param_pattern(name) != NULL);
         }
     }
 }

@@ -9,50 +9,50 @@
 
 static void twice_the_rate_at_once_then_the_rate(void)
 {
-    struct limit *l = limit_create(5);
+    struct http_limit *l = http_limit_create(5);
     int64_t now = 1000 * SECOND;
     for (int i = 0; i < 10; i++)
-        CHECK(limit_take(l, "ann", now));
-    CHECK(!limit_take(l, "ann", now));
-    CHECK(limit_take(l, "bob", now)); /* somebody else's is full */
+        CHECK(http_limit_take(l, "ann", now));
+    CHECK(!http_limit_take(l, "ann", now));
+    CHECK(http_limit_take(l, "bob", now)); /* somebody else's is full */
     now += SECOND / 5;
-    CHECK(limit_take(l, "ann", now));
-    CHECK(!limit_take(l, "ann", now));
+    CHECK(http_limit_take(l, "ann", now));
+    CHECK(!http_limit_take(l, "ann", now));
     now += 3600 * SECOND; /* never more than the most */
     for (int i = 0; i < 10; i++)
-        CHECK(limit_take(l, "ann", now));
-    CHECK(!limit_take(l, "ann", now));
-    limit_destroy(l);
+        CHECK(http_limit_take(l, "ann", now));
+    CHECK(!http_limit_take(l, "ann", now));
+    http_limit_destroy(l);
 }
 
 static void no_rate_is_no_limit(void)
 {
-    struct limit *l = limit_create(0);
+    struct http_limit *l = http_limit_create(0);
     for (int i = 0; i < 10000; i++)
-        CHECK(limit_take(l, "x", 0));
-    limit_destroy(l);
+        CHECK(http_limit_take(l, "x", 0));
+    http_limit_destroy(l);
 }
 
 static void a_slow_rate_lets_one_through(void)
 {
-    struct limit *l = limit_create(0.1);
-    CHECK(limit_take(l, "x", SECOND));
-    CHECK(!limit_take(l, "x", 2 * SECOND));
-    CHECK(limit_take(l, "x", 12 * SECOND));
-    limit_destroy(l);
+    struct http_limit *l = http_limit_create(0.1);
+    CHECK(http_limit_take(l, "x", SECOND));
+    CHECK(!http_limit_take(l, "x", 2 * SECOND));
+    CHECK(http_limit_take(l, "x", 12 * SECOND));
+    http_limit_destroy(l);
 }
 
 static void many_names_do_not_disturb_each_other(void)
 {
-    struct limit *l = limit_create(1);
+    struct http_limit *l = http_limit_create(1);
     char name[32];
     int denied = 0;
     for (int i = 0; i < 1000; i++) {
         snprintf(name, sizeof(name), "10.0.%d.%d", i / 256, i % 256);
-        denied += !limit_take(l, name, 5 * SECOND);
+        denied += !http_limit_take(l, name, 5 * SECOND);
     }
     CHECK_INT(denied, 0);
-    limit_destroy(l);
+    http_limit_destroy(l);
 }
 
 static const struct tap_case cases[] = {

@@ -6,7 +6,7 @@
 #include "text/json.h"
 
 /* The message, or "" when the body is fine. */
-static const char *check(const struct schema_table *t, const char *json)
+static const char *check(const struct http_schema_table *t, const char *json)
 {
     static struct err err;
     struct doc doc = {0};
@@ -14,7 +14,7 @@ static const char *check(const struct schema_table *t, const char *json)
     err = (struct err){0};
     CHECK_INT(source_from("body", json, strlen(json), &doc.src, NULL), RC_OK);
     CHECK_INT(json_parse(&doc, &diags), RC_OK);
-    enum rc rc = schema_check(t, doc.root, &err);
+    enum rc rc = http_schema_check(t, doc.root, &err);
     CHECK(rc == RC_OK || (rc == RC_INVAL && err.code == E5006));
     diags_release(&diags);
     doc_release(&doc);
@@ -23,45 +23,50 @@ static const char *check(const struct schema_table *t, const char *json)
 
 static void a_body_holds_what_its_table_allows(void)
 {
-    CHECK_STR(check(&schema_UserNew, "{\"name\": \"ann\", \"role\": \"viewer\"}"), "");
-    CHECK_STR(check(&schema_UserNew, "{\"name\": \"ann\", \"role\": \"admin\", "
-                                     "\"projects\": [\"ads\", \"feed\"]}"),
+    CHECK_STR(check(&http_schema_UserNew, "{\"name\": \"ann\", \"role\": \"viewer\"}"),
               "");
-    CHECK_STR(check(&schema_StopRequest, "{}"), "");
-    CHECK_STR(check(&schema_StopRequest, "{\"force\": true}"), "");
+    CHECK_STR(check(&http_schema_UserNew, "{\"name\": \"ann\", \"role\": \"admin\", "
+                                          "\"projects\": [\"ads\", \"feed\"]}"),
+              "");
+    CHECK_STR(check(&http_schema_StopRequest, "{}"), "");
+    CHECK_STR(check(&http_schema_StopRequest, "{\"force\": true}"), "");
 }
 
 static void what_is_wrong_is_named(void)
 {
     static const struct {
-        const struct schema_table *t;
+        const struct http_schema_table *t;
         const char *json, *message;
     } bad[] = {
-        {&schema_UserNew, "[]", "a JSON object is wanted"},
-        {&schema_UserNew, "{\"name\": \"ann\"}", "'role': is missing"},
-        {&schema_UserNew, "{\"name\": \"ann\", \"role\": \"root\"}",
+        {&http_schema_UserNew, "[]", "a JSON object is wanted"},
+        {&http_schema_UserNew, "{\"name\": \"ann\"}", "'role': is missing"},
+        {&http_schema_UserNew, "{\"name\": \"ann\", \"role\": \"root\"}",
          "'role': 'root' is none of viewer|submitter|admin"},
-        {&schema_UserNew, "{\"name\": 7, \"role\": \"viewer\"}", "'name': not a text"},
-        {&schema_UserNew, "{\"name\": \"a b\", \"role\": \"viewer\"}",
+        {&http_schema_UserNew, "{\"name\": 7, \"role\": \"viewer\"}",
+         "'name': not a text"},
+        {&http_schema_UserNew, "{\"name\": \"a b\", \"role\": \"viewer\"}",
          "'name': names have letters, digits, '_', '.' and '-', at most 128"},
-        {&schema_UserNew, "{\"name\": \"a\\u0000b\", \"role\": \"viewer\"}",
+        {&http_schema_UserNew, "{\"name\": \"a\\u0000b\", \"role\": \"viewer\"}",
          "'name': a text with a NUL in it"},
-        {&schema_UserNew, "{\"nme\": \"a\", \"role\": \"viewer\"}",
+        {&http_schema_UserNew, "{\"nme\": \"a\", \"role\": \"viewer\"}",
          "there is no 'nme' here; did you mean 'name'?"},
-        {&schema_UserNew, "{\"name\": \"a\", \"role\": \"viewer\", \"projects\": \"x\"}",
+        {&http_schema_UserNew,
+         "{\"name\": \"a\", \"role\": \"viewer\", \"projects\": \"x\"}",
          "'projects': not a list"},
-        {&schema_UserNew, "{\"name\": \"a\", \"role\": \"viewer\", \"projects\": [1]}",
+        {&http_schema_UserNew,
+         "{\"name\": \"a\", \"role\": \"viewer\", \"projects\": [1]}",
          "'projects': an element that is no text"},
-        {&schema_StopRequest, "{\"force\": 1}", "'force': neither true nor false"},
-        {&schema_TokenNew, "{\"expires_s\": 0}",
+        {&http_schema_StopRequest, "{\"force\": 1}", "'force': neither true nor false"},
+        {&http_schema_TokenNew, "{\"expires_s\": 0}",
          "'expires_s': 0 is outside [1, 3155760000]"},
-        {&schema_TokenNew, "{\"expires_s\": 1.5}", "'expires_s': not a whole number"},
-        {&schema_RunRequest, "{\"planned\": \"tomorrow\"}",
+        {&http_schema_TokenNew, "{\"expires_s\": 1.5}",
+         "'expires_s': not a whole number"},
+        {&http_schema_RunRequest, "{\"planned\": \"tomorrow\"}",
          "'planned': not a time such as 2030-01-31T12:00:00Z"},
-        {&schema_ScheduleNew,
+        {&http_schema_ScheduleNew,
          "{\"name\": \"a\", \"cron\": \"@daily\", \"job\": {}, \"params\": {\"x\": 1}}",
          "'params': a value that is no text"},
-        {&schema_ScheduleNew,
+        {&http_schema_ScheduleNew,
          "{\"name\": \"a\", \"cron\": \"@daily\", \"job\": {\"x\": [\"\\u0000\"]}}",
          "a text with a NUL in it"},
     };
@@ -71,32 +76,35 @@ static void what_is_wrong_is_named(void)
 
 static void a_whole_number_may_have_a_point(void)
 {
-    CHECK_STR(check(&schema_TokenNew, "{\"expires_s\": 60.0}"), "");
-    CHECK_STR(check(&schema_TokenNew, "{\"expires_s\": 1e300}"),
+    CHECK_STR(check(&http_schema_TokenNew, "{\"expires_s\": 60.0}"), "");
+    CHECK_STR(check(&http_schema_TokenNew, "{\"expires_s\": 1e300}"),
               "'expires_s': not a whole number");
 }
 
 static void years_beyond_the_clock_are_its_ends(void)
 {
-    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"0064-09-29T21:16:28Z\"}"), "");
-    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"9999-02-28T21:16:28Z\"}"), "");
-    CHECK_STR(check(&schema_RunRequest, "{\"planned\": \"0064-13-29T21:16:28Z\"}"),
+    CHECK_STR(check(&http_schema_RunRequest, "{\"planned\": \"0064-09-29T21:16:28Z\"}"),
+              "");
+    CHECK_STR(check(&http_schema_RunRequest, "{\"planned\": \"9999-02-28T21:16:28Z\"}"),
+              "");
+    CHECK_STR(check(&http_schema_RunRequest, "{\"planned\": \"0064-13-29T21:16:28Z\"}"),
               "'planned': not a time such as 2030-01-31T12:00:00Z");
 }
 
 static void a_query_becomes_typed_values(void)
 {
     struct arena a = {0};
-    struct target t;
+    struct http_target t;
     struct node *q = NULL;
     struct err err = {0};
-    CHECK_INT(target_parse("/x?limit=7&since=2024-01-01T00:00:00Z&name=y", &a, &t, &err),
-              RC_OK);
-    CHECK_INT(schema_query(&schema_JobQuery, &t, &a, &q, &err), RC_OK);
-    CHECK_INT(schema_int(q, "limit", 0), 7);
-    CHECK_INT(schema_time(q, "since"), INT64_C(1704067200000000000));
-    CHECK_STR(schema_text(q, "name", ""), "y");
-    CHECK_STR(schema_text(q, "owner", "none"), "none");
+    CHECK_INT(
+        http_target_parse("/x?limit=7&since=2024-01-01T00:00:00Z&name=y", &a, &t, &err),
+        RC_OK);
+    CHECK_INT(http_schema_query(&http_schema_JobQuery, &t, &a, &q, &err), RC_OK);
+    CHECK_INT(http_schema_int(q, "limit", 0), 7);
+    CHECK_INT(http_schema_time(q, "since"), INT64_C(1704067200000000000));
+    CHECK_STR(http_schema_text(q, "name", ""), "y");
+    CHECK_STR(http_schema_text(q, "owner", "none"), "none");
     arena_release(&a);
 }
 
@@ -113,11 +121,11 @@ static void a_query_that_is_wrong_is_refused(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct arena a = {0};
-        struct target t;
+        struct http_target t;
         struct node *q = NULL;
         struct err err = {0};
-        CHECK_INT(target_parse(bad[i].uri, &a, &t, &err), RC_OK);
-        CHECK_INT(schema_query(&schema_JobQuery, &t, &a, &q, &err), RC_INVAL);
+        CHECK_INT(http_target_parse(bad[i].uri, &a, &t, &err), RC_OK);
+        CHECK_INT(http_schema_query(&http_schema_JobQuery, &t, &a, &q, &err), RC_INVAL);
         CHECK_STR(err.msg, bad[i].message);
         arena_release(&a);
     }

@@ -4,16 +4,17 @@
 #include "http/route.h"
 #include "tap.h"
 
-static enum rc parse(const char *uri, struct arena *a, struct target *t, struct err *err)
+static enum rc parse(const char *uri, struct arena *a, struct http_target *t,
+                     struct err *err)
 {
     *err = (struct err){0};
-    return target_parse(uri, a, t, err);
+    return http_target_parse(uri, a, t, err);
 }
 
 static void parts_and_parameters_are_decoded_once(void)
 {
     struct arena a = {0};
-    struct target t;
+    struct http_target t;
     struct err err;
     CHECK_INT(parse("/api/v1/jobs/a%2Fb?name=x%26y+z&empty=&bare", &a, &t, &err), RC_OK);
     CHECK_INT(t.n_parts, 4);
@@ -58,7 +59,7 @@ static void what_is_doubtful_is_refused(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct arena a = {0};
-        struct target t = {.n_parts = 77};
+        struct http_target t = {.n_parts = 77};
         struct err err;
         CHECK_INT(parse(bad[i].uri, &a, &t, &err), RC_INVAL);
         CHECK_STR(err.msg, bad[i].message);
@@ -71,23 +72,23 @@ static void what_is_doubtful_is_refused(void)
 static void a_route_is_found_by_path_and_method(void)
 {
     struct arena a = {0};
-    struct target t;
+    struct http_target t;
     struct err err;
-    const struct route *r = NULL;
+    const struct http_route *r = NULL;
     const char *params[ROUTE_PARAMS_MAX] = {NULL};
     struct buf allow;
     buf_init(&allow, 1000);
     CHECK_INT(parse("/api/v1/jobs/jb-0123456789ab/logs/7", &a, &t, &err), RC_OK);
-    CHECK_INT(route_find("GET", &t, &r, params, &allow), ROUTE_FOUND);
+    CHECK_INT(http_route_find("GET", &t, &r, params, &allow), ROUTE_FOUND);
     CHECK_STR(r->id, "get_log");
     CHECK_STR(params[0], "jb-0123456789ab");
     CHECK_STR(params[1], "7");
-    CHECK_INT(route_find("HEAD", &t, &r, params, &allow), ROUTE_FOUND);
-    CHECK_INT(route_find("POST", &t, &r, params, &allow), ROUTE_NO_METHOD);
+    CHECK_INT(http_route_find("HEAD", &t, &r, params, &allow), ROUTE_FOUND);
+    CHECK_INT(http_route_find("POST", &t, &r, params, &allow), ROUTE_NO_METHOD);
     CHECK_STR(buf_str(&allow), "GET");
     CHECK_INT(parse("/api/v1/jobs", &a, &t, &err), RC_OK);
     buf_clear(&allow);
-    CHECK_INT(route_find("DELETE", &t, &r, params, &allow), ROUTE_NO_METHOD);
+    CHECK_INT(http_route_find("DELETE", &t, &r, params, &allow), ROUTE_NO_METHOD);
     CHECK_STR(buf_str(&allow), "GET, POST");
     buf_release(&allow);
     arena_release(&a);
@@ -110,14 +111,14 @@ static void a_part_of_the_wrong_form_is_no_route(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct arena a = {0};
-        struct target t;
+        struct http_target t;
         struct err err;
-        const struct route *r = NULL;
+        const struct http_route *r = NULL;
         const char *params[ROUTE_PARAMS_MAX] = {NULL};
         struct buf allow;
         buf_init(&allow, 1000);
         CHECK_INT(parse(bad[i], &a, &t, &err), RC_OK);
-        CHECK_INT(route_find("GET", &t, &r, params, &allow), ROUTE_NO_PATH);
+        CHECK_INT(http_route_find("GET", &t, &r, params, &allow), ROUTE_NO_PATH);
         buf_release(&allow);
         arena_release(&a);
     }
