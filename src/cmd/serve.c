@@ -95,11 +95,11 @@ static int signals_open(void)
     return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-static void reload_model(struct server *s)
+static void reload_model(struct serve_server *s)
 {
     struct err err = {0};
     char *what = NULL;
-    if (server_reload(s, false, &what, &err))
+    if (serve_reload(s, false, &what, &err))
         fprintf(stderr,
                 "trainyard serve: warning[E2109]: %s; the version before serves\n",
                 err.msg);
@@ -117,7 +117,8 @@ static bool signal_is(int fd, int *number)
     return true;
 }
 
-static enum rc wait_for_end(struct server *s, int signals, double watch, struct err *err)
+static enum rc wait_for_end(struct serve_server *s, int signals, double watch,
+                            struct err *err)
 {
     struct pollfd p = {.fd = signals, .events = POLLIN};
     for (;;) {
@@ -135,33 +136,33 @@ static enum rc serve_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     const struct serve_conf *c = conf;
-    struct server *s = NULL;
+    struct serve_server *s = NULL;
     char *token = NULL;
     if (!c->model)
         return err_coded(err, RC_INVAL, E0605, "--model DIR is missing");
     enum rc rc = read_token(c, &token, err);
     int signals = rc ? -1 : signals_open();
     if (!rc) {
-        struct server_options o = {.model = c->model,
-                                   .listen = c->listen,
-                                   .token = token,
-                                   .threads =
-                                       c->threads > 0 ? (int)c->threads : cpu_count(),
-                                   .max_body = c->max_body,
-                                   .max_items = c->max_items,
-                                   .max_requests = c->max_requests,
-                                   .timeout = c->timeout};
-        rc = server_start(&o, &s, err);
+        struct serve_options o = {.model = c->model,
+                                  .listen = c->listen,
+                                  .token = token,
+                                  .threads =
+                                      c->threads > 0 ? (int)c->threads : cpu_count(),
+                                  .max_body = c->max_body,
+                                  .max_items = c->max_items,
+                                  .max_requests = c->max_requests,
+                                  .timeout = c->timeout};
+        rc = serve_start(&o, &s, err);
     }
     if (!rc) {
-        char *what = server_describe(s);
+        char *what = serve_describe(s);
         size_t host = (size_t)(strrchr(c->listen, ':') - c->listen);
         fprintf(stderr, "serving %s\nlistening on http://%.*s:%d\n", what, (int)host,
-                c->listen, server_port(s));
+                c->listen, serve_port(s));
         mem_free(what);
         rc = wait_for_end(s, signals, c->watch, err);
     }
-    server_stop(s, GRACE);
+    serve_stop(s, GRACE);
     if (signals >= 0)
         close(signals);
     mem_free(token);

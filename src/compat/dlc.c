@@ -23,7 +23,7 @@
         .name = r "_gpu_type"                                                          \
     }
 
-static const struct flag_rule rules[] = {
+static const struct compat_flag rules[] = {
     {.name = "name", .letter = 'n'},
     {.name = "command"},
     {.name = "workspace_id", .letter = 'w'},
@@ -94,14 +94,14 @@ static const char help_text[] =
 
 struct reading {
     const struct front_args *in;
-    struct flags f;
+    struct compat_flags f;
     struct front_call *out;
     struct arena *a;
 };
 
 static const char *dlc_get(const struct reading *r, const char *name)
 {
-    const char *v = flags_get(&r->f, rules, name);
+    const char *v = compat_flags_get(&r->f, rules, name);
     return v && *v ? v : NULL;
 }
 
@@ -190,7 +190,7 @@ static enum rc count_of(struct reading *r, size_t i, bool others, int64_t *out,
     if (roles[i].other && !dlc_get(r, flag) && dlc_get(r, roles[i].other))
         flag = roles[i].other;
     if (strcmp(flag, "chief") == 0) {
-        *out = flags_get(&r->f, rules, flag) ? 1 : 0;
+        *out = compat_flags_get(&r->f, rules, flag) ? 1 : 0;
         return RC_OK;
     }
     return dlc_number(r, flag, strcmp(flag, "workers") == 0 && !others ? 1 : 0, out, err);
@@ -375,7 +375,7 @@ static void pass_all(struct reading *r)
                               node[i % ARRAY_LEN(node)]),
                  true);
     for (size_t i = 0; i < ARRAY_LEN(alone); i++)
-        if (flags_get(&r->f, rules, alone[i]))
+        if (compat_flags_get(&r->f, rules, alone[i]))
             front_note(r->out, "--%s has no effect on this machine", alone[i]);
     dlc_keep(r, "aimaster_args", false);
     dlc_pass(r, "name", "name");
@@ -474,7 +474,7 @@ static enum rc by_verb(struct reading *r, struct err *err)
     }
     const char *verb = w[0] ? w[0] : "help";
     bool job = w[1] && (strcmp(w[1], "job") == 0 || strcmp(w[1], "jobs") == 0);
-    if (flags_get(&r->f, rules, "help") || strcmp(verb, "help") == 0) {
+    if (compat_flags_get(&r->f, rules, "help") || strcmp(verb, "help") == 0) {
         r->out->does = FRONT_NOTHING;
         r->out->text = help_text;
         return RC_OK;
@@ -505,10 +505,10 @@ static enum rc dlc_translate(const struct front_args *in, struct front_call *out
 {
     struct reading r = {.in = in, .out = out, .a = &out->arena};
     out->does = FRONT_COMMAND;
-    enum rc rc = flags_read(rules, in->argc, in->argv, false, &r.f, err);
+    enum rc rc = compat_flags_read(rules, in->argc, in->argv, false, &r.f, err);
     if (!rc)
         rc = by_verb(&r, err);
-    flags_release(&r.f);
+    compat_flags_release(&r.f);
     return rc;
 }
 

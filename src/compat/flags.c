@@ -17,12 +17,12 @@ static bool same_letters(const char *rule, const char *given, size_t n)
 /* The rule for the n letters of a long option; *several when a beginning fits more than
  * one. NULL when there is none.
  */
-static const struct flag_rule *find_long(const struct flag_rule *rules, const char *name,
-                                         size_t n, bool *several)
+static const struct compat_flag *find_long(const struct compat_flag *rules,
+                                           const char *name, size_t n, bool *several)
 {
-    const struct flag_rule *found = NULL;
+    const struct compat_flag *found = NULL;
     *several = false;
-    for (const struct flag_rule *r = rules; r->name; r++) {
+    for (const struct compat_flag *r = rules; r->name; r++) {
         if (strlen(r->name) < n || !same_letters(r->name, name, n))
             continue;
         if (!r->name[n]) {
@@ -35,24 +35,24 @@ static const struct flag_rule *find_long(const struct flag_rule *rules, const ch
     return found;
 }
 
-static const struct flag_rule *find_letter(const struct flag_rule *rules, char letter)
+static const struct compat_flag *find_letter(const struct compat_flag *rules, char letter)
 {
-    for (const struct flag_rule *r = rules; r->name; r++)
+    for (const struct compat_flag *r = rules; r->name; r++)
         if (r->letter == letter)
             return r;
     return NULL;
 }
 
 /* One option at argv[*at], which moves on. RC_NOTFOUND: no rule takes it. */
-static enum rc read_one(const struct flag_rule *rules, int argc, char *const *argv,
-                        int *at, struct flags *out, struct err *err)
+static enum rc read_one(const struct compat_flag *rules, int argc, char *const *argv,
+                        int *at, struct compat_flags *out, struct err *err)
 {
     const char *word = argv[*at];
     const char *equals = strchr(word, '=');
     bool is_long = word[1] == '-', several = false;
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    const struct flag_rule *r = is_long ? find_long(rules, word + 2, n - 2, &several)
-                                        : find_letter(rules, word[1]);
+    const struct compat_flag *r = is_long ? find_long(rules, word + 2, n - 2, &several)
+                                          : find_letter(rules, word[1]);
     if (several)
         return err_coded(err, RC_INVAL, E2202, "option %.*s could mean several", (int)n,
                          word);
@@ -74,14 +74,14 @@ static enum rc read_one(const struct flag_rule *rules, int argc, char *const *ar
     return RC_OK;
 }
 
-enum rc flags_read(const struct flag_rule *rules, int argc, char *const *argv,
-                   bool stop_at_word, struct flags *out, struct err *err)
+enum rc compat_flags_read(const struct compat_flag *rules, int argc, char *const *argv,
+                          bool stop_at_word, struct compat_flags *out, struct err *err)
 {
     size_t n = 0;
     int i = 0;
     while (rules[n].name)
         n++;
-    *out = (struct flags){.value = mem_calloc(n + 1, sizeof(*out->value))};
+    *out = (struct compat_flags){.value = mem_calloc(n + 1, sizeof(*out->value))};
     while (i < argc) {
         bool option = argv[i][0] == '-' && argv[i][1];
         if (!option && stop_at_word)
@@ -96,15 +96,15 @@ enum rc flags_read(const struct flag_rule *rules, int argc, char *const *argv,
     return RC_OK;
 }
 
-void flags_release(struct flags *f)
+void compat_flags_release(struct compat_flags *f)
 {
     mem_free(f->value);
     VEC_RELEASE(&f->unknown);
-    *f = (struct flags){0};
+    *f = (struct compat_flags){0};
 }
 
-const char *flags_get(const struct flags *f, const struct flag_rule *rules,
-                      const char *name)
+const char *compat_flags_get(const struct compat_flags *f,
+                             const struct compat_flag *rules, const char *name)
 {
     for (size_t i = 0; rules[i].name; i++)
         if (strcmp(rules[i].name, name) == 0)

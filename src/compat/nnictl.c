@@ -19,14 +19,14 @@
     }
 
 /* -f and -T mean different things to different commands, hence three sets. */
-static const struct flag_rule start_rules[] = {
+static const struct compat_flag start_rules[] = {
     COMMON_RULES,
     {.name = "config", .letter = 'c'},
     {.name = "url_prefix", .letter = 'u'},
     {.name = "foreground", .no_value = true, .letter = 'f'},
     {0},
 };
-static const struct flag_rule log_rules[] = {
+static const struct compat_flag log_rules[] = {
     COMMON_RULES,
     {.name = "head", .letter = 'H'},
     {.name = "tail", .letter = 'T'},
@@ -34,7 +34,7 @@ static const struct flag_rule log_rules[] = {
     {.name = "trial_id"},
     {0},
 };
-static const struct flag_rule other_rules[] = {
+static const struct compat_flag other_rules[] = {
     COMMON_RULES,
     {.name = "all", .no_value = true, .letter = 'a'},
     {.name = "value", .letter = 'v'},
@@ -95,7 +95,7 @@ static const struct verb {
     {"webui", "url", {"tune", "get"}, "", NULL},
 };
 
-static const struct flag_rule *rules_for(int argc, char *const *argv)
+static const struct compat_flag *rules_for(int argc, char *const *argv)
 {
     for (int i = 0; i < argc; i++) {
         if (argv[i][0] == '-')
@@ -119,8 +119,8 @@ static const struct verb *find(const char *first, const char *second)
 }
 
 /* Each "theirs=ours" of the verb that was given. */
-static void pass_flags(const struct verb *v, const struct flag_rule *rules,
-                       const struct flags *f, struct front_call *out)
+static void pass_flags(const struct verb *v, const struct compat_flag *rules,
+                       const struct compat_flags *f, struct front_call *out)
 {
     struct str rest = str_c(v->takes), part;
     while (rest.n && str_split(&rest, ' ', &part)) {
@@ -129,7 +129,7 @@ static void pass_flags(const struct verb *v, const struct flag_rule *rules,
         (void)str_split(&part, '=', &theirs);
         snprintf(name, sizeof(name), "%.*s", (int)theirs.n, theirs.p);
         snprintf(ours, sizeof(ours), "%.*s", (int)part.n, part.p);
-        const char *value = flags_get(f, rules, name);
+        const char *value = compat_flags_get(f, rules, name);
         if (value && !value[0]) /* one that stands alone */
             front_word(out, arena_printf(&out->arena, "--%s", ours));
         else if (value)
@@ -137,14 +137,14 @@ static void pass_flags(const struct verb *v, const struct flag_rule *rules,
     }
 }
 
-static enum rc translate_verb(const struct verb *v, const struct flag_rule *rules,
-                              const struct flags *f, struct front_call *out,
+static enum rc translate_verb(const struct verb *v, const struct compat_flag *rules,
+                              const struct compat_flags *f, struct front_call *out,
                               struct err *err)
 {
     size_t words = v->second ? 2 : 1;
-    const char *dir = flags_get(f, rules, "experiment_dir");
+    const char *dir = compat_flags_get(f, rules, "experiment_dir");
     const char *id = f->unknown.n > words ? f->unknown.at[words] : NULL;
-    if (v->needs && !flags_get(f, rules, v->needs))
+    if (v->needs && !compat_flags_get(f, rules, v->needs))
         return err_coded(err, RC_INVAL, E2204, "nnictl %s needs --%s", v->first,
                          v->needs);
     if (f->unknown.n > words + 1)
@@ -157,7 +157,7 @@ static enum rc translate_verb(const struct verb *v, const struct flag_rule *rule
         front_word(out, v->ours[i]);
     pass_flags(v, rules, f, out);
     if (rules == start_rules && strcmp(v->first, "view") != 0 &&
-        flags_get(f, rules, "foreground"))
+        compat_flags_get(f, rules, "foreground"))
         front_word(out, "--wait");
     if (dir && id)
         front_option(out, "dir", arena_printf(&out->arena, "%s/%s", dir, id));
@@ -169,20 +169,20 @@ static enum rc translate_verb(const struct verb *v, const struct flag_rule *rule
 static enum rc nnictl_translate(const struct front_args *in, struct front_call *out,
                                 struct err *err)
 {
-    struct flags f = {0};
-    const struct flag_rule *rules = rules_for(in->argc, in->argv);
-    enum rc rc = flags_read(rules, in->argc, in->argv, false, &f, err);
+    struct compat_flags f = {0};
+    const struct compat_flag *rules = rules_for(in->argc, in->argv);
+    enum rc rc = compat_flags_read(rules, in->argc, in->argv, false, &f, err);
     const char *first = f.unknown.n ? f.unknown.at[0] : NULL;
     const char *second = f.unknown.n > 1 ? f.unknown.at[1] : NULL;
     const struct verb *v = find(first, second);
     if (rc) {
-        flags_release(&f);
+        compat_flags_release(&f);
         return rc;
     }
-    if (flags_get(&f, rules, "version")) {
+    if (compat_flags_get(&f, rules, "version")) {
         out->does = FRONT_COMMAND;
         front_word(out, "version");
-    } else if (!first || flags_get(&f, rules, "help")) {
+    } else if (!first || compat_flags_get(&f, rules, "help")) {
         out->does = FRONT_NOTHING;
         out->text = help_text;
     } else if (!v) {
@@ -191,7 +191,7 @@ static enum rc nnictl_translate(const struct front_args *in, struct front_call *
     } else {
         rc = translate_verb(v, rules, &f, out, err);
     }
-    flags_release(&f);
+    compat_flags_release(&f);
     return rc;
 }
 

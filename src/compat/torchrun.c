@@ -10,7 +10,7 @@
 #include "compat/front.h"
 #include "compat/tzrec.h"
 
-static const struct flag_rule rules[] = {
+static const struct compat_flag rules[] = {
     {.name = "nnodes"},
     {.name = "nproc_per_node"},
     {.name = "node_rank"},
@@ -45,10 +45,10 @@ static const struct flag_rule rules[] = {
 };
 
 /* As given, else from torchrun's own variable; "" counts as not given. */
-static const char *value_of(const struct front_args *in, const struct flags *f,
+static const char *value_of(const struct front_args *in, const struct compat_flags *f,
                             const char *name, const char *variable, const char *none)
 {
-    const char *v = flags_get(f, rules, name);
+    const char *v = compat_flags_get(f, rules, name);
     if (!v || !v[0])
         v = in->env(variable);
     return v && v[0] ? v : none;
@@ -70,7 +70,7 @@ struct launch {
     uint64_t nodes, per_node, rank;
 };
 
-static enum rc read_launch(const struct front_args *in, const struct flags *f,
+static enum rc read_launch(const struct front_args *in, const struct compat_flags *f,
                            struct launch *l, struct err *err)
 {
     enum rc rc =
@@ -96,7 +96,7 @@ static void note_size(const struct launch *l, struct front_call *out)
                    (uintmax_t)(l->nodes * l->per_node));
 }
 
-static void put_variables(const struct front_args *in, const struct flags *f,
+static void put_variables(const struct front_args *in, const struct compat_flags *f,
                           struct front_call *out)
 {
     static const char *const ranks[][2] = {{"RANK", "0"},
@@ -116,14 +116,14 @@ static void put_variables(const struct front_args *in, const struct flags *f,
 }
 
 /* A script of somebody's own. */
-static void start_script(const struct front_args *in, const struct flags *f,
+static void start_script(const struct front_args *in, const struct compat_flags *f,
                          struct front_call *out)
 {
     out->does = FRONT_PROGRAM;
-    if (!flags_get(f, rules, "no_python")) {
+    if (!compat_flags_get(f, rules, "no_python")) {
         front_word(out, "python3");
         front_word(out, "-u");
-        if (flags_get(f, rules, "module"))
+        if (compat_flags_get(f, rules, "module"))
             front_word(out, "-m");
     }
     for (int i = f->used; i < in->argc; i++)
@@ -131,7 +131,7 @@ static void start_script(const struct front_args *in, const struct flags *f,
     put_variables(in, f, out);
 }
 
-static enum rc launch(const struct front_args *in, const struct flags *f,
+static enum rc launch(const struct front_args *in, const struct compat_flags *f,
                       struct front_call *out, struct err *err)
 {
     struct front_args rest = {
@@ -163,9 +163,9 @@ static enum rc launch(const struct front_args *in, const struct flags *f,
 static enum rc torchrun_translate(const struct front_args *in, struct front_call *out,
                                   struct err *err)
 {
-    struct flags f = {0};
-    enum rc rc = flags_read(rules, in->argc, in->argv, true, &f, err);
-    if (!rc && (flags_get(&f, rules, "help") || in->argc == 0)) {
+    struct compat_flags f = {0};
+    enum rc rc = compat_flags_read(rules, in->argc, in->argv, true, &f, err);
+    if (!rc && (compat_flags_get(&f, rules, "help") || in->argc == 0)) {
         out->does = FRONT_NOTHING;
         out->text = "usage: torchrun [torchrun's options] SCRIPT ARGS...\n"
                     "       torchrun [torchrun's options] -m tzrec.train_eval ARGS...\n\n"
@@ -173,7 +173,7 @@ static enum rc torchrun_translate(const struct front_args *in, struct front_call
     } else if (!rc) {
         rc = launch(in, &f, out, err);
     }
-    flags_release(&f);
+    compat_flags_release(&f);
     return rc;
 }
 

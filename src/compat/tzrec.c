@@ -214,15 +214,15 @@ bool tzrec_is_module(const char *name)
            (dir && (dir == name || dir[-1] == '/'));
 }
 
-static void make_rules(const struct tz_program *p, struct flag_rule *rules)
+static void make_rules(const struct tz_program *p, struct compat_flag *rules)
 {
     for (size_t i = 0; i < ARGS_MAX && p->args[i].name; i++)
-        rules[i] =
-            (struct flag_rule){.name = p->args[i].name, .no_value = p->args[i].no_value};
+        rules[i] = (struct compat_flag){.name = p->args[i].name,
+                                        .no_value = p->args[i].no_value};
 }
 
-static enum rc check_needs(const struct tz_program *p, const struct flags *f,
-                           const struct flag_rule *rules, struct err *err)
+static enum rc check_needs(const struct tz_program *p, const struct compat_flags *f,
+                           const struct compat_flag *rules, struct err *err)
 {
     struct str rest = str_c(p->needs), part;
     while (str_split(&rest, '|', &part))
@@ -236,7 +236,7 @@ static enum rc check_needs(const struct tz_program *p, const struct flags *f,
 }
 
 /* An empty value is as good as none, as it is upstream. */
-static void put_args(const struct tz_program *p, const struct flags *f,
+static void put_args(const struct tz_program *p, const struct compat_flags *f,
                      struct front_call *out)
 {
     const char *config = NULL;
@@ -294,13 +294,13 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
                         struct front_call *out, struct err *err)
 {
     const struct tz_program *p = find_program(module);
-    struct flag_rule rules[ARGS_MAX + 1] = {0};
-    struct flags f = {0};
+    struct compat_flag rules[ARGS_MAX + 1] = {0};
+    struct compat_flags f = {0};
     if (!p)
         return err_coded(err, RC_INVAL, E2203, "no program '%s'; there are %s", module,
                          tzrec_names());
     make_rules(p, rules);
-    enum rc rc = flags_read(rules, in->argc, in->argv, false, &f, err);
+    enum rc rc = compat_flags_read(rules, in->argc, in->argv, false, &f, err);
     if (!rc)
         rc = check_needs(p, &f, rules, err);
     if (!rc) {
@@ -314,7 +314,7 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
             put_quant(in, out);
         put_args(p, &f, out);
     }
-    flags_release(&f);
+    compat_flags_release(&f);
     return rc;
 }
 

@@ -13,7 +13,8 @@ static void put_str(struct buf *b, const char *key, const char *value)
     buf_json_str(b, value, strlen(value));
 }
 
-void answer_error(struct answer *a, unsigned status, enum code code, const char *fmt, ...)
+void serve_answer_error(struct serve_answer *a, unsigned status, enum code code,
+                        const char *fmt, ...)
 {
     char text[ERR_MSG_SIZE];
     const struct code_info *info = code_info(code);
@@ -33,38 +34,39 @@ void answer_error(struct answer *a, unsigned status, enum code code, const char 
     buf_puts(&a->body, "}}\n");
 }
 
-static const char *model_of(const struct version *v)
+static const char *model_of(const struct serve_version *v)
 {
-    return export_session(version_export(v))->model->ops->name;
+    return export_session(serve_version_export(v))->model->ops->name;
 }
 
-static int64_t step_of(const struct version *v)
+static int64_t step_of(const struct serve_version *v)
 {
-    const struct node *n = node_find(export_manifest(version_export(v)), "step");
+    const struct node *n = node_find(export_manifest(serve_version_export(v)), "step");
     int64_t step = -1;
     return n && node_i64(n, &step) ? step : -1;
 }
 
-static void put_version(const struct version *v, struct buf *b)
+static void put_version(const struct serve_version *v, struct buf *b)
 {
     put_str(b, "model", model_of(v));
     buf_puts(b, ", ");
-    put_str(b, "version", export_id(version_export(v)));
+    put_str(b, "version", export_id(serve_version_export(v)));
     buf_printf(b, ", \"step\": %jd", (intmax_t)step_of(v));
 }
 
-char *answer_describe(const struct version *v)
+char *serve_answer_describe(const struct serve_version *v)
 {
     return mem_printf("%s, step %jd, version %s, %s", model_of(v), (intmax_t)step_of(v),
-                      export_id(version_export(v)), version_dir(v));
+                      export_id(serve_version_export(v)), serve_version_dir(v));
 }
 
-static enum rc score_body(struct server *s, struct version *v, struct desk *d, char *body,
-                          size_t n, struct answer *a, struct err *err)
+static enum rc score_body(struct serve_server *s, struct serve_version *v,
+                          struct serve_workspace *d, char *body, size_t n,
+                          struct serve_answer *a, struct err *err)
 {
-    enum rc rc = desk_read(d, body, n, s->o.max_items, err);
+    enum rc rc = serve_workspace_read(d, body, n, s->o.max_items, err);
     if (!rc)
-        rc = desk_score(d, err);
+        rc = serve_workspace_score(d, err);
     if (rc)
         return rc;
     a->status = 200;
@@ -72,46 +74,49 @@ static enum rc score_body(struct server *s, struct version *v, struct desk *d, c
     buf_putc(&a->body, '{');
     put_version(v, &a->body);
     buf_printf(&a->body, ", \"items\": %jd, \"outputs\": ", (intmax_t)d->rows.n);
-    desk_print(d, &a->body);
+    serve_workspace_print(d, &a->body);
     buf_puts(&a->body, "}\n");
     s->metrics.items += d->rows.n;
     return buf_check(&a->body, err);
 }
 
-void answer_score(struct server *s, char *body, size_t n, struct answer *a)
+void serve_answer_score(struct serve_server *s, char *body, size_t n,
+                        struct serve_answer *a)
 {
     struct err err = {0};
     int64_t start = clock_mono_ns();
     if (s->metrics.in_flight++ >= s->o.max_requests) {
         s->metrics.in_flight--;
         s->metrics.busy++;
-        answer_error(a, 503, E2106, "%jd requests are under way already",
-                     (intmax_t)s->o.max_requests);
+        serve_answer_error(a, 503, E2106, "%jd requests are under way already",
+                           (intmax_t)s->o.max_requests);
         return;
     }
-    struct version *v = versions_hold(s->versions);
-    struct desk *d = version_desk(v);
+    struct serve_version *v = serve_versions_hold(s->versions);
+    struct serve_workspace *d = serve_version_workspace(v);
     enum rc rc = score_body(s, v, d, body, n, a, &err);
-    version_give_back(v, d);
-    versions_drop(s->versions, v);
+    serve_version_give_back(v, d);
+    serve_versions_drop(s->versions, v);
     if (rc == RC_INVAL) {
-        answer_error(a, 400, err.code, "%s", err.msg);
+        serve_answer_error(a, 400, err.code, "%s", err.msg);
         s->metrics.refused++;
     } else if (rc) {
-        answer_error(a, 500, err.code, "%s", err.msg);
+        serve_answer_error(a, 500, err.code, "%s", err.msg);
         s->metrics.failed++;
     } else {
         s->metrics.ok++;
     }
     s->metrics.in_flight--;
-    metrics_time(&s->metrics, clock_mono_ns() - start);
+    serve_metrics_time(&s->metrics, clock_mono_ns() - start);
 }
 
-static void put_model(struct server *s, const struct version *v, struct buf *b)
+static void put_model(struct serve_server *s, const struct serve_version *v,
+                      struct buf *b)
 {
-    const struct schema *columns = export_columns(version_export(v));
+    const struct schema *columns = export_columns(serve_version_export(v));
     size_t n;
-    struct score_output *outputs = scorer_outputs(export_session(version_export(v)), &n);
+    struct score_output *outputs =
+        scorer_outputs(export_session(serve_version_export(v)), &n);
     struct buf type;
     buf_init(&type, 4096);
     buf_putc(b, '{');
@@ -138,9 +143,9 @@ static void put_model(struct server *s, const struct version *v, struct buf *b)
     mem_free(outputs);
 }
 
-void answer_get(struct server *s, const char *path, struct answer *a)
+void serve_answer_get(struct serve_server *s, const char *path, struct serve_answer *a)
 {
-    struct version *v = versions_hold(s->versions);
+    struct serve_version *v = serve_versions_hold(s->versions);
     a->status = 200;
     a->type = "application/json";
     if (strcmp(path, "/healthz") == 0) {
@@ -151,32 +156,32 @@ void answer_get(struct server *s, const char *path, struct answer *a)
         put_model(s, v, &a->body);
     } else if (strcmp(path, "/metrics") == 0) {
         a->type = "text/plain; version=0.0.4";
-        metrics_print(&s->metrics, &a->body);
+        serve_metrics_print(&s->metrics, &a->body);
         buf_printf(&a->body,
                    "# HELP trainyard_model_info What serves now.\n"
                    "# TYPE trainyard_model_info gauge\n"
                    "trainyard_model_info{model=\"%s\",version=\"%s\",step=\"%jd\"} 1\n",
-                   model_of(v), export_id(version_export(v)), (intmax_t)step_of(v));
+                   model_of(v), export_id(serve_version_export(v)), (intmax_t)step_of(v));
     } else {
-        answer_error(a, 404, E2107, "there is no '%.100s'", path);
+        serve_answer_error(a, 404, E2107, "there is no '%.100s'", path);
     }
-    versions_drop(s->versions, v);
+    serve_versions_drop(s->versions, v);
 }
 
-void answer_reload(struct server *s, struct answer *a)
+void serve_answer_reload(struct serve_server *s, struct serve_answer *a)
 {
     struct err err = {0};
     char *what = NULL;
-    if (server_reload(s, false, &what, &err)) {
-        answer_error(a, 500, err.code, "%s", err.msg);
+    if (serve_reload(s, false, &what, &err)) {
+        serve_answer_error(a, 500, err.code, "%s", err.msg);
         return;
     }
-    struct version *v = versions_hold(s->versions);
+    struct serve_version *v = serve_versions_hold(s->versions);
     a->status = 200;
     a->type = "application/json";
     buf_printf(&a->body, "{\"changed\": %s, ", what ? "true" : "false");
     put_version(v, &a->body);
     buf_puts(&a->body, "}\n");
-    versions_drop(s->versions, v);
+    serve_versions_drop(s->versions, v);
     mem_free(what);
 }

@@ -5,7 +5,7 @@ static const double limits[METRIC_BUCKETS] = {0.00025, 0.0005, 0.001, 0.002, 0.0
                                               0.005,   0.0075, 0.01,  0.02,  0.05,
                                               0.1,     0.25,   1,     5};
 
-void metrics_time(struct metrics *m, int64_t ns)
+void serve_metrics_time(struct serve_metrics *m, int64_t ns)
 {
     int i = 0;
     while (i < METRIC_BUCKETS && (double)ns > limits[i] * 1e9)
@@ -21,7 +21,7 @@ static void metrics_put(struct buf *b, const char *name, const char *type,
     buf_printf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void put_times(struct metrics *m, struct buf *b)
+static void put_times(struct serve_metrics *m, struct buf *b)
 {
     int64_t sum = 0;
     metrics_put(b, "trainyard_request_seconds", "histogram", "Time from body to answer.");
@@ -36,7 +36,7 @@ static void put_times(struct metrics *m, struct buf *b)
     buf_printf(b, "trainyard_request_seconds_count %jd\n", (intmax_t)m->count);
 }
 
-void metrics_print(struct metrics *m, struct buf *out)
+void serve_metrics_print(struct serve_metrics *m, struct buf *out)
 {
     metrics_put(out, "trainyard_requests_total", "counter",
                 "Requests to /score by result.");

@@ -11,7 +11,7 @@
 #define METRIC_BUCKETS 14
 
 /* Zeroed, all are 0. Any thread may count. */
-struct metrics {
+struct serve_metrics {
     _Atomic int64_t ok, refused, failed, busy; /* requests to /score by how they ended */
     _Atomic int64_t items;
     _Atomic int64_t in_flight;
@@ -20,7 +20,7 @@ struct metrics {
     _Atomic int64_t swaps, failed_swaps;
 };
 
-void metrics_time(struct metrics *m, int64_t ns);
-void metrics_print(struct metrics *m, struct buf *out);
+void serve_metrics_time(struct serve_metrics *m, int64_t ns);
+void serve_metrics_print(struct serve_metrics *m, struct buf *out);
 
 #endif

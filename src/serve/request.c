@@ -4,11 +4,11 @@
  */
 #include <string.h>
 
-#include "serve/desk.h"
+#include "serve/workspace.h"
 
 #define DEPTH 64
 
-static enum rc fault(struct desk *d, const char *body, const char *column,
+static enum rc fault(struct serve_workspace *d, const char *body, const char *column,
                      struct err *err)
 {
     const struct json *j = &d->json;
@@ -27,7 +27,7 @@ static enum rc fault(struct desk *d, const char *body, const char *column,
 }
 
 /* The keys of the object at j->p, which stays where it is. */
-static void mark_present(struct desk *d)
+static void mark_present(struct serve_workspace *d)
 {
     struct json j = d->json;
     struct json keep = d->json;
@@ -50,7 +50,7 @@ static void mark_present(struct desk *d)
     d->json = keep;
 }
 
-static bool read_items(struct desk *d, int64_t max, const char **column)
+static bool read_items(struct serve_workspace *d, int64_t max, const char **column)
 {
     struct json *j = &d->json;
     bool first = true;
@@ -68,7 +68,7 @@ static bool read_items(struct desk *d, int64_t max, const char **column)
     return !j->fault;
 }
 
-static bool read_user(struct desk *d, const char **column)
+static bool read_user(struct serve_workspace *d, const char **column)
 {
     mark_present(d);
     if (d->user.n)
@@ -79,7 +79,7 @@ static bool read_user(struct desk *d, const char **column)
     return true;
 }
 
-static bool read_outputs(struct desk *d)
+static bool read_outputs(struct serve_workspace *d)
 {
     struct json *j = &d->json;
     bool first = true;
@@ -102,7 +102,7 @@ static bool read_outputs(struct desk *d)
     return !j->fault;
 }
 
-static bool read_field(struct desk *d, int64_t max, const char **column)
+static bool read_field(struct serve_workspace *d, int64_t max, const char **column)
 {
     struct json *j = &d->json;
     struct str key;
@@ -122,7 +122,7 @@ static bool read_field(struct desk *d, int64_t max, const char **column)
                    : read_outputs(d);
 }
 
-static enum rc check_columns(const struct desk *d, struct err *err)
+static enum rc check_columns(const struct serve_workspace *d, struct err *err)
 {
     size_t n;
     const struct feature_column *columns =
@@ -137,8 +137,8 @@ static enum rc check_columns(const struct desk *d, struct err *err)
     return RC_OK;
 }
 
-enum rc desk_read(struct desk *d, char *body, size_t n, int64_t max_items,
-                  struct err *err)
+enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
+                             int64_t max_items, struct err *err)
 {
     struct json *j = &d->json;
     const char *column = "";

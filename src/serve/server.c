@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libmicrohttpd with a pool of threads, each with its own connections; a request is
- * scored on the thread that read it, so there are as many desks as threads and no queue
+ * scored on the thread that read it, so there are as many workspaces as threads and no queue
  * between them.
  */
 #include "serve/server.h"
@@ -17,7 +17,7 @@
 
 #define ANSWER_MAX ((size_t)1 << 30)
 
-static enum MHD_Result server_reply(struct MHD_Connection *c, struct answer *a)
+static enum MHD_Result server_reply(struct MHD_Connection *c, struct serve_answer *a)
 {
     struct MHD_Response *r = MHD_create_response_from_buffer(
         a->body.n, (void *)(uintptr_t)buf_str(&a->body), MHD_RESPMEM_MUST_COPY);
@@ -31,7 +31,8 @@ static enum MHD_Result server_reply(struct MHD_Connection *c, struct answer *a)
     return done;
 }
 
-static bool allowed(const struct server *s, struct MHD_Connection *c, const char *path)
+static bool allowed(const struct serve_server *s, struct MHD_Connection *c,
+                    const char *path)
 {
     const char *given = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
     if (!s->o.token || strcmp(path, "/healthz") == 0)
@@ -39,26 +40,27 @@ static bool allowed(const struct server *s, struct MHD_Connection *c, const char
     return given && str_starts(given, "Bearer ") && httpd_same(s->o.token, given + 7);
 }
 
-static void server_respond(struct server *s, struct MHD_Connection *c, const char *path,
-                           const char *method, struct httpd_body *u, struct answer *a)
+static void server_respond(struct serve_server *s, struct MHD_Connection *c,
+                           const char *path, const char *method, struct httpd_body *u,
+                           struct serve_answer *a)
 {
     bool post = strcmp(method, "POST") == 0;
     if (!allowed(s, c, path))
-        answer_error(a, 401, E2111, "a token is needed");
+        serve_answer_error(a, 401, E2111, "a token is needed");
     else if (u->too_large)
-        answer_error(a, 413, E2105, "the body has more than %jd bytes",
-                     (intmax_t)s->o.max_body);
+        serve_answer_error(a, 413, E2105, "the body has more than %jd bytes",
+                           (intmax_t)s->o.max_body);
     else if (u->no_memory || (!u->p && !(u->p = mem_try_alloc(1, 1))))
-        answer_error(a, 500, E0001, "no memory for the body");
+        serve_answer_error(a, 500, E0001, "no memory for the body");
     else if (post && strcmp(path, "/score") == 0)
-        answer_score(s, u->p, u->n, a);
+        serve_answer_score(s, u->p, u->n, a);
     else if (post && strcmp(path, "/reload") == 0)
-        answer_reload(s, a);
+        serve_answer_reload(s, a);
     else if (strcmp(method, "GET") == 0 && strcmp(path, "/score") != 0 &&
              strcmp(path, "/reload") != 0)
-        answer_get(s, path, a);
+        serve_answer_get(s, path, a);
     else
-        answer_error(a, 405, E2107, "%.20s %.100s is not served", method, path);
+        serve_answer_error(a, 405, E2107, "%.20s %.100s is not served", method, path);
 }
 
 static enum MHD_Result server_handle(void *arg, struct MHD_Connection *c,
@@ -66,7 +68,7 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *c,
                                      const char *version, const char *data, size_t *n,
                                      void **state)
 {
-    struct server *s = arg;
+    struct serve_server *s = arg;
     struct httpd_body *u = *state;
     if (!u) {
         u = mem_calloc(1, sizeof(*u));
@@ -79,7 +81,7 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *c,
         *n = 0;
         return MHD_YES;
     }
-    struct answer a = {0};
+    struct serve_answer a = {0};
     buf_init(&a.body, ANSWER_MAX);
     server_respond(s, c, path, method, u, &a);
     enum MHD_Result done = server_reply(c, &a);
@@ -107,7 +109,7 @@ static enum rc parse_address(const char *text, union httpd_address *out, struct 
                      text);
 }
 
-static enum rc listen_on(struct server *s, struct err *err)
+static enum rc listen_on(struct serve_server *s, struct err *err)
 {
     union httpd_address at;
     enum rc rc = parse_address(s->o.listen, &at, err);
@@ -131,22 +133,23 @@ static enum rc listen_on(struct server *s, struct err *err)
     return RC_OK;
 }
 
-enum rc server_start(const struct server_options *o, struct server **out, struct err *err)
+enum rc serve_start(const struct serve_options *o, struct serve_server **out,
+                    struct err *err)
 {
-    struct server *s = mem_calloc(1, sizeof(*s));
+    struct serve_server *s = mem_calloc(1, sizeof(*s));
     s->o = *o;
     s->o.threads = o->threads < 1 ? 1 : o->threads;
-    enum rc rc = versions_open(o->model, s->o.threads, &s->versions, err);
+    enum rc rc = serve_versions_open(o->model, s->o.threads, &s->versions, err);
     if (!rc)
         rc = listen_on(s, err);
     if (rc)
-        server_stop(s, 0);
+        serve_stop(s, 0);
     else
         *out = s;
     return rc;
 }
 
-void server_stop(struct server *s, double grace)
+void serve_stop(struct serve_server *s, double grace)
 {
     if (!s)
         return;
@@ -159,33 +162,33 @@ void server_stop(struct server *s, double grace)
         if (fd != MHD_INVALID_SOCKET)
             close(fd);
     }
-    versions_close(s->versions);
+    serve_versions_close(s->versions);
     mem_free(s);
 }
 
-int server_port(const struct server *s)
+int serve_port(const struct serve_server *s)
 {
     return s->port;
 }
 
-enum rc server_reload(struct server *s, bool force, char **what, struct err *err)
+enum rc serve_reload(struct serve_server *s, bool force, char **what, struct err *err)
 {
     bool changed = false;
     *what = NULL;
-    enum rc rc = versions_reload(s->versions, force, &changed, err);
+    enum rc rc = serve_versions_reload(s->versions, force, &changed, err);
     if (rc)
         s->metrics.failed_swaps++;
     if (changed) {
         s->metrics.swaps++;
-        *what = server_describe(s);
+        *what = serve_describe(s);
     }
     return rc;
 }
 
-char *server_describe(struct server *s)
+char *serve_describe(struct serve_server *s)
 {
-    struct version *v = versions_hold(s->versions);
-    char *text = answer_describe(v);
-    versions_drop(s->versions, v);
+    struct serve_version *v = serve_versions_hold(s->versions);
+    char *text = serve_answer_describe(v);
+    serve_versions_drop(s->versions, v);
     return text;
 }

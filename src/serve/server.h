@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-struct server_options {
+struct serve_options {
     const char *model;  /* see serve/version.h */
     const char *listen; /* "127.0.0.1:8500", "[::1]:8500"; port 0: any */
     const char *token;  /* NULL: none is asked for */
@@ -19,21 +19,21 @@ struct server_options {
     double timeout; /* seconds without a byte after which a connection is closed */
 };
 
-struct server;
+struct serve_server;
 
 /* Loads the model and listens. RC_* of export_open(); RC_INVAL E2108. */
-enum rc server_start(const struct server_options *o, struct server **out,
-                     struct err *err) MUST_CHECK;
+enum rc serve_start(const struct serve_options *o, struct serve_server **out,
+                    struct err *err) MUST_CHECK;
 /* Takes no further connections, waits up to `grace` seconds for those under way, ends. */
-void server_stop(struct server *s, double grace); /* NULL is fine */
+void serve_stop(struct serve_server *s, double grace); /* NULL is fine */
 
-int server_port(const struct server *s);
+int serve_port(const struct serve_server *s);
 /* Looks for a new version. *what says which one serves now, for a line of the log; the
  * caller's, to mem_free(); NULL when nothing changed. E2109.
  */
-enum rc server_reload(struct server *s, bool force, char **what,
-                      struct err *err) MUST_CHECK;
+enum rc serve_reload(struct serve_server *s, bool force, char **what,
+                     struct err *err) MUST_CHECK;
 /* "deepfm, step 21, version 0123456789abcdef"; the caller's. */
-char *server_describe(struct server *s) MUST_CHECK;
+char *serve_describe(struct serve_server *s) MUST_CHECK;
 
 #endif

@@ -10,28 +10,29 @@
 #include "serve/server.h"
 #include "serve/version.h"
 
-struct server {
-    struct server_options o;
-    struct versions *versions;
-    struct metrics metrics;
+struct serve_server {
+    struct serve_options o;
+    struct serve_versions *versions;
+    struct serve_metrics metrics;
     struct MHD_Daemon *daemon;
     int port;
 };
 
 /* An answer: status and body. */
-struct answer {
+struct serve_answer {
     unsigned status;
     const char *type; /* of the content */
     struct buf body;
 };
 
 /* {"error": {"code": ..., "message": ...}} */
-void answer_error(struct answer *a, unsigned status, enum code code, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+void serve_answer_error(struct serve_answer *a, unsigned status, enum code code,
+                        const char *fmt, ...) PRINTF_LIKE(4, 5);
 /* `body` has room for one more byte and is changed. */
-void answer_score(struct server *s, char *body, size_t n, struct answer *a);
-void answer_get(struct server *s, const char *path, struct answer *a);
-void answer_reload(struct server *s, struct answer *a);
-char *answer_describe(const struct version *v) MUST_CHECK;
+void serve_answer_score(struct serve_server *s, char *body, size_t n,
+                        struct serve_answer *a);
+void serve_answer_get(struct serve_server *s, const char *path, struct serve_answer *a);
+void serve_answer_reload(struct serve_server *s, struct serve_answer *a);
+char *serve_answer_describe(const struct serve_version *v) MUST_CHECK;
 
 #endif

@@ -10,31 +10,31 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-struct version {
+struct serve_version {
     struct export *export;
     struct stat manifest; /* as it was when it was loaded */
     int64_t refs;         /* guarded by versions.lock */
     pthread_mutex_t lock; /* guards `free` */
     pthread_cond_t given;
-    struct desk *free;
+    struct serve_workspace *free;
 };
 
-struct versions {
+struct serve_versions {
     char *path;
-    int desks;
+    int workspaces;
     pthread_mutex_t loading; /* taken before `lock` */
     pthread_mutex_t lock;    /* guards `current` and all refs */
-    struct version *current;
+    struct serve_version *current;
 };
 
-static void version_destroy(struct version *v)
+static void version_destroy(struct serve_version *v)
 {
     if (!v)
         return;
     while (v->free) {
-        struct desk *d = v->free;
+        struct serve_workspace *d = v->free;
         v->free = d->next;
-        desk_destroy(d);
+        serve_workspace_destroy(d);
     }
     pthread_cond_destroy(&v->given);
     pthread_mutex_destroy(&v->lock);
@@ -94,18 +94,18 @@ static enum rc version_resolve(const char *path, char **out, struct err *err)
     return RC_OK;
 }
 
-static enum rc version_load(const char *dir, int desks, struct version **out,
+static enum rc version_load(const char *dir, int workspaces, struct serve_version **out,
                             struct err *err)
 {
-    struct version *v = mem_calloc(1, sizeof(*v));
+    struct serve_version *v = mem_calloc(1, sizeof(*v));
     pthread_mutex_init(&v->lock, NULL);
     pthread_cond_init(&v->given, NULL);
     v->refs = 1;
     has_manifest(dir, &v->manifest);
     enum rc rc = export_open(dir, 0, NULL, &v->export, err);
-    for (int i = 0; i < desks && !rc; i++) {
-        struct desk *d = NULL;
-        rc = desk_create(v->export, &d, err);
+    for (int i = 0; i < workspaces && !rc; i++) {
+        struct serve_workspace *d = NULL;
+        rc = serve_workspace_create(v->export, &d, err);
         if (d) {
             d->next = v->free;
             v->free = d;
@@ -118,26 +118,27 @@ static enum rc version_load(const char *dir, int desks, struct version **out,
     return rc;
 }
 
-enum rc versions_open(const char *path, int desks, struct versions **out, struct err *err)
+enum rc serve_versions_open(const char *path, int workspaces, struct serve_versions **out,
+                            struct err *err)
 {
-    struct versions *v = mem_calloc(1, sizeof(*v));
+    struct serve_versions *v = mem_calloc(1, sizeof(*v));
     char *dir = NULL;
     v->path = mem_strdup(path);
-    v->desks = desks;
+    v->workspaces = workspaces;
     pthread_mutex_init(&v->loading, NULL);
     pthread_mutex_init(&v->lock, NULL);
     enum rc rc = version_resolve(path, &dir, err);
     if (!rc)
-        rc = version_load(dir, desks, &v->current, err);
+        rc = version_load(dir, workspaces, &v->current, err);
     mem_free(dir);
     if (rc)
-        versions_close(v);
+        serve_versions_close(v);
     else
         *out = v;
     return rc;
 }
 
-void versions_close(struct versions *v)
+void serve_versions_close(struct serve_versions *v)
 {
     if (!v)
         return;
@@ -148,7 +149,7 @@ void versions_close(struct versions *v)
     mem_free(v);
 }
 
-static bool is_same(const struct version *v, const char *dir)
+static bool is_same(const struct serve_version *v, const char *dir)
 {
     struct stat st;
     return strcmp(export_dir(v->export), dir) == 0 && has_manifest(dir, &st) &&
@@ -157,21 +158,22 @@ static bool is_same(const struct version *v, const char *dir)
            st.st_mtim.tv_nsec == v->manifest.st_mtim.tv_nsec;
 }
 
-enum rc versions_reload(struct versions *v, bool force, bool *changed, struct err *err)
+enum rc serve_versions_reload(struct serve_versions *v, bool force, bool *changed,
+                              struct err *err)
 {
-    struct version *next = NULL, *old = NULL;
+    struct serve_version *next = NULL, *old = NULL;
     char *dir = NULL;
     *changed = false;
     pthread_mutex_lock(&v->loading);
     enum rc rc = version_resolve(v->path, &dir, err);
     if (!rc && (force || !is_same(v->current, dir)))
-        rc = version_load(dir, v->desks, &next, err);
+        rc = version_load(dir, v->workspaces, &next, err);
     if (next) {
         pthread_mutex_lock(&v->lock);
         old = v->current;
         v->current = next;
         pthread_mutex_unlock(&v->lock);
-        versions_drop(v, old);
+        serve_versions_drop(v, old);
         *changed = true;
     }
     pthread_mutex_unlock(&v->loading);
@@ -181,16 +183,16 @@ enum rc versions_reload(struct versions *v, bool force, bool *changed, struct er
     return rc;
 }
 
-struct version *versions_hold(struct versions *v)
+struct serve_version *serve_versions_hold(struct serve_versions *v)
 {
     pthread_mutex_lock(&v->lock);
-    struct version *held = v->current;
+    struct serve_version *held = v->current;
     held->refs++;
     pthread_mutex_unlock(&v->lock);
     return held;
 }
 
-void versions_drop(struct versions *v, struct version *held)
+void serve_versions_drop(struct serve_versions *v, struct serve_version *held)
 {
     pthread_mutex_lock(&v->lock);
     bool last = --held->refs == 0;
@@ -199,28 +201,28 @@ void versions_drop(struct versions *v, struct version *held)
         version_destroy(held);
 }
 
-const struct export *version_export(const struct version *v)
+const struct export *serve_version_export(const struct serve_version *v)
 {
     return v->export;
 }
 
-const char *version_dir(const struct version *v)
+const char *serve_version_dir(const struct serve_version *v)
 {
     return export_dir(v->export);
 }
 
-struct desk *version_desk(struct version *v)
+struct serve_workspace *serve_version_workspace(struct serve_version *v)
 {
     pthread_mutex_lock(&v->lock);
     while (!v->free)
         pthread_cond_wait(&v->given, &v->lock);
-    struct desk *d = v->free;
+    struct serve_workspace *d = v->free;
     v->free = d->next;
     pthread_mutex_unlock(&v->lock);
     return d;
 }
 
-void version_give_back(struct version *v, struct desk *d)
+void serve_version_give_back(struct serve_version *v, struct serve_workspace *d)
 {
     pthread_mutex_lock(&v->lock);
     d->next = v->free;

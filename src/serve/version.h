@@ -9,29 +9,31 @@
 #ifndef SERVE_VERSION_H
 #define SERVE_VERSION_H
 
-#include "serve/desk.h"
+#include "serve/workspace.h"
 
-struct version;
-struct versions;
+struct serve_version;
+struct serve_versions;
 
-/* Loads the first version with `desks` desks. RC_* of export_open(), E2102. */
-enum rc versions_open(const char *path, int desks, struct versions **out,
-                      struct err *err) MUST_CHECK;
-void versions_close(struct versions *v); /* NULL is fine; no version may be held */
+/* Loads the first version with `workspaces` workspaces. RC_* of export_open(), E2102. */
+enum rc serve_versions_open(const char *path, int workspaces, struct serve_versions **out,
+                            struct err *err) MUST_CHECK;
+void serve_versions_close(
+    struct serve_versions *v); /* NULL is fine; no version may be held */
 
 /* Looks whether the path leads to another export now and loads it; *changed says so. On
  * failure the old one stays: E2109. One thread at a time; others wait.
  */
-enum rc versions_reload(struct versions *v, bool force, bool *changed,
-                        struct err *err) MUST_CHECK;
+enum rc serve_versions_reload(struct serve_versions *v, bool force, bool *changed,
+                              struct err *err) MUST_CHECK;
 
 /* Any thread. */
-struct version *versions_hold(struct versions *v);
-void versions_drop(struct versions *v, struct version *held);
+struct serve_version *serve_versions_hold(struct serve_versions *v);
+void serve_versions_drop(struct serve_versions *v, struct serve_version *held);
 
-const struct export *version_export(const struct version *v);
-const char *version_dir(const struct version *v); /* the export's own path */
-struct desk *version_desk(struct version *v);     /* waits for a free one */
-void version_give_back(struct version *v, struct desk *d);
+const struct export *serve_version_export(const struct serve_version *v);
+const char *serve_version_dir(const struct serve_version *v); /* the export's own path */
+struct serve_workspace *
+serve_version_workspace(struct serve_version *v); /* waits for a free one */
+void serve_version_give_back(struct serve_version *v, struct serve_workspace *d);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "serve/desk.h"
+#include "serve/workspace.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 
-enum rc desk_create(const struct export *x, struct desk **out, struct err *err)
+enum rc serve_workspace_create(const struct export *x, struct serve_workspace **out,
+                               struct err *err)
 {
-    struct desk *d = mem_calloc(1, sizeof(*d));
+    struct serve_workspace *d = mem_calloc(1, sizeof(*d));
     d->schema = export_columns(x);
     if (!d->schema) {
         mem_free(d);
@@ -25,19 +26,19 @@ enum rc desk_create(const struct export *x, struct desk **out, struct err *err)
     d->outputs = scorer_outputs(export_session(x), &d->n_outputs);
     d->wanted = mem_calloc(d->n_outputs + 1, 1);
     if (rc)
-        desk_destroy(d);
+        serve_workspace_destroy(d);
     else
         *out = d;
     return rc;
 }
 
-static void forget_rows(struct desk *d)
+static void forget_rows(struct serve_workspace *d)
 {
     for (size_t i = 0; i < d->rows.n_cols; i++)
         column_init(&d->rows.cols[i], &d->schema->at[i].type);
 }
 
-void desk_destroy(struct desk *d)
+void serve_workspace_destroy(struct serve_workspace *d)
 {
     if (!d)
         return;
@@ -55,7 +56,7 @@ void desk_destroy(struct desk *d)
 }
 
 /* What each item has of its own comes from the items, the rest from the user. */
-static void desk_join(struct desk *d)
+static void join_rows(struct serve_workspace *d)
 {
     for (size_t i = 0; i < d->rows.n_cols; i++) {
         bool own = d->items.cols[i].n_null < d->items.n;
@@ -64,10 +65,10 @@ static void desk_join(struct desk *d)
     d->rows.n = d->items.n;
 }
 
-enum rc desk_score(struct desk *d, struct err *err)
+enum rc serve_workspace_score(struct serve_workspace *d, struct err *err)
 {
     enum rc rc = RC_OK;
-    desk_join(d);
+    join_rows(d);
     if (d->rows.n > 0)
         rc = scorer_run(d->scorer, &d->rows, err);
     forget_rows(d);
@@ -89,7 +90,8 @@ static void put_number(struct buf *b, float v)
     buf_puts(b, text);
 }
 
-static void put_output(const struct desk *d, const struct score_output *o, struct buf *b)
+static void put_output(const struct serve_workspace *d, const struct score_output *o,
+                       struct buf *b)
 {
     struct view v = {0};
     if (d->rows.n > 0)
@@ -110,7 +112,7 @@ static void put_output(const struct desk *d, const struct score_output *o, struc
     buf_putc(b, ']');
 }
 
-void desk_print(const struct desk *d, struct buf *out)
+void serve_workspace_print(const struct serve_workspace *d, struct buf *out)
 {
     bool all = memchr(d->wanted, 1, d->n_outputs) == NULL, first = true;
     buf_putc(out, '{');

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* serve/desk.h - where one request at a time is read and scored: all memory that this
+/* serve/workspace.h - where one request at a time is read and scored: all memory that this
  * takes, kept from request to request.
  */
-#ifndef SERVE_DESK_H
-#define SERVE_DESK_H
+#ifndef SERVE_WORKSPACE_H
+#define SERVE_WORKSPACE_H
 
 #include "base/map.h"
 #include "data/jsonl/object.h"
 #include "train/export/export.h"
 
-struct desk {
+struct serve_workspace {
     struct scorer *scorer;
     const struct schema *schema; /* borrowed: the export's */
     struct map by_name;
@@ -20,22 +20,22 @@ struct desk {
     char *wanted;             /* [outputs]: not 0 when asked for; all when none is */
     struct score_output *outputs;
     size_t n_outputs;
-    struct desk *next; /* of those that are free */
+    struct serve_workspace *next; /* of those that are free */
 };
 
 /* RC_NOMEM and what session_share() says. */
-enum rc desk_create(const struct export *x, struct desk **out,
-                    struct err *err) MUST_CHECK;
-void desk_destroy(struct desk *d); /* NULL is fine */
+enum rc serve_workspace_create(const struct export *x, struct serve_workspace **out,
+                               struct err *err) MUST_CHECK;
+void serve_workspace_destroy(struct serve_workspace *d); /* NULL is fine */
 
 /* Reads a request: `body` has n bytes and room for one more, and is changed. RC_INVAL
  * E2101, E2103, E2104.
  */
-enum rc desk_read(struct desk *d, char *body, size_t n, int64_t max_items,
-                  struct err *err) MUST_CHECK;
+enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
+                             int64_t max_items, struct err *err) MUST_CHECK;
 /* RC_INVAL E2110, RC_NOMEM. */
-enum rc desk_score(struct desk *d, struct err *err) MUST_CHECK;
+enum rc serve_workspace_score(struct serve_workspace *d, struct err *err) MUST_CHECK;
 /* {"probs": [0.1, ...], ...} */
-void desk_print(const struct desk *d, struct buf *out);
+void serve_workspace_print(const struct serve_workspace *d, struct buf *out);
 
 #endif
