@@ -49,6 +49,7 @@ struct bench {
     int64_t *offsets[BATCHES];
     struct slot_ids slots[BATCHES][SLOTS_MAX];
     struct optim *optim;
+    struct view given[SLOTS_MAX]; /* gradients of rows_only */
     double ms[PHASES][STEPS_MAX], total[STEPS_MAX], cpu[STEPS_MAX];
     int64_t n;
 };
@@ -282,17 +283,20 @@ static void fill_inputs(struct bench *b, int batch)
     for (size_t i = 0; i < b->m->inputs.n; i++) {
         const struct model_input *in = &b->m->inputs.at[i];
         const int64_t *ids = in->axis == AXIS_BATCH ? NULL : ids_on(b, batch, in->axis);
-        struct view v =
-            in->slot < 0 ? graph_view(b->m->graph, in->val) : (struct view){0};
+        if (in->slot >= 0)
+            continue;
+        struct view v = graph_write_begin(b->m->graph, in->val);
         for (int64_t k = 0; k < v.rows; k++)
             view_row(&v, k)[in->col] = ids ? (float)ids[k] : rng_f32(&r);
+        graph_write_end(b->m->graph, in->val);
     }
     for (size_t i = 0; i < b->m->tasks.n; i++) {
         if (!b->m->tasks.at[i].labels)
             continue; /* of a match model */
-        struct view v = graph_view(b->m->graph, b->m->tasks.at[i].labels);
+        struct view v = graph_write_begin(b->m->graph, b->m->tasks.at[i].labels);
         for (int64_t k = 0; k < v.rows; k++)
             *view_row(&v, k) = rng_f32(&r) < 0.25f;
+        graph_write_end(b->m->graph, b->m->tasks.at[i].labels);
     }
 }
 
@@ -334,8 +338,10 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     if (rc)
         return rc;
     for (size_t i = 0; i < m->embedded.n; i++)
-        views[i] = graph_view(m->graph, m->embedded.at[i]);
+        views[i] = graph_write_begin(m->graph, m->embedded.at[i]);
     embed_forward(m->embed, views);
+    for (size_t i = 0; i < m->embedded.n; i++)
+        graph_write_end(m->graph, m->embedded.at[i]);
     model_codes(m, b->slots[k]);
     lap(b, PHASE_LOOKUP, &since);
     if (!b->rows_only)
@@ -345,7 +351,8 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
         graph_backward(m->graph, true);
     lap(b, PHASE_BACKWARD, &since);
     for (size_t i = 0; i < m->embedded.n; i++)
-        views[i] = graph_grad(m->graph, m->embedded.at[i]);
+        views[i] =
+            b->given[i].data ? b->given[i] : graph_read_grad(m->graph, m->embedded.at[i]);
     embed_backward(m->embed, views, &(struct row_step){.lr = 0.01, .step = t + 1});
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
@@ -437,8 +444,11 @@ static enum rc fill_grads(struct bench *b, struct err *err)
     enum rc rc = step(b, t, err);
     rng_init(&r, 3, 0, 0, 0);
     for (size_t i = 0; i < b->m->embedded.n && !rc; i++) {
-        struct view v = graph_grad(b->m->graph, b->m->embedded.at[i]);
+        struct view v = graph_read_grad(b->m->graph, b->m->embedded.at[i]);
+        v.data = mem_alloc((size_t)(v.rows * v.width) * sizeof(float));
+        v.ld = v.width;
         rng_fill_uniform(&r, -0.01f, 0.01f, v.data, (size_t)(v.rows * v.width));
+        b->given[i] = v;
     }
     return rc;
 }

@@ -53,9 +53,9 @@ static void add_origins(struct ckpt_writer *w, const struct embed *e)
 void ckpt_add_state(struct ckpt_writer *w, const struct ckpt_state *s)
 {
     for (size_t i = 0; i < s->n_params; i++) {
-        const struct param *p = s->params[i];
+        struct param *p = s->params[i];
         int64_t rows = p->n_dims ? p->dims[0] : 1;
-        ckpt_add_f32(w, CKPT_MODEL, p->name, p->dims, p->n_dims, p->value,
+        ckpt_add_f32(w, CKPT_MODEL, p->name, p->dims, p->n_dims, param_read(p),
                      rows ? p->n / rows : 0);
     }
     for (int i = 0; s->embed && i < embed_n_tables(s->embed); i++)

@@ -13,6 +13,7 @@
 
 struct dense_job {
     const struct st_tensor *from;
+    struct param *param; /* or NULL: */
     float *to;
 };
 
@@ -96,7 +97,7 @@ static bool dims_fit(const struct st_tensor *t, const int64_t *dims, int n_dims)
 }
 
 static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
-                       int n_dims, float *to)
+                       int n_dims, struct param *param, float *to)
 {
     const struct st_tensor *t = look_up(l, name);
     if (!t)
@@ -104,7 +105,7 @@ static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
     else if (!type_fits(l, t->type) || !dims_fit(t, dims, n_dims))
         report_shapes(l, CKPT_SHAPE, name, t, dims, n_dims);
     else
-        VEC_PUSH(&l->dense, ((struct dense_job){t, to}));
+        VEC_PUSH(&l->dense, ((struct dense_job){t, param, to}));
 }
 
 /* Of the table whose weights are `weight`, in the checkpoint; NULL when it says nothing.
@@ -395,8 +396,8 @@ static void find_extra(struct loader *l)
 static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *err)
 {
     for (size_t i = 0; i < s->n_params; i++) {
-        const struct param *p = s->params[i];
-        plan_dense(l, p->name, p->dims, p->n_dims, p->value);
+        struct param *p = s->params[i];
+        plan_dense(l, p->name, p->dims, p->n_dims, p, NULL);
     }
     for (int i = 0; s->embed && i < embed_n_tables(s->embed); i++)
         plan_table(l, embed_table_at(s->embed, i));
@@ -404,7 +405,7 @@ static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *er
         const struct ckpt_array *a = &s->arrays[i];
         if (a->part == CKPT_OPTIMIZER && l->how->no_optimizer)
             continue;
-        plan_dense(l, a->name, a->dims, a->n_dims, a->data);
+        plan_dense(l, a->name, a->dims, a->n_dims, NULL, a->data);
     }
     find_extra(l);
     enum rc rc = check_map(l, err);
@@ -422,7 +423,10 @@ static enum rc carry_out(struct loader *l, struct err *err)
     enum rc rc = RC_OK;
     for (size_t i = 0; i < l->dense.n && !rc; i++) {
         const struct dense_job *j = &l->dense.at[i];
-        rc = st_read_f32(j->from, 0, st_rows(j->from), j->to, st_width(j->from), err);
+        float *to = j->param ? param_write_begin(j->param) : j->to;
+        rc = st_read_f32(j->from, 0, st_rows(j->from), to, st_width(j->from), err);
+        if (j->param)
+            param_write_end(j->param);
         l->report->n_loaded++;
         l->report->n_floats += st_rows(j->from) * st_width(j->from);
     }

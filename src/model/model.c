@@ -68,7 +68,7 @@ void model_codes(struct model *m, const struct slot_ids *slots)
     for (size_t i = 0, n; i < m->coded.n; i += n) {
         struct code_ids ids[CODED_MAX];
         int output = m->coded.at[i].output;
-        int64_t rows = graph_view(m->graph, m->embedded.at[output]).rows;
+        int64_t rows = graph_rows_of(m->graph, m->embedded.at[output]);
         bool plain = false;
         for (n = 0; i + n < m->coded.n && m->coded.at[i + n].output == output; n++) {
             const struct slot_ids *s = &slots[m->coded.at[i + n].slot];

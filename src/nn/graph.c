@@ -29,6 +29,7 @@ struct graph *graph_create(const struct graph_options *options)
     struct graph *g = mem_calloc(1, sizeof(*g));
     g->options = *options;
     g->env.pool = options->pool;
+    g->env.comm = options->comm;
     g->env.training = options->training;
     g->env.seed = options->seed;
     g->axes[AXIS_BATCH] = "batch";

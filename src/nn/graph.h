@@ -48,12 +48,28 @@ struct param {
     int64_t n; /* elements */
     struct init init;
     bool trainable; /* false: a buffer, or frozen */
-    float *value;   /* [n], aligned to 64 bytes */
-    float *grad;    /* [n]; NULL when not trainable */
+    /* Memory of the graph's device, which others reach by param_read() and its like. */
+    float *value; /* [n], aligned to 64 bytes */
+    float *grad;  /* [n]; NULL when not trainable, or outside training */
 };
+
+/* Values and gradients in host memory, as of now: the device's own where the host can
+ * see it, else a copy. Valid until the parameter changes or is read again.
+ */
+const float *param_read(struct param *p);
+const float *param_read_grad(struct param *p); /* NULL when there is none */
+/* Host memory with the n values, to be changed; they are the parameter's at the end. */
+float *param_write_begin(struct param *p);
+void param_write_end(struct param *p);
+/* The same by copying n floats. */
+void param_get(struct param *p, float *to);
+void param_set(struct param *p, const float *from);
+void param_get_grad(struct param *p, float *to); /* not when there is none */
+void param_set_grad(struct param *p, const float *from);
 
 struct graph_options {
     struct pool *pool; /* borrowed */
+    struct comm *comm; /* borrowed; NULL: one rank */
     enum gemm_precision precision;
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
@@ -147,8 +163,26 @@ struct code_ids {
 void graph_codes(struct graph *g, struct val *v, const struct code_ids *ids);
 /* As last set. */
 const struct batch_rows *graph_batch_rows(const struct graph *g);
-/* Values and gradients; valid until the next graph_rows(). Gradient: .data NULL when
- * none. */
+/* Values live in the memory of the graph's device; these reach them from the host. What
+ * they hand out is the value itself where the host can see it, else memory beside it.
+ * `v` is an input, an output, a loss or nn_keep(); gradients are those of inputs.
+ *
+ * To write an input, between graph_rows() and graph_forward(): all its rows, or in
+ * several turns some columns of all rows each.
+ */
+struct view graph_write_begin(struct graph *g, struct val *v);
+void graph_write_end(struct graph *g, struct val *v);
+/* To read; valid until the next pass or graph_rows(). */
+struct view graph_read(struct graph *g, const struct val *v);
+struct view graph_read_grad(struct graph *g, const struct val *v); /* .data NULL: none */
+/* The same by copying rows of v's width that follow each other. */
+void graph_set(struct graph *g, struct val *v, const float *rows);
+void graph_get(struct graph *g, const struct val *v, float *rows);
+/* The gradient of an input times `by`; false when a product is infinite or NaN. */
+bool graph_scale_grad(struct graph *g, const struct val *v, float by);
+/* Rows of v in the batch at hand. */
+int64_t graph_rows_of(const struct graph *g, const struct val *v);
+
 struct view graph_view(const struct graph *g, const struct val *v);
 struct view graph_grad(const struct graph *g, const struct val *v);
 

@@ -19,7 +19,7 @@ struct val {
     bool reached;       /* a loss depends on it */
     bool kept;          /* readable after the pass: an input, output or loss */
     int n_uses;
-    bool bf16; /* its rows and those of its gradient are of bf16 */
+    enum dtype dtype; /* of its rows and those of its gradient */
     /* Placed inside another value (a concat, or what it is a reshape of): no memory of
      * its own.
      */

@@ -70,11 +70,24 @@ struct coded {
 struct batch_rows {
     int64_t n[AXES_MAX];
     const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
+    /* Rows of the whole batch, when this is one shard of it: means over the batch divide
+     * by them. 0: n[0].
+     */
+    int64_t total;
 };
+
+/* What a mean over the rows of `axis` divides by. */
+static inline int64_t batch_rows_total(const struct batch_rows *rows, int axis)
+{
+    return axis == AXIS_BATCH && rows->total ? rows->total : rows->n[axis];
+}
+
+struct comm;
 
 /* The setting that ops run in; one per executor. */
 struct op_env {
     struct pool *pool;
+    struct comm *comm; /* the ranks that share a batch; NULL: this one alone */
     bool training;
     uint64_t seed, step; /* of the counter-based generator */
     struct batch_rows rows;
@@ -93,10 +106,15 @@ struct op_run {
     const bool *d_in_fresh;
     const int *in_axis, *out_axis;
     struct param *const *params;
-    struct view
-        keep; /* OP keep_width: floats per row of the first output, kept for backward */
-    void *state; /* what `setup` made */
+    struct view keep; /* keep_width floats per row of the first output, for backward */
+    void *state;      /* what `setup` made */
 };
+
+/* What a mean over the rows of the first output divides by. */
+static inline int64_t op_total(const struct op_run *r)
+{
+    return batch_rows_total(&r->env->rows, r->out_axis[0]);
+}
 
 /* The rows of `axis` that belong to batch rows [begin, end). */
 static inline void op_rows(const struct op_env *env, int axis, int64_t begin, int64_t end,
@@ -110,8 +128,7 @@ static inline void op_rows(const struct op_env *env, int axis, int64_t begin, in
 enum op_flags {
     OP_NEEDS_IN = 1,  /* backward or grads read the inputs */
     OP_NEEDS_OUT = 2, /* they read the outputs */
-    OP_WRITES =
-        4, /* backward looks at d_in_fresh; without it the executor zeroes first */
+    OP_WRITES = 4,    /* backward looks at d_in_fresh; else the executor zeroes first */
     OP_STRIDED = 8,  /* outputs may have ld > width: they can be placed inside a concat */
     OP_NO_GRAD = 16, /* gradients stop here */
 };

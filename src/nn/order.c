@@ -102,7 +102,7 @@ static void mark_bf16(struct graph *g)
         if ((bf16_of(g->ops.at[i]) & OP_BF16_IN) && v->by && v->index == 0 &&
             (bf16_of(v->by) & OP_BF16_OUT) && v->n_uses == 1 && !v->kept && !v->host &&
             !is_loss(g, v) && v->shape.n_dims == 1)
-            v->bf16 = true;
+            v->dtype = DT_BF16;
     }
 }
 

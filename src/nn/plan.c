@@ -92,7 +92,7 @@ static int64_t rows_floats(const struct graph *g, int axis, int64_t width)
 /* Floats that a row of v takes. */
 static int64_t row_floats(const struct val *v)
 {
-    return v->bf16 ? shape_width(&v->shape) / 2 : shape_width(&v->shape);
+    return v->dtype == DT_BF16 ? shape_width(&v->shape) / 2 : shape_width(&v->shape);
 }
 
 static struct val *outermost(struct val *v)
@@ -250,9 +250,9 @@ static void bind_val(struct graph *g, struct val *v)
         v->coded->on = false;
         v->coded->codes = (void *)(g->slab + v->coded->codes_at);
     }
-    if (v->bf16) {
+    if (v->dtype == DT_BF16) {
         v->view.ld = v->grad.ld = row_floats(v);
-        v->view.bf16 = v->grad.bf16 = true;
+        v->view.dtype = v->grad.dtype = DT_BF16;
     }
 }
 
@@ -331,14 +331,4 @@ enum rc graph_rows(struct graph *g, const struct batch_rows *rows, struct err *e
     if (!rc)
         graph_bind(g);
     return rc;
-}
-
-struct view graph_view(const struct graph *g, const struct val *v)
-{
-    return v->view;
-}
-
-struct view graph_grad(const struct graph *g, const struct val *v)
-{
-    return v->needs_grad ? v->grad : (struct view){0};
 }

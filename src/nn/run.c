@@ -61,7 +61,7 @@ static void zero_rows(const struct graph *g, const struct view *v, int axis,
 {
     int64_t from, to;
     op_rows(&g->env, axis, begin, end, &from, &to);
-    if (v->ld == v->width || v->bf16) {
+    if (v->ld == v->width || v->dtype == DT_BF16) {
         memset(view_row(v, from), 0, (size_t)((to - from) * v->ld) * sizeof(float));
         return;
     }

@@ -129,9 +129,9 @@ static void add_units(const struct view *dy, int64_t from, int64_t to, int64_t u
 {
     const struct kernels *k = kernels();
     float part[GEMM_PIECE_UNITS];
-    if (!dy->bf16)
+    if (dy->dtype != DT_BF16)
         k->add_rows(sums, view_at(dy, from, unit), dy->ld, to - from, NULL, 0, n);
-    for (int64_t r = from; dy->bf16 && r < to; r++) {
+    for (int64_t r = from; dy->dtype == DT_BF16 && r < to; r++) {
         k->from_bf16(part, (const uint16_t *)view_at(dy, r, unit), n);
         k->add(sums, part, n);
     }

@@ -173,7 +173,7 @@ static void column_words(const struct own_weight *o, struct view v, int64_t col,
         struct gemm_rows some = {.at = view_at(&v, r, col),
                                  .ld = v.ld,
                                  .n = min64(AT_ONCE, v.rows - r),
-                                 .bf16 = v.bf16};
+                                 .bf16 = v.dtype == DT_BF16};
         for (int64_t i = 0; o->rounded && i < some.n; i++)
             kernels()->round_bf16(part + i * SPREAD, some.at + i * v.ld, n);
         if (o->rounded)
@@ -246,15 +246,15 @@ static void tile_words(const struct block *b, int64_t r, int64_t from, int64_t t
     int64_t n = min64(b->p->k - at, b->k_words * kern->per_word);
     to = min64(to, b->x.rows - r);
     for (int64_t i = from; i < to; i++)
-        row_words(b->p->o, buffer + i * ld, view_at(&b->x, r + i, at), b->x.bf16, n,
-                  b->k_words);
+        row_words(b->p->o, buffer + i * ld, view_at(&b->x, r + i, at),
+                  b->x.dtype == DT_BF16, n, b->k_words);
 }
 
 /* Whether the kernel can read a tile of so many rows where they lie. */
 static bool in_place(const struct block *b, int64_t rows)
 {
     const struct gemm_kernel *kern = b->p->o->kern;
-    if (b->x.bf16)
+    if (b->x.dtype == DT_BF16)
         return b->p->k % (kern->per_word * kern->k_align) == 0 &&
                (!kern->strided_only || rows == kern->mr);
     return kern->per_word == 1 && !b->p->o->rounded;
@@ -276,10 +276,10 @@ static void multiply_rows(const struct block *b, int64_t from, int64_t to, struc
                           .add = p->add || b->k0 > 0,
                           .relu = p->relu && b->k0 + b->k_words == all,
                           .ldc = y.ld,
-                          .bf16 = y.bf16};
+                          .bf16 = y.dtype == DT_BF16};
     for (int64_t r = 0; r < b->x.rows; r += kern->mr) {
         int64_t rows = min64(b->x.rows - r, kern->mr);
-        bool direct = in_place(b, rows), share_out = !direct && !b->x.bf16;
+        bool direct = in_place(b, rows), share_out = !direct && b->x.dtype != DT_BF16;
         if (!direct && (r == 0 || !share_out))
             tile_words(b, r, 0, rows, now);
         t.a = direct ? view_at(&b->x, r, b->k0 * kern->per_word) : now;
@@ -318,7 +318,7 @@ static void multiply(const struct product *p, struct view x, struct view y)
 /* n floats of a row from column c on, as bf16 has them. */
 static void few_floats(const struct view *x, int64_t r, int64_t c, int64_t n, float *part)
 {
-    if (x->bf16)
+    if (x->dtype == DT_BF16)
         kernels()->from_bf16(part, (const uint16_t *)view_at(x, r, c), n);
     else
         kernels()->round_bf16(part, view_at(x, r, c), n);
@@ -405,9 +405,9 @@ static void own_backward(const struct gemm_weight *w, struct view dy, bool add,
         multiply(&p, dy, dx);
         return;
     }
-    for (int64_t r = 0; r < dy.rows && dx.bf16; r++)
+    for (int64_t r = 0; r < dy.rows && dx.dtype == DT_BF16; r++)
         few_backward_bf16(w, view_row(&dy, r), view_row(&dx, r));
-    for (int64_t r = 0; r < dy.rows && !dx.bf16; r++) {
+    for (int64_t r = 0; r < dy.rows && dx.dtype != DT_BF16; r++) {
         if (!add) /* what lies there may be no number, which no factor makes zero */
             kernels()->times(view_row(&dx, r), few_factor(o, *view_row(&dy, r)), o->plain,
                              w->in);

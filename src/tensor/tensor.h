@@ -17,16 +17,19 @@ enum dtype { DT_F32, DT_BF16, DT_F16, DT_I32, DT_I64 };
 size_t dtype_size(enum dtype t);
 const char *dtype_name(enum dtype t); /* "f32" */
 
+struct device;
+
 /* Borrowed memory: whoever made it knows how long it lives. */
 struct view {
     float *data;   /* NULL: nobody wants it */
     int64_t rows;  /* filled rows */
     int64_t width; /* floats of a row */
     int64_t ld;    /* floats from one row to the next, >= width */
-    /* Rows hold bf16, two in the place of a float: `width` counts them, `ld` floats. Only
-     * matrix products know such rows (gemm.h).
+    /* DT_F32, or DT_BF16: rows hold two values in the place of a float; `width` counts
+     * them, `ld` floats. Only matrix products know such rows (gemm.h).
      */
-    bool bf16;
+    enum dtype dtype;
+    const struct device *device; /* whose memory it is; NULL: the host's */
 };
 
 /* Rows of floats that follow each other. */
@@ -43,7 +46,7 @@ static inline float *view_row(const struct view *v, int64_t row)
 /* Where column `col` of a row lies; even when rows hold bf16. */
 static inline float *view_at(const struct view *v, int64_t row, int64_t col)
 {
-    return view_row(v, row) + (v->bf16 ? col / 2 : col);
+    return view_row(v, row) + (v->dtype == DT_BF16 ? col / 2 : col);
 }
 
 /* Rows [from, to) of v as a view of its own. */
@@ -53,14 +56,18 @@ static inline struct view view_rows(const struct view *v, int64_t from, int64_t 
                          .rows = to - from,
                          .width = v->width,
                          .ld = v->ld,
-                         .bf16 = v->bf16};
+                         .dtype = v->dtype,
+                         .device = v->device};
 }
 
 /* Columns [from, from + width) of v. */
 static inline struct view view_cols(const struct view *v, int64_t from, int64_t width)
 {
-    return (struct view){
-        .data = v->data + from, .rows = v->rows, .width = width, .ld = v->ld};
+    return (struct view){.data = v->data + from,
+                         .rows = v->rows,
+                         .width = width,
+                         .ld = v->ld,
+                         .device = v->device};
 }
 
 /* 16-bit floats, rounded to nearest even; NaN stays NaN. */

@@ -63,7 +63,7 @@ static bool blame_params(const struct session *s, struct buf *out)
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
     for (size_t i = 0; i < n; i++)
-        if (first_bad(params[i]->value, params[i]->n) >= 0) {
+        if (first_bad(param_read(params[i]), params[i]->n) >= 0) {
             buf_printf(out, "parameter '%s' is no longer finite", params[i]->name);
             return true;
         }

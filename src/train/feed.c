@@ -296,11 +296,12 @@ static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
 {
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
-    struct view v = graph_view(f->m->graph, in->val);
+    struct view v = graph_write_begin(f->m->graph, in->val);
     size_t bytes = (size_t)in->width * sizeof(float);
     if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
         for (int64_t r = 0; r < o->rows; r++)
             memcpy(view_row(&v, r) + in->col, o->values + r * in->width, bytes);
+        graph_write_end(f->m->graph, in->val);
         return;
     }
     const int64_t *offsets = f->rows.offsets[in->axis];
@@ -314,6 +315,7 @@ static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
                 memset(to, 0, bytes);
         }
     }
+    graph_write_end(f->m->graph, in->val);
 }
 
 /* Whether a loss takes the label for the number of a class. */
@@ -342,7 +344,6 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
     if (!t->labels)
         return RC_OK;
     const struct feature_target *from = &b->targets[f->label_at[i]];
-    struct view v = graph_view(f->m->graph, t->labels);
     bool classes = counts_classes(t);
     if (from->offsets)
         return err_coded(err, RC_INVAL, E1401, "label '%s' is a list", t->label);
@@ -351,11 +352,11 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
             return err_coded(err, RC_INVAL, E1401,
                              "label '%s': row %jd of the batch is %g", t->label,
                              (intmax_t)r, (double)from->values[r]);
-        *view_row(&v, r) = from->values[r];
         enum rc rc = classes ? check_class(t, r, from->values[r], err) : RC_OK;
         if (rc)
             return rc;
     }
+    graph_set(f->m->graph, t->labels, from->values);
     return RC_OK;
 }
 
@@ -367,7 +368,6 @@ static enum rc set_column(struct feed *f, const struct model_column *c,
     if (at < 0 || b->targets[at].offsets)
         return err_coded(err, RC_INVAL, E1401, "column '%s' is %s", c->name,
                          at < 0 ? "no label of data_config" : "a list");
-    struct view v = graph_view(f->m->graph, c->val);
     for (int64_t r = 0; r < b->rows; r++) {
         float x = b->targets[at].values[r];
         if (!(x >= 0 && x < (float)c->below) || x != floorf(x))
@@ -375,8 +375,8 @@ static enum rc set_column(struct feed *f, const struct model_column *c,
                 err, RC_INVAL, E1401,
                 "column '%s': row %jd of the batch is %g, not one of 0 to %jd", c->name,
                 (intmax_t)r, (double)x, (intmax_t)(c->below - 1));
-        *view_row(&v, r) = x;
     }
+    graph_set(f->m->graph, c->val, b->targets[at].values);
     return RC_OK;
 }
 
@@ -390,8 +390,10 @@ static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch 
         f->weight_at[i] >= 0 ? b->targets[f->weight_at[i]].values : NULL;
     const float *space =
         f->indicator_at[i] >= 0 ? b->targets[f->indicator_at[i]].values : NULL;
-    struct view v = graph_view(f->m->graph, t->weights);
-    return weights_fill(t, weights, space, v, err);
+    struct view v = graph_write_begin(f->m->graph, t->weights);
+    enum rc rc = weights_fill(t, weights, space, f->rows.total, v, err);
+    graph_write_end(f->m->graph, t->weights);
+    return rc;
 }
 
 static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch *b,
@@ -404,8 +406,10 @@ static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch
     if (at < 0)
         return err_set(err, RC_INVAL, "the sessions' feature '%s' is not there",
                        t->session->name);
-    return sessions_number(&f->sessions, &b->at[at], graph_view(f->m->graph, t->sessions),
-                           err);
+    struct view v = graph_write_begin(f->m->graph, t->sessions);
+    enum rc rc = sessions_number(&f->sessions, &b->at[at], v, err);
+    graph_write_end(f->m->graph, t->sessions);
+    return rc;
 }
 
 enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
@@ -433,8 +437,10 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
     if (rc)
         return rc;
     for (size_t i = 0; i < m->embedded.n; i++)
-        f->views[i] = graph_view(m->graph, m->embedded.at[i]);
+        f->views[i] = graph_write_begin(m->graph, m->embedded.at[i]);
     embed_forward(m->embed, f->views);
+    for (size_t i = 0; i < m->embedded.n; i++)
+        graph_write_end(m->graph, m->embedded.at[i]);
     if (training)
         model_codes(m, f->slots);
     for (size_t i = 0; i < m->inputs.n; i++)
@@ -455,6 +461,6 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
 void feed_update(struct feed *f, const struct row_step *step)
 {
     for (size_t i = 0; i < f->m->embedded.n; i++)
-        f->grads[i] = graph_grad(f->m->graph, f->m->embedded.at[i]);
+        f->grads[i] = graph_read_grad(f->m->graph, f->m->embedded.at[i]);
     embed_backward(f->m->embed, f->grads, step);
 }

@@ -169,7 +169,7 @@ static void copy_grads(const struct graph *g, float *to)
     struct param *const *params = graph_params(g, &n);
     for (size_t i = 0; i < n; i++)
         if (params[i]->grad) {
-            memcpy(to, params[i]->grad, (size_t)params[i]->n * sizeof(float));
+            param_get_grad(params[i], to);
             to += params[i]->n;
         }
 }
@@ -180,7 +180,7 @@ static void restore_grads(const struct graph *g, const float *from)
     struct param *const *params = graph_params(g, &n);
     for (size_t i = 0; i < n; i++)
         if (params[i]->grad) {
-            memcpy(params[i]->grad, from, (size_t)params[i]->n * sizeof(float));
+            param_set_grad(params[i], from);
             from += params[i]->n;
         }
 }

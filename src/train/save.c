@@ -253,8 +253,10 @@ static enum rc load_average(struct session *s, const struct ckpt *c, struct err 
     for (size_t i = 0; i < n && !rc; i++) {
         char *name = mem_printf(OPTIM_PREFIX EMA_PREFIX "%s", params[i]->name);
         const struct st_tensor *t = ckpt_find(c, name);
-        if (t && st_rows(t) == params[i]->n && st_width(t) == 1)
-            rc = st_read_f32(t, 0, params[i]->n, params[i]->value, 1, err);
+        if (t && st_rows(t) == params[i]->n && st_width(t) == 1) {
+            rc = st_read_f32(t, 0, params[i]->n, param_write_begin(params[i]), 1, err);
+            param_write_end(params[i]);
+        }
         mem_free(name);
     }
     return rc;

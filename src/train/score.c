@@ -158,7 +158,7 @@ static enum rc update(struct score *s, const struct session *session,
     const struct model_task *t = &session->model->tasks.at[e->task];
     enum metric_wants wants = metric_wants(e->metric);
     struct view pred =
-        graph_view(session->model->graph, wants == METRIC_VALUE    ? t->y
+        graph_read(session->model->graph, wants == METRIC_VALUE    ? t->y
                                           : wants == METRIC_SCORES ? t->scores
                                                                    : t->probs);
     struct metric_rows rows = {.n = b->rows, .pred = pred.data, .width = pred.width};
@@ -167,7 +167,7 @@ static enum rc update(struct score *s, const struct session *session,
         rows.width = b->rows ? pred.rows / b->rows : 1;
         rows.label = s->preds;
     } else {
-        rows.label = graph_view(session->model->graph, t->labels).data;
+        rows.label = graph_read(session->model->graph, t->labels).data;
     }
     if (wants == METRIC_PROB && pred.width == 2) { /* the probability of class 1 */
         for (int64_t r = 0; r < b->rows; r++)

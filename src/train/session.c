@@ -124,7 +124,7 @@ enum rc session_share(const struct session *from, struct session **out, struct e
     struct param *const *params = graph_params(s->model->graph, &n);
     struct param *const *values = graph_params(from->model->graph, &n_from);
     for (size_t i = 0; i < n && i < n_from; i++)
-        memcpy(params[i]->value, values[i]->value, (size_t)params[i]->n * sizeof(float));
+        param_set(params[i], param_read(values[i]));
     *out = s;
     return RC_OK;
 }
@@ -134,13 +134,8 @@ static bool unscale_vectors(const struct session *s, float by)
 {
     const struct model *m = s->model;
     bool finite = true;
-    for (size_t i = 0; i < m->embedded.n; i++) {
-        struct view d = graph_grad(m->graph, m->embedded.at[i]);
-        for (int64_t r = 0; d.data && r < d.rows; r++) {
-            kernels()->scale(view_row(&d, r), by, d.width);
-            finite = kernels()->finite(view_row(&d, r), d.width) && finite;
-        }
-    }
+    for (size_t i = 0; i < m->embedded.n; i++)
+        finite = graph_scale_grad(m->graph, m->embedded.at[i], by) && finite;
     return finite;
 }
 

@@ -116,16 +116,17 @@ static void put_params(struct summary *y, const struct session *s, int64_t step)
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
     for (size_t i = 0; i < n; i++) {
-        const struct param *p = params[i];
+        struct param *p = params[i];
         if (y->parameters)
-            events_histogram(y->train, step, p->name, p->value, p->n);
+            events_histogram(y->train, step, p->name, param_read(p), p->n);
         if (!p->grad)
             continue;
         if (y->gradients)
-            events_histogram(y->train, step, tag(y, p->name, "/gradient"), p->grad, p->n);
+            events_histogram(y->train, step, tag(y, p->name, "/gradient"),
+                             param_read_grad(p), p->n);
         if (y->norms)
             events_scalar(y->train, step, tag(y, p->name, "/gradient_norm"),
-                          norm_of(p->grad, p->n));
+                          norm_of(param_read_grad(p), p->n));
     }
 }
 

@@ -100,7 +100,7 @@ static double row_loss(const struct op_run *r)
 {
     const struct drop_conf *c = r->conf;
     const struct drop_state *s = r->state;
-    double sum = 0, rows = (double)r->in[0].rows;
+    double sum = 0, rows = (double)op_total(r);
     for (int64_t i = 0; i < c->n; i++)
         sum += 1 - s->q[i];
     return c->lambda * sum / (rows * rows);
@@ -152,7 +152,7 @@ static void drop_part(void *arg, int64_t begin, int64_t end, void *part)
     const struct op_run *r = arg;
     const struct drop_conf *c = r->conf;
     const struct drop_state *s = r->state;
-    double *sums = part, rows = (double)r->in[0].rows;
+    double *sums = part, rows = (double)op_total(r);
     memset(sums, 0, (size_t)c->n * sizeof(double));
     for (int64_t k = begin; k < end; k++) {
         const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);

@@ -59,7 +59,7 @@ static float *session_of(const struct op_run *r, int64_t row)
 static double weight_of(const struct op_run *r, int64_t row)
 {
     return r->n_in > IN_WEIGHT ? (double)*view_row(&r->in[IN_WEIGHT], row)
-                               : 1.0 / (double)r->in[0].rows;
+                               : 1.0 / (double)op_total(r);
 }
 
 /* Log of the sum that a row's own logit is compared with, itself included. */

@@ -90,7 +90,7 @@ static void through_act(const struct linear_conf *c, struct view y, struct view 
 {
     const struct kernels *k = kernels();
     for (int64_t i = 0; i < y.rows && c->act != GEMM_ACT_NONE; i++)
-        if (y.bf16)
+        if (y.dtype == DT_BF16)
             relu_through_bf16((const uint16_t *)view_row(&y, i),
                               (uint16_t *)view_row(&dy, i), y.width);
         else

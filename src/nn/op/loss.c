@@ -142,7 +142,7 @@ static void loss_rows(const struct op_run *r, int64_t begin, int64_t end, loss_f
     op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *slope = view_row(&r->keep, k);
-        float w = r->n_in == 3 ? *view_row(&r->in[2], k) : 1.0f / (float)r->in[0].rows;
+        float w = r->n_in == 3 ? *view_row(&r->in[2], k) : 1.0f / (float)op_total(r);
         double v = fn(r->conf, view_row(&r->in[0], k), n, *view_row(&r->in[1], k), slope);
         if (n == 1)
             slope[0] *= w;

@@ -306,8 +306,7 @@ static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
 
 static double loss_weight(const struct op_run *r, int64_t row)
 {
-    return r->n_in == 2 ? (double)*view_row(&r->in[1], row)
-                        : 1.0 / (double)r->out[0].rows;
+    return r->n_in == 2 ? (double)*view_row(&r->in[1], row) : 1.0 / (double)op_total(r);
 }
 
 static int64_t target_of(const struct op_run *r, int64_t row)

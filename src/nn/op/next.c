@@ -46,7 +46,7 @@ static void next_forward(const struct op_run *r, int64_t begin, int64_t end)
         for (int64_t k = at[b] + 1; k < at[b + 1]; k++)
             sum += softplus(-(double)score(r, IN_NEXT, k)) +
                    softplus((double)score(r, IN_OTHER, k));
-        *view_row(&r->out[0], b) = (float)(sum / (double)r->env->rows.n[AXIS_BATCH]);
+        *view_row(&r->out[0], b) = (float)(sum / (double)op_total(r));
     }
 }
 
@@ -67,7 +67,7 @@ static void next_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t b = begin; b < end; b++) {
-        float dy = *view_row(&r->d_out[0], b) / (float)r->env->rows.n[AXIS_BATCH];
+        float dy = *view_row(&r->d_out[0], b) / (float)op_total(r);
         for (int64_t k = at[b] + 1; k < at[b + 1]; k++) {
             spread(r, IN_NEXT, k, -dy / (1 + expf(score(r, IN_NEXT, k))));
             spread(r, IN_OTHER, k, dy / (1 + expf(-score(r, IN_OTHER, k))));
@@ -119,8 +119,7 @@ static void tell_forward(const struct op_run *r, int64_t begin, int64_t end)
             softplus(-(double)kernels()->dot(x, view_row(&r->in[TELL_HAPPENED], b), d));
         for (int64_t k = 0; k < r->in[TELL_OTHERS].width; k += d)
             sum += softplus((double)kernels()->dot(x, others + k, d));
-        *view_row(&r->out[0], b) =
-            (float)(weight * sum / (double)r->env->rows.n[AXIS_BATCH]);
+        *view_row(&r->out[0], b) = (float)(weight * sum / (double)op_total(r));
     }
 }
 
@@ -143,7 +142,7 @@ static void tell_backward(const struct op_run *r, int64_t begin, int64_t end)
     for (int64_t b = begin; b < end; b++) {
         const float *x = view_row(&r->in[TELL_X], b);
         float dy = *view_row(&r->d_out[0], b) * *view_row(&r->in[TELL_WEIGHT], b) /
-                   (float)r->env->rows.n[AXIS_BATCH];
+                   (float)op_total(r);
         float s = kernels()->dot(x, view_row(&r->in[TELL_HAPPENED], b), n);
         tell_spread(r, b, TELL_HAPPENED, 0, -dy / (1 + expf(s)));
         for (int64_t k = 0; k < r->in[TELL_OTHERS].width; k += n) {

@@ -168,7 +168,7 @@ struct share_conf {
 static float share_of(const struct op_run *r)
 {
     const struct share_conf *c = r->conf;
-    return c->times ? (float)r->in[0].rows : 1.0f / (float)r->in[0].rows;
+    return c->times ? (float)op_total(r) : 1.0f / (float)op_total(r);
 }
 
 static void share_forward(const struct op_run *r, int64_t begin, int64_t end)

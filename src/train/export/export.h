@@ -54,7 +54,7 @@ enum rc export_write(const struct conf *conf, const struct export_options *optio
 /* Values of a graph after a forward pass, as a safetensors file for others to check the
  * ONNX model with: `input.<name>` padded as that wants them, `output.<name>`.
  */
-enum rc export_put_graph(const struct graph *g, const char *const *outputs, size_t n,
+enum rc export_put_graph(struct graph *g, const char *const *outputs, size_t n,
                          const char *path, struct err *err) MUST_CHECK;
 
 struct export;

@@ -75,13 +75,13 @@ static enum rc no_memory(struct err *err)
 }
 
 /* A value of the graph as a tensor: [rows, dims..] or [rows, longest, dims..]. */
-static enum rc add_value(struct tensors *t, const struct graph *g, const char *prefix,
+static enum rc add_value(struct tensors *t, struct graph *g, const char *prefix,
                          const char *name, const struct val *v, struct err *err)
 {
     const struct batch_rows *rows = graph_batch_rows(g);
     const struct shape *s = val_shape(v);
     const int64_t *offsets = rows->offsets[s->axis];
-    struct view view = graph_view(g, v);
+    struct view view = graph_read(g, v);
     int64_t n = rows->n[AXIS_BATCH], dims[5] = {n}, width = shape_width(s), most = 1;
     int n_dims = 1;
     if (s->axis != AXIS_BATCH)
@@ -114,8 +114,8 @@ static enum rc add_mask(struct tensors *t, const struct graph *g, int axis,
     return to ? RC_OK : no_memory(err);
 }
 
-static enum rc collect(struct tensors *t, const struct graph *g,
-                       const char *const *outputs, size_t n, struct err *err)
+static enum rc collect(struct tensors *t, struct graph *g, const char *const *outputs,
+                       size_t n, struct err *err)
 {
     struct onnx_inputs in;
     enum rc rc = onnx_inputs(g, outputs, n, &in, err);
@@ -145,7 +145,7 @@ static enum rc write_tensors(struct tensors *t, const char *path, struct err *er
     return rc;
 }
 
-enum rc export_put_graph(const struct graph *g, const char *const *outputs, size_t n,
+enum rc export_put_graph(struct graph *g, const char *const *outputs, size_t n,
                          const char *path, struct err *err)
 {
     struct tensors t = {0};

@@ -47,7 +47,7 @@ enum rc scorer_run(struct scorer *s, const struct batch *rows, struct err *err)
 struct view scorer_view(const struct scorer *s, const char *output)
 {
     struct graph *g = s->session->model->graph;
-    return graph_view(g, graph_output(g, output));
+    return graph_read(g, graph_output(g, output));
 }
 
 static int by_name(const void *x, const void *y)

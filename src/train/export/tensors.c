@@ -210,8 +210,7 @@ static enum rc put_tables(const struct session *s, const char *dir,
 
 static const void *param_rows(const void *arg, int64_t row, int64_t n, void *scratch)
 {
-    const struct param *p = arg;
-    return p->value + row;
+    return (const float *)arg + row;
 }
 
 static enum rc put_dense(const struct session *s, const char *dir, struct err *err)
@@ -227,7 +226,7 @@ static enum rc put_dense(const struct session *s, const char *dir, struct err *e
                                         .rows = p->n,
                                         .row_bytes = sizeof(float),
                                         .fn = param_rows,
-                                        .arg = p};
+                                        .arg = param_read(params[i])};
         memcpy(sources[i].dims, p->dims, (size_t)p->n_dims * sizeof(*p->dims));
     }
     enum rc rc = put_all(dir, EXPORT_DENSE, sources, n, err);
@@ -271,7 +270,9 @@ static enum rc get_param(const struct st_file *f, struct param *p, struct err *e
         buf_release(&want);
         return rc;
     }
-    return st_read_f32(t, 0, st_rows(t), p->value, st_width(t), err);
+    enum rc rc = st_read_f32(t, 0, st_rows(t), param_write_begin(p), st_width(t), err);
+    param_write_end(p);
+    return rc;
 }
 
 static enum rc get_dense(struct session *s, const char *dir, struct err *err)

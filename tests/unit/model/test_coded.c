@@ -66,19 +66,18 @@ static struct slot_ids ids_of(const struct data *d, char name)
 
 static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
 {
-    struct view labels = graph_view(m->graph, m->tasks.at[0].labels);
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
         if (in->slot >= 0) {
             slots[in->slot] = ids_of(d, in->feature->name[0]);
             continue;
         }
-        struct view v = graph_view(m->graph, in->val);
+        struct view v = graph_write_begin(m->graph, in->val);
         for (int64_t k = 0; k < ROWS; k++)
             view_row(&v, k)[in->col] = d->p[k];
+        graph_write_end(m->graph, in->val);
     }
-    for (int64_t k = 0; k < ROWS; k++)
-        *view_row(&labels, k) = d->label[k];
+    graph_set(m->graph, m->tasks.at[0].labels, d->label);
 }
 
 static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
@@ -91,19 +90,25 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
     fill(m, d, slots);
     CHECK(embed_batch(m->embed, slots, true, &err) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)
-        views[k] = graph_view(m->graph, m->embedded.at[k]);
+        views[k] = graph_write_begin(m->graph, m->embedded.at[k]);
     embed_forward(m->embed, views);
+    for (size_t k = 0; k < m->embedded.n; k++)
+        graph_write_end(m->graph, m->embedded.at[k]);
     if (codes)
         model_codes(m, slots);
     graph_forward(m->graph, t);
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
-        views[k] = graph_grad(m->graph, m->embedded.at[k]);
+        views[k] = graph_read_grad(m->graph, m->embedded.at[k]);
     embed_backward(m->embed, views, &(struct row_step){.lr = 0.1, .step = t + 1});
     struct param *const *params = graph_params(m->graph, &n);
-    for (size_t k = 0; k < n; k++)
-        for (int64_t x = 0; params[k]->grad && x < params[k]->n; x++)
-            params[k]->value[x] -= 0.1f * params[k]->grad[x];
+    for (size_t k = 0; k < n; k++) {
+        const float *slopes = param_read_grad(params[k]);
+        float *w = param_write_begin(params[k]);
+        for (int64_t x = 0; slopes && x < params[k]->n; x++)
+            w[x] -= 0.1f * slopes[x];
+        param_write_end(params[k]);
+    }
 }
 
 struct outcome {

@@ -38,7 +38,7 @@ static void load_dense(struct run *r)
         struct floats f = golden_floats(r->file, golden_at(weights, params[i]->name));
         CHECK_INT(f.n, params[i]->n);
         if (f.n == params[i]->n)
-            memcpy(params[i]->value, f.at, (size_t)f.n * sizeof(float));
+            param_set(params[i], f.at);
     }
 }
 
@@ -200,21 +200,23 @@ static void fill_numbers(struct run *r, const struct node *batch,
                          const struct model_input *in, const struct node *feature)
 {
     struct floats f = golden_floats(r->file, golden_at(feature, "numbers"));
-    struct view v = graph_view(r->model->graph, in->val);
+    struct view v = graph_write_begin(r->model->graph, in->val);
     struct ints p = {0};
     if (!has_rows(r, in->axis))
         p = positions_of(r, batch, in->axis, feature);
     for (int64_t k = 0; k < v.rows; k++)
         memcpy(view_row(&v, k) + in->col, f.at + (p.n ? p.at[k] : k) * in->width,
                (size_t)in->width * sizeof(float));
+    graph_write_end(r->model->graph, in->val);
 }
 
 static void fill_column(struct run *r, struct val *val, struct floats f, float scale)
 {
-    struct view v = graph_view(r->model->graph, val);
+    struct view v = graph_write_begin(r->model->graph, val);
     CHECK_INT(f.n, v.rows);
     for (int64_t k = 0; k < v.rows && k < f.n; k++)
         *view_row(&v, k) = f.at[k] * scale;
+    graph_write_end(r->model->graph, val);
 }
 
 /* Sessions are numbered by their first row. */
@@ -224,13 +226,14 @@ static void fill_sessions(struct run *r, const struct model_task *t,
     const struct node *f = golden_at(features, t->session->name);
     struct ints ids = golden_ints(r->file, golden_at(f, "ids"));
     struct ints at = golden_ints(r->file, golden_at(f, "offsets"));
-    struct view v = graph_view(r->model->graph, t->sessions);
+    struct view v = graph_write_begin(r->model->graph, t->sessions);
     for (int64_t k = 0; k < v.rows; k++) {
         int64_t first = 0;
         while (ids.at[at.at[first]] != ids.at[at.at[k]])
             first++;
         *view_row(&v, k) = (float)first;
     }
+    graph_write_end(r->model->graph, t->sessions);
 }
 
 static void fill(struct run *r, const struct node *batch)
@@ -280,8 +283,10 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
     fill_columns(r, batch);
     CHECK(embed_batch(r->model->embed, r->slots, training, &err) == RC_OK);
     for (size_t k = 0; k < r->model->embedded.n; k++)
-        r->views[k] = graph_view(r->model->graph, r->model->embedded.at[k]);
+        r->views[k] = graph_write_begin(r->model->graph, r->model->embedded.at[k]);
     embed_forward(r->model->embed, r->views);
+    for (size_t k = 0; k < r->model->embedded.n; k++)
+        graph_write_end(r->model->graph, r->model->embedded.at[k]);
     if (training)
         model_codes(r->model, r->slots);
     graph_training(r->model->graph, training);
@@ -293,7 +298,7 @@ static void backward(struct run *r, double lr, uint64_t step)
     struct view grads[SLOTS_MAX];
     graph_backward(r->model->graph, true);
     for (size_t k = 0; k < r->model->embedded.n; k++)
-        grads[k] = graph_grad(r->model->graph, r->model->embedded.at[k]);
+        grads[k] = graph_read_grad(r->model->graph, r->model->embedded.at[k]);
     embed_backward(r->model->embed, grads, &(struct row_step){.lr = lr, .step = step});
 }
 
@@ -308,15 +313,11 @@ static void compare_outputs(struct run *r, const struct node *want, double toler
         CHECK(v != NULL);
         if (!v)
             continue;
-        struct view view = graph_view(r->model->graph, v);
-        float *flat = arena_alloc(&r->file->arena,
-                                  (size_t)(view.rows * view.width) * sizeof(*flat));
-        for (int64_t k = 0; k < view.rows; k++)
-            memcpy(flat + k * view.width, view_row(&view, k),
-                   (size_t)view.width * sizeof(float));
+        int64_t floats = graph_rows_of(r->model->graph, v) * shape_width(val_shape(v));
+        float *flat = arena_alloc(&r->file->arena, (size_t)floats * sizeof(*flat));
+        graph_get(r->model->graph, v, flat);
         golden_compare(r->name, "output", name, flat,
-                       golden_floats(r->file, want->map.at[i].value),
-                       view.rows * view.width, tolerance);
+                       golden_floats(r->file, want->map.at[i].value), floats, tolerance);
     }
 }
 
@@ -358,13 +359,13 @@ static void compare_params(struct run *r, const char *what, const struct node *w
     size_t n;
     struct param *const *params = graph_params(r->model->graph, &n);
     for (size_t i = 0; i < n; i++) {
-        const struct param *p = params[i];
+        struct param *p = params[i];
         if (gradient && !p->grad)
             continue;
         size_t bytes = (size_t)p->n * sizeof(float);
         struct floats values = golden_floats(r->file, golden_at(want, p->name));
         float *got = arena_alloc(&r->file->arena, bytes);
-        memcpy(got, gradient ? p->grad : p->value, bytes);
+        (gradient ? param_get_grad : param_get)(p, got);
         excuse_free(r, p, got, values, gradient);
         golden_compare(r->name, what, p->name, got, values, p->n, tolerance);
     }

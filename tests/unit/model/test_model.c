@@ -264,27 +264,27 @@ static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
             slots[in->slot] = ids_of(d, in->feature->name);
             continue;
         }
-        struct view v = graph_view(m->graph, in->val);
+        struct view v = graph_write_begin(m->graph, in->val);
         for (int64_t r = 0; r < v.rows; r++)
             view_row(&v, r)[in->col] = in->axis == AXIS_BATCH ? d->p[r] : (float)d->s[r];
+        graph_write_end(m->graph, in->val);
     }
     for (size_t k = 0; k < m->columns.n; k++) {
-        struct view v = graph_view(m->graph, m->columns.at[k].val);
+        struct view v = graph_write_begin(m->graph, m->columns.at[k].val);
         for (int64_t r = 0; r < ROWS; r++)
             *view_row(&v, r) = (float)(d->u[r] % m->columns.at[k].below);
+        graph_write_end(m->graph, m->columns.at[k].val);
     }
     for (size_t k = 0; k < m->tasks.n; k++) {
         const struct model_task *t = &m->tasks.at[k];
         if (!t->labels)
             continue;
-        struct view labels = graph_view(m->graph, t->labels);
-        for (int64_t r = 0; r < ROWS; r++) {
-            *view_row(&labels, r) = strcmp(t->label, "clk") == 0 ? d->clk[r] : d->buy[r];
-            if (t->weights) {
-                struct view w = graph_view(m->graph, t->weights);
-                *view_row(&w, r) = (float)(t->weight / ROWS);
-            }
-        }
+        graph_set(m->graph, t->labels, strcmp(t->label, "clk") == 0 ? d->clk : d->buy);
+        float weights[ROWS];
+        for (int64_t r = 0; r < ROWS; r++)
+            weights[r] = (float)(t->weight / ROWS);
+        if (t->weights)
+            graph_set(m->graph, t->weights, weights);
     }
 }
 
@@ -308,19 +308,25 @@ static void step(struct model *m, const struct data *d, uint64_t t)
     fill(m, d, slots);
     CHECK(embed_batch(m->embed, slots, true, &err) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)
-        views[k] = graph_view(m->graph, m->embedded.at[k]);
+        views[k] = graph_write_begin(m->graph, m->embedded.at[k]);
     embed_forward(m->embed, views);
+    for (size_t k = 0; k < m->embedded.n; k++)
+        graph_write_end(m->graph, m->embedded.at[k]);
     model_codes(m, slots);
     graph_forward(m->graph, t);
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
-        grads[k] = graph_grad(m->graph, m->embedded.at[k]);
+        grads[k] = graph_read_grad(m->graph, m->embedded.at[k]);
     embed_backward(m->embed, grads, &(struct row_step){.lr = 0.2, .step = t + 1});
     size_t n;
     struct param *const *params = graph_params(m->graph, &n);
-    for (size_t k = 0; k < n; k++)
-        for (int64_t x = 0; params[k]->grad && x < params[k]->n; x++)
-            params[k]->value[x] -= 0.3f * params[k]->grad[x];
+    for (size_t k = 0; k < n; k++) {
+        const float *slopes = param_read_grad(params[k]);
+        float *w = param_write_begin(params[k]);
+        for (int64_t x = 0; slopes && x < params[k]->n; x++)
+            w[x] -= 0.3f * slopes[x];
+        param_write_end(params[k]);
+    }
 }
 
 /* Without what draws one part of the model to another. */

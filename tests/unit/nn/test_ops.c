@@ -508,6 +508,47 @@ static void jrc_of_one_class_is_finite(void)
     graph_destroy(g);
 }
 
+/* Losses of two rows that are one shard of a batch of `total`, and the slopes by x. */
+static double shard_losses(int64_t total, float *slopes)
+{
+    struct graph *g = graph_create(&(struct graph_options){.training = true});
+    struct shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
+    struct val *x = nn_input(g, "x", &one, true), *z = nn_input(g, "z", &two, true);
+    struct val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
+    nn_loss(g, "bce", nn_bce_loss(g, x, y, NULL, 0));
+    nn_loss(g, "l2", nn_l2_loss(g, x, y, NULL));
+    nn_loss(g, "share", nn_mean_share(g, x));
+    nn_loss(g, "softmax", nn_softmax_loss(g, z, y, NULL, 0));
+    nn_loss(g, "jrc", nn_jrc_loss(g, z, y, s, NULL, 0.25f));
+    CHECK(graph_finish(g, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}, .total = total}, NULL) == RC_OK);
+    graph_set(g, x, (const float[]){0.5f, 1.5f});
+    graph_set(g, z, (const float[]){0.5f, 1.5f, -1.0f, 0.25f});
+    graph_set(g, y, (const float[]){1.0f, 0.0f});
+    graph_set(g, s, (const float[]){0.0f, 0.0f});
+    graph_forward(g, 0);
+    graph_backward(g, true);
+    double loss = graph_loss(g);
+    struct view dx = graph_read_grad(g, x), dz = graph_read_grad(g, z);
+    for (int64_t r = 0; r < 2; r++) {
+        slopes[r] = *view_row(&dx, r);
+        memcpy(slopes + 2 + 2 * r, view_row(&dz, r), 2 * sizeof(float));
+    }
+    graph_destroy(g);
+    return loss;
+}
+
+static void losses_of_a_shard_divide_by_the_whole_batch(void)
+{
+    float alone[6], told[6], shard[6];
+    double whole = shard_losses(0, alone);
+    CHECK(shard_losses(2, told) == whole);
+    CHECK(memcmp(alone, told, sizeof(alone)) == 0);
+    CHECK_NEAR(shard_losses(8, shard), whole / 4, 1e-7);
+    for (int i = 0; i < 6; i++)
+        CHECK_NEAR(shard[i], alone[i] / 4, 1e-7);
+}
+
 static void losses_have_the_right_values(void)
 {
     CHECK_NEAR(loss_of(0, 1, false), log(2), 1e-7);
@@ -699,6 +740,7 @@ static const struct tap_case cases[] = {
     TAP(attention_says_what_does_not_fit),
     TAP(losses_have_the_right_slopes),
     TAP(jrc_of_one_class_is_finite),
+    TAP(losses_of_a_shard_divide_by_the_whole_batch),
     TAP(losses_have_the_right_values),
     TAP(values_between_layers_may_be_bf16),
     TAP(a_second_backward_pass_gives_the_same),

@@ -433,7 +433,7 @@ static struct guarded halved(const struct guarded *g)
 static struct view halved_view(const struct guarded *g, int64_t rows, int64_t width)
 {
     return (struct view){
-        .data = g->at, .rows = rows, .width = width, .ld = width / 2, .bf16 = true};
+        .data = g->at, .rows = rows, .width = width, .ld = width / 2, .dtype = DT_BF16};
 }
 
 static bool same_bytes(const struct guarded *a, const struct guarded *b)
