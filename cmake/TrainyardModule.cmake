@@ -2,6 +2,26 @@
 # ty_test(unit/ckpt SOURCES test_ckpt.c DEPS ckpt)                         ctest -L unit
 # ty_it(check.sh)                                                         ctest -L it
 # ty_fuzz(json SOURCES fuzz_json.c DEPS text)                             corpus in tests/fuzz/corpus/json
+# ty_def_sources(OUT FILE cmds.def MACRO CMD COLUMN 1 [PREFIX algo/])       sources named by a .def
+
+# The files that rows MACRO(a, b, ...) of a .def name in a column (from 0), each once, with
+# PREFIX before and ".c" behind; a new row needs no other list. MACRO is a regular expression.
+function(ty_def_sources out)
+  cmake_parse_arguments(D "" "FILE;MACRO;COLUMN;PREFIX" "" ${ARGN})
+  get_filename_component(def ${D_FILE} ABSOLUTE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
+  file(STRINGS ${def} rows REGEX "^${D_MACRO}\\(")
+  set(files)
+  foreach(row IN LISTS rows)
+    string(REGEX MATCHALL "[^,()]+" columns "${row}")
+    math(EXPR at "${D_COLUMN} + 1") # the macro's name comes first
+    list(GET columns ${at} column)
+    string(STRIP "${column}" column)
+    list(APPEND files ${D_PREFIX}${column}.c)
+  endforeach()
+  list(REMOVE_DUPLICATES files)
+  set(${out} ${files} PARENT_SCOPE)
+endfunction()
 
 function(ty_module)
   cmake_parse_arguments(M "" "NAME" "SOURCES;DEPS;LIBS" ${ARGN})

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/cmd.h - what a subcommand is.
  *
- * One const struct cmd in its own file and one line CMD(name) in cmds.def add a command;
- * help, completion, the man page and the reference all read the same record. A command of
- * two words ("data gen") is `cmd_data_gen` with .name = "data gen".
+ * One const struct cmd in its own file and one row in cmds.def add a command; the build,
+ * help, completion, the man page and the reference all read the two. A command of two words
+ * ("data gen") is `cmd_data_gen` with .name = "data gen".
  */
 #ifndef CMD_CMD_H
 #define CMD_CMD_H
@@ -45,12 +45,26 @@ struct cmd {
     enum rc (*run)(const void *conf, const struct opt_args *args, struct err *err);
 };
 
-#define CMD(name) extern const struct cmd cmd_##name;
+#define CMD(name, file, task, common) extern const struct cmd cmd_##name;
 #include "cmd/cmds.def"
 #undef CMD
 
+/* What people come to do: the headings of the overview, in order. */
+enum cmd_task {
+#define TASK(name, title) CMD_TASK_##name,
+#include "cmd/tasks.def"
+#undef TASK
+    CMD_TASKS
+};
+const char *cmd_task_title(enum cmd_task t);
+
 /* All commands, sorted by name. */
 const struct cmd *const *cmd_all(size_t *n);
+/* Of command `i` of cmd_all(): its task, and its place among the commonest (from 1; 0: it is
+ * not one of them).
+ */
+enum cmd_task cmd_task(size_t i);
+int cmd_common(size_t i);
 /* The command that argv[0], or argv[0] and argv[1] together, name; *words says how many
  * of them. NULL when there is none.
  */

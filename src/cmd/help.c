@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Help texts, all made from the table of commands (cmds.def): the overview (the commonest
+ * commands first, then by task, commands of two words as one line per first word), a group's
+ * commands, and one command with its options and examples.
+ */
 #include "cmd/help.h"
 
 #include <string.h>
@@ -6,6 +10,7 @@
 #include "base/mem.h"
 
 #define WIDTH 80
+#define NAMES 11 /* columns of a command in the overview */
 
 void help_fill(struct buf *out, const char *text, size_t indent, size_t width)
 {
@@ -34,10 +39,11 @@ void help_usage(const struct cmd *c, struct buf *out)
 
 static bool in_group(const struct cmd *c, const char *group)
 {
-    size_t n = group ? strlen(group) : 0;
-    return !group || (strncmp(c->name, group, n) == 0 && c->name[n] == ' ');
+    size_t n = strlen(group);
+    return strncmp(c->name, group, n) == 0 && c->name[n] == ' ';
 }
 
+/* Commands of a group, a line each. */
 static void list_commands(const char *group, struct buf *out)
 {
     size_t n, width = 0;
@@ -52,21 +58,86 @@ static void list_commands(const char *group, struct buf *out)
             buf_printf(out, "  %-*s  %s\n", (int)width, all[i]->name, all[i]->summary);
 }
 
+/* The length of a command's first word when a second follows it, else 0. */
+static size_t group_length(const struct cmd *c)
+{
+    const char *blank = strchr(c->name, ' ');
+    return blank ? (size_t)(blank - c->name) : 0;
+}
+
+static void put_entry(struct buf *out, struct str name, const char *text)
+{
+    buf_printf(out, "  %-*.*s  ", NAMES, (int)name.n, name.p);
+    buf_wrap(out, str_c(text), NAMES + 4, WIDTH - 1);
+}
+
+static void list_common(struct buf *out)
+{
+    size_t n;
+    const struct cmd *const *all = cmd_all(&n);
+    buf_puts(out, "Common commands:\n");
+    for (int place = 1; place <= (int)n; place++)
+        for (size_t i = 0; i < n; i++)
+            if (cmd_common(i) == place)
+                put_entry(out, str_c(all[i]->name), all[i]->summary);
+}
+
+/* One line for all commands that begin with the word of command `i`, the first of them. */
+static void put_group(size_t i, struct buf *out)
+{
+    size_t n, length;
+    const struct cmd *const *all = cmd_all(&n);
+    struct buf words;
+    buf_init(&words, CMD_TEXT_MAX);
+    length = group_length(all[i]);
+    for (size_t k = i; k < n && strncmp(all[k]->name, all[i]->name, length + 1) == 0; k++)
+        buf_printf(&words, "%s%s", k > i ? ", " : "", all[k]->name + length + 1);
+    put_entry(out, (struct str){all[i]->name, length}, buf_str(&words));
+    buf_release(&words);
+}
+
+/* Commands of one word that are not among the commonest, and groups. */
+static void list_task(enum cmd_task task, struct buf *out)
+{
+    size_t n;
+    const struct cmd *const *all = cmd_all(&n);
+    buf_printf(out, "\n%s:\n", cmd_task_title(task));
+    for (size_t i = 0; i < n; i++) {
+        size_t length = group_length(all[i]);
+        bool first = i == 0 || strncmp(all[i]->name, all[i - 1]->name, length + 1) != 0;
+        if (cmd_task(i) != task)
+            continue;
+        if (length && first)
+            put_group(i, out);
+        else if (!length && !cmd_common(i))
+            put_entry(out, str_c(all[i]->name), all[i]->summary);
+    }
+}
+
+static void put_footer(const char *group, struct buf *out)
+{
+    buf_printf(out, "\nRun `trainyard help %s%sCOMMAND` for options and examples.\n",
+               group ? group : "", group ? " " : "");
+    buf_puts(out,
+             "Options may be written --like-this or --like_this.\n"
+             "Exit status: 0 success, 1 failure, 2 wrong usage or bad configuration.\n");
+}
+
 void help_overview(const char *group, struct buf *out)
 {
     if (group) {
         buf_printf(out, "Usage: trainyard %s COMMAND [options]\n\nCommands:\n", group);
-    } else {
-        buf_puts(out, "Trainyard " TY_VERSION
-                      " trains recommender models and runs training jobs.\n\n"
-                      "Usage: trainyard COMMAND [options]\n\nCommands:\n");
+        list_commands(group, out);
+        put_footer(group, out);
+        return;
     }
-    list_commands(group, out);
-    buf_printf(out,
-               "\n`trainyard help %s%sCOMMAND` tells more about each, with examples.\n",
-               group ? group : "", group ? " " : "");
-    buf_puts(out, "Options may be written --like-this or --like_this.\n"
-                  "Exit status: 0 done, 1 failed, 2 wrong usage or bad configuration.\n");
+    buf_puts(out, "Trainyard " TY_VERSION
+                  " trains recommender models and runs training jobs.\n\n"
+                  "Usage: trainyard COMMAND [options]\n\n");
+    list_common(out);
+    for (int t = 0; t < CMD_TASKS; t++)
+        list_task((enum cmd_task)t, out);
+    put_footer(NULL, out);
 }
 
 /* The command's own and --help in one table, so that they align. */

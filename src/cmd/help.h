@@ -6,7 +6,8 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 
-/* `trainyard --help`: every command in one line each; with `group`, those of that group.
+/* `trainyard --help`: the commonest commands, then all by task; with `group`, a line for each
+ * command of that group.
  */
 void help_overview(const char *group, struct buf *out);
 /* `trainyard CMD --help`. */

@@ -5,10 +5,40 @@
 #include "cmd/cmd.h"
 
 static const struct cmd *const commands[] = {
-#define CMD(name) &cmd_##name,
+#define CMD(name, file, task, common) &cmd_##name,
 #include "cmd/cmds.def"
 #undef CMD
 };
+
+static const struct {
+    enum cmd_task task;
+    int common;
+} traits[] = {
+#define CMD(name, file, task, common) {CMD_TASK_##task, common},
+#include "cmd/cmds.def"
+#undef CMD
+};
+
+static const char *const titles[] = {
+#define TASK(name, title) title,
+#include "cmd/tasks.def"
+#undef TASK
+};
+
+const char *cmd_task_title(enum cmd_task t)
+{
+    return titles[t];
+}
+
+enum cmd_task cmd_task(size_t i)
+{
+    return traits[i].task;
+}
+
+int cmd_common(size_t i)
+{
+    return traits[i].common;
+}
 
 const struct cmd *const *cmd_all(size_t *n)
 {

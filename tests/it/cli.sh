@@ -6,23 +6,39 @@
 # "tdm_init_tree" is `tdm init-tree`.
 command_names()
 {
-    sed -n 's/^CMD(\(.*\))$/\1/p' "$TY_SOURCE/src/cmd/cmds.def" | sed 's/_/ /; s/_/-/g'
+    sed -n 's/^CMD(\([a-z_]*\),.*/\1/p' "$TY_SOURCE/src/cmd/cmds.def" | sed 's/_/ /; s/_/-/g'
 }
 
-help_lists_every_command()
+help_names_every_command_under_its_task()
 {
     run "$TRAINYARD" --help
     status 0
     err_empty
     out_has "Usage: trainyard COMMAND [options]"
-    while read -r name; do
-        grep -qE "^  $name  " .out || fail "no line for $name"
-    done < <(command_names)
     cp .out overview
+    # Continued lines joined: "  job  agent, get, list".
+    sed -n '/^Models:/,$p' .out | sed ':a;N;$!ba;s/\n               */ /g' >joined
+    while read -r first second; do
+        if [ -n "$second" ]; then
+            grep -E "^  $first  " joined | grep -qE "[ ,]$second(,|$)" || fail "no $first $second"
+        else
+            grep -qE "^  $first  " .out || fail "no line for $first"
+        fi
+    done < <(command_names)
     run "$TRAINYARD" help
     out_is <overview
     run "$TRAINYARD" -h
     out_is <overview
+}
+
+help_begins_with_the_ten_commonest_commands()
+{
+    run "$TRAINYARD" --help
+    sed -n '/^Common commands:/,/^$/p' .out | grep -oE '^  [a-z]+( [a-z]+)?  ' >common
+    [ "$(wc -l <common)" = 10 ] || fail "$(wc -l <common) common commands"
+    [ "$(head -1 common | tr -d ' ')" = init ] || fail "first is $(head -1 common)"
+    awk 'length > 79' .out >.long
+    [ ! -s .long ] || fail "over 79 columns: $(cat .long)"
 }
 
 no_command_shows_the_overview_and_fails()
@@ -179,7 +195,8 @@ names_of_other_tools_are_recognised()
 }
 
 tap_cases \
-    help_lists_every_command \
+    help_names_every_command_under_its_task \
+    help_begins_with_the_ten_commonest_commands \
     no_command_shows_the_overview_and_fails \
     help_of_a_command_is_the_same_three_ways \
     every_command_has_help_with_examples \
