@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds implementations and checks arguments. What is wrong on one rank alone would leave
+ * the others waiting, so a refused call aborts the comm.
+ */
+#include "comm/comm.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "comm/comm_private.h"
+
+static const struct comm_ops *const implementations[] = {
+#define COMM(name) &comm_##name##_ops,
+#include "comm/comms.def"
+#undef COMM
+};
+
+static const struct {
+    const char *name;
+    size_t size;
+} types[COMM_TYPES] = {
+    [COMM_U8] = {"u8", 1},   [COMM_I32] = {"i32", 4}, [COMM_I64] = {"i64", 8},
+    [COMM_F32] = {"f32", 4}, [COMM_F64] = {"f64", 8}, [COMM_BF16] = {"bf16", 2},
+};
+
+size_t comm_type_size(enum comm_type t)
+{
+    return types[t].size;
+}
+
+const char *comm_type_name(enum comm_type t)
+{
+    return types[t].name;
+}
+
+int comm_rank(const struct comm *c)
+{
+    return c ? c->rank : 0;
+}
+
+int comm_world(const struct comm *c)
+{
+    return c ? c->world : 1;
+}
+
+enum rc comm_on_host(const struct comm *c, struct comm_mem m, struct err *err)
+{
+    if (m.device == COMM_HOST)
+        return RC_OK;
+    return err_coded(err, RC_UNSUPPORTED, E2504,
+                     "comm '%s' cannot reach the memory of device %d", c->ops->name,
+                     (int)m.device);
+}
+
+enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
+                  struct err *err)
+{
+    if (conf->world < 1 || conf->rank < 0 || conf->rank >= conf->world)
+        return err_coded(err, RC_INVAL, E2504, "rank %d is not one of %d ranks",
+                         conf->rank, conf->world);
+    for (size_t i = 0; i < ARRAY_LEN(implementations); i++)
+        if (strcmp(implementations[i]->name, name) == 0)
+            return implementations[i]->open(conf, out, err);
+    return err_coded(err, RC_NOTFOUND, E2504, "there is no comm '%s'", name);
+}
+
+enum rc comm_dup(struct comm *c, struct comm **out, struct err *err)
+{
+    if (c)
+        return c->ops->dup(c, out, err);
+    *out = NULL;
+    return RC_OK;
+}
+
+void comm_close(struct comm *c)
+{
+    if (c)
+        c->ops->close(c);
+}
+
+void comm_abort(struct comm *c, const struct err *why)
+{
+    if (c)
+        c->ops->abort(c, why);
+}
+
+/* A NULL comm, as one that can be called. */
+static struct comm alone(void)
+{
+    return (struct comm){.ops = &comm_self_ops, .rank = 0, .world = 1};
+}
+
+static enum rc refuse(struct comm *c, enum rc rc, struct err *err)
+{
+    struct err why = {.code = E2503, .msg = "a call with invalid arguments"};
+    comm_abort(c, err ? err : &why);
+    return rc;
+}
+
+static enum rc check_count(struct comm *c, const char *call, int64_t n, struct err *err)
+{
+    if (n >= 0)
+        return RC_OK;
+    enum rc rc = err_coded(err, RC_INVAL, E2503, "%s: %jd elements", call, (intmax_t)n);
+    return refuse(c, rc, err);
+}
+
+static enum rc check_counts(struct comm *c, const char *call, const int64_t *counts,
+                            struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int r = 0; r < comm_world(c) && !rc; r++)
+        rc = check_count(c, call, counts[r], err);
+    return rc;
+}
+
+static enum rc check_types(struct comm *c, const char *call, struct comm_mem in,
+                           struct comm_mem out, struct err *err)
+{
+    if (in.type == out.type)
+        return RC_OK;
+    enum rc rc = err_coded(err, RC_INVAL, E2503, "%s: from %s to %s", call,
+                           comm_type_name(in.type), comm_type_name(out.type));
+    return refuse(c, rc, err);
+}
+
+enum rc comm_barrier(struct comm *c, struct err *err)
+{
+    return c ? c->ops->barrier(c, err) : RC_OK;
+}
+
+enum rc comm_broadcast(struct comm *c, struct comm_mem data, int64_t n, int root,
+                       struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc = check_count(c, "broadcast", n, err);
+    if (!rc && (root < 0 || root >= to->world)) {
+        rc = err_coded(err, RC_INVAL, E2503, "broadcast: root %d of %d ranks", root,
+                       to->world);
+        refuse(c, rc, err);
+    }
+    return rc ? rc : to->ops->broadcast(to, data, n, root, err);
+}
+
+enum rc comm_all_reduce(struct comm *c, struct comm_mem data, int64_t n, enum comm_op op,
+                        struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc = check_count(c, "all_reduce", n, err);
+    return rc ? rc : to->ops->all_reduce(to, data, n, op, err);
+}
+
+enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *counts,
+                            struct comm_mem out, enum comm_op op, struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc = check_types(c, "reduce_scatter", in, out, err);
+    if (!rc)
+        rc = check_counts(c, "reduce_scatter", counts, err);
+    return rc ? rc : to->ops->reduce_scatter(to, in, counts, out, op, err);
+}
+
+enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
+                        const int64_t *counts, struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc = check_types(c, "all_gather", in, out, err);
+    if (!rc)
+        rc = check_counts(c, "all_gather", counts, err);
+    return rc ? rc : to->ops->all_gather(to, in, out, counts, err);
+}
+
+enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                        struct comm_mem out, const int64_t *receive, struct err *err)
+{
+    struct comm one = alone(), *to = c ? c : &one;
+    enum rc rc = check_types(c, "all_to_all", in, out, err);
+    if (!rc)
+        rc = check_counts(c, "all_to_all", send, err);
+    if (!rc)
+        rc = check_counts(c, "all_to_all", receive, err);
+    return rc ? rc : to->ops->all_to_all(to, in, send, out, receive, err);
+}
+
+enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
+                      struct err *err)
+{
+    int world = comm_world(c);
+    int64_t *ones = mem_alloc((size_t)world * sizeof(*ones));
+    for (int r = 0; r < world; r++)
+        ones[r] = 1;
+    enum rc rc = comm_all_to_all(c, comm_i64((int64_t *)(uintptr_t)send), ones,
+                                 comm_i64(receive), ones, err);
+    mem_free(ones);
+    return rc;
+}

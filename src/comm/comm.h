@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/comm.h - collectives among the ranks of one training run.
+ *
+ *     struct comm_mem grads = comm_f32(grad);
+ *     rc = comm_all_reduce(c, grads, n, COMM_SUM, err);
+ *
+ * A rank is one participant of `world`, numbered from 0. A NULL comm is a single rank, so
+ * code that knows of ranks costs nothing without them.
+ *
+ * Every call but comm_abort() and comm_close() is collective: all ranks make the same
+ * calls in the same order, with the same type, operation, root and counts. It returns
+ * when this rank's result is complete and its input may be changed again. One thread at
+ * a time uses a comm; another thread that communicates meanwhile needs its own, from
+ * comm_dup().
+ *
+ * Results do not depend on timing. A reduction combines the values of rank 0, 1, 2, ...
+ * in that order, element by element: (x0 + x1) + x2. bf16 is added in f32 and rounded
+ * once, at the end. MIN and MAX of a NaN are NaN. All ranks get the same bytes.
+ *
+ * Failure. A call never waits longer than the comm's timeout for a peer that does not
+ * come. When a rank aborts, closes its comm, disagrees with the others about a call or
+ * does not come in time, the comm is broken: the call under way and every later one
+ * returns that error on every rank (E2501 a peer gave up, E2502 a timeout, E2503
+ * disagreement; RC_IO, RC_NOMEM). What the outputs hold then is undefined. There is no
+ * way back but to close it: the run goes on from its last checkpoint.
+ */
+#ifndef COMM_COMM_H
+#define COMM_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+enum comm_type { COMM_U8, COMM_I32, COMM_I64, COMM_F32, COMM_F64, COMM_BF16, COMM_TYPES };
+enum comm_op { COMM_SUM, COMM_MIN, COMM_MAX };
+enum comm_device { COMM_HOST }; /* where memory lies; a device plug-in adds its own */
+
+size_t comm_type_size(enum comm_type t);
+const char *comm_type_name(enum comm_type t); /* "f32" */
+
+/* Elements in memory; borrowed for the call. NULL data is fine for no elements. */
+struct comm_mem {
+    void *data;
+    enum comm_type type;
+    enum comm_device device;
+};
+static inline struct comm_mem comm_f32(float *data)
+{
+    return (struct comm_mem){.data = data, .type = COMM_F32};
+}
+static inline struct comm_mem comm_i64(int64_t *data)
+{
+    return (struct comm_mem){.data = data, .type = COMM_I64};
+}
+static inline struct comm_mem comm_bytes(void *data)
+{
+    return (struct comm_mem){.data = data, .type = COMM_U8};
+}
+
+struct comm_group; /* comm/threads.h */
+
+struct comm_conf {
+    int rank, world;
+    int64_t timeout_ms;       /* for a peer in one call; 0: COMM_TIMEOUT_MS */
+    struct comm_group *group; /* threads: what the ranks meet in; others: NULL */
+};
+#define COMM_TIMEOUT_MS 600000
+
+/* What an implementation's struct begins with. */
+struct comm {
+    const struct comm_ops *ops;
+    int rank, world;
+};
+
+/* One way to reach the other ranks. The functions of this header check arguments, then
+ * call these; `c` is never NULL here. A call on memory of a device that the
+ * implementation does not know is RC_UNSUPPORTED (E2504).
+ */
+struct comm_ops {
+    const char *name, *summary;
+    enum rc (*open)(const struct comm_conf *conf, struct comm **out, struct err *err);
+    enum rc (*dup)(struct comm *c, struct comm **out, struct err *err);
+    void (*close)(struct comm *c);
+    void (*abort)(struct comm *c, const struct err *why);
+    enum rc (*barrier)(struct comm *c, struct err *err);
+    enum rc (*broadcast)(struct comm *c, struct comm_mem data, int64_t n, int root,
+                         struct err *err);
+    enum rc (*all_reduce)(struct comm *c, struct comm_mem data, int64_t n,
+                          enum comm_op op, struct err *err);
+    enum rc (*reduce_scatter)(struct comm *c, struct comm_mem in, const int64_t *counts,
+                              struct comm_mem out, enum comm_op op, struct err *err);
+    enum rc (*all_gather)(struct comm *c, struct comm_mem in, struct comm_mem out,
+                          const int64_t *counts, struct err *err);
+    enum rc (*all_to_all)(struct comm *c, struct comm_mem in, const int64_t *send,
+                          struct comm_mem out, const int64_t *receive, struct err *err);
+};
+
+#define COMM(name) extern const struct comm_ops comm_##name##_ops;
+#include "comm/comms.def"
+#undef COMM
+
+/* By its name in comms.def; RC_NOTFOUND (E2504). Opening is collective where ranks are
+ * processes. On success *out is the caller's, to comm_close().
+ */
+enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
+                  struct err *err) MUST_CHECK;
+/* Collective: a second comm among the same ranks, for another thread of each. */
+enum rc comm_dup(struct comm *c, struct comm **out, struct err *err) MUST_CHECK;
+/* NULL is fine. A peer that still waits for this rank gets E2501. */
+void comm_close(struct comm *c);
+/* Breaks the comm for all ranks, with the caller's reason; returns at once. Any thread. */
+void comm_abort(struct comm *c, const struct err *why);
+
+int comm_rank(const struct comm *c);  /* 0 for NULL */
+int comm_world(const struct comm *c); /* 1 for NULL */
+
+enum rc comm_barrier(struct comm *c, struct err *err) MUST_CHECK;
+/* data[n] of `root` to all. */
+enum rc comm_broadcast(struct comm *c, struct comm_mem data, int64_t n, int root,
+                       struct err *err) MUST_CHECK;
+/* In place: data[n] of all ranks, combined, on all ranks. */
+enum rc comm_all_reduce(struct comm *c, struct comm_mem data, int64_t n, enum comm_op op,
+                        struct err *err) MUST_CHECK;
+/* in[sum of counts] of all ranks is combined; rank r gets the counts[r] elements behind
+ * those of ranks before it. `out` does not overlap `in`. Counts may be 0.
+ */
+enum rc comm_reduce_scatter(struct comm *c, struct comm_mem in, const int64_t *counts,
+                            struct comm_mem out, enum comm_op op,
+                            struct err *err) MUST_CHECK;
+/* in[counts[rank]] of all ranks, one behind the other in the order of ranks, to out[sum
+ * of counts] of all. `in` may be this rank's own place in `out`.
+ */
+enum rc comm_all_gather(struct comm *c, struct comm_mem in, struct comm_mem out,
+                        const int64_t *counts, struct err *err) MUST_CHECK;
+/* `in` holds send[s] elements for each rank s, `out` gets receive[s] from each, both in
+ * the order of ranks and without gaps. They do not overlap. send[s] here is receive[r]
+ * there; comm_exchange() tells ranks what to expect.
+ */
+enum rc comm_all_to_all(struct comm *c, struct comm_mem in, const int64_t *send,
+                        struct comm_mem out, const int64_t *receive,
+                        struct err *err) MUST_CHECK;
+/* One number for each rank: receive[s] is what rank s gave as send[this rank]. */
+enum rc comm_exchange(struct comm *c, const int64_t *send, int64_t *receive,
+                      struct err *err) MUST_CHECK;
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/comm_private.h - what implementations share. */
+#ifndef COMM_COMM_PRIVATE_H
+#define COMM_COMM_PRIVATE_H
+
+#include "comm/comm.h"
+
+/* For implementations that know no device: RC_UNSUPPORTED (E2504) of other memory. */
+enum rc comm_on_host(const struct comm *c, struct comm_mem m, struct err *err) MUST_CHECK;
+
+#endif

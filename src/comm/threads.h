@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm/threads.h - ranks that are threads of one process, for tests and for trying out on
+ * one machine what a cluster does.
+ *
+ *     comm_group_create(2, timeout_ms, &group);
+ *     thread r: comm_open("threads", &(struct comm_conf){r, 2, 0, group}, &c, err);
+ *     ...
+ *     comm_group_unref(group);
+ */
+#ifndef COMM_THREADS_H
+#define COMM_THREADS_H
+
+#include "comm/comm.h"
+
+/* What `world` ranks meet in; each opens its comm once. The timeout is the group's: 0 is
+ * COMM_TIMEOUT_MS. One reference is the caller's, each open comm has another.
+ */
+struct comm_group *comm_group_create(int world, int64_t timeout_ms) MUST_CHECK;
+void comm_group_unref(struct comm_group *g); /* NULL is fine */
+
+#endif
