@@ -3,7 +3,9 @@
  * watches. Variables are given by name only, so their values are in no command line; the
  * host's network lets workers of one job find each other at 127.0.0.1.
  */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "backend/sup_private.h"
 #include "base/fs.h"
@@ -31,11 +33,23 @@ static const char *container_name(const struct sup *s, const struct sup_worker *
                         (intmax_t)s->rec.now.attempt);
 }
 
-static void add_mount(words *v, struct arena *a, const char *from, const char *to,
-                      bool read_only)
+/* Fields of a mount have commas between them, so a source with one goes by a link. */
+static enum rc add_mount(const struct sup *s, words *v, struct arena *a, const char *from,
+                         const char *to, bool read_only, struct err *err)
 {
-    VEC_PUSH(v, "--volume");
-    VEC_PUSH(v, arena_printf(a, "%s:%s%s", from, to, read_only ? ":ro" : ""));
+    if (strpbrk(to, ",\"\n"))
+        return err_coded(err, RC_INVAL, E3301, "'%.200s' is no place in a container", to);
+    if (strpbrk(from, ",\"\n")) {
+        const char *link = arena_printf(a, "%s/run/mount-%zu", s->dir, v->n);
+        unlink(link);
+        if (symlink(from, link) < 0)
+            return err_sys(err, errno, "cannot link '%s'", link);
+        from = link;
+    }
+    VEC_PUSH(v, "--mount");
+    VEC_PUSH(v, arena_printf(a, "type=bind,source=%s,destination=%s%s", from, to,
+                             read_only ? ",readonly" : ""));
+    return RC_OK;
 }
 
 static void add_limits(words *v, struct arena *a, const struct sup *s,
@@ -86,15 +100,18 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
         VEC_PUSH(&v, first[i]);
     add_limits(&v, a, s, w->role);
     add_gpus(&v, a, name, gpus);
-    add_mount(&v, a, s->ml, "/ml", false);
-    for (size_t i = 0; i < s->mounts.list.n; i++)
-        add_mount(&v, a, s->mounts.list.at[i].from, s->mounts.list.at[i].to,
-                  s->mounts.list.at[i].read_only);
+    enum rc rc = add_mount(s, &v, a, s->ml, "/ml", false, err);
+    for (size_t i = 0; i < s->mounts.list.n && !rc; i++)
+        rc = add_mount(s, &v, a, s->mounts.list.at[i].from, s->mounts.list.at[i].to,
+                       s->mounts.list.at[i].read_only, err);
     add_env(&v, a, env);
+    VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
     VEC_PUSH(&v, s->spec.s->image);
     if (s->spec.shell) {
         VEC_PUSH(&v, "/bin/sh");
         VEC_PUSH(&v, "-c");
+        if (strchr("-+", s->spec.shell[0]))
+            VEC_PUSH(&v, "--");
         VEC_PUSH(&v, s->spec.shell);
     }
     for (size_t i = 0; s->spec.argv && s->spec.argv[i]; i++)
@@ -103,13 +120,13 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
     memcpy(copy, v.at, v.n * sizeof(*copy));
     *out = copy;
     VEC_RELEASE(&v);
-    return RC_OK;
+    return rc;
 }
 
 bool container_has_image(const struct sup *s)
 {
     const char *name = engine();
-    const char *argv[] = {name, "image", "inspect", s->spec.s->image, NULL};
+    const char *argv[] = {name, "image", "inspect", "--", s->spec.s->image, NULL};
     struct proc_spec spec = {.argv = argv};
     struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
     struct proc_output got = {0};
@@ -125,12 +142,11 @@ void container_clean(const struct sup *s)
     const char *name = engine();
     struct arena a = {0};
     for (int64_t i = 0; name && i < s->n_workers; i++) {
-        const char *argv[] = {name, "rm", "-f", container_name(s, &s->workers[i], &a),
-                              NULL, NULL, NULL};
-        if (strcmp(name, "podman") == 0) { /* which would wait for a polite end first */
-            argv[4] = "-t";
-            argv[5] = "0";
-        }
+        const char *one = container_name(s, &s->workers[i], &a);
+        /* podman would wait for a polite end first */
+        const char *podman[] = {name, "rm", "-f", "-t", "0", "--", one, NULL};
+        const char *docker[] = {name, "rm", "-f", "--", one, NULL};
+        const char *const *argv = strcmp(name, "podman") == 0 ? podman : docker;
         struct proc_spec spec = {.argv = argv};
         struct proc_limits limits = {.seconds = 30, .max_bytes = 4096};
         struct proc_output got = {0};

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "job/inputs.h"
 #include "job/quote.h"
 #include "text/job/job.h"
 
@@ -65,7 +66,7 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
     bool local = strcmp(c->type, "local") == 0 || strcmp(c->type, "nas") == 0;
     if (!c->path)
         return err_coded(err, RC_INVAL, E3301, "a dataset needs --path");
-    if (c->mount[0] != '/' || strstr(c->mount, "..") || strcmp(c->mount, "/") == 0)
+    if (!inputs_place_ok(c->mount))
         return err_coded(err, RC_INVAL, E3301,
                          "--mount: '%.100s' is no place for a dataset", c->mount);
     if (!local && !strstr(c->path, "://"))

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "job/inputs.h"
 
 static void put_dataset(struct http_call *c, const struct store_dataset *d)
 {
@@ -51,7 +52,7 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
                               struct err *err)
 {
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
-    if (d->mount[0] != '/' || strstr(d->mount, "..") || strcmp(d->mount, "/") == 0)
+    if (!inputs_place_ok(d->mount))
         return err_coded(err, RC_INVAL, E3301,
                          "'mount': '%.100s' is no place for a "
                          "dataset",

@@ -40,8 +40,8 @@ static enum rc check_paths(const struct spec *s, struct err *err)
             return no_path(err, "output", j->output[i].value,
                            "is a path; name a dataset: dataset:NAME");
     for (int64_t i = 0; i < j->n_data; i++)
-        if (j->data[i][0] == '/')
-            return no_path(err, "data", j->data[i], "is a path; name a dataset");
+        if (j->data[i][0] == '/' || strstr(j->data[i], "://"))
+            return no_path(err, "data", j->data[i], "is no name of a dataset");
     for (int64_t i = 0; i < j->n_secret; i++)
         if (strstr(j->secret[i], "=file:"))
             return no_path(err, "secret", j->secret[i],

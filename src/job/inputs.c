@@ -208,6 +208,14 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
     return RC_OK;
 }
 
+bool inputs_place_ok(const char *mount)
+{
+    for (const char *c = mount; *c; c++)
+        if ((unsigned char)*c < ' ' || strchr(":,\"", *c))
+            return false;
+    return mount[0] == '/' && mount[1] && !strstr(mount, "..");
+}
+
 /* NAME, NAME:/mount, DLC's id:version:/mount, or a path or address with its mount. */
 static enum rc dataset_of(const struct resolving *r, const char *text, struct channel *c,
                           struct err *err)
@@ -238,8 +246,7 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
     enum rc rc = dataset_of(r, text, &c, err);
     if (rc)
         return rc;
-    if (!c.mount || c.mount[0] != '/' || strcmp(c.mount, "/") == 0 ||
-        strstr(c.mount, ".."))
+    if (!c.mount || !inputs_place_ok(c.mount))
         return err_coded(err, RC_INVAL, E3301, "'%.100s' is no place to mount a dataset",
                          c.mount ? c.mount : "");
     if (is_table(c.path))

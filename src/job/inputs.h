@@ -40,6 +40,10 @@ enum rc channels_resolve(const struct place *p, const struct spec *s, const char
 /* Whether anything has to be copied from (or to) an object store. */
 bool channels_remote(const struct channels *c, enum channel_kind kind);
 bool channels_tables(const struct channels *c);
+/* Whether a dataset may appear there: an absolute path, no "..", and nothing that a
+ * container engine gives a meaning of its own.
+ */
+bool inputs_place_ok(const char *mount);
 void channels_release(struct channels *c);
 
 #endif

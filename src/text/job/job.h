@@ -39,6 +39,10 @@ const char *job_check_size(struct str value);
 const char *job_check_duration(struct str value);
 const char *job_check_codes(struct str value);
 const char *job_check_token(struct str value);
+/* A reference by the grammar of docker and podman; what passes is no option. */
+const char *job_check_image(struct str value);
+/* [A-Za-z_][A-Za-z0-9_]* */
+const char *job_check_variable(struct str name);
 
 #define SCHEMA_P(n) jobspec_##n
 #define SCHEMA_DEF(n) jobspec_##n##_def

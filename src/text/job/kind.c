@@ -89,6 +89,39 @@ static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
             "the local backend runs no images; leave 'backend' away or name container");
 }
 
+/* Where the value of a field stands, for the caret. */
+static struct span at_field(const struct jobspec_JobSpec *s, const char *field,
+                            const char *key)
+{
+    const struct node *n = node_find(s->base.node, field);
+    const struct node *value = n && key ? node_find(n, key) : n;
+    return value ? value->at : s->base.node->at;
+}
+
+static void check_image(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    const char *wrong = s->has_image ? job_check_image(str_c(s->image)) : NULL;
+    if (wrong)
+        diag_add(d, DIAG_ERROR, E3017, at_field(s, "image", NULL),
+                 "'image': '%.200s': %s", s->image, wrong);
+}
+
+/* A container gets its variables as lines of a file. */
+static void check_env(const struct jobspec_JobSpec *s, struct diags *d)
+{
+    for (int64_t i = 0; i < s->n_env; i++) {
+        const char *name = s->env[i].key, *wrong = job_check_variable(str_c(name));
+        if (wrong)
+            diag_add(d, DIAG_ERROR, E3018, at_field(s, "env", name),
+                     "'env': '%.100s': %s", name, wrong);
+        else if (s->has_image && strpbrk(s->env[i].value, "\r\n"))
+            diag_add(d, DIAG_ERROR, E3018, at_field(s, "env", name),
+                     "'env': %.100s holds a line end, which cannot be given to a "
+                     "container",
+                     name);
+    }
+}
+
 static void check_roles(const struct jobspec_JobSpec *s, struct diags *d)
 {
     int64_t total = 0, leaders = 0;
@@ -131,6 +164,8 @@ static void check(struct conf *c, struct diags *diags)
     check_command(s, diags);
     check_hp(s, diags);
     check_backend(s, diags);
+    check_image(s, diags);
+    check_env(s, diags);
     check_roles(s, diags);
 }
 
