@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "feature/bucket.h"
 #include "feature/feature.h"
+#include "feature/fg_json_private.h"
 #include "feature/normal.h"
 
 /* Values side by side, all of one type. */
@@ -99,7 +100,6 @@ struct range {
 struct run;
 
 struct fg_ops {
-    const char *name;
     /* Sets f's inputs' forms, f->op, f->sparse and so on; problems go to diags. */
     void (*compile)(struct fg *f, struct feature_plan *p, struct diags *diags);
     /* One step: gives values to the sink; nothing: the default. */
@@ -110,10 +110,12 @@ struct fg_ops {
     /* Optional: per-thread memory of the operator. */
     void *(*scratch)(const void *op); /* NULL for none */
     void (*scratch_destroy)(void *scratch);
+    struct fg_json_ops json;
 };
-#define OP(name) extern const struct fg_ops fg_##name;
-#include "feature/ops.def"
-#undef OP
+#define FEATURE(name, ...) extern const struct fg_ops fg_##name;
+#include "text/pipeline/features.def"
+#undef FEATURE
+const struct fg_ops *fg_ops_of(const struct pc_feature_kind *kind);
 
 enum sink_kind { SINK_IDS, SINK_NUMBERS, SINK_TEXTS };
 

@@ -7,8 +7,6 @@
 #ifndef FEATURE_FG_JSON_H
 #define FEATURE_FG_JSON_H
 
-#include <stdint.h>
-
 #include "base/arena.h"
 #include "base/str.h"
 #include "text/diag.h"
@@ -24,9 +22,5 @@ void fg_json_print(const struct pc_EasyRecConfig *conf, struct buf *out);
  * JSON. NULL with an error in `diags` when it is no fg.json; all lies in `a`.
  */
 struct node *fg_json_tree(const struct node *root, struct arena *a, struct diags *diags);
-
-/* The bit of each TextNormalizeOption in "parameter"; 0 for the one that has none. */
-#define FG_NORM_OPTIONS 7
-extern const uint16_t fg_norm_bits[FG_NORM_OPTIONS];
 
 #endif

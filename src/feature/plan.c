@@ -28,20 +28,15 @@ char *plan_path(struct feature_plan *p, const char *asset_dir, const char *file)
     return p->options.dir ? fs_join(p->options.dir, file) : mem_strdup(file);
 }
 
-static const struct fg_ops *const generators[] = {
-    [PC_ID] = &fg_id,
-    [PC_RAW] = &fg_raw,
-    [PC_COMBO] = &fg_combo,
-    [PC_COMBINE] = &fg_combine,
-    [PC_LOOKUP] = &fg_lookup,
-    [PC_MATCH] = &fg_match,
-    [PC_EXPR] = &fg_expr,
-    [PC_OVERLAP] = &fg_overlap,
-    [PC_CUSTOM] = &fg_custom,
-    [PC_KV_DOT_PRODUCT] = &fg_kv_dot_product,
-    [PC_BOOL_MASK] = &fg_bool_mask,
-    [PC_TOKENIZE] = &fg_tokenize,
-};
+const struct fg_ops *fg_ops_of(const struct pc_feature_kind *kind)
+{
+    static const struct fg_ops *const all[] = {
+#define FEATURE(name, ...) &fg_##name,
+#include "text/pipeline/features.def"
+#undef FEATURE
+    };
+    return all[kind - pc_feature_kinds];
+}
 
 static bool reads_columns_of_its_name(const struct feature_plan *p)
 {
@@ -50,17 +45,16 @@ static bool reads_columns_of_its_name(const struct feature_plan *p)
 
 static const struct fg_ops *choose_ops(const struct fg *f, const struct feature_plan *p)
 {
-    enum pc_feature_kind kind = f->conf->kind;
-    if (kind == PC_TOKENIZE) /* its ids are made by its operator in every mode */
-        return &fg_tokenize;
+    const struct pc_feature_kind *kind = f->conf->kind;
+    if (kind->own_ids) /* in every mode */
+        return fg_ops_of(kind);
     if (p->mode == pc_FgMode_FG_NONE)
         return NULL;
     if (p->mode == pc_FgMode_FG_BUCKETIZE)
-        return f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS ||
-                       kind == PC_COMBINE
+        return f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS || kind->numbers
                    ? &fg_raw
                    : &fg_id;
-    return generators[kind];
+    return fg_ops_of(kind);
 }
 
 /* Where it stands in the file. */
@@ -87,9 +81,7 @@ static void set_basics(struct fg *f, const struct feature_plan *p)
     f->sep = c->separator && *c->separator ? *c->separator : '\x1d';
     if (p->mode != pc_FgMode_FG_NONE) {
         f->max_steps = c->sequence ? c->sequence_length : 0;
-        bool cuts = c->kind == PC_ID || c->kind == PC_COMBO || c->kind == PC_BOOL_MASK ||
-                    c->kind == PC_CUSTOM;
-        f->keep = cuts ? c->value_dim : 0;
+        f->keep = c->kind->keeps ? c->value_dim : 0;
     }
     set_place(f);
 }
@@ -102,9 +94,9 @@ static void set_sink(struct fg *f, const struct feature_plan *p, struct diags *d
     f->info.value_dim = c->value_dim ? c->value_dim : 1;
     if (f->sink == SINK_NUMBERS)
         f->dim = f->want = f->info.value_dim;
-    else if (c->kind == PC_RAW)
+    else if (c->kind->exact)
         f->want = c->value_dim;
-    if (f->info.sparse && f->bucket.kind == BUCKET_NONE && c->kind != PC_TOKENIZE &&
+    if (f->info.sparse && f->bucket.kind == BUCKET_NONE && !c->kind->own_ids &&
         p->mode != pc_FgMode_FG_NONE) {
         f->sink = SINK_TEXTS;
         f->keep = c->stub_type ? f->keep : 0;
@@ -188,33 +180,19 @@ static void set_inputs(struct fg *f, struct feature_plan *p, struct diags *diags
 static void set_normal(struct fg *f, struct feature_plan *p, struct diags *diags)
 {
     struct err err = {0};
-    bool never = f->conf->kind == PC_KV_DOT_PRODUCT;
-    if (reads_columns_of_its_name(p) || never)
+    if (reads_columns_of_its_name(p))
         return;
     if (normal_parse(f->conf->normalizer, &f->normal, &err))
         plan_report(diags, f, E1311, "normalizer", "feature '%s': normalizer '%s': %s",
                     f->info.name, f->conf->normalizer, err.msg);
 }
 
-static size_t inputs_needed(enum pc_feature_kind kind)
-{
-    switch (kind) {
-    case PC_COMBO:
-    case PC_LOOKUP:
-    case PC_OVERLAP:
-    case PC_KV_DOT_PRODUCT:
-    case PC_BOOL_MASK:
-        return 2;
-    default:
-        return 1;
-    }
-}
-
 static void compile(struct fg *f, struct feature_plan *p, struct diags *diags)
 {
-    if (!reads_columns_of_its_name(p) && f->n_in < inputs_needed(f->conf->kind)) {
+    size_t need = f->conf->kind->min_inputs;
+    if (!reads_columns_of_its_name(p) && f->n_in < need) {
         plan_report(diags, f, E1318, NULL, "feature '%s' needs %zu inputs and has %zu",
-                    f->info.name, inputs_needed(f->conf->kind), f->n_in);
+                    f->info.name, need, f->n_in);
         return;
     }
     f->ops = choose_ops(f, p);

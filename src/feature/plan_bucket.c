@@ -25,7 +25,7 @@ static void from_list(struct fg *f, struct diags *diags)
     }
     for (int64_t i = 0; i < c->n_vocab_list; i++)
         put(f, str_c(c->vocab_list[i]), first + i, diags);
-    f->info.rows = (uint64_t)(c->n_vocab_list + first) + (c->kind == PC_MATCH ? 1 : 0);
+    f->info.rows = (uint64_t)(c->n_vocab_list + first) + c->kind->spare_row;
 }
 
 static void from_dict(struct fg *f, struct diags *diags)
@@ -80,7 +80,7 @@ void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags)
     const struct pc_feature *c = f->conf;
     struct bucket *b = &f->bucket;
     b->farm = p->options.farm_hash;
-    if (c->kind == PC_TOKENIZE)
+    if (c->kind->own_ids)
         return;
     if (c->zch || c->dynamicemb || (c->has_hash_bucket_size && c->hash_bucket_size)) {
         bucket_set_hash(b, c->zch || c->dynamicemb ? INT64_MAX : c->hash_bucket_size);

@@ -100,8 +100,7 @@ void plan_default_text(struct fg *f, struct feature_plan *p)
 {
     const struct pc_feature *c = f->conf;
     const char *text = c->default_value ? c->default_value : "";
-    bool number =
-        c->kind == PC_OVERLAP || c->kind == PC_KV_DOT_PRODUCT || !pc_feature_is_sparse(c);
+    bool number = c->kind->zero_default || !pc_feature_is_sparse(c);
     if (!*text && (number || f->sequence))
         text = "0";
     f->def_text = str_c(text);
@@ -110,14 +109,14 @@ void plan_default_text(struct fg *f, struct feature_plan *p)
 static bool is_numeric(const struct fg *f)
 {
     return f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS ||
-           f->conf->kind == PC_COMBINE;
+           f->conf->kind->numbers;
 }
 
 static void generated(struct fg *f, struct diags *diags)
 {
     struct str sep = str_of(&f->sep, 1);
     size_t n = f->sink == SINK_NUMBERS ? f->dim : f->want;
-    if (f->sink == SINK_TEXTS || f->def_text.n == 0 || f->conf->kind == PC_TOKENIZE)
+    if (f->sink == SINK_TEXTS || f->def_text.n == 0 || f->conf->kind->own_ids)
         return;
     if (is_numeric(f))
         from_numbers(f, diags, "default_value", f->def_text,

@@ -44,5 +44,18 @@ static enum rc mask_step(struct run *x, const struct range *in)
     return rc;
 }
 
-const struct fg_ops fg_bool_mask = {
-    .name = "bool_mask_feature", .compile = mask_compile, .step = mask_step};
+static void json_write_mask(struct fg_json *w)
+{
+    const struct pc_BoolMaskFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_texts(w, "expression", m->expression, m->n_expression);
+    fg_json_count(w, "value_dim", m->has_value_dim ? m->value_dim : 0);
+    fg_json_separator(w);
+    fg_json_bucket(w);
+    if (m->has_fg_value_type)
+        fg_json_text(w, "value_type", m->fg_value_type);
+}
+
+const struct fg_ops fg_bool_mask = {.compile = mask_compile,
+                                    .step = mask_step,
+                                    .json = {.write = json_write_mask, .bare = true}};

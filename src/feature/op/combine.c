@@ -53,7 +53,34 @@ static enum rc combine_step(struct run *x, const struct range *in)
     return sum.n ? sink_number(x, combined_value(&sum, c->how), false) : RC_OK;
 }
 
-const struct fg_ops fg_combine = {.name = "combine_feature",
-                                  .compile = combine_compile,
-                                  .step = combine_step,
-                                  .release = combine_release};
+static void json_write_combine(struct fg_json *w)
+{
+    const struct pc_CombineFeature *m = (const void *)w->f->msg;
+    struct node *map = node_create(w->a, NODE_MAP, fg_json_nowhere);
+    fg_json_default(w);
+    fg_json_text(w, "expression", m->expression);
+    fg_json_text(w, "value_type", w->f->has_num_buckets ? "int64" : "float");
+    fg_json_flag(w, "need_prefix", false);
+    fg_json_text(w, "combiner", m->combiner);
+    fg_json_separator(w);
+    fg_json_normalizer(w);
+    for (int64_t i = 0; i < m->n_value_map; i++)
+        node_add(w->a, map, str_c(m->value_map[i].key), fg_json_nowhere,
+                 node_real(w->a, m->value_map[i].value, fg_json_nowhere));
+    if (m->n_value_map)
+        fg_json_put(w, "value_map", map);
+    fg_json_bucket(w);
+    if (pc_feature_is_sparse(w->f))
+        fg_json_count(w, "value_dim", 1);
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"value_dim", NULL},
+    {0},
+};
+
+const struct fg_ops fg_combine = {
+    .compile = combine_compile,
+    .step = combine_step,
+    .release = combine_release,
+    .json = {.write = json_write_combine, .keys = json_keys}};

@@ -58,5 +58,17 @@ static enum rc combo_step(struct run *x, const struct range *in)
     return rc;
 }
 
+static void json_write_combo(struct fg_json *w)
+{
+    const struct pc_ComboFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_texts(w, "expression", m->expression, m->n_expression);
+    fg_json_text(w, "value_type", "string");
+    fg_json_flag(w, "need_prefix", false);
+    fg_json_count(w, "value_dim", w->f->value_dim);
+    fg_json_separator(w);
+    fg_json_bucket(w);
+}
+
 const struct fg_ops fg_combo = {
-    .name = "combo_feature", .compile = combo_compile, .step = combo_step};
+    .compile = combo_compile, .step = combo_step, .json = {.write = json_write_combo}};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* custom_feature: an operator by name, built in or from a library. */
+#include <stdio.h>
+
 #include "feature/op/custom.h"
 
 #include <math.h>
@@ -78,12 +80,45 @@ void *custom_inner(const struct run *x)
     return ((struct custom_scratch *)x->st->op)->inner;
 }
 
-const struct fg_ops fg_custom = {.name = "custom_feature",
-                                 .compile = custom_compile,
+static void json_write_custom(struct fg_json *w)
+{
+    const struct pc_CustomFeature *m = (const void *)w->f->msg;
+    const struct node *params = m->operator_params;
+    fg_json_default(w);
+    fg_json_text(w, "operator_name", m->operator_name);
+    fg_json_text(w, "operator_lib_file", m->operator_lib_file);
+    fg_json_flag(w, "is_op_thread_safe", m->is_op_thread_safe);
+    fg_json_texts(w, "expression", m->expression, m->n_expression);
+    fg_json_text(w, "value_type",
+                 w->f->has_num_buckets ? "int64" : fg_json_value_type(w->f, false, NULL));
+    fg_json_count(w, "value_dim", w->f->value_dim);
+    for (size_t i = 0; params && params->kind == NODE_MAP && i < params->map.n; i++) {
+        char key[200];
+        snprintf(key, sizeof(key), "%.*s", (int)params->map.at[i].key.n,
+                 params->map.at[i].key.p);
+        fg_json_put(w, key, node_clone(w->a, params->map.at[i].value));
+    }
+    fg_json_separator(w);
+    fg_json_normalizer(w);
+    fg_json_bucket(w);
+    if (w->f->sequence)
+        fg_json_flag(w, "is_sequence", true);
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"is_sequence", NULL},
+    {0},
+};
+
+const struct fg_ops fg_custom = {.compile = custom_compile,
                                  .step = custom_step,
                                  .release = custom_release,
                                  .scratch = custom_scratch,
-                                 .scratch_destroy = custom_scratch_destroy};
+                                 .scratch_destroy = custom_scratch_destroy,
+                                 .json = {.write = json_write_custom,
+                                          .keys = json_keys,
+                                          .bare = true,
+                                          .others = "operator_params"}};
 
 /* ---- EditDistance ---- */
 

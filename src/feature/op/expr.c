@@ -76,7 +76,22 @@ static enum rc expr_step(struct run *x, const struct range *in)
     return formula_step(x, x->f->op, in, x->st->vars);
 }
 
-const struct fg_ops fg_expr = {.name = "expr_feature",
-                               .compile = expr_compile,
+static void json_write_expr(struct fg_json *w)
+{
+    const struct pc_ExprFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "expression", m->expression);
+    fg_json_texts(w, "variables", m->variables, m->n_variables);
+    fg_json_text(w, "value_type", "float");
+    fg_json_separator(w);
+    if (m->has_fill_missing)
+        fg_json_put(w, "fill_missing", node_real(w->a, m->fill_missing, fg_json_nowhere));
+    fg_json_boundaries(w);
+    if (m->has_value_dim)
+        fg_json_count(w, "value_dim", m->value_dim);
+}
+
+const struct fg_ops fg_expr = {.compile = expr_compile,
                                .step = expr_step,
-                               .release = expr_release};
+                               .release = expr_release,
+                               .json = {.write = json_write_expr}};

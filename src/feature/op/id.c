@@ -50,5 +50,21 @@ static enum rc id_step(struct run *x, const struct range *in)
     return rc;
 }
 
-const struct fg_ops fg_id = {
-    .name = "id_feature", .compile = id_compile, .step = id_step, .fast = id_fast};
+static void json_write_id(struct fg_json *w)
+{
+    const struct pc_IdFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "expression", m->expression);
+    fg_json_text(w, "value_type", m->has_fg_value_type ? m->fg_value_type : "string");
+    fg_json_flag(w, "need_prefix", false);
+    fg_json_count(w, "value_dim", w->f->value_dim);
+    fg_json_separator(w);
+    if (m->weighted)
+        fg_json_flag(w, "weighted", true);
+    fg_json_bucket(w);
+}
+
+const struct fg_ops fg_id = {.compile = id_compile,
+                             .step = id_step,
+                             .fast = id_fast,
+                             .json = {.write = json_write_id}};

@@ -64,8 +64,24 @@ static enum rc kv_step(struct run *x, const struct range *in)
     return rc ? rc : sink_number(x, sum, false);
 }
 
-const struct fg_ops fg_kv_dot_product = {.name = "kv_dot_product",
-                                         .compile = kv_compile,
-                                         .step = kv_step,
-                                         .scratch = kv_scratch,
-                                         .scratch_destroy = kv_scratch_destroy};
+static void json_write_kv(struct fg_json *w)
+{
+    const struct pc_KvDotProduct *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "query", m->query);
+    fg_json_text(w, "document", m->document);
+    fg_json_separator(w);
+    fg_json_boundaries(w);
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"kv_delimiter", NULL},
+    {0},
+};
+
+const struct fg_ops fg_kv_dot_product = {
+    .compile = kv_compile,
+    .step = kv_step,
+    .scratch = kv_scratch,
+    .scratch_destroy = kv_scratch_destroy,
+    .json = {.write = json_write_kv, .keys = json_keys}};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lookup_feature: what a map holds for the keys of another input. */
+#include <string.h>
+
 #include "base/mem.h"
 #include "feature/combiner.h"
 #include "feature/kv_index.h"
@@ -115,9 +117,116 @@ static enum rc lookup_step(struct run *x, const struct range *in)
     return !rc && sum.n ? sink_number(x, combined_value(&sum, l->combiner), false) : rc;
 }
 
-const struct fg_ops fg_lookup = {.name = "lookup_feature",
-                                 .compile = lookup_compile,
+static void json_write_whole(struct fg_json *w)
+{
+    const struct pc_LookupFeature *m = (const void *)w->f->msg;
+    const char *type = fg_json_value_type(w->f, m->has_fg_value_type, m->fg_value_type);
+    bool discrete = m->need_discrete || strcmp(type, "string") == 0;
+    fg_json_text(w, "map", m->map);
+    fg_json_text(w, "key", m->key);
+    fg_json_default(w);
+    fg_json_text(w, "value_type", type);
+    fg_json_flag(w, "needDiscrete", discrete);
+    fg_json_flag(w, "needKey", m->need_key);
+    fg_json_text(w, "combiner", discrete ? "" : m->combiner);
+    fg_json_separator(w);
+    fg_json_normalizer(w);
+    fg_json_bucket(w);
+    if (m->has_value_dim)
+        fg_json_count(w, "value_dim", m->value_dim);
+}
+
+/* A lookup of several numbers is written as two features: the text that was found, and
+ * the numbers in it. */
+static bool is_split(const struct pc_feature *f)
+{
+    const struct pc_LookupFeature *m = (const void *)f->msg;
+    return m->has_value_dim && m->value_dim > 1;
+}
+
+static const char *found_name(const struct fg_json *w)
+{
+    return arena_printf(w->a, "%s__lookup", w->f->feature_name);
+}
+
+static void json_write_found(struct fg_json *w)
+{
+    const struct pc_LookupFeature *m = (const void *)w->f->msg;
+    struct buf text;
+    buf_init(&text, 1 << 20);
+    for (uint32_t i = 0; i < m->value_dim; i++)
+        buf_printf(&text, "%s%s", i ? m->value_separator : "", fg_json_default_of(w->f));
+    fg_json_text(w, "map", m->map);
+    fg_json_text(w, "key", m->key);
+    fg_json_text(w, "default_value", buf_str(&text));
+    fg_json_text(w, "value_type", "string");
+    fg_json_flag(w, "needDiscrete", true);
+    fg_json_flag(w, "needKey", m->need_key);
+    fg_json_text(w, "combiner", "");
+    fg_json_count(w, "value_dim", 1);
+    buf_release(&text);
+}
+
+static void json_write_split_lookup(struct fg_json *w)
+{
+    const struct pc_LookupFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "expression", arena_printf(w->a, "feature:%s", found_name(w)));
+    fg_json_text(w, "value_type", "float");
+    fg_json_count(w, "value_dim", m->value_dim);
+    fg_json_text(w, "separator", m->value_separator);
+    fg_json_normalizer(w);
+    fg_json_boundaries(w);
+}
+
+static void json_write_lookup(struct fg_json *w)
+{
+    if (is_split(w->f))
+        json_write_split_lookup(w);
+    else
+        json_write_whole(w);
+}
+
+static const char *json_type(const struct pc_feature *f)
+{
+    return is_split(f) ? "raw_feature" : f->kind->member;
+}
+
+static const char *json_before(const struct fg_json *w, const char **type)
+{
+    *type = "lookup_feature";
+    return is_split(w->f) ? found_name(w) : NULL;
+}
+
+static void json_write_before(struct fg_json *w)
+{
+    json_write_found(w);
+    fg_json_flag(w, "stub_type", true);
+}
+
+/* Found texts that nothing turns into ids. */
+static void json_read_lookup(struct fg_json_reader *r, const struct node *from,
+                             const struct node *all, struct node *to)
+{
+    if (node_find(from, "stub_type") &&
+        strcmp(fg_json_text_of(from, "value_type"), "string") == 0)
+        node_put(r->a, to, "fg_value_type", node_str(r->a, "string", 6, from->at));
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"needDiscrete", "need_discrete"},
+    {"needKey", "need_key"},
+    {0},
+};
+
+const struct fg_ops fg_lookup = {.compile = lookup_compile,
                                  .step = lookup_step,
                                  .release = mem_free,
                                  .scratch = lookup_scratch,
-                                 .scratch_destroy = lookup_scratch_destroy};
+                                 .scratch_destroy = lookup_scratch_destroy,
+                                 .json = {.write = json_write_lookup,
+                                          .keys = json_keys,
+                                          .type = json_type,
+                                          .before = json_before,
+                                          .write_before = json_write_before,
+                                          .read = json_read_lookup}};

@@ -125,7 +125,39 @@ static enum rc match_step(struct run *x, const struct range *in)
     return rc;
 }
 
-const struct fg_ops fg_match = {.name = "match_feature",
-                                .compile = match_compile,
+static void json_write_match(struct fg_json *w)
+{
+    const struct pc_MatchFeature *m = (const void *)w->f->msg;
+    const char *type = fg_json_value_type(w->f, m->has_fg_value_type, m->fg_value_type);
+    bool multi = strcmp(m->pkey, "ALL") == 0 || strcmp(m->skey, "ALL") == 0;
+    fg_json_text(w, "user", m->nested_map);
+    fg_json_text(w, "category", m->pkey);
+    fg_json_text(w, "item", m->skey);
+    fg_json_text(w, "matchType", multi ? "multihit" : "hit");
+    fg_json_default(w);
+    fg_json_text(w, "value_type", type);
+    fg_json_flag(w, "needDiscrete", m->need_discrete || strcmp(type, "string") == 0);
+    fg_json_flag(w, "show_category", m->show_pkey);
+    fg_json_flag(w, "show_item", m->show_skey);
+    fg_json_separator(w);
+    fg_json_normalizer(w);
+    fg_json_bucket(w);
+    if (m->has_value_dim)
+        fg_json_count(w, "value_dim", m->value_dim);
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"category", "pkey"},
+    {"item", "skey"},
+    {"matchType", NULL},
+    {"needDiscrete", "need_discrete"},
+    {"show_category", "show_pkey"},
+    {"show_item", "show_skey"},
+    {"user", "nested_map"},
+    {0},
+};
+
+const struct fg_ops fg_match = {.compile = match_compile,
                                 .step = match_step,
-                                .release = mem_free};
+                                .release = mem_free,
+                                .json = {.write = json_write_match, .keys = json_keys}};

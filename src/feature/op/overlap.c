@@ -224,7 +224,19 @@ static enum rc overlap_step(struct run *x, const struct range *in)
     return rc ? rc : sink_number(x, v, false);
 }
 
-const struct fg_ops fg_overlap = {.name = "overlap_feature",
-                                  .compile = overlap_compile,
+static void json_write_overlap(struct fg_json *w)
+{
+    const struct pc_OverlapFeature *m = (const void *)w->f->msg;
+    fg_json_text(w, "query", m->query);
+    fg_json_text(w, "title", m->title);
+    fg_json_text(w, "method", m->method);
+    fg_json_text(w, "value_type", "float");
+    fg_json_text(w, "separator", m->separator);
+    fg_json_normalizer(w);
+    fg_json_boundaries(w);
+}
+
+const struct fg_ops fg_overlap = {.compile = overlap_compile,
                                   .step = overlap_step,
-                                  .release = mem_free};
+                                  .release = mem_free,
+                                  .json = {.write = json_write_overlap}};

@@ -102,5 +102,21 @@ static enum rc raw_fast(struct run *x, bool *done)
     return rc;
 }
 
-const struct fg_ops fg_raw = {
-    .name = "raw_feature", .compile = raw_compile, .step = raw_step, .fast = raw_fast};
+static void json_write_raw(struct fg_json *w)
+{
+    const struct pc_RawFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "expression", m->expression);
+    fg_json_text(w, "value_type", "float");
+    if (w->f->value_dim > 1) {
+        fg_json_count(w, "value_dim", w->f->value_dim);
+        fg_json_separator(w);
+    }
+    fg_json_normalizer(w);
+    fg_json_boundaries(w);
+}
+
+const struct fg_ops fg_raw = {.compile = raw_compile,
+                              .step = raw_step,
+                              .fast = raw_fast,
+                              .json = {.write = json_write_raw}};

@@ -2,6 +2,8 @@
 /* tokenize_feature: the text of a row or step, normalised if asked for, as token ids.
  * With tokens_as_sequence each token is a step.
  */
+#include <string.h>
+
 #include "base/fs.h"
 #include "base/mem.h"
 #include "feature/feature_private.h"
@@ -189,9 +191,119 @@ static void tokenize_release(void *p)
     mem_free(op);
 }
 
-const struct fg_ops fg_tokenize = {.name = "tokenize_feature",
-                                   .compile = tokenize_compile,
+/* The bit of each TextNormalizeOption in "parameter"; 0 for the one that has none. */
+static const uint16_t norm_bits[pc_TextNormalizeOption_TEXT_REMOVE_SPACE + 1] = {
+    [pc_TextNormalizeOption_TEXT_LOWER2UPPER] = 2,
+    [pc_TextNormalizeOption_TEXT_UPPER2LOWER] = 4,
+    [pc_TextNormalizeOption_TEXT_SBC2DBC] = 8,
+    [pc_TextNormalizeOption_TEXT_CHT2CHS] = 16,
+    [pc_TextNormalizeOption_TEXT_FILTER] = 32,
+    [pc_TextNormalizeOption_TEXT_SPLITCHRS] = 512,
+};
+
+static const char *normal_name(const struct fg_json *w)
+{
+    return arena_printf(w->a, "%s__text_norm", w->f->feature_name);
+}
+
+static void json_write_tokenize(struct fg_json *w)
+{
+    const struct pc_TokenizeFeature *m = (const void *)w->f->msg;
+    fg_json_default(w);
+    fg_json_text(w, "vocab_file", m->vocab_file);
+    fg_json_text(w, "expression",
+                 m->text_normalizer ? arena_printf(w->a, "feature:%s", normal_name(w))
+                                    : m->expression);
+    fg_json_text(w, "tokenizer_type", m->tokenizer_type);
+    fg_json_text(w, "output_type", "word_id");
+}
+
+static void json_write_before(struct fg_json *w)
+{
+    const struct pc_TokenizeFeature *m = (const void *)w->f->msg;
+    const struct pc_TextNormalizer *t = m->text_normalizer;
+    uint64_t bits = 0;
+    fg_json_text(w, "expression", m->expression);
+    fg_json_flag(w, "is_gbk_input", false);
+    fg_json_flag(w, "is_gbk_output", false);
+    fg_json_flag(w, "stub_type", true);
+    if (t->has_max_length)
+        fg_json_count(w, "max_length", t->max_length);
+    if (t->has_stop_char_file && *t->stop_char_file)
+        fg_json_text(w, "stop_char_file", t->stop_char_file);
+    for (int64_t i = 0; i < t->n_norm_options; i++) {
+        bits |= norm_bits[t->norm_options[i]];
+        if (t->norm_options[i] == pc_TextNormalizeOption_TEXT_REMOVE_SPACE)
+            fg_json_flag(w, "remove_space", true);
+    }
+    if (t->n_norm_options)
+        fg_json_count(w, "parameter", bits);
+}
+
+/* A text_normalizer stands before the tokenizer that reads it. */
+static const char *json_before(const struct fg_json *w, const char **type)
+{
+    const struct pc_TokenizeFeature *m = (const void *)w->f->msg;
+    *type = "text_normalizer";
+    return m->text_normalizer ? normal_name(w) : NULL;
+}
+
+/* "parameter" as the options it stands for. */
+static struct node *norm_options(struct fg_json_reader *r, const struct node *from)
+{
+    const struct node *bits = node_find(from, "parameter");
+    const struct node *blanks = node_find(from, "remove_space");
+    struct node *list = node_create(r->a, NODE_LIST, from->at);
+    uint64_t v = 0;
+    if (bits && node_u64(bits, &v))
+        for (size_t i = 0; i < ARRAY_LEN(norm_bits); i++)
+            if (v & norm_bits[i])
+                node_push(r->a, list, node_int(r->a, (int64_t)i, bits->at));
+    if (blanks && blanks->kind == NODE_BOOL && blanks->flag)
+        node_push(r->a, list,
+                  node_int(r->a, pc_TextNormalizeOption_TEXT_REMOVE_SPACE, blanks->at));
+    return list;
+}
+
+/* A text_normalizer becomes a part of the tokenizer that reads it. */
+static void json_read_tokenize(struct fg_json_reader *r, const struct node *self,
+                               const struct node *list, struct node *to)
+{
+    const char *reads = fg_json_text_of(to, "expression");
+    for (size_t i = 0; list && str_starts(reads, "feature:") && i < list->list.n; i++) {
+        const struct node *from = list->list.at[i], *given;
+        if (!fg_json_is_norm(from) ||
+            strcmp(fg_json_text_of(from, "feature_name"), reads + 8) != 0)
+            continue;
+        struct node *norm = node_create(r->a, NODE_MAP, from->at);
+        static const char *const same[] = {"max_length", "stop_char_file"};
+        for (size_t k = 0; k < ARRAY_LEN(same); k++)
+            if ((given = node_find(from, same[k])) != NULL)
+                node_put(r->a, norm, same[k], node_clone(r->a, given));
+        struct node *options = norm_options(r, from);
+        if (options->list.n)
+            node_put(r->a, norm, "norm_options", options);
+        node_put(r->a, to, "text_normalizer", norm);
+        const char *text = fg_json_text_of(from, "expression");
+        node_put(r->a, to, "expression", node_str(r->a, text, strlen(text), from->at));
+        node_remove(to, "sequence_fields");
+        if ((given = node_find(from, "sequence_fields")) != NULL)
+            node_put(r->a, to, "sequence_fields", node_clone(r->a, given));
+    }
+}
+
+static const struct fg_json_key json_keys[] = {
+    {"output_type", NULL},
+    {0},
+};
+
+const struct fg_ops fg_tokenize = {.compile = tokenize_compile,
                                    .step = tokenize_step,
                                    .release = tokenize_release,
                                    .scratch = scratch,
-                                   .scratch_destroy = scratch_destroy};
+                                   .scratch_destroy = scratch_destroy,
+                                   .json = {.write = json_write_tokenize,
+                                            .keys = json_keys,
+                                            .before = json_before,
+                                            .write_before = json_write_before,
+                                            .read = json_read_tokenize}};

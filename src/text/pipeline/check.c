@@ -6,7 +6,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-struct diag *check_item(struct check *x, enum severity severity, enum code code,
+struct diag *check_item(struct pc_check *x, enum severity severity, enum code code,
                         const struct msg *m, const char *field, int64_t index,
                         const char *fmt, ...)
 {
@@ -34,7 +34,7 @@ void check_aim(struct diag *g, const struct msg *m, const char *field, int64_t i
     g->at.len = (uint32_t)part.n;
 }
 
-void check_nearest_in(struct check *x, struct diag *g, const char *word,
+void check_nearest_in(struct pc_check *x, struct diag *g, const char *word,
                       const char *const *names, int64_t n)
 {
     const char *near = str_nearest(str_c(word), names, (size_t)n);
@@ -42,7 +42,7 @@ void check_nearest_in(struct check *x, struct diag *g, const char *word,
         diag_hint(x->diags, g, "did you mean '%s'?", near);
 }
 
-void check_nearest(struct check *x, struct diag *g, const char *word,
+void check_nearest(struct pc_check *x, struct diag *g, const char *word,
                    const struct map *names)
 {
     const char **list = arena_alloc(&x->arena, names->n * sizeof(*list) + 1);
@@ -59,8 +59,8 @@ bool check_listed(const char *word, const char *const *names, int64_t n)
     return false;
 }
 
-static void walk_field(struct check *x, const struct msg *m, const struct field_def *f,
-                       void (*visit)(struct check *, const struct msg *))
+static void walk_field(struct pc_check *x, const struct msg *m, const struct field_def *f,
+                       void (*visit)(struct pc_check *, const struct msg *))
 {
     const char *at = (const char *)m + f->at;
     if (f->label != LABEL_REP) {
@@ -75,8 +75,8 @@ static void walk_field(struct check *x, const struct msg *m, const struct field_
         check_walk(x, items[i], visit);
 }
 
-void check_walk(struct check *x, const struct msg *m,
-                void (*visit)(struct check *x, const struct msg *m))
+void check_walk(struct pc_check *x, const struct msg *m,
+                void (*visit)(struct pc_check *x, const struct msg *m))
 {
     visit(x, m);
     for (const struct field_def *f = m->def->fields(); f->name; f++)
@@ -84,14 +84,15 @@ void check_walk(struct check *x, const struct msg *m,
             walk_field(x, m, f, visit);
 }
 
-const struct pc_FeatureGroupConfig *check_group_find(const struct check *x,
+const struct pc_FeatureGroupConfig *check_group_find(const struct pc_check *x,
                                                      const char *name)
 {
     return map_get(&x->groups, name);
 }
 
-const struct pc_FeatureGroupConfig *check_group_of(struct check *x, const struct msg *m,
-                                                   const char *field, const char *name)
+const struct pc_FeatureGroupConfig *check_group_of(struct pc_check *x,
+                                                   const struct msg *m, const char *field,
+                                                   const char *name)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
     if (g)
@@ -155,10 +156,10 @@ static bool has_items(const struct pc_ModelConfig *m)
            (m->gru4rec && m->gru4rec->has_item_input);
 }
 
-static void prepare(struct check *x, const struct pc_EasyRecConfig *conf,
+static void prepare(struct pc_check *x, const struct pc_EasyRecConfig *conf,
                     struct diags *diags)
 {
-    *x = (struct check){.conf = conf, .diags = diags};
+    *x = (struct pc_check){.conf = conf, .diags = diags};
     x->data = conf->data_config;
     x->model_config = conf->model_config;
     x->fg_mode = pc_fg_mode(x->data);
@@ -179,7 +180,7 @@ static void prepare(struct check *x, const struct pc_EasyRecConfig *conf,
 }
 
 /* A 1.1: nothing is enforced while loading, but a run cannot do without these. */
-static void check_sections(struct check *x)
+static void check_sections(struct pc_check *x)
 {
     const struct pc_EasyRecConfig *c = x->conf;
     const struct {
@@ -195,7 +196,7 @@ static void check_sections(struct check *x)
 }
 
 /* A 2.1, 11.1: the command line may give them. */
-static void check_paths(struct check *x)
+static void check_paths(struct pc_check *x)
 {
     const struct pc_EasyRecConfig *c = x->conf;
     if (!*c->train_input_path)
@@ -211,7 +212,7 @@ static void check_paths(struct check *x)
 
 void pipeline_check(struct conf *c, struct diags *diags)
 {
-    struct check x;
+    struct pc_check x;
     prepare(&x, c->data, diags);
     check_sections(&x);
     check_paths(&x);

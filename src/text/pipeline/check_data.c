@@ -48,7 +48,7 @@ static bool is_column_type(struct str s)
     return is_base_type(s);
 }
 
-static struct str upper_without_blanks(struct check *x, struct str s)
+static struct str upper_without_blanks(struct pc_check *x, struct str s)
 {
     char *out = arena_alloc(&x->arena, s.n + 1);
     size_t n = 0;
@@ -58,12 +58,12 @@ static struct str upper_without_blanks(struct check *x, struct str s)
     return str_of(out, n);
 }
 
-static void aim(struct check *x, struct diag *g, struct str part)
+static void aim(struct pc_check *x, struct diag *g, struct str part)
 {
     check_aim(g, &x->data->base, "input_fields_str", -1, x->data->input_fields_str, part);
 }
 
-static void add_column(struct check *x, struct columns *c, struct str name,
+static void add_column(struct pc_check *x, struct columns *c, struct str name,
                        const struct msg *m, const char *field)
 {
     struct map_entry *e = map_put(&c->names, name);
@@ -78,7 +78,7 @@ static void add_column(struct check *x, struct columns *c, struct str name,
 }
 
 /* A 2.5: the grammar of input_fields_str */
-static void check_column_part(struct check *x, struct columns *c, struct str part)
+static void check_column_part(struct pc_check *x, struct columns *c, struct str part)
 {
     const struct msg *m = &x->data->base;
     struct str type = part, name;
@@ -103,7 +103,7 @@ static void check_column_part(struct check *x, struct columns *c, struct str par
     add_column(x, c, bare, m, "input_fields_str");
 }
 
-static void read_columns(struct check *x, struct columns *c)
+static void read_columns(struct pc_check *x, struct columns *c)
 {
     struct str rest = str_c(x->data->input_fields_str), part;
     if (*x->data->input_fields_str) {
@@ -127,7 +127,7 @@ static bool is_csv_like(const struct pc_DataConfig *d)
 }
 
 /* A 5.2: labels and weights are read from the data like any column. */
-static void check_declared(struct check *x, const struct columns *c, const char *field,
+static void check_declared(struct pc_check *x, const struct columns *c, const char *field,
                            const char *const *names, int64_t n)
 {
     bool whole = c->known && is_csv_like(x->data) && !x->data->with_header;
@@ -145,7 +145,7 @@ static void check_declared(struct check *x, const struct columns *c, const char 
 }
 
 /* A 5.4 */
-static void check_csv(struct check *x, const struct columns *c)
+static void check_csv(struct pc_check *x, const struct columns *c)
 {
     const struct pc_DataConfig *d = x->data;
     if (d->dataset_type != pc_DatasetType_CsvDataset)
@@ -160,7 +160,7 @@ static void check_csv(struct check *x, const struct columns *c)
 }
 
 /* A 2.5: labels. Semantic-id models learn from the features alone. */
-static void check_labels(struct check *x)
+static void check_labels(struct pc_check *x)
 {
     if (x->data->n_label_fields == 0 && x->family != FAMILY_SID &&
         x->family != FAMILY_NONE)
@@ -169,7 +169,7 @@ static void check_labels(struct check *x)
 }
 
 /* A 2.5, 5.6 */
-static void check_cost(struct check *x)
+static void check_cost(struct pc_check *x)
 {
     const struct pc_DataConfig *d = x->data;
     if (d->has_sample_cost_field && !d->has_batch_cost_size)
@@ -181,7 +181,7 @@ static void check_cost(struct check *x)
 }
 
 /* A 2.5: fg_encoded, when set, wins. */
-static void check_fg_encoded(struct check *x)
+static void check_fg_encoded(struct pc_check *x)
 {
     const struct pc_DataConfig *d = x->data;
     if (d->has_fg_encoded && d->has_fg_mode && (int)x->fg_mode != d->fg_mode)
@@ -192,7 +192,7 @@ static void check_fg_encoded(struct check *x)
 }
 
 /* A 2.6: what a sampler cannot do without; paths are often filled in later. */
-static void check_sampler_fields(struct check *x, const struct pc_sampler *s)
+static void check_sampler_fields(struct pc_check *x, const struct pc_sampler *s)
 {
     for (const struct field_def *f = s->msg->def->fields(); f->name; f++) {
         if (f->label != LABEL_REQ || strcmp(f->name, "num_hard_sample") == 0)
@@ -212,7 +212,7 @@ static void check_sampler_fields(struct check *x, const struct pc_sampler *s)
 }
 
 /* A 6.3 */
-static void check_tree(struct check *x, const struct pc_TDMSampler *t)
+static void check_tree(struct pc_check *x, const struct pc_TDMSampler *t)
 {
     if (t->n_layer_num_sample < 2)
         schema_report(x->diags, DIAG_ERROR, E0321, &t->base, "layer_num_sample",
@@ -226,7 +226,7 @@ static void check_tree(struct check *x, const struct pc_TDMSampler *t)
 }
 
 /* A 6.1: attributes that no feature reads are dropped. */
-static void check_attrs(struct check *x, const struct pc_sampler *s)
+static void check_attrs(struct pc_check *x, const struct pc_sampler *s)
 {
     struct map read = {0};
     for (size_t i = 0; i < x->features.n; i++) {
@@ -250,7 +250,7 @@ static void check_attrs(struct check *x, const struct pc_sampler *s)
     map_release(&read);
 }
 
-void check_sampler(struct check *x)
+void check_sampler(struct pc_check *x)
 {
     struct pc_sampler s = pc_sampler_of(x->data);
     if (!s.msg)
@@ -261,7 +261,7 @@ void check_sampler(struct check *x)
         check_tree(x, x->data->tdm_sampler);
 }
 
-void check_data(struct check *x)
+void check_data(struct pc_check *x)
 {
     const struct pc_DataConfig *d = x->data;
     struct columns c = {0};

@@ -5,7 +5,7 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* A 2.8 */
-static void check_empty(struct check *x)
+static void check_empty(struct pc_check *x)
 {
     for (int64_t i = 0; i < x->conf->n_feature_configs; i++) {
         const struct pc_FeatureConfig *c = x->conf->feature_configs[i];
@@ -34,7 +34,7 @@ static void check_empty(struct check *x)
 }
 
 /* A 7.1: full feature names are unique. */
-static void check_name(struct check *x, const struct pc_feature *f)
+static void check_name(struct pc_check *x, const struct pc_feature *f)
 {
     const struct pc_feature *first = map_get(&x->features.by_name, f->name);
     if (!*f->feature_name)
@@ -46,7 +46,7 @@ static void check_name(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.2: side:name */
-static void check_input(struct check *x, const struct pc_feature *f,
+static void check_input(struct pc_check *x, const struct pc_feature *f,
                         const struct pc_input *in)
 {
     if (in->ok)
@@ -63,7 +63,7 @@ static void check_input(struct check *x, const struct pc_feature *f,
 }
 
 /* A 7.1: FG_DAG lets features read each other; FG_NORMAL looks for a column. */
-static void check_reference(struct check *x, const struct pc_feature *f,
+static void check_reference(struct pc_check *x, const struct pc_feature *f,
                             const struct pc_input *in)
 {
     if (!in->ok || !str_is(in->side, "feature"))
@@ -94,35 +94,49 @@ static void check_reference(struct check *x, const struct pc_feature *f,
                   &x->features.by_name);
 }
 
-/* A 7.2, 8.3, 8.11 */
-static void check_inputs(struct check *x, const struct pc_feature *f)
+/* "map and key" of "map key" */
+static const char *listed_inputs(struct pc_check *x, const struct pc_feature_kind *kind)
 {
-    static const char *const needs[] = {
-        [PC_ID] = "expression",       [PC_RAW] = "expression",
-        [PC_COMBO] = "expression",    [PC_COMBINE] = "expression",
-        [PC_LOOKUP] = "map and key",  [PC_MATCH] = "nested_map, pkey and skey",
-        [PC_EXPR] = "variables",      [PC_OVERLAP] = "query and title",
-        [PC_TOKENIZE] = "expression", [PC_KV_DOT_PRODUCT] = "query and document",
-        [PC_CUSTOM] = "expression",   [PC_BOOL_MASK] = "expression"};
+    struct str rest = str_c(kind->inputs), word;
+    const char *text = "";
+    for (bool first = true; str_split(&rest, ' ', &word); first = false)
+        text = arena_printf(&x->arena, "%s%s%.*s", text,
+                            first    ? ""
+                            : rest.p ? ", "
+                                     : " and ",
+                            (int)word.n, word.p);
+    return text;
+}
+
+/* A 8.3, 8.11: how many inputs a list of them has. */
+static void check_count(struct pc_check *x, const struct pc_feature *f)
+{
+    const struct pc_feature_kind *k = f->kind;
+    bool list = f->inputs[0].index >= 0,
+         over = k->max_inputs && f->n_inputs > k->max_inputs;
+    if (list && (f->n_inputs < k->min_inputs || over))
+        schema_report(x->diags, DIAG_ERROR, E0350, f->msg, k->inputs,
+                      "%s '%s' takes %zu%s inputs, not %zu", k->member, f->name,
+                      k->min_inputs, k->max_inputs ? "" : " or more", f->n_inputs);
+}
+
+/* A 7.2 */
+static void check_inputs(struct pc_check *x, const struct pc_feature *f)
+{
     for (size_t i = 0; i < f->n_inputs; i++) {
         check_input(x, f, &f->inputs[i]);
         check_reference(x, f, &f->inputs[i]);
     }
     if (f->n_inputs == 0)
         schema_report(x->diags, DIAG_ERROR, E0330, f->msg, NULL,
-                      "feature '%s' names no input: set %s", f->name, needs[f->kind]);
-    else if (f->kind == PC_COMBO && f->n_inputs < 2)
-        schema_report(x->diags, DIAG_ERROR, E0350, f->msg, "expression",
-                      "combo_feature '%s' combines 2 or more inputs, not %zu", f->name,
-                      f->n_inputs);
-    else if (f->kind == PC_BOOL_MASK && f->n_inputs != 2)
-        schema_report(x->diags, DIAG_ERROR, E0350, f->msg, "expression",
-                      "bool_mask_feature '%s' takes 2 inputs, not %zu", f->name,
-                      f->n_inputs);
+                      "feature '%s' names no input: set %s", f->name,
+                      listed_inputs(x, f->kind));
+    else
+        check_count(x, f);
 }
 
 /* A 2.9: separator is exactly one ASCII character. */
-static void check_separator(struct check *x, const struct pc_feature *f)
+static void check_separator(struct pc_check *x, const struct pc_feature *f)
 {
     const char *s = f->separator;
     if (s && (strlen(s) != 1 || (unsigned char)*s >= 0x80))
@@ -131,7 +145,7 @@ static void check_separator(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.4: the length of a sequence of its own; inside a group the group has it. */
-static void check_sequence(struct check *x, const struct pc_feature *f)
+static void check_sequence(struct pc_check *x, const struct pc_feature *f)
 {
     bool own = f->sequence && !f->group && str_starts(f->msg->field, "sequence_");
     if (own && f->sequence_length == 0)
@@ -153,18 +167,16 @@ static void check_sequence(struct check *x, const struct pc_feature *f)
 }
 
 /* A 8.9: tokens_as_sequence only with the tokenize_feature member. */
-static void check_tokenize(struct check *x, const struct pc_feature *f)
+void check_tokens(struct pc_check *x, const struct pc_feature *f)
 {
-    const struct pc_TokenizeFeature *t = (const void *)f->msg;
-    if (f->kind == PC_TOKENIZE && t->tokens_as_sequence &&
-        strcmp(f->msg->field, "tokenize_feature") != 0)
+    if (f->tokens_as_sequence && strcmp(f->msg->field, f->kind->member) != 0)
         schema_report(x->diags, DIAG_ERROR, E0353, f->msg, "tokens_as_sequence",
-                      "tokens_as_sequence is for tokenize_feature, not %s",
+                      "tokens_as_sequence is for %s, not %s", f->kind->member,
                       f->msg->field);
 }
 
 /* A 7.1: stubs are an error under FG_NORMAL. */
-static void check_stub(struct check *x, const struct pc_feature *f)
+static void check_stub(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->stub_type && x->fg_mode == pc_FgMode_FG_NORMAL)
         schema_report(x->diags, DIAG_ERROR, E0333, f->msg, "stub_type",
@@ -172,7 +184,7 @@ static void check_stub(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.5: with both probabilities 0 nothing is ever masked. */
-static void check_mask(struct check *x, const struct pc_feature *f)
+static void check_mask(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->use_mask && x->data && x->data->sample_mask_prob <= 0 &&
         x->data->negative_sample_mask_prob <= 0)
@@ -181,7 +193,7 @@ static void check_mask(struct check *x, const struct pc_feature *f)
                       "negative_sample_mask_prob are 0");
 }
 
-void check_features(struct check *x)
+void check_features(struct pc_check *x)
 {
     check_empty(x);
     for (size_t i = 0; i < x->features.n; i++) {
@@ -189,7 +201,8 @@ void check_features(struct check *x)
         check_name(x, f);
         check_ids(x, f);
         check_numbers(x, f);
-        check_tokenize(x, f);
+        if (f->kind->check)
+            f->kind->check(x, f);
         check_stub(x, f);
         check_mask(x, f);
         if (!x->generates)
@@ -197,8 +210,5 @@ void check_features(struct check *x)
         check_inputs(x, f);
         check_separator(x, f);
         check_sequence(x, f);
-        check_operator(x, f);
-        if (f->kind == PC_EXPR)
-            check_formula(x, f);
     }
 }

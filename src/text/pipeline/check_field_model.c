@@ -38,7 +38,7 @@ static const struct {
     {"pnn", DEEP | FIELDS},
 };
 
-static unsigned wants_of(const struct check *x)
+static unsigned wants_of(const struct pc_check *x)
 {
     for (size_t i = 0; x->model_field && i < ARRAY_LEN(models); i++)
         if (strcmp(models[i].model, x->model_field->name) == 0)
@@ -51,7 +51,7 @@ static bool holds_fields(const struct pc_FeatureGroupConfig *g)
     return strcmp(g->group_name, "wide") != 0 && strcmp(g->group_name, "dense") != 0;
 }
 
-static void check_several(struct check *x)
+static void check_several(struct pc_check *x)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++)
@@ -62,7 +62,7 @@ static void check_several(struct check *x)
                       x->model_field->name);
 }
 
-bool check_field_model(struct check *x)
+bool check_field_model(struct pc_check *x)
 {
     unsigned wants = wants_of(x);
     const struct pc_FeatureGroupConfig *dense = check_group_find(x, "dense");
@@ -87,7 +87,7 @@ bool check_field_model(struct check *x)
 }
 
 /* Every field i has a part for each field j. */
-static void check_aware(struct check *x, const struct pc_FeatureGroupConfig *g,
+static void check_aware(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                         uint32_t width)
 {
     if (width && g->n_feature_names > 0 && width % (uint64_t)g->n_feature_names)
@@ -101,7 +101,7 @@ static void check_aware(struct check *x, const struct pc_FeatureGroupConfig *g,
 /* Floats of the item (features that are no sequence) and of a position of the history;
  * false: not known.
  */
-static bool side_widths(struct check *x, const struct pc_FeatureGroupConfig *g,
+static bool side_widths(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                         uint32_t *item, uint32_t *history)
 {
     *item = *history = 0;
@@ -116,7 +116,7 @@ static bool side_widths(struct check *x, const struct pc_FeatureGroupConfig *g,
 }
 
 /* The history is as wide as the item, or wider by what the model knows how to read. */
-static void check_sides(struct check *x, const char *group, const char *takes,
+static void check_sides(struct pc_check *x, const char *group, const char *takes,
                         bool (*fits)(uint32_t item, uint32_t history))
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, group);
@@ -149,7 +149,7 @@ static bool is_multiple(uint32_t item, uint32_t history)
     return history % item == 0;
 }
 
-static void check_histories(struct check *x)
+static void check_histories(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     if (m->bst)
@@ -164,7 +164,7 @@ static void check_histories(struct check *x)
 }
 
 /* Each layer leaves one of pooling_height fields. */
-static void check_layers(struct check *x, const struct pc_FeatureGroupConfig *g)
+static void check_layers(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     const struct pc_FGCNN *c = x->model_config->fgcnn;
     int64_t n = g->n_feature_names, layers = c->n_conv_filters ? c->n_conv_filters : 4;
@@ -181,7 +181,7 @@ static void check_layers(struct check *x, const struct pc_FeatureGroupConfig *g)
     }
 }
 
-static void check_generation(struct check *x)
+static void check_generation(struct pc_check *x)
 {
     const struct pc_FeatureGroupConfig *own = check_group_find(x, "generate");
     const struct pc_FeatureGroupConfig *g = own ? own : check_group_find(x, "deep");
@@ -190,7 +190,7 @@ static void check_generation(struct check *x)
 }
 
 /* Fields of the groups `deep` and `generate` stand beside each other. */
-static void check_beside(struct check *x, const struct pc_FeatureGroupConfig *g,
+static void check_beside(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                          uint32_t width, uint32_t *first)
 {
     if (width && *first && width != *first)
@@ -209,7 +209,7 @@ static bool has_equal_widths(unsigned wants, const struct pc_FeatureGroupConfig 
            ((wants & OTHER) && strcmp(g->group_name, "generate") == 0);
 }
 
-void check_field_widths(struct check *x)
+void check_field_widths(struct pc_check *x)
 {
     unsigned wants = wants_of(x);
     uint32_t first = 0;

@@ -45,7 +45,7 @@ static bool next_name(const char **at, struct str *name, bool *called)
     return true;
 }
 
-static bool is_function(struct check *x, struct str name)
+static bool is_function(struct pc_check *x, struct str name)
 {
     return check_listed(arena_strndup(&x->arena, name.p, name.n), functions,
                         ARRAY_LEN(functions));
@@ -56,7 +56,7 @@ static bool is_constant(struct str name)
     return str_is(name, "_pi") || str_is(name, "_e");
 }
 
-static void unknown_name(struct check *x, const struct pc_feature *f, const char *text,
+static void unknown_name(struct pc_check *x, const struct pc_feature *f, const char *text,
                          struct str name, bool called)
 {
     struct diag *g =
@@ -79,13 +79,15 @@ static void unknown_name(struct check *x, const struct pc_feature *f, const char
 }
 
 /* A 8.7: variables are referred to by bare name. */
-void check_formula(struct check *x, const struct pc_feature *f)
+void check_formula(struct pc_check *x, const struct pc_feature *f)
 {
     const struct pc_ExprFeature *e = (const void *)f->msg;
     const char *at = e->expression;
     bool *used = arena_alloc(&x->arena, f->n_inputs + 1);
     struct str name;
     bool called;
+    if (!x->generates)
+        return;
     if (!*at) {
         schema_report(x->diags, DIAG_ERROR, E0330, f->msg, NULL,
                       "expr_feature '%s' has no expression", f->name);
@@ -128,7 +130,7 @@ static bool is_text_arg(struct str name)
     return str_is(name, "mode") || str_is(name, "nonlinearity");
 }
 
-static const char *init_arg_problem(struct check *x, const struct init_function *fn,
+static const char *init_arg_problem(struct pc_check *x, const struct init_function *fn,
                                     struct str arg)
 {
     struct str value = arg, name;
@@ -153,7 +155,7 @@ static const char *init_arg_problem(struct check *x, const struct init_function 
 }
 
 /* A 9.2 */
-const char *init_fn_problem(struct check *x, const char *text)
+const char *init_fn_problem(struct pc_check *x, const char *text)
 {
     struct str rest = str_c(text), part;
     str_split(&rest, ',', &part);
@@ -180,7 +182,7 @@ const char *init_fn_problem(struct check *x, const char *text)
 }
 
 /* Names inside "expr=...", where x stands for the number. */
-static const char *expr_problem(struct check *x, const char *text)
+static const char *expr_problem(struct pc_check *x, const char *text)
 {
     struct str name;
     bool called;
@@ -196,8 +198,8 @@ static const char *expr_problem(struct check *x, const char *text)
     return NULL;
 }
 
-static const char *normalizer_args(struct check *x, const char *method, const char *keys,
-                                   struct str rest)
+static const char *normalizer_args(struct pc_check *x, const char *method,
+                                   const char *keys, struct str rest)
 {
     struct str part, key;
     double number;
@@ -218,7 +220,7 @@ static const char *normalizer_args(struct check *x, const char *method, const ch
 }
 
 /* A 7.4.3 */
-const char *normalizer_problem(struct check *x, const char *text)
+const char *normalizer_problem(struct pc_check *x, const char *text)
 {
     static const struct {
         const char *method, *keys;

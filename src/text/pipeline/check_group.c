@@ -10,7 +10,7 @@ static bool is_wide(const struct pc_FeatureGroupConfig *g)
 }
 
 /* B 1.1: names of groups; nested sequence groups have a name space of their own. */
-static void check_names(struct check *x)
+static void check_names(struct pc_check *x)
 {
     struct map inner = {0};
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
@@ -36,7 +36,7 @@ static void check_names(struct check *x)
 }
 
 /* The feature a group lists, an error when there is none. */
-static const struct pc_feature *member(struct check *x, const struct msg *m,
+static const struct pc_feature *member(struct pc_check *x, const struct msg *m,
                                        const char *const *names, int64_t i)
 {
     const struct pc_feature *f = pc_features_find(&x->features, str_c(names[i]));
@@ -54,7 +54,7 @@ static const struct pc_feature *member(struct check *x, const struct msg *m,
 }
 
 /* A 13.5, 9.3: what may stand directly in a group of each type. */
-static void check_member(struct check *x, const struct pc_FeatureGroupConfig *g,
+static void check_member(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                          const struct pc_feature *f, int64_t i)
 {
     if (f->sequence && !check_is_sequence_group(g)) {
@@ -83,7 +83,7 @@ struct mix {
     bool told;
 };
 
-static void check_mix(struct check *x, struct mix *mix, const struct msg *m,
+static void check_mix(struct pc_check *x, struct mix *mix, const struct msg *m,
                       const struct pc_feature *f, int64_t i)
 {
     static const char *const names[] = {[PC_BASE] = "not sampled",
@@ -105,7 +105,7 @@ static void check_mix(struct check *x, struct mix *mix, const struct msg *m,
 }
 
 /* B 2.4: a sequence group needs a sequence, and its other features form the query. */
-static void check_has_sequence(struct check *x, const struct msg *m, const char *name,
+static void check_has_sequence(struct pc_check *x, const struct msg *m, const char *name,
                                bool any, bool complete)
 {
     if (!any && complete)
@@ -113,7 +113,7 @@ static void check_has_sequence(struct check *x, const struct msg *m, const char 
                       "group '%s' has no sequence feature", name);
 }
 
-static void check_sequence_group(struct check *x, struct mix *mix,
+static void check_sequence_group(struct pc_check *x, struct mix *mix,
                                  const struct pc_FeatureGroupConfig *g,
                                  const struct pc_SeqGroupConfig *s)
 {
@@ -129,7 +129,7 @@ static void check_sequence_group(struct check *x, struct mix *mix,
                        any, complete);
 }
 
-static void check_members(struct check *x, const struct pc_FeatureGroupConfig *g)
+static void check_members(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     struct mix mix = {0};
     bool any = false, complete = true;
@@ -152,7 +152,7 @@ static void check_members(struct check *x, const struct pc_FeatureGroupConfig *g
 }
 
 /* B 1.1, 2.4: sequence groups need encoders and the other way round. */
-static bool check_pairing(struct check *x, const struct pc_FeatureGroupConfig *g)
+static bool check_pairing(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     if (g->n_sequence_groups == 0 && g->n_sequence_encoders == 0)
         return false;
@@ -185,7 +185,7 @@ static const char *input_of(const struct msg *encoder)
     return n ? n->text.p : NULL;
 }
 
-static void check_encoder(struct check *x, const struct pc_FeatureGroupConfig *g,
+static void check_encoder(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                           const struct pc_SeqEncoderConfig *e, const char *const *names,
                           bool *encoded)
 {
@@ -215,7 +215,7 @@ static void check_encoder(struct check *x, const struct pc_FeatureGroupConfig *g
     check_nearest_in(x, d, input, names, g->n_sequence_groups);
 }
 
-static void check_encoders(struct check *x, const struct pc_FeatureGroupConfig *g)
+static void check_encoders(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     if (!check_pairing(x, g))
         return;
@@ -235,7 +235,7 @@ static void check_encoders(struct check *x, const struct pc_FeatureGroupConfig *
                           "group_name", "sequence group '%s' has no encoder", names[i]);
 }
 
-void check_groups(struct check *x)
+void check_groups(struct pc_check *x)
 {
     check_names(x);
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
@@ -245,7 +245,7 @@ void check_groups(struct check *x)
 }
 
 /* Features that nothing refers to. Those under FG_NONE cost a column, the others work. */
-void check_unused(struct check *x)
+void check_unused(struct pc_check *x)
 {
     if (x->model_config->n_feature_groups == 0)
         return;

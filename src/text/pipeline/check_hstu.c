@@ -5,14 +5,14 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* B 1.2: action_mlp belongs to action_encoder. */
-static void check_action(struct check *x, const struct msg *m, bool encoder, bool mlp)
+static void check_action(struct pc_check *x, const struct msg *m, bool encoder, bool mlp)
 {
     if (encoder && !mlp)
         schema_report(x->diags, DIAG_ERROR, E0392, m, "action_encoder",
                       "%s has action_encoder but no action_mlp", m->field);
 }
 
-static void check_interleave(struct check *x,
+static void check_interleave(struct pc_check *x,
                              const struct pc_GRContextualInterleavePreprocessor *p)
 {
     if (p->enable_interleaving && !p->action_encoder)
@@ -20,8 +20,8 @@ static void check_interleave(struct check *x,
                       "interleaving needs action_encoder");
 }
 
-static void check_pair(struct check *x, const struct msg *m, const char *a, int64_t n_a,
-                       const char *b, int64_t n_b)
+static void check_pair(struct pc_check *x, const struct msg *m, const char *a,
+                       int64_t n_a, const char *b, int64_t n_b)
 {
     if (n_a != n_b)
         schema_report(x->diags, DIAG_ERROR, E0393, m, b, "%jd %s and %jd %s",
@@ -29,7 +29,7 @@ static void check_pair(struct check *x, const struct msg *m, const char *a, int6
 }
 
 /* B 1.2: both above 0 or both 0, and the split inside the stack. */
-static void check_truncation(struct check *x, const struct pc_HSTU *h)
+static void check_truncation(struct pc_check *x, const struct pc_HSTU *h)
 {
     uint32_t split = h->attn_truncation_split_layer, tail = h->attn_truncation_tail_len;
     if ((split > 0) != (tail > 0))
@@ -45,7 +45,7 @@ static void check_truncation(struct check *x, const struct pc_HSTU *h)
                       split, h->attn_num_layers);
 }
 
-static void check_positions(struct check *x, const struct pc_GRPositionalEncoder *p)
+static void check_positions(struct pc_check *x, const struct pc_GRPositionalEncoder *p)
 {
     if (p->use_time_encoding && p->num_time_buckets == 0)
         schema_report(x->diags, DIAG_ERROR, E0393, &p->base, "use_time_encoding",
@@ -56,7 +56,7 @@ static void check_positions(struct check *x, const struct pc_GRPositionalEncoder
 }
 
 /* B 6.4: semi-local attention and the kernel */
-static void check_local(struct check *x, const struct pc_STU *s)
+static void check_local(struct pc_check *x, const struct pc_STU *s)
 {
     if ((s->sla_k1 || s->sla_k2) && x->model_config->kernel == pc_Kernel_TRITON)
         schema_report(x->diags, DIAG_WARNING, E0393, &s->base,
@@ -66,7 +66,7 @@ static void check_local(struct check *x, const struct pc_STU *s)
 }
 
 /* B 1.2: messages that consist of a choice */
-static void check_choice(struct check *x, const struct msg *m)
+static void check_choice(struct pc_check *x, const struct msg *m)
 {
     static const struct {
         const struct msg_def *def;
@@ -83,7 +83,7 @@ static void check_choice(struct check *x, const struct msg *m)
 }
 
 /* B 1.2: the two nets end alike. */
-static void check_content(struct check *x, const struct pc_GRMLPContentEncoder *e)
+static void check_content(struct pc_check *x, const struct pc_GRMLPContentEncoder *e)
 {
     const struct pc_MLP *a = e->uih_mlp, *b = e->target_mlp;
     if (!a || !b || !a->n_hidden_units || !b->n_hidden_units)
@@ -95,7 +95,7 @@ static void check_content(struct check *x, const struct pc_GRMLPContentEncoder *
                    "target_mlp ends with %u units and uih_mlp with %u", n, m);
 }
 
-static void visit(struct check *x, const struct msg *m)
+static void visit(struct pc_check *x, const struct msg *m)
 {
     const void *p = m;
     check_choice(x, m);
@@ -130,7 +130,7 @@ static void visit(struct check *x, const struct msg *m)
 }
 
 /* B 6.5: several channels need names of their own. */
-static void check_channels(struct check *x, const struct pc_UltraHSTU *u)
+static void check_channels(struct pc_check *x, const struct pc_UltraHSTU *u)
 {
     if (u->n_hstu == 0)
         schema_report(x->diags, DIAG_ERROR, E0375, &u->base, NULL,
@@ -149,7 +149,7 @@ static void check_channels(struct check *x, const struct pc_UltraHSTU *u)
     }
 }
 
-void check_hstu(struct check *x)
+void check_hstu(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     check_walk(x, x->model, visit);
@@ -162,7 +162,7 @@ void check_hstu(struct check *x)
 }
 
 /* B 1.12, 7: codes per layer, and how many candidates they allow */
-static void check_codebook(struct check *x, const uint32_t *codes, int64_t n,
+static void check_codebook(struct pc_check *x, const uint32_t *codes, int64_t n,
                            const struct pc_SidCandidateOutputConfig *out)
 {
     if (n == 0)
@@ -175,7 +175,7 @@ static void check_codebook(struct check *x, const uint32_t *codes, int64_t n,
 }
 
 /* B 7: contrastive_config is the structure, contrastive_loss the objective. */
-static void check_contrastive(struct check *x, const struct pc_SidRqvae *s)
+static void check_contrastive(struct pc_check *x, const struct pc_SidRqvae *s)
 {
     const struct pc_ContrastiveConfig *c = s->contrastive_config;
     const struct pc_LossConfig *loss = NULL;
@@ -195,7 +195,7 @@ static void check_contrastive(struct check *x, const struct pc_SidRqvae *s)
 }
 
 /* B 7: the sample must cover the largest layer. */
-static void check_sample(struct check *x, const struct pc_SidRqkmeans *s)
+static void check_sample(struct pc_check *x, const struct pc_SidRqkmeans *s)
 {
     for (int64_t i = 0; i < s->n_codebook; i++)
         if (s->train_sample_size > 0 && s->train_sample_size < s->codebook[i]) {
@@ -206,7 +206,7 @@ static void check_sample(struct check *x, const struct pc_SidRqkmeans *s)
         }
 }
 
-void check_sid(struct check *x)
+void check_sid(struct pc_check *x)
 {
     const struct pc_SidRqvae *v = x->model_config->sid_rqvae;
     const struct pc_SidRqkmeans *k = x->model_config->sid_rqkmeans;

@@ -6,7 +6,7 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* A 7.4.1: more than one is documented as illegal. */
-static void check_several(struct check *x, const struct pc_feature *f)
+static void check_several(struct pc_check *x, const struct pc_feature *f)
 {
     const struct {
         bool set;
@@ -17,7 +17,7 @@ static void check_several(struct check *x, const struct pc_feature *f)
                 {f->has_num_buckets, "num_buckets"},
                 {f->n_vocab_list > 0, "vocab_list"},
                 {f->n_vocab_dict > 0, "vocab_dict"},
-                {f->has_vocab_file && f->kind != PC_TOKENIZE, "vocab_file"},
+                {f->has_vocab_file && !f->kind->own_ids, "vocab_file"},
                 {f->n_boundaries > 0, "boundaries"}};
     const char *first = NULL;
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
@@ -33,7 +33,7 @@ static void check_several(struct check *x, const struct pc_feature *f)
 }
 
 /* A 9.1: a table has rows. */
-static void check_rows(struct check *x, const struct pc_feature *f)
+static void check_rows(struct pc_check *x, const struct pc_feature *f)
 {
     const struct msg *m = f->msg;
     const char *field = NULL;
@@ -51,7 +51,7 @@ static void check_rows(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.1: vocab_list */
-static void check_vocab_list(struct check *x, const struct pc_feature *f)
+static void check_vocab_list(struct pc_check *x, const struct pc_feature *f)
 {
     struct map seen = {0};
     for (int64_t i = 0; i < f->n_vocab_list; i++) {
@@ -71,7 +71,7 @@ static void check_vocab_list(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.1: vocab_dict; 0 is the default value and 1 the unknown one. */
-static void check_vocab_dict(struct check *x, const struct pc_feature *f)
+static void check_vocab_dict(struct pc_check *x, const struct pc_feature *f)
 {
     for (int64_t i = 0; i < f->n_vocab_dict && !f->has_default_bucketize_value; i++)
         if (f->vocab_dict[i].value < 2) {
@@ -84,16 +84,16 @@ static void check_vocab_dict(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.1: vocab_file requires default_bucketize_value; a tokenizer has its own ids. */
-static void check_vocab_file(struct check *x, const struct pc_feature *f)
+static void check_vocab_file(struct pc_check *x, const struct pc_feature *f)
 {
-    if (f->has_vocab_file && f->kind != PC_TOKENIZE && !f->has_default_bucketize_value)
+    if (f->has_vocab_file && !f->kind->own_ids && !f->has_default_bucketize_value)
         schema_report(x->diags, DIAG_ERROR, E0341, f->msg, "vocab_file",
                       "vocab_file needs default_bucketize_value for texts that are not "
                       "in it");
 }
 
 /* Blanks left out, so that the shapes below compare as plain texts. */
-static const char *squeezed(struct check *x, const char *s)
+static const char *squeezed(struct pc_check *x, const char *s)
 {
     char *out = arena_alloc(&x->arena, strlen(s) + 1), *to = out;
     for (; *s; s++)
@@ -116,7 +116,7 @@ static bool is_plain_threshold(const char *s)
 }
 
 /* A 9.5: the admission filters that are understood. */
-static bool is_known_filter(struct check *x, const char *text)
+static bool is_known_filter(struct pc_check *x, const char *text)
 {
     static const char *const names[] = {"dynamic_threshold_filter",
                                         "average_threshold_filter",
@@ -138,7 +138,7 @@ static bool is_known_filter(struct check *x, const char *text)
 }
 
 /* A 2.7: eviction_policy must be set. */
-static void check_zch(struct check *x, const struct pc_feature *f)
+static void check_zch(struct pc_check *x, const struct pc_feature *f)
 {
     if (!f->zch)
         return;
@@ -158,7 +158,7 @@ static void check_zch(struct check *x, const struct pc_feature *f)
     }
 }
 
-void check_ids(struct check *x, const struct pc_feature *f)
+void check_ids(struct pc_check *x, const struct pc_feature *f)
 {
     check_several(x, f);
     check_rows(x, f);
@@ -169,7 +169,7 @@ void check_ids(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.1: b0 < b1 < ... */
-static void check_boundaries(struct check *x, const struct pc_feature *f)
+static void check_boundaries(struct pc_check *x, const struct pc_feature *f)
 {
     for (int64_t i = 0; i < f->n_boundaries; i++) {
         bool first = i == 0;
@@ -188,7 +188,7 @@ static void check_boundaries(struct check *x, const struct pc_feature *f)
 }
 
 /* A 9.4 */
-static void check_dense_embedding(struct check *x, const struct pc_feature *f)
+static void check_dense_embedding(struct pc_check *x, const struct pc_feature *f)
 {
     const struct msg *dense = f->autodis ? &f->autodis->base
                               : f->mlp   ? &f->mlp->base
@@ -211,7 +211,7 @@ static void check_dense_embedding(struct check *x, const struct pc_feature *f)
 }
 
 /* A 7.4.3, 9.2 */
-static void check_texts(struct check *x, const struct pc_feature *f)
+static void check_texts(struct pc_check *x, const struct pc_feature *f)
 {
     const char *bad = f->has_init_fn ? init_fn_problem(x, f->init_fn) : NULL;
     if (bad)
@@ -223,7 +223,7 @@ static void check_texts(struct check *x, const struct pc_feature *f)
                       "normalizer '%s': %s", f->normalizer, bad);
 }
 
-void check_numbers(struct check *x, const struct pc_feature *f)
+void check_numbers(struct pc_check *x, const struct pc_feature *f)
 {
     check_boundaries(x, f);
     check_dense_embedding(x, f);

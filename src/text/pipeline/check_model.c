@@ -7,7 +7,7 @@
 enum wants { WANTS_VECTOR, WANTS_SEQUENCE, WANTS_JAGGED };
 
 /* B 5, 6.1: the type of group that a place in the model takes. */
-static void check_type(struct check *x, const struct msg *m, const char *field,
+static void check_type(struct pc_check *x, const struct msg *m, const char *field,
                        const struct pc_FeatureGroupConfig *g, enum wants wants)
 {
     static const char *const names[] = {[WANTS_VECTOR] = "DEEP",
@@ -26,14 +26,14 @@ static void check_type(struct check *x, const struct msg *m, const char *field,
                       names[wants]);
 }
 
-static void check_tower_input(struct check *x, const struct msg *tower, const char *field,
-                              const char *name, enum wants wants)
+static void check_tower_input(struct pc_check *x, const struct msg *tower,
+                              const char *field, const char *name, enum wants wants)
 {
     check_type(x, tower, field, check_group_of(x, tower, field, name), wants);
 }
 
 /* A group that the model finds by a name of its own. */
-static void need_group(struct check *x, const char *name, enum wants wants)
+static void need_group(struct pc_check *x, const char *name, enum wants wants)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
     if (g) {
@@ -46,7 +46,7 @@ static void need_group(struct check *x, const char *name, enum wants wants)
     check_nearest(x, d, name, &x->groups);
 }
 
-void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupType type)
+void check_need_group(struct pc_check *x, const char *name, enum pc_FeatureGroupType type)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, name);
     bool sequence = type == pc_FeatureGroupType_SEQUENCE;
@@ -58,7 +58,7 @@ void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupTyp
 }
 
 /* Models that read the first group only. */
-static void need_first(struct check *x)
+static void need_first(struct pc_check *x)
 {
     if (x->model_config->n_feature_groups > 0) {
         const struct pc_FeatureGroupConfig *g = x->model_config->feature_groups[0];
@@ -67,7 +67,8 @@ static void need_first(struct check *x)
 }
 
 /* B 5.1, quirk 31: towers are keyed by their group. */
-static void check_towers(struct check *x, const struct pc_Tower *const *towers, int64_t n)
+static void check_towers(struct pc_check *x, const struct pc_Tower *const *towers,
+                         int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         const struct pc_Tower *t = towers[i];
@@ -84,7 +85,7 @@ static void check_towers(struct check *x, const struct pc_Tower *const *towers, 
     }
 }
 
-static void check_multi_tower_din(struct check *x, const struct pc_MultiTowerDIN *m)
+static void check_multi_tower_din(struct pc_check *x, const struct pc_MultiTowerDIN *m)
 {
     check_towers(x, m->towers, m->n_towers);
     for (int64_t i = 0; i < m->n_din_towers; i++)
@@ -96,7 +97,7 @@ static void check_multi_tower_din(struct check *x, const struct pc_MultiTowerDIN
 }
 
 /* B 5.3-5.5: groups with fixed names */
-static void check_wide_models(struct check *x)
+static void check_wide_models(struct pc_check *x)
 {
     const struct pc_FeatureGroupConfig *wide = check_group_find(x, "wide");
     need_group(x, "wide", WANTS_VECTOR);
@@ -107,7 +108,7 @@ static void check_wide_models(struct check *x)
                       "group 'wide' is not WIDE: it uses full-width vectors");
 }
 
-static void check_match_towers(struct check *x)
+static void check_match_towers(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     const struct pc_Tower *user = m->dssm      ? m->dssm->user_tower
@@ -132,7 +133,7 @@ static void check_match_towers(struct check *x)
                       "user_tower and item_tower use the same group '%s'", item->input);
 }
 
-static void check_dat(struct check *x, const struct pc_DAT *m)
+static void check_dat(struct pc_check *x, const struct pc_DAT *m)
 {
     const struct pc_DATTower *towers[] = {m->user_tower, m->item_tower};
     for (size_t i = 0; i < ARRAY_LEN(towers); i++) {
@@ -145,7 +146,7 @@ static void check_dat(struct check *x, const struct pc_DAT *m)
 }
 
 /* B 5.16: MIND */
-static void check_mind(struct check *x, const struct pc_MIND *m)
+static void check_mind(struct pc_check *x, const struct pc_MIND *m)
 {
     const struct pc_MINDUserTower *t = m->user_tower;
     if (!t)
@@ -155,7 +156,7 @@ static void check_mind(struct check *x, const struct pc_MIND *m)
 }
 
 /* Our own models of retrieval. */
-static void check_recall(struct check *x)
+static void check_recall(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     if (m->youtube_dnn) {
@@ -185,7 +186,7 @@ static void check_recall(struct check *x)
     }
 }
 
-static void check_ncf(struct check *x, const struct pc_NCF *c)
+static void check_ncf(struct pc_check *x, const struct pc_NCF *c)
 {
     const char *fields[] = {"user_mf", "item_mf", "user_mlp", "item_mlp"};
     const char *names[] = {c->user_mf, c->item_mf, c->user_mlp, c->item_mlp};
@@ -209,7 +210,7 @@ static void check_ncf(struct check *x, const struct pc_NCF *c)
 }
 
 /* B 6.1: HSTU models */
-static void check_contextual(struct check *x, bool needed)
+static void check_contextual(struct pc_check *x, bool needed)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, "contextual");
     if (g && g->group_type != pc_FeatureGroupType_DEEP &&
@@ -220,7 +221,7 @@ static void check_contextual(struct check *x, bool needed)
         need_group(x, "contextual", WANTS_VECTOR);
 }
 
-static void check_hstu_groups(struct check *x)
+static void check_hstu_groups(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     check_contextual(x, !m->hstu_match);
@@ -243,7 +244,7 @@ static void check_hstu_groups(struct check *x)
 }
 
 /* B 5.17 */
-static void check_tdm(struct check *x)
+static void check_tdm(struct pc_check *x)
 {
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++)
         if (x->model_config->feature_groups[i]->group_type ==
@@ -254,7 +255,7 @@ static void check_tdm(struct check *x)
 }
 
 /* B 5.6, 5.9 */
-static void check_sparse_models(struct check *x)
+static void check_sparse_models(struct pc_check *x)
 {
     if (x->model_config->n_feature_groups > 1)
         need_group(x, "sparse", WANTS_VECTOR);
@@ -262,7 +263,7 @@ static void check_sparse_models(struct check *x)
         need_first(x);
 }
 
-void check_model_groups(struct check *x)
+void check_model_groups(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     if (m->n_feature_groups == 0) {
@@ -305,7 +306,7 @@ void check_model_groups(struct check *x)
 }
 
 /* B 5.16: what a match model learns from. */
-static void check_negatives(struct check *x)
+static void check_negatives(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     struct pc_sampler s = pc_sampler_of(x->data);
@@ -326,7 +327,7 @@ static void check_negatives(struct check *x)
         diag_hint(x->diags, g, "set negative_sampler, or in_batch_negative: true");
 }
 
-void check_model(struct check *x)
+void check_model(struct pc_check *x)
 {
     if (!x->model) {
         struct diag *g =

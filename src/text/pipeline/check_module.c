@@ -6,7 +6,7 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* B 2.1, 2.2: Dropout takes a probability; at 1 nothing is left. */
-static void check_ratio(struct check *x, const struct msg *m, const char *field,
+static void check_ratio(struct pc_check *x, const struct msg *m, const char *field,
                         int64_t index, double ratio)
 {
     if (ratio >= 0 && ratio < 1)
@@ -16,7 +16,7 @@ static void check_ratio(struct check *x, const struct msg *m, const char *field,
                ratio);
 }
 
-static void check_ratios(struct check *x, const struct msg *m, const char *field,
+static void check_ratios(struct pc_check *x, const struct msg *m, const char *field,
                          const double *ratios, int64_t n, int64_t layers)
 {
     if (n > 1 && n != layers)
@@ -27,7 +27,7 @@ static void check_ratios(struct check *x, const struct msg *m, const char *field
         check_ratio(x, m, field, i, ratios[i]);
 }
 
-static void check_activation(struct check *x, const struct msg *m, const char *field,
+static void check_activation(struct pc_check *x, const struct msg *m, const char *field,
                              const char *text)
 {
     struct pc_activation act;
@@ -38,7 +38,7 @@ static void check_activation(struct check *x, const struct msg *m, const char *f
 }
 
 /* B 1.2, 2.2. hist_seq_mlp without units is the identity (B 5.16). */
-static void check_mlp(struct check *x, const struct pc_MLP *m)
+static void check_mlp(struct pc_check *x, const struct pc_MLP *m)
 {
     if (m->n_hidden_units == 0 && strcmp(m->base.field, "hist_seq_mlp") != 0)
         schema_report(x->diags, DIAG_ERROR, E0385, &m->base, NULL,
@@ -52,7 +52,8 @@ static void check_mlp(struct check *x, const struct pc_MLP *m)
 }
 
 /* B 3: heads split the width evenly. */
-static void check_self_attention(struct check *x, const struct pc_SelfAttentionEncoder *e)
+static void check_self_attention(struct pc_check *x,
+                                 const struct pc_SelfAttentionEncoder *e)
 {
     if (e->multihead_attn_dim % e->num_heads != 0)
         schema_report(x->diags, DIAG_ERROR, E0398, &e->base, "num_heads",
@@ -61,7 +62,7 @@ static void check_self_attention(struct check *x, const struct pc_SelfAttentionE
     check_ratio(x, &e->base, "dropout", -1, e->dropout);
 }
 
-static void need_windows(struct check *x, const struct msg *m, int64_t n)
+static void need_windows(struct pc_check *x, const struct msg *m, int64_t n)
 {
     if (n == 0)
         schema_report(x->diags, DIAG_ERROR, E0398, m, NULL, "%s has no windows_len",
@@ -69,7 +70,7 @@ static void need_windows(struct check *x, const struct msg *m, int64_t n)
 }
 
 /* B 2.6: MaskBlock */
-static void check_mask_block(struct check *x, const struct pc_MaskBlock *b)
+static void check_mask_block(struct pc_check *x, const struct pc_MaskBlock *b)
 {
     if (b->reduction_ratio <= 0 && b->aggregation_dim == 0)
         schema_report(x->diags, DIAG_ERROR, E0398, &b->base, "reduction_ratio",
@@ -78,14 +79,14 @@ static void check_mask_block(struct check *x, const struct pc_MaskBlock *b)
 }
 
 /* B 5.12: shared experts need a net. */
-static void check_extraction(struct check *x, const struct pc_ExtractionNetwork *e)
+static void check_extraction(struct pc_check *x, const struct pc_ExtractionNetwork *e)
 {
     if (!e->share_expert_net && e->share_num > 0)
         schema_report(x->diags, DIAG_ERROR, E0399, &e->base, "share_num",
                       "%u shared experts need share_expert_net", e->share_num);
 }
 
-static void check_pepnet(struct check *x, const struct pc_PEPNet *p)
+static void check_pepnet(struct pc_check *x, const struct pc_PEPNet *p)
 {
     check_ratios(x, &p->base, "ppnet_dropout_ratio", p->ppnet_dropout_ratio,
                  p->n_ppnet_dropout_ratio, p->n_ppnet_hidden_units);
@@ -93,7 +94,7 @@ static void check_pepnet(struct check *x, const struct pc_PEPNet *p)
 }
 
 /* A 9.2: wide_init_fn has the grammar of init_fn. */
-static void check_wide_init(struct check *x, const struct msg *m)
+static void check_wide_init(struct pc_check *x, const struct msg *m)
 {
     const struct node *n = node_find(m->node, "wide_init_fn");
     const char *bad = n ? init_fn_problem(x, n->text.p) : NULL;
@@ -108,7 +109,7 @@ static const void *at(const struct msg *m, const struct field_def *f)
 }
 
 /* B 2.6: one of the two parts may be switched off. */
-static void check_wukong(struct check *x, const struct pc_WuKongLayer *w)
+static void check_wukong(struct pc_check *x, const struct pc_WuKongLayer *w)
 {
     if (w->lcb_feature_num == 0 && w->fmb_feature_num == 0)
         schema_report(x->diags, DIAG_ERROR, E0398, &w->base, "lcb_feature_num",
@@ -126,7 +127,7 @@ static bool may_be_absent(const struct msg *m, const struct field_def *f)
 /* B 0: required is not enforced at load, "fail later only where a value is really
  * needed": messages and sizes without which the model cannot be built.
  */
-static void check_required(struct check *x, const struct msg *m)
+static void check_required(struct pc_check *x, const struct msg *m)
 {
     for (const struct field_def *f = m->def->fields(); f->name; f++) {
         if (f->label != LABEL_REQ || may_be_absent(m, f))
@@ -141,7 +142,7 @@ static void check_required(struct check *x, const struct msg *m)
     }
 }
 
-static void visit(struct check *x, const struct msg *m)
+static void visit(struct pc_check *x, const struct msg *m)
 {
     const void *p = m;
     check_required(x, m);
@@ -173,7 +174,7 @@ static void visit(struct check *x, const struct msg *m)
     check_wide_init(x, m);
 }
 
-void check_modules(struct check *x)
+void check_modules(struct pc_check *x)
 {
     check_walk(x, &x->model_config->base, visit);
 }

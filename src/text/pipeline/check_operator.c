@@ -3,10 +3,11 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* A 8.12: what each operator cannot do without, and its words. */
-static void check_params(struct check *x, const struct pc_CustomFeature *c)
+static void check_params(struct pc_check *x, const struct pc_CustomFeature *c)
 {
     static const struct {
-        const char *operator, * needs;
+        const char *operator;
+        const char *needs;
     } rows[] = {{"RegexReplace", "regex_patten"}, {"SeqExpr", "formula"}};
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (str_is(str_c(c->operator_name), rows[i].operator) &&
@@ -27,11 +28,11 @@ static void check_params(struct check *x, const struct pc_CustomFeature *c)
 /* A 8.12: libraries made for another program cannot be loaded; ours are looked at when
  * the features are made.
  */
-void check_operator(struct check *x, const struct pc_feature *f)
+void check_operator(struct pc_check *x, const struct pc_feature *f)
 {
     static const char *const known[] = {"EditDistance", "RegexReplace", "SeqExpr"};
     const struct pc_CustomFeature *c = (const void *)f->msg;
-    if (f->kind != PC_CUSTOM)
+    if (!x->generates)
         return;
     if (check_listed(c->operator_name, known, ARRAY_LEN(known))) {
         check_params(x, c);

@@ -12,29 +12,37 @@ struct use {
     bool wide, sequence;
 };
 
+/* The settings of `m` that say how ids are made: "a, b or c". */
+static const char *ways_of(struct pc_check *x, const struct msg_def *m)
+{
+    static const char *const all[] = {"hash_bucket_size", "num_buckets", "vocab_list",
+                                      "vocab_dict",       "vocab_file",  "zch",
+                                      "dynamicemb"};
+    const char *text = "", *last = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (!schema_field(m, all[i]))
+            continue;
+        if (last)
+            text = arena_printf(&x->arena, "%s%s%s", text, *text ? ", " : "", last);
+        last = all[i];
+    }
+    return *text ? arena_printf(&x->arena, "%s or %s", text, last) : last;
+}
+
 /* A 9.1: the ids of a feature in a group come from somewhere. */
-static void check_source(struct check *x, const struct pc_feature *f)
+static void check_source(struct pc_check *x, const struct pc_feature *f)
 {
     bool has = f->zch || f->dynamicemb || f->has_hash_bucket_size || f->has_num_buckets ||
                f->n_vocab_list || f->n_vocab_dict || f->has_vocab_file;
     if (has || !pc_feature_is_sparse(f) || f->n_boundaries)
         return;
-    static const char *const ways[] = {
-        [PC_ID] =
-            "hash_bucket_size, num_buckets, vocab_list, vocab_dict, vocab_file, zch "
-            "or dynamicemb",
-        [PC_COMBO] = "hash_bucket_size, vocab_list, vocab_dict, vocab_file, zch or "
-                     "dynamicemb",
-        [PC_TOKENIZE] = "vocab_file",
-        [PC_BOOL_MASK] = "hash_bucket_size, num_buckets, vocab_list, vocab_dict, "
-                         "vocab_file, zch or dynamicemb"};
     struct diag *g = schema_report(x->diags, DIAG_ERROR, E0334, f->msg, "feature_name",
                                    "feature '%s' has no way to make ids", f->name);
-    diag_hint(x->diags, g, "set %s", ways[f->kind]);
+    diag_hint(x->diags, g, "set %s", ways_of(x, f->kind->msg));
 }
 
 /* A 2.9: embedding_dim */
-static void check_width(struct check *x, const struct pc_feature *f)
+static void check_width(struct pc_check *x, const struct pc_feature *f)
 {
     if (!pc_feature_has_vector(f) || f->embedding_dim > 0)
         return;
@@ -47,7 +55,7 @@ static void check_width(struct check *x, const struct pc_feature *f)
 }
 
 /* A 9.3: the name under which tables are shared */
-static const char *key_of(struct check *x, const struct use *u)
+static const char *key_of(struct pc_check *x, const struct use *u)
 {
     const struct pc_feature *f = u->feature;
     bool named = *f->embedding_name;
@@ -70,8 +78,8 @@ static bool zch_differs(const struct pc_feature *a, const struct pc_feature *b)
 }
 
 /* A 9.3: sharers must agree; NULL when they do. *field is where the difference shows. */
-static const char *difference(struct check *x, const struct use *a, const struct use *b,
-                              const char **field)
+static const char *difference(struct pc_check *x, const struct use *a,
+                              const struct use *b, const char **field)
 {
     const struct pc_feature *p = a->feature, *q = b->feature;
     uint64_t m = pc_feature_rows(p), n = pc_feature_rows(q);
@@ -100,7 +108,7 @@ static const char *difference(struct check *x, const struct use *a, const struct
     return zch_differs(p, q) ? "different eviction_interval" : NULL;
 }
 
-static void add_use(struct check *x, struct map *tables, const struct use *use)
+static void add_use(struct pc_check *x, struct map *tables, const struct use *use)
 {
     struct use *u = arena_alloc(&x->arena, sizeof(*u));
     const char *field;
@@ -120,7 +128,7 @@ static void add_use(struct check *x, struct map *tables, const struct use *use)
                       first->feature->name, u->feature->name, what);
 }
 
-static void add_names(struct check *x, struct map *tables, struct use u,
+static void add_names(struct pc_check *x, struct map *tables, struct use u,
                       const char *const *names, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -137,7 +145,7 @@ static bool towers_apart(const struct pc_ModelConfig *m)
            (m->gru4rec && !m->gru4rec->share_tables);
 }
 
-static void check_sharing(struct check *x)
+static void check_sharing(struct pc_check *x)
 {
     struct map tables = {0};
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {
@@ -159,7 +167,7 @@ static void check_sharing(struct check *x)
     map_release(&tables);
 }
 
-void check_tables(struct check *x)
+void check_tables(struct pc_check *x)
 {
     struct map seen = {0};
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++) {

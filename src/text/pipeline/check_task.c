@@ -24,7 +24,7 @@
         (t)->pareto_min = (m)->pareto_min_loss_weight;      \
     } while (0)
 
-static void take_towers(struct check *x, const struct pc_TaskTower *const *towers,
+static void take_towers(struct pc_check *x, const struct pc_TaskTower *const *towers,
                         int64_t n)
 {
     x->tasks = arena_alloc(&x->arena, (size_t)n * sizeof(*x->tasks) + 1);
@@ -35,7 +35,7 @@ static void take_towers(struct check *x, const struct pc_TaskTower *const *tower
     x->n_tasks = (size_t)n;
 }
 
-static void take_esmm(struct check *x, const struct pc_ESMM *m)
+static void take_esmm(struct pc_check *x, const struct pc_ESMM *m)
 {
     const struct pc_TaskTower *towers[] = {m->ctr_tower, m->cvr_tower};
     if (!m->ctr_tower || !m->cvr_tower)
@@ -52,7 +52,7 @@ static void take_esmm(struct check *x, const struct pc_ESMM *m)
                       "there is already a task '%s'", cvr);
 }
 
-static void take_bayes(struct check *x, const struct pc_DBMTL *m)
+static void take_bayes(struct pc_check *x, const struct pc_DBMTL *m)
 {
     x->tasks = arena_alloc(&x->arena, (size_t)m->n_task_towers * sizeof(*x->tasks) + 1);
     for (int64_t i = 0; i < m->n_task_towers; i++) {
@@ -62,7 +62,7 @@ static void take_bayes(struct check *x, const struct pc_DBMTL *m)
     x->n_tasks = (size_t)m->n_task_towers;
 }
 
-static void take_intervention(struct check *x, const struct pc_DC2VR *m)
+static void take_intervention(struct pc_check *x, const struct pc_DC2VR *m)
 {
     x->tasks = arena_alloc(&x->arena, (size_t)m->n_task_towers * sizeof(*x->tasks) + 1);
     for (int64_t i = 0; i < m->n_task_towers; i++)
@@ -70,7 +70,7 @@ static void take_intervention(struct check *x, const struct pc_DC2VR *m)
     x->n_tasks = (size_t)m->n_task_towers;
 }
 
-static void take_fusion(struct check *x, const struct pc_FusionMTLTower *m)
+static void take_fusion(struct pc_check *x, const struct pc_FusionMTLTower *m)
 {
     if (!m)
         return;
@@ -83,7 +83,7 @@ static void take_fusion(struct check *x, const struct pc_FusionMTLTower *m)
     x->n_tasks = (size_t)m->n_task_configs;
 }
 
-static void take_all(struct check *x)
+static void take_all(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     if (x->family != FAMILY_TASKS) {
@@ -115,7 +115,7 @@ static void take_all(struct check *x)
 }
 
 /* B 4: outputs end in the task's name. */
-static void check_names(struct check *x)
+static void check_names(struct pc_check *x)
 {
     if (x->n_tasks == 0)
         schema_report(x->diags, DIAG_ERROR, E0375, x->model, NULL, "%s has no tasks",
@@ -137,7 +137,7 @@ static void check_names(struct check *x)
     }
 }
 
-static void check_label(struct check *x, const struct msg *m, const char *field,
+static void check_label(struct pc_check *x, const struct msg *m, const char *field,
                         const char *name)
 {
     if (!x->data || x->data->n_label_fields == 0 ||
@@ -150,7 +150,7 @@ static void check_label(struct check *x, const struct msg *m, const char *field,
 }
 
 /* B 1.3: label_name may be left out in dbmtl and dc2vr, then the place decides. */
-static void check_task_columns(struct check *x, const struct task *t, size_t place)
+static void check_task_columns(struct pc_check *x, const struct task *t, size_t place)
 {
     bool by_place = x->model_config->dbmtl || x->model_config->dc2vr;
     if (t->label && *t->label)
@@ -175,7 +175,7 @@ static void check_task_columns(struct check *x, const struct task *t, size_t pla
 }
 
 /* B 9.4, 8.5: the first id of a sparse feature */
-static void check_key(struct check *x, const struct msg *m, const char *field,
+static void check_key(struct pc_check *x, const struct msg *m, const char *field,
                       const char *name)
 {
     const struct pc_feature *f = pc_features_find(&x->features, str_c(name));
@@ -196,8 +196,8 @@ static void check_key(struct check *x, const struct msg *m, const char *field,
     }
 }
 
-static void check_range(struct check *x, bool ok, const struct msg *m, const char *field,
-                        const char *limits)
+static void check_range(struct pc_check *x, bool ok, const struct msg *m,
+                        const char *field, const char *limits)
 {
     if (!ok)
         schema_report(x->diags, DIAG_ERROR, E0384, m, field, "%s of %s %s", field,
@@ -205,7 +205,7 @@ static void check_range(struct check *x, bool ok, const struct msg *m, const cha
 }
 
 /* B 8 */
-static void check_loss_settings(struct check *x, const struct pc_LossConfig *l)
+static void check_loss_settings(struct pc_check *x, const struct pc_LossConfig *l)
 {
     if (l->binary_cross_entropy) {
         double s = l->binary_cross_entropy->label_smoothing;
@@ -232,7 +232,7 @@ static void check_loss_settings(struct check *x, const struct pc_LossConfig *l)
 }
 
 /* B 4: outputs of the head that each loss needs */
-static void check_num_class(struct check *x, const struct task *t,
+static void check_num_class(struct pc_check *x, const struct task *t,
                             const struct pc_LossConfig *l)
 {
     const struct field_def *f = schema_oneof(&l->base, "loss", NULL);
@@ -251,7 +251,7 @@ static void check_num_class(struct check *x, const struct task *t,
 }
 
 /* B 5.16, 7: which losses a family of models takes */
-static void check_loss_kind(struct check *x, const struct pc_LossConfig *l)
+static void check_loss_kind(struct pc_check *x, const struct pc_LossConfig *l)
 {
     const struct field_def *loss = schema_oneof(&l->base, "loss", NULL);
     const struct field_def *sid = schema_oneof(&l->base, "sid_loss", NULL);
@@ -275,7 +275,7 @@ static void check_loss_kind(struct check *x, const struct pc_LossConfig *l)
                       "%s takes softmax_cross_entropy, not %s", model, loss->name);
 }
 
-static void check_losses(struct check *x, const struct task *t)
+static void check_losses(struct pc_check *x, const struct task *t)
 {
     if (t->n_losses == 0 && !x->model_config->sid_rqkmeans)
         schema_report(x->diags, DIAG_ERROR, E0379, t->msg, NULL, "%s has no losses",
@@ -330,7 +330,8 @@ static enum needs needs_of(const char *metric)
     return NEEDS_SCORE; /* auc, grouped_auc, normalized_entropy */
 }
 
-static void check_metric_kind(struct check *x, const struct task *t, const struct msg *m)
+static void check_metric_kind(struct pc_check *x, const struct task *t,
+                              const struct msg *m)
 {
     const struct field_def *f = schema_oneof(m, "metric", NULL);
     struct outputs o = outputs_of(t);
@@ -360,19 +361,19 @@ static void check_metric_kind(struct check *x, const struct task *t, const struc
                       f->name);
 }
 
-static void check_auc(struct check *x, const struct pc_AUC *a)
+static void check_auc(struct pc_check *x, const struct pc_AUC *a)
 {
     if (a)
         check_range(x, a->thresholds >= 2, &a->base, "thresholds", "must be 2 or more");
 }
 
-static void check_recall(struct check *x, const struct pc_RecallAtK *r)
+static void check_recall(struct pc_check *x, const struct pc_RecallAtK *r)
 {
     if (r)
         check_range(x, r->top_k >= 1, &r->base, "top_k", "must be 1 or more");
 }
 
-static void check_accuracy(struct check *x, const struct pc_Accuracy *a)
+static void check_accuracy(struct pc_check *x, const struct pc_Accuracy *a)
 {
     if (!a)
         return;
@@ -381,7 +382,7 @@ static void check_accuracy(struct check *x, const struct pc_Accuracy *a)
     check_range(x, a->top_k >= 1, &a->base, "top_k", "must be 1 or more");
 }
 
-static void check_xauc(struct check *x, const struct pc_XAUC *a)
+static void check_xauc(struct pc_check *x, const struct pc_XAUC *a)
 {
     if (a)
         check_range(x, a->sample_ratio > 0 && a->sample_ratio <= 1, &a->base,
@@ -389,7 +390,7 @@ static void check_xauc(struct check *x, const struct pc_XAUC *a)
 }
 
 /* B 9 */
-static void check_metrics(struct check *x, const struct task *t)
+static void check_metrics(struct pc_check *x, const struct task *t)
 {
     for (int64_t i = 0; i < t->n_metrics; i++) {
         const struct pc_MetricConfig *m = t->metrics[i];
@@ -420,7 +421,7 @@ static void check_metrics(struct check *x, const struct task *t)
 }
 
 /* B 5.13, 5.14: a task sees tasks that stand before it. */
-static void check_earlier(struct check *x, const struct msg *m, const char *field,
+static void check_earlier(struct pc_check *x, const struct msg *m, const char *field,
                           const char *const *names, int64_t n, size_t place)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -444,7 +445,7 @@ static void check_earlier(struct check *x, const struct msg *m, const char *fiel
     }
 }
 
-static void check_relations(struct check *x)
+static void check_relations(struct pc_check *x)
 {
     const struct pc_DBMTL *b = x->model_config->dbmtl;
     const struct pc_DC2VR *d = x->model_config->dc2vr;
@@ -463,7 +464,7 @@ static void check_relations(struct check *x)
 }
 
 /* B 8.8: 0 <= sum < 1, one weight per task and loss */
-static void check_pareto(struct check *x)
+static void check_pareto(struct pc_check *x)
 {
     double sum = 0;
     if (!x->model_config->use_pareto_loss_weight)
@@ -484,7 +485,7 @@ static void check_pareto(struct check *x)
 }
 
 /* B 5.15: the domain's number is a label column. */
-static void check_domain(struct check *x)
+static void check_domain(struct pc_check *x)
 {
     const struct pc_PEPNet *p = x->model_config->pepnet;
     if (!p || !*p->domain_input_name)
@@ -495,7 +496,7 @@ static void check_domain(struct check *x)
                       "task_domain_num must be above 0");
 }
 
-void check_tasks(struct check *x)
+void check_tasks(struct pc_check *x)
 {
     if (!x->model)
         return;

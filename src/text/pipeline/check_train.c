@@ -5,7 +5,7 @@
 #include "text/pipeline/pipeline_private.h"
 
 /* A 4.1 */
-static void check_end(struct check *x)
+static void check_end(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
     if (t->num_steps == 0 && t->num_epochs == 0)
@@ -23,7 +23,7 @@ static void check_end(struct check *x)
 }
 
 /* A 3.1: ManualStep */
-static void check_manual(struct check *x, const struct pc_ManualStepLR *m)
+static void check_manual(struct pc_check *x, const struct pc_ManualStepLR *m)
 {
     if (m->n_schedule_sizes != m->n_learning_rates)
         schema_report(x->diags, DIAG_ERROR, E0307, &m->base, "learning_rates",
@@ -42,7 +42,7 @@ static void check_manual(struct check *x, const struct pc_ManualStepLR *m)
 }
 
 /* A 2.3, 3.1: these lengths are divided by. */
-static void check_length(struct check *x, const struct msg *m, const char *field,
+static void check_length(struct pc_check *x, const struct msg *m, const char *field,
                          uint32_t value)
 {
     if (value == 0)
@@ -50,7 +50,7 @@ static void check_length(struct check *x, const struct msg *m, const char *field
                       m->field, field);
 }
 
-static void check_schedule(struct check *x, const struct msg *schedule)
+static void check_schedule(struct pc_check *x, const struct msg *schedule)
 {
     if (schedule->def == &pc_ManualStepLR_def)
         check_manual(x, (const void *)schedule);
@@ -70,7 +70,7 @@ static void check_schedule(struct check *x, const struct msg *schedule)
 }
 
 /* A 2.3: both oneofs must be set; a part may leave its schedule out. */
-static void check_optimizer(struct check *x, const struct msg *m, bool needs_schedule)
+static void check_optimizer(struct pc_check *x, const struct msg *m, bool needs_schedule)
 {
     const struct msg *schedule = NULL;
     if (!schema_oneof(m, "optimizer", NULL)) {
@@ -113,7 +113,7 @@ static bool brackets_balance(const char *s)
 }
 
 /* A 3.3: part optimizers */
-static void check_part(struct check *x, const struct pc_PartOptimizer *p)
+static void check_part(struct pc_check *x, const struct pc_PartOptimizer *p)
 {
     check_optimizer(x, &p->base, false);
     if (!*p->regex_pattern)
@@ -125,7 +125,7 @@ static void check_part(struct check *x, const struct pc_PartOptimizer *p)
                       p->regex_pattern);
 }
 
-static void check_optimizers(struct check *x)
+static void check_optimizers(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
     if (t->sparse_optimizer)
@@ -144,7 +144,7 @@ static void check_optimizers(struct check *x)
 }
 
 /* A 2.2, 4.2 */
-static void check_quorum(struct check *x)
+static void check_quorum(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
     bool on = t->save_checkpoints_timestamp_interval || t->n_save_checkpoints_timestamps;
@@ -156,7 +156,7 @@ static void check_quorum(struct check *x)
 }
 
 /* A 2.2: DeltaEmbeddingDumpConfig */
-static void check_dump(struct check *x)
+static void check_dump(struct pc_check *x)
 {
     const struct pc_DeltaEmbeddingDumpConfig *d =
         x->conf->train_config->delta_embedding_dump_config;
@@ -177,7 +177,7 @@ static void check_dump(struct check *x)
                       d->file_prefix);
 }
 
-void check_train(struct check *x)
+void check_train(struct pc_check *x)
 {
     check_end(x);
     check_optimizers(x);
@@ -186,7 +186,7 @@ void check_train(struct check *x)
 }
 
 /* A 2.4: the export does not follow the training's precision. */
-static void check_precision(struct check *x)
+static void check_precision(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
     const struct pc_ExportConfig *e = x->conf->export_config;
@@ -197,7 +197,7 @@ static void check_precision(struct check *x)
                       e->mixed_precision, t->mixed_precision);
 }
 
-static void add_name(struct check *x, struct map *names, const char *name,
+static void add_name(struct pc_check *x, struct map *names, const char *name,
                      const char *task)
 {
     if (task)
@@ -206,7 +206,7 @@ static void add_name(struct check *x, struct map *names, const char *name,
 }
 
 /* B 9: result keys are <metric><suffix>, recall@<k><suffix>, and every loss. */
-static void result_names(struct check *x, struct map *names)
+static void result_names(struct pc_check *x, struct map *names)
 {
     for (size_t i = 0; i < x->n_tasks; i++) {
         const struct task *t = &x->tasks[i];
@@ -233,7 +233,7 @@ static void result_names(struct check *x, struct map *names)
 }
 
 /* A 2.4, 4.7. Some models add results of their own, which are not known here. */
-static void check_best(struct check *x)
+static void check_best(struct pc_check *x)
 {
     const struct pc_ExportConfig *e = x->conf->export_config;
     struct map names = {0};
@@ -254,7 +254,7 @@ static void check_best(struct check *x)
     map_release(&names);
 }
 
-void check_export(struct check *x)
+void check_export(struct pc_check *x)
 {
     check_precision(x);
     check_best(x);

@@ -4,7 +4,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-uint32_t check_equal_width(struct check *x, const struct pc_FeatureGroupConfig *g)
+uint32_t check_equal_width(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     const struct pc_feature *first = NULL;
     for (int64_t i = 0; i < g->n_feature_names; i++) {
@@ -25,7 +25,7 @@ uint32_t check_equal_width(struct check *x, const struct pc_FeatureGroupConfig *
     return first ? pc_feature_width(first) : 0;
 }
 
-static void no_encoders(struct check *x, const struct pc_FeatureGroupConfig *g)
+static void no_encoders(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     if (g->n_sequence_encoders > 0)
         schema_report(x->diags, DIAG_ERROR, E0373, &g->base, "sequence_encoders",
@@ -34,7 +34,7 @@ static void no_encoders(struct check *x, const struct pc_FeatureGroupConfig *g)
 }
 
 /* B 5.6, 5.9: sparse vectors alike, and as wide as the end of dense_mlp. */
-static void check_interaction(struct check *x, const struct pc_MLP *dense_mlp)
+static void check_interaction(struct pc_check *x, const struct pc_MLP *dense_mlp)
 {
     const struct pc_ModelConfig *m = x->model_config;
     bool several = m->n_feature_groups > 1;
@@ -62,7 +62,7 @@ static void check_interaction(struct check *x, const struct pc_MLP *dense_mlp)
 }
 
 /* B 5.4: the features of the factorisation machine */
-static void check_fm(struct check *x)
+static void check_fm(struct pc_check *x)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, "fm");
     if (!g)
@@ -72,7 +72,7 @@ static void check_fm(struct check *x)
 }
 
 /* B 6.1: context features become tokens of one width, unless they form one token. */
-static void check_contextual(struct check *x)
+static void check_contextual(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     const struct pc_FeatureGroupConfig *g = check_group_find(x, "contextual");
@@ -82,7 +82,7 @@ static void check_contextual(struct check *x)
         check_equal_width(x, g);
 }
 
-void check_model_widths(struct check *x)
+void check_model_widths(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
     if (m->n_feature_groups == 0)

@@ -1,64 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages have no common base in C, so each kind copies its fields into the view
- * with the macros below; a field that a message lacks does not compile there.
+/* Features as struct pc_feature shows them. The messages have no common base in C, but
+ * they call equal things by equal names: a view is filled from the message's table of
+ * fields, name by name. What a kind has of its own is its line of features.def.
  */
 #include "text/pipeline/feature.h"
 
+#include <assert.h>
 #include <string.h>
 
-#define TAKE_COMMON(f, m)                                              \
-    do {                                                               \
-        (f)->msg = &(m)->base;                                         \
-        (f)->feature_name = (m)->feature_name;                         \
-        (f)->embedding_name = (m)->embedding_name;                     \
-        (f)->embedding_dim = (m)->embedding_dim;                       \
-        (f)->has_embedding_dim = (m)->has_embedding_dim;               \
-        (f)->pooling = (m)->pooling;                                   \
-        (f)->init_fn = (m)->init_fn;                                   \
-        (f)->has_init_fn = (m)->has_init_fn;                           \
-        (f)->use_mask = (m)->use_mask;                                 \
-        (f)->fg_encoded_default_value = (m)->fg_encoded_default_value; \
-        (f)->trainable = (m)->trainable;                               \
-        (f)->data_type = (m)->data_type;                               \
-        (f)->stub_type = (m)->stub_type;                               \
-        (f)->sequence_length = (m)->sequence_length;                   \
-        (f)->sequence_delim = (m)->sequence_delim;                     \
-        (f)->sequence_fields = (m)->sequence_fields;                   \
-        (f)->n_sequence_fields = (m)->n_sequence_fields;               \
-    } while (0)
-#define TAKE_IDS(f, m)                                                       \
-    do {                                                                     \
-        (f)->has_hash_bucket_size = (m)->has_hash_bucket_size;               \
-        (f)->hash_bucket_size = (m)->hash_bucket_size;                       \
-        (f)->vocab_list = (m)->vocab_list;                                   \
-        (f)->n_vocab_list = (m)->n_vocab_list;                               \
-        (f)->vocab_dict = (m)->vocab_dict;                                   \
-        (f)->n_vocab_dict = (m)->n_vocab_dict;                               \
-        (f)->has_vocab_file = (m)->has_vocab_file;                           \
-        (f)->vocab_file = (m)->vocab_file;                                   \
-        (f)->asset_dir = (m)->asset_dir;                                     \
-        (f)->has_default_bucketize_value = (m)->has_default_bucketize_value; \
-        (f)->default_bucketize_value = (m)->default_bucketize_value;         \
-        (f)->zch = (m)->zch;                                                 \
-        (f)->dynamicemb = (m)->dynamicemb;                                   \
-    } while (0)
-#define TAKE_NUM_BUCKETS(f, m)                       \
-    do {                                             \
-        (f)->has_num_buckets = (m)->has_num_buckets; \
-        (f)->num_buckets = (m)->num_buckets;         \
-    } while (0)
-#define TAKE_NUMBERS(f, m)                     \
-    do {                                       \
-        (f)->boundaries = (m)->boundaries;     \
-        (f)->n_boundaries = (m)->n_boundaries; \
-        (f)->autodis = (m)->autodis;           \
-        (f)->mlp = (m)->mlp;                   \
-    } while (0)
-#define TAKE_TEXT(f, m)                          \
-    do {                                         \
-        (f)->default_value = (m)->default_value; \
-        (f)->separator = (m)->separator;         \
-    } while (0)
+/* Where the shared fields lie in struct pc_feature. */
+typedef struct pc_feature self;
+static const struct field_def view_fields[] = {
+/* clang-format off */
+#define SCHEMA_DEF(n) pc_##n##_def
+#include "text/schema_as_table.h"
+#include "text/pipeline/feature_view.def"
+#include "text/schema_end.h"
+    /* clang-format on */
+};
+
+/* Bytes of a field's value; lists, messages and texts are pointers. */
+static size_t size_of(const struct field_def *d)
+{
+    if (d->label == LABEL_REP || d->label == LABEL_DICT)
+        return sizeof(void *);
+    switch (d->type) {
+    case FIELD_BOOL:
+        return sizeof(bool);
+    case FIELD_I32:
+    case FIELD_U32:
+        return sizeof(int32_t);
+    case FIELD_I64:
+    case FIELD_U64:
+        return sizeof(int64_t);
+    case FIELD_FLOAT:
+    case FIELD_DOUBLE:
+        return sizeof(double);
+    case FIELD_ENUM:
+        return sizeof(int);
+    default:
+        return sizeof(void *);
+    }
+}
+
+static void copy_field(struct pc_feature *f, const struct field_def *to,
+                       const struct msg *m, const struct field_def *from)
+{
+    bool list = to->label == LABEL_REP || to->label == LABEL_DICT;
+    assert(from->type == to->type && list == (from->count != 0));
+    memcpy((char *)f + to->at, (const char *)m + from->at, size_of(to));
+    if (to->has)
+        memcpy((char *)f + to->has, (const char *)m + from->has, sizeof(bool));
+    if (to->count)
+        memcpy((char *)f + to->count, (const char *)m + from->count, sizeof(int64_t));
+}
+
+static void copy_fields(struct pc_feature *f, const struct msg *m)
+{
+    for (size_t i = 0; i < ARRAY_LEN(view_fields); i++) {
+        const struct field_def *from = schema_field(m->def, view_fields[i].name);
+        if (from && !(from->flags & FIELD_IGNORED))
+            copy_field(f, &view_fields[i], m, from);
+    }
+}
 
 static void add_input(struct pc_feature *f, const char *field, int64_t index,
                       const char *text)
@@ -76,203 +80,79 @@ static void add_input(struct pc_feature *f, const char *field, int64_t index,
     f->inputs[f->n_inputs++] = in;
 }
 
-static void one_input(struct pc_feature *f, struct arena *a, const char *text)
+/* What field `d` of the message lists or names. ALL, where a feature has several fields,
+ * means that it does without this one.
+ */
+static void add_inputs(struct pc_feature *f, const struct field_def *d)
 {
-    f->inputs = arena_alloc(a, sizeof(*f->inputs));
-    if (*text)
-        add_input(f, "expression", -1, text);
+    const char *at = (const char *)f->msg;
+    if (d->label == LABEL_REP) {
+        const char *const *texts = *(const char *const *const *)(at + d->at);
+        for (int64_t i = 0; i < *(const int64_t *)(at + d->count); i++)
+            add_input(f, d->name, i, texts[i]);
+        return;
+    }
+    const char *text = *(const char *const *)(at + d->at);
+    bool all = f->kind->max_inputs > 1 && strcmp(text, "ALL") == 0;
+    if (*text && !all)
+        add_input(f, d->name, -1, text);
 }
 
-static void list_inputs(struct pc_feature *f, struct arena *a, const char *field,
-                        const char *const *texts, int64_t n)
+static size_t count_of(const struct msg *m, const struct field_def *d)
 {
-    f->inputs = arena_alloc(a, (size_t)n * sizeof(*f->inputs) + 1);
-    for (int64_t i = 0; i < n; i++)
-        add_input(f, field, i, texts[i]);
+    return d->count ? (size_t) * (const int64_t *)((const char *)m + d->count) : 1;
 }
 
-/* `names` and `texts` end with NULL in `names`; unset ones and ALL are no inputs. */
-static void named_inputs(struct pc_feature *f, struct arena *a, const char *const *names,
-                         const char *const *texts)
+static void set_inputs(struct pc_feature *f, struct arena *a)
 {
-    f->inputs = arena_alloc(a, 3 * sizeof(*f->inputs));
-    for (size_t i = 0; names[i]; i++)
-        if (*texts[i] && strcmp(texts[i], "ALL") != 0)
-            add_input(f, names[i], -1, texts[i]);
+    struct str rest = str_c(f->kind->inputs), word;
+    size_t n = 0;
+    const struct field_def *fields[8];
+    for (size_t i = 0; str_split(&rest, ' ', &word); i++) {
+        assert(i < ARRAY_LEN(fields) - 1);
+        fields[i] = schema_field(f->kind->msg, arena_strndup(a, word.p, word.n));
+        fields[i + 1] = NULL;
+        n += count_of(f->msg, fields[i]);
+    }
+    f->inputs = arena_alloc(a, n * sizeof(*f->inputs) + 1);
+    for (size_t i = 0; fields[i]; i++)
+        add_inputs(f, fields[i]);
 }
 
-static void view_id(struct pc_feature *f, const void *msg, struct arena *a)
+/* Unset: one number; all ids of a row, one of a step; all tokens, or each a step. */
+static uint32_t value_dim_of(const struct pc_feature *f)
 {
-    const struct pc_IdFeature *m = msg;
-    f->kind = PC_ID;
-    f->weighted = m->weighted;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->value_dim = m->has_value_dim ? m->value_dim : f->sequence ? 1 : 0;
-    one_input(f, a, m->expression);
+    if (f->kind->own_ids)
+        return f->tokens_as_sequence ? 1 : 0;
+    if (f->has_value_dim)
+        return f->value_dim;
+    return f->kind->ids && !f->sequence ? 0 : 1;
 }
 
-static void view_raw(struct pc_feature *f, const void *msg, struct arena *a)
+static void set_feature(struct pc_feature *f, const struct msg *m, struct arena *a)
 {
-    const struct pc_RawFeature *m = msg;
-    f->kind = PC_RAW;
-    TAKE_COMMON(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_TEXT(f, m);
-    f->normalizer = m->normalizer;
-    f->value_dim = m->value_dim;
-    one_input(f, a, m->expression);
+    f->msg = m;
+    copy_fields(f, m);
+    f->sequence = f->sequence || f->tokens_as_sequence;
+    f->value_dim = value_dim_of(f);
+    set_inputs(f, a);
 }
 
-static void view_combo(struct pc_feature *f, const void *msg, struct arena *a)
+static const struct pc_feature_kind *kind_of(const struct msg_def *def)
 {
-    const struct pc_ComboFeature *m = msg;
-    f->kind = PC_COMBO;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_TEXT(f, m);
-    f->value_dim = m->has_value_dim ? m->value_dim : f->sequence ? 1 : 0;
-    list_inputs(f, a, "expression", m->expression, m->n_expression);
+    for (size_t i = 0; i < pc_feature_kind_count; i++)
+        if (pc_feature_kinds[i].msg == def)
+            return &pc_feature_kinds[i];
+    return NULL;
 }
 
-static void view_combine(struct pc_feature *f, const void *msg, struct arena *a)
+const struct pc_feature_kind *pc_feature_kind_find(const char *member)
 {
-    const struct pc_CombineFeature *m = msg;
-    f->kind = PC_COMBINE;
-    TAKE_COMMON(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->normalizer = m->normalizer;
-    f->value_dim = 1;
-    one_input(f, a, m->expression);
+    for (size_t i = 0; i < pc_feature_kind_count; i++)
+        if (strcmp(pc_feature_kinds[i].member, member) == 0)
+            return &pc_feature_kinds[i];
+    return NULL;
 }
-
-static void view_lookup(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_LookupFeature *m = msg;
-    f->kind = PC_LOOKUP;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->normalizer = m->normalizer;
-    f->value_dim = m->has_value_dim ? m->value_dim : 1;
-    named_inputs(f, a, (const char *const[]){"map", "key", NULL},
-                 (const char *const[]){m->map, m->key});
-}
-
-static void view_match(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_MatchFeature *m = msg;
-    f->kind = PC_MATCH;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->normalizer = m->normalizer;
-    f->value_dim = m->has_value_dim ? m->value_dim : 1;
-    named_inputs(f, a, (const char *const[]){"nested_map", "pkey", "skey", NULL},
-                 (const char *const[]){m->nested_map, m->pkey, m->skey});
-}
-
-static void view_expr(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_ExprFeature *m = msg;
-    f->kind = PC_EXPR;
-    TAKE_COMMON(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_TEXT(f, m);
-    f->value_dim = m->has_value_dim ? m->value_dim : 1;
-    list_inputs(f, a, "variables", m->variables, m->n_variables);
-}
-
-static void view_overlap(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_OverlapFeature *m = msg;
-    f->kind = PC_OVERLAP;
-    TAKE_COMMON(f, m);
-    TAKE_NUMBERS(f, m);
-    f->separator = m->separator;
-    f->normalizer = m->normalizer;
-    f->value_dim = 1;
-    named_inputs(f, a, (const char *const[]){"query", "title", NULL},
-                 (const char *const[]){m->query, m->title});
-}
-
-static void view_tokenize(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_TokenizeFeature *m = msg;
-    f->kind = PC_TOKENIZE;
-    TAKE_COMMON(f, m);
-    f->default_value = m->default_value;
-    f->has_vocab_file = m->has_vocab_file;
-    f->vocab_file = m->vocab_file;
-    f->asset_dir = m->asset_dir;
-    f->value_dim = m->tokens_as_sequence ? 1 : 0;
-    f->sequence = f->sequence || m->tokens_as_sequence;
-    one_input(f, a, m->expression);
-}
-
-static void view_kv_dot_product(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_KvDotProduct *m = msg;
-    f->kind = PC_KV_DOT_PRODUCT;
-    TAKE_COMMON(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_TEXT(f, m);
-    f->value_dim = 1;
-    named_inputs(f, a, (const char *const[]){"query", "document", NULL},
-                 (const char *const[]){m->query, m->document});
-}
-
-static void view_custom(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_CustomFeature *m = msg;
-    f->kind = PC_CUSTOM;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_NUMBERS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->normalizer = m->normalizer;
-    f->value_dim = m->has_value_dim ? m->value_dim : 1;
-    list_inputs(f, a, "expression", m->expression, m->n_expression);
-}
-
-static void view_bool_mask(struct pc_feature *f, const void *msg, struct arena *a)
-{
-    const struct pc_BoolMaskFeature *m = msg;
-    f->kind = PC_BOOL_MASK;
-    TAKE_COMMON(f, m);
-    TAKE_IDS(f, m);
-    TAKE_NUM_BUCKETS(f, m);
-    TAKE_TEXT(f, m);
-    f->value_dim = m->has_value_dim ? m->value_dim : f->sequence ? 1 : 0;
-    list_inputs(f, a, "expression", m->expression, m->n_expression);
-}
-
-static const struct {
-    const struct msg_def *def;
-    void (*view)(struct pc_feature *, const void *, struct arena *);
-} views[] = {
-    {&pc_IdFeature_def, view_id},
-    {&pc_RawFeature_def, view_raw},
-    {&pc_ComboFeature_def, view_combo},
-    {&pc_CombineFeature_def, view_combine},
-    {&pc_LookupFeature_def, view_lookup},
-    {&pc_MatchFeature_def, view_match},
-    {&pc_ExprFeature_def, view_expr},
-    {&pc_OverlapFeature_def, view_overlap},
-    {&pc_TokenizeFeature_def, view_tokenize},
-    {&pc_KvDotProduct_def, view_kv_dot_product},
-    {&pc_CustomFeature_def, view_custom},
-    {&pc_BoolMaskFeature_def, view_bool_mask},
-};
 
 /* `holder` is a FeatureConfig or SeqFeatureConfig; one without a feature adds nothing. */
 static void add_feature(struct pc_features *list, const struct msg *holder,
@@ -280,25 +160,22 @@ static void add_feature(struct pc_features *list, const struct msg *holder,
 {
     const struct msg *m;
     const struct field_def *which = schema_oneof(holder, "feature", &m);
-    if (!which)
+    const struct pc_feature_kind *kind = which ? kind_of(m->def) : NULL;
+    if (!kind)
         return;
-    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
-        if (views[i].def != m->def)
-            continue;
-        struct pc_feature *f = &list->at[list->n++];
-        *f = (struct pc_feature){.group = group};
-        f->sequence = group || str_starts(which->name, "sequence_");
-        views[i].view(f, m, a);
-        f->name = f->feature_name;
-        if (group) {
-            f->sequence_length = group->sequence_length;
-            f->sequence_delim = group->sequence_delim;
-            f->name = arena_printf(a, "%s__%s", group->sequence_name, f->feature_name);
-        }
-        struct map_entry *e = map_put(&list->by_name, str_c(f->name));
-        if (!e->value)
-            e->value = f;
+    struct pc_feature *f = &list->at[list->n++];
+    *f = (struct pc_feature){.group = group, .kind = kind};
+    f->sequence = group || str_starts(which->name, "sequence_");
+    set_feature(f, m, a);
+    f->name = f->feature_name;
+    if (group) {
+        f->sequence_length = group->sequence_length;
+        f->sequence_delim = group->sequence_delim;
+        f->name = arena_printf(a, "%s__%s", group->sequence_name, f->feature_name);
     }
+    struct map_entry *e = map_put(&list->by_name, str_c(f->name));
+    if (!e->value)
+        e->value = f;
 }
 
 void pc_features_init(struct pc_features *list, const struct pc_EasyRecConfig *conf,
@@ -349,17 +226,9 @@ const struct pc_feature *pc_features_find(const struct pc_features *f, struct st
 
 bool pc_feature_is_sparse(const struct pc_feature *f)
 {
-    switch (f->kind) {
-    case PC_ID:
-    case PC_COMBO:
-    case PC_TOKENIZE:
-    case PC_BOOL_MASK:
-        return true;
-    default:
-        return f->n_boundaries > 0 || f->has_num_buckets || f->has_hash_bucket_size ||
-               f->n_vocab_list > 0 || f->n_vocab_dict > 0 || f->has_vocab_file ||
-               f->zch || f->dynamicemb;
-    }
+    return f->kind->ids || f->n_boundaries > 0 || f->has_num_buckets ||
+           f->has_hash_bucket_size || f->n_vocab_list > 0 || f->n_vocab_dict > 0 ||
+           f->has_vocab_file || f->zch || f->dynamicemb;
 }
 
 bool pc_feature_has_vector(const struct pc_feature *f)
@@ -388,10 +257,10 @@ uint64_t pc_feature_rows(const struct pc_feature *f)
         return f->num_buckets;
     if (f->n_vocab_list)
         return (uint64_t)f->n_vocab_list + (f->has_default_bucketize_value ? 0 : 2) +
-               (f->kind == PC_MATCH ? 1 : 0);
+               f->kind->spare_row;
     if (f->n_vocab_dict)
         return vocab_dict_rows(f);
-    if (f->has_vocab_file || f->kind == PC_TOKENIZE)
+    if (f->has_vocab_file || f->kind->own_ids)
         return 0;
     return f->n_boundaries ? (uint64_t)f->n_boundaries + 1 : 0;
 }
@@ -411,12 +280,6 @@ static bool is_attr(const struct pc_sampler *s, const char *column)
     return false;
 }
 
-static bool is_single_input(const struct pc_feature *f)
-{
-    return f->kind == PC_ID || f->kind == PC_RAW || f->kind == PC_TOKENIZE ||
-           f->kind == PC_COMBINE;
-}
-
 bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
 {
     if (!f->sequence)
@@ -426,7 +289,8 @@ bool pc_input_is_sequence(const struct pc_feature *f, const struct pc_input *in)
             return true;
     if (f->n_sequence_fields > 0)
         return false;
-    return is_single_input(f) ? !str_is(in->side, "feature") : str_is(in->side, "item");
+    return f->kind->max_inputs == 1 ? !str_is(in->side, "feature")
+                                    : str_is(in->side, "item");
 }
 
 const char *pc_input_column(const struct pc_feature *f, const struct pc_input *in,
@@ -460,7 +324,7 @@ enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
 {
     if (!data || data->force_base_data_group || !pc_feature_is_sampled(f, data, a))
         return PC_BASE;
-    return is_single_input(f) ? PC_NEG : PC_CROSS_NEG;
+    return f->kind->max_inputs == 1 ? PC_NEG : PC_CROSS_NEG;
 }
 
 enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data)

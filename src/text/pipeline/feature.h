@@ -13,20 +13,30 @@
 #include "base/map.h"
 #include "text/pipeline/pipeline.h"
 
-enum pc_feature_kind {
-    PC_ID,
-    PC_RAW,
-    PC_COMBO,
-    PC_COMBINE,
-    PC_LOOKUP,
-    PC_MATCH,
-    PC_EXPR,
-    PC_OVERLAP,
-    PC_TOKENIZE,
-    PC_KV_DOT_PRODUCT,
-    PC_CUSTOM,
-    PC_BOOL_MASK,
+struct pc_feature;
+struct pc_check;
+
+/* A line of features.def: what the rest asks about a kind of feature. */
+struct pc_feature_kind {
+    const struct msg_def *msg;
+    const char *member;            /* of FeatureConfig: "id_feature" */
+    const char *inputs;            /* fields that name inputs: "map key" */
+    size_t min_inputs, max_inputs; /* max 0: any number */
+    bool ids;     /* its values are always ids; else only when told how to make some */
+    bool own_ids; /* its operator makes the ids; vocab_file is the operator's */
+    bool numbers; /* a value is a number before it becomes an id */
+    bool keeps;   /* of a row or step value_dim values are kept, 0: all */
+    bool exact;   /* a row or step has value_dim values, those that become ids too */
+    bool zero_default; /* an empty default_value is 0, that of an id too */
+    bool spare_row;    /* the table of a vocab_list has a row more than it has ids */
+    /* What only this kind can have wrong, or NULL. */
+    void (*check)(struct pc_check *x, const struct pc_feature *f);
 };
+/* In the order of features.def. */
+extern const struct pc_feature_kind pc_feature_kinds[];
+extern const size_t pc_feature_kind_count;
+/* By member, without sequence_; NULL when there is none. */
+const struct pc_feature_kind *pc_feature_kind_find(const char *member);
 
 struct pc_input {
     const char *field; /* of the message: "expression", "map", ... */
@@ -40,42 +50,23 @@ struct pc_input {
 struct pc_feature {
     const struct msg *msg;                  /* struct pc_IdFeature, ... */
     const struct pc_SequenceFeature *group; /* the grouped sequence it is in, or NULL */
-    enum pc_feature_kind kind;
-    const char *name;         /* "age", or "click_seq__age" inside a grouped sequence */
-    const char *feature_name; /* as written */
-    bool sequence;            /* one value, or list of values, per step */
-    struct pc_input *inputs;  /* in the order of the message; pkey/skey ALL left out */
+    const struct pc_feature_kind *kind;
+    const char *name;        /* "age", or "click_seq__age" inside a grouped sequence */
+    bool sequence;           /* one value, or list of values, per step */
+    struct pc_input *inputs; /* in the order of the message; ALL left out */
     size_t n_inputs;
 
-    /* Fields of every feature. */
-    const char *embedding_name, *pooling, *init_fn, *data_type;
-    bool has_init_fn, use_mask, trainable, stub_type;
-    const char *fg_encoded_default_value; /* "" when unset */
-    uint32_t embedding_dim;
-    bool has_embedding_dim;
-    uint32_t sequence_length; /* of the group inside one */
-    const char *sequence_delim;
-    const char *const *sequence_fields;
-    int64_t n_sequence_fields;
-
-    /* Fields of some; zero, NULL or false where the message has none. */
-    const char *default_value, *separator, *normalizer;
-    bool weighted;
-    uint32_t value_dim; /* numbers or ids per row or step, 0: any; unset is resolved */
-    const double *boundaries;
-    int64_t n_boundaries;
-    bool has_hash_bucket_size, has_num_buckets, has_vocab_file,
-        has_default_bucketize_value;
-    uint64_t hash_bucket_size, num_buckets, default_bucketize_value;
-    const char *const *vocab_list;
-    int64_t n_vocab_list;
-    const struct schema_kv_U64 *vocab_dict;
-    int64_t n_vocab_dict;
-    const char *vocab_file, *asset_dir;
-    const struct pc_ZeroCollisionHash *zch;
-    const struct pc_DynamicEmbedding *dynamicemb;
-    const struct pc_AutoDisEmbedding *autodis;
-    const struct pc_MLPEmbedding *mlp;
+    /* The fields of feature_view.def, has_x and n_x too, under the names that they have in
+     * the messages; zero where the message has none or it has no effect. sequence_length
+     * and sequence_delim are those of the group inside one; an unset value_dim is resolved.
+     */
+/* clang-format off */
+#define SCHEMA_P(n) pc_##n
+#include "text/schema_as_struct.h"
+#include "text/pipeline/feature_view.def"
+#include "text/schema_end.h"
+#undef SCHEMA_P
+    /* clang-format on */
 };
 
 struct pc_features {

@@ -38,7 +38,7 @@ struct task {
     double pareto_min;
 };
 
-struct check {
+struct pc_check {
     const struct pc_EasyRecConfig *conf;
     const struct pc_DataConfig *data;          /* NULL when the section is missing */
     const struct pc_ModelConfig *model_config; /* likewise */
@@ -57,7 +57,7 @@ struct check {
 };
 
 /* As schema_report(), about element `index` of the repeated field. */
-struct diag *check_item(struct check *x, enum severity severity, enum code code,
+struct diag *check_item(struct pc_check *x, enum severity severity, enum code code,
                         const struct msg *m, const char *field, int64_t index,
                         const char *fmt, ...) PRINTF_LIKE(7, 8);
 /* Points `g` at `part` of `text`, the value of field `field` of `m`, when the file spells
@@ -66,52 +66,56 @@ struct diag *check_item(struct check *x, enum severity severity, enum code code,
 void check_aim(struct diag *g, const struct msg *m, const char *field, int64_t index,
                const char *text, struct str part);
 /* "did you mean ...?" when one of the names is near. */
-void check_nearest(struct check *x, struct diag *g, const char *word,
+void check_nearest(struct pc_check *x, struct diag *g, const char *word,
                    const struct map *names);
-void check_nearest_in(struct check *x, struct diag *g, const char *word,
+void check_nearest_in(struct pc_check *x, struct diag *g, const char *word,
                       const char *const *names, int64_t n);
 bool check_listed(const char *word, const char *const *names, int64_t n);
 /* Calls `visit` for every message below and including `m`. */
-void check_walk(struct check *x, const struct msg *m,
-                void (*visit)(struct check *x, const struct msg *m));
+void check_walk(struct pc_check *x, const struct msg *m,
+                void (*visit)(struct pc_check *x, const struct msg *m));
 /* The group that field `field` of `m` names, an error when there is none. */
-const struct pc_FeatureGroupConfig *check_group_of(struct check *x, const struct msg *m,
-                                                   const char *field, const char *name);
-const struct pc_FeatureGroupConfig *check_group_find(const struct check *x,
+const struct pc_FeatureGroupConfig *check_group_of(struct pc_check *x,
+                                                   const struct msg *m, const char *field,
+                                                   const char *name);
+const struct pc_FeatureGroupConfig *check_group_find(const struct pc_check *x,
                                                      const char *name);
 bool check_is_sequence_group(const struct pc_FeatureGroupConfig *g);
 
-void check_train(struct check *x);
-void check_export(struct check *x);
-void check_data(struct check *x);
-void check_sampler(struct check *x);
-void check_features(struct check *x);
-void check_ids(struct check *x, const struct pc_feature *f);
-void check_numbers(struct check *x, const struct pc_feature *f);
-void check_tables(struct check *x);
-void check_formula(struct check *x, const struct pc_feature *f);
-void check_operator(struct check *x, const struct pc_feature *f);
-void check_groups(struct check *x);
-void check_model(struct check *x);
-void check_model_groups(struct check *x);
-void check_model_widths(struct check *x);
+void check_train(struct pc_check *x);
+void check_export(struct pc_check *x);
+void check_data(struct pc_check *x);
+void check_sampler(struct pc_check *x);
+void check_features(struct pc_check *x);
+void check_ids(struct pc_check *x, const struct pc_feature *f);
+void check_numbers(struct pc_check *x, const struct pc_feature *f);
+void check_tables(struct pc_check *x);
+/* Of one kind of feature each: features.def. */
+void check_formula(struct pc_check *x, const struct pc_feature *f);
+void check_tokens(struct pc_check *x, const struct pc_feature *f);
+void check_operator(struct pc_check *x, const struct pc_feature *f);
+void check_groups(struct pc_check *x);
+void check_model(struct pc_check *x);
+void check_model_groups(struct pc_check *x);
+void check_model_widths(struct pc_check *x);
 /* The common width of the group's features; 0 when unknown. One that differs is reported.
  */
-uint32_t check_equal_width(struct check *x, const struct pc_FeatureGroupConfig *g);
+uint32_t check_equal_width(struct pc_check *x, const struct pc_FeatureGroupConfig *g);
 /* A group that the model finds by a name of its own; WIDE groups may only be WIDE. */
-void check_need_group(struct check *x, const char *name, enum pc_FeatureGroupType type);
+void check_need_group(struct pc_check *x, const char *name,
+                      enum pc_FeatureGroupType type);
 /* Groups of a model of field_model.def; false: it is none. */
-bool check_field_model(struct check *x);
-void check_field_widths(struct check *x);
-void check_modules(struct check *x);
-void check_hstu(struct check *x);
-void check_sid(struct check *x);
-void check_tasks(struct check *x);
-void check_unused(struct check *x);
+bool check_field_model(struct pc_check *x);
+void check_field_widths(struct pc_check *x);
+void check_modules(struct pc_check *x);
+void check_hstu(struct pc_check *x);
+void check_sid(struct pc_check *x);
+void check_tasks(struct pc_check *x);
+void check_unused(struct pc_check *x);
 
 /* NULL when fine, else what is wrong with it. */
-const char *init_fn_problem(struct check *x, const char *text);
-const char *normalizer_problem(struct check *x, const char *text);
+const char *init_fn_problem(struct pc_check *x, const char *text);
+const char *normalizer_problem(struct pc_check *x, const char *text);
 
 /* The whole of it, for conf_kind_pipeline. */
 void pipeline_check(struct conf *c, struct diags *diags);

@@ -219,7 +219,8 @@ static void features_are_seen_alike(void)
     pc_features_init(&f, l.data, &a);
     CHECK_INT(f.n, 7);
     const struct pc_feature *price = pc_features_find(&f, str_c("price"));
-    CHECK(price && price->kind == PC_RAW && pc_feature_is_sparse(price));
+    CHECK(price && strcmp(price->kind->member, "raw_feature") == 0 &&
+          pc_feature_is_sparse(price));
     CHECK_INT(pc_feature_rows(price), 4);
     CHECK_INT(pc_feature_width(price), 4);
     const struct pc_feature *age = pc_features_find(&f, str_c("age"));
@@ -277,6 +278,28 @@ static void every_message_and_field_is_described(void)
     CHECK(n_fields > 1149);
 }
 
+static void a_kind_of_feature_names_inputs_that_its_message_has(void)
+{
+    struct arena a = {0};
+    for (size_t i = 0; i < pc_feature_kind_count; i++) {
+        const struct pc_feature_kind *k = &pc_feature_kinds[i];
+        struct str rest = str_c(k->inputs), word;
+        size_t n = 0;
+        const struct field_def *d = NULL;
+        for (; str_split(&rest, ' ', &word); n++) {
+            d = schema_field(k->msg, arena_strndup(&a, word.p, word.n));
+            CHECK(d && d->type == FIELD_STR);
+        }
+        bool list = n == 1 && d && d->label == LABEL_REP;
+        CHECK(list || k->max_inputs == n);
+        CHECK(k->min_inputs >= 1 && (!k->max_inputs || k->min_inputs <= k->max_inputs));
+        CHECK(schema_field(&pc_FeatureConfig_def, k->member)->msg == k->msg);
+        CHECK(pc_feature_kind_find(k->member) == k);
+    }
+    CHECK(pc_feature_kind_find("sequence_feature") == NULL);
+    arena_release(&a);
+}
+
 static const struct tap_case cases[] = {
     TAP(defaults_are_those_of_the_schema),
     TAP(a_value_equal_to_the_default_counts_as_set),
@@ -288,6 +311,7 @@ static const struct tap_case cases[] = {
     TAP(words_without_regard_to_case_and_other_names_pass),
     TAP(json_is_the_same_config),
     TAP(features_are_seen_alike),
+    TAP(a_kind_of_feature_names_inputs_that_its_message_has),
     TAP(sampled_columns_make_data_groups),
     TAP(every_message_and_field_is_described),
 };
