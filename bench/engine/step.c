@@ -47,7 +47,7 @@ struct bench {
     bool varlen;
     bool rows_only; /* no graph: lookups and updates */
     int64_t *offsets[BATCHES];
-    struct slot_ids slots[BATCHES][SLOTS_MAX];
+    struct embed_slot_ids slots[BATCHES][SLOTS_MAX];
     struct optim *optim;
     struct view given[SLOTS_MAX]; /* gradients of rows_only */
     double ms[PHASES][STEPS_MAX], total[STEPS_MAX], cpu[STEPS_MAX];
@@ -223,7 +223,8 @@ static int64_t draw_id(struct rng *r, int64_t rows)
 }
 
 /* The ids of a feature are the same in all of its groups. */
-static const struct slot_ids *drawn_before(const struct bench *b, int k, size_t input)
+static const struct embed_slot_ids *drawn_before(const struct bench *b, int k,
+                                                 size_t input)
 {
     const struct model_input *in = &b->m->inputs.at[input];
     for (size_t i = 0; i < input; i++) {
@@ -253,7 +254,7 @@ static void draw_batch(struct bench *b, int k)
         const struct model_input *in = &b->m->inputs.at[i];
         if (in->slot < 0)
             continue;
-        const struct slot_ids *same = drawn_before(b, k, i);
+        const struct embed_slot_ids *same = drawn_before(b, k, i);
         if (same) {
             b->slots[k][in->slot] = *same;
             continue;
@@ -262,7 +263,7 @@ static void draw_batch(struct bench *b, int k)
         int64_t *ids = mem_calloc((size_t)n, sizeof(*ids));
         for (int64_t x = 0; x < n; x++)
             ids[x] = draw_id(&r, embed_slot_table(b->m->embed, in->slot)->conf.rows);
-        b->slots[k][in->slot] = (struct slot_ids){.ids = ids, .rows = n};
+        b->slots[k][in->slot] = (struct embed_slot_ids){.ids = ids, .rows = n};
     }
 }
 
@@ -353,7 +354,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     for (size_t i = 0; i < m->embedded.n; i++)
         views[i] =
             b->given[i].data ? b->given[i] : graph_read_grad(m->graph, m->embedded.at[i]);
-    embed_backward(m->embed, views, &(struct row_step){.lr = 0.01, .step = t + 1});
+    embed_backward(m->embed, views, &(struct embed_row_step){.lr = 0.01, .step = t + 1});
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
         optim_step(b->optim, t, 0);

@@ -31,13 +31,13 @@ static enum rc train(struct embed *e, int64_t rows, int64_t dim, struct err *err
     for (int64_t i = 0; i < BATCH * dim; i++)
         out[i] = 0.01f;
     for (int64_t at = 0; at < rows && !rc; at += BATCH) {
-        struct slot_ids slot = {.ids = ids, .rows = BATCH};
+        struct embed_slot_ids slot = {.ids = ids, .rows = BATCH};
         for (int64_t i = 0; i < BATCH; i++) /* a permutation, so that pages fill slowly */
             ids[i] = (int64_t)((uint64_t)(at + i) * 7368787u % (uint64_t)rows);
         rc = embed_batch(e, &slot, true, err);
         if (!rc)
             embed_backward(e, &view,
-                           &(struct row_step){.lr = 0.1, .step = (uint64_t)at + 1});
+                           &(struct embed_row_step){.lr = 0.1, .step = (uint64_t)at + 1});
     }
     mem_free(ids);
     mem_free(out);
@@ -53,23 +53,23 @@ int main(int argc, char **argv)
         !str_to_i64(str_c(argv[2]), &dim) || pool_create(2, &pool, &err))
         return 2;
     struct embed *e = embed_create(pool);
-    struct table_conf conf = {.name = "t",
-                              .rows = rows,
-                              .dim = dim,
-                              .a = -0.01,
-                              .b = 0.01,
-                              .trainable = true,
-                              .seed = 1,
-                              .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
-    int table = embed_table(e, &conf, &err);
+    struct embed_table_conf conf = {.name = "t",
+                                    .rows = rows,
+                                    .dim = dim,
+                                    .a = -0.01,
+                                    .b = 0.01,
+                                    .trainable = true,
+                                    .seed = 1,
+                                    .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8}};
+    int table = embed_add_table(e, &conf, &err);
     if (table >= 0)
-        embed_slot(e, &(struct slot_conf){.feature = "f", .table = table});
+        embed_add_slot(e, &(struct embed_slot_conf){.feature = "f", .table = table});
     if (table < 0 || train(e, rows, dim, &err)) {
         fprintf(stderr, "memory_table: %s\n", err.msg);
         return 1;
     }
     printf("{\"resident\": %jd, \"needed\": %zu}\n", (intmax_t)resident(),
-           table_bytes(embed_table_at(e, table)));
+           embed_table_bytes(embed_table_at(e, table)));
     embed_destroy(e);
     pool_destroy(pool);
     return 0;

@@ -6,9 +6,9 @@
 
 #define TABLES_MAX ((size_t)16 << 20)
 
-static void put_ids(struct buf *b, const struct table *t)
+static void put_ids(struct buf *b, const struct embed_table *t)
 {
-    const struct keyed *k = t->keyed;
+    const struct embed_keyed *k = t->keyed;
     char *rule = table_rule(t);
     buf_printf(b,
                ", \"rule\": \"%s\", \"ids\": {\"now\": %jd, \"last_round\": %jd, "
@@ -26,9 +26,10 @@ static void add_origins(struct ckpt_writer *w, const struct embed *e)
     buf_init(&b, TABLES_MAX);
     buf_putc(&b, '{');
     for (int i = 0; i < embed_n_tables(e); i++) {
-        const struct table *t = embed_table_at(e, i);
+        const struct embed_table *t = embed_table_at(e, i);
         char *origin = table_origin(t), *name = table_column_name(t, NULL);
-        const char *opt = t->conf.trainable ? row_opt_name(t->conf.opt.kind) : "none";
+        const char *opt =
+            t->conf.trainable ? embed_row_opt_name(t->conf.opt.kind) : "none";
         buf_puts(&b, i ? ", " : "");
         buf_json_str(&b, name, strlen(name));
         double first =

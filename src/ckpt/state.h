@@ -25,7 +25,7 @@
 #include "nn/graph.h"
 
 /* The name of a table's weights; the caller's, to mem_free(). */
-char *ckpt_table_name(const struct table *t) MUST_CHECK;
+char *ckpt_table_name(const struct embed_table *t) MUST_CHECK;
 
 /* A further array of floats: optimiser state, moving averages. */
 struct ckpt_array {

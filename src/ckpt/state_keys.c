@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "ckpt/state_private.h"
 
-static void add(struct ckpt_writer *w, const struct table *t, enum ckpt_part part,
+static void add(struct ckpt_writer *w, const struct embed_table *t, enum ckpt_part part,
                 const char *what, const int64_t *data, int64_t n)
 {
     char *name = table_part_name(t, what);
@@ -15,9 +15,9 @@ static void add(struct ckpt_writer *w, const struct table *t, enum ckpt_part par
     mem_free(name);
 }
 
-void table_add_keys(struct ckpt_writer *w, const struct table *t)
+void table_add_keys(struct ckpt_writer *w, const struct embed_table *t)
 {
-    const struct keyed *k = t->keyed;
+    const struct embed_keyed *k = t->keyed;
     add(w, t, CKPT_MODEL, "keys", k->ids.keys, k->ids.n);
     add(w, t, CKPT_STATE, "counts", k->ids.counts, k->ids.n);
     add(w, t, CKPT_STATE, "last", k->ids.last, k->ids.n);

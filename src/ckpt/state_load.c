@@ -128,7 +128,7 @@ static const char *table_fact(const struct loader *l, const struct st_tensor *we
     return v && v->kind == NODE_STR ? v->text.p : NULL;
 }
 
-static bool same_first(struct loader *l, const struct table *t,
+static bool same_first(struct loader *l, const struct embed_table *t,
                        const struct st_tensor *weight)
 {
     char *origin = table_origin(t);
@@ -138,7 +138,7 @@ static bool same_first(struct loader *l, const struct table *t,
     return same;
 }
 
-static const struct st_tensor *part_of(struct loader *l, const struct table *t,
+static const struct st_tensor *part_of(struct loader *l, const struct embed_table *t,
                                        const char *what)
 {
     char *name = table_part_name(t, what);
@@ -148,7 +148,7 @@ static const struct st_tensor *part_of(struct loader *l, const struct table *t,
 }
 
 /* The bitmap counts only when unused rows would get the same values again. */
-static const unsigned char *find_used(struct loader *l, const struct table *t,
+static const unsigned char *find_used(struct loader *l, const struct embed_table *t,
                                       const struct st_tensor *weight)
 {
     const struct st_tensor *used = part_of(l, t, "used");
@@ -158,11 +158,11 @@ static const unsigned char *find_used(struct loader *l, const struct table *t,
 }
 
 /* Whether state of the checkpoint means the same here. */
-static bool same_optimizer(struct loader *l, const struct table *t,
+static bool same_optimizer(struct loader *l, const struct embed_table *t,
                            const struct st_tensor *weight, const char *name)
 {
     const char *then = table_fact(l, weight, "optimizer");
-    const char *now = t->conf.trainable ? row_opt_name(t->conf.opt.kind) : "none";
+    const char *now = t->conf.trainable ? embed_row_opt_name(t->conf.opt.kind) : "none";
     if (!then || strcmp(then, now) == 0)
         return true;
     char *text = mem_printf("was trained with %s, the model uses %s", then, now);
@@ -267,7 +267,7 @@ static const char *plan_keys(struct loader *l, struct table_job *j)
 {
     static const char *const waiting[] = {"waiting.keys", "waiting.counts",
                                           "waiting.last"};
-    const struct table *t = j->t;
+    const struct embed_table *t = j->t;
     bool shared = t->conf.keyed.kind == KEYED_ZCH;
     char *rule = table_rule(t);
     const char *then = table_fact(l, j->from[0], "rule");
@@ -298,7 +298,7 @@ static const char *plan_keys(struct loader *l, struct table_job *j)
 }
 
 /* Which of the forms the checkpoint has. */
-static enum table_form form_of(const struct loader *l, const struct table *t)
+static enum table_form form_of(const struct loader *l, const struct embed_table *t)
 {
     const struct ckpt_map_line *line = NULL;
     char *name = table_part_name(t, "rows"), *old = old_name(l, name, &line);
@@ -339,7 +339,7 @@ static const char *plan_touched(struct loader *l, struct table_job *j)
     return NULL;
 }
 
-static void plan_table(struct loader *l, struct table *t)
+static void plan_table(struct loader *l, struct embed_table *t)
 {
     struct table_job j = {.t = t, .form = form_of(l, t), .partial = l->how->partial};
     j.n_cols = table_columns(t, j.cols);

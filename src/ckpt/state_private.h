@@ -17,18 +17,20 @@ struct table_column {
 };
 #define TABLE_COLUMNS_MAX 3
 /* How many there are. */
-int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_MAX]);
+int table_columns(const struct embed_table *t,
+                  struct table_column out[TABLE_COLUMNS_MAX]);
 /* "embedding.t.weight", "optimizer.embedding.t.weight.momentum1"; the caller's. NULL: of
  * the weights.
  */
-char *table_column_name(const struct table *t, const struct table_column *c) MUST_CHECK;
+char *table_column_name(const struct embed_table *t,
+                        const struct table_column *c) MUST_CHECK;
 /* "embedding.t.weight.<what>"; the caller's. */
-char *table_part_name(const struct table *t, const char *what) MUST_CHECK;
+char *table_part_name(const struct embed_table *t, const char *what) MUST_CHECK;
 
 /* Where first values come from: equal texts, equal values. The caller's. */
-char *table_origin(const struct table *t) MUST_CHECK;
+char *table_origin(const struct embed_table *t) MUST_CHECK;
 struct origin {
-    struct table_values values;
+    struct embed_values values;
     uint64_t seed, stream;
 };
 /* Reads such a text; false when it is none. */
@@ -36,11 +38,11 @@ bool origin_parse(const char *text, struct origin *out) MUST_CHECK;
 /* How ids come and go; equal texts, equal decisions. The caller's; "" of a table whose
  * rows have numbers.
  */
-char *table_rule(const struct table *t) MUST_CHECK;
+char *table_rule(const struct embed_table *t) MUST_CHECK;
 
-void table_add(struct ckpt_writer *w, const struct table *t);
+void table_add(struct ckpt_writer *w, const struct embed_table *t);
 /* The ids of a keyed table and what is known of them. */
-void table_add_keys(struct ckpt_writer *w, const struct table *t);
+void table_add_keys(struct ckpt_writer *w, const struct embed_table *t);
 
 /* --- loading --- */
 
@@ -48,7 +50,7 @@ void table_add_keys(struct ckpt_writer *w, const struct table *t);
 enum table_form { FORM_ALL, FORM_SOME, FORM_KEYS };
 
 struct table_job {
-    struct table *t;
+    struct embed_table *t;
     enum table_form form;
     int64_t rows; /* of the table then */
     int64_t n;    /* rows of the tensors */

@@ -15,7 +15,7 @@
 #define SAVES_ENOUGH ((int64_t)1 << 20) /* bytes, to leave out unused rows */
 
 struct snapshot {
-    const struct table *t;
+    const struct embed_table *t;
     enum table_form form;
     int64_t n;            /* rows to write */
     int64_t *places;      /* FORM_SOME: their numbers */
@@ -33,7 +33,7 @@ struct column_arg {
     struct table_column col;
 };
 
-static size_t words_of(const struct table *t)
+static size_t words_of(const struct embed_table *t)
 {
     return (size_t)(t->conf.rows + 63) / 64;
 }
@@ -51,7 +51,7 @@ static int64_t place_of(const struct snapshot *s, int64_t i)
 {
     if (s->form == FORM_SOME)
         return s->places[i];
-    return i < s->t->keyed->ids.n ? i : keyed_other(&s->t->conf.keyed, true);
+    return i < s->t->keyed->ids.n ? i : embed_keyed_other(&s->t->conf.keyed, true);
 }
 
 static int64_t packed_rows(const struct snapshot *s)
@@ -78,7 +78,8 @@ static void pack_used(struct snapshot *s)
             int from = CTZ64(bits);
             uint64_t above = bits >> from;
             int run = ~above ? CTZ64(~above) : 64;
-            memcpy(s->rows + at * s->t->stride, table_row(s->t, (int64_t)i * 64 + from),
+            memcpy(s->rows + at * s->t->stride,
+                   embed_table_row(s->t, (int64_t)i * 64 + from),
                    (size_t)run * row_bytes);
             at += run;
             bits = from + run == 64 ? 0 : bits >> (from + run) << (from + run);
@@ -92,10 +93,10 @@ static void pack_places(struct snapshot *s)
     for (int64_t i = 0; i < s->n; i++) {
         float *to = s->rows + i * s->t->stride;
         int64_t row = place_of(s, i);
-        if (table_used(s->t, row))
-            memcpy(to, table_row(s->t, row), row_bytes);
+        if (embed_table_used(s->t, row))
+            memcpy(to, embed_table_row(s->t, row), row_bytes);
         else
-            table_fill(s->t, row, to);
+            embed_table_fill(s->t, row, to);
     }
 }
 
@@ -154,13 +155,13 @@ static const float *row_of(const struct snapshot *s, int64_t i)
         if (s->rows)
             return s->rows + i * s->t->stride;
         int64_t row = place_of(s, i);
-        return table_used(s->t, row) ? table_row(s->t, row) : NULL;
+        return embed_table_used(s->t, row) ? embed_table_row(s->t, row) : NULL;
     }
     uint64_t word = s->used[i >> 6], bit = (uint64_t)1 << (i & 63);
     if (!(word & bit))
         return NULL;
     if (!s->rows)
-        return table_row(s->t, i);
+        return embed_table_row(s->t, i);
     int64_t at = s->rank[i >> 6] + POPCOUNT64(word & (bit - 1));
     return s->rows + at * s->t->stride;
 }
@@ -174,8 +175,8 @@ static void first_of(const struct column_arg *a, int64_t i, unsigned char *out,
         memcpy(out, s->first_state + (a->col.at - s->t->state_at), bytes);
         return;
     }
-    float row[TABLE_STRIDE_MAX];
-    table_fill(s->t, s->form == FORM_ALL ? i : place_of(s, i), row);
+    float row[EMBED_STRIDE_MAX];
+    embed_table_fill(s->t, s->form == FORM_ALL ? i : place_of(s, i), row);
     memcpy(out, row, bytes);
 }
 
@@ -248,7 +249,7 @@ static void add_column(struct ckpt_writer *w, const struct snapshot *s,
 /* Numbers of the used rows, when leaving out the others is worth it. */
 static int64_t *used_places(const struct snapshot *s, int64_t n)
 {
-    const struct table *t = s->t;
+    const struct embed_table *t = s->t;
     int64_t row_bytes = t->stride * (int64_t)sizeof(float), at = 0;
     if ((t->conf.rows - n) * row_bytes - n * (int64_t)sizeof(int64_t) < SAVES_ENOUGH)
         return NULL;
@@ -261,7 +262,7 @@ static int64_t *used_places(const struct snapshot *s, int64_t n)
 
 static void choose_form(struct snapshot *s)
 {
-    const struct table *t = s->t;
+    const struct embed_table *t = s->t;
     s->form = FORM_ALL;
     s->n = t->conf.rows;
     if (t->keyed) {
@@ -307,7 +308,7 @@ static void add_touched(struct ckpt_writer *w, struct snapshot *s)
     int64_t n = 0;
     if (!s->t->touched)
         return;
-    enum rc rc = touched_list(s->t->touched, &s->touched, &n, &err);
+    enum rc rc = embed_touched_list(s->t->touched, &s->touched, &n, &err);
     if (rc)
         ckpt_fail(w, rc, &err);
     if (rc || n == 0)
@@ -325,7 +326,7 @@ static void add_touched(struct ckpt_writer *w, struct snapshot *s)
     mem_free(name);
 }
 
-void table_add(struct ckpt_writer *w, const struct table *t)
+void table_add(struct ckpt_writer *w, const struct embed_table *t)
 {
     struct snapshot *s = mem_calloc(1, sizeof(*s));
     struct table_column cols[TABLE_COLUMNS_MAX];
@@ -335,7 +336,7 @@ void table_add(struct ckpt_writer *w, const struct table *t)
     choose_form(s);
     s->first_state = mem_calloc((size_t)(t->stride - t->state_at) + 1, sizeof(float));
     if (t->conf.trainable)
-        row_opt_init(&t->conf.opt, s->first_state, t->conf.dim);
+        embed_row_opt_init(&t->conf.opt, s->first_state, t->conf.dim);
     ckpt_add_owner(w, &snapshot_ops, s);
     for (int i = 0; i < n; i++)
         add_column(w, s, &cols[i]);

@@ -24,7 +24,7 @@ static const struct {
 static const enum st_type stored[] = {
     [DT_F32] = ST_F32, [DT_F16] = ST_F16, [DT_BF16] = ST_BF16};
 
-int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_MAX])
+int table_columns(const struct embed_table *t, struct table_column out[TABLE_COLUMNS_MAX])
 {
     int n = 0;
     int64_t at = t->state_at;
@@ -47,13 +47,13 @@ int table_columns(const struct table *t, struct table_column out[TABLE_COLUMNS_M
 }
 
 /* A model may name its tables by the whole path of their weights, as others do. */
-static char *weight_name(const struct table *t)
+static char *weight_name(const struct embed_table *t)
 {
     return str_ends(t->name, ".weight") ? mem_strdup(t->name)
                                         : mem_printf("embedding.%s.weight", t->name);
 }
 
-char *table_column_name(const struct table *t, const struct table_column *c)
+char *table_column_name(const struct embed_table *t, const struct table_column *c)
 {
     char *weight = weight_name(t);
     if (!c || !c->suffix)
@@ -63,27 +63,27 @@ char *table_column_name(const struct table *t, const struct table_column *c)
     return name;
 }
 
-char *ckpt_table_name(const struct table *t)
+char *ckpt_table_name(const struct embed_table *t)
 {
     return weight_name(t);
 }
 
-char *table_part_name(const struct table *t, const char *what)
+char *table_part_name(const struct embed_table *t, const char *what)
 {
     char *weight = weight_name(t), *name = mem_printf("%s.%s", weight, what);
     mem_free(weight);
     return name;
 }
 
-static const char *const kinds[] = {[TABLE_UNIFORM] = "uniform",
-                                    [TABLE_NORMAL] = "normal",
-                                    [TABLE_CONST] = "constant",
-                                    [TABLE_TRUNCATED] = "truncated"};
+static const char *const kinds[] = {[EMBED_UNIFORM] = "uniform",
+                                    [EMBED_NORMAL] = "normal",
+                                    [EMBED_CONST] = "constant",
+                                    [EMBED_TRUNCATED] = "truncated"};
 
-char *table_origin(const struct table *t)
+char *table_origin(const struct embed_table *t)
 {
-    const struct table_conf *c = &t->conf;
-    char *cut = c->init == TABLE_TRUNCATED ? mem_printf(", %a, %a", c->lo, c->hi)
+    const struct embed_table_conf *c = &t->conf;
+    char *cut = c->init == EMBED_TRUNCATED ? mem_printf(", %a, %a", c->lo, c->hi)
                                            : mem_strdup("");
     char *text = mem_printf("%s(%a, %a%s), seed %ju, stream %016jx", kinds[c->init], c->a,
                             c->b, cut, (uintmax_t)c->seed, (uintmax_t)t->stream);
@@ -159,19 +159,19 @@ bool origin_parse(const char *text, struct origin *out)
     for (; str_split(&args, ',', &part); n++)
         if (n >= ARRAY_LEN(to) || !hex_f64(str_trim(part), to[n]))
             return false;
-    out->values.init = (enum table_init)k;
-    return k < ARRAY_LEN(kinds) && n == (k == TABLE_TRUNCATED ? 4 : 2) &&
+    out->values.init = (enum embed_init)k;
+    return k < ARRAY_LEN(kinds) && n == (k == EMBED_TRUNCATED ? 4 : 2) &&
            str_to_u64(seed, &out->seed) &&
            hex_u64(text + strlen(" stream "), &out->stream);
 }
 
-char *table_rule(const struct table *t)
+char *table_rule(const struct embed_table *t)
 {
     static const char *const worths[] = {[WORTH_COUNT] = "count",
                                          [WORTH_RECENT] = "recent",
                                          [WORTH_COUNT_BY_AGE] = "count by age",
                                          [WORTH_ALL] = "all stay"};
-    const struct keyed_conf *c = &t->conf.keyed;
+    const struct embed_keyed_conf *c = &t->conf.keyed;
     if (c->kind == KEYED_NONE)
         return mem_strdup("");
     if (c->kind == KEYED_ZCH)

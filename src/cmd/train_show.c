@@ -105,8 +105,9 @@ static size_t state_bytes(const struct session *s)
 {
     size_t bytes = 0;
     for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
-        const struct table_conf *t = &embed_table_at(s->model->embed, i)->conf;
-        bytes += (size_t)t->rows * (size_t)row_opt_state(&t->opt, t->dim) * sizeof(float);
+        const struct embed_table_conf *t = &embed_table_at(s->model->embed, i)->conf;
+        bytes += (size_t)t->rows * (size_t)embed_row_opt_state(&t->opt, t->dim) *
+                 sizeof(float);
     }
     return bytes;
 }

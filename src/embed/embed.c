@@ -47,7 +47,7 @@ void embed_lanes(struct embed *e, int64_t n, lane_fn *fn)
 void embed_share(struct embed *e, const struct embed *with)
 {
     for (size_t i = 0; i < e->tables.n; i++) {
-        table_destroy(e->tables.at[i]);
+        embed_table_destroy(e->tables.at[i]);
         e->tables.at[i] = with->tables.at[i];
     }
     e->shared = true;
@@ -58,7 +58,7 @@ void embed_destroy(struct embed *e)
     if (!e)
         return;
     for (size_t i = 0; i < e->tables.n && !e->shared; i++)
-        table_destroy(e->tables.at[i]);
+        embed_table_destroy(e->tables.at[i]);
     for (size_t i = 0; i < e->slots.n; i++) {
         mem_free(e->slots.at[i].feature);
         mem_free(e->slots.at[i].rows);
@@ -67,8 +67,8 @@ void embed_destroy(struct embed *e)
     VEC_RELEASE(&e->slots);
     VEC_RELEASE(&e->pieces);
     VEC_RELEASE(&e->uses);
-    parts_release(e);
-    plain_release(e);
+    embed_parts_release(e);
+    embed_plain_release(e);
     VEC_RELEASE(&e->plains);
     VEC_RELEASE(&e->shares);
     VEC_RELEASE(&e->readers);
@@ -77,10 +77,10 @@ void embed_destroy(struct embed *e)
     mem_free(e);
 }
 
-int embed_table(struct embed *e, const struct table_conf *conf, struct err *err)
+int embed_add_table(struct embed *e, const struct embed_table_conf *conf, struct err *err)
 {
     for (size_t i = 0; i < e->tables.n; i++) {
-        const struct table_conf *have = &e->tables.at[i]->conf;
+        const struct embed_table_conf *have = &e->tables.at[i]->conf;
         if (strcmp(have->name, conf->name) != 0)
             continue;
         if (have->rows == conf->rows && have->dim == conf->dim)
@@ -92,22 +92,22 @@ int embed_table(struct embed *e, const struct table_conf *conf, struct err *err)
             (intmax_t)conf->dim);
         return -1;
     }
-    struct table *t = NULL;
-    if (table_create(conf, &t, err))
+    struct embed_table *t = NULL;
+    if (embed_table_create(conf, &t, err))
         return -1;
     VEC_PUSH(&e->tables, t);
     VEC_PUSH(&e->readers, 0);
-    VEC_PUSH(&e->rules, (struct row_rule){0});
+    VEC_PUSH(&e->rules, (struct embed_row_rule){0});
     return (int)e->tables.n - 1;
 }
 
-int embed_slot(struct embed *e, const struct slot_conf *conf)
+int embed_add_slot(struct embed *e, const struct embed_slot_conf *conf)
 {
-    struct slot s = {.conf = *conf,
-                     .feature = mem_strdup(conf->feature),
-                     .first = (int32_t)e->slots.n};
+    struct embed_slot s = {.conf = *conf,
+                           .feature = mem_strdup(conf->feature),
+                           .first = (int32_t)e->slots.n};
     for (size_t i = e->slots.n; i-- > 0;) {
-        const struct slot *other = &e->slots.at[i];
+        const struct embed_slot *other = &e->slots.at[i];
         if (other->conf.table == conf->table && other->conf.pooling == conf->pooling &&
             strcmp(other->feature, conf->feature) == 0)
             s.first = (int32_t)i;
@@ -116,7 +116,7 @@ int embed_slot(struct embed *e, const struct slot_conf *conf)
     return (int)e->slots.n - 1;
 }
 
-const struct slot_conf *embed_slot_conf(const struct embed *e, int slot)
+const struct embed_slot_conf *embed_slot_at(const struct embed *e, int slot)
 {
     return &e->slots.at[slot].conf;
 }
@@ -126,7 +126,7 @@ int embed_n_slots(const struct embed *e)
     return (int)e->slots.n;
 }
 
-struct table *embed_table_at(const struct embed *e, int table)
+struct embed_table *embed_table_at(const struct embed *e, int table)
 {
     return e->tables.at[table];
 }
@@ -136,7 +136,7 @@ int embed_n_tables(const struct embed *e)
     return (int)e->tables.n;
 }
 
-struct table *embed_slot_table(const struct embed *e, int slot)
+struct embed_table *embed_slot_table(const struct embed *e, int slot)
 {
     return e->tables.at[e->slots.at[slot].conf.table];
 }
@@ -145,25 +145,25 @@ enum rc embed_track(struct embed *e, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < e->tables.n && !rc; i++) {
-        struct table *t = e->tables.at[i];
+        struct embed_table *t = e->tables.at[i];
         if (!t->touched)
-            rc = touched_create(t->keyed ? 0 : t->conf.rows, &t->touched, err);
+            rc = embed_touched_create(t->keyed ? 0 : t->conf.rows, &t->touched, err);
         if (t->keyed)
             t->keyed->touched = t->touched;
     }
     return rc;
 }
 
-enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
+enum rc embed_batch(struct embed *e, const struct embed_slot_ids *ids, bool training,
                     struct err *err)
 {
     for (size_t i = 0; i < e->slots.n; i++)
         e->slots.at[i].ids = ids[i];
     e->training = training;
-    enum rc rc = find_rows(e, ids, training, err);
+    enum rc rc = embed_find_rows(e, ids, training, err);
     if (!rc)
-        rc = parts_count(e, err);
+        rc = embed_parts_count(e, err);
     if (!rc && training)
-        rc = parts_sort(e, err);
+        rc = embed_parts_sort(e, err);
     return rc;
 }

@@ -19,22 +19,22 @@
 #include "embed/table.h"
 #include "tensor/tensor.h"
 
-enum pooling { POOL_SUM, POOL_MEAN };
+enum embed_pooling { EMBED_SUM, EMBED_MEAN };
 
 /* Ids of one slot for the current batch; all borrowed. Row r has ids[offsets[r]] up to
  * ids[offsets[r + 1]]; without offsets exactly ids[r]. A negative id is skipped.
  */
-struct slot_ids {
+struct embed_slot_ids {
     const int64_t *ids;
     const int64_t *offsets; /* [rows + 1] or NULL */
     const float *weights;   /* one per id, or NULL */
     int64_t rows;
 };
 
-struct slot_conf {
+struct embed_slot_conf {
     const char *feature; /* for messages */
-    int table;           /* from embed_table() */
-    enum pooling pooling;
+    int table;           /* from embed_add_table() */
+    enum embed_pooling pooling;
     int output; /* which of the views given to embed_forward() */
     int64_t col;
     float max_gradient; /* > 0: gradients of the output are clamped to +- it first */
@@ -52,16 +52,18 @@ void embed_share(struct embed *e, const struct embed *with);
 /* The table's number, or -1 with `err` filled. Tables of one name are one table and must
  * agree in rows and width.
  */
-int embed_table(struct embed *e, const struct table_conf *conf, struct err *err);
+int embed_add_table(struct embed *e, const struct embed_table_conf *conf,
+                    struct err *err);
 /* The slot's number. */
-int embed_slot(struct embed *e, const struct slot_conf *conf);
+int embed_add_slot(struct embed *e, const struct embed_slot_conf *conf);
 int embed_n_slots(const struct embed *e);
-const struct slot_conf *embed_slot_conf(const struct embed *e, int slot); /* borrowed */
-struct table *embed_table_at(const struct embed *e, int table);           /* borrowed */
+const struct embed_slot_conf *embed_slot_at(const struct embed *e,
+                                            int slot);                /* borrowed */
+struct embed_table *embed_table_at(const struct embed *e, int table); /* borrowed */
 int embed_n_tables(const struct embed *e);
-struct table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
+struct embed_table *embed_slot_table(const struct embed *e, int slot); /* borrowed */
 
-/* From now on every table notes which ids training looks up (struct touched). RC_NOMEM.
+/* From now on every table notes which ids training looks up (struct embed_touched). RC_NOMEM.
  */
 enum rc embed_track(struct embed *e, struct err *err) MUST_CHECK;
 
@@ -70,13 +72,13 @@ enum rc embed_track(struct embed *e, struct err *err) MUST_CHECK;
  * outside its table: the message names feature, row and id. With `training`, rows that
  * occur for the first time are filled.
  */
-enum rc embed_batch(struct embed *e, const struct slot_ids *ids, bool training,
+enum rc embed_batch(struct embed *e, const struct embed_slot_ids *ids, bool training,
                     struct err *err) MUST_CHECK;
 /* Adds nothing: the columns of each slot are overwritten; other columns are left alone.
  */
 void embed_forward(struct embed *e, const struct view *outputs);
 /* After embed_batch(training). Slots whose table is frozen are skipped. */
 void embed_backward(struct embed *e, const struct view *grads,
-                    const struct row_step *step);
+                    const struct embed_row_step *step);
 
 #endif

@@ -73,10 +73,10 @@ struct lane {
     float *sums;     /* [distinct rows + 1][dim] */
 };
 
-struct slot {
-    struct slot_conf conf;
+struct embed_slot {
+    struct embed_slot_conf conf;
     char *feature; /* owned */
-    struct slot_ids ids;
+    struct embed_slot_ids ids;
     int64_t n;         /* ids of this batch */
     struct view grads; /* of its columns; .data NULL: none */
     /* Slots that look up the same ids in the same table (a feature of several groups):
@@ -94,10 +94,10 @@ struct slot {
 
 struct embed {
     struct pool *pool;
-    VEC(struct table *) tables;
-    VEC(struct slot) slots;
+    VEC(struct embed_table *) tables;
+    VEC(struct embed_slot) slots;
     VEC(struct piece) pieces;
-    VEC(struct keyed_use) uses; /* of the keyed table under way */
+    VEC(struct embed_keyed_use) uses; /* of the keyed table under way */
     struct part parts[PARTS];
     struct occurrence *occurrences;
     struct unique *uniques;
@@ -116,29 +116,30 @@ struct embed {
     int64_t dealt_room;
     VEC(struct lane) lanes; /* one per thread */
     int64_t seats_room, sums_room;
-    const struct view *views;   /* of the call under way */
-    VEC(struct row_rule) rules; /* of each table, at the step under way */
+    const struct view *views;         /* of the call under way */
+    VEC(struct embed_row_rule) rules; /* of each table, at the step under way */
     bool training;
     bool shared; /* the tables are another's */
 };
 
 /* Ids [*from, *to) of row r. */
-static inline void slot_row(const struct slot *s, int64_t r, int64_t *from, int64_t *to)
+static inline void slot_row(const struct embed_slot *s, int64_t r, int64_t *from,
+                            int64_t *to)
 {
     *from = s->ids.offsets ? s->ids.offsets[r] : r;
     *to = s->ids.offsets ? s->ids.offsets[r + 1] : r + 1;
 }
 
 /* Mean pooling divides by the ids that count; 1 under sum pooling. */
-static inline int64_t slot_counted(const struct slot *s, int64_t from, int64_t to)
+static inline int64_t slot_counted(const struct embed_slot *s, int64_t from, int64_t to)
 {
     int64_t n = 0;
-    for (int64_t k = from; s->conf.pooling == POOL_MEAN && k < to; k++)
+    for (int64_t k = from; s->conf.pooling == EMBED_MEAN && k < to; k++)
         n += s->ids.ids[k] >= 0;
     return n > 1 ? n : 1;
 }
 
-static inline float slot_scale(const struct slot *s, int64_t at, int64_t n)
+static inline float slot_scale(const struct embed_slot *s, int64_t at, int64_t n)
 {
     float w = s->ids.weights ? s->ids.weights[at] : 1.0f;
     return n > 1 ? w / (float)n : w;
@@ -153,40 +154,40 @@ void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
 /* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
  * ids of all slots as they came. RC_NOMEM.
  */
-enum rc find_rows(struct embed *e, const struct slot_ids *given, bool training,
-                  struct err *err) MUST_CHECK;
+enum rc embed_find_rows(struct embed *e, const struct embed_slot_ids *given,
+                        bool training, struct err *err) MUST_CHECK;
 /* Checks the ids of all slots: RC_INVAL, RC_NOMEM. */
-enum rc parts_count(struct embed *e, struct err *err) MUST_CHECK;
+enum rc embed_parts_count(struct embed *e, struct err *err) MUST_CHECK;
 /* Afterwards, in training: distinct rows and where they occur; new ones are filled.
  * RC_NOMEM.
  */
-enum rc parts_sort(struct embed *e, struct err *err) MUST_CHECK;
-void parts_release(struct embed *e);
+enum rc embed_parts_sort(struct embed *e, struct err *err) MUST_CHECK;
+void embed_parts_release(struct embed *e);
 
 /* After the twins are known: which slots are plain, and memory for them. RC_NOMEM. */
-enum rc plain_choose(struct embed *e, struct err *err) MUST_CHECK;
+enum rc embed_plain_choose(struct embed *e, struct err *err) MUST_CHECK;
 /* Checks the ids of a whole slot; in training also numbers its distinct rows. */
-void plain_count(struct embed *e, struct plain *p, struct lane *lane);
-void plain_number(struct embed *e, struct plain *p, struct lane *lane);
+void embed_plain_count(struct embed *e, struct plain *p, struct lane *lane);
+void embed_plain_number(struct embed *e, struct plain *p, struct lane *lane);
 /* Memory of all lanes: for so many distinct rows, and for the sums of all that were
  * numbered. RC_NOMEM.
  */
-enum rc plain_reserve_seats(struct embed *e, int64_t distinct,
-                            struct err *err) MUST_CHECK;
-enum rc plain_reserve_sums(struct embed *e, struct err *err) MUST_CHECK;
+enum rc embed_plain_reserve_seats(struct embed *e, int64_t distinct,
+                                  struct err *err) MUST_CHECK;
+enum rc embed_plain_reserve_sums(struct embed *e, struct err *err) MUST_CHECK;
 /* Fills rows that occur for the first time. */
-void plain_fill(struct embed *e);
-void plain_update(const struct embed *e, const struct plain *p, struct lane *lane);
-void plain_release(struct embed *e);
+void embed_plain_fill(struct embed *e);
+void embed_plain_update(const struct embed *e, const struct plain *p, struct lane *lane);
+void embed_plain_release(struct embed *e);
 /* Index of the first id at `rows` or beyond, or -1. */
-int64_t plain_outside(const int64_t *ids, int64_t n, int64_t rows);
+int64_t embed_plain_outside(const int64_t *ids, int64_t n, int64_t rows);
 
 /* Split slots: shares are cut, counted, given places and dealt out; then the parts are as
  * whole slots are, to be numbered.
  */
-void split_cut(struct embed *e);
-void split_count(struct embed *e, struct share *h);
-enum rc split_place(struct embed *e, struct err *err) MUST_CHECK;
-void split_deal(struct embed *e, const struct share *h);
+void embed_split_cut(struct embed *e);
+void embed_split_count(struct embed *e, struct share *h);
+enum rc embed_split_place(struct embed *e, struct err *err) MUST_CHECK;
+void embed_split_deal(struct embed *e, const struct share *h);
 
 #endif

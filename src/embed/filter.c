@@ -12,7 +12,7 @@
 
 static const struct {
     const char *name;
-    enum filter_kind kind;
+    enum embed_filter_kind kind;
     const char *arg; /* keyword of its parameter, or NULL */
     double usual;
 } named[] = {
@@ -28,7 +28,7 @@ static enum rc unknown(const char *text, struct err *err)
 }
 
 /* "x>10,10)": the second number is what the first one was compared with. */
-static bool plain(const char *s, struct filter *out)
+static bool plain(const char *s, struct embed_filter *out)
 {
     struct str rest, first;
     double shown;
@@ -42,7 +42,7 @@ static bool plain(const char *s, struct filter *out)
 }
 
 /* What follows the name: "", "(x)", "(x,5)", "(x,name=5)", ",name=5)". */
-static bool argument(const char *s, bool call, size_t i, struct filter *out)
+static bool argument(const char *s, bool call, size_t i, struct embed_filter *out)
 {
     size_t n = strlen(s);
     if (n == 0)
@@ -64,11 +64,11 @@ static bool argument(const char *s, bool call, size_t i, struct filter *out)
     return str_to_f64(v, &out->at);
 }
 
-enum rc filter_parse(const char *text, struct filter *out, struct err *err)
+enum rc embed_filter_parse(const char *text, struct embed_filter *out, struct err *err)
 {
     char squeezed[TEXT_MAX];
     size_t n = 0;
-    *out = (struct filter){0};
+    *out = (struct embed_filter){0};
     if (!text || !text[0])
         return RC_OK;
     for (const char *s = text; *s && n < TEXT_MAX - 1; s++)
@@ -84,14 +84,15 @@ enum rc filter_parse(const char *text, struct filter *out, struct err *err)
         size_t name = strlen(named[i].name);
         if (strncmp(s, named[i].name, name) != 0)
             continue;
-        *out = (struct filter){named[i].kind, named[i].usual};
+        *out = (struct embed_filter){named[i].kind, named[i].usual};
         if (argument(s + name, lambda, i, out) && (s[name] || !partial))
             return RC_OK;
     }
     return unknown(text, err);
 }
 
-bool filter_keeps(const struct filter *f, int64_t count, double mean, double chance)
+bool embed_filter_keeps(const struct embed_filter *f, int64_t count, double mean,
+                        double chance)
 {
     switch (f->kind) {
     case FILTER_NONE:

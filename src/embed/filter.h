@@ -9,15 +9,15 @@
 
 #include "base/err.h"
 
-enum filter_kind {
+enum embed_filter_kind {
     FILTER_NONE,
     FILTER_ABOVE,  /* count > at */
     FILTER_MEAN,   /* count > at * mean of all counts */
     FILTER_CHANCE, /* with probability 1 - (1 - at)^count */
 };
 
-struct filter {
-    enum filter_kind kind;
+struct embed_filter {
+    enum embed_filter_kind kind;
     double at;
 };
 
@@ -26,9 +26,11 @@ struct filter {
  * "partial(probabilistic_threshold_filter, per_id_probability=0.01)" and the like. NULL
  * or "": none. RC_UNSUPPORTED (E2302).
  */
-enum rc filter_parse(const char *text, struct filter *out, struct err *err) MUST_CHECK;
+enum rc embed_filter_parse(const char *text, struct embed_filter *out,
+                           struct err *err) MUST_CHECK;
 
 /* `mean` of all counts; `chance` in [0, 1). */
-bool filter_keeps(const struct filter *f, int64_t count, double mean, double chance);
+bool embed_filter_keeps(const struct embed_filter *f, int64_t count, double mean,
+                        double chance);
 
 #endif

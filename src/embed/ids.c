@@ -21,23 +21,23 @@ static uint64_t hash_of(int64_t key)
 }
 
 /* By the upper half: the lower half says where in the index. */
-static int64_t bucket_of(const struct ids *s, int64_t key)
+static int64_t bucket_of(const struct embed_idset *s, int64_t key)
 {
     return (int64_t)((hash_of(key) >> 32) % (uint64_t)s->n_buckets);
 }
 
 /* Places of a bucket: together exactly `capacity`. */
-static int64_t bucket_size(const struct ids *s, int64_t b)
+static int64_t bucket_size(const struct embed_idset *s, int64_t b)
 {
     int64_t q = s->capacity / s->n_buckets, r = s->capacity % s->n_buckets;
     return q + (b < r ? 1 : 0);
 }
 
-enum rc ids_init(struct ids *s, const char *what, int64_t capacity, int64_t bucket,
-                 struct err *err)
+enum rc embed_idset_init(struct embed_idset *s, const char *what, int64_t capacity,
+                         int64_t bucket, struct err *err)
 {
     size_t n = (size_t)capacity;
-    *s = (struct ids){.capacity = capacity};
+    *s = (struct embed_idset){.capacity = capacity};
     s->n_buckets = bucket > 0 && bucket < capacity ? capacity / bucket : 1;
     struct {
         void **at;
@@ -50,38 +50,38 @@ enum rc ids_init(struct ids *s, const char *what, int64_t capacity, int64_t buck
                  {(void **)&s->fills, (size_t)s->n_buckets * 4}};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++)
-        rc = pages_map(what, NULL, parts[i].bytes, parts[i].at, err);
+        rc = embed_pages_map(what, NULL, parts[i].bytes, parts[i].at, err);
     for (size_t i = 0; i < ARRAY_LEN(parts) && !rc; i++)
-        pages_enlarge(*parts[i].at, parts[i].bytes); /* filled from the front */
+        embed_pages_enlarge(*parts[i].at, parts[i].bytes); /* filled from the front */
     s->index = rc ? NULL : mem_try_calloc(INDEX_MIN, sizeof(*s->index));
     s->mask = INDEX_MIN - 1;
     if (!rc && !s->index)
         rc = err_coded(err, RC_NOMEM, E2304, "%s: no memory for its ids", what);
     if (rc)
-        ids_release(s);
+        embed_idset_release(s);
     return rc;
 }
 
-void ids_release(struct ids *s)
+void embed_idset_release(struct embed_idset *s)
 {
     size_t n = (size_t)s->capacity;
-    pages_unmap(s->keys, n * 8);
-    pages_unmap(s->counts, n * 8);
-    pages_unmap(s->last, n * 8);
-    pages_unmap(s->next, n * 4);
-    pages_unmap(s->heads, (size_t)s->n_buckets * 4);
-    pages_unmap(s->fills, (size_t)s->n_buckets * 4);
+    embed_pages_unmap(s->keys, n * 8);
+    embed_pages_unmap(s->counts, n * 8);
+    embed_pages_unmap(s->last, n * 8);
+    embed_pages_unmap(s->next, n * 4);
+    embed_pages_unmap(s->heads, (size_t)s->n_buckets * 4);
+    embed_pages_unmap(s->fills, (size_t)s->n_buckets * 4);
     mem_free(s->index);
-    *s = (struct ids){0};
+    *s = (struct embed_idset){0};
 }
 
-size_t ids_bytes(const struct ids *s)
+size_t embed_idset_bytes(const struct embed_idset *s)
 {
     return (size_t)s->n * (3 * 8 + 4) + (size_t)s->n_buckets * 8 +
            (size_t)(s->mask + 1) * 4;
 }
 
-void ids_clear(struct ids *s)
+void embed_idset_clear(struct embed_idset *s)
 {
     size_t n = (size_t)s->n;
     memset(s->keys, 0, n * 8);
@@ -94,7 +94,7 @@ void ids_clear(struct ids *s)
     s->n = 0;
 }
 
-static uint64_t seat_of(const struct ids *s, int64_t key)
+static uint64_t seat_of(const struct embed_idset *s, int64_t key)
 {
     uint64_t h = hash_of(key) & s->mask;
     while (s->index[h] && s->keys[s->index[h] - 1] != key)
@@ -102,18 +102,18 @@ static uint64_t seat_of(const struct ids *s, int64_t key)
     return h;
 }
 
-int64_t ids_find(const struct ids *s, int64_t key)
+int64_t embed_idset_find(const struct embed_idset *s, int64_t key)
 {
     return (int64_t)s->index[seat_of(s, key)] - 1;
 }
 
-bool ids_has_room(const struct ids *s, int64_t key)
+bool embed_idset_has_room(const struct embed_idset *s, int64_t key)
 {
     int64_t b = bucket_of(s, key);
     return s->fills[b] < bucket_size(s, b);
 }
 
-static enum rc grow(struct ids *s, struct err *err)
+static enum rc grow(struct embed_idset *s, struct err *err)
 {
     uint64_t size = s->mask + 1;
     if ((uint64_t)s->n * 2 < size)
@@ -130,13 +130,14 @@ static enum rc grow(struct ids *s, struct err *err)
     return RC_OK;
 }
 
-static void link_in(struct ids *s, int64_t place, int64_t key)
+static void link_in(struct embed_idset *s, int64_t place, int64_t key)
 {
     s->index[seat_of(s, key)] = (uint32_t)(place + 1);
     s->keys[place] = key;
 }
 
-enum rc ids_add(struct ids *s, int64_t key, int64_t *place, struct err *err)
+enum rc embed_idset_add(struct embed_idset *s, int64_t key, int64_t *place,
+                        struct err *err)
 {
     enum rc rc = grow(s, err);
     if (rc)
@@ -151,7 +152,7 @@ enum rc ids_add(struct ids *s, int64_t key, int64_t *place, struct err *err)
     return RC_OK;
 }
 
-static void unlink_key(struct ids *s, int64_t key)
+static void unlink_key(struct embed_idset *s, int64_t key)
 {
     uint64_t hole = seat_of(s, key);
     for (uint64_t h = (hole + 1) & s->mask; s->index[h]; h = (h + 1) & s->mask) {
@@ -164,19 +165,19 @@ static void unlink_key(struct ids *s, int64_t key)
     s->index[hole] = 0;
 }
 
-void ids_replace(struct ids *s, int64_t place, int64_t key)
+void embed_idset_replace(struct embed_idset *s, int64_t place, int64_t key)
 {
     unlink_key(s, s->keys[place]);
     link_in(s, place, key);
     s->counts[place] = s->last[place] = 0;
 }
 
-int64_t ids_first(const struct ids *s, int64_t key)
+int64_t embed_idset_first(const struct embed_idset *s, int64_t key)
 {
     return (int64_t)s->heads[bucket_of(s, key)] - 1;
 }
 
-int64_t ids_next(const struct ids *s, int64_t place)
+int64_t embed_idset_next(const struct embed_idset *s, int64_t place)
 {
     return (int64_t)s->next[place] - 1;
 }

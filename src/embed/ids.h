@@ -15,9 +15,9 @@
 
 #include "base/err.h"
 
-#define IDS_MAX ((int64_t)INT32_MAX - 1)
+#define EMBED_IDS_MAX ((int64_t)INT32_MAX - 1)
 
-struct ids {
+struct embed_idset {
     int64_t capacity, n_buckets;
     int64_t n;              /* places taken: [0, n) */
     int64_t *keys;          /* [capacity], as the two below */
@@ -29,28 +29,29 @@ struct ids {
     uint64_t mask;
 };
 
-/* At most `capacity` ids (up to IDS_MAX), `bucket` or a few more in each bucket. `what`
+/* At most `capacity` ids (up to EMBED_IDS_MAX), `bucket` or a few more in each bucket. `what`
  * is for messages. RC_NOMEM.
  */
-enum rc ids_init(struct ids *s, const char *what, int64_t capacity, int64_t bucket,
-                 struct err *err) MUST_CHECK;
-void ids_release(struct ids *s);
+enum rc embed_idset_init(struct embed_idset *s, const char *what, int64_t capacity,
+                         int64_t bucket, struct err *err) MUST_CHECK;
+void embed_idset_release(struct embed_idset *s);
 
 /* Its place, or -1. */
-int64_t ids_find(const struct ids *s, int64_t key);
+int64_t embed_idset_find(const struct embed_idset *s, int64_t key);
 /* Whether a new id of that hash finds a place without taking one over. */
-bool ids_has_room(const struct ids *s, int64_t key);
-/* A new id at the next place; ids_has_room(). RC_NOMEM: nothing has changed. */
-enum rc ids_add(struct ids *s, int64_t key, int64_t *place, struct err *err) MUST_CHECK;
+bool embed_idset_has_room(const struct embed_idset *s, int64_t key);
+/* A new id at the next place; embed_idset_has_room(). RC_NOMEM: nothing has changed. */
+enum rc embed_idset_add(struct embed_idset *s, int64_t key, int64_t *place,
+                        struct err *err) MUST_CHECK;
 /* A new id takes over a place; both are of one bucket. */
-void ids_replace(struct ids *s, int64_t place, int64_t key);
+void embed_idset_replace(struct embed_idset *s, int64_t place, int64_t key);
 /* The places of a new id's bucket: the first, and the one behind `place`; -1 at the end.
  */
-int64_t ids_first(const struct ids *s, int64_t key);
-int64_t ids_next(const struct ids *s, int64_t place);
+int64_t embed_idset_first(const struct embed_idset *s, int64_t key);
+int64_t embed_idset_next(const struct embed_idset *s, int64_t place);
 /* Address space aside: what `n` ids of a full index take. */
-size_t ids_bytes(const struct ids *s);
+size_t embed_idset_bytes(const struct embed_idset *s);
 /* No ids; what they left behind is zeros again. */
-void ids_clear(struct ids *s);
+void embed_idset_clear(struct embed_idset *s);
 
 #endif

@@ -16,31 +16,32 @@
 #define MISSING (-1)    /* no row yet */
 #define SKIPPED (-2)    /* no id */
 
-int64_t keyed_rows(const struct keyed_conf *conf)
+int64_t embed_keyed_rows(const struct embed_keyed_conf *conf)
 {
     return conf->capacity + (conf->kind == KEYED_ZCH ? 1 : 2);
 }
 
-int64_t keyed_other(const struct keyed_conf *conf, bool training)
+int64_t embed_keyed_other(const struct embed_keyed_conf *conf, bool training)
 {
     return conf->capacity + (conf->kind == KEYED_ZCH || training ? 0 : 1);
 }
 
-bool keyed_trains(const struct keyed *k, int64_t row)
+bool embed_keyed_trains(const struct embed_keyed *k, int64_t row)
 {
     return row < k->conf.capacity || k->conf.kind == KEYED_ZCH;
 }
 
-static enum rc check_conf(const struct keyed_conf *c, const char *name, struct err *err)
+static enum rc check_conf(const struct embed_keyed_conf *c, const char *name,
+                          struct err *err)
 {
-    if (c->capacity < 1 || c->capacity > IDS_MAX)
+    if (c->capacity < 1 || c->capacity > EMBED_IDS_MAX)
         return err_coded(err, RC_INVAL, E2301,
                          "table '%s': room for %jd ids is outside [1, %jd]", name,
-                         (intmax_t)c->capacity, (intmax_t)IDS_MAX);
-    if (c->admit > 0 && (c->counters < 1 || c->counters > IDS_MAX))
+                         (intmax_t)c->capacity, (intmax_t)EMBED_IDS_MAX);
+    if (c->admit > 0 && (c->counters < 1 || c->counters > EMBED_IDS_MAX))
         return err_coded(err, RC_INVAL, E2301,
                          "table '%s': counters of %jd ids are outside [1, %jd]", name,
-                         (intmax_t)c->counters, (intmax_t)IDS_MAX);
+                         (intmax_t)c->counters, (intmax_t)EMBED_IDS_MAX);
     if (c->kind == KEYED_ZCH && (c->interval < 1 || !(c->decay > 0)))
         return err_coded(
             err, RC_INVAL, E2301,
@@ -50,58 +51,59 @@ static enum rc check_conf(const struct keyed_conf *c, const char *name, struct e
     return RC_OK;
 }
 
-enum rc keyed_create(const struct keyed_conf *conf, const char *name, uint64_t *used,
-                     struct keyed **out, struct err *err)
+enum rc embed_keyed_create(const struct embed_keyed_conf *conf, const char *name,
+                           uint64_t *used, struct embed_keyed **out, struct err *err)
 {
     enum rc rc = check_conf(conf, name, err);
     if (rc)
         return rc;
-    struct keyed *k = mem_calloc(1, sizeof(*k));
+    struct embed_keyed *k = mem_calloc(1, sizeof(*k));
     char *what = mem_printf("table '%s'", name);
     k->conf = *conf;
     k->used = used;
-    rc = ids_init(&k->ids, what, conf->capacity,
-                  conf->kind == KEYED_ZCH ? 0 : conf->bucket, err);
+    rc = embed_idset_init(&k->ids, what, conf->capacity,
+                          conf->kind == KEYED_ZCH ? 0 : conf->bucket, err);
     if (!rc && conf->admit > 1)
-        rc = ids_init(&k->waiting, what, conf->counters, conf->counter_bucket, err);
+        rc = embed_idset_init(&k->waiting, what, conf->counters, conf->counter_bucket,
+                              err);
     mem_free(what);
     if (rc)
-        keyed_destroy(k);
+        embed_keyed_destroy(k);
     else
         *out = k;
     return rc;
 }
 
-void keyed_destroy(struct keyed *k)
+void embed_keyed_destroy(struct embed_keyed *k)
 {
     if (!k)
         return;
-    ids_release(&k->ids);
-    ids_release(&k->waiting);
+    embed_idset_release(&k->ids);
+    embed_idset_release(&k->waiting);
     mem_free(k->history.ids);
     mem_free(k->history.times);
     mem_free(k);
 }
 
-size_t keyed_bytes(const struct keyed *k)
+size_t embed_keyed_bytes(const struct embed_keyed *k)
 {
-    size_t waiting = k->waiting.capacity ? ids_bytes(&k->waiting) : 0;
-    return ids_bytes(&k->ids) + waiting + (size_t)k->history.room * 16;
+    size_t waiting = k->waiting.capacity ? embed_idset_bytes(&k->waiting) : 0;
+    return embed_idset_bytes(&k->ids) + waiting + (size_t)k->history.room * 16;
 }
 
-void keyed_reset(struct keyed *k, int64_t row)
+void embed_keyed_reset(struct embed_keyed *k, int64_t row)
 {
     k->used[row >> 6] &= ~((uint64_t)1 << (row & 63));
 }
 
-int64_t keyed_find(const struct keyed *k, int64_t id)
+int64_t embed_keyed_find(const struct embed_keyed *k, int64_t id)
 {
-    return id < 0 ? -1 : ids_find(&k->ids, id);
+    return id < 0 ? -1 : embed_idset_find(&k->ids, id);
 }
 
 struct finding {
-    const struct keyed *k;
-    const struct keyed_use *use;
+    const struct embed_keyed *k;
+    const struct embed_keyed_use *use;
     int64_t other;
 };
 
@@ -110,13 +112,13 @@ static void find_some(void *arg, int64_t begin, int64_t end, int64_t chunk)
     const struct finding *f = arg;
     for (int64_t i = begin; i < end; i++) {
         int64_t id = f->use->ids[i];
-        int64_t row = id < 0 ? SKIPPED : ids_find(&f->k->ids, id);
+        int64_t row = id < 0 ? SKIPPED : embed_idset_find(&f->k->ids, id);
         f->use->rows[i] = row == MISSING ? f->other : row;
     }
 }
 
-void keyed_rows_of(const struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                   size_t n, int64_t other)
+void embed_keyed_rows_of(const struct embed_keyed *k, struct pool *pool,
+                         const struct embed_keyed_use *uses, size_t n, int64_t other)
 {
     for (size_t i = 0; i < n; i++) {
         struct finding f = {k, &uses[i], other};
@@ -124,14 +126,15 @@ void keyed_rows_of(const struct keyed *k, struct pool *pool, const struct keyed_
     }
 }
 
-void keyed_look_up(const struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                   size_t n)
+void embed_keyed_look_up(const struct embed_keyed *k, struct pool *pool,
+                         const struct embed_keyed_use *uses, size_t n)
 {
-    keyed_rows_of(k, pool, uses, n, keyed_other(&k->conf, false));
+    embed_keyed_rows_of(k, pool, uses, n, embed_keyed_other(&k->conf, false));
 }
 
 /* Less valuable; of equals the one not seen for longer, then the greater id. */
-static bool goes_before(const struct ids *s, enum keyed_worth worth, int64_t a, int64_t b)
+static bool goes_before(const struct embed_idset *s, enum embed_keyed_worth worth,
+                        int64_t a, int64_t b)
 {
     if (worth == WORTH_COUNT && s->counts[a] != s->counts[b])
         return s->counts[a] < s->counts[b];
@@ -141,43 +144,43 @@ static bool goes_before(const struct ids *s, enum keyed_worth worth, int64_t a, 
 }
 
 /* The place that a new id can take over, or -1: ids of this batch stay. */
-static int64_t victim_of(const struct ids *s, enum keyed_worth worth, int64_t key,
-                         int64_t now)
+static int64_t victim_of(const struct embed_idset *s, enum embed_keyed_worth worth,
+                         int64_t key, int64_t now)
 {
     int64_t least = -1;
-    for (int64_t p = ids_first(s, key); p >= 0; p = ids_next(s, p))
+    for (int64_t p = embed_idset_first(s, key); p >= 0; p = embed_idset_next(s, p))
         if (s->last[p] != now && (least < 0 || goes_before(s, worth, p, least)))
             least = p;
     return least;
 }
 
 /* A place for a new id; -1 when there is none. */
-static enum rc place_for(struct ids *s, enum keyed_worth worth, int64_t key, int64_t now,
-                         int64_t *place, bool *evicted, struct err *err)
+static enum rc place_for(struct embed_idset *s, enum embed_keyed_worth worth, int64_t key,
+                         int64_t now, int64_t *place, bool *evicted, struct err *err)
 {
     *evicted = false;
     *place = -1;
-    if (ids_has_room(s, key))
-        return ids_add(s, key, place, err);
+    if (embed_idset_has_room(s, key))
+        return embed_idset_add(s, key, place, err);
     if (worth == WORTH_ALL)
         return RC_OK;
     *place = victim_of(s, worth, key, now);
     if (*place < 0)
         return RC_OK;
-    ids_replace(s, *place, key);
+    embed_idset_replace(s, *place, key);
     *evicted = true;
     return RC_OK;
 }
 
-static void touch(struct ids *s, int64_t place, int64_t now, bool again)
+static void touch(struct embed_idset *s, int64_t place, int64_t now, bool again)
 {
     s->last[place] = now;
     s->counts[place] += again ? 0 : 1;
 }
 
 /* How often ids without a row occurred, so far and in this batch. */
-static enum rc count_waiting(struct keyed *k, const struct keyed_use *uses, size_t n,
-                             struct err *err)
+static enum rc count_waiting(struct embed_keyed *k, const struct embed_keyed_use *uses,
+                             size_t n, struct err *err)
 {
     enum rc rc = RC_OK;
     bool evicted;
@@ -185,7 +188,7 @@ static enum rc count_waiting(struct keyed *k, const struct keyed_use *uses, size
         for (int64_t j = 0; j < uses[i].n && !rc; j++) {
             if (uses[i].rows[j] != MISSING)
                 continue;
-            int64_t at = ids_find(&k->waiting, uses[i].ids[j]);
+            int64_t at = embed_idset_find(&k->waiting, uses[i].ids[j]);
             if (at < 0)
                 rc = place_for(&k->waiting, WORTH_COUNT, uses[i].ids[j], k->now, &at,
                                &evicted, err);
@@ -195,26 +198,26 @@ static enum rc count_waiting(struct keyed *k, const struct keyed_use *uses, size
     return rc;
 }
 
-static bool admitted(struct keyed *k, int64_t id)
+static bool admitted(struct embed_keyed *k, int64_t id)
 {
     if (!k->waiting.capacity)
         return true;
-    int64_t at = ids_find(&k->waiting, id);
+    int64_t at = embed_idset_find(&k->waiting, id);
     if (at < 0 || k->waiting.counts[at] < k->conf.admit)
         return false;
     k->waiting.counts[at] = 0; /* the first to go */
     return true;
 }
 
-static enum rc place_missing(struct keyed *k, const struct keyed_use *use,
+static enum rc place_missing(struct embed_keyed *k, const struct embed_keyed_use *use,
                              struct err *err)
 {
-    int64_t other = keyed_other(&k->conf, true);
+    int64_t other = embed_keyed_other(&k->conf, true);
     for (int64_t j = 0; j < use->n; j++) {
         int64_t id = use->ids[j];
         if (use->rows[j] != MISSING)
             continue;
-        int64_t row = ids_find(&k->ids, id);
+        int64_t row = embed_idset_find(&k->ids, id);
         if (row < 0 && admitted(k, id)) {
             bool evicted;
             enum rc rc =
@@ -222,7 +225,7 @@ static enum rc place_missing(struct keyed *k, const struct keyed_use *use,
             if (rc)
                 return rc;
             if (row >= 0)
-                keyed_reset(k, row);
+                embed_keyed_reset(k, row);
             k->admitted += row >= 0;
             k->evicted += evicted;
         }
@@ -233,11 +236,12 @@ static enum rc place_missing(struct keyed *k, const struct keyed_use *use,
     return RC_OK;
 }
 
-static enum rc growing_train(struct keyed *k, struct pool *pool,
-                             const struct keyed_use *uses, size_t n, struct err *err)
+static enum rc growing_train(struct embed_keyed *k, struct pool *pool,
+                             const struct embed_keyed_use *uses, size_t n,
+                             struct err *err)
 {
     k->now++;
-    keyed_rows_of(k, pool, uses, n, MISSING);
+    embed_keyed_rows_of(k, pool, uses, n, MISSING);
     for (size_t i = 0; i < n; i++)
         for (int64_t j = 0; j < uses[i].n; j++)
             if (uses[i].rows[j] >= 0)
@@ -248,55 +252,55 @@ static enum rc growing_train(struct keyed *k, struct pool *pool,
     return rc;
 }
 
-static enum rc note_ids(const struct keyed *k, const struct keyed_use *uses, size_t n,
-                        struct err *err)
+static enum rc note_ids(const struct embed_keyed *k, const struct embed_keyed_use *uses,
+                        size_t n, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n && k->touched && !rc; i++)
         for (int64_t j = 0; j < uses[i].n && !rc; j++)
             if (uses[i].ids[j] >= 0)
-                rc = touched_add(k->touched, uses[i].ids[j], err);
+                rc = embed_touched_add(k->touched, uses[i].ids[j], err);
     return rc;
 }
 
-enum rc keyed_train(struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                    size_t n, struct err *err)
+enum rc embed_keyed_train(struct embed_keyed *k, struct pool *pool,
+                          const struct embed_keyed_use *uses, size_t n, struct err *err)
 {
     enum rc noted = note_ids(k, uses, n, err);
     if (noted)
         return noted;
     if (k->conf.kind == KEYED_GROWING)
         return growing_train(k, pool, uses, n, err);
-    enum rc rc = zch_train(k, uses, n, err);
+    enum rc rc = embed_zch_train(k, uses, n, err);
     if (!rc)
-        keyed_rows_of(k, pool, uses, n, keyed_other(&k->conf, true));
+        embed_keyed_rows_of(k, pool, uses, n, embed_keyed_other(&k->conf, true));
     return rc;
 }
 
-void keyed_clear(struct keyed *k)
+void embed_keyed_clear(struct embed_keyed *k)
 {
     for (int64_t i = 0; i < k->ids.n; i++)
-        keyed_reset(k, i);
-    ids_clear(&k->ids);
+        embed_keyed_reset(k, i);
+    embed_idset_clear(&k->ids);
     if (k->waiting.capacity)
-        ids_clear(&k->waiting);
+        embed_idset_clear(&k->waiting);
     mem_free(k->history.ids);
     mem_free(k->history.times);
-    k->history = (struct history){0};
+    k->history = (struct embed_history){0};
     k->now = k->last_round = k->admitted = k->evicted = 0;
 }
 
-enum rc keyed_restore(struct ids *s, int64_t key, int64_t count, int64_t last,
-                      struct err *err)
+enum rc embed_keyed_restore(struct embed_idset *s, int64_t key, int64_t count,
+                            int64_t last, struct err *err)
 {
     int64_t place;
-    if (key < 0 || ids_find(s, key) >= 0)
+    if (key < 0 || embed_idset_find(s, key) >= 0)
         return err_coded(err, RC_FORMAT, E2303, "id %jd %s", (intmax_t)key,
                          key < 0 ? "is negative" : "occurs twice");
-    if (!ids_has_room(s, key))
+    if (!embed_idset_has_room(s, key))
         return err_coded(err, RC_FORMAT, E2303, "id %jd finds no place among %jd",
                          (intmax_t)key, (intmax_t)s->capacity);
-    enum rc rc = ids_add(s, key, &place, err);
+    enum rc rc = embed_idset_add(s, key, &place, err);
     if (!rc) {
         s->counts[place] = count;
         s->last[place] = last;
@@ -304,10 +308,11 @@ enum rc keyed_restore(struct ids *s, int64_t key, int64_t count, int64_t last,
     return rc;
 }
 
-enum rc keyed_restore_history(struct keyed *k, const void *ids, const void *times,
-                              int64_t n, int64_t room, struct err *err)
+enum rc embed_keyed_restore_history(struct embed_keyed *k, const void *ids,
+                                    const void *times, int64_t n, int64_t room,
+                                    struct err *err)
 {
-    struct history h = {.n = n, .room = room};
+    struct embed_history h = {.n = n, .room = room};
     if (room == 0)
         return RC_OK;
     h.ids = mem_try_alloc((size_t)room, sizeof(*h.ids));

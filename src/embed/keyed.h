@@ -20,60 +20,62 @@
 #include "embed/ids.h"
 #include "embed/touched.h"
 
-enum keyed_kind { KEYED_NONE, KEYED_ZCH, KEYED_GROWING };
+enum embed_keyed_kind { KEYED_NONE, KEYED_ZCH, KEYED_GROWING };
 /* What makes an id valuable. */
-enum keyed_worth {
+enum embed_keyed_worth {
     WORTH_COUNT,        /* how often it occurred */
     WORTH_RECENT,       /* when it last did */
     WORTH_COUNT_BY_AGE, /* count / age^decay; KEYED_ZCH */
     WORTH_ALL           /* nobody goes: new ids are refused; KEYED_GROWING */
 };
 
-struct keyed_conf {
-    enum keyed_kind kind;
+struct embed_keyed_conf {
+    enum embed_keyed_kind kind;
     int64_t capacity; /* ids with a row */
-    enum keyed_worth worth;
-    double decay;         /* KEYED_ZCH: power of the age */
-    int64_t interval;     /* KEYED_ZCH: batches between two rounds */
-    struct filter filter; /* KEYED_ZCH: which counts take part in a round */
-    int64_t bucket;       /* KEYED_GROWING: ids that compete for a place */
-    int64_t admit;        /* KEYED_GROWING: occurrences before it gets a row; 0: none */
+    enum embed_keyed_worth worth;
+    double decay;               /* KEYED_ZCH: power of the age */
+    int64_t interval;           /* KEYED_ZCH: batches between two rounds */
+    struct embed_filter filter; /* KEYED_ZCH: which counts take part in a round */
+    int64_t bucket;             /* KEYED_GROWING: ids that compete for a place */
+    int64_t admit; /* KEYED_GROWING: occurrences before it gets a row; 0: none */
     int64_t counters, counter_bucket; /* ids that are counted towards `admit` at once */
     uint64_t seed, stream;            /* of the random filter */
 };
 
 /* Ids seen since the last round, with the batch of each. */
-struct history {
+struct embed_history {
     int64_t *ids, *times;
     int64_t n, room;
 };
 
-struct keyed {
-    struct keyed_conf conf;
+struct embed_keyed {
+    struct embed_keyed_conf conf;
     uint64_t
         *used; /* bitmap of the table, borrowed: a row that changes hands is unused */
-    struct touched *touched;   /* of the table, borrowed: who got or lost a row; NULL */
-    struct ids ids;            /* kept */
-    struct ids waiting;        /* kept: ids not admitted yet */
-    int64_t now;               /* kept: training batches so far */
-    int64_t last_round;        /* kept */
-    struct history history;    /* kept */
-    int64_t admitted, evicted; /* kept: totals */
+    struct embed_touched
+        *touched;               /* of the table, borrowed: who got or lost a row; NULL */
+    struct embed_idset ids;     /* kept */
+    struct embed_idset waiting; /* kept: ids not admitted yet */
+    int64_t now;                /* kept: training batches so far */
+    int64_t last_round;         /* kept */
+    struct embed_history history; /* kept */
+    int64_t admitted, evicted;    /* kept: totals */
 };
 
 /* RC_INVAL (E2301), RC_NOMEM (E2304). `name` is the table's. */
-enum rc keyed_create(const struct keyed_conf *conf, const char *name, uint64_t *used,
-                     struct keyed **out, struct err *err) MUST_CHECK;
-void keyed_destroy(struct keyed *k); /* NULL is fine */
+enum rc embed_keyed_create(const struct embed_keyed_conf *conf, const char *name,
+                           uint64_t *used, struct embed_keyed **out,
+                           struct err *err) MUST_CHECK;
+void embed_keyed_destroy(struct embed_keyed *k); /* NULL is fine */
 
 /* Rows that a table of this kind has: those of ids, then those without. */
-int64_t keyed_rows(const struct keyed_conf *conf);
+int64_t embed_keyed_rows(const struct embed_keyed_conf *conf);
 /* The row that ids without one read. It is trained in KEYED_ZCH alone. */
-int64_t keyed_other(const struct keyed_conf *conf, bool training);
-bool keyed_trains(const struct keyed *k, int64_t row);
+int64_t embed_keyed_other(const struct embed_keyed_conf *conf, bool training);
+bool embed_keyed_trains(const struct embed_keyed *k, int64_t row);
 
 /* One use of the table in a batch. */
-struct keyed_use {
+struct embed_keyed_use {
     const int64_t *ids; /* [n]; negative: none */
     int64_t n;
     int64_t *rows; /* [n]: filled; negative where ids are */
@@ -82,25 +84,27 @@ struct keyed_use {
 /* A training batch: decides, and says which rows. RC_NOMEM: the batch must be given up;
  * the state is whole.
  */
-enum rc keyed_train(struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                    size_t n, struct err *err) MUST_CHECK;
+enum rc embed_keyed_train(struct embed_keyed *k, struct pool *pool,
+                          const struct embed_keyed_use *uses, size_t n,
+                          struct err *err) MUST_CHECK;
 /* Outside training: nothing changes. */
-void keyed_look_up(const struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                   size_t n);
+void embed_keyed_look_up(const struct embed_keyed *k, struct pool *pool,
+                         const struct embed_keyed_use *uses, size_t n);
 /* The row of an id, or -1. */
-int64_t keyed_find(const struct keyed *k, int64_t id);
+int64_t embed_keyed_find(const struct embed_keyed *k, int64_t id);
 
 /* Memory of ids and counts as now. */
-size_t keyed_bytes(const struct keyed *k);
+size_t embed_keyed_bytes(const struct embed_keyed *k);
 /* Forgets everything, to be filled again from a checkpoint. */
-void keyed_clear(struct keyed *k);
+void embed_keyed_clear(struct embed_keyed *k);
 /* From a checkpoint: an id with its place and what is known of it. The places must come
  * as 0, 1, ... RC_FORMAT (E2303), RC_NOMEM.
  */
-enum rc keyed_restore(struct ids *s, int64_t key, int64_t count, int64_t last,
-                      struct err *err) MUST_CHECK;
+enum rc embed_keyed_restore(struct embed_idset *s, int64_t key, int64_t count,
+                            int64_t last, struct err *err) MUST_CHECK;
 /* ids and times: n numbers of eight bytes each, at any address. */
-enum rc keyed_restore_history(struct keyed *k, const void *ids, const void *times,
-                              int64_t n, int64_t room, struct err *err) MUST_CHECK;
+enum rc embed_keyed_restore_history(struct embed_keyed *k, const void *ids,
+                                    const void *times, int64_t n, int64_t room,
+                                    struct err *err) MUST_CHECK;
 
 #endif

@@ -6,12 +6,12 @@
 #include "embed/keyed.h"
 
 /* The row is no longer what its former owner left. */
-void keyed_reset(struct keyed *k, int64_t row);
+void embed_keyed_reset(struct embed_keyed *k, int64_t row);
 /* Rows of all uses; -1 for ids without one when `other` is negative, else `other`. */
-void keyed_rows_of(const struct keyed *k, struct pool *pool, const struct keyed_use *uses,
-                   size_t n, int64_t other);
+void embed_keyed_rows_of(const struct embed_keyed *k, struct pool *pool,
+                         const struct embed_keyed_use *uses, size_t n, int64_t other);
 
-enum rc zch_train(struct keyed *k, const struct keyed_use *uses, size_t n,
-                  struct err *err) MUST_CHECK;
+enum rc embed_zch_train(struct embed_keyed *k, const struct embed_keyed_use *uses,
+                        size_t n, struct err *err) MUST_CHECK;
 
 #endif

@@ -63,26 +63,26 @@ static enum rc map_file(const char *what, const char *dir, size_t bytes, void **
     return RC_OK;
 }
 
-enum rc pages_map(const char *what, const char *dir, size_t bytes, void **out,
-                  struct err *err)
+enum rc embed_pages_map(const char *what, const char *dir, size_t bytes, void **out,
+                        struct err *err)
 {
     return dir && dir[0] ? map_file(what, dir, bytes, out, err)
                          : map_memory(what, bytes, out, err);
 }
 
-void pages_enlarge(void *p, size_t bytes)
+void embed_pages_enlarge(void *p, size_t bytes)
 {
     madvise(p, bytes, MADV_HUGEPAGE);
 }
 
-void pages_gather(void *p, size_t bytes)
+void embed_pages_gather(void *p, size_t bytes)
 {
     enum { COLLAPSE = 25 }; /* MADV_COLLAPSE of Linux 6.1, which older headers lack */
-    pages_enlarge(p, bytes);
+    embed_pages_enlarge(p, bytes);
     madvise(p, bytes, COLLAPSE);
 }
 
-void pages_unmap(void *p, size_t bytes)
+void embed_pages_unmap(void *p, size_t bytes)
 {
     if (p)
         munmap(p, bytes);

@@ -14,15 +14,15 @@
  * the process). RC_NOMEM (E2304), RC_IO (E2305). `what` is for the message: "table
  * 'user_emb'".
  */
-enum rc pages_map(const char *what, const char *dir, size_t bytes, void **out,
-                  struct err *err) MUST_CHECK;
+enum rc embed_pages_map(const char *what, const char *dir, size_t bytes, void **out,
+                        struct err *err) MUST_CHECK;
 /* Memory that will be used from end to end: pages of 2 MiB where the system has them. A
  * hint only, which a file does without. Of memory in which little is used it must not be
  * said: one float then costs 2 MiB.
  */
-void pages_enlarge(void *p, size_t bytes);
+void embed_pages_enlarge(void *p, size_t bytes);
 /* The same for memory in use: what is there in small pages is copied together. */
-void pages_gather(void *p, size_t bytes);
-void pages_unmap(void *p, size_t bytes); /* NULL is fine */
+void embed_pages_gather(void *p, size_t bytes);
+void embed_pages_unmap(void *p, size_t bytes); /* NULL is fine */
 
 #endif

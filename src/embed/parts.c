@@ -23,7 +23,7 @@ static uint32_t mixed(int32_t table, int64_t row)
     return (uint32_t)(h >> 32);
 }
 
-static bool same_ids(const struct slot_ids *a, const struct slot_ids *b)
+static bool same_ids(const struct embed_slot_ids *a, const struct embed_slot_ids *b)
 {
     return a->ids == b->ids && a->offsets == b->offsets && a->weights == b->weights &&
            a->rows == b->rows;
@@ -33,7 +33,7 @@ static bool same_ids(const struct slot_ids *a, const struct slot_ids *b)
 static void find_twins(struct embed *e)
 {
     for (size_t i = 0; i < e->slots.n; i++) {
-        struct slot *s = &e->slots.at[i], *first = &e->slots.at[s->first];
+        struct embed_slot *s = &e->slots.at[i], *first = &e->slots.at[s->first];
         s->twin = -1;
         s->follows = s != first && same_ids(&s->ids, &first->ids);
         if (!s->follows)
@@ -48,7 +48,7 @@ static void cut_pieces(struct embed *e)
     int64_t at = 0;
     e->pieces.n = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
-        struct slot *s = &e->slots.at[i];
+        struct embed_slot *s = &e->slots.at[i];
         if (s->follows || s->plain)
             continue;
         int64_t first = s->ids.offsets ? s->ids.offsets[0] : 0;
@@ -68,7 +68,7 @@ static void cut_pieces(struct embed *e)
     e->n = at;
 }
 
-void parts_release(struct embed *e)
+void embed_parts_release(struct embed *e)
 {
     mem_free(e->occurrences);
     mem_free(e->uniques);
@@ -86,7 +86,7 @@ static enum rc reserve(struct embed *e, struct err *err)
     int64_t n = e->n, capacity = n + n / 4;
     if (n <= e->capacity)
         return RC_OK;
-    parts_release(e);
+    embed_parts_release(e);
     if (n <= INT32_MAX / 8) {
         e->occurrences = mem_try_large((size_t)capacity, sizeof(*e->occurrences));
         e->uniques = mem_try_large((size_t)capacity, sizeof(*e->uniques));
@@ -102,8 +102,8 @@ static enum rc reserve(struct embed *e, struct err *err)
 
 static void count_piece(struct embed *e, struct piece *p)
 {
-    const struct slot *s = &e->slots.at[p->slot];
-    const struct table *t = e->tables.at[s->conf.table];
+    const struct embed_slot *s = &e->slots.at[p->slot];
+    const struct embed_table *t = e->tables.at[s->conf.table];
     int64_t from, to, last;
     uint8_t *part_of = e->part_of + p->at;
     slot_row(s, p->begin, &from, &last);
@@ -117,7 +117,7 @@ static void count_piece(struct embed *e, struct piece *p)
             p->bad = k - (s->ids.offsets ? s->ids.offsets[0] : 0);
             return;
         }
-        if (id >= 0 && (!t->keyed || keyed_trains(t->keyed, id))) {
+        if (id >= 0 && (!t->keyed || embed_keyed_trains(t->keyed, id))) {
             part = mixed(s->conf.table, id) % PARTS;
             p->counts[part]++;
         }
@@ -129,17 +129,17 @@ static void count_item(struct embed *e, int64_t item, struct lane *lane)
 {
     int64_t whole = (int64_t)e->n_whole, shares = (int64_t)e->shares.n;
     if (item < whole)
-        plain_count(e, &e->plains.at[item], lane);
+        embed_plain_count(e, &e->plains.at[item], lane);
     else if (item < whole + shares)
-        split_count(e, &e->shares.at[item - whole]);
+        embed_split_count(e, &e->shares.at[item - whole]);
     else
         count_piece(e, &e->pieces.at[item - whole - shares]);
 }
 
-static enum rc outside(const struct embed *e, const struct slot *s, int64_t bad,
+static enum rc outside(const struct embed *e, const struct embed_slot *s, int64_t bad,
                        struct err *err)
 {
-    const struct table *t = e->tables.at[s->conf.table];
+    const struct embed_table *t = e->tables.at[s->conf.table];
     int64_t row = bad, first = s->ids.offsets ? s->ids.offsets[0] : 0;
     if (s->ids.offsets)
         for (row = 0; s->ids.offsets[row + 1] - first <= bad; row++)
@@ -175,10 +175,10 @@ static enum rc check(const struct embed *e, struct err *err)
     return first.at < 0 ? RC_OK : outside(e, &e->slots.at[first.slot], first.at, err);
 }
 
-enum rc parts_count(struct embed *e, struct err *err)
+enum rc embed_parts_count(struct embed *e, struct err *err)
 {
     find_twins(e);
-    enum rc rc = plain_choose(e, err);
+    enum rc rc = embed_plain_choose(e, err);
     if (rc)
         return rc;
     cut_pieces(e);
@@ -207,7 +207,7 @@ static void place(struct embed *e)
 
 static void deal_piece(struct embed *e, const struct piece *p)
 {
-    const struct slot *s = &e->slots.at[p->slot];
+    const struct embed_slot *s = &e->slots.at[p->slot];
     const uint8_t *part_of = e->part_of + p->at;
     struct occurrence *at[PARTS];
     for (int i = 0; i < PARTS; i++)
@@ -230,7 +230,7 @@ static void deal_item(struct embed *e, int64_t item, struct lane *lane)
 {
     int64_t shares = (int64_t)e->shares.n;
     if (item < shares)
-        split_deal(e, &e->shares.at[item]);
+        embed_split_deal(e, &e->shares.at[item]);
     else
         deal_piece(e, &e->pieces.at[item - shares]);
 }
@@ -266,7 +266,7 @@ static void chain_part(struct embed *e, int p)
                (u[heads[h]].row != o[i].row || u[heads[h]].table != table))
             h = (h + 1) & (size - 1);
         if (heads[h] < 0) {
-            bool fresh = !table_used(e->tables.at[table], o[i].row);
+            bool fresh = !embed_table_used(e->tables.at[table], o[i].row);
             heads[h] = (int32_t)part->n_unique;
             u[part->n_unique++] = (struct unique){.row = o[i].row,
                                                   .table = table,
@@ -286,7 +286,7 @@ static void chain_item(struct embed *e, int64_t item, struct lane *lane)
 {
     int64_t split = (int64_t)(e->plains.n - e->n_whole);
     if (item < split)
-        plain_number(e, &e->plains.at[(int64_t)e->n_whole + item], lane);
+        embed_plain_number(e, &e->plains.at[(int64_t)e->n_whole + item], lane);
     else
         chain_part(e, (int)(item - split));
 }
@@ -300,15 +300,15 @@ static void fill_fresh(struct embed *e)
         const struct unique *u = e->uniques + e->parts[p].begin;
         for (int64_t i = 0; e->parts[p].n_fresh && i < e->parts[p].n_unique; i++)
             if (u[i].fresh)
-                table_use(e->tables.at[u[i].table], u[i].row);
+                embed_table_use(e->tables.at[u[i].table], u[i].row);
     }
 }
 
 static void touch(const struct embed *e, int table, int64_t row)
 {
-    struct touched *noted = e->tables.at[table]->touched;
+    struct embed_touched *noted = e->tables.at[table]->touched;
     if (noted && noted->bits)
-        touched_mark(noted, row);
+        embed_touched_mark(noted, row);
 }
 
 /* Bits of rows that two parts have share words, too. Keyed tables note ids instead. */
@@ -328,22 +328,22 @@ static void note_touched(const struct embed *e)
     }
 }
 
-enum rc parts_sort(struct embed *e, struct err *err)
+enum rc embed_parts_sort(struct embed *e, struct err *err)
 {
-    enum rc rc = split_place(e, err);
+    enum rc rc = embed_split_place(e, err);
     if (rc)
         return rc;
     place(e);
     embed_lanes(e, (int64_t)(e->shares.n + e->pieces.n), deal_item);
     int64_t split = (int64_t)(e->plains.n - e->n_whole);
     embed_lanes(e, split + (e->n ? PARTS : 0), chain_item);
-    rc = plain_reserve_sums(e, err);
+    rc = embed_plain_reserve_sums(e, err);
     if (rc)
         return rc;
     fill_fresh(e);
-    plain_fill(e);
+    embed_plain_fill(e);
     for (size_t i = 0; i < e->tables.n; i++)
-        table_settle(e->tables.at[i]);
+        embed_table_settle(e->tables.at[i]);
     if (e->tables.n && e->tables.at[0]->touched)
         note_touched(e);
     return RC_OK;

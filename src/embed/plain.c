@@ -29,8 +29,8 @@ static int64_t most_distinct(const struct embed *e, int32_t slot, int64_t ids)
 /* Sets `plain` and `split` of a slot. */
 static void choose(const struct embed *e, int32_t slot)
 {
-    struct slot *s = &e->slots.at[slot];
-    const struct table *t = e->tables.at[s->conf.table];
+    struct embed_slot *s = &e->slots.at[slot];
+    const struct embed_table *t = e->tables.at[s->conf.table];
     int64_t n = s->ids.rows, sums = most_distinct(e, slot, n) * t->conf.dim;
     bool whole = n <= SMALL || (n <= e->lookups / SHARE && sums <= SUMS_MAX);
     s->plain = !s->follows && !s->ids.offsets && !s->ids.weights && n > 0 &&
@@ -46,7 +46,7 @@ static int64_t count_readers(struct embed *e)
     for (size_t i = 0; i < e->readers.n; i++)
         e->readers.at[i] = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
-        const struct slot *s = &e->slots.at[i];
+        const struct embed_slot *s = &e->slots.at[i];
         if (s->follows)
             continue;
         e->readers.at[s->conf.table]++;
@@ -85,7 +85,7 @@ static void release_numbers(struct embed *e)
     e->numbers_room = e->dealt_room = 0;
 }
 
-void plain_release(struct embed *e)
+void embed_plain_release(struct embed *e)
 {
     release_lanes(e);
     release_numbers(e);
@@ -118,12 +118,12 @@ static enum rc no_memory(const struct embed *e, struct err *err)
     return err_set(err, RC_NOMEM, "no memory for %jd lookups", (intmax_t)e->lookups);
 }
 
-enum rc plain_reserve_seats(struct embed *e, int64_t distinct, struct err *err)
+enum rc embed_plain_reserve_seats(struct embed *e, int64_t distinct, struct err *err)
 {
     return distinct == 0 || widen(e, seats_for(distinct), 0) ? RC_OK : no_memory(e, err);
 }
 
-enum rc plain_reserve_sums(struct embed *e, struct err *err)
+enum rc embed_plain_reserve_sums(struct embed *e, struct err *err)
 {
     int64_t sums = 0;
     for (size_t i = 0; i < e->plains.n; i++) {
@@ -168,13 +168,13 @@ static int64_t place_whole(struct embed *e)
     return at;
 }
 
-enum rc plain_choose(struct embed *e, struct err *err)
+enum rc embed_plain_choose(struct embed *e, struct err *err)
 {
     int64_t numbers = 0, split = 0, most = 0;
     e->lookups = count_readers(e);
     e->plains.n = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
-        const struct slot *s = &e->slots.at[i];
+        const struct embed_slot *s = &e->slots.at[i];
         int64_t n = s->ids.rows;
         choose(e, (int32_t)i);
         if (!s->plain)
@@ -190,13 +190,13 @@ enum rc plain_choose(struct embed *e, struct err *err)
         most = distinct > most ? distinct : most;
     }
     e->n_whole = e->plains.n;
-    split_cut(e);
+    embed_split_cut(e);
     if (!e->training)
         return RC_OK;
     if (!reserve(e, numbers, split))
         return no_memory(e, err);
     e->split_numbers = place_whole(e);
-    return plain_reserve_seats(e, most, err);
+    return embed_plain_reserve_seats(e, most, err);
 }
 
 /* The greatest id is looked for first, which takes several at a time. */
@@ -211,7 +211,7 @@ CLONED static int64_t outside(const int64_t *ids, int64_t n, int64_t rows)
     return -1;
 }
 
-int64_t plain_outside(const int64_t *ids, int64_t n, int64_t rows)
+int64_t embed_plain_outside(const int64_t *ids, int64_t n, int64_t rows)
 {
     return outside(ids, n, rows);
 }
@@ -256,9 +256,9 @@ CLONED static int64_t count_fresh(const uint64_t *used, const uint32_t *rows, in
     return n - (int64_t)old;
 }
 
-void plain_number(struct embed *e, struct plain *p, struct lane *lane)
+void embed_plain_number(struct embed *e, struct plain *p, struct lane *lane)
 {
-    const struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     int64_t size = seats_for(most_distinct(e, p->slot, p->n));
     if (p->n == 0)
         return;
@@ -268,20 +268,20 @@ void plain_number(struct embed *e, struct plain *p, struct lane *lane)
     p->n_fresh = count_fresh(t->used, p->distinct + 1, p->n_distinct);
 }
 
-void plain_count(struct embed *e, struct plain *p, struct lane *lane)
+void embed_plain_count(struct embed *e, struct plain *p, struct lane *lane)
 {
-    const struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
-    p->bad = plain_outside(p->ids, p->n, t->conf.rows);
+    const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    p->bad = embed_plain_outside(p->ids, p->n, t->conf.rows);
     if (p->bad < 0 && e->training)
-        plain_number(e, p, lane);
+        embed_plain_number(e, p, lane);
 }
 
 static void fill_rows(struct embed *e, const struct plain *p)
 {
-    struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     for (int64_t i = 1; p->n_fresh && i <= p->n_distinct; i++)
-        if (!table_used(t, p->distinct[i]))
-            table_use(t, p->distinct[i]);
+        if (!embed_table_used(t, p->distinct[i]))
+            embed_table_use(t, p->distinct[i]);
 }
 
 /* The table is this slot's alone, and with it the bitmap of its rows; parts of a slot
@@ -298,7 +298,7 @@ static void fill(struct embed *e, int64_t item, struct lane *lane)
         fill_rows(e, &e->plains.at[whole + (i - whole) * SPLIT + k]);
 }
 
-void plain_fill(struct embed *e)
+void embed_plain_fill(struct embed *e)
 {
     int64_t n = 0;
     for (size_t i = 0; i < e->plains.n; i++)
@@ -308,7 +308,8 @@ void plain_fill(struct embed *e)
 }
 
 /* What row r of the slot will need: its gradients. */
-static ALWAYS_INLINE void ask_for_gradient(const struct slot *s, int64_t r, int64_t dim)
+static ALWAYS_INLINE void ask_for_gradient(const struct embed_slot *s, int64_t r,
+                                           int64_t dim)
 {
     const float *d = view_row(&s->grads, r);
     for (int64_t i = 0; i < dim; i += LINE)
@@ -319,7 +320,7 @@ static ALWAYS_INLINE void ask_for_gradient(const struct slot *s, int64_t r, int6
 static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
                                  const int32_t *from, int64_t dim, float *restrict sums)
 {
-    const struct slot *slots = e->slots.at;
+    const struct embed_slot *slots = e->slots.at;
     memset(sums, 0, (size_t)((p->n_distinct + 1) * dim) * sizeof(float));
     for (int64_t i = 0; i < p->n; i++) {
         float *sum = sums + p->at[i] * dim;
@@ -337,8 +338,8 @@ static ALWAYS_INLINE void update(const struct embed *e, const struct plain *p,
                                  int64_t dim, float *restrict sums)
 {
     int table = e->slots.at[p->slot].conf.table;
-    struct table *t = e->tables.at[table];
-    const struct row_rule *rule = &e->rules.at[table];
+    struct embed_table *t = e->tables.at[table];
+    const struct embed_row_rule *rule = &e->rules.at[table];
     if (p->from)
         add_up(e, p, p->from, dim, sums);
     else
@@ -372,9 +373,9 @@ CLONED static void update_width(const struct embed *e, const struct plain *p, in
     }
 }
 
-void plain_update(const struct embed *e, const struct plain *p, struct lane *lane)
+void embed_plain_update(const struct embed *e, const struct plain *p, struct lane *lane)
 {
-    const struct table *t = e->tables.at[e->slots.at[p->slot].conf.table];
+    const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     bool any = false;
     for (int32_t k = p->slot; k >= 0; k = e->slots.at[k].twin)
         any |= e->slots.at[k].grads.data != NULL;

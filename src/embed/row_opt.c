@@ -9,7 +9,7 @@
 
 #include "base/compiler.h"
 
-const char *row_opt_name(enum row_opt_kind kind)
+const char *embed_row_opt_name(enum embed_row_opt_kind kind)
 {
     static const char *const names[] = {
         [ROW_SGD] = "sgd",
@@ -26,7 +26,7 @@ const char *row_opt_name(enum row_opt_kind kind)
     return names[kind];
 }
 
-int64_t row_opt_state(const struct row_opt *o, int64_t dim)
+int64_t embed_row_opt_state(const struct embed_row_opt *o, int64_t dim)
 {
     switch (o->kind) {
     case ROW_SGD:
@@ -50,10 +50,10 @@ int64_t row_opt_state(const struct row_opt *o, int64_t dim)
     return 0;
 }
 
-void row_opt_init(const struct row_opt *o, float *state, int64_t dim)
+void embed_row_opt_init(const struct embed_row_opt *o, float *state, int64_t dim)
 {
     float first = o->kind == ROW_ADAGRAD ? (float)o->initial_accumulator : 0.0f;
-    for (int64_t i = 0; i < row_opt_state(o, dim); i++)
+    for (int64_t i = 0; i < embed_row_opt_state(o, dim); i++)
         state[i] = first;
 }
 
@@ -85,7 +85,7 @@ static double norm(const float *v, int64_t n)
     return sqrt(mean_square(v, n) * (double)n);
 }
 
-static void rowwise_adagrad(const struct row_opt *o, double lr, float *w, float *s,
+static void rowwise_adagrad(const struct embed_row_opt *o, double lr, float *w, float *s,
                             const float *g, int64_t n)
 {
     double l2 = o->decay_mode == DECAY_L2 ? o->weight_decay : 0, sum = 0;
@@ -106,10 +106,11 @@ struct moments {
     float beta1, beta2, correct1, correct2, eps, wd;
 };
 
-struct row_rule row_rule_at(const struct row_opt *o, const struct row_step *s)
+struct embed_row_rule embed_row_rule_at(const struct embed_row_opt *o,
+                                        const struct embed_row_step *s)
 {
     double t = (double)s->step;
-    struct row_rule r = {.opt = o, .lr = s->lr, .step = s->step};
+    struct embed_row_rule r = {.opt = o, .lr = s->lr, .step = s->step};
     if (o->kind == ROW_ADAM || o->kind == ROW_LAMB ||
         o->kind == ROW_PARTIAL_ROWWISE_ADAM || o->kind == ROW_PARTIAL_ROWWISE_LAMB) {
         r.correct1 = (float)(1.0 / (1.0 - pow(o->beta1, t)));
@@ -118,9 +119,9 @@ struct row_rule row_rule_at(const struct row_opt *o, const struct row_step *s)
     return r;
 }
 
-static struct moments moments_of(const struct row_rule *r)
+static struct moments moments_of(const struct embed_row_rule *r)
 {
-    const struct row_opt *o = r->opt;
+    const struct embed_row_opt *o = r->opt;
     return (struct moments){.beta1 = (float)o->beta1,
                             .beta2 = (float)o->beta2,
                             .correct1 = r->correct1,
@@ -160,8 +161,8 @@ static void lamb_step(float *w, const float *direction, double lr, int64_t n)
     sgd(w, direction, (float)(lr * trust), n);
 }
 
-static void lars(const struct row_opt *o, double lr, float *w, float *m, const float *g,
-                 int64_t n)
+static void lars(const struct embed_row_opt *o, double lr, float *w, float *m,
+                 const float *g, int64_t n)
 {
     double size = norm(w, n), length = norm(g, n), wd = o->weight_decay;
     double base = length + wd * size;
@@ -172,7 +173,7 @@ static void lars(const struct row_opt *o, double lr, float *w, float *m, const f
     }
 }
 
-static void adadelta(const struct row_opt *o, double lr, float *w, float *s,
+static void adadelta(const struct embed_row_opt *o, double lr, float *w, float *s,
                      const float *g, int64_t n)
 {
     float rho = (float)o->rho, eps = (float)o->eps, wd = (float)o->weight_decay;
@@ -186,7 +187,7 @@ static void adadelta(const struct row_opt *o, double lr, float *w, float *s,
     }
 }
 
-static void rmsprop(const struct row_opt *o, double lr, float *w, float *s,
+static void rmsprop(const struct embed_row_opt *o, double lr, float *w, float *s,
                     const float *g, int64_t n)
 {
     float alpha = (float)o->alpha, eps = (float)o->eps, wd = (float)o->weight_decay;
@@ -197,10 +198,10 @@ static void rmsprop(const struct row_opt *o, double lr, float *w, float *s,
     }
 }
 
-void row_rule_apply(const struct row_rule *r, float *w, float *state, float *grad,
-                    int64_t dim)
+void embed_row_rule_apply(const struct embed_row_rule *r, float *w, float *state,
+                          float *grad, int64_t dim)
 {
-    const struct row_opt *o = r->opt;
+    const struct embed_row_opt *o = r->opt;
     struct moments k;
     switch (o->kind) {
     case ROW_SGD:

@@ -11,26 +11,26 @@
 #define GATHER_ROWS 256 /* rows of the batch per task */
 
 /* One lookup; a row that was never trained has its first values. */
-static void add_row(const struct embed *e, const struct table *t, int64_t row,
+static void add_row(const struct embed *e, const struct embed_table *t, int64_t row,
                     float scale, float *to, float *spare)
 {
-    const float *w = table_row(t, row);
-    if (!e->training && !table_used(t, row)) {
-        table_first(t, row, spare);
+    const float *w = embed_table_row(t, row);
+    if (!e->training && !embed_table_used(t, row)) {
+        embed_table_initial(t, row, spare);
         w = spare;
     } else if (t->conf.type != DT_F32) {
-        table_load(t, row, spare);
+        embed_table_load(t, row, spare);
         w = spare;
     }
     kernels()->axpy(to, scale, w, t->conf.dim);
 }
 
-static void gather_any(const struct embed *e, const struct slot *s, struct view out,
+static void gather_any(const struct embed *e, const struct embed_slot *s, struct view out,
                        int64_t begin, int64_t end)
 {
-    const struct table *t = e->tables.at[s->conf.table];
-    const struct slot_ids *in = &s->ids;
-    float spare[TABLE_DIM_MAX];
+    const struct embed_table *t = e->tables.at[s->conf.table];
+    const struct embed_slot_ids *in = &s->ids;
+    float spare[EMBED_DIM_MAX];
     int64_t last = in->offsets ? in->offsets[end] : end;
     for (int64_t r = begin; r < end; r++) {
         int64_t from, to;
@@ -40,7 +40,7 @@ static void gather_any(const struct embed *e, const struct slot *s, struct view 
         memset(y, 0, (size_t)t->conf.dim * sizeof(float));
         for (int64_t k = from; k < to; k++) {
             if (k + AHEAD < last && in->ids[k + AHEAD] >= 0)
-                __builtin_prefetch(table_row(t, in->ids[k + AHEAD]));
+                __builtin_prefetch(embed_table_row(t, in->ids[k + AHEAD]));
             if (in->ids[k] >= 0)
                 add_row(e, t, in->ids[k], slot_scale(s, k, n), y, spare);
         }
@@ -56,7 +56,7 @@ static bool any_negative(const int64_t *ids, int64_t n)
 }
 
 /* One id per row and all rows filled: a copy. */
-static bool is_copy(const struct embed *e, const struct slot *s, int64_t begin,
+static bool is_copy(const struct embed *e, const struct embed_slot *s, int64_t begin,
                     int64_t end)
 {
     return e->training && e->tables.at[s->conf.table]->conf.type == DT_F32 &&
@@ -64,20 +64,20 @@ static bool is_copy(const struct embed *e, const struct slot *s, int64_t begin,
            !any_negative(s->ids.ids + begin, end - begin);
 }
 
-static void copy_floats(const struct table *t, const int64_t *ids, int64_t n, float *y,
-                        int64_t ld)
+static void copy_floats(const struct embed_table *t, const int64_t *ids, int64_t n,
+                        float *y, int64_t ld)
 {
     for (int64_t r = 0; r < n; r++) {
         if (r + AHEAD < n)
-            __builtin_prefetch(table_row(t, ids[r + AHEAD]));
-        y[r * ld] = *table_row(t, ids[r]);
+            __builtin_prefetch(embed_table_row(t, ids[r + AHEAD]));
+        y[r * ld] = *embed_table_row(t, ids[r]);
     }
 }
 
-static void gather_slot(const struct embed *e, const struct slot *s, int64_t begin,
+static void gather_slot(const struct embed *e, const struct embed_slot *s, int64_t begin,
                         int64_t end)
 {
-    const struct table *t = e->tables.at[s->conf.table];
+    const struct embed_table *t = e->tables.at[s->conf.table];
     struct view out = view_cols(&e->views[s->conf.output], s->conf.col, t->conf.dim);
     const int64_t *ids = s->ids.ids + begin;
     if (!is_copy(e, s, begin, end))
@@ -94,18 +94,18 @@ static void ask_first(const struct embed *e, size_t slot, int64_t begin)
 {
     if (slot >= e->slots.n)
         return;
-    const struct slot *s = &e->slots.at[slot];
-    const struct table *t = e->tables.at[s->conf.table];
+    const struct embed_slot *s = &e->slots.at[slot];
+    const struct embed_table *t = e->tables.at[s->conf.table];
     for (int64_t r = begin; r < begin + AHEAD && r < s->ids.rows && !s->ids.offsets; r++)
         if (s->ids.ids[r] >= 0)
-            __builtin_prefetch(table_row(t, s->ids.ids[r]));
+            __builtin_prefetch(embed_table_row(t, s->ids.ids[r]));
 }
 
 static void gather_rows(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct embed *e = arg;
     for (size_t i = 0; i < e->slots.n; i++) {
-        const struct slot *s = &e->slots.at[i];
+        const struct embed_slot *s = &e->slots.at[i];
         int64_t to = end < s->ids.rows ? end : s->ids.rows;
         ask_first(e, i + 1, begin);
         if (begin < to)
@@ -123,8 +123,9 @@ void embed_forward(struct embed *e, const struct view *outputs)
 }
 
 /* Adds up the gradients along a chain; false when nobody wants the row to change. */
-static ALWAYS_INLINE bool sum_chain(const struct slot *slots, const struct occurrence *o,
-                                    int32_t first, int64_t dim, float *restrict sum)
+static ALWAYS_INLINE bool sum_chain(const struct embed_slot *slots,
+                                    const struct occurrence *o, int32_t first,
+                                    int64_t dim, float *restrict sum)
 {
     bool any = false;
     for (int64_t i = 0; i < dim; i++)
@@ -140,7 +141,7 @@ static ALWAYS_INLINE bool sum_chain(const struct slot *slots, const struct occur
 }
 
 /* Widths that are common get loops of their own. */
-static ALWAYS_INLINE void update_row(const struct embed *e, struct table *t,
+static ALWAYS_INLINE void update_row(const struct embed *e, struct embed_table *t,
                                      const struct occurrence *o, const struct unique *u,
                                      int64_t dim, float *sum)
 {
@@ -152,8 +153,8 @@ static ALWAYS_INLINE void update_row(const struct embed *e, struct table *t,
 static ALWAYS_INLINE void ask_for(const struct embed *e, const struct occurrence *o,
                                   const struct unique *u)
 {
-    const struct table *t = e->tables.at[u->table];
-    const struct slot *s = &e->slots.at[o[u->first].slot];
+    const struct embed_table *t = e->tables.at[u->table];
+    const struct embed_slot *s = &e->slots.at[o[u->first].slot];
     ask_for_row(t, u->row);
     if (s->grads.data)
         __builtin_prefetch(view_row(&s->grads, o[u->first].from));
@@ -163,9 +164,9 @@ CLONED static void update_part(const struct embed *e, const struct part *part)
 {
     const struct occurrence *o = e->occurrences + part->begin;
     const struct unique *u = e->uniques + part->begin;
-    float sum[TABLE_DIM_MAX];
+    float sum[EMBED_DIM_MAX];
     for (int64_t i = 0; i < part->n_unique; i++) {
-        struct table *t = e->tables.at[u[i].table];
+        struct embed_table *t = e->tables.at[u[i].table];
         if (i + AHEAD < part->n_unique)
             ask_for(e, o, &u[i + AHEAD]);
         if (!t->conf.trainable)
@@ -194,18 +195,18 @@ static void update_item(struct embed *e, int64_t item, struct lane *lane)
 {
     int64_t plain = (int64_t)e->plains.n;
     if (item < plain)
-        plain_update(e, &e->plains.at[item], lane);
+        embed_plain_update(e, &e->plains.at[item], lane);
     else
         update_part(e, &e->parts[item - plain]);
 }
 
 void embed_backward(struct embed *e, const struct view *grads,
-                    const struct row_step *step)
+                    const struct embed_row_step *step)
 {
     for (size_t i = 0; i < e->tables.n; i++)
-        e->rules.at[i] = row_rule_at(&e->tables.at[i]->conf.opt, step);
+        e->rules.at[i] = embed_row_rule_at(&e->tables.at[i]->conf.opt, step);
     for (size_t i = 0; i < e->slots.n; i++) {
-        struct slot *s = &e->slots.at[i];
+        struct embed_slot *s = &e->slots.at[i];
         const struct view *v = &grads[s->conf.output];
         s->grads = (struct view){0};
         if (v->data)

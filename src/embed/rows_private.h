@@ -23,8 +23,8 @@ static inline float clamped(float v, float most)
 }
 
 /* sum += what the gradient of one slot at one row says. */
-static ALWAYS_INLINE void add_gradient(const struct slot *s, int64_t row, float scale,
-                                       int64_t dim, float *restrict sum)
+static ALWAYS_INLINE void add_gradient(const struct embed_slot *s, int64_t row,
+                                       float scale, int64_t dim, float *restrict sum)
 {
     const float *restrict d = view_row(&s->grads, row);
     float most = s->conf.max_gradient;
@@ -53,32 +53,32 @@ static ALWAYS_INLINE void adagrad_row(float *restrict w, float *restrict s,
 }
 
 /* Weights in 16 bits: widened, updated, rounded. */
-static inline void apply_half(struct table *t, const struct row_rule *rule, int64_t row,
-                              float *sum)
+static inline void apply_half(struct embed_table *t, const struct embed_row_rule *rule,
+                              int64_t row, float *sum)
 {
-    float w[TABLE_DIM_MAX];
-    table_load(t, row, w);
-    row_rule_apply(rule, w, table_state(t, row), sum, t->conf.dim);
-    table_store_step(t, row, w, rule->step);
+    float w[EMBED_DIM_MAX];
+    embed_table_load(t, row, w);
+    embed_row_rule_apply(rule, w, embed_table_state(t, row), sum, t->conf.dim);
+    embed_table_store_step(t, row, w, rule->step);
 }
 
 /* One row is updated by the sum of its gradients; `dim` is the table's. */
-static ALWAYS_INLINE void apply(struct table *t, const struct row_rule *rule, int64_t row,
-                                float *sum, int64_t dim)
+static ALWAYS_INLINE void apply(struct embed_table *t, const struct embed_row_rule *rule,
+                                int64_t row, float *sum, int64_t dim)
 {
-    float *w = table_row(t, row);
+    float *w = embed_table_row(t, row);
     if (t->conf.type != DT_F32)
         apply_half(t, rule, row, sum);
     else if (t->conf.opt.kind == ROW_ADAGRAD) /* what most tables use */
         adagrad_row(w, w + dim, sum, (float)rule->lr, (float)t->conf.opt.eps, dim);
     else
-        row_rule_apply(rule, w, w + dim, sum, dim);
+        embed_row_rule_apply(rule, w, w + dim, sum, dim);
 }
 
 /* All of a row and its state, which will be written. */
-static ALWAYS_INLINE void ask_for_row(const struct table *t, int64_t row)
+static ALWAYS_INLINE void ask_for_row(const struct embed_table *t, int64_t row)
 {
-    const float *p = table_row(t, row);
+    const float *p = embed_table_row(t, row);
     for (int64_t i = 0; i < t->stride; i += LINE)
         __builtin_prefetch(p + i, 1);
 }

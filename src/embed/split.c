@@ -19,11 +19,11 @@ static size_t part_of(int64_t row)
     return (size_t)((uint64_t)row * 0xff51afd7ed558ccdu >> (64 - BITS));
 }
 
-void split_cut(struct embed *e)
+void embed_split_cut(struct embed *e)
 {
     e->shares.n = 0;
     for (size_t i = 0; i < e->slots.n; i++) {
-        const struct slot *s = &e->slots.at[i];
+        const struct embed_slot *s = &e->slots.at[i];
         for (int64_t r = 0; s->split && r < s->ids.rows; r += SHARE_ROWS) {
             int64_t end = r + SHARE_ROWS < s->ids.rows ? r + SHARE_ROWS : s->ids.rows;
             VEC_PUSH(&e->shares,
@@ -32,12 +32,12 @@ void split_cut(struct embed *e)
     }
 }
 
-void split_count(struct embed *e, struct share *h)
+void embed_split_count(struct embed *e, struct share *h)
 {
-    const struct slot *s = &e->slots.at[h->slot];
+    const struct embed_slot *s = &e->slots.at[h->slot];
     const int64_t *ids = s->ids.ids;
-    h->bad = plain_outside(ids + h->begin, h->end - h->begin,
-                           e->tables.at[s->conf.table]->conf.rows);
+    h->bad = embed_plain_outside(ids + h->begin, h->end - h->begin,
+                                 e->tables.at[s->conf.table]->conf.rows);
     if (h->bad >= 0)
         h->bad += h->begin;
     for (int k = 0; k < SPLIT; k++)
@@ -51,7 +51,7 @@ void split_count(struct embed *e, struct share *h)
  */
 static int64_t place_slot(struct embed *e, size_t begin, size_t end, int64_t at)
 {
-    const struct slot *s = &e->slots.at[e->shares.at[begin].slot];
+    const struct embed_slot *s = &e->slots.at[e->shares.at[begin].slot];
     int64_t rows = e->tables.at[s->conf.table]->conf.rows;
     for (int k = 0; k < SPLIT; k++) {
         int64_t first = at;
@@ -73,7 +73,7 @@ static int64_t place_slot(struct embed *e, size_t begin, size_t end, int64_t at)
     return at;
 }
 
-enum rc split_place(struct embed *e, struct err *err)
+enum rc embed_split_place(struct embed *e, struct err *err)
 {
     int64_t at = 0, most = 0;
     for (size_t i = 0, end; i < e->shares.n; i = end) {
@@ -84,10 +84,10 @@ enum rc split_place(struct embed *e, struct err *err)
     }
     for (size_t i = e->n_whole; i < e->plains.n; i++)
         most = e->plains.at[i].n > most ? e->plains.at[i].n : most;
-    return plain_reserve_seats(e, most, err);
+    return embed_plain_reserve_seats(e, most, err);
 }
 
-void split_deal(struct embed *e, const struct share *h)
+void embed_split_deal(struct embed *e, const struct share *h)
 {
     const int64_t *ids = e->slots.at[h->slot].ids.ids;
     int64_t at[SPLIT];

@@ -18,18 +18,18 @@
 #define SMALL_PAGE ((size_t)4 << 10)
 #define SLICE ((size_t)64 << 20) /* bytes that get large pages per batch */
 
-static size_t used_words(const struct table *t)
+static size_t used_words(const struct embed_table *t)
 {
     return (size_t)(t->conf.rows + 63) / 64;
 }
 
-size_t table_bytes(const struct table *t)
+size_t embed_table_bytes(const struct embed_table *t)
 {
     return (size_t)(t->conf.rows * t->stride) * sizeof(float);
 }
 
 /* Drawn again until it lies within; far outside, the nearer bound. */
-static float truncated(struct rng *r, const struct table_values *v)
+static float truncated(struct rng *r, const struct embed_values *v)
 {
     double x = v->a;
     for (int i = 0; i < TRUNCATE_TRIES; i++) {
@@ -40,24 +40,24 @@ static float truncated(struct rng *r, const struct table_values *v)
     return (float)(x < v->lo ? v->lo : v->hi);
 }
 
-void table_draw(const struct table_values *v, uint64_t seed, uint64_t stream, int64_t at,
-                float *out, int64_t dim)
+void embed_values_draw(const struct embed_values *v, uint64_t seed, uint64_t stream,
+                       int64_t at, float *out, int64_t dim)
 {
     struct rng r;
     size_t n = (size_t)dim;
     rng_init(&r, seed, stream, STEP_INIT, (uint64_t)at);
     switch (v->init) {
-    case TABLE_UNIFORM:
+    case EMBED_UNIFORM:
         rng_fill_uniform(&r, (float)v->a, (float)v->b, out, n);
         break;
-    case TABLE_NORMAL:
+    case EMBED_NORMAL:
         rng_fill_normal(&r, (float)v->a, (float)v->b, out, n);
         break;
-    case TABLE_CONST:
+    case EMBED_CONST:
         for (size_t i = 0; i < n; i++)
             out[i] = (float)v->a;
         break;
-    case TABLE_TRUNCATED:
+    case EMBED_TRUNCATED:
         for (size_t i = 0; i < n; i++)
             out[i] = truncated(&r, v);
         break;
@@ -74,18 +74,18 @@ static float widen(enum dtype type, uint16_t v)
     return type == DT_F16 ? f16_to_f32(v) : bf16_to_f32(v);
 }
 
-void table_load(const struct table *t, int64_t row, float *out)
+void embed_table_load(const struct embed_table *t, int64_t row, float *out)
 {
     if (t->conf.type == DT_F32) {
-        memcpy(out, table_row(t, row), (size_t)t->conf.dim * sizeof(float));
+        memcpy(out, embed_table_row(t, row), (size_t)t->conf.dim * sizeof(float));
         return;
     }
-    const uint16_t *h = (const uint16_t *)table_row(t, row);
+    const uint16_t *h = (const uint16_t *)embed_table_row(t, row);
     for (int64_t i = 0; i < t->conf.dim; i++)
         out[i] = widen(t->conf.type, h[i]);
 }
 
-static void put(const struct table *t, float *at, const float *w)
+static void put(const struct embed_table *t, float *at, const float *w)
 {
     if (t->conf.type == DT_F32) {
         memcpy(at, w, (size_t)t->conf.dim * sizeof(float));
@@ -96,13 +96,13 @@ static void put(const struct table *t, float *at, const float *w)
         h[i] = narrow(t->conf.type, w[i]);
 }
 
-void table_store(struct table *t, int64_t row, const float *w)
+void embed_table_store(struct embed_table *t, int64_t row, const float *w)
 {
-    put(t, table_row(t, row), w);
+    put(t, embed_table_row(t, row), w);
 }
 
 /* Row number or id: what random numbers of a row depend on. */
-static int64_t identity(const struct table *t, int64_t row)
+static int64_t identity(const struct embed_table *t, int64_t row)
 {
     if (!t->keyed)
         return row;
@@ -124,28 +124,29 @@ static uint16_t rounded(enum dtype type, float v, float chance)
     return chance * (b - a) < size - a ? high : low;
 }
 
-void table_store_step(struct table *t, int64_t row, const float *w, uint64_t step)
+void embed_table_store_step(struct embed_table *t, int64_t row, const float *w,
+                            uint64_t step)
 {
     if (t->conf.type == DT_F32) {
-        table_store(t, row, w);
+        embed_table_store(t, row, w);
         return;
     }
     struct rng r;
-    uint16_t *h = (uint16_t *)table_row(t, row);
+    uint16_t *h = (uint16_t *)embed_table_row(t, row);
     rng_init(&r, t->conf.seed, t->stream, step, (uint64_t)identity(t, row));
     for (int64_t i = 0; i < t->conf.dim; i++)
         h[i] = rounded(t->conf.type, w[i], rng_f32(&r));
 }
 
 /* Rows that no id owns and that training leaves alone. */
-static void fill_others(struct table *t)
+static void fill_others(struct embed_table *t)
 {
-    const struct table_values *from[] = {&t->conf.stranger, &t->conf.unknown};
-    float values[TABLE_DIM_MAX];
+    const struct embed_values *from[] = {&t->conf.stranger, &t->conf.unknown};
+    float values[EMBED_DIM_MAX];
     for (int64_t i = 0; i < 2 && t->conf.keyed.kind == KEYED_GROWING; i++) {
         int64_t row = t->conf.keyed.capacity + i;
-        table_draw(from[i], t->conf.seed, t->stream, row, values, t->conf.dim);
-        table_store(t, row, values);
+        embed_values_draw(from[i], t->conf.seed, t->stream, row, values, t->conf.dim);
+        embed_table_store(t, row, values);
         t->used[row >> 6] |= (uint64_t)1 << (row & 63);
     }
 }
@@ -153,16 +154,16 @@ static void fill_others(struct table *t)
 /* A keyed table is filled from the front; one of up to LARGE_AT_ONCE bytes may waste
  * them; a file has the pages of its file system.
  */
-static void choose_pages(struct table *t, bool file)
+static void choose_pages(struct embed_table *t, bool file)
 {
-    if (!file && (t->conf.keyed.kind || table_bytes(t) <= LARGE_AT_ONCE))
-        pages_enlarge(t->data, table_bytes(t));
+    if (!file && (t->conf.keyed.kind || embed_table_bytes(t) <= LARGE_AT_ONCE))
+        embed_pages_enlarge(t->data, embed_table_bytes(t));
     else if (!file)
         return;
-    t->settled = table_bytes(t);
+    t->settled = embed_table_bytes(t);
 }
 
-static bool is_dense(const struct table *t)
+static bool is_dense(const struct embed_table *t)
 {
     int64_t n = 0, words = (t->conf.rows + 63) / 64;
     for (int64_t i = 0; i < words; i++)
@@ -170,17 +171,17 @@ static bool is_dense(const struct table *t)
     return n >= t->conf.rows / DENSE;
 }
 
-size_t table_reach_bytes(const struct table *t, int64_t rows)
+size_t embed_table_reach_bytes(const struct embed_table *t, int64_t rows)
 {
-    size_t all = table_bytes(t), page = t->settled >= all ? LARGE_PAGE : SMALL_PAGE;
+    size_t all = embed_table_bytes(t), page = t->settled >= all ? LARGE_PAGE : SMALL_PAGE;
     if (rows >= t->conf.rows / DENSE || (size_t)rows >= all / page)
         return all;
     return (size_t)rows * page;
 }
 
-void table_settle(struct table *t)
+void embed_table_settle(struct embed_table *t)
 {
-    size_t all = table_bytes(t);
+    size_t all = embed_table_bytes(t);
     if (t->settled >= all)
         return;
     t->looked++;
@@ -189,15 +190,15 @@ void table_settle(struct table *t)
     if (!t->dense)
         return;
     size_t slice = all - t->settled < SLICE ? all - t->settled : SLICE;
-    pages_gather((char *)t->data + t->settled, slice);
+    embed_pages_gather((char *)t->data + t->settled, slice);
     t->settled += slice;
 }
 
-static enum rc allocate(struct table *t, struct err *err)
+static enum rc allocate(struct embed_table *t, struct err *err)
 {
     void *data = NULL;
     char *what = mem_printf("table '%s' of %jd rows", t->name, (intmax_t)t->conf.rows);
-    enum rc rc = pages_map(what, t->conf.dir, table_bytes(t), &data, err);
+    enum rc rc = embed_pages_map(what, t->conf.dir, embed_table_bytes(t), &data, err);
     t->data = data;
     if (!rc)
         choose_pages(t, t->conf.dir && t->conf.dir[0]);
@@ -205,25 +206,26 @@ static enum rc allocate(struct table *t, struct err *err)
     if (!rc && !t->used)
         rc = err_coded(err, RC_NOMEM, E2304, "%s: no memory", what);
     if (!rc && t->conf.keyed.kind)
-        rc = keyed_create(&t->conf.keyed, t->name, t->used, &t->keyed, err);
+        rc = embed_keyed_create(&t->conf.keyed, t->name, t->used, &t->keyed, err);
     if (!rc)
         fill_others(t);
     mem_free(what);
     return rc;
 }
 
-enum rc table_create(const struct table_conf *conf, struct table **out, struct err *err)
+enum rc embed_table_create(const struct embed_table_conf *conf, struct embed_table **out,
+                           struct err *err)
 {
-    if (conf->rows < 1 || conf->dim < 1 || conf->dim > TABLE_DIM_MAX)
+    if (conf->rows < 1 || conf->dim < 1 || conf->dim > EMBED_DIM_MAX)
         return err_set(err, RC_INVAL, "table '%s': %jd rows of %jd values", conf->name,
                        (intmax_t)conf->rows, (intmax_t)conf->dim);
     int64_t state_at = conf->type == DT_F32 ? conf->dim : (conf->dim + 1) / 2;
     int64_t stride =
-        state_at + (conf->trainable ? row_opt_state(&conf->opt, conf->dim) : 0);
+        state_at + (conf->trainable ? embed_row_opt_state(&conf->opt, conf->dim) : 0);
     if (conf->rows > INT64_MAX / 8 / stride)
         return err_set(err, RC_INVAL, "table '%s': %jd rows are too many", conf->name,
                        (intmax_t)conf->rows);
-    struct table *t = mem_calloc(1, sizeof(*t));
+    struct embed_table *t = mem_calloc(1, sizeof(*t));
     t->conf = *conf;
     t->name = mem_strdup(conf->name);
     t->conf.name = t->name;
@@ -235,66 +237,66 @@ enum rc table_create(const struct table_conf *conf, struct table **out, struct e
     enum rc rc = allocate(t, err);
     t->conf.dir = NULL;
     if (rc)
-        table_destroy(t);
+        embed_table_destroy(t);
     else
         *out = t;
     return rc;
 }
 
-void table_destroy(struct table *t)
+void embed_table_destroy(struct embed_table *t)
 {
     if (!t)
         return;
-    keyed_destroy(t->keyed);
-    touched_destroy(t->touched);
-    pages_unmap(t->data, table_bytes(t));
+    embed_keyed_destroy(t->keyed);
+    embed_touched_destroy(t->touched);
+    embed_pages_unmap(t->data, embed_table_bytes(t));
     mem_free(t->used);
     mem_free(t->name);
     mem_free(t);
 }
 
-int64_t table_find(const struct table *t, int64_t id)
+int64_t embed_table_find(const struct embed_table *t, int64_t id)
 {
     if (t->keyed)
-        return keyed_find(t->keyed, id);
+        return embed_keyed_find(t->keyed, id);
     return id < t->conf.rows ? id : -1;
 }
 
-void table_first(const struct table *t, int64_t row, float *out)
+void embed_table_initial(const struct embed_table *t, int64_t row, float *out)
 {
-    const struct table_values v = {t->conf.init, t->conf.a, t->conf.b, t->conf.lo,
+    const struct embed_values v = {t->conf.init, t->conf.a, t->conf.b, t->conf.lo,
                                    t->conf.hi};
-    table_draw(&v, t->conf.seed, t->stream, identity(t, row), out, t->conf.dim);
+    embed_values_draw(&v, t->conf.seed, t->stream, identity(t, row), out, t->conf.dim);
     for (int64_t i = 0; t->conf.type != DT_F32 && i < t->conf.dim; i++)
         out[i] = widen(t->conf.type, narrow(t->conf.type, out[i]));
 }
 
-void table_fill(const struct table *t, int64_t row, float *out)
+void embed_table_fill(const struct embed_table *t, int64_t row, float *out)
 {
-    float first[TABLE_DIM_MAX];
-    table_first(t, row, first);
+    float first[EMBED_DIM_MAX];
+    embed_table_initial(t, row, first);
     put(t, out, first);
     if (t->conf.trainable)
-        row_opt_init(&t->conf.opt, out + t->state_at, t->conf.dim);
+        embed_row_opt_init(&t->conf.opt, out + t->state_at, t->conf.dim);
 }
 
-void table_use(struct table *t, int64_t row)
+void embed_table_use(struct embed_table *t, int64_t row)
 {
-    table_fill(t, row, table_row(t, row));
+    embed_table_fill(t, row, embed_table_row(t, row));
     t->used[row >> 6] |= (uint64_t)1 << (row & 63);
 }
 
-void table_get(const struct table *t, int64_t row, float *out)
+void embed_table_get(const struct embed_table *t, int64_t row, float *out)
 {
-    if (table_used(t, row))
-        table_load(t, row, out);
+    if (embed_table_used(t, row))
+        embed_table_load(t, row, out);
     else
-        table_first(t, row, out);
+        embed_table_initial(t, row, out);
 }
 
-void table_set(struct table *t, int64_t row, const float *weights)
+void embed_table_set(struct embed_table *t, int64_t row, const float *weights)
 {
-    if (!table_used(t, row))
-        table_use(t, row);
-    table_store(t, row, weights);
+    if (!embed_table_used(t, row))
+        embed_table_use(t, row);
+    embed_table_store(t, row, weights);
 }

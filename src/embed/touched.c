@@ -13,7 +13,7 @@
 #define FIRST_ROOM 1024
 #define NONE (-1)
 
-static size_t words_of(const struct touched *t)
+static size_t words_of(const struct embed_touched *t)
 {
     return t->bits ? (size_t)(t->rows + 63) / 64 : 0;
 }
@@ -23,9 +23,9 @@ static enum rc no_memory(size_t n, struct err *err)
     return err_coded(err, RC_NOMEM, E2304, "no memory to note %zu ids that were used", n);
 }
 
-enum rc touched_create(int64_t rows, struct touched **out, struct err *err)
+enum rc embed_touched_create(int64_t rows, struct embed_touched **out, struct err *err)
 {
-    struct touched *t = mem_calloc(1, sizeof(*t));
+    struct embed_touched *t = mem_calloc(1, sizeof(*t));
     t->rows = rows;
     if (rows > 0) {
         t->bits = mem_try_calloc((size_t)(rows + 63) / 64, sizeof(*t->bits));
@@ -38,7 +38,7 @@ enum rc touched_create(int64_t rows, struct touched **out, struct err *err)
     return RC_OK;
 }
 
-void touched_destroy(struct touched *t)
+void embed_touched_destroy(struct embed_touched *t)
 {
     if (!t)
         return;
@@ -56,7 +56,7 @@ static int64_t *slot_of(int64_t *slots, size_t room, int64_t id)
     return &slots[at];
 }
 
-static enum rc grow(struct touched *t, struct err *err)
+static enum rc grow(struct embed_touched *t, struct err *err)
 {
     size_t room = t->room ? 2 * t->room : FIRST_ROOM;
     int64_t *slots = mem_try_alloc(room, sizeof(*slots));
@@ -72,10 +72,10 @@ static enum rc grow(struct touched *t, struct err *err)
     return RC_OK;
 }
 
-enum rc touched_add(struct touched *t, int64_t id, struct err *err)
+enum rc embed_touched_add(struct embed_touched *t, int64_t id, struct err *err)
 {
     if (t->bits) {
-        touched_mark(t, id);
+        embed_touched_mark(t, id);
         return RC_OK;
     }
     enum rc rc = 2 * (t->n + 1) > t->room ? grow(t, err) : RC_OK;
@@ -87,7 +87,7 @@ enum rc touched_add(struct touched *t, int64_t id, struct err *err)
     return RC_OK;
 }
 
-static size_t count(const struct touched *t)
+static size_t count(const struct embed_touched *t)
 {
     size_t n = t->n;
     for (size_t i = 0; i < words_of(t); i++)
@@ -101,7 +101,8 @@ static int by_id(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-enum rc touched_list(const struct touched *t, int64_t **ids, int64_t *n, struct err *err)
+enum rc embed_touched_list(const struct embed_touched *t, int64_t **ids, int64_t *n,
+                           struct err *err)
 {
     size_t all = count(t), at = 0;
     int64_t *list = mem_try_alloc(all + 1, sizeof(*list));
@@ -121,7 +122,7 @@ enum rc touched_list(const struct touched *t, int64_t **ids, int64_t *n, struct 
 }
 
 /* Words that are zeros already are not written, so that memory nobody used stays so. */
-void touched_clear(struct touched *t)
+void embed_touched_clear(struct embed_touched *t)
 {
     for (size_t i = 0; i < words_of(t); i++)
         if (t->bits[i])

@@ -24,7 +24,7 @@ struct entry {
     double score;
 };
 
-static int64_t counted_ids(const struct keyed_use *uses, size_t n)
+static int64_t counted_ids(const struct embed_keyed_use *uses, size_t n)
 {
     int64_t total = 0;
     for (size_t i = 0; i < n; i++)
@@ -36,17 +36,19 @@ static int64_t counted_ids(const struct keyed_use *uses, size_t n)
 /* The first batch says how many ids the history can take: a quarter more than it would
  * need. What does not fit is left out.
  */
-static enum rc start_history(struct keyed *k, const struct keyed_use *uses, size_t n,
-                             struct err *err)
+static enum rc start_history(struct embed_keyed *k, const struct embed_keyed_use *uses,
+                             size_t n, struct err *err)
 {
     int64_t ids = k->history.room ? 0 : counted_ids(uses, n);
     double room = floor(1.25 * (double)k->conf.interval * (double)ids);
     if (ids == 0)
         return RC_OK;
-    return keyed_restore_history(k, NULL, NULL, 0, room > 1 ? (int64_t)room : 1, err);
+    return embed_keyed_restore_history(k, NULL, NULL, 0, room > 1 ? (int64_t)room : 1,
+                                       err);
 }
 
-static void remember(struct history *h, const struct keyed_use *use, int64_t now)
+static void remember(struct embed_history *h, const struct embed_keyed_use *use,
+                     int64_t now)
 {
     for (int64_t i = 0; i < use->n && h->n < h->room; i++) {
         if (use->ids[i] < 0)
@@ -87,7 +89,7 @@ static int worse_first(const void *a, const void *b)
 }
 
 /* The ids of the history, each once; how many. */
-static int64_t distinct(const struct history *h, struct entry *out)
+static int64_t distinct(const struct embed_history *h, struct entry *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < h->n; i++)
@@ -105,7 +107,7 @@ static int64_t distinct(const struct history *h, struct entry *out)
     return n;
 }
 
-static double score_of(const struct keyed *k, int64_t count, int64_t last)
+static double score_of(const struct embed_keyed *k, int64_t count, int64_t last)
 {
     double age = pow((double)(k->now - last + 1), k->conf.decay);
     switch (k->conf.worth) {
@@ -118,7 +120,7 @@ static double score_of(const struct keyed *k, int64_t count, int64_t last)
     }
 }
 
-static double chance_of(const struct keyed *k, int64_t id)
+static double chance_of(const struct embed_keyed *k, int64_t id)
 {
     struct rng r;
     rng_init(&r, k->conf.seed, k->conf.stream, (uint64_t)k->now, (uint64_t)id);
@@ -126,7 +128,7 @@ static double chance_of(const struct keyed *k, int64_t id)
 }
 
 /* Ids that have rows are updated; what is left are the newcomers, the best ones first. */
-static int64_t newcomers(struct keyed *k, struct entry *e, int64_t n)
+static int64_t newcomers(struct embed_keyed *k, struct entry *e, int64_t n)
 {
     int64_t total = 0, left = 0;
     for (int64_t i = 0; i < n; i++)
@@ -134,10 +136,10 @@ static int64_t newcomers(struct keyed *k, struct entry *e, int64_t n)
     double mean = n ? (double)total / (double)n : 0;
     bool chance = k->conf.filter.kind == FILTER_CHANCE;
     for (int64_t i = 0; i < n; i++) {
-        if (!filter_keeps(&k->conf.filter, e[i].count, mean,
-                          chance ? chance_of(k, e[i].id) : 0))
+        if (!embed_filter_keeps(&k->conf.filter, e[i].count, mean,
+                                chance ? chance_of(k, e[i].id) : 0))
             continue;
-        int64_t place = ids_find(&k->ids, e[i].id);
+        int64_t place = embed_idset_find(&k->ids, e[i].id);
         if (place >= 0) {
             k->ids.counts[place] += e[i].count;
             k->ids.last[place] = e[i].last;
@@ -166,9 +168,9 @@ static void sift_down(struct entry *heap, int64_t n, int64_t i)
 /* The `n` worst ids with rows, worst first; a heap holds the worst so far, the best of
  * them on top.
  */
-static void find_worst(const struct keyed *k, struct entry *heap, int64_t n)
+static void find_worst(const struct embed_keyed *k, struct entry *heap, int64_t n)
 {
-    const struct ids *s = &k->ids;
+    const struct embed_idset *s = &k->ids;
     for (int64_t p = 0; p < s->n; p++) {
         struct entry e = {.id = s->keys[p],
                           .count = s->counts[p],
@@ -188,32 +190,33 @@ static void find_worst(const struct keyed *k, struct entry *heap, int64_t n)
     qsort(heap, (size_t)n, sizeof(*heap), worse_first);
 }
 
-static void settle(struct keyed *k, int64_t place, const struct entry *e)
+static void settle(struct embed_keyed *k, int64_t place, const struct entry *e)
 {
     k->ids.counts[place] = e->count;
     k->ids.last[place] = e->last;
     k->admitted++;
-    keyed_reset(k, place);
+    embed_keyed_reset(k, place);
 }
 
 /* An id gets a row, and `former` (-1: nobody) loses it. */
-static enum rc note_change(struct keyed *k, int64_t id, int64_t former, struct err *err)
+static enum rc note_change(struct embed_keyed *k, int64_t id, int64_t former,
+                           struct err *err)
 {
-    enum rc rc = k->touched ? touched_add(k->touched, id, err) : RC_OK;
+    enum rc rc = k->touched ? embed_touched_add(k->touched, id, err) : RC_OK;
     if (!rc && k->touched && former >= 0)
-        rc = touched_add(k->touched, former, err);
+        rc = embed_touched_add(k->touched, former, err);
     return rc;
 }
 
 /* Newcomers [0, n) in order of value; returns how many found a free row. */
-static enum rc fill_free(struct keyed *k, const struct entry *e, int64_t n, int64_t *done,
-                         struct err *err)
+static enum rc fill_free(struct embed_keyed *k, const struct entry *e, int64_t n,
+                         int64_t *done, struct err *err)
 {
     for (*done = 0; *done < n && k->ids.n < k->ids.capacity; (*done)++) {
         int64_t place;
         enum rc rc = note_change(k, e[*done].id, -1, err);
         if (!rc)
-            rc = ids_add(&k->ids, e[*done].id, &place, err);
+            rc = embed_idset_add(&k->ids, e[*done].id, &place, err);
         if (rc)
             return rc;
         settle(k, place, &e[*done]);
@@ -221,7 +224,7 @@ static enum rc fill_free(struct keyed *k, const struct entry *e, int64_t n, int6
     return RC_OK;
 }
 
-static enum rc replace_worst(struct keyed *k, const struct entry *e, int64_t n,
+static enum rc replace_worst(struct embed_keyed *k, const struct entry *e, int64_t n,
                              struct err *err)
 {
     n = n < k->ids.n ? n : k->ids.n;
@@ -237,7 +240,7 @@ static enum rc replace_worst(struct keyed *k, const struct entry *e, int64_t n,
         rc = note_change(k, e[i].id, worst[i].id, err);
         if (rc)
             break;
-        ids_replace(&k->ids, worst[i].place, e[i].id);
+        embed_idset_replace(&k->ids, worst[i].place, e[i].id);
         settle(k, worst[i].place, &e[i]);
         k->evicted++;
     }
@@ -245,9 +248,9 @@ static enum rc replace_worst(struct keyed *k, const struct entry *e, int64_t n,
     return rc;
 }
 
-static enum rc hold_round(struct keyed *k, struct err *err)
+static enum rc hold_round(struct embed_keyed *k, struct err *err)
 {
-    struct history *h = &k->history;
+    struct embed_history *h = &k->history;
     struct entry *e = mem_try_alloc((size_t)h->n + 1, sizeof(*e));
     if (!e)
         return err_coded(err, RC_NOMEM, E2304, "no memory to count %jd ids",
@@ -262,8 +265,8 @@ static enum rc hold_round(struct keyed *k, struct err *err)
     return rc;
 }
 
-enum rc zch_train(struct keyed *k, const struct keyed_use *uses, size_t n,
-                  struct err *err)
+enum rc embed_zch_train(struct embed_keyed *k, const struct embed_keyed_use *uses,
+                        size_t n, struct err *err)
 {
     enum rc rc = start_history(k, uses, n, err);
     if (rc)

@@ -96,8 +96,8 @@ static enum dtype type_of(const char *name)
 /* Whether a row of the batch has the vector of one row of the table, and the gradients of
  * a row of the table may be added up before anything is done to them.
  */
-static bool is_coded(const struct pc_feature *f, const struct table_conf *table,
-                     const struct slot_conf *slot)
+static bool is_coded(const struct pc_feature *f, const struct embed_table_conf *table,
+                     const struct embed_slot_conf *slot)
 {
     return !f->sequence && table->keyed.kind == KEYED_NONE && slot->max_gradient <= 0;
 }
@@ -106,7 +106,7 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
                               const struct place *p)
 {
     struct err err = {0};
-    struct table_conf conf = {
+    struct embed_table_conf conf = {
         .name = table_name(m, f, p->suffix, p->wide, p->in_sequence_group, p->width),
         .rows = (int64_t)pc_feature_rows(f),
         .dim = p->width,
@@ -123,19 +123,19 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
     if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err) ||
         !part_table_keyed(f, &conf, &err))
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
-    int table = embed_table(m->embed, &conf, &err);
+    int table = embed_add_table(m->embed, &conf, &err);
     if (table < 0)
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
-    struct slot_conf slot = {.feature = f->name,
-                             .table = table,
-                             .pooling = strcasecmp(f->pooling, "mean") == 0 ? POOL_MEAN
-                                                                            : POOL_SUM,
-                             .output = p->output,
-                             .col = p->col,
-                             .max_gradient = m->options.max_gradient};
+    struct embed_slot_conf slot = {
+        .feature = f->name,
+        .table = table,
+        .pooling = strcasecmp(f->pooling, "mean") == 0 ? EMBED_MEAN : EMBED_SUM,
+        .output = p->output,
+        .col = p->col,
+        .max_gradient = m->options.max_gradient};
     struct model_input in = {.feature = f,
                              .axis = p->axis,
-                             .slot = embed_slot(m->embed, &slot),
+                             .slot = embed_add_slot(m->embed, &slot),
                              .width = p->width,
                              .first_only = p->first_only,
                              .leads = p->leads};

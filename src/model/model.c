@@ -63,7 +63,7 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     return rc;
 }
 
-void model_codes(struct model *m, const struct slot_ids *slots)
+void model_codes(struct model *m, const struct embed_slot_ids *slots)
 {
     for (size_t i = 0, n; i < m->coded.n; i += n) {
         struct code_ids ids[CODED_MAX];
@@ -71,7 +71,7 @@ void model_codes(struct model *m, const struct slot_ids *slots)
         int64_t rows = graph_rows_of(m->graph, m->embedded.at[output]);
         bool plain = false;
         for (n = 0; i + n < m->coded.n && m->coded.at[i + n].output == output; n++) {
-            const struct slot_ids *s = &slots[m->coded.at[i + n].slot];
+            const struct embed_slot_ids *s = &slots[m->coded.at[i + n].slot];
             ids[n] = (struct code_ids){.ids = s->ids, .offsets = s->offsets};
             plain |= s->weights || s->rows != rows;
         }

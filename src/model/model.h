@@ -20,7 +20,7 @@
 
 struct model_options {
     struct graph_options graph;
-    struct row_opt row_opt;
+    struct embed_row_opt row_opt;
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
     float max_gradient;    /* > 0: clamp gradients of embedding outputs */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */
@@ -156,7 +156,7 @@ enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
 /* In training, when embed_forward() has filled the inputs from `slots`: tells the graph
  * which rows have the same vectors.
  */
-void model_codes(struct model *m, const struct slot_ids *slots);
+void model_codes(struct model *m, const struct embed_slot_ids *slots);
 const struct model_ops *const *model_all(size_t *n); /* sorted by name */
 
 #endif

@@ -86,11 +86,11 @@ int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
 /* First values of a table: "nn.init.uniform_,a=-0.01,b=0.01"; NULL or "": uniform within
  * 1/sqrt(rows). false with `err` when the text is not understood.
  */
-bool part_table_init(const char *text, struct table_conf *conf, struct err *err);
+bool part_table_init(const char *text, struct embed_table_conf *conf, struct err *err);
 /* Of a feature with zch or dynamicemb: rows that belong to ids, and how they come and go;
  * after part_table_init(). Others are left alone.
  */
-bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
+bool part_table_keyed(const struct pc_feature *f, struct embed_table_conf *conf,
                       struct err *err);
 
 /* Experts, all of one width, mixed by the softmax of `gate`. */

@@ -61,30 +61,31 @@ static bool mode_is_fan_out(struct str args)
     return false;
 }
 
-static void set_values(struct table_conf *conf, enum table_init init, double a, double b)
+static void set_values(struct embed_table_conf *conf, enum embed_init init, double a,
+                       double b)
 {
     conf->init = init;
     conf->a = a;
     conf->b = b;
 }
 
-static bool plain_init(struct str fn, struct str args, struct table_conf *conf)
+static bool plain_init(struct str fn, struct str args, struct embed_table_conf *conf)
 {
     if (str_is(fn, "uniform_"))
-        set_values(conf, TABLE_UNIFORM, init_arg(args, "a", 0, 0),
+        set_values(conf, EMBED_UNIFORM, init_arg(args, "a", 0, 0),
                    init_arg(args, "b", 1, 1));
     else if (str_is(fn, "normal_"))
-        set_values(conf, TABLE_NORMAL, init_arg(args, "mean", 0, 0),
+        set_values(conf, EMBED_NORMAL, init_arg(args, "mean", 0, 0),
                    init_arg(args, "std", 1, 1));
     else if (str_is(fn, "trunc_normal_"))
-        set_values(conf, TABLE_TRUNCATED, init_arg(args, "mean", 0, 0),
+        set_values(conf, EMBED_TRUNCATED, init_arg(args, "mean", 0, 0),
                    init_arg(args, "std", 1, 1));
     else if (str_is(fn, "zeros_"))
-        set_values(conf, TABLE_CONST, 0, 0);
+        set_values(conf, EMBED_CONST, 0, 0);
     else if (str_is(fn, "ones_"))
-        set_values(conf, TABLE_CONST, 1, 0);
+        set_values(conf, EMBED_CONST, 1, 0);
     else if (str_is(fn, "constant_"))
-        set_values(conf, TABLE_CONST, init_arg(args, "val", 0, 0), 0);
+        set_values(conf, EMBED_CONST, init_arg(args, "val", 0, 0), 0);
     else
         return false;
     conf->lo = init_arg(args, "a", 2, -2);
@@ -93,7 +94,7 @@ static bool plain_init(struct str fn, struct str args, struct table_conf *conf)
 }
 
 /* Those that depend on the shape: fan in is the width of a row, fan out their number. */
-static bool scaled_init(struct str fn, struct str args, struct table_conf *conf)
+static bool scaled_init(struct str fn, struct str args, struct embed_table_conf *conf)
 {
     double rows = (double)conf->rows, dim = (double)conf->dim, bound;
     bool xavier = str_is(fn, "xavier_uniform_") || str_is(fn, "xavier_normal_");
@@ -102,18 +103,18 @@ static bool scaled_init(struct str fn, struct str args, struct table_conf *conf)
                : kaiming_gain(args) / sqrt(mode_is_fan_out(args) ? rows : dim);
     bound = deviation * sqrt(3);
     if (str_is(fn, "xavier_uniform_") || str_is(fn, "kaiming_uniform_"))
-        set_values(conf, TABLE_UNIFORM, -bound, bound);
+        set_values(conf, EMBED_UNIFORM, -bound, bound);
     else if (str_is(fn, "xavier_normal_") || str_is(fn, "kaiming_normal_"))
-        set_values(conf, TABLE_NORMAL, 0, deviation);
+        set_values(conf, EMBED_NORMAL, 0, deviation);
     else
         return false;
     return true;
 }
 
-bool part_table_init(const char *text, struct table_conf *conf, struct err *err)
+bool part_table_init(const char *text, struct embed_table_conf *conf, struct err *err)
 {
     double bound = sqrt(1.0 / (double)conf->rows);
-    set_values(conf, TABLE_UNIFORM, -bound, bound);
+    set_values(conf, EMBED_UNIFORM, -bound, bound);
     if (!text || !text[0])
         return true;
     struct str args = str_c(text), head;
@@ -126,15 +127,15 @@ bool part_table_init(const char *text, struct table_conf *conf, struct err *err)
     return false;
 }
 
-static bool zch_conf(const struct pc_ZeroCollisionHash *z, struct table_conf *conf,
+static bool zch_conf(const struct pc_ZeroCollisionHash *z, struct embed_table_conf *conf,
                      struct err *err)
 {
-    struct keyed_conf *k = &conf->keyed;
-    *k = (struct keyed_conf){.kind = KEYED_ZCH,
-                             .capacity = (int64_t)z->zch_size - 1,
-                             .worth = WORTH_COUNT,
-                             .decay = 1,
-                             .interval = z->eviction_interval};
+    struct embed_keyed_conf *k = &conf->keyed;
+    *k = (struct embed_keyed_conf){.kind = KEYED_ZCH,
+                                   .capacity = (int64_t)z->zch_size - 1,
+                                   .worth = WORTH_COUNT,
+                                   .decay = 1,
+                                   .interval = z->eviction_interval};
     if (z->lru) {
         k->worth = WORTH_RECENT;
         k->decay = (double)z->lru->decay_exponent;
@@ -142,20 +143,20 @@ static bool zch_conf(const struct pc_ZeroCollisionHash *z, struct table_conf *co
         k->worth = WORTH_COUNT_BY_AGE;
         k->decay = (double)z->distance_lfu->decay_exponent;
     }
-    return filter_parse(z->threshold_filtering_func, &k->filter, err) == RC_OK;
+    return embed_filter_parse(z->threshold_filtering_func, &k->filter, err) == RC_OK;
 }
 
-static struct table_values values_of(const struct pc_DynamicEmbInitializerArgs *a,
-                                     const struct table_conf *conf, int64_t capacity,
-                                     bool constant)
+static struct embed_values values_of(const struct pc_DynamicEmbInitializerArgs *a,
+                                     const struct embed_table_conf *conf,
+                                     int64_t capacity, bool constant)
 {
     double bound = 1 / sqrt((double)capacity), deviation = 1 / sqrt((double)conf->dim);
     const char *mode = a && a->mode && a->mode[0] ? a->mode
                        : constant                 ? "CONSTANT"
                                                   : "UNIFORM";
-    struct table_values v = {.init = TABLE_UNIFORM, .a = -bound, .b = bound};
+    struct embed_values v = {.init = EMBED_UNIFORM, .a = -bound, .b = bound};
     if (strcmp(mode, "CONSTANT") == 0)
-        return (struct table_values){.init = TABLE_CONST, .a = a ? (double)a->value : 0};
+        return (struct embed_values){.init = EMBED_CONST, .a = a ? (double)a->value : 0};
     double lower = a && a->has_lower ? (double)a->lower : -bound;
     double upper = a && a->has_upper ? (double)a->upper : bound;
     if (strcmp(mode, "UNIFORM") == 0) {
@@ -163,7 +164,7 @@ static struct table_values values_of(const struct pc_DynamicEmbInitializerArgs *
         v.b = upper;
         return v;
     }
-    v.init = strcmp(mode, "NORMAL") == 0 ? TABLE_NORMAL : TABLE_TRUNCATED;
+    v.init = strcmp(mode, "NORMAL") == 0 ? EMBED_NORMAL : EMBED_TRUNCATED;
     v.a = a ? (double)a->mean : 0;
     v.b = a && a->has_std_dev ? (double)a->std_dev : deviation;
     v.lo = lower;
@@ -171,11 +172,11 @@ static struct table_values values_of(const struct pc_DynamicEmbInitializerArgs *
     return v;
 }
 
-static bool worth_of(const char *strategy, enum keyed_worth *out, struct err *err)
+static bool worth_of(const char *strategy, enum embed_keyed_worth *out, struct err *err)
 {
     static const struct {
         const char *name;
-        enum keyed_worth worth;
+        enum embed_keyed_worth worth;
     } known[] = {{"STEP", WORTH_RECENT},
                  {"TIMESTAMP", WORTH_RECENT}, /* later batches are seen later */
                  {"LFU", WORTH_COUNT},
@@ -189,14 +190,14 @@ static bool worth_of(const char *strategy, enum keyed_worth *out, struct err *er
     return false;
 }
 
-static bool growing_conf(const struct pc_DynamicEmbedding *d, struct table_conf *conf,
-                         struct err *err)
+static bool growing_conf(const struct pc_DynamicEmbedding *d,
+                         struct embed_table_conf *conf, struct err *err)
 {
     const struct pc_DynamicEmbFrequencyAdmissionStrategy *f =
         d->frequency_admission_strategy;
     int64_t capacity = (int64_t)d->max_capacity;
-    struct keyed_conf *k = &conf->keyed;
-    *k = (struct keyed_conf){
+    struct embed_keyed_conf *k = &conf->keyed;
+    *k = (struct embed_keyed_conf){
         .kind = KEYED_GROWING,
         .capacity = capacity,
         .bucket = d->has_bucket_capacity ? (int64_t)d->bucket_capacity : BUCKET_USUAL};
@@ -205,7 +206,7 @@ static bool growing_conf(const struct pc_DynamicEmbedding *d, struct table_conf 
         k->counters = f->has_counter_capacity ? (int64_t)f->counter_capacity : capacity;
         k->counter_bucket = (int64_t)f->counter_bucket_capacity;
     }
-    struct table_values first = values_of(d->initializer_args, conf, capacity, false);
+    struct embed_values first = values_of(d->initializer_args, conf, capacity, false);
     conf->init = first.init;
     conf->a = first.a;
     conf->b = first.b;
@@ -216,13 +217,13 @@ static bool growing_conf(const struct pc_DynamicEmbedding *d, struct table_conf 
     return worth_of(d->score_strategy, &k->worth, err);
 }
 
-bool part_table_keyed(const struct pc_feature *f, struct table_conf *conf,
+bool part_table_keyed(const struct pc_feature *f, struct embed_table_conf *conf,
                       struct err *err)
 {
     bool good = f->zch          ? zch_conf(f->zch, conf, err)
                 : f->dynamicemb ? growing_conf(f->dynamicemb, conf, err)
                                 : true;
-    if (good && conf->keyed.kind && conf->keyed.capacity <= IDS_MAX)
-        conf->rows = keyed_rows(&conf->keyed);
+    if (good && conf->keyed.kind && conf->keyed.capacity <= EMBED_IDS_MAX)
+        conf->rows = embed_keyed_rows(&conf->keyed);
     return good;
 }

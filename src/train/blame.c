@@ -35,19 +35,19 @@ static bool blame_rows(const struct session *s, const struct feature_batch *b,
                        struct buf *out)
 {
     const struct model *m = s->model;
-    float w[TABLE_DIM_MAX];
+    float w[EMBED_DIM_MAX];
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
         int64_t at = feature_plan_find(s->plan, str_c(in->feature->name));
         if (in->slot < 0 || at < 0)
             continue;
         const struct feature_out *o = &b->at[at];
-        const struct table *t = embed_slot_table(m->embed, in->slot);
+        const struct embed_table *t = embed_slot_table(m->embed, in->slot);
         for (int64_t k = 0; k < o->n_ids; k++) {
-            int64_t id = o->ids[k], row = id < 0 ? -1 : table_find(t, id);
-            if (row < 0 || !table_used(t, row))
+            int64_t id = o->ids[k], row = id < 0 ? -1 : embed_table_find(t, id);
+            if (row < 0 || !embed_table_used(t, row))
                 continue;
-            table_load(t, row, w);
+            embed_table_load(t, row, w);
             if (first_bad(w, t->conf.dim) < 0)
                 continue;
             buf_printf(out, "the embedding of id %jd of feature '%s' is no longer finite",

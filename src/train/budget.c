@@ -38,7 +38,7 @@ static int64_t ids_per_row(const struct pc_feature *f)
 static void add_tables(struct budget *b, const struct embed *e)
 {
     for (int i = 0; i < embed_n_tables(e); i++) {
-        const struct table *t = embed_table_at(e, i);
+        const struct embed_table *t = embed_table_at(e, i);
         int64_t state = t->stride - t->state_at;
         struct budget_table x = {
             .table = t,
@@ -53,10 +53,10 @@ static void add_tables(struct budget *b, const struct embed *e)
 
 static int64_t used_bytes(const struct budget_table *x)
 {
-    return (int64_t)table_reach_bytes(x->table, x->used_rows);
+    return (int64_t)embed_table_reach_bytes(x->table, x->used_rows);
 }
 
-static struct budget_table *find_table(struct budget *b, const struct table *t)
+static struct budget_table *find_table(struct budget *b, const struct embed_table *t)
 {
     for (size_t i = 0; i < b->tables.n; i++)
         if (b->tables.at[i].table == t)

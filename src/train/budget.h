@@ -13,8 +13,8 @@
 #include "train/session.h"
 
 struct budget_table {
-    const struct table *table; /* borrowed from the session */
-    const char *feature;       /* the first that uses it */
+    const struct embed_table *table; /* borrowed from the session */
+    const char *feature;             /* the first that uses it */
     int n_features;
     int64_t weights, state; /* bytes, all rows */
     int64_t used_rows;      /* that the data can reach */

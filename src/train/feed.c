@@ -23,7 +23,7 @@ struct feed {
     int64_t *leader_at;     /* [m->axes.n] */
     int64_t **axis_offsets; /* [m->axes.n]: own, where sequences are cut */
     int64_t *axis_room;
-    struct slot_ids *slots;                       /* [embed_n_slots] */
+    struct embed_slot_ids *slots;                 /* [embed_n_slots] */
     struct view *views, *grads;                   /* [m->embedded.n] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct sessions sessions;
@@ -183,13 +183,13 @@ static enum rc make_room(struct shelf *s, int64_t ids, int64_t rows, struct err 
 
 /* One id per row: the first, or none. */
 static enum rc first_ids(struct feed *f, size_t i, const struct feature_out *o,
-                         struct slot_ids *to, struct err *err)
+                         struct embed_slot_ids *to, struct err *err)
 {
     struct shelf *s = &f->shelves[i];
     enum rc rc = make_room(s, o->rows, 0, err);
     for (int64_t r = 0; !rc && r < o->rows; r++)
         s->ids[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : -1;
-    *to = (struct slot_ids){.ids = s->ids, .rows = o->rows};
+    *to = (struct embed_slot_ids){.ids = s->ids, .rows = o->rows};
     return rc;
 }
 
@@ -234,7 +234,8 @@ struct feed_uneven feed_uneven(const struct feed *f)
 
 /* Steps of a sequence, cut or filled up with empty steps to those of its axis. */
 static enum rc fitted_steps(struct feed *f, size_t i, const struct feature_out *o,
-                            const int64_t *offsets, struct slot_ids *to, struct err *err)
+                            const int64_t *offsets, struct embed_slot_ids *to,
+                            struct err *err)
 {
     struct shelf *s = &f->shelves[i];
     int64_t positions = offsets[o->rows], n = 0, at = 0;
@@ -256,10 +257,10 @@ static enum rc fitted_steps(struct feed *f, size_t i, const struct feature_out *
         }
     }
     s->offsets[at] = n;
-    *to = (struct slot_ids){.ids = s->ids,
-                            .offsets = s->offsets,
-                            .weights = o->weights ? s->weights : NULL,
-                            .rows = positions};
+    *to = (struct embed_slot_ids){.ids = s->ids,
+                                  .offsets = s->offsets,
+                                  .weights = o->weights ? s->weights : NULL,
+                                  .rows = positions};
     return RC_OK;
 }
 
@@ -268,14 +269,14 @@ static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
 {
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
-    struct slot_ids *to = &f->slots[in->slot];
+    struct embed_slot_ids *to = &f->slots[in->slot];
     if (in->axis == AXIS_BATCH || in->axis == f->m->match.items) {
         if (in->first_only && !o->single)
             return first_ids(f, i, o, to, err);
-        *to = (struct slot_ids){.ids = o->ids,
-                                .offsets = o->single ? NULL : o->offsets,
-                                .weights = o->weights,
-                                .rows = o->rows};
+        *to = (struct embed_slot_ids){.ids = o->ids,
+                                      .offsets = o->single ? NULL : o->offsets,
+                                      .weights = o->weights,
+                                      .rows = o->rows};
         return RC_OK;
     }
     const int64_t *offsets = f->rows.offsets[in->axis];
@@ -284,10 +285,10 @@ static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
     bool plain = o->n_ids == o->steps && o->step_offsets[o->steps] == o->steps;
     for (int64_t s = 0; plain && s < o->steps; s++)
         plain = o->step_offsets[s] == s;
-    *to = (struct slot_ids){.ids = o->ids,
-                            .offsets = plain ? NULL : o->step_offsets,
-                            .weights = o->weights,
-                            .rows = o->steps};
+    *to = (struct embed_slot_ids){.ids = o->ids,
+                                  .offsets = plain ? NULL : o->step_offsets,
+                                  .weights = o->weights,
+                                  .rows = o->steps};
     return RC_OK;
 }
 
@@ -458,7 +459,7 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
     return rc;
 }
 
-void feed_update(struct feed *f, const struct row_step *step)
+void feed_update(struct feed *f, const struct embed_row_step *step)
 {
     for (size_t i = 0; i < f->m->embedded.n; i++)
         f->grads[i] = graph_read_grad(f->m->graph, f->m->embedded.at[i]);

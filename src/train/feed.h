@@ -36,6 +36,6 @@ struct feed_uneven {
 };
 struct feed_uneven feed_uneven(const struct feed *f);
 /* After graph_backward(): updates the rows that the batch used. */
-void feed_update(struct feed *f, const struct row_step *step);
+void feed_update(struct feed *f, const struct embed_row_step *step);
 
 #endif

@@ -59,7 +59,7 @@ static void make_schema(struct row_dump *d)
 static enum rc check_widths(const struct row_dump *d, struct err *err)
 {
     for (int i = 0; d->bytes && i < embed_n_tables(d->embed); i++) {
-        const struct table *t = embed_table_at(d->embed, i);
+        const struct embed_table *t = embed_table_at(d->embed, i);
         if (t->conf.dim % 2)
             return err_coded(err, RC_INVAL, E1409,
                              "delta_embedding_dump_config: quant_type INT8 needs an even "
@@ -114,7 +114,7 @@ enum rc row_dump_start(struct row_dump *d, struct err *err)
 }
 
 /* A table as checkpoints name its weights, without their last word. */
-static char *name_of(const struct table *t)
+static char *name_of(const struct embed_table *t)
 {
     char *name = mem_strdup(t->name);
     if (str_ends(name, ".weight"))
@@ -123,25 +123,26 @@ static char *name_of(const struct table *t)
 }
 
 /* The features of a table, in order, each once: "a,b". */
-static void features_of(const struct embed *e, const struct table *t, struct buf *out)
+static void features_of(const struct embed *e, const struct embed_table *t,
+                        struct buf *out)
 {
     for (int i = 0; i < embed_n_slots(e); i++) {
-        const char *name = embed_slot_conf(e, i)->feature;
+        const char *name = embed_slot_at(e, i)->feature;
         bool again = embed_slot_table(e, i) != t;
         for (int k = 0; k < i && !again; k++)
             again = embed_slot_table(e, k) == t &&
-                    strcmp(embed_slot_conf(e, k)->feature, name) == 0;
+                    strcmp(embed_slot_at(e, k)->feature, name) == 0;
         if (!again)
             buf_printf(out, "%s%s", out->n ? "," : "", name);
     }
 }
 
 /* What the model reads for an id: its row, that of all strangers, or -1: it has none. */
-static int64_t row_of(const struct table *t, int64_t id)
+static int64_t row_of(const struct embed_table *t, int64_t id)
 {
-    int64_t row = table_find(t, id);
+    int64_t row = embed_table_find(t, id);
     if (row < 0 && t->conf.keyed.kind == KEYED_ZCH)
-        return keyed_other(&t->conf.keyed, true);
+        return embed_keyed_other(&t->conf.keyed, true);
     return row;
 }
 
@@ -180,7 +181,7 @@ struct dump {
 
 /* Of the table under way. */
 struct dump_table {
-    const struct table *t;
+    const struct embed_table *t;
     struct str name, features;
 };
 
@@ -201,10 +202,10 @@ static enum rc add_values(struct dump *x, const struct dump_table *at, int64_t r
 {
     struct column *list = &x->batch.cols[VALUES];
     int64_t dim = at->t->conf.dim;
-    float w[TABLE_DIM_MAX];
-    uint8_t bytes[TABLE_DIM_MAX + TAIL];
+    float w[EMBED_DIM_MAX];
+    uint8_t bytes[EMBED_DIM_MAX + TAIL];
     enum rc rc = RC_OK;
-    table_get(at->t, row, w);
+    embed_table_get(at->t, row, w);
     if (x->d->bytes && !quantise(w, dim, bytes))
         return err_coded(err, RC_INVAL, E1409,
                          "table '%s': the row of id %jd has values that 8 bits with a "
@@ -243,7 +244,7 @@ static enum rc add_row(struct dump *x, const struct dump_table *at, int64_t id,
     return rc || c[KEY].n < BATCH_ROWS ? rc : flush(x, err);
 }
 
-static enum rc add_table(struct dump *x, const struct table *t, struct err *err)
+static enum rc add_table(struct dump *x, const struct embed_table *t, struct err *err)
 {
     int64_t *ids = NULL, n = 0;
     struct buf features;
@@ -251,7 +252,7 @@ static enum rc add_table(struct dump *x, const struct table *t, struct err *err)
     features_of(x->d->embed, t, &features);
     char *name = name_of(t);
     struct dump_table at = {t, str_c(name), str_c(buf_str(&features))};
-    enum rc rc = touched_list(t->touched, &ids, &n, err);
+    enum rc rc = embed_touched_list(t->touched, &ids, &n, err);
     for (int64_t i = 0; i < n && !rc; i++)
         rc = add_row(x, &at, ids[i], err);
     mem_free(ids);
@@ -279,7 +280,7 @@ static enum rc dump(struct row_dump *d, uint64_t step, struct err *err)
     else
         writer_abandon(x.writer);
     for (int i = 0; i < embed_n_tables(d->embed) && !rc; i++)
-        touched_clear(embed_table_at(d->embed, i)->touched);
+        embed_touched_clear(embed_table_at(d->embed, i)->touched);
     batch_release(&x.batch);
     mem_free(file);
     mem_free(x.path);

@@ -145,8 +145,8 @@ static bool unscale_vectors(const struct session *s, float by)
 static void update(struct session *s)
 {
     uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
-    struct row_step rows = {.lr = schedule_at(&s->sparse.schedule, at, pass),
-                            .step = s->step + 1};
+    struct embed_row_step rows = {.lr = schedule_at(&s->sparse.schedule, at, pass),
+                                  .step = s->step + 1};
     double by = 1 / scaler_scale(&s->scaler);
     if (!s->scaler.on || unscale_vectors(s, (float)by))
         feed_update(s->feed, &rows);
@@ -220,8 +220,8 @@ void session_bytes(const struct session *s, size_t *tables, size_t *dense,
     struct param *const *params = graph_params(s->model->graph, &n);
     *tables = *dense = 0;
     for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
-        const struct table *t = embed_table_at(s->model->embed, i);
-        *tables += table_bytes(t) + (t->keyed ? keyed_bytes(t->keyed) : 0);
+        const struct embed_table *t = embed_table_at(s->model->embed, i);
+        *tables += embed_table_bytes(t) + (t->keyed ? embed_keyed_bytes(t->keyed) : 0);
     }
     for (size_t i = 0; i < n; i++)
         *dense += (size_t)params[i]->n * sizeof(float);

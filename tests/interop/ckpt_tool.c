@@ -16,21 +16,21 @@ static enum rc fail(const struct err *err, enum rc rc)
     return rc;
 }
 
-static void add_table(struct embed *e, const char *name, enum row_opt_kind kind)
+static void add_table(struct embed *e, const char *name, enum embed_row_opt_kind kind)
 {
-    struct table_conf conf = {.name = name,
-                              .rows = 1000,
-                              .dim = 8,
-                              .a = -0.5,
-                              .b = 0.5,
-                              .trainable = true,
-                              .opt = {.kind = kind, .initial_accumulator = 0.1},
-                              .seed = 11};
-    int i = embed_table(e, &conf, NULL);
+    struct embed_table_conf conf = {.name = name,
+                                    .rows = 1000,
+                                    .dim = 8,
+                                    .a = -0.5,
+                                    .b = 0.5,
+                                    .trainable = true,
+                                    .opt = {.kind = kind, .initial_accumulator = 0.1},
+                                    .seed = 11};
+    int i = embed_add_table(e, &conf, NULL);
     for (int64_t r = 0; i >= 0 && r < 1000; r += 3) {
-        struct table *t = embed_table_at(e, i);
-        table_use(t, r);
-        table_row(t, r)[0] = (float)r;
+        struct embed_table *t = embed_table_at(e, i);
+        embed_table_use(t, r);
+        embed_table_row(t, r)[0] = (float)r;
     }
 }
 

@@ -18,47 +18,47 @@ struct common {
     ((struct common){.lr = (m)->lr,                     \
                      .max_gradient = (m)->max_gradient, \
                      .clips = (m)->gradient_clipping})
-#define MOMENTS(kind_, m)                  \
-    ((struct row_opt){.kind = (kind_),     \
-                      .beta1 = (m)->beta1, \
-                      .beta2 = (m)->beta2, \
-                      .eps = EPS,          \
-                      .weight_decay = (m)->weight_decay})
+#define MOMENTS(kind_, m)                        \
+    ((struct embed_row_opt){.kind = (kind_),     \
+                            .beta1 = (m)->beta1, \
+                            .beta2 = (m)->beta2, \
+                            .eps = EPS,          \
+                            .weight_decay = (m)->weight_decay})
 
-static struct row_opt from_rowwise(const struct pc_FusedRowWiseAdagradOptimizer *m)
+static struct embed_row_opt from_rowwise(const struct pc_FusedRowWiseAdagradOptimizer *m)
 {
-    static const enum decay_mode modes[] = {
+    static const enum embed_decay modes[] = {
         [pc_WeightDecayMode_NONE] = DECAY_NONE,
         [pc_WeightDecayMode_L2] = DECAY_L2,
         [pc_WeightDecayMode_DECOUPLE] = DECAY_DECOUPLE,
     };
-    return (struct row_opt){.kind = ROW_ROWWISE_ADAGRAD,
-                            .eps = EPS,
-                            .weight_decay = m->weight_decay,
-                            .decay_mode = modes[m->weight_decay_mode]};
+    return (struct embed_row_opt){.kind = ROW_ROWWISE_ADAGRAD,
+                                  .eps = EPS,
+                                  .weight_decay = m->weight_decay,
+                                  .decay_mode = modes[m->weight_decay_mode]};
 }
 
 /* The simple ones; false when it is another. */
-static bool from_plain(const struct pc_SparseOptimizer *c, struct row_opt *r,
+static bool from_plain(const struct pc_SparseOptimizer *c, struct embed_row_opt *r,
                        struct common *x)
 {
     if (c->sgd_optimizer) {
-        *r = (struct row_opt){.kind = ROW_SGD};
+        *r = (struct embed_row_opt){.kind = ROW_SGD};
         *x = TAKE(c->sgd_optimizer);
     } else if (c->adagrad_optimizer) {
-        *r = (struct row_opt){.kind = ROW_ADAGRAD,
-                              .eps = EPS,
-                              .initial_accumulator =
-                                  c->adagrad_optimizer->initial_accumulator_value};
+        *r = (struct embed_row_opt){.kind = ROW_ADAGRAD,
+                                    .eps = EPS,
+                                    .initial_accumulator =
+                                        c->adagrad_optimizer->initial_accumulator_value};
         *x = TAKE(c->adagrad_optimizer);
     } else if (c->rowwise_adagrad_optimizer) {
         *r = from_rowwise(c->rowwise_adagrad_optimizer);
         *x = TAKE(c->rowwise_adagrad_optimizer);
     } else if (c->lars_sgd_optimizer) {
-        *r = (struct row_opt){.kind = ROW_LARS_SGD,
-                              .eps = EPS,
-                              .momentum = c->lars_sgd_optimizer->momentum,
-                              .weight_decay = c->lars_sgd_optimizer->weight_decay};
+        *r = (struct embed_row_opt){.kind = ROW_LARS_SGD,
+                                    .eps = EPS,
+                                    .momentum = c->lars_sgd_optimizer->momentum,
+                                    .weight_decay = c->lars_sgd_optimizer->weight_decay};
         *x = TAKE(c->lars_sgd_optimizer);
     } else {
         return false;
@@ -66,7 +66,7 @@ static bool from_plain(const struct pc_SparseOptimizer *c, struct row_opt *r,
     return true;
 }
 
-static bool from_averaging(const struct pc_SparseOptimizer *c, struct row_opt *r,
+static bool from_averaging(const struct pc_SparseOptimizer *c, struct embed_row_opt *r,
                            struct common *x)
 {
     if (c->adam_optimizer) {
@@ -82,16 +82,16 @@ static bool from_averaging(const struct pc_SparseOptimizer *c, struct row_opt *r
         *r = MOMENTS(ROW_PARTIAL_ROWWISE_LAMB, c->partial_rowwise_lamb_optimizer);
         *x = TAKE(c->partial_rowwise_lamb_optimizer);
     } else if (c->adadelta_optimizer) {
-        *r = (struct row_opt){.kind = ROW_ADADELTA,
-                              .rho = c->adadelta_optimizer->rho,
-                              .eps = c->adadelta_optimizer->eps,
-                              .weight_decay = c->adadelta_optimizer->weight_decay};
+        *r = (struct embed_row_opt){.kind = ROW_ADADELTA,
+                                    .rho = c->adadelta_optimizer->rho,
+                                    .eps = c->adadelta_optimizer->eps,
+                                    .weight_decay = c->adadelta_optimizer->weight_decay};
         *x = TAKE(c->adadelta_optimizer);
     } else if (c->rmsprop_optimizer) {
-        *r = (struct row_opt){.kind = ROW_RMSPROP,
-                              .alpha = c->rmsprop_optimizer->alpha,
-                              .eps = c->rmsprop_optimizer->eps,
-                              .weight_decay = c->rmsprop_optimizer->weight_decay};
+        *r = (struct embed_row_opt){.kind = ROW_RMSPROP,
+                                    .alpha = c->rmsprop_optimizer->alpha,
+                                    .eps = c->rmsprop_optimizer->eps,
+                                    .weight_decay = c->rmsprop_optimizer->weight_decay};
         *x = TAKE(c->rmsprop_optimizer);
     } else {
         return false;
@@ -99,7 +99,7 @@ static bool from_averaging(const struct pc_SparseOptimizer *c, struct row_opt *r
     return true;
 }
 
-static enum rc check_ranges(const struct row_opt *r, const struct common *x,
+static enum rc check_ranges(const struct embed_row_opt *r, const struct common *x,
                             const char *name, struct err *err)
 {
     const struct optim_range ranges[] = {

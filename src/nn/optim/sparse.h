@@ -9,7 +9,7 @@
 struct pc_SparseOptimizer;
 
 struct sparse_optim {
-    struct row_opt rule;
+    struct embed_row_opt rule;
     struct schedule schedule; /* borrows from the message */
     float max_gradient;       /* clamp at the embedding's output; 0: none */
 };

@@ -56,7 +56,7 @@ static void put_tables(const struct export_about *x, struct buf *b)
     const struct embed *e = x->session->model->embed;
     buf_puts(b, "  \"tables\": [");
     for (int i = 0; i < embed_n_tables(e); i++) {
-        const struct table *t = embed_table_at(e, i);
+        const struct embed_table *t = embed_table_at(e, i);
         char *name = ckpt_table_name(t);
         buf_printf(b, "%s\n    {", i ? "," : "");
         put_str(b, "tensor", name);
@@ -75,10 +75,10 @@ static void put_columns(const struct model *m, const struct val *v, struct buf *
     bool first = true;
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
-        struct slot_conf slot = {0};
-        const struct table *t = NULL;
+        struct embed_slot_conf slot = {0};
+        const struct embed_table *t = NULL;
         if (in->slot >= 0) {
-            slot = *embed_slot_conf(m->embed, in->slot);
+            slot = *embed_slot_at(m->embed, in->slot);
             t = embed_slot_table(m->embed, in->slot);
         }
         if ((t ? m->embedded.at[slot.output] : in->val) != v)
@@ -95,9 +95,9 @@ static void put_columns(const struct model *m, const struct val *v, struct buf *
             buf_puts(b, ", ");
             put_str(b, "pooling",
                     in->axis != AXIS_BATCH
-                        ? (slot.pooling == POOL_MEAN ? "step mean" : "step sum")
-                    : slot.pooling == POOL_MEAN ? "mean"
-                                                : "sum");
+                        ? (slot.pooling == EMBED_MEAN ? "step mean" : "step sum")
+                    : slot.pooling == EMBED_MEAN ? "mean"
+                                                 : "sum");
             mem_free(name);
         }
         if (in->first_only)

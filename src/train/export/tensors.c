@@ -24,28 +24,28 @@ const char *export_tables_name(enum export_tables t)
 /* --- writing --- */
 
 struct table_source {
-    const struct table *t;
+    const struct embed_table *t;
     int64_t n;  /* rows that are written */
     float *row; /* [dim] */
     char *name, *scale_name, *keys_name;
 };
 
 /* Of a keyed table the rows of its ids, in order, and the one that all others share. */
-static int64_t rows_of(const struct table *t)
+static int64_t rows_of(const struct embed_table *t)
 {
     if (!t->keyed)
         return t->conf.rows;
     return t->keyed->ids.n + (t->conf.keyed.kind == KEYED_ZCH);
 }
 
-static int64_t place_of(const struct table *t, int64_t i)
+static int64_t place_of(const struct embed_table *t, int64_t i)
 {
-    return !t->keyed || i < t->keyed->ids.n ? i : keyed_other(&t->conf.keyed, true);
+    return !t->keyed || i < t->keyed->ids.n ? i : embed_keyed_other(&t->conf.keyed, true);
 }
 
 static void read_row(const struct table_source *s, int64_t i, float *out)
 {
-    table_get(s->t, place_of(s->t, i), out);
+    embed_table_get(s->t, place_of(s->t, i), out);
 }
 
 static uint16_t to_bf16(float v)
@@ -299,7 +299,7 @@ static void scale_back(const struct st_tensor *t, const float *scales, int64_t r
 }
 
 static enum rc get_rows(const struct st_tensor *t, const struct st_tensor *scale,
-                        struct table *to, struct err *err)
+                        struct embed_table *to, struct err *err)
 {
     int64_t dim = to->conf.dim, rows = rows_of(to);
     float *room = mem_try_alloc((size_t)(CHUNK_ROWS * dim), sizeof(*room));
@@ -311,14 +311,14 @@ static enum rc get_rows(const struct st_tensor *t, const struct st_tensor *scale
         else
             rc = st_read_f32(t, row, n, room, dim, err);
         for (int64_t i = 0; i < n && !rc; i++)
-            table_set(to, place_of(to, row + i), room + i * dim);
+            embed_table_set(to, place_of(to, row + i), room + i * dim);
     }
     mem_free(room);
     return rc;
 }
 
 /* The ids of a keyed table, before its rows. */
-static enum rc get_keys(const struct st_file *f, const char *name, struct table *to,
+static enum rc get_keys(const struct st_file *f, const char *name, struct embed_table *to,
                         struct err *err)
 {
     char *keys_name = mem_printf("%s.keys", name);
@@ -327,18 +327,18 @@ static enum rc get_keys(const struct st_file *f, const char *name, struct table 
     if (!keys || keys->type != ST_I64 || keys->n_dims != 1) {
         rc = err_coded(err, RC_FORMAT, E2007, "there are no ids '%s'", keys_name);
     } else {
-        keyed_clear(to->keyed);
+        embed_keyed_clear(to->keyed);
         for (int64_t i = 0; i < keys->dims[0] && !rc; i++) {
             int64_t key;
             memcpy(&key, keys->data + i * (int64_t)sizeof(key), sizeof(key));
-            rc = keyed_restore(&to->keyed->ids, key, 0, 0, err);
+            rc = embed_keyed_restore(&to->keyed->ids, key, 0, 0, err);
         }
     }
     mem_free(keys_name);
     return rc;
 }
 
-static enum rc get_table(const struct st_file *f, struct table *to, struct err *err)
+static enum rc get_table(const struct st_file *f, struct embed_table *to, struct err *err)
 {
     char *name = ckpt_table_name(to), *scale_name = mem_printf("%s.scale", name);
     const struct st_tensor *t = st_find(f, str_c(name)), *scale = NULL;

@@ -24,21 +24,21 @@ static struct ckpt_writer *writer(int64_t step)
 
 static void begin(void)
 {
-    struct table_conf conf = {.name = "t",
-                              .rows = 1000,
-                              .dim = 4,
-                              .a = -1,
-                              .b = 1,
-                              .trainable = true,
-                              .opt = {.kind = ROW_ADAM},
-                              .seed = 3};
+    struct embed_table_conf conf = {.name = "t",
+                                    .rows = 1000,
+                                    .dim = 4,
+                                    .a = -1,
+                                    .b = 1,
+                                    .trainable = true,
+                                    .opt = {.kind = ROW_ADAM},
+                                    .seed = 3};
     CHECK(fs_temp_dir("ty-test", &dir, &err) == RC_OK);
     embed = embed_create(NULL);
-    CHECK(embed_table(embed, &conf, &err) == 0);
+    CHECK(embed_add_table(embed, &conf, &err) == 0);
     for (int i = 0; i < 1000; i++)
         values[i] = (float)i;
     for (int64_t r = 0; r < 1000; r += 1 + r % 5)
-        table_use(embed_table_at(embed, 0), r);
+        embed_table_use(embed_table_at(embed, 0), r);
 }
 
 static void end(void)
@@ -50,13 +50,13 @@ static void end(void)
 
 static void disturb(void)
 {
-    struct table *t = embed_table_at(embed, 0);
+    struct embed_table *t = embed_table_at(embed, 0);
     for (int i = 0; i < 1000; i++)
         values[i] = -1;
     for (int64_t r = 0; r < 1000; r++) {
-        if (!table_used(t, r))
-            table_use(t, r);
-        table_row(t, r)[0] += 1;
+        if (!embed_table_used(t, r))
+            embed_table_use(t, r);
+        embed_table_row(t, r)[0] += 1;
     }
 }
 

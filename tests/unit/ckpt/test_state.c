@@ -22,25 +22,25 @@ struct variant {
     uint64_t seed;
     int64_t rows;
     const char *table; /* name of the first one */
-    enum row_opt_kind kind;
+    enum embed_row_opt_kind kind;
     bool rename; /* of parameter "fc.w" */
 };
 
 static const struct variant usual = {.seed = 1, .rows = 150, .table = "t0"};
 
 static void add_table(struct model *m, const char *name, int64_t rows,
-                      enum row_opt_kind kind, bool trainable, uint64_t seed)
+                      enum embed_row_opt_kind kind, bool trainable, uint64_t seed)
 {
-    struct table_conf conf = {.name = name,
-                              .rows = rows,
-                              .dim = 5,
-                              .init = TABLE_NORMAL,
-                              .a = 0,
-                              .b = 0.1,
-                              .trainable = trainable,
-                              .opt = {.kind = kind, .initial_accumulator = 0.25},
-                              .seed = seed};
-    CHECK(embed_table(m->embed, &conf, &err) >= 0);
+    struct embed_table_conf conf = {.name = name,
+                                    .rows = rows,
+                                    .dim = 5,
+                                    .init = EMBED_NORMAL,
+                                    .a = 0,
+                                    .b = 0.1,
+                                    .trainable = trainable,
+                                    .opt = {.kind = kind, .initial_accumulator = 0.25},
+                                    .seed = seed};
+    CHECK(embed_add_table(m->embed, &conf, &err) >= 0);
 }
 
 static void model_init(struct model *m, const struct variant *v)
@@ -63,8 +63,8 @@ static void model_init(struct model *m, const struct variant *v)
                                    m->m};
     add_table(m, v->table, v->rows, v->kind, true, v->seed);
     for (int k = 1; k < ROW_OPT_KINDS; k++)
-        add_table(m, (char[]){'t', (char)('0' + k), 0}, 64, (enum row_opt_kind)k, true,
-                  v->seed);
+        add_table(m, (char[]){'t', (char)('0' + k), 0}, 64, (enum embed_row_opt_kind)k,
+                  true, v->seed);
     add_table(m, "frozen", 3, ROW_ADAM, false, v->seed);
     m->state = (struct ckpt_state){.params = m->list,
                                    .n_params = 2,
@@ -88,20 +88,20 @@ static void train(struct model *m, float salt)
     m->b[0] = salt;
     m->b[1] = -0.0f;
     for (int i = 0; i < embed_n_tables(m->embed); i++) {
-        struct table *t = embed_table_at(m->embed, i);
+        struct embed_table *t = embed_table_at(m->embed, i);
         for (int64_t r = (int64_t)salt; r < t->conf.rows; r += 1 + r % 3) {
-            if (!table_used(t, r))
-                table_use(t, r);
+            if (!embed_table_used(t, r))
+                embed_table_use(t, r);
             for (int64_t k = 0; k < t->stride; k++)
-                table_row(t, r)[k] += (float)(r * 100 + k);
+                embed_table_row(t, r)[k] += (float)(r * 100 + k);
         }
     }
 }
 
-static bool same_table(const struct table *a, const struct table *b)
+static bool same_table(const struct embed_table *a, const struct embed_table *b)
 {
     return a->conf.rows == b->conf.rows && a->stride == b->stride &&
-           memcmp(a->data, b->data, table_bytes(a)) == 0 &&
+           memcmp(a->data, b->data, embed_table_bytes(a)) == 0 &&
            memcmp(a->used, b->used, (size_t)(a->conf.rows + 63) / 64 * 8) == 0;
 }
 
@@ -175,15 +175,15 @@ static void unused_rows_are_readable_by_others(void)
     begin(&a);
     save(&a);
     CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
-    const struct table *t = embed_table_at(a.embed, 1);
-    CHECK(!table_used(t, 0) && !table_used(t, 4) && table_used(t, 2));
-    table_first(t, 4, want);
+    const struct embed_table *t = embed_table_at(a.embed, 1);
+    CHECK(!embed_table_used(t, 0) && !embed_table_used(t, 4) && embed_table_used(t, 2));
+    embed_table_initial(t, 4, want);
     const struct st_tensor *w = ckpt_find(c, "embedding.t1.weight");
     CHECK(w && w->n_dims == 2 && w->dims[0] == 64 && w->dims[1] == 5);
     CHECK(st_read_f32(w, 4, 1, got, 5, &err) == RC_OK);
     CHECK(memcmp(want, got, sizeof(got)) == 0);
     CHECK(st_read_f32(w, 2, 1, got, 5, &err) == RC_OK);
-    CHECK(memcmp(table_row(t, 2), got, sizeof(got)) == 0);
+    CHECK(memcmp(embed_table_row(t, 2), got, sizeof(got)) == 0);
     const struct st_tensor *m = ckpt_find(c, "optimizer.embedding.t1.weight.momentum1");
     CHECK(m && st_read_f32(m, 4, 1, got, 5, &err) == RC_OK);
     CHECK(got[0] == 0.25f && got[4] == 0.25f);
@@ -206,12 +206,15 @@ static void another_seed_keeps_the_values_of_all_rows(void)
     save(&a);
     model_init(&b, &other);
     CHECK(load(&b, &(struct ckpt_load){0}, &r) == RC_OK);
-    const struct table *t = embed_table_at(a.embed, 1), *u = embed_table_at(b.embed, 1);
+    const struct embed_table *t = embed_table_at(a.embed, 1),
+                             *u = embed_table_at(b.embed, 1);
     float want[5];
-    table_first(t, 4, want);
-    CHECK(table_used(u, 4) && memcmp(table_row(u, 4), want, sizeof(want)) == 0);
-    CHECK(table_row(u, 4)[5] == 0.25f);
-    CHECK(memcmp(table_row(u, 2), table_row(t, 2), (size_t)t->stride * 4) == 0);
+    embed_table_initial(t, 4, want);
+    CHECK(embed_table_used(u, 4) &&
+          memcmp(embed_table_row(u, 4), want, sizeof(want)) == 0);
+    CHECK(embed_table_row(u, 4)[5] == 0.25f);
+    CHECK(memcmp(embed_table_row(u, 2), embed_table_row(t, 2), (size_t)t->stride * 4) ==
+          0);
     ckpt_report_release(&r);
     model_release(&b);
     end(&a);
@@ -286,12 +289,16 @@ static void fine_tuning_takes_what_there_is(void)
     CHECK_INT(r.counts[CKPT_EXTRA], 2);
     CHECK_INT(r.counts[CKPT_ROWS], 1);
     CHECK(b.w[0] == 3 && b.b[0] == 2);
-    const struct table *t = embed_table_at(a.embed, 0), *u = embed_table_at(b.embed, 0);
+    const struct embed_table *t = embed_table_at(a.embed, 0),
+                             *u = embed_table_at(b.embed, 0);
     CHECK(memcmp(t->data, u->data, 150 * (size_t)t->stride * sizeof(float)) == 0);
     bool untouched = true;
     for (int64_t row = 150; row < 200; row++)
-        untouched = untouched && table_used(u, row) == (table_row(u, row)[0] != 0);
-    CHECK(untouched && table_used(u, 199) + table_used(u, 198) + table_used(u, 197) > 0);
+        untouched =
+            untouched && embed_table_used(u, row) == (embed_table_row(u, row)[0] != 0);
+    CHECK(untouched &&
+          embed_table_used(u, 199) + embed_table_used(u, 198) + embed_table_used(u, 197) >
+              0);
     ckpt_report_release(&r);
     model_release(&b);
     end(&a);
@@ -308,9 +315,10 @@ static void without_the_optimizer_state_begins_anew(void)
     CHECK(load(&b, &how, &r) == RC_OK);
     CHECK_INT(r.diffs.n, 0);
     CHECK(b.w[5] == a.w[5] && b.m[0] == 0);
-    const struct table *t = embed_table_at(a.embed, 1), *u = embed_table_at(b.embed, 1);
-    CHECK(memcmp(table_row(t, 2), table_row(u, 2), 5 * sizeof(float)) == 0);
-    CHECK(table_row(u, 2)[5] == 0.25f && table_row(t, 2)[5] != 0.25f);
+    const struct embed_table *t = embed_table_at(a.embed, 1),
+                             *u = embed_table_at(b.embed, 1);
+    CHECK(memcmp(embed_table_row(t, 2), embed_table_row(u, 2), 5 * sizeof(float)) == 0);
+    CHECK(embed_table_row(u, 2)[5] == 0.25f && embed_table_row(t, 2)[5] != 0.25f);
     ckpt_report_release(&r);
     model_release(&b);
     end(&a);
@@ -335,9 +343,10 @@ static void another_row_optimizer_is_a_difference(void)
               "uses lamb");
     ckpt_report_release(&r);
     CHECK(load(&b, &(struct ckpt_load){.partial = true}, &r) == RC_OK);
-    const struct table *t = embed_table_at(a.embed, 0), *u = embed_table_at(b.embed, 0);
-    CHECK(memcmp(table_row(t, 2), table_row(u, 2), 5 * sizeof(float)) == 0);
-    CHECK(table_row(u, 2)[5] == 0);
+    const struct embed_table *t = embed_table_at(a.embed, 0),
+                             *u = embed_table_at(b.embed, 0);
+    CHECK(memcmp(embed_table_row(t, 2), embed_table_row(u, 2), 5 * sizeof(float)) == 0);
+    CHECK(embed_table_row(u, 2)[5] == 0);
     ckpt_report_release(&r);
     model_release(&b);
     end(&a);
@@ -370,11 +379,14 @@ static void a_map_renames_parameters_with_what_belongs_to_them(void)
                       &r) == RC_OK);
     CHECK_INT(r.diffs.n, 0);
     CHECK(memcmp(a.w, b.w, sizeof(a.w)) == 0 && memcmp(a.m, b.m, sizeof(a.m)) == 0);
-    const struct table *t = embed_table_at(a.embed, 0), *u = embed_table_at(b.embed, 0);
+    const struct embed_table *t = embed_table_at(a.embed, 0),
+                             *u = embed_table_at(b.embed, 0);
     float want[5]; /* first values were those of the old name */
-    table_first(t, 0, want);
-    CHECK(memcmp(table_row(u, 0), want, sizeof(want)) == 0 && table_used(u, 0));
-    CHECK(memcmp(table_row(t, 2), table_row(u, 2), (size_t)t->stride * 4) == 0);
+    embed_table_initial(t, 0, want);
+    CHECK(memcmp(embed_table_row(u, 0), want, sizeof(want)) == 0 &&
+          embed_table_used(u, 0));
+    CHECK(memcmp(embed_table_row(t, 2), embed_table_row(u, 2), (size_t)t->stride * 4) ==
+          0);
     ckpt_report_release(&r);
     CHECK(load_mapped(&b, "new.fc.w\tfc.w\nnew.fc.x\tfc.w\n", &r) == RC_INVAL);
     CHECK_HAS(err.msg, "map.txt': line 2: the model has no parameter 'new.fc.x'");

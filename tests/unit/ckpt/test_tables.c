@@ -16,34 +16,34 @@ static char *dir;
 
 enum which { PLAIN, HALF, ZCH, GROWING, TABLES };
 
-static struct table_conf conf_of(enum which which, int64_t rows, uint64_t seed)
+static struct embed_table_conf conf_of(enum which which, int64_t rows, uint64_t seed)
 {
     static const char *const names[] = {"plain", "half", "zch", "growing"};
-    static const enum keyed_kind kinds[] = {KEYED_NONE, KEYED_NONE, KEYED_ZCH,
-                                            KEYED_GROWING};
-    struct table_conf c = {.name = names[which],
-                           .rows = rows,
-                           .dim = DIM,
-                           .type = which == HALF ? DT_BF16 : DT_F32,
-                           .init = which == HALF ? TABLE_TRUNCATED : TABLE_UNIFORM,
-                           .a = -0.3,
-                           .b = 0.7,
-                           .lo = -0.5,
-                           .hi = 0.5,
-                           .trainable = true,
-                           .seed = seed,
-                           .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
-                           .keyed = {.kind = kinds[which],
-                                     .capacity = 60,
-                                     .worth = WORTH_COUNT,
-                                     .decay = 1,
-                                     .interval = 3,
-                                     .bucket = 16,
-                                     .admit = which == GROWING ? 2 : 0,
-                                     .counters = 200,
-                                     .counter_bucket = 32}};
+    static const enum embed_keyed_kind kinds[] = {KEYED_NONE, KEYED_NONE, KEYED_ZCH,
+                                                  KEYED_GROWING};
+    struct embed_table_conf c = {.name = names[which],
+                                 .rows = rows,
+                                 .dim = DIM,
+                                 .type = which == HALF ? DT_BF16 : DT_F32,
+                                 .init = which == HALF ? EMBED_TRUNCATED : EMBED_UNIFORM,
+                                 .a = -0.3,
+                                 .b = 0.7,
+                                 .lo = -0.5,
+                                 .hi = 0.5,
+                                 .trainable = true,
+                                 .seed = seed,
+                                 .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
+                                 .keyed = {.kind = kinds[which],
+                                           .capacity = 60,
+                                           .worth = WORTH_COUNT,
+                                           .decay = 1,
+                                           .interval = 3,
+                                           .bucket = 16,
+                                           .admit = which == GROWING ? 2 : 0,
+                                           .counters = 200,
+                                           .counter_bucket = 32}};
     if (kinds[which])
-        c.rows = keyed_rows(&c.keyed);
+        c.rows = embed_keyed_rows(&c.keyed);
     return c;
 }
 
@@ -51,10 +51,10 @@ static struct embed *embed_of(int64_t rows, uint64_t seed)
 {
     struct embed *e = embed_create(NULL);
     for (enum which i = PLAIN; i < TABLES; i++) {
-        struct table_conf c = conf_of(i, rows, seed);
-        struct slot_conf s = {.feature = "f", .table = (int)i, .col = i * DIM};
-        CHECK(embed_table(e, &c, &err) == (int)i);
-        embed_slot(e, &s);
+        struct embed_table_conf c = conf_of(i, rows, seed);
+        struct embed_slot_conf s = {.feature = "f", .table = (int)i, .col = i * DIM};
+        CHECK(embed_add_table(e, &c, &err) == (int)i);
+        embed_add_slot(e, &s);
     }
     return e;
 }
@@ -66,18 +66,18 @@ static void train(struct embed *e, uint64_t from, uint64_t to)
     float out[BATCH * DIM * TABLES], grad[BATCH * DIM * TABLES];
     struct view view = view_of(out, BATCH, DIM * TABLES),
                 grads = view_of(grad, BATCH, DIM * TABLES);
-    struct slot_ids slots[TABLES];
+    struct embed_slot_ids slots[TABLES];
     for (uint64_t step = from; step < to; step++) {
         struct rng r;
         rng_init(&r, 1, 2, step, 3);
         for (int i = 0; i < BATCH; i++)
             ids[i] = (int64_t)rng_below(&r, 50 + rng_below(&r, 100) * (step % 7));
         for (int i = 0; i < TABLES; i++)
-            slots[i] = (struct slot_ids){.ids = ids, .rows = BATCH};
+            slots[i] = (struct embed_slot_ids){.ids = ids, .rows = BATCH};
         CHECK(embed_batch(e, slots, true, &err) == RC_OK);
         embed_forward(e, &view);
         rng_fill_normal(&r, 0, 1, grad, BATCH * DIM * TABLES);
-        embed_backward(e, &grads, &(struct row_step){.lr = 0.05, .step = step + 1});
+        embed_backward(e, &grads, &(struct embed_row_step){.lr = 0.05, .step = step + 1});
     }
 }
 
@@ -104,20 +104,22 @@ static enum rc load(struct embed *e, const struct ckpt_load *how, struct ckpt_re
 static bool same(const struct embed *a, const struct embed *b)
 {
     for (int i = 0; i < TABLES; i++) {
-        const struct table *x = embed_table_at(a, i), *y = embed_table_at(b, i);
+        const struct embed_table *x = embed_table_at(a, i), *y = embed_table_at(b, i);
         for (int64_t row = 0; row < x->conf.rows; row++) {
             float v[DIM], w[DIM];
-            bool used = table_used(x, row);
-            if (!x->keyed && used != table_used(y, row))
+            bool used = embed_table_used(x, row);
+            if (!x->keyed && used != embed_table_used(y, row))
                 return false;
-            used ? table_load(x, row, v) : table_first(x, row, v);
-            table_used(y, row) ? table_load(y, row, w) : table_first(y, row, w);
+            used ? embed_table_load(x, row, v) : embed_table_initial(x, row, v);
+            embed_table_used(y, row) ? embed_table_load(y, row, w)
+                                     : embed_table_initial(y, row, w);
             if (memcmp(v, w, sizeof(v)) != 0 ||
                 (used && x->keyed && row < x->keyed->conf.capacity &&
-                 memcmp(table_state(x, row), table_state(y, row), sizeof(v)) != 0))
+                 memcmp(embed_table_state(x, row), embed_table_state(y, row),
+                        sizeof(v)) != 0))
                 return false;
         }
-        const struct keyed *k = x->keyed, *l = y->keyed;
+        const struct embed_keyed *k = x->keyed, *l = y->keyed;
         size_t n = k ? (size_t)k->ids.n * 8 : 0;
         if (k &&
             (k->ids.n != l->ids.n || k->now != l->now || k->history.n != l->history.n ||
@@ -210,15 +212,16 @@ static void another_seed_keeps_the_values_of_all_rows(void)
     CHECK_STR(err.msg, "");
     bool good = true;
     for (int i = PLAIN; i <= HALF; i++) {
-        const struct table *x = embed_table_at(a, i), *y = embed_table_at(b, i);
+        const struct embed_table *x = embed_table_at(a, i), *y = embed_table_at(b, i);
         for (int64_t row = 0; row < ROWS; row++) {
             float v[DIM], w[DIM];
-            table_used(x, row) ? table_load(x, row, v) : table_first(x, row, v);
-            good = good && table_used(y, row);
-            table_load(y, row, w);
+            embed_table_used(x, row) ? embed_table_load(x, row, v)
+                                     : embed_table_initial(x, row, v);
+            good = good && embed_table_used(y, row);
+            embed_table_load(y, row, w);
             good = good && memcmp(v, w, sizeof(v)) == 0;
         }
-        CHECK(!table_used(y, ROWS) && !table_used(y, ROWS + 4));
+        CHECK(!embed_table_used(y, ROWS) && !embed_table_used(y, ROWS + 4));
     }
     CHECK(good);
     ckpt_report_release(&r);
@@ -236,7 +239,7 @@ static void other_rows_are_no_resume(void)
     save(a, false);
     CHECK(load(b, &(struct ckpt_load){0}, &r) == RC_INVAL);
     CHECK_HAS(err.msg, "'embedding.plain.weight' has another number of rows");
-    CHECK(!table_used(embed_table_at(b, PLAIN), 0));
+    CHECK(!embed_table_used(embed_table_at(b, PLAIN), 0));
     ckpt_report_release(&r);
     embed_destroy(a);
     embed_destroy(b);
@@ -249,10 +252,10 @@ static void ids_move_to_a_smaller_table(void)
     struct ckpt_report r = {0};
     begin();
     struct embed *a = embed_of(ROWS, 1), *b = embed_create(NULL);
-    struct table_conf c = conf_of(ZCH, ROWS, 9);
+    struct embed_table_conf c = conf_of(ZCH, ROWS, 9);
     c.keyed.capacity = 20;
-    c.rows = keyed_rows(&c.keyed);
-    CHECK_INT(embed_table(b, &c, &err), 0);
+    c.rows = embed_keyed_rows(&c.keyed);
+    CHECK_INT(embed_add_table(b, &c, &err), 0);
     train(a, 0, 9);
     save(a, true);
     CHECK(load(b, &(struct ckpt_load){0}, &r) == RC_INVAL);
@@ -260,18 +263,20 @@ static void ids_move_to_a_smaller_table(void)
     ckpt_report_release(&r);
     struct ckpt_load how = {.partial = true, .no_optimizer = true};
     CHECK(load(b, &how, &r) == RC_OK);
-    const struct table *x = embed_table_at(a, ZCH), *y = embed_table_at(b, 0);
+    const struct embed_table *x = embed_table_at(a, ZCH), *y = embed_table_at(b, 0);
     CHECK(x->keyed->ids.n > 20 && y->keyed->ids.n == 20);
     bool good = true;
     for (int64_t i = 0; i < 20; i++) {
         float v[DIM], w[DIM];
-        int64_t from = keyed_find(x->keyed, y->keyed->ids.keys[i]);
-        table_used(x, from) ? table_load(x, from, v) : table_first(x, from, v);
-        table_load(y, i, w);
+        int64_t from = embed_keyed_find(x->keyed, y->keyed->ids.keys[i]);
+        embed_table_used(x, from) ? embed_table_load(x, from, v)
+                                  : embed_table_initial(x, from, v);
+        embed_table_load(y, i, w);
         good = good && memcmp(v, w, sizeof(v)) == 0;
     }
     CHECK(good);
-    CHECK(memcmp(table_row(x, 60), table_row(y, 20), DIM * sizeof(float)) == 0);
+    CHECK(memcmp(embed_table_row(x, 60), embed_table_row(y, 20), DIM * sizeof(float)) ==
+          0);
     ckpt_report_release(&r);
     embed_destroy(a);
     embed_destroy(b);
@@ -284,8 +289,8 @@ static bool same_touched(const struct embed *a, const struct embed *b, int64_t *
     *total = 0;
     for (int i = 0; i < TABLES; i++) {
         int64_t *x = NULL, *y = NULL, n = 0, m = 0;
-        CHECK(touched_list(embed_table_at(a, i)->touched, &x, &n, &err) == RC_OK);
-        CHECK(touched_list(embed_table_at(b, i)->touched, &y, &m, &err) == RC_OK);
+        CHECK(embed_touched_list(embed_table_at(a, i)->touched, &x, &n, &err) == RC_OK);
+        CHECK(embed_touched_list(embed_table_at(b, i)->touched, &y, &m, &err) == RC_OK);
         good = good && n == m && memcmp(x, y, (size_t)n * sizeof(*x)) == 0;
         *total += m;
         mem_free(x);
@@ -304,7 +309,7 @@ static void ids_that_were_touched_come_back(void)
     CHECK(embed_track(a, &err) == RC_OK && embed_track(b, &err) == RC_OK);
     train(a, 0, 10);
     for (int i = 0; i < TABLES; i++)
-        touched_clear(embed_table_at(a, i)->touched);
+        embed_touched_clear(embed_table_at(a, i)->touched);
     train(a, 10, 13);
     train(b, 0, 1); /* what it holds goes */
     save(a, true);

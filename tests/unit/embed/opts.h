@@ -5,17 +5,17 @@
 
 #include "embed/row_opt.h"
 
-static inline struct row_opt opt_of(enum row_opt_kind kind)
+static inline struct embed_row_opt opt_of(enum embed_row_opt_kind kind)
 {
-    return (struct row_opt){.kind = kind,
-                            .beta1 = 0.9,
-                            .beta2 = 0.999,
-                            .eps = 1e-8,
-                            .momentum = 0.9,
-                            .rho = 0.95,
-                            .alpha = 0.99,
-                            .initial_accumulator = 0.1,
-                            .weight_decay = 0.01};
+    return (struct embed_row_opt){.kind = kind,
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.999,
+                                  .eps = 1e-8,
+                                  .momentum = 0.9,
+                                  .rho = 0.95,
+                                  .alpha = 0.99,
+                                  .initial_accumulator = 0.1,
+                                  .weight_decay = 0.01};
 }
 
 #endif

@@ -22,7 +22,7 @@ struct held {
 };
 
 struct plain {
-    struct keyed_conf conf;
+    struct embed_keyed_conf conf;
     struct held at[64]; /* conf.capacity + 1, the last one pinned */
     int64_t n, now, last_round;
     int64_t ids[4096], times[4096], n_history, room;
@@ -62,7 +62,7 @@ static void sort_ids(struct held *h, int64_t n)
     }
 }
 
-static void plain_init(struct plain *p, const struct keyed_conf *conf)
+static void plain_init(struct plain *p, const struct embed_keyed_conf *conf)
 {
     *p = (struct plain){.conf = *conf, .n = conf->capacity + 1};
     for (int64_t i = 0; i < p->n; i++)
@@ -85,7 +85,7 @@ static int64_t uniques(struct plain *p, struct held *out)
     double mean = n ? (double)p->n_history / (double)n : 0;
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++)
-        if (filter_keeps(&p->conf.filter, out[i].count, mean, 0))
+        if (embed_filter_keeps(&p->conf.filter, out[i].count, mean, 0))
             out[kept++] = out[i];
     sort_desc(out, kept, false);
     return kept;
@@ -129,13 +129,13 @@ static void plain_batch(struct plain *p, const int64_t *ids, int64_t n)
         plain_round(p);
 }
 
-static bool same_ids(const struct plain *p, const struct keyed *k)
+static bool same_ids(const struct plain *p, const struct embed_keyed *k)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         if (p->at[i].id == FREE)
             continue;
-        int64_t row = keyed_find(k, p->at[i].id);
+        int64_t row = embed_keyed_find(k, p->at[i].id);
         n++;
         if (row < 0 || k->ids.counts[row] != p->at[i].count ||
             k->ids.last[row] != p->at[i].last)
@@ -153,36 +153,36 @@ static void draw_ids(struct rng *r, int64_t *ids, int64_t n, int64_t step)
     }
 }
 
-static void check_zch(enum keyed_worth worth, double decay, const char *filter)
+static void check_zch(enum embed_keyed_worth worth, double decay, const char *filter)
 {
-    struct keyed_conf conf = {
+    struct embed_keyed_conf conf = {
         .kind = KEYED_ZCH, .capacity = 19, .worth = worth, .decay = decay, .interval = 3};
     uint64_t used[1] = {0};
     int64_t ids[64], rows[64];
-    struct keyed *k = NULL;
+    struct embed_keyed *k = NULL;
     struct plain *p = mem_calloc(1, sizeof(*p));
     struct rng r;
-    CHECK(filter_parse(filter, &conf.filter, NULL) == RC_OK);
-    CHECK(keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
+    CHECK(embed_filter_parse(filter, &conf.filter, NULL) == RC_OK);
+    CHECK(embed_keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
     plain_init(p, &conf);
     rng_init(&r, 5, 0, 0, (uint64_t)worth);
     bool same = true, rows_fit = true;
     for (int64_t step = 0; step < 60; step++) {
         int64_t n = 20 + (int64_t)rng_below(&r, 44); /* some do not fit the history */
         draw_ids(&r, ids, n, step);
-        struct keyed_use use = {.ids = ids, .n = n, .rows = rows};
-        CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+        struct embed_keyed_use use = {.ids = ids, .n = n, .rows = rows};
+        CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
         plain_batch(p, ids, n);
         same = same && same_ids(p, k);
         for (int64_t i = 0; i < n; i++) {
-            int64_t row = keyed_find(k, ids[i]);
+            int64_t row = embed_keyed_find(k, ids[i]);
             rows_fit = rows_fit && rows[i] == (row < 0 ? 19 : row);
         }
     }
     CHECK(same);
     CHECK(rows_fit);
     CHECK(k->evicted > 0 || k->conf.filter.kind == FILTER_ABOVE);
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
     mem_free(p);
 }
 
@@ -199,56 +199,56 @@ static void zch_keeps_the_ids_that_the_rules_keep(void)
 /* A quarter more than the first batch would need; rows without an id need nothing. */
 static void what_is_remembered_follows_from_the_first_batch(void)
 {
-    struct keyed_conf conf = {.kind = KEYED_ZCH,
-                              .capacity = 9,
-                              .worth = WORTH_COUNT,
-                              .decay = 1,
-                              .interval = 4};
+    struct embed_keyed_conf conf = {.kind = KEYED_ZCH,
+                                    .capacity = 9,
+                                    .worth = WORTH_COUNT,
+                                    .decay = 1,
+                                    .interval = 4};
     uint64_t used[1] = {0};
     int64_t ids[] = {1, -1, 2, -1, 3, 4, 5, -1}, rows[8];
-    struct keyed *k = NULL;
-    struct keyed_use use = {.ids = ids, .n = 8, .rows = rows};
-    CHECK(keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
-    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    struct embed_keyed *k = NULL;
+    struct embed_keyed_use use = {.ids = ids, .n = 8, .rows = rows};
+    CHECK(embed_keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
+    CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
     CHECK(k->history.room == 25 && k->history.n == 5); /* 1.25 * 4 * 5 */
     int64_t many[15] = {6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 6, 7};
     int64_t many_rows[15];
-    use = (struct keyed_use){.ids = many, .n = 15, .rows = many_rows};
-    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
-    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    use = (struct embed_keyed_use){.ids = many, .n = 15, .rows = many_rows};
+    CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
     CHECK(k->history.room == 25 && k->history.n == 25); /* the rest is left out */
-    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
-    CHECK(k->history.n == 0 && k->ids.counts[keyed_find(k, 6)] == 19);
-    CHECK(k->ids.counts[keyed_find(k, 7)] == 1 && rows[1] < 0);
-    keyed_destroy(k);
+    CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    CHECK(k->history.n == 0 && k->ids.counts[embed_keyed_find(k, 6)] == 19);
+    CHECK(k->ids.counts[embed_keyed_find(k, 7)] == 1 && rows[1] < 0);
+    embed_keyed_destroy(k);
 }
 
-static struct keyed *growing(int64_t capacity, enum keyed_worth worth, int64_t admit,
-                             uint64_t *used)
+static struct embed_keyed *growing(int64_t capacity, enum embed_keyed_worth worth,
+                                   int64_t admit, uint64_t *used)
 {
-    struct keyed_conf conf = {.kind = KEYED_GROWING,
-                              .capacity = capacity,
-                              .worth = worth,
-                              .bucket = 128,
-                              .admit = admit,
-                              .counters = 16,
-                              .counter_bucket = 16};
-    struct keyed *k = NULL;
-    CHECK(keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
+    struct embed_keyed_conf conf = {.kind = KEYED_GROWING,
+                                    .capacity = capacity,
+                                    .worth = worth,
+                                    .bucket = 128,
+                                    .admit = admit,
+                                    .counters = 16,
+                                    .counter_bucket = 16};
+    struct embed_keyed *k = NULL;
+    CHECK(embed_keyed_create(&conf, "t", used, &k, NULL) == RC_OK);
     return k;
 }
 
-static void batch(struct keyed *k, const int64_t *ids, int64_t n, int64_t *rows)
+static void batch(struct embed_keyed *k, const int64_t *ids, int64_t n, int64_t *rows)
 {
-    struct keyed_use use = {.ids = ids, .n = n, .rows = rows};
-    CHECK(keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
+    struct embed_keyed_use use = {.ids = ids, .n = n, .rows = rows};
+    CHECK(embed_keyed_train(k, NULL, &use, 1, NULL) == RC_OK);
 }
 
 static void a_growing_table_gives_up_what_was_not_seen_for_longest(void)
 {
     uint64_t used[1] = {0};
     int64_t rows[4];
-    struct keyed *k = growing(3, WORTH_RECENT, 0, used);
+    struct embed_keyed *k = growing(3, WORTH_RECENT, 0, used);
     batch(k, (int64_t[]){10, 11, 10}, 3, rows);
     CHECK(rows[0] == 0 && rows[1] == 1 && rows[2] == 0);
     batch(k, (int64_t[]){12, -1}, 2, rows);
@@ -256,53 +256,53 @@ static void a_growing_table_gives_up_what_was_not_seen_for_longest(void)
     used[0] = 7;
     batch(k, (int64_t[]){10, 13}, 2, rows);
     CHECK(rows[0] == 0 && rows[1] == 1); /* 11 went */
-    CHECK(keyed_find(k, 11) < 0 && used[0] == 5);
+    CHECK(embed_keyed_find(k, 11) < 0 && used[0] == 5);
     /* Ids of a batch do not push out each other; the fourth is turned away. */
     batch(k, (int64_t[]){20, 21, 22, 23}, 4, rows);
     CHECK(rows[0] < 3 && rows[1] < 3 && rows[2] < 3);
     CHECK_INT(rows[3], 3);
-    CHECK(!keyed_trains(k, 3) && keyed_trains(k, 2));
-    struct keyed_use look = {.ids = (int64_t[]){20, 99}, .n = 2, .rows = rows};
-    keyed_look_up(k, NULL, &look, 1);
+    CHECK(!embed_keyed_trains(k, 3) && embed_keyed_trains(k, 2));
+    struct embed_keyed_use look = {.ids = (int64_t[]){20, 99}, .n = 2, .rows = rows};
+    embed_keyed_look_up(k, NULL, &look, 1);
     CHECK(rows[0] < 3 && rows[1] == 4); /* outside training: the other vector */
     CHECK_INT(k->ids.n, 3);
     CHECK_INT(k->evicted, 4);
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
 }
 
 static void a_growing_table_gives_up_what_occurred_least(void)
 {
     uint64_t used[1] = {0};
     int64_t rows[4];
-    struct keyed *k = growing(3, WORTH_COUNT, 0, used);
+    struct embed_keyed *k = growing(3, WORTH_COUNT, 0, used);
     batch(k, (int64_t[]){10, 10, 11, 12}, 4, rows);
     batch(k, (int64_t[]){11, 11}, 2, rows);
     batch(k, (int64_t[]){13}, 1, rows);
-    CHECK(keyed_find(k, 12) < 0 && rows[0] == 2);
-    struct keyed_use twice[] = {
+    CHECK(embed_keyed_find(k, 12) < 0 && rows[0] == 2);
+    struct embed_keyed_use twice[] = {
         {.ids = (int64_t[]){10}, .n = 1, .rows = rows},
         {.ids = (int64_t[]){10}, .n = 1, .rows = rows + 1, .again = true}};
-    CHECK(keyed_train(k, NULL, twice, 2, NULL) == RC_OK);
+    CHECK(embed_keyed_train(k, NULL, twice, 2, NULL) == RC_OK);
     CHECK_INT(k->ids.counts[0], 3); /* one feature, used twice */
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
 }
 
 static void nobody_goes_where_all_stay(void)
 {
     uint64_t used[1] = {0};
     int64_t rows[2];
-    struct keyed *k = growing(2, WORTH_ALL, 0, used);
+    struct embed_keyed *k = growing(2, WORTH_ALL, 0, used);
     batch(k, (int64_t[]){10, 11}, 2, rows);
     batch(k, (int64_t[]){12, 10}, 2, rows);
     CHECK(rows[0] == 2 && rows[1] == 0 && k->evicted == 0);
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
 }
 
 static void an_id_is_admitted_when_it_was_seen_often_enough(void)
 {
     uint64_t used[1] = {0};
     int64_t rows[3];
-    struct keyed *k = growing(4, WORTH_RECENT, 3, used);
+    struct embed_keyed *k = growing(4, WORTH_RECENT, 3, used);
     batch(k, (int64_t[]){10, 10, 11}, 3, rows);
     CHECK(rows[0] == 4 && rows[2] == 4);
     batch(k, (int64_t[]){11, 10, 10}, 3, rows); /* counted before any is placed */
@@ -310,14 +310,14 @@ static void an_id_is_admitted_when_it_was_seen_often_enough(void)
     batch(k, (int64_t[]){11}, 1, rows);
     CHECK_INT(rows[0], 1);
     CHECK_INT(k->admitted, 2);
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
 }
 
 /* Many ids in many buckets: never more than fit, each found where it says. */
 static void large_sets_stay_consistent(void)
 {
     uint64_t used[64] = {0};
-    struct keyed *k = growing(4000, WORTH_RECENT, 0, used);
+    struct embed_keyed *k = growing(4000, WORTH_RECENT, 0, used);
     struct rng r;
     int64_t ids[500], rows[500];
     bool good = true;
@@ -329,21 +329,21 @@ static void large_sets_stay_consistent(void)
         for (int i = 0; i < 500; i++)
             good = good && (rows[i] == 4000 ||
                             (rows[i] < k->ids.n && k->ids.keys[rows[i]] == ids[i] &&
-                             keyed_find(k, ids[i]) == rows[i]));
+                             embed_keyed_find(k, ids[i]) == rows[i]));
     }
     CHECK(good && k->ids.n <= 4000 && k->ids.n > 3900 && k->evicted > 1000);
     int64_t found = 0;
     for (int64_t i = 0; i < k->ids.n; i++)
-        found += keyed_find(k, k->ids.keys[i]) == i;
+        found += embed_keyed_find(k, k->ids.keys[i]) == i;
     CHECK_INT(found, k->ids.n);
-    keyed_destroy(k);
+    embed_keyed_destroy(k);
 }
 
 static void filters_are_read_as_written(void)
 {
     static const struct {
         const char *text;
-        enum filter_kind kind;
+        enum embed_filter_kind kind;
         double at;
     } good[] = {
         {NULL, FILTER_NONE, 0},
@@ -363,54 +363,55 @@ static void filters_are_read_as_written(void)
                                       "dynamic_threshold_filter(",
                                       "partial(average_threshold_filter, m=3)",
                                       "partial(average_threshold_filter"};
-    struct filter f;
+    struct embed_filter f;
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {
-        CHECK(filter_parse(good[i].text, &f, &err) == RC_OK);
+        CHECK(embed_filter_parse(good[i].text, &f, &err) == RC_OK);
         CHECK(f.kind == good[i].kind && f.at == good[i].at);
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        CHECK(filter_parse(bad[i], &f, &err) == RC_UNSUPPORTED && err.code == E2302);
+        CHECK(embed_filter_parse(bad[i], &f, &err) == RC_UNSUPPORTED &&
+              err.code == E2302);
     CHECK_STR(err.msg, "threshold_filtering_func 'partial(average_threshold_filter' is "
                        "not understood");
-    f = (struct filter){FILTER_CHANCE, 0.5};
-    CHECK(filter_keeps(&f, 2, 0, 0.74) && !filter_keeps(&f, 2, 0, 0.75));
+    f = (struct embed_filter){FILTER_CHANCE, 0.5};
+    CHECK(embed_filter_keeps(&f, 2, 0, 0.74) && !embed_filter_keeps(&f, 2, 0, 0.75));
 }
 
 static void settings_that_cannot_be_are_refused(void)
 {
-    struct keyed_conf conf = {
+    struct embed_keyed_conf conf = {
         .kind = KEYED_ZCH, .capacity = 0, .interval = 1, .decay = 1};
-    struct keyed *k = NULL;
+    struct embed_keyed *k = NULL;
     struct err err = {0};
-    CHECK(keyed_create(&conf, "u_emb", NULL, &k, &err) == RC_INVAL);
+    CHECK(embed_keyed_create(&conf, "u_emb", NULL, &k, &err) == RC_INVAL);
     CHECK_STR(err.msg, "table 'u_emb': room for 0 ids is outside [1, 2147483646]");
     CHECK_INT(err.code, E2301);
-    conf = (struct keyed_conf){.kind = KEYED_ZCH, .capacity = 5, .decay = 1};
-    CHECK(keyed_create(&conf, "u_emb", NULL, &k, &err) == RC_INVAL);
+    conf = (struct embed_keyed_conf){.kind = KEYED_ZCH, .capacity = 5, .decay = 1};
+    CHECK(embed_keyed_create(&conf, "u_emb", NULL, &k, &err) == RC_INVAL);
     CHECK_STR(err.msg, "table 'u_emb': eviction_interval 0 and decay_exponent 1 must be "
                        "above 0");
 }
 
-static struct table_conf conf_of(enum keyed_kind kind, enum dtype type)
+static struct embed_table_conf conf_of(enum embed_keyed_kind kind, enum dtype type)
 {
-    struct table_conf c = {.name = kind == KEYED_ZCH ? "z_emb" : "g_emb",
-                           .dim = 6,
-                           .type = type,
-                           .init = TABLE_NORMAL,
-                           .b = 0.1,
-                           .trainable = true,
-                           .seed = 3,
-                           .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
-                           .keyed = {.kind = kind,
-                                     .capacity = 40,
-                                     .worth = WORTH_COUNT,
-                                     .decay = 1,
-                                     .interval = 2,
-                                     .bucket = 8},
-                           .stranger = {.init = TABLE_CONST, .a = 0.5},
-                           .unknown = {.init = TABLE_CONST, .a = -0.5}};
-    c.rows = keyed_rows(&c.keyed);
+    struct embed_table_conf c = {.name = kind == KEYED_ZCH ? "z_emb" : "g_emb",
+                                 .dim = 6,
+                                 .type = type,
+                                 .init = EMBED_NORMAL,
+                                 .b = 0.1,
+                                 .trainable = true,
+                                 .seed = 3,
+                                 .opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
+                                 .keyed = {.kind = kind,
+                                           .capacity = 40,
+                                           .worth = WORTH_COUNT,
+                                           .decay = 1,
+                                           .interval = 2,
+                                           .bucket = 8},
+                                 .stranger = {.init = EMBED_CONST, .a = 0.5},
+                                 .unknown = {.init = EMBED_CONST, .a = -0.5}};
+    c.rows = embed_keyed_rows(&c.keyed);
     return c;
 }
 
@@ -425,22 +426,22 @@ static struct embed *trained(int threads, enum dtype type, float out[32 * 12],
     float grad[32 * 12];
     struct view view = view_of(out, 32, 12), grads = view_of(grad, 32, 12);
     for (int t = 0; t < 2; t++) {
-        struct table_conf c = conf_of(t ? KEYED_GROWING : KEYED_ZCH, type);
-        struct slot_conf s = {.feature = "f", .table = t, .col = 6 * t};
-        CHECK_INT(embed_table(e, &c, NULL), t);
-        embed_slot(e, &s);
+        struct embed_table_conf c = conf_of(t ? KEYED_GROWING : KEYED_ZCH, type);
+        struct embed_slot_conf s = {.feature = "f", .table = t, .col = 6 * t};
+        CHECK_INT(embed_add_table(e, &c, NULL), t);
+        embed_add_slot(e, &s);
     }
     rng_init(&r, 7, 0, 0, 0);
     for (uint64_t step = 1; step <= 30; step++) {
-        struct slot_ids slots[2] = {{.ids = ids[0], .rows = 32},
-                                    {.ids = ids[1], .rows = 32}};
+        struct embed_slot_ids slots[2] = {{.ids = ids[0], .rows = 32},
+                                          {.ids = ids[1], .rows = 32}};
         draw_ids(&r, ids[0], 32, (int64_t)step);
         draw_ids(&r, ids[1], 32, (int64_t)step);
         ids[0][3] = ids[1][7] = -1;
         CHECK(embed_batch(e, slots, true, NULL) == RC_OK);
         embed_forward(e, &view);
         rng_fill_normal(&r, 0, 1, grad, 32 * 12);
-        embed_backward(e, &grads, &(struct row_step){.lr = 0.1, .step = step});
+        embed_backward(e, &grads, &(struct embed_row_step){.lr = 0.1, .step = step});
     }
     return e;
 }
@@ -455,8 +456,9 @@ static void results_do_not_depend_on_threads(void)
             struct embed *b = trained(threads, type, got, &q);
             CHECK(memcmp(want, got, sizeof(got)) == 0);
             for (int t = 0; t < 2; t++) {
-                const struct table *x = embed_table_at(a, t), *y = embed_table_at(b, t);
-                CHECK(memcmp(x->data, y->data, table_bytes(x)) == 0);
+                const struct embed_table *x = embed_table_at(a, t),
+                                         *y = embed_table_at(b, t);
+                CHECK(memcmp(x->data, y->data, embed_table_bytes(x)) == 0);
                 CHECK(x->keyed->evicted > 0 &&
                       memcmp(x->keyed->ids.keys, y->keyed->ids.keys, 40 * 8) == 0);
             }
@@ -474,16 +476,16 @@ static void evaluation_reads_and_leaves_alone(void)
     float out[32 * 12], seen[12];
     struct pool *p;
     struct embed *e = trained(2, DT_F32, out, &p);
-    struct table *z = embed_table_at(e, 0), *g = embed_table_at(e, 1);
+    struct embed_table *z = embed_table_at(e, 0), *g = embed_table_at(e, 1);
     int64_t now = z->keyed->now, n = g->keyed->ids.n;
     int64_t ids[1] = {1 << 30};
-    struct slot_ids slots[2] = {{.ids = ids, .rows = 1}, {.ids = ids, .rows = 1}};
+    struct embed_slot_ids slots[2] = {{.ids = ids, .rows = 1}, {.ids = ids, .rows = 1}};
     struct view view = view_of(seen, 1, 12);
     CHECK(embed_batch(e, slots, false, NULL) == RC_OK);
     embed_forward(e, &view);
-    CHECK(memcmp(seen, table_row(z, 40), 6 * sizeof(float)) == 0);
+    CHECK(memcmp(seen, embed_table_row(z, 40), 6 * sizeof(float)) == 0);
     CHECK(seen[6] == -0.5f && seen[11] == -0.5f);
-    CHECK(table_row(g, 40)[0] == 0.5f && table_row(g, 41)[5] == -0.5f);
+    CHECK(embed_table_row(g, 40)[0] == 0.5f && embed_table_row(g, 41)[5] == -0.5f);
     CHECK(z->keyed->now == now && g->keyed->ids.n == n);
     embed_destroy(e);
     pool_destroy(p);
@@ -492,58 +494,60 @@ static void evaluation_reads_and_leaves_alone(void)
 /* An id that comes back starts where it started: values follow from the id. */
 static void first_values_belong_to_the_id(void)
 {
-    struct table_conf c = conf_of(KEYED_GROWING, DT_F32);
+    struct embed_table_conf c = conf_of(KEYED_GROWING, DT_F32);
     c.keyed.capacity = 2;
-    c.rows = keyed_rows(&c.keyed);
-    struct table *t = NULL;
+    c.rows = embed_keyed_rows(&c.keyed);
+    struct embed_table *t = NULL;
     float first[6], again[6];
     int64_t rows[2];
-    CHECK(table_create(&c, &t, NULL) == RC_OK);
+    CHECK(embed_table_create(&c, &t, NULL) == RC_OK);
     batch(t->keyed, (int64_t[]){100, 200}, 2, rows);
-    table_first(t, rows[1], first);
+    embed_table_initial(t, rows[1], first);
     batch(t->keyed, (int64_t[]){300, 400}, 2, rows);
     batch(t->keyed, (int64_t[]){200}, 1, rows);
-    table_first(t, rows[0], again);
+    embed_table_initial(t, rows[0], again);
     CHECK(memcmp(first, again, sizeof(first)) == 0 && first[0] != 0);
-    table_destroy(t);
+    embed_table_destroy(t);
 }
 
 /* Trains one id per call; what its row holds afterwards, state behind the weights. */
 static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, float row[12])
 {
-    const struct table *t = embed_table_at(e, 0);
+    const struct embed_table *t = embed_table_at(e, 0);
     float out[6], grad[6] = {1, 2, 3, 4, 5, 6};
-    struct slot_ids ids = {.ids = &id, .rows = 1};
+    struct embed_slot_ids ids = {.ids = &id, .rows = 1};
     struct view view = view_of(out, 1, 6), grads = view_of(grad, 1, 6);
     CHECK(embed_batch(e, &ids, true, NULL) == RC_OK);
     embed_forward(e, &view);
-    embed_backward(e, &grads, &(struct row_step){.lr = lr, .step = step});
-    int64_t at = keyed_find(t->keyed, id);
-    memcpy(row, table_row(t, at < 0 ? t->conf.keyed.capacity : at), 12 * sizeof(float));
+    embed_backward(e, &grads, &(struct embed_row_step){.lr = lr, .step = step});
+    int64_t at = embed_keyed_find(t->keyed, id);
+    memcpy(row, embed_table_row(t, at < 0 ? t->conf.keyed.capacity : at),
+           12 * sizeof(float));
 }
 
 /* Neither weights nor optimiser state of the one before are left. */
 static void a_row_that_changes_hands_begins_anew(void)
 {
-    for (enum keyed_kind kind = KEYED_ZCH; kind <= KEYED_GROWING; kind++) {
-        struct table_conf c = conf_of(kind, DT_F32);
+    for (enum embed_keyed_kind kind = KEYED_ZCH; kind <= KEYED_GROWING; kind++) {
+        struct embed_table_conf c = conf_of(kind, DT_F32);
         struct embed *e = embed_create(NULL);
-        struct slot_conf s = {.feature = "f"};
+        struct embed_slot_conf s = {.feature = "f"};
         float row[12], first[6], untouched[12];
         c.keyed.capacity = 1;
         c.keyed.interval = 1;
         c.keyed.worth = WORTH_RECENT;
         c.opt.initial_accumulator = 0.5;
-        c.rows = keyed_rows(&c.keyed);
-        CHECK_INT(embed_table(e, &c, NULL), 0);
-        embed_slot(e, &s);
-        struct table *t = embed_table_at(e, 0);
+        c.rows = embed_keyed_rows(&c.keyed);
+        CHECK_INT(embed_add_table(e, &c, NULL), 0);
+        embed_add_slot(e, &s);
+        struct embed_table *t = embed_table_at(e, 0);
         train_id(e, 100, 0.1, 1, row);
         train_id(e, 100, 0.1, 2, row);
-        CHECK(keyed_find(t->keyed, 100) == 0 && row[6] == 2.5f); /* 0.5 + 1 + 1 */
+        CHECK(embed_keyed_find(t->keyed, 100) == 0 && row[6] == 2.5f); /* 0.5 + 1 + 1 */
         train_id(e, 200, 0, 3, row);
-        CHECK(keyed_find(t->keyed, 100) < 0 && keyed_find(t->keyed, 200) == 0);
-        table_first(t, 0, first);
+        CHECK(embed_keyed_find(t->keyed, 100) < 0 &&
+              embed_keyed_find(t->keyed, 200) == 0);
+        embed_table_initial(t, 0, first);
         CHECK(memcmp(row, first, sizeof(first)) == 0);
         CHECK(row[6] == 1.5f && row[11] == 36.5f); /* the one gradient since */
         train_id(e, 200, 0.1, 4, untouched);
@@ -556,47 +560,47 @@ static void a_row_that_changes_hands_begins_anew(void)
 /* Until a round admits them, unknown ids train the row that they share. */
 static void unknown_ids_train_the_shared_row(void)
 {
-    struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
+    struct embed_table_conf c = conf_of(KEYED_ZCH, DT_F32);
     struct embed *e = embed_create(NULL);
-    struct slot_conf s = {.feature = "f"};
+    struct embed_slot_conf s = {.feature = "f"};
     float row[12], before[12];
     c.keyed.capacity = 2;
     c.keyed.interval = 3;
-    c.rows = keyed_rows(&c.keyed);
+    c.rows = embed_keyed_rows(&c.keyed);
     CHECK_INT(c.rows, 3);
-    CHECK_INT(embed_table(e, &c, NULL), 0);
-    embed_slot(e, &s);
-    struct table *t = embed_table_at(e, 0);
+    CHECK_INT(embed_add_table(e, &c, NULL), 0);
+    embed_add_slot(e, &s);
+    struct embed_table *t = embed_table_at(e, 0);
     train_id(e, 7, 0.1, 1, before);
-    CHECK(keyed_find(t->keyed, 7) < 0);
+    CHECK(embed_keyed_find(t->keyed, 7) < 0);
     train_id(e, 8, 0.1, 2, row);
     CHECK(row[6] == 2 && row[0] != before[0]); /* both were added up there */
     train_id(e, 7, 0.1, 3, row);               /* the round sees its own batch */
-    CHECK(keyed_find(t->keyed, 7) == 0 && keyed_find(t->keyed, 8) == 1);
+    CHECK(embed_keyed_find(t->keyed, 7) == 0 && embed_keyed_find(t->keyed, 8) == 1);
     CHECK(row[6] == 1 && t->keyed->last_round == 3);
     embed_destroy(e);
 }
 
 static void memory_that_is_refused_is_an_error(void)
 {
-    struct table_conf c = conf_of(KEYED_ZCH, DT_F32);
+    struct embed_table_conf c = conf_of(KEYED_ZCH, DT_F32);
     int64_t live = mem_live(), ids[32], rows[32];
     struct rng r;
     rng_init(&r, 8, 0, 0, 0);
     draw_ids(&r, ids, 32, 0);
-    struct keyed_use use = {.ids = ids, .n = 32, .rows = rows};
+    struct embed_keyed_use use = {.ids = ids, .n = 32, .rows = rows};
     bool done = false;
     for (int64_t n = 1; n < 100 && !done; n++) {
-        struct table *t = NULL;
+        struct embed_table *t = NULL;
         struct err err = {0};
         mem_fail_at(n);
-        enum rc rc = table_create(&c, &t, &err);
+        enum rc rc = embed_table_create(&c, &t, &err);
         for (int i = 0; i < 4 && !rc; i++)
-            rc = keyed_train(t->keyed, NULL, &use, 1, &err);
+            rc = embed_keyed_train(t->keyed, NULL, &use, 1, &err);
         mem_fail_at(0);
         CHECK(rc == RC_OK || (rc == RC_NOMEM && err.code == E2304));
         done = rc == RC_OK;
-        table_destroy(t);
+        embed_table_destroy(t);
         CHECK_INT(mem_live(), live);
     }
     CHECK(done);

@@ -60,19 +60,19 @@ struct world {
     struct view grad[OUTPUTS];
 };
 
-static struct table_conf table_conf(int i, enum row_opt_kind kind)
+static struct embed_table_conf table_conf(int i, enum embed_row_opt_kind kind)
 {
     static const char *const names[TABLES] = {"a", "b", "c", "d", "e",
                                               "f", "g", "h", "i"};
-    return (struct table_conf){.name = names[i],
-                               .rows = tables[i].rows,
-                               .dim = tables[i].dim,
-                               .type = tables[i].type,
-                               .a = -0.5,
-                               .b = 0.5,
-                               .trainable = !tables[i].frozen,
-                               .seed = 9,
-                               .opt = opt_of(kind)};
+    return (struct embed_table_conf){.name = names[i],
+                                     .rows = tables[i].rows,
+                                     .dim = tables[i].dim,
+                                     .type = tables[i].type,
+                                     .a = -0.5,
+                                     .b = 0.5,
+                                     .trainable = !tables[i].frozen,
+                                     .seed = 9,
+                                     .opt = opt_of(kind)};
 }
 
 static struct view zero_view(int64_t rows)
@@ -80,22 +80,22 @@ static struct view zero_view(int64_t rows)
     return view_of(mem_calloc((size_t)(rows * WIDTH), 4), rows, WIDTH);
 }
 
-static struct side make_side(int threads, int64_t rows, enum row_opt_kind kind)
+static struct side make_side(int threads, int64_t rows, enum embed_row_opt_kind kind)
 {
     struct side s = {0};
     CHECK(pool_create(threads, &s.pool, NULL) == RC_OK);
     s.e = embed_create(s.pool);
     for (int i = 0; i < TABLES; i++) {
-        struct table_conf conf = table_conf(i, kind);
-        CHECK_INT(embed_table(s.e, &conf, NULL), i);
+        struct embed_table_conf conf = table_conf(i, kind);
+        CHECK_INT(embed_add_table(s.e, &conf, NULL), i);
     }
     for (int i = 0; i < SLOTS; i++) {
-        struct slot_conf conf = {.feature = "f",
-                                 .table = layout[i].table,
-                                 .output = layout[i].output,
-                                 .col = layout[i].col,
-                                 .max_gradient = layout[i].max_gradient};
-        CHECK_INT(embed_slot(s.e, &conf), i);
+        struct embed_slot_conf conf = {.feature = "f",
+                                       .table = layout[i].table,
+                                       .output = layout[i].output,
+                                       .col = layout[i].col,
+                                       .max_gradient = layout[i].max_gradient};
+        CHECK_INT(embed_add_slot(s.e, &conf), i);
     }
     for (int i = 0; i < OUTPUTS; i++)
         s.out[i] = zero_view(rows);
@@ -110,7 +110,7 @@ static void unmake_side(struct side *s)
     pool_destroy(s->pool);
 }
 
-static struct world make(int threads, int64_t rows, enum row_opt_kind kind)
+static struct world make(int threads, int64_t rows, enum embed_row_opt_kind kind)
 {
     struct world w = {.rows = rows};
     rng_init(&w.rng, 4, 0, 0, 0);
@@ -160,12 +160,12 @@ static void draw(struct world *w)
 static enum rc batch(const struct world *w, const struct side *s, bool training,
                      struct err *err)
 {
-    struct slot_ids ids[SLOTS];
+    struct embed_slot_ids ids[SLOTS];
     for (int i = 0; i < SLOTS; i++) {
         int own = layout[i].like >= 0 ? layout[i].like : i;
-        ids[i] = (struct slot_ids){.ids = w->ids[own],
-                                   .offsets = s == &w->b ? w->offsets : NULL,
-                                   .rows = is_empty(w, own) ? 0 : w->rows};
+        ids[i] = (struct embed_slot_ids){.ids = w->ids[own],
+                                         .offsets = s == &w->b ? w->offsets : NULL,
+                                         .rows = is_empty(w, own) ? 0 : w->rows};
     }
     return embed_batch(s->e, ids, training, err);
 }
@@ -177,8 +177,9 @@ static bool same(const struct world *w)
         ok &= memcmp(w->a.out[i].data, w->b.out[i].data, (size_t)(w->rows * WIDTH) * 4) ==
               0;
     for (int i = 0; i < TABLES; i++) {
-        const struct table *a = embed_table_at(w->a.e, i), *b = embed_table_at(w->b.e, i);
-        ok &= memcmp(a->data, b->data, table_bytes(a)) == 0 &&
+        const struct embed_table *a = embed_table_at(w->a.e, i),
+                                 *b = embed_table_at(w->b.e, i);
+        ok &= memcmp(a->data, b->data, embed_table_bytes(a)) == 0 &&
               memcmp(a->used, b->used, (size_t)(a->conf.rows + 63) / 64 * 8) == 0;
     }
     return ok;
@@ -193,7 +194,8 @@ static void step(struct world *w, uint64_t t, bool both)
     for (int i = 0; i < 2; i++) {
         CHECK(batch(w, sides[i], true, NULL) == RC_OK);
         embed_forward(sides[i]->e, sides[i]->out);
-        embed_backward(sides[i]->e, grads, &(struct row_step){.lr = 0.05, .step = t});
+        embed_backward(sides[i]->e, grads,
+                       &(struct embed_row_step){.lr = 0.05, .step = t});
     }
     CHECK_INT((int64_t)w->a.e->plains.n, w->few ? (TABLES - 3) * SPLIT : TABLES);
     CHECK_INT((int64_t)w->b.e->plains.n, 0);
@@ -203,12 +205,12 @@ static void every_optimiser_gives_the_same_bytes(void)
 {
     for (int i = 0; i < 2 * ROW_OPT_KINDS; i++) {
         int kind = i / 2;
-        struct world w = make(2, i % 2 ? 200 : 1200, (enum row_opt_kind)kind);
+        struct world w = make(2, i % 2 ? 200 : 1200, (enum embed_row_opt_kind)kind);
         w.few = i % 2 == 0;
         for (uint64_t t = 1; t <= STEPS; t++)
             step(&w, t, true);
         if (!same(&w))
-            printf("# %s\n", row_opt_name((enum row_opt_kind)kind));
+            printf("# %s\n", embed_row_opt_name((enum embed_row_opt_kind)kind));
         CHECK(same(&w));
         unmake(&w);
     }
@@ -235,7 +237,7 @@ static void an_output_without_gradients_changes_nothing(void)
     step(&w, 1, false);
     CHECK(same(&w));
     struct view none[OUTPUTS] = {0};
-    embed_backward(w.a.e, none, &(struct row_step){.lr = 0.05, .step = 2});
+    embed_backward(w.a.e, none, &(struct embed_row_step){.lr = 0.05, .step = 2});
     CHECK(same(&w));
     unmake(&w);
 }
@@ -255,8 +257,8 @@ static void small_and_uniform_batches_are_the_same(void)
         CHECK(batch(&w, &w.b, true, NULL) == RC_OK);
         embed_forward(w.a.e, w.a.out);
         embed_forward(w.b.e, w.b.out);
-        embed_backward(w.a.e, w.grad, &(struct row_step){.lr = 0.1, .step = 2});
-        embed_backward(w.b.e, w.grad, &(struct row_step){.lr = 0.1, .step = 2});
+        embed_backward(w.a.e, w.grad, &(struct embed_row_step){.lr = 0.1, .step = 2});
+        embed_backward(w.b.e, w.grad, &(struct embed_row_step){.lr = 0.1, .step = 2});
         CHECK(same(&w));
         unmake(&w);
     }
@@ -267,10 +269,10 @@ static void outside_training_nothing_is_used(void)
     struct world w = make(2, 300, ROW_ADAGRAD);
     step(&w, 1, true);
     draw(&w);
-    struct table *t = embed_table_at(w.a.e, 0);
+    struct embed_table *t = embed_table_at(w.a.e, 0);
     int64_t unused = 0;
     for (int64_t r = 0; r < w.rows; r++)
-        unused += !table_used(t, w.ids[0][r]);
+        unused += !embed_table_used(t, w.ids[0][r]);
     CHECK(unused > 0);
     CHECK(batch(&w, &w.a, false, NULL) == RC_OK);
     CHECK(batch(&w, &w.b, false, NULL) == RC_OK);
@@ -278,7 +280,7 @@ static void outside_training_nothing_is_used(void)
     embed_forward(w.b.e, w.b.out);
     CHECK(same(&w));
     for (int64_t r = 0; r < w.rows; r++)
-        unused -= !table_used(t, w.ids[0][r]);
+        unused -= !embed_table_used(t, w.ids[0][r]);
     CHECK_INT(unused, 0);
     unmake(&w);
 }
@@ -302,7 +304,7 @@ static void ids_outside_are_named(void)
                         : "feature 'f': row 45 of the batch: id 700 is outside table "
                           "'c' of 700 rows");
         for (int64_t r = 0; r < w.rows; r++)
-            CHECK(!table_used(embed_table_at(side->e, 0), w.ids[0][r]));
+            CHECK(!embed_table_used(embed_table_at(side->e, 0), w.ids[0][r]));
         unmake(&w);
     }
 }
@@ -324,16 +326,18 @@ static void slots_go_the_way_that_fits(void)
                {{5000, 5000, 1}, 1024, false, 1}};
     for (int i = 0; i < 5; i++) {
         struct embed *e = embed_create(NULL);
-        struct slot_ids ids[3];
+        struct embed_slot_ids ids[3];
         int64_t *zeros = mem_calloc(5000, sizeof(*zeros));
         for (int k = 0; k < 3; k++) {
-            struct table_conf conf = table_conf(try[i].shared && k ? 1 : k, ROW_SGD);
+            struct embed_table_conf conf =
+                table_conf(try[i].shared && k ? 1 : k, ROW_SGD);
             char feature[] = {(char)('x' + k), 0};
             conf.rows = 5000;
             conf.dim = try[i].dim;
-            embed_slot(e, &(struct slot_conf){.feature = feature,
-                                              .table = embed_table(e, &conf, NULL)});
-            ids[k] = (struct slot_ids){.ids = zeros, .rows = try[i].rows[k]};
+            embed_add_slot(
+                e, &(struct embed_slot_conf){.feature = feature,
+                                             .table = embed_add_table(e, &conf, NULL)});
+            ids[k] = (struct embed_slot_ids){.ids = zeros, .rows = try[i].rows[k]};
         }
         CHECK(embed_batch(e, ids, true, NULL) == RC_OK);
         CHECK_INT((int64_t)e->plains.n, (int64_t)try[i].plains);
@@ -347,14 +351,14 @@ static void parts_of_a_split_slot_have_room(void)
 {
     enum { ROWS = 10000, IDS = 20000 };
     struct embed *e = embed_create(NULL);
-    struct table_conf conf = table_conf(0, ROW_SGD);
+    struct embed_table_conf conf = table_conf(0, ROW_SGD);
     int64_t *ids = mem_calloc(IDS, sizeof(*ids));
     conf.rows = ROWS;
-    embed_slot(e,
-               &(struct slot_conf){.feature = "x", .table = embed_table(e, &conf, NULL)});
+    embed_add_slot(e, &(struct embed_slot_conf){
+                          .feature = "x", .table = embed_add_table(e, &conf, NULL)});
     for (int64_t i = 0; i < IDS; i++)
         ids[i] = i % ROWS;
-    CHECK(embed_batch(e, &(struct slot_ids){.ids = ids, .rows = IDS}, true, NULL) ==
+    CHECK(embed_batch(e, &(struct embed_slot_ids){.ids = ids, .rows = IDS}, true, NULL) ==
           RC_OK);
     CHECK_INT((int64_t)e->plains.n, SPLIT);
     for (size_t i = 0; i < e->plains.n; i++) {

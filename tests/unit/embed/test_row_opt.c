@@ -10,22 +10,23 @@
 
 static const double gradients[3] = {0.5, -0.25, 1.0};
 
-static float after(const struct row_opt *o)
+static float after(const struct embed_row_opt *o)
 {
     float row[3] = {2.0f, 0, 0};
-    row_opt_init(o, row + 1, 1);
+    embed_row_opt_init(o, row + 1, 1);
     for (uint64_t t = 1; t <= 3; t++) {
         float g = (float)gradients[t - 1];
-        struct row_rule r = row_rule_at(o, &(struct row_step){.lr = LR, .step = t});
-        row_rule_apply(&r, row, row + 1, &g, 1);
+        struct embed_row_rule r =
+            embed_row_rule_at(o, &(struct embed_row_step){.lr = LR, .step = t});
+        embed_row_rule_apply(&r, row, row + 1, &g, 1);
     }
     return row[0];
 }
 
 static void sgd(void)
 {
-    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_SGD}), 2 - 0.1 * (0.5 - 0.25 + 1),
-               1e-6);
+    CHECK_NEAR(after(&(struct embed_row_opt){.kind = ROW_SGD}),
+               2 - 0.1 * (0.5 - 0.25 + 1), 1e-6);
 }
 
 static void adagrad(void)
@@ -35,7 +36,8 @@ static void adagrad(void)
         s += gradients[t] * gradients[t];
         w -= LR * gradients[t] / (sqrt(s) + EPS);
     }
-    struct row_opt o = {.kind = ROW_ADAGRAD, .eps = EPS, .initial_accumulator = 0.3};
+    struct embed_row_opt o = {
+        .kind = ROW_ADAGRAD, .eps = EPS, .initial_accumulator = 0.3};
     CHECK_NEAR(after(&o), w, 1e-6);
 }
 
@@ -53,10 +55,10 @@ static void rowwise_adagrad_decays(void)
                 keep = 1 - LR * wd;
             w = keep * w - m * g;
         }
-        struct row_opt o = {.kind = ROW_ROWWISE_ADAGRAD,
-                            .eps = EPS,
-                            .weight_decay = wd,
-                            .decay_mode = (enum decay_mode)mode};
+        struct embed_row_opt o = {.kind = ROW_ROWWISE_ADAGRAD,
+                                  .eps = EPS,
+                                  .weight_decay = wd,
+                                  .decay_mode = (enum embed_decay)mode};
         CHECK_NEAR(after(&o), w, 1e-6);
     }
 }
@@ -77,14 +79,14 @@ static double adam_like(double wd, bool trust)
 /* With one value per row the row-wise forms are the same as the others. */
 static void adam_and_lamb(void)
 {
-    static const enum row_opt_kind kinds[] = {ROW_ADAM, ROW_PARTIAL_ROWWISE_ADAM,
-                                              ROW_LAMB, ROW_PARTIAL_ROWWISE_LAMB};
+    static const enum embed_row_opt_kind kinds[] = {ROW_ADAM, ROW_PARTIAL_ROWWISE_ADAM,
+                                                    ROW_LAMB, ROW_PARTIAL_ROWWISE_LAMB};
     for (int i = 0; i < 4; i++) {
-        struct row_opt o = {.kind = kinds[i],
-                            .beta1 = 0.9,
-                            .beta2 = 0.999,
-                            .eps = EPS,
-                            .weight_decay = 0.05};
+        struct embed_row_opt o = {.kind = kinds[i],
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.999,
+                                  .eps = EPS,
+                                  .weight_decay = 0.05};
         CHECK_NEAR(after(&o), adam_like(0.05, i >= 2), 2e-6);
     }
 }
@@ -97,7 +99,7 @@ static void lars(void)
         m = 0.9 * m + local * (g + wd * w);
         w -= m;
     }
-    struct row_opt o = {.kind = ROW_LARS_SGD, .momentum = 0.9, .weight_decay = wd};
+    struct embed_row_opt o = {.kind = ROW_LARS_SGD, .momentum = 0.9, .weight_decay = wd};
     CHECK_NEAR(after(&o), w, 1e-6);
 }
 
@@ -111,16 +113,18 @@ static void adadelta_and_rmsprop(void)
         d = 0.95 * d + 0.05 * step * step;
         w -= LR * step;
     }
-    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_ADADELTA, .rho = 0.95, .eps = 1e-6}),
-               w, 1e-6);
+    CHECK_NEAR(
+        after(&(struct embed_row_opt){.kind = ROW_ADADELTA, .rho = 0.95, .eps = 1e-6}), w,
+        1e-6);
     w = 2;
     s = 0;
     for (int t = 0; t < 3; t++) {
         s = 0.99 * s + 0.01 * gradients[t] * gradients[t];
         w -= LR * gradients[t] / (sqrt(s) + EPS);
     }
-    CHECK_NEAR(after(&(struct row_opt){.kind = ROW_RMSPROP, .alpha = 0.99, .eps = EPS}),
-               w, 2e-6);
+    CHECK_NEAR(
+        after(&(struct embed_row_opt){.kind = ROW_RMSPROP, .alpha = 0.99, .eps = EPS}), w,
+        2e-6);
 }
 
 #define DIM 3
@@ -144,7 +148,7 @@ static double length(const double *x)
     return sqrt(mean_square(x) * DIM);
 }
 
-static void plain_moments(const struct row_opt *o, struct plain *p, const double *g,
+static void plain_moments(const struct embed_row_opt *o, struct plain *p, const double *g,
                           int t, double *out)
 {
     bool by_row =
@@ -159,7 +163,8 @@ static void plain_moments(const struct row_opt *o, struct plain *p, const double
     }
 }
 
-static void plain_step(const struct row_opt *o, struct plain *p, const double *g, int t)
+static void plain_step(const struct embed_row_opt *o, struct plain *p, const double *g,
+                       int t)
 {
     double step[DIM], scale = LR;
     switch (o->kind) {
@@ -187,31 +192,32 @@ static void plain_step(const struct row_opt *o, struct plain *p, const double *g
 
 static void rows_of_several_values(void)
 {
-    static const enum row_opt_kind kinds[] = {ROW_ROWWISE_ADAGRAD,
-                                              ROW_ADAM,
-                                              ROW_PARTIAL_ROWWISE_ADAM,
-                                              ROW_LAMB,
-                                              ROW_LARS_SGD,
-                                              ROW_PARTIAL_ROWWISE_LAMB};
+    static const enum embed_row_opt_kind kinds[] = {ROW_ROWWISE_ADAGRAD,
+                                                    ROW_ADAM,
+                                                    ROW_PARTIAL_ROWWISE_ADAM,
+                                                    ROW_LAMB,
+                                                    ROW_LARS_SGD,
+                                                    ROW_PARTIAL_ROWWISE_LAMB};
     static const double g[STEPS][DIM] = {
         {0.5, -1, 2}, {0.25, 0.75, -0.5}, {0, 0, 0}, {-3, 0.125, 1}};
     for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
-        struct row_opt o = {.kind = kinds[k],
-                            .beta1 = 0.9,
-                            .beta2 = 0.99,
-                            .momentum = 0.9,
-                            .eps = EPS,
-                            .weight_decay = kinds[k] == ROW_ROWWISE_ADAGRAD ? 0 : 0.05};
+        struct embed_row_opt o = {.kind = kinds[k],
+                                  .beta1 = 0.9,
+                                  .beta2 = 0.99,
+                                  .momentum = 0.9,
+                                  .eps = EPS,
+                                  .weight_decay =
+                                      kinds[k] == ROW_ROWWISE_ADAGRAD ? 0 : 0.05};
         struct plain p = {.w = {2, -1, 0.5}};
         float row[3 * DIM] = {2, -1, 0.5f};
-        row_opt_init(&o, row + DIM, DIM);
+        embed_row_opt_init(&o, row + DIM, DIM);
         for (int t = 1; t <= STEPS; t++) {
             float grad[DIM];
             for (int i = 0; i < DIM; i++)
                 grad[i] = (float)g[t - 1][i];
-            struct row_step step = {.lr = LR, .step = (uint64_t)t};
-            struct row_rule r = row_rule_at(&o, &step);
-            row_rule_apply(&r, row, row + DIM, grad, DIM);
+            struct embed_row_step step = {.lr = LR, .step = (uint64_t)t};
+            struct embed_row_rule r = embed_row_rule_at(&o, &step);
+            embed_row_rule_apply(&r, row, row + DIM, grad, DIM);
             plain_step(&o, &p, g[t - 1], t);
             for (int i = 0; i < DIM; i++)
                 CHECK_NEAR(row[i], p.w[i], 4e-6);
@@ -224,18 +230,19 @@ static void nothing_is_divided_by_zero(void)
 {
     for (int kind = 0; kind < ROW_OPT_KINDS; kind++)
         for (int set = 0; set < 4; set++) {
-            struct row_opt o = {.kind = (enum row_opt_kind)kind,
-                                .beta1 = 0.9,
-                                .beta2 = 0.999,
-                                .momentum = 0.9,
-                                .rho = 0.95,
-                                .alpha = 0.99,
-                                .eps = EPS};
+            struct embed_row_opt o = {.kind = (enum embed_row_opt_kind)kind,
+                                      .beta1 = 0.9,
+                                      .beta2 = 0.999,
+                                      .momentum = 0.9,
+                                      .rho = 0.95,
+                                      .alpha = 0.99,
+                                      .eps = EPS};
             float w = set & 1 ? 1.0f : 0.0f, g = set & 2 ? 1.0f : 0.0f;
             float row[3 * DIM] = {w, w, w}, grad[DIM] = {g, g, g};
-            row_opt_init(&o, row + DIM, DIM);
-            struct row_rule r = row_rule_at(&o, &(struct row_step){.lr = LR, .step = 1});
-            row_rule_apply(&r, row, row + DIM, grad, DIM);
+            embed_row_opt_init(&o, row + DIM, DIM);
+            struct embed_row_rule r =
+                embed_row_rule_at(&o, &(struct embed_row_step){.lr = LR, .step = 1});
+            embed_row_rule_apply(&r, row, row + DIM, grad, DIM);
             for (int i = 0; i < DIM; i++)
                 CHECK(isfinite(row[i]) && (g != 0 || row[i] == w));
         }

@@ -54,9 +54,9 @@ static void draw(struct data *d)
     }
 }
 
-static struct slot_ids ids_of(const struct data *d, char name)
+static struct embed_slot_ids ids_of(const struct data *d, char name)
 {
-    struct slot_ids s = {.rows = ROWS, .ids = d->c, .offsets = d->c_at};
+    struct embed_slot_ids s = {.rows = ROWS, .ids = d->c, .offsets = d->c_at};
     if (name != 'c') {
         s.ids = name == 'a' ? d->a : name == 'b' ? d->b : d->d;
         s.offsets = NULL;
@@ -64,7 +64,7 @@ static struct slot_ids ids_of(const struct data *d, char name)
     return s;
 }
 
-static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
+static void fill(struct model *m, const struct data *d, struct embed_slot_ids *slots)
 {
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
@@ -82,7 +82,7 @@ static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
 
 static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
 {
-    struct slot_ids slots[SLOTS];
+    struct embed_slot_ids slots[SLOTS];
     struct view views[SLOTS];
     struct err err = {0};
     size_t n;
@@ -100,7 +100,7 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_read_grad(m->graph, m->embedded.at[k]);
-    embed_backward(m->embed, views, &(struct row_step){.lr = 0.1, .step = t + 1});
+    embed_backward(m->embed, views, &(struct embed_row_step){.lr = 0.1, .step = t + 1});
     struct param *const *params = graph_params(m->graph, &n);
     for (size_t k = 0; k < n; k++) {
         const float *slopes = param_read_grad(params[k]);
@@ -121,10 +121,10 @@ struct outcome {
 static void keep_rows(const struct model *m, struct outcome *o)
 {
     for (int t = 0; t < embed_n_tables(m->embed); t++) {
-        const struct table *table = embed_table_at(m->embed, t);
+        const struct embed_table *table = embed_table_at(m->embed, t);
         for (int64_t k = 0; k < 5; k++) {
             float row[16];
-            table_get(table, k, row);
+            embed_table_get(table, k, row);
             o->digest = hash_xxh3_seeded(row, (size_t)table->conf.dim * 4, o->digest);
             if (table->conf.rows == 5)
                 memcpy(o->rows + k * 16, row, sizeof(row));

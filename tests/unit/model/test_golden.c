@@ -24,7 +24,7 @@ struct run {
     struct diags diags;
     struct model *model;
     struct pool *pool;
-    struct slot_ids slots[SLOTS_MAX];
+    struct embed_slot_ids slots[SLOTS_MAX];
     struct view views[SLOTS_MAX];
 };
 
@@ -47,12 +47,12 @@ static void load_tables(struct run *r)
     const struct node *tables = golden_at(r->file->doc.root, "tables");
     CHECK_INT(embed_n_tables(r->model->embed), tables ? tables->map.n : 0);
     for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        struct table *t = embed_table_at(r->model->embed, i);
+        struct embed_table *t = embed_table_at(r->model->embed, i);
         struct floats f = golden_floats(r->file, golden_at(tables, t->name));
         CHECK_INT(f.n, t->conf.rows * t->conf.dim);
         for (int64_t k = 0; k < t->conf.rows && f.n == t->conf.rows * t->conf.dim; k++) {
-            table_use(t, k);
-            memcpy(table_row(t, k), f.at + k * t->conf.dim,
+            embed_table_use(t, k);
+            memcpy(embed_table_row(t, k), f.at + k * t->conf.dim,
                    (size_t)t->conf.dim * sizeof(float));
         }
     }
@@ -65,7 +65,7 @@ static struct model_options options_of(const struct run *r, bool plain)
     CHECK(sparse_optim_from(conf->train_config->sparse_optimizer, &sparse, NULL) ==
           RC_OK);
     if (plain)
-        sparse.rule = (struct row_opt){.kind = ROW_SGD};
+        sparse.rule = (struct embed_row_opt){.kind = ROW_SGD};
     return (struct model_options){
         .graph = {.pool = r->pool, .training = true, .seed = 7, .tile_rows = 4},
         .row_opt = sparse.rule};
@@ -174,15 +174,15 @@ static void fill_ids(struct run *r, const struct node *batch,
 {
     struct ints ids = golden_ints(r->file, golden_at(feature, "ids"));
     struct ints at = golden_ints(r->file, golden_at(feature, "offsets"));
-    struct slot_ids *s = &r->slots[in->slot];
-    *s = (struct slot_ids){.ids = ids.at, .offsets = at.at, .rows = at.n - 1};
+    struct embed_slot_ids *s = &r->slots[in->slot];
+    *s = (struct embed_slot_ids){.ids = ids.at, .offsets = at.at, .rows = at.n - 1};
     if (node_find(feature, "weights"))
         s->weights = golden_floats(r->file, node_find(feature, "weights")).at;
     if (in->first_only) {
         int64_t *first = arena_alloc(&r->file->arena, (size_t)at.n * sizeof(*first));
         for (int64_t k = 0; k + 1 < at.n; k++)
             first[k] = at.at[k] < at.at[k + 1] ? ids.at[at.at[k]] : -1;
-        *s = (struct slot_ids){.ids = first, .rows = at.n - 1};
+        *s = (struct embed_slot_ids){.ids = first, .rows = at.n - 1};
     } else if (!has_rows(r, in->axis)) {
         struct ints p = positions_of(r, batch, in->axis, feature);
         int64_t *cut = arena_alloc(&r->file->arena, (size_t)(p.n + 1) * sizeof(*cut));
@@ -192,7 +192,7 @@ static void fill_ids(struct run *r, const struct node *batch,
             for (int64_t i = at.at[p.at[k]]; i < at.at[p.at[k] + 1]; i++)
                 kept[cut[k + 1]++] = ids.at[i];
         }
-        *s = (struct slot_ids){.ids = kept, .offsets = cut, .rows = p.n};
+        *s = (struct embed_slot_ids){.ids = kept, .offsets = cut, .rows = p.n};
     }
 }
 
@@ -299,7 +299,8 @@ static void backward(struct run *r, double lr, uint64_t step)
     graph_backward(r->model->graph, true);
     for (size_t k = 0; k < r->model->embedded.n; k++)
         grads[k] = graph_read_grad(r->model->graph, r->model->embedded.at[k]);
-    embed_backward(r->model->embed, grads, &(struct row_step){.lr = lr, .step = step});
+    embed_backward(r->model->embed, grads,
+                   &(struct embed_row_step){.lr = lr, .step = step});
 }
 
 static void compare_outputs(struct run *r, const struct node *want, double tolerance)
@@ -325,11 +326,11 @@ static void compare_tables(struct run *r, const char *what, const struct node *w
                            double tolerance)
 {
     for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        const struct table *t = embed_table_at(r->model->embed, i);
+        const struct embed_table *t = embed_table_at(r->model->embed, i);
         int64_t n = t->conf.rows * t->conf.dim;
         float *flat = arena_alloc(&r->file->arena, (size_t)n * sizeof(*flat));
         for (int64_t k = 0; k < t->conf.rows; k++)
-            memcpy(flat + k * t->conf.dim, table_row(t, k),
+            memcpy(flat + k * t->conf.dim, embed_table_row(t, k),
                    (size_t)t->conf.dim * sizeof(float));
         golden_compare(r->name, what, t->name, flat,
                        golden_floats(r->file, golden_at(want, t->name)), n, tolerance);
@@ -389,9 +390,9 @@ static void compare_first(struct run *r, const struct node *batch)
     compare_losses(r, golden_at(first, "losses"));
     /* a step of plain descent from zero with rate -1 leaves the gradient in the row */
     for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        struct table *t = embed_table_at(r->model->embed, i);
+        struct embed_table *t = embed_table_at(r->model->embed, i);
         for (int64_t k = 0; k < t->conf.rows; k++)
-            memset(table_row(t, k), 0, (size_t)t->conf.dim * sizeof(float));
+            memset(embed_table_row(t, k), 0, (size_t)t->conf.dim * sizeof(float));
     }
     backward(r, -1.0, 1);
     compare_params(r, "gradient", golden_at(first, "gradients"), true, TOL_FIRST);

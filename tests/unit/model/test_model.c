@@ -245,18 +245,18 @@ static void draw(struct data *d)
     }
 }
 
-static struct slot_ids ids_of(const struct data *d, const char *feature)
+static struct embed_slot_ids ids_of(const struct data *d, const char *feature)
 {
     if (strcmp(feature, "u") == 0)
-        return (struct slot_ids){.ids = d->u, .rows = ROWS};
+        return (struct embed_slot_ids){.ids = d->u, .rows = ROWS};
     if (strcmp(feature, "i") == 0)
-        return (struct slot_ids){.ids = d->i, .rows = ROWS};
+        return (struct embed_slot_ids){.ids = d->i, .rows = ROWS};
     if (strcmp(feature, "c") == 0)
-        return (struct slot_ids){.ids = d->c, .offsets = d->c_at, .rows = ROWS};
-    return (struct slot_ids){.ids = d->s, .rows = d->s_at[ROWS]};
+        return (struct embed_slot_ids){.ids = d->c, .offsets = d->c_at, .rows = ROWS};
+    return (struct embed_slot_ids){.ids = d->s, .rows = d->s_at[ROWS]};
 }
 
-static void fill(struct model *m, const struct data *d, struct slot_ids *slots)
+static void fill(struct model *m, const struct data *d, struct embed_slot_ids *slots)
 {
     for (size_t k = 0; k < m->inputs.n; k++) {
         const struct model_input *in = &m->inputs.at[k];
@@ -301,7 +301,7 @@ static void set_rows(struct model *m, const struct data *d)
 
 static void step(struct model *m, const struct data *d, uint64_t t)
 {
-    struct slot_ids slots[64];
+    struct embed_slot_ids slots[64];
     struct view views[64], grads[64];
     struct err err = {0};
     set_rows(m, d);
@@ -317,7 +317,7 @@ static void step(struct model *m, const struct data *d, uint64_t t)
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
         grads[k] = graph_read_grad(m->graph, m->embedded.at[k]);
-    embed_backward(m->embed, grads, &(struct row_step){.lr = 0.2, .step = t + 1});
+    embed_backward(m->embed, grads, &(struct embed_row_step){.lr = 0.2, .step = t + 1});
     size_t n;
     struct param *const *params = graph_params(m->graph, &n);
     for (size_t k = 0; k < n; k++) {

@@ -255,7 +255,7 @@ static void wide_tables_have_their_width(void)
         make(text, true, &m);
         CHECK_STR(m.err.msg, "");
         for (int t = 0; m.model && t < embed_n_tables(m.model->embed); t++) {
-            const struct table *table = embed_table_at(m.model->embed, t);
+            const struct embed_table *table = embed_table_at(m.model->embed, t);
             if (!strstr(table->name, "_wide"))
                 continue;
             CHECK_INT(table->conf.dim, rows[i].dim);

@@ -11,42 +11,42 @@ static void init_fn_is_a_call(void)
 {
     static const struct {
         const char *text;
-        enum table_init init;
+        enum embed_init init;
         double a, b;
     } cases[] = {
-        {NULL, TABLE_UNIFORM, -0.1, 0.1},
-        {"nn.init.uniform_,a=-0.01,b=0.02", TABLE_UNIFORM, -0.01, 0.02},
-        {"nn.init.uniform_,b=0.01", TABLE_UNIFORM, 0, 0.01},
-        {"nn.init.uniform_,-0.25, 0.5", TABLE_UNIFORM, -0.25, 0.5},
-        {"nn.init.normal_,0.5,std=2", TABLE_NORMAL, 0.5, 2},
-        {"nn.init.normal_", TABLE_NORMAL, 0, 1},
-        {"nn.init.trunc_normal_,std=0.5", TABLE_TRUNCATED, 0, 0.5},
-        {"nn.init.constant_,0.3", TABLE_CONST, 0.3, 0},
-        {"nn.init.constant_,val=0.3", TABLE_CONST, 0.3, 0},
-        {"torch.nn.init.ones_", TABLE_CONST, 1, 0},
-        {"nn.init.zeros_", TABLE_CONST, 0, 0},
-        {"nn.init.xavier_uniform_,gain=2", TABLE_UNIFORM, -0.46709936649691375,
+        {NULL, EMBED_UNIFORM, -0.1, 0.1},
+        {"nn.init.uniform_,a=-0.01,b=0.02", EMBED_UNIFORM, -0.01, 0.02},
+        {"nn.init.uniform_,b=0.01", EMBED_UNIFORM, 0, 0.01},
+        {"nn.init.uniform_,-0.25, 0.5", EMBED_UNIFORM, -0.25, 0.5},
+        {"nn.init.normal_,0.5,std=2", EMBED_NORMAL, 0.5, 2},
+        {"nn.init.normal_", EMBED_NORMAL, 0, 1},
+        {"nn.init.trunc_normal_,std=0.5", EMBED_TRUNCATED, 0, 0.5},
+        {"nn.init.constant_,0.3", EMBED_CONST, 0.3, 0},
+        {"nn.init.constant_,val=0.3", EMBED_CONST, 0.3, 0},
+        {"torch.nn.init.ones_", EMBED_CONST, 1, 0},
+        {"nn.init.zeros_", EMBED_CONST, 0, 0},
+        {"nn.init.xavier_uniform_,gain=2", EMBED_UNIFORM, -0.46709936649691375,
          0.46709936649691375},
-        {"nn.init.xavier_normal_", TABLE_NORMAL, 0, 0.134839972492648},
-        {"nn.init.kaiming_uniform_", TABLE_UNIFORM, -0.774596669241483,
+        {"nn.init.xavier_normal_", EMBED_NORMAL, 0, 0.134839972492648},
+        {"nn.init.kaiming_uniform_", EMBED_UNIFORM, -0.774596669241483,
          0.774596669241483},
-        {"nn.init.kaiming_normal_,mode=fan_out,nonlinearity=linear", TABLE_NORMAL, 0,
+        {"nn.init.kaiming_normal_,mode=fan_out,nonlinearity=linear", EMBED_NORMAL, 0,
          0.1},
-        {"nn.init.kaiming_normal_,a=1", TABLE_NORMAL, 0, 0.316227766016838},
+        {"nn.init.kaiming_normal_,a=1", EMBED_NORMAL, 0, 0.316227766016838},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct table_conf c = {.rows = 100, .dim = 10};
+        struct embed_table_conf c = {.rows = 100, .dim = 10};
         CHECK(part_table_init(cases[i].text, &c, NULL));
         CHECK_INT(c.init, cases[i].init);
         CHECK_NEAR(c.a, cases[i].a, 1e-12);
         CHECK_NEAR(c.b, cases[i].b, 1e-12);
-        CHECK(c.init != TABLE_TRUNCATED || (c.lo == -2 && c.hi == 2));
+        CHECK(c.init != EMBED_TRUNCATED || (c.lo == -2 && c.hi == 2));
     }
 }
 
 static void unknown_ones_are_named(void)
 {
-    struct table_conf c = {.rows = 100, .dim = 10};
+    struct embed_table_conf c = {.rows = 100, .dim = 10};
     struct err err = {0};
     CHECK(!part_table_init("nn.init.orthogonal_", &c, &err));
     CHECK_STR(err.msg, "init_fn 'nn.init.orthogonal_' is not known");
@@ -55,12 +55,12 @@ static void unknown_ones_are_named(void)
 /* Means and bounds of what is drawn. */
 static void drawn_values_follow_the_distribution(void)
 {
-    struct table_values v = {TABLE_TRUNCATED, 0.1, 1, -0.5, 0.5};
+    struct embed_values v = {EMBED_TRUNCATED, 0.1, 1, -0.5, 0.5};
     float x[1000];
     double sum = 0;
     bool within = true;
     for (int row = 0; row < 20; row++) {
-        table_draw(&v, 1, 2, row, x, 1000);
+        embed_values_draw(&v, 1, 2, row, x, 1000);
         for (int i = 0; i < 1000; i++) {
             sum += (double)x[i];
             within = within && x[i] >= -0.5f && x[i] <= 0.5f;
@@ -71,13 +71,13 @@ static void drawn_values_follow_the_distribution(void)
     CHECK_NEAR(sum / 20000, 0.1 + (0.33322460 - 0.36827014) / (0.65542174 - 0.27425312),
                0.006);
     v.lo = v.hi = 50; /* out of reach: the bound itself */
-    table_draw(&v, 1, 2, 3, x, 2);
+    embed_values_draw(&v, 1, 2, 3, x, 2);
     CHECK(x[0] == 50 && x[1] == 50);
 }
 
-static struct table_conf zch_of(const char *text)
+static struct embed_table_conf zch_of(const char *text)
 {
-    struct table_conf c = {.rows = 100, .dim = 16};
+    struct embed_table_conf c = {.rows = 100, .dim = 16};
     struct pc_feature f = {0};
     struct written w;
     struct err err = {0};
@@ -92,7 +92,7 @@ static struct table_conf zch_of(const char *text)
 /* The last row is the one that unknown ids share. */
 static void zch_settings_become_a_table(void)
 {
-    struct table_conf c = zch_of("zch_size: 50 lfu {}");
+    struct embed_table_conf c = zch_of("zch_size: 50 lfu {}");
     CHECK(c.keyed.kind == KEYED_ZCH && c.keyed.worth == WORTH_COUNT);
     CHECK(c.keyed.capacity == 49 && c.rows == 50 && c.keyed.interval == 5);
     CHECK(c.keyed.decay == 1 && c.keyed.filter.kind == FILTER_NONE);
@@ -106,11 +106,11 @@ static void zch_settings_become_a_table(void)
     CHECK(c.keyed.filter.kind == FILTER_ABOVE && c.keyed.filter.at == 3);
 }
 
-static bool dynamic_of(const char *text, struct table_conf *c, struct err *err)
+static bool dynamic_of(const char *text, struct embed_table_conf *c, struct err *err)
 {
     struct pc_feature f = {0};
     struct written w;
-    *c = (struct table_conf){.rows = 100, .dim = 16};
+    *c = (struct embed_table_conf){.rows = 100, .dim = 16};
     written_open(&w, &pc_DynamicEmbedding_def, text);
     f.dynamicemb = w.msg;
     bool good = part_table_keyed(&f, c, err);
@@ -120,16 +120,16 @@ static bool dynamic_of(const char *text, struct table_conf *c, struct err *err)
 
 static void dynamicemb_settings_become_a_table(void)
 {
-    struct table_conf c;
+    struct embed_table_conf c;
     struct err err = {0};
     CHECK(dynamic_of("max_capacity: 400", &c, &err));
     CHECK(c.keyed.kind == KEYED_GROWING && c.keyed.worth == WORTH_RECENT);
     CHECK(c.keyed.capacity == 400 && c.keyed.bucket == 128 && c.keyed.admit == 0);
-    CHECK(c.init == TABLE_UNIFORM && c.a == -0.05 && c.b == 0.05);
-    CHECK(c.stranger.init == TABLE_CONST && c.stranger.a == 0);
-    CHECK(c.unknown.init == TABLE_CONST && c.unknown.a == 0);
+    CHECK(c.init == EMBED_UNIFORM && c.a == -0.05 && c.b == 0.05);
+    CHECK(c.stranger.init == EMBED_CONST && c.stranger.a == 0);
+    CHECK(c.unknown.init == EMBED_CONST && c.unknown.a == 0);
     CHECK(dynamic_of("max_capacity: 400 initializer_args { mode: 'NORMAL' }", &c, &err));
-    CHECK(c.init == TABLE_NORMAL && c.a == 0 && c.b == 0.25);
+    CHECK(c.init == EMBED_NORMAL && c.a == 0 && c.b == 0.25);
     CHECK(dynamic_of("max_capacity: 400 score_strategy: 'LFU' bucket_capacity: 8 "
                      "initializer_args { mode: 'TRUNCATED_NORMAL' mean: 1 upper: 2 } "
                      "eval_initializer_args { value: 0.5 } frequency_admission_strategy "
@@ -137,9 +137,9 @@ static void dynamicemb_settings_become_a_table(void)
                      &c, &err));
     CHECK(c.keyed.worth == WORTH_COUNT && c.keyed.bucket == 8 && c.keyed.admit == 3);
     CHECK(c.keyed.counters == 400 && c.keyed.counter_bucket == 1024);
-    CHECK(c.init == TABLE_TRUNCATED && c.a == 1 && c.lo == -0.05 && c.hi == 2);
-    CHECK(c.unknown.init == TABLE_CONST && c.unknown.a == 0.5);
-    CHECK(c.stranger.init == TABLE_UNIFORM && c.stranger.b == 0.05);
+    CHECK(c.init == EMBED_TRUNCATED && c.a == 1 && c.lo == -0.05 && c.hi == 2);
+    CHECK(c.unknown.init == EMBED_CONST && c.unknown.a == 0.5);
+    CHECK(c.stranger.init == EMBED_UNIFORM && c.stranger.b == 0.05);
     CHECK(dynamic_of("max_capacity: 4 score_strategy: 'NO_EVICTION'", &c, &err));
     CHECK(c.keyed.worth == WORTH_ALL);
     CHECK(dynamic_of("max_capacity: 4 score_strategy: 'TIMESTAMP'", &c, &err));

@@ -291,7 +291,7 @@ static void row_optimisers_come_from_their_messages(void)
 {
     static const struct {
         const char *conf;
-        struct row_opt rule;
+        struct embed_row_opt rule;
     } rows[] = {
         {"sgd_optimizer { lr: 0.1 }", {.kind = ROW_SGD}},
         {"adagrad_optimizer { lr: 0.1 initial_accumulator_value: 0.5 }",
@@ -326,7 +326,7 @@ static void row_optimisers_come_from_their_messages(void)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct written w;
         struct sparse_optim s = {0};
-        const struct row_opt *want = &rows[i].rule, *got = &s.rule;
+        const struct embed_row_opt *want = &rows[i].rule, *got = &s.rule;
         char *text = mem_printf("%s constant_learning_rate {}", rows[i].conf);
         written_open(&w, &pc_SparseOptimizer_def, text);
         CHECK(sparse_optim_from(w.msg, &s, NULL) == RC_OK);
