@@ -9,7 +9,7 @@
 #include "base/vec.h"
 
 static const struct front *const fronts[] = {
-#define FRONT(name) &front_##name,
+#define FRONT(name, file) &front_##name,
 #define FRONT_LATER(name_, title_) &(const struct front){.name = #name_, .title = title_},
 #include "compat/fronts.def"
 #undef FRONT

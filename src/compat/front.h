@@ -6,8 +6,8 @@
  * of this program, another program to start, or a text to print. It does nothing itself,
  * so it can be tested without running anything; cmd/fronts.c does what it says.
  *
- * To add one: compat/<name>.c with `const struct front front_<name>`, its line in
- * fronts.def turned from FRONT_LATER into FRONT, its source in CMakeLists.txt.
+ * To add one: compat/<name>.c with `const struct front front_<name>` and its row
+ * FRONT(name, file) in fronts.def.
  */
 #ifndef COMPAT_FRONT_H
 #define COMPAT_FRONT_H
@@ -61,7 +61,7 @@ struct front {
     front_fn *translate; /* NULL: not in this version */
 };
 
-#define FRONT(name) extern const struct front front_##name;
+#define FRONT(name, file) extern const struct front front_##name;
 #define FRONT_LATER(name, title)
 #include "compat/fronts.def"
 #undef FRONT

@@ -10,10 +10,19 @@
 
 #define STEPS_MAX 10000000 /* a step beyond this is a mistake, not a result */
 
-static const struct assessor_ops *const assessors[] = {
-#define ASSESSOR(name) &assessor_##name,
-#include "tune/assessors.def"
-#undef ASSESSOR
+static const struct {
+    const char *name;
+    const struct assessor_ops *ops;
+} assessors[] = {
+#define ALGO(role, symbol, file, name, ...) ALGO_##role(symbol, name)
+#define ALGO_ELSEWHERE(role, name, alias)
+#define ALGO_ASSESSOR(symbol, name) {name, &assessor_##symbol},
+#define ALGO_TUNER(symbol, name)
+#include "text/nni/algos.def"
+#undef ALGO
+#undef ALGO_ELSEWHERE
+#undef ALGO_ASSESSOR
+#undef ALGO_TUNER
 };
 
 enum rc assessor_create(const struct assessor_conf *conf, struct assessor **out,
@@ -22,8 +31,8 @@ enum rc assessor_create(const struct assessor_conf *conf, struct assessor **out,
     const struct nni_algo *algo = nni_algo_find(NNI_ASSESSOR, conf->name);
     const struct assessor_ops *ops = NULL;
     for (size_t i = 0; algo && i < ARRAY_LEN(assessors); i++)
-        if (strcmp(assessors[i]->name, algo->name) == 0)
-            ops = assessors[i];
+        if (strcmp(assessors[i].name, algo->name) == 0)
+            ops = assessors[i].ops;
     if (!ops)
         return err_coded(err, RC_UNSUPPORTED, E4001, "there is no assessor '%s'",
                          conf->name);

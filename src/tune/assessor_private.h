@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an assessor is made: one file in tune/assess and one line in assessors.def. */
+/* How an assessor is made: one file in tune/assess and one row in text/nni/algos.def. */
 #ifndef TUNE_ASSESSOR_PRIVATE_H
 #define TUNE_ASSESSOR_PRIVATE_H
 
@@ -15,7 +15,6 @@ struct assessor_course {
 };
 
 struct assessor_ops {
-    const char *name;
     void *(*create)(struct assessor *a); /* may be NULL */
     void (*destroy)(void *self);
     /* The first c->judged values of the trial are known; false: stop it. Values are to be
@@ -25,9 +24,15 @@ struct assessor_ops {
                   bool ok); /* may be NULL */
 };
 
-#define ASSESSOR(name) extern const struct assessor_ops assessor_##name;
-#include "tune/assessors.def"
-#undef ASSESSOR
+#define ALGO(role, symbol, ...) ALGO_##role(symbol)
+#define ALGO_ELSEWHERE(role, name, alias)
+#define ALGO_ASSESSOR(symbol) extern const struct assessor_ops assessor_##symbol;
+#define ALGO_TUNER(symbol)
+#include "text/nni/algos.def"
+#undef ALGO
+#undef ALGO_ELSEWHERE
+#undef ALGO_ASSESSOR
+#undef ALGO_TUNER
 
 struct assessor {
     const struct assessor_ops *ops;

@@ -12,17 +12,26 @@
 
 enum { STREAM_ASK = 0x7475, STREAM_OWN = 0x7476 };
 
-static const struct tuner_ops *const tuners[] = {
-#define TUNER(name) &tuner_##name,
-#include "tune/tuners.def"
-#undef TUNER
+static const struct {
+    const char *name;
+    const struct tuner_ops *ops;
+} tuners[] = {
+#define ALGO(role, symbol, file, name, ...) ALGO_##role(symbol, name)
+#define ALGO_ELSEWHERE(role, name, alias)
+#define ALGO_TUNER(symbol, name) {name, &tuner_##symbol},
+#define ALGO_ASSESSOR(symbol, name)
+#include "text/nni/algos.def"
+#undef ALGO
+#undef ALGO_ELSEWHERE
+#undef ALGO_TUNER
+#undef ALGO_ASSESSOR
 };
 
 static const struct tuner_ops *find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(tuners); i++)
-        if (strcmp(tuners[i]->name, name) == 0)
-            return tuners[i];
+        if (strcmp(tuners[i].name, name) == 0)
+            return tuners[i].ops;
     return NULL;
 }
 
@@ -35,6 +44,7 @@ enum rc tuner_create(const struct tuner_conf *conf, struct tuner **out, struct e
                          conf->name);
     struct tuner *t = mem_calloc(1, sizeof(*t));
     t->ops = ops;
+    t->name = algo->name;
     t->args = nni_args_bind(algo, conf->args, &t->arena);
     t->seed = conf->seed;
     const int64_t *seed = tune_args_find(algo, t->args, "seed");
@@ -122,7 +132,7 @@ enum rc tuner_replay(struct tuner *t, const double *x, int64_t *trial, struct er
             err_coded(err, RC_FORMAT, E4002,
                       "trial %jd has parameters that the tuner '%s' would not have given "
                       "with this seed and these results",
-                      (intmax_t)t->history.trials.n, t->ops->name);
+                      (intmax_t)t->history.trials.n, t->name);
     else
         *trial = tuner_issue(t, x);
     mem_free(mine);

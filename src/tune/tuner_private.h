@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a tuner is made: one file in tune/algo and one line in tuners.def. */
+/* How a tuner is made: one file in tune/algo and one row in text/nni/algos.def. */
 #ifndef TUNE_TUNER_PRIVATE_H
 #define TUNE_TUNER_PRIVATE_H
 
@@ -8,7 +8,6 @@
 #include "tune/tuner.h"
 
 struct tuner_ops {
-    const char *name;
     /* The state of its own from `t->args` (bound, of the struct in NNI's register); may
      * be NULL. */
     void *(*create)(struct tuner *t);
@@ -33,12 +32,19 @@ struct tuner_ops {
     bool no_repeats; /* ask again, then go by the grid, rather than issue a set twice */
 };
 
-#define TUNER(name) extern const struct tuner_ops tuner_##name;
-#include "tune/tuners.def"
-#undef TUNER
+#define ALGO(role, symbol, ...) ALGO_##role(symbol)
+#define ALGO_ELSEWHERE(role, name, alias)
+#define ALGO_TUNER(symbol) extern const struct tuner_ops tuner_##symbol;
+#define ALGO_ASSESSOR(symbol)
+#include "text/nni/algos.def"
+#undef ALGO
+#undef ALGO_ELSEWHERE
+#undef ALGO_TUNER
+#undef ALGO_ASSESSOR
 
 struct tuner {
     const struct tuner_ops *ops;
+    const char *name; /* of the register */
     const void *args;
     const char *checkpoint_dir; /* or NULL */
     uint64_t seed;

@@ -8,10 +8,13 @@
 #include "text/nni/nni.h"
 
 static const struct nni_algo algos[] = {
-#define ALGO(role_, name_, alias_, args_, types_, flags_) \
+#define ALGO(role_, symbol_, file_, name_, alias_, args_, types_, flags_) \
     {NNI_##role_, name_, alias_, args_, types_, flags_},
+#define ALGO_ELSEWHERE(role_, name_, alias_) \
+    {NNI_##role_, name_, alias_, NULL, 0, NNI_ELSEWHERE},
 #include "text/nni/algos.def"
 #undef ALGO
+#undef ALGO_ELSEWHERE
 };
 
 const struct nni_algo *nni_algos(size_t *n)

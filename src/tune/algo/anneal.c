@@ -125,4 +125,4 @@ static enum tuner_answer anneal_ask(struct tuner *t, struct rng *r, double *x)
     return TUNER_GIVES;
 }
 
-const struct tuner_ops tuner_anneal = {.name = "Anneal", .ask = anneal_ask, .pure = true};
+const struct tuner_ops tuner_anneal = {.ask = anneal_ask, .pure = true};

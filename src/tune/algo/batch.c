@@ -37,8 +37,5 @@ static enum rc batch_read(const struct tuner *t, const struct node *params, doub
                    p->path);
 }
 
-const struct tuner_ops tuner_batch = {.name = "Batch",
-                                      .ask = batch_ask,
-                                      .print = batch_print,
-                                      .read = batch_read,
-                                      .pure = true};
+const struct tuner_ops tuner_batch = {
+    .ask = batch_ask, .print = batch_print, .read = batch_read, .pure = true};

@@ -197,7 +197,6 @@ static enum tuner_answer bohb_ask(struct tuner *t, struct rng *r, double *x)
 }
 
 const struct tuner_ops tuner_bohb = {
-    .name = "BOHB",
     .create = bohb_create,
     .destroy = bohb_destroy,
     .ask = bohb_ask,

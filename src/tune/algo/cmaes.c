@@ -258,7 +258,6 @@ static void cmaes_told(struct tuner *t, int64_t trial)
 }
 
 const struct tuner_ops tuner_cmaes = {
-    .name = "CMAES",
     .create = cmaes_create,
     .destroy = cmaes_destroy,
     .ask = cmaes_ask,

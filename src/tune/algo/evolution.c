@@ -113,7 +113,6 @@ static void evolution_ended(struct tuner *t, int64_t trial, bool ok)
 }
 
 const struct tuner_ops tuner_evolution = {
-    .name = "Evolution",
     .create = evolution_create,
     .destroy = evolution_destroy,
     .ask = evolution_ask,

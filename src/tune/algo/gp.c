@@ -384,13 +384,13 @@ static void gp_destroy(void *self_)
     mem_free(self);
 }
 
-#define GP_OPS(name_, create_)                                                  \
-    {                                                                           \
-        .name = name_, .create = create_, .destroy = gp_destroy, .ask = gp_ask, \
-        .pure = true, .no_repeats = true                                        \
+#define GP_OPS(create_)                                                        \
+    {                                                                          \
+        .create = create_, .destroy = gp_destroy, .ask = gp_ask, .pure = true, \
+        .no_repeats = true                                                     \
     }
 
-const struct tuner_ops tuner_dngo = GP_OPS("DNGO", dngo_create);
-const struct tuner_ops tuner_gp = GP_OPS("GP", gp_create);
-const struct tuner_ops tuner_metis = GP_OPS("Metis", metis_create);
-const struct tuner_ops tuner_smac = GP_OPS("SMAC", smac_create);
+const struct tuner_ops tuner_dngo = GP_OPS(dngo_create);
+const struct tuner_ops tuner_gp = GP_OPS(gp_create);
+const struct tuner_ops tuner_metis = GP_OPS(metis_create);
+const struct tuner_ops tuner_smac = GP_OPS(smac_create);

@@ -41,7 +41,6 @@ static enum tuner_answer hyperband_ask(struct tuner *t, struct rng *r, double *x
 }
 
 const struct tuner_ops tuner_hyperband = {
-    .name = "Hyperband",
     .create = hyperband_create,
     .destroy = hyperband_destroy,
     .ask = hyperband_ask,

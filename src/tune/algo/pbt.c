@@ -187,7 +187,6 @@ static void pbt_extra(const struct tuner *t, int64_t trial, bool first, struct b
 }
 
 const struct tuner_ops tuner_pbt = {
-    .name = "PBT",
     .create = pbt_create,
     .destroy = pbt_destroy,
     .ask = pbt_ask,

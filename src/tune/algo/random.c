@@ -8,4 +8,4 @@ static enum tuner_answer random_ask(struct tuner *t, struct rng *r, double *x)
 }
 
 const struct tuner_ops tuner_random = {
-    .name = "Random", .ask = random_ask, .pure = true, .no_repeats = true};
+    .ask = random_ask, .pure = true, .no_repeats = true};

@@ -105,7 +105,6 @@ static void tpe_added(struct tuner *t, int64_t trial)
 }
 
 const struct tuner_ops tuner_tpe = {
-    .name = "TPE",
     .create = tpe_create,
     .destroy = tpe_destroy,
     .ask = tpe_ask,
@@ -116,7 +115,6 @@ const struct tuner_ops tuner_tpe = {
 };
 
 const struct tuner_ops tuner_tpe_legacy = {
-    .name = "TPE_legacy",
     .create = legacy_create,
     .destroy = tpe_destroy,
     .ask = tpe_ask,

@@ -155,7 +155,6 @@ static void asha_ended(struct assessor *a, struct assessor_course *c, bool ok)
 }
 
 const struct assessor_ops assessor_asha = {
-    .name = "ASHA",
     .create = asha_create,
     .destroy = asha_free,
     .judge = asha_judge,
@@ -163,7 +162,6 @@ const struct assessor_ops assessor_asha = {
 };
 
 const struct assessor_ops assessor_hyperband_pruner = {
-    .name = "HyperbandPruner",
     .create = hyperband_create,
     .destroy = asha_free,
     .judge = asha_judge,

@@ -273,7 +273,6 @@ static void curvefitting_ended(struct assessor *a, struct assessor_course *c, bo
 }
 
 const struct assessor_ops assessor_curvefitting = {
-    .name = "Curvefitting",
     .create = curvefitting_create,
     .destroy = mem_free,
     .judge = curvefitting_judge,

@@ -73,7 +73,6 @@ static void medianstop_ended(struct assessor *a, struct assessor_course *c, bool
 }
 
 const struct assessor_ops assessor_medianstop = {
-    .name = "Medianstop",
     .create = medianstop_create,
     .destroy = medianstop_destroy,
     .judge = medianstop_judge,
