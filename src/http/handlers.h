@@ -5,8 +5,7 @@
 
 #include "http/route.h"
 
-#define ROUTE(method, path, role, fn, query, body, answer, status, tag, summary) \
-    http_route_fn http_##fn;
+#define ROUTE(file, method, path, role, fn, ...) http_route_fn http_##fn;
 #include "http/routes.def"
 #undef ROUTE
 

@@ -10,18 +10,18 @@
 #include "tune/experiment.h"
 
 static const struct http_route routes[] = {
-#define ROUTE(method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
-              summary_)                                                          \
-    {.method = #method_,                                                         \
-     .path = path_,                                                              \
-     .role = ROLE_##role_,                                                       \
-     .fn = http_##fn_,                                                           \
-     .id = #fn_,                                                                 \
-     .query = &http_schema_##query_,                                             \
-     .body = &http_schema_##body_,                                               \
-     .answer = &http_schema_##answer_,                                           \
-     .status = status_,                                                          \
-     .tag = tag_,                                                                \
+#define ROUTE(file_, method_, path_, role_, fn_, query_, body_, answer_, status_, tag_, \
+              summary_)                                                                 \
+    {.method = #method_,                                                                \
+     .path = path_,                                                                     \
+     .role = ROLE_##role_,                                                              \
+     .fn = http_##fn_,                                                                  \
+     .id = #fn_,                                                                        \
+     .query = &http_schema_##query_,                                                    \
+     .body = &http_schema_##body_,                                                      \
+     .answer = &http_schema_##answer_,                                                  \
+     .status = status_,                                                                 \
+     .tag = tag_,                                                                       \
      .summary = summary_},
 #include "http/routes.def"
 #undef ROUTE

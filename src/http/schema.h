@@ -62,7 +62,7 @@ struct http_schema_table {
     const struct http_schema_item *items; /* ends with a NULL name */
 };
 
-#define SCHEMA(n) extern const struct http_schema_table http_schema_##n;
+#define SCHEMA(n, file) extern const struct http_schema_table http_schema_##n;
 #include "http/schemas.def"
 #undef SCHEMA
 

@@ -4,7 +4,7 @@
 #include "http/schemas_private.h"
 
 static const struct http_schema_table *const all[] = {
-#define SCHEMA(n) &http_schema_##n,
+#define SCHEMA(n, file) &http_schema_##n,
 #include "http/schemas.def"
 #undef SCHEMA
 };
