@@ -20,7 +20,7 @@
 #include "job/file.h"
 #include "job/retry.h"
 
-#define EXTRA_GRACE_NS                                              \
+#define EXTRA_GRACE_NS \
     (5 * INT64_C(1000000000)) /* for a shim, after the worker's own \
                                */
 
@@ -158,7 +158,7 @@ static const char *work_dir(const struct sup *s, const char *root, struct arena 
 
 struct launch {
     struct arena arena;
-    struct contract_env env;
+    struct contract_env env, engine; /* the worker's; of the client that starts it */
     struct shim_spec spec;
     VEC(struct view_mount) mounts;
     VEC(const char *) secrets;
@@ -169,6 +169,7 @@ static void launch_release(struct launch *l)
     VEC_RELEASE(&l->mounts);
     VEC_RELEASE(&l->secrets);
     contract_env_release(&l->env);
+    contract_env_release(&l->engine);
     arena_release(&l->arena);
 }
 
@@ -291,8 +292,8 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     if (s->view == VIEW_CONTAINER) {
         rc = container_argv(s, w, l.spec.env, attempt_gpus(s, w->index, &l.arena),
                             &l.arena, &l.spec.argv, err);
-        submitted_env(s, &l.env); /* for the engine's client; the job does not see it */
-        l.spec.env = contract_env_list(&l.env);
+        container_env(s, l.spec.env, &l.engine);
+        l.spec.env = contract_env_list(&l.engine);
         l.spec.cwd = s->dir;
     }
     if (!rc)
@@ -301,6 +302,8 @@ static enum rc start_one(struct sup *s, struct sup_worker *w, int64_t port,
     w->alive = rc == RC_OK;
     if (rc)
         leave_cgroup(w);
+    if (rc && s->view == VIEW_CONTAINER)
+        container_forget(w);
     return rc;
 }
 
@@ -565,6 +568,8 @@ void attempt_take_end(struct sup *s, struct sup_worker *w)
         shim_sweep(s->id, st->attempt, restarts_alone(s) ? w->index : -1);
     }
     leave_cgroup(w);
+    if (s->view == VIEW_CONTAINER)
+        container_forget(w);
     if (w->exit.log_cut && !w->unseen)
         sup_warn(s, "a log could not be written to its end: is the disk full?");
     w->first = s->phase == SUP_RUNNING && !good(w);

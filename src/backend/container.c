@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* podman or docker, whichever is there. The engine's client is the worker that the shim
- * watches. Variables are given by name only, so their values are in no command line; the
- * host's network lets workers of one job find each other at 127.0.0.1.
+ * watches. A job's variables go through a file, so their values are in no command line and
+ * in no environment but the container's; the host's network lets workers of one job find
+ * each other at 127.0.0.1.
  */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/helper_env.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/environ.h"
 
 typedef VEC(const char *) words;
 
@@ -77,12 +80,53 @@ static void add_gpus(words *v, struct arena *a, const char *name, const char *gp
     }
 }
 
-static void add_env(words *v, struct arena *a, const char *const *env)
+/* Beside the run file; there as long as the worker runs. */
+static const char *env_file(const struct sup_worker *w, struct arena *a)
 {
-    for (; *env; env++) {
-        VEC_PUSH(v, "--env");
-        VEC_PUSH(v, arena_strndup(a, *env, strcspn(*env, "=")));
+    return arena_printf(a, "%s.env", w->run);
+}
+
+void container_forget(const struct sup_worker *w)
+{
+    struct arena a = {0};
+    unlink(env_file(w, &a));
+    arena_release(&a);
+}
+
+static enum rc add_env(const struct sup_worker *w, words *v, struct arena *a,
+                       const char *const *env, struct err *err)
+{
+    VEC_PUSH(v, "--env-file");
+    VEC_PUSH(v, env_file(w, a));
+    for (const char *const *e = env; *e; e++)
+        if (helper_env_by_name(*e)) {
+            VEC_PUSH(v, "--env");
+            VEC_PUSH(v, arena_strndup(a, *e, strcspn(*e, "=")));
+        }
+    return helper_env_write(env_file(w, a), env, err);
+}
+
+/* What the engine's client itself needs, and by what a sweep knows it as the job's. */
+void container_env(const struct sup *s, const char *const *job, struct contract_env *out)
+{
+    static const char *const marks[] = {"TRAINYARD_JOB_ID", "TRAINYARD_ATTEMPT",
+                                        "TRAINYARD_WORKER"};
+    struct environ_list kept;
+    char *path = fs_join(s->dir, "env.json");
+    environ_read(path, &kept);
+    helper_env_fill(out, kept.list.at, helper_env_is_engine);
+    for (; *job; job++) {
+        size_t n = strcspn(*job, "=");
+        bool wanted = helper_env_by_name(*job);
+        for (size_t i = 0; i < ARRAY_LEN(marks) && !wanted; i++)
+            wanted = strlen(marks[i]) == n && strncmp(*job, marks[i], n) == 0;
+        char *name = mem_strndup(*job, n);
+        if (wanted)
+            contract_env_put(out, name, *job + n + 1);
+        mem_free(name);
     }
+    environ_release(&kept);
+    mem_free(path);
 }
 
 enum rc container_argv(const struct sup *s, const struct sup_worker *w,
@@ -104,7 +148,8 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
     for (size_t i = 0; i < s->mounts.list.n && !rc; i++)
         rc = add_mount(s, &v, a, s->mounts.list.at[i].from, s->mounts.list.at[i].to,
                        s->mounts.list.at[i].read_only, err);
-    add_env(&v, a, env);
+    if (!rc)
+        rc = add_env(w, &v, a, env, err);
     VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
     VEC_PUSH(&v, s->spec.s->image);
     if (s->spec.shell) {
@@ -123,18 +168,26 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
     return rc;
 }
 
+/* Whether the engine did it. */
+static bool ask_engine(const struct sup *s, const char *const *argv)
+{
+    static const char *const none[] = {NULL};
+    struct contract_env env = {0};
+    container_env(s, none, &env);
+    struct proc_spec spec = {.argv = argv, .env = contract_env_list(&env)};
+    struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
+    struct proc_output got = {0};
+    bool good = proc_capture(&spec, &limits, &got, NULL) == RC_OK && got.exit.code == 0;
+    proc_output_release(&got);
+    contract_env_release(&env);
+    return good;
+}
+
 bool container_has_image(const struct sup *s)
 {
     const char *name = engine();
     const char *argv[] = {name, "image", "inspect", "--", s->spec.s->image, NULL};
-    struct proc_spec spec = {.argv = argv};
-    struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
-    struct proc_output got = {0};
-    if (!name || proc_capture(&spec, &limits, &got, NULL))
-        return false;
-    bool there = got.exit.code == 0;
-    proc_output_release(&got);
-    return there;
+    return name && ask_engine(s, argv);
 }
 
 void container_clean(const struct sup *s)
@@ -147,11 +200,7 @@ void container_clean(const struct sup *s)
         const char *podman[] = {name, "rm", "-f", "-t", "0", "--", one, NULL};
         const char *docker[] = {name, "rm", "-f", "--", one, NULL};
         const char *const *argv = strcmp(name, "podman") == 0 ? podman : docker;
-        struct proc_spec spec = {.argv = argv};
-        struct proc_limits limits = {.seconds = 30, .max_bytes = 4096};
-        struct proc_output got = {0};
-        if (proc_capture(&spec, &limits, &got, NULL) == RC_OK)
-            proc_output_release(&got);
+        ask_engine(s, argv);
     }
     arena_release(&a);
 }

@@ -9,6 +9,7 @@
 
 #include "backend/bubble.h"
 #include "backend/capacity.h"
+#include "backend/helper_env.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -246,8 +247,11 @@ static enum rc start_python(struct sup *s, struct err *err)
     const char *make[] = {python ? python : "python3", "-c", make_venv, venv, NULL};
     const char *install[] = {own,  "-m", "pip", "install", "--disable-pip-version-check",
                              "-r", list, NULL};
-    enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install, NULL,
-                            helper_done, err);
+    struct contract_env ours = {0};
+    helper_env_fill(&ours, (const char *const *)environ, helper_env_is_pip);
+    enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install,
+                            contract_env_list(&ours), helper_done, err);
+    contract_env_release(&ours);
     mem_free(python);
     environ_release(&env);
     mem_free(kept);

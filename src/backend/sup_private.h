@@ -140,6 +140,9 @@ const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a);
 enum rc container_argv(const struct sup *s, const struct sup_worker *w,
                        const char *const *env, const char *gpus, struct arena *a,
                        const char *const **out, struct err *err) MUST_CHECK;
+/* The environment of the engine's client; `job` is the worker's own. */
+void container_env(const struct sup *s, const char *const *job, struct contract_env *out);
+void container_forget(const struct sup_worker *w); /* removes the file of its variables */
 #define CONTAINER_FAILED \
     125 /* exit status of an engine that could not start a container */
 bool container_has_image(const struct sup *s);

@@ -14,16 +14,15 @@
 #include "http/job_body.h"
 #include "job/submit.h"
 
-/* The environment that the job is submitted with: the server's, which only PATH and its
- * like are taken of, and the secrets of the request.
+/* The secrets of the request. The environment that the job is submitted with is the
+ * server's, of which only PATH and its like are taken; what a request names is never in
+ * it, so it reaches no helper.
  */
 typedef VEC(const char *) env_list;
 
-static enum rc make_env(struct http_call *c, const struct node *secrets, env_list *out,
-                        struct err *err)
+static enum rc take_secrets(struct http_call *c, const struct node *secrets,
+                            env_list *out, struct err *err)
 {
-    for (const char *const *e = c->api->job_env; *e; e++)
-        VEC_PUSH(out, *e);
     for (size_t i = 0; secrets && i < secrets->map.n; i++) {
         const struct node_entry *e = &secrets->map.at[i];
         if (e->value->kind != NODE_STR || !e->key.n || memchr(e->key.p, '=', e->key.n))
@@ -40,14 +39,15 @@ static enum rc jobs_do_submit(struct http_call *c, struct spec *spec,
                               const struct node *secrets, struct submit_result *r,
                               struct err *err)
 {
-    env_list env = {0};
+    env_list values = {0};
     struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
     enum rc rc = agent_check(&c->place, c->api->o.slots, &need, err);
     if (!rc)
-        rc = make_env(c, secrets, &env, err);
+        rc = take_secrets(c, secrets, &values, err);
     if (!rc)
-        rc = submit_job(&c->place, spec, env.at, c->api->empty, r, err);
-    VEC_RELEASE(&env);
+        rc = submit_job_with(&c->place, spec, c->api->job_env, values.at, c->api->empty,
+                             r, err);
+    VEC_RELEASE(&values);
     if (!rc) {
         c->api->submitted += !r->existed;
         keeper_poke(c->api->keeper);

@@ -160,8 +160,13 @@ static enum rc take_source(const char *objects, const char *source, struct snaps
     return rc;
 }
 
+/* What the submission brings along; each has NULL behind the last. */
+struct given {
+    const char *const *env, *const *secrets;
+};
+
 static enum rc make_files(const struct place *p, const struct spec *s, const char *dir,
-                          const char *const *env, bool access, struct submit_result *r,
+                          const struct given *g, bool access, struct submit_result *r,
                           struct err *err)
 {
     static const char *const subs[] = {"logs", "run"};
@@ -177,9 +182,9 @@ static enum rc make_files(const struct place *p, const struct spec *s, const cha
         r->copied = true;
     }
     if (!rc)
-        rc = keep_env(s, dir, env, access, err);
+        rc = keep_env(s, dir, g->env, access, err);
     if (!rc)
-        rc = secrets_capture(s, env, secrets, err);
+        rc = secrets_capture(s, g->secrets, secrets, err);
     mem_free(secrets);
     mem_free(objects);
     return rc;
@@ -279,6 +284,14 @@ static enum rc find_older(const struct place *p, const char *token,
 enum rc submit_job(const struct place *p, struct spec *s, const char *const *env,
                    const char *cwd, struct submit_result *out, struct err *err)
 {
+    return submit_job_with(p, s, env, env, cwd, out, err);
+}
+
+enum rc submit_job_with(const struct place *p, struct spec *s, const char *const *env,
+                        const char *const *secrets, const char *cwd,
+                        struct submit_result *out, struct err *err)
+{
+    struct given given = {.env = env, .secrets = secrets};
     struct submit_result r = {.existed = false};
     /* A token that is known needs no second copy of the code. */
     if (s->s->has_client_token && find_older(p, s->s->client_token, &r, NULL) == RC_OK) {
@@ -294,7 +307,7 @@ enum rc submit_job(const struct place *p, struct spec *s, const char *const *env
     if (rc)
         return rc;
     char *dir = place_job(p, r.id);
-    rc = make_files(p, s, dir, env, access, &r, err);
+    rc = make_files(p, s, dir, &given, access, &r, err);
     if (!rc)
         rc = write_record(p, s, &r, err);
     if (rc || r.existed) {

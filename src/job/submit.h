@@ -23,6 +23,12 @@ struct submit_result {
 enum rc submit_job(const struct place *p, struct spec *s, const char *const *env,
                    const char *cwd, struct submit_result *out,
                    struct err *err) MUST_CHECK;
+/* The same with values of secrets that are in no environment: somebody sent them. Nothing
+ * but the job's own process ever has them as variables.
+ */
+enum rc submit_job_with(const struct place *p, struct spec *s, const char *const *env,
+                        const char *const *secrets, const char *cwd,
+                        struct submit_result *out, struct err *err) MUST_CHECK;
 
 /* Each returns the state that follows, if it is known already. *alone is true when nobody
  * looks after the job, so that an agent has to be started.

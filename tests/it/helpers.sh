@@ -104,5 +104,62 @@ images_are_looked_for_and_containers_removed_by_name()
     out_has " rm -f -t 0 -- trainyard-jb-"
 }
 
+# Variables that would run code in the engine's client, or send it elsewhere.
+traps()
+{
+    echo LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT PYTHONPATH PYTHONSTARTUP PATH HOME CONTAINERS_CONF DOCKER_HOST BASH_ENV ENV \
+        GODEBUG GIT_SSH_COMMAND HTTPS_PROXY IFS
+}
+
+a_containers_variables_are_not_its_engines()
+{
+    place
+    fake podman
+    local flags=() name
+    for name in $(traps); do flags+=(--env "$name=/trap"); done
+    # shellcheck disable=SC2016 # as it is
+    run "$TRAINYARD" job run --image bb:1 "${flags[@]}" --env 'ODD=a b=$c "d"' --hp $'text=two\nlines' \
+        --env TRAINYARD_WORKER=7 -- true
+    status 0
+    local call
+    call=$(grep -lz '^run$' calls/*.argv | head -1)
+    tr '\0' '\n' <"${call%.argv}.env" | grep -F /trap && fail "a variable of the job reached the engine"
+    for name in $(traps); do grep -qxF "$name=/trap" "${call%.argv}.file" || fail "the container lacks $name"; done
+    # shellcheck disable=SC2016
+    grep -qxF 'ODD=a b=$c "d"' "${call%.argv}.file" || fail "ODD: $(grep ODD "${call%.argv}.file")"
+    is "mode" "$(cat "${call%.argv}.mode")" 600
+    tr '\0' '\n' <"$call" | grep -F /trap && fail "values are in the command line"
+    tr '\0' '\n' <"$call" | grep -qx PAI_HPS_TEXT || fail "a value of two lines is lost"
+    tr '\0' '\n' <"${call%.argv}.env" >env
+    while IFS='=' read -r name _; do
+        case $name in PATH | HOME | LANG | XDG_RUNTIME_DIR | DOCKER_* | CONTAINERS_CONF | TRAINYARD_JOB_ID | TRAINYARD_ATTEMPT | \
+            TRAINYARD_WORKER | PAI_HPS_TEXT | lines* | PWD | SHLVL | _ | PAI_USER_ARGS) ;;
+        *) fail "the engine has $name" ;; esac
+    done <env
+    find "$TRAINYARD_DIR" -name '*.env' | grep . && fail "the file is left"
+    find "$TRAINYARD_DIR" -type f -exec grep -l /trap {} + | grep -v -e jobs.db | grep . && fail "values are kept elsewhere"
+    export TY_LINES=$'a\nb'
+    run "$TRAINYARD" job run --image bb:1 --secret TY_LINES -- true
+    [ "$got" != 0 ] || fail "a secret of two lines"
+    err_has "variable TY_LINES holds a line end, which cannot be given to a container"
+}
+
+packages_are_installed_with_an_environment_of_ours()
+{
+    place
+    fake python3
+    mkdir src
+    echo no-such-package >src/requirements.txt
+    export TY_TEST_TOKEN=a-secret-of-the-server
+    run "$TRAINYARD" job run --source src --env LD_PRELOAD=/trap --env PYTHONPATH=/trap -- true
+    local call
+    call=$(grep -lz '^-c$' calls/*.argv | head -1)
+    [ -n "$call" ] || fail "python3 was not called: $(cat .err)"
+    tr '\0' '\n' <"${call%.argv}.env" >env
+    grep -e /trap -e TY_TEST_TOKEN env && fail "the environment of pip"
+    grep -q ^PATH= env || fail "no PATH"
+}
+
 tap_cases a_bad_image_is_refused_wherever_a_job_is_checked a_bad_variable_is_refused \
-    options_of_the_engine_end_before_the_image images_are_looked_for_and_containers_removed_by_name
+    options_of_the_engine_end_before_the_image images_are_looked_for_and_containers_removed_by_name \
+    a_containers_variables_are_not_its_engines packages_are_installed_with_an_environment_of_ours
