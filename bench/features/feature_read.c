@@ -64,7 +64,7 @@ static void run_batch(struct work *w, const struct batch *b)
 
 static void pass(struct work *w)
 {
-    struct cursor start = {.row = 0, .offset = 0, .line = 1};
+    struct reader_cursor start = {.row = 0, .offset = 0, .line = 1};
     w->rows = w->ids = 0;
     for (int i = 0; !w->all && i < w->n_held; i++)
         run_batch(w, &w->held[i]);
@@ -81,7 +81,7 @@ static void pass(struct work *w)
 
 static void hold(struct work *w)
 {
-    const struct schema *s = reader_schema(w->reader);
+    const struct data_schema *s = reader_schema(w->reader);
     for (w->n_held = 0; w->n_held < (w->all ? 1 : HELD); w->n_held++) {
         struct batch *b = &w->held[w->n_held];
         batch_init(b, s);

@@ -84,17 +84,17 @@ int main(int argc, char **argv)
                  {"hard_negative_sampler_v2", SAMPLER_HARD_NEGATIVE_V2}};
     int64_t items = arg(argc, argv, 1, 1000000), rows = arg(argc, argv, 2, 2048);
     int64_t samples = arg(argc, argv, 3, 4096), batches = arg(argc, argv, 4, 200);
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct type i64 = type_of(TYPE_I64, true), str = type_of(TYPE_STR, true);
     struct type f32 = type_of(TYPE_F32, true);
     struct err err = {0};
     struct batch b;
     char *dir = NULL;
-    schema_add(&schema, str_c("user"), &i64);
-    schema_add(&schema, str_c("item"), &i64);
-    schema_add(&schema, str_c("cate"), &i64);
-    schema_add(&schema, str_c("brand"), &str);
-    schema_add(&schema, str_c("price"), &f32);
+    data_schema_add(&schema, str_c("user"), &i64);
+    data_schema_add(&schema, str_c("item"), &i64);
+    data_schema_add(&schema, str_c("cate"), &i64);
+    data_schema_add(&schema, str_c("brand"), &str);
+    data_schema_add(&schema, str_c("price"), &f32);
     stop_on(fs_temp_dir("trainyard-bench", &dir, &err), &err);
     write_tables(dir, items);
     batch_init(&b, &schema);
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
         sampler_close(s);
     }
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     stop_on(fs_remove_all(dir, &err), &err);
     mem_free(item_path);
     mem_free(edge_path);

@@ -63,7 +63,8 @@ static void add_rows(const struct batch *b, text_vec *cells)
             VEC_PUSH(cells, cell_text(&b->cols[c], r));
 }
 
-static void print_table(const struct schema *s, const text_vec *cells, struct buf *out)
+static void print_table(const struct data_schema *s, const text_vec *cells,
+                        struct buf *out)
 {
     size_t *widths = mem_calloc(s->n ? s->n : 1, sizeof(*widths));
     for (size_t i = 0; i < cells->n; i++) {
@@ -84,7 +85,7 @@ static void print_table(const struct schema *s, const text_vec *cells, struct bu
     mem_free(widths);
 }
 
-static void add_heads(const struct schema *s, text_vec *cells)
+static void add_heads(const struct data_schema *s, text_vec *cells)
 {
     for (size_t i = 0; i < s->n; i++)
         VEC_PUSH(cells, mem_strdup(s->at[i].name));
@@ -99,7 +100,7 @@ static void add_heads(const struct schema *s, text_vec *cells)
 static enum rc data_head_show(const struct head_conf *c, struct dataset *d,
                               struct buf *out, struct err *err)
 {
-    const struct schema *s = dataset_schema(d);
+    const struct data_schema *s = dataset_schema(d);
     const struct batch *b = NULL;
     text_vec cells = {0};
     int64_t left = c->rows;

@@ -87,7 +87,7 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
     /* Labels are only looked for, not required to be complete, so none are set here. */
     rc = dataset_open(&conf, d, err);
     for (size_t i = 0; !rc && i < n_labels; i++)
-        if (schema_find(dataset_schema(*d), str_c(labels[i])) < 0)
+        if (data_schema_find(dataset_schema(*d), str_c(labels[i])) < 0)
             rc =
                 err_coded(err, RC_INVAL, E1204, "there is no column '%.100s'", labels[i]);
     if (rc && *d) {

@@ -34,9 +34,9 @@ static enum rc data_items_command(const void *conf, const struct opt_args *args,
                                   struct err *err)
 {
     const struct items_conf *c = conf;
-    struct make_conf make = {
+    struct sampler_make_conf make = {
         .item = c->item, .user = c->user, .attr_delim = c->attr_delimiter, .out = c->out};
-    struct make_counts counts;
+    struct sampler_make_counts counts;
     struct dataset *d = NULL;
     const char **names = NULL;
     char *text = NULL;

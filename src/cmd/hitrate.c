@@ -75,11 +75,11 @@ static const struct opt opts[] = {
 struct hit_run {
     const struct hit_conf *c;
     bool lists;
-    enum index_metric metric;
+    enum recall_metric metric;
     const struct writer_ops *format;
     struct pool *pool;
-    struct items items, users;
-    struct index *index;
+    struct recall_items items, users;
+    struct recall_index *index;
     int64_t build_ns, search_ns;
 };
 
@@ -88,7 +88,7 @@ static enum rc check_usage(const struct hit_conf *c, struct hit_run *r, struct e
     static const struct {
         const char *name;
         bool lists;
-        enum index_metric metric;
+        enum recall_metric metric;
     } types[] = {{"FlatIP", false, INDEX_DOT},
                  {"FlatL2", false, INDEX_L2},
                  {"IVFFlatIP", true, INDEX_DOT},
@@ -109,13 +109,13 @@ static enum rc check_usage(const struct hit_conf *c, struct hit_run *r, struct e
 }
 
 static enum rc read_table(const struct hit_run *r, const char *path,
-                          const struct items_conf *conf, struct items *out,
+                          const struct recall_items_conf *conf, struct recall_items *out,
                           struct err *err)
 {
     struct dataset *d = NULL;
     enum rc rc = data_input_open(&r->c->in, &path, 1, ROWS, NULL, 0, &d, err);
     if (!rc)
-        rc = items_read(d, conf, out, err);
+        rc = recall_items_read(d, conf, out, err);
     if (!rc)
         data_input_report(d);
     dataset_close(d);
@@ -125,17 +125,17 @@ static enum rc read_table(const struct hit_run *r, const char *path,
 static enum rc read_tables(struct hit_run *r, struct err *err)
 {
     const struct hit_conf *c = r->c;
-    struct items_conf items = {.what = "item table",
-                               .id = c->item_id,
-                               .vector = c->item_embedding,
-                               .unique = true};
-    struct items_conf users = {.what = "user table",
-                               .id = c->user_id,
-                               .vector = c->user_embedding,
-                               .list = c->truth,
-                               .attrs = &c->interests_field,
-                               .n_attrs = c->interests_field ? 1 : 0,
-                               .vectors = c->interests};
+    struct recall_items_conf items = {.what = "item table",
+                                      .id = c->item_id,
+                                      .vector = c->item_embedding,
+                                      .unique = true};
+    struct recall_items_conf users = {.what = "user table",
+                                      .id = c->user_id,
+                                      .vector = c->user_embedding,
+                                      .list = c->truth,
+                                      .attrs = &c->interests_field,
+                                      .n_attrs = c->interests_field ? 1 : 0,
+                                      .vectors = c->interests};
     enum rc rc = read_table(r, c->items, &items, &r->items, err);
     if (!rc)
         rc = read_table(r, c->users, &users, &r->users, err);
@@ -158,13 +158,13 @@ static enum rc output_path(const struct hit_run *r, const char *path, char **out
 
 static enum rc write_total(const struct hit_run *r, double rate, struct err *err)
 {
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct type f64 = type_of(TYPE_F64, false);
     const struct writer_ops *format = NULL;
     struct writer *w = NULL;
     struct batch b;
     char *path = NULL;
-    schema_add(&schema, str_c("hitrate"), &f64);
+    data_schema_add(&schema, str_c("hitrate"), &f64);
     batch_init(&b, &schema);
     enum rc rc = output_path(r, r->c->total, &path, &format, err);
     if (!rc)
@@ -179,7 +179,7 @@ static enum rc write_total(const struct hit_run *r, double rate, struct err *err
     else
         rc = writer_commit(w, err);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     mem_free(path);
     return rc;
 }
@@ -187,10 +187,10 @@ static enum rc write_total(const struct hit_run *r, double rate, struct err *err
 static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err *err)
 {
     const struct hit_conf *c = r->c;
-    struct index_conf conf = {.metric = r->metric,
-                              .lists = r->lists ? c->lists : 0,
-                              .seed = (uint64_t)c->seed,
-                              .pool = r->pool};
+    struct recall_index_conf conf = {.metric = r->metric,
+                                     .lists = r->lists ? c->lists : 0,
+                                     .seed = (uint64_t)c->seed,
+                                     .pool = r->pool};
     struct hitrate_conf how = {.top_k = c->top_k < r->items.n ? c->top_k : r->items.n,
                                .probes = c->probes,
                                .batch = c->batch_size,
@@ -203,8 +203,8 @@ static enum rc hitrate_search(struct hit_run *r, struct hitrate *out, struct err
     if (conf.lists > r->items.n)
         conf.lists = r->items.n;
     int64_t start = clock_mono_ns();
-    enum rc rc =
-        index_create(r->items.vectors, r->items.n, r->items.width, &conf, &r->index, err);
+    enum rc rc = recall_index_create(r->items.vectors, r->items.n, r->items.width, &conf,
+                                     &r->index, err);
     r->build_ns = clock_mono_ns() - start;
     if (!rc && c->details) {
         rc = output_path(r, c->details, &details, &how.format, err);
@@ -264,9 +264,9 @@ static enum rc hitrate_command(const void *conf, const struct opt_args *args,
         rc = write_total(&r, rate, err);
     if (!rc)
         hitrate_report(&r, &h, rate);
-    index_destroy(r.index);
-    items_release(&r.items);
-    items_release(&r.users);
+    recall_index_destroy(r.index);
+    recall_items_release(&r.items);
+    recall_items_release(&r.users);
     pool_destroy(r.pool);
     return rc;
 }

@@ -104,7 +104,7 @@ static void put_param(struct buf *b, const char *name, const char *value)
     if (!value || !*value)
         return;
     buf_printf(b, "&%s=", name);
-    http_escape(b, str_c(value), false);
+    io_http_escape(b, str_c(value), false);
 }
 
 static void put_moment(struct buf *b, const char *name, int64_t ns)
@@ -362,8 +362,8 @@ static enum rc why(const struct job_place *p, const char *id, struct buf *out,
     return rc;
 }
 
-static enum rc log_call(const struct job_place *p, char *path, struct http_reply *reply,
-                        struct err *err)
+static enum rc log_call(const struct job_place *p, char *path,
+                        struct io_http_reply *reply, struct err *err)
 {
     struct remote_ask q = {.method = "GET", .path = path};
     enum rc rc = remote_call(&p->remote, &q, NULL, reply, err);
@@ -374,7 +374,7 @@ static enum rc log_call(const struct job_place *p, char *path, struct http_reply
 static enum rc log_part(const struct job_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t at, struct buf *out, struct err *err)
 {
-    struct http_reply reply = {0};
+    struct io_http_reply reply = {0};
     enum rc rc = log_call(
         p,
         mem_printf("/api/v1/jobs/%s/logs/%jd?attempt=%jd&offset=%jd&limit=1048576", id,
@@ -382,14 +382,14 @@ static enum rc log_part(const struct job_place *p, const char *id, int64_t worke
         &reply, err);
     if (!rc && reply.body.n)
         buf_add(out, reply.body.p, reply.body.n);
-    http_reply_release(&reply);
+    io_http_reply_release(&reply);
     return rc;
 }
 
 static enum rc log_tail(const struct job_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err)
 {
-    struct http_reply reply = {0};
+    struct io_http_reply reply = {0};
     int64_t size = 0;
     enum rc rc =
         log_call(p,
@@ -398,9 +398,9 @@ static enum rc log_tail(const struct job_place *p, const char *id, int64_t worke
                             (intmax_t)(lines > 100000 ? 100000 : lines)),
                  &reply, err);
     *at = 0;
-    if (!rc && str_to_i64(http_header(&reply, "Log-Size"), &size))
+    if (!rc && str_to_i64(io_http_header(&reply, "Log-Size"), &size))
         *at = size - (int64_t)reply.body.n;
-    http_reply_release(&reply);
+    io_http_reply_release(&reply);
     return rc;
 }
 
@@ -444,7 +444,7 @@ static char *dataset_path(const char *name)
     struct buf b;
     buf_init(&b, 1 << 14);
     buf_puts(&b, "/api/v1/datasets/");
-    http_escape(&b, str_c(name), false);
+    io_http_escape(&b, str_c(name), false);
     char *path = buf_take(&b);
     buf_release(&b);
     return path;

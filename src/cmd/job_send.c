@@ -136,7 +136,7 @@ static enum rc post(const struct job_place *p, const struct spec *spec,
 {
     struct buf body;
     struct doc doc = {0};
-    struct http_reply reply = {0};
+    struct io_http_reply reply = {0};
     buf_init(&body, (size_t)64 << 20);
     spec_print(spec, &body);
     struct remote_ask q = {.method = "POST",
@@ -151,7 +151,7 @@ static enum rc post(const struct job_place *p, const struct spec *spec,
         snprintf(r->id, sizeof(r->id), "%s", node_get_text(doc.root, "id", ""));
         r->existed = reply.status == 200;
     }
-    http_reply_release(&reply);
+    io_http_reply_release(&reply);
     if (doc.src)
         doc_release(&doc);
     if (body.p)

@@ -167,13 +167,13 @@ struct sending {
     const struct remote_ask *q;
 };
 
-static enum rc put_headers(void *arg, struct http_lines *out, struct err *err)
+static enum rc put_headers(void *arg, struct io_http_lines *out, struct err *err)
 {
     const struct sending *s = arg;
     if (s->r->token)
-        http_line(out, "Authorization: Bearer %s", s->r->token);
+        io_http_line(out, "Authorization: Bearer %s", s->r->token);
     if (s->q->type)
-        http_line(out, "Content-Type: %s", s->q->type);
+        io_http_line(out, "Content-Type: %s", s->q->type);
     return RC_OK;
 }
 
@@ -186,7 +186,7 @@ static enum rc rc_of(int status)
 }
 
 /* {"code", "message"} of the server becomes our failure. */
-static enum rc take_error(const struct remote *r, const struct http_reply *reply,
+static enum rc take_error(const struct remote *r, const struct io_http_reply *reply,
                           struct err *err)
 {
     struct doc doc = {0};
@@ -210,21 +210,21 @@ static enum rc take_error(const struct remote *r, const struct http_reply *reply
 }
 
 enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct doc *doc,
-                    struct http_reply *reply, struct err *err)
+                    struct io_http_reply *reply, struct err *err)
 {
     struct sending s = {.r = r, .q = q};
     char *url = mem_printf("%s%s", r->url, q->path);
-    struct http_request req = {.method = q->method,
-                               .url = url,
-                               .body = q->body,
-                               .n_body = q->n,
-                               .headers = put_headers,
-                               .arg = &s,
-                               .max = q->max,
-                               .attempts = 3,
-                               .what = r->url};
-    struct http_reply got = {0};
-    enum rc rc = http_send(&req, &got, err);
+    struct io_http_request req = {.method = q->method,
+                                  .url = url,
+                                  .body = q->body,
+                                  .n_body = q->n,
+                                  .headers = put_headers,
+                                  .arg = &s,
+                                  .max = q->max,
+                                  .attempts = 3,
+                                  .what = r->url};
+    struct io_http_reply got = {0};
+    enum rc rc = io_http_send(&req, &got, err);
     if (rc && err)
         err->code = E5017;
     if (!rc && got.status >= 300)
@@ -235,6 +235,6 @@ enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct d
     if (!rc && reply)
         *reply = got;
     else
-        http_reply_release(&got);
+        io_http_reply_release(&got);
     return rc;
 }

@@ -38,6 +38,6 @@ struct remote_ask {
     size_t max; /* bytes of the answer; 0: as io/http.h */
 };
 enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct doc *doc,
-                    struct http_reply *reply, struct err *err) MUST_CHECK;
+                    struct io_http_reply *reply, struct err *err) MUST_CHECK;
 
 #endif

@@ -121,16 +121,16 @@ static enum rc names_take(const struct tree_conf *c, struct names *n, struct err
 
 static int by_category(const void *a, const void *b, void *arg)
 {
-    const struct items *x = arg;
+    const struct recall_items *x = arg;
     const struct column *cates = &x->rows.cols[x->text_at];
-    const struct column *ids = items_ids(x);
+    const struct column *ids = recall_items_ids(x);
     int64_t i = *(const int64_t *)a, k = *(const int64_t *)b;
     struct buf s, t;
     int64_t u, v;
     buf_init(&s, CMD_TEXT_MAX);
     buf_init(&t, CMD_TEXT_MAX);
-    value_print(cates, i, &s);
-    value_print(cates, k, &t);
+    recall_value_print(cates, i, &s);
+    recall_value_print(cates, k, &t);
     int order = strcmp(buf_str(&s), buf_str(&t));
     if (order == 0 && x->kind == ID_NUMBER) {
         id_key(ids, i, ID_NUMBER, &u);
@@ -139,8 +139,8 @@ static int by_category(const void *a, const void *b, void *arg)
     } else if (order == 0) {
         buf_clear(&s);
         buf_clear(&t);
-        value_print(ids, i, &s);
-        value_print(ids, k, &t);
+        recall_value_print(ids, i, &s);
+        recall_value_print(ids, k, &t);
         order = strcmp(buf_str(&s), buf_str(&t));
     }
     buf_release(&s);
@@ -148,7 +148,7 @@ static int by_category(const void *a, const void *b, void *arg)
     return order;
 }
 
-static enum rc build_by_category(const struct tree_conf *c, struct items *items,
+static enum rc build_by_category(const struct tree_conf *c, struct recall_items *items,
                                  struct itree *t, struct err *err)
 {
     int64_t *order = mem_try_alloc((size_t)items->n, sizeof(*order));
@@ -176,8 +176,9 @@ static void tdm_tree_report(const struct tree_conf *c, const struct itree *t)
     printf("]\n");
 }
 
-static enum rc make_tree(const struct tree_conf *c, bool cluster, struct items *items,
-                         const struct names *names, struct pool *pool, struct err *err)
+static enum rc make_tree(const struct tree_conf *c, bool cluster,
+                         struct recall_items *items, const struct names *names,
+                         struct pool *pool, struct err *err)
 {
     struct itree t = {0};
     struct itree_cluster how = {.branch = c->branch,
@@ -204,7 +205,7 @@ static enum rc make_tree(const struct tree_conf *c, bool cluster, struct items *
 static enum rc run_tree(const struct tree_conf *c, const struct opt_args *args,
                         bool cluster, struct err *err)
 {
-    struct items items = {0};
+    struct recall_items items = {0};
     struct names names = {0};
     struct dataset *d = NULL;
     struct pool *pool = NULL;
@@ -218,20 +219,20 @@ static enum rc run_tree(const struct tree_conf *c, const struct opt_args *args,
     if (!rc)
         rc = data_input_open(&c->in, args->n ? args->at : &c->input,
                              args->n ? args->n : 1, ROWS, NULL, 0, &d, err);
-    struct items_conf conf = {.what = "item table",
-                              .id = c->item,
-                              .text = cluster ? NULL : c->cate,
-                              .vector = cluster ? c->embedding : NULL,
-                              .attrs = names.at,
-                              .n_attrs = names.n,
-                              .unique = true};
+    struct recall_items_conf conf = {.what = "item table",
+                                     .id = c->item,
+                                     .text = cluster ? NULL : c->cate,
+                                     .vector = cluster ? c->embedding : NULL,
+                                     .attrs = names.at,
+                                     .n_attrs = names.n,
+                                     .unique = true};
     if (!rc)
-        rc = items_read(d, &conf, &items, err);
+        rc = recall_items_read(d, &conf, &items, err);
     if (!rc) {
         data_input_report(d);
         rc = make_tree(c, cluster, &items, &names, pool, err);
     }
-    items_release(&items);
+    recall_items_release(&items);
     dataset_close(d);
     pool_destroy(pool);
     names_release(&names);

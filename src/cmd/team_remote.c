@@ -13,7 +13,7 @@ char *team_remote_path(const char *before, const char *name, const char *behind)
     struct buf b;
     buf_init(&b, 1 << 16);
     buf_puts(&b, before);
-    http_escape(&b, str_c(name), false);
+    io_http_escape(&b, str_c(name), false);
     buf_puts(&b, behind);
     char *path = buf_take(&b);
     buf_release(&b);

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 
-void batch_init(struct batch *b, const struct schema *schema)
+void batch_init(struct batch *b, const struct data_schema *schema)
 {
     *b = (struct batch){.schema = schema, .n_cols = schema->n};
     b->cols = mem_calloc(schema->n, sizeof(*b->cols));
@@ -39,13 +39,13 @@ enum rc batch_finish(struct batch *b, struct err *err)
 
 const struct column *batch_find(const struct batch *b, struct str name)
 {
-    int64_t i = schema_find(b->schema, name);
+    int64_t i = data_schema_find(b->schema, name);
     return i < 0 ? NULL : &b->cols[i];
 }
 
 bool batch_equal(const struct batch *a, const struct batch *b)
 {
-    if (a->n != b->n || !schema_equal(a->schema, b->schema))
+    if (a->n != b->n || !data_schema_equal(a->schema, b->schema))
         return false;
     for (size_t i = 0; i < a->n_cols; i++)
         if (!column_equal(&a->cols[i], &b->cols[i]))

@@ -9,13 +9,13 @@
  * grows to the largest batch and stays.
  */
 struct batch {
-    const struct schema *schema; /* borrowed; columns follow its order */
-    int64_t n;                   /* rows */
-    struct column *cols;         /* owned; [n_cols] */
+    const struct data_schema *schema; /* borrowed; columns follow its order */
+    int64_t n;                        /* rows */
+    struct column *cols;              /* owned; [n_cols] */
     size_t n_cols;
 };
 
-void batch_init(struct batch *b, const struct schema *schema);
+void batch_init(struct batch *b, const struct data_schema *schema);
 void batch_release(struct batch *b);
 void batch_clear(struct batch *b);
 /* For whoever filled the columns row by row: sets n. RC_INVAL when they differ. */

@@ -41,7 +41,7 @@ void dataset_close(struct dataset *d)
     mem_free(d);
 }
 
-const struct schema *dataset_schema(const struct dataset *d)
+const struct data_schema *dataset_schema(const struct dataset *d)
 {
     return &d->schema;
 }

@@ -72,7 +72,7 @@ enum rc dataset_open(const struct dataset_conf *conf, struct dataset **out,
                      struct err *err) MUST_CHECK;
 void dataset_close(struct dataset *d); /* NULL is fine */
 
-const struct schema *dataset_schema(const struct dataset *d);
+const struct data_schema *dataset_schema(const struct dataset *d);
 /* Rows of all files; -1 when only reading them tells. */
 int64_t dataset_rows(const struct dataset *d);
 size_t dataset_files(const struct dataset *d);

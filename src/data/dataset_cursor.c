@@ -243,7 +243,7 @@ static enum rc restore_slots(struct dataset *d, const struct node *rank, struct 
         if (s->replay.ends.n > (size_t)d->shuffle)
             return malformed(err,
                              "more batches are held back than the shuffle has room for");
-        s->at = s->spans.n ? s->spans.at[0].from : (struct cursor){0};
+        s->at = s->spans.n ? s->spans.at[0].from : (struct reader_cursor){0};
         ds_mark_now(s, &s->mark);
     }
     return RC_OK;

@@ -23,7 +23,7 @@ void ds_release(struct dataset *d)
         reader_index_release(&d->files[i].index);
     }
     mem_free(d->files);
-    schema_release(&d->schema);
+    data_schema_release(&d->schema);
     arena_release(&d->mem);
 }
 
@@ -37,10 +37,10 @@ enum rc ds_open_file(const struct dataset *d, size_t file, int64_t end,
 }
 
 enum rc ds_seek(const struct dataset *d, size_t file, struct reader *r,
-                const struct cursor *at, struct err *err)
+                const struct reader_cursor *at, struct err *err)
 {
     const struct reader_index *index = &d->files[file].index;
-    struct cursor now;
+    struct reader_cursor now;
     reader_tell(r, &now);
     if (now.row == at->row)
         return RC_OK;
@@ -55,7 +55,9 @@ enum rc ds_seek(const struct dataset *d, size_t file, struct reader *r,
             hi = mid;
     }
     enum rc rc = reader_seek(r, &index->at[lo], err);
-    return rc ? rc : reader_seek(r, &(struct cursor){.row = at->row, .offset = -1}, err);
+    return rc ? rc
+              : reader_seek(r, &(struct reader_cursor){.row = at->row, .offset = -1},
+                            err);
 }
 
 static enum rc add_files(struct dataset *d, const struct dataset_conf *conf,
@@ -79,7 +81,7 @@ static enum rc add_files(struct dataset *d, const struct dataset_conf *conf,
 }
 
 /* All columns of the first file, as fields that every text file is read with. */
-static void keep_fields(struct dataset *d, const struct schema *full)
+static void keep_fields(struct dataset *d, const struct data_schema *full)
 {
     struct reader_field *fields = arena_alloc(&d->mem, full->n * sizeof(*fields));
     for (size_t i = 0; i < full->n; i++)
@@ -91,7 +93,7 @@ static void keep_fields(struct dataset *d, const struct schema *full)
     d->reader.n_fields = full->n;
 }
 
-static enum rc no_column(const struct dataset *d, const struct schema *s,
+static enum rc no_column(const struct dataset *d, const struct data_schema *s,
                          const char *what, const char *name, struct err *err)
 {
     const char **names = mem_calloc(s->n ? s->n : 1, sizeof(*names));
@@ -118,10 +120,10 @@ struct need {
     bool list_too, any_type;
 };
 
-static enum rc check_need(const struct dataset *d, const struct schema *full,
+static enum rc check_need(const struct dataset *d, const struct data_schema *full,
                           const struct need *n, struct err *err)
 {
-    int64_t at = schema_find(full, str_c(n->name));
+    int64_t at = data_schema_find(full, str_c(n->name));
     if (at < 0)
         return no_column(d, full, n->what, n->name, err);
     const struct type *t = &full->at[at].type;
@@ -140,7 +142,7 @@ static enum rc check_need(const struct dataset *d, const struct schema *full,
 
 /* The columns to read, in the order of the first file. */
 static void keep_wanted(struct dataset *d, const struct dataset_conf *conf,
-                        const struct schema *full, const struct need *needs,
+                        const struct data_schema *full, const struct need *needs,
                         size_t n_needs)
 {
     const char **want = arena_alloc(&d->mem, (full->n + 1) * sizeof(*want));
@@ -152,7 +154,7 @@ static void keep_wanted(struct dataset *d, const struct dataset_conf *conf,
         if (!wanted)
             continue;
         want[n++] = arena_strdup(&d->mem, full->at[i].name);
-        schema_add(&d->schema, str_c(full->at[i].name), &full->at[i].type);
+        data_schema_add(&d->schema, str_c(full->at[i].name), &full->at[i].type);
     }
     d->reader.want = want;
     d->reader.n_want = n;
@@ -176,7 +178,7 @@ static size_t list_needs(const struct dataset_conf *conf, struct need *out)
 
 /* `typed`: the types of `full` were seen, not guessed from nothing. */
 static enum rc choose_columns(struct dataset *d, const struct dataset_conf *conf,
-                              const struct schema *full, bool typed, struct err *err)
+                              const struct data_schema *full, bool typed, struct err *err)
 {
     struct need *needs = mem_calloc(
         conf->n_labels + conf->n_weights + conf->reader.n_want + 1, sizeof(*needs));
@@ -192,9 +194,9 @@ static enum rc choose_columns(struct dataset *d, const struct dataset_conf *conf
         d->labels = arena_alloc(&d->mem, (strict + 1) * sizeof(*d->labels));
         for (size_t i = 0; i < strict; i++)
             d->labels[d->n_labels++] =
-                (size_t)schema_find(&d->schema, str_c(needs[i].name));
+                (size_t)data_schema_find(&d->schema, str_c(needs[i].name));
         if (conf->cost_field)
-            d->cost_at = schema_find(&d->schema, str_c(conf->cost_field));
+            d->cost_at = data_schema_find(&d->schema, str_c(conf->cost_field));
     }
     mem_free(needs);
     return rc;
@@ -237,7 +239,7 @@ static enum rc open_first(struct dataset *d, const struct dataset_conf *conf,
             has_rows = false;
     }
     if (has_rows || !rc) {
-        const struct schema *full = reader_schema(has_rows && r ? r : first);
+        const struct data_schema *full = reader_schema(has_rows && r ? r : first);
         keep_fields(d, full);
         rc = choose_columns(d, conf, full, has_rows, err);
     }
@@ -268,12 +270,12 @@ static enum rc files_differ(const struct dataset *d, const struct ds_file *f,
 
 /* Maps the columns of a file to those of the first one. */
 static enum rc match_schema(const struct dataset *d, struct ds_file *f,
-                            const struct schema *s, struct err *err)
+                            const struct data_schema *s, struct err *err)
 {
     bool same = true;
     for (size_t i = 0; i < d->schema.n; i++) {
-        const struct field *want = &d->schema.at[i];
-        int64_t at = schema_find(s, str_c(want->name));
+        const struct data_field *want = &d->schema.at[i];
+        int64_t at = data_schema_find(s, str_c(want->name));
         if (at < 0 || !type_equal(&s->at[at].type, &want->type))
             return files_differ(d, f, want->name, at < 0 ? NULL : &s->at[at].type,
                                 &want->type, err);
@@ -283,7 +285,7 @@ static enum rc match_schema(const struct dataset *d, struct ds_file *f,
         return RC_OK;
     f->order = mem_calloc(s->n, sizeof(*f->order));
     for (size_t i = 0; i < s->n; i++)
-        f->order[i] = (size_t)schema_find(&d->schema, str_c(s->at[i].name));
+        f->order[i] = (size_t)data_schema_find(&d->schema, str_c(s->at[i].name));
     return RC_OK;
 }
 

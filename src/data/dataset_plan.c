@@ -96,10 +96,11 @@ int64_t ds_end_offset(const struct dataset *d, size_t file, int64_t row)
 }
 
 /* Where a cut at `row` of the span is really made. */
-static struct cursor cut_at(const struct dataset *d, const struct ds_span *s, int64_t row)
+static struct reader_cursor cut_at(const struct dataset *d, const struct ds_span *s,
+                                   int64_t row)
 {
     const struct reader_index *index = &d->files[s->file].index;
-    struct cursor at = {.row = row, .offset = -1};
+    struct reader_cursor at = {.row = row, .offset = -1};
     if (row == s->from.row)
         return s->from;
     if (row >= s->to || !needs_places(d, s->file))

@@ -29,7 +29,7 @@ struct ds_file {
 /* Rows from.row .. to of one file. A row number counts malformed rows too. */
 struct ds_span {
     size_t file;
-    struct cursor from;
+    struct reader_cursor from;
     int64_t to;
 };
 typedef VEC(struct ds_span) span_vec;
@@ -42,9 +42,9 @@ struct ds_held {
 
 /* Where a slot stands behind one of its batches. */
 struct ds_mark {
-    size_t span;        /* of slot->spans */
-    struct cursor from; /* in that span */
-    int64_t drawn;      /* random numbers used */
+    size_t span;               /* of slot->spans */
+    struct reader_cursor from; /* in that span */
+    int64_t drawn;             /* random numbers used */
     struct ds_held held;
 };
 
@@ -58,7 +58,7 @@ struct ds_batch {
 /* Rows read and not yet in a batch (cost batching): some of one span. */
 struct ds_piece {
     size_t span;
-    struct cursor from;
+    struct reader_cursor from;
     int64_t to, rows; /* rows < to - from.row when some were malformed */
 };
 
@@ -68,7 +68,7 @@ struct ds_slot {
     span_vec spans;
     struct ds_held replay; /* held back when the position was stored; read first */
     size_t span;           /* the current one */
-    struct cursor at;
+    struct reader_cursor at;
     struct reader *reader; /* of spans[span]; NULL: to be opened */
     size_t reader_file;
     int64_t reader_end;
@@ -97,7 +97,7 @@ struct ds_slot {
 };
 
 struct dataset {
-    struct schema schema;
+    struct data_schema schema;
     struct ds_file *files; /* [n_files] */
     size_t n_files;
     int64_t rows;              /* -1: not known */
@@ -139,7 +139,7 @@ enum rc ds_open_file(const struct dataset *d, size_t file, int64_t end,
                      struct reader **out, struct err *err) MUST_CHECK;
 /* To a place in the file, with the help of its index. */
 enum rc ds_seek(const struct dataset *d, size_t file, struct reader *r,
-                const struct cursor *at, struct err *err) MUST_CHECK;
+                const struct reader_cursor *at, struct err *err) MUST_CHECK;
 
 /* dataset_plan.c */
 /* The whole table, in order. */

@@ -62,7 +62,7 @@ static enum rc read_rows(struct ds_slot *s, int64_t max, struct batch *to,
 }
 
 static enum rc check_labels(const struct ds_slot *s, const struct batch *b,
-                            const struct cursor *from, struct err *err)
+                            const struct reader_cursor *from, struct err *err)
 {
     for (size_t k = 0; k < s->d->n_labels; k++) {
         const struct column *c = &b->cols[s->d->labels[k]];
@@ -97,7 +97,7 @@ static void keep_first_bad(struct ds_slot *s)
 static enum rc read_piece(struct ds_slot *s, int64_t max, struct batch *to,
                           struct ds_piece *piece, struct err *err)
 {
-    struct cursor after;
+    struct reader_cursor after;
     batch_clear(to);
     while (s->span < s->spans.n) {
         const struct ds_span *sp = &s->spans.at[s->span];
@@ -327,7 +327,7 @@ static enum rc replay(struct ds_slot *s, struct ds_batch *(*take)(struct ds_slot
             VEC_PUSH(&t.spans, s->replay.spans.at[k]);
         t.span = 0;
         t.opened = false;
-        t.at = t.spans.n ? t.spans.at[0].from : (struct cursor){0};
+        t.at = t.spans.n ? t.spans.at[0].from : (struct reader_cursor){0};
         struct ds_batch *b = take(s);
         empty(b);
         s->held[s->n_held++] = b;

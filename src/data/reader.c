@@ -119,7 +119,7 @@ void reader_close(struct reader *r)
     mem_free(r);
 }
 
-const struct schema *reader_schema(const struct reader *r)
+const struct data_schema *reader_schema(const struct reader *r)
 {
     return r->ops->schema(r->state);
 }
@@ -134,7 +134,7 @@ enum rc reader_next(struct reader *r, int64_t max, struct batch *b, struct err *
     return r->ops->next(r->state, max, b, err);
 }
 
-void reader_tell(const struct reader *r, struct cursor *at)
+void reader_tell(const struct reader *r, struct reader_cursor *at)
 {
     r->ops->tell(r->state, at);
 }
@@ -148,7 +148,7 @@ static enum rc past_end(const struct reader *r, int64_t row, struct err *err)
 /* Reads on to row `to`; the reader stands before it. */
 static enum rc read_up_to(struct reader *r, int64_t to, struct err *err)
 {
-    struct cursor now;
+    struct reader_cursor now;
     struct batch b;
     enum rc rc = RC_OK;
     batch_init(&b, reader_schema(r));
@@ -164,7 +164,7 @@ static enum rc read_up_to(struct reader *r, int64_t to, struct err *err)
     return rc;
 }
 
-enum rc reader_seek(struct reader *r, const struct cursor *at, struct err *err)
+enum rc reader_seek(struct reader *r, const struct reader_cursor *at, struct err *err)
 {
     int64_t rows = reader_rows(r);
     if (rows >= 0 && at->row > rows)
@@ -172,16 +172,16 @@ enum rc reader_seek(struct reader *r, const struct cursor *at, struct err *err)
     if (rows >= 0)
         return r->ops->seek(r->state, at, err);
     if (at->offset >= 0) {
-        struct cursor place = *at;
+        struct reader_cursor place = *at;
         place.row -= at->back;
         place.back = 0;
         enum rc rc = r->ops->seek(r->state, &place, err);
         return rc || !at->back ? rc : read_up_to(r, at->row, err);
     }
-    struct cursor now;
+    struct reader_cursor now;
     reader_tell(r, &now);
     if (now.row > at->row) {
-        enum rc rc = r->ops->seek(r->state, &(struct cursor){.offset = -1}, err);
+        enum rc rc = r->ops->seek(r->state, &(struct reader_cursor){.offset = -1}, err);
         if (rc)
             return rc;
     }

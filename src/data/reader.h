@@ -21,7 +21,7 @@
 /* Between two rows of one file. `row` always counts from the file's first one and says
  * all that Parquet needs; a text reader gets there at once when the others are known too.
  */
-struct cursor {
+struct reader_cursor {
     int64_t row;    /* rows before it; malformed ones that were left out are rows, too */
     int64_t offset; /* decompressed bytes before it; -1: not known */
     int64_t line;   /* of it, from 1; 0: not known */
@@ -63,7 +63,7 @@ struct reader_conf {
 
 /* Places of a text file from which reading can start, about a mebibyte apart. */
 struct reader_index {
-    struct cursor *at; /* [n], owned; the last one is the end of the file */
+    struct reader_cursor *at; /* [n], owned; the last one is the end of the file */
     size_t n;
 };
 void reader_index_release(struct reader_index *index);
@@ -80,14 +80,14 @@ struct reader_ops {
     int (*probe)(const unsigned char *head, size_t n, const char *path);
     enum rc (*open)(const char *path, const struct reader_conf *conf, void **state,
                     struct err *err);
-    const struct schema *(*schema)(const void *state);
+    const struct data_schema *(*schema)(const void *state);
     int64_t (*rows)(const void *state); /* of the whole file; -1: only reading tells */
     /* Empties b and adds up to `max` rows. RC_OK with b->n == 0 is the end of the data;
      * a batch may be short before that.
      */
     enum rc (*next)(void *state, int64_t max, struct batch *b, struct err *err);
-    void (*tell)(const void *state, struct cursor *at);
-    enum rc (*seek)(void *state, const struct cursor *at, struct err *err);
+    void (*tell)(const void *state, struct reader_cursor *at);
+    enum rc (*seek)(void *state, const struct reader_cursor *at, struct err *err);
     /* NULL: cannot. RC_UNSUPPORTED: not for this file (it is compressed). */
     enum rc (*index)(const char *path, const struct reader_conf *conf,
                      struct reader_index *out, struct err *err);
@@ -127,17 +127,17 @@ enum rc reader_open(const char *path, const struct reader_ops *ops,
                     struct err *err) MUST_CHECK;
 void reader_close(struct reader *r); /* NULL is fine */
 /* The columns that are read, in the file's order. Borrowed until reader_close(). */
-const struct schema *reader_schema(const struct reader *r);
+const struct data_schema *reader_schema(const struct reader *r);
 int64_t reader_rows(const struct reader *r);
 /* `b` was made with reader_schema() or one that equals it. */
 enum rc reader_next(struct reader *r, int64_t max, struct batch *b,
                     struct err *err) MUST_CHECK;
-void reader_tell(const struct reader *r, struct cursor *at);
+void reader_tell(const struct reader *r, struct reader_cursor *at);
 /* To a place that reader_tell() or an index gave for the same file and settings, or to
  * any row with the rest unknown ({.row = n, .offset = -1}): a text file is then read up
  * to there. RC_INVAL E1210 past the end.
  */
-enum rc reader_seek(struct reader *r, const struct cursor *at,
+enum rc reader_seek(struct reader *r, const struct reader_cursor *at,
                     struct err *err) MUST_CHECK;
 
 #endif

@@ -96,7 +96,7 @@ static enum rc open_csv(const char *path, const struct reader_conf *conf, void *
     return RC_OK;
 }
 
-static const struct schema *schema(const void *state)
+static const struct data_schema *schema(const void *state)
 {
     return csv_schema(((const struct csv_state *)state)->r);
 }
@@ -111,14 +111,14 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return csv_next(((struct csv_state *)state)->r, max, b, err);
 }
 
-static void tell(const void *state, struct cursor *at)
+static void tell(const void *state, struct reader_cursor *at)
 {
     struct csv_cursor c;
     csv_tell(((const struct csv_state *)state)->r, &c);
     *at = lines_cursor(&c);
 }
 
-static enum rc seek(void *state, const struct cursor *at, struct err *err)
+static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
 {
     struct csv_state *s = state;
     struct csv_cursor c = lines_place(at);

@@ -22,10 +22,10 @@ static int probe(const unsigned char *head, size_t n, const char *path)
 static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void **state,
                           struct err *err)
 {
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct jsonl_reader *r = NULL;
     for (size_t i = 0; i < conf->n_fields; i++)
-        schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type);
+        data_schema_add(&schema, str_c(conf->fields[i].name), &conf->fields[i].type);
     struct jsonl_conf c = {
         .schema = conf->n_fields ? &schema : NULL,
         .want = conf->want,
@@ -36,7 +36,7 @@ static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void
         .end = conf->end,
     };
     enum rc rc = jsonl_open(path, &c, &r, err);
-    schema_release(&schema);
+    data_schema_release(&schema);
     if (rc)
         return rc;
     struct jsonl_state *s = mem_calloc(1, sizeof(*s));
@@ -46,7 +46,7 @@ static enum rc open_jsonl(const char *path, const struct reader_conf *conf, void
     return RC_OK;
 }
 
-static const struct schema *schema_of(const void *state)
+static const struct data_schema *schema_of(const void *state)
 {
     return jsonl_schema(((const struct jsonl_state *)state)->r);
 }
@@ -61,14 +61,14 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return jsonl_next(((struct jsonl_state *)state)->r, max, b, err);
 }
 
-static void tell(const void *state, struct cursor *at)
+static void tell(const void *state, struct reader_cursor *at)
 {
     struct csv_cursor c;
     jsonl_tell(((const struct jsonl_state *)state)->r, &c);
     *at = lines_cursor(&c);
 }
 
-static enum rc seek(void *state, const struct cursor *at, struct err *err)
+static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
 {
     struct jsonl_state *s = state;
     struct csv_cursor c = lines_place(at);

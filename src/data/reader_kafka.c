@@ -14,9 +14,9 @@ struct kafka_reader {
     struct kafka_path path;
     struct kafka *consumer;
     struct arrow *arrow;
-    struct schema full;   /* of the messages */
-    struct schema schema; /* what is read */
-    bool bare;            /* messages have no schema */
+    struct data_schema full;   /* of the messages */
+    struct data_schema schema; /* what is read */
+    bool bare;                 /* messages have no schema */
     const atomic_bool *stop;
     const struct batch *now; /* of the current message; NULL: none */
     int64_t at;              /* rows taken of it */
@@ -37,8 +37,8 @@ static void close_kafka(void *state)
         return;
     kafka_close(r->consumer);
     arrow_destroy(r->arrow);
-    schema_release(&r->full);
-    schema_release(&r->schema);
+    data_schema_release(&r->full);
+    data_schema_release(&r->schema);
     kafka_path_release(&r->path);
     mem_free(r);
 }
@@ -50,7 +50,7 @@ static enum rc learn_columns(struct kafka_reader *r, const struct reader_conf *c
                              struct err *err)
 {
     for (size_t i = 0; i < conf->n_fields; i++)
-        schema_add(&r->full, str_c(conf->fields[i].name), &conf->fields[i].type);
+        data_schema_add(&r->full, str_c(conf->fields[i].name), &conf->fields[i].type);
     if (conf->n_fields)
         return RC_OK;
     struct kafka_path first = r->path;
@@ -78,10 +78,10 @@ static enum rc choose_columns(struct kafka_reader *r, const struct reader_conf *
         for (size_t k = 0; !wanted && k < conf->n_want; k++)
             wanted = strcmp(conf->want[k], r->full.at[i].name) == 0;
         if (wanted)
-            schema_add(&r->schema, str_c(r->full.at[i].name), &r->full.at[i].type);
+            data_schema_add(&r->schema, str_c(r->full.at[i].name), &r->full.at[i].type);
     }
     for (size_t k = 0; conf->want && k < conf->n_want; k++)
-        if (schema_find(&r->schema, str_c(conf->want[k])) < 0)
+        if (data_schema_find(&r->schema, str_c(conf->want[k])) < 0)
             return err_coded(err, RC_INVAL, E1806,
                              "'%.300s': there is no column '%.100s'", r->path.url,
                              conf->want[k]);
@@ -109,7 +109,7 @@ static enum rc open_kafka(const char *path, const struct reader_conf *conf, void
     return RC_OK;
 }
 
-static const struct schema *schema_of(const void *state)
+static const struct data_schema *schema_of(const void *state)
 {
     return &((const struct kafka_reader *)state)->schema;
 }
@@ -169,10 +169,10 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static void tell(const void *state, struct cursor *at)
+static void tell(const void *state, struct reader_cursor *at)
 {
     const struct kafka_reader *r = state;
-    *at = (struct cursor){.row = r->row, .offset = r->next};
+    *at = (struct reader_cursor){.row = r->row, .offset = r->next};
     if (r->now && r->at < r->now->n) {
         at->offset = r->offset;
         at->back = r->at;
@@ -180,7 +180,7 @@ static void tell(const void *state, struct cursor *at)
 }
 
 /* The common code takes care of rows within a message. */
-static enum rc seek(void *state, const struct cursor *at, struct err *err)
+static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
 {
     struct kafka_reader *r = state;
     enum rc rc = need_consumer(r, err);

@@ -6,13 +6,13 @@
 
 #define INDEX_BYTES (INT64_C(1) << 20) /* distance of the places of an index */
 
-struct cursor lines_cursor(const struct csv_cursor *c)
+struct reader_cursor lines_cursor(const struct csv_cursor *c)
 {
-    return (struct cursor){
+    return (struct reader_cursor){
         .row = c->record, .offset = c->offset, .line = c->line, .bad = c->bad};
 }
 
-struct csv_cursor lines_place(const struct cursor *at)
+struct csv_cursor lines_place(const struct reader_cursor *at)
 {
     return (struct csv_cursor){
         .offset = at->offset, .line = at->line, .record = at->row, .bad = at->bad};
@@ -42,7 +42,7 @@ enum rc lines_index(const char *path, const struct reader_conf *conf,
     if (rc)
         return rc;
     struct csv_cursor *cuts = mem_try_calloc(n + 1, sizeof(*cuts));
-    struct cursor *at = mem_try_calloc(n + 1, sizeof(*at));
+    struct reader_cursor *at = mem_try_calloc(n + 1, sizeof(*at));
     rc = cuts && at ? split(path, conf, n, cuts, err)
                     : err_set(err, RC_NOMEM, "'%s': no memory for its index", path);
     for (size_t i = 0; !rc && i <= n; i++)

@@ -8,8 +8,8 @@
 #include "data/csv/csv.h"
 #include "data/reader.h"
 
-struct cursor lines_cursor(const struct csv_cursor *c);
-struct csv_cursor lines_place(const struct cursor *at);
+struct reader_cursor lines_cursor(const struct csv_cursor *c);
+struct csv_cursor lines_place(const struct reader_cursor *at);
 
 /* Cuts the file into n parts: cuts[n + 1]. */
 typedef enum rc lines_split_fn(const char *path, const struct reader_conf *conf, size_t n,

@@ -29,7 +29,7 @@ struct odps_reader {
     struct odps_path path;
     struct odps *client;
     struct odps_session session;
-    struct schema schema;
+    struct data_schema schema;
     char *columns;           /* names that are asked for, or NULL for all */
     struct odps_type *types; /* [n_wire] */
     size_t n_wire;
@@ -80,7 +80,7 @@ static void close_odps(void *state)
     mem_free(r->types);
     mem_free(r->wire_at);
     mem_free(r->cols);
-    schema_release(&r->schema);
+    data_schema_release(&r->schema);
     odps_session_release(&r->session);
     odps_close(r->client);
     odps_path_release(&r->path);
@@ -141,7 +141,7 @@ static void choose_columns(struct odps_reader *r, const struct reader_conf *conf
         if (!is_wanted(conf, c->name))
             continue;
         struct type t = odps_type_ours(&c->type, &r->schema.mem);
-        schema_add(&r->schema, str_c(c->name), &t);
+        data_schema_add(&r->schema, str_c(c->name), &t);
         size_t at = r->schema.n - 1;
         r->wire_at[at] = SIZE_MAX;
         if (c->is_key) {
@@ -185,7 +185,7 @@ static enum rc open_odps(const char *path, const struct reader_conf *conf, void 
     return RC_OK;
 }
 
-static const struct schema *schema_of(const void *state)
+static const struct data_schema *schema_of(const void *state)
 {
     return &((const struct odps_reader *)state)->schema;
 }
@@ -332,12 +332,13 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static void tell(const void *state, struct cursor *at)
+static void tell(const void *state, struct reader_cursor *at)
 {
-    *at = (struct cursor){.row = ((const struct odps_reader *)state)->row, .offset = -1};
+    *at = (struct reader_cursor){.row = ((const struct odps_reader *)state)->row,
+                                 .offset = -1};
 }
 
-static enum rc seek(void *state, const struct cursor *at, struct err *err)
+static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
 {
     struct odps_reader *r = state;
     if (r->row == at->row)

@@ -25,7 +25,7 @@ static enum rc open_parquet(const char *path, const struct reader_conf *conf,
     return rc;
 }
 
-static const struct schema *schema(const void *state)
+static const struct data_schema *schema(const void *state)
 {
     return parquet_schema(state);
 }
@@ -40,12 +40,12 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return parquet_next(state, max, b, err);
 }
 
-static void tell(const void *state, struct cursor *at)
+static void tell(const void *state, struct reader_cursor *at)
 {
-    *at = (struct cursor){.row = parquet_tell(state), .offset = -1};
+    *at = (struct reader_cursor){.row = parquet_tell(state), .offset = -1};
 }
 
-static enum rc seek(void *state, const struct cursor *at, struct err *err)
+static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
 {
     return parquet_seek(state, at->row, err);
 }

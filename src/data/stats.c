@@ -53,14 +53,14 @@ static void part_release(struct stats_part *p)
     mem_free(p->name);
 }
 
-struct stats *stats_create(const struct schema *schema, const char *const *labels,
+struct stats *stats_create(const struct data_schema *schema, const char *const *labels,
                            size_t n_labels)
 {
     struct stats *s = mem_calloc(1, sizeof(*s));
-    schema_copy(&s->schema, schema);
+    data_schema_copy(&s->schema, schema);
     s->parts = mem_calloc(schema->n ? schema->n : 1, sizeof(*s->parts));
     for (size_t i = 0; i < schema->n; i++) {
-        const struct field *f = &s->schema.at[i];
+        const struct data_field *f = &s->schema.at[i];
         part_init(&s->parts[i], mem_strdup(f->name), &f->type);
         s->parts[i].is_label =
             n_labels == 0 && looks_like_label(f->name) && column_is_number(&f->type);
@@ -78,7 +78,7 @@ void stats_destroy(struct stats *s)
         part_release(&s->parts[i]);
     mem_free(s->parts);
     mem_free(s->codes);
-    schema_release(&s->schema);
+    data_schema_release(&s->schema);
     mem_free(s);
 }
 

@@ -14,7 +14,7 @@
 struct stats;
 
 /* `schema` is copied. `labels`: names, each there; none: guessed from the names. */
-struct stats *stats_create(const struct schema *schema, const char *const *labels,
+struct stats *stats_create(const struct data_schema *schema, const char *const *labels,
                            size_t n_labels);
 void stats_destroy(struct stats *s); /* NULL is fine */
 void stats_add(struct stats *s, const struct batch *b);

@@ -22,7 +22,7 @@ struct stats_part {
 };
 
 struct stats {
-    struct schema schema;
+    struct data_schema schema;
     struct stats_part *parts; /* [schema.n] */
     int64_t rows;
     int64_t *codes; /* scratch: how often each entry of a dictionary occurs */

@@ -29,16 +29,16 @@ static const char *const logical_names[LOGICAL_COUNT] = {
     [LOGICAL_UINT8] = "uint8",
 };
 
-static struct field *kids_alloc(struct arena *mem, size_t n)
+static struct data_field *kids_alloc(struct arena *mem, size_t n)
 {
-    return arena_alloc(mem, n * sizeof(struct field));
+    return arena_alloc(mem, n * sizeof(struct data_field));
 }
 
 struct type type_list(struct arena *mem, struct type element, bool nullable)
 {
     struct type t = {.id = TYPE_LIST, .nullable = nullable, .n_kids = 1};
     t.kids = kids_alloc(mem, 1);
-    t.kids[0] = (struct field){.name = "element", .type = element};
+    t.kids[0] = (struct data_field){.name = "element", .type = element};
     return t;
 }
 
@@ -46,8 +46,8 @@ struct type type_map(struct arena *mem, struct type key, struct type value, bool
 {
     struct type t = {.id = TYPE_MAP, .nullable = nullable, .n_kids = 2};
     t.kids = kids_alloc(mem, 2);
-    t.kids[0] = (struct field){.name = "key", .type = key};
-    t.kids[1] = (struct field){.name = "value", .type = value};
+    t.kids[0] = (struct data_field){.name = "key", .type = key};
+    t.kids[1] = (struct data_field){.name = "value", .type = value};
     return t;
 }
 
@@ -111,26 +111,27 @@ void type_print(const struct type *t, struct buf *out)
     buf_putc(out, '>');
 }
 
-void schema_release(struct schema *s)
+void data_schema_release(struct data_schema *s)
 {
     mem_free(s->at);
     arena_release(&s->mem);
-    *s = (struct schema){0};
+    *s = (struct data_schema){0};
 }
 
-struct field *schema_add(struct schema *s, struct str name, const struct type *type)
+struct data_field *data_schema_add(struct data_schema *s, struct str name,
+                                   const struct type *type)
 {
     if (s->n == s->cap) {
         s->cap = s->cap ? s->cap * 2 : 8;
         s->at = mem_realloc(s->at, s->cap, sizeof(*s->at));
     }
-    struct field *f = &s->at[s->n++];
+    struct data_field *f = &s->at[s->n++];
     f->name = arena_strndup(&s->mem, name.p, name.n);
     f->type = type_copy(&s->mem, type);
     return f;
 }
 
-int64_t schema_find(const struct schema *s, struct str name)
+int64_t data_schema_find(const struct data_schema *s, struct str name)
 {
     for (size_t i = 0; i < s->n; i++)
         if (str_is(name, s->at[i].name))
@@ -138,13 +139,13 @@ int64_t schema_find(const struct schema *s, struct str name)
     return -1;
 }
 
-void schema_copy(struct schema *to, const struct schema *from)
+void data_schema_copy(struct data_schema *to, const struct data_schema *from)
 {
     for (size_t i = 0; i < from->n; i++)
-        schema_add(to, str_c(from->at[i].name), &from->at[i].type);
+        data_schema_add(to, str_c(from->at[i].name), &from->at[i].type);
 }
 
-bool schema_equal(const struct schema *a, const struct schema *b)
+bool data_schema_equal(const struct data_schema *a, const struct data_schema *b)
 {
     if (a->n != b->n)
         return false;
@@ -155,7 +156,7 @@ bool schema_equal(const struct schema *a, const struct schema *b)
     return true;
 }
 
-void schema_print(const struct schema *s, struct buf *out)
+void data_schema_print(const struct data_schema *s, struct buf *out)
 {
     for (size_t i = 0; i < s->n; i++) {
         buf_printf(out, "%s: ", s->at[i].name);

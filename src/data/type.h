@@ -55,17 +55,17 @@ struct type {
     bool nullable;
     bool utc;                 /* timestamps: an instant rather than a wall clock */
     int32_t precision, scale; /* LOGICAL_DECIMAL */
-    struct field *kids;       /* [n_kids]; belongs to the schema's arena */
+    struct data_field *kids;  /* [n_kids]; belongs to the schema's arena */
     size_t n_kids;
 };
 
-struct field {
+struct data_field {
     const char *name; /* of list and map kids: "element", "key", "value" */
     struct type type;
 };
 
-struct schema {
-    struct field *at; /* [n] */
+struct data_schema {
+    struct data_field *at; /* [n] */
     size_t n, cap;
     struct arena mem; /* names and kids */
 };
@@ -86,14 +86,17 @@ bool type_is_nested(enum type_id id);
 /* As a person writes it: "list<int64>", "map<string,float>", "timestamp[ms]". */
 void type_print(const struct type *t, struct buf *out);
 
-/* A zeroed struct schema is an empty one. */
-void schema_release(struct schema *s);
+/* A zeroed struct data_schema is an empty one. */
+void data_schema_release(struct data_schema *s);
 /* Name and type are copied; the result is the new field, valid until the next call. */
-struct field *schema_add(struct schema *s, struct str name, const struct type *type);
-int64_t schema_find(const struct schema *s, struct str name);      /* index, or -1 */
-void schema_copy(struct schema *to, const struct schema *from);    /* `to` is empty */
-bool schema_equal(const struct schema *a, const struct schema *b); /* names and types */
-void schema_print(const struct schema *s,
-                  struct buf *out); /* one "name: type" per line */
+struct data_field *data_schema_add(struct data_schema *s, struct str name,
+                                   const struct type *type);
+int64_t data_schema_find(const struct data_schema *s, struct str name); /* index, or -1 */
+void data_schema_copy(struct data_schema *to,
+                      const struct data_schema *from); /* `to` is empty */
+bool data_schema_equal(const struct data_schema *a,
+                       const struct data_schema *b); /* names and types */
+void data_schema_print(const struct data_schema *s,
+                       struct buf *out); /* one "name: type" per line */
 
 #endif

@@ -10,7 +10,7 @@ struct writer {
     const struct writer_ops *ops;
     void *state;
     char *path; /* owned */
-    struct schema schema;
+    struct data_schema schema;
 };
 
 static const struct writer_ops *const writers[] = {
@@ -61,7 +61,7 @@ static enum rc check_compression(const struct writer_ops *ops, const char *name,
 }
 
 enum rc writer_open(const char *path, const struct writer_ops *ops,
-                    const struct schema *schema, const struct writer_conf *conf,
+                    const struct data_schema *schema, const struct writer_conf *conf,
                     struct writer **out, struct err *err)
 {
     enum rc rc = check_compression(ops, conf->compression, err);
@@ -70,7 +70,7 @@ enum rc writer_open(const char *path, const struct writer_ops *ops,
     struct writer *w = mem_calloc(1, sizeof(*w));
     w->ops = ops;
     w->path = mem_strdup(path);
-    schema_copy(&w->schema, schema);
+    data_schema_copy(&w->schema, schema);
     rc = ops->open(path, &w->schema, conf, &w->state, err);
     if (rc) {
         writer_abandon(w);
@@ -87,7 +87,7 @@ enum rc writer_add(struct writer *w, const struct batch *b, struct err *err)
 
 static void writer_free(struct writer *w)
 {
-    schema_release(&w->schema);
+    data_schema_release(&w->schema);
     mem_free(w->path);
     mem_free(w);
 }

@@ -25,7 +25,7 @@ struct writer_ops {
     const char *scheme;      /* of addresses that are no files, "odps"; or NULL */
     const char *compression; /* what it takes: "none|snappy|zstd" */
     /* RC_UNSUPPORTED E1206 when a column's type has no form in this format. */
-    enum rc (*open)(const char *path, const struct schema *schema,
+    enum rc (*open)(const char *path, const struct data_schema *schema,
                     const struct writer_conf *conf, void **state, struct err *err);
     enum rc (*add)(void *state, const struct batch *b, struct err *err);
     /* Both end the state, whatever they return. */
@@ -49,7 +49,7 @@ struct writer;
  * writer_abandon(). RC_INVAL E1205 for a compression that the format does not have.
  */
 enum rc writer_open(const char *path, const struct writer_ops *ops,
-                    const struct schema *schema, const struct writer_conf *conf,
+                    const struct data_schema *schema, const struct writer_conf *conf,
                     struct writer **out, struct err *err) MUST_CHECK;
 /* `b` has the columns of the schema; encoded ones are fine. */
 enum rc writer_add(struct writer *w, const struct batch *b, struct err *err) MUST_CHECK;

@@ -4,7 +4,7 @@
 #include "data/suffix.h"
 #include "data/writer.h"
 
-static enum rc open_csv(const char *path, const struct schema *schema,
+static enum rc open_csv(const char *path, const struct data_schema *schema,
                         const struct writer_conf *conf, void **state, struct err *err)
 {
     struct csv_style style = {.delim = conf->delim};

@@ -3,7 +3,7 @@
 #include "data/jsonl/jsonl.h"
 #include "data/writer.h"
 
-static enum rc open_jsonl(const char *path, const struct schema *schema,
+static enum rc open_jsonl(const char *path, const struct data_schema *schema,
                           const struct writer_conf *conf, void **state, struct err *err)
 {
     struct jsonl_writer *w = NULL;

@@ -51,7 +51,8 @@ static enum rc wrong_type(const struct odps_writer *w, const struct odps_column 
     return rc;
 }
 
-static enum rc match(struct odps_writer *w, const struct schema *schema, struct err *err)
+static enum rc match(struct odps_writer *w, const struct data_schema *schema,
+                     struct err *err)
 {
     const struct odps_session *s = &w->session;
     w->column_of = mem_calloc(s->n, sizeof(*w->column_of));
@@ -73,7 +74,7 @@ static enum rc match(struct odps_writer *w, const struct schema *schema, struct 
     return RC_OK;
 }
 
-static enum rc open_odps(const char *path, const struct schema *schema,
+static enum rc open_odps(const char *path, const struct data_schema *schema,
                          const struct writer_conf *conf, void **state, struct err *err)
 {
     struct odps_writer *w = mem_calloc(1, sizeof(*w));

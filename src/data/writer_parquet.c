@@ -4,7 +4,7 @@
 #include "data/writer.h"
 #include "io/codec.h"
 
-static enum rc open_parquet(const char *path, const struct schema *schema,
+static enum rc open_parquet(const char *path, const struct data_schema *schema,
                             const struct writer_conf *conf, void **state, struct err *err)
 {
     struct parquet_writer_options o = {.codec = CODEC_SNAPPY,

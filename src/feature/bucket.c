@@ -9,17 +9,17 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-void bucket_release(struct bucket *b)
+void bucket_release(struct fg_bucket *b)
 {
     vocab_release(&b->vocab);
     mem_free(b->bounds);
-    *b = (struct bucket){0};
+    *b = (struct fg_bucket){0};
 }
 
 /* Granlund and Montgomery, "Division by invariant integers using multiplication", for all
  * dividends: magic is floor(2^64 * (2^l - n) / n) + 1 with l = ceil(log2 n).
  */
-void bucket_set_hash(struct bucket *b, uint64_t n)
+void bucket_set_hash(struct fg_bucket *b, uint64_t n)
 {
     unsigned l = n > 1 ? 64 - (unsigned)CLZ64(n - 1) : 0;
     uint64_t rest = (l < 64 ? (uint64_t)1 << l : 0) - n, q = 0;
@@ -38,12 +38,13 @@ void bucket_set_hash(struct bucket *b, uint64_t n)
     b->magic = n > 1 ? q + 1 : 0;
 }
 
-static int64_t hashed(const struct bucket *b, struct str s)
+static int64_t hashed(const struct fg_bucket *b, struct str s)
 {
     return bucket_modulo(b, LIKELY(!b->farm) ? hash_std(s.p, s.n) : hash_farm(s.p, s.n));
 }
 
-void bucket_eights_ref(const struct bucket *b, const char *text, int64_t n, int64_t *ids)
+void bucket_eights_ref(const struct fg_bucket *b, const char *text, int64_t n,
+                       int64_t *ids)
 {
     for (int64_t i = 0; i < n; i++) {
         uint64_t word;
@@ -52,7 +53,7 @@ void bucket_eights_ref(const struct bucket *b, const char *text, int64_t n, int6
     }
 }
 
-void bucket_eights(const struct bucket *b, const char *text, int64_t n, int64_t *ids)
+void bucket_eights(const struct fg_bucket *b, const char *text, int64_t n, int64_t *ids)
 {
 #ifdef __x86_64__
     if (cpu_level() >= CPU_LEVEL_AVX512) {
@@ -63,14 +64,14 @@ void bucket_eights(const struct bucket *b, const char *text, int64_t n, int64_t 
     bucket_eights_ref(b, text, n, ids);
 }
 
-static int64_t known(const struct bucket *b, struct str s)
+static int64_t known(const struct fg_bucket *b, struct str s)
 {
     int64_t id = vocab_find(&b->vocab, s);
     return id < 0 ? b->unknown : id;
 }
 
 /* Few bounds are the rule: counting beats searching until there are some dozens. */
-static int64_t bounded(const struct bucket *b, float v)
+static int64_t bounded(const struct fg_bucket *b, float v)
 {
     int64_t lo = 0, hi = b->n_bounds;
     if (isnan(v))
@@ -108,7 +109,7 @@ bool bucket_parse(struct str s, int64_t *v, bool *over)
     return true;
 }
 
-bool bucket_text(const struct bucket *b, struct str s, int64_t *id)
+bool bucket_text(const struct fg_bucket *b, struct str s, int64_t *id)
 {
     double number;
     bool over;
@@ -209,7 +210,7 @@ static uint64_t hash_digits(uint64_t u)
                        : hash_std_words(a | b << first, b >> (64 - first), n);
 }
 
-int64_t bucket_i64(const struct bucket *b, int64_t v)
+int64_t bucket_i64(const struct fg_bucket *b, int64_t v)
 {
     char text[24];
     switch (b->kind) {
@@ -229,7 +230,7 @@ int64_t bucket_i64(const struct bucket *b, int64_t v)
     return v;
 }
 
-int64_t bucket_f64(const struct bucket *b, double v)
+int64_t bucket_f64(const struct fg_bucket *b, double v)
 {
     char text[32];
     switch (b->kind) {

@@ -32,7 +32,7 @@ static inline __m512i mul_high(__m512i a, __m512i b)
     return _mm512_add_epi64(_mm512_mul_epu32(a1, b1), t);
 }
 
-void bucket_eights_avx512(const struct bucket *b, const char *text, int64_t n,
+void bucket_eights_avx512(const struct fg_bucket *b, const char *text, int64_t n,
                           int64_t *ids)
 {
     const __m512i magic = _mm512_set1_epi64((long long)b->magic);

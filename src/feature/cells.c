@@ -14,31 +14,31 @@ static const size_t widths[] = {
     [CELL_CODE] = sizeof(uint32_t),
 };
 
-void cells_release(struct cells *c)
+void cells_release(struct fg_cells *c)
 {
     feature_mem_release(&c->val.mem);
     feature_mem_release(&c->key.mem);
     feature_mem_release(&c->row_mem);
     feature_mem_release(&c->step_mem);
-    *c = (struct cells){0};
+    *c = (struct fg_cells){0};
 }
 
 /* What is being filled, and for whom. */
 struct fill {
-    struct run *x;
+    struct fg_run *x;
     const struct fg_input *in;
-    struct cells *c;
+    struct fg_cells *c;
     int64_t max_steps;
 };
 
 static enum rc more_values(struct fill *f)
 {
-    struct cells *c = f->c;
+    struct fg_cells *c = f->c;
     size_t want = (size_t)(c->cap ? c->cap * 2 : 256);
     if (!feature_mem_room(&c->val.mem, want, widths[c->val.type]) ||
         (f->in->form == FORM_PAIRS &&
          !feature_mem_room(&c->key.mem, want, widths[c->key.type])))
-        return run_nomem(f->x);
+        return fg_nomem(f->x);
     c->cap = (int64_t)(c->val.mem.cap / widths[c->val.type]);
     if (f->in->form == FORM_PAIRS &&
         c->key.mem.cap / widths[c->key.type] < (size_t)c->cap)
@@ -57,7 +57,7 @@ static enum rc more_values(struct fill *f)
 
 static enum rc begin(struct fill *f, int64_t rows, enum cell_type val, enum cell_type key)
 {
-    struct cells *c = f->c;
+    struct fg_cells *c = f->c;
     c->rows = rows;
     c->one = rows == 1 && f->x->rows != 1;
     c->seq = f->in->seq;
@@ -68,7 +68,7 @@ static enum rc begin(struct fill *f, int64_t rows, enum cell_type val, enum cell
     size_t steps = (size_t)rows + 1;
     if (!feature_mem_room(&c->step_mem, steps, sizeof(int64_t)) ||
         !feature_mem_room(&c->row_mem, c->seq ? steps : 1, sizeof(int64_t)))
-        return run_nomem(f->x);
+        return fg_nomem(f->x);
     c->step_at = c->step_mem.p;
     c->row_at = c->row_mem.p;
     c->step_cap = (int64_t)(c->step_mem.cap / sizeof(int64_t)) - 1;
@@ -82,10 +82,10 @@ static enum rc begin(struct fill *f, int64_t rows, enum cell_type val, enum cell
 
 static enum rc end_step(struct fill *f)
 {
-    struct cells *c = f->c;
+    struct fg_cells *c = f->c;
     if (UNLIKELY(c->steps == c->step_cap)) {
         if (!feature_mem_room(&c->step_mem, (size_t)c->step_cap * 2 + 2, sizeof(int64_t)))
-            return run_nomem(f->x);
+            return fg_nomem(f->x);
         c->step_at = c->step_mem.p;
         c->step_cap = (int64_t)(c->step_mem.cap / sizeof(int64_t)) - 1;
     }
@@ -96,7 +96,7 @@ static enum rc end_step(struct fill *f)
 /* Ends the row; a sequence without a step gets an empty one. */
 static enum rc end_row(struct fill *f, int64_t row)
 {
-    struct cells *c = f->c;
+    struct fg_cells *c = f->c;
     enum rc rc = RC_OK;
     if (!c->seq || c->steps == c->row_at[row])
         rc = end_step(f);
@@ -131,7 +131,7 @@ static enum rc put_parsed(struct fill *f, struct str s)
 {
     double v;
     if (!number_parse(s, &v))
-        return run_fail(f->x, f->in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(f->x, f->in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
     return put_number(f, v);
 }
 
@@ -212,7 +212,7 @@ static enum rc read_texts(struct fill *f, const struct column *col)
     for (int64_t r = 0; !rc && r < col->n; r++) {
         struct str s = column_str(col, r);
         f->x->row = r;
-        if (s.n && !column_is_null(col, r) && !run_masked(f->x, f->in, r))
+        if (s.n && !column_is_null(col, r) && !fg_masked(f->x, f->in, r))
             rc = f->in->seq ? put_steps(f, s, r) : put_split(f, s);
         if (!rc)
             rc = end_row(f, r);
@@ -226,7 +226,7 @@ static enum rc read_codes(struct fill *f, const struct column *col)
     f->c->dict = col->dict;
     f->c->split = true;
     for (int64_t r = 0; !rc && r < col->n; r++) {
-        if (!column_is_null(col, r) && !run_masked(f->x, f->in, r)) {
+        if (!column_is_null(col, r) && !fg_masked(f->x, f->in, r)) {
             ROOM(f);
             ((uint32_t *)f->c->val.mem.p)[f->c->n++] = column_code(col, r);
         }
@@ -249,7 +249,7 @@ static enum cell_type number_type(const struct fill *f, const struct column *lea
 
 static enum rc put_leaf(struct fill *f, const struct column *leaf, int64_t i)
 {
-    struct cells *c = f->c;
+    struct fg_cells *c = f->c;
     ROOM(f);
     if (f->in->form == FORM_PAIRS) {
         ((int64_t *)c->key.mem.p)[c->n] = leaf_i64(leaf, i);
@@ -273,7 +273,7 @@ static enum rc read_numbers(struct fill *f, const struct column *col)
     enum rc rc = begin(f, col->n, number_type(f, col), CELL_I64);
     for (int64_t r = 0; !rc && r < col->n; r++) {
         f->x->row = r;
-        if (!column_is_null(col, r) && !run_masked(f->x, f->in, r))
+        if (!column_is_null(col, r) && !fg_masked(f->x, f->in, r))
             rc = put_leaf(f, col, r);
         if (!rc)
             rc = end_row(f, r);
@@ -312,7 +312,7 @@ static enum rc read_list(struct fill *f, const struct column *col)
     f->c->dict = codes ? leaf->dict : NULL;
     f->c->split = seq && !nested;
     for (int64_t r = 0; !rc && r < col->n; r++) {
-        bool skip = column_is_null(col, r) || run_masked(f->x, f->in, r);
+        bool skip = column_is_null(col, r) || fg_masked(f->x, f->in, r);
         f->x->row = r;
         for (int64_t i = col->offsets[r]; !rc && !skip && i < col->offsets[r + 1]; i++) {
             if (seq && full(f, r))
@@ -339,7 +339,8 @@ static enum cell_type leaf_type(const struct column *c)
                                      : CELL_F64;
 }
 
-static void put_plane(struct plane *p, int64_t at, const struct column *leaf, int64_t i)
+static void put_plane(struct fg_plane *p, int64_t at, const struct column *leaf,
+                      int64_t i)
 {
     switch (p->type) {
     case CELL_TEXT:
@@ -404,21 +405,21 @@ bool cells_accept(const struct fg_input *in, const struct type *t)
            !(in->form == FORM_WHOLE && t->id != TYPE_STR && is_float(t));
 }
 
-static enum rc refuse(struct run *x, const struct fg_input *in, const struct type *t)
+static enum rc refuse(struct fg_run *x, const struct fg_input *in, const struct type *t)
 {
     struct buf name;
     buf_init(&name, 256);
     type_print(t, &name);
     x->row = -1;
     enum rc rc =
-        run_fail(x, in, RC_INVAL, E1302, "type %s cannot be read here", buf_str(&name));
+        fg_fail(x, in, RC_INVAL, E1302, "type %s cannot be read here", buf_str(&name));
     buf_release(&name);
     return rc;
 }
 
-enum rc cells_read(struct run *x, const struct fg_input *in, struct cells *c)
+enum rc cells_read(struct fg_run *x, const struct fg_input *in, struct fg_cells *c)
 {
-    const struct column *col = run_column(x, in);
+    const struct column *col = fg_column(x, in);
     struct fill f = {
         .x = x, .in = in, .c = c, .max_steps = in->seq ? x->f->max_steps : 0};
     if (!cells_accept(in, col->type))
@@ -436,7 +437,7 @@ enum rc cells_read(struct run *x, const struct fg_input *in, struct cells *c)
     }
 }
 
-enum rc cells_of_const(struct run *x, const struct fg_input *in, struct cells *c)
+enum rc cells_of_const(struct fg_run *x, const struct fg_input *in, struct fg_cells *c)
 {
     struct fill f = {.x = x, .in = in, .c = c};
     enum rc rc = begin(&f, 1, text_type(&f, false), CELL_TEXT);
@@ -447,7 +448,7 @@ enum rc cells_of_const(struct run *x, const struct fg_input *in, struct cells *c
     return rc ? rc : end_row(&f, 0);
 }
 
-struct str plane_text(const struct plane *p, const struct dict *dict, int64_t i,
+struct str plane_text(const struct fg_plane *p, const struct dict *dict, int64_t i,
                       struct cell_buf *buf)
 {
     switch (p->type) {
@@ -468,7 +469,7 @@ struct str plane_text(const struct plane *p, const struct dict *dict, int64_t i,
     return str_of(NULL, 0);
 }
 
-bool plane_number(const struct plane *p, int64_t i, double *out)
+bool plane_number(const struct fg_plane *p, int64_t i, double *out)
 {
     switch (p->type) {
     case CELL_TEXT:

@@ -6,7 +6,7 @@
 #include "feature/feature_private.h"
 #include "feature/number.h"
 
-static const struct feature_out *result_of(const struct run *x, const struct fg *f)
+static const struct feature_out *result_of(const struct fg_run *x, const struct fg *f)
 {
     return f->info.stub ? &x->scratch->at[f->index].stub : &x->batch->at[f->index];
 }
@@ -22,14 +22,14 @@ static int64_t begin_of(const struct feature_out *o, const struct fg *f, bool st
     return steps ? o->step_offsets[i] : o->offsets[i];
 }
 
-static enum rc shape(struct run *x, const struct fg_input *in, struct cells *c,
+static enum rc shape(struct fg_run *x, const struct fg_input *in, struct fg_cells *c,
                      const struct feature_out *o)
 {
     bool steps = in->seq;
     int64_t n = steps ? o->steps : o->rows;
     if (!feature_mem_room(&c->step_mem, (size_t)n + 1, sizeof(int64_t)) ||
         !feature_mem_room(&c->row_mem, (size_t)o->rows + 1, sizeof(int64_t)))
-        return run_nomem(x);
+        return fg_nomem(x);
     c->step_at = c->step_mem.p;
     c->row_at = c->row_mem.p;
     for (int64_t i = 0; i <= n; i++)
@@ -45,7 +45,7 @@ static enum rc shape(struct run *x, const struct fg_input *in, struct cells *c,
 }
 
 /* Value i of the result as a number. */
-static enum rc number_of(struct run *x, const struct fg_input *in,
+static enum rc number_of(struct fg_run *x, const struct fg_input *in,
                          const struct feature_out *o, int64_t i, double *v)
 {
     const struct fg *f = in->feature;
@@ -57,19 +57,19 @@ static enum rc number_of(struct run *x, const struct fg_input *in,
         struct str s = cells_text(&x->scratch->at[f->index].text)[i];
         if (!number_parse(s, v)) {
             x->row = -1;
-            return run_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+            return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
         }
     }
     return RC_OK;
 }
 
-static enum rc copy_numbers(struct run *x, const struct fg_input *in, struct cells *c,
-                            const struct feature_out *o)
+static enum rc copy_numbers(struct fg_run *x, const struct fg_input *in,
+                            struct fg_cells *c, const struct feature_out *o)
 {
     enum rc rc = RC_OK;
     c->val.type = in->wide ? CELL_F64 : CELL_F32;
     if (!feature_mem_room(&c->val.mem, (size_t)c->n + 1, sizeof(double)))
-        return run_nomem(x);
+        return fg_nomem(x);
     for (int64_t i = 0; !rc && i < c->n; i++) {
         double v = 0;
         rc = number_of(x, in, o, i, &v);
@@ -82,7 +82,8 @@ static enum rc copy_numbers(struct run *x, const struct fg_input *in, struct cel
 }
 
 /* Numbers in texts of a stub, several in one: the steps get longer. */
-static enum rc split_numbers(struct run *x, const struct fg_input *in, struct cells *c)
+static enum rc split_numbers(struct fg_run *x, const struct fg_input *in,
+                             struct fg_cells *c)
 {
     const struct str *texts = cells_text(&x->scratch->at[in->feature->index].text);
     int64_t from = 0, n = 0;
@@ -97,10 +98,10 @@ static enum rc split_numbers(struct run *x, const struct fg_input *in, struct ce
                 double v;
                 x->row = -1;
                 if (!number_parse(part, &v))
-                    return run_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number",
-                                    SHOWN(part));
+                    return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number",
+                                   SHOWN(part));
                 if (!feature_mem_room(&c->val.mem, (size_t)n + 1, size))
-                    return run_nomem(x);
+                    return fg_nomem(x);
                 if (in->wide)
                     ((double *)c->val.mem.p)[n++] = v;
                 else
@@ -112,18 +113,18 @@ static enum rc split_numbers(struct run *x, const struct fg_input *in, struct ce
     return RC_OK;
 }
 
-static enum rc copy_plane(struct run *x, struct plane *p, enum cell_type type,
+static enum rc copy_plane(struct fg_run *x, struct fg_plane *p, enum cell_type type,
                           const void *from, size_t n, size_t size)
 {
     p->type = type;
     if (!feature_mem_room(&p->mem, n + 1, size))
-        return run_nomem(x);
+        return fg_nomem(x);
     if (n)
         memcpy(p->mem.p, from, n * size);
     return RC_OK;
 }
 
-static enum rc copy_result(struct run *x, const struct fg *f, struct plane *to,
+static enum rc copy_result(struct fg_run *x, const struct fg *f, struct fg_plane *to,
                            const struct feature_out *o, size_t n)
 {
     switch (f->sink) {
@@ -139,19 +140,19 @@ static enum rc copy_result(struct run *x, const struct fg *f, struct plane *to,
 }
 
 /* Values become keys; a value's weight is that of its id, else 1. */
-static enum rc copy_pairs(struct run *x, const struct fg *f, struct cells *c,
+static enum rc copy_pairs(struct fg_run *x, const struct fg *f, struct fg_cells *c,
                           const struct feature_out *o)
 {
     enum rc rc = copy_result(x, f, &c->key, o, (size_t)c->n);
     c->val.type = CELL_F32;
     if (rc || !feature_mem_room(&c->val.mem, (size_t)c->n + 1, sizeof(float)))
-        return rc ? rc : run_nomem(x);
+        return rc ? rc : fg_nomem(x);
     for (int64_t i = 0; i < c->n; i++)
         ((float *)c->val.mem.p)[i] = o->weights ? o->weights[i] : 1.0f;
     return RC_OK;
 }
 
-enum rc cells_of_feature(struct run *x, const struct fg_input *in, struct cells *c)
+enum rc cells_of_feature(struct fg_run *x, const struct fg_input *in, struct fg_cells *c)
 {
     const struct feature_out *o = result_of(x, in->feature);
     enum rc rc = shape(x, in, c, o);

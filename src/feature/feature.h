@@ -78,7 +78,7 @@ void feature_plan_reads(const struct feature_plan *p, const bool *wanted, bool *
 /* Are all columns there, and of types that can be read? Problems go to `diags`, placed at
  * the feature: RC_INVAL then.
  */
-enum rc feature_plan_check(const struct feature_plan *p, const struct schema *schema,
+enum rc feature_plan_check(const struct feature_plan *p, const struct data_schema *schema,
                            struct diags *diags) MUST_CHECK;
 
 struct feature_mem {

@@ -24,49 +24,49 @@ enum cell_type {
     CELL_CODE, /* uint32_t into a dictionary of texts */
 };
 
-struct plane {
+struct fg_plane {
     enum cell_type type;
     struct feature_mem mem;
 };
 
-struct cells {
+struct fg_cells {
     int64_t rows, steps, n; /* rows is 1 when `one`; n values */
     bool one;               /* its one row stands for all */
     bool seq;               /* rows have row_at; else each row is one step */
     int64_t *row_at;        /* [rows + 1] */
     int64_t *step_at;       /* [steps + 1] */
-    struct plane val;
-    struct plane key;  /* CELL_TEXT or CELL_I64; only of pairs */
-    struct dict *dict; /* borrowed; CELL_CODE */
-    bool split;        /* a code's text may hold several values */
-    int64_t cap;       /* values for which there is room in the planes at use */
+    struct fg_plane val;
+    struct fg_plane key; /* CELL_TEXT or CELL_I64; only of pairs */
+    struct dict *dict;   /* borrowed; CELL_CODE */
+    bool split;          /* a code's text may hold several values */
+    int64_t cap;         /* values for which there is room in the planes at use */
     int64_t step_cap;
     struct feature_mem row_mem, step_mem;
 };
 
-static inline const struct str *cells_text(const struct cells *c)
+static inline const struct str *cells_text(const struct fg_cells *c)
 {
     return c->val.mem.p;
 }
-static inline const int64_t *cells_i64(const struct cells *c)
+static inline const int64_t *cells_i64(const struct fg_cells *c)
 {
     return c->val.mem.p;
 }
-static inline const float *cells_f32(const struct cells *c)
+static inline const float *cells_f32(const struct fg_cells *c)
 {
     return c->val.mem.p;
 }
-static inline const double *cells_f64(const struct cells *c)
+static inline const double *cells_f64(const struct fg_cells *c)
 {
     return c->val.mem.p;
 }
-static inline const uint32_t *cells_code(const struct cells *c)
+static inline const uint32_t *cells_code(const struct fg_cells *c)
 {
     return c->val.mem.p;
 }
 
 /* What an operator wants to see of an input. */
-enum form {
+enum fg_form {
     FORM_TEXTS,   /* texts split at the separator; integers stay integers */
     FORM_WHOLE,   /* the text of a row or step, uncut */
     FORM_NUMBERS, /* split and parsed */
@@ -84,7 +84,7 @@ struct fg_input {
     struct str literal;       /* FG_DAG: const: */
     bool is_const;
     bool seq; /* one entry per step */
-    enum form form;
+    enum fg_form form;
     char sep;
     bool keep_codes; /* encoded texts may stay codes */
     bool wide;       /* numbers are doubles; else float32 unless they were text */
@@ -93,19 +93,19 @@ struct fg_input {
 };
 
 /* Values of one step of one input. */
-struct range {
+struct fg_range {
     int64_t begin, end;
 };
 
-struct run;
+struct fg_run;
 
 struct fg_ops {
     /* Sets f's inputs' forms, f->op, f->sparse and so on; problems go to diags. */
     void (*compile)(struct fg *f, struct feature_plan *p, struct diags *diags);
     /* One step: gives values to the sink; nothing: the default. */
-    enum rc (*step)(struct run *x, const struct range *in);
+    enum rc (*step)(struct fg_run *x, const struct fg_range *in);
     /* Optional: all rows at once when it can (*done), from the column. */
-    enum rc (*fast)(struct run *x, bool *done);
+    enum rc (*fast)(struct fg_run *x, bool *done);
     void (*release)(void *op);
     /* Optional: per-thread memory of the operator. */
     void *(*scratch)(const void *op); /* NULL for none */
@@ -136,7 +136,7 @@ struct fg {
     int64_t max_steps; /* 0: any */
     int64_t keep;      /* values kept per row or step, 0: all */
     enum sink_kind sink;
-    struct bucket bucket;
+    struct fg_bucket bucket;
     struct normal normal; /* NORMAL_NONE: none */
     uint32_t dim;         /* SINK_NUMBERS; 0 for others */
     uint32_t want;        /* numbers that a row or step must have; 0: any */
@@ -168,20 +168,20 @@ struct feature_plan {
 };
 
 /* Ids of the texts of one dictionary. */
-struct memo {
+struct fg_memo {
     struct dict *dict;       /* one reference is ours */
     struct feature_mem slot; /* int64_t per entry: an id, MEMO_NEW, or a span */
-    VEC(struct range) spans;
+    VEC(struct fg_range) spans;
     VEC(int64_t) ids;
 };
 #define MEMO_NEW (-1) /* below it: -2 - index into spans */
 
 /* Per feature and thread. */
 struct fg_state {
-    struct cells *in; /* [n_in] */
-    struct range *range;
-    struct memo memo;
-    struct cells text; /* results of a feature that stays text */
+    struct fg_cells *in; /* [n_in] */
+    struct fg_range *range;
+    struct fg_memo memo;
+    struct fg_cells text; /* results of a feature that stays text */
     struct feature_mem text_mem;
     size_t text_n;
     struct feature_out stub; /* output of a stub */
@@ -199,7 +199,7 @@ struct feature_scratch {
 };
 
 /* One feature of one batch, at work. */
-struct run {
+struct fg_run {
     const struct feature_plan *plan;
     struct feature_scratch *scratch;
     const uint8_t *mask;
@@ -221,55 +221,57 @@ bool feature_mem_room(struct feature_mem *m, size_t n, size_t size) MUST_CHECK;
 void feature_mem_release(struct feature_mem *m);
 
 /* cells.c: cuts a column up as the input wants it. */
-enum rc cells_read(struct run *x, const struct fg_input *in, struct cells *c);
-void cells_release(struct cells *c);
+enum rc cells_read(struct fg_run *x, const struct fg_input *in, struct fg_cells *c);
+void cells_release(struct fg_cells *c);
 /* Can a column of that type be read so? */
 bool cells_accept(const struct fg_input *in, const struct type *t);
 /* Results of another feature as cells. */
-enum rc cells_of_feature(struct run *x, const struct fg_input *in, struct cells *c);
-enum rc cells_of_const(struct run *x, const struct fg_input *in, struct cells *c);
+enum rc cells_of_feature(struct fg_run *x, const struct fg_input *in, struct fg_cells *c);
+enum rc cells_of_const(struct fg_run *x, const struct fg_input *in, struct fg_cells *c);
 
 struct cell_buf {
     char text[40];
 };
 /* Value i as a text; numbers are written into `buf`. */
-struct str plane_text(const struct plane *p, const struct dict *dict, int64_t i,
+struct str plane_text(const struct fg_plane *p, const struct dict *dict, int64_t i,
                       struct cell_buf *buf);
-static inline struct str cell_text(const struct cells *c, int64_t i, struct cell_buf *buf)
+static inline struct str cell_text(const struct fg_cells *c, int64_t i,
+                                   struct cell_buf *buf)
 {
     return c->val.type == CELL_TEXT ? cells_text(c)[i]
                                     : plane_text(&c->val, c->dict, i, buf);
 }
 /* Value i as a number; false when its text is none. */
-bool plane_number(const struct plane *p, int64_t i, double *out);
+bool plane_number(const struct fg_plane *p, int64_t i, double *out);
 
 /* sink.c */
-enum rc sink_room(struct run *x, int64_t more) MUST_CHECK;
-enum rc sink_text(struct run *x, struct str s, float weight) MUST_CHECK;
-enum rc sink_i64(struct run *x, int64_t v, float weight) MUST_CHECK;
+enum rc sink_room(struct fg_run *x, int64_t more) MUST_CHECK;
+enum rc sink_text(struct fg_run *x, struct str s, float weight) MUST_CHECK;
+enum rc sink_i64(struct fg_run *x, int64_t v, float weight) MUST_CHECK;
 /* `narrow`: the value is a float32 and is normalised as one. */
-enum rc sink_number(struct run *x, double v, bool narrow) MUST_CHECK;
-enum rc sink_cell(struct run *x, const struct cells *c, int64_t i,
+enum rc sink_number(struct fg_run *x, double v, bool narrow) MUST_CHECK;
+enum rc sink_cell(struct fg_run *x, const struct fg_cells *c, int64_t i,
                   float weight) MUST_CHECK;
 /* Values of the step given so far. */
-static inline int64_t sink_given(const struct run *x)
+static inline int64_t sink_given(const struct fg_run *x)
 {
     return x->n - x->step_base;
 }
-enum rc sink_default(struct run *x) MUST_CHECK;
+enum rc sink_default(struct fg_run *x) MUST_CHECK;
 /* Cuts to f->keep, fills in the default, ends the step. */
-enum rc sink_end_step(struct run *x) MUST_CHECK;
-enum rc sink_begin(struct run *x, int64_t rows) MUST_CHECK;
-void sink_end_row(struct run *x);
-void sink_finish(struct run *x);
+enum rc sink_end_step(struct fg_run *x) MUST_CHECK;
+enum rc sink_begin(struct fg_run *x, int64_t rows) MUST_CHECK;
+void sink_end_row(struct fg_run *x);
+void sink_finish(struct fg_run *x);
 
 /* run.c */
 /* A failure at the row at hand: "feature 'f' (c:3): column 'x', row 7: ...". */
-enum rc run_fail(struct run *x, const struct fg_input *in, enum rc rc, enum code code,
-                 const char *fmt, ...) PRINTF_LIKE(5, 6);
-enum rc run_nomem(struct run *x);
-const struct column *run_column(const struct run *x, const struct fg_input *in);
-static inline bool run_masked(const struct run *x, const struct fg_input *in, int64_t row)
+enum rc fg_fail(struct fg_run *x, const struct fg_input *in, enum rc rc, enum code code,
+                const char *fmt, ...) PRINTF_LIKE(5, 6);
+enum rc fg_nomem(struct fg_run *x);
+const struct column *fg_column(const struct fg_run *x, const struct fg_input *in);
+static inline bool fg_masked(const struct fg_run *x, const struct fg_input *in,
+                             int64_t row)
 {
     return x->mask && x->f->use_mask && in == &x->f->in[x->f->mask_in] && x->mask[row];
 }
@@ -277,14 +279,14 @@ static inline bool run_masked(const struct run *x, const struct fg_input *in, in
 #define SHOWN(s) (int)((s).n < 60 ? (s).n : 60), (s).p ? (s).p : ""
 
 /* none.c: FG_NONE, values that are ids and numbers already. */
-enum rc none_run(struct run *x);
+enum rc none_run(struct fg_run *x);
 bool none_accept(const struct fg *f, const struct type *t);
 
 /* memo.c */
-void memo_release(struct memo *m);
-enum rc memo_use(struct run *x, struct memo *m, struct dict *dict);
+void memo_release(struct fg_memo *m);
+enum rc memo_use(struct fg_run *x, struct fg_memo *m, struct dict *dict);
 /* Gives the ids of entry `code` to the sink; `split`: its text may hold several. */
-enum rc memo_sink(struct run *x, struct memo *m, uint32_t code, bool split);
+enum rc memo_sink(struct fg_run *x, struct fg_memo *m, uint32_t code, bool split);
 
 /* dag.c */
 void dag_sort(struct feature_plan *p, struct diags *diags);
@@ -308,6 +310,7 @@ enum rc sampled_keep(struct feature_batch *out, const struct sampled *in,
                      struct err *err);
 /* target.c: labels and sample weights */
 bool target_accept(enum feature_use use, const struct type *t);
-enum rc target_run(struct run *x, const struct batch *batch, struct feature_batch *out);
+enum rc target_run(struct fg_run *x, const struct batch *batch,
+                   struct feature_batch *out);
 
 #endif

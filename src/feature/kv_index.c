@@ -20,13 +20,13 @@ void kv_index_forget(struct kv_index *p)
     p->row = -1;
 }
 
-static bool is_key(const struct cells *c, int64_t i, struct str key)
+static bool is_key(const struct fg_cells *c, int64_t i, struct str key)
 {
     struct cell_buf buf;
     return str_eq(plane_text(&c->key, NULL, i, &buf), key);
 }
 
-static size_t slot_of(const struct kv_index *p, const struct cells *c, struct str key)
+static size_t slot_of(const struct kv_index *p, const struct fg_cells *c, struct str key)
 {
     const uint32_t *slots = p->slots.p;
     size_t s = hash_xxh3(key.p, key.n) & (p->n_slots - 1);
@@ -35,15 +35,15 @@ static size_t slot_of(const struct kv_index *p, const struct cells *c, struct st
     return s;
 }
 
-static enum rc build(struct run *x, struct kv_index *p, const struct cells *c,
-                     struct range r)
+static enum rc build(struct fg_run *x, struct kv_index *p, const struct fg_cells *c,
+                     struct fg_range r)
 {
     size_t n = 32;
     struct cell_buf buf;
     while (n < (size_t)(r.end - r.begin) * 2)
         n *= 2;
     if (!feature_mem_room(&p->slots, n, sizeof(uint32_t)))
-        return run_nomem(x);
+        return fg_nomem(x);
     memset(p->slots.p, 0, n * sizeof(uint32_t));
     p->n_slots = n;
     p->at = r;
@@ -55,8 +55,8 @@ static enum rc build(struct run *x, struct kv_index *p, const struct cells *c,
     return RC_OK;
 }
 
-enum rc kv_index_find(struct run *x, struct kv_index *p, const struct cells *c,
-                      struct range r, struct str key, int64_t *found)
+enum rc kv_index_find(struct fg_run *x, struct kv_index *p, const struct fg_cells *c,
+                      struct fg_range r, struct str key, int64_t *found)
 {
     *found = -1;
     if (r.end - r.begin <= KV_FEW) {

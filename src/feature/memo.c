@@ -7,16 +7,16 @@
 
 #include "feature/feature_private.h"
 
-void memo_release(struct memo *m)
+void memo_release(struct fg_memo *m)
 {
     dict_unref(m->dict);
     feature_mem_release(&m->slot);
     VEC_RELEASE(&m->spans);
     VEC_RELEASE(&m->ids);
-    *m = (struct memo){0};
+    *m = (struct fg_memo){0};
 }
 
-enum rc memo_use(struct run *x, struct memo *m, struct dict *dict)
+enum rc memo_use(struct fg_run *x, struct fg_memo *m, struct dict *dict)
 {
     if (m->dict == dict)
         return RC_OK;
@@ -24,25 +24,25 @@ enum rc memo_use(struct run *x, struct memo *m, struct dict *dict)
     dict_unref(m->dict);
     m->dict = NULL;
     if (!feature_mem_room(&m->slot, n + 1, sizeof(int64_t)))
-        return run_nomem(x);
+        return fg_nomem(x);
     memset(m->slot.p, 0xff, (n + 1) * sizeof(int64_t)); /* MEMO_NEW */
     m->spans.n = m->ids.n = 0;
     m->dict = dict_ref(dict);
     return RC_OK;
 }
 
-static enum rc add_id(struct run *x, struct memo *m, struct str s)
+static enum rc add_id(struct fg_run *x, struct fg_memo *m, struct str s)
 {
     int64_t id;
     if (!s.n)
         return RC_OK;
     if (!bucket_text(&x->f->bucket, s, &id))
-        return run_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
     VEC_PUSH(&m->ids, id);
     return RC_OK;
 }
 
-static enum rc find_out(struct run *x, struct memo *m, uint32_t code, bool split)
+static enum rc find_out(struct fg_run *x, struct fg_memo *m, uint32_t code, bool split)
 {
     struct str rest = column_str(&m->dict->values, code), part = rest;
     size_t begin = m->ids.n;
@@ -60,13 +60,13 @@ static enum rc find_out(struct run *x, struct memo *m, uint32_t code, bool split
         *slot = m->ids.at[--m->ids.n];
         return RC_OK;
     }
-    struct range span = {(int64_t)begin, (int64_t)m->ids.n};
+    struct fg_range span = {(int64_t)begin, (int64_t)m->ids.n};
     *slot = -2 - (int64_t)m->spans.n;
     VEC_PUSH(&m->spans, span);
     return RC_OK;
 }
 
-enum rc memo_sink(struct run *x, struct memo *m, uint32_t code, bool split)
+enum rc memo_sink(struct fg_run *x, struct fg_memo *m, uint32_t code, bool split)
 {
     const int64_t *slot = (const int64_t *)m->slot.p + code;
     enum rc rc = UNLIKELY(*slot == MEMO_NEW) ? find_out(x, m, code, split) : RC_OK;
@@ -75,7 +75,7 @@ enum rc memo_sink(struct run *x, struct memo *m, uint32_t code, bool split)
     const int64_t *ids = slot;
     int64_t n = 1;
     if (UNLIKELY(*slot < MEMO_NEW)) {
-        struct range r = m->spans.at[-2 - *slot];
+        struct fg_range r = m->spans.at[-2 - *slot];
         n = r.end - r.begin;
         if (n == 0)
             return RC_OK;

@@ -34,37 +34,37 @@ bool none_accept(const struct fg *f, const struct type *t)
     return is_flat(t) && !(ids && is_real(t)) && (!f->weighted || t->id == TYPE_STR);
 }
 
-static enum rc put_id(struct run *x, struct str s, float weight)
+static enum rc put_id(struct fg_run *x, struct str s, float weight)
 {
     int64_t id;
     bool over;
     if (!bucket_parse(s, &id, &over) || over)
-        return run_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer of 64 bits",
-                        SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer of 64 bits",
+                       SHOWN(s));
     return sink_i64(x, id, weight);
 }
 
-static enum rc put_weighted(struct run *x, struct str s)
+static enum rc put_weighted(struct fg_run *x, struct str s)
 {
     const char *colon = memrchr(s.p, ':', s.n);
     double w = 1.0;
     if (colon) {
         struct str weight = str_of(colon + 1, s.n - (size_t)(colon + 1 - s.p));
         if (!number_parse(weight, &w))
-            return run_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
-                            SHOWN(weight));
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+                           SHOWN(weight));
         s.n = (size_t)(colon - s.p);
     }
     return put_id(x, s, (float)w);
 }
 
-static enum rc put_token(struct run *x, struct str s)
+static enum rc put_token(struct fg_run *x, struct str s)
 {
     double v;
     if (x->f->sink == SINK_IDS)
         return x->f->weighted ? put_weighted(x, s) : put_id(x, s, 1.0f);
     if (!number_parse(s, &v))
-        return run_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
     return sink_number(x, v, false);
 }
 
@@ -73,7 +73,7 @@ static const char *find(struct str s, struct str sep)
     return sep.n == 1 ? memchr(s.p, *sep.p, s.n) : memmem(s.p, s.n, sep.p, sep.n);
 }
 
-static enum rc put_tokens(struct run *x, struct str s)
+static enum rc put_tokens(struct fg_run *x, struct str s)
 {
     struct str sep = x->plan->multi_sep;
     for (;;) {
@@ -87,7 +87,7 @@ static enum rc put_tokens(struct run *x, struct str s)
 }
 
 /* Value i of a list; a null is left out. */
-static enum rc put_leaf(struct run *x, const struct column *c, int64_t i)
+static enum rc put_leaf(struct fg_run *x, const struct column *c, int64_t i)
 {
     if (column_is_null(c, i))
         return RC_OK;
@@ -99,19 +99,19 @@ static enum rc put_leaf(struct run *x, const struct column *c, int64_t i)
         return sink_i64(x, leaf_i64(c, i), 1.0f);
     double v = leaf_f64(c, i);
     if (!(v > -9.2e18 && v < 9.2e18))
-        return run_fail(x, NULL, RC_FORMAT, E1304, "%g is no integer of 64 bits", v);
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "%g is no integer of 64 bits", v);
     return sink_i64(x, (int64_t)v, 1.0f);
 }
 
-static enum rc end_step(struct run *x)
+static enum rc end_step(struct fg_run *x)
 {
     if (sink_given(x) == 0 && x->f->sink == SINK_NUMBERS && !x->f->has_def)
-        return run_fail(x, NULL, RC_FORMAT, E1306,
-                        "the value is missing, and there is no fg_encoded_default_value");
+        return fg_fail(x, NULL, RC_FORMAT, E1306,
+                       "the value is missing, and there is no fg_encoded_default_value");
     return sink_end_step(x);
 }
 
-static enum rc put_steps(struct run *x, struct str s)
+static enum rc put_steps(struct fg_run *x, struct str s)
 {
     for (;;) {
         const char *end = find(s, x->f->delim);
@@ -126,7 +126,7 @@ static enum rc put_steps(struct run *x, struct str s)
     }
 }
 
-static enum rc put_list_steps(struct run *x, const struct column *c, int64_t r)
+static enum rc put_list_steps(struct fg_run *x, const struct column *c, int64_t r)
 {
     const struct column *kid = &c->kids[0];
     bool nested = kid->type->id == TYPE_LIST;
@@ -143,7 +143,7 @@ static enum rc put_list_steps(struct run *x, const struct column *c, int64_t r)
     return rc;
 }
 
-static enum rc put_sequence(struct run *x, const struct column *c, int64_t r)
+static enum rc put_sequence(struct fg_run *x, const struct column *c, int64_t r)
 {
     if (c->type->id == TYPE_LIST)
         return put_list_steps(x, c, r);
@@ -153,15 +153,15 @@ static enum rc put_sequence(struct run *x, const struct column *c, int64_t r)
     return rc ? rc : end_step(x);
 }
 
-static enum rc put_map(struct run *x, const struct column *c, int64_t r)
+static enum rc put_map(struct fg_run *x, const struct column *c, int64_t r)
 {
     const struct column *key = &c->kids[0], *val = &c->kids[1];
     enum rc rc = RC_OK;
     for (int64_t i = c->offsets[r]; !rc && i < c->offsets[r + 1]; i++) {
         double w = 1.0;
         if (val->type->id == TYPE_STR && !number_parse(column_str(val, i), &w))
-            return run_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
-                            SHOWN(column_str(val, i)));
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+                           SHOWN(column_str(val, i)));
         if (val->type->id != TYPE_STR && !column_is_null(val, i))
             w = leaf_f64(val, i);
         rc = key->type->id == TYPE_STR ? put_id(x, column_str(key, i), (float)w)
@@ -171,7 +171,7 @@ static enum rc put_map(struct run *x, const struct column *c, int64_t r)
     return rc;
 }
 
-static enum rc put_row(struct run *x, const struct column *c, int64_t r)
+static enum rc put_row(struct fg_run *x, const struct column *c, int64_t r)
 {
     enum rc rc = RC_OK;
     switch (c->type->id) {
@@ -188,16 +188,16 @@ static enum rc put_row(struct run *x, const struct column *c, int64_t r)
     }
 }
 
-static bool is_missing(const struct run *x, const struct column *c, int64_t r)
+static bool is_missing(const struct fg_run *x, const struct column *c, int64_t r)
 {
-    if (column_is_null(c, r) || run_masked(x, &x->f->in[0], x->row))
+    if (column_is_null(c, r) || fg_masked(x, &x->f->in[0], x->row))
         return true;
     if (c->type->id == TYPE_STR)
         return column_str(c, r).n == 0;
     return type_is_nested(c->type->id) && c->offsets[r] == c->offsets[r + 1];
 }
 
-static enum rc one_row(struct run *x, const struct column *c, int64_t r)
+static enum rc one_row(struct fg_run *x, const struct column *c, int64_t r)
 {
     bool missing = is_missing(x, c, r);
     if (!x->f->sequence) {
@@ -210,16 +210,16 @@ static enum rc one_row(struct run *x, const struct column *c, int64_t r)
     return filled ? end_step(x) : RC_OK;
 }
 
-enum rc none_run(struct run *x)
+enum rc none_run(struct fg_run *x)
 {
-    const struct column *c = run_column(x, &x->f->in[0]);
+    const struct column *c = fg_column(x, &x->f->in[0]);
     enum rc rc = RC_OK;
     if (!none_accept(x->f, c->type)) {
         struct buf name;
         buf_init(&name, 256);
         type_print(c->type, &name);
-        rc = run_fail(x, NULL, RC_INVAL, E1302, "type %s cannot be read here",
-                      buf_str(&name));
+        rc = fg_fail(x, NULL, RC_INVAL, E1302, "type %s cannot be read here",
+                     buf_str(&name));
         buf_release(&name);
         return rc;
     }

@@ -347,7 +347,7 @@ static const char *type_name(const struct type *t, struct diags *d)
     return name;
 }
 
-static void no_column(const struct schema *s, struct diags *d, struct diag *g,
+static void no_column(const struct data_schema *s, struct diags *d, struct diag *g,
                       const char *name)
 {
     const char **names = mem_calloc(s->n + 1, sizeof(*names));
@@ -360,11 +360,11 @@ static void no_column(const struct schema *s, struct diags *d, struct diag *g,
 }
 
 static void check_input(const struct feature_plan *p, const struct fg *f,
-                        const struct fg_input *in, const struct schema *s,
+                        const struct fg_input *in, const struct data_schema *s,
                         struct diags *d)
 {
     const char *field = in->conf ? in->conf->field : NULL;
-    int64_t at = schema_find(s, str_c(in->column));
+    int64_t at = data_schema_find(s, str_c(in->column));
     if (at < 0) {
         struct diag *g =
             plan_report(d, f, E1301, field, "feature '%s': the data has no column '%s'",
@@ -380,13 +380,13 @@ static void check_input(const struct feature_plan *p, const struct fg *f,
                     f->info.name, in->column, type_name(t, d));
 }
 
-static void check_target(const struct feature_plan *p, size_t i, const struct schema *s,
-                         struct diags *d)
+static void check_target(const struct feature_plan *p, size_t i,
+                         const struct data_schema *s, struct diags *d)
 {
     const char *name = p->columns.at[p->targets.at[i]].name;
     enum feature_use use = i < p->n_labels ? FEATURE_LABEL : FEATURE_WEIGHT;
     const char *field = use == FEATURE_LABEL ? "label_fields" : "sample_weight_fields";
-    int64_t at = schema_find(s, str_c(name));
+    int64_t at = data_schema_find(s, str_c(name));
     if (at < 0)
         no_column(s, d,
                   schema_report(d, DIAG_ERROR, E1301, &p->data->base, field,
@@ -398,7 +398,7 @@ static void check_target(const struct feature_plan *p, size_t i, const struct sc
                       type_name(&s->at[at].type, d));
 }
 
-enum rc feature_plan_check(const struct feature_plan *p, const struct schema *schema,
+enum rc feature_plan_check(const struct feature_plan *p, const struct data_schema *schema,
                            struct diags *diags)
 {
     size_t before = diags->n_errors;

@@ -78,7 +78,7 @@ static void from_bounds(struct fg *f)
 void plan_bucket(struct fg *f, struct feature_plan *p, struct diags *diags)
 {
     const struct pc_feature *c = f->conf;
-    struct bucket *b = &f->bucket;
+    struct fg_bucket *b = &f->bucket;
     b->farm = p->options.farm_hash;
     if (c->kind->own_ids)
         return;

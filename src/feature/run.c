@@ -96,14 +96,14 @@ void feature_scratch_destroy(struct feature_scratch *s)
     mem_free(s);
 }
 
-enum rc run_nomem(struct run *x)
+enum rc fg_nomem(struct fg_run *x)
 {
     return err_set(x->err, RC_NOMEM, "feature '%s': no memory for %jd rows",
                    x->f->info.name, (intmax_t)x->rows);
 }
 
-enum rc run_fail(struct run *x, const struct fg_input *in, enum rc rc, enum code code,
-                 const char *fmt, ...)
+enum rc fg_fail(struct fg_run *x, const struct fg_input *in, enum rc rc, enum code code,
+                const char *fmt, ...)
 {
     const struct fg *f = x->f;
     char what[400], row[40] = "";
@@ -120,7 +120,7 @@ enum rc run_fail(struct run *x, const struct fg_input *in, enum rc rc, enum code
                      in ? "'" : "", row, what);
 }
 
-const struct column *run_column(const struct run *x, const struct fg_input *in)
+const struct column *fg_column(const struct fg_run *x, const struct fg_input *in)
 {
     return x->scratch->column[in->slot];
 }
@@ -137,7 +137,7 @@ static enum rc find_columns(struct feature_scratch *s, const struct sampled *in,
         int64_t at = s->index[i];
         if (at < 0 || (size_t)at >= b->schema->n ||
             strcmp(b->schema->at[at].name, name) != 0)
-            at = schema_find(b->schema, str_c(name));
+            at = data_schema_find(b->schema, str_c(name));
         s->index[i] = at;
         if (at < 0)
             return err_coded(err, RC_NOTFOUND, E1301,
@@ -153,12 +153,12 @@ static enum rc find_columns(struct feature_scratch *s, const struct sampled *in,
     return RC_OK;
 }
 
-static enum rc read_inputs(struct run *x)
+static enum rc read_inputs(struct fg_run *x)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < x->f->n_in; i++) {
         const struct fg_input *in = &x->f->in[i];
-        struct cells *c = &x->st->in[i];
+        struct fg_cells *c = &x->st->in[i];
         rc = in->feature    ? cells_of_feature(x, in, c)
              : in->is_const ? cells_of_const(x, in, c)
                             : cells_read(x, in, c);
@@ -167,11 +167,11 @@ static enum rc read_inputs(struct run *x)
 }
 
 /* Steps of the row at hand: those of the longest input. */
-static int64_t count_steps(const struct run *x)
+static int64_t count_steps(const struct fg_run *x)
 {
     int64_t most = 1;
     for (size_t i = 0; i < x->f->n_in; i++) {
-        const struct cells *c = &x->st->in[i];
+        const struct fg_cells *c = &x->st->in[i];
         int64_t r = c->one ? 0 : x->row;
         if (c->seq && c->row_at[r + 1] - c->row_at[r] > most)
             most = c->row_at[r + 1] - c->row_at[r];
@@ -179,18 +179,18 @@ static int64_t count_steps(const struct run *x)
     return x->f->max_steps && most > x->f->max_steps ? x->f->max_steps : most;
 }
 
-static struct range range_of(const struct cells *c, int64_t row, int64_t step)
+static struct fg_range range_of(const struct fg_cells *c, int64_t row, int64_t step)
 {
     int64_t r = c->one ? 0 : row, s = r;
     if (c->seq) {
         s = c->row_at[r] + step;
         if (s >= c->row_at[r + 1])
-            return (struct range){0, 0};
+            return (struct fg_range){0, 0};
     }
-    return (struct range){c->step_at[s], c->step_at[s + 1]};
+    return (struct fg_range){c->step_at[s], c->step_at[s + 1]};
 }
 
-static enum rc run_rows(struct run *x)
+static enum rc run_rows(struct fg_run *x)
 {
     enum rc rc = RC_OK;
     for (int64_t r = 0; !rc && r < x->rows; r++) {
@@ -209,7 +209,7 @@ static enum rc run_rows(struct run *x)
     return rc;
 }
 
-static enum rc run_feature(struct run *x)
+static enum rc run_feature(struct fg_run *x)
 {
     bool done = false;
     enum rc rc = sink_begin(x, x->rows);
@@ -233,12 +233,12 @@ enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch
                             struct feature_batch *out, struct err *err)
 {
     const struct batch *batch = in->rows;
-    struct run x = {.plan = p,
-                    .scratch = s,
-                    .mask = mask,
-                    .batch = out,
-                    .err = err,
-                    .rows = batch->n};
+    struct fg_run x = {.plan = p,
+                       .scratch = s,
+                       .mask = mask,
+                       .batch = out,
+                       .err = err,
+                       .rows = batch->n};
     enum rc rc = find_columns(s, in, err);
     out->rows = batch->n;
     if (!rc)

@@ -5,7 +5,7 @@
 #include "feature/feature_private.h"
 #include "feature/number.h"
 
-static bool room_ids(struct run *x, size_t n)
+static bool room_ids(struct fg_run *x, size_t n)
 {
     struct feature_out *o = x->out;
     if (!feature_mem_room(&o->own_ids, n, sizeof(int64_t)) ||
@@ -17,7 +17,7 @@ static bool room_ids(struct run *x, size_t n)
     return true;
 }
 
-enum rc sink_room(struct run *x, int64_t more)
+enum rc sink_room(struct fg_run *x, int64_t more)
 {
     if (LIKELY(more <= x->cap - x->n))
         return RC_OK;
@@ -36,10 +36,10 @@ enum rc sink_room(struct run *x, int64_t more)
         x->cap = (int64_t)(x->st->text.val.mem.cap / sizeof(struct str));
         break;
     }
-    return ok ? RC_OK : run_nomem(x);
+    return ok ? RC_OK : fg_nomem(x);
 }
 
-enum rc sink_begin(struct run *x, int64_t rows)
+enum rc sink_begin(struct fg_run *x, int64_t rows)
 {
     struct feature_out *o = x->out;
     size_t n = (size_t)rows + 1;
@@ -48,7 +48,7 @@ enum rc sink_begin(struct run *x, int64_t rows)
         ok = ok && feature_mem_room(&o->own_seq, n, sizeof(int64_t)) &&
              feature_mem_room(&o->own_step, n, sizeof(int64_t));
     if (!ok)
-        return run_nomem(x);
+        return fg_nomem(x);
     o->rows = rows;
     o->steps = 0;
     x->n = x->cap = x->step_base = 0;
@@ -59,7 +59,7 @@ enum rc sink_begin(struct run *x, int64_t rows)
     return sink_room(x, x->f->sink == SINK_NUMBERS ? rows * (int64_t)x->f->dim : rows);
 }
 
-static enum rc push_id(struct run *x, int64_t id, float weight)
+static enum rc push_id(struct fg_run *x, int64_t id, float weight)
 {
     if (UNLIKELY(x->n == x->cap)) {
         enum rc rc = sink_room(x, 1);
@@ -73,7 +73,7 @@ static enum rc push_id(struct run *x, int64_t id, float weight)
     return RC_OK;
 }
 
-static enum rc push_number(struct run *x, float v)
+static enum rc push_number(struct fg_run *x, float v)
 {
     if (UNLIKELY(x->n == x->cap)) {
         enum rc rc = sink_room(x, 1);
@@ -85,13 +85,13 @@ static enum rc push_number(struct run *x, float v)
 }
 
 /* A copy; until sink_finish() its place instead of its address is noted. */
-static enum rc push_text(struct run *x, struct str s)
+static enum rc push_text(struct fg_run *x, struct str s)
 {
     enum rc rc = sink_room(x, 1);
     if (rc)
         return rc;
     if (!feature_mem_room(&x->st->text_mem, x->st->text_n + s.n + 1, 1))
-        return run_nomem(x);
+        return fg_nomem(x);
     if (s.n)
         memcpy((char *)x->st->text_mem.p + x->st->text_n, s.p, s.n);
     ((struct str *)x->st->text.val.mem.p)[x->n++] =
@@ -100,7 +100,7 @@ static enum rc push_text(struct run *x, struct str s)
     return RC_OK;
 }
 
-enum rc sink_text(struct run *x, struct str s, float weight)
+enum rc sink_text(struct fg_run *x, struct str s, float weight)
 {
     const struct fg *f = x->f;
     int64_t id;
@@ -108,16 +108,16 @@ enum rc sink_text(struct run *x, struct str s, float weight)
     if (f->sink == SINK_IDS && f->bucket.kind != BUCKET_BOUNDS) {
         if (LIKELY(bucket_text(&f->bucket, s, &id)))
             return push_id(x, id, weight);
-        return run_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
     }
     if (f->sink == SINK_TEXTS)
         return push_text(x, s);
     if (!number_parse(s, &v))
-        return run_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
     return sink_number(x, v, false);
 }
 
-enum rc sink_i64(struct run *x, int64_t v, float weight)
+enum rc sink_i64(struct fg_run *x, int64_t v, float weight)
 {
     char text[24];
     switch (x->f->sink) {
@@ -133,7 +133,7 @@ enum rc sink_i64(struct run *x, int64_t v, float weight)
     return RC_OK;
 }
 
-enum rc sink_number(struct run *x, double v, bool narrow)
+enum rc sink_number(struct fg_run *x, double v, bool narrow)
 {
     const struct fg *f = x->f;
     char text[32];
@@ -154,7 +154,7 @@ enum rc sink_number(struct run *x, double v, bool narrow)
     return RC_OK;
 }
 
-enum rc sink_cell(struct run *x, const struct cells *c, int64_t i, float weight)
+enum rc sink_cell(struct fg_run *x, const struct fg_cells *c, int64_t i, float weight)
 {
     switch (c->val.type) {
     case CELL_TEXT:
@@ -176,7 +176,7 @@ enum rc sink_cell(struct run *x, const struct cells *c, int64_t i, float weight)
     return RC_OK;
 }
 
-enum rc sink_default(struct run *x)
+enum rc sink_default(struct fg_run *x)
 {
     const struct fg *f = x->f;
     enum rc rc = RC_OK;
@@ -197,13 +197,13 @@ enum rc sink_default(struct run *x)
     return rc;
 }
 
-static enum rc wrong_count(struct run *x, int64_t given)
+static enum rc wrong_count(struct fg_run *x, int64_t given)
 {
-    return run_fail(x, NULL, RC_FORMAT, E1305, "%jd values, and value_dim is %u",
-                    (intmax_t)given, x->f->dim);
+    return fg_fail(x, NULL, RC_FORMAT, E1305, "%jd values, and value_dim is %u",
+                   (intmax_t)given, x->f->dim);
 }
 
-enum rc sink_end_step(struct run *x)
+enum rc sink_end_step(struct fg_run *x)
 {
     const struct fg *f = x->f;
     int64_t given = sink_given(x);
@@ -219,26 +219,26 @@ enum rc sink_end_step(struct run *x)
         return rc;
     struct feature_out *o = x->out;
     if (!feature_mem_room(&o->own_step, (size_t)o->steps + 2, sizeof(int64_t)))
-        return run_nomem(x);
+        return fg_nomem(x);
     ((int64_t *)o->own_step.p)[++o->steps] = x->n;
     return RC_OK;
 }
 
-void sink_end_row(struct run *x)
+void sink_end_row(struct fg_run *x)
 {
     ((int64_t *)x->out->own_offsets.p)[x->row + 1] = x->n;
     if (x->f->sequence)
         ((int64_t *)x->out->own_seq.p)[x->row + 1] = x->out->steps;
 }
 
-static void finish_texts(struct run *x)
+static void finish_texts(struct fg_run *x)
 {
     struct str *at = x->st->text.val.mem.p;
     for (int64_t i = 0; i < x->n; i++)
         at[i].p = (const char *)x->st->text_mem.p + (uintptr_t)at[i].p;
 }
 
-void sink_finish(struct run *x)
+void sink_finish(struct fg_run *x)
 {
     struct feature_out *o = x->out;
     bool sparse = x->f->sink != SINK_NUMBERS, seq = x->f->sequence;

@@ -69,7 +69,7 @@ static enum rc take(struct feature_target *t, const struct column *c, int64_t ro
     return copy(t, c, rows, err);
 }
 
-enum rc target_run(struct run *x, const struct batch *batch, struct feature_batch *out)
+enum rc target_run(struct fg_run *x, const struct batch *batch, struct feature_batch *out)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < x->plan->targets.n; i++)

@@ -18,26 +18,26 @@
 #define FILE_MAX ((size_t)1 << 20)
 #define FRESH_NS (300 * CLOCK_SECOND)
 
-void credentials_release(struct credentials *c)
+void io_credentials_release(struct io_credentials *c)
 {
     mem_free(c->id);
     mem_free(c->secret);
     mem_free(c->token);
-    *c = (struct credentials){0};
+    *c = (struct io_credentials){0};
 }
 
-bool credentials_fresh(const struct credentials *c)
+bool io_credentials_fresh(const struct io_credentials *c)
 {
     return c->expires_ns == 0 || clock_wall_ns() + FRESH_NS < c->expires_ns;
 }
 
-void account_release(struct account *a)
+void io_account_release(struct io_account *a)
 {
     mem_free(a->scheme);
     mem_free(a->host);
     mem_free(a->region);
-    credentials_release(&a->who);
-    *a = (struct account){0};
+    io_credentials_release(&a->who);
+    *a = (struct io_account){0};
 }
 
 static bool same(struct str a, const char *b, bool fold)
@@ -45,7 +45,7 @@ static bool same(struct str a, const char *b, bool fold)
     return fold ? a.n == strlen(b) && strncasecmp(a.p, b, a.n) == 0 : str_is(a, b);
 }
 
-char *ini_get(struct str text, const char *section, const char *key, bool fold)
+char *io_ini_get(struct str text, const char *section, const char *key, bool fold)
 {
     struct str line;
     bool here = section[0] == '\0';
@@ -106,7 +106,7 @@ static char *json_string(struct str s, size_t *used)
     return buf_take(&out);
 }
 
-char *flat_json_get(struct str text, const char *key)
+char *io_json_get(struct str text, const char *key)
 {
     size_t i = 0;
     while (i < text.n) {
@@ -148,22 +148,22 @@ static char *dup_first(const char *const *names)
     return v ? mem_strdup(v) : NULL;
 }
 
-static enum rc ask_service(const char *url, struct credentials *out, struct err *err)
+static enum rc ask_service(const char *url, struct io_credentials *out, struct err *err)
 {
-    struct http_request q = {.method = "GET",
-                             .url = url,
-                             .max = FILE_MAX,
-                             .attempts = 3,
-                             .timeout_s = 5,
-                             .what = "ALIBABA_CLOUD_CREDENTIALS_URI"};
-    struct http_reply r;
-    enum rc rc = http_send(&q, &r, err);
+    struct io_http_request q = {.method = "GET",
+                                .url = url,
+                                .max = FILE_MAX,
+                                .attempts = 3,
+                                .timeout_s = 5,
+                                .what = "ALIBABA_CLOUD_CREDENTIALS_URI"};
+    struct io_http_reply r;
+    enum rc rc = io_http_send(&q, &r, err);
     struct str body = str_of(buf_str(&r.body), r.body.n);
     if (!rc && r.status == 200) {
-        char *until = flat_json_get(body, "Expiration");
-        out->id = flat_json_get(body, "AccessKeyId");
-        out->secret = flat_json_get(body, "AccessKeySecret");
-        out->token = flat_json_get(body, "SecurityToken");
+        char *until = io_json_get(body, "Expiration");
+        out->id = io_json_get(body, "AccessKeyId");
+        out->secret = io_json_get(body, "AccessKeySecret");
+        out->token = io_json_get(body, "SecurityToken");
         if (until && !clock_from_rfc3339(str_c(until), &out->expires_ns))
             out->expires_ns = 0;
         mem_free(until);
@@ -174,16 +174,16 @@ static enum rc ask_service(const char *url, struct credentials *out, struct err 
             "the service of ALIBABA_CLOUD_CREDENTIALS_URI answered %d without a "
             "key",
             r.status);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     if (rc)
-        credentials_release(out);
+        io_credentials_release(out);
     return rc;
 }
 
-enum rc credentials_aliyun(struct credentials *out, struct err *err)
+enum rc io_credentials_aliyun(struct io_credentials *out, struct err *err)
 {
     const char *uri = env_get("ALIBABA_CLOUD_CREDENTIALS_URI");
-    *out = (struct credentials){0};
+    *out = (struct io_credentials){0};
     if (env_get("ALIBABA_CLOUD_ACCESS_KEY_ID") &&
         env_get("ALIBABA_CLOUD_ACCESS_KEY_SECRET")) {
         out->id = dup_env("ALIBABA_CLOUD_ACCESS_KEY_ID");
@@ -221,7 +221,7 @@ static enum rc no_credentials(const char *store, const char *how, struct err *er
 }
 
 /* scheme://host/ -> scheme and host; a path is not part of an endpoint. */
-static enum rc take_endpoint(struct account *a, const char *text, const char *variable,
+static enum rc take_endpoint(struct io_account *a, const char *text, const char *variable,
                              struct err *err)
 {
     const char *sep = strstr(text, "://");
@@ -247,7 +247,7 @@ static bool is_address(const char *host)
            strcmp(host, "localhost") == 0 || str_starts(host, "localhost:");
 }
 
-static void read_style(struct account *a, const char *variable, const char *file_value,
+static void read_style(struct io_account *a, const char *variable, const char *file_value,
                        bool automatic)
 {
     const char *v = env_get(variable);
@@ -260,7 +260,7 @@ static void read_style(struct account *a, const char *variable, const char *file
 /* The keys of `nested` lines ("  addressing_style = path" below "s3 =") are found like
  * any other: no other name of the file is spelt alike.
  */
-static enum rc load_s3(struct account *a, struct err *err)
+static enum rc load_s3(struct io_account *a, struct err *err)
 {
     static const char *const regions[] = {"AWS_REGION", "AWS_DEFAULT_REGION", NULL};
     static const char *const endpoints[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
@@ -273,29 +273,29 @@ static enum rc load_s3(struct account *a, struct err *err)
     char *keys = slurp("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     char *conf = slurp("AWS_CONFIG_FILE", ".aws/config");
     a->region = dup_first(regions);
-    settle(&a->region, ini_get(str_c(conf), section, "region", false));
+    settle(&a->region, io_ini_get(str_c(conf), section, "region", false));
     settle(&a->region, mem_strdup("us-east-1"));
     if (env_get("AWS_ACCESS_KEY_ID") && env_get("AWS_SECRET_ACCESS_KEY")) {
         a->who.id = dup_env("AWS_ACCESS_KEY_ID");
         a->who.secret = dup_env("AWS_SECRET_ACCESS_KEY");
         a->who.token = dup_env("AWS_SESSION_TOKEN");
     } else {
-        a->who.id = ini_get(str_c(keys), profile, "aws_access_key_id", false);
-        a->who.secret = ini_get(str_c(keys), profile, "aws_secret_access_key", false);
-        a->who.token = ini_get(str_c(keys), profile, "aws_session_token", false);
-        settle(&a->who.id, ini_get(str_c(conf), section, "aws_access_key_id", false));
+        a->who.id = io_ini_get(str_c(keys), profile, "aws_access_key_id", false);
+        a->who.secret = io_ini_get(str_c(keys), profile, "aws_secret_access_key", false);
+        a->who.token = io_ini_get(str_c(keys), profile, "aws_session_token", false);
+        settle(&a->who.id, io_ini_get(str_c(conf), section, "aws_access_key_id", false));
         settle(&a->who.secret,
-               ini_get(str_c(conf), section, "aws_secret_access_key", false));
+               io_ini_get(str_c(conf), section, "aws_secret_access_key", false));
     }
     char *endpoint = dup_first(endpoints);
-    settle(&endpoint, ini_get(str_c(conf), section, "endpoint_url", false));
+    settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint_url", false));
     enum rc rc = RC_OK;
     if (endpoint)
         rc = take_endpoint(a, endpoint, "AWS_ENDPOINT_URL", err);
     settle(&a->scheme, mem_strdup("https"));
     settle(&a->host, mem_printf("s3.%s.amazonaws.com%s", a->region,
                                 str_starts(a->region, "cn-") ? ".cn" : ""));
-    char *style = ini_get(str_c(conf), section, "addressing_style", false);
+    char *style = io_ini_get(str_c(conf), section, "addressing_style", false);
     read_style(a, "TRAINYARD_S3_ADDRESSING", style,
                !endpoint || str_ends(a->host, ".aliyuncs.com"));
     mem_free(style);
@@ -327,7 +327,7 @@ static char *region_of(const char *host)
     return mem_strndup(at, n);
 }
 
-static enum rc oss_keys(struct account *a, const char *conf, struct err *err)
+static enum rc oss_keys(struct io_account *a, const char *conf, struct err *err)
 {
     static const char *const section = "Credentials";
     if (env_get("OSS_ACCESS_KEY_ID") && env_get("OSS_ACCESS_KEY_SECRET")) {
@@ -338,23 +338,23 @@ static enum rc oss_keys(struct account *a, const char *conf, struct err *err)
         a->who.token = dup_first(tokens);
         return RC_OK;
     }
-    enum rc rc = credentials_aliyun(&a->who, err);
+    enum rc rc = io_credentials_aliyun(&a->who, err);
     if (rc || a->who.id)
         return rc;
-    a->who.id = ini_get(str_c(conf), section, "accessKeyID", true);
-    a->who.secret = ini_get(str_c(conf), section, "accessKeySecret", true);
-    a->who.token = ini_get(str_c(conf), section, "stsToken", true);
+    a->who.id = io_ini_get(str_c(conf), section, "accessKeyID", true);
+    a->who.secret = io_ini_get(str_c(conf), section, "accessKeySecret", true);
+    a->who.token = io_ini_get(str_c(conf), section, "stsToken", true);
     return RC_OK;
 }
 
-static enum rc load_oss(struct account *a, const char *host, struct err *err)
+static enum rc load_oss(struct io_account *a, const char *host, struct err *err)
 {
     static const char *const section = "Credentials";
     char *conf = slurp("OSSUTIL_CONFIG_FILE", ".ossutilconfig");
     char *endpoint = host ? mem_strdup(host) : dup_env("OSS_ENDPOINT");
-    settle(&endpoint, ini_get(str_c(conf), section, "endpoint", true));
+    settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint", true));
     a->region = dup_env("OSS_REGION");
-    settle(&a->region, ini_get(str_c(conf), section, "region", true));
+    settle(&a->region, io_ini_get(str_c(conf), section, "region", true));
     if (!endpoint && a->region)
         endpoint = mem_printf("https://oss-%s.aliyuncs.com", a->region);
     enum rc rc = oss_keys(a, conf, err);
@@ -386,15 +386,15 @@ static enum rc load_oss(struct account *a, const char *host, struct err *err)
     return RC_OK;
 }
 
-enum rc account_load(enum store_kind kind, const char *host, struct account *out,
-                     struct err *err)
+enum rc io_account_load(enum object_kind kind, const char *host, struct io_account *out,
+                        struct err *err)
 {
-    struct account a = {.kind = kind};
+    struct io_account a = {.kind = kind};
     a.attempts = (int)env_int("AWS_MAX_ATTEMPTS", 1, 100, 5);
     a.timeout_s = (int)env_int("TRAINYARD_HTTP_TIMEOUT", 1, 86400, 30);
-    enum rc rc = kind == STORE_S3 ? load_s3(&a, err) : load_oss(&a, host, err);
+    enum rc rc = kind == OBJECT_S3 ? load_s3(&a, err) : load_oss(&a, host, err);
     if (rc) {
-        account_release(&a);
+        io_account_release(&a);
         return rc;
     }
     *out = a;

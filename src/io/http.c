@@ -60,7 +60,7 @@ static void give_handle(CURL *c)
     curl_easy_cleanup(c);
 }
 
-void http_close_idle(void)
+void io_http_close_idle(void)
 {
     pthread_mutex_lock(&handles.lock);
     while (handles.n)
@@ -68,7 +68,7 @@ void http_close_idle(void)
     pthread_mutex_unlock(&handles.lock);
 }
 
-void http_line(struct http_lines *l, const char *fmt, ...)
+void io_http_line(struct io_http_lines *l, const char *fmt, ...)
 {
     va_list ap;
     char *text = NULL;
@@ -82,21 +82,21 @@ void http_line(struct http_lines *l, const char *fmt, ...)
     VEC_PUSH(&l->at, text);
 }
 
-static void lines_release(struct http_lines *l)
+static void lines_release(struct io_http_lines *l)
 {
     for (size_t i = 0; i < l->at.n; i++)
         mem_free(l->at.at[i]);
     VEC_RELEASE(&l->at);
 }
 
-void http_reply_release(struct http_reply *r)
+void io_http_reply_release(struct io_http_reply *r)
 {
     buf_release(&r->body);
     buf_release(&r->head);
-    *r = (struct http_reply){0};
+    *r = (struct io_http_reply){0};
 }
 
-struct str http_header(const struct http_reply *r, const char *name)
+struct str io_http_header(const struct io_http_reply *r, const char *name)
 {
     struct str rest = str_of(buf_str(&r->head), r->head.n), line;
     size_t n = strlen(name);
@@ -106,7 +106,7 @@ struct str http_header(const struct http_reply *r, const char *name)
     return str_of("", 0);
 }
 
-void http_escape(struct buf *out, struct str s, bool keep_slash)
+void io_http_escape(struct buf *out, struct str s, bool keep_slash)
 {
     for (size_t i = 0; i < s.n; i++) {
         unsigned char c = (unsigned char)s.p[i];
@@ -122,8 +122,8 @@ void http_escape(struct buf *out, struct str s, bool keep_slash)
 
 /* One attempt. */
 struct attempt {
-    const struct http_request *q;
-    struct http_reply *r;
+    const struct io_http_request *q;
+    struct io_http_reply *r;
     CURL *curl;
     char error[CURL_ERROR_SIZE];
 };
@@ -160,7 +160,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
  */
 static void set_options(struct attempt *a, struct curl_slist *headers)
 {
-    const struct http_request *q = a->q;
+    const struct io_http_request *q = a->q;
     CURL *c = a->curl;
     const char *bundle = env_get("AWS_CA_BUNDLE");
     if (!bundle)
@@ -195,11 +195,11 @@ static void set_options(struct attempt *a, struct curl_slist *headers)
 
 static enum rc perform(struct attempt *a, CURLcode *out, struct err *err)
 {
-    struct http_lines lines = {0};
+    struct io_http_lines lines = {0};
     struct curl_slist *headers = NULL;
-    http_line(&lines, "Expect:");
+    io_http_line(&lines, "Expect:");
     if (a->q->body && !a->q->headers)
-        http_line(&lines, "Content-Type:");
+        io_http_line(&lines, "Content-Type:");
     enum rc rc = a->q->headers ? a->q->headers(a->q->arg, &lines, err) : RC_OK;
     a->curl = rc ? NULL : take_handle();
     if (!rc && !a->curl)
@@ -257,7 +257,7 @@ static void pause_before(int try)
     (void)nanosleep(&t, NULL);
 }
 
-static enum rc no_answer(const struct http_request *q, const struct attempt *a,
+static enum rc no_answer(const struct io_http_request *q, const struct attempt *a,
                          CURLcode c, struct err *err)
 {
     const char *why = a->error[0] ? a->error : curl_easy_strerror(c);
@@ -271,11 +271,12 @@ static enum rc no_answer(const struct http_request *q, const struct attempt *a,
                      a->r->tries, a->r->tries == 1 ? "" : "s", why);
 }
 
-enum rc http_send(const struct http_request *q, struct http_reply *r, struct err *err)
+enum rc io_http_send(const struct io_http_request *q, struct io_http_reply *r,
+                     struct err *err)
 {
     int most = q->attempts ? q->attempts : ATTEMPTS;
     CURLcode c = CURLE_OK;
-    *r = (struct http_reply){0};
+    *r = (struct io_http_reply){0};
     buf_init(&r->body, q->max ? q->max : BODY_MAX);
     buf_init(&r->head, HEAD_MAX);
     for (;;) {

@@ -22,12 +22,12 @@
 #include "base/vec.h"
 
 /* Lines "Name: value" of one attempt. */
-struct http_lines {
+struct io_http_lines {
     VEC(char *) at; /* owned texts */
 };
-void http_line(struct http_lines *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void io_http_line(struct io_http_lines *l, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-struct http_request {
+struct io_http_request {
     const char *method;
     const char *url; /* complete, escaped */
     const void *body;
@@ -35,7 +35,7 @@ struct http_request {
     /* Adds the headers of one attempt; signatures hold a time, so it is asked anew for
      * each. May be NULL.
      */
-    enum rc (*headers)(void *arg, struct http_lines *out, struct err *err);
+    enum rc (*headers)(void *arg, struct io_http_lines *out, struct err *err);
     void *arg;
     void *to; /* a successful body goes here instead of reply.body */
     size_t to_size;
@@ -45,7 +45,7 @@ struct http_request {
     const char *what; /* for messages: "'s3://bucket/key'" */
 };
 
-struct http_reply {
+struct io_http_reply {
     int status;
     struct buf body;
     size_t got;      /* bytes of a successful body */
@@ -57,15 +57,15 @@ struct http_reply {
 /* RC_OK whenever a server answered, whatever the status; release the reply in any case.
  * RC_IO E1607 (nobody answered), E1610 (certificate), RC_NOMEM.
  */
-enum rc http_send(const struct http_request *q, struct http_reply *r,
-                  struct err *err) MUST_CHECK;
-void http_reply_release(struct http_reply *r);
+enum rc io_http_send(const struct io_http_request *q, struct io_http_reply *r,
+                     struct err *err) MUST_CHECK;
+void io_http_reply_release(struct io_http_reply *r);
 /* The value of a header, empty when absent. Borrowed. */
-struct str http_header(const struct http_reply *r, const char *name);
+struct str io_http_header(const struct io_http_reply *r, const char *name);
 
 /* %XX for all but letters, digits and -._~ (and '/' when `keep_slash`). */
-void http_escape(struct buf *out, struct str s, bool keep_slash);
+void io_http_escape(struct buf *out, struct str s, bool keep_slash);
 /* Closes idle connections; for the end of the program and tests. */
-void http_close_idle(void);
+void io_http_close_idle(void);
 
 #endif

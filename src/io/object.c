@@ -31,7 +31,7 @@ void object_close(struct object *o)
 {
     if (!o)
         return;
-    account_release(&o->account);
+    io_account_release(&o->account);
     pthread_mutex_destroy(&o->lock);
     mem_free(o->url);
     mem_free(o->bucket);
@@ -44,7 +44,7 @@ void object_close(struct object *o)
 static void split_host(struct object *o)
 {
     char *dot = strchr(o->bucket, '.');
-    if (o->kind != STORE_OSS || !dot || !str_ends(o->bucket, ".aliyuncs.com"))
+    if (o->kind != OBJECT_OSS || !dot || !str_ends(o->bucket, ".aliyuncs.com"))
         return;
     o->host = mem_strdup(dot + 1);
     *dot = '\0';
@@ -63,7 +63,7 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
 {
     struct object *o = mem_calloc(1, sizeof(*o));
     const char *at = strstr(url, "://") + 3, *slash = strchr(at, '/');
-    o->kind = str_starts(url, "s3:") ? STORE_S3 : STORE_OSS;
+    o->kind = str_starts(url, "s3:") ? OBJECT_S3 : OBJECT_OSS;
     o->url = mem_strdup(url);
     o->bucket = slash ? mem_strndup(at, (size_t)(slash - at)) : mem_strdup(at);
     o->key = mem_strdup(slash ? slash + 1 : "");
@@ -73,13 +73,13 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
     if (!is_bucket_name(o->bucket))
         rc = err_coded(err, RC_INVAL, E1601,
                        "'%.300s' has no bucket: write %s://bucket/key", url,
-                       o->kind == STORE_S3 ? "s3" : "oss");
+                       o->kind == OBJECT_S3 ? "s3" : "oss");
     else if (!is_prefix && (!o->key[0] || str_ends(o->key, "/")))
         rc =
             err_coded(err, RC_INVAL, E1601, "'%.300s' names no object: write %s://%s/key",
-                      url, o->kind == STORE_S3 ? "s3" : "oss", o->bucket);
+                      url, o->kind == OBJECT_S3 ? "s3" : "oss", o->bucket);
     if (!rc)
-        rc = account_load(o->kind, o->host, &o->account, err);
+        rc = io_account_load(o->kind, o->host, &o->account, err);
     if (rc) {
         object_close(o);
         return rc;
@@ -89,7 +89,7 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
 }
 
 /* What the server says itself, one line, without what only it understands. */
-static void describe(const struct http_reply *r, struct buf *out)
+static void describe(const struct io_http_reply *r, struct buf *out)
 {
     struct str body = str_of(buf_str(&r->body), r->body.n);
     char *code = xml_text(body, "Code"), *message = xml_text(body, "Message");
@@ -105,10 +105,10 @@ static void describe(const struct http_reply *r, struct buf *out)
     mem_free(message);
 }
 
-static enum rc wrong_region(const struct object *o, const struct http_reply *r,
+static enum rc wrong_region(const struct object *o, const struct io_http_reply *r,
                             struct err *err)
 {
-    struct str region = http_header(r, "x-amz-bucket-region");
+    struct str region = io_http_header(r, "x-amz-bucket-region");
     char *told = region.n ? mem_strndup(region.p, region.n)
                           : xml_text(str_of(buf_str(&r->body), r->body.n), "Region");
     enum rc rc =
@@ -116,7 +116,7 @@ static enum rc wrong_region(const struct object *o, const struct http_reply *r,
                          "'%.300s': the bucket is in region '%.40s', not '%.40s': "
                          "set %s",
                          o->url, told, o->account.region,
-                         o->kind == STORE_S3 ? "AWS_REGION" : "OSS_ENDPOINT")
+                         o->kind == OBJECT_S3 ? "AWS_REGION" : "OSS_ENDPOINT")
              : err_coded(err, RC_INVAL, E1603,
                          "'%.300s': the server says that the bucket is elsewhere "
                          "(%d): check the endpoint and the region",
@@ -125,7 +125,7 @@ static enum rc wrong_region(const struct object *o, const struct http_reply *r,
     return rc;
 }
 
-enum rc object_refused(const struct object *o, const struct http_reply *r,
+enum rc object_refused(const struct object *o, const struct io_http_reply *r,
                        struct err *err)
 {
     struct buf why;
@@ -179,11 +179,11 @@ static bool parse_range(struct str s, uint64_t *from, uint64_t *to, uint64_t *si
     return str_split(&span, '-', &a) && str_to_u64(a, from) && str_to_u64(span, to);
 }
 
-static enum rc fill_info(const struct object *o, const struct http_reply *r,
+static enum rc fill_info(const struct object *o, const struct io_http_reply *r,
                          uint64_t size, const char *etag, struct object_info *info,
                          struct err *err)
 {
-    struct str now = http_header(r, "etag");
+    struct str now = io_http_header(r, "etag");
     char text[sizeof(info->etag)] = "";
     if (now.n < sizeof(text))
         (void)snprintf(text, sizeof(text), "%.*s", (int)now.n, now.p);
@@ -198,10 +198,10 @@ static enum rc fill_info(const struct object *o, const struct http_reply *r,
 }
 
 /* A whole object where a part was asked for: fine when the part begins at the front. */
-static enum rc whole_reply(const struct object *o, const struct http_reply *r, bool front,
-                           uint64_t *size, struct err *err)
+static enum rc whole_reply(const struct object *o, const struct io_http_reply *r,
+                           bool front, uint64_t *size, struct err *err)
 {
-    struct str length = http_header(r, "content-length");
+    struct str length = io_http_header(r, "content-length");
     if (!str_to_u64(length, size))
         return odd(o, "it does not tell the size of the object", err);
     if (!front && (r->overflowed || *size > r->got))
@@ -219,10 +219,10 @@ static enum rc get(struct object *o, const char *range, bool front, uint64_t at,
                             .if_match = etag && etag[0] ? etag : NULL,
                             .to = to,
                             .to_size = n};
-    struct http_reply r;
+    struct io_http_reply r;
     uint64_t from = 0, last = 0, size = 0;
     enum rc rc = object_send(&c, &r, err);
-    bool told = parse_range(http_header(&r, "content-range"), &from, &last, &size);
+    bool told = parse_range(io_http_header(&r, "content-range"), &from, &last, &size);
     if (rc) {
         ;
     } else if (r.status == 206) {
@@ -241,7 +241,7 @@ static enum rc get(struct object *o, const char *range, bool front, uint64_t at,
         rc = fill_info(o, &r, size, etag, info, err);
     if (!rc)
         *got = r.got;
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -268,11 +268,11 @@ enum rc object_get_tail(struct object *o, size_t n, void *to, size_t *got,
 enum rc object_put(struct object *o, const void *p, size_t n, struct err *err)
 {
     struct object_call c = {.o = o, .method = "PUT", .body = n ? p : "", .n_body = n};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = object_send(&c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = object_refused(o, &r, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -281,7 +281,7 @@ enum rc object_parts_begin(struct object *o, char **id, struct err *err)
     struct object_query q[] = {{"uploads", ""}};
     struct object_call c = {
         .o = o, .method = "POST", .query = q, .n_query = 1, .body = ""};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = object_send(&c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = object_refused(o, &r, err);
@@ -293,7 +293,7 @@ enum rc object_parts_begin(struct object *o, char **id, struct err *err)
             rc = odd(o, "an upload without an id", err);
         }
     }
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -305,21 +305,21 @@ enum rc object_part_put(struct object *o, const char *id, int number, const void
     struct object_query q[] = {{"partNumber", digits}, {"uploadId", id}};
     struct object_call c = {
         .o = o, .method = "PUT", .query = q, .n_query = 2, .body = p, .n_body = n};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = object_send(&c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = object_refused(o, &r, err);
-    struct str tag = http_header(&r, "etag");
+    struct str tag = io_http_header(&r, "etag");
     if (!rc && !tag.n)
         rc = odd(o, "a part without an ETag", err);
     if (!rc)
         *etag = mem_strndup(tag.p, tag.n);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
 /* A success may still carry an error: the status is sent before the work is done. */
-static bool is_completed(const struct http_reply *r)
+static bool is_completed(const struct io_http_reply *r)
 {
     struct str inside;
     return r->status / 100 == 2 &&
@@ -337,7 +337,7 @@ enum rc object_parts_complete(struct object *o, const char *id, char *const *eta
         buf_printf(&body, "<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>",
                    i + 1, etags[i]);
     buf_puts(&body, "</CompleteMultipartUpload>");
-    struct http_reply r = {0};
+    struct io_http_reply r = {0};
     enum rc rc = buf_check(&body, err);
     struct object_call c = {.o = o,
                             .method = "POST",
@@ -349,7 +349,7 @@ enum rc object_parts_complete(struct object *o, const char *id, char *const *eta
         rc = object_send(&c, &r, err);
     if (!rc && !is_completed(&r))
         rc = object_refused(o, &r, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     buf_release(&body);
     return rc;
 }
@@ -358,11 +358,11 @@ enum rc object_parts_abort(struct object *o, const char *id, struct err *err)
 {
     struct object_query q[] = {{"uploadId", id}};
     struct object_call c = {.o = o, .method = "DELETE", .query = q, .n_query = 1};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = object_send(&c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = object_refused(o, &r, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -400,7 +400,7 @@ enum rc object_list(struct object *o, const char *prefix, object_list_fn *each, 
         q[n++] = (struct object_query){"prefix", prefix};
         struct object_call c = {
             .o = o, .method = "GET", .on_bucket = true, .query = q, .n_query = n};
-        struct http_reply r;
+        struct io_http_reply r;
         rc = object_send(&c, &r, err);
         if (!rc && r.status != 200)
             rc = object_refused(o, &r, err);
@@ -412,7 +412,7 @@ enum rc object_list(struct object *o, const char *prefix, object_list_fn *each, 
         mem_free(token);
         token = rc ? NULL : xml_text(body, "NextContinuationToken");
         more = token && token[0];
-        http_reply_release(&r);
+        io_http_reply_release(&r);
     }
     mem_free(token);
     return rc;

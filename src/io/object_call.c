@@ -25,25 +25,25 @@ static void put_path(const struct object_call *c, bool with_bucket, struct buf *
     if (with_bucket)
         buf_printf(out, "%s/", c->o->bucket);
     if (!c->on_bucket)
-        http_escape(out, str_c(c->o->key), true);
+        io_http_escape(out, str_c(c->o->key), true);
 }
 
 static void put_query(const struct object_call *c, struct buf *out)
 {
     for (size_t i = 0; i < c->n_query; i++) {
         buf_printf(out, "%s%s", i ? "&" : "", c->query[i].name);
-        if (c->query[i].value[0] || c->o->kind == STORE_S3)
+        if (c->query[i].value[0] || c->o->kind == OBJECT_S3)
             buf_putc(out, '=');
-        http_escape(out, str_c(c->query[i].value), false);
+        io_http_escape(out, str_c(c->query[i].value), false);
     }
 }
 
 /* Sorted by name, as they are signed. */
-static size_t list_headers(const struct signing *s, const struct credentials *who,
+static size_t list_headers(const struct signing *s, const struct io_credentials *who,
                            const char *date, struct sign_header *h)
 {
     const struct object_call *c = s->call;
-    bool oss = c->o->kind == STORE_OSS;
+    bool oss = c->o->kind == OBJECT_OSS;
     size_t n = 0;
     if (s->md5[0])
         h[n++] = (struct sign_header){"content-md5", s->md5};
@@ -66,28 +66,28 @@ static size_t list_headers(const struct signing *s, const struct credentials *wh
     return n;
 }
 
-static void put_unsigned(const struct object_call *c, bool all, struct http_lines *out)
+static void put_unsigned(const struct object_call *c, bool all, struct io_http_lines *out)
 {
     if (c->if_match && all)
-        http_line(out, "If-Match: %s", c->if_match);
+        io_http_line(out, "If-Match: %s", c->if_match);
     if (c->range && all)
-        http_line(out, "Range: %s", c->range);
+        io_http_line(out, "Range: %s", c->range);
 }
 
 static enum rc renew(struct object *o, struct err *err)
 {
-    struct account fresh;
-    if (credentials_fresh(&o->account.who))
+    struct io_account fresh;
+    if (io_credentials_fresh(&o->account.who))
         return RC_OK;
-    enum rc rc = account_load(o->kind, o->host, &fresh, err);
+    enum rc rc = io_account_load(o->kind, o->host, &fresh, err);
     if (rc)
         return rc;
-    account_release(&o->account);
+    io_account_release(&o->account);
     o->account = fresh;
     return RC_OK;
 }
 
-static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
+static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err)
 {
     struct signing *s = arg;
     struct object *o = s->call->o;
@@ -95,9 +95,9 @@ static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
     char date[SIGN_DATE_SIZE];
     struct buf authorization;
     int64_t now = clock_wall_ns();
-    bool oss = o->kind == STORE_OSS;
+    bool oss = o->kind == OBJECT_OSS;
     if (s->call->body)
-        http_line(out, "Content-Type: application/octet-stream");
+        io_http_line(out, "Content-Type: application/octet-stream");
     if (o->account.anonymous) {
         put_unsigned(s->call, true, out);
         return RC_OK;
@@ -105,7 +105,7 @@ static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
     pthread_mutex_lock(&o->lock);
     enum rc rc = renew(o, err);
     if (!rc) {
-        struct account *a = &o->account;
+        struct io_account *a = &o->account;
         struct sign_key key = {.kind = oss ? SIGN_OSS4 : SIGN_AWS4,
                                .id = a->who.id,
                                .secret = a->who.secret,
@@ -123,11 +123,11 @@ static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
         buf_init(&authorization, URL_MAX);
         sign_authorize(&key, &q, &authorization);
         rc = buf_check(&authorization, err);
-        http_line(out, "Authorization: %s", buf_str(&authorization));
+        io_http_line(out, "Authorization: %s", buf_str(&authorization));
         buf_release(&authorization);
         for (size_t i = 0; i < n; i++)
             if (strcmp(h[i].name, "host") != 0 && strcmp(h[i].name, "content-type") != 0)
-                http_line(out, "%s: %s", h[i].name, h[i].value);
+                io_http_line(out, "%s: %s", h[i].name, h[i].value);
         put_unsigned(s->call, oss, out);
     }
     pthread_mutex_unlock(&o->lock);
@@ -138,13 +138,13 @@ static void prepare(struct signing *s)
 {
     const struct object_call *c = s->call;
     unsigned char hash[DIGEST_SHA256];
-    const struct account *a = &c->o->account;
+    const struct io_account *a = &c->o->account;
     if (a->virtual_host)
         buf_printf(&s->host, "%s.", c->o->bucket);
     buf_puts(&s->host, a->host);
-    put_path(c, c->o->kind == STORE_OSS || !a->virtual_host, &s->path);
+    put_path(c, c->o->kind == OBJECT_OSS || !a->virtual_host, &s->path);
     put_query(c, &s->query);
-    if (c->o->kind == STORE_OSS) {
+    if (c->o->kind == OBJECT_OSS) {
         (void)memcpy(s->payload, "UNSIGNED-PAYLOAD", sizeof("UNSIGNED-PAYLOAD"));
         if (c->body && c->n_body) {
             digest_md5(c->body, c->n_body, hash);
@@ -156,7 +156,7 @@ static void prepare(struct signing *s)
     }
 }
 
-enum rc object_send(const struct object_call *c, struct http_reply *r, struct err *err)
+enum rc object_send(const struct object_call *c, struct io_http_reply *r, struct err *err)
 {
     struct signing s = {.call = c};
     struct buf url;
@@ -170,23 +170,23 @@ enum rc object_send(const struct object_call *c, struct http_reply *r, struct er
     put_path(c, !c->o->account.virtual_host, &url);
     if (s.query.n)
         buf_printf(&url, "?%s", buf_str(&s.query));
-    *r = (struct http_reply){0};
+    *r = (struct io_http_reply){0};
     enum rc rc = buf_check(&url, err);
     if (!rc && (s.path.failed || s.query.failed || s.host.failed))
         rc = err_set(err, RC_NOMEM, "%s: no memory for the request", what);
-    struct http_request q = {.method = c->method,
-                             .url = buf_str(&url),
-                             .body = c->body,
-                             .n_body = c->n_body,
-                             .headers = add_headers,
-                             .arg = &s,
-                             .to = c->to,
-                             .to_size = c->to_size,
-                             .attempts = c->o->account.attempts,
-                             .timeout_s = c->o->account.timeout_s,
-                             .what = what};
+    struct io_http_request q = {.method = c->method,
+                                .url = buf_str(&url),
+                                .body = c->body,
+                                .n_body = c->n_body,
+                                .headers = add_headers,
+                                .arg = &s,
+                                .to = c->to,
+                                .to_size = c->to_size,
+                                .attempts = c->o->account.attempts,
+                                .timeout_s = c->o->account.timeout_s,
+                                .what = what};
     if (!rc)
-        rc = http_send(&q, r, err);
+        rc = io_http_send(&q, r, err);
     buf_release(&s.path);
     buf_release(&s.query);
     buf_release(&s.host);

@@ -11,9 +11,9 @@
 
 struct object {
     char *url, *bucket, *key, *host; /* host NULL: of the account */
-    enum store_kind kind;
+    enum object_kind kind;
     pthread_mutex_t lock; /* guards the account's credentials, which are renewed */
-    struct account account;
+    struct io_account account;
 };
 
 /* name=value, values not escaped yet; sorted by name. */
@@ -36,10 +36,10 @@ struct object_call {
 };
 
 /* RC_OK when the server answered; its status is not looked at. */
-enum rc object_send(const struct object_call *c, struct http_reply *r,
+enum rc object_send(const struct object_call *c, struct io_http_reply *r,
                     struct err *err) MUST_CHECK;
 /* The message for a status that is not what was hoped for. */
-enum rc object_refused(const struct object *o, const struct http_reply *r,
+enum rc object_refused(const struct object *o, const struct io_http_reply *r,
                        struct err *err);
 
 #endif

@@ -16,7 +16,7 @@ struct found {
 };
 
 struct counting {
-    const struct items *items, *users;
+    const struct recall_items *items, *users;
     const struct hitrate_conf *conf;
     struct hitrate *sum;
     int64_t *rows; /* [batch * per_row][top_k] */
@@ -25,7 +25,7 @@ struct counting {
     VEC(struct found) merged;
     VEC(size_t) ends; /* of each vector's among them */
     struct writer *writer;
-    struct schema schema;
+    struct data_schema schema;
     struct batch out;
 };
 
@@ -100,7 +100,7 @@ static bool is_zero(const struct counting *c, int64_t user, int64_t k)
 static int by_nearness(const void *a, const void *b, void *arg)
 {
     const struct found *x = a, *y = b;
-    bool dot = *(const enum index_metric *)arg == INDEX_DOT;
+    bool dot = *(const enum recall_metric *)arg == INDEX_DOT;
     if (x->score != y->score)
         return (x->score > y->score) == dot ? -1 : 1;
     return x->row < y->row ? -1 : x->row > y->row;
@@ -110,7 +110,7 @@ static int by_nearness(const void *a, const void *b, void *arg)
 static void merge(struct counting *c, int64_t user, int64_t place)
 {
     int64_t k = c->conf->top_k, n = valid_vectors(c, user), kept = 0;
-    enum index_metric metric = c->conf->metric;
+    enum recall_metric metric = c->conf->metric;
     c->merged.n = c->ends.n = 0;
     for (int64_t v = 0; v < n; v++) {
         bool skip = c->conf->across && is_zero(c, user, v);
@@ -150,7 +150,7 @@ static enum rc add_text(const struct column *c, int64_t row, struct column *to,
 {
     struct buf b;
     buf_init(&b, TEXT_MAX);
-    value_print(c, row, &b);
+    recall_value_print(c, row, &b);
     enum rc rc = column_add_str(to, str_of(buf_str(&b), b.n), err);
     buf_release(&b);
     return rc;
@@ -160,11 +160,11 @@ static enum rc add_text(const struct column *c, int64_t row, struct column *to,
 static enum rc add_details(struct counting *c, int64_t user, double rate, struct err *err)
 {
     struct column *o = c->out.cols, *ids = &o[OUT_IDS], *far = &o[OUT_SCORES];
-    enum rc rc = column_append(&o[OUT_ID], items_ids(c->users), user, 1, err);
+    enum rc rc = column_append(&o[OUT_ID], recall_items_ids(c->users), user, 1, err);
     for (size_t l = 0; l < c->ends.n && !rc; l++) {
         for (size_t i = l ? c->ends.at[l - 1] : 0; i < c->ends.at[l] && !rc; i++) {
-            rc = add_text(items_ids(c->items), c->merged.at[i].row, &ids->kids[0].kids[0],
-                          err);
+            rc = add_text(recall_items_ids(c->items), c->merged.at[i].row,
+                          &ids->kids[0].kids[0], err);
             if (!rc)
                 rc = column_add_f32(&far->kids[0].kids[0], c->merged.at[i].score, err);
         }
@@ -182,7 +182,7 @@ static enum rc add_details(struct counting *c, int64_t user, double rate, struct
     for (size_t i = 0; i < c->truths.n && !rc; i++) {
         int64_t row = keymap_find(&c->items->index, c->truths.at[i]);
         if (was_found(c, c->truths.at[i]))
-            rc = add_text(items_ids(c->items), row, &o[OUT_HITS].kids[0], err);
+            rc = add_text(recall_items_ids(c->items), row, &o[OUT_HITS].kids[0], err);
     }
     return rc ? rc : column_add_nested(&o[OUT_HITS], err);
 }
@@ -217,11 +217,11 @@ static enum rc open_details(struct counting *c, struct err *err)
     struct type texts = type_list(mem, text, false), floats = type_list(mem, f32, false);
     struct type ids = type_list(mem, texts, false), far = type_list(mem, floats, false);
     struct type rate = type_of(TYPE_F64, false);
-    schema_add(&c->schema, str_c("id"), items_ids(c->users)->type);
-    schema_add(&c->schema, str_c("topk_ids"), &ids);
-    schema_add(&c->schema, str_c("topk_dists"), &far);
-    schema_add(&c->schema, str_c("hitrate"), &rate);
-    schema_add(&c->schema, str_c("hit_ids"), &texts);
+    data_schema_add(&c->schema, str_c("id"), recall_items_ids(c->users)->type);
+    data_schema_add(&c->schema, str_c("topk_ids"), &ids);
+    data_schema_add(&c->schema, str_c("topk_dists"), &far);
+    data_schema_add(&c->schema, str_c("hitrate"), &rate);
+    data_schema_add(&c->schema, str_c("hit_ids"), &texts);
     batch_init(&c->out, &c->schema);
     return writer_open(c->conf->details, c->conf->format, &c->schema,
                        &(struct writer_conf){0}, &c->writer, err);
@@ -238,15 +238,17 @@ static enum rc write_details(struct counting *c, struct err *err)
     return rc;
 }
 
-static enum rc run_batches(struct counting *c, const struct index *x, struct err *err)
+static enum rc run_batches(struct counting *c, const struct recall_index *x,
+                           struct err *err)
 {
-    const struct items *u = c->users;
+    const struct recall_items *u = c->users;
     int64_t all = u->width * u->per_row;
     enum rc rc = RC_OK;
     for (int64_t from = 0; from < u->n && !rc; from += c->conf->batch) {
         int64_t n = u->n - from < c->conf->batch ? u->n - from : c->conf->batch;
-        rc = index_search(x, u->vectors + from * all, n * u->per_row, c->conf->top_k,
-                          c->conf->probes, c->conf->pool, c->rows, c->scores, err);
+        rc = recall_index_search(x, u->vectors + from * all, n * u->per_row,
+                                 c->conf->top_k, c->conf->probes, c->conf->pool, c->rows,
+                                 c->scores, err);
         for (int64_t i = 0; i < n && !rc; i++)
             rc = count_user(c, from + i, i, err);
         if (!rc)
@@ -255,8 +257,8 @@ static enum rc run_batches(struct counting *c, const struct index *x, struct err
     return rc;
 }
 
-enum rc hitrate_run(const struct index *x, const struct items *items,
-                    const struct items *users, const struct hitrate_conf *conf,
+enum rc hitrate_run(const struct recall_index *x, const struct recall_items *items,
+                    const struct recall_items *users, const struct hitrate_conf *conf,
                     struct hitrate *out, struct err *err)
 {
     struct counting c = {.items = items, .users = users, .conf = conf, .sum = out};
@@ -283,7 +285,7 @@ enum rc hitrate_run(const struct index *x, const struct items *items,
     VEC_RELEASE(&c.ends);
     if (conf->details)
         batch_release(&c.out);
-    schema_release(&c.schema);
+    data_schema_release(&c.schema);
     mem_free(c.rows);
     mem_free(c.scores);
     return rc;

@@ -17,7 +17,7 @@ struct hitrate_conf {
      */
     bool across;
     int64_t interests_at; /* column of users.rows: how many vectors are valid; -1: all */
-    enum index_metric metric;
+    enum recall_metric metric;
     struct pool *pool;
     const char *details; /* file that gets a row per user; NULL: none */
     const struct writer_ops *format;
@@ -34,8 +34,8 @@ struct hitrate {
 /* `users` has vectors and the column of items that they met (list_at). RC_INVAL E2405,
  * RC_NOMEM; what the writer reports.
  */
-enum rc hitrate_run(const struct index *x, const struct items *items,
-                    const struct items *users, const struct hitrate_conf *conf,
+enum rc hitrate_run(const struct recall_index *x, const struct recall_items *items,
+                    const struct recall_items *users, const struct hitrate_conf *conf,
                     struct hitrate *out, struct err *err) MUST_CHECK;
 
 #endif

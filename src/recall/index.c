@@ -24,10 +24,10 @@
 #define TRAIN_POINTS 256 /* per list, for its centre */
 #define ITERATIONS 10
 
-struct index {
+struct recall_index {
     const float *x; /* [n][d] */
     int64_t n, d;
-    enum index_metric metric;
+    enum recall_metric metric;
     float *half; /* [n]: minus half of the squared length; NULL: not for this metric */
     /* Lists: */
     int64_t lists;
@@ -125,7 +125,8 @@ static float *half_lengths(const float *x, int64_t n, int64_t d)
 }
 
 /* Centres from some of the vectors, evenly taken. */
-static enum rc train_lists(struct index *x, const struct index_conf *c, struct err *err)
+static enum rc train_lists(struct recall_index *x, const struct recall_index_conf *c,
+                           struct err *err)
 {
     int64_t n = x->n < TRAIN_POINTS * x->lists ? x->n : TRAIN_POINTS * x->lists;
     float *points = mem_try_alloc((size_t)n, (size_t)x->d * sizeof(float));
@@ -147,7 +148,7 @@ static enum rc train_lists(struct index *x, const struct index_conf *c, struct e
     return rc;
 }
 
-static void fill_lists(struct index *x, const int32_t *nearest)
+static void fill_lists(struct recall_index *x, const int32_t *nearest)
 {
     memset(x->list_at, 0, (size_t)(x->lists + 1) * sizeof(*x->list_at));
     for (int64_t i = 0; i < x->n; i++)
@@ -164,7 +165,8 @@ static void fill_lists(struct index *x, const int32_t *nearest)
     x->list_at[0] = 0;
 }
 
-static enum rc make_lists(struct index *x, const struct index_conf *c, struct err *err)
+static enum rc make_lists(struct recall_index *x, const struct recall_index_conf *c,
+                          struct err *err)
 {
     size_t d = (size_t)x->d * sizeof(float);
     int32_t *nearest = mem_try_alloc((size_t)x->n, sizeof(*nearest));
@@ -190,12 +192,14 @@ static enum rc make_lists(struct index *x, const struct index_conf *c, struct er
     return rc;
 }
 
-enum rc index_create(const float *v, int64_t n, int64_t d, const struct index_conf *c,
-                     struct index **out, struct err *err)
+enum rc recall_index_create(const float *v, int64_t n, int64_t d,
+                            const struct recall_index_conf *c, struct recall_index **out,
+                            struct err *err)
 {
-    struct index *x = mem_calloc(1, sizeof(*x));
+    struct recall_index *x = mem_calloc(1, sizeof(*x));
     enum rc rc = RC_OK;
-    *x = (struct index){.x = v, .n = n, .d = d, .metric = c->metric, .lists = c->lists};
+    *x = (struct recall_index){
+        .x = v, .n = n, .d = d, .metric = c->metric, .lists = c->lists};
     if (c->lists < 0 || c->lists > KMEANS_CENTRES_MAX || c->lists > n)
         rc = err_coded(err, RC_INVAL, E2405, "%jd lists for %jd vectors: at most %jd",
                        (intmax_t)c->lists, (intmax_t)n,
@@ -208,13 +212,13 @@ enum rc index_create(const float *v, int64_t n, int64_t d, const struct index_co
             rc = err_set(err, RC_NOMEM, "no memory for %jd vectors", (intmax_t)n);
     }
     if (rc)
-        index_destroy(x);
+        recall_index_destroy(x);
     else
         *out = x;
     return rc;
 }
 
-void index_destroy(struct index *x)
+void recall_index_destroy(struct recall_index *x)
 {
     if (!x)
         return;
@@ -229,7 +233,7 @@ void index_destroy(struct index *x)
 
 /* A search under way. */
 struct search {
-    const struct index *x;
+    const struct recall_index *x;
     const float *q;
     int64_t k, probes;
     struct best *best; /* [queries] */
@@ -240,7 +244,7 @@ struct search {
 static void search_block(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct search *s = arg;
-    const struct index *x = s->x;
+    const struct recall_index *x = s->x;
     float scores[QUERY_GRAIN * BLOCK];
     struct view q = {.data = (float *)(uintptr_t)(s->q + begin * x->d),
                      .rows = end - begin,
@@ -254,7 +258,7 @@ static void search_block(void *arg, int64_t begin, int64_t end, int64_t chunk)
 
 static enum rc search_all(struct search *s, int64_t n, struct pool *pool, struct err *err)
 {
-    const struct index *x = s->x;
+    const struct recall_index *x = s->x;
     enum rc rc = RC_OK;
     for (s->from = 0; s->from < x->n && !rc; s->from += BLOCK) {
         int64_t rows = x->n - s->from < BLOCK ? x->n - s->from : BLOCK;
@@ -273,7 +277,8 @@ static enum rc search_all(struct search *s, int64_t n, struct pool *pool, struct
     return rc;
 }
 
-static void scan_list(const struct index *x, const float *q, int64_t list, struct best *b)
+static void scan_list(const struct recall_index *x, const float *q, int64_t list,
+                      struct best *b)
 {
     float scores[SCAN];
     for (int64_t at = x->list_at[list]; at < x->list_at[list + 1]; at += SCAN) {
@@ -289,7 +294,7 @@ static void scan_list(const struct index *x, const float *q, int64_t list, struc
 static void search_lists(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct search *s = arg;
-    const struct index *x = s->x;
+    const struct recall_index *x = s->x;
     float scores[KMEANS_CENTRES_MAX], near[KMEANS_CENTRES_MAX];
     int64_t rows[KMEANS_CENTRES_MAX];
     for (int64_t i = begin; i < end; i++) {
@@ -307,7 +312,7 @@ static void search_lists(void *arg, int64_t begin, int64_t end, int64_t chunk)
 }
 
 /* From measures to scores, nearest first. */
-static void finish(const struct index *x, const float *q, struct best *b)
+static void finish(const struct recall_index *x, const float *q, struct best *b)
 {
     best_sort(b);
     double length = kernels()->sum_squares(q, x->d);
@@ -322,9 +327,9 @@ static void finish(const struct index *x, const float *q, struct best *b)
     }
 }
 
-enum rc index_search(const struct index *x, const float *q, int64_t n, int64_t k,
-                     int64_t probes, struct pool *pool, int64_t *rows, float *scores,
-                     struct err *err)
+enum rc recall_index_search(const struct recall_index *x, const float *q, int64_t n,
+                            int64_t k, int64_t probes, struct pool *pool, int64_t *rows,
+                            float *scores, struct err *err)
 {
     struct search s = {.x = x, .q = q, .k = k};
     s.probes = probes < 1 ? 1 : probes < x->lists ? probes : x->lists;

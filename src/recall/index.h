@@ -3,7 +3,7 @@
  * the lists whose centres are nearest (an inverted file).
  *
  * Results do not depend on the number of threads; of vectors as near as each other the
- * first comes first. A struct index may be searched by several threads.
+ * first comes first. A struct recall_index may be searched by several threads.
  */
 #ifndef RECALL_INDEX_H
 #define RECALL_INDEX_H
@@ -14,31 +14,32 @@
 #include "base/pool.h"
 #include "recall/kmeans.h"
 
-enum index_metric {
+enum recall_metric {
     INDEX_DOT, /* larger products are nearer; scores are products */
     INDEX_L2,  /* scores are squared distances */
 };
 
-struct index_conf {
-    enum index_metric metric;
+struct recall_index_conf {
+    enum recall_metric metric;
     int64_t lists;      /* 0: none, every vector is looked at; at most so many vectors */
     int64_t iterations; /* of k-means; 0: 10 */
     uint64_t seed;
-    struct pool *pool; /* borrowed, for index_create() */
+    struct pool *pool; /* borrowed, for recall_index_create() */
 };
 
-struct index;
+struct recall_index;
 
 /* x[n][d] is borrowed; with lists a copy is made. RC_INVAL E2405, RC_NOMEM. */
-enum rc index_create(const float *x, int64_t n, int64_t d, const struct index_conf *conf,
-                     struct index **out, struct err *err) MUST_CHECK;
-void index_destroy(struct index *x); /* NULL is fine */
+enum rc recall_index_create(const float *x, int64_t n, int64_t d,
+                            const struct recall_index_conf *conf,
+                            struct recall_index **out, struct err *err) MUST_CHECK;
+void recall_index_destroy(struct recall_index *x); /* NULL is fine */
 
 /* Of each of n vectors q[n][d] the k nearest: rows[n][k] and scores[n][k], nearest first;
  * -1 where there are no more. `probes`: how many lists are looked into. RC_NOMEM.
  */
-enum rc index_search(const struct index *x, const float *q, int64_t n, int64_t k,
-                     int64_t probes, struct pool *pool, int64_t *rows, float *scores,
-                     struct err *err) MUST_CHECK;
+enum rc recall_index_search(const struct recall_index *x, const float *q, int64_t n,
+                            int64_t k, int64_t probes, struct pool *pool, int64_t *rows,
+                            float *scores, struct err *err) MUST_CHECK;
 
 #endif

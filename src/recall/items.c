@@ -8,14 +8,14 @@
 #include "data/rows.h"
 
 struct reading {
-    struct items *x;
-    const struct items_conf *conf;
-    const struct schema *schema;
+    struct recall_items *x;
+    const struct recall_items_conf *conf;
+    const struct data_schema *schema;
     size_t id, vector;
     size_t *from; /* [rows.n_cols]: column of the data */
 };
 
-void value_print(const struct column *c, int64_t i, struct buf *out)
+void recall_value_print(const struct column *c, int64_t i, struct buf *out)
 {
     char text[32];
     if (column_is_null(c, i))
@@ -53,7 +53,7 @@ void value_print(const struct column *c, int64_t i, struct buf *out)
 static enum rc find(const struct reading *r, const char *name, size_t *out,
                     struct err *err)
 {
-    int64_t at = schema_find(r->schema, str_c(name));
+    int64_t at = data_schema_find(r->schema, str_c(name));
     if (at < 0)
         return err_coded(err, RC_INVAL, E2401, "%s: there is no column '%s'",
                          r->conf->what, name);
@@ -99,19 +99,19 @@ static enum rc keep(struct reading *r, const char *name, bool lists, int64_t *at
         rc = bad_type(r, col, "values here are numbers or texts", err);
     if (rc)
         return rc;
-    *at = schema_find(&r->x->schema, str_c(name));
+    *at = data_schema_find(&r->x->schema, str_c(name));
     if (*at >= 0)
         return RC_OK;
     *at = (int64_t)r->x->schema.n;
     r->from[*at] = col;
-    schema_add(&r->x->schema, str_c(name), &r->schema->at[col].type);
+    data_schema_add(&r->x->schema, str_c(name), &r->schema->at[col].type);
     return RC_OK;
 }
 
 static enum rc choose(struct reading *r, struct err *err)
 {
-    const struct items_conf *c = r->conf;
-    struct items *x = r->x;
+    const struct recall_items_conf *c = r->conf;
+    struct recall_items *x = r->x;
     int64_t at;
     enum rc rc = find(r, c->id, &r->id, err);
     if (!rc && !id_column(&r->schema->at[r->id].type))
@@ -190,7 +190,7 @@ static int64_t read_numbers(const struct column *c, int64_t row, float *to, int6
 
 static enum rc first_width(struct reading *r, int64_t n, int64_t row, struct err *err)
 {
-    struct items *x = r->x;
+    struct recall_items *x = r->x;
     x->per_row = r->conf->vectors > 1 ? r->conf->vectors : 1;
     x->width = n / x->per_row;
     if (n < 1 || n > VECTOR_WIDTH_MAX || n % x->per_row)
@@ -204,7 +204,7 @@ static enum rc first_width(struct reading *r, int64_t n, int64_t row, struct err
 static enum rc add_vector(struct reading *r, const struct column *c, int64_t i,
                           struct err *err)
 {
-    struct items *x = r->x;
+    struct recall_items *x = r->x;
     int64_t row = x->n + i;
     enum rc rc = RC_OK;
     if (x->width == 0)
@@ -235,7 +235,7 @@ static enum rc add_vector(struct reading *r, const struct column *c, int64_t i,
 
 static enum rc add_batch(struct reading *r, const struct batch *b, struct err *err)
 {
-    struct items *x = r->x;
+    struct recall_items *x = r->x;
     enum rc rc = RC_OK;
     for (size_t i = 0; i < x->rows.n_cols && !rc; i++)
         rc = column_append(&x->rows.cols[i], &b->cols[r->from[i]], 0, b->n, err);
@@ -245,12 +245,13 @@ static enum rc add_batch(struct reading *r, const struct batch *b, struct err *e
     return rc;
 }
 
-static enum rc index_ids(struct items *x, const struct items_conf *c, struct err *err)
+static enum rc index_ids(struct recall_items *x, const struct recall_items_conf *c,
+                         struct err *err)
 {
     enum rc rc = keymap_init(&x->index, x->n, err);
     for (int64_t i = 0; i < x->n && !rc; i++) {
         int64_t key;
-        id_key(items_ids(x), i, x->kind, &key);
+        id_key(recall_items_ids(x), i, x->kind, &key);
         int64_t first = keymap_add(&x->index, key, i);
         if (first != i && c->unique)
             rc =
@@ -260,10 +261,10 @@ static enum rc index_ids(struct items *x, const struct items_conf *c, struct err
     return rc;
 }
 
-enum rc items_read(struct dataset *d, const struct items_conf *conf, struct items *out,
-                   struct err *err)
+enum rc recall_items_read(struct dataset *d, const struct recall_items_conf *conf,
+                          struct recall_items *out, struct err *err)
 {
-    *out = (struct items){0};
+    *out = (struct recall_items){0};
     struct reading r = {.x = out, .conf = conf, .schema = dataset_schema(d)};
     const struct batch *b = NULL;
     out->attr_at = mem_calloc(conf->n_attrs + 1, sizeof(*out->attr_at));
@@ -283,17 +284,17 @@ enum rc items_read(struct dataset *d, const struct items_conf *conf, struct item
     if (!rc)
         rc = index_ids(out, conf, err);
     if (rc)
-        items_release(out);
+        recall_items_release(out);
     mem_free(r.from);
     return rc;
 }
 
-void items_release(struct items *x)
+void recall_items_release(struct recall_items *x)
 {
     keymap_release(&x->index);
     batch_release(&x->rows);
-    schema_release(&x->schema);
+    data_schema_release(&x->schema);
     mem_free(x->attr_at);
     mem_free(x->vectors);
-    *x = (struct items){0};
+    *x = (struct recall_items){0};
 }

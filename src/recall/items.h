@@ -15,7 +15,7 @@
 #define VECTOR_WIDTH_MAX 65536
 
 /* Names of columns; NULL: not wanted. */
-struct items_conf {
+struct recall_items_conf {
     const char *what; /* for messages: "item table" */
     const char *id, *vector, *text;
     const char *list; /* numbers, texts or lists of them: kept as it is */
@@ -25,11 +25,11 @@ struct items_conf {
     bool unique;     /* an id stands once */
 };
 
-struct items {
+struct recall_items {
     int64_t n;
     enum id_kind kind;
     struct keymap index; /* from id_key() to the first row with it */
-    struct schema schema;
+    struct data_schema schema;
     struct batch rows; /* id, attrs (in their order), text; decoded */
     int64_t *attr_at;  /* [n_attrs]: column of `rows` */
     int64_t list_at;   /* column of `list`, or -1 */
@@ -43,15 +43,15 @@ struct items {
 /* Reads `d` to its end. RC_INVAL E2401 (a column), E2402 (a value), RC_NOMEM. `out` is
  * empty then.
  */
-enum rc items_read(struct dataset *d, const struct items_conf *conf, struct items *out,
-                   struct err *err) MUST_CHECK;
-void items_release(struct items *x);
+enum rc recall_items_read(struct dataset *d, const struct recall_items_conf *conf,
+                          struct recall_items *out, struct err *err) MUST_CHECK;
+void recall_items_release(struct recall_items *x);
 
-static inline const struct column *items_ids(const struct items *x)
+static inline const struct column *recall_items_ids(const struct recall_items *x)
 {
     return &x->rows.cols[0];
 }
 /* A value as text, empty for null: integers, floats (shortest), texts. */
-void value_print(const struct column *c, int64_t i, struct buf *out);
+void recall_value_print(const struct column *c, int64_t i, struct buf *out);
 
 #endif

@@ -18,7 +18,7 @@
 /* A tree with what its nodes are called and have. */
 struct writing {
     const struct itree *t;
-    const struct items *items;
+    const struct recall_items *items;
     const struct itree_files *conf;
     int64_t max_id;
     int code_width;  /* digits of the largest code */
@@ -44,7 +44,8 @@ static bool is_leaf(const struct writing *w, int64_t node)
 static void put_id(const struct writing *w, int64_t node, struct buf *b)
 {
     if (is_leaf(w, node))
-        value_print(items_ids(w->items), w->t->rows[w->t->leaf_from[node]], b);
+        recall_value_print(recall_items_ids(w->items), w->t->rows[w->t->leaf_from[node]],
+                           b);
     else if (w->items->kind == ID_TEXT)
         buf_printf(b, "nonleaf#%0*jd", w->code_width, (intmax_t)w->t->codes[node]);
     else
@@ -76,7 +77,7 @@ static bool is_written(const struct writing *w, size_t col)
 /* Ids and texts that the tables can hold. */
 static enum rc check_values(struct writing *w, struct err *err)
 {
-    const struct column *ids = items_ids(w->items);
+    const struct column *ids = recall_items_ids(w->items);
     enum rc rc = RC_OK;
     for (size_t c = 0; c < w->items->rows.n_cols && !rc; c++)
         for (int64_t i = 0; i < w->items->n && !rc; i++)
@@ -139,7 +140,7 @@ static void put_attr(const struct writing *w, int64_t node, size_t attr, struct 
     char text[32];
     if (!is_raw(w, attr)) {
         if (w->modes[attr][node] >= 0)
-            value_print(c, w->modes[attr][node], b);
+            recall_value_print(c, w->modes[attr][node], b);
         return;
     }
     double v = isnan(w->means[attr][node]) ? 0 : w->means[attr][node];
@@ -289,8 +290,8 @@ static enum rc add_id(const struct writing *w, int64_t node, struct column *to,
     int64_t key;
     if (w->items->kind == ID_NUMBER) {
         if (is_leaf(w, node))
-            id_key(items_ids(w->items), w->t->rows[w->t->leaf_from[node]], ID_NUMBER,
-                   &key);
+            id_key(recall_items_ids(w->items), w->t->rows[w->t->leaf_from[node]],
+                   ID_NUMBER, &key);
         else
             key = w->max_id + w->t->codes[node] + 1;
         return column_add_i64(to, key, err);
@@ -356,18 +357,18 @@ static enum rc add_nodes(const struct writing *w, struct writer *out, struct bat
 
 static enum rc write_features(const struct writing *w, struct err *err)
 {
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct writer *out = NULL;
     struct batch b;
     struct type id = type_of(w->items->kind == ID_TEXT ? TYPE_STR : TYPE_I64, false);
     char *dir = fs_join(w->conf->dir, "node_feature");
     char *path = fs_join(dir, "part-0.parquet");
-    schema_add(&schema, str_c(w->items->schema.at[0].name), &id);
+    data_schema_add(&schema, str_c(w->items->schema.at[0].name), &id);
     for (size_t i = 0; i < w->conf->n_attrs; i++) {
-        const struct field *f = &w->items->schema.at[w->items->attr_at[i]];
+        const struct data_field *f = &w->items->schema.at[w->items->attr_at[i]];
         struct type t = f->type;
         t.nullable = true;
-        schema_add(&schema, str_c(f->name), &t);
+        data_schema_add(&schema, str_c(f->name), &t);
     }
     batch_init(&b, &schema);
     enum rc rc = fs_mkdirs(dir, 0755, err);
@@ -381,13 +382,13 @@ static enum rc write_features(const struct writing *w, struct err *err)
     else
         rc = writer_commit(out, err);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     mem_free(dir);
     mem_free(path);
     return rc;
 }
 
-enum rc itree_write(const struct itree *t, const struct items *items,
+enum rc itree_write(const struct itree *t, const struct recall_items *items,
                     const struct itree_files *conf, struct err *err)
 {
     struct writing w = {.t = t, .items = items, .conf = conf};

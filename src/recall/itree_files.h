@@ -31,7 +31,7 @@ struct itree_files {
 /* RC_INVAL E1908 (a value that a table cannot hold), E2403 (no room for ids), RC_NOMEM,
  * RC_IO.
  */
-enum rc itree_write(const struct itree *t, const struct items *items,
+enum rc itree_write(const struct itree *t, const struct recall_items *items,
                     const struct itree_files *conf, struct err *err) MUST_CHECK;
 
 #endif

@@ -113,7 +113,7 @@ void serve_answer_score(struct serve_server *s, char *body, size_t n,
 static void put_model(struct serve_server *s, const struct serve_version *v,
                       struct buf *b)
 {
-    const struct schema *columns = export_columns(serve_version_export(v));
+    const struct data_schema *columns = export_columns(serve_version_export(v));
     size_t n;
     struct score_output *outputs =
         scorer_outputs(export_session(serve_version_export(v)), &n);

@@ -13,7 +13,7 @@ static enum rc fault(struct serve_workspace *d, const char *body, const char *co
 {
     const struct json *j = &d->json;
     struct buf type; /* some messages end with it */
-    int64_t at = schema_find(d->schema, str_c(column));
+    int64_t at = data_schema_find(d->schema, str_c(column));
     buf_init(&type, 1024);
     if (at >= 0 && str_ends(j->what, " type")) {
         buf_putc(&type, ' ');
@@ -128,7 +128,7 @@ static enum rc check_columns(const struct serve_workspace *d, struct err *err)
     const struct feature_column *columns =
         feature_plan_columns(d->scorer->session->plan, &n);
     for (size_t i = 0; i < n && d->items.n > 0; i++) {
-        int64_t at = schema_find(d->schema, str_c(columns[i].name));
+        int64_t at = data_schema_find(d->schema, str_c(columns[i].name));
         if (at >= 0 && !d->present[at])
             return err_coded(err, RC_INVAL, E2103,
                              "column '%s' is missing, which feature '%s' reads",

@@ -11,7 +11,7 @@
 
 struct serve_workspace {
     struct scorer *scorer;
-    const struct schema *schema; /* borrowed: the export's */
+    const struct data_schema *schema; /* borrowed: the export's */
     struct map by_name;
     struct json json;
     struct batch user, items; /* as given; one row, and one per item */

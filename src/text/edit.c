@@ -49,7 +49,7 @@ bool edit_is_yaml(const struct editor *ed)
 
 void edit_touch(struct editor *ed, struct node *n)
 {
-    struct undo u = {.node = n, .before = *n};
+    struct edit_undo u = {.node = n, .before = *n};
     if (n->kind == NODE_MAP && n->map.n) {
         u.before.map.at = arena_alloc(&ed->c->arena, n->map.n * sizeof(*n->map.at));
         memcpy(u.before.map.at, n->map.at, n->map.n * sizeof(*n->map.at));
@@ -65,16 +65,16 @@ void edit_touch(struct editor *ed, struct node *n)
 static void roll_back(struct editor *ed)
 {
     while (ed->undo.n) {
-        struct undo *u = &ed->undo.at[--ed->undo.n];
+        struct edit_undo *u = &ed->undo.at[--ed->undo.n];
         *u->node = u->before;
     }
 }
 
 /* JSON null takes the field or the element away. */
-static void remove_all(struct editor *ed, const struct places *places)
+static void remove_all(struct editor *ed, const struct edit_places *places)
 {
     for (size_t i = places->n; i-- > 0;) {
-        const struct place *p = &places->at[i];
+        const struct edit_place *p = &places->at[i];
         edit_touch(ed, p->parent);
         if (p->key) {
             node_remove(p->parent, p->key);
@@ -92,12 +92,12 @@ struct value {
     const struct node *json; /* or NULL */
 };
 
-static enum rc put_all(struct editor *ed, const struct places *places,
+static enum rc put_all(struct editor *ed, const struct edit_places *places,
                        const struct value *v)
 {
     struct node *made = NULL;
     for (size_t i = 0; i < places->n; i++) {
-        const struct place *p = &places->at[i], *before = i ? p - 1 : NULL;
+        const struct edit_place *p = &places->at[i], *before = i ? p - 1 : NULL;
         bool same = before && before->field == p->field && before->def == p->def &&
                     before->shape == p->shape;
         if (same)
@@ -116,8 +116,8 @@ static enum rc put_all(struct editor *ed, const struct places *places,
 static enum rc assign(struct editor *ed, const struct edit_text *path,
                       const struct value *v)
 {
-    struct steps steps = {0};
-    struct places places = {0};
+    struct edit_steps steps = {0};
+    struct edit_places places = {0};
     ed->removing = v->json && v->json->kind == NODE_NULL;
     enum rc rc = edit_parse_path(ed, path, &steps);
     if (!rc)

@@ -42,8 +42,8 @@ static enum rc enter_field(struct editor *ed, const struct msg_def **def,
     return RC_OK;
 }
 
-static enum rc follow(struct editor *ed, const struct place *element,
-                      const struct step *s, struct found *out)
+static enum rc follow(struct editor *ed, const struct edit_place *element,
+                      const struct edit_step *s, struct found *out)
 {
     const struct msg_def *def = element->def;
     struct str rest = s->path.s, part;
@@ -176,7 +176,7 @@ static int compare_text(struct str a, struct str b)
     return by_bytes ? by_bytes : sign((int64_t)a.n, (int64_t)b.n);
 }
 
-static bool holds(enum cond_op op, int order)
+static bool holds(enum edit_cond_op op, int order)
 {
     switch (op) {
     case COND_GE:
@@ -194,7 +194,7 @@ static bool holds(enum cond_op op, int order)
 }
 
 static bool compare(const struct field_def *f, const struct scalar *a,
-                    const struct scalar *b, enum cond_op op)
+                    const struct scalar *b, enum edit_cond_op op)
 {
     if (a->kind == IS_TEXT || b->kind == IS_TEXT)
         return holds(op, compare_text(a->text, b->text));
@@ -211,7 +211,7 @@ static bool compare(const struct field_def *f, const struct scalar *a,
 }
 
 static enum rc matches_field(struct editor *ed, const struct found *found,
-                             const struct step *s, bool *yes)
+                             const struct edit_step *s, bool *yes)
 {
     struct scalar have, want;
     const struct field_def *f = found->field;
@@ -225,7 +225,7 @@ static enum rc matches_field(struct editor *ed, const struct found *found,
 }
 
 static bool matches_free(struct editor *ed, const struct node *value,
-                         const struct step *s)
+                         const struct edit_step *s)
 {
     struct scalar have, want;
     bool x, y;
@@ -244,8 +244,8 @@ static bool matches_free(struct editor *ed, const struct node *value,
     return compare(NULL, &have, &want, s->op);
 }
 
-enum rc edit_matches(struct editor *ed, const struct place *element, const struct step *s,
-                     bool *yes)
+enum rc edit_matches(struct editor *ed, const struct edit_place *element,
+                     const struct edit_step *s, bool *yes)
 {
     struct found found;
     *yes = false;
@@ -262,7 +262,8 @@ enum rc edit_matches(struct editor *ed, const struct place *element, const struc
     return RC_OK;
 }
 
-const char *edit_nearest(struct editor *ed, const struct step *s, const struct node *list)
+const char *edit_nearest(struct editor *ed, const struct edit_step *s,
+                         const struct node *list)
 {
     VEC(const char *) names = {0};
     for (size_t i = 0; i < list->list.n && s->op == COND_EQ; i++) {

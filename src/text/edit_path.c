@@ -17,7 +17,7 @@ static enum rc parse_bound(struct editor *ed, struct edit_text text, int64_t *ou
     return RC_OK;
 }
 
-static enum rc parse_slice(struct editor *ed, const char *colon, struct step *s)
+static enum rc parse_slice(struct editor *ed, const char *colon, struct edit_step *s)
 {
     const struct str *in = &s->text.s;
     size_t before = (size_t)(colon - in->p);
@@ -31,14 +31,14 @@ static enum rc parse_slice(struct editor *ed, const char *colon, struct step *s)
 }
 
 /* The last occurrence of the first operator, in this order, that occurs at all. */
-static const char *find_op(struct str in, enum cond_op *op, size_t *len)
+static const char *find_op(struct str in, enum edit_cond_op *op, size_t *len)
 {
     static const char *const ops[] = {[COND_GE] = ">=",
                                       [COND_LE] = "<=",
                                       [COND_GT] = ">",
                                       [COND_LT] = "<",
                                       [COND_EQ] = "="};
-    for (enum cond_op o = COND_GE; o <= COND_EQ; o++) {
+    for (enum edit_cond_op o = COND_GE; o <= COND_EQ; o++) {
         *len = strlen(ops[o]);
         for (size_t i = in.n < *len ? 0 : in.n - *len + 1; i-- > 0;)
             if (memcmp(in.p + i, ops[o], *len) == 0) {
@@ -50,7 +50,7 @@ static const char *find_op(struct str in, enum cond_op *op, size_t *len)
 }
 
 static enum rc parse_condition(struct editor *ed, const char *at, size_t op_len,
-                               struct step *s)
+                               struct edit_step *s)
 {
     const struct str *in = &s->text.s;
     struct edit_text left = edit_part(&s->text, in->p, (size_t)(at - in->p));
@@ -69,9 +69,9 @@ static enum rc parse_condition(struct editor *ed, const char *at, size_t op_len,
 }
 
 static enum rc parse_brackets(struct editor *ed, const struct edit_text *inner,
-                              struct steps *out)
+                              struct edit_steps *out)
 {
-    struct step s = {.kind = STEP_INDEX, .text = edit_trim(inner)};
+    struct edit_step s = {.kind = STEP_INDEX, .text = edit_trim(inner)};
     const struct str *in = &s.text.s;
     size_t op_len;
     const char *op = find_op(*in, &s.op, &op_len);
@@ -93,7 +93,7 @@ static enum rc parse_brackets(struct editor *ed, const struct edit_text *inner,
 
 /* One segment: a name and its brackets. */
 static enum rc parse_segment(struct editor *ed, const struct edit_text *segment,
-                             struct steps *out)
+                             struct edit_steps *out)
 {
     struct edit_text t = edit_trim(segment);
     size_t n = 0;
@@ -104,7 +104,7 @@ static enum rc parse_segment(struct editor *ed, const struct edit_text *segment,
     if (name.s.n == 0)
         return edit_fail(ed, E0120, &t, "a path is written a.b[0].c",
                          "a segment of the path has no name");
-    VEC_PUSH(out, ((struct step){.kind = STEP_NAME, .text = name}));
+    VEC_PUSH(out, ((struct edit_step){.kind = STEP_NAME, .text = name}));
     while (n < t.s.n) {
         const char *open = t.s.p + n;
         const char *close = *open == '[' ? memchr(open, ']', t.s.n - n) : NULL;
@@ -126,7 +126,7 @@ static enum rc parse_segment(struct editor *ed, const struct edit_text *segment,
 }
 
 enum rc edit_parse_path(struct editor *ed, const struct edit_text *path,
-                        struct steps *out)
+                        struct edit_steps *out)
 {
     size_t from = 0;
     bool inside = false;

@@ -16,20 +16,20 @@ struct edit_text {
     bool exact; /* s are the characters at `at`; else (JSON escapes) only roughly there */
 };
 
-enum step_kind { STEP_NAME, STEP_INDEX, STEP_SLICE, STEP_COND };
-enum cond_op { COND_GE, COND_LE, COND_GT, COND_LT, COND_EQ };
+enum edit_step_kind { STEP_NAME, STEP_INDEX, STEP_SLICE, STEP_COND };
+enum edit_cond_op { COND_GE, COND_LE, COND_GT, COND_LT, COND_EQ };
 
-struct step {
-    enum step_kind kind;
+struct edit_step {
+    enum edit_step_kind kind;
     struct edit_text text;       /* the name, or what stands in the brackets */
     int64_t from, to;            /* index in `from`; bounds of a slice */
     bool has_from, has_to;       /* of a slice */
     struct edit_text path, want; /* sides of a condition */
-    enum cond_op op;
+    enum edit_cond_op op;
 };
 
-struct steps {
-    struct step *at;
+struct edit_steps {
+    struct edit_step *at;
     size_t n, cap;
 };
 
@@ -37,7 +37,7 @@ struct steps {
 enum shape { SHAPE_FREE, SHAPE_SCALAR, SHAPE_LIST, SHAPE_DICT, SHAPE_MSG };
 
 /* Where a value is, or can be put. */
-struct place {
+struct edit_place {
     struct node *parent;           /* map or list; NULL: the place is the root */
     const char *key;               /* in a map; NULL in a list */
     size_t index;                  /* in a list; its length: behind the end */
@@ -48,13 +48,13 @@ struct place {
     struct edit_text at;       /* the name or brackets that led here */
 };
 
-struct places {
-    struct place *at;
+struct edit_places {
+    struct edit_place *at;
     size_t n, cap;
 };
 
 /* What a node was before it was changed. */
-struct undo {
+struct edit_undo {
     struct node *node, before;
 };
 
@@ -65,7 +65,7 @@ struct editor {
     enum schema_dialect dialect;
     bool many;     /* a slice or condition was passed: elements are chosen, not named */
     bool removing; /* nothing is made on the way; what is not there need not go */
-    VEC(struct undo) undo;
+    VEC(struct edit_undo) undo;
 };
 
 /* The n characters at p, which lie in t->s. */
@@ -80,28 +80,28 @@ bool edit_is_yaml(const struct editor *ed);
 
 /* edit_path.c */
 enum rc edit_parse_path(struct editor *ed, const struct edit_text *path,
-                        struct steps *out) MUST_CHECK;
+                        struct edit_steps *out) MUST_CHECK;
 
 /* edit_select.c: all places that the steps lead to, at least one. Messages on the way are
  * made where they are missing, or with ed->removing passed over.
  */
-enum rc edit_select(struct editor *ed, const struct steps *steps,
-                    struct places *out) MUST_CHECK;
-struct node *place_get(const struct editor *ed, const struct place *p); /* or NULL */
-void place_set(struct editor *ed, const struct place *p, struct node *value);
+enum rc edit_select(struct editor *ed, const struct edit_steps *steps,
+                    struct edit_places *out) MUST_CHECK;
+struct node *place_get(const struct editor *ed, const struct edit_place *p); /* or NULL */
+void place_set(struct editor *ed, const struct edit_place *p, struct node *value);
 /* edit_cond.c: does the element satisfy the condition? */
-enum rc edit_matches(struct editor *ed, const struct place *element, const struct step *s,
-                     bool *yes) MUST_CHECK;
+enum rc edit_matches(struct editor *ed, const struct edit_place *element,
+                     const struct edit_step *s, bool *yes) MUST_CHECK;
 /* The value of the condition's field in `list` that is nearest to the wanted one, or
  * NULL.
  */
-const char *edit_nearest(struct editor *ed, const struct step *s,
+const char *edit_nearest(struct editor *ed, const struct edit_step *s,
                          const struct node *list);
 
 /* edit_value.c: a node for the place, or NULL with a diagnostic. */
-struct node *edit_value_text(struct editor *ed, const struct place *p,
+struct node *edit_value_text(struct editor *ed, const struct edit_place *p,
                              const struct edit_text *text);
-struct node *edit_value_json(struct editor *ed, const struct place *p,
+struct node *edit_value_json(struct editor *ed, const struct edit_place *p,
                              const struct node *json, const struct edit_text *at);
 
 #endif

@@ -22,7 +22,7 @@ static bool is_set(const struct node *n)
     return n && n->kind != NODE_NULL;
 }
 
-struct node *place_get(const struct editor *ed, const struct place *p)
+struct node *place_get(const struct editor *ed, const struct edit_place *p)
 {
     if (!p->parent)
         return ed->c->doc.root;
@@ -32,7 +32,7 @@ struct node *place_get(const struct editor *ed, const struct place *p)
 }
 
 /* Of a oneof only one member can be set. */
-static void drop_rivals(struct editor *ed, const struct place *p)
+static void drop_rivals(struct editor *ed, const struct edit_place *p)
 {
     if (!p->owner || !p->field || !p->field->oneof)
         return;
@@ -45,7 +45,7 @@ static void drop_rivals(struct editor *ed, const struct place *p)
     }
 }
 
-void place_set(struct editor *ed, const struct place *p, struct node *value)
+void place_set(struct editor *ed, const struct edit_place *p, struct node *value)
 {
     edit_touch(ed, p->parent);
     if (!p->key) {
@@ -60,7 +60,8 @@ void place_set(struct editor *ed, const struct place *p, struct node *value)
     node_entry_find(p->parent, p->key)->key_at = p->at.at;
 }
 
-static struct node *ensure(struct editor *ed, const struct place *p, enum node_kind kind)
+static struct node *ensure(struct editor *ed, const struct edit_place *p,
+                           enum node_kind kind)
 {
     struct node *n = place_get(ed, p);
     if (is_set(n))
@@ -71,7 +72,8 @@ static struct node *ensure(struct editor *ed, const struct place *p, enum node_k
 }
 
 /* The message of a union is told by the tag of the node that is there. */
-static const struct msg_def *union_def(const struct editor *ed, const struct place *p)
+static const struct msg_def *union_def(const struct editor *ed,
+                                       const struct edit_place *p)
 {
     const struct node *n = place_get(ed, p);
     const struct node *tag = n ? node_find(n, p->field->tag) : NULL;
@@ -79,7 +81,7 @@ static const struct msg_def *union_def(const struct editor *ed, const struct pla
 }
 
 /* Fills in what the place holds by its field; `element`: it is one of a list. */
-static void settle(const struct editor *ed, struct place *p, bool element)
+static void settle(const struct editor *ed, struct edit_place *p, bool element)
 {
     const struct field_def *f = p->field;
     p->shape = SHAPE_FREE;
@@ -123,13 +125,13 @@ static enum rc find_field(struct editor *ed, const struct msg_def *def,
     return RC_OK;
 }
 
-static const char *name_of(const struct place *p)
+static const char *name_of(const struct edit_place *p)
 {
     return p->field ? p->field->name : p->key ? p->key : "it";
 }
 
 /* May a name follow? */
-static enum rc check_passable(struct editor *ed, const struct place *p,
+static enum rc check_passable(struct editor *ed, const struct edit_place *p,
                               const struct edit_text *at)
 {
     const struct node *n = place_get(ed, p);
@@ -170,7 +172,7 @@ static struct node *find_pair(struct editor *ed, struct node *pairs,
 
 /* The pair itself, which is what goes away. */
 static bool enter_pair(const struct node *pairs, const struct edit_text *name,
-                       struct place *out)
+                       struct edit_place *out)
 {
     for (size_t i = 0; i < pairs->list.n; i++) {
         const struct node *key = node_find(pairs->list.at[i], "key");
@@ -183,11 +185,12 @@ static bool enter_pair(const struct node *pairs, const struct edit_text *name,
     return false;
 }
 
-static void enter_dict(struct editor *ed, const struct place *p,
-                       const struct edit_text *name, struct place *out, bool *skipped)
+static void enter_dict(struct editor *ed, const struct edit_place *p,
+                       const struct edit_text *name, struct edit_place *out,
+                       bool *skipped)
 {
     struct node *n = ensure(ed, p, edit_is_yaml(ed) ? NODE_MAP : NODE_LIST);
-    *out = (struct place){.field = p->field, .parent = n, .at = *name};
+    *out = (struct edit_place){.field = p->field, .parent = n, .at = *name};
     if (n->kind == NODE_LIST && ed->removing) {
         *skipped = !enter_pair(n, name, out);
     } else if (n->kind == NODE_LIST) {
@@ -200,8 +203,9 @@ static void enter_dict(struct editor *ed, const struct place *p,
 }
 
 /* *skipped: the element has another member of the oneof, and was chosen, not named. */
-static enum rc enter_name(struct editor *ed, const struct place *p, const struct step *s,
-                          struct place *out, bool *skipped)
+static enum rc enter_name(struct editor *ed, const struct edit_place *p,
+                          const struct edit_step *s, struct edit_place *out,
+                          bool *skipped)
 {
     const struct field_def *f = NULL;
     enum rc rc = check_passable(ed, p, &s->text);
@@ -225,7 +229,7 @@ static enum rc enter_name(struct editor *ed, const struct place *p, const struct
         if (*skipped)
             return RC_OK;
     }
-    *out = (struct place){
+    *out = (struct edit_place){
         .parent = ensure(ed, p, NODE_MAP),
         .owner = p->def,
         .field = f,
@@ -235,11 +239,11 @@ static enum rc enter_name(struct editor *ed, const struct place *p, const struct
     return RC_OK;
 }
 
-static enum rc step_name(struct editor *ed, const struct places *from,
-                         const struct step *s, struct places *to)
+static enum rc step_name(struct editor *ed, const struct edit_places *from,
+                         const struct edit_step *s, struct edit_places *to)
 {
     for (size_t i = 0; i < from->n; i++) {
-        struct place next;
+        struct edit_place next;
         bool skipped;
         enum rc rc = enter_name(ed, &from->at[i], s, &next, &skipped);
         if (rc)
@@ -255,16 +259,19 @@ static enum rc step_name(struct editor *ed, const struct places *from,
     return RC_OK;
 }
 
-static struct place element_of(const struct editor *ed, const struct place *p,
-                               const struct step *s, struct node *list, size_t index)
+static struct edit_place element_of(const struct editor *ed, const struct edit_place *p,
+                                    const struct edit_step *s, struct node *list,
+                                    size_t index)
 {
-    struct place e = {.parent = list, .index = index, .field = p->field, .at = s->text};
+    struct edit_place e = {
+        .parent = list, .index = index, .field = p->field, .at = s->text};
     settle(ed, &e, true);
     return e;
 }
 
-static enum rc select_index(struct editor *ed, const struct place *p,
-                            const struct step *s, struct node *list, struct places *to)
+static enum rc select_index(struct editor *ed, const struct edit_place *p,
+                            const struct edit_step *s, struct node *list,
+                            struct edit_places *to)
 {
     int64_t n = (int64_t)list->list.n;
     int64_t i = s->from < 0 ? s->from + n : s->from;
@@ -274,7 +281,7 @@ static enum rc select_index(struct editor *ed, const struct place *p,
                                       name_of(p), (intmax_t)n),
                          "%s[%jd] does not exist: the list has %jd element%s", name_of(p),
                          (intmax_t)s->from, (intmax_t)n, n == 1 ? "" : "s");
-    struct place e = element_of(ed, p, s, list, (size_t)i);
+    struct edit_place e = element_of(ed, p, s, list, (size_t)i);
     VEC_PUSH(to, e);
     return RC_OK;
 }
@@ -287,23 +294,25 @@ static int64_t clip(int64_t at, int64_t n)
     return at > n ? n : at;
 }
 
-static void select_slice(const struct editor *ed, const struct place *p,
-                         const struct step *s, struct node *list, struct places *to)
+static void select_slice(const struct editor *ed, const struct edit_place *p,
+                         const struct edit_step *s, struct node *list,
+                         struct edit_places *to)
 {
     int64_t n = (int64_t)list->list.n;
     int64_t from = s->has_from ? clip(s->from, n) : 0;
     int64_t end = s->has_to ? clip(s->to, n) : n;
     for (int64_t i = from; i < end; i++) {
-        struct place e = element_of(ed, p, s, list, (size_t)i);
+        struct edit_place e = element_of(ed, p, s, list, (size_t)i);
         VEC_PUSH(to, e);
     }
 }
 
-static enum rc select_matching(struct editor *ed, const struct place *p,
-                               const struct step *s, struct node *list, struct places *to)
+static enum rc select_matching(struct editor *ed, const struct edit_place *p,
+                               const struct edit_step *s, struct node *list,
+                               struct edit_places *to)
 {
     for (size_t i = 0; i < list->list.n; i++) {
-        struct place e = element_of(ed, p, s, list, i);
+        struct edit_place e = element_of(ed, p, s, list, i);
         bool yes = false;
         enum rc rc = edit_matches(ed, &e, s, &yes);
         if (rc)
@@ -314,8 +323,8 @@ static enum rc select_matching(struct editor *ed, const struct place *p,
     return RC_OK;
 }
 
-static enum rc nothing_selected(struct editor *ed, const struct place *p,
-                                const struct step *s)
+static enum rc nothing_selected(struct editor *ed, const struct edit_place *p,
+                                const struct edit_step *s)
 {
     const struct node *list = place_get(ed, p);
     size_t n = list->list.n;
@@ -330,11 +339,11 @@ static enum rc nothing_selected(struct editor *ed, const struct place *p,
         "no element of '%s' satisfies '%.*s'", name_of(p), (int)s->text.s.n, s->text.s.p);
 }
 
-static enum rc step_brackets(struct editor *ed, const struct places *from,
-                             const struct step *s, struct places *to)
+static enum rc step_brackets(struct editor *ed, const struct edit_places *from,
+                             const struct edit_step *s, struct edit_places *to)
 {
     for (size_t i = 0; i < from->n; i++) {
-        const struct place *p = &from->at[i];
+        const struct edit_place *p = &from->at[i];
         const struct node *there = place_get(ed, p);
         if (p->shape != SHAPE_LIST &&
             (p->shape != SHAPE_FREE || (is_set(there) && there->kind != NODE_LIST)))
@@ -354,20 +363,21 @@ static enum rc step_brackets(struct editor *ed, const struct places *from,
     }
     if (to->n || (ed->removing && s->kind == STEP_SLICE))
         return RC_OK;
-    const struct place *last = from->n ? &from->at[from->n - 1] : NULL;
+    const struct edit_place *last = from->n ? &from->at[from->n - 1] : NULL;
     return last && is_set(place_get(ed, last)) ? nothing_selected(ed, last, s) : RC_OK;
 }
 
-enum rc edit_select(struct editor *ed, const struct steps *steps, struct places *out)
+enum rc edit_select(struct editor *ed, const struct edit_steps *steps,
+                    struct edit_places *out)
 {
     const struct msg_def *root = ed->c->kind->root;
-    struct place start = {.def = root, .shape = root ? SHAPE_MSG : SHAPE_FREE};
+    struct edit_place start = {.def = root, .shape = root ? SHAPE_MSG : SHAPE_FREE};
     enum rc rc = RC_OK;
     ed->many = false;
     VEC_PUSH(out, start);
     for (size_t i = 0; i < steps->n && !rc; i++) {
-        const struct step *s = &steps->at[i];
-        struct places next = {0};
+        const struct edit_step *s = &steps->at[i];
+        struct edit_places next = {0};
         rc = s->kind == STEP_NAME ? step_name(ed, out, s, &next)
                                   : step_brackets(ed, out, s, &next);
         if (s->kind == STEP_SLICE || s->kind == STEP_COND)

@@ -18,7 +18,7 @@ static struct arena *arena_of(struct editor *ed)
     return &ed->c->arena;
 }
 
-static struct node *refuse(struct editor *ed, const struct place *p,
+static struct node *refuse(struct editor *ed, const struct edit_place *p,
                            const struct edit_text *at, const char *hint, const char *what)
 {
     const char *name = p->field ? p->field->name : p->key ? p->key : "the element";
@@ -222,7 +222,7 @@ static bool looks_like_json(struct str s)
     return i < s.n && s.p[i] == '"';
 }
 
-static struct node *message_of_yaml(struct editor *ed, const struct place *p,
+static struct node *message_of_yaml(struct editor *ed, const struct edit_place *p,
                                     const struct edit_text *text)
 {
     struct node *n = parse_text(ed, SYNTAX_YAML, "", text);
@@ -231,7 +231,7 @@ static struct node *message_of_yaml(struct editor *ed, const struct place *p,
     return n;
 }
 
-static struct node *message_text(struct editor *ed, const struct place *p,
+static struct node *message_text(struct editor *ed, const struct edit_place *p,
                                  const struct edit_text *text)
 {
     struct edit_text t = edit_trim(text);
@@ -251,7 +251,7 @@ static struct node *message_text(struct editor *ed, const struct place *p,
 }
 
 /* [a, b] of either syntax; NULL with a diagnostic when it is none. */
-static struct node *parse_list(struct editor *ed, const struct place *p,
+static struct node *parse_list(struct editor *ed, const struct edit_place *p,
                                const struct edit_text *t, const char *hint)
 {
     if (t->s.n == 0 || t->s.p[0] != '[')
@@ -268,15 +268,15 @@ static struct node *parse_list(struct editor *ed, const struct place *p,
     return n->map.at[0].value;
 }
 
-static bool takes_one_as_list(const struct place *p)
+static bool takes_one_as_list(const struct edit_place *p)
 {
     return p->field && (p->field->flags & (FIELD_ONE_OR_LIST | FIELD_MANY));
 }
 
 /* One element of the list place p. */
-static struct place element_place(const struct place *p)
+static struct edit_place element_place(const struct edit_place *p)
 {
-    struct place e = *p;
+    struct edit_place e = *p;
     bool msg = p->field->type == FIELD_MSG;
     bool scalar = !msg && p->field->type != FIELD_ANY && p->field->type != FIELD_UNION;
     e.shape = msg ? SHAPE_MSG : scalar ? SHAPE_SCALAR : SHAPE_FREE;
@@ -293,11 +293,11 @@ static struct node *list_of_one(struct editor *ed, struct node *item)
     return list;
 }
 
-static struct node *list_text(struct editor *ed, const struct place *p,
+static struct node *list_text(struct editor *ed, const struct edit_place *p,
                               const struct edit_text *text)
 {
     struct edit_text t = edit_trim(text);
-    struct place e = element_place(p);
+    struct edit_place e = element_place(p);
     if (takes_one_as_list(p) && (t.s.n == 0 || t.s.p[0] != '['))
         return list_of_one(ed, edit_value_text(ed, &e, text));
     struct node *n = parse_list(ed, p, &t,
@@ -316,7 +316,7 @@ static struct node *list_text(struct editor *ed, const struct place *p,
     return n;
 }
 
-static struct node *dict_text(struct editor *ed, const struct place *p,
+static struct node *dict_text(struct editor *ed, const struct edit_place *p,
                               const struct edit_text *text)
 {
     struct edit_text t = edit_trim(text);
@@ -340,7 +340,7 @@ static struct node *free_text(struct editor *ed, const struct edit_text *text)
     return parse_text(ed, SYNTAX_YAML, "", &t);
 }
 
-struct node *edit_value_text(struct editor *ed, const struct place *p,
+struct node *edit_value_text(struct editor *ed, const struct edit_place *p,
                              const struct edit_text *text)
 {
     switch (p->shape) {
@@ -364,10 +364,10 @@ struct node *edit_value_text(struct editor *ed, const struct place *p,
     return coerce(ed, p->field, node_str(arena_of(ed), used->s.p, used->s.n, used->at));
 }
 
-static struct node *list_json(struct editor *ed, const struct place *p,
+static struct node *list_json(struct editor *ed, const struct edit_place *p,
                               const struct node *json, const struct edit_text *at)
 {
-    struct place e = element_place(p);
+    struct edit_place e = element_place(p);
     if (json->kind != NODE_LIST && takes_one_as_list(p))
         return list_of_one(ed, edit_value_json(ed, &e, json, at));
     if (json->kind != NODE_LIST)
@@ -382,7 +382,7 @@ static struct node *list_json(struct editor *ed, const struct place *p,
     return list;
 }
 
-struct node *edit_value_json(struct editor *ed, const struct place *p,
+struct node *edit_value_json(struct editor *ed, const struct edit_place *p,
                              const struct node *json, const struct edit_text *at)
 {
     struct node *n;

@@ -15,7 +15,7 @@
 #define STRING_MAX ((size_t)16 << 20)
 
 struct parser {
-    struct lexer x;
+    struct prototext_lexer x;
     struct doc *doc;
     struct buf scratch; /* a string being put together */
     unsigned depth;

@@ -16,25 +16,25 @@ static bool word_part(unsigned char c)
     return isalnum(c) || c == '_';
 }
 
-static unsigned char at(const struct lexer *x, uint32_t i)
+static unsigned char at(const struct prototext_lexer *x, uint32_t i)
 {
     return i < x->src->n ? (unsigned char)x->src->text[i] : '\0';
 }
 
-static struct span span_of(const struct lexer *x, uint32_t from, uint32_t to)
+static struct span span_of(const struct prototext_lexer *x, uint32_t from, uint32_t to)
 {
     return (struct span){.src = x->src, .off = from, .len = to - from};
 }
 
-void lexer_init(struct lexer *x, const struct source *src, struct diags *diags)
+void lexer_init(struct prototext_lexer *x, const struct source *src, struct diags *diags)
 {
-    *x = (struct lexer){.src = src, .diags = diags};
+    *x = (struct prototext_lexer){.src = src, .diags = diags};
     if (src->n >= 3 && memcmp(src->text, "\xef\xbb\xbf", 3) == 0)
         x->pos = 3; /* byte order mark */
     lexer_next(x);
 }
 
-static void skip_blank(struct lexer *x)
+static void skip_blank(struct prototext_lexer *x)
 {
     for (;;) {
         unsigned char c = at(x, x->pos);
@@ -49,7 +49,7 @@ static void skip_blank(struct lexer *x)
     }
 }
 
-static void scan_string(struct lexer *x)
+static void scan_string(struct prototext_lexer *x)
 {
     unsigned char quote = at(x, x->pos++);
     for (;;) {
@@ -73,7 +73,7 @@ static void scan_string(struct lexer *x)
 }
 
 /* Digits, letters and points; a sign only directly behind an exponent. */
-static void scan_number(struct lexer *x)
+static void scan_number(struct prototext_lexer *x)
 {
     bool hex = at(x, x->pos) == '0' && (at(x, x->pos + 1) | 32) == 'x';
     for (;;) {
@@ -87,7 +87,7 @@ static void scan_number(struct lexer *x)
     }
 }
 
-static void scan_other(struct lexer *x)
+static void scan_other(struct prototext_lexer *x)
 {
     size_t len = utf8_len(x->src->text + x->pos, x->src->n - x->pos);
     x->pos += (uint32_t)(len ? len : 1);
@@ -102,7 +102,7 @@ static void scan_other(struct lexer *x)
         diag_hint(x->diags, g, "a field is written 'name: value'");
 }
 
-void lexer_next(struct lexer *x)
+void lexer_next(struct prototext_lexer *x)
 {
     x->before = x->pos;
     skip_blank(x);
@@ -128,22 +128,22 @@ void lexer_next(struct lexer *x)
     }
 }
 
-bool lexer_is(const struct lexer *x, char punct)
+bool lexer_is(const struct prototext_lexer *x, char punct)
 {
     return x->token == TOKEN_PUNCT && x->src->text[x->start] == punct;
 }
 
-struct str lexer_text(const struct lexer *x)
+struct str lexer_text(const struct prototext_lexer *x)
 {
     return str_of(x->src->text + x->start, x->pos - x->start);
 }
 
-struct span lexer_span(const struct lexer *x)
+struct span lexer_span(const struct prototext_lexer *x)
 {
     return span_of(x, x->start, x->pos);
 }
 
-void lexer_skip_line(struct lexer *x)
+void lexer_skip_line(struct prototext_lexer *x)
 {
     while (x->pos < x->src->n && at(x, x->pos) != '\n')
         x->pos++;
@@ -159,8 +159,8 @@ static int hex_digit(unsigned char c)
 }
 
 /* Reads up to `max` digits of `base` at *i; returns how many. */
-static unsigned read_digits(const struct lexer *x, uint32_t *i, unsigned max, int base,
-                            uint32_t *value)
+static unsigned read_digits(const struct prototext_lexer *x, uint32_t *i, unsigned max,
+                            int base, uint32_t *value)
 {
     unsigned n = 0;
     *value = 0;
@@ -176,7 +176,7 @@ static unsigned read_digits(const struct lexer *x, uint32_t *i, unsigned max, in
 }
 
 /* One escape; *i stands behind the backslash. */
-static bool unescape_one(const struct lexer *x, uint32_t *i, struct buf *out)
+static bool unescape_one(const struct prototext_lexer *x, uint32_t *i, struct buf *out)
 {
     static const char names[] = "nrtabfv\\'\"?", bytes[] = "\n\r\t\a\b\f\v\\'\"?";
     unsigned char c = at(x, *i);
@@ -207,7 +207,7 @@ static bool unescape_one(const struct lexer *x, uint32_t *i, struct buf *out)
     return len > 0;
 }
 
-bool lexer_unescape(const struct lexer *x, struct buf *out)
+bool lexer_unescape(const struct prototext_lexer *x, struct buf *out)
 {
     uint32_t end = x->pos - 1, i = x->start + 1;
     bool good = true;
@@ -253,7 +253,7 @@ static bool read_int(struct str s, uint64_t *mag)
     return true;
 }
 
-bool lexer_number(const struct lexer *x, bool neg, struct node *n)
+bool lexer_number(const struct prototext_lexer *x, bool neg, struct node *n)
 {
     struct str s = lexer_text(x);
     if (read_int(s, &n->num.mag)) {

@@ -19,7 +19,7 @@ enum token {
     TOKEN_BAD,    /* anything else, one character; already reported */
 };
 
-struct lexer {
+struct prototext_lexer {
     const struct source *src;
     struct diags *diags;
     uint32_t pos;    /* behind the current token */
@@ -28,21 +28,21 @@ struct lexer {
     enum token token;
 };
 
-void lexer_init(struct lexer *x, const struct source *src, struct diags *diags);
-void lexer_next(struct lexer *x);
-bool lexer_is(const struct lexer *x, char punct);
-struct str lexer_text(const struct lexer *x);
-struct span lexer_span(const struct lexer *x);
+void lexer_init(struct prototext_lexer *x, const struct source *src, struct diags *diags);
+void lexer_next(struct prototext_lexer *x);
+bool lexer_is(const struct prototext_lexer *x, char punct);
+struct str lexer_text(const struct prototext_lexer *x);
+struct span lexer_span(const struct prototext_lexer *x);
 /* To the first token of the next line. */
-void lexer_skip_line(struct lexer *x);
+void lexer_skip_line(struct prototext_lexer *x);
 
 /* Appends the bytes that the current string token stands for. false: an escape is wrong
  * (and reported).
  */
-bool lexer_unescape(const struct lexer *x, struct buf *out);
+bool lexer_unescape(const struct prototext_lexer *x, struct buf *out);
 /* Fills `n` (kind, num or real, text) from the digits of a number token. false: malformed
  * (and reported).
  */
-bool lexer_number(const struct lexer *x, bool neg, struct node *n);
+bool lexer_number(const struct prototext_lexer *x, bool neg, struct node *n);
 
 #endif

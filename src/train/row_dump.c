@@ -33,7 +33,7 @@ struct row_dump {
     char *dir;                                      /* owned */
     bool bytes;                                     /* INT8 */
     int64_t due_ns;                                 /* of an interval of minutes */
-    struct schema schema;
+    struct data_schema schema;
 };
 
 static void make_schema(struct row_dump *d)
@@ -51,7 +51,7 @@ static void make_schema(struct row_dump *d)
     for (int i = 0; i < COLUMNS; i++) {
         struct type t = i == VALUES ? type_list(&d->schema.mem, value, true)
                                     : type_of(columns[i].id, true);
-        schema_add(&d->schema, str_c(columns[i].name), &t);
+        data_schema_add(&d->schema, str_c(columns[i].name), &t);
     }
 }
 
@@ -94,7 +94,7 @@ void row_dump_destroy(struct row_dump *d)
 {
     if (!d)
         return;
-    schema_release(&d->schema);
+    data_schema_release(&d->schema);
     mem_free(d->dir);
     mem_free(d);
 }

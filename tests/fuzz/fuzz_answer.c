@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     memcpy(copy, data, n);
     in = str_of(copy, n);
     bounded(xml_text(in, "Code"), n);
-    bounded(flat_json_get(in, "AccessKeyId"), n);
-    bounded(ini_get(in, "default", "region", false), n);
+    bounded(io_json_get(in, "AccessKeyId"), n);
+    bounded(io_ini_get(in, "default", "region", false), n);
     for (struct str rest = in; xml_find(rest, "Key", &inside, &rest);)
         if (inside.p < copy || inside.p + inside.n > copy + n)
             abort();

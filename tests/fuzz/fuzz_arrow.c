@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-static void look(const struct batch *b, const struct schema *s)
+static void look(const struct batch *b, const struct data_schema *s)
 {
     struct batch copy;
     struct buf out;
@@ -27,7 +27,7 @@ static void look(const struct batch *b, const struct schema *s)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     char *bytes = malloc(n ? n : 1);
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct arrow *a = arrow_create();
     const struct batch *b = NULL;
     if (!bytes)
@@ -38,13 +38,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
             look(b, &s);
     } else {
         struct type t = type_of(TYPE_I64, true);
-        schema_release(&s);
-        schema_add(&s, str_of("id", 2), &t);
+        data_schema_release(&s);
+        data_schema_add(&s, str_of("id", 2), &t);
         if (arrow_batch(a, bytes, n, &s, &s, &b, NULL) == RC_OK)
             look(b, &s);
     }
     arrow_destroy(a);
-    schema_release(&s);
+    data_schema_release(&s);
     free(bytes);
     return 0;
 }

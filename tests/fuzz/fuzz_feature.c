@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct plan m;
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct type text = type_of(TYPE_STR, true);
     struct batch b;
     struct err err = {0}, err2 = {0};
@@ -147,7 +147,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     size_t n_columns;
     const struct feature_column *c = feature_plan_columns(m.p, &n_columns);
     for (size_t i = 0; i < n_columns; i++)
-        schema_add(&schema, str_c(c[i].name), &text);
+        data_schema_add(&schema, str_c(c[i].name), &text);
     batch_init(&b, &schema);
     fill(&b, (const char *)data + 1, n - 1);
     struct feature_scratch *s = feature_scratch_create(m.p);
@@ -172,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     feature_batch_destroy(o);
     feature_scratch_destroy(s);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     unmake(&m);
     return 0;
 }

@@ -17,7 +17,7 @@ static void must(bool ok)
 }
 
 static enum rc print_all(const void *data, size_t n, const struct jsonl_conf *conf,
-                         struct schema *schema, struct buf *out, struct err *err)
+                         struct data_schema *schema, struct buf *out, struct err *err)
 {
     struct jsonl_reader *r = NULL;
     enum rc rc = jsonl_open_memory("fuzz", data, n, conf, &r, err);
@@ -25,7 +25,7 @@ static enum rc print_all(const void *data, size_t n, const struct jsonl_conf *co
         return rc;
     struct batch b;
     if (schema)
-        schema_copy(schema, jsonl_schema(r));
+        data_schema_copy(schema, jsonl_schema(r));
     batch_init(&b, jsonl_schema(r));
     do {
         struct csv_cursor at;
@@ -44,24 +44,24 @@ static enum rc print_all(const void *data, size_t n, const struct jsonl_conf *co
     return rc;
 }
 
-static void declare(struct schema *s)
+static void declare(struct data_schema *s)
 {
     struct type i32 = type_of(TYPE_I32, true), f32 = type_of(TYPE_F32, true);
     struct type list = type_list(&s->mem, f32, true);
     struct type lists = type_list(&s->mem, list, true);
     struct type map = type_map(&s->mem, type_of(TYPE_I64, false), list, true);
-    struct field kids[] = {{"x", i32}, {"y", list}};
+    struct data_field kids[] = {{"x", i32}, {"y", list}};
     struct type parts = {.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
-    schema_add(s, str_c("a"), &i32);
-    schema_add(s, str_c("b"), &lists);
-    schema_add(s, str_c("c"), &map);
-    schema_add(s, str_c("d"), &parts);
+    data_schema_add(s, str_c("a"), &i32);
+    data_schema_add(s, str_c("b"), &lists);
+    data_schema_add(s, str_c("c"), &map);
+    data_schema_add(s, str_c("d"), &parts);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct schema declared = {0}, found = {0};
+    struct data_schema declared = {0}, found = {0};
     if (n < 1)
         return 0;
     struct jsonl_conf conf = {.skip_bad = data[0] & 1,
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     buf_release(&large);
     buf_release(&small);
     buf_release(&back);
-    schema_release(&declared);
-    schema_release(&found);
+    data_schema_release(&declared);
+    data_schema_release(&found);
     return 0;
 }

@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
     struct arena mem = {0};
     struct odps_type t[N];
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct batch a, b;
     struct odps_out out;
     for (size_t i = 0; i < N; i++) {
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         if (odps_type_parse(str_c(types[i]), &mem, &t[i], NULL))
             abort();
         struct type ours = odps_type_ours(&t[i], &mem);
-        schema_add(&schema, str_c(name), &ours);
+        data_schema_add(&schema, str_c(name), &ours);
     }
     batch_init(&a, &schema);
     batch_init(&b, &schema);
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     odps_out_release(&out);
     batch_release(&a);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     arena_release(&mem);
     return 0;
 }

@@ -171,7 +171,7 @@ int main(int argc, char **argv)
     } else {
         struct buf text;
         buf_init(&text, (size_t)1 << 20);
-        schema_print(parquet_schema(r), &text);
+        data_schema_print(parquet_schema(r), &text);
         fputs(buf_str(&text), stdout);
         buf_release(&text);
     }

@@ -175,7 +175,7 @@ static bool read_type(const struct flat *f, size_t field, int depth, struct aren
     return n > 0;
 }
 
-enum rc arrow_schema(const void *p, size_t n, struct schema *out, struct err *err)
+enum rc arrow_schema(const void *p, size_t n, struct data_schema *out, struct err *err)
 {
     struct str in = str_of(p, n);
     struct message m;
@@ -191,7 +191,7 @@ enum rc arrow_schema(const void *p, size_t n, struct schema *out, struct err *er
         size_t f = flat_element(&m.meta, at, i);
         struct type t;
         if (f && read_type(&m.meta, f, 0, &out->mem, &t))
-            schema_add(out, flat_text(&m.meta, f, 0), &t);
+            data_schema_add(out, flat_text(&m.meta, f, 0), &t);
     }
     return RC_OK;
 }
@@ -473,9 +473,9 @@ static enum rc other_type(const char *name, const struct type *have,
 
 /* One column of the message: into the view, when it is wanted. */
 static enum rc take_field(struct walk *w, struct str name, const struct type *t,
-                          const struct schema *want, bool *found, int64_t rows)
+                          const struct data_schema *want, bool *found, int64_t rows)
 {
-    int64_t at = schema_find(want, name), n = 0;
+    int64_t at = data_schema_find(want, name), n = 0;
     struct column *c = at >= 0 && !found[at] ? &w->a->view.cols[at] : NULL;
     if (c && !type_equal(t, &want->at[at].type))
         return other_type(want->at[at].name, t, &want->at[at].type, w->err);
@@ -488,7 +488,7 @@ static enum rc take_field(struct walk *w, struct str name, const struct type *t,
 }
 
 static enum rc take_all(struct walk *w, const struct message *schema,
-                        const struct schema *known, const struct schema *want,
+                        const struct data_schema *known, const struct data_schema *want,
                         bool *found, int64_t rows)
 {
     enum rc rc = RC_OK;
@@ -531,8 +531,9 @@ static enum rc find_parts(struct str in, bool known, struct message *schema,
     return rc;
 }
 
-enum rc arrow_batch(struct arrow *a, const void *p, size_t n, const struct schema *known,
-                    const struct schema *want, const struct batch **out, struct err *err)
+enum rc arrow_batch(struct arrow *a, const void *p, size_t n,
+                    const struct data_schema *known, const struct data_schema *want,
+                    const struct batch **out, struct err *err)
 {
     struct message schema = {0}, batch = {0};
     struct walk w;

@@ -21,7 +21,7 @@ void arrow_destroy(struct arrow *a); /* NULL is fine */
 /* The schema at the front of a stream, all columns that can be read; `out` is empty.
  * RC_FORMAT E1805 (not a stream, or damaged).
  */
-enum rc arrow_schema(const void *p, size_t n, struct schema *out,
+enum rc arrow_schema(const void *p, size_t n, struct data_schema *out,
                      struct err *err) MUST_CHECK;
 
 /* The columns `want` of the first batch of the message. `known`: the columns of a message
@@ -30,8 +30,8 @@ enum rc arrow_schema(const void *p, size_t n, struct schema *out,
  * RC_FORMAT E1805 (damaged), RC_INVAL E1806 (a column is missing or of another type),
  * RC_NOMEM.
  */
-enum rc arrow_batch(struct arrow *a, const void *p, size_t n, const struct schema *known,
-                    const struct schema *want, const struct batch **out,
-                    struct err *err) MUST_CHECK;
+enum rc arrow_batch(struct arrow *a, const void *p, size_t n,
+                    const struct data_schema *known, const struct data_schema *want,
+                    const struct batch **out, struct err *err) MUST_CHECK;
 
 #endif

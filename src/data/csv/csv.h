@@ -76,7 +76,7 @@ enum rc csv_open_memory(const char *name, const void *bytes, size_t n,
 void csv_close(struct csv_reader *r); /* NULL is fine */
 
 /* The columns that are read, in the file's order. Borrowed until csv_close(). */
-const struct schema *csv_schema(const struct csv_reader *r);
+const struct data_schema *csv_schema(const struct csv_reader *r);
 
 /* Empties `b`, which was made with csv_schema(), and adds up to `max` rows; b->n == 0 is
  * the end. A batch may be short before the end. On failure b is empty, and the reader is

@@ -194,7 +194,7 @@ static enum rc plan_columns(struct csv_reader *r, const struct csv_conf *conf,
         struct type type =
             type_of(c.types[k], c.types[k] != TYPE_STR || conf->empty_is_null);
         r->plan[r->schema.n] = k;
-        schema_add(&r->schema, str_c(r->names[k]), &type);
+        data_schema_add(&r->schema, str_c(r->names[k]), &type);
     }
     map_release(&c.by_name);
     mem_free(c.wanted);

@@ -11,7 +11,7 @@
 #include "data/csv/reader_private.h"
 
 #define SLICE_BYTES 24576 /* text and table of a slice: most of a first-level cache */
-#define BATCH_BYTES                                                    \
+#define BATCH_BYTES \
     ((int64_t)1 << 30) /* so that no text column overflows its offsets \
                         */
 
@@ -21,7 +21,7 @@ void csv_close(struct csv_reader *r)
         return;
     csv_block_release(&r->block);
     stream_close(r->in);
-    schema_release(&r->schema);
+    data_schema_release(&r->schema);
     for (size_t i = 0; r->names && i < r->n_cols; i++)
         mem_free(r->names[i]);
     mem_free(r->names);
@@ -31,7 +31,7 @@ void csv_close(struct csv_reader *r)
     mem_free(r);
 }
 
-const struct schema *csv_schema(const struct csv_reader *r)
+const struct data_schema *csv_schema(const struct csv_reader *r)
 {
     return &r->schema;
 }

@@ -9,7 +9,7 @@
 struct csv_reader {
     struct stream *in; /* owned */
     struct csv_block block;
-    struct schema schema;
+    struct data_schema schema;
     char **names;            /* owned; [n_cols], all columns of the file */
     size_t n_cols;           /* of the file */
     size_t *plan;            /* [schema.n]: which column of the file */

@@ -21,7 +21,7 @@ static char delim_of(const struct csv_style *style)
     return style->delim ? style->delim : ',';
 }
 
-enum rc csv_check_style(const struct schema *schema, const struct csv_style *style,
+enum rc csv_check_style(const struct data_schema *schema, const struct csv_style *style,
                         struct err *err)
 {
     char d = delim_of(style);
@@ -140,7 +140,7 @@ static void put_value(const struct column *c, int64_t i, char delim, bool quote_
     }
 }
 
-void csv_print_header(const struct schema *schema, const struct csv_style *style,
+void csv_print_header(const struct data_schema *schema, const struct csv_style *style,
                       struct buf *out)
 {
     char delim = delim_of(style);
@@ -171,7 +171,7 @@ void csv_print_rows(const struct batch *b, int64_t from, int64_t to,
     }
 }
 
-enum rc csv_create(const char *path, const struct schema *schema,
+enum rc csv_create(const char *path, const struct data_schema *schema,
                    const struct csv_style *style, struct csv_writer **out,
                    struct err *err)
 {

@@ -20,17 +20,17 @@ struct csv_style {
 };
 
 /* E1114 when a column is a list, a map or a struct; E1101 for the delimiter. */
-enum rc csv_check_style(const struct schema *schema, const struct csv_style *style,
+enum rc csv_check_style(const struct data_schema *schema, const struct csv_style *style,
                         struct err *err) MUST_CHECK;
 /* The line of names, and rows [from, to) of a batch; both checked before. */
-void csv_print_header(const struct schema *schema, const struct csv_style *style,
+void csv_print_header(const struct data_schema *schema, const struct csv_style *style,
                       struct buf *out);
 void csv_print_rows(const struct batch *b, int64_t from, int64_t to,
                     const struct csv_style *style, struct buf *out);
 
 /* A file that appears at `path`, whole, at csv_commit(). */
 struct csv_writer;
-enum rc csv_create(const char *path, const struct schema *schema,
+enum rc csv_create(const char *path, const struct data_schema *schema,
                    const struct csv_style *style, struct csv_writer **out,
                    struct err *err) MUST_CHECK;
 enum rc csv_write(struct csv_writer *w, const struct batch *b,

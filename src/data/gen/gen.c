@@ -69,12 +69,12 @@ static enum type_id type_of_field(const struct gen_field *f)
     }
 }
 
-void gen_schema(const struct gen_kind *k, struct schema *out)
+void gen_schema(const struct gen_kind *k, struct data_schema *out)
 {
     for (size_t i = 0; i < k->n_fields; i++) {
         const struct gen_field *f = &k->fields[i];
         struct type t = type_of(type_of_field(f), f->nulls > 0);
-        schema_add(out, str_c(f->name), &t);
+        data_schema_add(out, str_c(f->name), &t);
     }
 }
 

@@ -28,7 +28,7 @@ struct gen_kind;
 const struct gen_kind *const *gen_all(size_t *n);
 const struct gen_kind *gen_find(const char *name); /* NULL when there is none */
 const char *gen_name(const struct gen_kind *k);
-void gen_schema(const struct gen_kind *k, struct schema *out); /* `out` is empty */
+void gen_schema(const struct gen_kind *k, struct data_schema *out); /* `out` is empty */
 size_t gen_labels(const struct gen_kind *k);
 const char *gen_label(const struct gen_kind *k, size_t i);
 

@@ -24,7 +24,7 @@ struct gen_file {
 struct gen_work {
     const struct gen_conf *conf;
     struct gen_report *report;
-    struct schema schema;
+    struct data_schema schema;
     struct gen_file *files; /* [n] */
     size_t n;
     pthread_mutex_t lock; /* guards the scores of `report` */
@@ -182,7 +182,7 @@ enum rc gen_run(const struct gen_conf *conf, struct gen_report *report, struct e
     for (size_t i = 0; i < w.n; i++)
         mem_free(w.files[i].path);
     mem_free(w.files);
-    schema_release(&w.schema);
+    data_schema_release(&w.schema);
     pthread_mutex_destroy(&w.lock);
     if (rc)
         gen_report_release(&r);

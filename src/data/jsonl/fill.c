@@ -276,7 +276,7 @@ bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int6
     return true;
 }
 
-void jsonl_names(const struct schema *s, struct map *by_name)
+void jsonl_names(const struct data_schema *s, struct map *by_name)
 {
     for (size_t k = 0; k < s->n; k++)
         map_put(by_name, str_c(s->at[k].name))->value = (void *)(uintptr_t)(k + 1);

@@ -178,7 +178,7 @@ static enum rc guess_block(struct csv_block *b, struct json *j, bool skip_bad,
 }
 
 enum rc jsonl_infer(struct csv_block *b, struct json *j, int64_t max_rows, bool skip_bad,
-                    struct schema *schema, struct err *err)
+                    struct data_schema *schema, struct err *err)
 {
     struct map found = {0};
     struct arena mem = {0};
@@ -192,7 +192,7 @@ enum rc jsonl_infer(struct csv_block *b, struct json *j, int64_t max_rows, bool 
     }
     for (size_t i = 0; rc == RC_OK && i < found.n; i++) {
         struct type t = type_of_guess(found.at[i].value, &mem);
-        schema_add(schema, str_of(found.at[i].key, found.at[i].key_len), &t);
+        data_schema_add(schema, str_of(found.at[i].key, found.at[i].key_len), &t);
     }
     map_release(&found);
     arena_release(&mem);

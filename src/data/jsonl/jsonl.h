@@ -22,8 +22,8 @@ struct jsonl_reader;
 
 /* A zeroed struct has the usual meaning everywhere. */
 struct jsonl_conf {
-    const struct schema *schema; /* copied; NULL: inferred */
-    const char *const *want;     /* names of the columns to read; NULL: all */
+    const struct data_schema *schema; /* copied; NULL: inferred */
+    const char *const *want;          /* names of the columns to read; NULL: all */
     size_t n_want;
     bool skip_bad;   /* malformed lines are counted and left out */
     int64_t max_bad; /* with skip_bad: more than these are an error; 0: any number */
@@ -46,7 +46,7 @@ enum rc jsonl_open_memory(const char *name, const void *bytes, size_t n,
 void jsonl_close(struct jsonl_reader *r); /* NULL is fine */
 
 /* Borrowed until jsonl_close(). */
-const struct schema *jsonl_schema(const struct jsonl_reader *r);
+const struct data_schema *jsonl_schema(const struct jsonl_reader *r);
 /* Empties `b`, which was made with jsonl_schema(), and adds up to `max` rows; b->n == 0
  * is the end. On failure b is empty, and the reader is good for jsonl_seek() and
  * jsonl_close() only. RC_FORMAT E1150..E1157 with the place, E1105, E1117, RC_IO,

@@ -18,7 +18,7 @@
 struct jsonl_reader {
     struct stream *in;      /* owned */
     struct csv_block block; /* its fields are lines */
-    struct schema schema;
+    struct data_schema schema;
     struct map by_name; /* index into the schema plus one */
     bool skip_bad;
     int64_t max_bad;
@@ -42,7 +42,7 @@ void jsonl_truncate(struct column *c, int64_t n);
 /* Looks at up to max_rows lines and adds what it finds to `schema`; the block moves on.
  */
 enum rc jsonl_infer(struct csv_block *b, struct json *j, int64_t max_rows, bool skip_bad,
-                    struct schema *schema, struct err *err) MUST_CHECK;
+                    struct data_schema *schema, struct err *err) MUST_CHECK;
 
 /* The fault of j in the line as an error; `name` may be "". */
 enum rc jsonl_fault_error(const struct csv_block *b, const struct json *j,

@@ -8,7 +8,7 @@
 #include "data/jsonl/token.h"
 
 /* From the names of a schema to their places plus one. */
-void jsonl_names(const struct schema *s, struct map *by_name);
+void jsonl_names(const struct data_schema *s, struct map *by_name);
 /* The object at j->p into the columns of `b`, as row `row`; j->p is behind it then.
  * Columns that it lacks are null, keys that are no columns are skipped. false at a fault
  * (see json.fault), where *name is the column, or ""; columns may then be of unequal

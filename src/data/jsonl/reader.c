@@ -17,13 +17,13 @@ void jsonl_close(struct jsonl_reader *r)
         return;
     csv_block_release(&r->block);
     stream_close(r->in);
-    schema_release(&r->schema);
+    data_schema_release(&r->schema);
     map_release(&r->by_name);
     json_release(&r->json);
     mem_free(r);
 }
 
-const struct schema *jsonl_schema(const struct jsonl_reader *r)
+const struct data_schema *jsonl_schema(const struct jsonl_reader *r)
 {
     return &r->schema;
 }
@@ -45,7 +45,7 @@ static size_t value_length(const unsigned char *p, const unsigned char *end)
     return (size_t)(q - p);
 }
 
-static const struct field *field_of(const struct jsonl_reader *r, const char *name)
+static const struct data_field *field_of(const struct jsonl_reader *r, const char *name)
 {
     struct map_entry *e = map_find(&r->by_name, str_c(name));
     return e ? &r->schema.at[(uintptr_t)e->value - 1] : NULL;
@@ -79,7 +79,7 @@ enum rc jsonl_fault_error(const struct csv_block *b, const struct json *j,
 static enum rc line_error(const struct jsonl_reader *r, const char *name, struct err *err)
 {
     struct json j = r->json;
-    const struct field *f = field_of(r, name);
+    const struct data_field *f = field_of(r, name);
     struct buf what;
     buf_init(&what, 300);
     buf_puts(&what, j.what);
@@ -206,7 +206,7 @@ enum rc jsonl_seek(struct jsonl_reader *r, const struct csv_cursor *at, struct e
     return RC_OK;
 }
 
-static enum rc not_there(const struct jsonl_reader *r, const struct schema *all,
+static enum rc not_there(const struct jsonl_reader *r, const struct data_schema *all,
                          const char *name, struct err *err)
 {
     const char **names = mem_calloc(all->n + 1, sizeof(*names));
@@ -221,11 +221,11 @@ static enum rc not_there(const struct jsonl_reader *r, const struct schema *all,
 }
 
 /* The wanted part of `all`, in its order. */
-static enum rc choose(struct jsonl_reader *r, const struct schema *all,
+static enum rc choose(struct jsonl_reader *r, const struct data_schema *all,
                       const struct jsonl_conf *conf, struct err *err)
 {
     for (size_t i = 0; conf->want && i < conf->n_want; i++)
-        if (schema_find(all, str_c(conf->want[i])) < 0)
+        if (data_schema_find(all, str_c(conf->want[i])) < 0)
             return not_there(r, all, conf->want[i], err);
     for (size_t k = 0; k < all->n; k++) {
         bool wanted = !conf->want;
@@ -233,7 +233,7 @@ static enum rc choose(struct jsonl_reader *r, const struct schema *all,
             wanted = strcmp(conf->want[i], all->at[k].name) == 0;
         if (!wanted)
             continue;
-        schema_add(&r->schema, str_c(all->at[k].name), &all->at[k].type);
+        data_schema_add(&r->schema, str_c(all->at[k].name), &all->at[k].type);
         map_put(&r->by_name, str_c(all->at[k].name))->value =
             (void *)(uintptr_t)r->schema.n;
     }
@@ -243,7 +243,7 @@ static enum rc choose(struct jsonl_reader *r, const struct schema *all,
 static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf,
                            struct err *err)
 {
-    struct schema found = {0};
+    struct data_schema found = {0};
     if (conf->schema)
         return choose(r, conf->schema, conf, err);
     int64_t rows = conf->infer_rows ? conf->infer_rows : INFER_DEFAULT;
@@ -254,7 +254,7 @@ static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf
                        stream_name(r->in));
     if (rc == RC_OK)
         rc = choose(r, &found, conf, err);
-    schema_release(&found);
+    data_schema_release(&found);
     if (rc)
         return rc;
     if (r->block.offset > r->start)

@@ -21,7 +21,7 @@
 
 struct odps {
     pthread_mutex_t lock; /* guards the two below */
-    struct credentials who;
+    struct io_credentials who;
     char *tunnel; /* endpoint; NULL: not asked for yet */
     char *endpoint;
     bool renewable; /* credentials come from a service */
@@ -33,7 +33,7 @@ void odps_close(struct odps *o)
     if (!o)
         return;
     pthread_mutex_destroy(&o->lock);
-    credentials_release(&o->who);
+    io_credentials_release(&o->who);
     mem_free(o->tunnel);
     mem_free(o->endpoint);
     mem_free(o);
@@ -54,11 +54,11 @@ static enum rc read_conf(struct odps *o, const char *path, struct err *err)
     if (rc)
         return err_wrap(err, rc, "MaxCompute");
     struct str s = str_of(text, n);
-    o->who.id = ini_get(s, "", "access_id", false);
-    o->who.secret = ini_get(s, "", "access_key", false);
-    o->who.token = ini_get(s, "", "sts_token", false);
-    o->endpoint = ini_get(s, "", "end_point", false);
-    o->tunnel = ini_get(s, "", "tunnel_endpoint", false);
+    o->who.id = io_ini_get(s, "", "access_id", false);
+    o->who.secret = io_ini_get(s, "", "access_key", false);
+    o->who.token = io_ini_get(s, "", "sts_token", false);
+    o->endpoint = io_ini_get(s, "", "end_point", false);
+    o->tunnel = io_ini_get(s, "", "tunnel_endpoint", false);
     const char *missing = !o->who.id       ? "access_id"
                           : !o->who.secret ? "access_key"
                           : !o->endpoint   ? "end_point"
@@ -82,7 +82,7 @@ static enum rc env_keys(struct odps *o, struct err *err)
         return RC_OK;
     }
     o->renewable = true;
-    return credentials_aliyun(&o->who, err);
+    return io_credentials_aliyun(&o->who, err);
 }
 
 static enum rc load(struct odps *o, struct err *err)
@@ -183,10 +183,10 @@ struct signing {
 
 static enum rc renew(struct odps *o, struct err *err)
 {
-    if (!o->renewable || credentials_fresh(&o->who))
+    if (!o->renewable || io_credentials_fresh(&o->who))
         return RC_OK;
-    credentials_release(&o->who);
-    return credentials_aliyun(&o->who, err);
+    io_credentials_release(&o->who);
+    return io_credentials_aliyun(&o->who, err);
 }
 
 static void http_date(char *out, size_t n)
@@ -197,7 +197,7 @@ static void http_date(char *out, size_t n)
     (void)strftime(out, n, "%a, %d %b %Y %H:%M:%S GMT", &tm);
 }
 
-static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
+static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err)
 {
     const struct signing *s = arg;
     static const char *const lines[] = {"x-odps-tunnel-version:" TUNNEL_VERSION,
@@ -219,24 +219,24 @@ static enum rc add_headers(void *arg, struct http_lines *out, struct err *err)
         digest_hmac_sha1(s->o->who.secret, strlen(s->o->who.secret),
                          str_of(buf_str(&text), text.n), hash);
         digest_base64(hash, sizeof(hash), base64);
-        http_line(out, "Authorization: ODPS %s:%s", s->o->who.id, base64);
+        io_http_line(out, "Authorization: ODPS %s:%s", s->o->who.id, base64);
         if (s->o->who.token)
-            http_line(out, "authorization-sts-token: %s", s->o->who.token);
+            io_http_line(out, "authorization-sts-token: %s", s->o->who.token);
     }
     pthread_mutex_unlock(&s->o->lock);
     buf_release(&text);
-    http_line(out, "Date: %s", date);
+    io_http_line(out, "Date: %s", date);
     for (size_t i = skip; i < ARRAY_LEN(lines); i++) {
         const char *colon = strchr(lines[i], ':');
-        http_line(out, "%.*s: %s", (int)(colon - lines[i]), lines[i], colon + 1);
+        io_http_line(out, "%.*s: %s", (int)(colon - lines[i]), lines[i], colon + 1);
     }
     if (s->tunnel) {
-        http_line(out, "odps-tunnel-date-transform: v1");
-        http_line(out, "odps-tunnel-sdk-support-schema-evolution: true");
+        io_http_line(out, "odps-tunnel-date-transform: v1");
+        io_http_line(out, "odps-tunnel-sdk-support-schema-evolution: true");
     }
-    http_line(out, s->block ? "Content-Type: %s" : "Content-Type:%s", type);
+    io_http_line(out, s->block ? "Content-Type: %s" : "Content-Type:%s", type);
     if (s->block)
-        http_line(out, "Transfer-Encoding: chunked");
+        io_http_line(out, "Transfer-Encoding: chunked");
     return rc;
 }
 
@@ -248,31 +248,31 @@ static void put_url(struct buf *out, const char *endpoint, const struct signing 
         if (!s->params[i].value)
             continue;
         buf_putc(out, '=');
-        http_escape(out, str_c(s->params[i].value), false);
+        io_http_escape(out, str_c(s->params[i].value), false);
     }
 }
 
 static enum rc send(struct odps *o, const char *endpoint, struct signing *s,
-                    const struct odps_call *c, struct http_reply *r, struct err *err)
+                    const struct odps_call *c, struct io_http_reply *r, struct err *err)
 {
     struct buf url;
     char *what = mem_printf("'%.300s'", c->path->url);
     buf_init(&url, URL_MAX);
     put_url(&url, endpoint, s);
-    *r = (struct http_reply){0};
+    *r = (struct io_http_reply){0};
     enum rc rc = buf_check(&url, err);
-    struct http_request q = {.method = c->method,
-                             .url = buf_str(&url),
-                             .body = c->body,
-                             .n_body = c->n_body,
-                             .headers = add_headers,
-                             .arg = s,
-                             .max = c->max ? c->max : ANSWER_MAX,
-                             .attempts = o->attempts,
-                             .timeout_s = o->timeout_s,
-                             .what = what};
+    struct io_http_request q = {.method = c->method,
+                                .url = buf_str(&url),
+                                .body = c->body,
+                                .n_body = c->n_body,
+                                .headers = add_headers,
+                                .arg = s,
+                                .max = c->max ? c->max : ANSWER_MAX,
+                                .attempts = o->attempts,
+                                .timeout_s = o->timeout_s,
+                                .what = what};
     if (!rc)
-        rc = http_send(&q, r, err);
+        rc = io_http_send(&q, r, err);
     buf_release(&url);
     mem_free(what);
     return rc;
@@ -292,7 +292,7 @@ static enum rc find_tunnel(struct odps *o, const struct odps_path *path, char **
     struct signing s = {
         .o = o, .method = "GET", .resource = resource, .params = params, .n_params = 2};
     struct odps_call c = {.method = "GET", .path = path};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = send(o, o->endpoint, &s, &c, &r, err);
     struct str host = str_trim(str_of(buf_str(&r.body), r.body.n));
     if (!rc && r.status != 200)
@@ -312,16 +312,16 @@ static enum rc find_tunnel(struct odps *o, const struct odps_path *path, char **
             o->tunnel = mem_strdup(*out);
         pthread_mutex_unlock(&o->lock);
     }
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     mem_free(resource);
     return rc;
 }
 
-enum rc odps_send(struct odps *o, const struct odps_call *c, struct http_reply *r,
+enum rc odps_send(struct odps *o, const struct odps_call *c, struct io_http_reply *r,
                   struct err *err)
 {
     char *tunnel = NULL;
-    *r = (struct http_reply){0};
+    *r = (struct io_http_reply){0};
     enum rc rc = find_tunnel(o, c->path, &tunnel, err);
     if (rc)
         return rc;
@@ -344,12 +344,12 @@ enum rc odps_send(struct odps *o, const struct odps_call *c, struct http_reply *
 }
 
 /* Errors come as XML or JSON, both with Code and Message. */
-static char *word_of(const struct http_reply *r, const char *name)
+static char *word_of(const struct io_http_reply *r, const char *name)
 {
     struct str body = str_of(buf_str(&r->body), r->body.n);
     char *text = xml_text(body, name);
     if (!text)
-        text = flat_json_get(body, name);
+        text = io_json_get(body, name);
     for (char *c = text; c && *c; c++)
         if ((unsigned char)*c < ' ')
             *c = ' ';
@@ -361,7 +361,7 @@ static bool begins(const char *s, const char *prefix)
     return s && str_starts(s, prefix);
 }
 
-enum rc odps_refused(const struct odps_path *path, const struct http_reply *r,
+enum rc odps_refused(const struct odps_path *path, const struct io_http_reply *r,
                      struct err *err)
 {
     char *code = word_of(r, "Code"), *message = word_of(r, "Message");

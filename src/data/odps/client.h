@@ -22,10 +22,10 @@ struct odps_call {
 };
 
 /* To the tunnel. RC_OK when a server answered; `r` is to be released in any case. */
-enum rc odps_send(struct odps *o, const struct odps_call *c, struct http_reply *r,
+enum rc odps_send(struct odps *o, const struct odps_call *c, struct io_http_reply *r,
                   struct err *err) MUST_CHECK;
 /* The message for an answer that is no success. */
-enum rc odps_refused(const struct odps_path *path, const struct http_reply *r,
+enum rc odps_refused(const struct odps_path *path, const struct io_http_reply *r,
                      struct err *err);
 /* What is signed; for tests. `lines` are headers "x-odps-..:value", sorted. */
 void odps_canonical(const char *method, const char *type, const char *date,

@@ -181,13 +181,13 @@ static enum rc ask_session(struct odps *o, const struct odps_path *path, const c
                           .params = p,
                           .n_params = n,
                           .body = id ? NULL : ""};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
     if (!rc)
         *text = mem_strdup(buf_str(&r.body));
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -266,7 +266,7 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
     k = add_param(p, k, "rowrange", range);
     struct odps_call c = {
         .method = "GET", .path = path, .params = p, .n_params = k, .max = out->max};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
@@ -278,7 +278,7 @@ enum rc odps_rows(struct odps *o, const struct odps_path *path, const char *sess
         *out = r.body;
         r.body = (struct buf){0};
     }
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -300,7 +300,7 @@ enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite
     n = add_param(p, n, "uploads", "1");
     struct odps_call c = {
         .method = "POST", .path = path, .params = p, .n_params = n, .body = ""};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
@@ -309,7 +309,7 @@ enum rc odps_upload(struct odps *o, const struct odps_path *path, bool overwrite
                           &ready, err);
     if (!rc && !ready)
         rc = odd(path, "an upload that is not ready", err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     if (rc)
         odps_session_release(&s);
     else
@@ -335,11 +335,11 @@ enum rc odps_block(struct odps *o, const struct odps_path *path, const char *ses
                           .n_params = k,
                           .body = bytes,
                           .n_body = n};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }
 
@@ -366,13 +366,13 @@ enum rc odps_commit(struct odps *o, const struct odps_path *path, const char *se
         n = add_param(p, n, "partition", path->partition);
     n = add_param(p, n, "uploadid", session);
     struct odps_call c = {.method = "GET", .path = path, .params = p, .n_params = n};
-    struct http_reply r;
+    struct io_http_reply r;
     enum rc rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
     if (!rc)
         rc = count_blocks(str_of(buf_str(&r.body), r.body.n), path, &there, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     if (!rc && there != n_blocks)
         rc = err_coded(err, RC_IO, E1710,
                        "'%.300s': %jd blocks were sent, the server has %jd", path->url,
@@ -384,6 +384,6 @@ enum rc odps_commit(struct odps *o, const struct odps_path *path, const char *se
     rc = odps_send(o, &c, &r, err);
     if (!rc && r.status / 100 != 2)
         rc = odps_refused(path, &r, err);
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     return rc;
 }

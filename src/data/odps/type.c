@@ -214,8 +214,8 @@ struct type odps_type_ours(const struct odps_type *t, struct arena *mem)
         out.kids = arena_alloc(mem, t->n_kids * sizeof(*out.kids));
         out.n_kids = t->n_kids;
         for (size_t i = 0; i < t->n_kids; i++)
-            out.kids[i] = (struct field){.name = t->names[i],
-                                         .type = odps_type_ours(&t->kids[i], mem)};
+            out.kids[i] = (struct data_field){.name = t->names[i],
+                                              .type = odps_type_ours(&t->kids[i], mem)};
     }
     return out;
 }

@@ -312,7 +312,7 @@ static size_t count_elements(const struct type *x)
     return n;
 }
 
-enum rc pq_footer_write(const struct pq_footer *f, const struct schema *schema,
+enum rc pq_footer_write(const struct pq_footer *f, const struct data_schema *schema,
                         const struct parquet_writer_options *o,
                         const struct pq_leaf_writer *leaves, struct buf *out,
                         struct err *err)

@@ -36,7 +36,7 @@ enum rc pq_footer_chunk(struct pq_footer *f, const struct pq_leaf_writer *l, siz
 enum rc pq_footer_indexes(struct pq_footer *f, int64_t at, struct buf *out,
                           struct err *err) MUST_CHECK;
 /* The file's metadata. */
-enum rc pq_footer_write(const struct pq_footer *f, const struct schema *schema,
+enum rc pq_footer_write(const struct pq_footer *f, const struct data_schema *schema,
                         const struct parquet_writer_options *o,
                         const struct pq_leaf_writer *leaves, struct buf *out,
                         struct err *err) MUST_CHECK;

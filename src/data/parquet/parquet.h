@@ -50,7 +50,7 @@ enum rc parquet_open_memory(const char *name, const void *bytes, size_t n,
 void parquet_close(struct parquet *r); /* NULL is fine */
 
 /* Borrowed, as long as the reader. The columns that were asked for. */
-const struct schema *parquet_schema(const struct parquet *r);
+const struct data_schema *parquet_schema(const struct parquet *r);
 int64_t parquet_rows(const struct parquet *r);
 size_t parquet_groups(const struct parquet *r);
 /* The first row of a row group, i <= parquet_groups(): the last one is parquet_rows(). */

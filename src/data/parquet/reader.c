@@ -23,7 +23,7 @@ struct parquet {
     struct pq_source source;
     struct pq_file_meta meta;
     struct pq_schema file;
-    struct schema schema;          /* of the batches */
+    struct data_schema schema;     /* of the batches */
     struct task *tasks;            /* [schema.n] */
     struct pq_leaf_reader *leaves; /* [n_leaves], those of the file; unused ones zeroed */
     int64_t row;
@@ -50,7 +50,7 @@ void parquet_close(struct parquet *r)
     mem_free(r->leaves);
     mem_free(r->tasks);
     mem_free(r->chunks);
-    schema_release(&r->schema);
+    data_schema_release(&r->schema);
     pq_schema_release(&r->file);
     pq_file_meta_release(&r->meta);
     io_close(r->source.file);
@@ -99,7 +99,7 @@ static enum rc read_footer(struct parquet *r, struct err *err)
 
 static enum rc no_such_column(const struct parquet *r, const char *name, struct err *err)
 {
-    const struct schema *s = &r->file.schema;
+    const struct data_schema *s = &r->file.schema;
     const char **names = mem_calloc(s->n + 1, sizeof(*names));
     for (size_t i = 0; i < s->n; i++)
         names[i] = s->at[i].name;
@@ -136,7 +136,7 @@ static void init_leaf(struct parquet *r, const struct parquet_options *o, size_t
 static enum rc choose_columns(struct parquet *r, const struct parquet_options *o,
                               struct err *err)
 {
-    const struct schema *all = &r->file.schema;
+    const struct data_schema *all = &r->file.schema;
     size_t n = o->columns ? o->n_columns : all->n;
     r->max_bytes = o->max_bytes ? o->max_bytes : MAX_BYTES_DEFAULT;
     r->cap = INT32_MAX; /* offsets have 32 bits */
@@ -145,7 +145,8 @@ static enum rc choose_columns(struct parquet *r, const struct parquet_options *o
     if (!r->leaves || !r->tasks)
         return err_set(err, RC_NOMEM, "out of memory for %zu columns", n);
     for (size_t i = 0; i < n; i++) {
-        int64_t at = o->columns ? schema_find(all, str_c(o->columns[i])) : (int64_t)i;
+        int64_t at =
+            o->columns ? data_schema_find(all, str_c(o->columns[i])) : (int64_t)i;
         if (at < 0)
             return no_such_column(r, o->columns[i], err);
         const struct pq_node *node = &r->file.nodes[at];
@@ -157,7 +158,7 @@ static enum rc choose_columns(struct parquet *r, const struct parquet_options *o
                              all->at[at].name);
         for (size_t k = 0; k < t->n_leaves; k++)
             init_leaf(r, o, t->first_leaf + k, type_is_nested(node->type->id));
-        schema_add(&r->schema, str_c(all->at[at].name), &all->at[at].type);
+        data_schema_add(&r->schema, str_c(all->at[at].name), &all->at[at].type);
     }
     return RC_OK;
 }
@@ -215,7 +216,7 @@ enum rc parquet_open_memory(const char *name, const void *bytes, size_t n,
     return RC_OK;
 }
 
-const struct schema *parquet_schema(const struct parquet *r)
+const struct data_schema *parquet_schema(const struct parquet *r)
 {
     return &r->schema;
 }

@@ -142,8 +142,8 @@ static enum rc build_leaf(struct builder *b, const struct pq_element *e,
     return RC_OK;
 }
 
-static struct field *kids_of(struct builder *b, struct type *type, struct pq_node *node,
-                             size_t n)
+static struct data_field *kids_of(struct builder *b, struct type *type,
+                                  struct pq_node *node, size_t n)
 {
     type->n_kids = n;
     type->kids = arena_alloc(&b->s->schema.mem, n * sizeof(*type->kids));
@@ -167,7 +167,7 @@ static enum rc build_element(struct builder *b, struct above *up, bool repeated_
                              const char *name, struct type *type, struct pq_node *node)
 {
     const struct pq_element *r = &b->at[b->next];
-    struct field *kid = kids_of(b, type, node, 1);
+    struct data_field *kid = kids_of(b, type, node, 1);
     kid->name = name;
     up->counted = repeated_itself;
     if (!repeated_itself) {
@@ -201,7 +201,7 @@ static enum rc build_map(struct builder *b, const struct pq_element *e,
                           .def = node->def_item,
                           .rep = up->rep + 1,
                           .def_slot = node->def_item};
-    struct field *kids = kids_of(b, type, node, 2);
+    struct data_field *kids = kids_of(b, type, node, 2);
     kids[0].name = "key";
     kids[1].name = "value";
     b->next++;
@@ -223,7 +223,7 @@ static enum rc build_struct(struct builder *b, const struct pq_element *e,
                           .rep = up->rep,
                           .def_slot = up->def_slot};
     type->id = TYPE_STRUCT;
-    struct field *kids = kids_of(b, type, node, n);
+    struct data_field *kids = kids_of(b, type, node, n);
     for (size_t i = 0; i < n; i++) {
         kids[i].name = arena_strdup(&b->s->schema.mem, b->at[b->next].name);
         enum rc rc = build_node(b, &below, &kids[i].type, &node->kids[i]);
@@ -339,7 +339,7 @@ enum rc pq_schema_build(struct pq_schema *s, const struct pq_file_meta *m,
     s->schema.cap = n;
     const struct above top = {.path = ""};
     for (size_t i = 0; i < n; i++) {
-        struct field *f = &s->schema.at[i];
+        struct data_field *f = &s->schema.at[i];
         f->name = arena_strdup(&s->schema.mem, m->elements[b.next].name);
         s->schema.n++;
         rc = build_node(&b, &top, &f->type, &s->nodes[i]);
@@ -351,7 +351,7 @@ enum rc pq_schema_build(struct pq_schema *s, const struct pq_file_meta *m,
 
 void pq_schema_release(struct pq_schema *s)
 {
-    schema_release(&s->schema);
+    data_schema_release(&s->schema);
     arena_release(&s->mem);
     *s = (struct pq_schema){0};
 }

@@ -48,8 +48,8 @@ struct pq_node {
 };
 
 struct pq_schema {
-    struct schema schema;  /* what readers see */
-    struct pq_node *nodes; /* [schema.n] */
+    struct data_schema schema; /* what readers see */
+    struct pq_node *nodes;     /* [schema.n] */
     struct pq_leaf *leaves;
     size_t n_leaves;
     struct arena mem;

@@ -27,7 +27,7 @@ struct parquet_writer {
     struct io_out *file;
     char *path;
     struct parquet_writer_options o;
-    struct schema schema;
+    struct data_schema schema;
     struct arena mem;
     struct node *nodes;            /* [schema.n] */
     struct pq_leaf_writer *leaves; /* [n_leaves] */
@@ -51,7 +51,7 @@ void parquet_writer_abandon(struct parquet_writer *w)
     buf_release(&w->dict);
     codec_destroy(w->codec);
     arena_release(&w->mem);
-    schema_release(&w->schema);
+    data_schema_release(&w->schema);
     mem_free(w->path);
     mem_free(w);
 }
@@ -162,7 +162,7 @@ static enum rc put(struct parquet_writer *w, const void *p, size_t n, struct err
     return rc;
 }
 
-enum rc parquet_writer_create(const char *path, const struct schema *schema,
+enum rc parquet_writer_create(const char *path, const struct data_schema *schema,
                               const struct parquet_writer_options *o,
                               struct parquet_writer **out, struct err *err)
 {
@@ -174,7 +174,7 @@ enum rc parquet_writer_create(const char *path, const struct schema *schema,
     w->path = mem_strdup(path);
     w->codec = codec_create();
     buf_init(&w->dict, (size_t)INT32_MAX);
-    schema_copy(&w->schema, schema);
+    data_schema_copy(&w->schema, schema);
     if (!codec_can_encode(w->o.codec))
         rc = err_coded(err, RC_UNSUPPORTED, E1009, "'%s': %s is not written", path,
                        codec_name(w->o.codec));

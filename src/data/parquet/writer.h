@@ -35,7 +35,7 @@ struct parquet_writer_options {
 /* The schema is copied. On success *out is the caller's, to finish or abandon. `o` may be
  * NULL. RC_IO, RC_NOMEM, RC_UNSUPPORTED (codec).
  */
-enum rc parquet_writer_create(const char *path, const struct schema *schema,
+enum rc parquet_writer_create(const char *path, const struct data_schema *schema,
                               const struct parquet_writer_options *o,
                               struct parquet_writer **out, struct err *err) MUST_CHECK;
 /* All rows of `b`, whose columns are those of the schema. RC_INVAL (E1020), RC_IO,

@@ -17,7 +17,7 @@ struct reading {
     bool first;
 };
 
-static enum rc add_rows(void *arg, const struct table_rows *rows, struct err *err)
+static enum rc add_rows(void *arg, const struct sampler_table_rows *rows, struct err *err)
 {
     struct reading *r = arg;
     enum rc rc = RC_OK;
@@ -32,11 +32,11 @@ static enum rc add_rows(void *arg, const struct table_rows *rows, struct err *er
     for (int64_t i = 0; i < rows->batch->n && !rc; i++) {
         int64_t from = 0, item = 0;
         double weight;
-        rc = table_id(rows, 0, i, &from, err);
+        rc = sampler_table_id(rows, 0, i, &from, err);
         if (!rc)
-            rc = table_id(rows, 1, i, &item, err);
+            rc = sampler_table_id(rows, 1, i, &item, err);
         if (!rc)
-            rc = table_weight(rows, 2, i, &weight, err);
+            rc = sampler_table_weight(rows, 2, i, &weight, err);
         if (rc)
             break;
         item = keymap_find(&r->nodes->index, item);
@@ -92,11 +92,11 @@ enum rc edges_read(struct edges *e, const struct edges_conf *conf,
 {
     *e = (struct edges){0};
     struct reading r = {.nodes = nodes, .to = e, .first = true};
-    struct table_conf table = {
+    struct sampler_table_conf table = {
         .what = conf->what, .path = conf->path, .delim = conf->delim, .n_ids = 2};
     column_init(&r.from, &key_type);
     column_init(&r.items, &key_type);
-    enum rc rc = table_read(&table, add_rows, &r, err);
+    enum rc rc = sampler_table_read(&table, add_rows, &r, err);
     if (!rc)
         rc = arrange(e, &r, conf->sorted, err);
     if (!rc && e->unknown && conf->notes)

@@ -15,7 +15,7 @@
 /* Distinct keys in the order in which they came, each with a text and a count. */
 struct entries {
     struct keymap index;
-    struct list keys, counts, text_at; /* text i ends at text_at[i] */
+    struct sampler_list keys, counts, text_at; /* text i ends at text_at[i] */
     struct buf text;
 };
 
@@ -74,18 +74,18 @@ static struct str text_of(const struct entries *e, int64_t i)
 }
 
 struct making {
-    const struct make_conf *conf;
-    const struct schema *schema;
+    const struct sampler_make_conf *conf;
+    const struct data_schema *schema;
     size_t item, user;
     size_t *attrs;
     struct entries items, users, edges;
-    struct make_counts *counts;
+    struct sampler_make_counts *counts;
 };
 
-static enum rc find(const struct schema *s, const char *name, bool id, size_t *out,
+static enum rc find(const struct data_schema *s, const char *name, bool id, size_t *out,
                     struct err *err)
 {
-    int64_t at = schema_find(s, str_c(name));
+    int64_t at = data_schema_find(s, str_c(name));
     if (at < 0)
         return err_coded(err, RC_INVAL, E1904, "there is no column '%s' in the data",
                          name);
@@ -309,11 +309,11 @@ static enum rc write_all(const struct making *m, struct err *err)
     return rc;
 }
 
-enum rc sampler_tables(struct dataset *d, const struct make_conf *conf,
-                       struct make_counts *out, struct err *err)
+enum rc sampler_tables(struct dataset *d, const struct sampler_make_conf *conf,
+                       struct sampler_make_counts *out, struct err *err)
 {
     struct making m = {.conf = conf, .schema = dataset_schema(d), .counts = out};
-    *out = (struct make_counts){0};
+    *out = (struct sampler_make_counts){0};
     buf_init(&m.items.text, TEXT_MAX);
     buf_init(&m.users.text, TEXT_MAX);
     m.attrs = mem_calloc(conf->n_attrs + 1, sizeof(*m.attrs));

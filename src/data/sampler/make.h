@@ -9,7 +9,7 @@
 
 #include "data/dataset.h"
 
-struct make_conf {
+struct sampler_make_conf {
     const char *item, *user; /* columns; user may be NULL: no users and edges */
     const char *const *attrs;
     size_t n_attrs;
@@ -17,14 +17,14 @@ struct make_conf {
     const char *out; /* directory: items.txt, users.txt, edges.txt */
 };
 
-struct make_counts {
+struct sampler_make_counts {
     int64_t rows, items, users, edges;
 };
 
 /* Reads `d` to its end. RC_INVAL E1904 (a column), E1908 (a value that the table cannot
  * hold), RC_NOMEM, RC_IO.
  */
-enum rc sampler_tables(struct dataset *d, const struct make_conf *conf,
-                       struct make_counts *out, struct err *err) MUST_CHECK;
+enum rc sampler_tables(struct dataset *d, const struct sampler_make_conf *conf,
+                       struct sampler_make_counts *out, struct err *err) MUST_CHECK;
 
 #endif

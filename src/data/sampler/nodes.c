@@ -24,7 +24,7 @@ static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct 
     n->column_of = mem_calloc(c->n_attr_fields + 1, sizeof(*n->column_of));
     for (size_t i = 0; i < c->n_attr_fields; i++) {
         const char *name = c->attr_fields[i];
-        int64_t at = schema_find(c->data, str_c(name));
+        int64_t at = data_schema_find(c->data, str_c(name));
         n->column_of[i] = NOT_WANTED;
         if (c->level_field && strcmp(name, c->level_field) == 0) {
             n->column_of[i] = IS_LEVEL;
@@ -33,7 +33,7 @@ static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct 
                 buf_printf(c->notes,
                            "attribute '%s' is no column that training reads: ignored\n",
                            name);
-        } else if (schema_find(&n->schema, str_c(name)) >= 0) {
+        } else if (data_schema_find(&n->schema, str_c(name)) >= 0) {
             return err_coded(err, RC_INVAL, E1904, "attr_fields names '%s' twice", name);
         } else if (!attr_accepts(&c->data->at[at].type)) {
             struct buf type;
@@ -47,7 +47,7 @@ static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct 
             return rc;
         } else {
             n->column_of[i] = (int64_t)n->schema.n;
-            schema_add(&n->schema, str_c(name), &c->data->at[at].type);
+            data_schema_add(&n->schema, str_c(name), &c->data->at[at].type);
         }
     }
     return RC_OK;
@@ -107,7 +107,7 @@ static enum rc add_attrs(struct reading *r, struct str text, int64_t row, struct
     return RC_OK;
 }
 
-static enum rc add_rows(void *arg, const struct table_rows *rows, struct err *err)
+static enum rc add_rows(void *arg, const struct sampler_table_rows *rows, struct err *err)
 {
     struct reading *r = arg;
     struct nodes *n = r->to;
@@ -120,9 +120,9 @@ static enum rc add_rows(void *arg, const struct table_rows *rows, struct err *er
     for (int64_t i = 0; i < rows->batch->n && !rc; i++) {
         int64_t key = 0;
         double weight = 0;
-        rc = table_id(rows, 0, i, &key, err);
+        rc = sampler_table_id(rows, 0, i, &key, err);
         if (!rc)
-            rc = table_weight(rows, 1, i, &weight, err);
+            rc = sampler_table_weight(rows, 1, i, &weight, err);
         if (!rc)
             rc = column_add_i64(&n->keys, key, err);
         if (!rc)
@@ -158,18 +158,18 @@ enum rc nodes_read(struct nodes *n, const struct nodes_conf *conf, struct err *e
 {
     *n = (struct nodes){0};
     struct reading r = {.to = n, .conf = conf, .first = true};
-    struct table_conf table = {.what = "item table",
-                               .path = conf->path,
-                               .delim = conf->delim,
-                               .n_ids = 1,
-                               .attrs = true};
+    struct sampler_table_conf table = {.what = "item table",
+                                       .path = conf->path,
+                                       .delim = conf->delim,
+                                       .n_ids = 1,
+                                       .attrs = true};
     column_init(&n->keys, &key_type);
     column_init(&n->weights, &weight_type);
     column_init(&n->levels, &key_type);
     enum rc rc = choose_attrs(n, conf, err);
     batch_init(&n->attrs, &n->schema);
     if (!rc)
-        rc = table_read(&table, add_rows, &r, err);
+        rc = sampler_table_read(&table, add_rows, &r, err);
     n->n = n->keys.n;
     if (!rc)
         rc = batch_finish(&n->attrs, err);
@@ -192,7 +192,7 @@ void nodes_release(struct nodes *n)
     column_release(&n->weights);
     column_release(&n->levels);
     batch_release(&n->attrs);
-    schema_release(&n->schema);
+    data_schema_release(&n->schema);
     mem_free(n->column_of);
     *n = (struct nodes){0};
 }

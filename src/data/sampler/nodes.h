@@ -14,9 +14,10 @@ struct nodes_conf {
     const char *attr_delim; /* of attributes */
     const char *const *attr_fields;
     size_t n_attr_fields;
-    const struct schema *data; /* columns of the training data: give attributes a type */
-    const char *level_field;   /* attribute with the level in a tree, or NULL */
-    struct buf *notes; /* what is odd but handled, a line each; NULL: nobody asks */
+    const struct data_schema
+        *data;               /* columns of the training data: give attributes a type */
+    const char *level_field; /* attribute with the level in a tree, or NULL */
+    struct buf *notes;       /* what is odd but handled, a line each; NULL: nobody asks */
 };
 
 #define TREE_ABOVE (-1) /* the level of a node from which a tree's root is reached */
@@ -29,7 +30,7 @@ struct nodes {
     struct column weights; /* double */
     struct column levels;  /* int64; empty without level_field */
     /* Attributes that are columns of the training data, of the same types. */
-    struct schema schema;
+    struct data_schema schema;
     struct batch attrs;
     int64_t *column_of; /* [n_attr_fields]: of `attrs`, -1: not wanted; -2: the level */
 };
@@ -45,7 +46,7 @@ void nodes_release(struct nodes *n);
  * and the id in front, where it is a tree's. As nodes_read().
  */
 struct sampler_conf;
-enum rc sampler_nodes(const struct sampler_conf *conf, const struct schema *data,
+enum rc sampler_nodes(const struct sampler_conf *conf, const struct data_schema *data,
                       struct buf *notes, struct nodes *out, struct err *err) MUST_CHECK;
 
 #endif

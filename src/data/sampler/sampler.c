@@ -9,7 +9,7 @@
 
 #define NOTES_MAX 65536
 
-enum rc list_room(struct list *l, int64_t n, struct err *err)
+enum rc list_room(struct sampler_list *l, int64_t n, struct err *err)
 {
     if (n <= l->cap)
         return RC_OK;
@@ -25,7 +25,7 @@ enum rc list_room(struct list *l, int64_t n, struct err *err)
 static enum rc find_column(const struct sampler *s, const char *field, const char *name,
                            size_t *out, struct err *err)
 {
-    int64_t at = schema_find(s->data, str_c(name ? name : ""));
+    int64_t at = data_schema_find(s->data, str_c(name ? name : ""));
     if (at < 0)
         return err_coded(err, RC_INVAL, E1904, "%s: there is no column '%s' in the data",
                          field, name ? name : "");
@@ -43,7 +43,7 @@ static enum rc find_column(const struct sampler *s, const char *field, const cha
     return RC_OK;
 }
 
-enum rc sampler_nodes(const struct sampler_conf *c, const struct schema *data,
+enum rc sampler_nodes(const struct sampler_conf *c, const struct data_schema *data,
                       struct buf *notes, struct nodes *out, struct err *err)
 {
     const char **attrs = mem_calloc(c->n_attr_fields + 2, sizeof(*attrs));
@@ -99,7 +99,7 @@ static enum rc read_tables(struct sampler *s, const struct sampler_conf *c,
     return rc;
 }
 
-enum rc sampler_open(const struct sampler_conf *conf, const struct schema *data,
+enum rc sampler_open(const struct sampler_conf *conf, const struct data_schema *data,
                      struct sampler **out, struct err *err)
 {
     struct sampler *s = mem_calloc(1, sizeof(*s));
@@ -122,7 +122,7 @@ enum rc sampler_open(const struct sampler_conf *conf, const struct schema *data,
     }
     s->attr_at = mem_calloc(s->nodes.schema.n + 1, sizeof(*s->attr_at));
     for (size_t i = 0; i < s->nodes.schema.n; i++)
-        s->attr_at[i] = (size_t)schema_find(data, str_c(s->nodes.schema.at[i].name));
+        s->attr_at[i] = (size_t)data_schema_find(data, str_c(s->nodes.schema.at[i].name));
     *out = s;
     return RC_OK;
 }

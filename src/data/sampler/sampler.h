@@ -70,7 +70,7 @@ struct sampler_scratch;
  * (no such table), E1902 (a row's id or weight), E1903 (an attribute); RC_INVAL E1904 (a
  * column of the training data), E1905 (nothing to draw), E1906 (the tree); RC_NOMEM.
  */
-enum rc sampler_open(const struct sampler_conf *conf, const struct schema *data,
+enum rc sampler_open(const struct sampler_conf *conf, const struct data_schema *data,
                      struct sampler **out, struct err *err) MUST_CHECK;
 void sampler_close(struct sampler *s); /* NULL is fine */
 

@@ -12,15 +12,16 @@
 #define SAMPLER_SCAN 4096         /* so many of them */
 
 /* The items of one level of a tree. */
-struct level {
+struct sampler_level {
     int64_t *items; /* [n], owned */
     int64_t n;
     struct alias alias;
 };
 
-struct tree {
-    int64_t n_levels;       /* the root's is 0 */
-    struct level *levels;   /* [n_levels]; those that are never drawn from are empty */
+struct sampler_tree {
+    int64_t n_levels; /* the root's is 0 */
+    struct sampler_level
+        *levels;            /* [n_levels]; those that are never drawn from are empty */
     uint32_t *samples;      /* [n_levels] negatives per row */
     struct edges ancestors; /* by leaf */
     double remain;
@@ -30,11 +31,11 @@ struct tree {
 
 struct sampler {
     enum sampler_kind kind;
-    const struct schema *data;
+    const struct data_schema *data;
     struct nodes nodes;
     struct alias alias;
     struct edges positive, hard;
-    struct tree tree;
+    struct sampler_tree tree;
     size_t item_at, user_at; /* columns of the training data */
     size_t *attr_at;         /* [nodes.schema.n]: column of the training data */
     bool by_user, has_hard;
@@ -44,19 +45,20 @@ struct sampler {
 };
 
 /* Memory for numbers that grows. */
-struct list {
+struct sampler_list {
     int64_t *at; /* owned */
     int64_t n, cap;
 };
 /* Room for n in all. RC_NOMEM. */
-enum rc list_room(struct list *l, int64_t n, struct err *err) MUST_CHECK;
+enum rc list_room(struct sampler_list *l, int64_t n, struct err *err) MUST_CHECK;
 
 struct sampler_scratch {
     const struct sampler *s;
-    struct list rows, keys; /* of the batch: row of the item table or -1, user's id */
-    struct list drawn;      /* rows of the item table */
-    struct list hard_at;
-    struct list from; /* tdm: the original row of each row */
+    struct sampler_list rows,
+        keys;                  /* of the batch: row of the item table or -1, user's id */
+    struct sampler_list drawn; /* rows of the item table */
+    struct sampler_list hard_at;
+    struct sampler_list from; /* tdm: the original row of each row */
     struct keymap in_batch;
     struct batch items;  /* of nodes.schema */
     struct batch longer; /* tdm: of the data's schema */
@@ -67,9 +69,9 @@ enum rc sampler_item_rows(const struct sampler *s, struct sampler_scratch *x,
                           const struct batch *b, struct err *err) MUST_CHECK;
 
 /* tree.c */
-enum rc tree_open(struct tree *t, const struct sampler_conf *conf, struct sampler *s,
-                  struct err *err) MUST_CHECK;
-void tree_release(struct tree *t);
+enum rc tree_open(struct sampler_tree *t, const struct sampler_conf *conf,
+                  struct sampler *s, struct err *err) MUST_CHECK;
+void tree_release(struct sampler_tree *t);
 enum rc tree_run(const struct sampler *s, struct sampler_scratch *x,
                  const struct batch *b, uint64_t step, struct sampled *out,
                  struct err *err) MUST_CHECK;

@@ -11,7 +11,7 @@
 
 #define BATCH_ROWS 8192
 
-static size_t columns_needed(const struct table_conf *c)
+static size_t columns_needed(const struct sampler_table_conf *c)
 {
     return c->n_ids + 1 + c->attrs;
 }
@@ -25,8 +25,8 @@ static enum id_kind declared_kind(const char *name)
                : ID_NUMBER;
 }
 
-static enum rc check_columns(const struct table_conf *c, const struct schema *s,
-                             struct err *err)
+static enum rc check_columns(const struct sampler_table_conf *c,
+                             const struct data_schema *s, struct err *err)
 {
     int64_t number;
     if (s->n && str_to_i64(str_c(s->at[0].name), &number))
@@ -43,7 +43,7 @@ static enum rc check_columns(const struct table_conf *c, const struct schema *s,
             return err_coded(err, RC_FORMAT, E1901,
                              "column '%s' holds neither integers nor texts",
                              s->at[i].name);
-    const struct field *weight = &s->at[c->n_ids], *attrs = weight + 1;
+    const struct data_field *weight = &s->at[c->n_ids], *attrs = weight + 1;
     if (weight->type.id != TYPE_STR && !column_is_number(&weight->type))
         return err_coded(err, RC_FORMAT, E1901, "column '%s' holds no numbers",
                          weight->name);
@@ -57,7 +57,7 @@ static enum rc check_columns(const struct table_conf *c, const struct schema *s,
 static enum rc open_as_texts(const char *path, const struct reader_conf *conf,
                              struct reader **r, struct err *err)
 {
-    const struct schema *s = reader_schema(*r);
+    const struct data_schema *s = reader_schema(*r);
     struct reader_field *fields = mem_calloc(s->n + 1, sizeof(*fields));
     struct reader_conf texts = *conf;
     struct reader *again = NULL;
@@ -75,11 +75,12 @@ static enum rc open_as_texts(const char *path, const struct reader_conf *conf,
     return RC_OK;
 }
 
-static enum rc read_batches(const struct table_conf *c, struct reader *r, bool texts,
-                            table_fn *each, void *arg, struct err *err)
+static enum rc read_batches(const struct sampler_table_conf *c, struct reader *r,
+                            bool texts, sampler_table_fn *each, void *arg,
+                            struct err *err)
 {
-    const struct schema *s = reader_schema(r);
-    struct table_rows rows = {.first = 1};
+    const struct data_schema *s = reader_schema(r);
+    struct sampler_table_rows rows = {.first = 1};
     struct batch b;
     enum rc rc = RC_OK;
     for (size_t i = 0; i < c->n_ids; i++)
@@ -98,8 +99,8 @@ static enum rc read_batches(const struct table_conf *c, struct reader *r, bool t
     return rc;
 }
 
-static enum rc read_file(const struct table_conf *c, const char *path, table_fn *each,
-                         void *arg, struct err *err)
+static enum rc read_file(const struct sampler_table_conf *c, const char *path,
+                         sampler_table_fn *each, void *arg, struct err *err)
 {
     struct reader_conf conf = {.delim = c->delim ? c->delim : '\t', .no_quotes = true};
     const struct reader_ops *ops = NULL;
@@ -125,8 +126,8 @@ static enum rc read_file(const struct table_conf *c, const char *path, table_fn 
     return rc ? err_wrap(err, rc, "%s '%s'", c->what, path) : RC_OK;
 }
 
-enum rc table_read(const struct table_conf *conf, table_fn *each, void *arg,
-                   struct err *err)
+enum rc sampler_table_read(const struct sampler_table_conf *conf, sampler_table_fn *each,
+                           void *arg, struct err *err)
 {
     struct fs_names files = {0};
     if (!conf->path || !conf->path[0])
@@ -140,8 +141,8 @@ enum rc table_read(const struct table_conf *conf, table_fn *each, void *arg,
     return rc;
 }
 
-enum rc table_id(const struct table_rows *rows, size_t col, int64_t i, int64_t *out,
-                 struct err *err)
+enum rc sampler_table_id(const struct sampler_table_rows *rows, size_t col, int64_t i,
+                         int64_t *out, struct err *err)
 {
     const struct column *c = &rows->batch->cols[col];
     if (id_key(c, i, rows->kinds[col], out))
@@ -151,8 +152,8 @@ enum rc table_id(const struct table_rows *rows, size_t col, int64_t i, int64_t *
                      (intmax_t)(rows->first + i), (int)(s.n < 60 ? s.n : 60), s.p);
 }
 
-enum rc table_weight(const struct table_rows *rows, size_t col, int64_t i, double *out,
-                     struct err *err)
+enum rc sampler_table_weight(const struct sampler_table_rows *rows, size_t col, int64_t i,
+                             double *out, struct err *err)
 {
     const struct column *c = &rows->batch->cols[col];
     struct str s = {0};

@@ -14,7 +14,7 @@
 
 #define TABLE_COLS_MAX 3
 
-struct table_conf {
+struct sampler_table_conf {
     const char *what; /* for messages: "item table" */
     const char *path; /* see data/files.h */
     char delim;       /* of text files; 0: tab */
@@ -23,7 +23,7 @@ struct table_conf {
 };
 
 /* A batch of rows as a reader gave them; the first columns are those of the table. */
-struct table_rows {
+struct sampler_table_rows {
     const struct batch *batch;
     int64_t first; /* number of the batch's first row in its file, from 1 */
     enum id_kind kinds[2];
@@ -32,15 +32,16 @@ struct table_rows {
 /* Calls `each` for all batches of all files, in order; stops when it fails. Messages say
  * which table and file. RC_FORMAT E1901: not a table of this kind.
  */
-typedef enum rc table_fn(void *arg, const struct table_rows *rows, struct err *err);
-enum rc table_read(const struct table_conf *conf, table_fn *each, void *arg,
-                   struct err *err) MUST_CHECK;
+typedef enum rc sampler_table_fn(void *arg, const struct sampler_table_rows *rows,
+                                 struct err *err);
+enum rc sampler_table_read(const struct sampler_table_conf *conf, sampler_table_fn *each,
+                           void *arg, struct err *err) MUST_CHECK;
 
 /* The id in column `col` of row i; RC_FORMAT E1902 when it is none. */
-enum rc table_id(const struct table_rows *rows, size_t col, int64_t i, int64_t *out,
-                 struct err *err) MUST_CHECK;
+enum rc sampler_table_id(const struct sampler_table_rows *rows, size_t col, int64_t i,
+                         int64_t *out, struct err *err) MUST_CHECK;
 /* The weight, which follows the ids; E1902 unless finite and not negative. */
-enum rc table_weight(const struct table_rows *rows, size_t col, int64_t i, double *out,
-                     struct err *err) MUST_CHECK;
+enum rc sampler_table_weight(const struct sampler_table_rows *rows, size_t col, int64_t i,
+                             double *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@
 #define LEVELS_MAX 64
 #define TREE_STREAM 0x74646d /* of base/rng.h */
 
-static void set_chances(struct tree *t, enum sampler_levels how)
+static void set_chances(struct sampler_tree *t, enum sampler_levels how)
 {
     int64_t middle = t->n_levels - 2;
     double sum = 0;
@@ -27,7 +27,7 @@ static void set_chances(struct tree *t, enum sampler_levels how)
         t->chance[l] /= sum;
 }
 
-static enum rc level_make(struct level *to, int64_t level, const struct nodes *n,
+static enum rc level_make(struct sampler_level *to, int64_t level, const struct nodes *n,
                           struct err *err)
 {
     double *weights = mem_try_alloc((size_t)to->n + 1, sizeof(*weights));
@@ -53,7 +53,7 @@ static enum rc level_make(struct level *to, int64_t level, const struct nodes *n
     return rc;
 }
 
-static enum rc make_levels(struct tree *t, const struct nodes *n, struct err *err)
+static enum rc make_levels(struct sampler_tree *t, const struct nodes *n, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int64_t i = 0; i < n->n; i++) {
@@ -68,7 +68,7 @@ static enum rc make_levels(struct tree *t, const struct nodes *n, struct err *er
         t->levels[level].n++;
     }
     for (int64_t l = 0; l < t->n_levels && !rc; l++) {
-        struct level *level = &t->levels[l];
+        struct sampler_level *level = &t->levels[l];
         if (level->n == 0)
             rc = err_coded(err, RC_INVAL, E1906, "no node has level %jd", (intmax_t)l);
         else if (t->samples[l] >= level->n)
@@ -83,11 +83,11 @@ static enum rc make_levels(struct tree *t, const struct nodes *n, struct err *er
 }
 
 /* Labels are numbers: those of what is added are 1 and 0. */
-static enum rc find_labels(struct tree *t, const struct sampler_conf *c,
-                           const struct schema *data, struct err *err)
+static enum rc find_labels(struct sampler_tree *t, const struct sampler_conf *c,
+                           const struct data_schema *data, struct err *err)
 {
     for (size_t i = 0; i < c->n_labels; i++) {
-        int64_t at = schema_find(data, str_c(c->labels[i]));
+        int64_t at = data_schema_find(data, str_c(c->labels[i]));
         if (at < 0 || data->at[at].type.id == TYPE_BOOL ||
             !column_is_number(&data->at[at].type))
             return err_coded(err, RC_INVAL, E1904,
@@ -99,7 +99,7 @@ static enum rc find_labels(struct tree *t, const struct sampler_conf *c,
     return RC_OK;
 }
 
-enum rc tree_open(struct tree *t, const struct sampler_conf *c, struct sampler *s,
+enum rc tree_open(struct sampler_tree *t, const struct sampler_conf *c, struct sampler *s,
                   struct err *err)
 {
     struct edges_conf edges = {.what = "tree edges",
@@ -131,7 +131,7 @@ enum rc tree_open(struct tree *t, const struct sampler_conf *c, struct sampler *
     return rc;
 }
 
-void tree_release(struct tree *t)
+void tree_release(struct sampler_tree *t)
 {
     for (int64_t l = 0; t->levels && l < t->n_levels; l++) {
         mem_free(t->levels[l].items);
@@ -142,13 +142,13 @@ void tree_release(struct tree *t)
     mem_free(t->chance);
     edges_release(&t->ancestors);
     VEC_RELEASE(&t->labels);
-    *t = (struct tree){0};
+    *t = (struct sampler_tree){0};
 }
 
 /* The levels that this batch trains: the leaves', and of the middle ones as many as
  * remain_ratio says, drawn without replacement.
  */
-static void choose_levels(const struct tree *t, struct rng *r, bool *kept)
+static void choose_levels(const struct sampler_tree *t, struct rng *r, bool *kept)
 {
     int64_t middle = t->n_levels - 2;
     int64_t want = (int64_t)lround(t->remain * (double)middle);
@@ -197,7 +197,7 @@ static bool taken(const int64_t *at, int64_t n, int64_t node)
 }
 
 /* `samples` nodes of a level that are neither the positive nor twice the same. */
-static void draw_level(const struct level *l, int64_t samples, int64_t positive,
+static void draw_level(const struct sampler_level *l, int64_t samples, int64_t positive,
                        struct rng *r, int64_t *to)
 {
     for (int64_t k = 0; k < samples; k++) {
@@ -218,7 +218,7 @@ static void draw_level(const struct level *l, int64_t samples, int64_t positive,
 static enum rc add_positives(const struct sampler *s, struct sampler_scratch *x,
                              const bool *kept, struct sampled *out, struct err *err)
 {
-    const struct tree *t = &s->tree;
+    const struct sampler_tree *t = &s->tree;
     enum rc rc = list_room(&x->drawn, x->rows.n * t->n_levels, err);
     if (!rc)
         rc = list_room(&x->from, x->rows.n * (t->n_levels + 1), err);
@@ -239,7 +239,7 @@ static enum rc add_positives(const struct sampler *s, struct sampler_scratch *x,
 static enum rc add_negatives(const struct sampler *s, struct sampler_scratch *x,
                              const bool *kept, uint64_t step, struct err *err)
 {
-    const struct tree *t = &s->tree;
+    const struct sampler_tree *t = &s->tree;
     int64_t most = 0;
     for (int64_t l = 0; l < t->n_levels; l++)
         most += kept[l] ? t->samples[l] : 0;
@@ -299,7 +299,7 @@ static int64_t attr_of(const struct sampler *s, size_t col)
     return -1;
 }
 
-static bool is_label(const struct tree *t, size_t col)
+static bool is_label(const struct sampler_tree *t, size_t col)
 {
     for (size_t i = 0; i < t->labels.n; i++)
         if (t->labels.at[i] == col)

@@ -14,27 +14,27 @@ static bool is_word(struct str s, const char *word)
     return s.n == strlen(word) && strncasecmp(s.p, word, s.n) == 0;
 }
 
-static enum rc read_mask(struct run *x, int64_t i, bool *on)
+static enum rc read_mask(struct fg_run *x, int64_t i, bool *on)
 {
     struct cell_buf buf;
     struct str s = cell_text(&x->st->in[1], i, &buf);
     *on = is_word(s, "true") || is_word(s, "1");
     if (*on || is_word(s, "false") || is_word(s, "0"))
         return RC_OK;
-    return run_fail(x, &x->f->in[1], RC_FORMAT, E1303, "'%.*s' is neither true nor false",
-                    SHOWN(s));
+    return fg_fail(x, &x->f->in[1], RC_FORMAT, E1303, "'%.*s' is neither true nor false",
+                   SHOWN(s));
 }
 
-static enum rc mask_step(struct run *x, const struct range *in)
+static enum rc mask_step(struct fg_run *x, const struct fg_range *in)
 {
     int64_t n = in[0].end - in[0].begin, n_mask = in[1].end - in[1].begin;
     enum rc rc = RC_OK;
     if (n == 0 || n_mask == 0)
         return RC_OK;
     if (n != n_mask)
-        return run_fail(x, &x->f->in[1], RC_FORMAT, E1305,
-                        "%jd entries in the mask for %jd values", (intmax_t)n_mask,
-                        (intmax_t)n);
+        return fg_fail(x, &x->f->in[1], RC_FORMAT, E1305,
+                       "%jd entries in the mask for %jd values", (intmax_t)n_mask,
+                       (intmax_t)n);
     for (int64_t i = 0; !rc && i < n; i++) {
         bool on;
         rc = read_mask(x, in[1].begin + i, &on);

@@ -39,10 +39,10 @@ static void combine_compile(struct fg *f, struct feature_plan *p, struct diags *
     f->in[0].wide = true;
 }
 
-static enum rc combine_step(struct run *x, const struct range *in)
+static enum rc combine_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct combine *c = x->f->op;
-    const struct cells *cells = &x->st->in[0];
+    const struct fg_cells *cells = &x->st->in[0];
     struct combined sum = {0};
     struct cell_buf buf;
     for (int64_t i = in->begin; i < in->end; i++) {

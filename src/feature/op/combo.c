@@ -16,24 +16,24 @@ static void combo_compile(struct fg *f, struct feature_plan *p, struct diags *di
         f->in[i].form = FORM_TEXTS;
 }
 
-static enum rc give(struct run *x, const int64_t *at)
+static enum rc give(struct fg_run *x, const int64_t *at)
 {
     struct buf *text = &x->scratch->text;
     struct cell_buf buf;
     buf_clear(text);
     for (size_t i = 0; i < x->f->n_in; i++) {
-        const struct cells *c = &x->st->in[i];
+        const struct fg_cells *c = &x->st->in[i];
         struct str s = cell_text(c, at[i], &buf);
         if (i)
             buf_putc(text, '_');
         buf_add(text, s.p, s.n);
     }
     if (text->failed)
-        return run_nomem(x);
+        return fg_nomem(x);
     return sink_text(x, str_of(text->p, text->n), 1.0f);
 }
 
-static enum rc combo_step(struct run *x, const struct range *in)
+static enum rc combo_step(struct fg_run *x, const struct fg_range *in)
 {
     int64_t at[COMBO_INPUTS_MAX], total = 1;
     size_t n = x->f->n_in;
@@ -44,8 +44,8 @@ static enum rc combo_step(struct run *x, const struct range *in)
         if (k == 0)
             return RC_OK;
         if (k > COMBO_MAX / total)
-            return run_fail(x, &x->f->in[i], RC_INVAL, E1320,
-                            "more than %d combinations in one row", COMBO_MAX);
+            return fg_fail(x, &x->f->in[i], RC_INVAL, E1320,
+                           "more than %d combinations in one row", COMBO_MAX);
         total *= k;
     }
     if (x->f->keep && total > x->f->keep)

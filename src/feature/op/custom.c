@@ -43,7 +43,7 @@ static void custom_compile(struct fg *f, struct feature_plan *p, struct diags *d
         c->ops->compile(c, f, p, diags);
 }
 
-static enum rc custom_step(struct run *x, const struct range *in)
+static enum rc custom_step(struct fg_run *x, const struct fg_range *in)
 {
     struct custom *c = x->f->op;
     for (size_t i = 0; i < x->f->n_in; i++)
@@ -75,7 +75,7 @@ static void custom_scratch_destroy(void *scratch)
     mem_free(s);
 }
 
-void *custom_inner(const struct run *x)
+void *custom_inner(const struct fg_run *x)
 {
     return ((struct custom_scratch *)x->st->op)->inner;
 }
@@ -147,7 +147,7 @@ static int64_t characters(struct str s, bool latin, uint32_t *out)
     return n;
 }
 
-static enum rc edit_step(struct run *x, struct custom *c, const struct range *in)
+static enum rc edit_step(struct fg_run *x, struct custom *c, const struct fg_range *in)
 {
     uint32_t a[EDIT_MAX], b[EDIT_MAX];
     int32_t row[EDIT_MAX + 1];
@@ -156,8 +156,8 @@ static enum rc edit_step(struct run *x, struct custom *c, const struct range *in
     struct str t = cell_text(&x->st->in[1], in[1].begin, &two);
     int64_t n = characters(s, c->latin, a), m = characters(t, c->latin, b);
     if (n == EDIT_MAX || m == EDIT_MAX)
-        return run_fail(x, NULL, RC_INVAL, E1320, "a text has %d characters or more",
-                        EDIT_MAX);
+        return fg_fail(x, NULL, RC_INVAL, E1320, "a text has %d characters or more",
+                       EDIT_MAX);
     for (int64_t k = 0; k <= m; k++)
         row[k] = (int32_t)k;
     for (int64_t i = 1; i <= n; i++) {
@@ -202,7 +202,8 @@ static void seq_expr_compile(struct custom *c, struct fg *f, struct feature_plan
     c->formula = formula_create(f, text, NAN, p, "operator_params", diags);
 }
 
-static enum rc seq_expr_step(struct run *x, struct custom *c, const struct range *in)
+static enum rc seq_expr_step(struct fg_run *x, struct custom *c,
+                             const struct fg_range *in)
 {
     return formula_step(x, c->formula, in, x->st->vars);
 }

@@ -24,14 +24,14 @@ struct custom_ops {
     size_t min_in, max_in;
     void (*compile)(struct custom *c, struct fg *f, struct feature_plan *p,
                     struct diags *diags);
-    enum rc (*step)(struct run *x, struct custom *c, const struct range *in);
+    enum rc (*step)(struct fg_run *x, struct custom *c, const struct fg_range *in);
     void (*release)(struct custom *c);
     void *(*scratch)(const struct custom *c);
     void (*scratch_destroy)(const struct custom *c, void *scratch);
 };
 
 /* What the operator's scratch() made. */
-void *custom_inner(const struct run *x);
+void *custom_inner(const struct fg_run *x);
 
 extern const struct custom_ops custom_edit_distance, custom_regex_replace,
     custom_seq_expr, custom_plugin;

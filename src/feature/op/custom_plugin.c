@@ -146,7 +146,7 @@ static void plug_scratch_destroy(const struct custom *c, void *scratch)
 }
 
 struct giving {
-    struct run *x;
+    struct fg_run *x;
     enum rc rc;
 };
 
@@ -165,12 +165,13 @@ static void give_text(void *ctx, const char *p, size_t n)
 }
 
 /* Texts of numbers are written behind the array of slices. */
-static enum rc set_texts(struct run *x, struct plug_scratch *s, size_t i, struct range r)
+static enum rc set_texts(struct fg_run *x, struct plug_scratch *s, size_t i,
+                         struct fg_range r)
 {
-    const struct cells *c = &x->st->in[i];
+    const struct fg_cells *c = &x->st->in[i];
     size_t n = (size_t)(r.end - r.begin), each = sizeof(struct ty_feature_text);
     if (!feature_mem_room(&s->texts[i], n, each + sizeof(struct cell_buf)))
-        return run_nomem(x);
+        return fg_nomem(x);
     struct ty_feature_text *to = s->texts[i].p;
     struct cell_buf *bufs = (struct cell_buf *)((char *)s->texts[i].p + n * each);
     for (size_t k = 0; k < n; k++) {
@@ -181,14 +182,14 @@ static enum rc set_texts(struct run *x, struct plug_scratch *s, size_t i, struct
     return RC_OK;
 }
 
-static enum rc plug_step(struct run *x, struct custom *c, const struct range *in)
+static enum rc plug_step(struct fg_run *x, struct custom *c, const struct fg_range *in)
 {
     struct plug_scratch *s = custom_inner(x);
     struct giving g = {.x = x};
     struct ty_feature_sink sink = {&g, give_number, give_text};
     enum rc rc = RC_OK;
     if (!s->self)
-        return run_fail(x, NULL, RC_INVAL, E1312, "%s", s->msg);
+        return fg_fail(x, NULL, RC_INVAL, E1312, "%s", s->msg);
     for (size_t i = 0; !rc && i < s->n_in; i++) {
         s->inputs[i].n = (size_t)(in[i].end - in[i].begin);
         if (c->plug->numbers)
@@ -201,7 +202,7 @@ static enum rc plug_step(struct run *x, struct custom *c, const struct range *in
     s->msg[0] = '\0';
     int bad = c->plug->step(s->self, s->inputs, s->n_in, &sink, s->msg, sizeof(s->msg));
     s->msg[sizeof(s->msg) - 1] = '\0';
-    return bad ? run_fail(x, NULL, RC_FORMAT, E1319, "%s", s->msg) : g.rc;
+    return bad ? fg_fail(x, NULL, RC_FORMAT, E1319, "%s", s->msg) : g.rc;
 }
 
 const struct custom_ops custom_plugin = {.name = "plug-in",

@@ -75,7 +75,7 @@ static int replace(const struct custom *c, struct regex_scratch *s, struct str t
                             c->replacement.n, (PCRE2_UCHAR *)s->out, n);
 }
 
-static enum rc regex_step(struct run *x, struct custom *c, const struct range *in)
+static enum rc regex_step(struct fg_run *x, struct custom *c, const struct fg_range *in)
 {
     struct regex_scratch *s = custom_inner(x);
     struct cell_buf buf;
@@ -85,7 +85,7 @@ static enum rc regex_step(struct run *x, struct custom *c, const struct range *i
     if (rc == PCRE2_ERROR_NOMEMORY && n > s->cap && n <= TEXT_MAX) {
         char *out = mem_try_realloc(s->out, n * 2, 1);
         if (!out)
-            return run_nomem(x);
+            return fg_nomem(x);
         s->out = out;
         s->cap = n * 2;
         rc = replace(c, s, text, &n);
@@ -93,8 +93,8 @@ static enum rc regex_step(struct run *x, struct custom *c, const struct range *i
     if (rc < 0) {
         PCRE2_UCHAR msg[120] = "";
         pcre2_get_error_message(rc, msg, sizeof(msg));
-        return run_fail(x, NULL, RC_FORMAT, E1319, "RegexReplace of '%.*s': %s",
-                        SHOWN(text), (const char *)msg);
+        return fg_fail(x, NULL, RC_FORMAT, E1319, "RegexReplace of '%.*s': %s",
+                       SHOWN(text), (const char *)msg);
     }
     return n ? sink_text(x, str_of(s->out, n), 1.0f) : RC_OK;
 }

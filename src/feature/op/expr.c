@@ -38,7 +38,7 @@ void formula_destroy(struct formula *o)
     mem_free(o);
 }
 
-enum rc formula_step(struct run *x, const struct formula *o, const struct range *in,
+enum rc formula_step(struct fg_run *x, const struct formula *o, const struct fg_range *in,
                      struct expr_value *vars)
 {
     struct expr_value out;
@@ -71,7 +71,7 @@ static void expr_release(void *op)
     formula_destroy(op);
 }
 
-static enum rc expr_step(struct run *x, const struct range *in)
+static enum rc expr_step(struct fg_run *x, const struct fg_range *in)
 {
     return formula_step(x, x->f->op, in, x->st->vars);
 }

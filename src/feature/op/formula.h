@@ -13,7 +13,7 @@ struct formula *formula_create(struct fg *f, const char *text, double filler,
                                struct diags *diags);
 void formula_destroy(struct formula *o); /* NULL is fine */
 /* vars[f->n_in] is room. An input without values: nothing. */
-enum rc formula_step(struct run *x, const struct formula *o, const struct range *in,
+enum rc formula_step(struct fg_run *x, const struct formula *o, const struct fg_range *in,
                      struct expr_value *vars);
 
 #endif

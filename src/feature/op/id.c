@@ -11,7 +11,8 @@ static void id_compile(struct fg *f, struct feature_plan *p, struct diags *diags
         !f->weighted && f->sink == SINK_IDS && f->bucket.kind != BUCKET_BOUNDS;
 }
 
-static enum rc weighted_step(struct run *x, const struct cells *c, struct range r)
+static enum rc weighted_step(struct fg_run *x, const struct fg_cells *c,
+                             struct fg_range r)
 {
     enum rc rc = RC_OK;
     struct cell_buf buf;
@@ -20,8 +21,8 @@ static enum rc weighted_step(struct run *x, const struct cells *c, struct range 
         bool none = c->val.type == CELL_TEXT && !cells_text(c)[i].p;
         if (!none && !plane_number(&c->val, i, &w)) {
             struct str s = plane_text(&c->val, NULL, i, &buf);
-            return run_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
-                            SHOWN(s));
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+                           SHOWN(s));
         }
         rc = c->key.type == CELL_I64
                  ? sink_i64(x, ((const int64_t *)c->key.mem.p)[i], (float)w)
@@ -30,15 +31,15 @@ static enum rc weighted_step(struct run *x, const struct cells *c, struct range 
     return rc;
 }
 
-static enum rc id_step(struct run *x, const struct range *in)
+static enum rc id_step(struct fg_run *x, const struct fg_range *in)
 {
-    const struct cells *c = &x->st->in[0];
+    const struct fg_cells *c = &x->st->in[0];
     int64_t end = in->end;
     enum rc rc = RC_OK;
     if (x->f->keep && end - in->begin > x->f->keep)
         end = in->begin + x->f->keep;
     if (x->f->weighted)
-        return weighted_step(x, c, (struct range){in->begin, end});
+        return weighted_step(x, c, (struct fg_range){in->begin, end});
     if (c->val.type == CELL_CODE) {
         rc = memo_use(x, &x->st->memo, c->dict);
         for (int64_t i = in->begin; !rc && i < end; i++)

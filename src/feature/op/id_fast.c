@@ -12,15 +12,15 @@
 #include "base/hash.h"
 
 struct writer {
-    struct run *x;
-    const struct bucket *b;
+    struct fg_run *x;
+    const struct fg_bucket *b;
     int64_t *ids, *offsets, *seq;
     int64_t n;   /* ids so far */
     int64_t def; /* id of a missing value */
     bool has_def;
 };
 
-static void begin(struct writer *w, struct run *x)
+static void begin(struct writer *w, struct fg_run *x)
 {
     *w = (struct writer){.x = x,
                          .b = &x->f->bucket,
@@ -44,7 +44,7 @@ static enum rc put_text(struct writer *w, int64_t row, struct str s)
         return RC_OK;
     }
     w->x->row = row;
-    return run_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+    return fg_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
 }
 
 /* Rows [r, end), texts of any length; a text can always be hashed. */
@@ -95,7 +95,7 @@ static void hash_eights(struct writer *w, const struct column *col, int64_t r,
 }
 
 /* Texts of eight bytes are the rule. */
-static void flat_hashes(struct run *x, const struct column *col)
+static void flat_hashes(struct fg_run *x, const struct column *col)
 {
     struct writer w;
     begin(&w, x);
@@ -109,7 +109,7 @@ static void flat_hashes(struct run *x, const struct column *col)
     x->n = w.n;
 }
 
-static enum rc flat_texts(struct run *x, const struct column *col)
+static enum rc flat_texts(struct fg_run *x, const struct column *col)
 {
     struct writer w;
     enum rc rc = RC_OK;
@@ -132,7 +132,7 @@ static enum rc flat_texts(struct run *x, const struct column *col)
 }
 
 /* All rows have a value, and the id is the value: no questions per row. */
-static void whole_numbers(struct run *x, const struct column *col)
+static void whole_numbers(struct fg_run *x, const struct column *col)
 {
     int64_t *ids = x->out->own_ids.p, *offsets = x->out->own_offsets.p;
     uint64_t n = x->f->bucket.n;
@@ -144,7 +144,7 @@ static void whole_numbers(struct run *x, const struct column *col)
     x->n = x->rows;
 }
 
-static enum rc flat_numbers(struct run *x, const struct column *col)
+static enum rc flat_numbers(struct fg_run *x, const struct column *col)
 {
     struct writer w;
     bool wide = col->type->id == TYPE_I64;
@@ -165,7 +165,7 @@ static enum rc flat_numbers(struct run *x, const struct column *col)
     return RC_OK;
 }
 
-static enum rc flat_codes(struct run *x, const struct column *col)
+static enum rc flat_codes(struct fg_run *x, const struct column *col)
 {
     enum rc rc = memo_use(x, &x->st->memo, col->dict);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
@@ -182,13 +182,13 @@ static enum rc flat_codes(struct run *x, const struct column *col)
 }
 
 /* Steps of row r that are kept. */
-static int64_t kept(const struct run *x, const struct column *col, int64_t r)
+static int64_t kept(const struct fg_run *x, const struct column *col, int64_t r)
 {
     int64_t n = column_is_null(col, r) ? 0 : col->offsets[r + 1] - col->offsets[r];
     return x->f->max_steps && n > x->f->max_steps ? x->f->max_steps : n;
 }
 
-static enum rc room(struct run *x, struct writer *w, int64_t more)
+static enum rc room(struct fg_run *x, struct writer *w, int64_t more)
 {
     x->n = w->n;
     enum rc rc = sink_room(x, more);
@@ -197,12 +197,12 @@ static enum rc room(struct run *x, struct writer *w, int64_t more)
 }
 
 /* One id per step: ids and steps are counted alike. */
-static enum rc finish_steps(struct run *x, const struct writer *w)
+static enum rc finish_steps(struct fg_run *x, const struct writer *w)
 {
     struct feature_out *o = x->out;
     x->n = o->steps = w->n;
     if (!feature_mem_room(&o->own_step, (size_t)w->n + 1, sizeof(int64_t)))
-        return run_nomem(x);
+        return fg_nomem(x);
     int64_t *step = o->own_step.p;
     for (int64_t i = 0; i <= w->n; i++)
         step[i] = i;
@@ -216,7 +216,7 @@ static inline void end_row(struct writer *w, int64_t r, int64_t before)
     w->offsets[r + 1] = w->seq[r + 1] = w->n;
 }
 
-static enum rc list_numbers(struct run *x, const struct column *col)
+static enum rc list_numbers(struct fg_run *x, const struct column *col)
 {
     const struct column *kid = &col->kids[0];
     bool wide = kid->type->id == TYPE_I64;
@@ -237,10 +237,10 @@ static enum rc list_numbers(struct run *x, const struct column *col)
     return rc ? rc : finish_steps(x, &w);
 }
 
-static enum rc list_codes(struct run *x, const struct column *col)
+static enum rc list_codes(struct fg_run *x, const struct column *col)
 {
     const struct column *kid = &col->kids[0];
-    struct memo *m = &x->st->memo;
+    struct fg_memo *m = &x->st->memo;
     struct writer w;
     enum rc rc = memo_use(x, m, kid->dict);
     begin(&w, x);
@@ -317,7 +317,7 @@ static const char *short_steps(struct writer *w, const char *p, const char *end,
     return p;
 }
 
-static enum rc text_steps(struct run *x, const struct column *col)
+static enum rc text_steps(struct fg_run *x, const struct column *col)
 {
     char delim = *x->f->delim.p, sep = x->f->sep;
     int64_t most = x->f->max_steps ? x->f->max_steps : INT64_MAX;
@@ -357,14 +357,14 @@ static enum rc text_steps(struct run *x, const struct column *col)
     return rc ? rc : finish_steps(x, &w);
 }
 
-typedef enum rc way_fn(struct run *x, const struct column *col);
+typedef enum rc way_fn(struct fg_run *x, const struct column *col);
 
 static bool is_plain(const struct column *c, enum type_id id)
 {
     return c->type->id == id && !c->dict && c->type->logical == LOGICAL_NONE;
 }
 
-static way_fn *flat_way(const struct run *x, const struct column *col)
+static way_fn *flat_way(const struct fg_run *x, const struct column *col)
 {
     const struct fg_input *in = &x->f->in[0];
     if (col->type->id == TYPE_STR && col->dict)
@@ -377,7 +377,7 @@ static way_fn *flat_way(const struct run *x, const struct column *col)
     return is_plain(col, TYPE_I64) || is_plain(col, TYPE_I32) ? flat_numbers : NULL;
 }
 
-static way_fn *sequence_way(const struct run *x, const struct column *col)
+static way_fn *sequence_way(const struct fg_run *x, const struct column *col)
 {
     const struct column *kid = col->type->id == TYPE_LIST ? &col->kids[0] : NULL;
     if (x->f->n_def != 1)
@@ -393,14 +393,14 @@ static way_fn *sequence_way(const struct run *x, const struct column *col)
                : NULL;
 }
 
-enum rc id_fast(struct run *x, bool *done)
+enum rc id_fast(struct fg_run *x, bool *done)
 {
     const struct fg *f = x->f;
     const struct fg_input *in = &f->in[0];
     if (in->slot < 0 || f->weighted || f->sink != SINK_IDS || in->seq != f->sequence ||
         f->bucket.kind == BUCKET_BOUNDS || (x->mask && f->use_mask))
         return RC_OK;
-    const struct column *col = run_column(x, in);
+    const struct column *col = fg_column(x, in);
     if (col->n != x->rows)
         return RC_OK;
     way_fn *way = in->seq ? sequence_way(x, col) : flat_way(x, col);

@@ -25,9 +25,9 @@ static void kv_scratch_destroy(void *scratch)
     mem_free(scratch);
 }
 
-static enum rc weight_of(struct run *x, int which, int64_t i, double *v)
+static enum rc weight_of(struct fg_run *x, int which, int64_t i, double *v)
 {
-    const struct cells *c = &x->st->in[which];
+    const struct fg_cells *c = &x->st->in[which];
     struct cell_buf buf;
     *v = 1.0;
     if (c->val.type == CELL_TEXT && !cells_text(c)[i].p)
@@ -35,13 +35,13 @@ static enum rc weight_of(struct run *x, int which, int64_t i, double *v)
     if (plane_number(&c->val, i, v))
         return RC_OK;
     struct str s = cell_text(c, i, &buf);
-    return run_fail(x, &x->f->in[which], RC_FORMAT, E1303, "weight '%.*s' is no number",
-                    SHOWN(s));
+    return fg_fail(x, &x->f->in[which], RC_FORMAT, E1303, "weight '%.*s' is no number",
+                   SHOWN(s));
 }
 
-static enum rc kv_step(struct run *x, const struct range *in)
+static enum rc kv_step(struct fg_run *x, const struct fg_range *in)
 {
-    const struct cells *query = &x->st->in[QUERY], *doc = &x->st->in[DOCUMENT];
+    const struct fg_cells *query = &x->st->in[QUERY], *doc = &x->st->in[DOCUMENT];
     double sum = 0, a, b;
     struct cell_buf buf;
     enum rc rc = RC_OK;

@@ -50,15 +50,15 @@ static void lookup_scratch_destroy(void *scratch)
     mem_free(scratch);
 }
 
-static enum rc no_number(struct run *x, const struct cells *map, int64_t i)
+static enum rc no_number(struct fg_run *x, const struct fg_cells *map, int64_t i)
 {
     struct cell_buf buf;
     struct str s = cell_text(map, i, &buf);
-    return run_fail(x, &x->f->in[MAP], RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+    return fg_fail(x, &x->f->in[MAP], RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
 }
 
-static enum rc give_text(struct run *x, const struct lookup *l, const struct cells *map,
-                         int64_t i, struct str key)
+static enum rc give_text(struct fg_run *x, const struct lookup *l,
+                         const struct fg_cells *map, int64_t i, struct str key)
 {
     struct cell_buf buf;
     struct str value = cell_text(map, i, &buf);
@@ -69,11 +69,12 @@ static enum rc give_text(struct run *x, const struct lookup *l, const struct cel
     buf_add(text, key.p, key.n);
     buf_putc(text, '_');
     buf_add(text, value.p, value.n);
-    return text->failed ? run_nomem(x) : sink_text(x, str_of(text->p, text->n), 1.0f);
+    return text->failed ? fg_nomem(x) : sink_text(x, str_of(text->p, text->n), 1.0f);
 }
 
 /* The numbers of the first value that is found. */
-static enum rc give_vector(struct run *x, char sep, const struct cells *map, int64_t i)
+static enum rc give_vector(struct fg_run *x, char sep, const struct fg_cells *map,
+                           int64_t i)
 {
     struct cell_buf buf;
     struct str rest = cell_text(map, i, &buf), part;
@@ -87,10 +88,10 @@ static enum rc give_vector(struct run *x, char sep, const struct cells *map, int
     return rc;
 }
 
-static enum rc lookup_step(struct run *x, const struct range *in)
+static enum rc lookup_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct lookup *l = x->f->op;
-    const struct cells *map = &x->st->in[MAP], *keys = &x->st->in[KEY];
+    const struct fg_cells *map = &x->st->in[MAP], *keys = &x->st->in[KEY];
     struct combined sum = {0};
     struct cell_buf buf;
     enum rc rc = RC_OK;

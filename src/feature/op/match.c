@@ -56,7 +56,7 @@ static void match_compile(struct fg *f, struct feature_plan *p, struct diags *di
     f->mask_in = f->n_in > 1 ? 1 : 0;
 }
 
-static enum rc give(struct run *x, struct str pk, struct str sk, struct str value)
+static enum rc give(struct fg_run *x, struct str pk, struct str sk, struct str value)
 {
     const struct match *o = x->f->op;
     struct buf *text = &x->scratch->text;
@@ -65,8 +65,8 @@ static enum rc give(struct run *x, struct str pk, struct str sk, struct str valu
         if (x->f->sink == SINK_NUMBERS && sink_given(x) >= (int64_t)x->f->dim)
             return RC_OK; /* of several the first ones */
         if (!number_parse(value, &v))
-            return run_fail(x, &x->f->in[0], RC_FORMAT, E1303, "'%.*s' is no number",
-                            SHOWN(value));
+            return fg_fail(x, &x->f->in[0], RC_FORMAT, E1303, "'%.*s' is no number",
+                           SHOWN(value));
         return sink_number(x, v, false);
     }
     if (x->f->bucket.kind == BUCKET_NUM)
@@ -83,12 +83,12 @@ static enum rc give(struct run *x, struct str pk, struct str sk, struct str valu
         buf_putc(text, '_');
     }
     buf_add(text, value.p, value.n);
-    return text->failed ? run_nomem(x) : sink_text(x, str_of(text->p, text->n), 1.0f);
+    return text->failed ? fg_nomem(x) : sink_text(x, str_of(text->p, text->n), 1.0f);
 }
 
 /* Second level: `sk1:v,sk2:v`. */
-static enum rc search(struct run *x, struct str pk, struct str map,
-                      const struct range *in)
+static enum rc search(struct fg_run *x, struct str pk, struct str map,
+                      const struct fg_range *in)
 {
     const struct match *o = x->f->op;
     struct str rest = map, item, value, sk;
@@ -108,10 +108,10 @@ static enum rc search(struct run *x, struct str pk, struct str map,
     return rc;
 }
 
-static enum rc match_step(struct run *x, const struct range *in)
+static enum rc match_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct match *o = x->f->op;
-    const struct cells *map = &x->st->in[0];
+    const struct fg_cells *map = &x->st->in[0];
     enum rc rc = RC_OK;
     for (int64_t i = in[0].begin; !rc && i < in[0].end; i++) {
         struct cell_buf buf, key;

@@ -9,13 +9,13 @@
 
 /* Terms of one step. */
 struct terms {
-    const struct cells *c;
+    const struct fg_cells *c;
     int64_t begin, n;
 };
 
 struct measure {
     const char *name;
-    enum rc (*of)(struct run *x, const struct terms *q, const struct terms *t,
+    enum rc (*of)(struct fg_run *x, const struct terms *q, const struct terms *t,
                   double *out);
 };
 
@@ -42,14 +42,14 @@ static double share(const struct terms *a, const struct terms *in)
     return (double)n / (double)a->n;
 }
 
-static enum rc query_common_ratio(struct run *x, const struct terms *q,
+static enum rc query_common_ratio(struct fg_run *x, const struct terms *q,
                                   const struct terms *t, double *out)
 {
     *out = share(q, t);
     return RC_OK;
 }
 
-static enum rc title_common_ratio(struct run *x, const struct terms *q,
+static enum rc title_common_ratio(struct fg_run *x, const struct terms *q,
                                   const struct terms *t, double *out)
 {
     *out = share(t, q);
@@ -68,21 +68,21 @@ static int64_t position(const struct terms *q, const struct terms *t)
     return -1;
 }
 
-static enum rc index_of(struct run *x, const struct terms *q, const struct terms *t,
+static enum rc index_of(struct fg_run *x, const struct terms *q, const struct terms *t,
                         double *out)
 {
     *out = (double)position(q, t);
     return RC_OK;
 }
 
-static enum rc is_contain(struct run *x, const struct terms *q, const struct terms *t,
+static enum rc is_contain(struct fg_run *x, const struct terms *q, const struct terms *t,
                           double *out)
 {
     *out = position(q, t) >= 0;
     return RC_OK;
 }
 
-static enum rc is_equal(struct run *x, const struct terms *q, const struct terms *t,
+static enum rc is_equal(struct fg_run *x, const struct terms *q, const struct terms *t,
                         double *out)
 {
     *out = q->n == t->n && position(q, t) == 0;
@@ -90,11 +90,11 @@ static enum rc is_equal(struct run *x, const struct terms *q, const struct terms
 }
 
 /* which[i]: number of the distinct query term at place i of the title, or -1. */
-static enum rc mark_title(struct run *x, const struct terms *q, const struct terms *t,
+static enum rc mark_title(struct fg_run *x, const struct terms *q, const struct terms *t,
                           int16_t *which, int *n_found)
 {
     if (q->n > TERMS_MAX || t->n > TERMS_MAX)
-        return run_fail(x, NULL, RC_INVAL, E1320, "more than %d terms", TERMS_MAX);
+        return fg_fail(x, NULL, RC_INVAL, E1320, "more than %d terms", TERMS_MAX);
     *n_found = 0;
     for (int64_t i = 0; i < t->n; i++)
         which[i] = -1;
@@ -111,7 +111,7 @@ static enum rc mark_title(struct run *x, const struct terms *q, const struct ter
 }
 
 /* The shortest stretch of the title that holds every query term found in it. */
-static enum rc proximity_min_cover(struct run *x, const struct terms *q,
+static enum rc proximity_min_cover(struct fg_run *x, const struct terms *q,
                                    const struct terms *t, double *out)
 {
     int16_t which[TERMS_MAX];
@@ -136,7 +136,7 @@ static enum rc proximity_min_cover(struct run *x, const struct terms *q,
 }
 
 /* For each pair of found terms the smallest distance of their places. */
-static enum rc distances(struct run *x, const struct terms *q, const struct terms *t,
+static enum rc distances(struct fg_run *x, const struct terms *q, const struct terms *t,
                          double *least, double *most, double *mean)
 {
     int16_t which[TERMS_MAX];
@@ -165,21 +165,21 @@ static enum rc distances(struct run *x, const struct terms *q, const struct term
     return rc;
 }
 
-static enum rc proximity_min_dist(struct run *x, const struct terms *q,
+static enum rc proximity_min_dist(struct fg_run *x, const struct terms *q,
                                   const struct terms *t, double *out)
 {
     double most, mean;
     return distances(x, q, t, out, &most, &mean);
 }
 
-static enum rc proximity_max_dist(struct run *x, const struct terms *q,
+static enum rc proximity_max_dist(struct fg_run *x, const struct terms *q,
                                   const struct terms *t, double *out)
 {
     double least, mean;
     return distances(x, q, t, &least, out, &mean);
 }
 
-static enum rc proximity_avg_dist(struct run *x, const struct terms *q,
+static enum rc proximity_avg_dist(struct fg_run *x, const struct terms *q,
                                   const struct terms *t, double *out)
 {
     double least, most;
@@ -212,7 +212,7 @@ static void overlap_compile(struct fg *f, struct feature_plan *p, struct diags *
     f->in[0].form = f->in[1].form = FORM_TEXTS;
 }
 
-static enum rc overlap_step(struct run *x, const struct range *in)
+static enum rc overlap_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct measure *const *op = x->f->op;
     struct terms q = {&x->st->in[0], in[0].begin, in[0].end - in[0].begin};

@@ -11,14 +11,14 @@ static void raw_compile(struct fg *f, struct feature_plan *p, struct diags *diag
     f->in[0].form = f->want == 1 ? FORM_NUMBER : FORM_NUMBERS;
 }
 
-static enum rc raw_step(struct run *x, const struct range *in)
+static enum rc raw_step(struct fg_run *x, const struct fg_range *in)
 {
-    const struct cells *c = &x->st->in[0];
+    const struct fg_cells *c = &x->st->in[0];
     int64_t n = in->end - in->begin, want = x->f->want;
     enum rc rc = RC_OK;
     if (n && want && n != want)
-        return run_fail(x, NULL, RC_FORMAT, E1305, "%jd values, and value_dim is %jd",
-                        (intmax_t)n, (intmax_t)want);
+        return fg_fail(x, NULL, RC_FORMAT, E1305, "%jd values, and value_dim is %jd",
+                       (intmax_t)n, (intmax_t)want);
     for (int64_t i = in->begin; !rc && i < in->end; i++)
         rc = c->val.type == CELL_F32 ? sink_number(x, (double)cells_f32(c)[i], true)
                                      : sink_number(x, cells_f64(c)[i], false);
@@ -26,7 +26,7 @@ static enum rc raw_step(struct run *x, const struct range *in)
 }
 
 /* Only rows that are null cost anything. */
-static void put_defaults(struct run *x, const struct column *col)
+static void put_defaults(struct fg_run *x, const struct column *col)
 {
     float *to = x->out->own_values.p, def = x->f->def_values[0];
     for (int64_t r = 0; r < x->rows; r += 8) {
@@ -40,7 +40,7 @@ static void put_defaults(struct run *x, const struct column *col)
 }
 
 /* Numbers straight from the column. */
-static void fast_plain(struct run *x, const struct column *col)
+static void fast_plain(struct fg_run *x, const struct column *col)
 {
     const struct normal *normal = &x->f->normal;
     float *to = x->out->own_values.p;
@@ -63,7 +63,7 @@ static void fast_plain(struct run *x, const struct column *col)
 }
 
 /* A null without a default falls into the bucket of 0, not normalised. */
-static enum rc null_id(struct run *x)
+static enum rc null_id(struct fg_run *x)
 {
     if (x->f->n_def || x->f->sink != SINK_IDS)
         return RC_OK;
@@ -73,13 +73,13 @@ static enum rc null_id(struct run *x)
     return rc;
 }
 
-static enum rc raw_fast(struct run *x, bool *done)
+static enum rc raw_fast(struct fg_run *x, bool *done)
 {
     const struct fg_input *in = &x->f->in[0];
     enum rc rc = RC_OK;
     if (in->slot < 0 || x->f->sequence || x->f->want != 1 || x->f->sink == SINK_TEXTS)
         return RC_OK;
-    const struct column *col = run_column(x, in);
+    const struct column *col = fg_column(x, in);
     const struct type *t = col->type;
     if (col->n != x->rows || col->dict || t->id < TYPE_I32 || t->id > TYPE_F64 ||
         t->id == TYPE_U64 || !cells_accept(in, t))
@@ -92,7 +92,7 @@ static enum rc raw_fast(struct run *x, bool *done)
     }
     for (int64_t r = 0; !rc && r < x->rows; r++) {
         x->row = r;
-        rc = column_is_null(col, r) || run_masked(x, in, r)
+        rc = column_is_null(col, r) || fg_masked(x, in, r)
                  ? null_id(x)
                  : sink_number(x, (double)leaf_f32(col, r), true);
         if (!rc)

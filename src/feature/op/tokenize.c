@@ -153,10 +153,10 @@ static void tokenize_compile(struct fg *f, struct feature_plan *p, struct diags 
 }
 
 /* The texts of the step, one after the other: a list of texts is several. */
-static enum rc tokenize_step(struct run *x, const struct range *in)
+static enum rc tokenize_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct tokenize *op = x->f->op;
-    const struct cells *c = &x->st->in[0];
+    const struct fg_cells *c = &x->st->in[0];
     enum rc rc = RC_OK;
     int64_t given = 0;
     for (int64_t i = in->begin; !rc && i < in->end; i++) {
@@ -166,7 +166,7 @@ static enum rc tokenize_step(struct run *x, const struct range *in)
         struct err err = {0};
         rc = encode(op, x->st->op, cell_text(c, i, &buf), &ids, &n, &err);
         if (rc)
-            return run_fail(x, NULL, rc, E1313, "%s", err.msg);
+            return fg_fail(x, NULL, rc, E1313, "%s", err.msg);
         for (size_t k = 0; !rc && k < n; k++, given++) {
             if (op->as_sequence && given)
                 rc = sink_end_step(x);

@@ -115,11 +115,11 @@ bool check_is_sequence_group(const struct pc_FeatureGroupConfig *g)
            g->group_type == pc_FeatureGroupType_JAGGED_SEQUENCE;
 }
 
-static enum family family_of(const char *model)
+static enum pc_family family_of(const char *model)
 {
     static const struct {
         const char *model;
-        enum family family;
+        enum pc_family family;
     } rows[] = {
         {"simple_multi_task", FAMILY_TASKS},
         {"share_bottom", FAMILY_TASKS},

@@ -121,7 +121,7 @@ static void check_names(struct pc_check *x)
         schema_report(x->diags, DIAG_ERROR, E0375, x->model, NULL, "%s has no tasks",
                       x->model_field->name);
     for (size_t i = 0; i < x->n_tasks; i++) {
-        const struct task *t = &x->tasks[i];
+        const struct pc_task *t = &x->tasks[i];
         const char *field = t->msg->def->title;
         bool twice = false;
         if (!t->name)
@@ -150,7 +150,7 @@ static void check_label(struct pc_check *x, const struct msg *m, const char *fie
 }
 
 /* B 1.3: label_name may be left out in dbmtl and dc2vr, then the place decides. */
-static void check_task_columns(struct pc_check *x, const struct task *t, size_t place)
+static void check_task_columns(struct pc_check *x, const struct pc_task *t, size_t place)
 {
     bool by_place = x->model_config->dbmtl || x->model_config->dc2vr;
     if (t->label && *t->label)
@@ -232,7 +232,7 @@ static void check_loss_settings(struct pc_check *x, const struct pc_LossConfig *
 }
 
 /* B 4: outputs of the head that each loss needs */
-static void check_num_class(struct pc_check *x, const struct task *t,
+static void check_num_class(struct pc_check *x, const struct pc_task *t,
                             const struct pc_LossConfig *l)
 {
     const struct field_def *f = schema_oneof(&l->base, "loss", NULL);
@@ -275,7 +275,7 @@ static void check_loss_kind(struct pc_check *x, const struct pc_LossConfig *l)
                       "%s takes softmax_cross_entropy, not %s", model, loss->name);
 }
 
-static void check_losses(struct pc_check *x, const struct task *t)
+static void check_losses(struct pc_check *x, const struct pc_task *t)
 {
     if (t->n_losses == 0 && !x->model_config->sid_rqkmeans)
         schema_report(x->diags, DIAG_ERROR, E0379, t->msg, NULL, "%s has no losses",
@@ -297,7 +297,7 @@ struct outputs {
     bool probs, probs1, y;
 };
 
-static struct outputs outputs_of(const struct task *t)
+static struct outputs outputs_of(const struct pc_task *t)
 {
     struct outputs o = {0};
     for (int64_t i = 0; i < t->n_losses; i++) {
@@ -330,7 +330,7 @@ static enum needs needs_of(const char *metric)
     return NEEDS_SCORE; /* auc, grouped_auc, normalized_entropy */
 }
 
-static void check_metric_kind(struct pc_check *x, const struct task *t,
+static void check_metric_kind(struct pc_check *x, const struct pc_task *t,
                               const struct msg *m)
 {
     const struct field_def *f = schema_oneof(m, "metric", NULL);
@@ -390,7 +390,7 @@ static void check_xauc(struct pc_check *x, const struct pc_XAUC *a)
 }
 
 /* B 9 */
-static void check_metrics(struct pc_check *x, const struct task *t)
+static void check_metrics(struct pc_check *x, const struct pc_task *t)
 {
     for (int64_t i = 0; i < t->n_metrics; i++) {
         const struct pc_MetricConfig *m = t->metrics[i];

@@ -209,7 +209,7 @@ static void add_name(struct pc_check *x, struct map *names, const char *name,
 static void result_names(struct pc_check *x, struct map *names)
 {
     for (size_t i = 0; i < x->n_tasks; i++) {
-        const struct task *t = &x->tasks[i];
+        const struct pc_task *t = &x->tasks[i];
         for (int64_t k = 0; k < t->n_metrics; k++) {
             const struct field_def *f =
                 schema_oneof(&t->metrics[k]->base, "metric", NULL);

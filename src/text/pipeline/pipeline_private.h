@@ -15,7 +15,7 @@
 #include "text/pipeline/pipeline.h"
 
 /* How a model takes its losses and metrics. */
-enum family {
+enum pc_family {
     FAMILY_NONE,  /* no model chosen */
     FAMILY_RANK,  /* one task: losses in model_config */
     FAMILY_TASKS, /* several tasks: losses in each */
@@ -24,7 +24,7 @@ enum family {
 };
 
 /* One head with its label, losses and metrics: the whole model, or one of its tasks. */
-struct task {
+struct pc_task {
     const struct msg *msg;                    /* where losses and num_class stand */
     const char *name;                         /* NULL for a model with one task */
     const char *label, *weight, *space_label; /* NULL: has no such field; "": unset */
@@ -44,13 +44,13 @@ struct pc_check {
     const struct pc_ModelConfig *model_config; /* likewise */
     const struct field_def *model_field;       /* which model; NULL: none */
     const struct msg *model;
-    enum family family;
+    enum pc_family family;
     enum pc_FgMode fg_mode;
     bool generates; /* features are computed here: FG_NORMAL or FG_DAG */
     struct pc_features features;
     struct map groups; /* name to struct pc_FeatureGroupConfig */
     struct map used;   /* names of features that something refers to */
-    struct task *tasks;
+    struct pc_task *tasks;
     size_t n_tasks;
     struct arena arena;
     struct diags *diags;

@@ -74,7 +74,7 @@ struct session *export_session(const struct export *x);
 const struct pc_EasyRecConfig *export_conf(const struct export *x);
 const struct node *export_manifest(const struct export *x);
 /* Names and types of the columns that its features read; NULL when they are not known. */
-const struct schema *export_columns(const struct export *x);
+const struct data_schema *export_columns(const struct export *x);
 const char *export_id(const struct export *x); /* of these very bytes: 16 digits */
 const char *export_checkpoint(const struct export *x); /* where it came from */
 /* How far results may be off where a table is not F32; 0 when all are. */

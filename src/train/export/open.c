@@ -13,7 +13,7 @@ struct export
     struct doc manifest;
     struct conf conf;
     struct session *session;
-    struct schema columns;
+    struct data_schema columns;
 };
 
 static const char *text_of(const struct export *x, const char *key)
@@ -39,7 +39,7 @@ static enum rc read_columns(struct export *x, struct err *err)
     if (fs_exists(path)) {
         rc = reader_open(path, &reader_parquet, &(struct reader_conf){0}, &r, err);
         if (!rc)
-            schema_copy(&x->columns, reader_schema(r));
+            data_schema_copy(&x->columns, reader_schema(r));
     }
     reader_close(r);
     mem_free(path);
@@ -94,7 +94,7 @@ void export_close(struct export *x)
     session_destroy(x->session);
     conf_release(&x->conf);
     doc_release(&x->manifest);
-    schema_release(&x->columns);
+    data_schema_release(&x->columns);
     mem_free(x->dir);
     mem_free(x);
 }
@@ -119,7 +119,7 @@ const struct node *export_manifest(const struct export *x)
     return x->manifest.root;
 }
 
-const struct schema *export_columns(const struct export *x)
+const struct data_schema *export_columns(const struct export *x)
 {
     return x->columns.n ? &x->columns : NULL;
 }

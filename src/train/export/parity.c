@@ -150,7 +150,7 @@ static enum rc compare_all(struct parity *p, struct export *x, struct diags *dia
     struct predict_options o = {.input = p->o->input,
                                 .data = export_conf(x)->data_config};
     struct predict_input in;
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct batch b = {0};
     int64_t file = -1;
     enum rc rc =
@@ -167,7 +167,7 @@ static enum rc compare_all(struct parity *p, struct export *x, struct diags *dia
     if (!rc && p->result->rows == 0)
         rc = err_coded(p->err, RC_INVAL, E2014, "no rows in '%s'", p->o->input);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     predict_input_release(&in);
     return rc;
 }

@@ -18,9 +18,9 @@
 enum slot_state { SLOT_FREE, SLOT_BUSY, SLOT_READY };
 
 struct pslot {
-    enum slot_state state; /* guarded by ring.lock */
-    struct schema schema;  /* of the rows */
-    int64_t file;          /* whose schema it is; -1: none yet */
+    enum slot_state state;     /* guarded by ring.lock */
+    struct data_schema schema; /* of the rows */
+    int64_t file;              /* whose schema it is; -1: none yet */
     struct batch rows, out;
     struct predict_place behind;
     enum rc rc;
@@ -182,7 +182,7 @@ static void ring_release(struct ring *r)
         predict_columns_clear(r->columns, &s->out);
         batch_release(&s->out);
         batch_release(&s->rows);
-        schema_release(&s->schema);
+        data_schema_release(&s->schema);
     }
     mem_free(r->slots);
     pthread_cond_destroy(&r->moved);

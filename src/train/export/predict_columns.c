@@ -49,16 +49,16 @@ static enum rc choose(struct predict_columns *c, const char *names, struct err *
 static enum rc add_field(struct predict_columns *c, const char *name,
                          const struct type *t, struct err *err)
 {
-    if (schema_find(&c->schema, str_c(name)) >= 0)
+    if (data_schema_find(&c->schema, str_c(name)) >= 0)
         return err_coded(err, RC_INVAL, E2016,
                          "two columns of the result would be named '%s'", name);
-    schema_add(&c->schema, str_c(name), t);
+    data_schema_add(&c->schema, str_c(name), t);
     return RC_OK;
 }
 
 enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
-                             const struct predict_options *o, const struct schema *kept,
-                             struct err *err)
+                             const struct predict_options *o,
+                             const struct data_schema *kept, struct err *err)
 {
     enum rc rc = RC_OK;
     *c = (struct predict_columns){.features = o->features, .n_reserved = kept->n};
@@ -82,7 +82,7 @@ void predict_columns_release(struct predict_columns *c)
 {
     mem_free(c->at);
     c->at = NULL;
-    schema_release(&c->schema);
+    data_schema_release(&c->schema);
 }
 
 static enum rc fill_output(const struct score_output *o, const struct scorer *s,

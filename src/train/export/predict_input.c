@@ -52,12 +52,12 @@ static void leave_out(struct predict_input *in, const bool *needs)
 }
 
 /* The columns of a file and those that are null. */
-static void add_absent(const struct predict_input *in, struct schema *s)
+static void add_absent(const struct predict_input *in, struct data_schema *s)
 {
     struct type null = type_of(TYPE_STR, true);
     for (size_t i = 0; i < in->n_absent; i++)
-        if (schema_find(s, str_c(in->absent[i])) < 0)
-            schema_add(s, str_c(in->absent[i]), &null);
+        if (data_schema_find(s, str_c(in->absent[i])) < 0)
+            data_schema_add(s, str_c(in->absent[i]), &null);
 }
 
 /* Reserved columns are read as well. */
@@ -80,18 +80,18 @@ static void add_wanted(struct predict_input *in)
     r->n_want = n;
 }
 
-static enum rc check_reserved(struct predict_input *in, const struct schema *s,
+static enum rc check_reserved(struct predict_input *in, const struct data_schema *s,
                               struct err *err)
 {
     bool first = in->kept.n == 0;
     for (size_t i = 0; i < in->n_reserved; i++) {
-        int64_t at = schema_find(s, str_c(in->reserved[i]));
+        int64_t at = data_schema_find(s, str_c(in->reserved[i]));
         if (at < 0)
             return err_coded(err, RC_INVAL, E2011,
                              "there is no column '%s' to be kept in the input",
                              in->reserved[i]);
         if (first)
-            schema_add(&in->kept, str_c(in->reserved[i]), &s->at[at].type);
+            data_schema_add(&in->kept, str_c(in->reserved[i]), &s->at[at].type);
         else if (!type_equal(&s->at[at].type, &in->kept.at[i].type))
             return err_coded(err, RC_INVAL, E2011,
                              "column '%s' has another type than in the first file",
@@ -109,13 +109,13 @@ static enum rc open_file(struct predict_input *in, struct err *err)
     all.want = NULL;
     all.n_want = 0;
     enum rc rc = reader_open(path, NULL, &all, &r, err);
-    struct schema found = {0};
+    struct data_schema found = {0};
     if (!rc) {
-        schema_copy(&found, reader_schema(r));
+        data_schema_copy(&found, reader_schema(r));
         add_absent(in, &found);
         rc = feature_plan_check(in->plan, &found, in->diags);
     }
-    schema_release(&found);
+    data_schema_release(&found);
     if (rc && r && err)
         err->msg[0] = '\0'; /* the diagnostics say it */
     if (!rc)
@@ -154,7 +154,7 @@ void predict_input_release(struct predict_input *in)
 {
     reader_close(in->reader);
     fs_names_release(&in->files);
-    schema_release(&in->kept);
+    data_schema_release(&in->kept);
     arena_release(&in->arena);
 }
 
@@ -200,14 +200,14 @@ static enum rc read_rows(struct predict_input *in, struct batch *b, struct err *
     return rc;
 }
 
-enum rc predict_input_next(struct predict_input *in, struct schema *schema, int64_t *file,
-                           struct batch *b, struct err *err)
+enum rc predict_input_next(struct predict_input *in, struct data_schema *schema,
+                           int64_t *file, struct batch *b, struct err *err)
 {
     for (;;) {
         if (*file != in->place.file) {
             batch_release(b);
-            schema_release(schema);
-            schema_copy(schema, reader_schema(in->reader));
+            data_schema_release(schema);
+            data_schema_copy(schema, reader_schema(in->reader));
             add_absent(in, schema);
             batch_init(b, schema);
             *file = in->place.file;

@@ -46,7 +46,7 @@ static enum rc write_state(const struct predict_output *out, struct err *err)
 {
     struct buf b;
     char *path = state_path(out);
-    const struct cursor *c = &out->next.at;
+    const struct reader_cursor *c = &out->next.at;
     buf_init(&b, STATE_MAX);
     buf_printf(&b, "{\"version\": 1, \"run\": \"%s\", \"done\": %s,\n ", out->run,
                out->done ? "true" : "false");
@@ -73,7 +73,7 @@ static enum rc take_state(struct predict_output *out, const struct node *root,
 {
     const struct node *run = node_find(root, "run"), *done = node_find(root, "done");
     const struct node *next = node_find(root, "next");
-    struct cursor *c = &out->next.at;
+    struct reader_cursor *c = &out->next.at;
     bool whole = run && run->kind == NODE_STR && done && done->kind == NODE_BOOL &&
                  number(root, "parts", &out->parts) && number(root, "rows", &out->rows) &&
                  number(root, "batches", &out->batches) &&
@@ -140,7 +140,8 @@ static enum rc read_state(struct predict_output *out, struct err *err)
 }
 
 enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
-                            const struct writer_ops *format, const struct schema *schema,
+                            const struct writer_ops *format,
+                            const struct data_schema *schema,
                             const struct fs_names *files, struct err *err)
 {
     const struct writer_ops *named = writer_of_path(o->output);

@@ -13,7 +13,7 @@
 /* Between two batches of the input. */
 struct predict_place {
     int64_t file; /* index */
-    struct cursor at;
+    struct reader_cursor at;
 };
 
 /* --- predict_input.c: rows of all files, one after the other --- */
@@ -30,7 +30,7 @@ struct predict_input {
     int64_t batch_size;
     const char **reserved; /* [n_reserved] */
     size_t n_reserved;
-    struct schema kept; /* reserved columns as in the first file */
+    struct data_schema kept; /* reserved columns as in the first file */
     /* Columns that only features read which the outputs do not need: not read from the
      * file, where they may be missing, but null.
      */
@@ -50,8 +50,8 @@ const char *predict_input_file(const struct predict_input *in);
 /* The next rows; b->n == 0 at the end. `b` is initialised anew when the file changes:
  * *schema is then its own copy of the file's.
  */
-enum rc predict_input_next(struct predict_input *in, struct schema *schema, int64_t *file,
-                           struct batch *b, struct err *err) MUST_CHECK;
+enum rc predict_input_next(struct predict_input *in, struct data_schema *schema,
+                           int64_t *file, struct batch *b, struct err *err) MUST_CHECK;
 
 /* --- predict_columns.c: what a result looks like --- */
 
@@ -59,13 +59,13 @@ struct predict_columns {
     struct score_output *at; /* chosen, in the order of the result */
     size_t n;
     bool features;
-    struct schema schema; /* outputs, __features__, reserved columns */
+    struct data_schema schema; /* outputs, __features__, reserved columns */
     size_t n_reserved;
 };
 
 enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
-                             const struct predict_options *o, const struct schema *kept,
-                             struct err *err) MUST_CHECK;
+                             const struct predict_options *o,
+                             const struct data_schema *kept, struct err *err) MUST_CHECK;
 void predict_columns_release(struct predict_columns *c);
 /* `out` was made with the schema; reserved columns are borrowed from `rows`. */
 enum rc predict_columns_fill(const struct predict_columns *c, const struct scorer *s,
@@ -79,7 +79,7 @@ void predict_columns_clear(const struct predict_columns *c, struct batch *out);
 struct predict_output {
     const struct predict_options *o;
     const struct writer_ops *format;
-    const struct schema *schema;
+    const struct data_schema *schema;
     char run[17]; /* of model, input and options */
     bool single;  /* one file rather than parts */
     struct writer *writer;
@@ -92,7 +92,8 @@ struct predict_output {
 
 /* Finds out where to go on: out->next and out->rows. */
 enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
-                            const struct writer_ops *format, const struct schema *schema,
+                            const struct writer_ops *format,
+                            const struct data_schema *schema,
                             const struct fs_names *files, struct err *err) MUST_CHECK;
 /* `behind`: the place in the input behind these rows. */
 enum rc predict_output_add(struct predict_output *out, const struct batch *b,

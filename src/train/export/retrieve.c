@@ -21,13 +21,13 @@
 struct tree_tables {
     struct nodes nodes;
     struct edges children;
-    struct schema data;   /* columns of the input */
-    int64_t *attr_at;     /* [data.n]: column of nodes.attrs, or -1 */
-    int64_t id_at;        /* of nodes.attrs: the item's id */
-    size_t item_at;       /* of the input: likewise */
-    int64_t levels;       /* of the tree */
-    int64_t first;        /* level that is scored first, */
-    int64_t *first_nodes; /* and its nodes */
+    struct data_schema data; /* columns of the input */
+    int64_t *attr_at;        /* [data.n]: column of nodes.attrs, or -1 */
+    int64_t id_at;           /* of nodes.attrs: the item's id */
+    size_t item_at;          /* of the input: likewise */
+    int64_t levels;          /* of the tree */
+    int64_t first;           /* level that is scored first, */
+    int64_t *first_nodes;    /* and its nodes */
     int64_t n_first, leaves;
 };
 
@@ -42,7 +42,7 @@ struct seeker {
     const struct retrieve_options *o;
     const char *output; /* of the model */
     struct scorer *scorer;
-    struct schema schema;
+    struct data_schema schema;
     int64_t file;
     struct batch rows, longer, out;
     struct predict_place behind;
@@ -59,7 +59,7 @@ static void tables_release(struct tree_tables *t)
 {
     nodes_release(&t->nodes);
     edges_release(&t->children);
-    schema_release(&t->data);
+    data_schema_release(&t->data);
     mem_free(t->attr_at);
     mem_free(t->first_nodes);
 }
@@ -133,9 +133,9 @@ static enum rc find_columns(struct tree_tables *t, const char *id, struct err *e
 {
     t->attr_at = mem_calloc(t->data.n + 1, sizeof(*t->attr_at));
     for (size_t i = 0; i < t->data.n; i++)
-        t->attr_at[i] = schema_find(&t->nodes.schema, str_c(t->data.at[i].name));
-    t->id_at = schema_find(&t->nodes.schema, str_c(id));
-    int64_t item = schema_find(&t->data, str_c(id));
+        t->attr_at[i] = data_schema_find(&t->nodes.schema, str_c(t->data.at[i].name));
+    t->id_at = data_schema_find(&t->nodes.schema, str_c(id));
+    int64_t item = data_schema_find(&t->data, str_c(id));
     if (t->id_at < 0 || item < 0)
         return err_coded(err, RC_INVAL, E2404,
                          "item_id_field: there is no column '%s' in the input", id);
@@ -144,7 +144,7 @@ static enum rc find_columns(struct tree_tables *t, const char *id, struct err *e
 }
 
 static enum rc tables_read(struct tree_tables *t, const struct retrieve_options *o,
-                           const struct schema *data, struct err *err)
+                           const struct data_schema *data, struct err *err)
 {
     struct sampler_conf c;
     const struct pc_DataConfig *d = o->predict.data;
@@ -153,7 +153,7 @@ static enum rc tables_read(struct tree_tables *t, const struct retrieve_options 
                         err);
     if (o->nodes)
         c.items = o->nodes;
-    schema_copy(&t->data, data);
+    data_schema_copy(&t->data, data);
     enum rc rc = sampler_nodes(&c, &t->data, NULL, &t->nodes, err);
     struct edges_conf edges = {
         .what = "tree's children",
@@ -304,7 +304,7 @@ static void seeker_release(struct seeker *x)
     batch_release(&x->rows);
     batch_release(&x->longer);
     batch_release(&x->out);
-    schema_release(&x->schema);
+    data_schema_release(&x->schema);
     VEC_RELEASE(&x->nodes);
     VEC_RELEASE(&x->next);
     VEC_RELEASE(&x->at);
@@ -319,7 +319,7 @@ struct run {
     struct predict_input in;
     struct predict_output out;
     struct tree_tables tables;
-    struct schema result;
+    struct data_schema result;
     struct seeker *seekers; /* [n] */
     int64_t n;
     struct pool *pool;
@@ -328,7 +328,7 @@ struct run {
 static enum rc read_batch(struct run *r, struct seeker *x, struct err *err)
 {
     enum rc rc = predict_input_next(&r->in, &x->schema, &x->file, &x->rows, err);
-    if (!rc && x->rows.n && !schema_equal(&x->schema, &r->tables.data))
+    if (!rc && x->rows.n && !data_schema_equal(&x->schema, &r->tables.data))
         rc = err_coded(err, RC_INVAL, E2404,
                        "%s: its columns are not those of the first file",
                        predict_input_file(&r->in));
@@ -399,9 +399,9 @@ static void make_result(struct run *r, size_t n_reserved)
 {
     struct type id = r->tables.nodes.schema.at[r->tables.id_at].type;
     for (size_t i = 0; i < n_reserved; i++)
-        schema_add(&r->result, str_c(r->in.kept.at[i].name), &r->in.kept.at[i].type);
+        data_schema_add(&r->result, str_c(r->in.kept.at[i].name), &r->in.kept.at[i].type);
     struct type list = type_list(&r->result.mem, id, false);
-    schema_add(&r->result, str_c(RECALL_IDS), &list);
+    data_schema_add(&r->result, str_c(RECALL_IDS), &list);
 }
 
 static size_t count_names(const char *list)
@@ -468,7 +468,7 @@ enum rc retrieve_run(struct session *s, const struct retrieve_options *o,
         seeker_release(&r.seekers[i]);
     mem_free(r.seekers);
     tables_release(&r.tables);
-    schema_release(&r.result);
+    data_schema_release(&r.result);
     predict_input_release(&r.in);
     mem_free(names);
     return rc;

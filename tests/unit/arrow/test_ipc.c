@@ -29,7 +29,7 @@ static char *load(const char *name, size_t *n)
     return data;
 }
 
-static void all_columns(struct schema *out)
+static void all_columns(struct data_schema *out)
 {
     size_t n = 0;
     char *data = load("types.stream", &n);
@@ -51,17 +51,17 @@ static void check_rows(const struct batch *b, int64_t from)
 
 static void the_schema_is_read(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct buf out;
     buf_init(&out, 10000);
     all_columns(&s);
-    schema_print(&s, &out);
+    data_schema_print(&s, &out);
     CHECK_STR(buf_str(&out),
               "id: int64\ni: int32\nf: float\nd: double\ns: string\nb: bool\n"
               "l: list<int64>\nll: list<list<string>>\nm: map<string,float>\n"
               "st: struct<x:int32,y:string>\n");
     buf_release(&out);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void every_form_of_a_message_gives_the_rows(void)
@@ -72,7 +72,7 @@ static void every_form_of_a_message_gives_the_rows(void)
     } at[] = {{"types.stream", 5}, {"sliced.stream", 5}, {"lz4.stream", 5},
               {"zstd.stream", 5},  {"legacy.stream", 5}, {"reordered.stream", 5},
               {"two.stream", 2},   {"empty.stream", 0}};
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct arrow *a = arrow_create();
     all_columns(&s);
     for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
@@ -89,12 +89,12 @@ static void every_form_of_a_message_gives_the_rows(void)
         mem_free(data);
     }
     arrow_destroy(a);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void a_batch_alone_needs_known_columns(void)
 {
-    struct schema s = {0}, want = {0};
+    struct data_schema s = {0}, want = {0};
     struct arrow *a = arrow_create();
     const struct batch *b = NULL;
     struct err err = {0};
@@ -103,8 +103,8 @@ static void a_batch_alone_needs_known_columns(void)
     all_columns(&s);
     CHECK(arrow_batch(a, data, n, &s, &s, &b, NULL) == RC_OK);
     check_rows(b, 0);
-    schema_add(&want, str_c("m"), &s.at[8].type);
-    schema_add(&want, str_c("id"), &s.at[0].type);
+    data_schema_add(&want, str_c("m"), &s.at[8].type);
+    data_schema_add(&want, str_c("id"), &s.at[0].type);
     CHECK(arrow_batch(a, data, n, &s, &want, &b, NULL) == RC_OK);
     CHECK_INT(b->n_cols, 2);
     CHECK_INT(column_i64(&b->cols[1], 4), 5);
@@ -119,32 +119,32 @@ static void a_batch_alone_needs_known_columns(void)
               "that it has none");
     mem_free(data);
     arrow_destroy(a);
-    schema_release(&s);
-    schema_release(&want);
+    data_schema_release(&s);
+    data_schema_release(&want);
 }
 
 static void other_types_are_passed_over(void)
 {
-    struct schema all = {0}, s = {0};
+    struct data_schema all = {0}, s = {0};
     struct arrow *a = arrow_create();
     const struct batch *b = NULL;
     size_t n = 0;
     char *data = load("odd.stream", &n);
     all_columns(&all);
-    schema_add(&s, str_c("id"), &all.at[0].type);
-    schema_add(&s, str_c("s"), &all.at[4].type);
+    data_schema_add(&s, str_c("id"), &all.at[0].type);
+    data_schema_add(&s, str_c("s"), &all.at[4].type);
     CHECK(arrow_batch(a, data, n, NULL, &s, &b, NULL) == RC_OK);
     CHECK(b && b->n == 5 && column_i64(&b->cols[0], 4) == 5);
     CHECK(b && str_is(column_str(&b->cols[1], 3), "h\xc3\xa9llo"));
     mem_free(data);
     arrow_destroy(a);
-    schema_release(&all);
-    schema_release(&s);
+    data_schema_release(&all);
+    data_schema_release(&s);
 }
 
 static void columns_that_changed_are_told(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct arrow *a = arrow_create();
     const struct batch *b = NULL;
     struct err err = {0};
@@ -160,13 +160,13 @@ static void columns_that_changed_are_told(void)
     CHECK(err.code == E1806);
     mem_free(data);
     arrow_destroy(a);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void every_cut_is_noticed_and_every_flip_survived(void)
 {
     static const char *const names[] = {"types.stream", "lz4.stream", "odd.stream"};
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct arrow *a = arrow_create();
     const struct batch *b = NULL;
     all_columns(&s);
@@ -180,7 +180,7 @@ static void every_cut_is_noticed_and_every_flip_survived(void)
         }
         memcpy(copy, data, n);
         for (size_t bit = 0; bit < 8 * n; bit++) {
-            struct schema t = {0};
+            struct data_schema t = {0};
             copy[bit / 8] = (char)(copy[bit / 8] ^ 1 << bit % 8);
             if (arrow_batch(a, copy, n, NULL, &s, &b, NULL) == RC_OK && bit % 64 == 0) {
                 struct buf out;
@@ -191,14 +191,14 @@ static void every_cut_is_noticed_and_every_flip_survived(void)
             }
             if (bit % 16 == 0)
                 (void)!arrow_schema(copy, n, &t, NULL);
-            schema_release(&t);
+            data_schema_release(&t);
             copy[bit / 8] = (char)(copy[bit / 8] ^ 1 << bit % 8);
         }
         mem_free(copy);
         mem_free(data);
     }
     arrow_destroy(a);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static const struct tap_case cases[] = {

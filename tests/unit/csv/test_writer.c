@@ -15,10 +15,10 @@ static uint64_t next_random(uint64_t *x)
     return *x >> 33;
 }
 
-static void add_column(struct schema *s, const char *name, enum type_id id)
+static void add_column(struct data_schema *s, const char *name, enum type_id id)
 {
     struct type t = type_of(id, true);
-    schema_add(s, str_c(name), &t);
+    data_schema_add(s, str_c(name), &t);
 }
 
 static void add_random(struct column *c, uint64_t *x)
@@ -69,7 +69,7 @@ static void what_is_written_reads_back_the_same(void)
                                          TYPE_STR};
     uint64_t x = 11;
     for (int round = 0; round < 200 && !tap_failed; round++) {
-        struct schema s = {0};
+        struct data_schema s = {0};
         struct batch b, back;
         struct csv_field f[6];
         char names[6][8];
@@ -111,7 +111,7 @@ static void what_is_written_reads_back_the_same(void)
         csv_close(r);
         buf_release(&text);
         batch_release(&b);
-        schema_release(&s);
+        data_schema_release(&s);
     }
 }
 
@@ -127,7 +127,7 @@ static void check_text(const struct batch *b, struct csv_style style, const char
 
 static void quotes_stand_only_where_they_must(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     add_column(&s, "t", TYPE_STR);
     add_column(&s, "f", TYPE_F32);
@@ -149,12 +149,12 @@ static void quotes_stand_only_where_they_must(void)
         "t;f\nplain;0.1\n\"\";0.1\n\"a;b\";0.1\na,b;0.1\n\"q\"\"q\";0.1\n\"l\nl\";0.1\n"
         "\"c\r\";0.1\n;\n");
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void a_single_empty_value_is_not_a_blank_line(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     add_column(&s, "i", TYPE_I64);
     batch_init(&b, &s);
@@ -163,15 +163,15 @@ static void a_single_empty_value_is_not_a_blank_line(void)
     CHECK(batch_finish(&b, NULL) == RC_OK);
     check_text(&b, (struct csv_style){0}, "i\n\"\"\n-9223372036854775808\n");
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void dates_and_bools_are_words(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct type date = {.id = TYPE_I32, .logical = LOGICAL_DATE};
-    schema_add(&s, str_c("d"), &date);
+    data_schema_add(&s, str_c("d"), &date);
     add_column(&s, "b", TYPE_BOOL);
     add_column(&s, "u", TYPE_U64);
     batch_init(&b, &s);
@@ -182,23 +182,23 @@ static void dates_and_bools_are_words(void)
     check_text(&b, (struct csv_style){0},
                "d,b,u\n2024-01-01,true,18446744073709551615\n");
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void lists_cannot_be_written(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct csv_writer *w = NULL;
     struct err err = {0};
     struct type list = type_list(&s.mem, type_of(TYPE_I64, true), true);
-    schema_add(&s, str_c("seq"), &list);
+    data_schema_add(&s, str_c("seq"), &list);
     CHECK(csv_create("/tmp/x.csv", &s, &(struct csv_style){0}, &w, &err) ==
           RC_UNSUPPORTED);
     CHECK_STR(err.msg, "'/tmp/x.csv': column 'seq': CSV cannot hold list<int64>");
     CHECK(err.code == E1114 && !w);
     CHECK(csv_check_style(&s, &(struct csv_style){.delim = '"'}, &err) == RC_INVAL);
     CHECK_STR(err.msg, "delimiter: a line end or a quote cannot be one");
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void a_file_appears_only_when_it_is_whole(void)
@@ -206,7 +206,7 @@ static void a_file_appears_only_when_it_is_whole(void)
     char *dir = NULL;
     CHECK(fs_temp_dir("ty-csv", &dir, NULL) == RC_OK);
     char *path = fs_join(dir, "out.csv");
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct csv_writer *w = NULL;
     add_column(&s, "i", TYPE_I64);
@@ -239,7 +239,7 @@ static void a_file_appears_only_when_it_is_whole(void)
     batch_release(&back);
     csv_close(r);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(path);
     mem_free(dir);

@@ -5,16 +5,16 @@
 
 #define OK(x) CHECK_INT((x), RC_OK)
 
-static void make_schema(struct schema *s)
+static void make_schema(struct data_schema *s)
 {
     struct type i64 = type_of(TYPE_I64, true), str = type_of(TYPE_STR, true);
     struct type f32 = type_of(TYPE_F32, true);
     struct type list = type_list(&s->mem, i64, true);
     struct type map = type_map(&s->mem, type_of(TYPE_STR, false), f32, true);
-    schema_add(s, str_c("id"), &i64);
-    schema_add(s, str_c("name"), &str);
-    schema_add(s, str_c("seq"), &list);
-    schema_add(s, str_c("kv"), &map);
+    data_schema_add(s, str_c("id"), &i64);
+    data_schema_add(s, str_c("name"), &str);
+    data_schema_add(s, str_c("seq"), &list);
+    data_schema_add(s, str_c("kv"), &map);
 }
 
 /* Row i: null in a column when (i + column) % 5 == 0. */
@@ -61,7 +61,7 @@ static void rows_print_as_json(void)
         "{\"id\": 3, \"name\": \"n3\", \"seq\": null, \"kv\": {\"n3\": 0.5}}",
         "{\"id\": 4, \"name\": null, \"seq\": [0], \"kv\": {}}",
     };
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct err err = {0};
     struct buf out;
@@ -78,7 +78,7 @@ static void rows_print_as_json(void)
     }
     buf_release(&out);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void print_as(const struct type *t, int64_t v, const char *want)
@@ -131,25 +131,25 @@ static void floats_that_json_lacks_are_strings(void)
 
 static void types_print_as_people_write_them(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct buf out;
     struct type dec = {
         .id = TYPE_F64, .logical = LOGICAL_DECIMAL, .precision = 9, .scale = 2};
     struct type ts = {.id = TYPE_I64, .logical = LOGICAL_TIMESTAMP_MS};
     make_schema(&s);
     struct type nested = type_list(&s.mem, s.at[2].type, true);
-    schema_add(&s, str_c("d"), &dec);
-    schema_add(&s, str_c("t"), &ts);
-    schema_add(&s, str_c("ll"), &nested);
+    data_schema_add(&s, str_c("d"), &dec);
+    data_schema_add(&s, str_c("t"), &ts);
+    data_schema_add(&s, str_c("ll"), &nested);
     buf_init(&out, 1024);
-    schema_print(&s, &out);
+    data_schema_print(&s, &out);
     CHECK_STR(buf_str(&out), "id: int64\nname: string\nseq: list<int64>\n"
                              "kv: map<string,float>\nd: decimal(9,2)\n"
                              "t: timestamp[ms]\nll: list<list<int64>>\n");
-    CHECK_INT(schema_find(&s, str_c("kv")), 3);
-    CHECK_INT(schema_find(&s, str_c("nope")), -1);
+    CHECK_INT(data_schema_find(&s, str_c("kv")), 3);
+    CHECK_INT(data_schema_find(&s, str_c("nope")), -1);
     buf_release(&out);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void encoded_equals_plain(void)
@@ -187,7 +187,7 @@ static void encoded_equals_plain(void)
 
 static void a_second_fill_allocates_nothing(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch a, b;
     int64_t live = mem_live();
     make_schema(&s);
@@ -204,13 +204,13 @@ static void a_second_fill_allocates_nothing(void)
     batch_release(&a);
     batch_release(&a);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
     CHECK_INT(mem_live(), live);
 }
 
 static void short_memory_is_an_error(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     int64_t live = mem_live(), n = 0;
     struct err err = {0};
     make_schema(&s);
@@ -224,13 +224,13 @@ static void short_memory_is_an_error(void)
         batch_release(&b);
     }
     CHECK(n > 10);
-    schema_release(&s);
+    data_schema_release(&s);
     CHECK_INT(mem_live(), live);
 }
 
 static void uneven_columns_are_refused(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct err err = {0};
     make_schema(&s);
@@ -240,7 +240,7 @@ static void uneven_columns_are_refused(void)
     CHECK_INT(batch_finish(&b, &err), RC_INVAL);
     CHECK_STR(err.msg, "column 'name' has 3 rows, 'id' has 4");
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void too_much_text_is_refused(void)

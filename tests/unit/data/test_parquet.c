@@ -18,27 +18,27 @@ static uint64_t draw(void)
     return state >> 33;
 }
 
-static void make_schema(struct schema *s)
+static void make_schema(struct data_schema *s)
 {
     struct arena *m = &s->mem;
     struct type t = type_of(TYPE_I64, false);
-    schema_add(s, str_c("id"), &t);
+    data_schema_add(s, str_c("id"), &t);
     for (int id = TYPE_BOOL; id <= TYPE_STR; id++) {
         char name[16];
         snprintf(name, sizeof(name), "flat%d", id);
         t = type_of((enum type_id)id, true);
-        schema_add(s, str_c(name), &t);
+        data_schema_add(s, str_c(name), &t);
     }
     t = type_list(m, type_of(TYPE_STR, true), true);
-    schema_add(s, str_c("list"), &t);
+    data_schema_add(s, str_c("list"), &t);
     t = type_list(m, type_list(m, type_of(TYPE_I32, false), true), false);
-    schema_add(s, str_c("lists"), &t);
+    data_schema_add(s, str_c("lists"), &t);
     t = type_map(m, type_of(TYPE_STR, false), type_of(TYPE_F32, true), true);
-    schema_add(s, str_c("map"), &t);
-    struct field kids[2] = {{"a", type_of(TYPE_I64, true)},
-                            {"b", type_list(m, type_of(TYPE_F64, false), true)}};
+    data_schema_add(s, str_c("map"), &t);
+    struct data_field kids[2] = {{"a", type_of(TYPE_I64, true)},
+                                 {"b", type_list(m, type_of(TYPE_F64, false), true)}};
     t = (struct type){.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
-    schema_add(s, str_c("both"), &t);
+    data_schema_add(s, str_c("both"), &t);
 }
 
 static enum rc add_random(struct column *c, int depth, struct err *err);
@@ -120,7 +120,7 @@ static bool reads_equal(const char *path, const struct batch *b, int64_t from,
         printf("# %s\n", err.msg);
         return false;
     }
-    same = parquet_rows(r) == b->n && schema_equal(parquet_schema(r), b->schema);
+    same = parquet_rows(r) == b->n && data_schema_equal(parquet_schema(r), b->schema);
     batch_init(&got, parquet_schema(r));
     OK(parquet_seek(r, from, &err));
     for (int64_t at = from; same; at += got.n) {
@@ -149,7 +149,7 @@ static bool reads_equal(const char *path, const struct batch *b, int64_t from,
 
 struct fixture {
     char *dir, *path;
-    struct schema schema;
+    struct data_schema schema;
     struct batch batch;
     struct err err;
 };
@@ -171,7 +171,7 @@ static void teardown(struct fixture *f)
     mem_free(f->dir);
     mem_free(f->path);
     batch_release(&f->batch);
-    schema_release(&f->schema);
+    data_schema_release(&f->schema);
 }
 
 static void written_files_read_back(void)
@@ -242,12 +242,12 @@ static void strings_stay_encoded_when_asked(void)
     struct fixture f;
     struct parquet *r;
     struct batch b;
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct type t = type_of(TYPE_STR, true);
     struct parquet_options o = {.dict = PARQUET_DICT_STRINGS};
     struct parquet_writer_options wo = {.group_rows = 500};
     setup(&f, 0);
-    schema_add(&s, str_c("c"), &t);
+    data_schema_add(&s, str_c("c"), &t);
     struct batch in;
     batch_init(&in, &s);
     for (int i = 0; i < 1000; i++)
@@ -273,7 +273,7 @@ static void strings_stay_encoded_when_asked(void)
     dict_unref(first);
     batch_release(&b);
     batch_release(&in);
-    schema_release(&s);
+    data_schema_release(&s);
     parquet_close(r);
     teardown(&f);
 }
@@ -472,11 +472,11 @@ static void wrong_batches_are_refused(void)
 {
     struct fixture f;
     struct parquet_writer *w;
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct type t = type_of(TYPE_I64, false);
     struct batch b;
     setup(&f, 0);
-    schema_add(&s, str_c("a"), &t);
+    data_schema_add(&s, str_c("a"), &t);
     OK(parquet_writer_create(f.path, &s, NULL, &w, &f.err));
     CHECK_INT(parquet_write(w, &f.batch, &f.err), RC_INVAL);
     CHECK_HAS(f.err.msg, "x.parquet': a batch of 13 columns where 1 belong");
@@ -490,7 +490,7 @@ static void wrong_batches_are_refused(void)
     parquet_writer_abandon(w);
     CHECK(!fs_exists(f.path));
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
     teardown(&f);
 }
 

@@ -22,13 +22,13 @@ static inline bool rows_ok(enum rc rc, const struct err *err, const char *what,
     return rc == RC_OK;
 }
 
-static inline void rows_schema(struct schema *s)
+static inline void rows_schema(struct data_schema *s)
 {
     struct type i64 = type_of(TYPE_I64, true), str = type_of(TYPE_STR, true);
-    schema_add(s, str_c("id"), &i64);
-    schema_add(s, str_c("label"), &i64);
-    schema_add(s, str_c("cost"), &i64);
-    schema_add(s, str_c("name"), &str);
+    data_schema_add(s, str_c("id"), &i64);
+    data_schema_add(s, str_c("label"), &i64);
+    data_schema_add(s, str_c("cost"), &i64);
+    data_schema_add(s, str_c("name"), &str);
 }
 
 static inline void rows_fill(struct batch *b, int64_t first, int64_t n)
@@ -50,7 +50,7 @@ static inline void rows_fill(struct batch *b, int64_t first, int64_t n)
 static inline void rows_write(const char *dir, const char *name, const char *format,
                               int64_t first, int64_t n)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct writer *w = NULL;
     struct err err = {0};
@@ -64,7 +64,7 @@ static inline void rows_write(const char *dir, const char *name, const char *for
         OK(writer_commit(w, &err));
     }
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
     mem_free(path);
 }
 

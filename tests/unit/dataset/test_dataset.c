@@ -299,7 +299,7 @@ static void only_wanted_columns_are_read(void)
         .reader = {.want = want, .n_want = 2}, .labels = label, .n_labels = 1};
     buf_init(&names, 1024);
     if (OK(open_as(conf, "a.csv", &d, &err)))
-        schema_print(dataset_schema(d), &names);
+        data_schema_print(dataset_schema(d), &names);
     CHECK_STR(buf_str(&names), "id: int64\nlabel: int64\nname: string\n");
     buf_release(&names);
     dataset_close(d);

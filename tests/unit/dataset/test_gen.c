@@ -3,19 +3,19 @@
 #include "data/gen/gen.h"
 #include "rows_of.h"
 
-static void each_kind(void (*fn)(const struct gen_kind *, const struct schema *))
+static void each_kind(void (*fn)(const struct gen_kind *, const struct data_schema *))
 {
     size_t n;
     const struct gen_kind *const *all = gen_all(&n);
     for (size_t i = 0; i < n; i++) {
-        struct schema s = {0};
+        struct data_schema s = {0};
         gen_schema(all[i], &s);
         fn(all[i], &s);
-        schema_release(&s);
+        data_schema_release(&s);
     }
 }
 
-static void check_pieces(const struct gen_kind *k, const struct schema *s)
+static void check_pieces(const struct gen_kind *k, const struct data_schema *s)
 {
     struct err err = {0};
     struct batch whole, part;
@@ -42,7 +42,7 @@ static void a_row_depends_on_seed_and_number_alone(void)
  * above chance and below certainty, and the labels as frequent as their probabilities say
  * (best log loss is the mean entropy then).
  */
-static void check_scores(const struct gen_kind *k, const struct schema *s)
+static void check_scores(const struct gen_kind *k, const struct data_schema *s)
 {
     struct err err = {0};
     struct batch b;
@@ -72,7 +72,7 @@ static void best_auc_is_that_of_the_true_probabilities(void)
 }
 
 /* Ids stay within their range and are never missing, also at the ends of the range. */
-static void check_ids(const struct gen_kind *k, const struct schema *s)
+static void check_ids(const struct gen_kind *k, const struct data_schema *s)
 {
     struct err err = {0};
     struct batch b;
@@ -112,7 +112,7 @@ static void auc_counts_pairs(void)
 static void second_label_implies_the_first(void)
 {
     struct err err = {0};
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     gen_schema(gen_find("ccp"), &s);
     batch_init(&b, &s);
@@ -126,7 +126,7 @@ static void second_label_implies_the_first(void)
     }
     CHECK(n > 0);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static uint64_t hash_of(const char *dir, const char *name)
@@ -173,7 +173,7 @@ static void files_are_the_same_with_any_number_of_threads(void)
 static void missing_memory_is_reported(void)
 {
     struct err err = {0};
-    struct schema s = {0};
+    struct data_schema s = {0};
     gen_schema(gen_find("taobao"), &s);
     enum rc rc = RC_NOMEM;
     int64_t live = mem_live();
@@ -189,7 +189,7 @@ static void missing_memory_is_reported(void)
     }
     CHECK_INT(rc, RC_OK);
     CHECK_INT(mem_live(), live);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static const struct tap_case cases[] = {

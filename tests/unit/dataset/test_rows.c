@@ -2,15 +2,15 @@
 #include "data/rows.h"
 #include "rows_of.h"
 
-static void nested_schema(struct schema *s)
+static void nested_schema(struct data_schema *s)
 {
     struct type i64 = type_of(TYPE_I64, true), str = type_of(TYPE_STR, true);
     struct type list = type_list(&s->mem, str, true);
     struct type map = type_map(&s->mem, str, type_of(TYPE_F32, true), true);
-    schema_add(s, str_c("id"), &i64);
-    schema_add(s, str_c("name"), &str);
-    schema_add(s, str_c("tags"), &list);
-    schema_add(s, str_c("kv"), &map);
+    data_schema_add(s, str_c("id"), &i64);
+    data_schema_add(s, str_c("name"), &str);
+    data_schema_add(s, str_c("tags"), &list);
+    data_schema_add(s, str_c("kv"), &map);
 }
 
 static void fill(struct batch *b, int64_t n, bool nulls)
@@ -38,7 +38,7 @@ static void fill(struct batch *b, int64_t n, bool nulls)
 
 static void pieces_add_up_to_the_whole(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct err err = {0};
     struct batch from, to;
     nested_schema(&s);
@@ -53,13 +53,13 @@ static void pieces_add_up_to_the_whole(void)
         batch_release(&from);
         batch_release(&to);
     }
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 /* Without nulls first, then with them: the bitmap appears in the middle. */
 static void nulls_may_come_later(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct err err = {0};
     struct batch a, b, to;
     nested_schema(&s);
@@ -80,7 +80,7 @@ static void nulls_may_come_later(void)
     batch_release(&a);
     batch_release(&b);
     batch_release(&to);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void check_encoded(const struct type *t, void (*add)(struct column *, int64_t))
@@ -130,7 +130,7 @@ static void encoded_columns_arrive_decoded(void)
 
 static void missing_memory_is_reported(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct err err = {0};
     struct batch from;
     nested_schema(&s);
@@ -150,7 +150,7 @@ static void missing_memory_is_reported(void)
     CHECK_INT(rc, RC_OK);
     CHECK_INT(mem_live(), live);
     batch_release(&from);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static const struct tap_case cases[] = {

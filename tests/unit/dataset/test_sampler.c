@@ -10,7 +10,7 @@ static const char *const attr_fields[] = {"item", "price", "tags"};
 struct setting {
     char *dir;
     char *items, *edges, *tree;
-    struct schema schema; /* user, item, price, tags, label */
+    struct data_schema schema; /* user, item, price, tags, label */
     struct batch batch;
     struct sampler_conf conf;
 };
@@ -40,11 +40,11 @@ static void set_up(struct setting *s, const char *items, const char *edges)
     *s = (struct setting){.dir = rows_dir()};
     struct type i64 = type_of(TYPE_I64, true), f32 = type_of(TYPE_F32, true);
     struct type list = type_list(&s->schema.mem, type_of(TYPE_STR, true), true);
-    schema_add(&s->schema, str_c("user"), &i64);
-    schema_add(&s->schema, str_c("item"), &i64);
-    schema_add(&s->schema, str_c("price"), &f32);
-    schema_add(&s->schema, str_c("tags"), &list);
-    schema_add(&s->schema, str_c("label"), &i64);
+    data_schema_add(&s->schema, str_c("user"), &i64);
+    data_schema_add(&s->schema, str_c("item"), &i64);
+    data_schema_add(&s->schema, str_c("price"), &f32);
+    data_schema_add(&s->schema, str_c("tags"), &list);
+    data_schema_add(&s->schema, str_c("label"), &i64);
     batch_init(&s->batch, &s->schema);
     for (int64_t i = 0; i < 4; i++)
         add_row(&s->batch, i, i);
@@ -70,7 +70,7 @@ static void set_up(struct setting *s, const char *items, const char *edges)
 static void tear_down(struct setting *s)
 {
     batch_release(&s->batch);
-    schema_release(&s->schema);
+    data_schema_release(&s->schema);
     mem_free(s->items);
     mem_free(s->edges);
     rows_drop(s->dir);
@@ -392,7 +392,7 @@ static void a_table_may_be_parquet(void)
     struct setting s;
     struct sampled out;
     struct err err = {0};
-    struct schema schema = {0};
+    struct data_schema schema = {0};
     struct batch b;
     struct writer *w = NULL;
     struct writer_conf conf = {0};
@@ -400,9 +400,9 @@ static void a_table_may_be_parquet(void)
     struct type str = type_of(TYPE_STR, true);
     set_up(&s, ten_items, NULL);
     char *path = fs_join(s.dir, "items.parquet"), text[32];
-    schema_add(&schema, str_c("id"), &i64);
-    schema_add(&schema, str_c("weight"), &f64);
-    schema_add(&schema, str_c("attrs"), &str);
+    data_schema_add(&schema, str_c("id"), &i64);
+    data_schema_add(&schema, str_c("weight"), &f64);
+    data_schema_add(&schema, str_c("attrs"), &str);
     batch_init(&b, &schema);
     for (int64_t i = 0; i < 20; i++) {
         snprintf(text, sizeof(text), "%jd:1:t", (intmax_t)i);
@@ -423,7 +423,7 @@ static void a_table_may_be_parquet(void)
     sampler_scratch_destroy(x);
     sampler_close(sampler);
     batch_release(&b);
-    schema_release(&schema);
+    data_schema_release(&schema);
     mem_free(path);
     tear_down(&s);
 }
@@ -514,11 +514,11 @@ static void ids_of_the_batch_must_fit(void)
     struct setting s;
     struct sampled out;
     struct err err = {0};
-    struct schema texts = {0};
+    struct data_schema texts = {0};
     struct type str = type_of(TYPE_STR, true);
     struct batch b;
     set_up(&s, ten_items, NULL);
-    schema_add(&texts, str_c("item"), &str);
+    data_schema_add(&texts, str_c("item"), &str);
     batch_init(&b, &texts);
     OK(column_add_str(&b.cols[0], str_c("4"), &err));
     OK(column_add_str(&b.cols[0], str_c("shoe"), &err));
@@ -534,7 +534,7 @@ static void ids_of_the_batch_must_fit(void)
     sampler_scratch_destroy(x);
     sampler_close(sampler);
     batch_release(&b);
-    schema_release(&texts);
+    data_schema_release(&texts);
     tear_down(&s);
 }
 

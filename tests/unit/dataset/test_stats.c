@@ -73,15 +73,15 @@ static void few_values_are_counted_exactly(void)
 
 static void columns_are_measured(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct buf out;
     struct err err = {0};
     struct type i64 = type_of(TYPE_I64, true), str = type_of(TYPE_STR, true);
     struct type list = type_list(&s.mem, type_of(TYPE_F64, true), true);
-    schema_add(&s, str_c("clk"), &i64);
-    schema_add(&s, str_c("name"), &str);
-    schema_add(&s, str_c("seq"), &list);
+    data_schema_add(&s, str_c("clk"), &i64);
+    data_schema_add(&s, str_c("name"), &str);
+    data_schema_add(&s, str_c("seq"), &list);
     batch_init(&b, &s);
     for (int i = 0; i < 8; i++) {
         OK(column_add_i64(&b.cols[0], i % 4 == 0, &err));
@@ -126,20 +126,20 @@ static void columns_are_measured(void)
     buf_release(&out);
     stats_destroy(st);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 /* Rows of an encoded column count like those of a plain one. */
 static void dictionaries_are_counted_by_entry(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct buf plain, coded;
     struct err err = {0};
     struct type str = type_of(TYPE_STR, true);
     static const uint32_t codes[] = {1, 0, 1, 1, 2};
     static const char *const words[] = {"x", "yy", "z", "never"};
-    schema_add(&s, str_c("w"), &str);
+    data_schema_add(&s, str_c("w"), &str);
     batch_init(&b, &s);
     for (size_t i = 0; i < 5; i++)
         OK(column_add_str(&b.cols[0], str_c(words[codes[i]]), &err));
@@ -168,7 +168,7 @@ static void dictionaries_are_counted_by_entry(void)
     batch_release(&b);
     buf_release(&plain);
     buf_release(&coded);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static const struct tap_case cases[] = {

@@ -31,7 +31,7 @@ static void modulo_is_exact(void)
                                      8,         100,       1 << 20,    (1u << 31) + 1,
                                      INT64_MAX, INT64_MAX, UINT64_MAX, (uint64_t)1 << 63};
     for (int i = 0; i < 20000; i++) {
-        struct bucket b = {0};
+        struct fg_bucket b = {0};
         uint64_t n = i < 12 ? sizes[i] : any() | (i & 1);
         char text[32];
         n = n ? n : 1;
@@ -50,7 +50,7 @@ static void eights_are_hashed_alike(void)
     for (int i = 0; i < 3000; i++) {
         char text[8 * 40 + 7];
         int64_t ids[42], n = (int64_t)(next() % 41), start = (int64_t)(next() % 7);
-        struct bucket b = {0};
+        struct fg_bucket b = {0};
         uint64_t size = i % 5 == 0 ? 1 + next() % 3 : any() >> 1;
         bucket_set_hash(&b, size ? size : 1);
         for (size_t k = 0; k < sizeof(text); k++)
@@ -97,7 +97,7 @@ static void logarithms_of_counts_are_those_of_log10f(void)
 
 static void integers_hash_as_their_digits(void)
 {
-    struct bucket b = {0};
+    struct fg_bucket b = {0};
     bucket_set_hash(&b, INT64_MAX);
     for (int i = 0; i < 100000; i++) {
         uint64_t ten = 1;
@@ -137,7 +137,7 @@ static void short_numbers_parse_exactly(void)
 static void many_bounds_are_searched(void)
 {
     float bounds[100];
-    struct bucket b = {.kind = BUCKET_BOUNDS, .bounds = bounds, .n_bounds = 100};
+    struct fg_bucket b = {.kind = BUCKET_BOUNDS, .bounds = bounds, .n_bounds = 100};
     for (int i = 0; i < 100; i++)
         bounds[i] = (float)i;
     for (int i = -2; i < 103; i++) {

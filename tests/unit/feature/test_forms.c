@@ -102,12 +102,12 @@ static void start(struct table *t, const char *prefix)
     char name[16];
     struct type text = type_of(TYPE_STR, true);
     *t = (struct table){0};
-    schema_add(&t->schema, str_c("a"), &text);
-    schema_add(&t->schema, str_c("m"), &text);
+    data_schema_add(&t->schema, str_c("a"), &text);
+    data_schema_add(&t->schema, str_c("m"), &text);
     snprintf(name, sizeof(name), "%sb", prefix);
-    schema_add(&t->schema, str_c(name), &text);
+    data_schema_add(&t->schema, str_c(name), &text);
     snprintf(name, sizeof(name), "%sc", prefix);
-    schema_add(&t->schema, str_c(name), &text);
+    data_schema_add(&t->schema, str_c(name), &text);
     batch_init(&t->batch, &t->schema);
 }
 

@@ -176,7 +176,7 @@ static inline void vector_cell(struct column *c, struct str s, bool lit)
 }
 
 struct table {
-    struct schema schema;
+    struct data_schema schema;
     struct batch batch;
 };
 
@@ -211,7 +211,7 @@ static inline void table_init(struct table *t, const char *text)
         str_split(&more, ' ', &part);
         str_split(&more, ' ', &type);
         struct type ty = vector_type(&t->schema.mem, type);
-        schema_add(&t->schema, part, &ty);
+        data_schema_add(&t->schema, part, &ty);
     }
     batch_init(&t->batch, &t->schema);
     rest = str_c(text);
@@ -222,7 +222,7 @@ static inline void table_init(struct table *t, const char *text)
 static inline void table_release(struct table *t)
 {
     batch_release(&t->batch);
-    schema_release(&t->schema);
+    data_schema_release(&t->schema);
 }
 
 /* Texts become codes of a dictionary, also those inside lists. */

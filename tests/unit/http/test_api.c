@@ -57,10 +57,10 @@ static void stop(void)
     mem_free(base);
 }
 
-static enum rc put_token(void *arg, struct http_lines *out, struct err *err)
+static enum rc put_token(void *arg, struct io_http_lines *out, struct err *err)
 {
-    http_line(out, "Authorization: Bearer %s", token);
-    http_line(out, "Content-Type: application/json");
+    io_http_line(out, "Authorization: Bearer %s", token);
+    io_http_line(out, "Content-Type: application/json");
     return RC_OK;
 }
 
@@ -68,18 +68,18 @@ static enum rc put_token(void *arg, struct http_lines *out, struct err *err)
 static int ask(const char *method, const char *path, const char *json, char **body)
 {
     char *url = mem_printf("%s%s", base, path);
-    struct http_request q = {.method = method,
-                             .url = url,
-                             .body = json,
-                             .n_body = json ? strlen(json) : 0,
-                             .headers = put_token,
-                             .attempts = 1,
-                             .what = "test"};
-    struct http_reply r = {0};
-    int status = http_send(&q, &r, NULL) ? -1 : r.status;
+    struct io_http_request q = {.method = method,
+                                .url = url,
+                                .body = json,
+                                .n_body = json ? strlen(json) : 0,
+                                .headers = put_token,
+                                .attempts = 1,
+                                .what = "test"};
+    struct io_http_reply r = {0};
+    int status = io_http_send(&q, &r, NULL) ? -1 : r.status;
     if (body)
         *body = mem_strdup(buf_str(&r.body));
-    http_reply_release(&r);
+    io_http_reply_release(&r);
     mem_free(url);
     return status;
 }
@@ -349,7 +349,7 @@ int main(int argc, char **argv)
     start();
     int rc = tap_run(cases, ARRAY_LEN(cases), argc, argv);
     stop();
-    http_close_idle();
+    io_http_close_idle();
     if (fs_remove_all(temp, NULL))
         rc = 1;
     mem_free(token);

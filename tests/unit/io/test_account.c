@@ -18,27 +18,27 @@ static void files_of_sections_are_read(void)
 {
     struct str t = str_c("a = 0\n# c\n[default]\nkey = one # two\n; x = 1\n"
                          "empty =\n[profile p]\r\nkey=  three \r\nKEY = x\n[open\n");
-    check_owned(ini_get(t, "default", "key", false), "one # two");
-    check_owned(ini_get(t, "profile p", "key", false), "three");
-    check_owned(ini_get(t, "profile p", "KEY", false), "x");
-    check_owned(ini_get(t, "PROFILE P", "Key", true), "three");
-    check_owned(ini_get(t, "", "a", false), "0");
-    CHECK(ini_get(t, "default", "empty", false) == NULL);
-    CHECK(ini_get(t, "default", "x", false) == NULL);
-    CHECK(ini_get(t, "none", "key", false) == NULL);
-    CHECK(ini_get(str_c(""), "default", "key", false) == NULL);
+    check_owned(io_ini_get(t, "default", "key", false), "one # two");
+    check_owned(io_ini_get(t, "profile p", "key", false), "three");
+    check_owned(io_ini_get(t, "profile p", "KEY", false), "x");
+    check_owned(io_ini_get(t, "PROFILE P", "Key", true), "three");
+    check_owned(io_ini_get(t, "", "a", false), "0");
+    CHECK(io_ini_get(t, "default", "empty", false) == NULL);
+    CHECK(io_ini_get(t, "default", "x", false) == NULL);
+    CHECK(io_ini_get(t, "none", "key", false) == NULL);
+    CHECK(io_ini_get(str_c(""), "default", "key", false) == NULL);
 }
 
 static void members_of_flat_json_are_found(void)
 {
     struct str t =
         str_c("{\"n\": 1, \"a\" : \"x\\\"y\\u00e9\\n\", \"b\":\"a\", \"c\": \"z\"}");
-    check_owned(flat_json_get(t, "a"), "x\"y\xc3\xa9\n");
-    check_owned(flat_json_get(t, "b"), "a");
-    check_owned(flat_json_get(t, "c"), "z");
-    CHECK(flat_json_get(t, "n") == NULL);
-    CHECK(flat_json_get(str_c("{\"a"), "a") == NULL);
-    CHECK(flat_json_get(str_c("{\"a\":\"b\\"), "x") == NULL);
+    check_owned(io_json_get(t, "a"), "x\"y\xc3\xa9\n");
+    check_owned(io_json_get(t, "b"), "a");
+    check_owned(io_json_get(t, "c"), "z");
+    CHECK(io_json_get(t, "n") == NULL);
+    CHECK(io_json_get(str_c("{\"a"), "a") == NULL);
+    CHECK(io_json_get(str_c("{\"a\":\"b\\"), "x") == NULL);
 }
 
 static void elements_of_xml_are_found(void)
@@ -91,63 +91,63 @@ static void clear_all(void)
 
 static void s3_has_the_usual_defaults(void)
 {
-    struct account a;
+    struct io_account a;
     clear_all();
     set("AWS_ACCESS_KEY_ID", "k");
     set("AWS_SECRET_ACCESS_KEY", "s");
-    CHECK(account_load(STORE_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "https");
     CHECK_STR(a.host, "s3.us-east-1.amazonaws.com");
     CHECK(a.virtual_host && !a.anonymous && !a.who.token);
     CHECK_INT(a.attempts, 5);
-    account_release(&a);
+    io_account_release(&a);
     set("AWS_REGION", "cn-north-1");
-    CHECK(account_load(STORE_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.host, "s3.cn-north-1.amazonaws.com.cn");
-    account_release(&a);
+    io_account_release(&a);
     set("AWS_ENDPOINT_URL", "http://minio:9000/");
-    CHECK(account_load(STORE_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "http");
     CHECK_STR(a.host, "minio:9000");
     CHECK(!a.virtual_host);
-    account_release(&a);
+    io_account_release(&a);
     set("AWS_ENDPOINT_URL", "https://s3.oss-cn-hangzhou.aliyuncs.com");
-    CHECK(account_load(STORE_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
     CHECK(a.virtual_host);
-    account_release(&a);
+    io_account_release(&a);
 }
 
 static void oss_learns_its_region_from_the_endpoint(void)
 {
-    struct account a;
+    struct io_account a;
     clear_all();
     set("OSS_ACCESS_KEY_ID", "k");
     set("OSS_ACCESS_KEY_SECRET", "s");
     set("OSS_ENDPOINT", "oss-cn-beijing-internal.aliyuncs.com");
-    CHECK(account_load(STORE_OSS, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_OSS, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "https");
     CHECK_STR(a.host, "oss-cn-beijing-internal.aliyuncs.com");
     CHECK_STR(a.region, "cn-beijing");
     CHECK(a.virtual_host);
-    account_release(&a);
-    CHECK(account_load(STORE_OSS, "oss-cn-shanghai.aliyuncs.com", &a, NULL) == RC_OK);
+    io_account_release(&a);
+    CHECK(io_account_load(OBJECT_OSS, "oss-cn-shanghai.aliyuncs.com", &a, NULL) == RC_OK);
     CHECK_STR(a.region, "cn-shanghai");
-    account_release(&a);
+    io_account_release(&a);
     set("OSS_ENDPOINT", NULL);
     set("OSS_REGION", "cn-hangzhou");
-    CHECK(account_load(STORE_OSS, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(OBJECT_OSS, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.host, "oss-cn-hangzhou.aliyuncs.com");
-    account_release(&a);
+    io_account_release(&a);
 }
 
 static void credentials_are_renewed_in_time(void)
 {
-    struct credentials c = {0};
-    CHECK(credentials_fresh(&c));
+    struct io_credentials c = {0};
+    CHECK(io_credentials_fresh(&c));
     c.expires_ns = clock_wall_ns() + 3600 * CLOCK_SECOND;
-    CHECK(credentials_fresh(&c));
+    CHECK(io_credentials_fresh(&c));
     c.expires_ns = clock_wall_ns() + 10 * CLOCK_SECOND;
-    CHECK(!credentials_fresh(&c));
+    CHECK(!io_credentials_fresh(&c));
 }
 
 static const struct tap_case cases[] = {

@@ -231,7 +231,7 @@ static void connections_are_used_again(void)
 {
     CHECK(atomic_load(&tiny.connections) < 30);
     CHECK(atomic_load(&tiny.requests) > 100);
-    http_close_idle();
+    io_http_close_idle();
 }
 
 static const struct tap_case cases[] = {

@@ -65,9 +65,9 @@ static void check_error(const char *text, struct jsonl_conf conf, enum code code
     buf_release(&out);
 }
 
-static void add_column(struct schema *s, const char *name, struct type t)
+static void add_column(struct data_schema *s, const char *name, struct type t)
 {
-    schema_add(s, str_c(name), &t);
+    data_schema_add(s, str_c(name), &t);
 }
 
 static void types_are_inferred(void)
@@ -96,7 +96,7 @@ static void types_are_inferred(void)
 
 static void a_schema_decides(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct jsonl_conf conf = {.schema = &s};
     add_column(&s, "i32", type_of(TYPE_I32, true));
     add_column(&s, "u64", type_of(TYPE_U64, true));
@@ -117,7 +117,7 @@ static void a_schema_decides(void)
     conf.want = want;
     conf.n_want = 2;
     check_rows("{\"s\": \"x\", \"m\": 5}\n", conf, "{\"i32\": null, \"s\": \"x\"}\n");
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void strings_are_unescaped(void)
@@ -133,9 +133,9 @@ static void strings_are_unescaped(void)
 
 static void structs_have_named_parts(void)
 {
-    struct schema s = {0};
-    struct field kids[] = {{"x", type_of(TYPE_I64, true)},
-                           {"y", type_of(TYPE_STR, true)}};
+    struct data_schema s = {0};
+    struct data_field kids[] = {{"x", type_of(TYPE_I64, true)},
+                                {"y", type_of(TYPE_STR, true)}};
     struct type t = {.id = TYPE_STRUCT, .nullable = true, .kids = kids, .n_kids = 2};
     add_column(&s, "p", t);
     struct jsonl_conf conf = {.schema = &s};
@@ -147,12 +147,12 @@ static void structs_have_named_parts(void)
     check_error(
         "{\"p\": {\"x\": 1, \"x\": 2}}\n", conf, E1157,
         "'t.jsonl': line 1, column 16: 'p': the key is given twice, found '\"x\"'");
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void every_error_names_its_place(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct jsonl_conf conf = {.schema = &s};
     add_column(&s, "id", type_of(TYPE_I32, true));
     add_column(&s, "l", type_list(&s.mem, type_of(TYPE_F32, true), true));
@@ -203,12 +203,12 @@ static void every_error_names_its_place(void)
         snprintf(want, sizeof(want), "'t.jsonl': line 3, %s", bad[i].want);
         check_error(text, conf, bad[i].code, want);
     }
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void nesting_is_bounded(void)
 {
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct jsonl_conf conf = {.schema = &s};
     char text[400] = "{\"x\": ";
     add_column(&s, "id", type_of(TYPE_I64, true));
@@ -225,7 +225,7 @@ static void nesting_is_bounded(void)
         "{\"x\": [[[[[[[[[1]]]]]]]]]}\n", conf, E1154,
         "'t.jsonl': line 1, column 15: 'x': nested too deeply to infer a type, found "
         "'[1'");
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void shapes_that_do_not_fit_cannot_be_inferred(void)
@@ -320,7 +320,7 @@ static void add_random(struct column *c, uint64_t *x)
     }
 }
 
-static void make_batch(struct schema *s, struct batch *b, uint64_t *x, int64_t rows)
+static void make_batch(struct data_schema *s, struct batch *b, uint64_t *x, int64_t rows)
 {
     struct type text = type_of(TYPE_STR, true), key = type_of(TYPE_STR, false);
     add_column(s, "b", type_of(TYPE_BOOL, true));
@@ -346,7 +346,7 @@ static void what_is_written_reads_back_the_same(void)
     char *path = fs_join(dir, "a.jsonl");
     uint64_t x = 5;
     for (int round = 0; round < 30 && !tap_failed; round++) {
-        struct schema s = {0};
+        struct data_schema s = {0};
         struct batch b, back;
         struct jsonl_writer *w = NULL;
         struct jsonl_reader *r = NULL;
@@ -365,7 +365,7 @@ static void what_is_written_reads_back_the_same(void)
         batch_release(&back);
         jsonl_close(r);
         batch_release(&b);
-        schema_release(&s);
+        data_schema_release(&s);
     }
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(path);
@@ -375,7 +375,7 @@ static void what_is_written_reads_back_the_same(void)
 static void reading_goes_on_exactly_at_any_cursor(void)
 {
     uint64_t x = 3;
-    struct schema s = {0};
+    struct data_schema s = {0};
     struct batch b;
     struct buf text, all, parts;
     char path[] = "/tmp/ty-jsonl-XXXXXX";
@@ -437,7 +437,7 @@ static void reading_goes_on_exactly_at_any_cursor(void)
     buf_release(&all);
     buf_release(&parts);
     batch_release(&b);
-    schema_release(&s);
+    data_schema_release(&s);
 }
 
 static void memory_does_not_grow_with_the_file(void)

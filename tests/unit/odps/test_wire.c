@@ -34,7 +34,7 @@ static const char *const rows[] = {
 struct setup {
     struct arena mem;
     struct odps_type types[N];
-    struct schema schema;
+    struct data_schema schema;
     struct batch batch;
     struct column *cols[N];
     unsigned char bytes[sizeof(golden) / 2];
@@ -53,7 +53,7 @@ static void setup(struct setup *s)
         char name[2] = {(char)('a' + i), 0};
         CHECK(odps_type_parse(str_c(types[i]), &s->mem, &s->types[i], NULL) == RC_OK);
         struct type t = odps_type_ours(&s->types[i], &s->mem);
-        schema_add(&s->schema, str_c(name), &t);
+        data_schema_add(&s->schema, str_c(name), &t);
     }
     batch_init(&s->batch, &s->schema);
     for (size_t i = 0; i < N; i++)
@@ -66,7 +66,7 @@ static void setup(struct setup *s)
 static void release(struct setup *s)
 {
     batch_release(&s->batch);
-    schema_release(&s->schema);
+    data_schema_release(&s->schema);
     arena_release(&s->mem);
 }
 

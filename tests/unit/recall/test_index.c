@@ -23,7 +23,7 @@ static void draw(void)
         x[7 * WIDTH + i] = x[1900 * WIDTH + i] = x[3 * WIDTH + i];
 }
 
-static double measure(enum index_metric m, const float *a, const float *b)
+static double measure(enum recall_metric m, const float *a, const float *b)
 {
     double sum = 0;
     for (int i = 0; i < WIDTH; i++) {
@@ -34,7 +34,7 @@ static double measure(enum index_metric m, const float *a, const float *b)
 }
 
 /* How many vectors are clearly nearer than this one. */
-static int64_t nearer(enum index_metric m, int64_t n, const float *query, int64_t row)
+static int64_t nearer(enum recall_metric m, int64_t n, const float *query, int64_t row)
 {
     double own = measure(m, x + row * WIDTH, query);
     int64_t count = 0;
@@ -43,12 +43,13 @@ static int64_t nearer(enum index_metric m, int64_t n, const float *query, int64_
     return count;
 }
 
-static struct index *made(enum index_metric m, int64_t n, int64_t lists,
-                          struct pool *pool)
+static struct recall_index *made(enum recall_metric m, int64_t n, int64_t lists,
+                                 struct pool *pool)
 {
-    struct index_conf conf = {.metric = m, .lists = lists, .seed = 2, .pool = pool};
-    struct index *out = NULL;
-    CHECK(index_create(x, n, WIDTH, &conf, &out, NULL) == RC_OK);
+    struct recall_index_conf conf = {
+        .metric = m, .lists = lists, .seed = 2, .pool = pool};
+    struct recall_index *out = NULL;
+    CHECK(recall_index_create(x, n, WIDTH, &conf, &out, NULL) == RC_OK);
     return out;
 }
 
@@ -61,18 +62,19 @@ static void every_vector_is_looked_at(void)
     for (int m = 0; m < 2; m++)
         for (size_t s = 0; s < ARRAY_LEN(sizes); s++) {
             int64_t n = sizes[s], k = n < 50 ? n : 50;
-            struct index *i = made((enum index_metric)m, n, 0, NULL);
-            CHECK(index_search(i, q, QUERIES, k, 0, NULL, rows, scores, NULL) == RC_OK);
+            struct recall_index *i = made((enum recall_metric)m, n, 0, NULL);
+            CHECK(recall_index_search(i, q, QUERIES, k, 0, NULL, rows, scores, NULL) ==
+                  RC_OK);
             for (int64_t b = 0; b < QUERIES; b += 5)
                 for (int64_t c = 0; c < k; c += 7) {
                     int64_t row = rows[b * k + c];
                     CHECK(row >= 0 && row < n);
                     double want =
-                        measure((enum index_metric)m, x + row * WIDTH, q + b * WIDTH);
+                        measure((enum recall_metric)m, x + row * WIDTH, q + b * WIDTH);
                     CHECK_NEAR(scores[b * k + c], m ? want : -want, 1e-4);
-                    CHECK(nearer((enum index_metric)m, n, q + b * WIDTH, row) <= c);
+                    CHECK(nearer((enum recall_metric)m, n, q + b * WIDTH, row) <= c);
                 }
-            index_destroy(i);
+            recall_index_destroy(i);
         }
 }
 
@@ -83,20 +85,20 @@ static void all_lists_are_everything(void)
     static float scores[2][QUERIES * 20];
     draw();
     for (int m = 0; m < 2; m++) {
-        struct index *all = made((enum index_metric)m, MOST, 0, NULL);
-        struct index *lists = made((enum index_metric)m, MOST, 23, NULL);
-        CHECK(index_search(all, q, QUERIES, 20, 0, NULL, rows[0], scores[0], NULL) ==
-              RC_OK);
-        CHECK(index_search(lists, q, QUERIES, 20, 23, NULL, rows[1], scores[1], NULL) ==
-              RC_OK);
+        struct recall_index *all = made((enum recall_metric)m, MOST, 0, NULL);
+        struct recall_index *lists = made((enum recall_metric)m, MOST, 23, NULL);
+        CHECK(recall_index_search(all, q, QUERIES, 20, 0, NULL, rows[0], scores[0],
+                                  NULL) == RC_OK);
+        CHECK(recall_index_search(lists, q, QUERIES, 20, 23, NULL, rows[1], scores[1],
+                                  NULL) == RC_OK);
         int differ = 0;
         for (int64_t i = 0; i < QUERIES * 20; i++) {
             differ += rows[0][i] != rows[1][i]; /* by rounding */
             CHECK_NEAR(scores[0][i], scores[1][i], 1e-4);
         }
         CHECK(differ < 10);
-        index_destroy(all);
-        index_destroy(lists);
+        recall_index_destroy(all);
+        recall_index_destroy(lists);
     }
 }
 
@@ -107,13 +109,13 @@ static void more_lists_find_more(void)
     static float scores[QUERIES * 20];
     int64_t before = 0;
     draw();
-    struct index *all = made(INDEX_L2, MOST, 0, NULL);
-    struct index *lists = made(INDEX_L2, MOST, 40, NULL);
-    CHECK(index_search(all, q, QUERIES, 20, 0, NULL, near, scores, NULL) == RC_OK);
+    struct recall_index *all = made(INDEX_L2, MOST, 0, NULL);
+    struct recall_index *lists = made(INDEX_L2, MOST, 40, NULL);
+    CHECK(recall_index_search(all, q, QUERIES, 20, 0, NULL, near, scores, NULL) == RC_OK);
     for (int64_t probes = 1; probes <= 40; probes *= 3) {
         int64_t found = 0;
-        CHECK(index_search(lists, q, QUERIES, 20, probes, NULL, rows, scores, NULL) ==
-              RC_OK);
+        CHECK(recall_index_search(lists, q, QUERIES, 20, probes, NULL, rows, scores,
+                                  NULL) == RC_OK);
         for (int64_t i = 0; i < QUERIES * 20; i++)
             for (int64_t k = i / 20 * 20; k < i / 20 * 20 + 20; k++)
                 found += near[i] == rows[k];
@@ -121,8 +123,8 @@ static void more_lists_find_more(void)
         before = found;
     }
     CHECK(before > QUERIES * 20 * 9 / 10);
-    index_destroy(all);
-    index_destroy(lists);
+    recall_index_destroy(all);
+    recall_index_destroy(lists);
 }
 
 static void the_same_are_found_in_order(void)
@@ -131,12 +133,13 @@ static void the_same_are_found_in_order(void)
     float scores[3];
     draw();
     for (int64_t lists = 0; lists < 9; lists += 8) {
-        struct index *i = made(INDEX_L2, MOST, lists, NULL);
-        CHECK(index_search(i, x + 3 * WIDTH, 1, 3, 8, NULL, rows, scores, NULL) == RC_OK);
+        struct recall_index *i = made(INDEX_L2, MOST, lists, NULL);
+        CHECK(recall_index_search(i, x + 3 * WIDTH, 1, 3, 8, NULL, rows, scores, NULL) ==
+              RC_OK);
         CHECK_INT(rows[0], 3);
         CHECK_INT(rows[1], 7);
         CHECK_INT(rows[2], 1900);
-        index_destroy(i);
+        recall_index_destroy(i);
     }
 }
 
@@ -145,14 +148,14 @@ static void where_there_is_no_more_it_says_so(void)
     int64_t rows[8];
     float scores[8];
     draw();
-    struct index *i = made(INDEX_DOT, 5, 0, NULL);
-    CHECK(index_search(i, q, 1, 8, 0, NULL, rows, scores, NULL) == RC_OK);
+    struct recall_index *i = made(INDEX_DOT, 5, 0, NULL);
+    CHECK(recall_index_search(i, q, 1, 8, 0, NULL, rows, scores, NULL) == RC_OK);
     for (int k = 0; k < 8; k++)
         CHECK((rows[k] >= 0) == (k < 5));
-    index_destroy(i);
-    struct index_conf conf = {.lists = 6};
+    recall_index_destroy(i);
+    struct recall_index_conf conf = {.lists = 6};
     struct err err = {0};
-    CHECK(index_create(x, 5, WIDTH, &conf, &i, &err) == RC_INVAL);
+    CHECK(recall_index_create(x, 5, WIDTH, &conf, &i, &err) == RC_INVAL);
     CHECK_STR(err.msg, "6 lists for 5 vectors: at most 5");
 }
 
@@ -165,10 +168,10 @@ static void threads_do_not_change_a_byte(void)
         for (int t = 0; t < 2; t++) {
             struct pool *pool = NULL;
             CHECK(pool_create(1 + 2 * t, &pool, NULL) == RC_OK);
-            struct index *i = made(INDEX_DOT, MOST, lists, pool);
-            CHECK(index_search(i, q, QUERIES, 20, 7, pool, rows[t], scores[t], NULL) ==
-                  RC_OK);
-            index_destroy(i);
+            struct recall_index *i = made(INDEX_DOT, MOST, lists, pool);
+            CHECK(recall_index_search(i, q, QUERIES, 20, 7, pool, rows[t], scores[t],
+                                      NULL) == RC_OK);
+            recall_index_destroy(i);
             pool_destroy(pool);
         }
         CHECK(memcmp(rows[0], rows[1], sizeof(rows[0])) == 0);
@@ -182,16 +185,16 @@ static void without_memory_it_says_so(void)
     float scores[20];
     draw();
     for (enum rc rc = RC_NOMEM; rc; n++) {
-        struct index_conf conf = {.metric = INDEX_L2, .lists = 4};
-        struct index *i = NULL;
+        struct recall_index_conf conf = {.metric = INDEX_L2, .lists = 4};
+        struct recall_index *i = NULL;
         struct err err = {0};
         mem_fail_at(n + 1);
-        rc = index_create(x, 50, WIDTH, &conf, &i, &err);
+        rc = recall_index_create(x, 50, WIDTH, &conf, &i, &err);
         if (!rc)
-            rc = index_search(i, q, 2, 10, 2, NULL, rows, scores, &err);
+            rc = recall_index_search(i, q, 2, 10, 2, NULL, rows, scores, &err);
         mem_fail_at(0);
         CHECK(rc == RC_OK || rc == RC_NOMEM);
-        index_destroy(i);
+        recall_index_destroy(i);
     }
     CHECK(n > 10);
     CHECK_INT(mem_live(), live);
