@@ -2,6 +2,8 @@
 /* base/log.h - lines for the person who watches.
  *
  *     #define LOG_AREA "sched"
+ *     int age = 30;
+ *     const char *id = "dlc1", *backend = "local";
  *     log_warn("no heartbeat for %d s, asking the backend", age);
  *     log_job(LOG_LEVEL_INFO, id, "started on %s", backend);
  *

@@ -3,7 +3,7 @@
  *
  *     VEC(int) v = {0};
  *     VEC_PUSH(&v, 7);
- *     for (size_t i = 0; i < v.n; i++) use(v.at[i]);
+ *     for (size_t i = 0; i < v.n; i++) printf("%d\n", v.at[i]);
  *     VEC_RELEASE(&v);
  *
  * For control structures: growing never fails (as mem_alloc).

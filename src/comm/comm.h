@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm/comm.h - collectives among the ranks of one training run.
  *
- *     struct comm_mem grads = comm_f32(grad);
- *     rc = comm_all_reduce(c, grads, n, COMM_SUM, err);
+ *     struct comm *c = NULL; // a single rank
+ *     float grads[4] = {0};
+ *     enum rc rc = comm_all_reduce(c, comm_f32(grads), 4, COMM_SUM, err);
  *
  * A rank is one participant of `world`, numbered from 0. A NULL comm is a single rank, so
  * code that knows of ranks costs nothing without them.

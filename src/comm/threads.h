@@ -2,8 +2,11 @@
 /* comm/threads.h - ranks that are threads of one process, for tests and for trying out on
  * one machine what a cluster does.
  *
- *     comm_group_create(2, timeout_ms, &group);
- *     thread r: comm_open("threads", &(struct comm_conf){r, 2, 0, group}, &c, err);
+ *     struct comm_group *group = comm_group_create(2, 0);
+ *     struct comm *c = NULL;
+ *     // in the thread of rank 1
+ *     struct comm_conf conf = {.rank = 1, .world = 2, .group = group};
+ *     enum rc rc = comm_open("threads", &conf, &c, err);
  *     ...
  *     comm_group_unref(group);
  */

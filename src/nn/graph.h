@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nn/graph.h - a static graph: built once by nn_* calls, planned once, run per batch.
  *
+ *     #include "nn/ops.h"
+ *     struct graph_options options = {.training = true, .seed = 1};
  *     struct graph *g = graph_create(&options);
  *     struct val *x = nn_input(g, "deep", &(struct shape){AXIS_BATCH, 1, {96}}, true);
- *     struct val *h = nn_mlp(g, "deep_mlp", x, &mlp);
- *     struct val *logit = nn_linear(g, "output_mlp", h, 1, true);
- *     graph_finish(g, err);
- *     ... graph_rows(g, &rows, err); fill the inputs; graph_forward(g);
- * graph_backward(g);
+ *     nn_output(g, "logits", nn_linear(g, "output_mlp", x, 1, true, ACT_NONE));
+ *     enum rc rc = graph_finish(g, err);
+ *     struct batch_rows rows = {.n = {1024}};
+ *     if (!rc)
+ *         rc = graph_rows(g, &rows, err); // then fill the inputs
+ *     graph_forward(g, 0);
+ *     graph_backward(g, true);
  *
  * Builders return NULL once anything failed and pass NULL inputs through; the first
  * message is kept and returned by graph_finish(). Names give parameters their path

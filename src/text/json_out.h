@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* text/json_out.h - JSON written from left to right; commas and quotes are its business.
  *
+ *     struct buf buf;
+ *     buf_init(&buf, 4096);
  *     struct json_out j = {.out = &buf};
  *     json_open(&j, NULL, '{');
  *     json_put_str(&j, "version", "0.1.0");

@@ -4,6 +4,9 @@
  * Reading never runs past the end of the bytes. The first mistake is remembered and
  * every later call returns nothing, so that callers check thrift_failed() once.
  *
+ *     struct thrift t;
+ *     int64_t n = 0;
+ *     ...
  *     struct thrift_struct s = thrift_struct_begin(&t);
  *     for (int id; (id = thrift_field(&t, &s)) > 0;)
  *         switch (id) {

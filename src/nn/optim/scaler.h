@@ -3,10 +3,9 @@
  *
  * Loss scaling, around each real step:
  *
- *     loss * scaler_scale(), backward
- *     finite = scale_grads(params, 1 / scaler_scale());
- *     if finite: clip and step
- *     scaler_update(s, finite)
+ *     scaler_scale(s)           the loss counts so much on the way back
+ *     scale_grads(params, by)   by 1 / scaler_scale(s): whether all of them are finite
+ *     scaler_update(s, finite)  after the step, which is left out unless they are
  *
  * Embedding gradients are divided and left out by the same rule.
  *
