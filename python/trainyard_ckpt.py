@@ -231,7 +231,7 @@ def _write_raw(path, tensors):
         return f.tell(), f'crc32:{total:08x}', places
 
 
-# --- first values of tables --------------------------------------------------------------
+# --- initial values of tables --------------------------------------------------------------
 #
 # A row that training never touched has the values that it would start from: a function of
 # (seed, stream, row), where stream is the XXH3 hash of the table's name. The blob 'tables'
@@ -316,7 +316,7 @@ def first_values(origin, rows, dim):
     """float32 [len(rows), dim]: what the given rows (or ids of a dynamic table) start from."""
     m = re.fullmatch(r'(\w+)\(([^)]*)\), seed (\d+), stream ([0-9a-f]{16})', origin)
     if not m or m[1] not in ('uniform', 'normal', 'constant', 'truncated'):
-        raise CheckpointError(f'first values {origin!r} are not known')
+        raise CheckpointError(f'initial values {origin!r} are not known')
     args = [float.fromhex(x) for x in m[2].split(',')]
     key = _philox_key(int(m[3]), int(m[4], 16))
     if m[1] == 'constant':

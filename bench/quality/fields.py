@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models on fields in plain PyTorch, as torch_peer.py trains them: weights of first order, which start at 0, and
-what each makes of the vectors v [n, fields, dim]. First values are those of nn.Linear."""
+what each makes of the vectors v [n, fields, dim]. Initial values are those of nn.Linear."""
 import torch
 from torch import nn
 

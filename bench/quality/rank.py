@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """TorchEasyRec's ranking models, FLEN, FFM and DeepCrossing in plain PyTorch, as torch_peer.py trains them. e is all
-vectors side by side, then the numbers; first values are those of nn.Linear unless said otherwise."""
+vectors side by side, then the numbers; initial values are those of nn.Linear unless said otherwise."""
 import torch
 import torch.nn.functional as F
 from torch import nn

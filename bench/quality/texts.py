@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the configs of the cases are put together from."""
 
-FIRST = 0.01  # deviation of the first values of tables
+FIRST = 0.01  # deviation of the initial values of tables
 METRICS = 'losses { binary_cross_entropy {} } metrics { auc { thresholds: 10000 } }'
 
 

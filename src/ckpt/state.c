@@ -18,7 +18,7 @@ static void put_ids(struct buf *b, const struct embed_table *t)
     mem_free(rule);
 }
 
-/* The blob "tables", by the names of their weights: where first values come from, how
+/* The blob "tables", by the names of their weights: where initial values come from, how
  * rows are updated, and how ids come and go. */
 static void add_origins(struct ckpt_writer *w, const struct embed *e)
 {

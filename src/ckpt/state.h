@@ -3,7 +3,7 @@
  *
  * Names: a dense parameter has the name that its graph gives it. A table `t` is
  *     embedding.t.weight                      F32, F16 or BF16 [rows, dim], unused rows
- *                                             with their first values, for all to read
+ *                                             with their initial values, for all to read
  *     optimizer.embedding.t.weight.momentum1  F32 [rows, dim] or [rows], if there is any;
  *     optimizer.embedding.t.weight.momentum2  likewise
  *     embedding.t.weight.used                 U8: a bit per row, lowest bit first
@@ -88,7 +88,7 @@ struct ckpt_load {
 
 /* Compares everything first, then reads: on failure the model is untouched. *report is
  * filled in any case (zeroed by the caller, to be released). Rows of a table that were
- * not used when it was saved are unused again, unless the table's first values are others
+ * not used when it was saved are unused again, unless the table's initial values are others
  * now. RC_INVAL: E1510, E1512; the message holds the first differences, the report all.
  */
 enum rc ckpt_load_state(const struct ckpt *c, const struct ckpt_state *s,

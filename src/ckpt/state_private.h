@@ -27,7 +27,7 @@ char *table_column_name(const struct embed_table *t,
 /* "embedding.t.weight.<what>"; the caller's. */
 char *table_part_name(const struct embed_table *t, const char *what) MUST_CHECK;
 
-/* Where first values come from: equal texts, equal values. The caller's. */
+/* Where initial values come from: equal texts, equal values. The caller's. */
 char *table_origin(const struct embed_table *t) MUST_CHECK;
 struct origin {
     struct embed_values values;
@@ -56,10 +56,10 @@ struct table_job {
     int64_t n;    /* rows of the tensors */
     int n_cols;
     struct table_column cols[TABLE_COLUMNS_MAX];
-    const struct st_tensor *from[TABLE_COLUMNS_MAX]; /* NULL: first values */
+    const struct st_tensor *from[TABLE_COLUMNS_MAX]; /* NULL: initial values */
     const unsigned char *used;      /* FORM_ALL: bitmap; NULL: all rows are */
     const struct st_tensor *places; /* FORM_SOME: row numbers */
-    bool other_first;               /* FORM_SOME: the rest had other first values: */
+    bool other_first;               /* FORM_SOME: the rest had other initial values: */
     struct origin origin;
     /* FORM_KEYS; NULL: no counts are taken over. */
     const struct st_tensor *keys, *counts, *last;

@@ -39,7 +39,7 @@ static void copy_rows(const struct table_job *j, int64_t at, int64_t row, int64_
                bytes);
 }
 
-/* First values of state, for rows whose state is not in the checkpoint. */
+/* Initial values of state, for rows whose state is not in the checkpoint. */
 static void init_state(const struct table_job *j, int64_t row, int64_t n)
 {
     struct embed_table *t = j->t;
@@ -99,7 +99,7 @@ static enum rc read_all(const struct table_job *j, struct err *err)
     return rc;
 }
 
-/* A row that the checkpoint leaves out: unused again, or the first values it had then. */
+/* A row that the checkpoint leaves out: unused again, or the initial values it had then. */
 static void rest_row(const struct table_job *j, int64_t row)
 {
     struct embed_table *t = j->t;

@@ -166,7 +166,7 @@ static const float *row_of(const struct snapshot *s, int64_t i)
     return s->rows + at * s->t->stride;
 }
 
-/* First values of row i, in the column's type. */
+/* Initial values of row i, in the column's type. */
 static void first_of(const struct column_arg *a, int64_t i, unsigned char *out,
                      size_t bytes)
 {

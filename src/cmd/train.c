@@ -36,7 +36,7 @@ static const struct opt opts[] = {
               "start from the weights of this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint"},
     {OPT_BOOL(struct train_conf, fresh, "false",
-              "of that checkpoint leave the states of optimisers"),
+              "discard the optimizer state of that checkpoint"),
      .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
     {OPT_LIST(struct train_conf, set, "change a value of the config"),
      .meta = "PATH=VALUE"},

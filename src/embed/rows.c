@@ -10,7 +10,7 @@
 
 #define GATHER_ROWS 256 /* rows of the batch per task */
 
-/* One lookup; a row that was never trained has its first values. */
+/* One lookup; a row that was never trained has its initial values. */
 static void add_row(const struct embed *e, const struct embed_table *t, int64_t row,
                     float scale, float *to, float *spare)
 {

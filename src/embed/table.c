@@ -10,7 +10,7 @@
 #include "base/rng.h"
 #include "embed/pages.h"
 
-#define STEP_INIT 0 /* of the random numbers: first values */
+#define STEP_INIT 0 /* of the random numbers: initial values */
 #define TRUNCATE_TRIES 1000
 #define LARGE_AT_ONCE ((size_t)256 << 20) /* bytes of a table */
 #define DENSE 16                          /* one row in so many is used */

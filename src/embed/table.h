@@ -2,7 +2,7 @@
 /* embed/table.h - one embedding table: rows of weights with their optimiser state behind
  * them.
  *
- * A row's first values are a function of (seed, table name, row), worked out when the row
+ * A row's initial values are a function of (seed, table name, row), worked out when the row
  * is first used in training: a table needs no initial pass, and rows that never occur
  * cost address space only. In a keyed table (see keyed.h) the id of a row stands for the
  * row's number, so that an id starts from the same values wherever it is put.
@@ -86,7 +86,7 @@ static inline bool embed_table_used(const struct embed_table *t, int64_t row)
 {
     return t->used[row >> 6] >> (row & 63) & 1;
 }
-/* The first values of a row, without touching the table, as they would be stored. */
+/* The initial values of a row, without touching the table, as they would be stored. */
 void embed_table_initial(const struct embed_table *t, int64_t row, float *out);
 /* The same for any values, seed and stream of random numbers; `at` is the row's number or
  * its id. Values are those of f32.

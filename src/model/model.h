@@ -83,7 +83,7 @@ struct model_task {
     struct val *sessions;
     struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
     bool inner;                     /* what it predicts is no output of the model */
-    bool training; /* its losses and metrics are no part of evaluations */
+    bool training; /* its losses and metrics are excluded from evaluations */
     /* Of a match model, which has no labels: scores of all candidates of each row. */
     struct val *scores;
     bool diagonal; /* the target of row i is candidate i, not the first */

@@ -83,7 +83,7 @@ struct val *part_encoder(struct model *m, const char *name,
 /* The longest sequence that an encoder wants; 0: any. */
 int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
 
-/* First values of a table: "nn.init.uniform_,a=-0.01,b=0.01"; NULL or "": uniform within
+/* Initial values of a table: "nn.init.uniform_,a=-0.01,b=0.01"; NULL or "": uniform within
  * 1/sqrt(rows). false with `err` when the text is not understood.
  */
 bool part_table_init(const char *text, struct embed_table_conf *conf, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the config of a feature makes of its table: first values, and rows keyed by ids.
+/* What the config of a feature makes of its table: initial values, and rows keyed by ids.
  */
 #include <math.h>
 #include <string.h>

@@ -130,7 +130,7 @@ struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, i
                        struct init init, bool trainable);
 /* Adds v (rows of one float, already weighted) to the total loss. */
 void nn_loss(struct graph *g, const char *name, struct val *v);
-/* The same for a loss that is no part of what an evaluation counts. */
+/* The same for a loss that is excluded from evaluations. */
 void nn_loss_training(struct graph *g, const char *name, struct val *v);
 
 /* v stays readable after graph_forward(), under no name: a fixed graph leaves it out. */

@@ -8,7 +8,7 @@
 
 struct fine_tune_result {
     size_t loaded;      /* tensors */
-    size_t missing;     /* parameters that keep their first values */
+    size_t missing;     /* parameters that keep their initial values */
     size_t n_optimizer; /* states of dense parameters that were taken over */
     char first_missing[128];
 };

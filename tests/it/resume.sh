@@ -193,7 +193,7 @@ schedules_go_on_unless_they_are_told_to_begin_anew()
     true
 }
 
-# Names of one model mapped to those of another; what is not there keeps its first values.
+# Names of one model mapped to those of another; what is not there keeps its initial values.
 a_map_of_names_carries_weights_over()
 {
     config && data

@@ -127,7 +127,7 @@ tables_larger_than_memory_lie_in_files()
     err_has "bytes in 'nowhere': No such file or directory"
 }
 
-# Training that moves nothing leaves the first values, which Python works out as well.
+# Training that moves nothing leaves the initial values, which Python works out as well.
 python_knows_first_values()
 {
     local python

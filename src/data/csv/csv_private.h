@@ -105,7 +105,7 @@ enum rc csv_block_rows(struct csv_block *b, size_t n_cols, bool skip,
  * quote.
  */
 bool csv_unquote(const unsigned char **p, size_t *n, char quote, unsigned char *room);
-/* A field that should be a number: quotes and blanks around it are no part of it. */
+/* A field that should be a number: quotes and blanks around it are left out. */
 struct str csv_number_text(const unsigned char *p, size_t n, char quote);
 bool csv_is_null_word(struct str s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of at least 8 equal values become run lengths, everything between is packed in
- * groups of 8. A packed stretch can only end on a whole group, so a run gives its first
+ * groups of 8. A packed stretch can only end on a whole group, so a run gives its leading
  * values to the group before it.
  */
 #include "data/parquet/encode.h"

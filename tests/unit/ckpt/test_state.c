@@ -381,7 +381,7 @@ static void a_map_renames_parameters_with_what_belongs_to_them(void)
     CHECK(memcmp(a.w, b.w, sizeof(a.w)) == 0 && memcmp(a.m, b.m, sizeof(a.m)) == 0);
     const struct embed_table *t = embed_table_at(a.embed, 0),
                              *u = embed_table_at(b.embed, 0);
-    float want[5]; /* first values were those of the old name */
+    float want[5]; /* initial values were those of the old name */
     embed_table_initial(t, 0, want);
     CHECK(memcmp(embed_table_row(u, 0), want, sizeof(want)) == 0 &&
           embed_table_used(u, 0));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* First values of tables, as init_fn writes them. */
+/* Initial values of tables, as init_fn writes them. */
 #include <math.h>
 
 #include "base/mem.h"
