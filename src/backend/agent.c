@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/admission.h"
+#include "backend/backend.h"
 #include "backend/capacity.h"
 #include "backend/reserve.h"
 #include "base/clock.h"
@@ -622,6 +623,17 @@ static enum rc serve(struct agent *a, struct err *err)
     }
 }
 
+/* What there is to give, and whether backends can be used: found once, kept for all. */
+static enum rc take_stock(struct agent *a, struct err *err)
+{
+    struct err why = {0};
+    for (size_t i = 0; backend_at(i); i++)
+        if (backend_at(i)->probe(a->p->dir, &why))
+            log_debug("backend %s: %s", backend_at(i)->name, why.msg);
+    enum rc rc = backend_at(0)->capacity(a->o->slots, &a->total, err);
+    return rc ? rc : capacity_write(a->p->dir, &a->total, err);
+}
+
 enum rc agent_run(const struct place *p, const struct agent_options *o, struct err *err)
 {
     struct agent a = {.p = p, .o = o, .lock = -1, .control = -1};
@@ -629,9 +641,7 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
     a.soon.fn = look;
     enum rc rc = take_lock(&a, &got, err);
     if (!rc && got)
-        rc = capacity_find(o->slots, &a.total, err);
-    if (!rc && got)
-        rc = capacity_write(p->dir, &a.total, err);
+        rc = take_stock(&a, err);
     if (!rc && got)
         rc = loop_create(1, &a.loop, err);
     if (!rc && got)

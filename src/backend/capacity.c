@@ -60,23 +60,32 @@ enum rc capacity_find(const char *slots, struct queue_need *out, struct err *err
 
 enum rc capacity_write(const char *dir, const struct queue_need *c, struct err *err)
 {
-    char *path = fs_join(dir, "capacity.json"), *scratch = fs_join(dir, "probe");
-    char what[VIEW_ERROR_SIZE];
-    bool view = fs_mkdirs(scratch, 0700, NULL) == RC_OK && view_possible(scratch, what);
-    char *text = mem_printf(
-        "{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd, \"view\": %d}\n",
-        (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu, (int)view);
+    char *path = fs_join(dir, "capacity.json");
+    char *text =
+        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd}\n",
+                   (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu);
     enum rc rc = file_put(path, text, strlen(text), 0600, err);
     mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+enum rc capacity_probe_view(const char *dir, struct err *err)
+{
+    char *path = fs_join(dir, "view.json"), *scratch = fs_join(dir, "probe");
+    char what[VIEW_ERROR_SIZE];
+    bool view = fs_mkdirs(scratch, 0700, NULL) == RC_OK && view_possible(scratch, what);
+    const char *text = view ? "{\"view\": 1}\n" : "{\"view\": 0}\n";
+    enum rc rc = file_put(path, text, strlen(text), 0600, err);
     mem_free(scratch);
     mem_free(path);
     return rc;
 }
 
-/* The agent's file, to doc_release(); NULL when there is none. */
-static const struct node *read_file(const char *dir, struct doc *doc)
+/* A file of the agent, to doc_release(); NULL when there is none. */
+static const struct node *read_file(const char *dir, const char *name, struct doc *doc)
 {
-    char *path = fs_join(dir, "capacity.json"), *text = NULL;
+    char *path = fs_join(dir, name), *text = NULL;
     size_t n = 0;
     const struct node *map = NULL;
     if (fs_read(path, 4096, &text, &n, NULL) == RC_OK)
@@ -89,7 +98,7 @@ static const struct node *read_file(const char *dir, struct doc *doc)
 bool capacity_view(const char *dir)
 {
     struct doc doc = {0};
-    bool view = node_get_int(read_file(dir, &doc), "view", 0) != 0;
+    bool view = node_get_int(read_file(dir, "view.json", &doc), "view", 0) != 0;
     if (doc.src)
         doc_release(&doc);
     return view;
@@ -98,7 +107,7 @@ bool capacity_view(const char *dir)
 bool capacity_read(const char *dir, struct queue_need *out)
 {
     struct doc doc = {0};
-    const struct node *map = read_file(dir, &doc);
+    const struct node *map = read_file(dir, "capacity.json", &doc);
     if (map)
         *out = (struct queue_need){.cpu_milli = node_get_int(map, "cpu_milli", 0),
                                    .memory = node_get_int(map, "memory", 0),

@@ -14,8 +14,12 @@ enum rc capacity_find(const char *slots, struct queue_need *out,
 /* The agent's answer, kept beside its lock for others to read. */
 enum rc capacity_write(const char *dir, const struct queue_need *c,
                        struct err *err) MUST_CHECK;
-/* Whether jobs can have a private view; the agent found out once for all of them. */
-bool capacity_view(const char *dir);
 bool capacity_read(const char *dir, struct queue_need *out);
+
+/* Whether workers can have a private view of the tree (view.h): found out once for all
+ * jobs, and kept in `dir`.
+ */
+enum rc capacity_probe_view(const char *dir, struct err *err) MUST_CHECK;
+bool capacity_view(const char *dir);
 
 #endif

@@ -2,17 +2,23 @@
 /* podman or docker, whichever is there. The engine's client is the worker that the shim
  * watches. A job's variables go through a file, so their values are in no command line and
  * in no environment but the container's; the host's network lets workers of one job find
- * each other at 127.0.0.1.
+ * each other at 127.0.0.1. A client that was killed leaves its container, which clean()
+ * removes by its name.
  */
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "backend/helper_env.h"
-#include "backend/sup_private.h"
+#include "backend/process.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "base/proc.h"
 #include "job/environ.h"
+
+#define ENGINE_FAILED 125 /* exit status of an engine that could not start a container */
 
 typedef VEC(const char *) words;
 
@@ -29,21 +35,22 @@ static const char *engine(void)
     return NULL;
 }
 
-static const char *container_name(const struct sup *s, const struct sup_worker *w,
+static const char *container_name(const struct backend_job *j, int64_t worker,
                                   struct arena *a)
 {
-    return arena_printf(a, "trainyard-%s-%jd-%jd", s->id, (intmax_t)w->index,
-                        (intmax_t)s->rec.now.attempt);
+    return arena_printf(a, "trainyard-%s-%jd-%jd", j->id, (intmax_t)worker,
+                        (intmax_t)j->attempt);
 }
 
 /* Fields of a mount have commas between them, so a source with one goes by a link. */
-static enum rc add_mount(const struct sup *s, words *v, struct arena *a, const char *from,
-                         const char *to, bool read_only, struct err *err)
+static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
+                         const char *from, const char *to, bool read_only,
+                         struct err *err)
 {
     if (strpbrk(to, ",\"\n"))
         return err_coded(err, RC_INVAL, E3301, "'%.200s' is no place in a container", to);
     if (strpbrk(from, ",\"\n")) {
-        const char *link = arena_printf(a, "%s/run/mount-%zu", s->dir, v->n);
+        const char *link = arena_printf(a, "%s/run/mount-%zu", j->dir, v->n);
         unlink(link);
         if (symlink(from, link) < 0)
             return err_sys(err, errno, "cannot link '%s'", link);
@@ -55,10 +62,10 @@ static enum rc add_mount(const struct sup *s, words *v, struct arena *a, const c
     return RC_OK;
 }
 
-static void add_limits(words *v, struct arena *a, const struct sup *s,
+static void add_limits(words *v, struct arena *a, const struct backend_job *j,
                        const struct spec_role *r)
 {
-    if (s->spec.s->has_cpu) /* not every machine lets an ordinary user set limits */
+    if (j->spec->s->has_cpu) /* not every machine lets an ordinary user set limits */
         VEC_PUSH(v, arena_printf(a, "--cpus=%g", (double)r->cpu_milli / 1000));
     if (r->memory)
         VEC_PUSH(v, arena_printf(a, "--memory=%jd", (intmax_t)r->memory));
@@ -81,19 +88,19 @@ static void add_gpus(words *v, struct arena *a, const char *name, const char *gp
 }
 
 /* Beside the run file; there as long as the worker runs. */
-static const char *env_file(const struct sup_worker *w, struct arena *a)
+static const char *env_file(const struct backend_worker *w, struct arena *a)
 {
-    return arena_printf(a, "%s.env", w->run);
+    return arena_printf(a, "%s.env", w->handle);
 }
 
-void container_forget(const struct sup_worker *w)
+static void forget_env(const struct backend_worker *w)
 {
     struct arena a = {0};
     unlink(env_file(w, &a));
     arena_release(&a);
 }
 
-static enum rc add_env(const struct sup_worker *w, words *v, struct arena *a,
+static enum rc add_env(const struct backend_worker *w, words *v, struct arena *a,
                        const char *const *env, struct err *err)
 {
     VEC_PUSH(v, "--env-file");
@@ -107,12 +114,13 @@ static enum rc add_env(const struct sup_worker *w, words *v, struct arena *a,
 }
 
 /* What the engine's client itself needs, and by what a sweep knows it as the job's. */
-void container_env(const struct sup *s, const char *const *job, struct contract_env *out)
+static void client_env(const struct backend_job *j, const char *const *job,
+                       struct contract_env *out)
 {
     static const char *const marks[] = {"TRAINYARD_JOB_ID", "TRAINYARD_ATTEMPT",
                                         "TRAINYARD_WORKER"};
     struct environ_list kept;
-    char *path = fs_join(s->dir, "env.json");
+    char *path = fs_join(j->dir, "env.json");
     environ_read(path, &kept);
     helper_env_fill(out, kept.list.at, helper_env_is_engine);
     for (; *job; job++) {
@@ -129,38 +137,39 @@ void container_env(const struct sup *s, const char *const *job, struct contract_
     mem_free(path);
 }
 
-enum rc container_argv(const struct sup *s, const struct sup_worker *w,
-                       const char *const *env, const char *gpus, struct arena *a,
-                       const char *const **out, struct err *err)
+/* The engine's command line around the worker's, in `a`. */
+static enum rc client_argv(const struct backend_job *j, const struct backend_launch *l,
+                           struct arena *a, const char *const **out, struct err *err)
 {
     const char *name = engine();
     words v = {0};
     if (!name)
         return err_coded(err, RC_NOTFOUND, E3203, "run a container: no podman or docker");
-    const char *const first[] = {
-        name,        "run",       "--rm", "--name",    container_name(s, w, a), "--label",
-        "trainyard", "--network", "host", "--workdir", "/ml/usercode"};
+    const char *const first[] = {name,
+                                 "run",
+                                 "--rm",
+                                 "--name",
+                                 container_name(j, l->w->index, a),
+                                 "--label",
+                                 "trainyard",
+                                 "--network",
+                                 "host",
+                                 "--workdir",
+                                 "/ml/usercode"};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(&v, first[i]);
-    add_limits(&v, a, s, w->role);
-    add_gpus(&v, a, name, gpus);
-    enum rc rc = add_mount(s, &v, a, s->ml, "/ml", false, err);
-    for (size_t i = 0; i < s->mounts.list.n && !rc; i++)
-        rc = add_mount(s, &v, a, s->mounts.list.at[i].from, s->mounts.list.at[i].to,
-                       s->mounts.list.at[i].read_only, err);
+    add_limits(&v, a, j, l->w->role);
+    add_gpus(&v, a, name, l->gpus);
+    enum rc rc = add_mount(j, &v, a, j->ml, "/ml", false, err);
+    for (size_t i = 0; i < j->mounts->list.n && !rc; i++)
+        rc = add_mount(j, &v, a, j->mounts->list.at[i].from, j->mounts->list.at[i].to,
+                       j->mounts->list.at[i].read_only, err);
     if (!rc)
-        rc = add_env(w, &v, a, env, err);
+        rc = add_env(l->w, &v, a, contract_env_list(l->env), err);
     VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
-    VEC_PUSH(&v, s->spec.s->image);
-    if (s->spec.shell) {
-        VEC_PUSH(&v, "/bin/sh");
-        VEC_PUSH(&v, "-c");
-        if (strchr("-+", s->spec.shell[0]))
-            VEC_PUSH(&v, "--");
-        VEC_PUSH(&v, s->spec.shell);
-    }
-    for (size_t i = 0; s->spec.argv && s->spec.argv[i]; i++)
-        VEC_PUSH(&v, s->spec.argv[i]);
+    VEC_PUSH(&v, j->spec->s->image);
+    for (size_t i = 0; l->argv[i]; i++)
+        VEC_PUSH(&v, l->argv[i]);
     const char **copy = arena_alloc(a, (v.n + 1) * sizeof(*copy));
     memcpy(copy, v.at, v.n * sizeof(*copy));
     *out = copy;
@@ -169,11 +178,11 @@ enum rc container_argv(const struct sup *s, const struct sup_worker *w,
 }
 
 /* Whether the engine did it. */
-static bool ask_engine(const struct sup *s, const char *const *argv)
+static bool ask_engine(const struct backend_job *j, const char *const *argv)
 {
     static const char *const none[] = {NULL};
     struct contract_env env = {0};
-    container_env(s, none, &env);
+    client_env(j, none, &env);
     struct proc_spec spec = {.argv = argv, .env = contract_env_list(&env)};
     struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
     struct proc_output got = {0};
@@ -183,24 +192,112 @@ static bool ask_engine(const struct sup *s, const char *const *argv)
     return good;
 }
 
-bool container_has_image(const struct sup *s)
+static bool has_image(const struct backend_job *j)
 {
     const char *name = engine();
-    const char *argv[] = {name, "image", "inspect", "--", s->spec.s->image, NULL};
-    return name && ask_engine(s, argv);
+    const char *argv[] = {name, "image", "inspect", "--", j->spec->s->image, NULL};
+    return name && ask_engine(j, argv);
 }
 
-void container_clean(const struct sup *s)
+static enum rc container_probe(const char *dir, struct err *err)
 {
-    const char *name = engine();
+    if (!engine())
+        return err_coded(err, RC_NOTFOUND, E3203, "run a container: no podman or docker");
+    return RC_OK;
+}
+
+static void container_prepare(struct backend_job *j)
+{
+    j->root = "/ml";
+    j->view = "container";
+    j->links = false;
+}
+
+static enum rc start_client(struct backend_job *j, struct backend_launch *l,
+                            struct err *err)
+{
     struct arena a = {0};
-    for (int64_t i = 0; name && i < s->n_workers; i++) {
-        const char *one = container_name(s, &s->workers[i], &a);
-        /* podman would wait for a polite end first */
-        const char *podman[] = {name, "rm", "-f", "-t", "0", "--", one, NULL};
-        const char *docker[] = {name, "rm", "-f", "--", one, NULL};
-        const char *const *argv = strcmp(name, "podman") == 0 ? podman : docker;
-        ask_engine(s, argv);
+    struct contract_env own = {0};
+    struct shim_spec spec = {.cwd = j->dir, .secrets = l->secrets};
+    enum rc rc = client_argv(j, l, &a, &spec.argv, err);
+    client_env(j, contract_env_list(l->env), &own);
+    spec.env = contract_env_list(&own);
+    if (!rc)
+        rc = process_start(j, l->w, &spec, false, err);
+    l->started = rc == RC_OK;
+    if (rc)
+        forget_env(l->w);
+    contract_env_release(&own);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc container_start(struct backend_job *j, struct backend_launch *at, size_t n,
+                               struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = start_client(j, &at[i], err);
+    return rc;
+}
+
+/* An engine that could not start its container says so by one exit status; of a container
+ * that was killed for its memory it tells only that it was killed.
+ */
+static enum backend_state container_poll(struct backend_job *j, struct backend_worker *w,
+                                         struct backend_exit *out)
+{
+    enum backend_state state = process_poll(j, w, out);
+    if (state != BACKEND_RUNNING)
+        forget_env(w);
+    if (state != BACKEND_ENDED)
+        return state;
+    bool killed = out->signal == SIGKILL || out->code == 128 + SIGKILL;
+    out->out_of_memory = w->role->memory && killed;
+    if (out->code == ENGINE_FAILED) {
+        bool there = has_image(j);
+        out->why = there ? WHY_LaunchFailure : WHY_ImagePull;
+        snprintf(out->text, sizeof(out->text),
+                 there ? "the engine could not start image '%.200s'; see the log"
+                       : "image '%.200s' could not be had; see the log",
+                 j->spec->s->image);
     }
+    return state;
+}
+
+static void remove_container(const struct backend_job *j, const char *engine_name,
+                             int64_t worker)
+{
+    struct arena a = {0};
+    const char *one = container_name(j, worker, &a);
+    /* podman would wait for a polite end first */
+    const char *podman[] = {engine_name, "rm", "-f", "-t", "0", "--", one, NULL};
+    const char *docker[] = {engine_name, "rm", "-f", "--", one, NULL};
+    const char *const *argv = strcmp(engine_name, "podman") == 0 ? podman : docker;
+    ask_engine(j, argv);
     arena_release(&a);
 }
+
+static void container_clean(struct backend_job *j, int64_t worker, bool lost)
+{
+    const char *name = engine();
+    process_clean(j, worker, lost);
+    for (int64_t i = 0; name && i < j->spec->workers; i++)
+        if (worker < 0 || worker == i)
+            remove_container(j, name, i);
+}
+
+const struct backend_ops backend_container = {
+    .name = "container",
+    .probe = container_probe,
+    .prepare = container_prepare,
+    .address = process_address,
+    .port = process_port,
+    .start = container_start,
+    .reattach = process_reattach,
+    .poll = container_poll,
+    .signal = process_signal,
+    .usage = process_usage,
+    .release = process_release,
+    .clean = container_clean,
+};

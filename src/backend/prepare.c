@@ -7,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/bubble.h"
-#include "backend/capacity.h"
 #include "backend/helper_env.h"
+#include "backend/shim.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -18,42 +17,6 @@
 #include "job/table.h"
 
 static void step(struct sup *s);
-
-static bool literal_ml(const struct spec *s)
-{
-    if (s->shell)
-        return strstr(s->shell, "/ml/") != NULL;
-    for (size_t i = 0; s->argv && s->argv[i]; i++)
-        if (strstr(s->argv[i], "/ml/"))
-            return true;
-    return false;
-}
-
-static bool may_use(const struct sup *s, enum contract_view v)
-{
-    const char *only = s->p->view;
-    return !only || !*only || strcmp(only, contract_view_name(v)) == 0;
-}
-
-/* Decides how the job will see its tree. */
-static void choose_view(struct sup *s)
-{
-    char *scratch = fs_join(s->dir, "root");
-    s->view = VIEW_PLAIN;
-    if (strcmp(s->spec.backend, "container") == 0)
-        s->view = VIEW_CONTAINER;
-    else if (may_use(s, VIEW_MOUNT) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
-             (capacity_view(s->p->dir) || view_possible(scratch, s->view_error)))
-        s->view = VIEW_MOUNT;
-    else if (may_use(s, VIEW_BUBBLE) && bubble_possible())
-        s->view = VIEW_BUBBLE;
-    mem_free(scratch);
-    if (s->view != VIEW_PLAIN)
-        return;
-    if (literal_ml(&s->spec) || s->spec.s->n_data)
-        sup_warn(s, "no private /ml is possible here, so paths below /ml and mounts of "
-                    "datasets do not exist; only the PAI_* variables hold real paths");
-}
 
 static enum rc restore_code(struct sup *s, struct err *err)
 {
@@ -82,6 +45,24 @@ static enum rc stage_tables(const struct sup *s, struct err *err)
     return rc;
 }
 
+static enum rc read_secrets(struct sup *s, struct err *err)
+{
+    char *path = fs_join(s->dir, "secrets.json");
+    enum rc rc = secrets_read(&s->spec, path, &s->secrets, err);
+    mem_free(path);
+    return rc;
+}
+
+/* What was staged stays; how workers see it is asked again. */
+enum rc prepare_again(struct sup *s, struct err *err)
+{
+    s->job.ops->prepare(&s->job);
+    contract_mounts_release(&s->mounts);
+    contract_mounts(s->ml, &s->channels, &s->mounts);
+    secrets_release(&s->secrets);
+    return read_secrets(s, err);
+}
+
 static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
 {
     channels_release(&s->channels);
@@ -95,11 +76,9 @@ static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
     if (rc)
         return rc;
     *why = WHY_LaunchFailure;
-    char *path = fs_join(s->dir, "secrets.json");
-    rc = secrets_read(&s->spec, path, &s->secrets, err);
-    mem_free(path);
+    rc = read_secrets(s, err);
     if (!rc)
-        rc = contract_stage(s->ml, &s->spec, &s->channels, s->view, err);
+        rc = contract_stage(s->ml, &s->spec, &s->channels, s->job.links, err);
     if (!rc)
         rc = stage_tables(s, err);
     if (!rc)
@@ -144,7 +123,7 @@ enum { STEP_FETCH, STEP_VENV, STEP_INSTALL, STEP_START };
 static bool packages_wanted(const struct sup *s)
 {
     char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
-    bool wanted = s->view != VIEW_CONTAINER && !fs_exists(ready) && write_requirements(s);
+    bool wanted = s->job.ops->host_files && !fs_exists(ready) && write_requirements(s);
     mem_free(ready);
     mem_free(venv);
     return wanted;
@@ -288,7 +267,7 @@ static void sweep_helpers(struct sup *s)
     char *log =
         mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
     if (fs_exists(log))
-        shim_sweep(s->id, s->rec.now.attempt, -1);
+        shim_sweep(s->id, s->rec.now.attempt, -1); /* of this machine, as helpers are */
     mem_free(log);
 }
 
@@ -299,7 +278,8 @@ void prepare_start(struct sup *s)
     s->phase = SUP_PREPARING;
     s->helper_step = STEP_FETCH;
     sweep_helpers(s);
-    choose_view(s);
+    s->job.attempt = s->rec.now.attempt;
+    s->job.ops->prepare(&s->job);
     enum rc rc = stage(s, &why, &err);
     if (rc) {
         sup_attempt_failed(s, why, -1, 0, err.msg);

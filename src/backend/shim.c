@@ -518,6 +518,7 @@ static bool parse_exit(struct str text, struct shim_exit *out)
                               .signal = (int)v[1],
                               .cpu_s = (double)v[2] / 1e6,
                               .rss_bytes = v[3],
+                              .ended = v[4],
                               .log_cut = v[5] != 0};
     return true;
 }

@@ -63,7 +63,8 @@ struct shim_exit {
     int code, signal; /* as struct proc_exit */
     double cpu_s;
     int64_t rss_bytes;
-    bool log_cut; /* the log could not be written to its end */
+    int64_t ended; /* wall clock, ns */
+    bool log_cut;  /* the log could not be written to its end */
 };
 /* False when there is no record: nobody saw the end. */
 bool shim_exit_read(const char *run, struct shim_exit *out);

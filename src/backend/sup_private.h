@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/sup_private.h - the state of one supervisor, shared by its files:
- * supervisor.c (life), prepare.c (tree and packages), copies.c (object stores), attempt.c
- * (workers), watch.c (logs).
+ * supervisor.c (life), prepare.c (tree and packages), copies.c (object stores), launch.c
+ * (variables), attempt.c (workers), watch.c (logs). Workers are reached through
+ * backend.h alone.
  */
 #ifndef BACKEND_SUP_PRIVATE_H
 #define BACKEND_SUP_PRIVATE_H
 
+#include "backend/backend.h"
 #include "backend/gpu.h"
-#include "backend/shim.h"
 #include "base/loop.h"
 #include "job/contract.h"
 #include "job/inputs.h"
@@ -19,6 +20,7 @@
 
 enum sup_phase {
     SUP_PREPARING, /* packages are being installed */
+    SUP_STARTING,  /* the backend has the workers, not all of them run */
     SUP_RUNNING,
     SUP_SENDING, /* workers have succeeded, outputs go to an object store */
     SUP_ENDING,  /* workers were told to stop */
@@ -28,23 +30,21 @@ enum sup_phase {
 
 struct sup_worker {
     struct sup *sup;
-    int64_t index;
-    const struct spec_role *role; /* borrowed from the spec */
-    char *run, *log;              /* owned */
-    struct shim shim;
+    struct backend_worker b;
+    char *handle, *log; /* owned: paths */
     struct loop_fd watch;
-    bool alive, over;       /* over: its end is recorded */
-    struct shim_exit exit;  /* once over */
-    bool unseen;            /* nobody saw its end */
-    char *cgroup;           /* owned: limits its memory; NULL: it is measured */
-    bool first;             /* failed while all the others still ran */
-    bool starved;           /* the kernel ended a process of it for its memory */
-    int64_t life;           /* how often it was started again alone, in this attempt */
-    int64_t again_at;       /* monotonic ns of the next such start; 0: none */
-    int64_t log_size;       /* bytes that the watcher has seen */
-    struct buf line;        /* a line whose end has not come yet */
-    int64_t line_at;        /* where it begins */
-    int64_t rss, cpu_ticks; /* last sample */
+    bool known;       /* there is a handle */
+    bool alive, over; /* over: its end is recorded */
+    bool waiting;     /* alive: its backend has it, its program does not run yet */
+    struct backend_exit exit; /* once over */
+    bool unseen;              /* nobody saw its end */
+    bool first;               /* failed while all the others still ran */
+    int64_t again_at;         /* monotonic ns of its next start, alone; 0: none */
+    struct backend_log sink;  /* where the backend brings the log */
+    int64_t log_size;         /* bytes that the watcher has seen */
+    struct buf line;          /* a line whose end has not come yet */
+    int64_t line_at;          /* where it begins */
+    int64_t rss;              /* last sample */
 };
 
 struct sup {
@@ -58,17 +58,16 @@ struct sup {
     struct channels channels;
     struct contract_mounts mounts;
     struct secrets secrets;
+    VEC(const char *) masks; /* their values; NULL behind the last */
     struct metric_set *metrics;
-    enum contract_view view;
-    char view_error[VIEW_ERROR_SIZE]; /* why there is no private view */
-    struct sup_worker *workers;       /* [spec.workers] */
+    struct backend_job job;
+    struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;
     enum sup_phase phase;
     enum job_reason ending; /* why workers were told to stop; None: they were not */
     char ending_text[256];
-    int launch_status;   /* 126, 127 */
-    int64_t kill_at;     /* monotonic ns: shims that are still there are killed; 0: no */
-    bool suspended;      /* workers have been paused */
+    int64_t kill_at; /* monotonic ns: workers that are still there are destroyed; 0: no */
+    bool suspended;  /* workers have been paused */
     struct proc *helper; /* of the preparation */
     struct loop_child helper_watch;
     int helper_step;
@@ -93,9 +92,13 @@ void sup_warn(struct sup *s, const char *text);
 void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal,
                         const char *text);
 void sup_attempt_over(struct sup *s); /* all workers have ended */
+/* Values that no log may hold; read once. NULL behind the last. */
+const char *const *sup_masks(struct sup *s);
 
 /* prepare.c: begins; attempt_start() or sup_attempt_failed() follows. */
 void prepare_start(struct sup *s);
+/* Reads what a start needs, in a supervisor that found workers running. */
+enum rc prepare_again(struct sup *s, struct err *err) MUST_CHECK;
 /* Starts a process beside the workers, in the job's program directory, with the log of
  * the preparation. `env` NULL: ours.
  */
@@ -113,13 +116,17 @@ void copies_tick(struct sup *s); /* tells how far they are */
 enum job_reason copies_end(struct sup *s, bool good, char *text, size_t size);
 
 /* attempt.c */
+void attempt_create(struct sup *s);
 void attempt_start(struct sup *s);
+/* The backend has all workers: Running as soon as none waits. */
+void attempt_started(struct sup *s);
 /* Finds workers of the current attempt that run or have ended; their number. */
 int64_t attempt_find(struct sup *s);
 void attempt_watch(struct sup *s); /* waits for the ends of those that are alive */
 /* TERM to all, KILL after the grace time; `why` is what the end will mean. */
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text);
 void attempt_pause(struct sup *s, bool pause);
+void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal what);
 bool attempt_alive(const struct sup *s);
 /* Have all ended well whose end counts? */
 bool attempt_good(const struct sup *s);
@@ -131,23 +138,18 @@ void attempt_settle(struct sup *s, struct sup_worker *w); /* if it has ended */
 /* Records the end of a worker that is known to be gone; nothing follows from it yet. */
 void attempt_take_end(struct sup *s, struct sup_worker *w);
 void attempt_release(struct sup *s);
-/* GPUs of one worker, "2,3", in `a`; NULL: it asked for none. */
-const char *attempt_gpus(const struct sup *s, int64_t index, struct arena *a);
 
-/* container.c: the engine's command line around the worker's; in `a`. RC_NOTFOUND: no
- * engine.
- */
-enum rc container_argv(const struct sup *s, const struct sup_worker *w,
-                       const char *const *env, const char *gpus, struct arena *a,
-                       const char *const **out, struct err *err) MUST_CHECK;
-/* The environment of the engine's client; `job` is the worker's own. */
-void container_env(const struct sup *s, const char *const *job, struct contract_env *out);
-void container_forget(const struct sup_worker *w); /* removes the file of its variables */
-#define CONTAINER_FAILED \
-    125 /* exit status of an engine that could not start a container */
-bool container_has_image(const struct sup *s);
-/* Removes what a killed client left. */
-void container_clean(const struct sup *s);
+/* launch.c: what one worker is started with. */
+struct launch {
+    struct arena arena;
+    struct contract_env env;
+    const char *shell[5];
+    struct backend_launch at;
+};
+void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l);
+void launch_release(struct launch *l);
+/* GPUs of one worker, "2,3", in `a`; NULL: it asked for none. */
+const char *launch_gpus(const struct sup *s, int64_t index, struct arena *a);
 
 /* watch.c */
 void watch_logs(struct sup *s, bool end); /* reads what came; `end`: also a last line */

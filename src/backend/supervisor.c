@@ -2,6 +2,7 @@
 #include "backend/supervisor.h"
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -54,6 +55,16 @@ void sup_warn(struct sup *s, const char *text)
     struct record_note note = {.worker = -1, .message = text};
     enum rc rc = record_add(&s->rec, EV_Warning, &note, NULL);
     (void)rc; /* can always follow */
+}
+
+const char *const *sup_masks(struct sup *s)
+{
+    if (!s->masks.n) {
+        for (size_t i = 0; i < s->secrets.list.n; i++)
+            VEC_PUSH(&s->masks, s->secrets.list.at[i].value);
+        VEC_PUSH(&s->masks, NULL);
+    }
+    return s->masks.at;
 }
 
 /* Any state from which the wanted one cannot be reached directly is passed through. */
@@ -121,7 +132,7 @@ static const struct sup_worker *culprit(const struct sup *s)
     const struct sup_worker *found = NULL;
     for (int64_t i = 0; i < s->n_workers; i++) {
         const struct sup_worker *w = &s->workers[i];
-        if (w->first || w->starved)
+        if (w->first || w->exit.out_of_memory)
             return w;
         bool bad = w->over && (w->exit.code != 0 || w->unseen);
         /* One that was only told to stop is no reason. */
@@ -180,29 +191,6 @@ static void succeed(struct sup *s)
         finish(s, JOB_Succeeded, WHY_None, 0, 0, "");
 }
 
-/* A container's engine tells only that it was killed. */
-static bool out_of_memory(const struct sup *s, const struct sup_worker *w)
-{
-    bool killed = w->exit.signal == SIGKILL || w->exit.code == 128 + SIGKILL;
-    return w->starved || (s->view == VIEW_CONTAINER && w->role->memory && killed);
-}
-
-/* An engine that could not start its container says so by one exit status. */
-static bool engine_failed(struct sup *s, const struct sup_worker *w)
-{
-    char text[400];
-    if (s->view != VIEW_CONTAINER || w->exit.code != CONTAINER_FAILED)
-        return false;
-    bool there = container_has_image(s);
-    snprintf(text, sizeof(text),
-             there ? "the engine could not start image '%.200s'; see the log"
-                   : "image '%.200s' could not be had; see the log",
-             s->spec.s->image);
-    sup_attempt_failed(s, there ? WHY_LaunchFailure : WHY_ImagePull, CONTAINER_FAILED, 0,
-                       text);
-    return true;
-}
-
 static void describe_end(const struct sup *s, const struct sup_worker *w,
                          enum job_reason why, char *out, size_t size)
 {
@@ -211,12 +199,12 @@ static void describe_end(const struct sup *s, const struct sup_worker *w,
                     words);
     if (why == WHY_OutOfMemory)
         snprintf(out, size, "worker %jd: %s, which needed more than %jd MiB of memory",
-                 (intmax_t)w->index, words, (intmax_t)(w->role->memory >> 20));
+                 (intmax_t)w->b.index, words, (intmax_t)(w->b.role->memory >> 20));
     else if (w->unseen)
         snprintf(out, size, "worker %jd: its process was killed from outside",
-                 (intmax_t)w->index);
+                 (intmax_t)w->b.index);
     else
-        snprintf(out, size, "worker %jd: %s%s", (intmax_t)w->index, words,
+        snprintf(out, size, "worker %jd: %s%s", (intmax_t)w->b.index, words,
                  why == WHY_LaunchFailure
                      ? " (the command was not found or not executable)"
                      : "");
@@ -229,20 +217,20 @@ void sup_attempt_over(struct sup *s)
     int code = w ? w->exit.code : 0, sig = w ? w->exit.signal : 0;
     watch_logs(s, true);
     watch_write(s);
-    if (s->view == VIEW_CONTAINER && !attempt_good(s))
-        container_clean(s); /* what a killed client leaves */
+    if (s->n_workers && !attempt_good(s))
+        s->job.ops->clean(&s->job, -1, false);
     if (s->ending == WHY_LaunchFailure) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
-        sup_attempt_failed(s, WHY_LaunchFailure, s->launch_status, 0, text);
+        sup_attempt_failed(s, WHY_LaunchFailure, s->job.launch_status, 0, text);
     } else if (s->n_workers && attempt_good(s) && s->ending != WHY_Hang) {
         succeed(s); /* also when a stop or a time limit came too late */
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
-    } else if (w && engine_failed(s, w)) {
-        return;
+    } else if (w && w->exit.why != WHY_None) {
+        sup_attempt_failed(s, w->exit.why, code, sig, w->exit.text);
     } else if (w) {
-        enum job_reason why = retry_reason(code, sig, out_of_memory(s, w), w->unseen);
+        enum job_reason why = retry_reason(code, sig, w->exit.out_of_memory, w->unseen);
         describe_end(s, w, why, text, sizeof(text));
         sup_attempt_failed(s, why, code, sig, text);
     } else {
@@ -263,6 +251,7 @@ static void act_on_stop(struct sup *s)
         loop_timer_stop(&s->later);
         sup_attempt_failed(s, WHY_UserStopped, -1, 0, "");
         break;
+    case SUP_STARTING:
     case SUP_RUNNING:
         attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
         break;
@@ -306,18 +295,18 @@ static void on_control(void *arg, int fd, unsigned events)
     look(arg);
 }
 
-static void force_shims(struct sup *s)
+static void destroy_workers(struct sup *s)
 {
     for (int64_t i = 0; i < s->n_workers; i++)
         if (s->workers[i].alive)
-            shim_signal(&s->workers[i].shim, SIGKILL);
+            attempt_signal(s, &s->workers[i], BACKEND_DESTROY);
 }
 
 static void on_tick(void *arg)
 {
     struct sup *s = arg;
     s->ticks++;
-    if (s->phase == SUP_RUNNING || s->phase == SUP_ENDING)
+    if (s->phase == SUP_STARTING || s->phase == SUP_RUNNING || s->phase == SUP_ENDING)
         watch_logs(s, false);
     watch_write(s);
     for (int64_t i = 0; i < s->n_workers; i++)
@@ -326,7 +315,7 @@ static void on_tick(void *arg)
     if (s->phase == SUP_ENDING && !attempt_alive(s))
         sup_attempt_over(s); /* only one that was to start again was left */
     if (s->kill_at && clock_mono_ns() > s->kill_at && attempt_alive(s)) {
-        force_shims(s);
+        destroy_workers(s);
         s->kill_at = 0;
     }
     if (s->phase == SUP_RUNNING &&
@@ -341,24 +330,20 @@ static void on_tick(void *arg)
 }
 
 /* Continues where another supervisor was killed. */
-static void take_over(struct sup *s)
+static void take_over(struct sup *s, int64_t found)
 {
-    int64_t found = attempt_find(s);
     bool told = s->rec.now.state == JOB_Stopping;
     struct record_note note = {.worker = -1, .message = "a new supervisor took over"};
     enum rc rc = record_add(&s->rec, EV_Reattached, &note, NULL);
     (void)rc; /* can always follow */
     s->last_sign = clock_mono_ns();
     for (int64_t i = 0; i < s->n_workers; i++)
-        if (!s->workers[i].alive &&
-            (found == s->n_workers || fs_exists(s->workers[i].run)))
+        if (!s->workers[i].alive && (found == s->n_workers || s->workers[i].known))
             attempt_take_end(s, &s->workers[i]);
     if (found < s->n_workers && !told && s->rec.now.state != JOB_Running) {
         /* Killed while it started them: those are stopped, and it begins again. */
-        for (int64_t i = 0; i < s->n_workers; i++)
-            if (s->workers[i].alive)
-                shim_kill(&s->workers[i].shim);
-        shim_sweep(s->id, s->rec.now.attempt, -1);
+        destroy_workers(s);
+        s->job.ops->clean(&s->job, -1, true);
         move(s, JOB_Restarting, WHY_NodeFailure, -1, 0,
              "the supervisor was killed while workers started");
         move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
@@ -369,7 +354,7 @@ static void take_over(struct sup *s)
     s->phase = told ? SUP_ENDING : SUP_RUNNING;
     s->suspended = s->rec.now.state == JOB_Suspended;
     if (s->rec.now.state == JOB_EnvPreparing)
-        move(s, JOB_Running, WHY_WorkersStarted, -1, 0, "");
+        attempt_started(s);
     if (told)
         attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
     attempt_watch(s);
@@ -383,46 +368,42 @@ static void take_over(struct sup *s)
                 attempt_stop(s, WHY_None, false, "");
 }
 
-static bool was_started(const struct sup *s)
-{
-    for (int64_t i = 0; i < s->n_workers; i++) {
-        char *run = mem_printf("%s/run/%jd.%jd", s->dir, (intmax_t)i,
-                               (intmax_t)s->rec.now.attempt);
-        bool there = fs_exists(run);
-        mem_free(run);
-        if (there)
-            return true;
-    }
-    return false;
-}
-
-/* Channels are needed at the end also when workers run already. */
-static void read_channels(struct sup *s)
+/* Channels are needed at the end also when workers run already, secrets where the log is
+ * brought here.
+ */
+static void read_again(struct sup *s)
 {
     struct err err = {0};
+    char *path = fs_join(s->dir, "secrets.json");
     if (channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
+    if (s->job.ops->logs && secrets_read(&s->spec, path, &s->secrets, &err))
+        log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
+    mem_free(path);
 }
 
 static void begin(void *arg)
 {
     struct sup *s = arg;
+    int64_t found = 0;
     switch (s->rec.now.state) {
     case JOB_EnvPreparing:
     case JOB_Running:
     case JOB_Suspended:
     case JOB_Stopping:
     case JOB_Unknown:
-        if (s->rec.now.state != JOB_EnvPreparing || was_started(s)) {
-            read_channels(s);
-            take_over(s);
+        found = attempt_find(s);
+        if (s->rec.now.state != JOB_EnvPreparing || found) {
+            read_again(s);
+            take_over(s, found);
         } else {
             prepare_start(s);
         }
         break;
     case JOB_Restarting: {
         int64_t left = s->rec.now.restart_at - clock_wall_ns();
-        shim_sweep(s->id, s->rec.now.attempt, -1);
+        s->job.attempt = s->rec.now.attempt;
+        s->job.ops->clean(&s->job, -1, true);
         s->phase = SUP_BACKOFF;
         loop_timer_start(s->loop, &s->later, left > 0 ? left : 0, 0, on_next_attempt, s);
         break;
@@ -453,6 +434,32 @@ static void clean_up(struct sup *s)
     }
 }
 
+static void warn_of_backend(struct backend_job *j, const char *text)
+{
+    struct sup *s = (struct sup *)((char *)j - offsetof(struct sup, job));
+    sup_warn(s, text);
+}
+
+static enum rc open_backend(struct sup *s, struct err *err)
+{
+    const struct backend_ops *ops = backend_find(s->spec.backend);
+    if (!ops)
+        return err_set(err, RC_NOTFOUND, "there is no backend '%.60s'", s->spec.backend);
+    s->job = (struct backend_job){.ops = ops,
+                                  .p = s->p,
+                                  .id = s->id,
+                                  .dir = s->dir,
+                                  .ml = s->ml,
+                                  .spec = &s->spec,
+                                  .attempt = s->rec.now.attempt,
+                                  .gpus = s->rec.now.gpus,
+                                  .mounts = &s->mounts,
+                                  .warn = warn_of_backend,
+                                  .view = ""};
+    attempt_create(s);
+    return ops->open ? ops->open(&s->job, err) : RC_OK;
+}
+
 static enum rc open_all(struct sup *s, struct err *err)
 {
     char *text = NULL, *control = fs_join(s->dir, "control");
@@ -471,18 +478,8 @@ static enum rc open_all(struct sup *s, struct err *err)
                             : loop_fd_start(s->loop, &s->control_watch, s->control,
                                             LOOP_READ, on_control, s, err);
     }
-    if (!rc) {
-        s->n_workers = s->spec.workers;
-        if (strcmp(s->spec.backend, "container") == 0)
-            s->view = VIEW_CONTAINER;
-        s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
-        for (int64_t i = 0; i < s->n_workers; i++) {
-            s->workers[i] =
-                (struct sup_worker){.sup = s, .index = i, .shim = {.pidfd = -1}};
-            s->workers[i].role = spec_role_of(&s->spec, i, NULL);
-            buf_init(&s->workers[i].line, 1 << 20);
-        }
-    }
+    if (!rc)
+        rc = open_backend(s, err);
     mem_free(control);
     mem_free(text);
     return rc;
@@ -497,6 +494,8 @@ static void close_all(struct sup *s)
         loop_child_stop(&s->helper_watch);
     proc_destroy(s->helper);
     attempt_release(s);
+    if (s->job.ops && s->job.ops->close)
+        s->job.ops->close(&s->job, job_state_ended(s->rec.known.state));
     if (s->loop)
         loop_destroy(s->loop);
     if (s->control >= 0)
@@ -507,6 +506,7 @@ static void close_all(struct sup *s)
     contract_mounts_release(&s->mounts);
     channels_release(&s->channels);
     spec_release(&s->spec);
+    VEC_RELEASE(&s->masks);
     VEC_RELEASE(&s->points);
     arena_release(&s->points_arena);
     clean_up(s);

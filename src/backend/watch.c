@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs are files that shims append to; here they are read behind them. A metric's place
+/* Logs are files that workers' shims or their backend (logs()) append to; here they are
+ * read behind them. A metric's place
  * is its offset in the log, so a supervisor that starts over adds nothing twice.
  */
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #define BLOCK 65536
 #define ROUND_MAX (4 << 20) /* bytes of one worker per look */
 #define PROGRESS_NS (1 * INT64_C(1000000000))
+#define FETCH_ROUNDS 4
 #define POINTS_MAX 100000 /* kept while the store does not answer */
 
 struct finding {
@@ -32,7 +32,7 @@ static void on_value(void *arg, const char *name, double v, int64_t step)
         return;
     struct store_point p = {.name = arena_strdup(&s->points_arena, name),
                             .attempt = s->rec.now.attempt,
-                            .worker = f->w->index,
+                            .worker = f->w->b.index,
                             .at = f->at,
                             .time = clock_wall_ns(),
                             .step = step,
@@ -52,7 +52,7 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
     /* The first worker speaks for all; of many lines only some are recorded, but the last
      * one always is.
      */
-    if (f->w->index != 0)
+    if (f->w->b.index != 0)
         return;
     if (s->progress_at && now - s->progress_at < PROGRESS_NS && percent < 100)
         return;
@@ -67,7 +67,7 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
     if (step >= 0)
         buf_printf(&b, "%s\"step\": %jd", b.n > 1 ? ", " : "", (intmax_t)step);
     buf_putc(&b, '}');
-    struct record_note note = {.worker = f->w->index, .data = buf_str(&b)};
+    struct record_note note = {.worker = f->w->b.index, .data = buf_str(&b)};
     enum rc rc = record_add(&s->rec, EV_Progress, &note, NULL);
     (void)rc; /* can always follow */
     buf_release(&b);
@@ -121,11 +121,28 @@ static void read_log(struct sup_worker *w, bool end)
     close(fd);
 }
 
+/* Where workers do not write here themselves, their backend brings it. */
+static void fetch_log(struct sup *s, struct sup_worker *w, bool end)
+{
+    int round = 0;
+    if (!s->job.ops->logs || (!w->alive && !w->over))
+        return;
+    if (!w->sink.path && backend_log_open(&w->sink, w->log, sup_masks(s)))
+        return;
+    while (s->job.ops->logs(&s->job, &w->b, &w->sink) && (end || ++round < FETCH_ROUNDS))
+        ;
+    backend_log_rest(&w->sink);
+    if (end)
+        backend_log_close(&w->sink);
+}
+
 void watch_logs(struct sup *s, bool end)
 {
     for (int64_t i = 0; i < s->n_workers; i++)
-        if (s->workers[i].log)
+        if (s->workers[i].log) {
+            fetch_log(s, &s->workers[i], end);
             read_log(&s->workers[i], end);
+        }
 }
 
 void watch_write(struct sup *s)
@@ -138,41 +155,6 @@ void watch_write(struct sup *s)
     arena_reset(&s->points_arena);
 }
 
-/* Fields of /proc/PID/stat behind the name, which may hold anything. */
-static bool read_stat(const char *pid, int64_t *session, int64_t *ticks, int64_t *pages)
-{
-    char path[300], text[1024];
-    snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *name_end = strrchr(text, ')');
-    if (!name_end)
-        return false;
-    struct str rest = str_c(name_end + 2), word;
-    int64_t v[22] = {0};
-    for (size_t i = 0; i < ARRAY_LEN(v) && str_split(&rest, ' ', &word); i++)
-        if (!str_to_i64(word, &v[i]))
-            v[i] = 0;
-    *session = v[3];
-    *ticks = v[11] + v[12];
-    *pages = v[21];
-    return true;
-}
-
-static void add_sample(struct sup *s, int64_t session, int64_t ticks, int64_t pages)
-{
-    for (int64_t i = 0; i < s->n_workers; i++)
-        if (s->workers[i].alive && s->workers[i].shim.pid == session) {
-            s->workers[i].rss += pages * sysconf(_SC_PAGESIZE);
-            s->workers[i].cpu_ticks += ticks;
-        }
-}
-
 static void note_use(struct sup_worker *w, const char *name, double value)
 {
     struct finding f = {.w = w, .at = clock_wall_ns() / 1000000};
@@ -183,7 +165,7 @@ static void note_use(struct sup_worker *w, const char *name, double value)
 static void note_gpus(struct sup *s, struct sup_worker *w)
 {
     struct arena a = {0};
-    const char *own = attempt_gpus(s, w->index, &a);
+    const char *own = launch_gpus(s, w->b.index, &a);
     struct str rest = str_c(own ? own : ""), part;
     struct gpu_use use;
     for (int64_t i = 0, gpu; rest.n && str_split(&rest, ',', &part); i++) {
@@ -204,35 +186,38 @@ static bool has_gpus(struct sup *s)
     return s->gpus != NULL;
 }
 
+static void note_sample(struct sup *s, struct sup_worker *w,
+                        const struct backend_usage *use)
+{
+    w->rss = use->rss;
+    note_use(w, "sys/rss_bytes", (double)use->rss);
+    note_use(w, "sys/cpu_s", use->cpu_s);
+    if (has_gpus(s))
+        note_gpus(s, w);
+}
+
 void watch_use(struct sup *s)
 {
-    DIR *d = opendir("/proc");
-    int64_t session, ticks, pages;
-    if (!d)
+    size_t n = 0;
+    if (!s->job.ops->usage)
         return;
+    struct backend_worker **b = mem_calloc((size_t)s->n_workers, sizeof(*b));
+    struct backend_usage *use = mem_calloc((size_t)s->n_workers, sizeof(*use));
     for (int64_t i = 0; i < s->n_workers; i++)
-        s->workers[i].rss = s->workers[i].cpu_ticks = 0;
-    for (const struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-            read_stat(e->d_name, &session, &ticks, &pages))
-            add_sample(s, session, ticks, pages);
-    closedir(d);
-    for (int64_t i = 0; i < s->n_workers; i++) {
-        struct sup_worker *w = &s->workers[i];
-        if (!w->alive)
-            continue;
-        note_use(w, "sys/rss_bytes", (double)w->rss);
-        note_use(w, "sys/cpu_s", (double)w->cpu_ticks / (double)sysconf(_SC_CLK_TCK));
-        if (has_gpus(s))
-            note_gpus(s, w);
-    }
+        if (s->workers[i].alive)
+            b[n++] = &s->workers[i].b;
+    s->job.ops->usage(&s->job, b, n, use);
+    for (size_t i = 0; i < n; i++)
+        note_sample(s, &s->workers[b[i]->index], &use[i]);
+    mem_free(use);
+    mem_free(b);
 }
 
 static const struct sup_worker *over_memory(const struct sup *s)
 {
     for (int64_t i = 0; i < s->n_workers; i++) {
         const struct sup_worker *w = &s->workers[i];
-        if (w->alive && !w->cgroup && w->role->memory && w->rss > w->role->memory)
+        if (w->alive && !w->b.limited && w->b.role->memory && w->rss > w->b.role->memory)
             return w;
     }
     return NULL;
@@ -253,7 +238,7 @@ void watch_limits(struct sup *s)
     const struct sup_worker *big = over_memory(s);
     if (big) {
         snprintf(text, sizeof(text), "worker %jd had more than %jd MiB of memory",
-                 (intmax_t)big->index, (intmax_t)(big->role->memory >> 20));
+                 (intmax_t)big->b.index, (intmax_t)(big->b.role->memory >> 20));
         attempt_stop(s, WHY_OutOfMemory, true, text);
         return;
     }

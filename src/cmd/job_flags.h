@@ -50,7 +50,7 @@ struct job_flags {
     JOB_FLAG(T, memory, "memory of a worker: 4Gi; default: no limit", "SIZE"), \
     JOB_FLAG(T, gpu, "GPUs of a worker; default 0", "N"), \
     JOB_FLAG(T, image, "container image", "IMAGE"), \
-    JOB_FLAG(T, backend, "local or container; default: by --image", "B"), \
+    JOB_FLAG(T, backend, "where it runs; default: by --image", "NAME"), \
     JOB_FLAG(T, job_type, "PyTorchJob, TFJob, XGBoostJob, ...; default PyTorchJob", "TYPE"), \
     JOB_FLAG(T, queue, "queue; default default", "Q"), \
     JOB_FLAG(T, project, "project that it counts for", "P"), \

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "compat/flags.h"
 #include "compat/front.h"
+#include "text/job/job.h"
 
 #define FILE_MAX (1 << 20)
 
@@ -301,7 +302,7 @@ static void dlc_images(struct reading *r)
         image = of_role(r, roles[i].role, "image");
     if (!image)
         return;
-    if (backend && strcmp(backend, "container") == 0) {
+    if (backend && job_backend_runs_images(backend)) {
         front_option(r->out, "image", image);
         return;
     }

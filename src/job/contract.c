@@ -13,12 +13,6 @@
 #include "job/hp.h"
 #include "job/quote.h"
 
-const char *contract_view_name(enum contract_view v)
-{
-    static const char *const names[] = {"plain", "mount", "container", "bubblewrap"};
-    return names[v];
-}
-
 static enum rc make_dir(const char *ml, const char *sub, struct err *err)
 {
     char *path = fs_join(ml, sub);
@@ -49,12 +43,12 @@ static enum rc make_link(const char *target, const char *path, struct err *err)
 }
 
 /* The place of one channel in the tree. */
-static enum rc stage_channel(const char *ml, const struct channel *c,
-                             enum contract_view view, struct err *err)
+static enum rc stage_channel(const char *ml, const struct channel *c, bool links,
+                             struct err *err)
 {
     char *dir = fs_join(ml, c->mount);
     enum rc rc = RC_OK;
-    if (c->path && view == VIEW_PLAIN && !c->is_file) {
+    if (c->path && links && !c->is_file) {
         rc = make_link(c->path, dir, err);
         mem_free(dir);
         return rc;
@@ -65,7 +59,7 @@ static enum rc stage_channel(const char *ml, const struct channel *c,
     rc = fs_mkdirs(dir, 0755, err);
     if (!rc && c->is_file) {
         char *base = fs_basename(c->path), *file = fs_join(dir, base);
-        if (view == VIEW_PLAIN)
+        if (links)
             rc = make_link(c->path, file, err);
         else
             rc = file_put(file, "", 0, 0644, err);
@@ -102,7 +96,7 @@ static enum rc write_config(const char *ml, const struct spec *s, struct err *er
 }
 
 enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
-                       enum contract_view view, struct err *err)
+                       bool links, struct err *err)
 {
     static const char *const dirs[] = {"usercode", "input/config/execution", "input/data",
                                        "output/output_parameters"};
@@ -111,7 +105,7 @@ enum rc contract_stage(const char *ml, const struct spec *s, const struct channe
         rc = make_dir(ml, dirs[i], err);
     for (size_t i = 0; i < c->list.n && !rc; i++)
         if (c->list.at[i].kind != CHANNEL_DATASET)
-            rc = stage_channel(ml, &c->list.at[i], view, err);
+            rc = stage_channel(ml, &c->list.at[i], links, err);
     if (!rc) {
         char *logs = fs_join(ml, "output/logs");
         rc = make_link("tensorboard", logs, err);
@@ -286,7 +280,7 @@ static void put_tf_config(struct contract_env *e, const struct spec *s,
                           const struct contract_worker *w)
 {
     struct buf b;
-    int64_t index, port = w->port;
+    int64_t index, worker = 0, port = w->port;
     bool any = false;
     buf_init(&b, 1 << 20);
     buf_puts(&b, "{\"cluster\": {");
@@ -295,9 +289,10 @@ static void put_tf_config(struct contract_env *e, const struct spec *s,
         bool inside = strcmp(r->name, "evaluator") != 0;
         if (inside)
             buf_printf(&b, "%s\"%s\": [", any ? ", " : "", r->name);
-        for (int64_t k = 0; k < r->count; k++, port++)
+        for (int64_t k = 0; k < r->count; k++, port++, worker++)
             if (inside)
-                buf_printf(&b, "%s\"%s:%jd\"", k ? ", " : "", w->master, (intmax_t)port);
+                buf_printf(&b, "%s\"%s:%jd\"", k ? ", " : "", w->hosts[worker],
+                           (intmax_t)port);
         buf_puts(&b, inside ? "]" : "");
         any |= inside;
     }
@@ -315,7 +310,7 @@ static void put_distributed(struct contract_env *e, const struct spec *s,
 {
     int64_t in_role;
     const struct spec_role *role = spec_role_of(s, w->index, &in_role);
-    contract_env_put(e, "MASTER_ADDR", w->master);
+    contract_env_put(e, "MASTER_ADDR", w->hosts[0]);
     put_int(e, "MASTER_PORT", w->port);
     put_int(e, "WORLD_SIZE", w->count); /* nodes, as DLC means it */
     put_int(e, "RANK", w->index);
@@ -327,7 +322,7 @@ static void put_distributed(struct contract_env *e, const struct spec *s,
     if (strcmp(s->s->job_type, "TFJob") == 0)
         put_tf_config(e, s, w);
     if (strcmp(s->s->job_type, "XGBoostJob") == 0) {
-        contract_env_put(e, "DMLC_TRACKER_URI", w->master);
+        contract_env_put(e, "DMLC_TRACKER_URI", w->hosts[0]);
         put_int(e, "DMLC_TRACKER_PORT", w->port);
         put_int(e, "DMLC_TASK_ID", w->index);
         put_int(e, "DMLC_NUM_WORKER", w->count);

@@ -15,17 +15,11 @@
 
 #define CONTRACT_VARIABLE_MAX (100 << 10) /* longer ones are left to the files */
 
-/* How the job sees its tree. */
-enum contract_view { VIEW_PLAIN, VIEW_MOUNT, VIEW_CONTAINER, VIEW_BUBBLE };
-/* "plain", "mount", "container", "bubblewrap" */
-const char *contract_view_name(enum contract_view v);
-
-/* Makes the tree below `ml` for this view, with the configuration files in it. Outputs
- * that are there stay. In a plain view channels are links; in others they are empty
- * places for contract_mounts().
+/* Makes the tree below `ml`, with the configuration files in it. Outputs that are there
+ * stay. Channels are links to what they name, or empty places for contract_mounts().
  */
 enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
-                       enum contract_view view, struct err *err) MUST_CHECK;
+                       bool links, struct err *err) MUST_CHECK;
 
 /* What has to appear where, beside the tree itself at /ml. */
 struct contract_mount {
@@ -44,7 +38,8 @@ struct contract_worker {
     const char *job;
     int64_t index, count; /* of workers, or nodes in DLC's words */
     int64_t attempt, restarts;
-    const char *master; /* address of worker 0 */
+    const char *const
+        *hosts; /* [count]: addresses of the workers, the first is MASTER_ADDR */
     int64_t port;
     const char *gpus; /* of this worker, "2,3"; NULL: none asked for */
     const char *root; /* of the tree as the job sees it, no '/' behind */

@@ -29,7 +29,7 @@ struct place {
     const char *where; /* of the store, for processes that are started */
     const char *owner; /* who asks */
     const char *node;  /* this machine and directory */
-    const char *view; /* the one to use for jobs (contract_view_name()); NULL: the best */
+    const char *view;  /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 
 /* The caller's, to mem_free(). */

@@ -223,7 +223,7 @@ static void derive(struct spec *out)
     const struct jobspec_JobSpec *s = out->s = out->conf.data;
     take_command(out);
     hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
-    out->backend = s->has_backend ? s->backend : s->has_image ? "container" : "local";
+    out->backend = s->has_backend ? s->backend : job_backend_for(s->has_image)->name;
     if (!job_cpu_milli(str_c(s->cpu), &out->cpu_milli))
         out->cpu_milli = 1000;
     if (!s->has_memory || !job_bytes(str_c(s->memory), &out->memory))

@@ -32,6 +32,19 @@ int job_role_order(const char *name);
 bool job_role_serves(const char *name); /* runs until the others have ended: ps and kin */
 #define JOB_WORKERS_MAX 1024
 
+/* Where jobs can run: one line of backends.def each. */
+enum job_image { JOB_IMAGE_NEVER, JOB_IMAGE_MUST };
+struct job_backend {
+    const char *name;
+    enum job_image image;
+};
+const struct job_backend *job_backend_find(const char *name); /* NULL: none */
+/* The one of a job that names none. */
+const struct job_backend *job_backend_for(bool image);
+bool job_backend_runs_images(const char *name);  /* false also when there is none */
+extern const char job_backend_list[];            /* "|local|container" */
+#define JOB_BACKEND_WORDS (job_backend_list + 1) /* for field tables */
+
 /* For field tables: NULL, or what is wrong. */
 const char *job_check_name(struct str value);
 const char *job_check_cpu(struct str value);

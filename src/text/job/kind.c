@@ -80,13 +80,14 @@ static void check_hp(const struct jobspec_JobSpec *s, struct diags *d)
 
 static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
 {
-    if (s->has_backend && strcmp(s->backend, "container") == 0 && !s->has_image)
+    const struct job_backend *b = s->has_backend ? job_backend_find(s->backend) : NULL;
+    if (b && b->image == JOB_IMAGE_MUST && !s->has_image)
+        diag_add(d, DIAG_ERROR, E3002, s->base.node->at, "the %s backend needs an image",
+                 b->name);
+    if (b && b->image == JOB_IMAGE_NEVER && s->has_image)
         diag_add(d, DIAG_ERROR, E3002, s->base.node->at,
-                 "the container backend needs an image");
-    if (s->has_backend && strcmp(s->backend, "local") == 0 && s->has_image)
-        diag_add(
-            d, DIAG_ERROR, E3002, s->base.node->at,
-            "the local backend runs no images; leave 'backend' away or name container");
+                 "the %s backend runs no images; leave 'backend' away or name %s",
+                 b->name, job_backend_for(true)->name);
 }
 
 /* Where the value of a field stands, for the caret. */

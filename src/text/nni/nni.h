@@ -9,6 +9,7 @@
 #ifndef TEXT_NNI_NNI_H
 #define TEXT_NNI_NNI_H
 
+#include "text/job/job.h"
 #include "text/schema.h"
 
 /* "10m", "0.5h": a number and one of d, h, m, s; rounded up to whole seconds. False when

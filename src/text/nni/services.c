@@ -288,8 +288,7 @@ static void check_trainyard(struct nni_checker *x, const struct msg *m)
     nni_at_least(x, m, "cpuNumber", 1);
     check_sharing(x, m, class_of(m), gpu_number(x, m));
     check_indices(x, m);
-    if (!t->has_image &&
-        (strcmp(t->backend, "container") == 0 || strcmp(t->backend, "kubernetes") == 0))
+    if (!t->has_image && job_backend_runs_images(t->backend))
         schema_report(x->d, DIAG_ERROR, E0406, m, "backend",
                       "TrainyardConfig: image is not set, and the backend '%s' needs one",
                       t->backend);

@@ -19,6 +19,8 @@ static void load(const char *json, struct spec *s)
     CHECK_INT(rc, RC_OK);
 }
 
+static const char *const hosts[] = {"h0", "h1", "h2", "h3"};
+
 static void variables_follow_the_worked_vector(void)
 {
     struct spec s;
@@ -29,7 +31,7 @@ static void variables_follow_the_worked_vector(void)
                                 .count = 4,
                                 .attempt = 2,
                                 .restarts = 1,
-                                .master = "127.0.0.1",
+                                .hosts = hosts,
                                 .port = 4000,
                                 .root = "/ml",
                                 .work = "/ml/usercode"};
@@ -52,6 +54,7 @@ static void variables_follow_the_worked_vector(void)
         {"RANK", "1"},
         {"NNODES", "4"},
         {"NODE_RANK", "1"},
+        {"MASTER_ADDR", "h0"},
         {"MASTER_PORT", "4000"},
         {"NPROC_PER_NODE", "1"},
         {"TRAINYARD_RESTART_COUNT", "1"},
@@ -169,7 +172,7 @@ static void names_that_collide_are_warned_about(void)
     struct channels c = {0};
     struct contract_env e = {0};
     struct contract_worker w = {
-        .job = "j", .count = 1, .master = "m", .root = "/ml", .work = "/"};
+        .job = "j", .count = 1, .hosts = hosts, .root = "/ml", .work = "/"};
     load("{\"command\": \"t $PAI_USER_ARGS\", \"hp\": {\"a-b\": 1, \"a.b\": \"x y\"}}",
          &s);
     contract_env_fill(&e, &s, &c, &w);
@@ -190,7 +193,7 @@ static void tensorflow_jobs_get_their_own_variable(void)
     struct contract_worker w = {.job = "j",
                                 .index = 1,
                                 .count = 2,
-                                .master = "h",
+                                .hosts = hosts,
                                 .port = 5,
                                 .root = "/ml",
                                 .work = "/"};
@@ -198,7 +201,7 @@ static void tensorflow_jobs_get_their_own_variable(void)
     contract_env_fill(&e, &s, &c, &w);
     CHECK_STR(
         contract_env_get(&e, "TF_CONFIG"),
-        "{\"cluster\": {\"worker\": [\"h:5\", \"h:6\"]}, \"task\": {\"type\": \"worker\", "
+        "{\"cluster\": {\"worker\": [\"h0:5\", \"h1:6\"]}, \"task\": {\"type\": \"worker\", "
         "\"index\": 1}, \"environment\": \"cloud\"}");
     contract_env_release(&e);
     spec_release(&s);

@@ -251,9 +251,9 @@ static void local_and_remote_services(void)
               "RemoteConfig: reuse_mode is always on when several training services are "
               "mixed",
               8, 14)},
-        {SERVICE("  platform: trainyard\n  backend: kubernetes\n"),
+        {SERVICE("  platform: trainyard\n  backend: container\n"),
          ERR(E0406,
-             "TrainyardConfig: image is not set, and the backend 'kubernetes' needs "
+             "TrainyardConfig: image is not set, and the backend 'container' needs "
              "one",
              7, 12)},
         {SERVICE("  platform: trainyard\n  memorySize: 4g\n"),

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shim does the work (shim.h): its lock is the worker's life, its pidfd the sign of an
+ * end, its exit record the way of it. Here its words are turned into those of backend.h.
+ * The name of a control group lies beside the run file, for a supervisor that takes over.
+ */
+#include "backend/process.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "backend/cgroup.h"
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+
+struct process {
+    struct shim shim;
+    bool live;
+    char *cgroup; /* owned: limits its memory; NULL: none */
+};
+
+static struct process *process_of(struct backend_worker *w)
+{
+    if (!w->own) {
+        struct process *p = mem_calloc(1, sizeof(*p));
+        p->shim.pidfd = -1;
+        w->own = p;
+    }
+    return w->own;
+}
+
+static char *cgroup_file(const struct backend_worker *w)
+{
+    return mem_printf("%s.cgroup", w->handle);
+}
+
+static void limit_memory(const struct backend_job *j, const struct backend_worker *w,
+                         struct process *p)
+{
+    struct err err = {0};
+    if (!w->role->memory)
+        return;
+    char *name = mem_printf("trainyard-%s-%jd.%jd", j->id, (intmax_t)w->index,
+                            (intmax_t)j->attempt);
+    char *file = cgroup_file(w);
+    if (cgroup_create(name, w->role->memory, &p->cgroup, &err) == RC_OK &&
+        file_put(file, p->cgroup, strlen(p->cgroup), 0600, NULL)) {
+        cgroup_destroy(p->cgroup);
+        mem_free(p->cgroup);
+        p->cgroup = NULL;
+    }
+    mem_free(file);
+    mem_free(name);
+}
+
+/* Removes the group; whether the kernel ended a process in it for its memory. */
+static bool leave_cgroup(const struct backend_worker *w, struct process *p)
+{
+    char *file = cgroup_file(w);
+    size_t n = 0;
+    bool starved = false;
+    if (!p->cgroup && fs_exists(file) &&
+        fs_read(file, 4096, &p->cgroup, &n, NULL) != RC_OK)
+        p->cgroup = NULL;
+    if (p->cgroup) {
+        starved = cgroup_kills(p->cgroup) > 0;
+        cgroup_destroy(p->cgroup);
+    }
+    mem_free(file);
+    return starved;
+}
+
+enum rc process_start(struct backend_job *j, struct backend_worker *w,
+                      struct shim_spec *spec, bool limit, struct err *err)
+{
+    struct process *p = process_of(w);
+    if (limit)
+        limit_memory(j, w, p);
+    spec->run = w->handle;
+    spec->log = w->log;
+    spec->grace_s = j->spec->grace_s;
+    spec->cgroup = p->cgroup;
+    enum rc rc = shim_start(spec, &p->shim, &j->launch_status, err);
+    if (rc) {
+        leave_cgroup(w, p);
+        return rc;
+    }
+    p->live = true;
+    w->fd = p->shim.pidfd;
+    w->pid = p->shim.worker;
+    w->limited = p->cgroup != NULL;
+    return RC_OK;
+}
+
+enum backend_state process_reattach(struct backend_job *j, struct backend_worker *w)
+{
+    struct process *p = process_of(w);
+    struct shim_exit exit;
+    p->live = shim_attach(w->handle, &p->shim);
+    if (p->live) {
+        w->fd = p->shim.pidfd;
+        w->pid = p->shim.worker;
+        return BACKEND_RUNNING;
+    }
+    if (shim_exit_read(w->handle, &exit))
+        return BACKEND_ENDED;
+    return fs_exists(w->handle) ? BACKEND_LOST : BACKEND_NONE;
+}
+
+enum backend_state process_poll(struct backend_job *j, struct backend_worker *w,
+                                struct backend_exit *out)
+{
+    struct process *p = process_of(w);
+    struct shim_exit exit;
+    if (p->live && !shim_ended(&p->shim))
+        return BACKEND_RUNNING;
+    p->live = false;
+    bool starved = leave_cgroup(w, p);
+    if (!shim_exit_read(w->handle, &exit)) {
+        *out = (struct backend_exit){
+            .code = -1, .signal = SIGKILL, .out_of_memory = starved};
+        return fs_exists(w->handle) ? BACKEND_LOST : BACKEND_NONE;
+    }
+    *out = (struct backend_exit){.code = exit.code,
+                                 .signal = exit.signal,
+                                 .cpu_s = exit.cpu_s,
+                                 .rss_bytes = exit.rss_bytes,
+                                 .ended = exit.ended,
+                                 .out_of_memory = starved,
+                                 .log_cut = exit.log_cut};
+    return BACKEND_ENDED;
+}
+
+void process_signal(struct backend_job *j, struct backend_worker *w,
+                    enum backend_signal s)
+{
+    static const int numbers[] = {[BACKEND_STOP] = SIGTERM,
+                                  [BACKEND_KILL] = SIGINT,
+                                  [BACKEND_PAUSE] = SIGUSR1,
+                                  [BACKEND_RESUME] = SIGUSR2};
+    struct process *p = process_of(w);
+    if (!p->live)
+        return;
+    if (s == BACKEND_DESTROY)
+        shim_kill(&p->shim);
+    else
+        shim_signal(&p->shim, numbers[s]);
+}
+
+void process_release(struct backend_job *j, struct backend_worker *w)
+{
+    struct process *p = w->own;
+    if (p) {
+        shim_release(&p->shim);
+        mem_free(p->cgroup);
+        mem_free(p);
+    }
+    w->own = NULL;
+    w->fd = -1;
+}
+
+void process_clean(struct backend_job *j, int64_t worker, bool lost)
+{
+    if (lost)
+        shim_sweep(j->id, j->attempt, worker);
+}
+
+/* Fields of /proc/PID/stat behind the name, which may hold anything. */
+static bool read_stat(const char *pid, int64_t *session, int64_t *ticks, int64_t *pages)
+{
+    char path[300], text[1024];
+    snprintf(path, sizeof(path), "/proc/%.200s/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *name_end = strrchr(text, ')');
+    if (!name_end)
+        return false;
+    struct str rest = str_c(name_end + 2), word;
+    int64_t v[22] = {0};
+    for (size_t i = 0; i < ARRAY_LEN(v) && str_split(&rest, ' ', &word); i++)
+        if (!str_to_i64(word, &v[i]))
+            v[i] = 0;
+    *session = v[3];
+    *ticks = v[11] + v[12];
+    *pages = v[21];
+    return true;
+}
+
+static void add_sample(struct backend_worker *const *w, size_t n, const char *pid,
+                       struct backend_usage *out)
+{
+    int64_t session, ticks, pages;
+    if (!read_stat(pid, &session, &ticks, &pages))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct process *p = w[i]->own;
+        if (p && p->live && p->shim.pid == session) {
+            out[i].rss += pages * sysconf(_SC_PAGESIZE);
+            out[i].cpu_s += (double)ticks / (double)sysconf(_SC_CLK_TCK);
+        }
+    }
+}
+
+void process_usage(struct backend_job *j, struct backend_worker *const *w, size_t n,
+                   struct backend_usage *out)
+{
+    DIR *d = opendir("/proc");
+    if (!d)
+        return;
+    for (const struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+            add_sample(w, n, e->d_name, out);
+    closedir(d);
+}
+
+void process_address(const struct backend_job *j, int64_t worker,
+                     char out[BACKEND_ADDRESS_SIZE])
+{
+    snprintf(out, BACKEND_ADDRESS_SIZE, "127.0.0.1");
+}
+
+/* Bound to 0 and let go again. */
+int64_t process_port(const struct backend_job *j)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    socklen_t n = sizeof(a);
+    int64_t port = 23456;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, n) == 0 &&
+        getsockname(fd, (struct sockaddr *)&a, &n) == 0)
+        port = ntohs(a.sin_port);
+    if (fd >= 0)
+        close(fd);
+    return port;
+}
