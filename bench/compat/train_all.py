@@ -46,7 +46,7 @@ def smaller(config, work):
 def make_data(program, checkout, config, work, rows):
     subprocess.run([sys.executable, f"{HERE}/gen_for.py", config, work, str(rows)], check=True, cwd=checkout)
     for part in ("train", "eval"):
-        subprocess.run([program, "data", "convert", f"{work}/{part}.jsonl", f"{work}/{part}.parquet"], check=True,
+        subprocess.run([program, "data", "convert", f"{work}/{part}.jsonl", f"{work}/{part}.parquet", "--overwrite"], check=True,
                        capture_output=True)
     return json.load(open(f"{work}/edits.json"))
 

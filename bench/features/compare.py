@@ -26,7 +26,7 @@ def make():
     if os.path.exists(f"{DATA}/done"):
         return
     os.makedirs(DATA, exist_ok=True)
-    subprocess.run([BIN + "trainyard", "data", "gen", "taobao", "--rows", str(ROWS), "--eval-fraction", "0", "--out", f"{DATA}/taobao"],
+    subprocess.run([BIN + "trainyard", "data", "gen", "taobao", "--rows", str(ROWS), "--eval-fraction", "0", "--out", f"{DATA}/taobao", "--overwrite"],
                    check=True, stdout=subprocess.DEVNULL)
     with open(TSV, "wb") as f:
         subprocess.run([BIN + "bench/csv/csv_gen", "criteo", str(ROWS)], stdout=f, check=True)

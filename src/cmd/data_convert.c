@@ -4,12 +4,14 @@
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
 #include "data/writer.h"
+#include "io/guard.h"
 
 #define ROWS 8192 /* at a time */
 
 struct convert_conf {
     struct data_input in;
     const char *to, *compression;
+    bool overwrite;
 };
 
 static const struct opt opts[] = {
@@ -18,6 +20,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct convert_conf, compression, NULL,
               "of Parquet: none, snappy, zstd; the format's usual when not given"),
      .meta = "NAME"},
+    DATA_OVERWRITE_OPT(struct convert_conf),
     DATA_INPUT_OPTS(struct convert_conf),
     {0},
 };
@@ -48,7 +51,12 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
                          c->to ? "this version does not write %s"
                                : "'%.200s' does not tell its format; use --to",
                          c->to ? c->to : out);
-    enum rc rc = data_input_open(&c->in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
+    struct fs_names files = {0};
+    data_input_files(args->at, args->n - 1, &files);
+    enum rc rc = io_guard_file(out, &files, c->overwrite, err);
+    fs_names_release(&files);
+    if (!rc)
+        rc = data_input_open(&c->in, args->at, args->n - 1, ROWS, NULL, 0, &d, err);
     if (!rc)
         rc = writer_open(out, ops, dataset_schema(d), &wc, &w, err);
     if (!rc)
@@ -62,7 +70,7 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
     if (!rc) {
         struct dataset_counts counts;
         dataset_counts(d, &counts);
-        fprintf(stderr, "%s: %jd rows\n", out, (intmax_t)counts.rows);
+        fprintf(stderr, "%s: %jd rows\n", io_output_name(out), (intmax_t)counts.rows);
     }
     dataset_close(d);
     return rc;
@@ -82,7 +90,7 @@ const struct cmd cmd_data_convert = {
     .summary = "write data files in another format",
     .description =
         "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT appears "
-        "when it is complete, not before.",
+        "when it is complete, not before; it is never one of the inputs. `-` is stdout.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct convert_conf),

@@ -2,14 +2,17 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/data_input.h"
 #include "data/gen/gen.h"
+#include "io/guard.h"
 
 struct gen_opts {
     int64_t rows, files, seed, threads;
     double eval_fraction;
     const char *out, *format, *compression;
-    bool json;
+    bool json, overwrite;
 };
 
 static const struct opt opts[] = {
@@ -23,6 +26,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct gen_opts, compression, NULL, "of Parquet: none, snappy, zstd"),
      .meta = "NAME"},
     {OPT_INT(struct gen_opts, threads, "1", 1, 1024, "files made at the same time")},
+    DATA_OVERWRITE_OPT(struct gen_opts),
     {OPT_BOOL(struct gen_opts, json, "false", "print what DIR/gen.json holds")},
     {0},
 };
@@ -70,6 +74,24 @@ static void print_text(const struct gen_conf *c, const struct gen_report *r,
         }
 }
 
+/* Files of an earlier run would be read together with the new ones. */
+static enum rc check_output(const struct gen_opts *o, struct err *err)
+{
+    static const char *const names[] = {"gen.json", NULL};
+    static const char *const splits[] = {"train", "eval"};
+    enum rc rc = io_guard_files(o->out, names, NULL, o->overwrite, err);
+    for (size_t i = 0; i < ARRAY_LEN(splits) && !rc && !o->overwrite; i++) {
+        char *dir = fs_join(o->out, splits[i]);
+        struct fs_names found = {0};
+        if (!fs_list(dir, &found, NULL) && found.n)
+            rc = io_guard_files(dir, (const char *[]){found.at[0], NULL}, NULL, false,
+                                err);
+        fs_names_release(&found);
+        mem_free(dir);
+    }
+    return rc;
+}
+
 static enum rc data_gen_command(const void *conf, const struct opt_args *args,
                                 struct err *err)
 {
@@ -94,7 +116,9 @@ static enum rc data_gen_command(const void *conf, const struct opt_args *args,
     if (!c.format)
         return err_coded(err, RC_INVAL, E1206, "this version does not write %s",
                          o->format);
-    rc = gen_run(&c, &r, err);
+    rc = check_output(o, err);
+    if (!rc)
+        rc = gen_run(&c, &r, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "data/files.h"
 
 static bool hex_digit(char c, int *out)
 {
@@ -98,6 +99,20 @@ enum rc data_input_open(const struct data_input *in, const char *const *paths, s
     mem_free(text);
     buf_release(&input);
     return rc;
+}
+
+void data_input_files(const char *const *paths, size_t n, struct fs_names *out)
+{
+    VEC(char *) all = {0};
+    for (size_t i = 0; i < n; i++) {
+        struct fs_names some = {0};
+        if (!paths[i] || files_expand(paths[i], &some, NULL))
+            continue;
+        for (size_t k = 0; k < some.n; k++)
+            VEC_PUSH(&all, some.at[k]);
+        mem_free(some.at);
+    }
+    *out = (struct fs_names){.at = all.at, .n = all.n};
 }
 
 void data_input_report(const struct dataset *d)

@@ -3,6 +3,7 @@
 #ifndef CMD_DATA_INPUT_H
 #define CMD_DATA_INPUT_H
 
+#include "base/fs.h"
 #include "base/opt.h"
 #include "data/dataset.h"
 
@@ -29,11 +30,21 @@ struct data_input {
 enum rc data_input_open(const struct data_input *in, const char *const *paths, size_t n,
                         int64_t batch_size, const char *const *labels, size_t n_labels,
                         struct dataset **d, struct err *err) MUST_CHECK;
+/* The files that `paths` stand for, the caller's to fs_names_release(); those of a path
+ * that cannot be expanded are left out: opening it tells why.
+ */
+void data_input_files(const char *const *paths, size_t n, struct fs_names *out);
 /* What --delimiter says. RC_INVAL. */
 enum rc data_input_delimiter(const char *text, char *out, struct err *err) MUST_CHECK;
 /* "a,b" as names; *text owns them. Both are the caller's, to mem_free(). */
 size_t data_input_names(const char *list, const char ***names, char **text);
 /* On stderr, when rows were left out. */
 void data_input_report(const struct dataset *d);
+
+/* The option that every command with outputs has. */
+#define DATA_OVERWRITE_OPT(T)                                            \
+    {                                                                    \
+        OPT_BOOL(T, overwrite, "false", "replace an output that exists") \
+    }
 
 #endif

@@ -5,12 +5,14 @@
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
 #include "data/sampler/make.h"
+#include "io/guard.h"
 
 #define ROWS 8192 /* at a time */
 
 struct items_conf {
     struct data_input in;
     const char *item, *user, *attrs, *attr_delimiter, *out;
+    bool overwrite;
 };
 
 static const struct opt opts[] = {
@@ -26,9 +28,23 @@ static const struct opt opts[] = {
      .meta = "TEXT"},
     {OPT_TEXT(struct items_conf, out, NULL, "directory, made when absent"),
      .meta = "DIR"},
+    DATA_OVERWRITE_OPT(struct items_conf),
     DATA_INPUT_OPTS(struct items_conf),
     {0},
 };
+
+static enum rc check_output(const struct items_conf *c, const struct opt_args *args,
+                            struct err *err)
+{
+    static const char *const names[] = {"items.txt", "users.txt", "edges.txt", NULL};
+    static const char *const items[] = {"items.txt", NULL};
+    struct fs_names files = {0};
+    data_input_files(args->at, args->n, &files);
+    enum rc rc =
+        io_guard_files(c->out, c->user ? names : items, &files, c->overwrite, err);
+    fs_names_release(&files);
+    return rc;
+}
 
 static enum rc data_items_command(const void *conf, const struct opt_args *args,
                                   struct err *err)
@@ -46,7 +62,9 @@ static enum rc data_items_command(const void *conf, const struct opt_args *args,
     if (c->attrs)
         make.n_attrs = data_input_names(c->attrs, &names, &text);
     make.attrs = names;
-    enum rc rc = data_input_open(&c->in, args->at, args->n, ROWS, NULL, 0, &d, err);
+    enum rc rc = check_output(c, args, err);
+    if (!rc)
+        rc = data_input_open(&c->in, args->at, args->n, ROWS, NULL, 0, &d, err);
     if (!rc)
         rc = sampler_tables(d, &make, &counts, err);
     if (!rc) {

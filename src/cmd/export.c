@@ -5,6 +5,7 @@
 #include "base/cpu.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/data_input.h"
 #include "cmd/train_config.h"
 #include "train/export/export.h"
 
@@ -13,12 +14,11 @@ struct export_conf {
         *sample_input, *edit_config_json, *table_type;
     struct opt_list set;
     int64_t sample_rows, threads;
-    bool json;
+    bool json, overwrite;
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct export_conf, export_dir, NULL, "where to write; must not exist"),
-     .meta = "DIR"},
+    {OPT_TEXT(struct export_conf, export_dir, NULL, "where to write"), .meta = "DIR"},
     {OPT_TEXT(struct export_conf, checkpoint, NULL,
               "in place of the latest or best of model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path"},
@@ -44,6 +44,7 @@ static const struct opt opts[] = {
      .meta = "JSON"},
     {OPT_INT(struct export_conf, threads, "0", 0, POOL_THREADS_MAX,
              "threads; 0: one per processor")},
+    DATA_OVERWRITE_OPT(struct export_conf),
     {OPT_BOOL(struct export_conf, json, "false", "print what was written as JSON")},
     {0},
 };
@@ -110,6 +111,7 @@ static enum rc export_command(const void *conf, const struct opt_args *args,
                                    .sample_rows = c->sample_rows,
                                    .tables = tables_of(c->table_type),
                                    .farm_hash = config_farm_hash(),
+                                   .overwrite = c->overwrite,
                                    .pool = pool};
         rc = export_write(&config, &o, &diags, &summary, err);
     }

@@ -5,7 +5,9 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/data_input.h"
 #include "cmd/train_config.h"
+#include "io/guard.h"
 #include "text/json_out.h"
 #include "train/select.h"
 
@@ -13,7 +15,7 @@ struct select_conf {
     const char *model_dir, *checkpoint, *output_dir, *edit_config_json;
     struct opt_list set;
     int64_t topk;
-    bool clear_variational_dropout, json;
+    bool clear_variational_dropout, json, overwrite;
 };
 
 static const struct opt opts[] = {
@@ -33,6 +35,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct select_conf, edit_config_json, NULL,
               "change several: an object of paths and values"),
      .meta = "JSON"},
+    DATA_OVERWRITE_OPT(struct select_conf),
     {OPT_BOOL(struct select_conf, json, "false", "print one JSON object")},
     {0},
 };
@@ -108,6 +111,21 @@ static void print_json(const struct select_conf *c, const struct selection *s,
     buf_putc(out, '\n');
 }
 
+/* The new config must not land on the one that was read, nor anything on what exists. */
+static enum rc check_outputs(const struct select_conf *c, const struct selection *s,
+                             const char *path, const char *dir, struct err *err)
+{
+    struct fs_names in = {.at = (char *[]){(char *)path}, .n = 1};
+    const char *names[] = {strrchr(path, '/') ? strrchr(path, '/') + 1 : path, NULL};
+    enum rc rc = io_guard_files(dir, names, &in, c->overwrite, err);
+    for (size_t i = 0; i < s->groups.n && !rc; i++) {
+        char *name = mem_printf("feature_dropout_ratio_%s.csv", s->groups.at[i].name);
+        rc = io_guard_files(dir, (const char *[]){name, NULL}, NULL, c->overwrite, err);
+        mem_free(name);
+    }
+    return rc;
+}
+
 /* Tables and the new config into `dir`; what was done to stdout. */
 static enum rc write_all(const struct select_conf *c, const struct selection *s,
                          struct conf *config, const char *path, const char *dir,
@@ -156,7 +174,9 @@ static enum rc features_select_command(const void *conf, const struct opt_args *
         dir = c->output_dir && c->output_dir[0]
                   ? mem_strdup(c->output_dir)
                   : fs_join(pc->model_dir, "feature_selection");
-        rc = write_all(c, &s, &config, args->at[0], dir, err);
+        rc = check_outputs(c, &s, args->at[0], dir, err);
+        if (!rc)
+            rc = write_all(c, &s, &config, args->at[0], dir, err);
     }
     config_show(&diags);
     mem_free(dir);

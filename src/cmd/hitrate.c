@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
 #include "cmd/predict.h"
+#include "io/guard.h"
 #include "recall/hitrate.h"
 
 #define ROWS 8192 /* at a time */
@@ -18,7 +19,7 @@ struct hit_conf {
     const char *users, *items, *index_type, *item_id, *item_embedding, *user_id, *truth,
         *user_embedding, *interests_field, *total, *details, *writer_type;
     int64_t top_k, lists, probes, interests, batch_size, threads, seed;
-    bool across, json;
+    bool across, json, overwrite;
 };
 
 static const struct opt opts[] = {
@@ -67,6 +68,7 @@ static const struct opt opts[] = {
              "threads; 0: one per processor")},
     {OPT_INT(struct hit_conf, seed, "1", 0, INT64_MAX, "of the lists")},
     {OPT_BOOL(struct hit_conf, json, "false", "print an object")},
+    DATA_OVERWRITE_OPT(struct hit_conf),
     DATA_INPUT_OPTS(struct hit_conf),
     {0},
 };
@@ -151,9 +153,33 @@ static enum rc output_path(const struct hit_run *r, const char *path, char **out
     if (*format)
         return RC_OK;
     *format = r->format ? r->format : &writer_parquet;
+    if (io_is_direct(path))
+        return RC_OK;
     mem_free(*out);
     *out = mem_printf("%s/part-0.%s", path, (*format)->name);
     return fs_mkdirs(path, 0755, err);
+}
+
+/* Both outputs may be written; asked before the tables are read. */
+static enum rc check_outputs(const struct hit_run *r, struct err *err)
+{
+    const char *const in[] = {r->c->users, r->c->items};
+    const char *const outs[] = {r->c->total, r->c->details};
+    const struct writer_ops *format;
+    struct fs_names files = {0};
+    enum rc rc = RC_OK;
+    data_input_files(in, ARRAY_LEN(in), &files);
+    for (size_t i = 0; i < ARRAY_LEN(outs) && !rc; i++) {
+        char *path = NULL;
+        if (!outs[i])
+            continue;
+        rc = output_path(r, outs[i], &path, &format, err);
+        if (!rc)
+            rc = io_guard_file(path, &files, r->c->overwrite, err);
+        mem_free(path);
+    }
+    fs_names_release(&files);
+    return rc;
 }
 
 static enum rc write_total(const struct hit_run *r, double rate, struct err *err)
@@ -250,6 +276,8 @@ static enum rc hitrate_command(const void *conf, const struct opt_args *args,
     struct hitrate h = {0};
     int64_t threads = c->threads > 0 ? c->threads : cpu_count();
     enum rc rc = check_usage(c, &r, err);
+    if (!rc)
+        rc = check_outputs(&r, err);
     if (!rc)
         rc = pool_create((int)threads, &r.pool, err);
     if (!rc)

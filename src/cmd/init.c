@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
 #include "cmd/init_private.h"
+#include "io/guard.h"
 
 #define ROWS 8192 /* at a time */
 #define LOOKS 4   /* batches whose texts are taken apart */
@@ -15,7 +16,7 @@
 struct init_conf {
     struct data_input in;
     const char *out, *label, *model;
-    bool force;
+    bool overwrite;
 };
 
 static const struct opt opts[] = {
@@ -28,7 +29,8 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct init_conf, model, NULL,
                 "deepfm|mmoe|multi_tower|multi_tower_din|wide_and_deep",
                 "what to train; by the columns when not given")},
-    {OPT_BOOL(struct init_conf, force, "false", "write over a file that is there")},
+    {OPT_BOOL(struct init_conf, overwrite, "false", "replace an output that exists"),
+     .alias = "force"},
     DATA_INPUT_OPTS(struct init_conf),
     {0},
 };
@@ -149,13 +151,18 @@ static enum rc init_command(const void *conf, const struct opt_args *args,
     struct arena mem = {0};
     const char **labels = NULL;
     char *text = NULL;
-    if (!c->force && strcmp(c->out, "-") != 0 && fs_exists(c->out))
+    if (!c->overwrite && strcmp(c->out, "-") != 0 && fs_exists(c->out))
         return err_coded(err, RC_INVAL, E1223,
-                         "'%s' is there already; say --force to write over it, or --out",
+                         "'%s' is there already; say --overwrite to replace it, or --out",
                          c->out);
     size_t n = data_input_names(c->label, &labels, &text);
     find_files(args->at[0], &mem, &files);
-    enum rc rc = data_input_open(&c->in, &files.train, 1, ROWS, labels, n, &d, err);
+    struct fs_names inputs = {0};
+    data_input_files(&files.train, 1, &inputs);
+    enum rc rc = io_guard_file(c->out, &inputs, true, err);
+    fs_names_release(&inputs);
+    if (!rc)
+        rc = data_input_open(&c->in, &files.train, 1, ROWS, labels, n, &d, err);
     if (!rc)
         rc = init_make(c, args->at[0], d, labels, n, &files, err);
     dataset_close(d);

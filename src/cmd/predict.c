@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/predict.h"
 #include "cmd/train_config.h"
+#include "io/guard.h"
 #include "train/export/export.h"
 #include "train/export/predict.h"
 
@@ -31,7 +32,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, input, NULL, "files, directories or patterns"),
      .meta = "PATH", .alias = "predict-input-path"},
     {OPT_TEXT(struct predict_conf, output, NULL,
-              "a directory of parts, or a .parquet, .csv or .jsonl file"),
+              "a directory of parts, a .parquet, .csv or .jsonl file, or - for stdout"),
      .meta = "PATH", .alias = "predict-output-path"},
     {OPT_TEXT(struct predict_conf, reserved_columns, NULL,
               "columns of the input to keep, commas between"),
@@ -58,8 +59,7 @@ static const struct opt opts[] = {
               "parquet, csv or jsonl (ParquetWriter, CsvWriter); as the input when not "
               "given"),
      .meta = "TYPE"},
-    {OPT_BOOL(struct predict_conf, overwrite, "false",
-              "begin anew where an output directory holds something")},
+    {OPT_BOOL(struct predict_conf, overwrite, "false", "replace an output that exists")},
     {OPT_LIST(struct predict_conf, set, "change a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct predict_conf, edit_config_json, NULL,
@@ -200,7 +200,7 @@ static void predict_report(const struct predict_conf *c, const struct predict_su
     if (s->before)
         fprintf(stderr, "went on behind row %jd\n", (intmax_t)s->before);
     fprintf(stderr, "predicted %jd rows into %s, %.0f rows/s\n", (intmax_t)s->rows,
-            c->output, seconds > 0 ? (double)s->rows / seconds : 0.0);
+            io_output_name(c->output), seconds > 0 ? (double)s->rows / seconds : 0.0);
 }
 
 static enum rc predict_command(const void *conf, const struct opt_args *args,
@@ -264,7 +264,8 @@ const struct cmd cmd_predict = {
         "writes the model's outputs (sorted by name, or as --output-columns says), then "
         "the reserved columns, in the order of the input.\n\nAn output directory gets "
         "parts. When a run is killed, the same command goes on behind the last part: no "
-        "row is lost or written twice.",
+        "row is lost or written twice.\n\nAn output that exists is refused unless "
+        "--overwrite is said; one that is an input always is.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct predict_conf),

@@ -44,7 +44,7 @@ static const struct opt opts[] = {
               "parquet or jsonl (ParquetWriter); as the input when not given"),
      .meta = "TYPE"},
     {OPT_BOOL(struct retrieval_conf, overwrite, "false",
-              "begin anew where an output directory holds something")},
+              "replace an output that exists")},
     {0},
 };
 

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
+#include "io/guard.h"
 #include "recall/itree_files.h"
 
 #define ROWS 8192 /* at a time */
@@ -20,6 +21,7 @@ struct tree_conf {
     const char *input, *item, *cate, *embedding, *attrs, *raw_attrs, *attr_delimiter,
         *out, *serving_dir;
     int64_t branch, threads, iterations, seed;
+    bool overwrite;
 };
 
 #define TREE_OPTS                                                                        \
@@ -53,6 +55,7 @@ static const struct opt init_opts[] = {
     {OPT_TEXT(struct tree_conf, cate, NULL, "column with the item's category"),
      .meta = "COLUMN", .alias = "cate-id-field"},
     TREE_OPTS,
+    DATA_OVERWRITE_OPT(struct tree_conf),
     DATA_INPUT_OPTS(struct tree_conf),
     {0},
 };
@@ -64,6 +67,7 @@ static const struct opt cluster_opts[] = {
              "of k-means, per node of the tree, at most")},
     {OPT_INT(struct tree_conf, seed, "1", 0, INT64_MAX, "of the first centres")},
     TREE_OPTS,
+    DATA_OVERWRITE_OPT(struct tree_conf),
     DATA_INPUT_OPTS(struct tree_conf),
     {0},
 };
@@ -202,6 +206,22 @@ static enum rc make_tree(const struct tree_conf *c, bool cluster,
     return rc;
 }
 
+static enum rc check_outputs(const struct tree_conf *c, const char *const *paths,
+                             size_t n, struct err *err)
+{
+    static const char *const names[] = {"node_table.txt", "edge_table.txt",
+                                        "predict_edge_table.txt",
+                                        "node_feature/part-0.parquet", NULL};
+    static const char *const serving[] = {"serving_tree", NULL};
+    struct fs_names files = {0};
+    data_input_files(paths, n, &files);
+    enum rc rc = io_guard_files(c->out, names, &files, c->overwrite, err);
+    if (!rc && c->serving_dir)
+        rc = io_guard_files(c->serving_dir, serving, &files, c->overwrite, err);
+    fs_names_release(&files);
+    return rc;
+}
+
 static enum rc run_tree(const struct tree_conf *c, const struct opt_args *args,
                         bool cluster, struct err *err)
 {
@@ -213,12 +233,15 @@ static enum rc run_tree(const struct tree_conf *c, const struct opt_args *args,
     if (rc)
         return rc;
     int64_t threads = c->threads > 0 ? c->threads : cpu_count();
-    rc = names_take(c, &names, err);
+    const char *const *paths = args->n ? args->at : &c->input;
+    size_t n_paths = args->n ? args->n : 1;
+    rc = check_outputs(c, paths, n_paths, err);
+    if (!rc)
+        rc = names_take(c, &names, err);
     if (!rc)
         rc = pool_create((int)threads, &pool, err);
     if (!rc)
-        rc = data_input_open(&c->in, args->n ? args->at : &c->input,
-                             args->n ? args->n : 1, ROWS, NULL, 0, &d, err);
+        rc = data_input_open(&c->in, paths, n_paths, ROWS, NULL, 0, &d, err);
     struct recall_items_conf conf = {.what = "item table",
                                      .id = c->item,
                                      .text = cluster ? NULL : c->cate,

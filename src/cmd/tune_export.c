@@ -6,7 +6,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/data_input.h"
 #include "cmd/tune_common.h"
+#include "io/guard.h"
+#include "io/out.h"
 #include "text/json.h"
 #include "tune/command.h"
 #include "tune/report.h"
@@ -14,7 +17,7 @@
 struct export_conf {
     const char *dir, *type, *file;
     int64_t trial;
-    bool intermediate;
+    bool intermediate, overwrite;
 };
 
 static const struct opt opts[] = {
@@ -27,6 +30,7 @@ static const struct opt opts[] = {
      .meta = "N"},
     {OPT_BOOL(struct export_conf, intermediate, "false",
               "JSON: intermediate results, too")},
+    DATA_OVERWRITE_OPT(struct export_conf),
     {0},
 };
 
@@ -141,7 +145,9 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
     char *dir = NULL;
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    enum rc rc = o->file ? io_guard_file(o->file, NULL, o->overwrite, err) : RC_OK;
+    if (!rc)
+        rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);
     if (!rc && o->trial >= 0)
@@ -151,8 +157,7 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
     if (!rc)
         rc = buf_check(&b, err);
     if (!rc)
-        rc =
-            o->file ? fs_write(o->file, buf_str(&b), b.n, 0644, err) : cmd_print(&b, err);
+        rc = o->file ? io_write(o->file, buf_str(&b), b.n, err) : cmd_print(&b, err);
     buf_release(&b);
     experiment_close(e);
     mem_free(dir);

@@ -8,13 +8,17 @@
  */
 #include "io/out.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/file.h"
+#include "io/guard.h"
 #include "io/object.h"
 
 #define PART_FIRST ((size_t)8 << 20)
@@ -38,6 +42,8 @@ struct sending {
 
 struct io_out {
     struct fs_file *file; /* local; else: */
+    int fd;               /* stdout, a pipe or a device; -1: an object */
+    char *path;           /* of fd, for messages */
     struct object *object;
     char *id;                        /* of the upload; NULL: nothing was sent yet */
     VEC(char *) etags;               /* of the parts sent or on their way (NULL) */
@@ -46,12 +52,41 @@ struct io_out {
     size_t n, size; /* bytes in it, and its room */
 };
 
+static enum rc open_direct(struct io_out *o, const char *path, struct err *err)
+{
+    bool is_stdout = strcmp(path, IO_STDOUT) == 0;
+    o->fd = is_stdout ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(path, O_WRONLY | O_CLOEXEC);
+    if (o->fd < 0)
+        return err_sys(err, errno, "'%.300s': cannot open", path);
+    o->path = mem_strdup(is_stdout ? "stdout" : path);
+    return RC_OK;
+}
+
+static enum rc write_direct(const struct io_out *o, const char *p, size_t n,
+                            struct err *err)
+{
+    while (n) {
+        ssize_t k = write(o->fd, p, n);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return err_sys(err, errno, "cannot write to '%.300s'", o->path);
+        p += k;
+        n -= (size_t)k;
+    }
+    return RC_OK;
+}
+
 enum rc io_create(const char *path, struct io_out **out, struct err *err)
 {
     struct io_out *o = mem_calloc(1, sizeof(*o));
     enum rc rc;
+    o->fd = -1;
     if (io_is_remote(path))
         rc = object_open(path, false, &o->object, err);
+    else if (io_is_direct(path))
+        rc = open_direct(o, path, err);
     else
         rc = fs_create(path, 0644, &o->file, err);
     if (rc) {
@@ -157,6 +192,8 @@ enum rc io_append(struct io_out *o, const void *p, size_t n, struct err *err)
     enum rc rc = RC_OK;
     if (o->file)
         return fs_append(o->file, p, n, err);
+    if (o->fd >= 0)
+        return write_direct(o, p, n, err);
     while (!rc && n) {
         if (o->n >= PART_FIRST << (o->etags.n / PARTS_PER_SIZE))
             rc = send_part(o, err);
@@ -181,6 +218,9 @@ static void out_free(struct io_out *o)
         mem_free(o->sending[i].p);
     VEC_RELEASE(&o->etags);
     object_close(o->object);
+    if (o->fd >= 0)
+        close(o->fd);
+    mem_free(o->path);
     mem_free(o->part);
     mem_free(o->id);
     mem_free(o);
@@ -193,6 +233,10 @@ enum rc io_commit(struct io_out *o, struct err *err)
         rc = fs_commit(o->file, err);
         out_free(o);
         return rc;
+    }
+    if (o->fd >= 0) {
+        out_free(o);
+        return RC_OK;
     }
     if (!o->id) {
         rc = object_put(o->object, o->part, o->n, err);

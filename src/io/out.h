@@ -3,7 +3,8 @@
  *
  * It appears under its name when io_out_commit() succeeded, whole, or not at all: a local
  * file grows under another name (base/fs.h), an object in parts that nobody sees until
- * they are completed. Used by one thread at a time; memory is bounded by five parts.
+ * they are completed. Stdout ("-"), a pipe or a device takes what is written as it comes
+ * (io/guard.h). Used by one thread at a time; memory is bounded by five parts.
  */
 #ifndef IO_OUT_H
 #define IO_OUT_H

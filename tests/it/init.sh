@@ -121,7 +121,7 @@ END
     err_has "error[E1221]: no column is left to learn from beside the label"
     touch pipeline.config
     run "$TRAINYARD" init two.csv --label a
-    err_has "error[E1223]: 'pipeline.config' is there already; say --force to write over it, or --out"
+    err_has "error[E1223]: 'pipeline.config' is there already; say --overwrite to replace it, or --out"
     run "$TRAINYARD" init two.csv --label a --force
     status 0
 }

@@ -249,12 +249,12 @@ passing_faults_are_overcome()
     put wide.parquet bucket/wide.parquet
     for kind in 500 503 429 reset cut; do
         fault "{\"on\": \"GET\", \"key\": \"wide\", \"times\": 2, \"do\": \"$kind\", \"after\": 2}"
-        run "$TRAINYARD" data convert s3://bucket/wide.parquet back.csv
+        run "$TRAINYARD" data convert s3://bucket/wide.parquet back.csv --overwrite
         status 0
         cmp -s wide.csv back.csv || fail "$kind: the rows differ"
     done
     fault '{"on": "GET", "key": "wide", "times": 1, "do": "stall", "after": 3}'
-    TRAINYARD_HTTP_TIMEOUT=1 AWS_MAX_ATTEMPTS=9 run "$TRAINYARD" data convert s3://bucket/wide.parquet back.csv
+    TRAINYARD_HTTP_TIMEOUT=1 AWS_MAX_ATTEMPTS=9 run "$TRAINYARD" data convert s3://bucket/wide.parquet back.csv --overwrite
     status 0
     check "stall: the rows differ" cmp wide.csv back.csv
     fault '{"on": "PUT", "times": 2, "do": "500"}'

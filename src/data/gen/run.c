@@ -4,10 +4,12 @@
  */
 #include <math.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/str.h"
 #include "data/gen/gen.h"
 
 #define CHUNK 8192 /* rows made at a time */
@@ -152,6 +154,36 @@ static enum rc make_files(struct gen_work *w, struct err *err)
     return RC_OK;
 }
 
+static bool is_new(const struct gen_work *w, const char *path)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (strcmp(w->files[i].path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Parts of an earlier run, of another format or number, that nothing replaced. */
+static enum rc remove_old(const struct gen_work *w, struct err *err)
+{
+    static const char *const splits[] = {"train", "eval"};
+    enum rc rc = RC_OK;
+    for (size_t s = 0; s < ARRAY_LEN(splits); s++) {
+        char *dir = fs_join(w->conf->out, splits[s]);
+        struct fs_names names = {0};
+        if (fs_is_dir(dir) && !rc)
+            rc = fs_list(dir, &names, err);
+        for (size_t i = 0; i < names.n && !rc; i++) {
+            char *path = fs_join(dir, names.at[i]);
+            if (str_starts(names.at[i], "part-") && !is_new(w, path))
+                rc = fs_remove_all(path, err);
+            mem_free(path);
+        }
+        fs_names_release(&names);
+        mem_free(dir);
+    }
+    return rc;
+}
+
 static enum rc write_report(const struct gen_conf *conf, const struct gen_report *r,
                             struct err *err)
 {
@@ -177,6 +209,8 @@ enum rc gen_run(const struct gen_conf *conf, struct gen_report *report, struct e
     enum rc rc = plan_files(&w, err);
     if (!rc)
         rc = make_files(&w, err);
+    if (!rc)
+        rc = remove_old(&w, err);
     if (!rc)
         rc = write_report(conf, &r, err);
     for (size_t i = 0; i < w.n; i++)

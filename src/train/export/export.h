@@ -25,7 +25,7 @@
 enum export_tables { EXPORT_F32, EXPORT_BF16, EXPORT_INT8 };
 
 struct export_options {
-    const char *dir;          /* must not exist */
+    const char *dir;          /* must not exist, or be an export when `overwrite` */
     const char *checkpoint;   /* NULL: the latest or best of model_dir */
     const char *asset_files;  /* to be copied, commas between; NULL: none */
     const char *extra_config; /* JSON, kept in the manifest; NULL: none */
@@ -33,6 +33,7 @@ struct export_options {
     int64_t sample_rows;
     enum export_tables tables;
     bool farm_hash;
+    bool overwrite;
     struct pool *pool; /* borrowed */
 };
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "io/file.h"
+#include "io/guard.h"
 #include "train/export/export_private.h"
 #include "train/export/predict_private.h"
 
@@ -96,17 +97,20 @@ static bool is_part(const char *name)
            strcmp(name, PREDICT_STATE) == 0;
 }
 
-static enum rc remove_parts(const char *dir, const struct fs_names *names,
-                            struct err *err)
+/* The parts of what is overwritten go when the first new one (`keep`) is in place, so that
+ * a run that fails before leaves everything as it was.
+ */
+static enum rc remove_parts(const char *dir, const char *keep, struct err *err)
 {
-    enum rc rc = RC_OK;
-    for (size_t i = 0; i < names->n && !rc; i++) {
-        if (!is_part(names->at[i]))
-            continue;
-        char *path = fs_join(dir, names->at[i]);
-        rc = fs_remove_all(path, err);
+    struct fs_names names = {0};
+    enum rc rc = fs_list(dir, &names, err);
+    for (size_t i = 0; i < names.n && !rc; i++) {
+        char *path = fs_join(dir, names.at[i]);
+        if (is_part(names.at[i]) && strcmp(path, keep) != 0)
+            rc = fs_remove_all(path, err);
         mem_free(path);
     }
+    fs_names_release(&names);
     return rc;
 }
 
@@ -121,7 +125,7 @@ static enum rc read_state(struct predict_output *out, struct err *err)
     for (size_t i = 0; i < names.n; i++)
         parts |= is_part(names.at[i]);
     if (!rc && out->o->overwrite)
-        rc = remove_parts(out->o->output, &names, err);
+        out->replaces = parts;
     else if (!rc && fs_exists(path)) {
         rc = fs_read(path, STATE_MAX, &text, &n, err);
         if (!rc)
@@ -146,8 +150,8 @@ enum rc predict_output_open(struct predict_output *out, const struct predict_opt
 {
     const struct writer_ops *named = writer_of_path(o->output);
     *out = (struct predict_output){.o = o, .schema = schema};
-    out->single = named != NULL && !fs_is_dir(o->output);
-    out->format = o->format ? o->format : out->single ? named : format;
+    out->single = io_is_direct(o->output) || (named && !fs_is_dir(o->output));
+    out->format = o->format ? o->format : out->single && named ? named : format;
     name_run(out, files);
     for (size_t i = 0; out->format == &writer_csv && i < schema->n; i++)
         if (type_is_nested(schema->at[i].type.id))
@@ -155,7 +159,7 @@ enum rc predict_output_open(struct predict_output *out, const struct predict_opt
                              "column '%s' holds lists, which CSV does not have",
                              schema->at[i].name);
     if (out->single)
-        return RC_OK;
+        return io_guard_file(o->output, files, o->overwrite, err);
     if (io_is_remote(o->output))
         return err_coded(err, RC_INVAL, E2015,
                          "'%s' is a folder of an object store; name one object, such as "
@@ -163,8 +167,11 @@ enum rc predict_output_open(struct predict_output *out, const struct predict_opt
                          o->output, o->output);
     enum rc rc = fs_mkdirs(o->output, 0755, err);
     if (!rc)
+        rc = io_guard_dir(o->output, files, err);
+    if (!rc)
         rc = read_state(out, err);
-    if (!rc && out->parts == 0 && !out->done) /* the first part is this run's as well */
+    if (!rc && out->parts == 0 && !out->done &&
+        !out->replaces) /* the first part is this run's as well */
         rc = write_state(out, err);
     return rc;
 }
@@ -185,6 +192,10 @@ static enum rc end_part(struct predict_output *out, struct err *err)
     struct writer *w = out->writer;
     out->writer = NULL;
     enum rc rc = w ? writer_commit(w, err) : RC_OK;
+    if (!rc && w && out->replaces) {
+        rc = remove_parts(out->o->output, out->path, err);
+        out->replaces = false;
+    }
     mem_free(out->path);
     out->path = NULL;
     if (rc)

@@ -88,6 +88,7 @@ struct predict_output {
     int64_t parts, rows, batches;
     struct predict_place next; /* behind the last whole part */
     bool done;
+    bool replaces; /* parts of an older run, once the first part is whole */
 };
 
 /* Finds out where to go on: out->next and out->rows. */

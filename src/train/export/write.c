@@ -178,6 +178,27 @@ static enum rc check_extra(const char *json, struct err *err)
     return rc;
 }
 
+/* Only an export is replaced, as a whole, and only when that is asked for: a directory
+ * with anything else in it may be the user's home.
+ */
+static enum rc check_dir(const struct export_options *o, struct err *err)
+{
+    char *manifest = fs_join(o->dir, "manifest.json");
+    bool there = fs_exists(o->dir), is_export = fs_exists(manifest);
+    enum rc rc = RC_OK;
+    mem_free(manifest);
+    if (there && !o->overwrite)
+        rc = err_coded(err, RC_INVAL, E2001,
+                       "'%.300s' is there already; name another directory, or say "
+                       "--overwrite",
+                       o->dir);
+    else if (there && !is_export)
+        rc = err_coded(
+            err, RC_INVAL, E2001,
+            "'%.300s' is there already and is no export, so it is not replaced", o->dir);
+    return rc;
+}
+
 enum rc export_write(const struct conf *conf, const struct export_options *o,
                      struct diags *diags, struct export_summary *out, struct err *err)
 {
@@ -185,8 +206,8 @@ enum rc export_write(const struct conf *conf, const struct export_options *o,
     struct session *s = NULL;
     char *checkpoint = NULL;
     struct export_summary summary = {0};
-    if (fs_exists(o->dir))
-        return err_coded(err, RC_INVAL, E2001, "'%s' is there already", o->dir);
+    if (check_dir(o, err))
+        return RC_INVAL;
     if (check_extra(o->extra_config, err))
         return RC_INVAL;
     char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
@@ -207,9 +228,8 @@ enum rc export_write(const struct conf *conf, const struct export_options *o,
     }
     if (!rc)
         rc = fs_move(beside, o->dir, err);
-    if (rc)
-        (void)!fs_remove_all(beside, NULL);
-    else
+    (void)!fs_remove_all(beside, NULL); /* what failed, or was replaced */
+    if (!rc)
         *out = summary;
     session_destroy(s);
     mem_free(checkpoint);
