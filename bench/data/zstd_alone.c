@@ -84,7 +84,7 @@ int main(int argc, char **argv)
         return 2;
     enum rc rc = fs_read(argv[1], (size_t)4 << 30, &bytes, &n, &err);
     if (!rc && n > 12) {
-        struct pq_source s = {.fd = -1, .bytes = (const void *)bytes, .size = n};
+        struct pq_source s = {.bytes = (const void *)bytes, .size = n};
         s.data_end = n - 8 - pq_load32(s.bytes + n - 8);
         rc = all_pieces(&s, &all, &err);
     }

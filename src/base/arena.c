@@ -30,7 +30,7 @@ static size_t chunk_size(const struct arena *a, size_t need)
     return size < need ? need : size;
 }
 
-static void *take(struct arena *a, size_t size)
+static void *arena_take(struct arena *a, size_t size)
 {
     if (!a->chunk || size > a->chunk->size - a->used)
         return NULL;
@@ -40,7 +40,7 @@ static void *take(struct arena *a, size_t size)
     return p;
 }
 
-static void adopt(struct arena *a, struct arena_chunk *c, size_t size)
+static void arena_adopt(struct arena *a, struct arena_chunk *c, size_t size)
 {
     c->older = a->chunk;
     c->size = size;
@@ -49,7 +49,7 @@ static void adopt(struct arena *a, struct arena_chunk *c, size_t size)
     a->total += size;
 }
 
-static bool rounded(size_t n, size_t size, size_t *bytes)
+static bool arena_rounded(size_t n, size_t size, size_t *bytes)
 {
     if (size && n > ((size_t)PTRDIFF_MAX - CHUNK_MAX) / size)
         return false;
@@ -62,17 +62,17 @@ static bool rounded(size_t n, size_t size, size_t *bytes)
 void *arena_try_alloc(struct arena *a, size_t n, size_t size)
 {
     size_t bytes;
-    if (!rounded(n, size, &bytes))
+    if (!arena_rounded(n, size, &bytes))
         return NULL;
-    void *p = take(a, bytes);
+    void *p = arena_take(a, bytes);
     if (p)
         return p;
     size_t room = chunk_size(a, bytes);
     struct arena_chunk *c = mem_try_alloc(1, sizeof(*c) + room);
     if (!c)
         return NULL;
-    adopt(a, c, room);
-    return take(a, bytes);
+    arena_adopt(a, c, room);
+    return arena_take(a, bytes);
 }
 
 void *arena_alloc(struct arena *a, size_t size)
@@ -80,13 +80,13 @@ void *arena_alloc(struct arena *a, size_t size)
     size_t bytes = (size + ALIGN - 1) / ALIGN * ALIGN;
     if (bytes == 0)
         bytes = ALIGN;
-    void *p = take(a, bytes);
+    void *p = arena_take(a, bytes);
     if (p)
         return p;
     size_t room = chunk_size(a, bytes);
     struct arena_chunk *c = mem_alloc(sizeof(*c) + room);
-    adopt(a, c, room);
-    return take(a, bytes);
+    arena_adopt(a, c, room);
+    return arena_take(a, bytes);
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n)

@@ -35,7 +35,7 @@ void fs_set_hook(fs_hook_fn *hook, void *arg)
 }
 
 /* 0, or -1 with errno set; *short_ is set when one byte is all there shall be. */
-static int ask(enum fs_call call, bool *short_)
+static int fs_ask(enum fs_call call, bool *short_)
 {
     fs_hook_fn *hook = atomic_load_explicit(&hook_fn, memory_order_relaxed);
     int answer = LIKELY(!hook) ? 0 : hook(hook_arg, call);
@@ -51,7 +51,7 @@ static ssize_t do_read(int fd, void *p, size_t n)
 {
     bool one = false;
     ssize_t done;
-    if (ask(FS_READ, &one) < 0)
+    if (fs_ask(FS_READ, &one) < 0)
         return -1;
     do {
         done = read(fd, p, one ? 1 : n);
@@ -63,7 +63,7 @@ static int write_all(int fd, const char *p, size_t n)
 {
     while (n) {
         bool one = false;
-        if (ask(FS_WRITE, &one) < 0)
+        if (fs_ask(FS_WRITE, &one) < 0)
             return -1;
         ssize_t done = write(fd, p, one ? 1 : n);
         if (done < 0 && errno == EINTR)
@@ -78,7 +78,7 @@ static int write_all(int fd, const char *p, size_t n)
 
 static int do_open(const char *path, int flags)
 {
-    return ask(FS_OPEN, NULL) < 0 ? -1 : open(path, flags | O_CLOEXEC);
+    return fs_ask(FS_OPEN, NULL) < 0 ? -1 : open(path, flags | O_CLOEXEC);
 }
 
 /* A first guess at the room: the size plus one, so that the end is seen without growing.
@@ -163,7 +163,7 @@ enum rc fs_create(const char *path, mode_t mode, struct fs_file **out, struct er
     f->path = mem_strdup(path);
     f->dir = fs_dirname(path);
     char *temp = fs_join(f->dir, TEMP_NAME);
-    f->fd = ask(FS_OPEN, NULL) < 0 ? -1 : mkostemp(temp, O_CLOEXEC);
+    f->fd = fs_ask(FS_OPEN, NULL) < 0 ? -1 : mkostemp(temp, O_CLOEXEC);
     enum rc rc = RC_OK;
     if (f->fd < 0) {
         rc = err_sys(err, errno, "cannot create");
@@ -171,7 +171,7 @@ enum rc fs_create(const char *path, mode_t mode, struct fs_file **out, struct er
         goto out;
     }
     f->temp = temp;
-    if (ask(FS_CHMOD, NULL) < 0 || fchmod(f->fd, mode) < 0) {
+    if (fs_ask(FS_CHMOD, NULL) < 0 || fchmod(f->fd, mode) < 0) {
         rc = err_sys(err, errno, "cannot set mode %04o", (unsigned)mode);
         goto out;
     }
@@ -199,7 +199,7 @@ static enum rc sync_dir(const char *dir, struct err *err)
 {
     int fd = do_open(dir, O_RDONLY | O_DIRECTORY);
     enum rc rc = RC_OK;
-    if (fd < 0 || ask(FS_SYNC_DIR, NULL) < 0 || fsync(fd) < 0)
+    if (fd < 0 || fs_ask(FS_SYNC_DIR, NULL) < 0 || fsync(fd) < 0)
         rc = err_sys(err, errno, "cannot sync its directory '%s'", dir);
     if (fd >= 0)
         close(fd);
@@ -210,21 +210,21 @@ static enum rc close_file(struct fs_file *f, struct err *err)
 {
     int fd = f->fd;
     f->fd = -1;
-    bool refused = ask(FS_CLOSE, NULL) < 0;
+    bool refused = fs_ask(FS_CLOSE, NULL) < 0;
     int errnum = errno;
     if (close(fd) == 0 && !refused)
         return RC_OK;
     return err_sys(err, refused ? errnum : errno, "cannot close");
 }
 
-static enum rc replace(struct fs_file *f, struct err *err)
+static enum rc fs_replace(struct fs_file *f, struct err *err)
 {
-    if (ask(FS_SYNC, NULL) < 0 || fsync(f->fd) < 0)
+    if (fs_ask(FS_SYNC, NULL) < 0 || fsync(f->fd) < 0)
         return err_sys(err, errno, "cannot sync");
     enum rc rc = close_file(f, err);
     if (rc)
         return rc;
-    if (ask(FS_RENAME, NULL) < 0 || rename(f->temp, f->path) < 0)
+    if (fs_ask(FS_RENAME, NULL) < 0 || rename(f->temp, f->path) < 0)
         return err_sys(err, errno, "cannot rename '%s' to it", f->temp);
     mem_free(f->temp);
     f->temp = NULL;
@@ -233,7 +233,7 @@ static enum rc replace(struct fs_file *f, struct err *err)
 
 enum rc fs_commit(struct fs_file *f, struct err *err)
 {
-    enum rc rc = replace(f, err);
+    enum rc rc = fs_replace(f, err);
     if (rc)
         err_wrap(err, rc, "file '%s'", f->path);
     file_free(f);
@@ -263,7 +263,7 @@ enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
 
 static enum rc make_dir(const char *path, mode_t mode, struct err *err)
 {
-    if (ask(FS_MKDIR, NULL) == 0 &&
+    if (fs_ask(FS_MKDIR, NULL) == 0 &&
         (mkdir(path, mode) == 0 || (errno == EEXIST && fs_is_dir(path))))
         return RC_OK;
     return err_sys(err, errno, "cannot make directory '%s'", path);
@@ -283,7 +283,7 @@ static int swap_by_hand(const char *from, const char *to)
 static int do_move(const char *from, const char *to)
 {
     struct stat st;
-    if (ask(FS_RENAME, NULL) < 0)
+    if (fs_ask(FS_RENAME, NULL) < 0)
         return -1;
     if (lstat(to, &st) < 0)
         return rename(from, to);

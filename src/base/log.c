@@ -123,7 +123,7 @@ static void put_json(struct buf *b, enum log_level level, const char *area,
     buf_puts(b, "}\n");
 }
 
-static void emit(const char *p, size_t n)
+static void log_emit(const char *p, size_t n)
 {
     int fd = out_fd;
     pthread_mutex_lock(&write_lock);
@@ -155,7 +155,7 @@ void log_write(enum log_level level, const char *area, const char *job, const ch
         struct buf b = {.p = line, .cap = sizeof(line), .max = sizeof(line) - 1};
         (out_format == LOG_JSON ? put_json : put_text)(&b, level, area, job, msg, cut);
         if (!b.failed || msg.n <= MESSAGE_MIN) {
-            emit(line, b.n);
+            log_emit(line, b.n);
             break;
         }
         msg.n -= msg.n / 4;

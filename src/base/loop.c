@@ -70,12 +70,12 @@ void loop_fd_stop(struct loop_fd *w)
 
 /* Timers: a binary heap, the one due first on top. */
 
-static bool earlier(const struct loop_timer *a, const struct loop_timer *b)
+static bool loop_earlier(const struct loop_timer *a, const struct loop_timer *b)
 {
     return a->due != b->due ? a->due < b->due : a->order < b->order;
 }
 
-static void place(struct loop *l, struct loop_timer *t, size_t at)
+static void loop_place(struct loop *l, struct loop_timer *t, size_t at)
 {
     l->timers.at[at] = t;
     t->at = at;
@@ -83,8 +83,8 @@ static void place(struct loop *l, struct loop_timer *t, size_t at)
 
 static void sift(struct loop *l, struct loop_timer *t, size_t at)
 {
-    while (at && earlier(t, l->timers.at[(at - 1) / 2])) {
-        place(l, l->timers.at[(at - 1) / 2], at);
+    while (at && loop_earlier(t, l->timers.at[(at - 1) / 2])) {
+        loop_place(l, l->timers.at[(at - 1) / 2], at);
         at = (at - 1) / 2;
     }
     for (;;) {
@@ -92,14 +92,14 @@ static void sift(struct loop *l, struct loop_timer *t, size_t at)
         if (child >= l->timers.n)
             break;
         if (child + 1 < l->timers.n &&
-            earlier(l->timers.at[child + 1], l->timers.at[child]))
+            loop_earlier(l->timers.at[child + 1], l->timers.at[child]))
             child++;
-        if (!earlier(l->timers.at[child], t))
+        if (!loop_earlier(l->timers.at[child], t))
             break;
-        place(l, l->timers.at[child], at);
+        loop_place(l, l->timers.at[child], at);
         at = child;
     }
-    place(l, t, at);
+    loop_place(l, t, at);
 }
 
 void loop_timer_stop(struct loop_timer *t)

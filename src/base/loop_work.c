@@ -87,7 +87,7 @@ void loop_on_wake(void *arg, int fd, unsigned events)
 }
 
 /* With the lock held. */
-static struct loop_work *take(struct loop *l)
+static struct loop_work *loop_work_take(struct loop *l)
 {
     struct loop_work *w = l->queue;
     if (w) {
@@ -103,7 +103,7 @@ static void *serve(void *arg)
     struct loop *l = arg;
     pthread_mutex_lock(&l->lock);
     for (;;) {
-        struct loop_work *w = l->closing ? NULL : take(l);
+        struct loop_work *w = l->closing ? NULL : loop_work_take(l);
         if (w) {
             pthread_mutex_unlock(&l->lock);
             w->work(w->arg);
@@ -151,7 +151,7 @@ void loop_work_start(struct loop *l, struct loop_work *w, loop_fn *work,
         start_thread(l);
     bool alone = l->n_workers == 0 && !l->closing; /* the system refused a first thread */
     if (alone) {
-        take(l);
+        loop_work_take(l);
         APPEND(l->done, l->done_end, w);
     }
     pthread_cond_signal(&l->more);
@@ -166,7 +166,7 @@ void loop_end_work(struct loop *l)
 {
     pthread_mutex_lock(&l->lock);
     l->closing = true;
-    for (struct loop_work *w = take(l); w; w = take(l)) {
+    for (struct loop_work *w = loop_work_take(l); w; w = loop_work_take(l)) {
         w->canceled = true;
         APPEND(l->done, l->done_end, w);
     }

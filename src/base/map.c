@@ -46,7 +46,7 @@ void *map_get(const struct map *m, const char *key)
     return e ? e->value : NULL;
 }
 
-static void rebuild(struct map *m, size_t n_slots)
+static void map_rebuild(struct map *m, size_t n_slots)
 {
     mem_free(m->slots);
     m->slots = mem_calloc(n_slots, sizeof(*m->slots));
@@ -60,7 +60,7 @@ static void rebuild(struct map *m, size_t n_slots)
 struct map_entry *map_put(struct map *m, struct str key)
 {
     if (m->n * 2 >= m->n_slots)
-        rebuild(m, m->n_slots ? m->n_slots * 2 : 16);
+        map_rebuild(m, m->n_slots ? m->n_slots * 2 : 16);
     uint64_t hash = XXH3_64bits(key.p, key.n);
     uint32_t *slot = slot_of(m, key, hash);
     if (*slot)

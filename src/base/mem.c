@@ -37,7 +37,7 @@ static void *or_stop(void *p)
     return p;
 }
 
-static bool product(size_t n, size_t size, size_t *bytes)
+static bool mem_product(size_t n, size_t size, size_t *bytes)
 {
     if (size && n > (size_t)PTRDIFF_MAX / size)
         return false;
@@ -62,7 +62,7 @@ void *mem_alloc(size_t size)
 void *mem_calloc(size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes))
+    if (!mem_product(n, size, &bytes))
         stop();
     return or_stop(counted(calloc(1, bytes)));
 }
@@ -70,7 +70,7 @@ void *mem_calloc(size_t n, size_t size)
 void *mem_realloc(void *p, size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes))
+    if (!mem_product(n, size, &bytes))
         stop();
     void *q = or_stop(realloc(p, bytes));
     if (!p)
@@ -109,7 +109,7 @@ char *mem_printf(const char *fmt, ...)
 void *mem_try_alloc(size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes) || injected())
+    if (!mem_product(n, size, &bytes) || injected())
         return NULL;
     return counted(malloc(bytes));
 }
@@ -117,7 +117,7 @@ void *mem_try_alloc(size_t n, size_t size)
 void *mem_try_calloc(size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes) || injected())
+    if (!mem_product(n, size, &bytes) || injected())
         return NULL;
     return counted(calloc(1, bytes));
 }
@@ -125,7 +125,7 @@ void *mem_try_calloc(size_t n, size_t size)
 void *mem_try_realloc(void *p, size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes) || injected())
+    if (!mem_product(n, size, &bytes) || injected())
         return NULL;
     void *q = realloc(p, bytes);
     if (!p)
@@ -136,7 +136,7 @@ void *mem_try_realloc(void *p, size_t n, size_t size)
 void *mem_try_aligned(size_t align, size_t n, size_t size)
 {
     size_t bytes;
-    if (!product(n, size, &bytes) || injected())
+    if (!mem_product(n, size, &bytes) || injected())
         return NULL;
     if (bytes > (size_t)PTRDIFF_MAX - align)
         return NULL;
@@ -147,7 +147,7 @@ void *mem_try_large(size_t n, size_t size)
 {
     enum { LINE = 64, LARGE = 2 << 20 };
     size_t bytes;
-    bool large = product(n, size, &bytes) && bytes >= 2 * (size_t)LARGE;
+    bool large = mem_product(n, size, &bytes) && bytes >= 2 * (size_t)LARGE;
     void *p = mem_try_aligned(large ? LARGE : LINE, n, size);
     if (p && large)
         madvise(p, bytes, MADV_HUGEPAGE); /* a hint only */

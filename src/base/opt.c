@@ -314,8 +314,8 @@ static enum rc refuse_range(const struct opt *o, const char *shown, const char *
     return rc;
 }
 
-static enum rc refuse(const char *shown, const char *value, const char *what,
-                      struct err *err)
+static enum rc opt_refuse(const char *shown, const char *value, const char *what,
+                          struct err *err)
 {
     return err_coded(err, RC_INVAL, E0603, "%s: '%.*s' is not %s", shown, SHOWN_MAX,
                      value, what);
@@ -326,10 +326,10 @@ static enum rc assign_int(const struct opt *o, int64_t *field, const char *shown
 {
     int64_t v;
     if (o->kind == OPT_KIND_SIZE ? !read_size(value, &v) : !str_to_i64(str_c(value), &v))
-        return refuse(shown, value,
-                      o->kind == OPT_KIND_SIZE ? "a size such as 512, 64k or 2g"
-                                               : "a whole number",
-                      err);
+        return opt_refuse(shown, value,
+                          o->kind == OPT_KIND_SIZE ? "a size such as 512, 64k or 2g"
+                                                   : "a whole number",
+                          err);
     if (v < o->int_min || v > o->int_max)
         return refuse_range(o, shown, value, err);
     *field = v;
@@ -343,9 +343,9 @@ static enum rc assign_num(const struct opt *o, double *field, const char *shown,
     bool duration = o->kind == OPT_KIND_DURATION;
     bool ok = duration ? read_duration(value, &v) : str_to_f64(str_c(value), &v);
     if (!ok || isnan(v))
-        return refuse(shown, value,
-                      duration ? "a duration such as 90s, 10m, 1h30m or 7d" : "a number",
-                      err);
+        return opt_refuse(
+            shown, value,
+            duration ? "a duration such as 90s, 10m, 1h30m or 7d" : "a number", err);
     if (!(v >= o->num_min && v <= o->num_max))
         return refuse_range(o, shown, value, err);
     *field = v;
@@ -383,7 +383,7 @@ enum rc opt_assign(const struct opt *o, void *conf, const char *shown, const cha
         return assign_num(o, field, shown, value, err);
     case OPT_KIND_BOOL:
         if (!read_bool(value, field))
-            return refuse(shown, value, "true or false", err);
+            return opt_refuse(shown, value, "true or false", err);
         return RC_OK;
     case OPT_KIND_CHOICE:
         if (!is_choice(o, value))

@@ -99,7 +99,7 @@ static enum rc parse_letters(struct line *l, const char *arg, struct err *err)
     return RC_OK;
 }
 
-static enum rc keep(struct opt_args *rest, const char *arg, struct err *err)
+static enum rc opt_parse_keep(struct opt_args *rest, const char *arg, struct err *err)
 {
     if (!rest)
         return err_coded(err, RC_INVAL, E0604, "unexpected argument '%s'", arg);
@@ -112,7 +112,7 @@ static enum rc keep_all(struct line *l, struct opt_args *rest, struct err *err)
 {
     enum rc rc = RC_OK;
     while (!rc && l->at < l->argc)
-        rc = keep(rest, l->argv[l->at++], err);
+        rc = opt_parse_keep(rest, l->argv[l->at++], err);
     return rc;
 }
 
@@ -131,7 +131,7 @@ static enum rc parse_line(struct line *l, struct opt_args *rest, struct err *err
         } else if (arg[0] == '-' && arg[1]) {
             rc = parse_letters(l, arg, err);
         } else {
-            rc = keep(rest, arg, err);
+            rc = opt_parse_keep(rest, arg, err);
             if (!rc && rest->stop_at_word)
                 return keep_all(l, rest, err);
         }

@@ -89,7 +89,7 @@ static bool run_chunk(struct pool *p)
     }
 }
 
-static void *work(void *arg)
+static void *pool_work(void *arg)
 {
     struct pool *p = arg;
     unsigned seen = GET(p->wake);
@@ -233,7 +233,7 @@ static int start_worker(struct pool *p)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&p->workers[p->n_workers], NULL, work, p);
+    int rc = pthread_create(&p->workers[p->n_workers], NULL, pool_work, p);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc == 0)
         pthread_setname_np(p->workers[p->n_workers++], "ty-pool");

@@ -222,8 +222,8 @@ static int spawn(const char *file, const struct proc_spec *spec, const int their
     return rc;
 }
 
-static enum rc launch(const struct proc_spec *spec, const int theirs[3], pid_t *pid,
-                      struct err *err)
+static enum rc proc_launch(const struct proc_spec *spec, const int theirs[3], pid_t *pid,
+                           struct err *err)
 {
     env_list env = make_env(spec);
     const char *name = spec->argv[0], *path = variable(env.at, "PATH");
@@ -274,7 +274,7 @@ enum rc proc_start(const struct proc_spec *spec, struct proc **out, struct err *
     if (!rc)
         rc = open_streams(spec, p, theirs, err);
     if (!rc)
-        rc = launch(spec, theirs, &p->pid, err);
+        rc = proc_launch(spec, theirs, &p->pid, err);
     for (int i = 0; i < 3; i++)
         close_fd(&theirs[i]);
     if (rc) {
@@ -324,7 +324,7 @@ static bool ended(const struct proc *p)
     return rc < 0 || info.si_pid != 0;
 }
 
-static void reap(struct proc *p)
+static void proc_reap(struct proc *p)
 {
     int status = 0;
     pid_t got;
@@ -346,7 +346,7 @@ bool proc_poll(struct proc *p, struct proc_exit *exit)
 {
     if (!ended(p))
         return false;
-    reap(p);
+    proc_reap(p);
     *exit = p->exit;
     return true;
 }
@@ -403,7 +403,7 @@ void proc_terminate(struct proc *p, double grace, struct proc_exit *exit)
         proc_signal(p, SIGCONT); /* a stopped one would never see it */
         wait_ended(p, deadline_after(grace < 0 ? 0 : grace));
         proc_signal(p, SIGKILL);
-        reap(p);
+        proc_reap(p);
     }
     *exit = p->exit;
 }
@@ -415,7 +415,7 @@ void proc_destroy(struct proc *p)
     if (!p->reaped) {
         if (!ended(p))
             proc_signal(p, SIGKILL);
-        reap(p);
+        proc_reap(p);
     }
     free_proc(p);
 }
@@ -473,7 +473,7 @@ static bool drain(int fd, struct buf *into, bool *cut)
 }
 
 /* Until both streams end or the child does; false when time is up first. */
-static bool collect(struct proc *p, struct buf text[2], int64_t deadline, bool *cut)
+static bool proc_collect(struct proc *p, struct buf text[2], int64_t deadline, bool *cut)
 {
     for (;;) {
         bool over = ended(p); /* before reading: what it wrote is there by then */
@@ -500,7 +500,7 @@ static enum rc capture(struct proc *p, const struct proc_limits *limits,
     for (int i = 1; i <= 2; i++)
         fcntl(proc_pipe(p, i), F_SETFL, O_NONBLOCK);
     int64_t deadline = deadline_after(limits->seconds > 0 ? limits->seconds : -1);
-    if (!collect(p, text, deadline, &out->cut)) {
+    if (!proc_collect(p, text, deadline, &out->cut)) {
         char words[CLOCK_TEXT_SIZE];
         proc_terminate(p, KILL_GRACE, &out->exit);
         clock_duration((int64_t)(limits->seconds * 1e9), words);

@@ -269,7 +269,7 @@ void buf_clear(struct buf *b)
         b->p[0] = '\0';
 }
 
-static bool grow(struct buf *b, size_t more)
+static bool str_grow(struct buf *b, size_t more)
 {
     if (b->failed)
         return false;
@@ -294,7 +294,7 @@ static bool grow(struct buf *b, size_t more)
 
 void buf_add(struct buf *b, const void *p, size_t n)
 {
-    if (!grow(b, n))
+    if (!str_grow(b, n))
         return;
     if (n)
         memcpy(b->p + b->n, p, n);
@@ -319,7 +319,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, ap);
     va_end(ap);
-    if (n >= 0 && grow(b, (size_t)n)) {
+    if (n >= 0 && str_grow(b, (size_t)n)) {
         vsnprintf(b->p + b->n, (size_t)n + 1, fmt, again);
         b->n += (size_t)n;
     }

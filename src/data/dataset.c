@@ -79,7 +79,7 @@ static struct ds_batch *take_idle(struct ds_slot *s)
 }
 
 /* With d->lock held: the slot to work on, nearest to the consumer's turn. */
-static struct ds_slot *choose(struct dataset *d)
+static struct ds_slot *dataset_choose(struct dataset *d)
 {
     struct ds_slot *best = NULL;
     for (int64_t i = 0; i < d->n_slots; i++) {
@@ -92,12 +92,12 @@ static struct ds_slot *choose(struct dataset *d)
     return best;
 }
 
-static void *work(void *arg)
+static void *dataset_work(void *arg)
 {
     struct dataset *d = arg;
     pthread_mutex_lock(&d->lock);
     while (!d->stop) {
-        struct ds_slot *s = choose(d);
+        struct ds_slot *s = dataset_choose(d);
         if (!s) {
             pthread_cond_wait(&d->drained_some, &d->lock);
             continue;
@@ -128,7 +128,7 @@ static enum rc start_threads(struct dataset *d, struct err *err)
     int n = d->threads < d->n_slots ? d->threads : (int)d->n_slots;
     d->workers = mem_calloc((size_t)(n ? n : 1), sizeof(*d->workers));
     for (d->n_workers = 0; d->n_workers < n; d->n_workers++) {
-        int no = pthread_create(&d->workers[d->n_workers], NULL, work, d);
+        int no = pthread_create(&d->workers[d->n_workers], NULL, dataset_work, d);
         if (no)
             return err_sys(err, no, "cannot start a reader thread");
     }

@@ -76,7 +76,7 @@ void dataset_tell(struct dataset *d, struct buf *out)
     buf_puts(out, "]}]}\n");
 }
 
-static enum rc malformed(struct err *err, const char *what)
+static enum rc dataset_cursor_malformed(struct err *err, const char *what)
 {
     return err_coded(err, RC_FORMAT, E1211, "data position: %s", what);
 }
@@ -87,7 +87,7 @@ static bool number(const struct node *map, const char *key, int64_t *out)
     return n && node_i64(n, out);
 }
 
-static enum rc parse(const char *text, struct doc *doc, struct err *err)
+static enum rc dataset_cursor_parse(const char *text, struct doc *doc, struct err *err)
 {
     struct diags diags = {0};
     enum rc rc = source_from("data position", text, strlen(text), &doc->src, err);
@@ -100,7 +100,7 @@ static enum rc parse(const char *text, struct doc *doc, struct err *err)
     diags_release(&diags);
     int64_t version = 0;
     if (!rc && (!number(doc->root, "version", &version) || version < 1))
-        rc = malformed(err, "it has no version");
+        rc = dataset_cursor_malformed(err, "it has no version");
     if (!rc && version > VERSION)
         rc = err_coded(err, RC_UNSUPPORTED, E1211,
                        "data position: version %jd is newer than this program",
@@ -139,11 +139,11 @@ static enum rc read_spans(const struct dataset *d, const struct node *list, span
                           struct err *err)
 {
     if (!is_list(list))
-        return malformed(err, "a list of rows is missing");
+        return dataset_cursor_malformed(err, "a list of rows is missing");
     for (size_t i = 0; i < list->list.n; i++) {
         struct ds_span s;
         if (!read_span(d, list->list.at[i], &s))
-            return malformed(err, "a range of rows is impossible");
+            return dataset_cursor_malformed(err, "a range of rows is impossible");
         if (s.from.row < s.to)
             VEC_PUSH(out, s);
     }
@@ -154,7 +154,7 @@ static enum rc read_held(const struct dataset *d, const struct node *list,
                          struct ds_held *out, struct err *err)
 {
     if (!is_list(list))
-        return malformed(err, "the list of held batches is missing");
+        return dataset_cursor_malformed(err, "the list of held batches is missing");
     for (size_t i = 0; i < list->list.n; i++) {
         enum rc rc = read_spans(d, list->list.at[i], &out->spans, err);
         if (rc)
@@ -169,12 +169,12 @@ static enum rc check_files(const struct dataset *d, const struct node *root,
 {
     const struct node *files = node_find(root, "files");
     if (!is_list(files))
-        return malformed(err, "it names no files");
+        return dataset_cursor_malformed(err, "it names no files");
     for (size_t i = 0; i < files->list.n && i < d->n_files; i++) {
         const struct node *path = node_find(files->list.at[i], "path");
         int64_t rows = -1;
         if (!path || path->kind != NODE_STR || !number(files->list.at[i], "rows", &rows))
-            return malformed(err, "a file has no name or number of rows");
+            return dataset_cursor_malformed(err, "a file has no name or number of rows");
         if (!str_is(path->text, d->files[i].path))
             return err_coded(err, RC_INVAL, E1212,
                              "data position: file %zu was '%s' and is now '%s'", i + 1,
@@ -229,20 +229,20 @@ static enum rc restore_slots(struct dataset *d, const struct node *rank, struct 
     const struct node *slots = node_find(rank, "slots");
     if (!is_list(slots) || slots->list.n != (size_t)d->n_slots ||
         !number(rank, "turn", &d->turn) || d->turn < 0 || d->turn >= d->n_slots)
-        return malformed(err, "the slots of a rank are missing");
+        return dataset_cursor_malformed(err, "the slots of a rank are missing");
     for (int64_t i = 0; i < d->n_slots; i++) {
         struct ds_slot *s = &d->slots[i];
         const struct node *n = slots->list.at[i];
         if (!number(n, "drawn", &s->drawn) || s->drawn < 0)
-            return malformed(err, "a slot has no count");
+            return dataset_cursor_malformed(err, "a slot has no count");
         enum rc rc = read_held(d, node_find(n, "held"), &s->replay, err);
         if (!rc)
             rc = read_spans(d, node_find(n, "left"), &s->spans, err);
         if (rc)
             return rc;
         if (s->replay.ends.n > (size_t)d->shuffle)
-            return malformed(err,
-                             "more batches are held back than the shuffle has room for");
+            return dataset_cursor_malformed(
+                err, "more batches are held back than the shuffle has room for");
         s->at = s->spans.n ? s->spans.at[0].from : (struct reader_cursor){0};
         ds_mark_now(s, &s->mark);
     }
@@ -255,7 +255,7 @@ static enum rc check_overlap(const struct dataset *d, const span_vec *spans,
     for (size_t i = 1; i < spans->n; i++)
         if (spans->at[i].file == spans->at[i - 1].file &&
             spans->at[i].from.row < spans->at[i - 1].to)
-            return malformed(err, "some rows occur twice");
+            return dataset_cursor_malformed(err, "some rows occur twice");
     return RC_OK;
 }
 
@@ -269,7 +269,7 @@ static enum rc restore_rows(struct dataset *d, const struct node *root, struct e
     for (size_t r = 0; !rc && r < ranks->list.n; r++) {
         const struct node *slots = node_find(ranks->list.at[r], "slots");
         if (!is_list(slots))
-            rc = malformed(err, "the slots of a rank are missing");
+            rc = dataset_cursor_malformed(err, "the slots of a rank are missing");
         for (size_t i = 0; !rc && i < slots->list.n; i++) {
             rc = read_held(d, node_find(slots->list.at[i], "held"), &held, err);
             if (!rc)
@@ -295,7 +295,7 @@ static enum rc restore(struct dataset *d, const struct node *root, struct err *e
     int64_t world = 0;
     if (!number(root, "epoch", &d->epoch) || d->epoch < 0 ||
         !number(root, "world", &world) || world < 1 || !is_list(ranks))
-        return malformed(err, "a part is missing");
+        return dataset_cursor_malformed(err, "a part is missing");
     if (ranks->list.n != (size_t)world)
         return err_coded(err, RC_INVAL, E1211,
                          "data position: it holds %zu of %jd ranks; merge them first",
@@ -309,13 +309,14 @@ static enum rc restore(struct dataset *d, const struct node *root, struct err *e
     if (!same_settings(d, root))
         return restore_rows(d, root, err);
     const struct node *rank = find_rank(root, d->rank);
-    return rank ? restore_slots(d, rank, err) : malformed(err, "this rank is missing");
+    return rank ? restore_slots(d, rank, err)
+                : dataset_cursor_malformed(err, "this rank is missing");
 }
 
 enum rc ds_restore(struct dataset *d, const char *text, struct err *err)
 {
     struct doc doc = {0};
-    enum rc rc = parse(text, &doc, err);
+    enum rc rc = dataset_cursor_parse(text, &doc, err);
     if (!rc)
         rc = restore(d, doc.root, err);
     doc_release(&doc);
@@ -340,13 +341,14 @@ enum rc dataset_merge(const char *const *texts, size_t n, struct buf *out,
                       struct err *err)
 {
     struct doc first = {0};
-    enum rc rc = n ? parse(texts[0], &first, err) : malformed(err, "there is none");
+    enum rc rc = n ? dataset_cursor_parse(texts[0], &first, err)
+                   : dataset_cursor_malformed(err, "there is none");
     struct node *ranks = rc ? NULL : node_find(first.root, "ranks");
     if (!rc && !is_list(ranks))
-        rc = malformed(err, "a part is missing");
+        rc = dataset_cursor_malformed(err, "a part is missing");
     for (size_t i = 1; !rc && i < n; i++) {
         struct doc other = {0};
-        rc = parse(texts[i], &other, err);
+        rc = dataset_cursor_parse(texts[i], &other, err);
         const struct node *more = rc ? NULL : node_find(other.root, "ranks");
         if (!rc && (!is_list(more) || !same_head(first.root, other.root)))
             rc = err_coded(err, RC_INVAL, E1211,

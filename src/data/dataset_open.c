@@ -381,7 +381,7 @@ static enum rc check_conf(const struct dataset_conf *c, struct err *err)
     return RC_OK;
 }
 
-static struct dataset *create(const struct dataset_conf *c)
+static struct dataset *dataset_open_create(const struct dataset_conf *c)
 {
     struct dataset *d = mem_calloc(1, sizeof(*d));
     *d = (struct dataset){
@@ -408,7 +408,7 @@ static struct dataset *create(const struct dataset_conf *c)
     return d;
 }
 
-static enum rc start(struct dataset *d, const char *cursor, struct err *err)
+static enum rc dataset_open_start(struct dataset *d, const char *cursor, struct err *err)
 {
     span_vec all = {0};
     if (cursor)
@@ -429,7 +429,7 @@ enum rc dataset_open(const struct dataset_conf *conf, struct dataset **out,
     enum rc rc = check_conf(conf, err);
     if (rc)
         return rc;
-    struct dataset *d = create(conf);
+    struct dataset *d = dataset_open_create(conf);
     bool index = !conf->by_file && (d->world * d->readers > 1 || conf->cursor);
     rc = add_files(d, conf, err);
     if (!rc)
@@ -437,7 +437,7 @@ enum rc dataset_open(const struct dataset_conf *conf, struct dataset **out,
     if (!rc)
         rc = open_all(d, index, err);
     if (!rc)
-        rc = start(d, conf->cursor, err);
+        rc = dataset_open_start(d, conf->cursor, err);
     if (rc)
         dataset_close(d);
     else

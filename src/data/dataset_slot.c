@@ -180,8 +180,8 @@ static enum rc make_own(struct ds_slot *s, struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static enum rc fill(struct ds_slot *s, int64_t want, struct ds_batch *out,
-                    struct err *err)
+static enum rc dataset_slot_fill(struct ds_slot *s, int64_t want, struct ds_batch *out,
+                                 struct err *err)
 {
     enum rc rc = RC_OK;
     while (!rc && out->b.n < want) {
@@ -298,11 +298,11 @@ static void empty(struct ds_batch *b)
     b->malformed = b->skipped = 0;
 }
 
-static enum rc make(struct ds_slot *s, struct ds_batch *out, struct err *err)
+static enum rc dataset_slot_make(struct ds_slot *s, struct ds_batch *out, struct err *err)
 {
     empty(out);
     enum rc rc = s->d->batch_cost ? fill_by_cost(s, out, err)
-                                  : fill(s, s->d->batch_size, out, err);
+                                  : dataset_slot_fill(s, s->d->batch_size, out, err);
     if (rc)
         return rc;
     if (s->d->drop_remainder && !s->d->batch_cost && out->b.n < s->d->batch_size) {
@@ -331,7 +331,7 @@ static enum rc replay(struct ds_slot *s, struct ds_batch *(*take)(struct ds_slot
         struct ds_batch *b = take(s);
         empty(b);
         s->held[s->n_held++] = b;
-        rc = fill(&t, INT32_MAX, b, err);
+        rc = dataset_slot_fill(&t, INT32_MAX, b, err);
     }
     s->tmp = t.tmp;
     s->acc = t.acc;
@@ -358,7 +358,7 @@ enum rc ds_slot_next(struct ds_slot *s, struct ds_batch *(*take)(struct ds_slot 
     enum rc rc = s->replay.ends.n ? replay(s, take, err) : RC_OK;
     while (!rc && !s->drained && !go) {
         struct ds_batch *b = take(s);
-        rc = make(s, b, err);
+        rc = dataset_slot_make(s, b, err);
         size_t at = s->n_held;
         if (rc || s->drained) {
             s->spare = b;

@@ -209,7 +209,7 @@ static void add_once(struct map *seen, path_vec *files, path_vec *part)
     part->n = 0;
 }
 
-static void release(path_vec *v)
+static void files_release(path_vec *v)
 {
     for (size_t i = 0; i < v->n; i++)
         mem_free(v->at[i]);
@@ -240,7 +240,7 @@ enum rc files_expand(const char *input, struct fs_names *out, struct err *err)
     map_release(&seen);
     VEC_RELEASE(&part);
     if (rc) {
-        release(&files);
+        files_release(&files);
         return rc;
     }
     *out = (struct fs_names){.at = files.at, .n = files.n};

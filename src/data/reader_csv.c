@@ -13,7 +13,7 @@ struct csv_state {
 };
 
 /* Text is anything without control characters that text does not have. */
-static int probe(const unsigned char *head, size_t n, const char *path)
+static int reader_csv_probe(const unsigned char *head, size_t n, const char *path)
 {
     for (size_t i = 0; i < n; i++)
         if (head[i] < 32 && (!head[i] || !strchr("\t\n\r\x01\x02\x03\x1f", head[i])))
@@ -96,37 +96,38 @@ static enum rc open_csv(const char *path, const struct reader_conf *conf, void *
     return RC_OK;
 }
 
-static const struct data_schema *schema(const void *state)
+static const struct data_schema *reader_csv_schema(const void *state)
 {
     return csv_schema(((const struct csv_state *)state)->r);
 }
 
-static int64_t rows(const void *state)
+static int64_t reader_csv_rows(const void *state)
 {
     return -1;
 }
 
-static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+static enum rc reader_csv_next(void *state, int64_t max, struct batch *b, struct err *err)
 {
     return csv_next(((struct csv_state *)state)->r, max, b, err);
 }
 
-static void tell(const void *state, struct reader_cursor *at)
+static void reader_csv_tell(const void *state, struct reader_cursor *at)
 {
     struct csv_cursor c;
     csv_tell(((const struct csv_state *)state)->r, &c);
     *at = lines_cursor(&c);
 }
 
-static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
+static enum rc reader_csv_seek(void *state, const struct reader_cursor *at,
+                               struct err *err)
 {
     struct csv_state *s = state;
     struct csv_cursor c = lines_place(at);
     return csv_seek(s->r, at->offset < 0 ? &s->start : &c, err);
 }
 
-static enum rc split(const char *path, const struct reader_conf *conf, size_t n,
-                     struct csv_cursor *cuts, struct err *err)
+static enum rc reader_csv_split(const char *path, const struct reader_conf *conf,
+                                size_t n, struct csv_cursor *cuts, struct err *err)
 {
     struct csv_conf c;
     struct csv_field *fields = NULL;
@@ -140,7 +141,7 @@ static enum rc split(const char *path, const struct reader_conf *conf, size_t n,
 static enum rc index_csv(const char *path, const struct reader_conf *conf,
                          struct reader_index *out, struct err *err)
 {
-    return lines_index(path, conf, split, out, err);
+    return lines_index(path, conf, reader_csv_split, out, err);
 }
 
 static const char *first_bad(const void *state)
@@ -160,13 +161,13 @@ static void close_csv(void *state)
 const struct reader_ops reader_csv = {
     .name = "csv",
     .suffixes = "csv|tsv|txt",
-    .probe = probe,
+    .probe = reader_csv_probe,
     .open = open_csv,
-    .schema = schema,
-    .rows = rows,
-    .next = next,
-    .tell = tell,
-    .seek = seek,
+    .schema = reader_csv_schema,
+    .rows = reader_csv_rows,
+    .next = reader_csv_next,
+    .tell = reader_csv_tell,
+    .seek = reader_csv_seek,
     .index = index_csv,
     .first_bad = first_bad,
     .close = close_csv,

@@ -11,7 +11,7 @@ struct jsonl_state {
     struct csv_cursor start;
 };
 
-static int probe(const unsigned char *head, size_t n, const char *path)
+static int reader_jsonl_probe(const unsigned char *head, size_t n, const char *path)
 {
     size_t i = n >= 3 && memcmp(head, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     while (i < n && strchr(" \t\r\n", head[i]) && head[i])
@@ -51,32 +51,34 @@ static const struct data_schema *schema_of(const void *state)
     return jsonl_schema(((const struct jsonl_state *)state)->r);
 }
 
-static int64_t rows(const void *state)
+static int64_t reader_jsonl_rows(const void *state)
 {
     return -1;
 }
 
-static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+static enum rc reader_jsonl_next(void *state, int64_t max, struct batch *b,
+                                 struct err *err)
 {
     return jsonl_next(((struct jsonl_state *)state)->r, max, b, err);
 }
 
-static void tell(const void *state, struct reader_cursor *at)
+static void reader_jsonl_tell(const void *state, struct reader_cursor *at)
 {
     struct csv_cursor c;
     jsonl_tell(((const struct jsonl_state *)state)->r, &c);
     *at = lines_cursor(&c);
 }
 
-static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
+static enum rc reader_jsonl_seek(void *state, const struct reader_cursor *at,
+                                 struct err *err)
 {
     struct jsonl_state *s = state;
     struct csv_cursor c = lines_place(at);
     return jsonl_seek(s->r, at->offset < 0 ? &s->start : &c, err);
 }
 
-static enum rc split(const char *path, const struct reader_conf *conf, size_t n,
-                     struct csv_cursor *cuts, struct err *err)
+static enum rc reader_jsonl_split(const char *path, const struct reader_conf *conf,
+                                  size_t n, struct csv_cursor *cuts, struct err *err)
 {
     return jsonl_split(path, n, cuts, err);
 }
@@ -84,7 +86,7 @@ static enum rc split(const char *path, const struct reader_conf *conf, size_t n,
 static enum rc index_jsonl(const char *path, const struct reader_conf *conf,
                            struct reader_index *out, struct err *err)
 {
-    return lines_index(path, conf, split, out, err);
+    return lines_index(path, conf, reader_jsonl_split, out, err);
 }
 
 static const char *first_bad(const void *state)
@@ -104,13 +106,13 @@ static void close_jsonl(void *state)
 const struct reader_ops reader_jsonl = {
     .name = "jsonl",
     .suffixes = "jsonl|ndjson|json",
-    .probe = probe,
+    .probe = reader_jsonl_probe,
     .open = open_jsonl,
     .schema = schema_of,
-    .rows = rows,
-    .next = next,
-    .tell = tell,
-    .seek = seek,
+    .rows = reader_jsonl_rows,
+    .next = reader_jsonl_next,
+    .tell = reader_jsonl_tell,
+    .seek = reader_jsonl_seek,
     .index = index_jsonl,
     .first_bad = first_bad,
     .close = close_jsonl,

@@ -25,7 +25,7 @@ struct kafka_reader {
     int64_t row;             /* rows taken in all */
 };
 
-static int probe(const unsigned char *head, size_t n, const char *path)
+static int reader_kafka_probe(const unsigned char *head, size_t n, const char *path)
 {
     return 0; /* by its scheme, never by bytes */
 }
@@ -151,7 +151,8 @@ static enum rc next_message(struct kafka_reader *r, struct err *err)
     return rc;
 }
 
-static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+static enum rc reader_kafka_next(void *state, int64_t max, struct batch *b,
+                                 struct err *err)
 {
     struct kafka_reader *r = state;
     batch_clear(b);
@@ -169,7 +170,7 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static void tell(const void *state, struct reader_cursor *at)
+static void reader_kafka_tell(const void *state, struct reader_cursor *at)
 {
     const struct kafka_reader *r = state;
     *at = (struct reader_cursor){.row = r->row, .offset = r->next};
@@ -180,7 +181,8 @@ static void tell(const void *state, struct reader_cursor *at)
 }
 
 /* The common code takes care of rows within a message. */
-static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
+static enum rc reader_kafka_seek(void *state, const struct reader_cursor *at,
+                                 struct err *err)
 {
     struct kafka_reader *r = state;
     enum rc rc = need_consumer(r, err);
@@ -201,12 +203,12 @@ const struct reader_ops reader_kafka = {
     .expand = kafka_expand,
     .streams = true,
     .suffixes = "",
-    .probe = probe,
+    .probe = reader_kafka_probe,
     .open = open_kafka,
     .schema = schema_of,
     .rows = rows_of,
-    .next = next,
-    .tell = tell,
-    .seek = seek,
+    .next = reader_kafka_next,
+    .tell = reader_kafka_tell,
+    .seek = reader_kafka_seek,
     .close = close_kafka,
 };

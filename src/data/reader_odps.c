@@ -45,7 +45,7 @@ struct odps_reader {
     pthread_t fetcher;
 };
 
-static int probe(const unsigned char *head, size_t n, const char *path)
+static int reader_odps_probe(const unsigned char *head, size_t n, const char *path)
 {
     return 0; /* by its scheme, never by bytes */
 }
@@ -239,7 +239,7 @@ static enum rc fetch_now(struct odps_reader *r, struct err *err)
 }
 
 /* The chunk with r->row, from its first row on. */
-static enum rc load(struct odps_reader *r, struct err *err)
+static enum rc reader_odps_load(struct odps_reader *r, struct err *err)
 {
     enum rc rc = RC_OK;
     wait_next(r);
@@ -295,7 +295,8 @@ static enum rc finish_chunk(struct odps_reader *r, struct err *err)
     return rc;
 }
 
-static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+static enum rc reader_odps_next(void *state, int64_t max, struct batch *b,
+                                struct err *err)
 {
     struct odps_reader *r = state;
     enum rc rc = RC_OK;
@@ -306,7 +307,7 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
             r->cols[r->wire_at[i]] = &b->cols[i];
     while (!rc && n < max && r->row < r->session.rows) {
         if (r->wire_row < 0) {
-            rc = load(r, err);
+            rc = reader_odps_load(r, err);
             continue;
         }
         rc = next_row(r, b, err);
@@ -332,13 +333,14 @@ static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
     return RC_OK;
 }
 
-static void tell(const void *state, struct reader_cursor *at)
+static void reader_odps_tell(const void *state, struct reader_cursor *at)
 {
     *at = (struct reader_cursor){.row = ((const struct odps_reader *)state)->row,
                                  .offset = -1};
 }
 
-static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
+static enum rc reader_odps_seek(void *state, const struct reader_cursor *at,
+                                struct err *err)
 {
     struct odps_reader *r = state;
     if (r->row == at->row)
@@ -355,12 +357,12 @@ const struct reader_ops reader_odps = {
     .scheme = "odps",
     .expand = odps_expand,
     .suffixes = "",
-    .probe = probe,
+    .probe = reader_odps_probe,
     .open = open_odps,
     .schema = schema_of,
     .rows = rows_of,
-    .next = next,
-    .tell = tell,
-    .seek = seek,
+    .next = reader_odps_next,
+    .tell = reader_odps_tell,
+    .seek = reader_odps_seek,
     .close = close_odps,
 };

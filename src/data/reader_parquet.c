@@ -5,7 +5,7 @@
 #include "data/parquet/parquet.h"
 #include "data/reader.h"
 
-static int probe(const unsigned char *head, size_t n, const char *path)
+static int reader_parquet_probe(const unsigned char *head, size_t n, const char *path)
 {
     return n >= 4 && memcmp(head, "PAR1", 4) == 0 ? 100 : 0;
 }
@@ -25,27 +25,29 @@ static enum rc open_parquet(const char *path, const struct reader_conf *conf,
     return rc;
 }
 
-static const struct data_schema *schema(const void *state)
+static const struct data_schema *reader_parquet_schema(const void *state)
 {
     return parquet_schema(state);
 }
 
-static int64_t rows(const void *state)
+static int64_t reader_parquet_rows(const void *state)
 {
     return parquet_rows(state);
 }
 
-static enum rc next(void *state, int64_t max, struct batch *b, struct err *err)
+static enum rc reader_parquet_next(void *state, int64_t max, struct batch *b,
+                                   struct err *err)
 {
     return parquet_next(state, max, b, err);
 }
 
-static void tell(const void *state, struct reader_cursor *at)
+static void reader_parquet_tell(const void *state, struct reader_cursor *at)
 {
     *at = (struct reader_cursor){.row = parquet_tell(state), .offset = -1};
 }
 
-static enum rc seek(void *state, const struct reader_cursor *at, struct err *err)
+static enum rc reader_parquet_seek(void *state, const struct reader_cursor *at,
+                                   struct err *err)
 {
     return parquet_seek(state, at->row, err);
 }
@@ -58,12 +60,12 @@ static void close_parquet(void *state)
 const struct reader_ops reader_parquet = {
     .name = "parquet",
     .suffixes = "parquet|pq",
-    .probe = probe,
+    .probe = reader_parquet_probe,
     .open = open_parquet,
-    .schema = schema,
-    .rows = rows,
-    .next = next,
-    .tell = tell,
-    .seek = seek,
+    .schema = reader_parquet_schema,
+    .rows = reader_parquet_rows,
+    .next = reader_parquet_next,
+    .tell = reader_parquet_tell,
+    .seek = reader_parquet_seek,
     .close = close_parquet,
 };

@@ -17,17 +17,17 @@ static enum rc open_csv(const char *path, const struct data_schema *schema,
     return rc;
 }
 
-static enum rc add(void *state, const struct batch *b, struct err *err)
+static enum rc writer_csv_add(void *state, const struct batch *b, struct err *err)
 {
     return csv_write(state, b, err);
 }
 
-static enum rc commit(void *state, struct err *err)
+static enum rc writer_csv_commit(void *state, struct err *err)
 {
     return csv_commit(state, err);
 }
 
-static void abandon(void *state)
+static void writer_csv_abandon(void *state)
 {
     csv_abandon(state);
 }
@@ -37,7 +37,7 @@ const struct writer_ops writer_csv = {
     .suffixes = "csv|tsv",
     .compression = "none",
     .open = open_csv,
-    .add = add,
-    .commit = commit,
-    .abandon = abandon,
+    .add = writer_csv_add,
+    .commit = writer_csv_commit,
+    .abandon = writer_csv_abandon,
 };

@@ -13,17 +13,17 @@ static enum rc open_jsonl(const char *path, const struct data_schema *schema,
     return rc;
 }
 
-static enum rc add(void *state, const struct batch *b, struct err *err)
+static enum rc writer_jsonl_add(void *state, const struct batch *b, struct err *err)
 {
     return jsonl_write(state, b, err);
 }
 
-static enum rc commit(void *state, struct err *err)
+static enum rc writer_jsonl_commit(void *state, struct err *err)
 {
     return jsonl_commit(state, err);
 }
 
-static void abandon(void *state)
+static void writer_jsonl_abandon(void *state)
 {
     jsonl_abandon(state);
 }
@@ -33,7 +33,7 @@ const struct writer_ops writer_jsonl = {
     .suffixes = "jsonl|ndjson|json",
     .compression = "none",
     .open = open_jsonl,
-    .add = add,
-    .commit = commit,
-    .abandon = abandon,
+    .add = writer_jsonl_add,
+    .commit = writer_jsonl_commit,
+    .abandon = writer_jsonl_abandon,
 };

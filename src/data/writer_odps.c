@@ -22,7 +22,7 @@ struct odps_writer {
     int64_t blocks;
 };
 
-static void abandon(void *state)
+static void writer_odps_abandon(void *state)
 {
     struct odps_writer *w = state;
     if (!w)
@@ -51,8 +51,8 @@ static enum rc wrong_type(const struct odps_writer *w, const struct odps_column 
     return rc;
 }
 
-static enum rc match(struct odps_writer *w, const struct data_schema *schema,
-                     struct err *err)
+static enum rc writer_odps_match(struct odps_writer *w, const struct data_schema *schema,
+                                 struct err *err)
 {
     const struct odps_session *s = &w->session;
     w->column_of = mem_calloc(s->n, sizeof(*w->column_of));
@@ -85,9 +85,9 @@ static enum rc open_odps(const char *path, const struct data_schema *schema,
     if (!rc)
         rc = odps_upload(w->client, &w->path, !w->path.append, &w->session, err);
     if (!rc)
-        rc = match(w, schema, err);
+        rc = writer_odps_match(w, schema, err);
     if (rc) {
-        abandon(w);
+        writer_odps_abandon(w);
         return rc;
     }
     *state = w;
@@ -107,7 +107,7 @@ static enum rc send_block(struct odps_writer *w, struct err *err)
     return rc;
 }
 
-static enum rc add(void *state, const struct batch *b, struct err *err)
+static enum rc writer_odps_add(void *state, const struct batch *b, struct err *err)
 {
     struct odps_writer *w = state;
     enum rc rc = RC_OK;
@@ -123,13 +123,13 @@ static enum rc add(void *state, const struct batch *b, struct err *err)
     return rc;
 }
 
-static enum rc commit(void *state, struct err *err)
+static enum rc writer_odps_commit(void *state, struct err *err)
 {
     struct odps_writer *w = state;
     enum rc rc = w->out.rows || w->blocks == 0 ? send_block(w, err) : RC_OK;
     if (!rc)
         rc = odps_commit(w->client, &w->path, w->session.id, w->blocks, err);
-    abandon(w);
+    writer_odps_abandon(w);
     return rc;
 }
 
@@ -139,7 +139,7 @@ const struct writer_ops writer_odps = {
     .suffixes = "",
     .compression = "none",
     .open = open_odps,
-    .add = add,
-    .commit = commit,
-    .abandon = abandon,
+    .add = writer_odps_add,
+    .commit = writer_odps_commit,
+    .abandon = writer_odps_abandon,
 };

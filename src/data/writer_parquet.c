@@ -19,17 +19,17 @@ static enum rc open_parquet(const char *path, const struct data_schema *schema,
     return rc;
 }
 
-static enum rc add(void *state, const struct batch *b, struct err *err)
+static enum rc writer_parquet_add(void *state, const struct batch *b, struct err *err)
 {
     return parquet_write(state, b, err);
 }
 
-static enum rc commit(void *state, struct err *err)
+static enum rc writer_parquet_commit(void *state, struct err *err)
 {
     return parquet_writer_finish(state, err);
 }
 
-static void abandon(void *state)
+static void writer_parquet_abandon(void *state)
 {
     parquet_writer_abandon(state);
 }
@@ -39,7 +39,7 @@ const struct writer_ops writer_parquet = {
     .suffixes = "parquet|pq",
     .compression = "none|snappy|zstd|gzip",
     .open = open_parquet,
-    .add = add,
-    .commit = commit,
-    .abandon = abandon,
+    .add = writer_parquet_add,
+    .commit = writer_parquet_commit,
+    .abandon = writer_parquet_abandon,
 };

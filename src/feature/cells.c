@@ -55,7 +55,8 @@ static enum rc more_values(struct fill *f)
         }                                         \
     } while (0)
 
-static enum rc begin(struct fill *f, int64_t rows, enum cell_type val, enum cell_type key)
+static enum rc cells_begin(struct fill *f, int64_t rows, enum cell_type val,
+                           enum cell_type key)
 {
     struct fg_cells *c = f->c;
     c->rows = rows;
@@ -208,7 +209,7 @@ static enum cell_type text_type(const struct fill *f, bool list)
 
 static enum rc read_texts(struct fill *f, const struct column *col)
 {
-    enum rc rc = begin(f, col->n, text_type(f, false), CELL_TEXT);
+    enum rc rc = cells_begin(f, col->n, text_type(f, false), CELL_TEXT);
     for (int64_t r = 0; !rc && r < col->n; r++) {
         struct str s = column_str(col, r);
         f->x->row = r;
@@ -222,7 +223,7 @@ static enum rc read_texts(struct fill *f, const struct column *col)
 
 static enum rc read_codes(struct fill *f, const struct column *col)
 {
-    enum rc rc = begin(f, col->n, CELL_CODE, CELL_TEXT);
+    enum rc rc = cells_begin(f, col->n, CELL_CODE, CELL_TEXT);
     f->c->dict = col->dict;
     f->c->split = true;
     for (int64_t r = 0; !rc && r < col->n; r++) {
@@ -270,7 +271,7 @@ static enum rc put_leaf(struct fill *f, const struct column *leaf, int64_t i)
 
 static enum rc read_numbers(struct fill *f, const struct column *col)
 {
-    enum rc rc = begin(f, col->n, number_type(f, col), CELL_I64);
+    enum rc rc = cells_begin(f, col->n, number_type(f, col), CELL_I64);
     for (int64_t r = 0; !rc && r < col->n; r++) {
         f->x->row = r;
         if (!column_is_null(col, r) && !fg_masked(f->x, f->in, r))
@@ -304,11 +305,11 @@ static enum rc read_list(struct fill *f, const struct column *col)
         leaf = &leaf->kids[0];
     bool text = leaf->type->id == TYPE_STR;
     bool codes = text && leaf->dict && f->in->keep_codes;
-    enum rc rc = begin(f, col->n,
-                       codes  ? CELL_CODE
-                       : text ? text_type(f, true)
-                              : number_type(f, leaf),
-                       text ? CELL_TEXT : CELL_I64);
+    enum rc rc = cells_begin(f, col->n,
+                             codes  ? CELL_CODE
+                             : text ? text_type(f, true)
+                                    : number_type(f, leaf),
+                             text ? CELL_TEXT : CELL_I64);
     f->c->dict = codes ? leaf->dict : NULL;
     f->c->split = seq && !nested;
     for (int64_t r = 0; !rc && r < col->n; r++) {
@@ -362,7 +363,7 @@ static void put_plane(struct fg_plane *p, int64_t at, const struct column *leaf,
 static enum rc read_map(struct fill *f, const struct column *col)
 {
     const struct column *key = &col->kids[0], *val = &col->kids[1];
-    enum rc rc = begin(f, col->n, leaf_type(val), leaf_type(key));
+    enum rc rc = cells_begin(f, col->n, leaf_type(val), leaf_type(key));
     for (int64_t r = 0; !rc && r < col->n; r++) {
         bool skip = column_is_null(col, r);
         f->x->row = r;
@@ -405,7 +406,8 @@ bool cells_accept(const struct fg_input *in, const struct type *t)
            !(in->form == FORM_WHOLE && t->id != TYPE_STR && is_float(t));
 }
 
-static enum rc refuse(struct fg_run *x, const struct fg_input *in, const struct type *t)
+static enum rc cells_refuse(struct fg_run *x, const struct fg_input *in,
+                            const struct type *t)
 {
     struct buf name;
     buf_init(&name, 256);
@@ -423,7 +425,7 @@ enum rc cells_read(struct fg_run *x, const struct fg_input *in, struct fg_cells 
     struct fill f = {
         .x = x, .in = in, .c = c, .max_steps = in->seq ? x->f->max_steps : 0};
     if (!cells_accept(in, col->type))
-        return refuse(x, in, col->type);
+        return cells_refuse(x, in, col->type);
     switch (col->type->id) {
     case TYPE_STR:
         return col->dict && in->keep_codes && !in->seq ? read_codes(&f, col)
@@ -440,7 +442,7 @@ enum rc cells_read(struct fg_run *x, const struct fg_input *in, struct fg_cells 
 enum rc cells_of_const(struct fg_run *x, const struct fg_input *in, struct fg_cells *c)
 {
     struct fill f = {.x = x, .in = in, .c = c};
-    enum rc rc = begin(&f, 1, text_type(&f, false), CELL_TEXT);
+    enum rc rc = cells_begin(&f, 1, text_type(&f, false), CELL_TEXT);
     c->one = true;
     x->row = 0;
     if (!rc && in->literal.n)

@@ -188,7 +188,8 @@ static void report_cycle(struct fg *f, struct diags *diags)
     buf_release(&path);
 }
 
-static bool visit(struct fg *f, struct feature_plan *p, size_t *n, struct diags *diags)
+static bool dag_visit(struct fg *f, struct feature_plan *p, size_t *n,
+                      struct diags *diags)
 {
     if (f->mark == MARK_DONE)
         return true;
@@ -198,7 +199,7 @@ static bool visit(struct fg *f, struct feature_plan *p, size_t *n, struct diags 
     }
     f->mark = MARK_OPEN;
     for (size_t i = 0; i < f->n_in; i++)
-        if (f->in[i].feature && !visit(&p->at[f->in[i].feature - p->at], p, n, diags))
+        if (f->in[i].feature && !dag_visit(&p->at[f->in[i].feature - p->at], p, n, diags))
             return false;
     f->mark = MARK_DONE;
     p->order[(*n)++] = f;
@@ -210,6 +211,6 @@ void dag_sort(struct feature_plan *p, struct diags *diags)
     size_t n = 0;
     p->order = arena_alloc(&p->mem, (p->n + 1) * sizeof(*p->order));
     for (size_t i = 0; i < p->n; i++)
-        if (!visit(&p->at[i], p, &n, diags))
+        if (!dag_visit(&p->at[i], p, &n, diags))
             return;
 }

@@ -155,8 +155,8 @@ static void put_fields(struct fg_json *w)
                       w->f->n_sequence_fields);
 }
 
-static struct fg_json begin(const struct pc_feature *f, struct arena *a, const char *type,
-                            const char *name)
+static struct fg_json fg_json_begin(const struct pc_feature *f, struct arena *a,
+                                    const char *type, const char *name)
 {
     struct fg_json w = {.a = a, .f = f, .to = node_create(a, NODE_MAP, fg_json_nowhere)};
     fg_json_text(&w, "feature_type", type);
@@ -176,7 +176,7 @@ static struct node *write_before(const struct pc_feature *f, struct arena *a, bo
     *name = ops->before ? ops->before(&w, &type) : NULL;
     if (!*name)
         return NULL;
-    w = begin(f, a, arena_printf(a, "%s%s", own ? "sequence_" : "", type), *name);
+    w = fg_json_begin(f, a, arena_printf(a, "%s%s", own ? "sequence_" : "", type), *name);
     ops->write_before(&w);
     put_sequence(&w, own);
     put_fields(&w);
@@ -190,9 +190,9 @@ static void write_feature(const struct pc_feature *f, struct arena *a, struct no
     bool own = f->sequence && !f->group && !f->tokens_as_sequence;
     const char *name_before, *type = ops->type ? ops->type(f) : f->kind->member;
     struct node *before = write_before(f, a, own, &name_before);
-    struct fg_json w =
-        begin(f, a, arena_printf(a, "%s%s", own && !ops->bare ? "sequence_" : "", type),
-              f->feature_name);
+    struct fg_json w = fg_json_begin(
+        f, a, arena_printf(a, "%s%s", own && !ops->bare ? "sequence_" : "", type),
+        f->feature_name);
     ops->write(&w);
     put_sequence(&w, own);
     if (!before)

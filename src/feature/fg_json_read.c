@@ -11,8 +11,8 @@
 static const struct fg_json_key common_keys[] = {
     {"feature_type", NULL}, {"value_type", NULL}, {"need_prefix", NULL}, {0}};
 
-static struct node *fail(struct fg_json_reader *r, const struct node *at,
-                         const char *what)
+static struct node *fg_json_read_fail(struct fg_json_reader *r, const struct node *at,
+                                      const char *what)
 {
     diag_add(r->diags, DIAG_ERROR, E1316, at->at, "%s", what);
     return NULL;
@@ -78,15 +78,16 @@ static struct node *read_feature(struct fg_json_reader *r, const struct node *fr
                                  const struct node *all, bool grouped)
 {
     if (from->kind != NODE_MAP)
-        return fail(r, from, "a feature is an object");
+        return fg_json_read_fail(r, from, "a feature is an object");
     const char *member = fg_json_text_of(from, "feature_type");
     bool sequence = str_starts(member, "sequence_");
     const char *type = sequence ? member + strlen("sequence_") : member;
     const struct pc_feature_kind *kind = pc_feature_kind_find(type);
     if (!kind)
-        return fail(r, from,
-                    *member ? arena_printf(r->a, "there is no feature_type '%s'", member)
-                            : "the feature has no feature_type");
+        return fg_json_read_fail(
+            r, from,
+            *member ? arena_printf(r->a, "there is no feature_type '%s'", member)
+                    : "the feature has no feature_type");
     if (!sequence && !grouped && node_find(from, "sequence_length"))
         member = arena_printf(r->a, "sequence_%s", type);
     struct node *holder = node_create(r->a, NODE_MAP, from->at);
@@ -121,7 +122,7 @@ static struct node *read_features(struct fg_json_reader *r, const struct node *l
                                   bool grouped)
 {
     if (!list || list->kind != NODE_LIST)
-        return list ? fail(r, list, "features is a list") : NULL;
+        return list ? fg_json_read_fail(r, list, "features is a list") : NULL;
     struct node *to = node_create(r->a, NODE_LIST, list->at);
     bool ok = true;
     for (size_t i = 0; i < list->list.n; i++) {
@@ -144,7 +145,8 @@ struct node *fg_json_tree(const struct node *root, struct arena *a, struct diags
     struct fg_json_reader r = {.a = a, .diags = diags};
     if (!root || root->kind != NODE_MAP || !node_find(root, "features")) {
         static const struct node empty;
-        return fail(&r, root ? root : &empty, "fg.json is an object with features");
+        return fg_json_read_fail(&r, root ? root : &empty,
+                                 "fg.json is an object with features");
     }
     struct node *list = read_features(&r, node_find(root, "features"), false);
     if (!list)

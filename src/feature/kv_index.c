@@ -35,8 +35,8 @@ static size_t slot_of(const struct kv_index *p, const struct fg_cells *c, struct
     return s;
 }
 
-static enum rc build(struct fg_run *x, struct kv_index *p, const struct fg_cells *c,
-                     struct fg_range r)
+static enum rc kv_index_build(struct fg_run *x, struct kv_index *p,
+                              const struct fg_cells *c, struct fg_range r)
 {
     size_t n = 32;
     struct cell_buf buf;
@@ -66,7 +66,7 @@ enum rc kv_index_find(struct fg_run *x, struct kv_index *p, const struct fg_cell
         return RC_OK;
     }
     if (p->row != (c->one ? 0 : x->row) || p->at.begin != r.begin || p->at.end != r.end) {
-        enum rc rc = build(x, p, c, r);
+        enum rc rc = kv_index_build(x, p, c, r);
         if (rc)
             return rc;
     }

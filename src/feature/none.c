@@ -68,7 +68,7 @@ static enum rc put_token(struct fg_run *x, struct str s)
     return sink_number(x, v, false);
 }
 
-static const char *find(struct str s, struct str sep)
+static const char *none_find(struct str s, struct str sep)
 {
     return sep.n == 1 ? memchr(s.p, *sep.p, s.n) : memmem(s.p, s.n, sep.p, sep.n);
 }
@@ -77,7 +77,7 @@ static enum rc put_tokens(struct fg_run *x, struct str s)
 {
     struct str sep = x->plan->multi_sep;
     for (;;) {
-        const char *end = find(s, sep);
+        const char *end = none_find(s, sep);
         enum rc rc = put_token(x, end ? str_of(s.p, (size_t)(end - s.p)) : s);
         if (rc || !end)
             return rc;
@@ -114,7 +114,7 @@ static enum rc end_step(struct fg_run *x)
 static enum rc put_steps(struct fg_run *x, struct str s)
 {
     for (;;) {
-        const char *end = find(s, x->f->delim);
+        const char *end = none_find(s, x->f->delim);
         struct str step = end ? str_of(s.p, (size_t)(end - s.p)) : s;
         enum rc rc = step.n ? put_tokens(x, step) : RC_OK;
         if (!rc)

@@ -187,7 +187,7 @@ static void set_normal(struct fg *f, struct feature_plan *p, struct diags *diags
                     f->info.name, f->conf->normalizer, err.msg);
 }
 
-static void compile(struct fg *f, struct feature_plan *p, struct diags *diags)
+static void plan_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
 {
     size_t need = f->conf->kind->min_inputs;
     if (!reads_columns_of_its_name(p) && f->n_in < need) {
@@ -215,7 +215,7 @@ static void add_targets(struct feature_plan *p)
     p->n_weights = p->targets.n - p->n_labels;
 }
 
-static void build(struct feature_plan *p, struct diags *diags)
+static void plan_build(struct feature_plan *p, struct diags *diags)
 {
     for (size_t i = 0; i < p->n; i++) {
         p->at[i].conf = &p->conf.at[i];
@@ -229,7 +229,7 @@ static void build(struct feature_plan *p, struct diags *diags)
         set_sink(f, p, diags);
         set_inputs(f, p, diags);
         set_normal(f, p, diags);
-        compile(f, p, diags);
+        plan_compile(f, p, diags);
         plan_defaults(f, p, diags);
         if (p->mode == pc_FgMode_FG_NONE)
             f->bucket.kind = BUCKET_NONE;
@@ -258,7 +258,7 @@ enum rc feature_plan_create(const struct pc_EasyRecConfig *conf,
     pc_features_init(&p->conf, conf, &p->mem);
     p->n = p->conf.n;
     p->at = mem_calloc(p->n + 1, sizeof(*p->at));
-    build(p, diags);
+    plan_build(p, diags);
     if (diags->n_errors > before) {
         feature_plan_destroy(p);
         return err_set(err, RC_INVAL, "the features have %zu errors",

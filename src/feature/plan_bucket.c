@@ -5,7 +5,8 @@
 #include "base/mem.h"
 #include "feature/feature_private.h"
 
-static void put(struct fg *f, struct str word, int64_t id, struct diags *diags)
+static void plan_bucket_put(struct fg *f, struct str word, int64_t id,
+                            struct diags *diags)
 {
     struct err err = {0};
     if (vocab_put(&f->bucket.vocab, word, id, NULL, &err))
@@ -20,11 +21,11 @@ static void from_list(struct fg *f, struct diags *diags)
     int64_t first = given ? 0 : 2;
     f->bucket.unknown = given ? (int64_t)c->default_bucketize_value : 1;
     if (!given) {
-        put(f, f->def_text, 0, diags);
-        put(f, str_c("<OOV>"), 1, diags);
+        plan_bucket_put(f, f->def_text, 0, diags);
+        plan_bucket_put(f, str_c("<OOV>"), 1, diags);
     }
     for (int64_t i = 0; i < c->n_vocab_list; i++)
-        put(f, str_c(c->vocab_list[i]), first + i, diags);
+        plan_bucket_put(f, str_c(c->vocab_list[i]), first + i, diags);
     f->info.rows = (uint64_t)(c->n_vocab_list + first) + c->kind->spare_row;
 }
 
@@ -34,11 +35,11 @@ static void from_dict(struct fg *f, struct diags *diags)
     bool given = c->has_default_bucketize_value;
     f->bucket.unknown = given ? (int64_t)c->default_bucketize_value : 1;
     for (int64_t i = 0; i < c->n_vocab_dict; i++)
-        put(f, str_c(c->vocab_dict[i].key), (int64_t)(c->vocab_dict[i].value & INT64_MAX),
-            diags);
+        plan_bucket_put(f, str_c(c->vocab_dict[i].key),
+                        (int64_t)(c->vocab_dict[i].value & INT64_MAX), diags);
     f->info.rows = (uint64_t)f->bucket.vocab.max_id + 1;
     if (!given && f->def_text.n)
-        put(f, f->def_text, 0, diags);
+        plan_bucket_put(f, f->def_text, 0, diags);
     if (f->info.rows <= (uint64_t)f->bucket.unknown)
         f->info.rows = (uint64_t)f->bucket.unknown + 1;
 }

@@ -7,7 +7,7 @@
 #include "feature/feature_private.h"
 #include "feature/number.h"
 
-static bool cut(struct str *rest, struct str sep, struct str *part)
+static bool plan_default_cut(struct str *rest, struct str sep, struct str *part)
 {
     if (!rest->p)
         return false;
@@ -25,7 +25,7 @@ static bool numbers(struct str text, struct str sep, size_t n, double **out,
     struct str rest = text, part;
     double x;
     bool ok = true;
-    while (ok && cut(&rest, sep, &part)) {
+    while (ok && plan_default_cut(&rest, sep, &part)) {
         ok = number_parse(part, &x);
         if (ok)
             VEC_PUSH(&v, x);
@@ -42,8 +42,8 @@ static bool numbers(struct str text, struct str sep, size_t n, double **out,
     return true;
 }
 
-static void refuse(const struct fg *f, struct diags *diags, const char *field,
-                   struct str text, const char *what)
+static void plan_default_refuse(const struct fg *f, struct diags *diags,
+                                const char *field, struct str text, const char *what)
 {
     plan_report(diags, f, E1315, field, "feature '%s': %s '%.*s' is not %s", f->info.name,
                 field, SHOWN(text), what);
@@ -74,7 +74,7 @@ static void from_numbers(struct fg *f, struct diags *diags, const char *field,
     if (!numbers(text, sep, n, &v, &count)) {
         if (n > 1)
             snprintf(what, sizeof(what), "a number or %zu numbers", n);
-        refuse(f, diags, field, text, n > 1 ? what : "a number");
+        plan_default_refuse(f, diags, field, text, n > 1 ? what : "a number");
         return;
     }
     if (f->sink == SINK_NUMBERS)
@@ -88,7 +88,7 @@ static void from_text(struct fg *f, struct diags *diags)
 {
     int64_t id;
     if (!bucket_text(&f->bucket, f->def_text, &id)) {
-        refuse(f, diags, "default_value", f->def_text, "an integer");
+        plan_default_refuse(f, diags, "default_value", f->def_text, "an integer");
         return;
     }
     f->def_ids = mem_calloc(1, sizeof(*f->def_ids));
@@ -132,9 +132,10 @@ static void encoded_ids(struct fg *f, struct str text, struct str sep,
     struct str rest = text, part;
     bool over;
     int64_t id;
-    while (cut(&rest, sep, &part)) {
+    while (plan_default_cut(&rest, sep, &part)) {
         if (!bucket_parse(part, &id, &over) || over) {
-            refuse(f, diags, "fg_encoded_default_value", text, "made of integers");
+            plan_default_refuse(f, diags, "fg_encoded_default_value", text,
+                                "made of integers");
             VEC_RELEASE(&v);
             return;
         }

@@ -25,8 +25,8 @@ static enum rc missing(const struct feature_target *t, int64_t row, struct err *
                      (intmax_t)row);
 }
 
-static enum rc copy(struct feature_target *t, const struct column *c, int64_t n,
-                    struct err *err)
+static enum rc target_copy(struct feature_target *t, const struct column *c, int64_t n,
+                           struct err *err)
 {
     if (!feature_mem_room(&t->own_values, (size_t)n + 1, sizeof(float)))
         return err_set(err, RC_NOMEM, "no memory for %jd labels", (intmax_t)n);
@@ -50,11 +50,11 @@ static enum rc take_list(struct feature_target *t, const struct column *c, int64
         for (int64_t k = to[i]; k < to[i + 1]; k++)
             if (column_is_null(&c->kids[0], k))
                 return missing(t, i, err);
-    return copy(t, &c->kids[0], c->offsets[rows], err);
+    return target_copy(t, &c->kids[0], c->offsets[rows], err);
 }
 
-static enum rc take(struct feature_target *t, const struct column *c, int64_t rows,
-                    struct err *err)
+static enum rc target_take(struct feature_target *t, const struct column *c, int64_t rows,
+                           struct err *err)
 {
     bool list = c->type->id == TYPE_LIST;
     if (!target_accept(t->use, c->type) || c->n != rows)
@@ -66,14 +66,14 @@ static enum rc take(struct feature_target *t, const struct column *c, int64_t ro
     if (list)
         return take_list(t, c, rows, err);
     t->offsets = NULL;
-    return copy(t, c, rows, err);
+    return target_copy(t, c, rows, err);
 }
 
 enum rc target_run(struct fg_run *x, const struct batch *batch, struct feature_batch *out)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < x->plan->targets.n; i++)
-        rc = take(&out->targets[i], x->scratch->column[x->plan->targets.at[i]], batch->n,
-                  x->err);
+        rc = target_take(&out->targets[i], x->scratch->column[x->plan->targets.at[i]],
+                         batch->n, x->err);
     return rc;
 }

@@ -19,7 +19,7 @@ void vocab_release(struct vocab *v)
     *v = (struct vocab){.max_id = -1};
 }
 
-static enum rc grow(struct vocab *v, struct err *err)
+static enum rc vocab_grow(struct vocab *v, struct err *err)
 {
     size_t cap = v->cap ? v->cap * 2 : 16, n_slots = cap * 2;
     struct vocab_entry *at = mem_try_realloc(v->at, cap, sizeof(*at));
@@ -59,7 +59,7 @@ enum rc vocab_put(struct vocab *v, struct str text, int64_t id, int64_t *old,
                   struct err *err)
 {
     uint64_t hash = hash_xxh3(text.p, text.n);
-    enum rc rc = v->n == v->cap ? grow(v, err) : RC_OK;
+    enum rc rc = v->n == v->cap ? vocab_grow(v, err) : RC_OK;
     if (rc)
         return rc;
     size_t s = find_slot(v, text, hash);

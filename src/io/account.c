@@ -207,7 +207,7 @@ static char *slurp(const char *variable, const char *in_home)
 }
 
 /* Takes `v` when *to is still empty. */
-static void settle(char **to, char *v)
+static void account_settle(char **to, char *v)
 {
     if (*to)
         mem_free(v);
@@ -273,8 +273,8 @@ static enum rc load_s3(struct io_account *a, struct err *err)
     char *keys = slurp("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
     char *conf = slurp("AWS_CONFIG_FILE", ".aws/config");
     a->region = dup_first(regions);
-    settle(&a->region, io_ini_get(str_c(conf), section, "region", false));
-    settle(&a->region, mem_strdup("us-east-1"));
+    account_settle(&a->region, io_ini_get(str_c(conf), section, "region", false));
+    account_settle(&a->region, mem_strdup("us-east-1"));
     if (env_get("AWS_ACCESS_KEY_ID") && env_get("AWS_SECRET_ACCESS_KEY")) {
         a->who.id = dup_env("AWS_ACCESS_KEY_ID");
         a->who.secret = dup_env("AWS_SECRET_ACCESS_KEY");
@@ -283,18 +283,19 @@ static enum rc load_s3(struct io_account *a, struct err *err)
         a->who.id = io_ini_get(str_c(keys), profile, "aws_access_key_id", false);
         a->who.secret = io_ini_get(str_c(keys), profile, "aws_secret_access_key", false);
         a->who.token = io_ini_get(str_c(keys), profile, "aws_session_token", false);
-        settle(&a->who.id, io_ini_get(str_c(conf), section, "aws_access_key_id", false));
-        settle(&a->who.secret,
-               io_ini_get(str_c(conf), section, "aws_secret_access_key", false));
+        account_settle(&a->who.id,
+                       io_ini_get(str_c(conf), section, "aws_access_key_id", false));
+        account_settle(&a->who.secret,
+                       io_ini_get(str_c(conf), section, "aws_secret_access_key", false));
     }
     char *endpoint = dup_first(endpoints);
-    settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint_url", false));
+    account_settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint_url", false));
     enum rc rc = RC_OK;
     if (endpoint)
         rc = take_endpoint(a, endpoint, "AWS_ENDPOINT_URL", err);
-    settle(&a->scheme, mem_strdup("https"));
-    settle(&a->host, mem_printf("s3.%s.amazonaws.com%s", a->region,
-                                str_starts(a->region, "cn-") ? ".cn" : ""));
+    account_settle(&a->scheme, mem_strdup("https"));
+    account_settle(&a->host, mem_printf("s3.%s.amazonaws.com%s", a->region,
+                                        str_starts(a->region, "cn-") ? ".cn" : ""));
     char *style = io_ini_get(str_c(conf), section, "addressing_style", false);
     read_style(a, "TRAINYARD_S3_ADDRESSING", style,
                !endpoint || str_ends(a->host, ".aliyuncs.com"));
@@ -352,9 +353,9 @@ static enum rc load_oss(struct io_account *a, const char *host, struct err *err)
     static const char *const section = "Credentials";
     char *conf = slurp("OSSUTIL_CONFIG_FILE", ".ossutilconfig");
     char *endpoint = host ? mem_strdup(host) : dup_env("OSS_ENDPOINT");
-    settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint", true));
+    account_settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint", true));
     a->region = dup_env("OSS_REGION");
-    settle(&a->region, io_ini_get(str_c(conf), section, "region", true));
+    account_settle(&a->region, io_ini_get(str_c(conf), section, "region", true));
     if (!endpoint && a->region)
         endpoint = mem_printf("https://oss-%s.aliyuncs.com", a->region);
     enum rc rc = oss_keys(a, conf, err);
@@ -368,7 +369,7 @@ static enum rc load_oss(struct io_account *a, const char *host, struct err *err)
     mem_free(endpoint);
     if (rc)
         return rc;
-    settle(&a->region, region_of(a->host));
+    account_settle(&a->region, region_of(a->host));
     read_style(a, "TRAINYARD_OSS_ADDRESSING", NULL, !is_address(a->host));
     a->anonymous = env_is_true("OSS_NO_SIGN_REQUEST");
     if (!a->anonymous && (!a->who.id || !a->who.secret))

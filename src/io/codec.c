@@ -44,7 +44,7 @@ typedef enum rc decode_fn(struct codec *, const uint8_t *in, size_t n, uint8_t *
 typedef enum rc encode_fn(struct codec *, int level, const uint8_t *in, size_t n,
                           uint8_t *out, size_t room, size_t *size, struct err *);
 
-static enum rc damaged(struct err *err, const char *codec, size_t n, size_t size)
+static enum rc codec_damaged(struct err *err, const char *codec, size_t n, size_t size)
 {
     return err_coded(err, RC_FORMAT, E1010,
                      "%zu bytes of %s data do not decompress to %zu bytes", n, codec,
@@ -77,7 +77,7 @@ static size_t none_bound(size_t n)
 static enum rc snappy_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t *out,
                              size_t size, struct err *err)
 {
-    return snappy_block(in, n, out, size) ? RC_OK : damaged(err, "snappy", n, size);
+    return snappy_block(in, n, out, size) ? RC_OK : codec_damaged(err, "snappy", n, size);
 }
 
 static enum rc snappy_encode(struct codec *c, int level, const uint8_t *in, size_t n,
@@ -96,7 +96,7 @@ static enum rc gzip_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t
         return err_set(err, RC_NOMEM, "out of memory for gzip");
     c->has_gzip = true;
     if (n > UINT_MAX || size > UINT_MAX)
-        return damaged(err, "gzip", n, size);
+        return codec_damaged(err, "gzip", n, size);
     inflateReset2(&c->gzip, 15 + 32);
     c->gzip.next_in = in;
     c->gzip.avail_in = (uInt)n;
@@ -108,7 +108,7 @@ static enum rc gzip_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t
         z = inflate(&c->gzip, Z_FINISH);
     }
     return z == Z_STREAM_END && !c->gzip.avail_out ? RC_OK
-                                                   : damaged(err, "gzip", n, size);
+                                                   : codec_damaged(err, "gzip", n, size);
 }
 
 static enum rc gzip_encode(struct codec *c, int level, const uint8_t *in, size_t n,
@@ -144,7 +144,7 @@ static enum rc zstd_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t
     if (!c->zstd_in)
         return err_set(err, RC_NOMEM, "out of memory for zstd");
     size_t got = ZSTD_decompressDCtx(c->zstd_in, out, size, in, n);
-    return ZSTD_isError(got) || got != size ? damaged(err, "zstd", n, size) : RC_OK;
+    return ZSTD_isError(got) || got != size ? codec_damaged(err, "zstd", n, size) : RC_OK;
 }
 
 static enum rc zstd_encode(struct codec *c, int level, const uint8_t *in, size_t n,
@@ -171,7 +171,7 @@ static bool lz4_block(const uint8_t *in, size_t n, uint8_t *out, size_t size)
 static enum rc lz4_raw_decode(struct codec *c, const uint8_t *in, size_t n, uint8_t *out,
                               size_t size, struct err *err)
 {
-    return lz4_block(in, n, out, size) ? RC_OK : damaged(err, "lz4", n, size);
+    return lz4_block(in, n, out, size) ? RC_OK : codec_damaged(err, "lz4", n, size);
 }
 
 static enum rc lz4_raw_encode(struct codec *c, int level, const uint8_t *in, size_t n,
@@ -220,7 +220,7 @@ static enum rc lz4_hadoop_decode(struct codec *c, const uint8_t *in, size_t n,
 {
     if (lz4_hadoop_blocks(in, n, out, size) || lz4_block(in, n, out, size))
         return RC_OK;
-    return damaged(err, "lz4", n, size);
+    return codec_damaged(err, "lz4", n, size);
 }
 
 #ifdef TY_BROTLI
@@ -230,7 +230,7 @@ static enum rc brotli_decode(struct codec *c, const uint8_t *in, size_t n, uint8
     size_t got = size;
     if (BrotliDecoderDecompress(n, in, &got, out) != BROTLI_DECODER_RESULT_SUCCESS ||
         got != size)
-        return damaged(err, "brotli", n, size);
+        return codec_damaged(err, "brotli", n, size);
     return RC_OK;
 }
 #else

@@ -118,7 +118,7 @@ static enum rc open_local(struct io_file *f, struct err *err)
 }
 
 /* A block that is there already. */
-static void keep(struct io_file *f, uint64_t at, size_t n, unsigned char *p)
+static void file_keep(struct io_file *f, uint64_t at, size_t n, unsigned char *p)
 {
     struct block *b = mem_calloc(1, sizeof(*b));
     *b = (struct block){.at = at, .n = n, .p = p, .state = BLOCK_THERE};
@@ -141,7 +141,7 @@ static enum rc open_object(struct io_file *f, enum io_end first, struct err *err
         mem_free(p);
     } else {
         /* A server may send the whole of a small object for its tail. */
-        keep(f, first == IO_FRONT ? 0 : f->info.size - got, got, p);
+        file_keep(f, first == IO_FRONT ? 0 : f->info.size - got, got, p);
         f->cost = (struct io_cost){.requests = 1, .bytes = (int64_t)got};
     }
     f->size = f->info.size;
@@ -182,7 +182,8 @@ static enum rc read_local(struct io_file *f, uint64_t at, size_t n, void *to, si
     return RC_OK;
 }
 
-static enum rc ask(struct io_file *f, uint64_t at, size_t n, void *to, struct err *err)
+static enum rc file_ask(struct io_file *f, uint64_t at, size_t n, void *to,
+                        struct err *err)
 {
     size_t got = 0;
     enum rc rc = object_get(f->object, at, n, f->info.etag, to, &got, NULL, err);
@@ -202,7 +203,7 @@ static void fetch(struct io_file *f, struct block *b)
     b->state = BLOCK_COMING;
     pthread_mutex_unlock(&f->lock);
     unsigned char *p = mem_try_alloc(b->n, 1);
-    enum rc rc = p ? ask(f, b->at, b->n, p, NULL) : RC_NOMEM;
+    enum rc rc = p ? file_ask(f, b->at, b->n, p, NULL) : RC_NOMEM;
     pthread_mutex_lock(&f->lock);
     b->state = rc ? BLOCK_FAILED : BLOCK_THERE;
     if (rc)
@@ -347,7 +348,7 @@ enum rc io_read_at(struct io_file *f, uint64_t at, size_t n, void *to, size_t *g
         gap = gap_at(f, at + *got, n - *got);
         pthread_mutex_unlock(&f->lock);
         if (!k) {
-            enum rc rc = ask(f, at + *got, gap, here, err);
+            enum rc rc = file_ask(f, at + *got, gap, here, err);
             if (rc)
                 return rc;
             k = gap;

@@ -88,7 +88,7 @@ static bool all_shown(const char *key)
     return true;
 }
 
-static enum rc take(void *arg, const char *key, uint64_t size, struct err *err)
+static enum rc glob_take(void *arg, const char *key, uint64_t size, struct err *err)
 {
     struct search *s = arg;
     size_t n = strlen(key);
@@ -120,7 +120,7 @@ static enum rc search_plain(struct object *o, struct search *s, struct err *err)
     }
     char *dir = key[0] && !str_ends(key, "/") ? mem_printf("%s/", key) : mem_strdup(key);
     s->below = dir;
-    enum rc rc = object_list(o, dir, take, s, err);
+    enum rc rc = object_list(o, dir, glob_take, s, err);
     mem_free(dir);
     return rc;
 }
@@ -130,7 +130,7 @@ static enum rc search_pattern(struct object *o, struct search *s, struct err *er
     char *prefix = mem_strdup(object_key(o));
     prefix[strcspn(prefix, "*?[")] = '\0';
     s->pattern = object_key(o);
-    enum rc rc = object_list(o, prefix, take, s, err);
+    enum rc rc = object_list(o, prefix, glob_take, s, err);
     mem_free(prefix);
     return rc;
 }

@@ -89,7 +89,7 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
 }
 
 /* What the server says itself, one line, without what only it understands. */
-static void describe(const struct io_http_reply *r, struct buf *out)
+static void object_describe(const struct io_http_reply *r, struct buf *out)
 {
     struct str body = str_of(buf_str(&r->body), r->body.n);
     char *code = xml_text(body, "Code"), *message = xml_text(body, "Message");
@@ -130,7 +130,7 @@ enum rc object_refused(const struct object *o, const struct io_http_reply *r,
 {
     struct buf why;
     buf_init(&why, 400);
-    describe(r, &why);
+    object_describe(r, &why);
     char *code = xml_text(str_of(buf_str(&r->body), r->body.n), "Code");
     enum rc rc;
     if (r->status == 301 || r->status == 307 ||
@@ -209,9 +209,9 @@ static enum rc whole_reply(const struct object *o, const struct io_http_reply *r
     return RC_OK;
 }
 
-static enum rc get(struct object *o, const char *range, bool front, uint64_t at, size_t n,
-                   const char *etag, void *to, size_t *got, struct object_info *info,
-                   struct err *err)
+static enum rc object_get_range(struct object *o, const char *range, bool front,
+                                uint64_t at, size_t n, const char *etag, void *to,
+                                size_t *got, struct object_info *info, struct err *err)
 {
     struct object_call c = {.o = o,
                             .method = "GET",
@@ -254,7 +254,7 @@ enum rc object_get(struct object *o, uint64_t at, size_t n, const char *etag, vo
         return RC_OK;
     (void)snprintf(range, sizeof(range), "bytes=%ju-%ju", (uintmax_t)at,
                    (uintmax_t)(at + n - 1));
-    return get(o, range, true, at, n, etag, to, got, info, err);
+    return object_get_range(o, range, true, at, n, etag, to, got, info, err);
 }
 
 enum rc object_get_tail(struct object *o, size_t n, void *to, size_t *got,
@@ -262,7 +262,7 @@ enum rc object_get_tail(struct object *o, size_t n, void *to, size_t *got,
 {
     char range[64];
     (void)snprintf(range, sizeof(range), "bytes=-%zu", n);
-    return get(o, range, false, 0, n, NULL, to, got, info, err);
+    return object_get_range(o, range, false, 0, n, NULL, to, got, info, err);
 }
 
 enum rc object_put(struct object *o, const void *p, size_t n, struct err *err)

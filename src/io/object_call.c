@@ -74,7 +74,7 @@ static void put_unsigned(const struct object_call *c, bool all, struct io_http_l
         io_http_line(out, "Range: %s", c->range);
 }
 
-static enum rc renew(struct object *o, struct err *err)
+static enum rc object_call_renew(struct object *o, struct err *err)
 {
     struct io_account fresh;
     if (io_credentials_fresh(&o->account.who))
@@ -103,7 +103,7 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
         return RC_OK;
     }
     pthread_mutex_lock(&o->lock);
-    enum rc rc = renew(o, err);
+    enum rc rc = object_call_renew(o, err);
     if (!rc) {
         struct io_account *a = &o->account;
         struct sign_key key = {.kind = oss ? SIGN_OSS4 : SIGN_AWS4,
@@ -134,7 +134,7 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
     return rc;
 }
 
-static void prepare(struct signing *s)
+static void object_call_prepare(struct signing *s)
 {
     const struct object_call *c = s->call;
     unsigned char hash[DIGEST_SHA256];
@@ -165,7 +165,7 @@ enum rc object_send(const struct object_call *c, struct io_http_reply *r, struct
     buf_init(&s.query, URL_MAX);
     buf_init(&s.host, URL_MAX);
     buf_init(&url, URL_MAX);
-    prepare(&s);
+    object_call_prepare(&s);
     buf_printf(&url, "%s://%s", c->o->account.scheme, buf_str(&s.host));
     put_path(c, !c->o->account.virtual_host, &url);
     if (s.query.n)

@@ -111,7 +111,7 @@ static void *send_one(void *arg)
 }
 
 /* Waits for the part in this place, if there is one. */
-static enum rc collect(struct io_out *o, struct sending *s, struct err *err)
+static enum rc out_collect(struct io_out *o, struct sending *s, struct err *err)
 {
     if (!s->running)
         return RC_OK;
@@ -127,7 +127,7 @@ static enum rc collect_all(struct io_out *o, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int i = 0; i < AT_ONCE; i++) {
-        enum rc one = collect(o, &o->sending[i], rc ? NULL : err);
+        enum rc one = out_collect(o, &o->sending[i], rc ? NULL : err);
         rc = rc ? rc : one;
     }
     return rc;
@@ -143,7 +143,7 @@ static enum rc send_part(struct io_out *o, struct err *err)
                          object_url(o->object), PARTS_MAX);
     enum rc rc = o->id ? RC_OK : object_parts_begin(o->object, &o->id, err);
     if (!rc)
-        rc = collect(o, s, err);
+        rc = out_collect(o, s, err);
     if (rc)
         return rc;
     unsigned char *spare = s->p;
@@ -169,7 +169,7 @@ static enum rc send_part(struct io_out *o, struct err *err)
 }
 
 /* Room for at least one more byte. */
-static enum rc grow(struct io_out *o, size_t more, struct err *err)
+static enum rc out_grow(struct io_out *o, size_t more, struct err *err)
 {
     size_t most = PART_FIRST << (o->etags.n / PARTS_PER_SIZE);
     if (o->n < o->size)
@@ -198,7 +198,7 @@ enum rc io_append(struct io_out *o, const void *p, size_t n, struct err *err)
         if (o->n >= PART_FIRST << (o->etags.n / PARTS_PER_SIZE))
             rc = send_part(o, err);
         if (!rc)
-            rc = grow(o, n, err);
+            rc = out_grow(o, n, err);
         if (rc)
             break;
         size_t k = n < o->size - o->n ? n : o->size - o->n;

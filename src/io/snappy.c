@@ -54,7 +54,7 @@ static inline bool literal(struct block *b, unsigned tag)
     return true;
 }
 
-static inline bool copy(struct block *b, size_t offset, size_t n)
+static inline bool snappy_copy(struct block *b, size_t offset, size_t n)
 {
     uint8_t *to = b->out;
     if (UNLIKELY(offset == 0 || offset > (size_t)(to - b->start) ||
@@ -95,7 +95,7 @@ static inline bool copy_element(struct block *b, unsigned tag)
         memcpy(&offset, b->in, 4);
     }
     b->in += bytes;
-    return copy(b, offset, n);
+    return snappy_copy(b, offset, n);
 }
 
 bool snappy_block(const uint8_t *in, size_t n, uint8_t *out, size_t size)

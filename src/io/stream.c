@@ -138,7 +138,7 @@ static enum rc cut_short(struct stream *s, struct err *err)
                      (intmax_t)(s->raw_at - (int64_t)(s->raw_n - s->raw_pos)));
 }
 
-static enum rc damaged(struct stream *s, const char *why, struct err *err)
+static enum rc stream_damaged(struct stream *s, const char *why, struct err *err)
 {
     return err_coded(err, RC_FORMAT, E1140,
                      "'%s': damaged %s data near byte %jd of the file: %s", s->name,
@@ -161,10 +161,11 @@ static enum rc gzip_some(struct stream *s, unsigned char *to, size_t n, size_t *
         return err_set(err, RC_NOMEM, "'%s': no memory to decompress", s->name);
     if (z == Z_STREAM_END) {
         s->unit_open = false;
-        return inflateReset(&s->z) == Z_OK ? RC_OK : damaged(s, "cannot go on", err);
+        return inflateReset(&s->z) == Z_OK ? RC_OK
+                                           : stream_damaged(s, "cannot go on", err);
     }
     if (z != Z_OK && z != Z_BUF_ERROR)
-        return damaged(s, s->z.msg ? s->z.msg : "unknown cause", err);
+        return stream_damaged(s, s->z.msg ? s->z.msg : "unknown cause", err);
     return RC_OK;
 }
 
@@ -177,7 +178,7 @@ static enum rc zstd_some(struct stream *s, unsigned char *to, size_t n, size_t *
     s->raw_pos = in.pos;
     *got = out.pos;
     if (ZSTD_isError(z))
-        return damaged(s, ZSTD_getErrorName(z), err);
+        return stream_damaged(s, ZSTD_getErrorName(z), err);
     s->unit_open = z != 0;
     return RC_OK;
 }
@@ -190,8 +191,8 @@ static bool gzip_goes_on(const struct stream *s)
     return s->raw[s->raw_pos] == 0x1f;
 }
 
-static enum rc decode(struct stream *s, unsigned char *to, size_t n, size_t *got,
-                      struct err *err)
+static enum rc stream_decode(struct stream *s, unsigned char *to, size_t n, size_t *got,
+                             struct err *err)
 {
     *got = 0;
     while (*got < n) {
@@ -217,7 +218,7 @@ static enum rc decode(struct stream *s, unsigned char *to, size_t n, size_t *got
         if (dry && k == 0 && s->unit_open)
             return cut_short(s, err);
         if (!dry && k == 0 && s->raw_pos == before && s->unit_open)
-            return damaged(s, "no progress", err);
+            return stream_damaged(s, "no progress", err);
     }
     return RC_OK;
 }
@@ -236,7 +237,7 @@ static void *ahead_run(void *arg)
         pthread_mutex_unlock(&a->lock);
         size_t got = 0;
         struct err err = {0};
-        enum rc rc = decode(s, a->chunk[at].p, CHUNK_SIZE, &got, &err);
+        enum rc rc = stream_decode(s, a->chunk[at].p, CHUNK_SIZE, &got, &err);
         pthread_mutex_lock(&a->lock);
         a->chunk[at].n = got;
         a->filled += got > 0;
@@ -486,7 +487,7 @@ enum rc stream_read(struct stream *s, void *to, size_t n, size_t *got, struct er
     else if (s->ahead)
         rc = ahead_read(s, to, n, &k, err);
     else
-        rc = decode(s, to, n, &k, err);
+        rc = stream_decode(s, to, n, &k, err);
     if (rc)
         return rc;
     s->at += (int64_t)k;

@@ -312,7 +312,8 @@ static void search_lists(void *arg, int64_t begin, int64_t end, int64_t chunk)
 }
 
 /* From measures to scores, nearest first. */
-static void finish(const struct recall_index *x, const float *q, struct best *b)
+static void recall_index_finish(const struct recall_index *x, const float *q,
+                                struct best *b)
 {
     best_sort(b);
     double length = kernels()->sum_squares(q, x->d);
@@ -343,7 +344,7 @@ enum rc recall_index_search(const struct recall_index *x, const float *q, int64_
     else if (!rc)
         rc = search_all(&s, n, pool, err);
     for (int64_t i = 0; i < n && !rc; i++)
-        finish(x, q + i * x->d, &s.best[i]);
+        recall_index_finish(x, q + i * x->d, &s.best[i]);
     mem_free(s.best);
     return rc;
 }

@@ -50,8 +50,8 @@ void recall_value_print(const struct column *c, int64_t i, struct buf *out)
     }
 }
 
-static enum rc find(const struct reading *r, const char *name, size_t *out,
-                    struct err *err)
+static enum rc recall_items_find(const struct reading *r, const char *name, size_t *out,
+                                 struct err *err)
 {
     int64_t at = data_schema_find(r->schema, str_c(name));
     if (at < 0)
@@ -87,11 +87,11 @@ static bool is_vector(const struct type *t)
 }
 
 /* A column of the data that is kept. */
-static enum rc keep(struct reading *r, const char *name, bool lists, int64_t *at,
-                    struct err *err)
+static enum rc recall_items_keep(struct reading *r, const char *name, bool lists,
+                                 int64_t *at, struct err *err)
 {
     size_t col = 0;
-    enum rc rc = find(r, name, &col, err);
+    enum rc rc = recall_items_find(r, name, &col, err);
     const struct type *t = rc ? NULL : &r->schema->at[col].type;
     if (!rc && lists && t->id == TYPE_LIST)
         t = &t->kids[0].type;
@@ -108,26 +108,26 @@ static enum rc keep(struct reading *r, const char *name, bool lists, int64_t *at
     return RC_OK;
 }
 
-static enum rc choose(struct reading *r, struct err *err)
+static enum rc recall_items_choose(struct reading *r, struct err *err)
 {
     const struct recall_items_conf *c = r->conf;
     struct recall_items *x = r->x;
     int64_t at;
-    enum rc rc = find(r, c->id, &r->id, err);
+    enum rc rc = recall_items_find(r, c->id, &r->id, err);
     if (!rc && !id_column(&r->schema->at[r->id].type))
         rc = bad_type(r, r->id, "ids are integers or texts", err);
     if (!rc)
-        rc = keep(r, c->id, false, &at, err);
+        rc = recall_items_keep(r, c->id, false, &at, err);
     for (size_t i = 0; i < c->n_attrs && !rc; i++)
-        rc = keep(r, c->attrs[i], false, &x->attr_at[i], err);
+        rc = recall_items_keep(r, c->attrs[i], false, &x->attr_at[i], err);
     x->text_at = -1;
     if (!rc && c->text)
-        rc = keep(r, c->text, false, &x->text_at, err);
+        rc = recall_items_keep(r, c->text, false, &x->text_at, err);
     x->list_at = -1;
     if (!rc && c->list)
-        rc = keep(r, c->list, true, &x->list_at, err);
+        rc = recall_items_keep(r, c->list, true, &x->list_at, err);
     if (!rc && c->vector)
-        rc = find(r, c->vector, &r->vector, err);
+        rc = recall_items_find(r, c->vector, &r->vector, err);
     if (!rc && c->vector && !is_vector(&r->schema->at[r->vector].type))
         rc = bad_type(r, r->vector, "vectors are lists of numbers or texts of them", err);
     x->kind = !rc && r->schema->at[r->id].type.id == TYPE_STR ? ID_TEXT : ID_NUMBER;
@@ -269,7 +269,7 @@ enum rc recall_items_read(struct dataset *d, const struct recall_items_conf *con
     const struct batch *b = NULL;
     out->attr_at = mem_calloc(conf->n_attrs + 1, sizeof(*out->attr_at));
     r.from = mem_calloc(conf->n_attrs + 3, sizeof(*r.from));
-    enum rc rc = choose(&r, err);
+    enum rc rc = recall_items_choose(&r, err);
     batch_init(&out->rows, &out->schema);
     if (!rc)
         rc = dataset_next(d, &b, err);

@@ -53,7 +53,7 @@ static void assign_rows(void *arg, int64_t begin, int64_t end, int64_t chunk)
     }
 }
 
-static void assign(struct work *w)
+static void kmeans_assign(struct work *w)
 {
     for (int64_t c = 0; c < w->k; c++)
         w->bias[c] = (float)(-0.5 * kernels()->sum_squares(w->centres + c * w->d, w->d));
@@ -159,7 +159,7 @@ static void first_any(struct work *w, struct rng *r)
 static void iterate(struct work *w, int64_t most, int32_t *before)
 {
     for (int64_t t = 0; t < most; t++) {
-        assign(w);
+        kmeans_assign(w);
         if (t > 0 && memcmp(before, w->nearest, (size_t)w->n * sizeof(*before)) == 0)
             return;
         memcpy(before, w->nearest, (size_t)w->n * sizeof(*before));
@@ -167,7 +167,7 @@ static void iterate(struct work *w, int64_t most, int32_t *before)
         pool_for(w->pool, w->k, 1, mean_of, w);
         fill_empty(w);
     }
-    assign(w);
+    kmeans_assign(w);
 }
 
 static void work_release(struct work *w)
@@ -201,7 +201,7 @@ enum rc kmeans_nearest(const float *x, int64_t n, int64_t d, const float *centre
                      .pool = pool};
     enum rc rc = work_init(&w, err);
     if (!rc)
-        assign(&w);
+        kmeans_assign(&w);
     work_release(&w);
     return rc;
 }

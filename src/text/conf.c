@@ -246,8 +246,8 @@ static void check_meaning(struct conf *c, size_t first, bool clean, struct diags
 /* A file with a syntax error is still checked as far as it could be read, but what it
  * means is not.
  */
-static enum rc load(struct conf *c, const char *path, const struct conf_options *o,
-                    struct diags *diags, struct err *err)
+static enum rc conf_load(struct conf *c, const char *path, const struct conf_options *o,
+                         struct diags *diags, struct err *err)
 {
     enum rc rc = find_kind(c, path, o, err);
     if (rc)
@@ -279,7 +279,7 @@ enum rc conf_open(const char *path, const struct conf_options *options, struct c
 {
     *c = (struct conf){0};
     enum rc rc = source_open(path, &c->doc.src, err);
-    return rc ? rc : load(c, path, options, diags, err);
+    return rc ? rc : conf_load(c, path, options, diags, err);
 }
 
 enum rc conf_from(const char *name, const char *text, size_t n,
@@ -288,7 +288,7 @@ enum rc conf_from(const char *name, const char *text, size_t n,
 {
     *c = (struct conf){0};
     enum rc rc = source_from(name, text, n, &c->doc.src, err);
-    return rc ? err_wrap(err, rc, "%s", name) : load(c, name, options, diags, err);
+    return rc ? err_wrap(err, rc, "%s", name) : conf_load(c, name, options, diags, err);
 }
 
 void conf_release(struct conf *c)

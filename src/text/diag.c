@@ -69,7 +69,7 @@ struct keyed {
     size_t file, order;
 };
 
-static int compare(const void *x, const void *y)
+static int diag_compare(const void *x, const void *y)
 {
     const struct keyed *a = x, *b = y;
     if (a->file != b->file)
@@ -90,7 +90,7 @@ void diags_sort(struct diags *d)
             file++;
         rows[i] = (struct keyed){.diag = d->list.at[i], .file = file, .order = i};
     }
-    qsort(rows, d->list.n, sizeof(*rows), compare);
+    qsort(rows, d->list.n, sizeof(*rows), diag_compare);
     for (size_t i = 0; i < d->list.n; i++)
         d->list.at[i] = rows[i].diag;
     mem_free(rows);

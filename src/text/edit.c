@@ -113,8 +113,8 @@ static enum rc put_all(struct editor *ed, const struct edit_places *places,
     return RC_OK;
 }
 
-static enum rc assign(struct editor *ed, const struct edit_text *path,
-                      const struct value *v)
+static enum rc edit_assign(struct editor *ed, const struct edit_text *path,
+                           const struct value *v)
 {
     struct edit_steps steps = {0};
     struct edit_places places = {0};
@@ -166,7 +166,7 @@ static enum rc apply_set(struct editor *ed)
     struct edit_text path = edit_part(&all, all.s.p, n);
     struct value v = {.text = edit_part(&all, equals + 1, all.s.n - n - 1)};
     path = edit_trim(&path);
-    return assign(ed, &path, &v);
+    return edit_assign(ed, &path, &v);
 }
 
 /* A JSON string without its quotes. With escapes in it positions are only rough. */
@@ -201,7 +201,7 @@ static enum rc apply_entry(struct editor *ed, const struct node_entry *e)
     size_t n = count_parts(path.s);
     if (n == 1) {
         path = edit_trim(&path);
-        return assign(ed, &path, &v);
+        return edit_assign(ed, &path, &v);
     }
     size_t values = text ? count_parts(v.text.s) : 1;
     if (n != values)
@@ -214,7 +214,7 @@ static enum rc apply_entry(struct editor *ed, const struct node_entry *e)
         struct value part = {.text = edit_part(&v.text, val.p, val.n)};
         p = edit_trim(&p);
         part.text = edit_trim(&part.text);
-        enum rc rc = assign(ed, &p, &part);
+        enum rc rc = edit_assign(ed, &p, &part);
         if (rc)
             return rc;
     }

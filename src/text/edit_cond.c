@@ -193,8 +193,8 @@ static bool holds(enum edit_cond_op op, int order)
     return false;
 }
 
-static bool compare(const struct field_def *f, const struct scalar *a,
-                    const struct scalar *b, enum edit_cond_op op)
+static bool edit_cond_compare(const struct field_def *f, const struct scalar *a,
+                              const struct scalar *b, enum edit_cond_op op)
 {
     if (a->kind == IS_TEXT || b->kind == IS_TEXT)
         return holds(op, compare_text(a->text, b->text));
@@ -220,7 +220,7 @@ static enum rc matches_field(struct editor *ed, const struct found *found,
         return edit_fail(ed, E0123, &s->want, NULL,
                          "'%.*s' cannot be compared with '%s', which is of type %s",
                          (int)s->want.s.n, s->want.s.p, f->name, schema_type_name(f));
-    *yes = of_field(ed, f, text, &have) && compare(f, &have, &want, s->op);
+    *yes = of_field(ed, f, text, &have) && edit_cond_compare(f, &have, &want, s->op);
     return RC_OK;
 }
 
@@ -241,7 +241,7 @@ static bool matches_free(struct editor *ed, const struct node *value,
         have = of_text(value->text);
         want = of_text(s->want.s);
     }
-    return compare(NULL, &have, &want, s->op);
+    return edit_cond_compare(NULL, &have, &want, s->op);
 }
 
 enum rc edit_matches(struct editor *ed, const struct edit_place *element,

@@ -81,7 +81,8 @@ static const struct msg_def *union_def(const struct editor *ed,
 }
 
 /* Fills in what the place holds by its field; `element`: it is one of a list. */
-static void settle(const struct editor *ed, struct edit_place *p, bool element)
+static void edit_select_settle(const struct editor *ed, struct edit_place *p,
+                               bool element)
 {
     const struct field_def *f = p->field;
     p->shape = SHAPE_FREE;
@@ -199,7 +200,7 @@ static void enter_dict(struct editor *ed, const struct edit_place *p,
     } else {
         out->key = arena_strndup(arena_of(ed), name->s.p, name->s.n);
     }
-    settle(ed, out, true);
+    edit_select_settle(ed, out, true);
 }
 
 /* *skipped: the element has another member of the oneof, and was chosen, not named. */
@@ -235,7 +236,7 @@ static enum rc enter_name(struct editor *ed, const struct edit_place *p,
         .field = f,
         .at = s->text,
         .key = f ? f->name : arena_strndup(arena_of(ed), s->text.s.p, s->text.s.n)};
-    settle(ed, out, false);
+    edit_select_settle(ed, out, false);
     return RC_OK;
 }
 
@@ -265,7 +266,7 @@ static struct edit_place element_of(const struct editor *ed, const struct edit_p
 {
     struct edit_place e = {
         .parent = list, .index = index, .field = p->field, .at = s->text};
-    settle(ed, &e, true);
+    edit_select_settle(ed, &e, true);
     return e;
 }
 

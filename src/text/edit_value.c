@@ -18,8 +18,9 @@ static struct arena *arena_of(struct editor *ed)
     return &ed->c->arena;
 }
 
-static struct node *refuse(struct editor *ed, const struct edit_place *p,
-                           const struct edit_text *at, const char *hint, const char *what)
+static struct node *edit_value_refuse(struct editor *ed, const struct edit_place *p,
+                                      const struct edit_text *at, const char *hint,
+                                      const char *what)
 {
     const char *name = p->field ? p->field->name : p->key ? p->key : "the element";
     (void)!edit_fail(ed, E0123, at, hint, "'%s' takes %s", name, what);
@@ -227,7 +228,7 @@ static struct node *message_of_yaml(struct editor *ed, const struct edit_place *
 {
     struct node *n = parse_text(ed, SYNTAX_YAML, "", text);
     if (n && n->kind != NODE_MAP)
-        return refuse(ed, p, text, "write {name: value, ...}", "a mapping");
+        return edit_value_refuse(ed, p, text, "write {name: value, ...}", "a mapping");
     return n;
 }
 
@@ -243,7 +244,7 @@ static struct node *message_text(struct editor *ed, const struct edit_place *p,
     }
     if (t.s.n && t.s.p[0] == '{') {
         if (t.s.n < 2 || t.s.p[t.s.n - 1] != '}')
-            return refuse(ed, p, &t, "the braces do not match", "a message");
+            return edit_value_refuse(ed, p, &t, "the braces do not match", "a message");
         t = edit_part(&t, t.s.p + 1, t.s.n - 2);
     }
     struct node *n = parse_text(ed, SYNTAX_PROTOTEXT, "", &t);
@@ -255,16 +256,17 @@ static struct node *parse_list(struct editor *ed, const struct edit_place *p,
                                const struct edit_text *t, const char *hint)
 {
     if (t->s.n == 0 || t->s.p[0] != '[')
-        return refuse(ed, p, t, hint, "a list");
+        return edit_value_refuse(ed, p, t, hint, "a list");
     if (edit_is_yaml(ed)) {
         struct node *n = parse_text(ed, SYNTAX_YAML, "", t);
-        return !n || n->kind == NODE_LIST ? n : refuse(ed, p, t, hint, "a list");
+        return !n || n->kind == NODE_LIST ? n
+                                          : edit_value_refuse(ed, p, t, hint, "a list");
     }
     struct node *n = parse_text(ed, SYNTAX_PROTOTEXT, "x:", t);
     if (!n)
         return NULL;
     if (n->map.n != 1 || n->map.at[0].value->kind != NODE_LIST)
-        return refuse(ed, p, t, hint, "a list and nothing behind it");
+        return edit_value_refuse(ed, p, t, hint, "a list and nothing behind it");
     return n->map.at[0].value;
 }
 
@@ -306,7 +308,8 @@ static struct node *list_text(struct editor *ed, const struct edit_place *p,
     for (size_t i = 0; n && i < n->list.n; i++) {
         struct node *item = n->list.at[i];
         if (e.shape == SHAPE_MSG && item->kind != NODE_MAP)
-            return refuse(ed, p, text, "write [{...}, {...}]", "a list of messages");
+            return edit_value_refuse(ed, p, text, "write [{...}, {...}]",
+                                     "a list of messages");
         if (e.shape == SHAPE_MSG && !edit_is_yaml(ed))
             item = foreign_message(ed, e.def, item, SCHEMA_PROTO);
         if (!item)
@@ -324,7 +327,7 @@ static struct node *dict_text(struct editor *ed, const struct edit_place *p,
         return parse_list(ed, p, &t, "write {\"key\": value} or [{key: \"a\" value: 1}]");
     struct node *n = parse_text(ed, edit_is_yaml(ed) ? SYNTAX_YAML : SYNTAX_JSON, "", &t);
     if (n && n->kind != NODE_MAP)
-        return refuse(ed, p, &t, NULL, "a mapping");
+        return edit_value_refuse(ed, p, &t, NULL, "a mapping");
     return n ? to_pairs(ed, p->field, n) : NULL;
 }
 
@@ -357,9 +360,10 @@ struct node *edit_value_text(struct editor *ed, const struct edit_place *p,
     }
     struct edit_text t = edit_trim(text);
     if (p->field->type != FIELD_STR && t.s.n == 0)
-        return refuse(ed, p, text, NULL,
-                      arena_printf(&ed->diags->arena, "a value of type %s, not nothing",
-                                   schema_type_name(p->field)));
+        return edit_value_refuse(ed, p, text, NULL,
+                                 arena_printf(&ed->diags->arena,
+                                              "a value of type %s, not nothing",
+                                              schema_type_name(p->field)));
     const struct edit_text *used = p->field->type == FIELD_STR ? text : &t;
     return coerce(ed, p->field, node_str(arena_of(ed), used->s.p, used->s.n, used->at));
 }
@@ -371,7 +375,7 @@ static struct node *list_json(struct editor *ed, const struct edit_place *p,
     if (json->kind != NODE_LIST && takes_one_as_list(p))
         return list_of_one(ed, edit_value_json(ed, &e, json, at));
     if (json->kind != NODE_LIST)
-        return refuse(ed, p, at, NULL, "a list");
+        return edit_value_refuse(ed, p, at, NULL, "a list");
     struct node *list = node_create(arena_of(ed), NODE_LIST, json->at);
     for (size_t i = 0; i < json->list.n; i++) {
         struct node *item = edit_value_json(ed, &e, json->list.at[i], at);
@@ -391,19 +395,19 @@ struct node *edit_value_json(struct editor *ed, const struct edit_place *p,
         return list_json(ed, p, json, at);
     case SHAPE_MSG:
         if (json->kind != NODE_MAP)
-            return refuse(ed, p, at, NULL, "a message");
+            return edit_value_refuse(ed, p, at, NULL, "a message");
         n = node_clone(arena_of(ed), json);
         return edit_is_yaml(ed) ? n : foreign_message(ed, p->def, n, SCHEMA_JSON);
     case SHAPE_DICT:
         if (json->kind != NODE_MAP)
-            return refuse(ed, p, at, NULL, "a mapping");
+            return edit_value_refuse(ed, p, at, NULL, "a mapping");
         return to_pairs(ed, p->field, node_clone(arena_of(ed), json));
     case SHAPE_SCALAR:
         if (!node_is_scalar(json))
-            return refuse(ed, p, at, NULL,
-                          arena_printf(&ed->diags->arena, "a value of type %s, not %s",
-                                       schema_type_name(p->field),
-                                       node_kind_name(json->kind)));
+            return edit_value_refuse(
+                ed, p, at, NULL,
+                arena_printf(&ed->diags->arena, "a value of type %s, not %s",
+                             schema_type_name(p->field), node_kind_name(json->kind)));
         return coerce(ed, p->field, node_clone(arena_of(ed), json));
     case SHAPE_FREE:
         break;

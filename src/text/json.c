@@ -110,8 +110,8 @@ static const char *slip_hint(const struct json *j, size_t from)
 }
 
 /* Every syntax error passes here. */
-static struct diag *fail(struct json *j, enum code code, size_t from, size_t to,
-                         const char *msg)
+static struct diag *json_fail(struct json *j, enum code code, size_t from, size_t to,
+                              const char *msg)
 {
     j->failed = true;
     return diag_add(j->diags, DIAG_ERROR, code, span_of(j, from, to), "%s", msg);
@@ -121,9 +121,9 @@ static struct diag *fail(struct json *j, enum code code, size_t from, size_t to,
 static void expected(struct json *j, enum code code, const char *what, const char *hint)
 {
     const char *slip = slip_hint(j, j->at);
-    struct diag *g = fail(j, code, j->at, token_end(j, j->at),
-                          arena_printf(&j->diags->arena, "expected %s, found %s", what,
-                                       found_at(j, j->at)));
+    struct diag *g = json_fail(j, code, j->at, token_end(j, j->at),
+                               arena_printf(&j->diags->arena, "expected %s, found %s",
+                                            what, found_at(j, j->at)));
     if (slip)
         diag_hint(j->diags, g, "%s", slip);
     else if (hint)
@@ -162,7 +162,7 @@ static bool read_hex4(const char *s, const char *end, uint32_t *out)
 static bool bad_escape(struct json *j, const char *from, size_t n, const char *why)
 {
     size_t off = (size_t)(from - j->s);
-    fail(j, E0105, off, off + n, why);
+    json_fail(j, E0105, off, off + n, why);
     return false;
 }
 
@@ -197,7 +197,7 @@ static bool decode_unicode(struct json *j, const char **in, const char *end, cha
 /* [in, end) with escapes to *out, which has room: no escape is shorter than what it
  * stands for.
  */
-static bool decode(struct json *j, const char *in, const char *end, struct str *out)
+static bool json_decode(struct json *j, const char *in, const char *end, struct str *out)
 {
     static const char letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     char *base = arena_alloc(&j->doc->arena, (size_t)(end - in) + 1), *to = base;
@@ -230,13 +230,14 @@ static bool bad_control(struct json *j, size_t open)
     unsigned c = (unsigned char)j->s[j->at];
     if (c == '\n' || c == '\r') {
         struct diag *g =
-            fail(j, E0105, open, j->at, "the string is not closed on its line");
+            json_fail(j, E0105, open, j->at, "the string is not closed on its line");
         diag_hint(j->diags, g, "a line end inside a string is written \\n");
     } else {
-        fail(j, E0105, j->at, j->at + 1,
-             arena_printf(&j->diags->arena,
-                          "control character 0x%02x inside a string; write it \\u%04x", c,
-                          c));
+        json_fail(
+            j, E0105, j->at, j->at + 1,
+            arena_printf(&j->diags->arena,
+                         "control character 0x%02x inside a string; write it \\u%04x", c,
+                         c));
     }
     return false;
 }
@@ -248,7 +249,7 @@ static bool parse_string(struct json *j, struct str *out)
     bool escapes = false;
     for (;; j->at++) {
         if (j->at == j->n) {
-            fail(j, E0105, open, j->n, "the string is never closed");
+            json_fail(j, E0105, open, j->n, "the string is never closed");
             return false;
         }
         char c = j->s[j->at];
@@ -264,7 +265,7 @@ static bool parse_string(struct json *j, struct str *out)
     }
     *out = str_of(j->s + open + 1, j->at - open - 1);
     j->at++;
-    return !escapes || decode(j, out->p, out->p + out->n, out);
+    return !escapes || json_decode(j, out->p, out->p + out->n, out);
 }
 
 static const char *number_hint(struct str token)
@@ -295,9 +296,9 @@ static struct node *bad_number(struct json *j, const char *why, bool hinted)
     if (shown > SHOWN_MAX)
         for (shown = SHOWN_MAX; (token.p[shown] & 0xc0) == 0x80;)
             shown--;
-    struct diag *g = fail(j, E0106, j->at, end,
-                          arena_printf(&j->diags->arena, "'%.*s%s' %s", (int)shown,
-                                       token.p, shown < token.n ? "..." : "", why));
+    struct diag *g = json_fail(j, E0106, j->at, end,
+                               arena_printf(&j->diags->arena, "'%.*s%s' %s", (int)shown,
+                                            token.p, shown < token.n ? "..." : "", why));
     const char *hint = hinted ? number_hint(token) : NULL;
     if (hint)
         diag_hint(j->diags, g, "%s", hint);
@@ -379,13 +380,13 @@ static struct node *parse_word(struct json *j)
 
 static struct node *parse_value(struct json *j);
 
-static bool enter(struct json *j)
+static bool json_enter(struct json *j)
 {
     if (j->depth++ < NODE_DEPTH_MAX)
         return true;
-    fail(j, E0107, j->at, j->at + 1,
-         arena_printf(&j->diags->arena, "nested more than %d levels deep",
-                      NODE_DEPTH_MAX));
+    json_fail(j, E0107, j->at, j->at + 1,
+              arena_printf(&j->diags->arena, "nested more than %d levels deep",
+                           NODE_DEPTH_MAX));
     return false;
 }
 
@@ -511,7 +512,7 @@ static struct node *parse_value(struct json *j)
     struct node *n = NULL;
     char c = j->at < j->n ? j->s[j->at] : '\0';
     if (c == '{' || c == '[') {
-        if (enter(j))
+        if (json_enter(j))
             n = c == '{' ? parse_map(j) : parse_list(j);
         j->depth--;
     } else if (c == '"') {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 
-static void start(struct json_out *j, const char *key)
+static void json_out_start(struct json_out *j, const char *key)
 {
     if (j->comma)
         buf_putc(j->out, ',');
@@ -20,7 +20,7 @@ static void start(struct json_out *j, const char *key)
 
 void json_open(struct json_out *j, const char *key, char brace)
 {
-    start(j, key);
+    json_out_start(j, key);
     buf_putc(j->out, brace);
     j->comma = false;
 }
@@ -33,7 +33,7 @@ void json_close(struct json_out *j, char brace)
 
 void json_put_str(struct json_out *j, const char *key, const char *s)
 {
-    start(j, key);
+    json_out_start(j, key);
     if (s)
         buf_json_str(j->out, s, strlen(s));
     else
@@ -42,26 +42,26 @@ void json_put_str(struct json_out *j, const char *key, const char *s)
 
 void json_put_int(struct json_out *j, const char *key, int64_t v)
 {
-    start(j, key);
+    json_out_start(j, key);
     buf_printf(j->out, "%" PRId64, v);
 }
 
 void json_put_real(struct json_out *j, const char *key, double v)
 {
-    start(j, key);
+    json_out_start(j, key);
     buf_printf(j->out, "%.9g", v);
 }
 
 void json_put_bool(struct json_out *j, const char *key, bool v)
 {
-    start(j, key);
+    json_out_start(j, key);
     buf_puts(j->out, v ? "true" : "false");
 }
 
 void json_put_num(struct json_out *j, const char *key, double v)
 {
     char text[32];
-    start(j, key);
+    json_out_start(j, key);
     str_from_f64(v, text);
     buf_puts(j->out, isfinite(v) ? text : "null");
 }
@@ -77,7 +77,7 @@ void json_put_time(struct json_out *j, const char *key, int64_t wall_ns)
 
 void json_put_raw(struct json_out *j, const char *key, const char *json)
 {
-    start(j, key);
+    json_out_start(j, key);
     buf_puts(j->out, *json ? json : "null");
 }
 

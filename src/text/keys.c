@@ -26,7 +26,7 @@ static uint32_t *slot_of(const struct keys *k, const struct node *map, struct st
     }
 }
 
-static void rebuild(struct keys *k, const struct node *map, size_t n_slots)
+static void keys_rebuild(struct keys *k, const struct node *map, size_t n_slots)
 {
     mem_free(k->slots);
     k->slots = mem_calloc(n_slots, sizeof(*k->slots));
@@ -46,7 +46,7 @@ static struct node_entry *search(const struct node *map, struct str key)
 static uint32_t *table_slot(struct keys *k, const struct node *map, struct str key)
 {
     if (map->map.n * 2 >= k->n_slots)
-        rebuild(k, map, k->n_slots ? k->n_slots * 2 : SEARCHED_MAX * 4);
+        keys_rebuild(k, map, k->n_slots ? k->n_slots * 2 : SEARCHED_MAX * 4);
     return slot_of(k, map, key);
 }
 

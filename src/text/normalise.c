@@ -405,8 +405,9 @@ struct ordered {
 };
 
 /* Fills groups[] (one per field) and keeps free entries; returns how many of those. */
-static size_t collect(struct normaliser *x, const struct msg *m, struct node *map,
-                      struct group *groups, struct ordered *out)
+static size_t normalise_collect(struct normaliser *x, const struct msg *m,
+                                struct node *map, struct group *groups,
+                                struct ordered *out)
 {
     const struct field_def *fields = m->def->fields();
     size_t n_free = 0;
@@ -448,7 +449,7 @@ static void normalise_message(struct normaliser *x, struct msg *m, struct node *
         n_fields++;
     struct group *groups = arena_alloc(x->arena, (n_fields + 1) * sizeof(*groups));
     struct ordered *out = arena_alloc(x->arena, (map->map.n + 1) * sizeof(*out));
-    size_t n = collect(x, m, map, groups, out);
+    size_t n = normalise_collect(x, m, map, groups, out);
     settle_oneofs(x, m, groups, n_fields, map);
     for (size_t i = 0; i < n_fields; i++) {
         if (groups[i].n == 0)

@@ -14,7 +14,7 @@ static bool is_yaml(const struct normaliser *x)
 }
 
 /* How a value is quoted in messages. */
-static struct str shown(const struct node *n)
+static struct str normalise_scalar_shown(const struct node *n)
 {
     if (n->kind == NODE_LIST || n->kind == NODE_MAP)
         return str_c(node_kind_name(n->kind));
@@ -25,7 +25,7 @@ static struct node *wrong_type(struct normaliser *x, const struct msg *m,
                                const struct field_def *f, const struct node *n,
                                const char *wanted)
 {
-    struct str s = shown(n);
+    struct str s = normalise_scalar_shown(n);
     bool quoted = n->kind == NODE_STR;
     struct diag *g;
     if (node_is_scalar(n))
@@ -74,7 +74,7 @@ static struct node *scalar_bool(struct normaliser *x, const struct msg *m,
 static struct node *out_of_range(struct normaliser *x, const struct msg *m,
                                  const struct field_def *f, const struct node *n)
 {
-    struct str s = shown(n);
+    struct str s = normalise_scalar_shown(n);
     char low[32], high[32];
     str_from_f64(f->min, low);
     str_from_f64(f->max, high);
@@ -275,7 +275,7 @@ static struct node *scalar_enum(struct normaliser *x, const struct msg *m,
     else if (node_i64(n, &number))
         v = schema_enum_number(f->enums, number);
     if (!v) {
-        struct str s = shown(n);
+        struct str s = normalise_scalar_shown(n);
         const char *words = enum_words(x, f->enums);
         struct diag *g =
             normalise_report(x, m, DIAG_ERROR, E0204, n->at, "'%s': '%.*s' is no %s",

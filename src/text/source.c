@@ -38,8 +38,8 @@ static enum rc check_text(const struct source *s, struct err *err)
 }
 
 /* Takes `text`, which has n bytes and a NUL. */
-static enum rc adopt(const char *name, char *text, size_t n, struct source **out,
-                     struct err *err)
+static enum rc source_adopt(const char *name, char *text, size_t n, struct source **out,
+                            struct err *err)
 {
     struct source *s = mem_calloc(1, sizeof(*s));
     s->name = mem_strdup(name);
@@ -66,7 +66,7 @@ enum rc source_from(const char *name, const char *text, size_t n, struct source 
     if (n)
         memcpy(copy, text, n);
     copy[n] = '\0';
-    return adopt(name, copy, n, out, err);
+    return source_adopt(name, copy, n, out, err);
 }
 
 static enum rc read_all(int fd, struct buf *b, struct err *err)
@@ -101,7 +101,7 @@ enum rc source_open(const char *path, struct source **out, struct err *err)
         close(fd);
     if (!rc) {
         size_t n = b.n;
-        rc = adopt(path, buf_take(&b), n, out, err);
+        rc = source_adopt(path, buf_take(&b), n, out, err);
     }
     buf_release(&b);
     return rc ? err_wrap(err, rc, "%s", path) : RC_OK;

@@ -57,7 +57,7 @@ static struct span span_of(const struct yaml *y, const yaml_event_t *e)
     return span_between(y, from, to);
 }
 
-static void fail(struct yaml *y, enum code code, struct span at, const char *msg)
+static void yaml_fail(struct yaml *y, enum code code, struct span at, const char *msg)
 {
     diag_add(y->diags, DIAG_ERROR, code, at, "%s", msg);
     y->failed = true;
@@ -96,11 +96,12 @@ static void add_merge(struct yaml *y, struct yaml_frame *f, struct node *value,
         node_push(a, f->merges, value);
     }
     if (!fits && !y->failed)
-        fail(y, E0103, at, "'<<' merges a mapping or a list of mappings, nothing else");
+        yaml_fail(y, E0103, at,
+                  "'<<' merges a mapping or a list of mappings, nothing else");
 }
 
 /* Puts a finished node where it belongs. `at` is where it stands here. */
-static void place(struct yaml *y, struct node *n, struct span at)
+static void yaml_place(struct yaml *y, struct node *n, struct span at)
 {
     if (y->depth == 0) {
         y->doc->root = n;
@@ -141,7 +142,7 @@ static void take_key(struct yaml *y, struct str key, struct span at, bool plain)
     f->is_merge = plain && str_is(key, "<<");
     f->end = at.off + at.len;
     if (plain && key.n == 0)
-        fail(y, E0109, at, "a key is missing before ':'");
+        yaml_fail(y, E0109, at, "a key is missing before ':'");
 }
 
 static size_t anchor_slot(struct yaml *y, const yaml_char_t *name)
@@ -182,11 +183,12 @@ static void open_collection(struct yaml *y, const yaml_event_t *e)
     const yaml_char_t *tag = map ? e->data.mapping_start.tag : e->data.sequence_start.tag;
     struct span at = span_of(y, e);
     if (key_is_due(y)) {
-        fail(y, E0109, at, map ? "a key cannot be a mapping" : "a key cannot be a list");
+        yaml_fail(y, E0109, at,
+                  map ? "a key cannot be a mapping" : "a key cannot be a list");
     } else if (!collection_tag_fits(tag, map ? "map" : "seq")) {
         refuse_tag(y, (const char *)tag, at);
     } else if (y->depth == NODE_DEPTH_MAX) {
-        fail(y, E0107, at, "nested more than 100 levels deep");
+        yaml_fail(y, E0107, at, "nested more than 100 levels deep");
     } else {
         bool flow = map ? e->data.mapping_start.style == YAML_FLOW_MAPPING_STYLE
                         : e->data.sequence_start.style == YAML_FLOW_SEQUENCE_STYLE;
@@ -208,7 +210,7 @@ static void close_collection(struct yaml *y, uint32_t end)
         yaml_merge(y, f);
     keys_release(&f->keys);
     fill_anchor(y, f->anchor, n);
-    place(y, n, n->at);
+    yaml_place(y, n, n->at);
 }
 
 /* `!!int "12"`: the tag decides, and the text must fit it. */
@@ -273,7 +275,7 @@ static void add_scalar(struct yaml *y, const yaml_event_t *e)
         take_key(y, str_of((const char *)e->data.scalar.value, e->data.scalar.length), at,
                  !e->data.scalar.tag && e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE);
     else
-        place(y, n, at);
+        yaml_place(y, n, at);
 }
 
 static void add_alias(struct yaml *y, const yaml_event_t *e)
@@ -283,11 +285,11 @@ static void add_alias(struct yaml *y, const yaml_event_t *e)
     if (!n)
         y->failed = true;
     else if (!key_is_due(y))
-        place(y, n, at);
+        yaml_place(y, n, at);
     else if (node_is_scalar(n))
         take_key(y, n->text, at, false);
     else
-        fail(y, E0109, at, "a key must be a scalar");
+        yaml_fail(y, E0109, at, "a key must be a scalar");
 }
 
 static void handle(struct yaml *y, const yaml_event_t *e, unsigned *documents)
@@ -295,7 +297,7 @@ static void handle(struct yaml *y, const yaml_event_t *e, unsigned *documents)
     switch (e->type) {
     case YAML_DOCUMENT_START_EVENT:
         if ((*documents)++ > 0)
-            fail(y, E0109, span_of(y, e), "a second document; a file holds one");
+            yaml_fail(y, E0109, span_of(y, e), "a second document; a file holds one");
         break;
     case YAML_SCALAR_EVENT:
         add_scalar(y, e);

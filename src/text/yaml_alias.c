@@ -30,8 +30,8 @@ static void weigh(const struct node *n, unsigned depth, struct weight *w)
         }
 }
 
-static struct node *refuse(struct yaml *y, enum code code, struct span at,
-                           const char *fmt, const char *name)
+static struct node *yaml_alias_refuse(struct yaml *y, enum code code, struct span at,
+                                      const char *fmt, const char *name)
 {
     diag_add(y->diags, DIAG_ERROR, code, at, "alias '*%s' %s", name, fmt);
     return NULL;
@@ -41,16 +41,18 @@ struct node *yaml_alias(struct yaml *y, const char *name, struct span at)
 {
     const struct map_entry *e = map_find(&y->anchors, str_c(name));
     if (!e)
-        return refuse(y, E0103, at, "has no anchor before it", name);
+        return yaml_alias_refuse(y, E0103, at, "has no anchor before it", name);
     if (!e->value)
-        return refuse(y, E0109, at, "stands inside what it refers to", name);
+        return yaml_alias_refuse(y, E0109, at, "stands inside what it refers to", name);
     struct weight w = {0};
     weigh(e->value, 0, &w);
     if (w.nodes > YAML_EXPANDED_MAX - y->expanded ||
         w.bytes > SOURCE_MAX - y->expanded_bytes)
-        return refuse(y, E0109, at, "makes the file expand without bound", name);
+        return yaml_alias_refuse(y, E0109, at, "makes the file expand without bound",
+                                 name);
     if (y->depth + w.depth > NODE_DEPTH_MAX)
-        return refuse(y, E0107, at, "nests the file more than 100 levels deep", name);
+        return yaml_alias_refuse(y, E0107, at, "nests the file more than 100 levels deep",
+                                 name);
     y->expanded += w.nodes;
     y->expanded_bytes += w.bytes;
     return node_clone(&y->doc->arena, e->value);

@@ -73,7 +73,7 @@ void arrow_destroy(struct arrow *a)
     mem_free(a);
 }
 
-static enum rc damaged(const char *why, struct err *err)
+static enum rc arrow_damaged(const char *why, struct err *err)
 {
     return err_coded(err, RC_FORMAT, E1805, "not an Arrow record batch: %s", why);
 }
@@ -91,14 +91,14 @@ static enum rc take_message(struct str *in, struct message *m, struct err *err)
     uint32_t word[2] = {0};
     size_t skip = 8;
     if (in->n < 8)
-        return damaged("it is too short", err);
+        return arrow_damaged("it is too short", err);
     memcpy(word, in->p, 8);
     if (word[0] != CONTINUES) {
         word[1] = word[0]; /* the form before version 0.15 */
         skip = 4;
     }
     if (word[1] == 0 || word[1] > in->n - skip)
-        return damaged("its description runs past the end", err);
+        return arrow_damaged("its description runs past the end", err);
     *m = (struct message){.meta = {(const uint8_t *)in->p + skip, word[1]}};
     m->root = flat_root(&m->meta);
     m->kind = flat_u8(&m->meta, m->root, 1, 0);
@@ -106,9 +106,9 @@ static enum rc take_message(struct str *in, struct message *m, struct err *err)
     int64_t body = flat_i64(&m->meta, m->root, 3, 0);
     size_t at = skip + word[1];
     if (!m->root || !m->header)
-        return damaged("its description is malformed", err);
+        return arrow_damaged("its description is malformed", err);
     if (body < 0 || body > BODY_MAX || (size_t)body > in->n - at)
-        return damaged("its body runs past the end", err);
+        return arrow_damaged("its body runs past the end", err);
     m->body = str_of(in->p + at, (size_t)body);
     *in = str_of(in->p + at + (size_t)body, in->n - at - (size_t)body);
     return RC_OK;
@@ -181,11 +181,12 @@ enum rc arrow_schema(const void *p, size_t n, struct data_schema *out, struct er
     struct message m;
     enum rc rc = take_message(&in, &m, err);
     if (!rc && m.kind != HEADER_SCHEMA)
-        rc = damaged("it has no schema (declare the columns with input_fields)", err);
+        rc = arrow_damaged("it has no schema (declare the columns with input_fields)",
+                           err);
     if (rc)
         return rc;
     if (flat_i16(&m.meta, m.header, 0, 0) != 0)
-        return damaged("its numbers are big-endian", err);
+        return arrow_damaged("its numbers are big-endian", err);
     size_t at = 0, fields = flat_vector(&m.meta, m.header, 1, 4, &at);
     for (size_t i = 0; i < fields; i++) {
         size_t f = flat_element(&m.meta, at, i);
@@ -210,16 +211,16 @@ struct walk {
 static enum rc next_node(struct walk *w, int64_t *rows, int64_t *nulls)
 {
     if (w->node == w->n_nodes)
-        return damaged("it has fewer columns than its schema", w->err);
+        return arrow_damaged("it has fewer columns than its schema", w->err);
     *rows = flat_at_i64(&w->meta, w->nodes + 16 * w->node);
     *nulls = flat_at_i64(&w->meta, w->nodes + 16 * w->node + 8);
     w->node++;
     if (*rows < 0 || *rows > INT32_MAX || *nulls < 0 || *nulls > *rows)
-        return damaged("a column has an impossible number of rows", w->err);
+        return arrow_damaged("a column has an impossible number of rows", w->err);
     return RC_OK;
 }
 
-static enum rc keep(struct walk *w, size_t n, unsigned char **out)
+static enum rc arrow_ipc_keep(struct walk *w, size_t n, unsigned char **out)
 {
     *out = mem_try_alloc(n + COLUMN_PAD, 1);
     if (!*out)
@@ -257,16 +258,16 @@ static enum rc decompress(struct walk *w, struct str *s)
     int64_t size;
     unsigned char *out;
     if (s->n < sizeof(size))
-        return damaged("a compressed buffer is too short", w->err);
+        return arrow_damaged("a compressed buffer is too short", w->err);
     memcpy(&size, s->p, sizeof(size));
     *s = str_of(s->p + sizeof(size), s->n - sizeof(size));
     if (size == -1)
         return RC_OK; /* stored as it is */
     if (size < 0 || size > BODY_MAX || (size_t)size / 2000 > s->n)
-        return damaged("a compressed buffer claims an impossible size", w->err);
-    enum rc rc = keep(w, (size_t)size, &out);
+        return arrow_damaged("a compressed buffer claims an impossible size", w->err);
+    enum rc rc = arrow_ipc_keep(w, (size_t)size, &out);
     if (!rc && size && !inflate(w, *s, out, (size_t)size))
-        rc = damaged("a compressed buffer is damaged", w->err);
+        rc = arrow_damaged("a compressed buffer is damaged", w->err);
     *s = str_of((char *)out, (size_t)size);
     return rc;
 }
@@ -278,23 +279,23 @@ static enum rc next_buffer(struct walk *w, bool wanted, size_t need, size_t alig
                            struct str *out)
 {
     if (w->buffer == w->n_buffers)
-        return damaged("it has fewer buffers than its columns need", w->err);
+        return arrow_damaged("it has fewer buffers than its columns need", w->err);
     int64_t at = flat_at_i64(&w->meta, w->buffers + 16 * w->buffer);
     int64_t n = flat_at_i64(&w->meta, w->buffers + 16 * w->buffer + 8);
     w->buffer++;
     *out = str_of(NULL, 0);
     if (at < 0 || n < 0 || (uint64_t)at > w->body.n ||
         (uint64_t)n > w->body.n - (size_t)at)
-        return damaged("a buffer lies outside of the body", w->err);
+        return arrow_damaged("a buffer lies outside of the body", w->err);
     if (!wanted || n == 0)
-        return need && wanted ? damaged("a buffer is missing", w->err) : RC_OK;
+        return need && wanted ? arrow_damaged("a buffer is missing", w->err) : RC_OK;
     *out = str_of(w->body.p + at, (size_t)n);
     enum rc rc = w->codec == CODEC_NONE_ ? RC_OK : decompress(w, out);
     if (!rc && out->n < need)
-        rc = damaged("a buffer is too short for its rows", w->err);
+        rc = arrow_damaged("a buffer is too short for its rows", w->err);
     if (!rc && (uintptr_t)out->p % align) {
         unsigned char *copy;
-        rc = keep(w, out->n, &copy);
+        rc = arrow_ipc_keep(w, out->n, &copy);
         if (!rc)
             memcpy(copy, out->p, out->n);
         *out = rc ? *out : str_of((char *)copy, out->n);
@@ -311,10 +312,10 @@ static enum rc take_offsets(struct walk *w, struct column *c, int64_t rows, int6
         return rc;
     c->offsets = rows ? (const int32_t *)(const void *)s.p : none;
     if (c->offsets[0] < 0)
-        return damaged("an offset is negative", w->err);
+        return arrow_damaged("an offset is negative", w->err);
     for (int64_t i = 0; i < rows; i++)
         if (c->offsets[i + 1] < c->offsets[i])
-            return damaged("offsets go backwards", w->err);
+            return arrow_damaged("offsets go backwards", w->err);
     *last = c->offsets[rows];
     return RC_OK;
 }
@@ -326,7 +327,7 @@ static enum rc take_bools(struct walk *w, struct column *c, int64_t rows)
     enum rc rc = next_buffer(w, c != NULL, ((size_t)rows + 7) / 8, 1, &s);
     if (rc || !c)
         return rc;
-    rc = keep(w, (size_t)rows, &bytes);
+    rc = arrow_ipc_keep(w, (size_t)rows, &bytes);
     for (int64_t i = 0; !rc && i < rows; i++)
         bytes[i] = (unsigned char)s.p[i >> 3] >> (i & 7) & 1;
     c->values = rc ? NULL : bytes;
@@ -346,7 +347,7 @@ static enum rc take_kids(struct walk *w, const struct type *t, struct column *c,
         int64_t rows = 0;
         rc = take_column(w, &t->kids[i].type, c ? &c->kids[i] : NULL, &rows);
         if (!rc && c && rows < need)
-            rc = damaged("a list has fewer elements than its offsets say", w->err);
+            rc = arrow_damaged("a list has fewer elements than its offsets say", w->err);
     }
     return rc;
 }
@@ -424,7 +425,7 @@ static enum rc pass_field(struct walk *w, size_t field, const struct flat *schem
     size_t at = 0, n = flat_vector(schema, field, 5, 4, &at);
     bool coded = flat_table(schema, field, 4) != 0;
     if (kind == ARROW_UNION || kind > ARROW_PLAIN_LAST || depth > DEPTH_MAX)
-        return damaged("a column of a kind whose layout is not known", w->err);
+        return arrow_damaged("a column of a kind whose layout is not known", w->err);
     size_t buffers = coded                                              ? 2
                      : kind == ARROW_NULL                               ? 0
                      : kind == ARROW_STRUCT || kind == ARROW_FIXED_LIST ? 1
@@ -450,9 +451,9 @@ static enum rc open_batch(struct arrow *a, const struct message *m, struct walk 
     w->codec = compression ? flat_u8(&m->meta, compression, 0, 0) : CODEC_NONE_;
     *rows = flat_i64(&m->meta, m->header, 0, 0);
     if (compression && w->codec != CODEC_LZ4 && w->codec != CODEC_ZSTD_)
-        return damaged("its compression is not known", err);
+        return arrow_damaged("its compression is not known", err);
     if (*rows < 0 || *rows > INT32_MAX)
-        return damaged("it has an impossible number of rows", err);
+        return arrow_damaged("it has an impossible number of rows", err);
     return RC_OK;
 }
 
@@ -481,7 +482,7 @@ static enum rc take_field(struct walk *w, struct str name, const struct type *t,
         return other_type(want->at[at].name, t, &want->at[at].type, w->err);
     enum rc rc = take_column(w, c ? &want->at[at].type : t, c, &n);
     if (!rc && c && n != rows)
-        rc = damaged("a column has another number of rows than the batch", w->err);
+        rc = arrow_damaged("a column has another number of rows than the batch", w->err);
     if (c)
         found[at] = true;
     return rc;
@@ -518,16 +519,18 @@ static enum rc find_parts(struct str in, bool known, struct message *schema,
     if (!known) {
         rc = take_message(&in, schema, err);
         if (!rc && schema->kind != HEADER_SCHEMA)
-            rc = damaged("it has no schema (declare the columns with input_fields)", err);
+            rc = arrow_damaged("it has no schema (declare the columns with input_fields)",
+                               err);
     }
     do {
         if (!rc)
             rc = take_message(&in, batch, err);
     } while (!rc && batch->kind != HEADER_BATCH && batch->kind != HEADER_SCHEMA);
     if (!rc && batch->kind != HEADER_BATCH)
-        rc = damaged(known ? "it has a schema, but input_fields says that it has none"
-                           : "a second schema",
-                     err);
+        rc = arrow_damaged(known
+                               ? "it has a schema, but input_fields says that it has none"
+                               : "a second schema",
+                           err);
     return rc;
 }
 

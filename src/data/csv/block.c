@@ -14,7 +14,7 @@
 #define RECORD_DEFAULT ((size_t)16 << 20)
 #define RECORD_MAX ((size_t)1 << 30)
 
-static enum rc grow(struct csv_block *b, size_t cap, struct err *err)
+static enum rc csv_block_grow(struct csv_block *b, size_t cap, struct err *err)
 {
     unsigned char *text = mem_try_realloc(b->text, cap + CSV_SCAN_PAD + 1, 1);
     if (text)
@@ -47,7 +47,7 @@ enum rc csv_block_init(struct csv_block *b, const struct csv_conf *conf,
         b->size = RECORD_MAX;
     if (b->max_record > RECORD_MAX)
         b->max_record = RECORD_MAX;
-    return grow(b, b->size, err);
+    return csv_block_grow(b, b->size, err);
 }
 
 void csv_block_release(struct csv_block *b)
@@ -175,7 +175,8 @@ enum rc csv_block_fill(struct csv_block *b, struct err *err)
             return RC_OK;
         if (b->eof || b->cap >= b->max_record)
             return no_record(b, err);
-        rc = grow(b, b->cap * 2 < b->max_record ? b->cap * 2 : b->max_record, err);
+        rc = csv_block_grow(b, b->cap * 2 < b->max_record ? b->cap * 2 : b->max_record,
+                            err);
         if (rc)
             return rc;
     }

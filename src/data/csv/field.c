@@ -71,7 +71,7 @@ bool csv_unquote(const unsigned char **p, size_t *n, char quote, unsigned char *
     return true;
 }
 
-static void note(struct csv_faults *f, size_t row, enum csv_fault fault)
+static void csv_field_note(struct csv_faults *f, size_t row, enum csv_fault fault)
 {
     if (f->at[row].fault)
         return;
@@ -120,7 +120,7 @@ static void slow_cell(const struct csv_rows *rows, size_t i, enum type_id type, 
     memset((char *)out + i * width, 0, width);
     valid[i / 64] &= ~((uint64_t)1 << i % 64);
     if (cell != CELL_NULL)
-        note(faults, i, cell == CELL_RANGE ? CSV_FAULT_RANGE : CSV_FAULT_VALUE);
+        csv_field_note(faults, i, cell == CELL_RANGE ? CSV_FAULT_RANGE : CSV_FAULT_VALUE);
 }
 
 /* Without branches on the data: an empty field is eight zeros with its bit clear. */
@@ -200,7 +200,7 @@ static size_t put_quoted(const struct csv_rows *rows, size_t i, size_t start, si
 {
     const unsigned char *p = rows->text + start;
     if (!csv_unquote(&p, &len, rows->quote, (unsigned char *)to)) {
-        note(faults, i, CSV_FAULT_QUOTE);
+        csv_field_note(faults, i, CSV_FAULT_QUOTE);
         return 0;
     }
     if (p != (unsigned char *)to)
@@ -281,7 +281,7 @@ static void check_utf8(const struct csv_rows *rows, const struct column *c,
     const char *text = c->own_text.p;
     for (size_t i = 0; i < rows->n; i++)
         if (!is_utf8(text + offsets[i], (size_t)(offsets[i + 1] - offsets[i])))
-            note(faults, i, CSV_FAULT_UTF8);
+            csv_field_note(faults, i, CSV_FAULT_UTF8);
 }
 
 static void null_where_empty(const struct csv_rows *rows, uint64_t *valid)

@@ -61,7 +61,7 @@ static bool is_first_bad(struct csv_reader *r, size_t at)
 }
 
 /* Next block with at least one row, or none at the end (rows.n == 0). */
-static enum rc load(struct csv_reader *r, struct err *err)
+static enum rc csv_reader_load(struct csv_reader *r, struct err *err)
 {
     struct csv_block *b = &r->block;
     struct csv_odd odd;
@@ -92,7 +92,8 @@ static enum rc load(struct csv_reader *r, struct err *err)
     return RC_OK;
 }
 
-static enum rc reserve(struct csv_reader *r, size_t n, struct batch *b, struct err *err)
+static enum rc csv_reader_reserve(struct csv_reader *r, size_t n, struct batch *b,
+                                  struct err *err)
 {
     const uint32_t *t = r->rows.table + r->next_row * r->rows.stride;
     size_t span = t[(n - 1) * r->rows.stride + r->n_cols] - t[0];
@@ -195,7 +196,7 @@ static size_t slice_rows(const struct csv_reader *r)
 static enum rc take_rows(struct csv_reader *r, size_t n, struct batch *b, struct err *err)
 {
     size_t step = slice_rows(r), end = r->next_row + n;
-    enum rc rc = reserve(r, n, b, err);
+    enum rc rc = csv_reader_reserve(r, n, b, err);
     while (rc == RC_OK && r->next_row < end) {
         struct csv_rows slice = r->rows;
         slice.table += r->next_row * slice.stride;
@@ -225,7 +226,7 @@ enum rc csv_next(struct csv_reader *r, int64_t max, struct batch *b, struct err 
                 rc = csv_odd_error(r, &r->odd, err);
                 break;
             }
-            rc = load(r, err);
+            rc = csv_reader_load(r, err);
             if (rc || (r->rows.n == 0 && r->odd.at == SIZE_MAX))
                 break;
             continue;

@@ -192,7 +192,7 @@ enum rc csv_create(const char *path, const struct data_schema *schema,
     return RC_OK;
 }
 
-static enum rc flush(struct csv_writer *w, struct err *err)
+static enum rc csv_writer_flush(struct csv_writer *w, struct err *err)
 {
     enum rc rc = buf_check(&w->text, err);
     if (rc == RC_OK)
@@ -208,14 +208,14 @@ enum rc csv_write(struct csv_writer *w, const struct batch *b, struct err *err)
         int64_t to = b->n - i < ROWS_AT_ONCE ? b->n : i + ROWS_AT_ONCE;
         csv_print_rows(b, i, to, &w->style, &w->text);
         if (w->text.n >= FLUSH_BYTES || w->text.failed)
-            rc = flush(w, err);
+            rc = csv_writer_flush(w, err);
     }
     return rc;
 }
 
 enum rc csv_commit(struct csv_writer *w, struct err *err)
 {
-    enum rc rc = flush(w, err);
+    enum rc rc = csv_writer_flush(w, err);
     if (rc == RC_OK) {
         rc = io_commit(w->file, err);
         w->file = NULL;

@@ -48,7 +48,7 @@ static const struct gen_field fields[] = {
     {.name = "label", .value = GEN_LABEL},
 };
 
-static enum rc score(struct gen_row *row, double *z, struct err *err)
+static enum rc movielens_score(struct gen_row *row, double *z, struct err *err)
 {
     char text[N_GENRES * 16];
     uint64_t h = gen_mix(row->seed, (uint64_t)row->v[MOVIE - 1] ^ 0x67656e7265);
@@ -66,7 +66,7 @@ static enum rc score(struct gen_row *row, double *z, struct err *err)
     return column_add_str(&row->b->cols[GENRES_AT], str_of(text, n), err);
 }
 
-static enum rc finish(struct gen_row *row, struct err *err)
+static enum rc movielens_finish(struct gen_row *row, struct err *err)
 {
     uint32_t word = rng_u32(&row->rng);
     int64_t rating =
@@ -85,6 +85,6 @@ const struct gen_kind gen_movielens = {
     .n_fields = ARRAY_LEN(fields),
     .bias = {0.3},
     .taste = 0.25,
-    .score = score,
-    .finish = finish,
+    .score = movielens_score,
+    .finish = movielens_finish,
 };

@@ -90,7 +90,7 @@ static void plan_split(struct gen_report *r, const char *name, int64_t first,
         gen_score_init(&s->scores[i]);
 }
 
-static void plan(const struct gen_conf *c, struct gen_report *r)
+static void gen_run_plan(const struct gen_conf *c, struct gen_report *r)
 {
     int64_t eval = (int64_t)((double)c->rows * c->eval_fraction);
     int64_t train = c->rows - eval;
@@ -205,7 +205,7 @@ enum rc gen_run(const struct gen_conf *conf, struct gen_report *report, struct e
     struct gen_work w = {.conf = conf, .report = &r};
     pthread_mutex_init(&w.lock, NULL);
     gen_schema(conf->kind, &w.schema);
-    plan(conf, &r);
+    gen_run_plan(conf, &r);
     enum rc rc = plan_files(&w, err);
     if (!rc)
         rc = make_files(&w, err);

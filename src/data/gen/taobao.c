@@ -145,7 +145,7 @@ static enum rc add_tags(struct gen_row *row, struct err *err)
     return rc ? rc : column_add_str(&row->b->cols[TAGS_AT + 1], str_of(brands, nb), err);
 }
 
-static enum rc score(struct gen_row *row, double *z, struct err *err)
+static enum rc taobao_score(struct gen_row *row, double *z, struct err *err)
 {
     int matches = 0;
     enum rc rc = add_sequence(row, &matches, err);
@@ -166,5 +166,5 @@ const struct gen_kind gen_taobao = {
     .bias = {-2.4, -2.2},
     .taste = 0.12,
     .adjust = adjust,
-    .score = score,
+    .score = taobao_score,
 };

@@ -221,8 +221,8 @@ static enum rc not_there(const struct jsonl_reader *r, const struct data_schema 
 }
 
 /* The wanted part of `all`, in its order. */
-static enum rc choose(struct jsonl_reader *r, const struct data_schema *all,
-                      const struct jsonl_conf *conf, struct err *err)
+static enum rc jsonl_reader_choose(struct jsonl_reader *r, const struct data_schema *all,
+                                   const struct jsonl_conf *conf, struct err *err)
 {
     for (size_t i = 0; conf->want && i < conf->n_want; i++)
         if (data_schema_find(all, str_c(conf->want[i])) < 0)
@@ -245,7 +245,7 @@ static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf
 {
     struct data_schema found = {0};
     if (conf->schema)
-        return choose(r, conf->schema, conf, err);
+        return jsonl_reader_choose(r, conf->schema, conf, err);
     int64_t rows = conf->infer_rows ? conf->infer_rows : INFER_DEFAULT;
     enum rc rc = jsonl_infer(&r->block, &r->json, rows, conf->skip_bad, &found, err);
     if (rc == RC_OK && found.n == 0)
@@ -253,7 +253,7 @@ static enum rc find_schema(struct jsonl_reader *r, const struct jsonl_conf *conf
                        "'%s': no columns: there is no row to infer them from",
                        stream_name(r->in));
     if (rc == RC_OK)
-        rc = choose(r, &found, conf, err);
+        rc = jsonl_reader_choose(r, &found, conf, err);
     data_schema_release(&found);
     if (rc)
         return rc;

@@ -24,7 +24,7 @@ enum rc jsonl_create(const char *path, struct jsonl_writer **out, struct err *er
     return RC_OK;
 }
 
-static enum rc flush(struct jsonl_writer *w, struct err *err)
+static enum rc jsonl_writer_flush(struct jsonl_writer *w, struct err *err)
 {
     enum rc rc = buf_check(&w->text, err);
     if (rc == RC_OK)
@@ -40,14 +40,14 @@ enum rc jsonl_write(struct jsonl_writer *w, const struct batch *b, struct err *e
         batch_print_json(b, i, &w->text);
         buf_putc(&w->text, '\n');
         if (w->text.n >= FLUSH_BYTES || w->text.failed)
-            rc = flush(w, err);
+            rc = jsonl_writer_flush(w, err);
     }
     return rc;
 }
 
 enum rc jsonl_commit(struct jsonl_writer *w, struct err *err)
 {
-    enum rc rc = flush(w, err);
+    enum rc rc = jsonl_writer_flush(w, err);
     if (rc == RC_OK) {
         rc = io_commit(w->file, err);
         w->file = NULL;

@@ -48,8 +48,8 @@ void kafka_close(struct kafka *k)
     mem_free(k);
 }
 
-static enum rc set(rd_kafka_conf_t *conf, const char *name, const char *value,
-                   struct err *err)
+static enum rc kafka_set(rd_kafka_conf_t *conf, const char *name, const char *value,
+                         struct err *err)
 {
     char why[256] = "";
     if (rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
@@ -77,7 +77,7 @@ static enum rc set_from_file(rd_kafka_conf_t *conf, struct err *err)
         struct str a = str_trim(str_of(line.p, (size_t)(eq - line.p)));
         struct str b = str_trim(str_of(eq + 1, line.n - (size_t)(eq + 1 - line.p)));
         char *name = mem_strndup(a.p, a.n), *value = mem_strndup(b.p, b.n);
-        rc = set(conf, name, value, err);
+        rc = kafka_set(conf, name, value, err);
         if (rc) /* the library's own words may repeat the value */
             rc = err_coded(err, RC_INVAL, E1802,
                            "TRAINYARD_KAFKA_CONFIG: '%.100s' is not known to the Kafka "
@@ -100,13 +100,13 @@ static enum rc configure(const struct kafka_path *path, rd_kafka_conf_t *conf,
     enum rc rc = RC_OK;
     rd_kafka_conf_set_log_cb(conf, no_log);
     for (size_t i = 0; !rc && i < ARRAY_LEN(always); i++)
-        rc = set(conf, always[i][0], always[i][1], err);
+        rc = kafka_set(conf, always[i][0], always[i][1], err);
     if (!rc)
         rc = set_from_file(conf, err);
     if (!rc)
-        rc = set(conf, "bootstrap.servers", path->brokers, err);
+        rc = kafka_set(conf, "bootstrap.servers", path->brokers, err);
     for (size_t i = 0; !rc && i < path->settings.n; i++)
-        rc = set(conf, path->settings.at[i].name, path->settings.at[i].value, err);
+        rc = kafka_set(conf, path->settings.at[i].name, path->settings.at[i].value, err);
     return rc;
 }
 
@@ -231,7 +231,7 @@ enum rc kafka_open(const struct kafka_path *path, struct kafka **out, struct err
     return RC_OK;
 }
 
-static enum rc assign(struct kafka *k, int64_t offset, struct err *err)
+static enum rc kafka_assign(struct kafka *k, int64_t offset, struct err *err)
 {
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     rd_kafka_topic_partition_list_add(list, k->topic, k->partition)->offset = offset;
@@ -263,7 +263,7 @@ enum rc kafka_seek(struct kafka *k, int64_t offset, struct err *err)
         offset = RD_KAFKA_OFFSET_INVALID; /* the group's, else auto.offset.reset */
         if (k->start_ms >= 0)
             rc = offset_for_time(k, &offset, err);
-        return rc ? rc : assign(k, offset, err);
+        return rc ? rc : kafka_assign(k, offset, err);
     }
     rc = watermarks(k, &low, &high, err);
     if (rc)
@@ -273,7 +273,7 @@ enum rc kafka_seek(struct kafka *k, int64_t offset, struct err *err)
                          "'%.300s': offset %jd is not there any more: the partition has "
                          "%jd to %jd",
                          k->url, (intmax_t)offset, (intmax_t)low, (intmax_t)high);
-    return assign(k, offset, err);
+    return kafka_assign(k, offset, err);
 }
 
 /* An event that is no message: waits go on, or it is an error. */
@@ -303,7 +303,7 @@ static enum rc look_at(struct kafka *k, const rd_kafka_message_t *m, bool *end,
     case RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS:
         if (!k->down_ns)
             k->down_ns = clock_mono_ns();
-        return k->next < 0 ? assign(k, RD_KAFKA_OFFSET_INVALID, err) : RC_OK;
+        return k->next < 0 ? kafka_assign(k, RD_KAFKA_OFFSET_INVALID, err) : RC_OK;
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
@@ -372,7 +372,7 @@ enum rc kafka_newest(struct kafka *k, struct kafka_message *m, struct err *err)
                       "input_fields",
                       err);
     if (!rc)
-        rc = assign(k, high - 1, err);
+        rc = kafka_assign(k, high - 1, err);
     k->stop_at_end = true;
     k->end = high;
     if (!rc)

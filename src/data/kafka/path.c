@@ -33,7 +33,7 @@ void kafka_path_release(struct kafka_path *p)
     *p = (struct kafka_path){0};
 }
 
-static enum rc malformed(const char *url, const char *why, struct err *err)
+static enum rc kafka_path_malformed(const char *url, const char *why, struct err *err)
 {
     return err_coded(err, RC_INVAL, E1801,
                      "'%.300s': %s; write kafka://broker:port/topic?group.id=name", url,
@@ -72,14 +72,15 @@ static enum rc take_ours(struct kafka_path *p, const char *url,
     *ours = true;
     if (strcmp(s->name, "start.timestamp.ms") == 0) {
         if (!str_to_i64(str_c(s->value), &p->start_ms) || p->start_ms < 0)
-            return malformed(url, "start.timestamp.ms is not a number of milliseconds",
-                             err);
+            return kafka_path_malformed(
+                url, "start.timestamp.ms is not a number of milliseconds", err);
         return RC_OK;
     }
     if (strcmp(s->name, "stop.at.end") == 0) {
         p->stop_at_end = strcmp(s->value, "true") == 0;
         if (!p->stop_at_end && strcmp(s->value, "false") != 0)
-            return malformed(url, "stop.at.end is neither true nor false", err);
+            return kafka_path_malformed(url, "stop.at.end is neither true nor false",
+                                        err);
         return RC_OK;
     }
     *ours = false;
@@ -103,7 +104,7 @@ static enum rc take_settings(struct kafka_path *p, struct str query, const char 
         if (!part.n)
             continue;
         if (!eq)
-            return malformed(url, "a setting is not name=value", err);
+            return kafka_path_malformed(url, "a setting is not name=value", err);
         struct kafka_setting s = {
             .name = unescape(str_of(part.p, (size_t)(eq - part.p))),
             .value = unescape(str_of(eq + 1, part.n - (size_t)(eq + 1 - part.p)))};
@@ -128,7 +129,7 @@ static bool has_group(const struct kafka_path *p)
 }
 
 /* The address without its settings, when they may hold a secret. */
-static enum rc parse(const char *url, struct kafka_path *p, struct err *err)
+static enum rc kafka_path_split(const char *url, struct kafka_path *p, struct err *err)
 {
     struct str rest = str_c(url + strlen(PREFIX)), brokers, topic, query = {0};
     const char *hash = strrchr(url, '#'), *mark = strchr(url, '?');
@@ -137,7 +138,8 @@ static enum rc parse(const char *url, struct kafka_path *p, struct err *err)
         rest.n = (size_t)(hash - rest.p);
         if (!str_to_i64(str_c(hash + 1), &partition) || partition < 0 ||
             partition > INT32_MAX)
-            return malformed(url, "the partition behind '#' is not a number", err);
+            return kafka_path_malformed(url, "the partition behind '#' is not a number",
+                                        err);
         p->partition = (int32_t)partition;
     }
     if (mark && (!hash || mark < hash)) {
@@ -145,24 +147,24 @@ static enum rc parse(const char *url, struct kafka_path *p, struct err *err)
         rest.n = (size_t)(mark - rest.p);
     }
     if (!str_split(&rest, '/', &brokers) || !brokers.n)
-        return malformed(url, "it names no broker", err);
+        return kafka_path_malformed(url, "it names no broker", err);
     topic = rest;
     if (!topic.n || memchr(topic.p, '/', topic.n))
-        return malformed(url, "it names no topic", err);
+        return kafka_path_malformed(url, "it names no topic", err);
     p->brokers = mem_strndup(brokers.p, brokers.n);
     p->topic = mem_strndup(topic.p, topic.n);
     enum rc rc = take_settings(p, query, url, err);
     if (!rc && !has_group(p))
-        rc = malformed(url, "it has no group.id", err);
+        rc = kafka_path_malformed(url, "it has no group.id", err);
     return rc;
 }
 
 enum rc kafka_path_parse(const char *url, struct kafka_path *out, struct err *err)
 {
     if (!kafka_is_url(url))
-        return malformed(url, "it is not the address of a topic", err);
+        return kafka_path_malformed(url, "it is not the address of a topic", err);
     struct kafka_path p = {.url = mem_strdup(url), .partition = -1, .start_ms = -1};
-    enum rc rc = parse(url, &p, err);
+    enum rc rc = kafka_path_split(url, &p, err);
     if (rc) {
         kafka_path_release(&p);
         return rc;

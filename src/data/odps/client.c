@@ -85,7 +85,7 @@ static enum rc env_keys(struct odps *o, struct err *err)
     return io_credentials_aliyun(&o->who, err);
 }
 
-static enum rc load(struct odps *o, struct err *err)
+static enum rc odps_client_load(struct odps *o, struct err *err)
 {
     const char *conf = env_get("ODPS_CONFIG_FILE_PATH");
     if (conf)
@@ -138,7 +138,7 @@ enum rc odps_open(const struct odps_path *path, struct odps **out, struct err *e
     pthread_mutex_init(&o->lock, NULL);
     o->attempts = (int)env_int("AWS_MAX_ATTEMPTS", 1, 100, 5);
     o->timeout_s = (int)env_int("TUNNEL_READ_TIMEOUT", 1, 86400, 120);
-    enum rc rc = load(o, err);
+    enum rc rc = odps_client_load(o, err);
     char *tunnel = dup_env("ODPS_TUNNEL_ENDPOINT");
     if (tunnel) {
         mem_free(o->tunnel);
@@ -181,7 +181,7 @@ struct signing {
     bool tunnel, block;
 };
 
-static enum rc renew(struct odps *o, struct err *err)
+static enum rc odps_client_renew(struct odps *o, struct err *err)
 {
     if (!o->renewable || io_credentials_fresh(&o->who))
         return RC_OK;
@@ -214,7 +214,7 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
     enum rc rc = buf_check(&text, err);
     pthread_mutex_lock(&s->o->lock);
     if (!rc)
-        rc = renew(s->o, err);
+        rc = odps_client_renew(s->o, err);
     if (!rc) {
         digest_hmac_sha1(s->o->who.secret, strlen(s->o->who.secret),
                          str_of(buf_str(&text), text.n), hash);

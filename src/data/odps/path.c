@@ -23,7 +23,7 @@ void odps_path_release(struct odps_path *p)
     *p = (struct odps_path){0};
 }
 
-static enum rc malformed(const char *url, const char *why, struct err *err)
+static enum rc odps_path_malformed(const char *url, const char *why, struct err *err)
 {
     return err_coded(err, RC_INVAL, E1701,
                      "'%.300s': %s; write odps://project/tables/table/key=value", url,
@@ -53,7 +53,8 @@ static enum rc take_partition(struct str rest, const char *url, struct odps_path
         if (!part.n && !rest.n)
             break;
         if (!eq || eq == part.p) {
-            rc = malformed(url, "a part of the partition is not key=value", err);
+            rc =
+                odps_path_malformed(url, "a part of the partition is not key=value", err);
             break;
         }
         struct str v = str_of(eq + 1, part.n - (size_t)(eq + 1 - part.p));
@@ -73,7 +74,7 @@ static enum rc take_partition(struct str rest, const char *url, struct odps_path
 enum rc odps_path_parse(const char *url, struct odps_path *out, struct err *err)
 {
     if (!odps_is_url(url))
-        return malformed(url, "it is not the address of a table", err);
+        return odps_path_malformed(url, "it is not the address of a table", err);
     struct odps_path p = {.url = mem_strdup(url)};
     const char *query = strchr(url, '?');
     struct str rest = str_c(url + strlen(PREFIX)), project, tables, table, schema = {0};
@@ -83,13 +84,14 @@ enum rc odps_path_parse(const char *url, struct odps_path *out, struct err *err)
         p.append = strcmp(query, "?overwrite=false") == 0;
     }
     if (query && !p.append && strcmp(query, "?overwrite=true") != 0)
-        rc = malformed(url, "behind '?' only overwrite=true or false is known", err);
+        rc = odps_path_malformed(url, "behind '?' only overwrite=true or false is known",
+                                 err);
     else if (!str_split(&rest, '/', &project) || !is_name(project))
-        rc = malformed(url, "it names no project", err);
+        rc = odps_path_malformed(url, "it names no project", err);
     else if (!str_split(&rest, '/', &tables) || !str_is(tables, "tables"))
-        rc = malformed(url, "'tables' does not follow the project", err);
+        rc = odps_path_malformed(url, "'tables' does not follow the project", err);
     else if (!str_split(&rest, '/', &table) || !is_name(table))
-        rc = malformed(url, "it names no table", err);
+        rc = odps_path_malformed(url, "it names no table", err);
     if (!rc) {
         const char *dot = memchr(table.p, '.', table.n);
         if (dot) {
@@ -97,7 +99,7 @@ enum rc odps_path_parse(const char *url, struct odps_path *out, struct err *err)
             table = str_of(dot + 1, table.n - schema.n - 1);
         }
         if (!is_name(table) || (dot && !is_name(schema)))
-            rc = malformed(url, "it names no table", err);
+            rc = odps_path_malformed(url, "it names no table", err);
     }
     if (!rc) {
         p.project = mem_strndup(project.p, project.n);

@@ -100,8 +100,8 @@ static enum rc read_schema(const struct node *root, const struct odps_path *path
     return rc;
 }
 
-static enum rc parse(struct str text, const struct odps_path *path, struct doc *doc,
-                     struct err *err)
+static enum rc odps_session_parse(struct str text, const struct odps_path *path,
+                                  struct doc *doc, struct err *err)
 {
     struct diags diags = {0};
     enum rc rc = source_from("answer", text.p, text.n, &doc->src, err);
@@ -119,7 +119,7 @@ static enum rc read_session(struct str text, const struct odps_path *path,
                             struct err *err)
 {
     struct doc doc = {0};
-    enum rc rc = parse(text, path, &doc, err);
+    enum rc rc = odps_session_parse(text, path, &doc, err);
     const struct node *id = node_find(doc.root, id_name),
                       *status = node_find(doc.root, "Status"),
                       *rows = node_find(doc.root, "RecordCount");
@@ -348,7 +348,7 @@ static enum rc count_blocks(struct str text, const struct odps_path *path, int64
                             struct err *err)
 {
     struct doc doc = {0};
-    enum rc rc = parse(text, path, &doc, err);
+    enum rc rc = odps_session_parse(text, path, &doc, err);
     const struct node *list = node_find(doc.root, "UploadedBlockList");
     *out = list && list->kind == NODE_LIST ? (int64_t)list->list.n : 0;
     doc_release(&doc);

@@ -37,7 +37,7 @@ struct parser {
     struct err *err;
 };
 
-static enum rc refuse(struct parser *p, const char *why)
+static enum rc odps_type_refuse(struct parser *p, const char *why)
 {
     return err_coded(p->err, RC_UNSUPPORTED, E1706, "type '%.*s' %s",
                      (int)(p->all.n < 100 ? p->all.n : 100), p->all.p, why);
@@ -98,24 +98,24 @@ static bool take_sizes(struct parser *p, struct odps_type *out)
     return take_char(p, ')');
 }
 
-static enum rc parse(struct parser *p, int depth, struct odps_type *out);
+static enum rc odps_parse_type(struct parser *p, int depth, struct odps_type *out);
 
 static enum rc parse_kids(struct parser *p, int depth, struct odps_type *out)
 {
     VEC(struct odps_type) kids = {0};
     VEC(const char *) kid_names = {0};
-    enum rc rc = take_char(p, '<') ? RC_OK : refuse(p, "lacks '<'");
+    enum rc rc = take_char(p, '<') ? RC_OK : odps_type_refuse(p, "lacks '<'");
     while (!rc) {
         struct odps_type kid = {0};
         struct str name = {0};
         if (out->kind == ODPS_STRUCT) {
             name = take_word(p);
             if (!take_char(p, ':')) {
-                rc = refuse(p, "has a field without ':'");
+                rc = odps_type_refuse(p, "has a field without ':'");
                 break;
             }
         }
-        rc = parse(p, depth + 1, &kid);
+        rc = odps_parse_type(p, depth + 1, &kid);
         if (rc)
             break;
         VEC_PUSH(&kids, kid);
@@ -123,12 +123,12 @@ static enum rc parse_kids(struct parser *p, int depth, struct odps_type *out)
         if (take_char(p, ','))
             continue;
         if (!take_char(p, '>'))
-            rc = refuse(p, "lacks '>'");
+            rc = odps_type_refuse(p, "lacks '>'");
         break;
     }
     size_t want = out->kind == ODPS_ARRAY ? 1 : out->kind == ODPS_MAP ? 2 : kids.n;
     if (!rc && kids.n != want)
-        rc = refuse(p, "has another number of parts than its kind");
+        rc = odps_type_refuse(p, "has another number of parts than its kind");
     if (!rc) {
         out->n_kids = kids.n;
         out->kids = arena_alloc(p->mem, kids.n * sizeof(*out->kids));
@@ -141,12 +141,12 @@ static enum rc parse_kids(struct parser *p, int depth, struct odps_type *out)
     return rc;
 }
 
-static enum rc parse(struct parser *p, int depth, struct odps_type *out)
+static enum rc odps_parse_type(struct parser *p, int depth, struct odps_type *out)
 {
     struct str w = take_word(p);
     *out = (struct odps_type){0};
     if (depth > DEPTH_MAX)
-        return refuse(p, "is nested too deep");
+        return odps_type_refuse(p, "is nested too deep");
     out->kind = is_word(w, "array")    ? ODPS_ARRAY
                 : is_word(w, "map")    ? ODPS_MAP
                 : is_word(w, "struct") ? ODPS_STRUCT
@@ -156,19 +156,20 @@ static enum rc parse(struct parser *p, int depth, struct odps_type *out)
     for (size_t i = 0; i < ARRAY_LEN(names); i++)
         if (is_word(w, names[i].name)) {
             out->kind = names[i].kind;
-            return take_sizes(p, out) ? RC_OK : refuse(p, "has malformed sizes");
+            return take_sizes(p, out) ? RC_OK
+                                      : odps_type_refuse(p, "has malformed sizes");
         }
-    return refuse(p, "is not supported");
+    return odps_type_refuse(p, "is not supported");
 }
 
 enum rc odps_type_parse(struct str text, struct arena *mem, struct odps_type *out,
                         struct err *err)
 {
     struct parser p = {.all = text, .rest = text, .mem = mem, .err = err};
-    enum rc rc = parse(&p, 0, out);
+    enum rc rc = odps_parse_type(&p, 0, out);
     skip_blanks(&p);
     if (!rc && p.rest.n)
-        rc = refuse(&p, "has something behind its end");
+        rc = odps_type_refuse(&p, "has something behind its end");
     return rc;
 }
 

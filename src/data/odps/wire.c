@@ -17,7 +17,7 @@ void odps_wire_init(struct odps_wire *w, const void *p, size_t n)
     *w = (struct odps_wire){.start = p, .p = p, .end = (const uint8_t *)p + n};
 }
 
-static enum rc damaged(const struct odps_wire *w, const char *why, struct err *err)
+static enum rc odps_damaged(const struct odps_wire *w, const char *why, struct err *err)
 {
     return err_coded(err, RC_FORMAT, E1707, "damaged rows near byte %zu, row %jd: %s",
                      (size_t)(w->p - w->start), (intmax_t)w->rows, why);
@@ -90,14 +90,14 @@ static enum rc get_whole(struct odps_wire *w, struct column *c, struct err *err)
 {
     int64_t v;
     if (!get_signed(w, &v))
-        return damaged(w, "a number is cut short", err);
+        return odps_damaged(w, "a number is cut short", err);
     add_crc(&w->row_crc, &v, sizeof(v));
     if (!c)
         return RC_OK;
     if (c->type->id == TYPE_I64)
         return column_add_i64(c, v, err);
     if (v != (int32_t)v)
-        return damaged(w, "a number does not fit its type", err);
+        return odps_damaged(w, "a number does not fit its type", err);
     return column_add_i32(c, (int32_t)v, err);
 }
 
@@ -106,7 +106,7 @@ static enum rc get_float(struct odps_wire *w, struct column *c, size_t n, struct
     float f;
     double d;
     if ((size_t)(w->end - w->p) < n)
-        return damaged(w, "a number is cut short", err);
+        return odps_damaged(w, "a number is cut short", err);
     add_crc(&w->row_crc, w->p, n);
     if (n == sizeof(f))
         memcpy(&f, w->p, sizeof(f));
@@ -122,7 +122,7 @@ static enum rc get_bool(struct odps_wire *w, struct column *c, struct err *err)
 {
     uint64_t v;
     if (!get_varint(w, &v))
-        return damaged(w, "a boolean is cut short", err);
+        return odps_damaged(w, "a boolean is cut short", err);
     uint8_t b = v != 0;
     add_crc(&w->row_crc, &b, 1);
     return c ? column_add_bool(c, b, err) : RC_OK;
@@ -132,7 +132,7 @@ static enum rc get_text(struct odps_wire *w, struct column *c, struct err *err)
 {
     struct str s;
     if (!get_bytes(w, &s))
-        return damaged(w, "a text is cut short", err);
+        return odps_damaged(w, "a text is cut short", err);
     add_crc(&w->row_crc, s.p, s.n);
     return c ? column_add_str(c, s, err) : RC_OK;
 }
@@ -142,10 +142,10 @@ static enum rc get_decimal(struct odps_wire *w, struct column *c, struct err *er
     struct str s;
     double d;
     if (!get_bytes(w, &s))
-        return damaged(w, "a decimal is cut short", err);
+        return odps_damaged(w, "a decimal is cut short", err);
     add_crc(&w->row_crc, s.p, s.n);
     if (!str_to_f64(str_trim(s), &d))
-        return damaged(w, "a decimal is not a number", err);
+        return odps_damaged(w, "a decimal is not a number", err);
     return c ? column_add_f64(c, d, err) : RC_OK;
 }
 
@@ -153,12 +153,12 @@ static enum rc get_timestamp(struct odps_wire *w, struct column *c, struct err *
 {
     int64_t s, ns;
     if (!get_signed(w, &s) || !get_signed(w, &ns))
-        return damaged(w, "a timestamp is cut short", err);
+        return odps_damaged(w, "a timestamp is cut short", err);
     add_crc(&w->row_crc, &s, sizeof(s));
     crc_i32(&w->row_crc, (uint32_t)ns);
     if (s > INT64_MAX / 1000000000 - 1 || s < INT64_MIN / 1000000000 + 1 || ns < 0 ||
         ns >= 1000000000)
-        return damaged(w, "a timestamp is out of range", err);
+        return odps_damaged(w, "a timestamp is out of range", err);
     return c ? column_add_i64(c, s * 1000000000 + ns, err) : RC_OK;
 }
 
@@ -170,7 +170,7 @@ static enum rc get_optional(struct odps_wire *w, const struct odps_type *t,
 {
     uint64_t null;
     if (!get_varint(w, &null))
-        return damaged(w, "a list is cut short", err);
+        return odps_damaged(w, "a list is cut short", err);
     if (null)
         return c ? column_add_null(c, err) : RC_OK;
     return get_value(w, t, c, err);
@@ -181,7 +181,7 @@ static enum rc get_elements(struct odps_wire *w, const struct odps_type *t,
 {
     enum rc rc = RC_OK;
     if (!get_u32(w, n) || *n > (size_t)(w->end - w->p))
-        return damaged(w, "a list is cut short", err);
+        return odps_damaged(w, "a list is cut short", err);
     for (uint32_t i = 0; !rc && i < *n; i++)
         rc = get_optional(w, t, c, err);
     return rc;
@@ -200,7 +200,7 @@ static enum rc get_nested(struct odps_wire *w, const struct odps_type *t,
         if (!rc && t->kind == ODPS_MAP)
             rc = get_elements(w, &t->kids[1], c ? &c->kids[1] : NULL, &n_values, err);
         if (!rc && t->kind == ODPS_MAP && n != n_values)
-            rc = damaged(w, "a map has other numbers of keys and values", err);
+            rc = odps_damaged(w, "a map has other numbers of keys and values", err);
     }
     if (rc || !c)
         return rc;
@@ -244,18 +244,18 @@ static enum rc get_end(struct odps_wire *w, struct err *err)
     uint32_t tag, crc;
     struct str metrics;
     if (!get_signed(w, &count) || !get_u32(w, &tag))
-        return damaged(w, "the end is cut short", err);
+        return odps_damaged(w, "the end is cut short", err);
     if (count != w->rows)
-        return damaged(w, "the number of rows at the end is another one", err);
+        return odps_damaged(w, "the number of rows at the end is another one", err);
     if (tag >> 3 != TAG_CHECKSUM) {
         if ((tag & 7) != WIRE_BYTES || !get_bytes(w, &metrics) || !get_u32(w, &tag) ||
             tag >> 3 != TAG_METRICS_END || !get_crc(w, &crc) || !get_u32(w, &tag))
-            return damaged(w, "the end is malformed", err);
+            return odps_damaged(w, "the end is malformed", err);
     }
     if (tag >> 3 != TAG_CHECKSUM || !get_crc(w, &crc))
-        return damaged(w, "the end is malformed", err);
+        return odps_damaged(w, "the end is malformed", err);
     if (crc != w->all_crc)
-        return damaged(w, "the checksum over all rows does not fit", err);
+        return odps_damaged(w, "the checksum over all rows does not fit", err);
     w->ended = true;
     return RC_OK;
 }
@@ -266,9 +266,9 @@ static enum rc end_row(struct odps_wire *w, struct column *const *cols, size_t n
     uint32_t crc;
     enum rc rc = RC_OK;
     if (!get_crc(w, &crc))
-        return damaged(w, "a row is cut short", err);
+        return odps_damaged(w, "a row is cut short", err);
     if (crc != w->row_crc)
-        return damaged(w, "the checksum of a row does not fit", err);
+        return odps_damaged(w, "the checksum of a row does not fit", err);
     for (size_t k = 0; !rc && k < n; k++)
         if (cols[k] && cols[k]->n == before)
             rc = column_add_null(cols[k], err);
@@ -287,14 +287,14 @@ enum rc odps_wire_row(struct odps_wire *w, const struct odps_type *types,
         before = cols[k] ? cols[k]->n : before;
     for (;;) {
         if (!get_u32(w, &tag))
-            return damaged(w, "they end without a count", err);
+            return odps_damaged(w, "they end without a count", err);
         uint32_t number = tag >> 3;
         if (number == TAG_ROW_END)
             return end_row(w, cols, n, before, err);
         if (number == TAG_COUNT && last == 0)
             return get_end(w, err);
         if (number <= last || number > n)
-            return damaged(w, "a value of no column", err);
+            return odps_damaged(w, "a value of no column", err);
         last = number;
         crc_i32(&w->row_crc, number);
         enum rc rc = get_value(w, &types[number - 1], cols[number - 1], err);

@@ -5,7 +5,7 @@
 #define MINIS_MAX 4096
 #define BLOCK_MAX (1u << 28)
 
-static bool varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
+static bool pq_delta_varint(const uint8_t **p, const uint8_t *end, uint64_t *out)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64 && *p < end; shift += 7) {
@@ -30,8 +30,10 @@ bool delta_init(struct delta *d, const struct pq_kernels *kernels, const void *p
     uint64_t block, first;
     *d = (struct delta){.kernels = kernels, .p = p};
     d->end = d->p + n;
-    if (!varint(&d->p, d->end, &block) || !varint(&d->p, d->end, &d->minis) ||
-        !varint(&d->p, d->end, &d->left) || !varint(&d->p, d->end, &first))
+    if (!pq_delta_varint(&d->p, d->end, &block) ||
+        !pq_delta_varint(&d->p, d->end, &d->minis) ||
+        !pq_delta_varint(&d->p, d->end, &d->left) ||
+        !pq_delta_varint(&d->p, d->end, &first))
         return false;
     if (!d->minis || d->minis > MINIS_MAX || !block || block > BLOCK_MAX ||
         block % d->minis || block / d->minis % 32 || d->left > INT32_MAX)
@@ -46,7 +48,7 @@ static bool next_mini(struct delta *d)
 {
     if (++d->mini >= d->minis) {
         uint64_t min;
-        if (!varint(&d->p, d->end, &min) || d->minis > (size_t)(d->end - d->p))
+        if (!pq_delta_varint(&d->p, d->end, &min) || d->minis > (size_t)(d->end - d->p))
             return false;
         d->min = zigzag(min);
         d->widths = d->p;

@@ -6,13 +6,13 @@
 
 #include "base/cpu.h"
 
-static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
+static void pq_plain_unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = pq_unpack_one(in, width, i);
 }
 
-static uint32_t max(const uint32_t *v, size_t n)
+static uint32_t pq_plain_max(const uint32_t *v, size_t n)
 {
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++)
@@ -20,20 +20,22 @@ static uint32_t max(const uint32_t *v, size_t n)
     return m;
 }
 
-static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, size_t n)
+static void pq_plain_gather32(const uint32_t *from, const uint32_t *code, uint32_t *out,
+                              size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = from[code[i]];
 }
 
-static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, size_t n)
+static void pq_plain_gather64(const uint64_t *from, const uint32_t *code, uint64_t *out,
+                              size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = from[code[i]];
 }
 
 /* From the back, so that no value is overwritten before it was moved. */
-static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_plain_expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     for (size_t i = n; i-- > 0;) {
         uint32_t set = pq_bit(bits, i);
@@ -42,7 +44,7 @@ static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
     }
 }
 
-static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_plain_expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     for (size_t i = n; i-- > 0;) {
         uint32_t set = pq_bit(bits, i);
@@ -52,12 +54,12 @@ static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 }
 
 const struct pq_kernels pq_kernels_plain = {.name = "plain",
-                                            .unpack = unpack,
-                                            .max = max,
-                                            .gather32 = gather32,
-                                            .gather64 = gather64,
-                                            .expand32 = expand32,
-                                            .expand64 = expand64};
+                                            .unpack = pq_plain_unpack,
+                                            .max = pq_plain_max,
+                                            .gather32 = pq_plain_gather32,
+                                            .gather64 = pq_plain_gather64,
+                                            .expand32 = pq_plain_expand32,
+                                            .expand64 = pq_plain_expand64};
 
 const struct pq_kernels *pq_kernels_pick(void)
 {

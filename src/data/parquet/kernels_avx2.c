@@ -10,7 +10,7 @@
  */
 #define WIDTH_MAX 25
 
-static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
+static void pq_avx2_unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
 {
     if (width > WIDTH_MAX) {
         pq_kernels_plain.unpack(in, width, out, n);
@@ -37,7 +37,7 @@ static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
     }
 }
 
-static uint32_t max(const uint32_t *v, size_t n)
+static uint32_t pq_avx2_max(const uint32_t *v, size_t n)
 {
     __m256i m = _mm256_setzero_si256();
     size_t i = 0;
@@ -52,7 +52,8 @@ static uint32_t max(const uint32_t *v, size_t n)
     return best;
 }
 
-static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, size_t n)
+static void pq_avx2_gather32(const uint32_t *from, const uint32_t *code, uint32_t *out,
+                             size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -67,7 +68,8 @@ static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, 
         out[i] = from[code[i]];
 }
 
-static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, size_t n)
+static void pq_avx2_gather64(const uint64_t *from, const uint32_t *code, uint64_t *out,
+                             size_t n)
 {
     size_t i = 0;
     for (; i + 4 <= n; i += 4) {
@@ -80,7 +82,7 @@ static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, 
 }
 
 /* Where eight bits are all set or all clear, eight values move at once. */
-static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_avx2_expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     size_t whole = n & ~(size_t)7;
     for (size_t i = n; i-- > whole;) {
@@ -105,7 +107,7 @@ static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
     }
 }
 
-static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_avx2_expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     size_t whole = n & ~(size_t)7;
     for (size_t i = n; i-- > whole;) {
@@ -125,9 +127,9 @@ static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 }
 
 const struct pq_kernels pq_kernels_avx2 = {.name = "avx2",
-                                           .unpack = unpack,
-                                           .max = max,
-                                           .gather32 = gather32,
-                                           .gather64 = gather64,
-                                           .expand32 = expand32,
-                                           .expand64 = expand64};
+                                           .unpack = pq_avx2_unpack,
+                                           .max = pq_avx2_max,
+                                           .gather32 = pq_avx2_gather32,
+                                           .gather64 = pq_avx2_gather64,
+                                           .expand32 = pq_avx2_expand32,
+                                           .expand64 = pq_avx2_expand64};

@@ -7,7 +7,7 @@
 #define WIDTH_MAX 25
 
 /* 16 values lie in at most 50 bytes: one load, one byte permutation, one shift. */
-static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
+static void pq_avx512_unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
 {
     if (width > WIDTH_MAX) {
         pq_kernels_plain.unpack(in, width, out, n);
@@ -29,7 +29,7 @@ static void unpack(const uint8_t *in, unsigned width, uint32_t *out, size_t n)
     }
 }
 
-static uint32_t max(const uint32_t *v, size_t n)
+static uint32_t pq_avx512_max(const uint32_t *v, size_t n)
 {
     __m512i m = _mm512_setzero_si512();
     size_t i = 0;
@@ -40,7 +40,8 @@ static uint32_t max(const uint32_t *v, size_t n)
     return _mm512_reduce_max_epu32(m);
 }
 
-static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, size_t n)
+static void pq_avx512_gather32(const uint32_t *from, const uint32_t *code, uint32_t *out,
+                               size_t n)
 {
     size_t i = 0;
     for (; i + 16 <= n; i += 16) {
@@ -51,7 +52,8 @@ static void gather32(const uint32_t *from, const uint32_t *code, uint32_t *out, 
         out[i] = from[code[i]];
 }
 
-static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, size_t n)
+static void pq_avx512_gather64(const uint64_t *from, const uint32_t *code, uint64_t *out,
+                               size_t n)
 {
     size_t i = 0;
     for (; i + 8 <= n; i += 8) {
@@ -62,7 +64,7 @@ static void gather64(const uint64_t *from, const uint32_t *code, uint64_t *out, 
         out[i] = from[code[i]];
 }
 
-static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_avx512_expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     for (size_t i = (n + 15) / 16; i-- > 0;) {
         uint16_t b;
@@ -76,7 +78,7 @@ static void expand32(uint32_t *v, const uint8_t *bits, size_t n, size_t k)
     }
 }
 
-static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
+static void pq_avx512_expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 {
     for (size_t i = (n + 7) / 8; i-- > 0;) {
         size_t left = n - 8 * i;
@@ -89,9 +91,9 @@ static void expand64(uint64_t *v, const uint8_t *bits, size_t n, size_t k)
 }
 
 const struct pq_kernels pq_kernels_avx512 = {.name = "avx512",
-                                             .unpack = unpack,
-                                             .max = max,
-                                             .gather32 = gather32,
-                                             .gather64 = gather64,
-                                             .expand32 = expand32,
-                                             .expand64 = expand64};
+                                             .unpack = pq_avx512_unpack,
+                                             .max = pq_avx512_max,
+                                             .gather32 = pq_avx512_gather32,
+                                             .gather64 = pq_avx512_gather64,
+                                             .expand32 = pq_avx512_expand32,
+                                             .expand64 = pq_avx512_expand64};

@@ -15,8 +15,8 @@
         return x < y ? -1 : x > y; \
     } while (0)
 
-static int compare(const struct type *t, const void *a, size_t an, const void *b,
-                   size_t bn)
+static int pq_stats_compare(const struct type *t, const void *a, size_t an, const void *b,
+                            size_t bn)
 {
     switch (t->id) {
     case TYPE_BOOL:
@@ -75,12 +75,12 @@ void pq_stats_add(struct pq_stats *s, const struct type *t, const void *p, size_
         s->has = false;
         return;
     }
-    if (!s->has || compare(t, p, n, s->min, s->min_n) < 0) {
+    if (!s->has || pq_stats_compare(t, p, n, s->min, s->min_n) < 0) {
         memcpy(s->min, p, n);
         s->min_n = n;
         sign_zero(t, s->min, n, true);
     }
-    if (!s->has || compare(t, p, n, s->max, s->max_n) > 0) {
+    if (!s->has || pq_stats_compare(t, p, n, s->max, s->max_n) > 0) {
         memcpy(s->max, p, n);
         s->max_n = n;
         sign_zero(t, s->max, n, false);

@@ -9,7 +9,7 @@ void thrift_init(struct thrift *t, const void *p, size_t n)
     *t = (struct thrift){.start = p, .p = p, .end = (const uint8_t *)p + n};
 }
 
-static void fail(struct thrift *t, const char *why)
+static void pq_thrift_fail(struct thrift *t, const char *why)
 {
     if (!t->failed)
         t->failed = why;
@@ -28,13 +28,13 @@ static uint8_t byte(struct thrift *t)
     if (t->failed)
         return 0;
     if (t->p == t->end) {
-        fail(t, "metadata ends too early");
+        pq_thrift_fail(t, "metadata ends too early");
         return 0;
     }
     return *t->p++;
 }
 
-static uint64_t varint(struct thrift *t)
+static uint64_t pq_thrift_varint(struct thrift *t)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
@@ -45,7 +45,7 @@ static uint64_t varint(struct thrift *t)
         if (!(b & 0x80))
             return t->failed ? 0 : v;
     }
-    fail(t, "metadata holds a number of more than 64 bits");
+    pq_thrift_fail(t, "metadata holds a number of more than 64 bits");
     return 0;
 }
 
@@ -67,9 +67,9 @@ int thrift_field(struct thrift *t, struct thrift_struct *s)
     s->type = (enum thrift_type)(b & 0xf);
     int64_t id = s->last_id + (b >> 4);
     if (!(b >> 4))
-        id = zigzag(varint(t));
+        id = zigzag(pq_thrift_varint(t));
     if (id < 1 || id > INT16_MAX)
-        fail(t, "metadata holds a field id out of range");
+        pq_thrift_fail(t, "metadata holds a field id out of range");
     if (t->failed)
         return 0;
     s->last_id = (int32_t)id;
@@ -79,7 +79,7 @@ int thrift_field(struct thrift *t, struct thrift_struct *s)
 bool thrift_bool(struct thrift *t, const struct thrift_struct *s)
 {
     if (s->type != THRIFT_TRUE && s->type != THRIFT_FALSE)
-        fail(t, "metadata holds another type where a bool belongs");
+        pq_thrift_fail(t, "metadata holds another type where a bool belongs");
     return s->type == THRIFT_TRUE;
 }
 
@@ -88,17 +88,17 @@ int64_t thrift_i64(struct thrift *t, const struct thrift_struct *s)
     if (s->type == THRIFT_I8)
         return (int8_t)byte(t);
     if (s->type != THRIFT_I16 && s->type != THRIFT_I32 && s->type != THRIFT_I64) {
-        fail(t, "metadata holds another type where an integer belongs");
+        pq_thrift_fail(t, "metadata holds another type where an integer belongs");
         return 0;
     }
-    return zigzag(varint(t));
+    return zigzag(pq_thrift_varint(t));
 }
 
 int32_t thrift_i32(struct thrift *t, const struct thrift_struct *s)
 {
     int64_t v = thrift_i64(t, s);
     if (v < INT32_MIN || v > INT32_MAX) {
-        fail(t, "metadata holds a number of more than 32 bits");
+        pq_thrift_fail(t, "metadata holds a number of more than 32 bits");
         return 0;
     }
     return (int32_t)v;
@@ -106,9 +106,9 @@ int32_t thrift_i32(struct thrift *t, const struct thrift_struct *s)
 
 struct str thrift_item_binary(struct thrift *t)
 {
-    uint64_t n = varint(t);
+    uint64_t n = pq_thrift_varint(t);
     if (t->failed || n > (uint64_t)(t->end - t->p)) {
-        fail(t, "metadata holds a text that runs past its end");
+        pq_thrift_fail(t, "metadata holds a text that runs past its end");
         return str_of("", 0);
     }
     const char *p = (const char *)t->p;
@@ -119,7 +119,7 @@ struct str thrift_item_binary(struct thrift *t)
 struct str thrift_binary(struct thrift *t, const struct thrift_struct *s)
 {
     if (s->type != THRIFT_BINARY) {
-        fail(t, "metadata holds another type where a text belongs");
+        pq_thrift_fail(t, "metadata holds another type where a text belongs");
         return str_of("", 0);
     }
     return thrift_item_binary(t);
@@ -131,9 +131,9 @@ static size_t list_head(struct thrift *t, enum thrift_type *type)
     uint64_t n = b >> 4;
     *type = (enum thrift_type)(b & 0xf);
     if (n == 15)
-        n = varint(t);
+        n = pq_thrift_varint(t);
     if (n > (uint64_t)(t->end - t->p))
-        fail(t, "metadata holds a list that runs past its end");
+        pq_thrift_fail(t, "metadata holds a list that runs past its end");
     return t->failed ? 0 : n;
 }
 
@@ -141,19 +141,19 @@ size_t thrift_list(struct thrift *t, const struct thrift_struct *s, enum thrift_
 {
     enum thrift_type type;
     if (s->type != THRIFT_LIST && s->type != THRIFT_SET) {
-        fail(t, "metadata holds another type where a list belongs");
+        pq_thrift_fail(t, "metadata holds another type where a list belongs");
         return 0;
     }
     size_t n = list_head(t, &type);
     bool same = type == want || (want == THRIFT_TRUE && type == THRIFT_FALSE);
     if (n && !same)
-        fail(t, "metadata holds a list of another type than it should");
+        pq_thrift_fail(t, "metadata holds a list of another type than it should");
     return t->failed ? 0 : n;
 }
 
 int64_t thrift_item_i64(struct thrift *t)
 {
-    return zigzag(varint(t));
+    return zigzag(pq_thrift_varint(t));
 }
 
 bool thrift_item_bool(struct thrift *t)
@@ -164,14 +164,14 @@ bool thrift_item_bool(struct thrift *t)
 struct thrift_struct thrift_enter(struct thrift *t, const struct thrift_struct *s)
 {
     if (s->type != THRIFT_STRUCT)
-        fail(t, "metadata holds another type where a struct belongs");
+        pq_thrift_fail(t, "metadata holds another type where a struct belongs");
     return thrift_struct_begin(t);
 }
 
 static void skip_bytes(struct thrift *t, uint64_t n)
 {
     if (t->failed || n > (uint64_t)(t->end - t->p))
-        fail(t, "metadata ends too early");
+        pq_thrift_fail(t, "metadata ends too early");
     else
         t->p += n;
 }
@@ -202,12 +202,12 @@ static void skip_list(struct thrift *t)
 
 static void skip_map(struct thrift *t)
 {
-    uint64_t n = varint(t);
+    uint64_t n = pq_thrift_varint(t);
     if (!n || t->failed)
         return;
     uint8_t types = byte(t);
     if (n > (uint64_t)(t->end - t->p))
-        fail(t, "metadata holds a map that runs past its end");
+        pq_thrift_fail(t, "metadata holds a map that runs past its end");
     for (uint64_t i = 0; i < n && !t->failed; i++) {
         skip_item(t, (enum thrift_type)(types >> 4));
         skip_item(t, (enum thrift_type)(types & 0xf));
@@ -217,7 +217,7 @@ static void skip_map(struct thrift *t)
 void thrift_skip(struct thrift *t, enum thrift_type type)
 {
     if (t->depth >= THRIFT_DEPTH_MAX) {
-        fail(t, "metadata is nested too deeply");
+        pq_thrift_fail(t, "metadata is nested too deeply");
         return;
     }
     t->depth++;
@@ -231,7 +231,7 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
     case THRIFT_I16:
     case THRIFT_I32:
     case THRIFT_I64:
-        varint(t);
+        pq_thrift_varint(t);
         break;
     case THRIFT_DOUBLE:
         skip_bytes(t, 8);
@@ -253,7 +253,7 @@ void thrift_skip(struct thrift *t, enum thrift_type type)
         skip_struct(t);
         break;
     default:
-        fail(t, "metadata holds a value of unknown type");
+        pq_thrift_fail(t, "metadata holds a value of unknown type");
     }
     t->depth--;
 }

@@ -96,8 +96,9 @@ static void plan_leaf(struct parquet_writer *w, struct node *n, int rep,
     pq_leaf_writer_reset(l);
 }
 
-static enum rc plan(struct parquet_writer *w, struct node *n, const struct type *t,
-                    int def, int rep, struct path path, int depth, struct err *err)
+static enum rc pq_writer_plan(struct parquet_writer *w, struct node *n,
+                              const struct type *t, int def, int rep, struct path path,
+                              int depth, struct err *err)
 {
     bool span = t->id == TYPE_LIST || t->id == TYPE_MAP;
     *n = (struct node){.type = t, .first_leaf = w->n_leaves};
@@ -118,8 +119,8 @@ static enum rc plan(struct parquet_writer *w, struct node *n, const struct type 
     for (size_t i = 0; !rc && i < t->n_kids; i++) {
         struct path below = path;
         below.at[below.n++] = t->kids[i].name;
-        rc = plan(w, &n->kids[i], &t->kids[i].type, n->def + span, n->rep, below,
-                  depth + 1, err);
+        rc = pq_writer_plan(w, &n->kids[i], &t->kids[i].type, n->def + span, n->rep,
+                            below, depth + 1, err);
     }
     n->n_leaves = w->n_leaves - n->first_leaf;
     return rc;
@@ -134,7 +135,8 @@ static enum rc plan_all(struct parquet_writer *w, struct err *err)
     w->nodes = arena_alloc(&w->mem, w->schema.n * sizeof(*w->nodes));
     for (size_t i = 0; i < w->schema.n; i++) {
         struct path path = {.at = {w->schema.at[i].name}, .n = 1};
-        enum rc rc = plan(w, &w->nodes[i], &w->schema.at[i].type, 0, 0, path, 0, err);
+        enum rc rc =
+            pq_writer_plan(w, &w->nodes[i], &w->schema.at[i].type, 0, 0, path, 0, err);
         if (rc)
             return rc;
     }
@@ -155,7 +157,8 @@ static void fill_defaults(struct parquet_writer_options *o)
         o->dict_bytes = (size_t)1 << 20;
 }
 
-static enum rc put(struct parquet_writer *w, const void *p, size_t n, struct err *err)
+static enum rc pq_writer_put(struct parquet_writer *w, const void *p, size_t n,
+                             struct err *err)
 {
     enum rc rc = n ? io_append(w->file, p, n, err) : RC_OK;
     w->at += (int64_t)n;
@@ -183,7 +186,7 @@ enum rc parquet_writer_create(const char *path, const struct data_schema *schema
     if (!rc)
         rc = io_create(path, &w->file, err);
     if (!rc)
-        rc = put(w, "PAR1", 4, err);
+        rc = pq_writer_put(w, "PAR1", 4, err);
     if (rc) {
         parquet_writer_abandon(w);
         return rc;
@@ -249,10 +252,10 @@ static enum rc close_group(struct parquet_writer *w, struct err *err)
         rc = pq_leaf_writer_close(l, &w->dict, err);
         int64_t start = w->at;
         if (!rc)
-            rc = put(w, w->dict.p, w->dict.n, err);
+            rc = pq_writer_put(w, w->dict.p, w->dict.n, err);
         int64_t data = w->at;
         if (!rc)
-            rc = put(w, l->pages.p, l->pages_n, err);
+            rc = pq_writer_put(w, l->pages.p, l->pages_n, err);
         if (!rc)
             rc = pq_footer_chunk(&w->footer, l, i, start, data, w->at, err);
         pq_leaf_writer_reset(l);
@@ -320,7 +323,7 @@ enum rc parquet_writer_finish(struct parquet_writer *w, struct err *err)
     if (!rc && !w->o.no_index) {
         rc = pq_footer_indexes(&w->footer, w->at, &tail, err);
         if (!rc)
-            rc = put(w, tail.p, tail.n, err);
+            rc = pq_writer_put(w, tail.p, tail.n, err);
     }
     if (!rc)
         rc = pq_footer_write(&w->footer, &w->schema, &w->o, w->leaves, &tail, err);
@@ -331,7 +334,7 @@ enum rc parquet_writer_finish(struct parquet_writer *w, struct err *err)
         rc = buf_check(&tail, err);
     }
     if (!rc)
-        rc = put(w, tail.p, tail.n, err);
+        rc = pq_writer_put(w, tail.p, tail.n, err);
     buf_release(&tail);
     if (!rc) {
         struct io_out *file = w->file;

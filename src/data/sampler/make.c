@@ -28,7 +28,7 @@ static void entries_release(struct entries *e)
     buf_release(&e->text);
 }
 
-static enum rc grow(struct entries *e, struct err *err)
+static enum rc sampler_make_grow(struct entries *e, struct err *err)
 {
     struct keymap wider;
     if (e->index.n < e->index.size / 2)
@@ -44,10 +44,10 @@ static enum rc grow(struct entries *e, struct err *err)
 }
 
 /* Counts a key; *fresh when it came for the first time: then its text is to be added. */
-static enum rc count(struct entries *e, int64_t key, bool *fresh, int64_t *number,
-                     struct err *err)
+static enum rc sampler_make_count(struct entries *e, int64_t key, bool *fresh,
+                                  int64_t *number, struct err *err)
 {
-    enum rc rc = grow(e, err);
+    enum rc rc = sampler_make_grow(e, err);
     int64_t n = e->index.n;
     if (!rc)
         rc = list_room(&e->keys, n + 1, err);
@@ -82,8 +82,8 @@ struct making {
     struct sampler_make_counts *counts;
 };
 
-static enum rc find(const struct data_schema *s, const char *name, bool id, size_t *out,
-                    struct err *err)
+static enum rc sampler_make_find(const struct data_schema *s, const char *name, bool id,
+                                 size_t *out, struct err *err)
 {
     int64_t at = data_schema_find(s, str_c(name));
     if (at < 0)
@@ -185,7 +185,7 @@ static enum rc add_item(struct making *m, const struct batch *b, int64_t row,
     int64_t key;
     bool fresh;
     id_key(&b->cols[m->item], row, kind_of(m, m->item), &key);
-    enum rc rc = count(&m->items, key, &fresh, item, err);
+    enum rc rc = sampler_make_count(&m->items, key, &fresh, item, err);
     if (rc || !fresh)
         return rc;
     rc = add_text(m, &m->items, b, &m->item, 1, false, row, err);
@@ -205,10 +205,10 @@ static enum rc add_row(struct making *m, const struct batch *b, int64_t row,
     if (rc || !m->conf->user)
         return rc;
     id_key(&b->cols[m->user], row, kind_of(m, m->user), &key);
-    rc = count(&m->users, key, &fresh, &user, err);
+    rc = sampler_make_count(&m->users, key, &fresh, &user, err);
     if (!rc && fresh)
         rc = add_text(m, &m->users, b, &m->user, 1, false, row, err);
-    return rc ? rc : count(&m->edges, user << 32 | item, &fresh, &pair, err);
+    return rc ? rc : sampler_make_count(&m->edges, user << 32 | item, &fresh, &pair, err);
 }
 
 static enum rc read_all(struct making *m, struct dataset *d, struct err *err)
@@ -317,11 +317,11 @@ enum rc sampler_tables(struct dataset *d, const struct sampler_make_conf *conf,
     buf_init(&m.items.text, TEXT_MAX);
     buf_init(&m.users.text, TEXT_MAX);
     m.attrs = mem_calloc(conf->n_attrs + 1, sizeof(*m.attrs));
-    enum rc rc = find(m.schema, conf->item, true, &m.item, err);
+    enum rc rc = sampler_make_find(m.schema, conf->item, true, &m.item, err);
     if (!rc && conf->user)
-        rc = find(m.schema, conf->user, true, &m.user, err);
+        rc = sampler_make_find(m.schema, conf->user, true, &m.user, err);
     for (size_t i = 0; i < conf->n_attrs && !rc; i++)
-        rc = find(m.schema, conf->attrs[i], false, &m.attrs[i], err);
+        rc = sampler_make_find(m.schema, conf->attrs[i], false, &m.attrs[i], err);
     if (!rc)
         rc = read_all(&m, d, err);
     if (!rc)

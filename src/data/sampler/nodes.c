@@ -54,7 +54,7 @@ static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct 
 }
 
 /* Cuts the part before `sep` off; the last part is what remains. */
-static struct str cut(struct str *rest, struct str sep)
+static struct str sampler_nodes_cut(struct str *rest, struct str sep)
 {
     const char *at = sep.n && rest->n ? memmem(rest->p, rest->n, sep.p, sep.n) : NULL;
     struct str part = *rest;
@@ -71,7 +71,7 @@ static size_t count_pieces(struct str s, struct str sep)
 {
     size_t n = 0;
     do {
-        cut(&s, sep);
+        sampler_nodes_cut(&s, sep);
         n++;
     } while (s.p);
     return n;
@@ -87,7 +87,7 @@ static enum rc add_attrs(struct reading *r, struct str text, int64_t row, struct
                          "row %jd: %zu attributes, attr_fields has %zu names",
                          (intmax_t)row, n, c->n_attr_fields);
     for (size_t i = 0; i < c->n_attr_fields; i++) {
-        struct str piece = cut(&rest, sep);
+        struct str piece = sampler_nodes_cut(&rest, sep);
         int64_t at = r->to->column_of[i], level = 0;
         enum rc rc = RC_OK;
         if (at == IS_LEVEL) {

@@ -65,7 +65,7 @@ static double value_at(const struct expr_stack *s, const struct slot *v, int64_t
     return v->p ? v->p[i] : s->block[v->at + (size_t)i];
 }
 
-static double whole(double v)
+static double expr_eval_whole(double v)
 {
     return v > -9.2e18 && v < 9.2e18 ? v : 0;
 }
@@ -78,9 +78,9 @@ static double binary(enum expr_op op, double a, double b)
     case EXPR_AND:
         return a != 0 && b != 0;
     case EXPR_BIT_OR:
-        return (double)((int64_t)whole(a) | (int64_t)whole(b));
+        return (double)((int64_t)expr_eval_whole(a) | (int64_t)expr_eval_whole(b));
     case EXPR_BIT_AND:
-        return (double)((int64_t)whole(a) & (int64_t)whole(b));
+        return (double)((int64_t)expr_eval_whole(a) & (int64_t)expr_eval_whole(b));
     case EXPR_LE:
         return a <= b;
     case EXPR_GE:

@@ -162,7 +162,7 @@ static double over_reduce_max(const double *a, const double *b, int64_t n)
 }
 
 /* Sum of (a - mean a) * (b - mean b). */
-static double spread(const double *a, const double *b, int64_t n)
+static double expr_fns_spread(const double *a, const double *b, int64_t n)
 {
     double ma = over_reduce_mean(a, NULL, n), mb = over_reduce_mean(b, NULL, n), sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -172,12 +172,12 @@ static double spread(const double *a, const double *b, int64_t n)
 
 static double over_variance(const double *a, const double *b, int64_t n)
 {
-    return spread(a, a, n) / (double)n;
+    return expr_fns_spread(a, a, n) / (double)n;
 }
 
 static double over_pop_variance(const double *a, const double *b, int64_t n)
 {
-    return spread(a, a, n) / (double)(n - 1);
+    return expr_fns_spread(a, a, n) / (double)(n - 1);
 }
 
 static double over_std_dev(const double *a, const double *b, int64_t n)
@@ -192,7 +192,8 @@ static double over_pop_std_dev(const double *a, const double *b, int64_t n)
 
 static double over_corr(const double *a, const double *b, int64_t n)
 {
-    return spread(a, b, n) / sqrt(spread(a, a, n) * spread(b, b, n));
+    return expr_fns_spread(a, b, n) /
+           sqrt(expr_fns_spread(a, a, n) * expr_fns_spread(b, b, n));
 }
 
 static const struct expr_fn fns[] = {

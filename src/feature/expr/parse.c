@@ -33,7 +33,7 @@ static const struct {
 
 static enum rc parse_choice(struct parser *p);
 
-static enum rc fail(struct parser *p, size_t at, const char *what)
+static enum rc expr_parse_fail(struct parser *p, size_t at, const char *what)
 {
     return err_coded(p->err, RC_INVAL, E1310, "formula '%.*s', character %zu: %s",
                      (int)(p->text.n < 200 ? p->text.n : 200), p->text.p, at + 1, what);
@@ -45,7 +45,7 @@ static void skip_blanks(struct parser *p)
         p->at++;
 }
 
-static bool take(struct parser *p, char c)
+static bool expr_parse_take(struct parser *p, char c)
 {
     skip_blanks(p);
     if (p->at == p->text.n || p->text.p[p->at] != c)
@@ -54,10 +54,10 @@ static bool take(struct parser *p, char c)
     return true;
 }
 
-static enum rc emit(struct parser *p, struct expr_code code)
+static enum rc expr_parse_emit(struct parser *p, struct expr_code code)
 {
     if (p->e->code.n >= EXPR_CODE_MAX)
-        return fail(p, p->at, "the formula is too long");
+        return expr_parse_fail(p, p->at, "the formula is too long");
     VEC_PUSH(&p->e->code, code);
     return RC_OK;
 }
@@ -90,11 +90,12 @@ static enum rc parse_number(struct parser *p)
     }
     p->at = i;
     if (!str_to_f64(str_of(s + start, i - start), &v) || (i < n && is_name(s[i])))
-        return fail(p, start, "this is no number");
-    return emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = v});
+        return expr_parse_fail(p, start, "this is no number");
+    return expr_parse_emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = v});
 }
 
-static enum rc unknown(struct parser *p, size_t at, struct str name, bool called)
+static enum rc expr_parse_unknown(struct parser *p, size_t at, struct str name,
+                                  bool called)
 {
     char what[200];
     const char *near =
@@ -102,7 +103,7 @@ static enum rc unknown(struct parser *p, size_t at, struct str name, bool called
     snprintf(what, sizeof(what), "there is no %s '%.*s'%s%s%s",
              called ? "function" : "variable", (int)(name.n < 60 ? name.n : 60), name.p,
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-    return fail(p, at, what);
+    return expr_parse_fail(p, at, what);
 }
 
 static enum rc parse_call(struct parser *p, size_t start, struct str name)
@@ -111,24 +112,24 @@ static enum rc parse_call(struct parser *p, size_t start, struct str name)
     int n = 0;
     char what[120];
     if (!fn)
-        return unknown(p, start, name, true);
-    if (!take(p, ')')) {
+        return expr_parse_unknown(p, start, name, true);
+    if (!expr_parse_take(p, ')')) {
         do {
             enum rc rc = parse_choice(p);
             if (rc)
                 return rc;
             n++;
-        } while (take(p, ','));
-        if (!take(p, ')'))
-            return fail(p, p->at, "')' or ',' is missing");
+        } while (expr_parse_take(p, ','));
+        if (!expr_parse_take(p, ')'))
+            return expr_parse_fail(p, p->at, "')' or ',' is missing");
     }
     if (fn->n_args >= 0 ? n != fn->n_args : n < 1) {
         snprintf(what, sizeof(what), "%s takes %s%d argument%s, not %d", fn->name,
                  fn->n_args < 0 ? "at least " : "", fn->n_args < 0 ? 1 : fn->n_args,
                  fn->n_args == 1 || fn->n_args < 0 ? "" : "s", n);
-        return fail(p, start, what);
+        return expr_parse_fail(p, start, what);
     }
-    return emit(p, (struct expr_code){.op = EXPR_CALL, .arg = n, .fn = fn});
+    return expr_parse_emit(p, (struct expr_code){.op = EXPR_CALL, .arg = n, .fn = fn});
 }
 
 static enum rc parse_name(struct parser *p)
@@ -137,35 +138,36 @@ static enum rc parse_name(struct parser *p)
     while (p->at < p->text.n && is_name(p->text.p[p->at]))
         p->at++;
     struct str name = str_of(p->text.p + start, p->at - start);
-    if (take(p, '('))
+    if (expr_parse_take(p, '('))
         return parse_call(p, start, name);
     for (size_t i = 0; i < p->n_names; i++)
         if (str_is(name, p->names[i])) {
             p->e->used[i] = true;
-            return emit(p, (struct expr_code){.op = EXPR_NAME, .arg = (int32_t)i});
+            return expr_parse_emit(
+                p, (struct expr_code){.op = EXPR_NAME, .arg = (int32_t)i});
         }
     if (str_is(name, "_pi"))
-        return emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = M_PI});
+        return expr_parse_emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = M_PI});
     if (str_is(name, "_e"))
-        return emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = M_E});
-    return unknown(p, start, name, false);
+        return expr_parse_emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = M_E});
+    return expr_parse_unknown(p, start, name, false);
 }
 
 static enum rc parse_primary(struct parser *p)
 {
     skip_blanks(p);
     if (p->at == p->text.n)
-        return fail(p, p->at, "the formula ends where a value is missing");
+        return expr_parse_fail(p, p->at, "the formula ends where a value is missing");
     char c = p->text.p[p->at];
     if (is_digit(c) || c == '.')
         return parse_number(p);
     if (is_name(c))
         return parse_name(p);
-    if (!take(p, '('))
-        return fail(p, p->at, "a value is missing here");
+    if (!expr_parse_take(p, '('))
+        return expr_parse_fail(p, p->at, "a value is missing here");
     enum rc rc = parse_choice(p);
-    if (!rc && !take(p, ')'))
-        rc = fail(p, p->at, "')' is missing");
+    if (!rc && !expr_parse_take(p, ')'))
+        rc = expr_parse_fail(p, p->at, "')' is missing");
     return rc;
 }
 
@@ -186,11 +188,11 @@ static enum rc parse_level(struct parser *p, int level);
 
 static enum rc parse_sign(struct parser *p)
 {
-    if (take(p, '-')) {
+    if (expr_parse_take(p, '-')) {
         enum rc rc = parse_level(p, LEVEL_SIGN);
-        return rc ? rc : emit(p, (struct expr_code){.op = EXPR_NEG});
+        return rc ? rc : expr_parse_emit(p, (struct expr_code){.op = EXPR_NEG});
     }
-    if (take(p, '+'))
+    if (expr_parse_take(p, '+'))
         return parse_level(p, LEVEL_SIGN);
     return parse_primary(p);
 }
@@ -199,7 +201,7 @@ static enum rc parse_sign(struct parser *p)
 static enum rc parse_level(struct parser *p, int level)
 {
     if (++p->depth > EXPR_DEPTH_MAX)
-        return fail(p, p->at, "the formula is nested too deeply");
+        return expr_parse_fail(p, p->at, "the formula is nested too deeply");
     enum rc rc = parse_sign(p);
     for (int i; !rc && (i = find_operator(p)) >= 0 && operators[i].level >= level;) {
         bool from_right = operators[i].op == EXPR_POW;
@@ -207,7 +209,7 @@ static enum rc parse_level(struct parser *p, int level)
         /* The right side of a power may be signed: 2^-3. */
         rc = parse_level(p, from_right ? operators[i].level : operators[i].level + 1);
         if (!rc)
-            rc = emit(p, (struct expr_code){.op = operators[i].op});
+            rc = expr_parse_emit(p, (struct expr_code){.op = operators[i].op});
     }
     p->depth--;
     return rc;
@@ -216,16 +218,16 @@ static enum rc parse_level(struct parser *p, int level)
 static enum rc parse_choice(struct parser *p)
 {
     if (++p->depth > EXPR_DEPTH_MAX)
-        return fail(p, p->at, "the formula is nested too deeply");
+        return expr_parse_fail(p, p->at, "the formula is nested too deeply");
     enum rc rc = parse_level(p, 1);
-    if (!rc && take(p, '?')) {
+    if (!rc && expr_parse_take(p, '?')) {
         rc = parse_choice(p);
-        if (!rc && !take(p, ':'))
-            rc = fail(p, p->at, "':' is missing");
+        if (!rc && !expr_parse_take(p, ':'))
+            rc = expr_parse_fail(p, p->at, "':' is missing");
         if (!rc)
             rc = parse_choice(p);
         if (!rc)
-            rc = emit(p, (struct expr_code){.op = EXPR_CHOOSE});
+            rc = expr_parse_emit(p, (struct expr_code){.op = EXPR_CHOOSE});
     }
     p->depth--;
     return rc;
@@ -247,7 +249,7 @@ enum rc expr_parse(struct str text, const char *const *names, size_t n_names,
         rc = parse_choice(&p);
     skip_blanks(&p);
     if (!rc && p.at < text.n)
-        rc = fail(&p, p.at, "an operator is missing here");
+        rc = expr_parse_fail(&p, p.at, "an operator is missing here");
     if (!rc) {
         *out = e;
         e = NULL;

@@ -16,7 +16,7 @@ static void combo_compile(struct fg *f, struct feature_plan *p, struct diags *di
         f->in[i].form = FORM_TEXTS;
 }
 
-static enum rc give(struct fg_run *x, const int64_t *at)
+static enum rc combo_give(struct fg_run *x, const int64_t *at)
 {
     struct buf *text = &x->scratch->text;
     struct cell_buf buf;
@@ -51,7 +51,7 @@ static enum rc combo_step(struct fg_run *x, const struct fg_range *in)
     if (x->f->keep && total > x->f->keep)
         total = x->f->keep;
     for (int64_t k = 0; !rc && k < total; k++) {
-        rc = give(x, at);
+        rc = combo_give(x, at);
         for (size_t i = n; i-- > 0 && ++at[i] == in[i].end;)
             at[i] = in[i].begin;
     }

@@ -60,8 +60,10 @@ static char *params_json(const struct node *params)
 
 typedef const struct ty_feature_operator *find_fn(const char *name);
 
-static const struct ty_feature_operator *load(struct custom *c, const char *path,
-                                              const char *name, char *msg, size_t n)
+static const struct ty_feature_operator *custom_plugin_load(struct custom *c,
+                                                            const char *path,
+                                                            const char *name, char *msg,
+                                                            size_t n)
 {
     c->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!c->library) {
@@ -96,7 +98,7 @@ static void plug_compile(struct custom *c, struct fg *f, struct feature_plan *p,
         return;
     }
     char *path = plan_path(p, NULL, m->operator_lib_file);
-    c->plug = load(c, path, m->operator_name, msg, sizeof(msg));
+    c->plug = custom_plugin_load(c, path, m->operator_name, msg, sizeof(msg));
     mem_free(path);
     c->params = params_json(m->operator_params);
     if (c->plug) { /* once here, so that bad parameters are seen early */

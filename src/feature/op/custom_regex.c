@@ -65,8 +65,8 @@ static void regex_scratch_destroy(const struct custom *c, void *scratch)
     mem_free(s);
 }
 
-static int replace(const struct custom *c, struct regex_scratch *s, struct str text,
-                   PCRE2_SIZE *n)
+static int custom_regex_op_replace(const struct custom *c, struct regex_scratch *s,
+                                   struct str text, PCRE2_SIZE *n)
 {
     *n = s->cap;
     return pcre2_substitute(c->regex, (PCRE2_SPTR)text.p, text.n, 0,
@@ -81,14 +81,14 @@ static enum rc regex_step(struct fg_run *x, struct custom *c, const struct fg_ra
     struct cell_buf buf;
     struct str text = cell_text(&x->st->in[0], in[0].begin, &buf);
     PCRE2_SIZE n;
-    int rc = replace(c, s, text, &n);
+    int rc = custom_regex_op_replace(c, s, text, &n);
     if (rc == PCRE2_ERROR_NOMEMORY && n > s->cap && n <= TEXT_MAX) {
         char *out = mem_try_realloc(s->out, n * 2, 1);
         if (!out)
             return fg_nomem(x);
         s->out = out;
         s->cap = n * 2;
-        rc = replace(c, s, text, &n);
+        rc = custom_regex_op_replace(c, s, text, &n);
     }
     if (rc < 0) {
         PCRE2_UCHAR msg[120] = "";

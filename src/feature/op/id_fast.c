@@ -20,7 +20,7 @@ struct writer {
     bool has_def;
 };
 
-static void begin(struct writer *w, struct fg_run *x)
+static void id_fast_begin(struct writer *w, struct fg_run *x)
 {
     *w = (struct writer){.x = x,
                          .b = &x->f->bucket,
@@ -98,7 +98,7 @@ static void hash_eights(struct writer *w, const struct column *col, int64_t r,
 static void flat_hashes(struct fg_run *x, const struct column *col)
 {
     struct writer w;
-    begin(&w, x);
+    id_fast_begin(&w, x);
     for (int64_t r = 0; r < x->rows; r += BLOCK) {
         int64_t end = r + BLOCK < x->rows ? r + BLOCK : x->rows;
         if (only_eights(col, r, end))
@@ -117,7 +117,7 @@ static enum rc flat_texts(struct fg_run *x, const struct column *col)
         flat_hashes(x, col);
         return RC_OK;
     }
-    begin(&w, x);
+    id_fast_begin(&w, x);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
         struct str s = str_of(col->text + col->offsets[r],
                               (size_t)(col->offsets[r + 1] - col->offsets[r]));
@@ -152,7 +152,7 @@ static enum rc flat_numbers(struct fg_run *x, const struct column *col)
         whole_numbers(x, col);
         return RC_OK;
     }
-    begin(&w, x);
+    id_fast_begin(&w, x);
     for (int64_t r = 0; r < x->rows; r++) {
         if (LIKELY(!column_is_null(col, r)))
             w.ids[w.n++] =
@@ -182,7 +182,7 @@ static enum rc flat_codes(struct fg_run *x, const struct column *col)
 }
 
 /* Steps of row r that are kept. */
-static int64_t kept(const struct fg_run *x, const struct column *col, int64_t r)
+static int64_t id_fast_kept(const struct fg_run *x, const struct column *col, int64_t r)
 {
     int64_t n = column_is_null(col, r) ? 0 : col->offsets[r + 1] - col->offsets[r];
     return x->f->max_steps && n > x->f->max_steps ? x->f->max_steps : n;
@@ -221,10 +221,10 @@ static enum rc list_numbers(struct fg_run *x, const struct column *col)
     const struct column *kid = &col->kids[0];
     bool wide = kid->type->id == TYPE_I64;
     struct writer w;
-    begin(&w, x);
+    id_fast_begin(&w, x);
     enum rc rc = room(x, &w, kid->n + x->rows);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
-        int64_t before = w.n, i = col->offsets[r], end = i + kept(x, col, r);
+        int64_t before = w.n, i = col->offsets[r], end = i + id_fast_kept(x, col, r);
         for (; i < end; i++) {
             if (LIKELY(!column_is_null(kid, i)))
                 w.ids[w.n++] =
@@ -243,11 +243,11 @@ static enum rc list_codes(struct fg_run *x, const struct column *col)
     struct fg_memo *m = &x->st->memo;
     struct writer w;
     enum rc rc = memo_use(x, m, kid->dict);
-    begin(&w, x);
+    id_fast_begin(&w, x);
     if (!rc)
         rc = room(x, &w, kid->n + x->rows + 1);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
-        int64_t before = w.n, i = col->offsets[r], end = i + kept(x, col, r);
+        int64_t before = w.n, i = col->offsets[r], end = i + id_fast_kept(x, col, r);
         for (; !rc && i < end; i++) {
             int64_t id = ((const int64_t *)m->slot.p)[column_code(kid, i)];
             if (LIKELY(id >= 0 && !column_is_null(kid, i))) {
@@ -328,7 +328,7 @@ static enum rc text_steps(struct fg_run *x, const struct column *col)
     struct writer w;
     enum rc rc = RC_OK;
     numbers = numbers && col->offsets[col->n] >= 8;
-    begin(&w, x);
+    id_fast_begin(&w, x);
     for (int64_t r = 0; !rc && r < x->rows; r++) {
         const char *p = col->text + col->offsets[r],
                    *end = col->text + col->offsets[r + 1];

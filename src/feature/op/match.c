@@ -56,7 +56,8 @@ static void match_compile(struct fg *f, struct feature_plan *p, struct diags *di
     f->mask_in = f->n_in > 1 ? 1 : 0;
 }
 
-static enum rc give(struct fg_run *x, struct str pk, struct str sk, struct str value)
+static enum rc match_give(struct fg_run *x, struct str pk, struct str sk,
+                          struct str value)
 {
     const struct match *o = x->f->op;
     struct buf *text = &x->scratch->text;
@@ -103,7 +104,7 @@ static enum rc search(struct fg_run *x, struct str pk, struct str map,
         for (int64_t k = hit ? 0 : in [o->skey].begin; !hit && k < in[o->skey].end; k++)
             hit = str_eq(sk, cell_text(&x->st->in[o->skey], k, &buf));
         if (hit)
-            rc = give(x, pk, sk, value);
+            rc = match_give(x, pk, sk, value);
     }
     return rc;
 }

@@ -89,8 +89,9 @@ static void load_tokenizer(struct tokenize *op, struct fg *f, struct feature_pla
     mem_free(path);
 }
 
-static enum rc encode(const struct tokenize *op, struct tokenize_scratch *s,
-                      struct str text, const int64_t **ids, size_t *n, struct err *err)
+static enum rc tokenize_encode(const struct tokenize *op, struct tokenize_scratch *s,
+                               struct str text, const int64_t **ids, size_t *n,
+                               struct err *err)
 {
     if (op->has_norm) {
         text_norm_run(&op->norm, text, &s->text);
@@ -102,7 +103,7 @@ static enum rc encode(const struct tokenize *op, struct tokenize_scratch *s,
     return tokenizer_encode(op->tokenizer, s->tokens, text, ids, n, err);
 }
 
-static void *scratch(const void *op)
+static void *tokenize_scratch(const void *op)
 {
     struct tokenize_scratch *s = mem_calloc(1, sizeof(*s));
     s->tokens = token_scratch_create();
@@ -110,7 +111,7 @@ static void *scratch(const void *op)
     return s;
 }
 
-static void scratch_destroy(void *scratch)
+static void tokenize_scratch_destroy(void *scratch)
 {
     struct tokenize_scratch *s = scratch;
     token_scratch_destroy(s->tokens);
@@ -121,18 +122,18 @@ static void scratch_destroy(void *scratch)
 /* The default is a text like any other. */
 static void set_default(struct fg *f, const struct tokenize *op, struct diags *diags)
 {
-    struct tokenize_scratch *s = scratch(op);
+    struct tokenize_scratch *s = tokenize_scratch(op);
     struct err err = {0};
     const int64_t *ids;
     size_t n = 0;
-    if (encode(op, s, f->def_text, &ids, &n, &err))
+    if (tokenize_encode(op, s, f->def_text, &ids, &n, &err))
         plan_report(diags, f, E1315, "default_value", "feature '%s': default_value: %s",
                     f->info.name, err.msg);
     f->def_ids = mem_calloc(n + 1, sizeof(*f->def_ids));
     for (size_t i = 0; i < n; i++)
         f->def_ids[i] = ids[i];
     f->n_def = (int64_t)n;
-    scratch_destroy(s);
+    tokenize_scratch_destroy(s);
 }
 
 static void tokenize_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
@@ -164,7 +165,7 @@ static enum rc tokenize_step(struct fg_run *x, const struct fg_range *in)
         const int64_t *ids = NULL;
         size_t n = 0;
         struct err err = {0};
-        rc = encode(op, x->st->op, cell_text(c, i, &buf), &ids, &n, &err);
+        rc = tokenize_encode(op, x->st->op, cell_text(c, i, &buf), &ids, &n, &err);
         if (rc)
             return fg_fail(x, NULL, rc, E1313, "%s", err.msg);
         for (size_t k = 0; !rc && k < n; k++, given++) {
@@ -300,8 +301,8 @@ static const struct fg_json_key json_keys[] = {
 const struct fg_ops fg_tokenize = {.compile = tokenize_compile,
                                    .step = tokenize_step,
                                    .release = tokenize_release,
-                                   .scratch = scratch,
-                                   .scratch_destroy = scratch_destroy,
+                                   .scratch = tokenize_scratch,
+                                   .scratch_destroy = tokenize_scratch_destroy,
                                    .json = {.write = json_write_tokenize,
                                             .keys = json_keys,
                                             .before = json_before,

@@ -88,7 +88,8 @@ static size_t blanks_behind(struct str in, size_t at)
     return at;
 }
 
-static const struct added_token *match(const struct added *a, struct str in, size_t at)
+static const struct added_token *added_match(const struct added *a, struct str in,
+                                             size_t at)
 {
     unsigned char c = (unsigned char)in.p[at];
     for (uint32_t i = a->first[c]; i < a->first[c + 1]; i++) {
@@ -100,11 +101,11 @@ static const struct added_token *match(const struct added *a, struct str in, siz
     return NULL;
 }
 
-static void cut(const struct added *a, struct token_scratch *s, struct str in)
+static void added_cut(const struct added *a, struct token_scratch *s, struct str in)
 {
     size_t done = 0, at = 0;
     while (at < in.n) {
-        const struct added_token *t = match(a, in, at);
+        const struct added_token *t = added_match(a, in, at);
         if (!t) {
             at++;
             continue;
@@ -134,7 +135,7 @@ void added_run(const struct added *a, struct token_scratch *s)
         struct token_piece p = s->pieces.at[i];
         struct str in = str_of(s->text.p + p.at, p.n);
         if (p.id < 0) {
-            cut(a, s, in);
+            added_cut(a, s, in);
             continue;
         }
         stage_emit(s, in);

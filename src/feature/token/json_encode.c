@@ -44,7 +44,7 @@ static int64_t char_id(const struct bpe *m, struct token_scratch *s, struct str 
     return vocab_find(&m->vocab, str_of(s->word.p, s->word.n));
 }
 
-static void put(struct token_scratch *s, size_t at, size_t n, int64_t id)
+static void bpe_put(struct token_scratch *s, size_t at, size_t n, int64_t id)
 {
     struct token_symbol one = {.at = at, .n = n, .id = id};
     VEC_PUSH(&s->symbols, one);
@@ -58,13 +58,13 @@ static bool put_unknown(const struct bpe *m, struct token_scratch *s, struct str
     for (size_t k = 0; all && k < n; k++)
         all = m->bytes[(unsigned char)word.p[at + k]] >= 0;
     for (size_t k = 0; all && k < n; k++)
-        put(s, at + k, 1, m->bytes[(unsigned char)word.p[at + k]]);
+        bpe_put(s, at + k, 1, m->bytes[(unsigned char)word.p[at + k]]);
     if (all || m->unk < 0)
         return false;
     if (after_unknown && m->fuse_unk)
         s->symbols.at[s->symbols.n - 1].n += n;
     else
-        put(s, at, n, m->unk);
+        bpe_put(s, at, n, m->unk);
     return true;
 }
 
@@ -82,7 +82,7 @@ static void encode_word(const struct bpe *m, struct token_scratch *s, struct str
         size_t n = token_char(str_of(word.p + at, word.n - at), &c);
         int64_t id = char_id(m, s, str_of(word.p + at, n), at == 0, at + n == word.n);
         if (id >= 0)
-            put(s, at, n, id);
+            bpe_put(s, at, n, id);
         unknown = id < 0 && put_unknown(m, s, word, at, n, unknown);
         at += n;
     }
@@ -101,8 +101,8 @@ static void truncate(const struct bpe *m, struct token_scratch *s)
     s->ids.n = max;
 }
 
-static enum rc encode(const void *model, struct token_scratch *s, struct str text,
-                      struct err *err)
+static enum rc bpe_encode(const void *model, struct token_scratch *s, struct str text,
+                          struct err *err)
 {
     const struct bpe *m = model;
     token_add_clean(&s->text, text);
@@ -143,4 +143,4 @@ static void destroy(void *model)
     mem_free(m);
 }
 
-const struct tokenizer_ops token_json_ops = {.encode = encode, .destroy = destroy};
+const struct tokenizer_ops token_json_ops = {.encode = bpe_encode, .destroy = destroy};

@@ -9,7 +9,7 @@
 
 #define ID_MAX 0x7fffffff
 
-static enum rc bad(struct err *err, const char *what)
+static enum rc bpe_load_bad(struct err *err, const char *what)
 {
     return err_coded(err, RC_FORMAT, E1313, "%s", what);
 }
@@ -18,7 +18,7 @@ static enum rc put_token(struct bpe *m, struct str text, int64_t id, int64_t *ro
                          struct err *err)
 {
     if (id < 0 || id > ID_MAX)
-        return bad(err, "a token has an id outside of [0, 2147483647]");
+        return bpe_load_bad(err, "a token has an id outside of [0, 2147483647]");
     struct str own = str_of(arena_strndup(&m->mem, text.p, text.n), text.n);
     if (id >= *rows)
         *rows = id + 1;
@@ -29,12 +29,12 @@ static enum rc load_vocab(struct bpe *m, const struct node *vocab, int64_t *rows
                           struct err *err)
 {
     if (!vocab || vocab->kind != NODE_MAP || !vocab->map.n)
-        return bad(err, "model.vocab is no object with tokens");
+        return bpe_load_bad(err, "model.vocab is no object with tokens");
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < vocab->map.n; i++) {
         int64_t id;
         if (!node_i64(vocab->map.at[i].value, &id))
-            return bad(err, "a token of model.vocab has no integer as id");
+            return bpe_load_bad(err, "a token of model.vocab has no integer as id");
         rc = put_token(m, vocab->map.at[i].key, id, rows, err);
     }
     for (int b = 0; b < 256; b++) {
@@ -82,7 +82,7 @@ static enum rc load_merge(struct bpe *m, const struct node *n, size_t rank,
 {
     struct str a, b, rest;
     if (!merge_parts(n, &a, &b))
-        return bad(err, "a merge is neither \"a b\" nor [\"a\", \"b\"]");
+        return bpe_load_bad(err, "a merge is neither \"a b\" nor [\"a\", \"b\"]");
     bool cut =
         m->prefix.n && b.n >= m->prefix.n && memcmp(b.p, m->prefix.p, m->prefix.n) == 0;
     rest = cut ? str_of(b.p + m->prefix.n, b.n - m->prefix.n) : b;
@@ -105,7 +105,7 @@ static enum rc load_merges(struct bpe *m, const struct node *merges, struct err 
 {
     struct buf text;
     if (!merges || merges->kind != NODE_LIST)
-        return bad(err, "model.merges is no list");
+        return bpe_load_bad(err, "model.merges is no list");
     for (m->n_slots = 16; m->n_slots < merges->list.n * 2;)
         m->n_slots *= 2;
     m->merges = mem_try_alloc(m->n_slots, sizeof(*m->merges));
@@ -141,7 +141,7 @@ static enum rc load_model(struct bpe *m, const struct node *n, int64_t *rows,
     const struct node *type = node_find(n, "type"), *drop = node_find(n, "dropout");
     double dropout = 0;
     if (!n || n->kind != NODE_MAP)
-        return bad(err, "no object 'model': this is no tokenizer.json");
+        return bpe_load_bad(err, "no object 'model': this is no tokenizer.json");
     if (type && type->kind == NODE_STR && !str_is(type->text, "BPE"))
         return err_coded(err, RC_UNSUPPORTED, E1313,
                          "a model of type '%.*s'; only BPE is supported",
@@ -159,7 +159,7 @@ static enum rc load_model(struct bpe *m, const struct node *n, int64_t *rows,
     struct str unk = own_text(m, n, "unk_token");
     m->unk = unk.n ? vocab_find(&m->vocab, unk) : -1;
     if (unk.n && m->unk < 0)
-        return bad(err, "unk_token is not in the vocabulary");
+        return bpe_load_bad(err, "unk_token is not in the vocabulary");
     return load_merges(m, node_find(n, "merges"), err);
 }
 
@@ -195,7 +195,7 @@ static enum rc load_added(struct bpe *m, const struct node *list, int64_t *rows,
                                 .rstrip = flag(t, "rstrip")};
         bool normal = flag(t, "normalized");
         if (!node_find(t, "id") || !node_i64(node_find(t, "id"), &a.id) || !a.text.n) {
-            rc = bad(err, "an added token without id or content");
+            rc = bpe_load_bad(err, "an added token without id or content");
             break;
         }
         rc = put_token(m, a.text, a.id, rows, err);
@@ -218,7 +218,8 @@ static void load_truncation(struct bpe *m, const struct node *n)
     m->cut_left = way && way->kind == NODE_STR && str_is(way->text, "Left");
 }
 
-static enum rc load(struct tokenizer *t, const struct node *root, struct err *err)
+static enum rc bpe_load_load(struct tokenizer *t, const struct node *root,
+                             struct err *err)
 {
     struct bpe *m = t->model;
     int64_t rows = 0;
@@ -250,7 +251,7 @@ enum rc token_json_load(struct tokenizer *t, const char *text, size_t n, struct 
                        g ? g->msg : "no JSON");
     }
     if (!rc)
-        rc = load(t, d.root, err);
+        rc = bpe_load_load(t, d.root, err);
     diags_release(&diags);
     doc_release(&d);
     return rc;

@@ -61,8 +61,8 @@ struct finder {
 };
 
 /* The next match that is not empty. */
-static enum rc find(struct finder *f, bool *found, size_t *begin, size_t *end,
-                    struct err *err)
+static enum rc bpe_regex_find(struct finder *f, bool *found, size_t *begin, size_t *end,
+                              struct err *err)
 {
     *found = false;
     while (f->at < f->in.n) {
@@ -98,7 +98,7 @@ struct joiner {
     size_t begin, end;
 };
 
-static void flush(struct joiner *j)
+static void bpe_regex_flush(struct joiner *j)
 {
     if (j->has && j->end > j->begin)
         stage_emit(j->s, str_of(j->in.p + j->begin, j->end - j->begin));
@@ -125,7 +125,7 @@ static void stretch(struct joiner *j, size_t begin, size_t end, bool match)
         break;
     }
     if (!join || !j->has)
-        flush(j);
+        bpe_regex_flush(j);
     if (!j->has)
         j->begin = begin;
     j->has = !(match && j->way == SPLIT_REMOVED);
@@ -142,7 +142,7 @@ enum rc stage_split(const struct stage *st, struct token_scratch *s, struct str 
     bool found = true;
     enum rc rc = RC_OK;
     while (!rc && found) {
-        rc = find(&f, &found, &begin, &end, err);
+        rc = bpe_regex_find(&f, &found, &begin, &end, err);
         if (rc || !found)
             break;
         stretch(&j, done, begin, st->invert);
@@ -150,7 +150,7 @@ enum rc stage_split(const struct stage *st, struct token_scratch *s, struct str 
         done = end;
     }
     stretch(&j, done, in.n, st->invert);
-    flush(&j);
+    bpe_regex_flush(&j);
     return rc;
 }
 
@@ -162,7 +162,7 @@ enum rc stage_replace_regex(const struct stage *st, struct token_scratch *s,
     bool found = true;
     enum rc rc = RC_OK;
     while (!rc) {
-        rc = find(&f, &found, &begin, &end, err);
+        rc = bpe_regex_find(&f, &found, &begin, &end, err);
         if (rc || !found)
             break;
         buf_add(&s->next, in.p + done, begin - done);

@@ -114,8 +114,8 @@ static enum rc run_prepend(const struct stage *st, struct token_scratch *s, stru
     return RC_OK;
 }
 
-static void replace(struct token_scratch *s, struct str in, struct str from,
-                    struct str to)
+static void bpe_stage_replace(struct token_scratch *s, struct str in, struct str from,
+                              struct str to)
 {
     while (in.n) {
         const char *found = from.n ? memmem(in.p, in.n, from.p, from.n) : NULL;
@@ -132,7 +132,7 @@ static enum rc run_replace(const struct stage *st, struct token_scratch *s, stru
                            bool first, struct err *err)
 {
     size_t begin = s->next.n;
-    replace(s, in, st->a, st->b);
+    bpe_stage_replace(s, in, st->a, st->b);
     close_piece(s, begin);
     return RC_OK;
 }
@@ -147,7 +147,7 @@ static enum rc run_meta(const struct stage *st, struct token_scratch *s, struct 
                            (in.n >= st->a.n && memcmp(in.p, st->a.p, st->a.n) == 0));
     if ((st->left || (st->right && first)) && !starts)
         buf_add(&s->next, st->a.p, st->a.n);
-    replace(s, in, str_c(" "), st->a);
+    bpe_stage_replace(s, in, str_c(" "), st->a);
     close_piece(s, begin);
     return RC_OK;
 }

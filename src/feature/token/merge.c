@@ -10,7 +10,7 @@ static bool before(const struct token_pair *a, const struct token_pair *b)
     return a->rank < b->rank || (a->rank == b->rank && a->left < b->left);
 }
 
-static void push(struct token_scratch *s, struct token_pair p)
+static void token_merge_push(struct token_scratch *s, struct token_pair p)
 {
     VEC_PUSH(&s->heap, p);
     size_t i = s->heap.n - 1;
@@ -47,7 +47,7 @@ static void consider(const void *model, struct token_scratch *s, const char *bas
     const struct token_symbol *b = &s->symbols.at[a->next];
     struct token_pair p = {.left = left, .right = a->next, .n = a->n + b->n};
     if (pair(model, s, base, a, b, &p.rank, &p.id))
-        push(s, p);
+        token_merge_push(s, p);
 }
 
 void token_merge(const void *model, struct token_scratch *s, const char *base,

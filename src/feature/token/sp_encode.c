@@ -7,8 +7,8 @@
 
 #define UNKNOWN_PENALTY 10.0f
 
-static void give(const struct sp *m, struct token_scratch *s, struct str piece,
-                 int64_t id, bool *after_unknown)
+static void sp_give(const struct sp *m, struct token_scratch *s, struct str piece,
+                    int64_t id, bool *after_unknown)
 {
     bool unknown = id == m->unk;
     if (unknown && m->byte_fallback) {
@@ -78,7 +78,7 @@ static void unigram(const struct sp *m, struct token_scratch *s, struct str t)
     }
     for (size_t i = s->symbols.n; i-- > 0;) {
         const struct token_symbol *y = &s->symbols.at[i];
-        give(m, s, str_of(t.p + y->at, y->n), y->id, &unknown);
+        sp_give(m, s, str_of(t.p + y->at, y->n), y->id, &unknown);
     }
 }
 
@@ -112,12 +112,12 @@ static void bpe(const struct sp *m, struct token_scratch *s, struct str t)
     for (int64_t i = s->symbols.n ? 0 : -1; i >= 0; i = s->symbols.at[i].next) {
         struct str piece = str_of(t.p + s->symbols.at[i].at, s->symbols.at[i].n);
         int64_t id = vocab_find(&m->vocab, piece);
-        give(m, s, piece, id < 0 ? m->unk : id, &unknown);
+        sp_give(m, s, piece, id < 0 ? m->unk : id, &unknown);
     }
 }
 
-static enum rc encode(const void *model, struct token_scratch *s, struct str text,
-                      struct err *err)
+static enum rc sp_encode_text(const void *model, struct token_scratch *s, struct str text,
+                              struct err *err)
 {
     const struct sp *m = model;
     buf_clear(&s->next);
@@ -147,4 +147,4 @@ static void destroy(void *model)
     mem_free(m);
 }
 
-const struct tokenizer_ops token_sp_ops = {.encode = encode, .destroy = destroy};
+const struct tokenizer_ops token_sp_ops = {.encode = sp_encode_text, .destroy = destroy};

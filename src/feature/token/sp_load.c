@@ -20,7 +20,7 @@ struct field {
     bool is_bytes;
 };
 
-static bool varint(struct wire *w, uint64_t *out)
+static bool sp_load_varint(struct wire *w, uint64_t *out)
 {
     uint64_t v = 0;
     for (unsigned shift = 0; shift < 64 && w->p < w->end; shift += 7) {
@@ -47,18 +47,18 @@ static bool fixed(struct wire *w, size_t n, uint64_t *out)
 static bool next_field(struct wire *w, struct field *f)
 {
     uint64_t key, n;
-    if (!varint(w, &key))
+    if (!sp_load_varint(w, &key))
         return false;
     *f = (struct field){.number = (uint32_t)(key >> 3)};
     switch (key & 7) {
     case 0:
-        return varint(w, &f->value);
+        return sp_load_varint(w, &f->value);
     case 1:
         return fixed(w, 8, &f->value);
     case 5:
         return fixed(w, 4, &f->value);
     case 2:
-        if (!varint(w, &n) || n > (size_t)(w->end - w->p))
+        if (!sp_load_varint(w, &n) || n > (size_t)(w->end - w->p))
             return false;
         f->inside = (struct wire){w->p, w->p + n};
         f->is_bytes = true;
@@ -69,7 +69,7 @@ static bool next_field(struct wire *w, struct field *f)
     }
 }
 
-static enum rc bad(struct err *err, const char *what)
+static enum rc sp_load_bad(struct err *err, const char *what)
 {
     return err_coded(err, RC_FORMAT, E1313, "%s", what);
 }
@@ -91,7 +91,7 @@ static enum rc load_piece(struct sp *m, struct wire w, struct err *err)
     *p = (struct sp_piece){.type = SP_NORMAL};
     while (w.p < w.end) {
         if (!next_field(&w, &f))
-            return bad(err, broken);
+            return sp_load_bad(err, broken);
         if (f.number == 1 && f.is_bytes) {
             size_t n = (size_t)(f.inside.end - f.inside.p);
             p->text = str_of(arena_strndup(&m->mem, (const char *)f.inside.p, n), n);
@@ -99,7 +99,7 @@ static enum rc load_piece(struct sp *m, struct wire w, struct err *err)
             p->score = float_of(f.value);
         } else if (f.number == 3) {
             if (f.value < SP_NORMAL || f.value > SP_BYTE)
-                return bad(err, "a piece of an unknown type");
+                return sp_load_bad(err, "a piece of an unknown type");
             p->type = (enum sp_type)f.value;
         }
     }
@@ -112,7 +112,7 @@ static enum rc load_trainer(struct sp *m, struct wire w, struct err *err)
     struct field f;
     while (w.p < w.end) {
         if (!next_field(&w, &f))
-            return bad(err, broken);
+            return sp_load_bad(err, broken);
         if (f.number == 3 && f.value != SP_UNIGRAM && f.value != SP_BPE)
             return err_coded(err, RC_UNSUPPORTED, E1313,
                              "a model of kind %ju; unigram (1) and BPE (2) are supported",
@@ -137,7 +137,7 @@ static enum rc load_table(struct sp *m, struct wire w, struct err *err)
     if (n >= 4)
         memcpy(&bytes, w.p, 4);
     if (n < 4 || bytes > n - 4 || bytes % 4 || !bytes)
-        return bad(err, "the model's table of characters is damaged");
+        return sp_load_bad(err, "the model's table of characters is damaged");
     uint32_t *trie = arena_try_alloc(&m->mem, bytes / 4, 4);
     if (!trie)
         return err_set(err, RC_NOMEM, "no memory for %u bytes", (unsigned)bytes);
@@ -155,7 +155,7 @@ static enum rc load_normalizer(struct sp *m, struct wire w, struct err *err)
     enum rc rc = RC_OK;
     while (!rc && w.p < w.end) {
         if (!next_field(&w, &f))
-            return bad(err, broken);
+            return sp_load_bad(err, broken);
         if (f.number == 2 && f.is_bytes)
             rc = load_table(m, f.inside, err);
         else if (f.number == 3)
@@ -248,25 +248,26 @@ static enum rc index_pieces(struct sp *m, struct err *err)
         any = true;
     }
     if (!rc && m->unk < 0)
-        return bad(err, "the model has no piece for unknown text");
+        return sp_load_bad(err, "the model has no piece for unknown text");
     for (int b = 0; !rc && m->byte_fallback && b < 256; b++)
         if (m->bytes[b] < 0)
-            return bad(err, "the model falls back to bytes, and lacks pieces of some");
+            return sp_load_bad(err,
+                               "the model falls back to bytes, and lacks pieces of some");
     return rc;
 }
 
-static enum rc load(struct sp *m, struct wire w, struct err *err)
+static enum rc sp_load_load(struct sp *m, struct wire w, struct err *err)
 {
     struct wire count = w;
     struct field f;
     size_t n = 0;
     while (count.p < count.end) {
         if (!next_field(&count, &f))
-            return bad(err, broken);
+            return sp_load_bad(err, broken);
         n += f.number == 1 && f.is_bytes;
     }
     if (!n || n > INT32_MAX)
-        return bad(err, broken);
+        return sp_load_bad(err, broken);
     m->at = arena_try_alloc(&m->mem, n, sizeof(*m->at));
     if (!m->at)
         return err_set(err, RC_NOMEM, "no memory for %zu pieces", n);
@@ -290,7 +291,7 @@ enum rc token_sp_load(struct tokenizer *t, const uint8_t *bytes, size_t n,
     m->dummy_prefix = m->squeeze = m->escape = true;
     t->ops = &token_sp_ops;
     t->model = m;
-    enum rc rc = load(m, (struct wire){bytes, bytes + n}, err);
+    enum rc rc = sp_load_load(m, (struct wire){bytes, bytes + n}, err);
     t->rows = (int64_t)m->n;
     return rc;
 }

@@ -78,7 +78,7 @@ static void add_blank(const struct sp *m, struct buf *out)
     buf_puts(out, m->escape ? BLANK : " ");
 }
 
-static void add(const struct sp *m, struct str s, struct buf *out)
+static void sp_normal_add(const struct sp *m, struct str s, struct buf *out)
 {
     for (size_t i = 0; i < s.n; i++)
         if (s.p[i] == ' ')
@@ -107,7 +107,7 @@ void sp_normalize(const struct sp *m, struct str in, struct buf *out)
         while (after_blank && to.n && *to.p == ' ')
             to = str_of(to.p + 1, to.n - 1);
         if (to.n) {
-            add(m, to, out);
+            sp_normal_add(m, to, out);
             after_blank = to.p[to.n - 1] == ' ';
         }
         if (!m->squeeze)

@@ -5,7 +5,7 @@
 #include "text/conf.h"
 #include "text/job/job.h"
 
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int job_kind_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     static const char *const keys[] = {
         "hp",        "hyperparameters", "input",    "inputs", "output",     "outputs",
@@ -20,7 +20,7 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return found >= 2 ? 90 : found ? 60 : 30;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect job_kind_dialect(enum syntax syntax)
 {
     return SCHEMA_FOLDED;
 }
@@ -46,7 +46,7 @@ static void fold_metrics(struct conf *c)
     }
 }
 
-static void prepare(struct conf *c, struct diags *diags)
+static void job_kind_prepare(struct conf *c, struct diags *diags)
 {
     if (c->doc.root && c->doc.root->kind == NODE_MAP)
         fold_metrics(c);
@@ -159,7 +159,7 @@ static void check_roles(const struct jobspec_JobSpec *s, struct diags *d)
                  JOB_WORKERS_MAX);
 }
 
-static void check(struct conf *c, struct diags *diags)
+static void job_kind_check(struct conf *c, struct diags *diags)
 {
     const struct jobspec_JobSpec *s = c->data;
     check_command(s, diags);
@@ -170,7 +170,7 @@ static void check(struct conf *c, struct diags *diags)
     check_roles(s, diags);
 }
 
-static void describe(const struct conf *c, struct buf *out)
+static void job_kind_describe(const struct conf *c, struct buf *out)
 {
     const struct jobspec_JobSpec *s = c->data;
     if (!s->n_role)
@@ -188,9 +188,9 @@ const struct conf_kind conf_kind_job = {
     .family = &schema_family_job,
     .root = &jobspec_JobSpec_def,
     .usual = SYNTAX_YAML,
-    .probe = probe,
-    .dialect = dialect,
-    .prepare = prepare,
-    .check = check,
-    .describe = describe,
+    .probe = job_kind_probe,
+    .dialect = job_kind_dialect,
+    .prepare = job_kind_prepare,
+    .check = job_kind_check,
+    .describe = job_kind_describe,
 };

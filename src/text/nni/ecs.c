@@ -18,7 +18,7 @@ static void skip_blanks(struct scanner *s)
     }
 }
 
-static bool take(struct scanner *s, char c)
+static bool nni_ecs_take(struct scanner *s, char c)
 {
     skip_blanks(s);
     if (s->rest.n == 0 || *s->rest.p != c)
@@ -66,7 +66,7 @@ static enum rc take_pair(struct scanner *s, struct nni_ecs_spec *out)
     enum rc rc = take_quoted(s, &name);
     if (rc)
         return rc;
-    if (!take(s, ':'))
+    if (!nni_ecs_take(s, ':'))
         return err_set(s->err, RC_FORMAT, "no ':' after '%s'", name);
     if (strcmp(name, "cpu") == 0)
         return take_number(s, name, &out->cpu);
@@ -90,13 +90,13 @@ static enum rc parse_map(struct scanner *s, struct nni_ecs_spec *out)
 {
     *out = (struct nni_ecs_spec){
         .cpu = 1, .memory = 2, .resource_id = "", .gputype = "", .shared_memory = ""};
-    while (!take(s, '}')) {
+    while (!nni_ecs_take(s, '}')) {
         enum rc rc = take_pair(s, out);
         if (rc)
             return rc;
-        if (take(s, ','))
+        if (nni_ecs_take(s, ','))
             continue;
-        if (!take(s, '}'))
+        if (!nni_ecs_take(s, '}'))
             return err_set(s->err, RC_FORMAT, "the map does not end in '}'");
         break;
     }
@@ -114,7 +114,7 @@ enum rc nni_ecs_parse(struct str text, struct arena *a, struct nni_ecs_spec *out
     struct nni_ecs_spec spec = {0};
     struct str word = s.rest;
     enum rc rc;
-    if (take(&s, '{')) {
+    if (nni_ecs_take(&s, '{')) {
         rc = parse_map(&s, &spec);
         if (rc)
             return rc;

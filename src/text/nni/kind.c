@@ -12,7 +12,7 @@
 #include "text/nni/load.h"
 #include "text/nni/nni_private.h"
 
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int nni_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     static const char *const keys[] = {"trainingService",
                                        "trialCommand",
@@ -36,7 +36,7 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return found >= 3 ? 95 : found * 30;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect nni_dialect(enum syntax syntax)
 {
     return SCHEMA_FOLDED;
 }
@@ -131,7 +131,7 @@ static void tidy(struct conf *c, struct diags *d, struct node *n)
     }
 }
 
-static void prepare(struct conf *c, struct diags *diags)
+static void nni_prepare(struct conf *c, struct diags *diags)
 {
     if (!c->doc.root || c->doc.root->kind != NODE_MAP)
         return;
@@ -311,7 +311,7 @@ static void check_objectives(struct nni_checker *x)
     }
 }
 
-static void check(struct conf *c, struct diags *diags)
+static void nni_check(struct conf *c, struct diags *diags)
 {
     struct nni_checker x = {.c = c, .e = c->data, .d = diags};
     check_header(&x);
@@ -320,7 +320,7 @@ static void check(struct conf *c, struct diags *diags)
     nni_check_services(&x);
 }
 
-static void describe(const struct conf *c, struct buf *out)
+static void nni_describe(const struct conf *c, struct buf *out)
 {
     const struct nni_ExperimentConfig *e = c->data;
     const struct nni_Algorithm *t = e->tuner ? e->tuner : e->advisor;
@@ -341,9 +341,9 @@ const struct conf_kind conf_kind_nni_experiment = {
     .family = &schema_family_nni,
     .root = &nni_ExperimentConfig_def,
     .usual = SYNTAX_YAML,
-    .probe = probe,
-    .dialect = dialect,
-    .prepare = prepare,
-    .check = check,
-    .describe = describe,
+    .probe = nni_probe,
+    .dialect = nni_dialect,
+    .prepare = nni_prepare,
+    .check = nni_check,
+    .describe = nni_describe,
 };

@@ -28,7 +28,8 @@ static void keep_diags(const struct diags *from, struct diags *to)
 /* JSON first, then YAML, which also reads JSON with commas too many. The problems shown
  * are those of the syntax that the file's first character promises.
  */
-static const struct node *parse(struct conf *c, struct source *src, struct diags *diags)
+static const struct node *nni_load_parse(struct conf *c, struct source *src,
+                                         struct diags *diags)
 {
     struct doc json = {.src = src}, yaml = {.src = src};
     struct diags json_said = {0}, yaml_said = {0};
@@ -62,7 +63,7 @@ static const struct node *open_file(struct conf *c, struct diags *diags)
         return NULL;
     }
     VEC_PUSH(&c->sources, src);
-    const struct node *root = parse(c, src, diags);
+    const struct node *root = nni_load_parse(c, src, diags);
     if (!root)
         schema_report(diags, DIAG_ERROR, E0402, &e->base, "searchSpaceFile",
                       "ExperimentConfig: Failed to load search space file \"%s\": it is "

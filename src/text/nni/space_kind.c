@@ -4,7 +4,7 @@
 #include "text/nni/nni.h"
 #include "text/nni/space.h"
 
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int nni_space_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     size_t specs = 0;
     if (syntax == SYNTAX_PROTOTEXT || root->kind != NODE_MAP || root->map.n == 0)
@@ -16,7 +16,7 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return specs == 0 ? 0 : specs == root->map.n ? 95 : 60;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect nni_space_dialect(enum syntax syntax)
 {
     return SCHEMA_YAML;
 }
@@ -28,7 +28,7 @@ static void check_tree(struct conf *c, struct diags *diags)
         c->data = space;
 }
 
-static void describe(const struct conf *c, struct buf *out)
+static void nni_space_describe(const struct conf *c, struct buf *out)
 {
     size_t n = c->doc.root->kind == NODE_MAP ? c->doc.root->map.n : 0;
     buf_printf(out, "%zu parameter%s", n, n == 1 ? "" : "s");
@@ -40,8 +40,8 @@ const struct conf_kind conf_kind_nni_space = {
     .example = "search_space.json",
     .family = &schema_family_nni,
     .usual = SYNTAX_JSON,
-    .probe = probe,
-    .dialect = dialect,
+    .probe = nni_space_probe,
+    .dialect = nni_space_dialect,
     .check_tree = check_tree,
-    .describe = describe,
+    .describe = nni_space_describe,
 };

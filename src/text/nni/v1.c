@@ -144,7 +144,7 @@ static void remove_entry(struct node *map, struct node_entry *e)
 }
 
 /* Takes an entry out of `from`; null counts as absent. */
-static bool take(struct node *from, const char *name, struct node_entry *out)
+static bool nni_v1_take(struct node *from, const char *name, struct node_entry *out)
 {
     struct node_entry *e = nni_find(from, name);
     if (!e)
@@ -158,7 +158,7 @@ static bool take(struct node *from, const char *name, struct node_entry *out)
 static struct node *take_map(struct convert *x, struct node *from, const char *name)
 {
     struct node_entry e;
-    if (!take(from, name, &e))
+    if (!nni_v1_take(from, name, &e))
         return node_create(x->a, NODE_MAP, x->at);
     if (e.value->kind == NODE_MAP)
         return e.value;
@@ -167,8 +167,8 @@ static struct node *take_map(struct convert *x, struct node *from, const char *n
     return node_create(x->a, NODE_MAP, x->at);
 }
 
-static void put(struct convert *x, struct node *to, const char *name, struct span key_at,
-                struct node *value)
+static void nni_v1_put(struct convert *x, struct node *to, const char *name,
+                       struct span key_at, struct node *value)
 {
     node_add(x->a, to, str_c(name), key_at, value);
 }
@@ -178,10 +178,10 @@ static void move_all(struct convert *x, struct node *from, struct node *to,
 {
     for (; moves->from; moves++) {
         struct node_entry e;
-        if (!take(from, moves->from, &e))
+        if (!nni_v1_take(from, moves->from, &e))
             continue;
         if (moves->to)
-            put(x, to, moves->to, e.key_at, e.value);
+            nni_v1_put(x, to, moves->to, e.key_at, e.value);
         else
             diag_add(x->d, DIAG_WARNING, E0404, e.key_at,
                      "Config field \"%s\" is no longer supported and has been ignored",
@@ -236,24 +236,25 @@ static void convert_top(struct convert *x)
     check_count(x, "maxTrialNum");
     check_time(x, "maxExecDuration");
     check_time(x, "maxTrialDuration");
-    if (take(x->v1, "multiPhase", &e) && !(e.value->kind == NODE_BOOL && !e.value->flag))
+    if (nni_v1_take(x->v1, "multiPhase", &e) &&
+        !(e.value->kind == NODE_BOOL && !e.value->flag))
         diag_add(x->d, DIAG_ERROR, E0405, e.value->at,
                  "Multi-phase is no longer supported");
     move_all(x, x->v1, x->v2, top_moves);
-    if (take(x->v1, "sharedStorage", &e))
-        put(x, x->v2, "sharedStorage", e.key_at, e.value);
+    if (nni_v1_take(x->v1, "sharedStorage", &e))
+        nni_v1_put(x, x->v2, "sharedStorage", e.key_at, e.value);
 }
 
 /* codeDir, classFileName x.py and className C: codeDirectory and className x.C */
 static void convert_class(struct convert *x, struct node *from, struct node *to)
 {
     struct node_entry file, name, dir;
-    bool has_name = take(from, "className", &name);
-    if (take(from, "codeDir", &dir))
-        put(x, to, "codeDirectory", dir.key_at, dir.value);
-    if (!take(from, "classFileName", &file)) {
+    bool has_name = nni_v1_take(from, "className", &name);
+    if (nni_v1_take(from, "codeDir", &dir))
+        nni_v1_put(x, to, "codeDirectory", dir.key_at, dir.value);
+    if (!nni_v1_take(from, "classFileName", &file)) {
         if (has_name)
-            put(x, to, "className", name.key_at, name.value);
+            nni_v1_put(x, to, "className", name.key_at, name.value);
         return;
     }
     struct str s = file.value->kind == NODE_STR ? file.value->text : str_of("", 0);
@@ -266,8 +267,8 @@ static void convert_class(struct convert *x, struct node *from, struct node *to)
     } else {
         const char *whole =
             arena_printf(x->a, "%.*s.%s", (int)(s.n - 3), s.p, name.value->text.p);
-        put(x, to, "className", name.key_at,
-            node_str(x->a, whole, strlen(whole), name.value->at));
+        nni_v1_put(x, to, "className", name.key_at,
+                   node_str(x->a, whole, strlen(whole), name.value->at));
     }
 }
 
@@ -277,27 +278,27 @@ static void convert_algorithm(struct convert *x, const char *role, const char *b
     static const struct move args[] = {{"classArgs", "classArgs"}, {0}};
     static const struct move gpus[] = {{"gpuIndices", "tunerGpuIndices"}, {0}};
     struct node_entry e, name;
-    if (!take(x->v1, role, &e))
+    if (!nni_v1_take(x->v1, role, &e))
         return;
     if (e.value->kind != NODE_MAP) {
-        put(x, x->v2, role, e.key_at, e.value);
+        nni_v1_put(x, x->v2, role, e.key_at, e.value);
         return;
     }
     struct node *from = e.value, *to = node_create(x->a, NODE_MAP, from->at);
-    if (take(from, builtin, &name))
-        put(x, to, "name", name.key_at, name.value);
+    if (nni_v1_take(from, builtin, &name))
+        nni_v1_put(x, to, "name", name.key_at, name.value);
     convert_class(x, from, to);
     move_all(x, from, to, args);
     move_all(x, from, x->v2, gpus);
     move_all(x, from, to, dropped);
     report_rest(x, from, role);
-    put(x, x->v2, role, e.key_at, to);
+    nni_v1_put(x, x->v2, role, e.key_at, to);
 }
 
 static void convert_machines(struct convert *x, struct node *service)
 {
     struct node_entry e;
-    if (!take(x->v1, "machineList", &e))
+    if (!nni_v1_take(x->v1, "machineList", &e))
         return;
     struct node *list = node_create(x->a, NODE_LIST, e.value->at);
     for (size_t i = 0; e.value->kind == NODE_LIST && i < e.value->list.n; i++) {
@@ -310,13 +311,13 @@ static void convert_machines(struct convert *x, struct node *service)
         }
         node_push(x->a, list, from);
     }
-    put(x, service, "machineList", e.key_at, list);
+    nni_v1_put(x, service, "machineList", e.key_at, list);
 }
 
 static void convert_storage(struct convert *x, struct node *config, struct node *service)
 {
     struct node_entry e = {0};
-    bool named = take(config, "storage", &e);
+    bool named = nni_v1_take(config, "storage", &e);
     bool nfs = named ? str_is(e.value->text, "nfs") : nni_find(config, "nfs") != NULL;
     struct span at = named ? e.value->at : x->at;
     if (named && !nfs && !str_is(e.value->text, "azureStorage")) {
@@ -328,33 +329,33 @@ static void convert_storage(struct convert *x, struct node *config, struct node 
     }
     const char *word = nfs ? "nfs" : "azureStorage";
     struct node *storage = node_create(x->a, NODE_MAP, at);
-    put(x, storage, "storageType", at, node_str(x->a, word, strlen(word), at));
+    nni_v1_put(x, storage, "storageType", at, node_str(x->a, word, strlen(word), at));
     if (nfs) {
         move_all(x, take_map(x, config, "nfs"), storage, nfs_moves);
     } else {
         move_all(x, take_map(x, config, "keyVault"), storage, vault_moves);
         move_all(x, take_map(x, config, "azureStorage"), storage, azure_moves);
     }
-    put(x, service, "storage", named ? e.key_at : x->at, storage);
+    nni_v1_put(x, service, "storage", named ? e.key_at : x->at, storage);
 }
 
 static void convert_role(struct convert *x, const char *name, struct node *trial,
                          struct node *service)
 {
     struct node_entry e;
-    if (!take(trial, name, &e))
+    if (!nni_v1_take(trial, name, &e))
         return;
     if (e.value->kind != NODE_MAP) {
-        put(x, service, name, e.key_at, e.value);
+        nni_v1_put(x, service, name, e.key_at, e.value);
         return;
     }
     struct node *to = node_create(x->a, NODE_MAP, e.value->at);
     move_all(x, e.value, to, role_moves);
     const struct node_entry *code = nni_find(x->v2, "trialCodeDirectory");
     if (code)
-        put(x, to, "codeDirectory", code->key_at, code->value);
+        nni_v1_put(x, to, "codeDirectory", code->key_at, code->value);
     report_rest(x, e.value, name);
-    put(x, service, name, e.key_at, to);
+    nni_v1_put(x, service, name, e.key_at, to);
 }
 
 static void convert_kubeflow(struct convert *x, struct node *trial, struct node *service)
@@ -375,11 +376,12 @@ static struct node *convert_task(struct convert *x, struct node *from)
         return from;
     struct node *to = node_create(x->a, NODE_MAP, from->at);
     move_all(x, from, to, role_moves);
-    if (take(from, "frameworkAttemptCompletionPolicy", &e) && e.value->kind == NODE_MAP) {
+    if (nni_v1_take(from, "frameworkAttemptCompletionPolicy", &e) &&
+        e.value->kind == NODE_MAP) {
         struct node *policy = node_create(x->a, NODE_MAP, e.value->at);
         move_all(x, e.value, policy, policy_moves);
         report_rest(x, e.value, "frameworkAttemptCompletionPolicy");
-        put(x, to, "frameworkAttemptCompletionPolicy", e.key_at, policy);
+        nni_v1_put(x, to, "frameworkAttemptCompletionPolicy", e.key_at, policy);
     }
     report_rest(x, from, "taskRoles");
     return to;
@@ -392,12 +394,12 @@ static void convert_framework(struct convert *x, struct node *trial, struct node
     convert_storage(x, config, service);
     move_all(x, config, service, k8s_moves);
     report_rest(x, config, "frameworkcontrollerConfig");
-    if (!take(trial, "taskRoles", &e))
+    if (!nni_v1_take(trial, "taskRoles", &e))
         return;
     struct node *list = node_create(x->a, NODE_LIST, e.value->at);
     for (size_t i = 0; e.value->kind == NODE_LIST && i < e.value->list.n; i++)
         node_push(x->a, list, convert_task(x, e.value->list.at[i]));
-    put(x, service, "taskRoles", e.key_at, list);
+    nni_v1_put(x, service, "taskRoles", e.key_at, list);
 }
 
 static void convert_simple(struct convert *x, const char *section,
@@ -467,7 +469,7 @@ static void drop_idle_sections(struct convert *x)
     };
     for (const struct move *m = idle; m->from; m++) {
         struct node_entry e;
-        if (take(x->v1, m->from, &e))
+        if (nni_v1_take(x->v1, m->from, &e))
             diag_add(x->d, DIAG_WARNING, E0404, e.key_at,
                      "'%s' has no effect: trainingServicePlatform is '%s'", m->from,
                      x->platform);
@@ -478,7 +480,7 @@ void nni_convert_v1(struct conf *c, struct diags *diags)
 {
     struct convert x = {.c = c, .a = &c->doc.arena, .d = diags, .v1 = c->doc.root};
     struct node_entry platform;
-    take(x.v1, "trainingServicePlatform", &platform);
+    nni_v1_take(x.v1, "trainingServicePlatform", &platform);
     x.at = platform.value->at;
     x.v2 = node_create(x.a, NODE_MAP, x.v1->at);
     diag_add(diags, DIAG_NOTE, E0403, platform.key_at,
@@ -490,8 +492,8 @@ void nni_convert_v1(struct conf *c, struct diags *diags)
         return;
     }
     struct node *service = node_create(x.a, NODE_MAP, x.at);
-    put(&x, service, "platform", platform.key_at,
-        node_str(x.a, x.platform, strlen(x.platform), x.at));
+    nni_v1_put(&x, service, "platform", platform.key_at,
+               node_str(x.a, x.platform, strlen(x.platform), x.at));
     convert_top(&x);
     struct node *trial = take_map(&x, x.v1, "trial");
     move_all(&x, trial, x.v2, trial_moves);
@@ -499,7 +501,7 @@ void nni_convert_v1(struct conf *c, struct diags *diags)
     convert_algorithm(&x, "assessor", "builtinAssessorName");
     convert_algorithm(&x, "advisor", "builtinAdvisorName");
     convert_service(&x, trial, service);
-    put(&x, x.v2, "trainingService", platform.key_at, service);
+    nni_v1_put(&x, x.v2, "trainingService", platform.key_at, service);
     drop_idle_sections(&x);
     report_rest(&x, trial, "trial");
     report_rest(&x, x.v1, "a legacy experiment");

@@ -5,7 +5,7 @@
 
 #include "text/paddlerec/paddlerec_private.h"
 
-struct check {
+struct paddlerec_check {
     struct diags *d;
     const struct prec_Backend *b;
     const struct msg *config, *submit; /* the root when the section is missing */
@@ -13,7 +13,8 @@ struct check {
     const struct prec_Submit *s;
 };
 
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int paddlerec_backend_probe(const char *path, enum syntax syntax,
+                                   const struct node *root)
 {
     if (syntax == SYNTAX_PROTOTEXT || root->kind != NODE_MAP ||
         !node_find(root, "backend"))
@@ -25,12 +26,12 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return score > 100 ? 100 : score;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect paddlerec_backend_dialect(enum syntax syntax)
 {
     return SCHEMA_YAML;
 }
 
-static void check_storage(struct check *x)
+static void check_storage(struct paddlerec_check *x)
 {
     const struct prec_BackendConfig *c = x->c;
     if (!c || !*c->fs_name || !*c->fs_ugi)
@@ -46,7 +47,7 @@ static void check_storage(struct check *x)
                       "Job output_path not set! Please check your backend yaml.");
 }
 
-static void check_keys(struct check *x)
+static void check_keys(struct paddlerec_check *x)
 {
     const struct prec_Submit *s = x->s;
     if (!s || !*s->ak || !*s->sk)
@@ -84,7 +85,7 @@ static struct str config_of(const char *command)
     return found;
 }
 
-static void check_files(struct check *x)
+static void check_files(struct paddlerec_check *x)
 {
     struct str config = x->s ? base_name(config_of(x->s->start_cmd)) : (struct str){0};
     struct str rest = x->s ? str_c(x->s->files) : (struct str){0}, word;
@@ -106,7 +107,7 @@ static void check_files(struct check *x)
                   "start_cmd runs %s, but files does not upload it", name);
 }
 
-static void check_data(struct check *x, bool mpi)
+static void check_data(struct paddlerec_check *x, bool mpi)
 {
     const struct prec_BackendConfig *c = x->c;
     if (!mpi) {
@@ -131,7 +132,7 @@ static void check_data(struct check *x, bool mpi)
                       "Job thirdparty_path not set! Please check your backend yaml.");
 }
 
-static void check_paths(struct check *x)
+static void check_paths(struct paddlerec_check *x)
 {
     static const char *const names[] = {"output_path", "train_data_path",
                                         "test_data_path", "thirdparty_path",
@@ -164,7 +165,7 @@ static bool read_version(const char *text, int64_t *v)
     return n >= 1;
 }
 
-static void check_version(struct check *x)
+static void check_version(struct paddlerec_check *x)
 {
     int64_t v[3], least[3] = {1, 7, 2};
     if (!x->c || !x->c->has_paddle_version)
@@ -186,7 +187,7 @@ static void check_version(struct check *x)
     }
 }
 
-static void check_cloud(struct check *x)
+static void check_cloud(struct paddlerec_check *x)
 {
     bool mpi = prec_is(x->b->cluster_type, "mpi");
     bool k8s = prec_is(x->b->cluster_type, "k8s");
@@ -201,7 +202,7 @@ static void check_cloud(struct check *x)
         check_data(x, mpi);
 }
 
-static void check_kubernetes(struct check *x)
+static void check_kubernetes(struct paddlerec_check *x)
 {
     const struct prec_Engine *e = x->b->engine;
     const struct prec_EngineSubmit *s = e ? e->submit : NULL;
@@ -210,10 +211,10 @@ static void check_kubernetes(struct check *x)
                       "engine.submit.docker_image is not set");
 }
 
-static void check(struct conf *c, struct diags *diags)
+static void paddlerec_backend_check(struct conf *c, struct diags *diags)
 {
     const struct prec_Backend *b = c->data;
-    struct check x = {.d = diags, .b = b, .c = b->config, .s = b->submit};
+    struct paddlerec_check x = {.d = diags, .b = b, .c = b->config, .s = b->submit};
     x.config = b->config ? &b->config->base : &b->base;
     x.submit = b->submit ? &b->submit->base : &b->base;
     if (prec_is(b->backend, "PaddleCloud")) {
@@ -241,7 +242,7 @@ const struct conf_kind conf_kind_paddlerec_backend = {
     .root = &prec_Backend_def,
     .usual = SYNTAX_YAML,
     .last_key_wins = true,
-    .probe = probe,
-    .dialect = dialect,
-    .check = check,
+    .probe = paddlerec_backend_probe,
+    .dialect = paddlerec_backend_dialect,
+    .check = paddlerec_backend_check,
 };

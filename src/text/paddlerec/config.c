@@ -9,7 +9,7 @@
 #include "text/paddlerec/paddlerec_private.h"
 #include "text/paddlerec/slots.h"
 
-struct check {
+struct paddlerec_check {
     struct conf *c;
     const struct prec_Config *f;
     struct diags *d;
@@ -29,7 +29,7 @@ struct span prec_part(const struct node *n, size_t off, size_t len)
         .src = s.src, .off = s.off + skip + (uint32_t)off, .len = (uint32_t)len};
 }
 
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int paddlerec_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     const struct node *runner = node_find(root, "runner"),
                       *phase = node_find(root, "phase");
@@ -45,7 +45,7 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return score;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect paddlerec_dialect(enum syntax syntax)
 {
     return SCHEMA_YAML;
 }
@@ -88,7 +88,7 @@ static void read_learning_rate(struct conf *c, struct diags *d)
     node_remove(optimizer, "learning_rate");
 }
 
-static void prepare(struct conf *c, struct diags *diags)
+static void paddlerec_prepare(struct conf *c, struct diags *diags)
 {
     static const char *const needs[] = {"workspace", "mode", "runner", "phase"};
     if (!c->doc.root || c->doc.root->kind != NODE_MAP)
@@ -106,8 +106,8 @@ static void prepare(struct conf *c, struct diags *diags)
 }
 
 /* `m` into the map of its list, by name. */
-static void register_name(struct check *x, struct map *names, const struct msg *m,
-                          const char *name, const char *list)
+static void register_name(struct paddlerec_check *x, struct map *names,
+                          const struct msg *m, const char *name, const char *list)
 {
     if (!*name) {
         schema_report(x->d, DIAG_ERROR, E0502, m, "name", "name must be in %s list",
@@ -122,7 +122,7 @@ static void register_name(struct check *x, struct map *names, const struct msg *
         e->value = (void *)m;
 }
 
-static void register_names(struct check *x)
+static void register_names(struct paddlerec_check *x)
 {
     const struct prec_Config *f = x->f;
     for (int64_t i = 0; i < f->n_dataset; i++)
@@ -134,7 +134,7 @@ static void register_names(struct check *x)
         register_name(x, &x->phases, &f->phase[i]->base, f->phase[i]->name, "phase");
 }
 
-static void hint_name(struct check *x, struct diag *g, const struct map *names,
+static void hint_name(struct paddlerec_check *x, struct diag *g, const struct map *names,
                       const char *name)
 {
     const char *list[64];
@@ -154,7 +154,7 @@ static struct span item_span(const struct msg *m, const char *field, int64_t i)
                : schema_span(m, field);
 }
 
-static void check_mode(struct check *x)
+static void check_mode(struct paddlerec_check *x)
 {
     const struct prec_Config *f = x->f;
     if (f->n_mode == 0)
@@ -170,7 +170,8 @@ static void check_mode(struct check *x)
 }
 
 /* The text of a path: {workspace} is all that may be in braces. */
-static void check_braces(struct check *x, const struct msg *m, const char *field)
+static void check_braces(struct paddlerec_check *x, const struct msg *m,
+                         const char *field)
 {
     const struct node *n = node_find(m->node, field);
     const char *open = n ? memchr(n->text.p, '{', n->text.n) : NULL;
@@ -185,7 +186,7 @@ static void check_braces(struct check *x, const struct msg *m, const char *field
     diag_hint(x->d, g, "did you mean '{workspace}'?");
 }
 
-static bool check_words(struct check *x, const struct prec_Runner *r)
+static bool check_words(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     static const char *const classes[] = {"train", "infer", "local_cluster_train",
                                           "cluster_train"};
@@ -215,7 +216,7 @@ static bool check_words(struct check *x, const struct prec_Runner *r)
     return known;
 }
 
-static void check_strategy(struct check *x, const struct prec_Runner *r)
+static void check_strategy(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     static const char *const words[] = {"async", "sync", "half_async", "geo"};
     bool known = false;
@@ -241,7 +242,7 @@ static void check_strategy(struct check *x, const struct prec_Runner *r)
                       r->distribute_strategy);
 }
 
-static void check_gpus(struct check *x, const struct prec_Runner *r)
+static void check_gpus(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     struct str rest = str_c(r->selected_gpus), part;
     int64_t seen[256], card;
@@ -273,7 +274,7 @@ static void check_gpus(struct check *x, const struct prec_Runner *r)
                       (intmax_t)seen[0]);
 }
 
-static void check_save(struct check *x, const struct prec_Runner *r)
+static void check_save(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     static const char *const intervals[] = {
         "save_checkpoint_interval", "save_step_interval", "save_inference_interval"};
@@ -305,7 +306,7 @@ static void check_save(struct check *x, const struct prec_Runner *r)
                       "fine tuning mode can only accept one varname now");
 }
 
-static void check_infer(struct check *x, const struct prec_Runner *r)
+static void check_infer(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     if (!prec_is(r->class, "infer"))
         return;
@@ -319,13 +320,13 @@ static void check_infer(struct check *x, const struct prec_Runner *r)
                       r->name);
 }
 
-static const struct prec_Dataset *dataset_of(const struct check *x,
+static const struct prec_Dataset *dataset_of(const struct paddlerec_check *x,
                                              const struct prec_Phase *p)
 {
     return map_get(&x->datasets, p->dataset_name);
 }
 
-static void check_cluster_data(struct check *x, const struct prec_Runner *r,
+static void check_cluster_data(struct paddlerec_check *x, const struct prec_Runner *r,
                                const struct prec_Dataset *set)
 {
     if (!set || !set->has_data_path)
@@ -339,7 +340,7 @@ static void check_cluster_data(struct check *x, const struct prec_Runner *r,
             r->name);
 }
 
-static void check_cluster(struct check *x, const struct prec_Runner *r)
+static void check_cluster(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     const char *w = x->f->workspace;
     if (!prec_is(r->class, "cluster_train"))
@@ -366,7 +367,7 @@ static void check_cluster(struct check *x, const struct prec_Runner *r)
 }
 
 /* What depends on the runner and the data of one of its phases. */
-static void check_pair(struct check *x, const struct prec_Runner *r,
+static void check_pair(struct paddlerec_check *x, const struct prec_Runner *r,
                        const struct prec_Phase *p)
 {
     const struct prec_Dataset *set = dataset_of(x, p);
@@ -383,7 +384,7 @@ static void check_pair(struct check *x, const struct prec_Runner *r,
         check_cluster_data(x, r, set);
 }
 
-static void check_phases(struct check *x, const struct prec_Runner *r)
+static void check_phases(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     if (r->n_phases == 0 && x->f->n_phase > 1)
         schema_report(x->d, DIAG_NOTE, E0524, &r->base, NULL,
@@ -404,7 +405,7 @@ static void check_phases(struct check *x, const struct prec_Runner *r)
         check_pair(x, r, x->f->phase[i]);
 }
 
-static void check_runner(struct check *x, const struct prec_Runner *r)
+static void check_runner(struct paddlerec_check *x, const struct prec_Runner *r)
 {
     check_save(x, r);
     check_gpus(x, r);
@@ -423,7 +424,7 @@ static void check_runner(struct check *x, const struct prec_Runner *r)
                       r->has_worker_num ? "worker_num" : "server_num", r->class);
 }
 
-static void check_phase(struct check *x, const struct prec_Phase *p)
+static void check_phase(struct paddlerec_check *x, const struct prec_Phase *p)
 {
     if (!p->has_model)
         schema_report(x->d, DIAG_ERROR, E0510, &p->base, NULL, "phase '%s' has no model",
@@ -444,8 +445,8 @@ static void check_phase(struct check *x, const struct prec_Phase *p)
     check_braces(x, &p->base, "model");
 }
 
-static bool read_slots(struct check *x, const struct prec_Dataset *set, const char *field,
-                       struct prec_slots *out)
+static bool read_slots(struct paddlerec_check *x, const struct prec_Dataset *set,
+                       const char *field, struct prec_slots *out)
 {
     const struct node *n = node_find(set->base.node, field);
     struct err why = {0};
@@ -460,7 +461,7 @@ static bool read_slots(struct check *x, const struct prec_Dataset *set, const ch
     return false;
 }
 
-static void check_slots(struct check *x, const struct prec_Dataset *set)
+static void check_slots(struct paddlerec_check *x, const struct prec_Dataset *set)
 {
     struct prec_slots sparse, dense;
     struct map names = {0};
@@ -485,7 +486,7 @@ static void check_slots(struct check *x, const struct prec_Dataset *set)
                       "data_converter has no effect: the dataset has slots");
 }
 
-static void check_dataset(struct check *x, const struct prec_Dataset *set)
+static void check_dataset(struct paddlerec_check *x, const struct prec_Dataset *set)
 {
     if (!set->has_data_path || !*set->data_path)
         schema_report(x->d, DIAG_ERROR, E0514, &set->base, "data_path",
@@ -495,7 +496,7 @@ static void check_dataset(struct check *x, const struct prec_Dataset *set)
     check_slots(x, set);
 }
 
-static void check_optimizer(struct check *x)
+static void check_optimizer(struct paddlerec_check *x)
 {
     const struct prec_Optimizer *o =
         x->f->hyper_parameters ? x->f->hyper_parameters->optimizer : NULL;
@@ -507,9 +508,9 @@ static void check_optimizer(struct check *x)
                       "configured optimizer can only supported SGD/Adam/Adagrad");
 }
 
-static void check(struct conf *c, struct diags *diags)
+static void paddlerec_check_all(struct conf *c, struct diags *diags)
 {
-    struct check x = {.c = c, .f = c->data, .d = diags};
+    struct paddlerec_check x = {.c = c, .f = c->data, .d = diags};
     register_names(&x);
     check_mode(&x);
     for (int64_t i = 0; i < x.f->n_dataset; i++)
@@ -532,8 +533,8 @@ const struct conf_kind conf_kind_paddlerec_config = {
     .root = &prec_Config_def,
     .usual = SYNTAX_YAML,
     .last_key_wins = true,
-    .probe = probe,
-    .dialect = dialect,
-    .prepare = prepare,
-    .check = check,
+    .probe = paddlerec_probe,
+    .dialect = paddlerec_dialect,
+    .prepare = paddlerec_prepare,
+    .check = paddlerec_check_all,
 };

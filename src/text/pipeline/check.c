@@ -156,8 +156,8 @@ static bool has_items(const struct pc_ModelConfig *m)
            (m->gru4rec && m->gru4rec->has_item_input);
 }
 
-static void prepare(struct pc_check *x, const struct pc_EasyRecConfig *conf,
-                    struct diags *diags)
+static void check_prepare(struct pc_check *x, const struct pc_EasyRecConfig *conf,
+                          struct diags *diags)
 {
     *x = (struct pc_check){.conf = conf, .diags = diags};
     x->data = conf->data_config;
@@ -213,7 +213,7 @@ static void check_paths(struct pc_check *x)
 void pipeline_check(struct conf *c, struct diags *diags)
 {
     struct pc_check x;
-    prepare(&x, c->data, diags);
+    check_prepare(&x, c->data, diags);
     check_sections(&x);
     check_paths(&x);
     if (x.conf->train_config)

@@ -95,7 +95,7 @@ static void check_content(struct pc_check *x, const struct pc_GRMLPContentEncode
                    "target_mlp ends with %u units and uih_mlp with %u", n, m);
 }
 
-static void visit(struct pc_check *x, const struct msg *m)
+static void check_hstu_visit(struct pc_check *x, const struct msg *m)
 {
     const void *p = m;
     check_choice(x, m);
@@ -152,7 +152,7 @@ static void check_channels(struct pc_check *x, const struct pc_UltraHSTU *u)
 void check_hstu(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;
-    check_walk(x, x->model, visit);
+    check_walk(x, x->model, check_hstu_visit);
     if (m->ultra_hstu)
         check_channels(x, m->ultra_hstu);
     if (m->hstu_match && m->hstu_match->in_batch_negative)

@@ -142,7 +142,7 @@ static void check_required(struct pc_check *x, const struct msg *m)
     }
 }
 
-static void visit(struct pc_check *x, const struct msg *m)
+static void check_module_visit(struct pc_check *x, const struct msg *m)
 {
     const void *p = m;
     check_required(x, m);
@@ -176,5 +176,5 @@ static void visit(struct pc_check *x, const struct msg *m)
 
 void check_modules(struct pc_check *x)
 {
-    check_walk(x, &x->model_config->base, visit);
+    check_walk(x, &x->model_config->base, check_module_visit);
 }

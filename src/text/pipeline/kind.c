@@ -22,7 +22,7 @@ static bool is_name(struct str key, const char *name)
 }
 
 /* Every name of the root message is telling, so one is enough; more make it certain. */
-static int probe(const char *path, enum syntax syntax, const struct node *root)
+static int pipeline_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     int known = 0;
     if (syntax == SYNTAX_YAML || root->kind != NODE_MAP)
@@ -36,12 +36,12 @@ static int probe(const char *path, enum syntax syntax, const struct node *root)
     return known > 3 ? 100 : 80 + 5 * known;
 }
 
-static enum schema_dialect dialect(enum syntax syntax)
+static enum schema_dialect pipeline_dialect(enum syntax syntax)
 {
     return syntax == SYNTAX_JSON ? SCHEMA_JSON : SCHEMA_PROTO;
 }
 
-static void describe(const struct conf *c, struct buf *out)
+static void pipeline_describe(const struct conf *c, struct buf *out)
 {
     const struct pc_EasyRecConfig *p = c->data;
     const struct field_def *model =
@@ -58,8 +58,8 @@ const struct conf_kind conf_kind_pipeline = {
     .family = &schema_family_pipeline,
     .root = &pc_EasyRecConfig_def,
     .usual = SYNTAX_PROTOTEXT,
-    .probe = probe,
-    .dialect = dialect,
-    .describe = describe,
+    .probe = pipeline_probe,
+    .dialect = pipeline_dialect,
+    .describe = pipeline_describe,
     .check = pipeline_check,
 };
