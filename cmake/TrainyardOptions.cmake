@@ -70,6 +70,8 @@ else()
 endif()
 include(CheckPIESupported)
 check_pie_supported()
+# Names are hidden unless they say TY_EXPORT: a plug-in reaches nothing but what it is handed.
+set(CMAKE_C_VISIBILITY_PRESET hidden)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 function(ty_print_summary)

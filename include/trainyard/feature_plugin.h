@@ -34,6 +34,13 @@ extern "C" {
 
 #define TY_FEATURE_ABI 1
 
+/* What a library exports even when it hides the rest (-fvisibility=hidden). */
+#if !defined(TY_EXPORT) && defined(__GNUC__)
+#define TY_EXPORT __attribute__((visibility("default")))
+#elif !defined(TY_EXPORT)
+#define TY_EXPORT
+#endif
+
 /* Not NUL-terminated; valid during the call. */
 struct ty_feature_text {
     const char *p;
@@ -69,7 +76,7 @@ struct ty_feature_operator {
     void (*destroy)(void *self);
 };
 
-const struct ty_feature_operator *ty_feature_operator(const char *name);
+TY_EXPORT const struct ty_feature_operator *ty_feature_operator(const char *name);
 
 #ifdef __cplusplus
 }
