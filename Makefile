@@ -20,6 +20,7 @@ build: ## the program as users get it: build/release/trainyard
 	@cmake --build --preset release -j $(JOBS)
 
 quickstart: build ## build, then a guided tour
+	@tools/deps tour
 	@tools/quickstart build/release/trainyard
 
 test: ## build with warnings as errors and run every test

@@ -197,7 +197,13 @@ the_quick_start_goes_through()
     out_has "ok: examples/quickstart/pipeline.config: "
     out_has "did you mean 'num_epochs'?"
     out_has "batch_size: 512"
+    out_has '"outputs": {"logits": ['
+    out_has "Succeeded"
+    out_has "best of 10 trials: trial"
     out_has "What now"
+    cp .out tour
+    run awk '/^[0-9]+\. / { n = 0; stop = $0 } { n++ } stop && n > 44 { print stop; stop = "" }' tour
+    out_empty # every stop fits a screen
 }
 
 tap_cases \
