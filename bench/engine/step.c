@@ -19,6 +19,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "embed/embed.h"
 #include "model/model.h"
 #include "nn/optim/optim.h"
 #include "text/conf.h"
@@ -262,7 +263,8 @@ static void draw_batch(struct bench *b, int k)
         int64_t n = rows_of(b, k, in->axis);
         int64_t *ids = mem_calloc((size_t)n, sizeof(*ids));
         for (int64_t x = 0; x < n; x++)
-            ids[x] = draw_id(&r, embed_slot_table(b->m->embed, in->slot)->conf.rows);
+            ids[x] = draw_id(
+                &r, embed_slot_table(embed_of(b->m->lookup), in->slot)->conf.rows);
         b->slots[k][in->slot] = (struct embed_slot_ids){.ids = ids, .rows = n};
     }
 }
@@ -335,12 +337,12 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     int64_t start = clock_mono_ns(), since = start;
     double cpu = cpu_ms();
     if (!rc)
-        rc = embed_batch(m->embed, b->slots[k], true, err);
+        rc = embed_batch(embed_of(m->lookup), b->slots[k], true, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < m->embedded.n; i++)
         views[i] = graph_write_begin(m->graph, m->embedded.at[i]);
-    embed_forward(m->embed, views);
+    embed_forward(embed_of(m->lookup), views);
     for (size_t i = 0; i < m->embedded.n; i++)
         graph_write_end(m->graph, m->embedded.at[i]);
     model_codes(m, b->slots[k]);
@@ -354,7 +356,8 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     for (size_t i = 0; i < m->embedded.n; i++)
         views[i] =
             b->given[i].data ? b->given[i] : graph_read_grad(m->graph, m->embedded.at[i]);
-    embed_backward(m->embed, views, &(struct embed_row_step){.lr = 0.01, .step = t + 1});
+    embed_backward(embed_of(m->lookup), views,
+                   &(struct embed_row_step){.lr = 0.01, .step = t + 1});
     lap(b, PHASE_ROWS, &since);
     if (!b->rows_only)
         optim_step(b->optim, t, 0);

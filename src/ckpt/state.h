@@ -21,11 +21,11 @@
 #include "base/vec.h"
 #include "ckpt/ckpt.h"
 #include "ckpt/map.h"
-#include "embed/embed.h"
+#include "embed/lookup.h"
 #include "nn/graph.h"
 
 /* The name of a table's weights; the caller's, to mem_free(). */
-char *ckpt_table_name(const struct embed_table *t) MUST_CHECK;
+char *ckpt_table_name(const struct embed_table_conf *t) MUST_CHECK;
 
 /* A further array of floats: optimiser state, moving averages. */
 struct ckpt_array {
@@ -40,7 +40,7 @@ struct ckpt_array {
 struct ckpt_state {
     struct param *const *params; /* graph_params() */
     size_t n_params;
-    const struct embed *embed; /* NULL: no tables */
+    struct lookup *lookup; /* NULL: no tables */
     const struct ckpt_array *arrays;
     size_t n_arrays;
 };
@@ -88,8 +88,8 @@ struct ckpt_load {
 
 /* Compares everything first, then reads: on failure the model is untouched. *report is
  * filled in any case (zeroed by the caller, to be released). Rows of a table that were
- * not used when it was saved are unused again, unless the table's initial values are others
- * now. RC_INVAL: E1510, E1512; the message holds the first differences, the report all.
+ * not used when it was saved are unused again, unless the table's initial values are
+ * others now. RC_INVAL: E1510, E1512; the message holds the first differences, the report all.
  */
 enum rc ckpt_load_state(const struct ckpt *c, const struct ckpt_state *s,
                         const struct ckpt_load *how, struct ckpt_report *report,

@@ -128,41 +128,41 @@ static const char *table_fact(const struct loader *l, const struct st_tensor *we
     return v && v->kind == NODE_STR ? v->text.p : NULL;
 }
 
-static bool same_first(struct loader *l, const struct embed_table *t,
-                       const struct st_tensor *weight)
+static bool same_initial(struct loader *l, const struct embed_table_conf *t,
+                         const struct st_tensor *weight)
 {
-    char *origin = table_origin(t);
+    char *origin = ckpt_origin_text(t);
     const char *then = table_fact(l, weight, "first");
     bool same = then && strcmp(then, origin) == 0;
     mem_free(origin);
     return same;
 }
 
-static const struct st_tensor *part_of(struct loader *l, const struct embed_table *t,
+static const struct st_tensor *part_of(struct loader *l, const struct embed_table_conf *t,
                                        const char *what)
 {
-    char *name = table_part_name(t, what);
+    char *name = ckpt_table_part_name(t, what);
     const struct st_tensor *found = look_up(l, name);
     mem_free(name);
     return found;
 }
 
 /* The bitmap counts only when unused rows would get the same values again. */
-static const unsigned char *find_used(struct loader *l, const struct embed_table *t,
+static const unsigned char *find_used(struct loader *l, const struct embed_table_conf *t,
                                       const struct st_tensor *weight)
 {
     const struct st_tensor *used = part_of(l, t, "used");
-    bool good = same_first(l, t, weight) && used && used->type == ST_U8 &&
+    bool good = same_initial(l, t, weight) && used && used->type == ST_U8 &&
                 used->bytes == (st_rows(weight) + 7) / 8;
     return good ? used->data : NULL;
 }
 
 /* Whether state of the checkpoint means the same here. */
-static bool same_optimizer(struct loader *l, const struct embed_table *t,
+static bool same_optimizer(struct loader *l, const struct embed_table_conf *t,
                            const struct st_tensor *weight, const char *name)
 {
     const char *then = table_fact(l, weight, "optimizer");
-    const char *now = t->conf.trainable ? embed_row_opt_name(t->conf.opt.kind) : "none";
+    const char *now = t->trainable ? embed_row_opt_name(t->opt.kind) : "none";
     if (!then || strcmp(then, now) == 0)
         return true;
     char *text = mem_printf("was trained with %s, the model uses %s", then, now);
@@ -179,10 +179,10 @@ static bool rows_fit(const struct loader *l, const struct st_tensor *t,
            (n_dims == 1 || t->dims[1] == dims[1]);
 }
 
-static bool column_type_fits(const struct loader *l, const struct table_column *col,
+static bool column_type_fits(const struct loader *l, const struct lookup_column *col,
                              enum st_type t)
 {
-    return t == col->type || (l->how->partial && type_fits(l, t));
+    return t == ckpt_stored_type(col->type) || (l->how->partial && type_fits(l, t));
 }
 
 /* Column i of the job, all rows of it; state also needs as many rows as the weights have.
@@ -190,8 +190,8 @@ static bool column_type_fits(const struct loader *l, const struct table_column *
 static void plan_all(struct loader *l, struct table_job *j, int i,
                      const struct st_tensor *t, const char *name)
 {
-    const struct table_column *col = &j->cols[i];
-    int64_t dims[2] = {j->t->conf.rows, col->width};
+    const struct lookup_column *col = &j->cols[i];
+    int64_t dims[2] = {j->conf->rows, col->width};
     int n_dims = col->flat ? 1 : 2;
     bool fits = column_type_fits(l, col, t->type) &&
                 (i == 0 || (j->from[0] && t->dims[0] == j->from[0]->dims[0]));
@@ -210,8 +210,8 @@ static void plan_all(struct loader *l, struct table_job *j, int i,
 static void plan_listed(struct loader *l, struct table_job *j, int i,
                         const struct st_tensor *t, const char *name)
 {
-    const struct table_column *col = &j->cols[i];
-    int64_t dims[2] = {i ? j->n : st_rows(t), col->width};
+    const struct lookup_column *col = &j->cols[i];
+    int64_t dims[2] = {i ? j->image.n : st_rows(t), col->width};
     int n_dims = col->flat ? 1 : 2;
     if (column_type_fits(l, col, t->type) && dims_fit(t, dims, n_dims))
         j->from[i] = t;
@@ -221,19 +221,19 @@ static void plan_listed(struct loader *l, struct table_job *j, int i,
 
 static void plan_column(struct loader *l, struct table_job *j, int i)
 {
-    const struct table_column *col = &j->cols[i];
-    int64_t dims[2] = {j->t->conf.rows, col->width};
-    char *name = table_column_name(j->t, col);
+    const struct lookup_column *col = &j->cols[i];
+    int64_t dims[2] = {j->conf->rows, col->width};
+    char *name = ckpt_column_name(j->conf, col);
     char *listed = mem_printf("%s.rows", name);
-    const struct st_tensor *t = look_up(l, j->form == FORM_ALL ? name : listed);
+    const struct st_tensor *t = look_up(l, j->image.form == LOOKUP_ALL ? name : listed);
     if (!t)
         report_missing(l, name, dims, col->flat ? 1 : 2);
-    else if (j->form == FORM_ALL)
+    else if (j->image.form == LOOKUP_ALL)
         plan_all(l, j, i, t, name);
     else
         plan_listed(l, j, i, t, name);
     if (i == 0 && j->from[0])
-        j->n = st_rows(j->from[0]);
+        j->image.n = st_rows(j->from[0]);
     mem_free(name);
     mem_free(listed);
 }
@@ -243,115 +243,149 @@ static bool is_list(const struct st_tensor *t, int64_t n)
     return t && t->type == ST_I64 && t->n_dims == 1 && t->dims[0] == n;
 }
 
-/* Numbers of rows that ascend within the table; what they are good for. */
+/* The list of that kind, when it is one; `n` < 0: of any length. */
+static struct lookup_list find_list(struct loader *l, const struct table_job *j,
+                                    enum lookup_list_kind kind, int64_t n)
+{
+    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[kind].name);
+    bool fits = t && is_list(t, n < 0 ? st_rows(t) : n);
+    return ckpt_list_of(fits ? t : NULL);
+}
+
+/* Whether numbers ascend from 0 on and stay below `end`. */
+static bool ascends(const struct lookup_list *l, int64_t end)
+{
+    for (int64_t i = 0, last = -1; i < l->n; last = lookup_list_at(l, i++))
+        if (lookup_list_at(l, i) <= last || lookup_list_at(l, i) >= end)
+            return false;
+    return true;
+}
+
+/* Numbers of rows that ascend within the table; why they cannot be used, or NULL. */
 static const char *plan_places(struct loader *l, struct table_job *j)
 {
     const struct node *rows = node_find(table_facts(l, j->from[0]), "rows");
     const char *then = table_fact(l, j->from[0], "first");
-    j->places = part_of(l, j->t, "row_ids");
-    if (!rows || !node_i64(rows, &j->rows) || j->rows < 1 || !is_list(j->places, j->n))
+    struct lookup_image *image = &j->image;
+    struct lookup_list *ids = &image->lists[LOOKUP_ROW_IDS];
+    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[LOOKUP_ROW_IDS].name);
+    if (!rows || !node_i64(rows, &image->rows) || image->rows < 1 ||
+        !is_list(t, image->n))
         return "has no list of row_ids";
-    for (int64_t i = 0, last = -1; i < j->n; last = st_i64(j->places, i++))
-        if (st_i64(j->places, i) <= last || st_i64(j->places, i) >= j->rows)
-            return "has row_ids out of order";
-    j->other_first = !same_first(l, j->t, j->from[0]);
-    if (j->other_first && (!then || !origin_parse(then, &j->origin)))
+    *ids = ckpt_list_of(t);
+    if (!ascends(ids, image->rows))
+        return "has row_ids out of order";
+    bool other = !same_initial(l, j->conf, j->from[0]);
+    if (other && (!then || !ckpt_origin_parse(then, &j->origin)))
         return "does not say what its other rows hold";
-    if (j->rows != j->t->conf.rows && !l->how->partial)
+    j->other_initial = other;
+    if (image->rows != j->conf->rows && !l->how->partial)
         return "has another number of rows";
     return NULL;
+}
+
+static int64_t id_fact(const struct node *facts, const char *name)
+{
+    const struct node *n = node_find(node_find(facts, "ids"), name);
+    int64_t v = 0;
+    return n && node_i64(n, &v) ? v : 0;
+}
+
+static bool same_rule(const struct loader *l, const struct table_job *j)
+{
+    char *rule = ckpt_rule_text(j->conf);
+    const char *then = table_fact(l, j->from[0], "rule");
+    bool same = then && strcmp(then, rule) == 0;
+    mem_free(rule);
+    return same;
 }
 
 /* Ids, and what is known of them: a few optional lists. */
 static const char *plan_keys(struct loader *l, struct table_job *j)
 {
-    static const char *const waiting[] = {"waiting.keys", "waiting.counts",
-                                          "waiting.last"};
-    const struct embed_table *t = j->t;
-    bool shared = t->conf.keyed.kind == KEYED_ZCH;
-    char *rule = table_rule(t);
-    const char *then = table_fact(l, j->from[0], "rule");
-    bool same = then && strcmp(then, rule) == 0;
-    mem_free(rule);
-    if (!same && !l->how->partial)
+    struct lookup_list *lists = j->image.lists;
+    const struct node *facts = table_facts(l, j->from[0]);
+    int64_t n = j->image.n - (j->conf->keyed.kind == KEYED_ZCH ? 1 : 0);
+    if (!same_rule(l, j) && !l->how->partial)
         return "follows another zch or dynamicemb block";
-    j->keys = part_of(l, t, "keys");
-    j->counts = part_of(l, t, "counts");
-    j->last = part_of(l, t, "last");
-    int64_t n = j->n - (shared ? 1 : 0);
-    if (!is_list(j->keys, n))
+    const struct st_tensor *keys = part_of(l, j->conf, ckpt_list_names[LOOKUP_KEYS].name);
+    if (!is_list(keys, n))
         return "has no list of keys";
-    if (!is_list(j->counts, n) || !is_list(j->last, n) || l->how->partial)
-        j->counts = j->last = NULL;
-    for (int i = 0; i < 3; i++) {
-        const struct st_tensor *list = part_of(l, t, waiting[i]);
-        int64_t want = i && j->waiting[0] ? st_rows(j->waiting[0]) : -1;
-        if (list && is_list(list, i ? want : st_rows(list)))
-            j->waiting[i] = list;
-    }
-    j->history[0] = part_of(l, t, "history.ids");
-    j->history[1] = part_of(l, t, "history.times");
-    for (int i = 0; i < 2; i++)
-        if (j->history[i] && !is_list(j->history[i], st_rows(j->history[i])))
-            j->history[i] = NULL;
+    lists[LOOKUP_KEYS] = ckpt_list_of(keys);
+    lists[LOOKUP_COUNTS] = find_list(l, j, LOOKUP_COUNTS, n);
+    lists[LOOKUP_LAST] = find_list(l, j, LOOKUP_LAST, n);
+    if (l->how->partial)
+        lists[LOOKUP_COUNTS] = lists[LOOKUP_LAST] = (struct lookup_list){0};
+    lists[LOOKUP_WAITING_KEYS] = find_list(l, j, LOOKUP_WAITING_KEYS, -1);
+    int64_t waiting = lists[LOOKUP_WAITING_KEYS].n;
+    lists[LOOKUP_WAITING_COUNTS] = find_list(l, j, LOOKUP_WAITING_COUNTS, waiting);
+    lists[LOOKUP_WAITING_LAST] = find_list(l, j, LOOKUP_WAITING_LAST, waiting);
+    lists[LOOKUP_HISTORY_IDS] = find_list(l, j, LOOKUP_HISTORY_IDS, -1);
+    lists[LOOKUP_HISTORY_TIMES] = find_list(l, j, LOOKUP_HISTORY_TIMES, -1);
+    j->image.ids = (struct lookup_ids){.now = id_fact(facts, "now"),
+                                       .last_round = id_fact(facts, "last_round"),
+                                       .room = id_fact(facts, "room"),
+                                       .admitted = id_fact(facts, "admitted"),
+                                       .evicted = id_fact(facts, "evicted")};
     return NULL;
 }
 
 /* Which of the forms the checkpoint has. */
-static enum table_form form_of(const struct loader *l, const struct embed_table *t)
+static enum lookup_form form_of(const struct loader *l, const struct embed_table_conf *t)
 {
     const struct ckpt_map_line *line = NULL;
-    char *name = table_part_name(t, "rows"), *old = old_name(l, name, &line);
+    char *name = ckpt_table_part_name(t, "rows"), *old = old_name(l, name, &line);
     bool listed = ckpt_find(l->c, old) != NULL;
     mem_free(name);
     mem_free(old);
-    return !listed ? FORM_ALL : t->keyed ? FORM_KEYS : FORM_SOME;
+    return !listed ? LOOKUP_ALL : t->keyed.kind ? LOOKUP_KEYED : LOOKUP_LISTED;
 }
 
 static const char *plan_form(struct loader *l, struct table_job *j)
 {
     const struct st_tensor *weight = j->from[0];
-    j->facts = table_facts(l, weight);
-    if (j->form == FORM_SOME)
+    if (j->image.form == LOOKUP_LISTED)
         return plan_places(l, j);
-    if (j->form == FORM_KEYS)
+    if (j->image.form == LOOKUP_KEYED)
         return plan_keys(l, j);
-    if (j->t->keyed)
+    if (j->conf->keyed.kind)
         return "has rows with numbers, not with ids";
-    j->rows = weight->dims[0];
-    j->used = find_used(l, j->t, weight);
+    j->image.rows = weight->dims[0];
+    j->image.used = find_used(l, j->conf, weight);
     return NULL;
 }
 
 /* Ids that ascend, within the table where rows have numbers. */
 static const char *plan_touched(struct loader *l, struct table_job *j)
 {
-    const struct st_tensor *list = part_of(l, j->t, "touched");
-    int64_t most = j->t->keyed ? INT64_MAX : j->t->conf.rows - 1;
-    if (!list)
+    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[LOOKUP_TOUCHED].name);
+    struct lookup_list *list = &j->image.lists[LOOKUP_TOUCHED];
+    if (!t)
         return NULL;
-    if (!is_list(list, st_rows(list)))
+    if (!is_list(t, st_rows(t)))
         return "has no list of touched ids";
-    for (int64_t i = 0, last = -1; i < st_rows(list); last = st_i64(list, i++))
-        if (st_i64(list, i) <= last || st_i64(list, i) > most)
-            return "has touched ids out of order";
-    j->touched = list;
-    return NULL;
+    *list = ckpt_list_of(t);
+    return ascends(list, j->conf->keyed.kind ? INT64_MAX : j->conf->rows)
+               ? NULL
+               : "has touched ids out of order";
 }
 
-static void plan_table(struct loader *l, struct embed_table *t)
+static void plan_table(struct loader *l, const struct lookup *lookup, int table)
 {
-    struct table_job j = {.t = t, .form = form_of(l, t), .partial = l->how->partial};
-    j.n_cols = table_columns(t, j.cols);
+    const struct embed_table_conf *t = lookup_table(lookup, table);
+    struct table_job j = {.table = table, .conf = t};
+    j.image.form = form_of(l, t);
+    j.image.partial = l->how->partial;
+    j.n_cols = lookup_columns(t, j.cols);
     plan_column(l, &j, 0);
     const struct st_tensor *weight = j.from[0];
-    char *name = table_column_name(t, &j.cols[0]);
+    char *name = ckpt_column_name(t, &j.cols[0]);
     bool with_state =
         !l->how->no_optimizer && (!weight || same_optimizer(l, t, weight, name));
     for (int i = 1; i < j.n_cols && with_state; i++)
         plan_column(l, &j, i);
     const char *why = weight ? plan_form(l, &j) : NULL;
-    if (!why && t->touched && !l->how->partial)
+    if (!why && lookup_tracks(lookup, table) && !l->how->partial)
         why = plan_touched(l, &j);
     if (why)
         report_add(l->report, CKPT_SHAPE, name, why);
@@ -399,8 +433,8 @@ static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *er
         struct param *p = s->params[i];
         plan_dense(l, p->name, p->dims, p->n_dims, p, NULL);
     }
-    for (int i = 0; s->embed && i < embed_n_tables(s->embed); i++)
-        plan_table(l, embed_table_at(s->embed, i));
+    for (int i = 0; s->lookup && i < lookup_n_tables(s->lookup); i++)
+        plan_table(l, s->lookup, i);
     for (size_t i = 0; i < s->n_arrays; i++) {
         const struct ckpt_array *a = &s->arrays[i];
         if (a->part == CKPT_OPTIMIZER && l->how->no_optimizer)
@@ -418,7 +452,7 @@ static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *er
     return RC_OK;
 }
 
-static enum rc carry_out(struct loader *l, struct err *err)
+static enum rc carry_out(struct loader *l, struct lookup *lookup, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < l->dense.n && !rc; i++) {
@@ -431,11 +465,11 @@ static enum rc carry_out(struct loader *l, struct err *err)
         l->report->n_floats += st_rows(j->from) * st_width(j->from);
     }
     for (size_t i = 0; i < l->tables.n && !rc; i++) {
-        const struct table_job *j = &l->tables.at[i];
-        rc = table_job_run(j, err);
+        struct table_job *j = &l->tables.at[i];
+        rc = table_job_run(j, lookup, err);
         for (int k = 0; k < j->n_cols; k++) {
             l->report->n_loaded += j->from[k] ? 1 : 0;
-            l->report->n_floats += j->from[k] ? j->n * j->cols[k].width : 0;
+            l->report->n_floats += j->from[k] ? j->image.n * j->cols[k].width : 0;
         }
     }
     return rc;
@@ -449,7 +483,7 @@ enum rc ckpt_load_state(const struct ckpt *c, const struct ckpt_state *s,
     l.hits = mem_calloc(how->map ? how->map->lines.n + 1 : 1, sizeof(*l.hits));
     enum rc rc = plan(&l, s, err);
     if (!rc)
-        rc = carry_out(&l, err);
+        rc = carry_out(&l, s->lookup, err);
     mem_free(l.hits);
     map_release(&l.taken);
     VEC_RELEASE(&l.dense);

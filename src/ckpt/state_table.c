@@ -1,74 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names, shapes and descriptions of tables. */
+/* What tables are called in a checkpoint, and texts that say where their initial values
+ * come from and how their ids come and go. Such a text is compared as a whole; that of
+ * initial values is also read back, to work out rows that a checkpoint leaves out.
+ */
 #include <math.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "ckpt/state_private.h"
 
-static const struct {
-    const char *name;
-    bool per_row; /* one float, else one per weight */
-} row_states[ROW_OPT_KINDS][2] = {
-    [ROW_ADAGRAD] = {{"momentum1", false}},
-    [ROW_ROWWISE_ADAGRAD] = {{"momentum1", true}},
-    [ROW_ADAM] = {{"momentum1", false}, {"momentum2", false}},
-    [ROW_PARTIAL_ROWWISE_ADAM] = {{"momentum1", false}, {"momentum2", true}},
-    [ROW_LAMB] = {{"momentum1", false}, {"momentum2", false}},
-    [ROW_PARTIAL_ROWWISE_LAMB] = {{"momentum1", false}, {"momentum2", true}},
-    [ROW_LARS_SGD] = {{"momentum1", false}},
-    [ROW_ADADELTA] = {{"momentum1", false}, {"momentum2", false}},
-    [ROW_RMSPROP] = {{"momentum1", false}},
-};
-
 static const enum st_type stored[] = {
     [DT_F32] = ST_F32, [DT_F16] = ST_F16, [DT_BF16] = ST_BF16};
 
-int table_columns(const struct embed_table *t, struct table_column out[TABLE_COLUMNS_MAX])
+enum st_type ckpt_stored_type(enum dtype t)
 {
-    int n = 0;
-    int64_t at = t->state_at;
-    out[n++] = (struct table_column){
-        .part = CKPT_MODEL, .type = stored[t->conf.type], .width = t->conf.dim};
-    for (int i = 0; t->conf.trainable && i < 2; i++) {
-        const char *name = row_states[t->conf.opt.kind][i].name;
-        bool per_row = row_states[t->conf.opt.kind][i].per_row;
-        if (!name)
-            break;
-        out[n] = (struct table_column){.part = CKPT_OPTIMIZER,
-                                       .suffix = name,
-                                       .type = ST_F32,
-                                       .at = at,
-                                       .width = per_row ? 1 : t->conf.dim,
-                                       .flat = per_row};
-        at += out[n++].width;
-    }
-    return n;
+    return stored[t];
 }
 
+const struct ckpt_list_name ckpt_list_names[LOOKUP_LISTS] = {
+    [LOOKUP_ROW_IDS] = {"row_ids", CKPT_MODEL},
+    [LOOKUP_KEYS] = {"keys", CKPT_MODEL},
+    [LOOKUP_COUNTS] = {"counts", CKPT_STATE},
+    [LOOKUP_LAST] = {"last", CKPT_STATE},
+    [LOOKUP_WAITING_KEYS] = {"waiting.keys", CKPT_STATE},
+    [LOOKUP_WAITING_COUNTS] = {"waiting.counts", CKPT_STATE},
+    [LOOKUP_WAITING_LAST] = {"waiting.last", CKPT_STATE},
+    [LOOKUP_HISTORY_IDS] = {"history.ids", CKPT_STATE},
+    [LOOKUP_HISTORY_TIMES] = {"history.times", CKPT_STATE},
+    [LOOKUP_TOUCHED] = {"touched", CKPT_STATE},
+};
+
 /* A model may name its tables by the whole path of their weights, as others do. */
-static char *weight_name(const struct embed_table *t)
+static char *weight_name(const struct embed_table_conf *t)
 {
     return str_ends(t->name, ".weight") ? mem_strdup(t->name)
                                         : mem_printf("embedding.%s.weight", t->name);
 }
 
-char *table_column_name(const struct embed_table *t, const struct table_column *c)
+char *ckpt_column_name(const struct embed_table_conf *t, const struct lookup_column *c)
 {
     char *weight = weight_name(t);
-    if (!c || !c->suffix)
+    if (!c || !c->state)
         return weight;
-    char *name = mem_printf("optimizer.%s.%s", weight, c->suffix);
+    char *name = mem_printf("optimizer.%s.%s", weight, c->state);
     mem_free(weight);
     return name;
 }
 
-char *ckpt_table_name(const struct embed_table *t)
+char *ckpt_table_name(const struct embed_table_conf *t)
 {
     return weight_name(t);
 }
 
-char *table_part_name(const struct embed_table *t, const char *what)
+char *ckpt_table_part_name(const struct embed_table_conf *t, const char *what)
 {
     char *weight = weight_name(t), *name = mem_printf("%s.%s", weight, what);
     mem_free(weight);
@@ -80,13 +64,14 @@ static const char *const kinds[] = {[EMBED_UNIFORM] = "uniform",
                                     [EMBED_CONST] = "constant",
                                     [EMBED_TRUNCATED] = "truncated"};
 
-char *table_origin(const struct embed_table *t)
+char *ckpt_origin_text(const struct embed_table_conf *t)
 {
-    const struct embed_table_conf *c = &t->conf;
+    const struct embed_table_conf *c = t;
     char *cut = c->init == EMBED_TRUNCATED ? mem_printf(", %a, %a", c->lo, c->hi)
                                            : mem_strdup("");
-    char *text = mem_printf("%s(%a, %a%s), seed %ju, stream %016jx", kinds[c->init], c->a,
-                            c->b, cut, (uintmax_t)c->seed, (uintmax_t)t->stream);
+    char *text =
+        mem_printf("%s(%a, %a%s), seed %ju, stream %016jx", kinds[c->init], c->a, c->b,
+                   cut, (uintmax_t)c->seed, (uintmax_t)embed_table_stream(t));
     mem_free(cut);
     return text;
 }
@@ -144,10 +129,10 @@ static bool hex_u64(const char *s, uint64_t *out)
     return n == 16;
 }
 
-bool origin_parse(const char *text, struct origin *out)
+bool ckpt_origin_parse(const char *text, struct lookup_origin *out)
 {
     struct str kind, args, seed, part;
-    *out = (struct origin){0};
+    *out = (struct lookup_origin){0};
     double *const to[] = {&out->values.a, &out->values.b, &out->values.lo,
                           &out->values.hi};
     if (!between(&text, "", '(', &kind) || !between(&text, "", ')', &args) ||
@@ -165,13 +150,13 @@ bool origin_parse(const char *text, struct origin *out)
            hex_u64(text + strlen(" stream "), &out->stream);
 }
 
-char *table_rule(const struct embed_table *t)
+char *ckpt_rule_text(const struct embed_table_conf *t)
 {
     static const char *const worths[] = {[WORTH_COUNT] = "count",
                                          [WORTH_RECENT] = "recent",
                                          [WORTH_COUNT_BY_AGE] = "count by age",
                                          [WORTH_ALL] = "all stay"};
-    const struct embed_keyed_conf *c = &t->conf.keyed;
+    const struct embed_keyed_conf *c = &t->keyed;
     if (c->kind == KEYED_NONE)
         return mem_strdup("");
     if (c->kind == KEYED_ZCH)

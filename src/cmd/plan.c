@@ -75,20 +75,19 @@ static void print_tables(const struct budget *b, struct buf *out)
     char t[4][32];
     int width = 5;
     for (size_t i = 0; i < b->tables.n; i++) {
-        int n = (int)short_name(b->tables.at[i].table->conf.name).n;
+        int n = (int)short_name(b->tables.at[i].table->name).n;
         width = n > width ? n : width;
     }
     buf_printf(out, "%-*s  %13s  %5s  %10s  %10s  %13s  feature\n", width, "table",
                "rows", "dim", "weights", "state", "rows in use");
     for (size_t i = 0; i < b->tables.n; i++) {
         const struct budget_table *x = &b->tables.at[i];
-        struct str name = short_name(x->table->conf.name);
-        buf_printf(out, "%-*.*s  %13s  %5jd  %10s  %10s  %13s  %s", width, (int)name.n,
-                   name.p, train_count_text((uint64_t)x->table->conf.rows, t[0]),
-                   (intmax_t)x->table->conf.dim, budget_text(x->weights, t[1]),
-                   budget_text(x->state, t[2]),
-                   train_count_text((uint64_t)x->used_rows, t[3]),
-                   x->feature ? x->feature : "");
+        struct str name = short_name(x->table->name);
+        buf_printf(
+            out, "%-*.*s  %13s  %5jd  %10s  %10s  %13s  %s", width, (int)name.n, name.p,
+            train_count_text((uint64_t)x->table->rows, t[0]), (intmax_t)x->table->dim,
+            budget_text(x->weights, t[1]), budget_text(x->state, t[2]),
+            train_count_text((uint64_t)x->used_rows, t[3]), x->feature ? x->feature : "");
         if (x->n_features > 1)
             buf_printf(out, " and %d more", x->n_features - 1);
         buf_putc(out, '\n');
@@ -134,11 +133,11 @@ static void print_json(const struct budget *b, const struct session *s, int64_t 
     for (size_t i = 0; i < b->tables.n; i++) {
         const struct budget_table *x = &b->tables.at[i];
         buf_printf(out, "%s{\"name\": ", i ? ", " : "");
-        buf_json_str(out, x->table->conf.name, strlen(x->table->conf.name));
+        buf_json_str(out, x->table->name, strlen(x->table->name));
         buf_printf(out,
                    ", \"rows\": %jd, \"dim\": %jd, \"weights\": %jd, \"state\": %jd, "
                    "\"rows_in_use\": %jd}",
-                   (intmax_t)x->table->conf.rows, (intmax_t)x->table->conf.dim,
+                   (intmax_t)x->table->rows, (intmax_t)x->table->dim,
                    (intmax_t)x->weights, (intmax_t)x->state, (intmax_t)x->used_rows);
     }
     buf_printf(

@@ -104,8 +104,8 @@ static void put_text_lines(struct buf *b, const struct score_line *lines, size_t
 static size_t state_bytes(const struct session *s)
 {
     size_t bytes = 0;
-    for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
-        const struct embed_table_conf *t = &embed_table_at(s->model->embed, i)->conf;
+    for (int i = 0; i < lookup_n_tables(s->model->lookup); i++) {
+        const struct embed_table_conf *t = lookup_table(s->model->lookup, i);
         bytes += (size_t)t->rows * (size_t)embed_row_opt_state(&t->opt, t->dim) *
                  sizeof(float);
     }
@@ -123,9 +123,10 @@ static void start_json(const struct train_start *x, struct buf *b)
         "%d, \"table_bytes\": %zu, \"dense_bytes\": %zu, \"rows\": %jd, \"files\": "
         "%zu, \"steps\": %ju, \"step\": %ju, \"threads\": %d, \"seed\": %ju, "
         "\"model_dir\": ",
-        s->model->ops->name, feature_plan_count(s->plan), embed_n_tables(s->model->embed),
-        tables, dense, (intmax_t)x->rows, x->files, (uintmax_t)x->total_steps,
-        (uintmax_t)s->step, pool_threads(s->options.pool), (uintmax_t)s->options.seed);
+        s->model->ops->name, feature_plan_count(s->plan),
+        lookup_n_tables(s->model->lookup), tables, dense, (intmax_t)x->rows, x->files,
+        (uintmax_t)x->total_steps, (uintmax_t)s->step, pool_threads(s->options.pool),
+        (uintmax_t)s->options.seed);
     buf_json_str(b, x->model_dir, strlen(x->model_dir));
     if (x->resumed_from) {
         buf_puts(b, ", \"resumed_from\": ");
@@ -146,8 +147,8 @@ static void start_model(const struct session *s, struct buf *b)
         sequences += f->sequence;
         ids += f->sparse && !f->sequence;
     }
-    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
-        rows += (uint64_t)embed_table_at(s->model->embed, i)->conf.rows;
+    for (int i = 0; i < lookup_n_tables(s->model->lookup); i++)
+        rows += (uint64_t)lookup_table(s->model->lookup, i)->rows;
     struct param *const *p = graph_params(s->model->graph, &n);
     for (size_t i = 0; i < n; i++)
         params += p[i]->trainable ? (uint64_t)p[i]->n : 0;
@@ -157,7 +158,7 @@ static void start_model(const struct session *s, struct buf *b)
     buf_printf(b, "features    %zu: %zu of ids, %zu of numbers, %zu sequences\n", all,
                ids, all - ids - sequences, sequences);
     buf_printf(b, "tables      %d with %s rows: up to %s and %s of optimiser state\n",
-               embed_n_tables(s->model->embed), train_count_text(rows, t[1]),
+               lookup_n_tables(s->model->lookup), train_count_text(rows, t[1]),
                train_size_text((double)(tables - state), t[2]),
                train_size_text((double)state, t[3]));
 }

@@ -16,6 +16,7 @@
 struct embed *embed_create(struct pool *pool)
 {
     struct embed *e = mem_calloc(1, sizeof(*e));
+    e->lookup.ops = &lookup_local_ops;
     e->pool = pool;
     for (int i = 0; i < pool_threads(pool); i++)
         VEC_PUSH(&e->lanes, (struct lane){0});

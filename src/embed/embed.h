@@ -1,46 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed/embed.h - lookups of all tables of a batch in one pass, and their updates.
+/* embed/embed.h - the local lookup by its own names: tables in the memory of this
+ * process, their lookups in one pass over all of a batch, and their updates. Everybody
+ * outside this room uses lookup.h; this header is for what makes and tests it.
  *
- *     embed_batch(e, rows, ids, err)   which rows occur where; new rows are filled
- *     embed_forward(e, out)            pooled or plain vectors into the columns of `out`
- *     embed_backward(e, grad, &step)   each row that occurred is updated once
+ *     rc = embed_batch(e, ids, true, err);   which rows occur where; new rows are filled
+ *     embed_forward(e, outputs);             pooled or plain vectors into their columns
+ *     embed_backward(e, grads, &step);       each row that occurred is updated once
  *
  * A slot is one use of a table: the ids of one feature, pooled per row, into a stretch of
- * columns of one output. A slot of one id per row that has its table for itself is one
- * task, or a few by row; the occurrences of others are sorted together into a fixed
- * number of parts by row, and a part is one task. Either way a row's gradients are added
- * in the order of the batch, so the result does not depend on the number of threads.
+ * columns of one output. How the lookups of a slot are cut up for threads is told at the
+ * top of local.c; the result does not depend on it, nor on the number of threads.
  */
 #ifndef EMBED_EMBED_H
 #define EMBED_EMBED_H
 
 #include "base/err.h"
 #include "base/pool.h"
+#include "embed/lookup.h"
 #include "embed/table.h"
-#include "tensor/tensor.h"
-
-enum embed_pooling { EMBED_SUM, EMBED_MEAN };
-
-/* Ids of one slot for the current batch; all borrowed. Row r has ids[offsets[r]] up to
- * ids[offsets[r + 1]]; without offsets exactly ids[r]. A negative id is skipped.
- */
-struct embed_slot_ids {
-    const int64_t *ids;
-    const int64_t *offsets; /* [rows + 1] or NULL */
-    const float *weights;   /* one per id, or NULL */
-    int64_t rows;
-};
-
-struct embed_slot_conf {
-    const char *feature; /* for messages */
-    int table;           /* from embed_add_table() */
-    enum embed_pooling pooling;
-    int output; /* which of the views given to embed_forward() */
-    int64_t col;
-    float max_gradient; /* > 0: gradients of the output are clamped to +- it first */
-};
 
 struct embed;
+
+struct lookup *embed_lookup(struct embed *e); /* the same object, as others see it */
+struct embed *embed_of(struct lookup *l);     /* NULL when it is not a local one */
 
 struct embed *embed_create(struct pool *pool);
 void embed_destroy(struct embed *e);

@@ -93,6 +93,7 @@ struct embed_slot {
 };
 
 struct embed {
+    struct lookup lookup;
     struct pool *pool;
     VEC(struct embed_table *) tables;
     VEC(struct embed_slot) slots;

@@ -14,8 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-
-#define EMBED_IDS_MAX ((int64_t)INT32_MAX - 1)
+#include "embed/conf.h"
 
 struct embed_idset {
     int64_t capacity, n_buckets;

@@ -16,31 +16,9 @@
 #define EMBED_KEYED_H
 
 #include "base/pool.h"
-#include "embed/filter.h"
+#include "embed/conf.h"
 #include "embed/ids.h"
 #include "embed/touched.h"
-
-enum embed_keyed_kind { KEYED_NONE, KEYED_ZCH, KEYED_GROWING };
-/* What makes an id valuable. */
-enum embed_keyed_worth {
-    WORTH_COUNT,        /* how often it occurred */
-    WORTH_RECENT,       /* when it last did */
-    WORTH_COUNT_BY_AGE, /* count / age^decay; KEYED_ZCH */
-    WORTH_ALL           /* nobody goes: new ids are refused; KEYED_GROWING */
-};
-
-struct embed_keyed_conf {
-    enum embed_keyed_kind kind;
-    int64_t capacity; /* ids with a row */
-    enum embed_keyed_worth worth;
-    double decay;               /* KEYED_ZCH: power of the age */
-    int64_t interval;           /* KEYED_ZCH: batches between two rounds */
-    struct embed_filter filter; /* KEYED_ZCH: which counts take part in a round */
-    int64_t bucket;             /* KEYED_GROWING: ids that compete for a place */
-    int64_t admit; /* KEYED_GROWING: occurrences before it gets a row; 0: none */
-    int64_t counters, counter_bucket; /* ids that are counted towards `admit` at once */
-    uint64_t seed, stream;            /* of the random filter */
-};
 
 /* Ids seen since the last round, with the batch of each. */
 struct embed_history {
@@ -68,8 +46,6 @@ enum rc embed_keyed_create(const struct embed_keyed_conf *conf, const char *name
                            struct err *err) MUST_CHECK;
 void embed_keyed_destroy(struct embed_keyed *k); /* NULL is fine */
 
-/* Rows that a table of this kind has: those of ids, then those without. */
-int64_t embed_keyed_rows(const struct embed_keyed_conf *conf);
 /* The row that ids without one read. It is trained in KEYED_ZCH alone. */
 int64_t embed_keyed_other(const struct embed_keyed_conf *conf, bool training);
 bool embed_keyed_trains(const struct embed_keyed *k, int64_t row);

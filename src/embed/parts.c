@@ -144,8 +144,8 @@ static enum rc outside(const struct embed *e, const struct embed_slot *s, int64_
     if (s->ids.offsets)
         for (row = 0; s->ids.offsets[row + 1] - first <= bad; row++)
             ;
-    return err_set(
-        err, RC_INVAL,
+    return err_coded(
+        err, RC_INVAL, E1402,
         "feature '%s': row %jd of the batch: id %jd is outside table '%s' of %jd rows",
         s->feature, (intmax_t)row, (intmax_t)s->ids.ids[first + bad], t->name,
         (intmax_t)t->conf.rows);

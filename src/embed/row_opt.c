@@ -9,52 +9,47 @@
 
 #include "base/compiler.h"
 
+static const struct {
+    const char *name;
+    enum embed_row_state arrays[ROW_STATES_MAX];
+    bool corrects;
+} kinds[ROW_OPT_KINDS] = {
+#define ROW_OPT(KIND, name, first, second, corrects) \
+    [ROW_##KIND] = {#name, {ROW_STATE_##first, ROW_STATE_##second}, corrects},
+#include "embed/row_opts.def"
+#undef ROW_OPT
+};
+
 const char *embed_row_opt_name(enum embed_row_opt_kind kind)
 {
-    static const char *const names[] = {
-        [ROW_SGD] = "sgd",
-        [ROW_ADAGRAD] = "adagrad",
-        [ROW_ROWWISE_ADAGRAD] = "rowwise_adagrad",
-        [ROW_ADAM] = "adam",
-        [ROW_PARTIAL_ROWWISE_ADAM] = "partial_rowwise_adam",
-        [ROW_LAMB] = "lamb",
-        [ROW_PARTIAL_ROWWISE_LAMB] = "partial_rowwise_lamb",
-        [ROW_LARS_SGD] = "lars_sgd",
-        [ROW_ADADELTA] = "adadelta",
-        [ROW_RMSPROP] = "rmsprop",
-    };
-    return names[kind];
+    return kinds[kind].name;
+}
+
+enum embed_row_state embed_row_opt_array(enum embed_row_opt_kind kind, int array)
+{
+    return kinds[kind].arrays[array];
 }
 
 int64_t embed_row_opt_state(const struct embed_row_opt *o, int64_t dim)
 {
-    switch (o->kind) {
-    case ROW_SGD:
-        return 0;
-    case ROW_ROWWISE_ADAGRAD:
-        return 1;
-    case ROW_ADAGRAD:
-    case ROW_LARS_SGD:
-    case ROW_RMSPROP:
-        return dim;
-    case ROW_PARTIAL_ROWWISE_ADAM:
-    case ROW_PARTIAL_ROWWISE_LAMB:
-        return dim + 1;
-    case ROW_ADAM:
-    case ROW_LAMB:
-    case ROW_ADADELTA:
-        return 2 * dim;
-    case ROW_OPT_KINDS:
-        break;
+    int64_t n = 0;
+    for (int i = 0; i < ROW_STATES_MAX; i++) {
+        enum embed_row_state s = kinds[o->kind].arrays[i];
+        n += s == ROW_STATE_EACH ? dim : s == ROW_STATE_ONCE ? 1 : 0;
     }
-    return 0;
+    return n;
+}
+
+double embed_row_opt_initial(const struct embed_row_opt *o)
+{
+    return o->kind == ROW_ADAGRAD ? o->initial_accumulator : 0;
 }
 
 void embed_row_opt_init(const struct embed_row_opt *o, float *state, int64_t dim)
 {
-    float first = o->kind == ROW_ADAGRAD ? (float)o->initial_accumulator : 0.0f;
+    float initial = (float)embed_row_opt_initial(o);
     for (int64_t i = 0; i < embed_row_opt_state(o, dim); i++)
-        state[i] = first;
+        state[i] = initial;
 }
 
 CLONED static void sgd(float *w, const float *g, float lr, int64_t n)
@@ -111,8 +106,7 @@ struct embed_row_rule embed_row_rule_at(const struct embed_row_opt *o,
 {
     double t = (double)s->step;
     struct embed_row_rule r = {.opt = o, .lr = s->lr, .step = s->step};
-    if (o->kind == ROW_ADAM || o->kind == ROW_LAMB ||
-        o->kind == ROW_PARTIAL_ROWWISE_ADAM || o->kind == ROW_PARTIAL_ROWWISE_LAMB) {
+    if (kinds[o->kind].corrects) {
         r.correct1 = (float)(1.0 / (1.0 - pow(o->beta1, t)));
         r.correct2 = (float)(1.0 / (1.0 - pow(o->beta2, t)));
     }
@@ -198,49 +192,81 @@ static void rmsprop(const struct embed_row_opt *o, double lr, float *w, float *s
     }
 }
 
+/* One function per optimiser, named as in row_opts.def. */
+typedef void apply_fn(const struct embed_row_rule *r, float *w, float *state, float *grad,
+                      int64_t dim);
+
+static void apply_sgd(const struct embed_row_rule *r, float *w, float *state, float *grad,
+                      int64_t dim)
+{
+    sgd(w, grad, (float)r->lr, dim);
+}
+
+static void apply_adagrad(const struct embed_row_rule *r, float *w, float *state,
+                          float *grad, int64_t dim)
+{
+    adagrad(w, state, grad, (float)r->lr, (float)r->opt->eps, dim);
+}
+
+static void apply_rowwise_adagrad(const struct embed_row_rule *r, float *w, float *state,
+                                  float *grad, int64_t dim)
+{
+    rowwise_adagrad(r->opt, r->lr, w, state, grad, dim);
+}
+
+static void apply_adam(const struct embed_row_rule *r, float *w, float *state,
+                       float *grad, int64_t dim)
+{
+    adam_direction(moments_of(r), w, state, state + dim, grad, dim);
+    sgd(w, grad, (float)r->lr, dim);
+}
+
+static void apply_lamb(const struct embed_row_rule *r, float *w, float *state,
+                       float *grad, int64_t dim)
+{
+    adam_direction(moments_of(r), w, state, state + dim, grad, dim);
+    lamb_step(w, grad, r->lr, dim);
+}
+
+static void apply_partial_rowwise_adam(const struct embed_row_rule *r, float *w,
+                                       float *state, float *grad, int64_t dim)
+{
+    rowwise_direction(moments_of(r), w, state, state + dim, grad, dim);
+    sgd(w, grad, (float)r->lr, dim);
+}
+
+static void apply_partial_rowwise_lamb(const struct embed_row_rule *r, float *w,
+                                       float *state, float *grad, int64_t dim)
+{
+    rowwise_direction(moments_of(r), w, state, state + dim, grad, dim);
+    lamb_step(w, grad, r->lr, dim);
+}
+
+static void apply_lars_sgd(const struct embed_row_rule *r, float *w, float *state,
+                           float *grad, int64_t dim)
+{
+    lars(r->opt, r->lr, w, state, grad, dim);
+}
+
+static void apply_adadelta(const struct embed_row_rule *r, float *w, float *state,
+                           float *grad, int64_t dim)
+{
+    adadelta(r->opt, r->lr, w, state, grad, dim);
+}
+
+static void apply_rmsprop(const struct embed_row_rule *r, float *w, float *state,
+                          float *grad, int64_t dim)
+{
+    rmsprop(r->opt, r->lr, w, state, grad, dim);
+}
+
 void embed_row_rule_apply(const struct embed_row_rule *r, float *w, float *state,
                           float *grad, int64_t dim)
 {
-    const struct embed_row_opt *o = r->opt;
-    struct moments k;
-    switch (o->kind) {
-    case ROW_SGD:
-        sgd(w, grad, (float)r->lr, dim);
-        break;
-    case ROW_ADAGRAD:
-        adagrad(w, state, grad, (float)r->lr, (float)o->eps, dim);
-        break;
-    case ROW_ROWWISE_ADAGRAD:
-        rowwise_adagrad(o, r->lr, w, state, grad, dim);
-        break;
-    case ROW_ADAM:
-    case ROW_LAMB:
-        k = moments_of(r);
-        adam_direction(k, w, state, state + dim, grad, dim);
-        if (o->kind == ROW_LAMB)
-            lamb_step(w, grad, r->lr, dim);
-        else
-            sgd(w, grad, (float)r->lr, dim);
-        break;
-    case ROW_PARTIAL_ROWWISE_ADAM:
-    case ROW_PARTIAL_ROWWISE_LAMB:
-        k = moments_of(r);
-        rowwise_direction(k, w, state, state + dim, grad, dim);
-        if (o->kind == ROW_PARTIAL_ROWWISE_LAMB)
-            lamb_step(w, grad, r->lr, dim);
-        else
-            sgd(w, grad, (float)r->lr, dim);
-        break;
-    case ROW_LARS_SGD:
-        lars(o, r->lr, w, state, grad, dim);
-        break;
-    case ROW_ADADELTA:
-        adadelta(o, r->lr, w, state, grad, dim);
-        break;
-    case ROW_RMSPROP:
-        rmsprop(o, r->lr, w, state, grad, dim);
-        break;
-    case ROW_OPT_KINDS:
-        break;
-    }
+    static apply_fn *const applies[ROW_OPT_KINDS] = {
+#define ROW_OPT(KIND, name, first, second, corrects) [ROW_##KIND] = apply_##name,
+#include "embed/row_opts.def"
+#undef ROW_OPT
+    };
+    applies[r->opt->kind](r, w, state, grad, dim);
 }

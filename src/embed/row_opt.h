@@ -12,16 +12,9 @@
 #include <stdint.h>
 
 enum embed_row_opt_kind {
-    ROW_SGD,
-    ROW_ADAGRAD,
-    ROW_ROWWISE_ADAGRAD,
-    ROW_ADAM,
-    ROW_PARTIAL_ROWWISE_ADAM,
-    ROW_LAMB,
-    ROW_PARTIAL_ROWWISE_LAMB,
-    ROW_LARS_SGD,
-    ROW_ADADELTA,
-    ROW_RMSPROP,
+#define ROW_OPT(KIND, name, first, second, corrects) ROW_##KIND,
+#include "embed/row_opts.def"
+#undef ROW_OPT
     ROW_OPT_KINDS
 };
 
@@ -56,6 +49,12 @@ struct embed_row_rule embed_row_rule_at(const struct embed_row_opt *o,
                                         const struct embed_row_step *s);
 
 const char *embed_row_opt_name(enum embed_row_opt_kind kind);
+/* Its arrays of state, one behind the other. */
+#define ROW_STATES_MAX 2
+enum embed_row_state { ROW_STATE_NONE, ROW_STATE_EACH, ROW_STATE_ONCE };
+enum embed_row_state embed_row_opt_array(enum embed_row_opt_kind kind, int array);
+/* The value that all of its state starts from. */
+double embed_row_opt_initial(const struct embed_row_opt *o);
 /* Floats of state behind a row of `dim` weights. */
 int64_t embed_row_opt_state(const struct embed_row_opt *o, int64_t dim);
 void embed_row_opt_init(const struct embed_row_opt *o, float *state, int64_t dim);

@@ -18,6 +18,22 @@
 #define SMALL_PAGE ((size_t)4 << 10)
 #define SLICE ((size_t)64 << 20) /* bytes that get large pages per batch */
 
+uint64_t embed_table_stream(const struct embed_table_conf *conf)
+{
+    return hash_xxh3(conf->name, strlen(conf->name));
+}
+
+int64_t embed_table_state_at(const struct embed_table_conf *conf)
+{
+    return conf->type == DT_F32 ? conf->dim : (conf->dim + 1) / 2;
+}
+
+int64_t embed_table_stride(const struct embed_table_conf *conf)
+{
+    int64_t state = conf->trainable ? embed_row_opt_state(&conf->opt, conf->dim) : 0;
+    return embed_table_state_at(conf) + state;
+}
+
 static size_t used_words(const struct embed_table *t)
 {
     return (size_t)(t->conf.rows + 63) / 64;
@@ -219,9 +235,7 @@ enum rc embed_table_create(const struct embed_table_conf *conf, struct embed_tab
     if (conf->rows < 1 || conf->dim < 1 || conf->dim > EMBED_DIM_MAX)
         return err_set(err, RC_INVAL, "table '%s': %jd rows of %jd values", conf->name,
                        (intmax_t)conf->rows, (intmax_t)conf->dim);
-    int64_t state_at = conf->type == DT_F32 ? conf->dim : (conf->dim + 1) / 2;
-    int64_t stride =
-        state_at + (conf->trainable ? embed_row_opt_state(&conf->opt, conf->dim) : 0);
+    int64_t state_at = embed_table_state_at(conf), stride = embed_table_stride(conf);
     if (conf->rows > INT64_MAX / 8 / stride)
         return err_set(err, RC_INVAL, "table '%s': %jd rows are too many", conf->name,
                        (intmax_t)conf->rows);
@@ -231,7 +245,7 @@ enum rc embed_table_create(const struct embed_table_conf *conf, struct embed_tab
     t->conf.name = t->name;
     t->stride = stride;
     t->state_at = state_at;
-    t->stream = hash_xxh3(t->name, strlen(t->name));
+    t->stream = embed_table_stream(conf);
     t->conf.keyed.seed = conf->seed;
     t->conf.keyed.stream = ~t->stream;
     enum rc rc = allocate(t, err);

@@ -14,39 +14,10 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "embed/conf.h"
 #include "embed/keyed.h"
-#include "embed/row_opt.h"
 #include "embed/touched.h"
 #include "tensor/tensor.h"
-
-#define EMBED_DIM_MAX 1024
-#define EMBED_STRIDE_MAX (3 * EMBED_DIM_MAX + 1) /* floats of a row with its state */
-
-enum embed_init { EMBED_UNIFORM, EMBED_NORMAL, EMBED_CONST, EMBED_TRUNCATED };
-
-/* Uniform [a, b), normal with mean a and deviation b, constant a; truncated: the normal
- * within [lo, hi].
- */
-struct embed_values {
-    enum embed_init init;
-    double a, b, lo, hi;
-};
-
-struct embed_table_conf {
-    const char *name;
-    int64_t rows, dim;
-    enum dtype type; /* of the weights: DT_F32, DT_F16, DT_BF16; state is always f32 */
-    enum embed_init init;
-    double a, b, lo, hi; /* as in struct embed_values */
-    bool trainable;
-    struct embed_row_opt opt;
-    uint64_t seed;
-    const char *dir; /* where to keep it in a file; NULL: in memory */
-    struct embed_keyed_conf
-        keyed; /* kind KEYED_NONE: rows have numbers; else `rows` follow */
-    /* Of KEYED_GROWING: what ids without a row read in training and outside of it. */
-    struct embed_values stranger, unknown;
-};
 
 struct embed_table {
     struct embed_table_conf conf;

@@ -123,7 +123,7 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
     if (!part_table_init(p->init ? p->init : f->init_fn, &conf, &err) ||
         !part_table_keyed(f, &conf, &err))
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
-    int table = embed_add_table(m->embed, &conf, &err);
+    int table = lookup_add_table(m->lookup, &conf, &err);
     if (table < 0)
         return graph_fail(m->graph, "feature '%s': %s", f->name, err.msg) != NULL;
     struct embed_slot_conf slot = {
@@ -135,7 +135,7 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
         .max_gradient = m->options.max_gradient};
     struct model_input in = {.feature = f,
                              .axis = p->axis,
-                             .slot = embed_add_slot(m->embed, &slot),
+                             .slot = lookup_add_slot(m->lookup, &slot),
                              .width = p->width,
                              .first_only = p->first_only,
                              .leads = p->leads};

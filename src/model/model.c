@@ -45,9 +45,11 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
     m->options = *options;
     m->match = (struct model_match){.items = -1, .scores = -1, .hard = -1};
     m->graph = graph_create(&options->graph);
-    m->embed = embed_create(options->graph.pool);
     pc_features_init(&m->features, conf, &m->arena);
-    enum rc rc = choose(m, err);
+    struct lookup_conf keep = {.pool = options->graph.pool, .comm = options->graph.comm};
+    enum rc rc = lookup_create(options->lookup, &keep, &m->lookup, err);
+    if (!rc)
+        rc = choose(m, err);
     if (!rc) {
         graph_push(m->graph, "model");
         m->ops->build(m);
@@ -85,7 +87,7 @@ void model_destroy(struct model *m)
     if (!m)
         return;
     graph_destroy(m->graph);
-    embed_destroy(m->embed);
+    lookup_destroy(m->lookup);
     pc_features_release(&m->features);
     VEC_RELEASE(&m->inputs);
     VEC_RELEASE(&m->embedded);

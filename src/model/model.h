@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "embed/embed.h"
+#include "embed/lookup.h"
 #include "nn/graph.h"
 #include "nn/ops.h"
 #include "text/pipeline/feature.h"
@@ -22,8 +22,9 @@ struct model_options {
     struct graph_options graph;
     struct embed_row_opt row_opt;
     bool alone; /* no sampler is at work (export, predict): items are rows of the batch */
-    float max_gradient;    /* > 0: clamp gradients of embedding outputs */
-    const char *table_dir; /* tables are kept in files there; NULL: in memory */
+    float max_gradient;              /* > 0: clamp gradients of embedding outputs */
+    const char *table_dir;           /* tables are kept in files there; NULL: in memory */
+    const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
     /* How many ids a feature has, where its config does not say (a vocabulary file); 0:
      * not known. May be NULL.
      */
@@ -117,7 +118,7 @@ struct model {
     struct arena arena;
     struct pc_features features;
     struct graph *graph;
-    struct embed *embed;
+    struct lookup *lookup;
     VEC(struct model_input) inputs;
     VEC(struct val *)
     embedded; /* graph inputs that the embedding layer fills: slot.output */
@@ -153,7 +154,7 @@ void model_destroy(struct model *m);
 enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
                          const int64_t *hard_at, struct batch_rows *rows,
                          struct err *err) MUST_CHECK;
-/* In training, when embed_forward() has filled the inputs from `slots`: tells the graph
+/* In training, when lookup_forward() has filled the inputs from `slots`: tells the graph
  * which rows have the same vectors.
  */
 void model_codes(struct model *m, const struct embed_slot_ids *slots);

@@ -42,13 +42,11 @@ static bool blame_rows(const struct session *s, const struct feature_batch *b,
         if (in->slot < 0 || at < 0)
             continue;
         const struct feature_out *o = &b->at[at];
-        const struct embed_table *t = embed_slot_table(m->embed, in->slot);
+        int table = lookup_slot(m->lookup, in->slot)->table;
+        int64_t dim = lookup_table(m->lookup, table)->dim;
         for (int64_t k = 0; k < o->n_ids; k++) {
-            int64_t id = o->ids[k], row = id < 0 ? -1 : embed_table_find(t, id);
-            if (row < 0 || !embed_table_used(t, row))
-                continue;
-            embed_table_load(t, row, w);
-            if (first_bad(w, t->conf.dim) < 0)
+            int64_t id = o->ids[k];
+            if (id < 0 || !lookup_peek(m->lookup, table, id, w) || first_bad(w, dim) < 0)
                 continue;
             buf_printf(out, "the embedding of id %jd of feature '%s' is no longer finite",
                        (intmax_t)id, in->feature->name);

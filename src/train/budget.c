@@ -35,54 +35,41 @@ static int64_t ids_per_row(const struct pc_feature *f)
     return n;
 }
 
-static void add_tables(struct budget *b, const struct embed *e)
+static void add_tables(struct budget *b, const struct lookup *l)
 {
-    for (int i = 0; i < embed_n_tables(e); i++) {
-        const struct embed_table *t = embed_table_at(e, i);
-        int64_t state = t->stride - t->state_at;
-        struct budget_table x = {
-            .table = t,
-            .weights = times(t->conf.rows, t->state_at * (int64_t)sizeof(float)),
-            .state = times(t->conf.rows, state * (int64_t)sizeof(float)),
-            .used_rows = 0};
+    for (int i = 0; i < lookup_n_tables(l); i++) {
+        struct lookup_memory memory;
+        lookup_memory(l, i, &memory);
+        struct budget_table x = {.number = i,
+                                 .table = lookup_table(l, i),
+                                 .weights = (int64_t)memory.weights,
+                                 .state = (int64_t)memory.state};
         VEC_PUSH(&b->tables, x);
         b->weights += x.weights;
         b->state += x.state;
     }
 }
 
-static int64_t used_bytes(const struct budget_table *x)
-{
-    return (int64_t)embed_table_reach_bytes(x->table, x->used_rows);
-}
-
-static struct budget_table *find_table(struct budget *b, const struct embed_table *t)
-{
-    for (size_t i = 0; i < b->tables.n; i++)
-        if (b->tables.at[i].table == t)
-            return &b->tables.at[i];
-    return NULL;
-}
-
 static void reach_rows(struct budget *b, const struct model *m, int64_t data_rows)
 {
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
-        struct budget_table *x =
-            in->slot < 0 ? NULL : find_table(b, embed_slot_table(m->embed, in->slot));
-        if (!x)
+        if (in->slot < 0)
             continue;
+        struct budget_table *x = &b->tables.at[lookup_slot(m->lookup, in->slot)->table];
         if (x->n_features++ == 0)
             x->feature = in->feature->name;
-        x->used_rows += data_rows < 0 ? x->table->conf.rows
-                                      : times(data_rows, ids_per_row(in->feature));
+        x->used_rows +=
+            data_rows < 0 ? x->table->rows : times(data_rows, ids_per_row(in->feature));
     }
     for (size_t i = 0; i < b->tables.n; i++) {
         struct budget_table *x = &b->tables.at[i];
-        if (x->used_rows > x->table->conf.rows)
-            x->used_rows = x->table->conf.rows;
-        b->used += used_bytes(x);
-        b->copied += times(x->used_rows, x->table->stride * (int64_t)sizeof(float));
+        if (x->used_rows > x->table->rows)
+            x->used_rows = x->table->rows;
+        x->used = (int64_t)lookup_reach(m->lookup, x->number, x->used_rows);
+        b->used += x->used;
+        b->copied +=
+            times(x->used_rows, embed_table_stride(x->table) * (int64_t)sizeof(float));
     }
 }
 
@@ -125,7 +112,7 @@ static void add_batch(struct budget *b, const struct session *s)
 void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
 {
     *b = (struct budget){0};
-    add_tables(b, s->model->embed);
+    add_tables(b, s->model->lookup);
     reach_rows(b, s->model, data_rows);
     add_dense(b, s);
     add_batch(b, s);
@@ -145,7 +132,7 @@ static const struct budget_table *largest(const struct budget *b)
 {
     const struct budget_table *x = NULL;
     for (size_t i = 0; i < b->tables.n; i++)
-        if (!x || used_bytes(&b->tables.at[i]) > used_bytes(x))
+        if (!x || b->tables.at[i].used > x->used)
             x = &b->tables.at[i];
     return x;
 }
@@ -158,7 +145,7 @@ enum rc budget_check(const struct budget *b, int64_t memory, struct err *err)
         return RC_OK;
     budget_text(b->expected, need);
     budget_text(memory, have);
-    if (!x || used_bytes(x) < b->activations)
+    if (!x || x->used < b->activations)
         return err_coded(
             err, RC_NOMEM, E1408,
             "%s of memory are needed, %s may be used: activations take %s; a "
@@ -169,6 +156,6 @@ enum rc budget_check(const struct budget *b, int64_t memory, struct err *err)
         "%s of memory are needed, %s may be used: the table of feature '%s' comes to use "
         "%jd rows of %jd, %s; fewer rows (hash_bucket_size, num_buckets), a smaller "
         "embedding_dim or an optimiser with less state (rowwise_adagrad_optimizer) help",
-        need, have, x->feature ? x->feature : x->table->conf.name, (intmax_t)x->used_rows,
-        (intmax_t)x->table->conf.dim, budget_text(used_bytes(x), part));
+        need, have, x->feature ? x->feature : x->table->name, (intmax_t)x->used_rows,
+        (intmax_t)x->table->dim, budget_text(x->used, part));
 }

@@ -13,11 +13,13 @@
 #include "train/session.h"
 
 struct budget_table {
-    const struct embed_table *table; /* borrowed from the session */
-    const char *feature;             /* the first that uses it */
+    int number;                           /* of the model */
+    const struct embed_table_conf *table; /* borrowed from the session */
+    const char *feature;                  /* the first that uses it */
     int n_features;
     int64_t weights, state; /* bytes, all rows */
-    int64_t used_rows;      /* that the data can reach */
+    int64_t used_rows;      /* that the data can reach, */
+    int64_t used;           /* and the bytes of their pages */
 };
 
 struct budget {

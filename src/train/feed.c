@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A batch of features into the inputs of a graph, and its ids into slots of the lookup.
+ * feed_create() finds once which feature of the plan each input reads; per batch, ids are
+ * borrowed from the features as they are, and copied onto a shelf of the input only where
+ * the model wants them otherwise: the first id of each row, or steps of a sequence that
+ * are cut or filled up to those of the feature that leads its group.
+ */
 #include "train/feed.h"
 
 #include <math.h>
@@ -23,8 +29,7 @@ struct feed {
     int64_t *leader_at;     /* [m->axes.n] */
     int64_t **axis_offsets; /* [m->axes.n]: own, where sequences are cut */
     int64_t *axis_room;
-    struct embed_slot_ids *slots;                 /* [embed_n_slots] */
-    struct view *views, *grads;                   /* [m->embedded.n] */
+    struct embed_slot_ids *slots;                 /* [lookup_n_slots] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
     struct sessions sessions;
     struct batch_rows rows;
@@ -48,8 +53,6 @@ void feed_destroy(struct feed *f)
     mem_free(f->axis_offsets);
     mem_free(f->axis_room);
     mem_free(f->slots);
-    mem_free(f->views);
-    mem_free(f->grads);
     mem_free(f->label_at);
     mem_free(f->weight_at);
     mem_free(f->indicator_at);
@@ -117,9 +120,7 @@ enum rc feed_create(struct model *m, const struct feature_plan *plan, struct fee
     f->leader_at = mem_calloc(m->axes.n + 1, sizeof(*f->leader_at));
     f->axis_offsets = mem_calloc(m->axes.n + 1, sizeof(*f->axis_offsets));
     f->axis_room = mem_calloc(m->axes.n + 1, sizeof(*f->axis_room));
-    f->slots = mem_calloc((size_t)embed_n_slots(m->embed) + 1, sizeof(*f->slots));
-    f->views = mem_calloc(m->embedded.n + 1, sizeof(*f->views));
-    f->grads = mem_calloc(m->embedded.n + 1, sizeof(*f->grads));
+    f->slots = mem_calloc((size_t)lookup_n_slots(m->lookup) + 1, sizeof(*f->slots));
     f->label_at = mem_calloc(m->tasks.n + 1, sizeof(*f->label_at));
     f->weight_at = mem_calloc(m->tasks.n + 1, sizeof(*f->weight_at));
     f->indicator_at = mem_calloc(m->tasks.n + 1, sizeof(*f->indicator_at));
@@ -413,55 +414,61 @@ static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch
     return rc;
 }
 
-enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
-                   bool targets, struct err *err)
+/* Rows of every axis of the graph. */
+static enum rc set_rows(struct feed *f, const struct feature_batch *b, int64_t total,
+                        struct err *err)
 {
     struct model *m = f->m;
     enum rc rc = RC_OK;
-    f->rows = (struct batch_rows){.n = {b->rows}};
+    f->rows = (struct batch_rows){.n = {b->rows}, .total = total};
     for (size_t i = 0; i < m->axes.n && !rc; i++)
         rc = set_axis(f, i, b, err);
     if (!rc)
         rc = model_match_rows(m, b->item_rows ? b->item_rows : b->rows, b->n_common,
                               b->hard_at, &f->rows, err);
-    if (!rc)
-        rc = graph_rows(m->graph, &f->rows, err);
-    if (!rc)
-        note_uneven(f, b);
-    for (size_t i = 0; i < m->inputs.n && !rc; i++)
-        if (m->inputs.at[i].slot >= 0)
+    return rc ? rc : graph_rows(m->graph, &f->rows, err);
+}
+
+/* Numbers go into the graph, ids into f->slots. */
+static enum rc set_inputs(struct feed *f, const struct feature_batch *b, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
+        if (f->m->inputs.at[i].slot >= 0)
             rc = set_slot(f, i, b, err);
-    if (!rc && embed_batch(m->embed, f->slots, training, err)) {
-        err->code = E1402;
-        rc = RC_INVAL;
-    }
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < m->embedded.n; i++)
-        f->views[i] = graph_write_begin(m->graph, m->embedded.at[i]);
-    embed_forward(m->embed, f->views);
-    for (size_t i = 0; i < m->embedded.n; i++)
-        graph_write_end(m->graph, m->embedded.at[i]);
-    if (training)
-        model_codes(m, f->slots);
-    for (size_t i = 0; i < m->inputs.n; i++)
-        if (m->inputs.at[i].slot < 0)
+        else
             set_numbers(f, i, b);
-    for (size_t i = 0; targets && i < m->tasks.n && !rc; i++) {
+    return rc;
+}
+
+static enum rc set_targets(struct feed *f, const struct feature_batch *b, struct err *err)
+{
+    struct model *m = f->m;
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < m->tasks.n && !rc; i++) {
         rc = set_labels(f, i, b, err);
         if (!rc)
             rc = set_weights(f, i, b, err);
         if (!rc)
             rc = set_sessions(f, i, b, err);
     }
-    for (size_t i = 0; targets && i < m->columns.n && !rc; i++)
+    for (size_t i = 0; i < m->columns.n && !rc; i++)
         rc = set_column(f, &m->columns.at[i], b, err);
     return rc;
 }
 
-void feed_update(struct feed *f, const struct embed_row_step *step)
+enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
+                   bool targets, struct err *err)
 {
-    for (size_t i = 0; i < f->m->embedded.n; i++)
-        f->grads[i] = graph_read_grad(f->m->graph, f->m->embedded.at[i]);
-    embed_backward(f->m->embed, f->grads, step);
+    enum rc rc = set_rows(f, b, total, err);
+    if (rc)
+        return rc;
+    note_uneven(f, b);
+    rc = set_inputs(f, b, err);
+    return rc || !targets ? rc : set_targets(f, b, err);
+}
+
+const struct embed_slot_ids *feed_ids(const struct feed *f)
+{
+    return f->slots;
 }

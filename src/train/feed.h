@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/feed.h - from the features of a batch to the inputs of a model.
  *
- * Decides once which feature goes where; then, per batch, hands ids to the embedding
- * layer without copying them where it can, copies numbers, labels and sample weights into
- * the graph's inputs, and looks the rows up.
+ * Decides once which feature goes where; then, per batch, copies numbers, labels and
+ * sample weights into the graph's inputs, and lays out the ids for the lookup without
+ * copying them where it can.
  */
 #ifndef TRAIN_FEED_H
 #define TRAIN_FEED_H
@@ -21,12 +21,15 @@ enum rc feed_create(struct model *m, const struct feature_plan *plan, struct fee
                     struct err *err) MUST_CHECK;
 void feed_destroy(struct feed *f);
 
-/* Sets the graph's rows, fills all inputs, looks up embeddings. `b` must stay as it is
- * until the next call. With `targets` false labels and weights are left alone (predict).
- * RC_INVAL E1401 (a label that is no number), E1402 (an id outside its table), RC_NOMEM.
+/* Sets the graph's rows and fills all inputs but those of the lookup. `b` must stay as it
+ * is until the next call. `total` are the rows that means over the batch divide by, when
+ * `b` is one rank's part of it; 0: those of `b`. With `targets` false labels and weights are left alone
+ * (predict). RC_INVAL E1401 (a label that is no number), RC_NOMEM.
  */
-enum rc feed_batch(struct feed *f, const struct feature_batch *b, bool training,
+enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
                    bool targets, struct err *err) MUST_CHECK;
+/* The ids of that batch, for lookup_prepare(); borrowed until the next. */
+const struct embed_slot_ids *feed_ids(const struct feed *f);
 /* A sequence that had another number of steps in some row than the one that leads its
  * group, by whose steps it is cut or filled up: the first one seen.
  */
@@ -35,7 +38,5 @@ struct feed_uneven {
     int64_t differ, rows;         /* rows of that batch */
 };
 struct feed_uneven feed_uneven(const struct feed *f);
-/* After graph_backward(): updates the rows that the batch used. */
-void feed_update(struct feed *f, const struct embed_row_step *step);
 
 #endif

@@ -91,7 +91,7 @@ static void count_missing(const struct ckpt_report *r, struct fine_tune_result *
 enum rc fine_tune(struct session *s, const struct ckpt *c, const char *map_path,
                   bool fresh, struct fine_tune_result *out, struct err *err)
 {
-    struct ckpt_state state = {.embed = s->model->embed};
+    struct ckpt_state state = {.lookup = s->model->lookup};
     struct ckpt_report report = {0};
     struct ckpt_map map = {0};
     struct ckpt_load how = {.partial = true, .no_optimizer = fresh};

@@ -29,7 +29,7 @@ enum { STEP, RANK, WORLD, FEATURE, TABLE, KEY, VALUES, SOURCE, COLUMNS };
 
 struct row_dump {
     const struct pc_DeltaEmbeddingDumpConfig *conf; /* borrowed */
-    struct embed *embed;                            /* borrowed */
+    struct lookup *lookup;                          /* borrowed */
     char *dir;                                      /* owned */
     bool bytes;                                     /* INT8 */
     int64_t due_ns;                                 /* of an interval of minutes */
@@ -58,31 +58,31 @@ static void make_schema(struct row_dump *d)
 /* Others read values two bytes at a time. */
 static enum rc check_widths(const struct row_dump *d, struct err *err)
 {
-    for (int i = 0; d->bytes && i < embed_n_tables(d->embed); i++) {
-        const struct embed_table *t = embed_table_at(d->embed, i);
-        if (t->conf.dim % 2)
+    for (int i = 0; d->bytes && i < lookup_n_tables(d->lookup); i++) {
+        const struct embed_table_conf *t = lookup_table(d->lookup, i);
+        if (t->dim % 2)
             return err_coded(err, RC_INVAL, E1409,
                              "delta_embedding_dump_config: quant_type INT8 needs an even "
                              "embedding_dim, and table '%s' has %jd",
-                             t->name, (intmax_t)t->conf.dim);
+                             t->name, (intmax_t)t->dim);
     }
     return RC_OK;
 }
 
 enum rc row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
-                        const char *model_dir, struct embed *embed, struct row_dump **out,
-                        struct err *err)
+                        const char *model_dir, struct lookup *lookup,
+                        struct row_dump **out, struct err *err)
 {
     struct row_dump *d = mem_calloc(1, sizeof(*d));
     bool named = conf->output_dir && conf->output_dir[0];
     d->conf = conf;
-    d->embed = embed;
+    d->lookup = lookup;
     d->bytes = conf->quant_type == pc_DeltaEmbeddingQuantType_DELTA_EMBEDDING_QUANT_INT8;
     d->dir = named ? mem_strdup(conf->output_dir) : fs_join(model_dir, DELTA_DIR);
     make_schema(d);
     enum rc rc = check_widths(d, err);
     if (!rc)
-        rc = embed_track(embed, err);
+        rc = lookup_track(lookup, err);
     if (rc)
         row_dump_destroy(d);
     else
@@ -114,7 +114,7 @@ enum rc row_dump_start(struct row_dump *d, struct err *err)
 }
 
 /* A table as checkpoints name its weights, without their last word. */
-static char *name_of(const struct embed_table *t)
+static char *name_of(const struct embed_table_conf *t)
 {
     char *name = mem_strdup(t->name);
     if (str_ends(name, ".weight"))
@@ -123,27 +123,17 @@ static char *name_of(const struct embed_table *t)
 }
 
 /* The features of a table, in order, each once: "a,b". */
-static void features_of(const struct embed *e, const struct embed_table *t,
-                        struct buf *out)
+static void features_of(const struct lookup *l, int table, struct buf *out)
 {
-    for (int i = 0; i < embed_n_slots(e); i++) {
-        const char *name = embed_slot_at(e, i)->feature;
-        bool again = embed_slot_table(e, i) != t;
+    for (int i = 0; i < lookup_n_slots(l); i++) {
+        const char *name = lookup_slot(l, i)->feature;
+        bool again = lookup_slot(l, i)->table != table;
         for (int k = 0; k < i && !again; k++)
-            again = embed_slot_table(e, k) == t &&
-                    strcmp(embed_slot_at(e, k)->feature, name) == 0;
+            again = lookup_slot(l, k)->table == table &&
+                    strcmp(lookup_slot(l, k)->feature, name) == 0;
         if (!again)
             buf_printf(out, "%s%s", out->n ? "," : "", name);
     }
-}
-
-/* What the model reads for an id: its row, that of all strangers, or -1: it has none. */
-static int64_t row_of(const struct embed_table *t, int64_t id)
-{
-    int64_t row = embed_table_find(t, id);
-    if (row < 0 && t->conf.keyed.kind == KEYED_ZCH)
-        return embed_keyed_other(&t->conf.keyed, true);
-    return row;
 }
 
 /* Bytes [dim + TAIL]; false when 16 bits cannot hold scale or offset. */
@@ -181,7 +171,8 @@ struct dump {
 
 /* Of the table under way. */
 struct dump_table {
-    const struct embed_table *t;
+    int number;
+    const struct embed_table_conf *t;
     struct str name, features;
 };
 
@@ -197,15 +188,13 @@ static enum rc flush(struct dump *x, struct err *err)
     return rc;
 }
 
-static enum rc add_values(struct dump *x, const struct dump_table *at, int64_t row,
-                          int64_t id, struct err *err)
+static enum rc add_values(struct dump *x, const struct dump_table *at, int64_t id,
+                          const float *w, struct err *err)
 {
     struct column *list = &x->batch.cols[VALUES];
-    int64_t dim = at->t->conf.dim;
-    float w[EMBED_DIM_MAX];
+    int64_t dim = at->t->dim;
     uint8_t bytes[EMBED_DIM_MAX + TAIL];
     enum rc rc = RC_OK;
-    embed_table_get(at->t, row, w);
     if (x->d->bytes && !quantise(w, dim, bytes))
         return err_coded(err, RC_INVAL, E1409,
                          "table '%s': the row of id %jd has values that 8 bits with a "
@@ -223,8 +212,8 @@ static enum rc add_row(struct dump *x, const struct dump_table *at, int64_t id,
                        struct err *err)
 {
     struct column *c = x->batch.cols;
-    int64_t row = row_of(at->t, id);
-    if (row < 0)
+    float w[EMBED_DIM_MAX];
+    if (!lookup_peek(x->d->lookup, at->number, id, w))
         return RC_OK;
     enum rc rc = column_add_i64(&c[STEP], (int64_t)x->step, err);
     if (!rc)
@@ -238,21 +227,22 @@ static enum rc add_row(struct dump *x, const struct dump_table *at, int64_t id,
     if (!rc)
         rc = column_add_i64(&c[KEY], id, err);
     if (!rc)
-        rc = add_values(x, at, row, id, err);
+        rc = add_values(x, at, id, w, err);
     if (!rc)
         rc = column_add_str(&c[SOURCE], str_c(DELTA_SOURCE), err);
     return rc || c[KEY].n < BATCH_ROWS ? rc : flush(x, err);
 }
 
-static enum rc add_table(struct dump *x, const struct embed_table *t, struct err *err)
+static enum rc add_table(struct dump *x, int number, struct err *err)
 {
+    const struct embed_table_conf *t = lookup_table(x->d->lookup, number);
     int64_t *ids = NULL, n = 0;
     struct buf features;
     buf_init(&features, (size_t)1 << 20);
-    features_of(x->d->embed, t, &features);
+    features_of(x->d->lookup, number, &features);
     char *name = name_of(t);
-    struct dump_table at = {t, str_c(name), str_c(buf_str(&features))};
-    enum rc rc = embed_touched_list(t->touched, &ids, &n, err);
+    struct dump_table at = {number, t, str_c(name), str_c(buf_str(&features))};
+    enum rc rc = lookup_touched(x->d->lookup, number, &ids, &n, err);
     for (int64_t i = 0; i < n && !rc; i++)
         rc = add_row(x, &at, ids[i], err);
     mem_free(ids);
@@ -271,16 +261,16 @@ static enum rc dump(struct row_dump *d, uint64_t step, struct err *err)
     x.path = fs_join(d->dir, file);
     batch_init(&x.batch, &d->schema);
     enum rc rc = RC_OK;
-    for (int i = 0; i < embed_n_tables(d->embed) && !rc; i++)
-        rc = add_table(&x, embed_table_at(d->embed, i), err);
+    for (int i = 0; i < lookup_n_tables(d->lookup) && !rc; i++)
+        rc = add_table(&x, i, err);
     if (!rc)
         rc = flush(&x, err);
     if (!rc && x.writer)
         rc = writer_commit(x.writer, err);
     else
         writer_abandon(x.writer);
-    for (int i = 0; i < embed_n_tables(d->embed) && !rc; i++)
-        embed_touched_clear(embed_table_at(d->embed, i)->touched);
+    if (!rc)
+        lookup_forget_touched(d->lookup);
     batch_release(&x.batch);
     mem_free(file);
     mem_free(x.path);

@@ -8,7 +8,7 @@
 #ifndef TRAIN_ROW_DUMP_H
 #define TRAIN_ROW_DUMP_H
 
-#include "embed/embed.h"
+#include "embed/lookup.h"
 #include "text/pipeline/pipeline.h"
 
 struct row_dump;
@@ -17,8 +17,8 @@ struct row_dump;
  * borrowed. RC_INVAL (E1409: values that cannot be stored so), RC_NOMEM.
  */
 enum rc row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
-                        const char *model_dir, struct embed *embed, struct row_dump **out,
-                        struct err *err) MUST_CHECK;
+                        const char *model_dir, struct lookup *lookup,
+                        struct row_dump **out, struct err *err) MUST_CHECK;
 void row_dump_destroy(struct row_dump *d); /* NULL is fine, as in the following */
 
 /* Makes the directory; an interval of minutes begins. RC_IO. */

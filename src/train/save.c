@@ -12,7 +12,7 @@
 
 static struct ckpt_state state_of(const struct session *s)
 {
-    struct ckpt_state state = {.embed = s->model->embed};
+    struct ckpt_state state = {.lookup = s->model->lookup};
     state.params = graph_params(s->model->graph, &state.n_params);
     return state;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Makes a session: first the plan of features, which says how many ids there are, then
+ * the model with its graph and tables, then what trains it. What a session does with a
+ * batch is in step.c.
+ */
 #include "train/session.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "tensor/kernel.h"
-#include "train/blame.h"
 
 static enum rc make_optimisers(struct session *s, struct err *err)
 {
@@ -47,6 +47,7 @@ static enum rc make_model(struct session *s, struct err *err)
                   s->conf->model_config->use_pareto_loss_weight;
     struct model_options options = {
         .graph = {.pool = s->options.pool,
+                  .comm = s->options.comm,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
                   .training = training,
                   .fixed = !training,
@@ -55,10 +56,16 @@ static enum rc make_model(struct session *s, struct err *err)
         .row_opt = s->sparse.rule,
         .max_gradient = s->sparse.max_gradient,
         .table_dir = s->options.table_dir,
+        .lookup = s->options.lookup,
         .alone = !training,
         .rows = rows_of,
         .rows_arg = s->plan};
-    return model_create(s->conf, &options, &s->model, err);
+    enum rc rc = model_create(s->conf, &options, &s->model, err);
+    if (!rc)
+        rc = feed_create(s->model, s->plan, &s->feed, err);
+    if (!rc)
+        s->vectors = mem_calloc(s->model->embedded.n + 1, sizeof(*s->vectors));
+    return rc;
 }
 
 enum rc session_create(const struct pc_EasyRecConfig *conf,
@@ -80,8 +87,6 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
         rc = make_model(s, err);
     if (!rc && options->training)
         rc = make_optimisers(s, err);
-    if (!rc)
-        rc = feed_create(s->model, s->plan, &s->feed, err);
     if (rc)
         session_destroy(s);
     else
@@ -94,6 +99,7 @@ void session_destroy(struct session *s)
     if (!s)
         return;
     feed_destroy(s->feed);
+    mem_free(s->vectors);
     pareto_destroy(s->pareto);
     ema_destroy(s->ema);
     optim_destroy(s->optim);
@@ -115,101 +121,16 @@ enum rc session_share(const struct session *from, struct session **out, struct e
     s->step = from->step;
     enum rc rc = make_model(s, err);
     if (!rc)
-        rc = feed_create(s->model, s->plan, &s->feed, err);
+        rc = lookup_share(s->model->lookup, from->model->lookup, err);
     if (rc) {
         session_destroy(s);
         return rc;
     }
-    embed_share(s->model->embed, from->model->embed);
     struct param *const *params = graph_params(s->model->graph, &n);
     struct param *const *values = graph_params(from->model->graph, &n_from);
     for (size_t i = 0; i < n && i < n_from; i++)
         param_set(params[i], param_read(values[i]));
     *out = s;
-    return RC_OK;
-}
-
-/* Takes the loss scale out of the gradients of vectors; false when one is not finite. */
-static bool unscale_vectors(const struct session *s, float by)
-{
-    const struct model *m = s->model;
-    bool finite = true;
-    for (size_t i = 0; i < m->embedded.n; i++)
-        finite = graph_scale_grad(m->graph, m->embedded.at[i], by) && finite;
-    return finite;
-}
-
-/* Dense parameters move once per `accumulate` batches; rows of tables with every batch.
- * Under loss scaling, gradients that are not finite move nothing.
- */
-static void update(struct session *s)
-{
-    uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
-    struct embed_row_step rows = {.lr = schedule_at(&s->sparse.schedule, at, pass),
-                                  .step = s->step + 1};
-    double by = 1 / scaler_scale(&s->scaler);
-    if (!s->scaler.on || unscale_vectors(s, (float)by))
-        feed_update(s->feed, &rows);
-    if ((s->step + 1) % s->accumulate != 0)
-        return;
-    bool good = !s->scaler.on || scale_grads(optim_params(s->optim), by);
-    if (good) {
-        clip_grads(&s->clip, optim_params(s->optim));
-        optim_step(s->optim, at, pass);
-        if (s->ema)
-            ema_update(s->ema);
-    }
-    scaler_update(&s->scaler, good);
-}
-
-/* In an accumulation each batch counts its share, times the loss scale. */
-static void seed(struct session *s, double *loss)
-{
-    struct graph *g = s->model->graph;
-    float share = s->scaler.scale / (float)s->accumulate;
-    if (s->pareto) {
-        *loss = pareto_seed(s->pareto, g, share);
-        return;
-    }
-    for (size_t i = 0; i < graph_n_losses(g); i++)
-        graph_seed(g, i, share);
-}
-
-enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
-                      struct err *err)
-{
-    struct graph *g = s->model->graph;
-    s->marks[MARK_START] = clock_mono_ns();
-    enum rc rc = feed_batch(s->feed, b, true, true, err);
-    if (rc)
-        return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
-    s->marks[MARK_FED] = clock_mono_ns();
-    graph_training(g, true);
-    graph_forward(g, s->step);
-    *loss = graph_loss(g);
-    s->marks[MARK_FORWARD] = clock_mono_ns();
-    if (!isfinite(*loss))
-        return blame_not_finite(s, b, *loss, err);
-    seed(s, loss);
-    graph_backward(g, s->step % s->accumulate == 0);
-    s->marks[MARK_BACKWARD] = clock_mono_ns();
-    update(s);
-    s->marks[MARK_UPDATED] = clock_mono_ns();
-    s->step++;
-    s->rows += (uint64_t)b->rows;
-    return RC_OK;
-}
-
-enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
-                        double *loss, struct err *err)
-{
-    enum rc rc = feed_batch(s->feed, b, false, targets, err);
-    if (rc)
-        return rc;
-    graph_training(s->model->graph, false);
-    graph_forward(s->model->graph, s->step);
-    if (targets)
-        *loss = graph_loss(s->model->graph);
     return RC_OK;
 }
 
@@ -219,9 +140,10 @@ void session_bytes(const struct session *s, size_t *tables, size_t *dense,
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
     *tables = *dense = 0;
-    for (int i = 0; i < embed_n_tables(s->model->embed); i++) {
-        const struct embed_table *t = embed_table_at(s->model->embed, i);
-        *tables += embed_table_bytes(t) + (t->keyed ? embed_keyed_bytes(t->keyed) : 0);
+    for (int i = 0; i < lookup_n_tables(s->model->lookup); i++) {
+        struct lookup_memory memory;
+        lookup_memory(s->model->lookup, i, &memory);
+        *tables += memory.weights + memory.state + memory.ids;
     }
     for (size_t i = 0; i < n; i++)
         *dense += (size_t)params[i]->n * sizeof(float);

@@ -21,6 +21,8 @@
 
 struct session_options {
     struct pool *pool; /* borrowed */
+    struct comm *comm; /* ranks that train the model together; NULL: this one alone */
+    const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
     uint64_t seed;
     bool training; /* false: forward only; no optimisers */
     bool farm_hash;
@@ -46,6 +48,7 @@ struct session {
     struct feature_plan *plan;
     struct model *model;
     struct feed *feed;
+    struct view *vectors; /* [model->embedded.n]: of the lookup's call under way */
     struct sparse_optim sparse;
     struct optim *optim; /* NULL without training */
     struct clip clip;
@@ -74,8 +77,9 @@ void session_destroy(struct session *s); /* NULL is fine */
 enum rc session_share(const struct session *from, struct session **out,
                       struct err *err) MUST_CHECK;
 
-/* Forward, backward and update on one batch; *loss is that before the update. RC_INVAL:
- * E1401 and on, among them E1404 for a loss that is no number (nothing is updated then).
+/* Forward, backward and update on one batch, the rows of this rank; *loss is that of all
+ * ranks before the update. RC_INVAL: E1401 and on, among them E1404 for a loss that is no
+ * number (nothing is updated then). RC_IO: another rank failed (comm.h).
  */
 enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
                       struct err *err) MUST_CHECK;

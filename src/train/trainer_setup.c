@@ -249,7 +249,7 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
         rc = score_create(t->session, false, &t->eval, err);
     if (!rc && t->tc->delta_embedding_dump_config)
         rc = row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
-                             t->session->model->embed, &t->row_dump, err);
+                             t->session->model->lookup, &t->row_dump, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)

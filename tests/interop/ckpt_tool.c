@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "ckpt/state.h"
+#include "embed/embed.h"
 
 static enum rc fail(const struct err *err, enum rc rc)
 {
@@ -51,7 +52,8 @@ static enum rc write_one(const char *model_dir)
     struct embed *e = embed_create(NULL);
     add_table(e, "user", ROW_ADAM);
     add_table(e, "item \"\xc3\xa4\"", ROW_ROWWISE_ADAGRAD);
-    ckpt_add_state(w, &(struct ckpt_state){.params = params, .n_params = 1, .embed = e});
+    ckpt_add_state(w, &(struct ckpt_state){
+                          .params = params, .n_params = 1, .lookup = embed_lookup(e)});
     ckpt_add_f32(w, CKPT_OPTIMIZER, "optimizer.fc.weight.step", NULL, 0, values + 3, 1);
     ckpt_add_bytes(w, CKPT_STATE, "blob", "\x00\xff", 2);
     ckpt_add_json(w, "cursor", "{\"row\": 5, \"x\": 0.1}");

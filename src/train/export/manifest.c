@@ -53,15 +53,15 @@ static enum rc put_files(const char *dir, struct buf *b, int64_t *bytes, struct 
 
 static void put_tables(const struct export_about *x, struct buf *b)
 {
-    const struct embed *e = x->session->model->embed;
+    const struct lookup *l = x->session->model->lookup;
     buf_puts(b, "  \"tables\": [");
-    for (int i = 0; i < embed_n_tables(e); i++) {
-        const struct embed_table *t = embed_table_at(e, i);
+    for (int i = 0; i < lookup_n_tables(l); i++) {
+        const struct embed_table_conf *t = lookup_table(l, i);
         char *name = ckpt_table_name(t);
         buf_printf(b, "%s\n    {", i ? "," : "");
         put_str(b, "tensor", name);
-        buf_printf(b, ", \"rows\": %jd, \"dim\": %jd, ", (intmax_t)t->conf.rows,
-                   (intmax_t)t->conf.dim);
+        buf_printf(b, ", \"rows\": %jd, \"dim\": %jd, ", (intmax_t)t->rows,
+                   (intmax_t)t->dim);
         put_str(b, "type", export_tables_name(x->options->tables));
         buf_putc(b, '}');
         mem_free(name);
@@ -76,10 +76,10 @@ static void put_columns(const struct model *m, const struct val *v, struct buf *
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
         struct embed_slot_conf slot = {0};
-        const struct embed_table *t = NULL;
+        const struct embed_table_conf *t = NULL;
         if (in->slot >= 0) {
-            slot = *embed_slot_at(m->embed, in->slot);
-            t = embed_slot_table(m->embed, in->slot);
+            slot = *lookup_slot(m->lookup, in->slot);
+            t = lookup_slot_table(m->lookup, in->slot);
         }
         if ((t ? m->embedded.at[slot.output] : in->val) != v)
             continue;
@@ -87,7 +87,7 @@ static void put_columns(const struct model *m, const struct val *v, struct buf *
         put_str(b, "feature", in->feature->name);
         buf_printf(b, ", \"from\": %jd, \"width\": %jd",
                    (intmax_t)(t ? slot.col : in->col),
-                   (intmax_t)(t ? t->conf.dim : in->width));
+                   (intmax_t)(t ? t->dim : in->width));
         if (t) {
             char *name = ckpt_table_name(t);
             buf_puts(b, ", ");

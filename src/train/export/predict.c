@@ -277,7 +277,7 @@ static bool *needed_columns(const struct session *s, const char *outputs)
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *x = &m->inputs.at[i];
         const struct val *v =
-            x->slot >= 0 ? m->embedded.at[embed_slot_at(m->embed, x->slot)->output]
+            x->slot >= 0 ? m->embedded.at[lookup_slot(m->lookup, x->slot)->output]
                          : x->val;
         int64_t at = feature_plan_find(s->plan, str_c(x->feature->name));
         for (size_t k = 0; k < in->n && at >= 0; k++)

@@ -11,7 +11,6 @@
 #include "ckpt/state.h"
 #include "train/export/export_private.h"
 
-#define CHUNK_ROWS 4096 /* of a table, converted at a time on reading */
 #define INT8_MOST 127
 
 const char *export_tables_name(enum export_tables t)
@@ -24,28 +23,23 @@ const char *export_tables_name(enum export_tables t)
 /* --- writing --- */
 
 struct table_source {
-    const struct embed_table *t;
-    int64_t n;  /* rows that are written */
-    float *row; /* [dim] */
+    const struct embed_table_conf *t;
+    struct lookup_snapshot *rows; /* all of them; of a keyed table those of its ids */
+    float *row;                   /* [dim] */
     char *name, *scale_name, *keys_name;
 };
 
-/* Of a keyed table the rows of its ids, in order, and the one that all others share. */
-static int64_t rows_of(const struct embed_table *t)
-{
-    if (!t->keyed)
-        return t->conf.rows;
-    return t->keyed->ids.n + (t->conf.keyed.kind == KEYED_ZCH);
-}
-
-static int64_t place_of(const struct embed_table *t, int64_t i)
-{
-    return !t->keyed || i < t->keyed->ids.n ? i : embed_keyed_other(&t->conf.keyed, true);
-}
-
+/* Row i in floats. */
 static void read_row(const struct table_source *s, int64_t i, float *out)
 {
-    embed_table_get(s->t, place_of(s->t, i), out);
+    const struct lookup_image *image = &s->rows->image;
+    uint16_t halves[EMBED_DIM_MAX];
+    bool whole = s->t->type == DT_F32;
+    /* an image of live rows can always be read */
+    if (image->read(image->arg, 0, i, 1, whole ? (void *)out : halves, NULL))
+        return;
+    for (int64_t k = 0; !whole && k < s->t->dim; k++)
+        out[k] = s->t->type == DT_F16 ? f16_to_f32(halves[k]) : bf16_to_f32(halves[k]);
 }
 
 static uint16_t to_bf16(float v)
@@ -69,7 +63,7 @@ static const void *f32_rows(const void *arg, int64_t row, int64_t n, void *scrat
 {
     const struct table_source *s = arg;
     for (int64_t i = 0; i < n; i++)
-        read_row(s, row + i, (float *)scratch + i * s->t->conf.dim);
+        read_row(s, row + i, (float *)scratch + i * s->t->dim);
     return scratch;
 }
 
@@ -79,7 +73,7 @@ static const void *bf16_rows(const void *arg, int64_t row, int64_t n, void *scra
     uint16_t *to = scratch;
     for (int64_t i = 0; i < n; i++) {
         read_row(s, row + i, s->row);
-        for (int64_t k = 0; k < s->t->conf.dim; k++)
+        for (int64_t k = 0; k < s->t->dim; k++)
             *to++ = to_bf16(s->row[k]);
     }
     return scratch;
@@ -91,8 +85,8 @@ static const void *int8_rows(const void *arg, int64_t row, int64_t n, void *scra
     int8_t *to = scratch;
     for (int64_t i = 0; i < n; i++) {
         read_row(s, row + i, s->row);
-        float scale = scale_of(s->row, s->t->conf.dim);
-        for (int64_t k = 0; k < s->t->conf.dim; k++)
+        float scale = scale_of(s->row, s->t->dim);
+        for (int64_t k = 0; k < s->t->dim; k++)
             *to++ = scale > 0 ? (int8_t)lrintf(s->row[k] / scale) : 0;
     }
     return scratch;
@@ -104,7 +98,7 @@ static const void *scale_rows(const void *arg, int64_t row, int64_t n, void *scr
     float *to = scratch;
     for (int64_t i = 0; i < n; i++) {
         read_row(s, row + i, s->row);
-        to[i] = scale_of(s->row, s->t->conf.dim);
+        to[i] = scale_of(s->row, s->t->dim);
     }
     return scratch;
 }
@@ -121,10 +115,10 @@ static struct st_source weights_source(const struct table_source *s,
     return (struct st_source){.name = s->name,
                               .type = kinds[type].type,
                               .n_dims = 2,
-                              .dims = {s->n, s->t->conf.dim},
-                              .rows = s->n,
+                              .dims = {s->rows->image.n, s->t->dim},
+                              .rows = s->rows->image.n,
                               .row_bytes =
-                                  (size_t)s->t->conf.dim * st_type_size(kinds[type].type),
+                                  (size_t)s->t->dim * st_type_size(kinds[type].type),
                               .fn = kinds[type].fn,
                               .arg = s};
 }
@@ -134,8 +128,8 @@ static struct st_source scale_source(const struct table_source *s)
     return (struct st_source){.name = s->scale_name,
                               .type = ST_F32,
                               .n_dims = 1,
-                              .dims = {s->n},
-                              .rows = s->n,
+                              .dims = {s->rows->image.n},
+                              .rows = s->rows->image.n,
                               .row_bytes = sizeof(float),
                               .fn = scale_rows,
                               .arg = s};
@@ -146,17 +140,18 @@ static const void *key_rows(const void *arg, int64_t row, int64_t n, void *scrat
     const struct table_source *s = arg;
     int64_t *to = scratch;
     for (int64_t i = 0; i < n; i++)
-        to[i] = s->t->keyed->ids.keys[row + i];
+        to[i] = lookup_list_at(&s->rows->image.lists[LOOKUP_KEYS], row + i);
     return scratch;
 }
 
 static struct st_source keys_source(const struct table_source *s)
 {
+    const struct lookup_list *keys = &s->rows->image.lists[LOOKUP_KEYS];
     return (struct st_source){.name = s->keys_name,
                               .type = ST_I64,
                               .n_dims = 1,
-                              .dims = {s->t->keyed->ids.n},
-                              .rows = s->t->keyed->ids.n,
+                              .dims = {keys->n},
+                              .rows = keys->n,
                               .row_bytes = sizeof(int64_t),
                               .fn = key_rows,
                               .arg = s};
@@ -176,33 +171,48 @@ static enum rc put_all(const char *dir, const char *name, struct st_source *sour
     return rc;
 }
 
+static enum rc open_source(struct table_source *s, struct lookup *l, int table,
+                           struct err *err)
+{
+    s->t = lookup_table(l, table);
+    s->row = mem_calloc((size_t)s->t->dim, sizeof(float));
+    s->name = ckpt_table_name(s->t);
+    s->scale_name = mem_printf("%s.scale", s->name);
+    s->keys_name = mem_printf("%s.keys", s->name);
+    return lookup_snapshot(l, table, true, &s->rows, err);
+}
+
+static void close_source(struct table_source *s)
+{
+    lookup_snapshot_release(s->rows);
+    mem_free(s->row);
+    mem_free(s->name);
+    mem_free(s->scale_name);
+    mem_free(s->keys_name);
+}
+
 static enum rc put_tables(const struct session *s, const char *dir,
                           enum export_tables type, struct err *err)
 {
-    const struct embed *e = s->model->embed;
-    size_t n_tables = (size_t)embed_n_tables(e), n = 0;
+    struct lookup *l = s->model->lookup;
+    size_t n_tables = (size_t)lookup_n_tables(l), n = 0;
     struct table_source *from = mem_calloc(n_tables + 1, sizeof(*from));
     struct st_source *sources = mem_calloc(3 * n_tables + 1, sizeof(*sources));
-    for (size_t i = 0; i < n_tables; i++) {
-        from[i].t = embed_table_at(e, (int)i);
-        from[i].n = rows_of(from[i].t);
-        from[i].row = mem_calloc((size_t)from[i].t->conf.dim, sizeof(float));
-        from[i].name = ckpt_table_name(from[i].t);
-        from[i].scale_name = mem_printf("%s.scale", from[i].name);
-        from[i].keys_name = mem_printf("%s.keys", from[i].name);
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n_tables && !rc; i++) {
+        rc = open_source(&from[i], l, (int)i, err);
+        if (rc)
+            break;
         sources[n++] = weights_source(&from[i], type);
         if (type == EXPORT_INT8)
             sources[n++] = scale_source(&from[i]);
-        if (from[i].t->keyed)
+        if (from[i].t->keyed.kind)
             sources[n++] = keys_source(&from[i]);
     }
-    enum rc rc = put_all(dir, EXPORT_TABLES, sources, n, err);
-    for (size_t i = 0; i < n_tables; i++) {
-        mem_free(from[i].row);
-        mem_free(from[i].name);
-        mem_free(from[i].scale_name);
-        mem_free(from[i].keys_name);
-    }
+    if (!rc)
+        rc = put_all(dir, EXPORT_TABLES, sources, n, err);
+    for (size_t i = 0; i < n_tables; i++)
+        close_source(&from[i]);
     mem_free(from);
     mem_free(sources);
     return rc;
@@ -289,88 +299,104 @@ static enum rc get_dense(struct session *s, const char *dir, struct err *err)
     return rc;
 }
 
-static void scale_back(const struct st_tensor *t, const float *scales, int64_t row,
-                       int64_t n, float *to)
+/* The tensors of a table as an image of its weights. */
+struct table_tensors {
+    const struct st_tensor *weights, *scale; /* scale NULL: not int8 */
+};
+
+static enum rc read_weights(const void *arg, int column, int64_t from, int64_t n,
+                            void *out, struct err *err)
 {
-    const int8_t *from = (const int8_t *)t->data + row * t->dims[1];
+    const struct table_tensors *t = arg;
+    int64_t dim = t->weights->dims[1];
+    if (!t->scale)
+        return st_read_f32(t->weights, from, n, out, dim, err);
+    const int8_t *bytes = (const int8_t *)t->weights->data + from * dim;
+    const float *scales = (const float *)(const void *)t->scale->data + from;
+    float *to = out;
     for (int64_t i = 0; i < n; i++)
-        for (int64_t k = 0; k < t->dims[1]; k++)
-            *to++ = (float)*from++ * scales[row + i];
+        for (int64_t k = 0; k < dim; k++)
+            *to++ = (float)*bytes++ * scales[i];
+    return RC_OK;
 }
 
-static enum rc get_rows(const struct st_tensor *t, const struct st_tensor *scale,
-                        struct embed_table *to, struct err *err)
-{
-    int64_t dim = to->conf.dim, rows = rows_of(to);
-    float *room = mem_try_alloc((size_t)(CHUNK_ROWS * dim), sizeof(*room));
-    enum rc rc = room ? RC_OK : err_set(err, RC_NOMEM, "out of memory");
-    for (int64_t row = 0; row < rows && !rc; row += CHUNK_ROWS) {
-        int64_t n = rows - row < CHUNK_ROWS ? rows - row : CHUNK_ROWS;
-        if (scale)
-            scale_back(t, (const float *)(const void *)scale->data, row, n, room);
-        else
-            rc = st_read_f32(t, row, n, room, dim, err);
-        for (int64_t i = 0; i < n && !rc; i++)
-            embed_table_set(to, place_of(to, row + i), room + i * dim);
-    }
-    mem_free(room);
-    return rc;
-}
-
-/* The ids of a keyed table, before its rows. */
-static enum rc get_keys(const struct st_file *f, const char *name, struct embed_table *to,
-                        struct err *err)
+static enum rc find_keys(const struct st_file *f, const char *name,
+                         struct lookup_image *image, struct err *err)
 {
     char *keys_name = mem_printf("%s.keys", name);
     const struct st_tensor *keys = st_find(f, str_c(keys_name));
     enum rc rc = RC_OK;
-    if (!keys || keys->type != ST_I64 || keys->n_dims != 1) {
+    if (!keys || keys->type != ST_I64 || keys->n_dims != 1)
         rc = err_coded(err, RC_FORMAT, E2007, "there are no ids '%s'", keys_name);
-    } else {
-        embed_keyed_clear(to->keyed);
-        for (int64_t i = 0; i < keys->dims[0] && !rc; i++) {
-            int64_t key;
-            memcpy(&key, keys->data + i * (int64_t)sizeof(key), sizeof(key));
-            rc = embed_keyed_restore(&to->keyed->ids, key, 0, 0, err);
-        }
-    }
+    else
+        image->lists[LOOKUP_KEYS] =
+            (struct lookup_list){.data = keys->data, .n = keys->dims[0]};
     mem_free(keys_name);
     return rc;
 }
 
-static enum rc get_table(const struct st_file *f, struct embed_table *to, struct err *err)
+/* The rows that the weights must have. */
+static int64_t rows_of(const struct embed_table_conf *t, const struct lookup_image *image)
 {
-    char *name = ckpt_table_name(to), *scale_name = mem_printf("%s.scale", name);
-    const struct st_tensor *t = st_find(f, str_c(name)), *scale = NULL;
-    enum rc rc = to->keyed ? get_keys(f, name, to, err) : RC_OK;
-    int64_t dims[] = {rows_of(to), to->conf.dim};
-    bool fits = t && t->n_dims == 2 && t->dims[0] == dims[0] && t->dims[1] == dims[1];
-    if (fits && t->type == ST_I8) {
-        scale = st_find(f, str_c(scale_name));
+    if (!t->keyed.kind)
+        return t->rows;
+    return image->lists[LOOKUP_KEYS].n + (t->keyed.kind == KEYED_ZCH);
+}
+
+static enum rc check_tensors(const struct st_file *f, const char *name, int64_t rows,
+                             int64_t dim, struct table_tensors *out, struct err *err)
+{
+    char *scale_name = mem_printf("%s.scale", name);
+    const struct st_tensor *t = st_find(f, str_c(name));
+    const struct st_tensor *scale = st_find(f, str_c(scale_name));
+    bool fits = t && t->n_dims == 2 && t->dims[0] == rows && t->dims[1] == dim;
+    if (fits && t->type == ST_I8)
         fits = scale && scale->type == ST_F32 && scale->n_dims == 1 &&
-               scale->dims[0] == dims[0];
-    }
-    if (!rc && !fits) {
+               scale->dims[0] == rows;
+    enum rc rc = RC_OK;
+    if (fits) {
+        *out = (struct table_tensors){t, t->type == ST_I8 ? scale : NULL};
+    } else {
         struct buf want;
         buf_init(&want, 256);
-        st_print_shape(NULL, dims, 2, &want);
+        st_print_shape(NULL, (int64_t[]){rows, dim}, 2, &want);
         rc = misfit(t, name, buf_str(&want), err);
         buf_release(&want);
     }
-    if (!rc)
-        rc = get_rows(t, scale, to, err);
-    mem_free(name);
     mem_free(scale_name);
+    return rc;
+}
+
+static enum rc get_table(const struct st_file *f, struct lookup *l, int table,
+                         struct err *err)
+{
+    const struct embed_table_conf *t = lookup_table(l, table);
+    struct table_tensors from = {0};
+    struct lookup_image image = {.form = t->keyed.kind ? LOOKUP_KEYED : LOOKUP_ALL,
+                                 .rows = t->rows,
+                                 .has = {true},
+                                 .types = {DT_F32},
+                                 .read = read_weights,
+                                 .arg = &from};
+    char *name = ckpt_table_name(t);
+    enum rc rc = t->keyed.kind ? find_keys(f, name, &image, err) : RC_OK;
+    image.n = rows_of(t, &image);
+    if (!rc)
+        rc = check_tensors(f, name, image.n, t->dim, &from, err);
+    if (!rc)
+        rc = lookup_restore(l, table, &image, err);
+    mem_free(name);
     return rc;
 }
 
 enum rc export_get_tensors(struct session *s, const char *dir, struct err *err)
 {
+    struct lookup *l = s->model->lookup;
     struct st_file *f = NULL;
     char *path = fs_join(dir, EXPORT_TABLES);
     enum rc rc = st_open(path, &f, err);
-    for (int i = 0; !rc && i < embed_n_tables(s->model->embed); i++)
-        rc = get_table(f, embed_table_at(s->model->embed, i), err);
+    for (int i = 0; !rc && i < lookup_n_tables(l); i++)
+        rc = get_table(f, l, i, err);
     st_close(f);
     mem_free(path);
     return rc ? rc : get_dense(s, dir, err);

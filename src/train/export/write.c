@@ -151,11 +151,11 @@ static void summarise(const struct session *s, const char *checkpoint,
     graph_params(s->model->graph, &n);
     session_bytes(s, &tables, &dense, &activations);
     snprintf(out->checkpoint, sizeof(out->checkpoint), "%s", checkpoint);
-    out->tables = embed_n_tables(s->model->embed);
+    out->tables = lookup_n_tables(s->model->lookup);
     out->dense = (int64_t)(dense / sizeof(float));
     out->table_bytes = (int64_t)tables;
-    for (int i = 0; i < embed_n_tables(s->model->embed); i++)
-        out->table_rows += embed_table_at(s->model->embed, i)->conf.rows;
+    for (int i = 0; i < lookup_n_tables(s->model->lookup); i++)
+        out->table_rows += lookup_table(s->model->lookup, i)->rows;
 }
 
 /* Loads what was written, in a session of its own. */

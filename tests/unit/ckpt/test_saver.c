@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/saver.h"
+#include "embed/embed.h"
 
 #include <errno.h>
 
@@ -18,7 +19,8 @@ static struct ckpt_writer *writer(int64_t step)
     struct ckpt_writer_conf conf = {.step = step};
     struct ckpt_writer *w = ckpt_writer_open(dir, &conf);
     struct ckpt_array a = {CKPT_OPTIMIZER, "a", 2, {10, 100}, values};
-    ckpt_add_state(w, &(struct ckpt_state){.embed = embed, .arrays = &a, .n_arrays = 1});
+    ckpt_add_state(w, &(struct ckpt_state){
+                          .lookup = embed_lookup(embed), .arrays = &a, .n_arrays = 1});
     return w;
 }
 

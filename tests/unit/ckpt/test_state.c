@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ckpt/state.h"
+#include "embed/embed.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -68,7 +69,7 @@ static void model_init(struct model *m, const struct variant *v)
     add_table(m, "frozen", 3, ROW_ADAM, false, v->seed);
     m->state = (struct ckpt_state){.params = m->list,
                                    .n_params = 2,
-                                   .embed = m->embed,
+                                   .lookup = embed_lookup(m->embed),
                                    .arrays = &m->array,
                                    .n_arrays = 1};
 }

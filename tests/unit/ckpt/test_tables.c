@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of tables in a checkpoint: used rows alone, ids, halves. */
 #include "ckpt/state.h"
+#include "embed/embed.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -47,7 +48,7 @@ static struct embed_table_conf conf_of(enum which which, int64_t rows, uint64_t 
     return c;
 }
 
-static struct embed *embed_of(int64_t rows, uint64_t seed)
+static struct embed *local_embed(int64_t rows, uint64_t seed)
 {
     struct embed *e = embed_create(NULL);
     for (enum which i = PLAIN; i < TABLES; i++) {
@@ -81,10 +82,10 @@ static void train(struct embed *e, uint64_t from, uint64_t to)
     }
 }
 
-static void save(const struct embed *e, bool detached)
+static void save(struct embed *e, bool detached)
 {
     struct ckpt_writer *w = ckpt_writer_open(dir, &(struct ckpt_writer_conf){.step = 1});
-    ckpt_add_state(w, &(struct ckpt_state){.embed = e});
+    ckpt_add_state(w, &(struct ckpt_state){.lookup = embed_lookup(e)});
     if (detached)
         CHECK(ckpt_detach(w, &err) == RC_OK);
     CHECK(ckpt_commit(w, &err) == RC_OK);
@@ -95,7 +96,8 @@ static enum rc load(struct embed *e, const struct ckpt_load *how, struct ckpt_re
     struct ckpt *c = NULL;
     err = (struct err){0};
     CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
-    enum rc rc = ckpt_load_state(c, &(struct ckpt_state){.embed = e}, how, r, &err);
+    enum rc rc =
+        ckpt_load_state(c, &(struct ckpt_state){.lookup = embed_lookup(e)}, how, r, &err);
     ckpt_close(c);
     return rc;
 }
@@ -146,14 +148,14 @@ static void training_goes_on_exactly(void)
 {
     int64_t live = mem_live();
     begin();
-    struct embed *whole = embed_of(ROWS, 1), *first = embed_of(ROWS, 1);
+    struct embed *whole = local_embed(ROWS, 1), *first = local_embed(ROWS, 1);
     train(whole, 0, 40);
     train(first, 0, 23);
     CHECK(embed_table_at(first, ZCH)->keyed->history.n > 0);
     CHECK(embed_table_at(first, GROWING)->keyed->waiting.n > 0);
     for (int detached = 0; detached < 2; detached++) {
         struct ckpt_report r = {0};
-        struct embed *second = embed_of(ROWS, 1);
+        struct embed *second = local_embed(ROWS, 1);
         train(second, 0, 5); /* what was there before does not count */
         save(first, detached);
         CHECK(load(second, &(struct ckpt_load){0}, &r) == RC_OK);
@@ -181,7 +183,7 @@ static void unused_rows_are_left_out(void)
 {
     struct ckpt *c = NULL;
     begin();
-    struct embed *e = embed_of(ROWS, 1);
+    struct embed *e = local_embed(ROWS, 1);
     train(e, 0, 1);
     save(e, true);
     CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
@@ -205,7 +207,7 @@ static void another_seed_keeps_the_values_of_all_rows(void)
 {
     struct ckpt_report r = {0};
     begin();
-    struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS + 5, 2);
+    struct embed *a = local_embed(ROWS, 1), *b = local_embed(ROWS + 5, 2);
     train(a, 0, 3);
     save(a, false);
     CHECK(load(b, &(struct ckpt_load){.partial = true}, &r) == RC_OK);
@@ -234,7 +236,7 @@ static void other_rows_are_no_resume(void)
 {
     struct ckpt_report r = {0};
     begin();
-    struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS + 1, 1);
+    struct embed *a = local_embed(ROWS, 1), *b = local_embed(ROWS + 1, 1);
     train(a, 0, 3);
     save(a, false);
     CHECK(load(b, &(struct ckpt_load){0}, &r) == RC_INVAL);
@@ -251,7 +253,7 @@ static void ids_move_to_a_smaller_table(void)
 {
     struct ckpt_report r = {0};
     begin();
-    struct embed *a = embed_of(ROWS, 1), *b = embed_create(NULL);
+    struct embed *a = local_embed(ROWS, 1), *b = embed_create(NULL);
     struct embed_table_conf c = conf_of(ZCH, ROWS, 9);
     c.keyed.capacity = 20;
     c.rows = embed_keyed_rows(&c.keyed);
@@ -303,7 +305,8 @@ static bool same_touched(const struct embed *a, const struct embed *b, int64_t *
 static void ids_that_were_touched_come_back(void)
 {
     begin();
-    struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS, 1), *c = embed_of(ROWS, 1);
+    struct embed *a = local_embed(ROWS, 1), *b = local_embed(ROWS, 1),
+                 *c = local_embed(ROWS, 1);
     struct ckpt_report r = {0};
     int64_t n;
     CHECK(embed_track(a, &err) == RC_OK && embed_track(b, &err) == RC_OK);
@@ -335,12 +338,12 @@ static void touched_ids_that_cannot_be_are_refused(void)
     static const int64_t bad[][2] = {{5, 5}, {-1, 4}, {3, ROWS}};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         begin();
-        struct embed *a = embed_of(ROWS, 1), *b = embed_of(ROWS, 1);
+        struct embed *a = local_embed(ROWS, 1), *b = local_embed(ROWS, 1);
         struct ckpt_report r = {0};
         train(a, 0, 3);
         struct ckpt_writer *w =
             ckpt_writer_open(dir, &(struct ckpt_writer_conf){.step = 1});
-        ckpt_add_state(w, &(struct ckpt_state){.embed = a});
+        ckpt_add_state(w, &(struct ckpt_state){.lookup = embed_lookup(a)});
         ckpt_add_i64(w, CKPT_STATE, "embedding.plain.weight.touched", bad[i], 2);
         CHECK(ckpt_commit(w, &err) == RC_OK);
         CHECK(embed_track(b, &err) == RC_OK);

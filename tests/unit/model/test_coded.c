@@ -4,6 +4,7 @@
  */
 #include "base/hash.h"
 #include "base/rng.h"
+#include "embed/embed.h"
 #include "model/model.h"
 #include "tap.h"
 #include "text/conf.h"
@@ -88,10 +89,10 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
     size_t n;
     CHECK(graph_rows(m->graph, &(struct batch_rows){.n = {ROWS}}, NULL) == RC_OK);
     fill(m, d, slots);
-    CHECK(embed_batch(m->embed, slots, true, &err) == RC_OK);
+    CHECK(embed_batch(embed_of(m->lookup), slots, true, &err) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_write_begin(m->graph, m->embedded.at[k]);
-    embed_forward(m->embed, views);
+    embed_forward(embed_of(m->lookup), views);
     for (size_t k = 0; k < m->embedded.n; k++)
         graph_write_end(m->graph, m->embedded.at[k]);
     if (codes)
@@ -100,7 +101,8 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_read_grad(m->graph, m->embedded.at[k]);
-    embed_backward(m->embed, views, &(struct embed_row_step){.lr = 0.1, .step = t + 1});
+    embed_backward(embed_of(m->lookup), views,
+                   &(struct embed_row_step){.lr = 0.1, .step = t + 1});
     struct param *const *params = graph_params(m->graph, &n);
     for (size_t k = 0; k < n; k++) {
         const float *slopes = param_read_grad(params[k]);
@@ -120,8 +122,8 @@ struct outcome {
 
 static void keep_rows(const struct model *m, struct outcome *o)
 {
-    for (int t = 0; t < embed_n_tables(m->embed); t++) {
-        const struct embed_table *table = embed_table_at(m->embed, t);
+    for (int t = 0; t < embed_n_tables(embed_of(m->lookup)); t++) {
+        const struct embed_table *table = embed_table_at(embed_of(m->lookup), t);
         for (int64_t k = 0; k < 5; k++) {
             float row[16];
             embed_table_get(table, k, row);

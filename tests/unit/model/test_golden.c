@@ -3,6 +3,7 @@
  * steps of training, and evaluation after them. The files and the scripts that made them
  * are in tests/golden/models.
  */
+#include "embed/embed.h"
 #include "model/model.h"
 
 #include "base/fs.h"
@@ -45,9 +46,9 @@ static void load_dense(struct run *r)
 static void load_tables(struct run *r)
 {
     const struct node *tables = golden_at(r->file->doc.root, "tables");
-    CHECK_INT(embed_n_tables(r->model->embed), tables ? tables->map.n : 0);
-    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        struct embed_table *t = embed_table_at(r->model->embed, i);
+    CHECK_INT(embed_n_tables(embed_of(r->model->lookup)), tables ? tables->map.n : 0);
+    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
+        struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
         struct floats f = golden_floats(r->file, golden_at(tables, t->name));
         CHECK_INT(f.n, t->conf.rows * t->conf.dim);
         for (int64_t k = 0; k < t->conf.rows && f.n == t->conf.rows * t->conf.dim; k++) {
@@ -281,10 +282,10 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
     set_rows(r, batch);
     fill(r, batch);
     fill_columns(r, batch);
-    CHECK(embed_batch(r->model->embed, r->slots, training, &err) == RC_OK);
+    CHECK(embed_batch(embed_of(r->model->lookup), r->slots, training, &err) == RC_OK);
     for (size_t k = 0; k < r->model->embedded.n; k++)
         r->views[k] = graph_write_begin(r->model->graph, r->model->embedded.at[k]);
-    embed_forward(r->model->embed, r->views);
+    embed_forward(embed_of(r->model->lookup), r->views);
     for (size_t k = 0; k < r->model->embedded.n; k++)
         graph_write_end(r->model->graph, r->model->embedded.at[k]);
     if (training)
@@ -299,7 +300,7 @@ static void backward(struct run *r, double lr, uint64_t step)
     graph_backward(r->model->graph, true);
     for (size_t k = 0; k < r->model->embedded.n; k++)
         grads[k] = graph_read_grad(r->model->graph, r->model->embedded.at[k]);
-    embed_backward(r->model->embed, grads,
+    embed_backward(embed_of(r->model->lookup), grads,
                    &(struct embed_row_step){.lr = lr, .step = step});
 }
 
@@ -325,8 +326,8 @@ static void compare_outputs(struct run *r, const struct node *want, double toler
 static void compare_tables(struct run *r, const char *what, const struct node *want,
                            double tolerance)
 {
-    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        const struct embed_table *t = embed_table_at(r->model->embed, i);
+    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
+        const struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
         int64_t n = t->conf.rows * t->conf.dim;
         float *flat = arena_alloc(&r->file->arena, (size_t)n * sizeof(*flat));
         for (int64_t k = 0; k < t->conf.rows; k++)
@@ -389,8 +390,8 @@ static void compare_first(struct run *r, const struct node *batch)
     compare_outputs(r, golden_at(first, "outputs"), TOL_FIRST);
     compare_losses(r, golden_at(first, "losses"));
     /* a step of plain descent from zero with rate -1 leaves the gradient in the row */
-    for (int i = 0; i < embed_n_tables(r->model->embed); i++) {
-        struct embed_table *t = embed_table_at(r->model->embed, i);
+    for (int i = 0; i < embed_n_tables(embed_of(r->model->lookup)); i++) {
+        struct embed_table *t = embed_table_at(embed_of(r->model->lookup), i);
         for (int64_t k = 0; k < t->conf.rows; k++)
             memset(embed_table_row(t, k), 0, (size_t)t->conf.dim * sizeof(float));
     }

@@ -2,6 +2,7 @@
 /* Every model is built from a config, learns a rule from random ids, and gives the same
  * bytes on any number of threads.
  */
+#include "embed/embed.h"
 #include "model/model.h"
 
 #include "base/hash.h"
@@ -306,10 +307,10 @@ static void step(struct model *m, const struct data *d, uint64_t t)
     struct err err = {0};
     set_rows(m, d);
     fill(m, d, slots);
-    CHECK(embed_batch(m->embed, slots, true, &err) == RC_OK);
+    CHECK(embed_batch(embed_of(m->lookup), slots, true, &err) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_write_begin(m->graph, m->embedded.at[k]);
-    embed_forward(m->embed, views);
+    embed_forward(embed_of(m->lookup), views);
     for (size_t k = 0; k < m->embedded.n; k++)
         graph_write_end(m->graph, m->embedded.at[k]);
     model_codes(m, slots);
@@ -317,7 +318,8 @@ static void step(struct model *m, const struct data *d, uint64_t t)
     graph_backward(m->graph, true);
     for (size_t k = 0; k < m->embedded.n; k++)
         grads[k] = graph_read_grad(m->graph, m->embedded.at[k]);
-    embed_backward(m->embed, grads, &(struct embed_row_step){.lr = 0.2, .step = t + 1});
+    embed_backward(embed_of(m->lookup), grads,
+                   &(struct embed_row_step){.lr = 0.2, .step = t + 1});
     size_t n;
     struct param *const *params = graph_params(m->graph, &n);
     for (size_t k = 0; k < n; k++) {

@@ -3,6 +3,7 @@
  * tables a model has, in which sizes, and how texts are read.
  */
 #include "base/mem.h"
+#include "embed/embed.h"
 #include "model/parts.h"
 #include "tap.h"
 #include "text/conf.h"
@@ -254,8 +255,9 @@ static void wide_tables_have_their_width(void)
         int64_t found = 0;
         make(text, true, &m);
         CHECK_STR(m.err.msg, "");
-        for (int t = 0; m.model && t < embed_n_tables(m.model->embed); t++) {
-            const struct embed_table *table = embed_table_at(m.model->embed, t);
+        for (int t = 0; m.model && t < embed_n_tables(embed_of(m.model->lookup)); t++) {
+            const struct embed_table *table =
+                embed_table_at(embed_of(m.model->lookup), t);
             if (!strstr(table->name, "_wide"))
                 continue;
             CHECK_INT(table->conf.dim, rows[i].dim);
@@ -284,9 +286,9 @@ static void sequences_have_tables_of_their_own(void)
         "model.embedding_group.seq_emb_impls.__BASE__.ec_dict.4.embeddings.s__i_emb."
         "weight",
     };
-    CHECK_INT(embed_n_tables(m.model->embed), (int)ARRAY_LEN(names));
+    CHECK_INT(embed_n_tables(embed_of(m.model->lookup)), (int)ARRAY_LEN(names));
     for (int t = 0; t < (int)ARRAY_LEN(names); t++)
-        CHECK_STR(embed_table_at(m.model->embed, t)->name, names[t]);
+        CHECK_STR(embed_table_at(embed_of(m.model->lookup), t)->name, names[t]);
     unmake(&m);
 }
 

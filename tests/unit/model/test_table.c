@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "embed/table.h"
 #include "model/parts.h"
 #include "tap.h"
 #include "unit/nn/golden_text.h"

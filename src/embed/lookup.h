@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embed/lookup.h - the one interface between a model and its embedding tables: ids in,
+ * vectors out, gradients in; and rows for checkpoints, dumps and exports.
+ *
+ *     lookup_prepare(l, ids, training, err)   which rows the batch needs
+ *     lookup_forward(l, outputs, err)         their vectors, pooled, into the outputs
+ *     lookup_update(l, grads, &step, err)     each row that occurred is updated once
+ *
+ * Tables and slots are added first, in the same order by everybody. Then batches follow:
+ * prepare, forward, and in training update, in this order and from one thread. A failed
+ * prepare leaves weights and optimizer state as they were; after a failed forward or
+ * update only lookup_destroy() may follow. Whoever keeps the rows (this process, others,
+ * a device), a row's gradients are added in the order of the batch and its initial values
+ * are a function of (seed, table, row or id), so that every implementation gives the same
+ * bytes.
+ *
+ * The rows of a table leave and come back as an image (struct lookup_image): that of one
+ * implementation restores any other. Between batches only.
+ */
+#ifndef EMBED_LOOKUP_H
+#define EMBED_LOOKUP_H
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/pool.h"
+#include "embed/conf.h"
+
+struct comm;
+
+/* --- images of tables --- */
+
+/* A row as its columns: the weights, then up to two arrays of optimizer state. */
+#define LOOKUP_COLUMNS_MAX (1 + ROW_STATES_MAX)
+struct lookup_column {
+    const char *state; /* NULL: the weights; else "momentum1", "momentum2" */
+    enum dtype type;
+    int64_t width; /* values */
+    bool flat;     /* one value per row: a list rather than a matrix */
+};
+/* How many there are; a function of the configuration alone. */
+int lookup_columns(const struct embed_table_conf *conf,
+                   struct lookup_column out[LOOKUP_COLUMNS_MAX]);
+
+/* Which rows an image has, and in what order. */
+enum lookup_form {
+    LOOKUP_ALL,    /* all rows by number; `used` says which are used */
+    LOOKUP_LISTED, /* used rows; their numbers are LOOKUP_ROW_IDS */
+    LOOKUP_KEYED,  /* rows of LOOKUP_KEYS; of KEYED_ZCH, then the one that others share */
+};
+
+/* Numbers that go with the rows; what decides about ids is in keyed.h. */
+enum lookup_list_kind {
+    LOOKUP_ROW_IDS, /* ascending */
+    LOOKUP_KEYS,
+    LOOKUP_COUNTS,
+    LOOKUP_LAST,
+    LOOKUP_WAITING_KEYS,
+    LOOKUP_WAITING_COUNTS,
+    LOOKUP_WAITING_LAST,
+    LOOKUP_HISTORY_IDS,
+    LOOKUP_HISTORY_TIMES,
+    LOOKUP_TOUCHED, /* ids for the next dump of changed rows, ascending */
+    LOOKUP_LISTS
+};
+struct lookup_list {
+    const void *data; /* n numbers of 64 bits at any address; NULL: there is no list */
+    int64_t n;
+    bool live; /* changes with the next batch: whoever keeps the image copies it */
+};
+static inline bool lookup_has(const struct lookup_list *l)
+{
+    return l->data != NULL;
+}
+int64_t lookup_list_at(const struct lookup_list *l, int64_t i);
+
+/* Counters of a table with keys; see keyed.h. */
+struct lookup_ids {
+    int64_t now, last_round, room, admitted, evicted;
+};
+
+/* Where the initial values of rows that an image leaves out come from. */
+struct lookup_origin {
+    struct embed_values values;
+    uint64_t seed, stream;
+};
+
+/* Rows [from, from + n) of a column, one behind the other, in the image's type of it. */
+typedef enum rc lookup_read_fn(const void *arg, int column, int64_t from, int64_t n,
+                               void *out, struct err *err);
+
+struct lookup_image {
+    enum lookup_form form;
+    int64_t rows; /* of the table when the image was made */
+    int64_t n;    /* rows in the image */
+    /* To restore: a column that is missing starts from its initial values. A type is the
+     * column's own, or DT_F32.
+     */
+    bool has[LOOKUP_COLUMNS_MAX];
+    enum dtype types[LOOKUP_COLUMNS_MAX];
+    const unsigned char
+        *used; /* LOOKUP_ALL: a bit per row, lowest first; NULL: all are */
+    struct lookup_list lists[LOOKUP_LISTS];
+    struct lookup_ids ids;
+    /* To restore: ids that find no place are left out, and nothing but rows is taken. */
+    bool partial;
+    /* To restore, LOOKUP_LISTED: the rows left out had initial values of this origin, not
+     * those that the table would give them now; NULL: the same.
+     */
+    const struct lookup_origin *origin;
+    lookup_read_fn *read;
+    const void *arg;
+};
+
+/* An image of the live rows. It follows them until it is detached; the table must live
+ * as long.
+ */
+struct lookup_snapshot {
+    struct lookup_image image;
+    const struct lookup_snapshot_ops *ops;
+};
+struct lookup_snapshot_ops {
+    int64_t (*bytes)(const struct lookup_snapshot *s); /* that detach() copies */
+    /* Copies the rows, which may change from then on. RC_NOMEM: it is as it was. */
+    enum rc (*detach)(struct lookup_snapshot *s, struct err *err);
+    void (*release)(struct lookup_snapshot *s);
+};
+
+/* --- the interface --- */
+
+struct lookup_conf {
+    struct pool *pool; /* borrowed; may be NULL */
+    struct comm *comm; /* borrowed; NULL: one rank */
+};
+
+struct lookup_memory {
+    size_t weights, state; /* of all rows, used or not */
+    size_t ids;            /* of keys and counts, as now */
+};
+
+/* What an implementation's struct begins with. */
+struct lookup {
+    const struct lookup_ops *ops;
+};
+
+struct lookup_ops {
+    const char *name, *summary;
+    enum rc (*create)(const struct lookup_conf *conf, struct lookup **out,
+                      struct err *err);
+    void (*destroy)(struct lookup *l);
+    int (*add_table)(struct lookup *l, const struct embed_table_conf *conf,
+                     struct err *err);
+    int (*add_slot)(struct lookup *l, const struct embed_slot_conf *conf);
+    int (*n_tables)(const struct lookup *l);
+    int (*n_slots)(const struct lookup *l);
+    const struct embed_table_conf *(*table)(const struct lookup *l, int table);
+    const struct embed_slot_conf *(*slot)(const struct lookup *l, int slot);
+    enum rc (*share)(struct lookup *l, const struct lookup *with, struct err *err);
+
+    enum rc (*prepare)(struct lookup *l, const struct embed_slot_ids *ids, bool training,
+                       struct err *err);
+    enum rc (*forward)(struct lookup *l, const struct view *outputs, struct err *err);
+    enum rc (*update)(struct lookup *l, const struct view *grads,
+                      const struct embed_row_step *step, struct err *err);
+
+    enum rc (*snapshot)(struct lookup *l, int table, bool whole,
+                        struct lookup_snapshot **out, struct err *err);
+    enum rc (*restore)(struct lookup *l, int table, const struct lookup_image *image,
+                       struct err *err);
+    bool (*peek)(const struct lookup *l, int table, int64_t id, float *out);
+    enum rc (*track)(struct lookup *l, struct err *err);
+    bool (*tracks)(const struct lookup *l, int table);
+    enum rc (*touched)(const struct lookup *l, int table, int64_t **ids, int64_t *n,
+                       struct err *err);
+    void (*forget_touched)(struct lookup *l);
+    void (*memory)(const struct lookup *l, int table, struct lookup_memory *out);
+    size_t (*reach)(const struct lookup *l, int table, int64_t rows);
+};
+
+#define LOOKUP(name) extern const struct lookup_ops lookup_##name##_ops;
+#include "embed/lookups.def"
+#undef LOOKUP
+
+const struct lookup_ops *lookup_find(const char *name); /* NULL when there is none */
+
+/* `ops` NULL is lookup_local_ops. On success *out is the caller's, to lookup_destroy(). */
+enum rc lookup_create(const struct lookup_ops *ops, const struct lookup_conf *conf,
+                      struct lookup **out, struct err *err) MUST_CHECK;
+void lookup_destroy(struct lookup *l); /* NULL is fine */
+
+/* The table's number, or -1 with `err` filled. Tables of one name are one table and must
+ * agree in rows and width.
+ */
+int lookup_add_table(struct lookup *l, const struct embed_table_conf *conf,
+                     struct err *err);
+/* The slot's number. */
+int lookup_add_slot(struct lookup *l, const struct embed_slot_conf *conf);
+int lookup_n_tables(const struct lookup *l);
+int lookup_n_slots(const struct lookup *l);
+/* Borrowed. */
+const struct embed_table_conf *lookup_table(const struct lookup *l, int table);
+const struct embed_slot_conf *lookup_slot(const struct lookup *l, int slot);
+const struct embed_table_conf *lookup_slot_table(const struct lookup *l, int slot);
+/* Both have the same tables and implementation: `l` reads those of `with`, which must
+ * live longer and not be trained. For several threads that predict with one model.
+ */
+enum rc lookup_share(struct lookup *l, const struct lookup *with,
+                     struct err *err) MUST_CHECK;
+
+/* ids[lookup_n_slots()], borrowed until the next call. Ids of keyed tables are any that
+ * are not negative: they are admitted, given rows or turned away here. RC_INVAL E1402
+ * when an id lies outside its table: the message names feature, row and id. RC_NOMEM; of
+ * tables elsewhere, RC_IO. With `training`, rows that occur for the first time are
+ * filled.
+ */
+enum rc lookup_prepare(struct lookup *l, const struct embed_slot_ids *ids, bool training,
+                       struct err *err) MUST_CHECK;
+/* The columns of each slot in its output are overwritten; others are left alone. */
+enum rc lookup_forward(struct lookup *l, const struct view *outputs,
+                       struct err *err) MUST_CHECK;
+/* After lookup_prepare(training). Slots whose table is frozen are skipped. */
+enum rc lookup_update(struct lookup *l, const struct view *grads,
+                      const struct embed_row_step *step, struct err *err) MUST_CHECK;
+
+/* `whole`: LOOKUP_ALL even where few rows are used. *out is the caller's, to
+ * lookup_snapshot_release(). RC_NOMEM.
+ */
+enum rc lookup_snapshot(struct lookup *l, int table, bool whole,
+                        struct lookup_snapshot **out, struct err *err) MUST_CHECK;
+void lookup_snapshot_release(struct lookup_snapshot *s); /* NULL is fine */
+/* Rows that the image leaves out are unused afterwards. On failure (E2303 of keys,
+ * RC_NOMEM) the table is empty or holds a part.
+ */
+enum rc lookup_restore(struct lookup *l, int table, const struct lookup_image *image,
+                       struct err *err) MUST_CHECK;
+/* The weights that an evaluation reads for an id: out[dim]; false: it has no row. */
+bool lookup_peek(const struct lookup *l, int table, int64_t id, float *out);
+
+/* From now on every table notes which ids training looks up. RC_NOMEM. */
+enum rc lookup_track(struct lookup *l, struct err *err) MUST_CHECK;
+bool lookup_tracks(const struct lookup *l, int table);
+/* Those ids, ascending; *ids is the caller's, to mem_free(). RC_NOMEM. */
+enum rc lookup_touched(const struct lookup *l, int table, int64_t **ids, int64_t *n,
+                       struct err *err) MUST_CHECK;
+void lookup_forget_touched(struct lookup *l); /* of all tables */
+
+void lookup_memory(const struct lookup *l, int table, struct lookup_memory *out);
+/* Bytes that `rows` used rows take at most: a row takes the page that it lies in. */
+size_t lookup_reach(const struct lookup *l, int table, int64_t rows);
+
+#endif
