@@ -5,7 +5,7 @@
 #include "base/opt.h"
 #include "base/opt_private.h"
 
-#define COLUMNS 90
+#define COLUMNS 79
 #define FLAGS_MAX 34 /* a longer left side puts its help on the next line */
 #define TEXT_MAX 65536
 

@@ -21,19 +21,19 @@ struct check_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct check_conf, kind, NULL,
-              "what the files are; otherwise found out from their content")},
-    {OPT_LIST(struct check_conf, set, "change a value before the check"),
+              "kind of the files; detected from their content by default")},
+    {OPT_LIST(struct check_conf, set, "override a value before checking"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct check_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_BOOL(struct check_conf, print, "false",
-              "print the file, changes included; problems go to stderr")},
+              "print the file with the overrides applied; problems go to stderr")},
     {OPT_BOOL(struct check_conf, json, "false",
               "print each problem as one line of JSON, for editors")},
-    {OPT_BOOL(struct check_conf, werror, "false", "warnings count as errors")},
+    {OPT_BOOL(struct check_conf, werror, "false", "treat warnings as errors")},
     {OPT_CHOICE(struct check_conf, color, "auto", "auto|always|never",
-                "colours; auto: on a terminal, unless NO_COLOR is set"),
+                "color the output; auto: on a terminal, unless NO_COLOR is set"),
      .alias = "colour"},
     {0},
 };
@@ -214,12 +214,12 @@ static enum rc check_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"everything that is wrong with a file", "trainyard check pipeline.config"},
-    {"would it still be right with another value?",
+    {"all problems in a file", "trainyard check pipeline.config"},
+    {"check it with another value",
      "trainyard check --set train_config.num_epochs=2 pipeline.config"},
     {"write a changed copy",
      "trainyard check --print --set data_config.batch_size=512 a.config > b.config"},
-    {"for an editor, from a buffer that is not saved yet",
+    {"for an editor: check an unsaved buffer",
      "trainyard check --json - < pipeline.config"},
     {0},
 };
@@ -227,12 +227,12 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_check = {
     .name = "check",
     .args = "FILE...",
-    .summary = "find everything that is wrong with configuration files",
+    .summary = "report every problem in configuration files",
     .description =
-        "Finds out what each file is from its content, and reports all its problems at "
-        "once: unknown fields, wrong types, values out of range, and settings that do not "
-        "go together. `-` reads stdin. The exit status is 0 when all files are good, 2 when "
-        "one has errors, 1 when one could not be read.",
+        "Detects the kind of each file from its content and reports all problems at "
+        "once: unknown fields, wrong types, values out of range, and conflicting "
+        "settings. `-` reads stdin. Exit status: 0 if all files are valid, 2 if any "
+        "has errors, 1 if any cannot be read.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct check_conf),

@@ -213,7 +213,7 @@ static enum rc completion_command(const void *conf, const struct opt_args *args,
 
 static const struct cmd_example examples[] = {
     {"in this shell", "source <(trainyard completion bash)"},
-    {"for every zsh of this user, in a directory of its fpath",
+    {"for all zsh sessions: write to a directory in fpath",
      "trainyard completion zsh > ~/.zfunc/_trainyard"},
     {0},
 };
@@ -221,7 +221,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_completion = {
     .name = "completion",
     .args = "bash|zsh",
-    .summary = "print a script that completes commands and options in a shell",
+    .summary = "print a shell completion script",
     .examples = examples,
     .opts = opts,
     .min_args = 1,

@@ -16,9 +16,9 @@ struct convert_conf {
 
 static const struct opt opts[] = {
     {OPT_CHOICE(struct convert_conf, to, NULL, "parquet|csv|jsonl",
-                "format of OUT; by its name when not given")},
+                "output format; default: by the extension of OUT")},
     {OPT_TEXT(struct convert_conf, compression, NULL,
-              "of Parquet: none, snappy, zstd; the format's usual when not given"),
+              "Parquet compression: none, snappy or zstd; default: the format's own"),
      .meta = "NAME"},
     DATA_OVERWRITE_OPT(struct convert_conf),
     DATA_INPUT_OPTS(struct convert_conf),
@@ -78,7 +78,7 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
 
 static const struct cmd_example examples[] = {
     {"a CSV file as Parquet", "trainyard data convert train.csv train.parquet"},
-    {"many files as one", "trainyard data convert 'logs/*.csv.gz' all.parquet"},
+    {"merge many files into one", "trainyard data convert 'logs/*.csv.gz' all.parquet"},
     {"some columns as text",
      "trainyard data convert --columns clk,price a.parquet a.csv"},
     {0},
@@ -87,7 +87,7 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_data_convert = {
     .name = "data convert",
     .args = "IN... OUT",
-    .summary = "write data files in another format",
+    .summary = "convert data files to another format",
     .description =
         "Between Parquet, CSV, TSV and JSON lines, row by row in bounded memory. OUT appears "
         "when it is complete, not before; it is never one of the inputs. `-` is stdout.",

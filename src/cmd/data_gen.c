@@ -16,18 +16,22 @@ struct gen_opts {
 };
 
 static const struct opt opts[] = {
-    {OPT_INT(struct gen_opts, rows, "100000", 1, INT64_C(1000000000000), "in all files")},
-    {OPT_TEXT(struct gen_opts, out, NULL, "directory, made when absent"), .meta = "DIR"},
+    {OPT_INT(struct gen_opts, rows, "100000", 1, INT64_C(1000000000000),
+             "rows in all files")},
+    {OPT_TEXT(struct gen_opts, out, NULL, "output directory; created if needed"),
+     .meta = "DIR"},
     {OPT_INT(struct gen_opts, files, "1", 1, 100000, "training files")},
     {OPT_NUM(struct gen_opts, eval_fraction, "0.1", 0, 0.9,
-             "share of the rows that goes to DIR/eval")},
-    {OPT_INT(struct gen_opts, seed, "1", 0, INT64_MAX, "another one gives other rows")},
+             "fraction of rows written to DIR/eval")},
+    {OPT_INT(struct gen_opts, seed, "1", 0, INT64_MAX, "random seed")},
     {OPT_CHOICE(struct gen_opts, format, "parquet", "parquet|csv|jsonl", "of the files")},
-    {OPT_TEXT(struct gen_opts, compression, NULL, "of Parquet: none, snappy, zstd"),
+    {OPT_TEXT(struct gen_opts, compression, NULL,
+              "Parquet compression: none, snappy "
+              "or zstd"),
      .meta = "NAME"},
-    {OPT_INT(struct gen_opts, threads, "1", 1, 1024, "files made at the same time")},
+    {OPT_INT(struct gen_opts, threads, "1", 1, 1024, "files written in parallel")},
     DATA_OVERWRITE_OPT(struct gen_opts),
-    {OPT_BOOL(struct gen_opts, json, "false", "print what DIR/gen.json holds")},
+    {OPT_BOOL(struct gen_opts, json, "false", "print the contents of DIR/gen.json")},
     {0},
 };
 
@@ -133,7 +137,7 @@ static enum rc data_gen_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"a million rows for the DIN tutorial, nine tenths to train with",
+    {"a million rows for the DIN tutorial, 90 % of them for training",
      "trainyard data gen taobao --rows 1000000 --out data/taobao"},
     {"the same rows as text, in four files",
      "trainyard data gen criteo --rows 1000000 --files 4 --format csv --out data/criteo"},
@@ -143,12 +147,13 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_data_gen = {
     .name = "data gen",
     .args = "KIND",
-    .summary = "make a click log whose best AUC is known",
+    .summary = "generate a click log with a known best AUC",
     .description =
-        "KIND is ccp, criteo, movielens or taobao: the columns of these data sets, ids with few "
-        "frequent and many rare values, and labels drawn from hidden effects of the values. The "
-        "true probabilities are known, and so is the AUC that no model can exceed; it is printed "
-        "and kept in DIR/gen.json. The same seed gives the same bytes.",
+        "KIND is ccp, criteo, movielens or taobao. The files have the columns of these "
+        "datasets, long-tailed ids, and labels drawn from hidden effects of the "
+        "values. Because the true probabilities are known, so is the highest AUC that "
+        "any model can reach; it is printed and written to DIR/gen.json. The same seed "
+        "gives the same bytes.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct gen_opts),

@@ -164,9 +164,9 @@ const struct cmd cmd_data_head = {
     .args = "FILE...",
     .summary = "show the first rows of data files",
     .description =
-        "Reads Parquet, CSV, TSV and JSON lines, also compressed; the format is found by the "
-        "content. A table shows names, types and values, long ones cut; with --json every "
-        "row is one complete JSON object on its line.",
+        "Reads Parquet, CSV, TSV and JSON lines, compressed or not, and detects the "
+        "format from the content. Prints a table of names, types and values, with long "
+        "values truncated; --json prints each row as one complete JSON object per line.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct head_conf),

@@ -13,15 +13,15 @@ struct data_input {
 };
 
 /* Rows of an option table for the field `in` of struct T. */
-#define DATA_INPUT_OPTS(T)                                                            \
-    {OPT_TEXT(T, in.columns, NULL, "only these, with commas between them"),           \
-     .meta = "A,B"},                                                                  \
-        {OPT_TEXT(T, in.delimiter, NULL,                                              \
-                  "of CSV: a character, 'tab' or \\x01; guessed when not given"),     \
-         .meta = "C"},                                                                \
-        {OPT_BOOL(T, in.no_header, "false", "the first line of a CSV file is data")}, \
-    {                                                                                 \
-        OPT_BOOL(T, in.skip_bad, "false", "count malformed rows and go on")           \
+#define DATA_INPUT_OPTS(T)                                                         \
+    {OPT_TEXT(T, in.columns, NULL, "only these columns, comma-separated"),         \
+     .meta = "A,B"},                                                               \
+        {OPT_TEXT(T, in.delimiter, NULL,                                           \
+                  "CSV delimiter: a character, 'tab' or \\x01; default: guessed"), \
+         .meta = "C"},                                                             \
+        {OPT_BOOL(T, in.no_header, "false", "CSV files have no header line")},     \
+    {                                                                              \
+        OPT_BOOL(T, in.skip_bad, "false", "skip and count malformed rows")         \
     }
 
 /* Opens the files that `paths` stand for as one dataset, read in order. `d` is the

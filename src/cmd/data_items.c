@@ -16,17 +16,17 @@ struct items_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct items_conf, item, NULL, "column with the item's id"),
+    {OPT_TEXT(struct items_conf, item, NULL, "column with the item id"),
      .meta = "COLUMN"},
     {OPT_TEXT(struct items_conf, user, NULL,
-              "column with the user's id: also write users and edges"),
+              "column with the user id; also writes users and edges"),
      .meta = "COLUMN"},
     {OPT_TEXT(struct items_conf, attrs, NULL,
-              "columns that items have, in the order of attr_fields"),
+              "attribute columns of items, in the order of attr_fields"),
      .meta = "A,B"},
-    {OPT_TEXT(struct items_conf, attr_delimiter, ":", "between attributes"),
+    {OPT_TEXT(struct items_conf, attr_delimiter, ":", "separator of attributes"),
      .meta = "TEXT"},
-    {OPT_TEXT(struct items_conf, out, NULL, "directory, made when absent"),
+    {OPT_TEXT(struct items_conf, out, NULL, "output directory; created if needed"),
      .meta = "DIR"},
     DATA_OVERWRITE_OPT(struct items_conf),
     DATA_INPUT_OPTS(struct items_conf),
@@ -85,7 +85,7 @@ static const struct cmd_example examples[] = {
     {"an item table for a negative_sampler",
      "trainyard data items clicks.parquet --item item_id --attrs item_id,cate_id "
      "--out tables"},
-    {"users and edges too, for a negative_sampler_v2",
+    {"with users and edges, for a negative_sampler_v2",
      "trainyard data items log.csv --item item --user user --attrs item,cate --out t"},
     {0},
 };
@@ -93,12 +93,12 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_data_items = {
     .name = "data items",
     .args = "IN...",
-    .summary = "make the tables of a negative sampler from a log",
+    .summary = "build the tables of a negative sampler from a log",
     .description =
-        "Writes DIR/items.txt: every item once, its weight the number of its rows, its attributes "
-        "those of its first row; with --user also DIR/users.txt and DIR/edges.txt. These are "
-        "the tables that negative_sampler and its kin in data_config read; attr_fields are "
-        "the columns of --attrs.",
+        "Writes DIR/items.txt: each item once, weighted by its number of rows, with "
+        "the attributes of its first row. With --user it also writes DIR/users.txt and "
+        "DIR/edges.txt. The samplers in data_config (negative_sampler and related "
+        "ones) read these tables; attr_fields lists the columns of --attrs.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct items_conf),

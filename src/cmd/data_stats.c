@@ -14,7 +14,7 @@ struct stats_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct stats_conf, label, NULL,
-              "label columns; guessed from their names when not given"),
+              "label columns; default: guessed from their names"),
      .meta = "A,B"},
     {OPT_BOOL(struct stats_conf, json, "false", "print one JSON object")},
     DATA_INPUT_OPTS(struct stats_conf),
@@ -79,7 +79,7 @@ static enum rc data_stats_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"what is in these files", "trainyard data stats 'train/*.parquet'"},
+    {"summarize some files", "trainyard data stats 'train/*.parquet'"},
     {"two columns, as JSON", "trainyard data stats --columns clk,price --json train.csv"},
     {0},
 };
@@ -87,14 +87,16 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_data_stats = {
     .name = "data stats",
     .args = "FILE...",
-    .summary = "count and measure the columns of data files",
+    .summary = "summarize the columns of data files",
     .description =
-        "One pass in bounded memory: types, share of nulls, different values, smallest, mean, "
-        "largest value and deviation (of texts: their bytes; of lists: their items), the most "
-        "frequent values, and the balance of the labels.\n\n"
-        "Up to 1024 different values are counted exactly; above, a number with ~ is an "
-        "estimate (HyperLogLog) with a standard error of 0.81 %, and shares of frequent "
-        "values are lower bounds.",
+        "Makes one pass in bounded memory and prints, per column: type, share of "
+        "nulls, number of distinct values, minimum, mean, maximum and standard "
+        "deviation (of the length, for strings and lists), the most frequent values, "
+        "and the label balance.\n"
+        "\n"
+        "Up to 1024 distinct values are counted exactly. Beyond that, a number with ~ "
+        "is a HyperLogLog estimate with a standard error of 0.81 %, and the shares of "
+        "frequent values are lower bounds.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct stats_conf),

@@ -19,12 +19,12 @@ struct dataset_conf {
 
 static const struct opt create_opts[] = {
     {OPT_TEXT(struct dataset_conf, path, NULL,
-              "where the data lies: a directory, or a URI"),
+              "location of the data: a directory or a URI"),
      .meta = "PATH"},
     {OPT_TEXT(struct dataset_conf, mount, "/mnt/data", "where jobs see it"),
      .meta = "PATH"},
     {OPT_CHOICE(struct dataset_conf, type, "local", "local|nas|oss|s3|odps",
-                "kind of storage; nas is a directory that is mounted here")},
+                "storage type; nas is a directory mounted on this machine")},
     {OPT_BOOL(struct dataset_conf, json, "false", "print one JSON object")},
     JOB_WHERE_OPTS(struct dataset_conf),
     JOB_SERVER_OPT(struct dataset_conf),
@@ -166,10 +166,11 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_dataset_create = {
     .name = "dataset create",
     .args = "NAME",
-    .summary = "give data a name and a place in jobs",
+    .summary = "register a dataset under a name",
     .description =
-        "Prints the id. The data itself is not touched or copied. A job mounts it with "
-        "--data NAME, or takes it as an input with --input CHANNEL=dataset:NAME.",
+        "Prints the dataset's id. The data itself is neither changed nor copied. A job "
+        "mounts it with --data NAME, or takes it as an input with --input "
+        "CHANNEL=dataset:NAME.",
     .examples = examples,
     .opts = create_opts,
     .conf_size = sizeof(struct dataset_conf),
@@ -193,7 +194,7 @@ const struct cmd cmd_dataset_list = {
 };
 
 static const struct cmd_example get_examples[] = {
-    {"where it lies", "trainyard dataset get taobao"},
+    {"show its path", "trainyard dataset get taobao"},
     {0},
 };
 
@@ -210,7 +211,7 @@ const struct cmd cmd_dataset_get = {
 };
 
 static const struct cmd_example delete_examples[] = {
-    {"when nobody needs the name", "trainyard dataset delete taobao"},
+    {"delete the entry", "trainyard dataset delete taobao"},
     {0},
 };
 
@@ -218,7 +219,7 @@ const struct cmd cmd_dataset_delete = {
     .examples = delete_examples,
     .name = "dataset delete",
     .args = "NAME",
-    .summary = "forget a dataset; the data stays",
+    .summary = "delete a dataset entry; the data itself stays",
     .opts = show_opts,
     .conf_size = sizeof(struct dataset_conf),
     .min_args = 1,

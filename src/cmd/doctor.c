@@ -271,18 +271,18 @@ static enum rc doctor_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"what this machine offers", "trainyard doctor"},
+    {"a report on this machine", "trainyard doctor"},
     {"to attach to a bug report", "trainyard doctor --json > doctor.json"},
     {0},
 };
 
 const struct cmd cmd_doctor = {
     .name = "doctor",
-    .summary = "show what this machine offers and what is missing",
+    .summary = "show what this machine provides and what is missing",
     .description =
-        "Looks at the CPU, memory and its limits, disk space, and the programs that "
-        "Trainyard works with; of each that is missing it says what it is needed for. "
-        "Each program is asked for its version, and given up after 5 seconds.",
+        "Reports the CPU, memory and its limits, disk space, and the programs that "
+        "Trainyard can use; for each missing program it says what needs it. Asking a "
+        "program for its version times out after 5 seconds.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct doctor_conf),

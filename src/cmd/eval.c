@@ -21,21 +21,22 @@ struct eval_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct eval_conf, eval_input, NULL, "in place of eval_input_path"),
+    {OPT_TEXT(struct eval_conf, eval_input, NULL, "override eval_input_path"),
      .meta = "PATH", .alias = "eval-input-path"},
-    {OPT_TEXT(struct eval_conf, model_dir, NULL, "in place of model_dir"), .meta = "DIR"},
-    {OPT_TEXT(struct eval_conf, checkpoint, NULL, "in place of the latest of model_dir"),
+    {OPT_TEXT(struct eval_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
+    {OPT_TEXT(struct eval_conf, checkpoint, NULL,
+              "use this checkpoint instead of the latest one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path"},
     {OPT_TEXT(struct eval_conf, result, "eval_result.txt",
-              "file in model_dir that gets a line with the result"),
+              "file in model_dir to append the result to"),
      .flag = "eval-result-filename", .meta = "NAME"},
-    {OPT_LIST(struct eval_conf, set, "change a value of the config"),
+    {OPT_LIST(struct eval_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct eval_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_INT(struct eval_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
+             "number of threads; 0: one per CPU")},
     {OPT_TEXT(struct eval_conf, table_dir, NULL,
               "keep embedding tables in files in this directory"),
      .meta = "DIR"},
@@ -130,8 +131,9 @@ static enum rc eval_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"the latest checkpoint on the config's own data", "trainyard eval pipeline.config"},
-    {"another checkpoint, other data",
+    {"the latest checkpoint, on the data the config names",
+     "trainyard eval pipeline.config"},
+    {"another checkpoint and other data",
      "trainyard eval pipeline.config --checkpoint run1/model.ckpt-1000 --eval-input day2"},
     {0},
 };
@@ -139,11 +141,11 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_eval = {
     .name = "eval",
     .args = "CONFIG",
-    .summary = "evaluate a checkpoint of a pipeline.config",
+    .summary = "evaluate a checkpoint",
     .description =
-        "Prints the metrics that the config asks for over all of its evaluation "
-        "data, and adds them as a line of JSON to eval_result.txt in model_dir. A "
-        "metric without a value says why.",
+        "Prints the metrics that the config requests over all evaluation data, and "
+        "appends them as a line of JSON to eval_result.txt in model_dir. If a metric "
+        "cannot be computed, the output says why.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct eval_conf),

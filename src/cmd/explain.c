@@ -16,7 +16,7 @@ struct explain_conf {
 
 static const struct opt opts[] = {
     {OPT_BOOL(struct explain_conf, all, "false",
-              "list every message, choice and error code")},
+              "list every message, enum and error code")},
     {OPT_TEXT(struct explain_conf, markdown, NULL,
               "write the reference pages to this directory"),
      .meta = "DIR"},
@@ -137,23 +137,23 @@ static enum rc explain_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"an error code at length", "trainyard explain E0201"},
+    {"an error code in full", "trainyard explain E0201"},
     {"the fields of a message, by its name or by the field that holds it",
      "trainyard explain id_feature"},
     {"one field", "trainyard explain train_config.num_epochs"},
-    {"a message of one family of files", "trainyard explain nni:ExperimentConfig"},
-    {"everything that there is", "trainyard explain --all"},
+    {"a message of one kind of file", "trainyard explain nni:ExperimentConfig"},
+    {"list everything", "trainyard explain --all"},
     {0},
 };
 
 const struct cmd cmd_explain = {
     .name = "explain",
     .args = "WHAT...",
-    .summary = "describe an error code, or a field of a configuration file",
+    .summary = "describe an error code or a configuration field",
     .description =
-        "WHAT is an error code, the name of a message, field or choice of any known kind "
-        "of file, or a path to a field. Case and underscores do not count. In front of it, "
-        "`pipeline:` and the like name the family of files where several have the name.",
+        "WHAT is an error code; the name of a message, field or enum of any known kind "
+        "of file; or the path of a field. Case and underscores are ignored. If several "
+        "kinds of file share a name, prefix it with the kind, such as `pipeline:`.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct explain_conf),

@@ -20,32 +20,31 @@ struct export_conf {
 static const struct opt opts[] = {
     {OPT_TEXT(struct export_conf, export_dir, NULL, "where to write"), .meta = "DIR"},
     {OPT_TEXT(struct export_conf, checkpoint, NULL,
-              "in place of the latest or best of model_dir"),
+              "use this checkpoint instead of the latest or best one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path"},
-    {OPT_TEXT(struct export_conf, model_dir, NULL, "in place of model_dir"),
-     .meta = "DIR"},
+    {OPT_TEXT(struct export_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
     {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|int8",
-                "numbers of the embedding tables; int8 has a scale per row")},
+                "data type of the embedding tables; int8 has one scale per row")},
     {OPT_INT(struct export_conf, sample_rows, "32", 0, 65536,
-             "rows of the data kept with their predictions, for checks when loading")},
+             "sample rows to store with their predictions; every load verifies them")},
     {OPT_TEXT(struct export_conf, sample_input, NULL,
-              "take them from here, not from train_input_path"),
+              "read the sample rows from here instead of train_input_path"),
      .meta = "PATH", .alias = "item-input-path"},
     {OPT_TEXT(struct export_conf, asset_files, NULL,
-              "further files to copy, commas between"),
+              "more files to copy, comma-separated"),
      .meta = "FILES"},
     {OPT_TEXT(struct export_conf, additional, NULL,
-              "JSON for other programs, kept in the manifest"),
+              "JSON for other programs, stored in the manifest"),
      .flag = "additional-export-config", .meta = "JSON"},
-    {OPT_LIST(struct export_conf, set, "change a value of the config"),
+    {OPT_LIST(struct export_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct export_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_INT(struct export_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
+             "number of threads; 0: one per CPU")},
     DATA_OVERWRITE_OPT(struct export_conf),
-    {OPT_BOOL(struct export_conf, json, "false", "print what was written as JSON")},
+    {OPT_BOOL(struct export_conf, json, "false", "print a summary as JSON")},
     {0},
 };
 
@@ -127,7 +126,7 @@ static enum rc export_command(const void *conf, const struct opt_args *args,
 static const struct cmd_example examples[] = {
     {"the latest checkpoint of model_dir",
      "trainyard export pipeline.config --export-dir model"},
-    {"a checkpoint of your choice, tables a quarter of the size",
+    {"a given checkpoint, with tables a quarter of the size",
      "trainyard export c.config --checkpoint m/model.ckpt-9 --table-type int8 --export-dir x"},
     {0},
 };
@@ -135,12 +134,14 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_export = {
     .name = "export",
     .args = "CONFIG",
-    .summary = "write a trained model as a directory that can be served",
+    .summary = "export a trained model for serving",
     .description =
-        "Tables and parameters as safetensors, the graph as ONNX, fg.json, the config, and "
-        "some rows with what the model predicts for them. The directory is complete or "
-        "absent; it is loaded once before it appears.\n\nexport_config of the config "
-        "decides between the latest checkpoint and the best one.",
+        "Writes a directory with tables and parameters (safetensors), the graph "
+        "(ONNX), fg.json, the config, and sample rows with the model's predictions. "
+        "The directory is loaded and verified before it appears; there is never a "
+        "partial one.\n"
+        "\n"
+        "export_config in the config selects the latest or the best checkpoint.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct export_conf),

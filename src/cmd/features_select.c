@@ -19,21 +19,20 @@ struct select_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct select_conf, model_dir, NULL, "in place of model_dir"),
-     .meta = "DIR"},
+    {OPT_TEXT(struct select_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
     {OPT_TEXT(struct select_conf, checkpoint, NULL,
-              "in place of the latest of model_dir"),
+              "use this checkpoint instead of the latest one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path"},
     {OPT_TEXT(struct select_conf, output_dir, NULL,
-              "where the files go; feature_selection in model_dir when not given"),
+              "output directory; default: feature_selection in model_dir"),
      .meta = "DIR"},
     {OPT_INT(struct select_conf, topk, "100", 1, 1000000, "features to keep per group")},
     {OPT_BOOL(struct select_conf, clear_variational_dropout, "false",
-              "the new config has no variational_dropout any more")},
-    {OPT_LIST(struct select_conf, set, "change a value of the config"),
+              "remove variational_dropout from the new config")},
+    {OPT_LIST(struct select_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct select_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     DATA_OVERWRITE_OPT(struct select_conf),
     {OPT_BOOL(struct select_conf, json, "false", "print one JSON object")},
@@ -190,7 +189,7 @@ static enum rc features_select_command(const void *conf, const struct opt_args *
 static const struct cmd_example examples[] = {
     {"the 20 most useful features of each group",
      "trainyard features select --topk 20 pipeline.config"},
-    {"a config to train without the others",
+    {"a config without variational dropout, in another directory",
      "trainyard features select --clear-variational-dropout --output-dir slim "
      "pipeline.config"},
     {0},
@@ -199,14 +198,16 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_features_select = {
     .name = "features select",
     .args = "CONFIG",
-    .summary = "rank features by what variational_dropout has learnt, keep the best",
+    .summary = "rank features by variational dropout and keep the best",
     .description =
-        "Reads the checkpoint of a model that was trained with variational_dropout {} in "
-        "model_config: each feature of a group has learnt a probability of being left out. "
-        "Writes feature_dropout_ratio_GROUP.csv per group, the most useful feature first, and "
-        "a copy of CONFIG whose groups hold the best --topk of them.\n\n"
-        "Features that nothing refers to any more leave feature_configs; sequences, and what "
-        "other features, sessions and groupings of metrics read, stay.",
+        "Reads a checkpoint of a model trained with variational_dropout {} in "
+        "model_config, which learns a dropout probability for each feature of a group. "
+        "Writes feature_dropout_ratio_GROUP.csv for each group, most useful feature "
+        "first, and a copy of CONFIG whose groups keep the best --topk features.\n"
+        "\n"
+        "Features that nothing uses any more are removed from feature_configs. "
+        "Sequences, and features that other features, sessions or grouped metrics "
+        "read, are kept.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct select_conf),

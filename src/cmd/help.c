@@ -149,9 +149,45 @@ static void put_options(const struct cmd *c, struct buf *out)
     struct opt *all = mem_calloc(n + 2, sizeof(*all));
     memcpy(all, c->opts, n * sizeof(*all));
     all[n] = (struct opt){
-        .kind = OPT_KIND_BOOL, .field = "help", .help = "show this text", .letter = 'h'};
+        .kind = OPT_KIND_BOOL, .field = "help", .help = "show this help", .letter = 'h'};
     opt_help(all, out);
     mem_free(all);
+}
+
+/* How much of a command line fits into `room` columns: up to the last blank outside of
+ * quotes, if possible one before an option or an operator; all of it when there is none.
+ */
+static size_t line_part(const char *line, size_t room)
+{
+    size_t cut = 0, option = 0, n = strlen(line);
+    bool quoted = false;
+    for (size_t i = 0; i < n && n > room; i++) {
+        quoted ^= line[i] == '\'';
+        if (line[i] != ' ' || quoted || (i > room && cut))
+            continue;
+        cut = i;
+        if (strchr("->&", line[i + 1]))
+            option = i;
+    }
+    return option ? option : cut ? cut : n;
+}
+
+/* An example; one that is too long continues on further lines, as a shell reads it. */
+static void put_example(struct buf *out, const char *line)
+{
+    size_t indent = 2;
+    for (;;) {
+        size_t n = line_part(line, WIDTH - 3 - indent);
+        buf_pad(out, indent);
+        buf_add(out, line, n);
+        line += n;
+        if (!*line)
+            break;
+        buf_puts(out, " \\\n");
+        line++;
+        indent = 6;
+    }
+    buf_putc(out, '\n');
 }
 
 void help_command(const struct cmd *c, struct buf *out)
@@ -161,14 +197,16 @@ void help_command(const struct cmd *c, struct buf *out)
     buf_printf(out, "\n\n%s: %s.\n", c->name, c->summary);
     if (c->description) {
         buf_putc(out, '\n');
-        help_fill(out, c->description, 0, WIDTH);
+        help_fill(out, c->description, 0, WIDTH - 1);
     }
-    buf_puts(out, "\nOptions:\n");
+    /* A table that begins with a heading of its own needs no other. */
+    buf_puts(out, c->opts->kind == OPT_KIND_HEADING ? "\n" : "\nOptions:\n");
     put_options(c, out);
     if (!c->examples)
         return;
     buf_puts(out, "\nExamples:\n");
-    for (const struct cmd_example *e = c->examples; e->line; e++)
-        buf_printf(out, "%s  # %s\n  %s\n", e == c->examples ? "" : "\n", e->what,
-                   e->line);
+    for (const struct cmd_example *e = c->examples; e->line; e++) {
+        buf_printf(out, "%s  # %s\n", e == c->examples ? "" : "\n", e->what);
+        put_example(out, e->line);
+    }
 }

@@ -39,14 +39,14 @@ static enum rc help_help_command(const void *conf, const struct opt_args *args,
 
 static const struct cmd_example examples[] = {
     {"all commands", "trainyard help"},
-    {"options and examples of one of them", "trainyard help version"},
+    {"options and examples of one command", "trainyard help version"},
     {0},
 };
 
 const struct cmd cmd_help = {
     .name = "help",
     .args = "[COMMAND]",
-    .summary = "show how a command is used",
+    .summary = "show the help of a command",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct help_conf),

@@ -23,19 +23,21 @@ struct hit_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct hit_conf, users, NULL, "users: id, vector, items that they met"),
+    {OPT_TEXT(struct hit_conf, users, NULL, "user table: id, vector, ground-truth items"),
      .meta = "PATH", .alias = "user-gt-input"},
-    {OPT_TEXT(struct hit_conf, items, NULL, "items: id, vector"), .meta = "PATH",
+    {OPT_TEXT(struct hit_conf, items, NULL, "item table: id, vector"), .meta = "PATH",
      .alias = "item-embedding-input"},
-    {OPT_INT(struct hit_conf, top_k, "200", 1, 1000000, "so many nearest items count")},
+    {OPT_INT(struct hit_conf, top_k, "200", 1, 1000000,
+             "number of nearest items to consider")},
     {OPT_TEXT(struct hit_conf, index_type, "FlatIP",
-              "FlatIP, FlatL2: every item is looked at; IVFFlatIP, IVFFlatL2: those of "
-              "the nearest lists"),
+              "FlatIP, FlatL2: exhaustive search; IVFFlatIP, IVFFlatL2: search the "
+              "nearest lists only"),
      .meta = "TYPE"},
-    {OPT_INT(struct hit_conf, lists, "1000", 1, KMEANS_CENTRES_MAX, "of IVFFlat"),
+    {OPT_INT(struct hit_conf, lists, "1000", 1, KMEANS_CENTRES_MAX,
+             "number of IVF lists"),
      .alias = "ivf-nlist"},
     {OPT_INT(struct hit_conf, probes, "800", 1, KMEANS_CENTRES_MAX,
-             "lists that are looked into"),
+             "IVF lists to search per query"),
      .alias = "ivf-nprobe"},
     {OPT_TEXT(struct hit_conf, item_id, "item_id", "column of the items"),
      .meta = "COLUMN", .alias = "item-id-field"},
@@ -44,30 +46,31 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct hit_conf, user_id, "request_id", "column of the users"),
      .meta = "COLUMN", .alias = "request-id-field"},
     {OPT_TEXT(struct hit_conf, truth, "gt_items",
-              "column of the users: items that they met, a list or a text with commas"),
+              "ground-truth column of the user table: a list or comma-separated string "
+              "of item ids"),
      .meta = "COLUMN", .alias = "gt-items-field"},
     {OPT_TEXT(struct hit_conf, user_embedding, "user_tower_emb", "column of the users"),
      .meta = "COLUMN", .alias = "user-embedding-field"},
-    {OPT_INT(struct hit_conf, interests, "1", 1, 4096, "vectors of a user"),
+    {OPT_INT(struct hit_conf, interests, "1", 1, 4096, "vectors per user"),
      .alias = "num-interests"},
     {OPT_TEXT(struct hit_conf, interests_field, NULL,
-              "column of the users: how many of its vectors a user has"),
+              "column with the number of vectors of each user"),
      .meta = "COLUMN", .alias = "num-interests-field"},
     {OPT_BOOL(struct hit_conf, across, "false",
-              "so many nearest to any vector of a user, not to each"),
+              "take the top k over all vectors of a user, not per vector"),
      .alias = "topk-across-interests"},
-    {OPT_TEXT(struct hit_conf, total, NULL, "file or directory for the hit rate"),
+    {OPT_TEXT(struct hit_conf, total, NULL, "file or directory to write the totals to"),
      .meta = "PATH", .alias = "total-hitrate-output"},
     {OPT_TEXT(struct hit_conf, details, NULL,
-              "file or directory for what was found, a row per user"),
+              "file or directory to write results per user to"),
      .meta = "PATH", .alias = "hitrate-details-output"},
     {OPT_TEXT(struct hit_conf, writer_type, NULL, "parquet or jsonl (ParquetWriter)"),
      .meta = "TYPE"},
-    {OPT_INT(struct hit_conf, batch_size, "1024", 1, 1 << 20, "users at a time")},
+    {OPT_INT(struct hit_conf, batch_size, "1024", 1, 1 << 20, "users per batch")},
     {OPT_INT(struct hit_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
-    {OPT_INT(struct hit_conf, seed, "1", 0, INT64_MAX, "of the lists")},
-    {OPT_BOOL(struct hit_conf, json, "false", "print an object")},
+             "number of threads; 0: one per CPU")},
+    {OPT_INT(struct hit_conf, seed, "1", 0, INT64_MAX, "random seed of the IVF lists")},
+    {OPT_BOOL(struct hit_conf, json, "false", "print one JSON object")},
     DATA_OVERWRITE_OPT(struct hit_conf),
     DATA_INPUT_OPTS(struct hit_conf),
     {0},
@@ -300,21 +303,23 @@ static enum rc hitrate_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"how many of the items that users met are among the 200 nearest",
+    {"hit rate of the 200 nearest items",
      "trainyard hitrate --users users --items items --top-k 200"},
-    {"with lists, of which the nearest are looked into",
+    {"approximate search with IVF lists",
      "trainyard hitrate --users u --items i --index-type IVFFlatIP --probes 50"},
     {0},
 };
 
 const struct cmd cmd_hitrate = {
     .name = "hitrate",
-    .summary = "measure retrieval by vectors of users and items",
+    .summary = "measure the hit rate of vector retrieval",
     .description =
-        "Finds for each user the items whose vectors are nearest to its own, by inner "
-        "product or distance, and prints how many of the items that users met are among "
-        "them: over all (hitrate), as the mean over users (recall), and the share of users "
-        "with any.\n\nVectors are lists of numbers or texts of numbers with commas.",
+        "Finds the nearest items of each user by inner product or L2 distance and "
+        "compares them with the items the user interacted with. Prints the hit rate "
+        "over all of these items, the mean recall per user, and the share of users "
+        "with at least one hit.\n"
+        "\n"
+        "Vectors are lists of numbers, or strings of comma-separated numbers.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct hit_conf),

@@ -20,15 +20,14 @@ struct init_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct init_conf, out, "pipeline.config",
-              "file to write; '-': standard output"),
+    {OPT_TEXT(struct init_conf, out, "pipeline.config", "file to write; '-': stdout"),
      .meta = "FILE"},
     {OPT_TEXT(struct init_conf, label, NULL,
-              "label columns; found by their names and values when not given"),
+              "label columns; default: found by name and values"),
      .meta = "A,B"},
     {OPT_CHOICE(struct init_conf, model, NULL,
                 "deepfm|mmoe|multi_tower|multi_tower_din|wide_and_deep",
-                "what to train; by the columns when not given")},
+                "model to train; default: chosen by the columns")},
     {OPT_BOOL(struct init_conf, overwrite, "false", "replace an output that exists"),
      .alias = "force"},
     DATA_INPUT_OPTS(struct init_conf),
@@ -173,9 +172,9 @@ static enum rc init_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"a config for generated data, then a look at it",
+    {"generate data and write a config for it",
      "trainyard data gen criteo --rows 100000 --out criteo && trainyard init criteo"},
-    {"two labels, one model for both",
+    {"two labels, one multi-task model",
      "trainyard init --label clk,buy --model mmoe taobao"},
     {0},
 };
@@ -185,14 +184,16 @@ const struct cmd cmd_init = {
     .args = "FILE",
     .summary = "write a config from a data file",
     .description =
-        "Reads FILE once (a file, directory or pattern; Parquet or CSV), decides what each "
-        "column is, and writes a commented pipeline.config that `check` accepts and `train` "
-        "trains: a start to be edited, with a reason above each feature.\n\n"
-        "The label is a column with the name of one (label, clk, click, ...), or the only "
-        "column of 0 and 1. Integers become ids or numbers by name and range; texts are "
-        "hashed, or taken apart when they hold separators; columns named GROUP__NAME that hold "
-        "sequences become a grouped sequence beside the id NAME. Columns that are empty, "
-        "constant, points in time or free text are left out and listed.",
+        "Reads FILE once (a file, directory or pattern; Parquet or CSV), decides what "
+        "each column is, and writes a commented pipeline.config that passes `check` "
+        "and can be trained as it is. It is a starting point to edit: a comment above "
+        "each feature gives the reason for it.\n"
+        "\n"
+        "The label is a column with a usual name (label, clk, click, ...) or the only "
+        "column of zeros and ones. Integers become ids or numbers depending on name "
+        "and range. Strings are hashed, or split if they contain separators. Sequence "
+        "columns named GROUP__NAME become a grouped sequence next to the id NAME. "
+        "Empty and constant columns, timestamps and free text are skipped and listed.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct init_conf),

@@ -92,11 +92,13 @@ static void init_write_group(struct buf *out, const struct init_plan *p, size_t 
             length = p->at[i].length > length ? p->at[i].length : length;
             sep = p->at[i].sep ? p->at[i].sep : sep;
         }
-    buf_printf(
-        out,
-        "# what happened one after the other, the first %u of it; compared with the "
-        "ids of the same name\nfeature_configs {\n  sequence_feature {\n   ",
-        length);
+    buf_printf(out,
+               "# a sequence of events, at most %u long; compared with the "
+               "ids of the same name\n"
+               "feature_configs {\n"
+               "  sequence_feature {\n"
+               "   ",
+               length);
     text_field(out, "sequence_name", c->group);
     buf_printf(out, "\n    sequence_length: %u\n   ", length);
     if (sep) {
@@ -239,8 +241,9 @@ static void din(struct buf *out, const struct init_plan *p)
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].use == INIT_SEQUENCE && !group_was_written(p, i))
             sequence_group(out, p, p->at[i].group);
-    buf_puts(out, "  multi_tower_din {\n    towers { input: \"deep\" mlp { hidden_units: "
-                  "[256, 128] } }\n");
+    buf_puts(
+        out,
+        "  multi_tower_din {\n    towers { input: \"deep\" mlp { hidden_units: [256, 128] } }\n");
     for (size_t i = 0; i < p->n; i++)
         if (p->at[i].use == INIT_SEQUENCE && !group_was_written(p, i)) {
             buf_puts(out, "    din_towers {");

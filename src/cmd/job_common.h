@@ -14,25 +14,25 @@ struct job_where {
     const char *dir, *store;
     const char *server; /* of commands that can use one */
 };
-#define JOB_WHERE_OPTS(T)                                                               \
-    {OPT_HEADING("Which jobs")},                                                        \
-        {OPT_TEXT(T, where.dir, NULL,                                                   \
-                  "directory of jobs; default TRAINYARD_DIR, else trainyard below "     \
-                  "XDG_STATE_HOME or ~/.local/state"),                                  \
-         .meta = "DIR"},                                                                \
-    {                                                                                   \
-        OPT_TEXT(T, where.store, NULL,                                                  \
-                 "their record: a file or postgresql:// URL; default TRAINYARD_STORE, " \
-                 "else jobs.db in the directory"),                                      \
-            .meta = "WHERE"                                                             \
+#define JOB_WHERE_OPTS(T)                                                             \
+    {OPT_HEADING("Which jobs")},                                                      \
+        {OPT_TEXT(T, where.dir, NULL,                                                 \
+                  "jobs directory; default: TRAINYARD_DIR, else trainyard in "        \
+                  "XDG_STATE_HOME or ~/.local/state"),                                \
+         .meta = "DIR"},                                                              \
+    {                                                                                 \
+        OPT_TEXT(T, where.store, NULL,                                                \
+                 "job store: a file or postgresql:// URL; default: TRAINYARD_STORE, " \
+                 "else jobs.db in the directory"),                                    \
+            .meta = "WHERE"                                                           \
     }
 
-#define JOB_SERVER_OPT(T)                                                              \
-    {                                                                                  \
-        OPT_TEXT(T, where.server, NULL,                                                \
-                 "URL of a server, or local for none; default TRAINYARD_SERVER, else " \
-                 "that of `trainyard login`"),                                         \
-            .meta = "URL"                                                              \
+#define JOB_SERVER_OPT(T)                                                        \
+    {                                                                            \
+        OPT_TEXT(T, where.server, NULL,                                          \
+                 "URL of a server, or `local`; default: TRAINYARD_SERVER, else " \
+                 "the one of `trainyard login`"),                                \
+            .meta = "URL"                                                        \
     }
 
 /* A store of this machine, or a server: then `p` has no store and no directory. */

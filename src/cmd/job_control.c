@@ -31,7 +31,8 @@ static const struct opt plain_opts[] = {
 };
 
 static const struct opt stop_opts[] = {
-    {OPT_BOOL(struct control_conf, force, "false", "at once, without grace time")},
+    {OPT_BOOL(struct control_conf, force, "false",
+              "kill immediately, without grace time")},
     {OPT_CHOICE(struct control_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     JOB_WHERE_OPTS(struct control_conf),
@@ -41,7 +42,7 @@ static const struct opt stop_opts[] = {
 
 static const struct opt wait_opts[] = {
     {OPT_DURATION(struct control_conf, timeout, "0", 0, 1e9,
-                  "wait no longer; 0: for ever")},
+                  "maximum time to wait; 0: forever")},
     JOB_WHERE_OPTS(struct control_conf),
     JOB_SERVER_OPT(struct control_conf),
     {0},
@@ -192,28 +193,26 @@ CONTROL(why)
                                        .run = run_##word}
 
 COMMAND(
-    stop, stop_opts, "stop jobs", "with their grace time",
-    "trainyard job stop jb-0123456789ab",
-    "Workers get SIGTERM, and SIGKILL when they are still there after the job's grace "
-    "time. A job that has ended stays as it is, which is no error.");
-COMMAND(
-    suspend, plain_opts, "pause jobs", "for a while",
-    "trainyard job suspend jb-0123456789ab",
-    "A running job is paused where it is (SIGSTOP) and keeps its slots; one that waits "
-    "is taken out of the queue.");
-COMMAND(resume, plain_opts, "let paused jobs go on", "go on",
+    stop, stop_opts, "stop jobs", "stop a job", "trainyard job stop jb-0123456789ab",
+    "Workers get SIGTERM, then SIGKILL after the job's grace time. Stopping a job that "
+    "has already ended is not an error.");
+COMMAND(suspend, plain_opts, "suspend jobs", "suspend a job",
+        "trainyard job suspend jb-0123456789ab",
+        "A running job is paused (SIGSTOP) and keeps its resources; a queued job leaves "
+        "the queue.");
+COMMAND(resume, plain_opts, "resume suspended jobs", "resume a job",
         "trainyard job resume jb-0123456789ab", NULL);
-COMMAND(wait, wait_opts, "wait until jobs have ended", "in a script",
+COMMAND(wait, wait_opts, "wait for jobs to end", "in a script",
         "trainyard job wait --timeout 2h jb-0123456789ab",
         "Exit status: 0 succeeded, its own status when one failed, 3 stopped, 124 when "
         "--timeout is over first.");
-COMMAND(script, plain_opts, "print a command that submits the same job again",
-        "for a scheduler", "trainyard job script jb-0123456789ab > daily.sh",
-        "One flag per line, quoted for a shell, for a scheduler or a repository. Secrets "
-        "appear by name.");
-COMMAND(rerun, plain_opts, "submit the same job again, with the code as it is now",
-        "after a fix", "trainyard job rerun jb-0123456789ab", NULL);
-COMMAND(why, plain_opts, "say why a job waits or how it ended", "what it waits for",
+COMMAND(script, plain_opts, "print a command that resubmits a job", "for a scheduler",
+        "trainyard job script jb-0123456789ab > daily.sh",
+        "Prints one flag per line, quoted for the shell, for use in a scheduler or "
+        "repository. Secrets appear by name only.");
+COMMAND(rerun, plain_opts, "submit a job again with the current code", "after a fix",
+        "trainyard job rerun jb-0123456789ab", NULL);
+COMMAND(why, plain_opts, "explain why a job waits or how it ended", "why it waits",
         "trainyard job why jb-0123456789ab", NULL);
 
 struct logs_conf {
@@ -224,14 +223,14 @@ struct logs_conf {
 };
 
 static const struct opt logs_opts[] = {
-    {OPT_BOOL(struct logs_conf, follow, "false", "go on until the job has ended"),
+    {OPT_BOOL(struct logs_conf, follow, "false", "follow the log until the job ends"),
      .letter = 'f'},
     {OPT_TEXT(struct logs_conf, worker, "all",
-              "its number, master-0 and the like, or all"),
+              "worker: a number, a name such as master-0, or all"),
      .meta = "N"},
-    {OPT_INT(struct logs_conf, attempt, "0", 0, 1000000, "of this attempt; 0: of all")},
+    {OPT_INT(struct logs_conf, attempt, "0", 0, 1000000, "only this attempt; 0: all")},
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
-             "only the last lines of the last attempt; -1: everything")},
+             "only the last N lines of the last attempt; -1: everything")},
     JOB_WHERE_OPTS(struct logs_conf),
     JOB_SERVER_OPT(struct logs_conf),
     {0},
@@ -280,7 +279,7 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
 }
 
 static const struct cmd_example logs_examples[] = {
-    {"as it is written", "trainyard job logs -f jb-0123456789ab"},
+    {"follow a log", "trainyard job logs -f jb-0123456789ab"},
     {"the last lines of the second worker",
      "trainyard job logs --worker 1 --tail 20 jb-0123456789ab"},
     {0},
@@ -290,10 +289,10 @@ const struct cmd cmd_job_logs = {
     .examples = logs_examples,
     .name = "job logs",
     .args = "ID",
-    .summary = "show what a job wrote",
+    .summary = "show the logs of a job",
     .description =
-        "Logs are kept per worker and attempt, also after the end. With several "
-        "workers each line begins with the worker's number.",
+        "Logs are kept per worker and attempt, also after the job has ended. With "
+        "several workers each line is prefixed with the worker's number.",
     .opts = logs_opts,
     .conf_size = sizeof(struct logs_conf),
     .min_args = 1,
@@ -309,16 +308,17 @@ struct agent_conf {
 
 static const struct opt agent_opts[] = {
     {OPT_TEXT(struct agent_conf, job, NULL,
-              "supervise this job only, instead of the queue"),
+              "supervise only this job instead of the queue"),
      .meta = "ID"},
     {OPT_TEXT(
          struct agent_conf, slots, NULL,
-         "what jobs may use: cpu=4,memory=16g,gpu=0; default TRAINYARD_SLOTS, else all"),
+         "resources for jobs: cpu=4,memory=16g,gpu=0; default: TRAINYARD_SLOTS, else "
+         "everything"),
      .meta = "SLOTS"},
     {OPT_TEXT(struct agent_conf, transfer, NULL, "copy what this file lists"),
      .meta = "FILE", .hidden = true},
     {OPT_DURATION(struct agent_conf, idle, "10s", 0, 1e9,
-                  "ends after this time without jobs")},
+                  "exit after this time without jobs")},
     JOB_WHERE_OPTS(struct agent_conf),
     {0},
 };
@@ -373,7 +373,7 @@ static enum rc run_agent(const void *conf, const struct opt_args *args, struct e
 }
 
 static const struct cmd_example agent_examples[] = {
-    {"keep it, with fewer slots than the machine has",
+    {"keep it running, with part of the machine",
      "trainyard job agent --idle 365d --slots cpu=6,gpu=1"},
     {0},
 };
@@ -381,12 +381,12 @@ static const struct cmd_example agent_examples[] = {
 const struct cmd cmd_job_agent = {
     .examples = agent_examples,
     .name = "job agent",
-    .summary = "take jobs of this machine from the queue",
+    .summary = "run queued jobs on this machine",
     .description =
-        "Started by itself whenever a job is submitted, and ends when there is nothing to do; by "
-        "hand only to keep it running (--idle 365d) or to see why it fails. There is never more "
-        "than one per directory of jobs. When it is killed, running jobs go on, and the next "
-        "command about jobs starts another.",
+        "Starts automatically when a job is submitted and ends when there is nothing "
+        "left to do. Run it by hand only to keep it running (--idle 365d) or to see "
+        "why it fails. Each jobs directory has at most one. If it is killed, running "
+        "jobs continue, and the next job command starts another agent.",
     .opts = agent_opts,
     .conf_size = sizeof(struct agent_conf),
     .run = run_agent,

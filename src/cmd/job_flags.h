@@ -28,44 +28,44 @@ struct job_flags {
 /* clang-format off */
 #define JOB_FLAGS_OPTS(T) \
     {OPT_HEADING("What")}, \
-    JOB_FLAG(T, name, "for people; default: the program's name", "NAME"), \
+    JOB_FLAG(T, name, "display name; default: the program's name", "NAME"), \
     JOB_FLAG(T, source, "copy this directory; the command runs in the copy", "DIR"), \
-    JOB_FLAG_LIST(T, hp, "hyper-parameter", "NAME=VALUE"), \
+    JOB_FLAG_LIST(T, hp, "hyperparameter", "NAME=VALUE"), \
     JOB_FLAG_LIST(T, input, "input channel: a path or dataset", "CHANNEL=PATH"), \
-    JOB_FLAG_LIST(T, output, "output channel: where it is kept", "CHANNEL=PATH"), \
+    JOB_FLAG_LIST(T, output, "output channel: directory or URI to store it", "CHANNEL=PATH"), \
     JOB_FLAG_LIST(T, data, "mount a dataset", "NAME[:/PATH]"), \
-    JOB_FLAG_LIST(T, env, "environment variable; NAME alone: as it is here", "NAME=VALUE"), \
-    {OPT_BOOL(T, flags.inherit, "false", "all variables from here")}, \
-    JOB_FLAG_LIST(T, secret, "variable from here that is never shown", "NAME"), \
-    JOB_FLAG_LIST(T, metric, "value in the log: a pattern with one group", "NAME=REGEX"), \
-    JOB_FLAG_LIST(T, label, "for filters in lists", "NAME=VALUE"), \
-    JOB_FLAG_LIST(T, requirement, "Python package to install first", "SPEC"), \
+    JOB_FLAG_LIST(T, env, "environment variable; NAME alone copies it from here", "NAME=VALUE"), \
+    {OPT_BOOL(T, flags.inherit, "false", "pass the whole current environment")}, \
+    JOB_FLAG_LIST(T, secret, "environment variable whose value is never shown", "NAME"), \
+    JOB_FLAG_LIST(T, metric, "metric to parse from the log: a regex with one group", "NAME=REGEX"), \
+    JOB_FLAG_LIST(T, label, "label to filter lists by", "NAME=VALUE"), \
+    JOB_FLAG_LIST(T, requirement, "Python package to install before the start", "SPEC"), \
     {OPT_BOOL(T, flags.requirements_optional, "false", \
-              "go on when packages cannot be installed")}, \
+              "continue if packages cannot be installed")}, \
     {OPT_HEADING("Where")}, \
-    JOB_FLAG(T, workers, "workers that run the command; default 1", "N"), \
-    JOB_FLAG_LIST(T, role, "workers of a kind: master, worker, ps, ...", "NAME=N[,cpu=..]"), \
+    JOB_FLAG(T, workers, "number of workers; default 1", "N"), \
+    JOB_FLAG_LIST(T, role, "workers by role: master, worker, ps, ...", "NAME=N[,cpu=..]"), \
     JOB_FLAG(T, nproc, "NPROC_PER_NODE; default: GPUs, at least 1", "N"), \
-    JOB_FLAG(T, cpu, "processors of a worker: 2, 0.5, 500m; default 1", "N"), \
-    JOB_FLAG(T, memory, "memory of a worker: 4Gi; default: no limit", "SIZE"), \
-    JOB_FLAG(T, gpu, "GPUs of a worker; default 0", "N"), \
+    JOB_FLAG(T, cpu, "CPUs per worker: 2, 0.5, 500m; default 1", "N"), \
+    JOB_FLAG(T, memory, "memory per worker: 4Gi; default: no limit", "SIZE"), \
+    JOB_FLAG(T, gpu, "GPUs per worker; default 0", "N"), \
     JOB_FLAG(T, image, "container image", "IMAGE"), \
     JOB_FLAG(T, backend, "where it runs; default: by --image", "NAME"), \
     JOB_FLAG(T, job_type, "PyTorchJob, TFJob, XGBoostJob, ...; default PyTorchJob", "TYPE"), \
     JOB_FLAG(T, queue, "queue; default default", "Q"), \
-    JOB_FLAG(T, project, "project that it counts for", "P"), \
-    JOB_FLAG(T, priority, "1 to 9, 9 goes first; default 1", "N"), \
+    JOB_FLAG(T, project, "project to charge the job to", "P"), \
+    JOB_FLAG(T, priority, "1 to 9, highest first; default 1", "N"), \
     {OPT_HEADING("How long, how often")}, \
-    JOB_FLAG(T, timeout, "longest run", "D"), \
-    JOB_FLAG(T, queue_timeout, "longest wait for resources", "D"), \
-    JOB_FLAG(T, grace, "from the request to stop to the end by force; default 30s", "D"), \
-    JOB_FLAG(T, hang, "silence that counts as a hang", "D"), \
-    JOB_FLAG(T, retries, "restarts after failures that may pass; default 0", "N"), \
-    JOB_FLAG(T, retry_on, "exit statuses that may pass; default 75,128-255", "CODES"), \
-    JOB_FLAG(T, backoff, "wait before the first restart; default 10s", "D"), \
-    JOB_FLAG(T, backoff_max, "longest wait before a restart; default 10m", "D"), \
-    JOB_FLAG(T, restart, "job or worker: what starts again; default job", "SCOPE"), \
-    JOB_FLAG(T, success, "all or chief: whose success counts; default all", "WHO")
+    JOB_FLAG(T, timeout, "maximum run time", "D"), \
+    JOB_FLAG(T, queue_timeout, "maximum time in the queue", "D"), \
+    JOB_FLAG(T, grace, "time between SIGTERM and SIGKILL; default 30s", "D"), \
+    JOB_FLAG(T, hang, "time without output that counts as a hang", "D"), \
+    JOB_FLAG(T, retries, "restarts after transient failures; default 0", "N"), \
+    JOB_FLAG(T, retry_on, "exit statuses of transient failures; default 75,128-255", "CODES"), \
+    JOB_FLAG(T, backoff, "delay before the first restart; default 10s", "D"), \
+    JOB_FLAG(T, backoff_max, "maximum delay before a restart; default 10m", "D"), \
+    JOB_FLAG(T, restart, "what to restart: job or worker; default job", "SCOPE"), \
+    JOB_FLAG(T, success, "whose success counts: all or chief; default all", "WHO")
 /* clang-format on */
 
 /* Reads the job from flags (rows of `opts` whose field begins with "flags."), from a file

@@ -17,8 +17,8 @@ struct get_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_BOOL(struct get_conf, events, "false", "its events, one by one")},
-    {OPT_BOOL(struct get_conf, metrics, "false", "every value of its metrics")},
+    {OPT_BOOL(struct get_conf, events, "false", "list its events")},
+    {OPT_BOOL(struct get_conf, metrics, "false", "list all metric values")},
     {OPT_BOOL(struct get_conf, json, "false", "print one JSON object")},
     {OPT_CHOICE(struct get_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
@@ -223,8 +223,8 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"how it stands", "trainyard job get jb-0123456789ab"},
-    {"what happened", "trainyard job get --events jb-0123456789ab"},
+    {"show its status", "trainyard job get jb-0123456789ab"},
+    {"show its events", "trainyard job get --events jb-0123456789ab"},
     {0},
 };
 

@@ -18,24 +18,23 @@ struct list_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct list_conf, state, NULL,
-              "only these states, with commas between them"),
+    {OPT_TEXT(struct list_conf, state, NULL, "only these states, comma-separated"),
      .meta = "S,S"},
     {OPT_BOOL(struct list_conf, live, "false", "only jobs that have not ended")},
-    {OPT_TEXT(struct list_conf, name, NULL, "only names that hold this text"),
+    {OPT_TEXT(struct list_conf, name, NULL, "only jobs whose name contains TEXT"),
      .meta = "TEXT"},
     {OPT_TEXT(struct list_conf, owner, NULL, "only jobs of this user"), .meta = "USER"},
     {OPT_TEXT(struct list_conf, queue, NULL, "only jobs of this queue"), .meta = "Q"},
     {OPT_TEXT(struct list_conf, backend, NULL, "only jobs of this backend"), .meta = "B"},
-    {OPT_TEXT(struct list_conf, label, NULL, "only jobs with this label"),
+    {OPT_TEXT(struct list_conf, label, NULL, "only jobs jobs with this label"),
      .meta = "NAME[=VALUE]"},
     {OPT_DURATION(struct list_conf, since, "0", 0, 1e9, "only jobs younger than this")},
     {OPT_INT(struct list_conf, limit, "50", 1, STORE_ROWS_MAX,
-             "at most so many, newest first")},
+             "at most N jobs, newest first")},
     {OPT_TEXT(struct list_conf, before, NULL,
-              "only jobs older than this one: the next page"),
+              "only jobs older than this one, for the next page"),
      .meta = "ID"},
-    {OPT_BOOL(struct list_conf, count, "false", "how many jobs are in each state")},
+    {OPT_BOOL(struct list_conf, count, "false", "count the jobs in each state")},
     {OPT_BOOL(struct list_conf, json, "false", "print a JSON list")},
     {OPT_CHOICE(struct list_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
@@ -173,8 +172,8 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"what waits and runs", "trainyard job list --live"},
-    {"failures of the last day", "trainyard job list --state Failed --since 1d"},
+    {"jobs that wait or run", "trainyard job list --live"},
+    {"jobs that failed in the last day", "trainyard job list --state Failed --since 1d"},
     {"for a program", "trainyard job list --json --label team=ads"},
     {0},
 };

@@ -27,12 +27,12 @@ struct submit_conf {
 static const struct opt opts[] = {
     JOB_FLAGS_OPTS(struct submit_conf),
     {OPT_TEXT(struct submit_conf, flags.client_token, NULL,
-              "the same token is the same job"),
+              "submit at most one job per token"),
      .meta = "T"},
     {OPT_HEADING("Answer")},
     {OPT_BOOL(struct submit_conf, json, "false", "print one JSON object")},
     {OPT_BOOL(struct submit_conf, wait, "false",
-              "submit: return when the job has ended, with its status")},
+              "wait for the job to end and return its exit status")},
     {OPT_CHOICE(struct submit_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
     {OPT_LIST(struct submit_conf, flags.extra, "flag of another tool"), .hidden = true},
@@ -181,34 +181,35 @@ static enum rc run_run(const void *conf, const struct opt_args *args, struct err
 }
 
 static const struct cmd_example submit_examples[] = {
-    {"a command in the background",
-     "trainyard job submit --source src -- python3 train.py"},
-    {"four workers with data and hyper-parameters",
+    {"submit a command", "trainyard job submit --source src -- python3 train.py"},
+    {"four workers with data and hyperparameters",
      "trainyard job submit --workers 4 --input train=data/ --hp lr=0.01 -- ./train.sh"},
     {"from a file", "trainyard job submit job.yaml"},
     {0},
 };
 
 static const struct cmd_example run_examples[] = {
-    {"a command in the foreground", "trainyard job run -- python3 train.py"},
+    {"run run a command in the foreground", "trainyard job run -- python3 train.py"},
     {"with a time limit and two restarts",
      "trainyard job run --timeout 2h --retries 2 -- python3 train.py"},
     {0},
 };
 
-#define ABOUT                                                                                \
-    "COMMAND is run as it is; a single word with blanks in it is run by a shell, because "   \
-    "it can only be meant that way. FILE is a job file in YAML or JSON whose keys have the " \
-    "names of the flags; flags win over it. The program finds its inputs, outputs and "      \
-    "hyper-parameters below /ml and in PAI_* variables: see docs/jobs.md."
+#define ABOUT                                                                              \
+    "COMMAND runs without a shell, unless it is a single word that contains spaces. FILE " \
+    "is a job file in YAML or JSON; its keys are the names of the flags, and flags "       \
+    "override it. The program finds its inputs, outputs and hyperparameters in /ml and "   \
+    "in PAI_* variables; see docs/jobs.md."
 
 const struct cmd cmd_job_submit = {
     .name = "job submit",
     .args = "[FILE] [-- COMMAND...]",
-    .summary = "put a job into the queue",
+    .summary = "submit a job to the queue",
     .description =
-        ABOUT "\n\nPrints the id of the job. With --wait the exit status is that "
-              "of the job: 0 succeeded, its own status when it failed, 3 stopped.",
+        ABOUT "\n"
+              "\n"
+              "Prints the job's id. With --wait the exit status is that of the job: 0 "
+              "if it succeeded, its own exit status if it failed, 3 if it was stopped.",
     .examples = submit_examples,
     .opts = opts,
     .conf_size = sizeof(struct submit_conf),
@@ -222,8 +223,10 @@ const struct cmd cmd_job_run = {
     .args = "[FILE] [-- COMMAND...]",
     .summary = "run a job and show its log",
     .description =
-        ABOUT "\n\nThe job goes through the queue like any other and goes on when "
-              "the terminal is closed. Ctrl-C stops it, a second one at once. The "
+        ABOUT "\n"
+              "\n"
+              "The job goes through the queue like any other and keeps running when "
+              "the terminal closes. Ctrl-C stops it; a second Ctrl-C kills it. The "
               "exit status is that of the command.",
     .examples = run_examples,
     .opts = opts,

@@ -19,7 +19,7 @@ struct login_conf {
 
 static const struct opt login_opts[] = {
     {OPT_TEXT(struct login_conf, token_file, NULL,
-              "file with the token; - or absent: from standard input"),
+              "file with the token; - or absent: read it from stdin"),
      .meta = "FILE"},
     {0},
 };
@@ -108,7 +108,7 @@ static enum rc logout_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example login_examples[] = {
-    {"with the token of the first start",
+    {"with the token from the server's first start",
      "trainyard login http://127.0.0.1:8420 --token-file "
      "~/.local/state/trainyard/admin.token"},
     {0},
@@ -117,12 +117,12 @@ static const struct cmd_example login_examples[] = {
 const struct cmd cmd_login = {
     .name = "login",
     .args = "URL",
-    .summary = "use a server for commands about jobs and datasets",
+    .summary = "log in to a server",
     .description =
-        "Checks the token and stores both, readable by you alone, below XDG_CONFIG_HOME or "
-        "~/.config. From then on `job` and `dataset` commands talk to that server, unless "
-        "--dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a store or `--server "
-        "local` is given. `trainyard logout` ends it.",
+        "Checks the token and stores URL and token in XDG_CONFIG_HOME or ~/.config, "
+        "readable only by you. From then on `job` and `dataset` commands use that "
+        "server, unless --dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a "
+        "store or `--server local` is given. `trainyard logout` undoes it.",
     .examples = login_examples,
     .opts = login_opts,
     .conf_size = sizeof(struct login_conf),
@@ -132,13 +132,13 @@ const struct cmd cmd_login = {
 };
 
 static const struct cmd_example logout_examples[] = {
-    {"back to this machine", "trainyard logout"},
+    {"use the local store again", "trainyard logout"},
     {0},
 };
 
 const struct cmd cmd_logout = {
     .name = "logout",
-    .summary = "forget the server that `login` stored",
+    .summary = "log out of the server",
     .examples = logout_examples,
     .opts = no_opts,
     .conf_size = 1,

@@ -12,7 +12,7 @@
 #include "base/str.h"
 
 #define PROC_FILE_MAX ((size_t)1 << 20)
-#define NO_LIMIT_V1                                                    \
+#define NO_LIMIT_V1 \
     (INT64_C(1) << 62) /* what version 1 writes is a little above this \
                         */
 

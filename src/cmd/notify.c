@@ -29,25 +29,25 @@ static const struct opt create_opts[] = {
     {OPT_TEXT(struct notify_conf, mail, NULL, "mail to this address"), .meta = "ADDRESS"},
     {OPT_HEADING("When (one of these)")},
     {OPT_TEXT(struct notify_conf, state, NULL,
-              "the job comes into one of these states: Failed,Succeeded"),
+              "the job enters one of these states: Failed,Succeeded"),
      .meta = "S,S"},
-    {OPT_TEXT(struct notify_conf, metric, NULL, "this value goes beyond a limit"),
+    {OPT_TEXT(struct notify_conf, metric, NULL, "this metric crosses a limit"),
      .meta = "NAME"},
-    {OPT_TEXT(struct notify_conf, above, NULL, "limit for --metric"), .meta = "X"},
-    {OPT_TEXT(struct notify_conf, below, NULL, "limit for --metric"), .meta = "X"},
-    {OPT_TEXT(struct notify_conf, log, NULL,
-              "a line of the log fits this pattern (PCRE2)"),
+    {OPT_TEXT(struct notify_conf, above, NULL, "limit of --metric"), .meta = "X"},
+    {OPT_TEXT(struct notify_conf, below, NULL, "limit of --metric"), .meta = "X"},
+    {OPT_TEXT(struct notify_conf, log, NULL, "a log line matches this pattern (PCRE2)"),
      .meta = "REGEX"},
     {OPT_DURATION(struct notify_conf, stall, "0", 0, 31536000,
-                  "a running job has written nothing for this long")},
-    {OPT_HEADING("Of which jobs (all of your own unless told)")},
+                  "a running job has printed nothing for this long")},
+    {OPT_HEADING("For which jobs (default: all of your own)")},
     {OPT_TEXT(struct notify_conf, job, NULL, "this one"), .meta = "ID"},
-    {OPT_TEXT(struct notify_conf, name, NULL, "whose name holds this text"),
+    {OPT_TEXT(struct notify_conf, name, NULL, "jobs whose name contains TEXT"),
      .meta = "TEXT"},
-    {OPT_TEXT(struct notify_conf, project, NULL, "of everybody in this project"),
-     .meta = "P"},
-    {OPT_TEXT(struct notify_conf, schedule, NULL, "of this schedule"), .meta = "NAME"},
-    {OPT_TEXT(struct notify_conf, label, NULL, "with this label"), .meta = "KEY=VALUE"},
+    {OPT_TEXT(struct notify_conf, project, NULL, "all jobs this project"), .meta = "P"},
+    {OPT_TEXT(struct notify_conf, schedule, NULL, "jobs jobs of this schedule"),
+     .meta = "NAME"},
+    {OPT_TEXT(struct notify_conf, label, NULL, "jobs jobs with this label"),
+     .meta = "KEY=VALUE"},
     {OPT_HEADING("Answer")},
     {OPT_BOOL(struct notify_conf, json, "false", "print one JSON object")},
     JOB_SERVER_OPT(struct notify_conf),
@@ -64,7 +64,7 @@ static const struct opt list_opts[] = {
 
 static const struct opt log_opts[] = {
     {OPT_INT(struct notify_conf, limit, "50", 1, STORE_ROWS_MAX,
-             "at most so many, the latest first")},
+             "at most N, newest first")},
     {OPT_BOOL(struct notify_conf, json, "false", "print a JSON list")},
     JOB_SERVER_OPT(struct notify_conf),
     JOB_WHERE_OPTS(struct notify_conf),
@@ -379,12 +379,12 @@ static const struct cmd_example create_examples[] = {
 
 const struct cmd cmd_notify_create = {
     .name = "notify create",
-    .summary = "say when somebody is told about a job",
+    .summary = "create a notification rule",
     .description =
         "Prints the id of the rule. A server, or `trainyard schedule due --loop`, "
-        "watches the jobs and sends. Webhooks go to hosts that TRAINYARD_NOTIFY_ALLOW "
-        "lists; mail is handed to the program that TRAINYARD_MAIL_COMMAND names. See "
-        "docs/notifications.md.",
+        "watches jobs and sends notifications. Webhooks are limited to hosts listed in "
+        "TRAINYARD_NOTIFY_ALLOW; mail is sent by the program in "
+        "TRAINYARD_MAIL_COMMAND. See docs/notifications.md.",
     .examples = create_examples,
     .opts = create_opts,
     .conf_size = sizeof(struct notify_conf),
@@ -398,7 +398,7 @@ static const struct cmd_example list_examples[] = {
 
 const struct cmd cmd_notify_list = {
     .name = "notify list",
-    .summary = "list the rules of notifications",
+    .summary = "list notification rules",
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct notify_conf),
@@ -406,14 +406,14 @@ const struct cmd cmd_notify_list = {
 };
 
 static const struct cmd_example log_examples[] = {
-    {"what was sent, and what could not be", "trainyard notify log"},
+    {"what was sent and what failed", "trainyard notify log"},
     {0},
 };
 
 const struct cmd cmd_notify_log = {
     .name = "notify log",
     .args = "[RULE]",
-    .summary = "what became of notifications",
+    .summary = "show the delivery log of notifications",
     .examples = log_examples,
     .opts = log_opts,
     .conf_size = sizeof(struct notify_conf),
@@ -422,14 +422,14 @@ const struct cmd cmd_notify_log = {
 };
 
 static const struct cmd_example delete_examples[] = {
-    {"no more of these", "trainyard notify delete nr-0123456789ab"},
+    {"delete a rule", "trainyard notify delete nr-0123456789ab"},
     {0},
 };
 
 const struct cmd cmd_notify_delete = {
     .name = "notify delete",
     .args = "ID",
-    .summary = "forget a rule; what it has not sent yet is not sent",
+    .summary = "delete a rule and its unsent notifications",
     .examples = delete_examples,
     .opts = plain_opts,
     .conf_size = sizeof(struct notify_conf),

@@ -16,7 +16,7 @@ static const struct opt opts[] = {
     {OPT_CHOICE(struct params_conf, part, "all", "all|model|optimizer|state",
                 "only this part")},
     {OPT_BOOL(struct params_conf, json, "false", "print one JSON object")},
-    {OPT_BOOL(struct params_conf, verify, "true", "compare checksums first")},
+    {OPT_BOOL(struct params_conf, verify, "true", "verify checksums first")},
     {0},
 };
 
@@ -211,9 +211,9 @@ static enum rc params_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"what the latest checkpoint holds", "trainyard params experiments/din"},
-    {"names for a map of parameters", "trainyard params --part model "
-                                      "experiments/din/model.ckpt-1000"},
+    {"contents of the latest checkpoint", "trainyard params experiments/din"},
+    {"names for a parameter map", "trainyard params --part model "
+                                  "experiments/din/model.ckpt-1000"},
     {"for a program", "trainyard params --json pretrained.safetensors"},
     {0},
 };
@@ -223,11 +223,12 @@ const struct cmd cmd_params = {
     .args = "CKPT",
     .summary = "list the tensors of a checkpoint",
     .description =
-        "CKPT is a checkpoint (model.ckpt-N), a model_dir, whose latest checkpoint is taken, "
-        "or a single .safetensors file. The checkpoint is verified first: sizes, names and "
-        "checksums.\n\n"
-        "Parts: `model` is what other programs want, `optimizer` what only further training "
-        "needs, `state` what this program keeps for itself.",
+        "CKPT is a checkpoint (model.ckpt-N), a model_dir (its latest checkpoint is "
+        "used), or a single .safetensors file. The checkpoint is verified first: "
+        "sizes, names and checksums.\n"
+        "\n"
+        "Parts: `model` holds the weights, `optimizer` the optimizer state, `state` "
+        "what else is needed to resume training.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct params_conf),

@@ -18,13 +18,14 @@ struct parity_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct parity_conf, checkpoint, NULL,
-              "in place of the one that the export was made from"),
+              "use this checkpoint instead of the one the export was made from"),
      .meta = "CKPT", .alias = "checkpoint-path"},
     {OPT_NUM(
         struct parity_conf, tolerance, "0", 0, 1e9,
-        "of outputs, relative above 1; 0: 1e-5, and 0.05 for tables that are not f32")},
+        "tolerance of outputs, relative above 1; 0: 1e-5, or 0.05 for tables that are "
+        "not f32")},
     {OPT_INT(struct parity_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
+             "number of threads; 0: one per CPU")},
     {OPT_BOOL(struct parity_conf, json, "false", "print the result as one line of JSON")},
     {0},
 };
@@ -84,18 +85,19 @@ static enum rc parity_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"on the rows that you care about", "trainyard parity model day/part-0.parquet"},
+    {"on the rows of a file", "trainyard parity model day/part-0.parquet"},
     {0},
 };
 
 const struct cmd cmd_parity = {
     .name = "parity",
     .args = "DIR ROWS",
-    .summary = "compare an export with the training that made it, on your rows",
+    .summary = "compare an export with its checkpoint on your rows",
     .description =
-        "Runs each row through the checkpoint as training does and through the export as "
-        "serving does. Features must be equal, outputs within the tolerance. The first "
-        "difference is named: row, feature or output, both values.",
+        "Runs each row through the checkpoint as in training and through the export as "
+        "in serving. Features must be equal, and outputs must agree within the "
+        "tolerance. Reports the first difference: row, feature or output, and both "
+        "values.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct parity_conf),

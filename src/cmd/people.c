@@ -29,18 +29,18 @@ static const struct opt plain_opts[] = {PLACE_OPTS, {0}};
 
 static const struct opt user_opts[] = {
     {OPT_CHOICE(struct people_conf, role, "submitter", "viewer|submitter|admin",
-                "what they may do")},
-    {OPT_LIST(struct people_conf, project, "project that they belong to"), .meta = "P"},
+                "role of the user")},
+    {OPT_LIST(struct people_conf, project, "project the user belongs to"), .meta = "P"},
     PLACE_OPTS,
     {0},
 };
 
 static const struct opt token_opts[] = {
     {OPT_CHOICE(struct people_conf, role, "admin", "viewer|submitter|admin",
-                "it can do no more than this, and no more than its user")},
+                "role of the token; never more than the role of its user")},
     {OPT_TEXT(struct people_conf, note, "", "for people"), .meta = "TEXT"},
     {OPT_DURATION(struct people_conf, expires, "0", 0, 3e9,
-                  "it is refused after this time; 0: never")},
+                  "lifetime of the token; 0: unlimited")},
     PLACE_OPTS,
     {0},
 };
@@ -274,23 +274,22 @@ static enum rc with_place(const void *conf, const struct opt_args *args, people_
                                  .max_args = n_args,                          \
                                  .run = run_##id}
 
-COMMAND(user_create, "user create", "NAME", 1, user_opts, "let somebody use the server",
-        "They see and control their own jobs and those of their projects. `token create` "
-        "makes what they log in with.",
+COMMAND(user_create, "user create", "NAME", 1, user_opts, "create a user",
+        "Users see and control their own jobs and those of their projects. `token "
+        "create` makes a token to log in with.",
         "a member of a project", "trainyard user create ann --project ads");
 COMMAND(user_list, "user list", NULL, 0, plain_opts, "list users, roles and projects",
         NULL, "all of them", "trainyard user list");
 COMMAND(user_delete, "user delete", "NAME", 1, plain_opts,
-        "remove a user with all tokens; jobs stay", NULL, "somebody who left",
+        "delete a user and their tokens; jobs stay", NULL, "delete a user",
         "trainyard user delete ann");
 COMMAND(
-    token_create, "token create", "USER", 1, token_opts, "make a token and print it",
-    "It is printed once and kept nowhere; the store has a hash of it. Whoever can write "
-    "the store of this machine can make one without a server, also when every other was "
-    "lost (`--server local`).",
+    token_create, "token create", "USER", 1, token_opts, "create a token and print it",
+    "The token is printed once and never stored; the store keeps a hash. With write "
+    "access to the local store you can create one without a server (`--server local`), "
+    "for example after losing all other tokens.",
     "for three months", "trainyard token create ann --expires 90d --note laptop");
-COMMAND(token_list, "token list", "USER", 1, plain_opts,
-        "list tokens of a user, without their secrets", NULL, "which there are",
-        "trainyard token list ann");
-COMMAND(token_delete, "token delete", "ID", 1, plain_opts, "make a token worthless", NULL,
-        "one that was lost", "trainyard token delete tk-0123456789ab");
+COMMAND(token_list, "token list", "USER", 1, plain_opts, "list the tokens of a user",
+        NULL, "list them", "trainyard token list ann");
+COMMAND(token_delete, "token delete", "ID", 1, plain_opts, "revoke a token", NULL,
+        "revoke a lost token", "trainyard token delete tk-0123456789ab");

@@ -18,19 +18,19 @@ struct plan_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct plan_conf, train_input, NULL, "in place of train_input_path"),
+    {OPT_TEXT(struct plan_conf, train_input, NULL, "override train_input_path"),
      .meta = "PATH", .alias = "train-input-path"},
-    {OPT_LIST(struct plan_conf, set, "change a value of the config"),
+    {OPT_LIST(struct plan_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct plan_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_SIZE(struct plan_conf, memory, "0", 0, INT64_MAX,
-              "memory that the run may use; 0: what is free here and allowed to us"),
+              "memory the run may use; 0: what is free and allowed on this machine"),
      .meta = "SIZE"},
     {OPT_INT(struct plan_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
-    {OPT_BOOL(struct plan_conf, json, "false", "print one object of JSON")},
+             "number of threads; 0: one per CPU")},
+    {OPT_BOOL(struct plan_conf, json, "false", "print one JSON object")},
     {0},
 };
 
@@ -201,8 +201,8 @@ static enum rc plan_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"will it fit on this machine", "trainyard plan pipeline.config"},
-    {"on one with 64 GiB, with smaller batches",
+    {"does it fit on this machine?", "trainyard plan pipeline.config"},
+    {"on a machine with 64 GiB, with smaller batches",
      "trainyard plan pipeline.config --memory 64g --set data_config.batch_size=1024"},
     {0},
 };
@@ -210,12 +210,12 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_plan = {
     .name = "plan",
     .args = "CONFIG",
-    .summary = "show the tables and the memory of a training run before it starts",
+    .summary = "show the tables and memory use of a training run",
     .description =
-        "Lists every embedding table with its rows and bytes, what optimisers, "
-        "activations and saves take, and whether it fits. Nothing of it is allocated. "
-        "Tables take memory in pages, when a row in them is first used: the data's "
-        "size bounds how many can be. Ends with status 1 when the run is not expected to fit.",
+        "Lists every embedding table with its rows and bytes, the memory of optimizer "
+        "state, activations and checkpoints, and whether the run fits. Nothing is "
+        "allocated. Tables take memory page by page as rows are first used, so the "
+        "size of the data bounds it. Exit status 1: the run is not expected to fit.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct plan_conf),

@@ -25,9 +25,10 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, model, NULL, "an export"), .meta = "DIR",
      .alias = "scripted-model-path"},
     {OPT_TEXT(struct predict_conf, config, NULL,
-              "a config in place of an export, with its latest checkpoint"),
+              "score with the latest checkpoint of this config instead of an export"),
      .meta = "CONFIG", .alias = "pipeline-config-path"},
-    {OPT_TEXT(struct predict_conf, checkpoint, NULL, "with a config: this checkpoint"),
+    {OPT_TEXT(struct predict_conf, checkpoint, NULL,
+              "with a config: use this checkpoint"),
      .meta = "CKPT", .alias = "checkpoint-path"},
     {OPT_TEXT(struct predict_conf, input, NULL, "files, directories or patterns"),
      .meta = "PATH", .alias = "predict-input-path"},
@@ -35,35 +36,34 @@ static const struct opt opts[] = {
               "a directory of parts, a .parquet, .csv or .jsonl file, or - for stdout"),
      .meta = "PATH", .alias = "predict-output-path"},
     {OPT_TEXT(struct predict_conf, reserved_columns, NULL,
-              "columns of the input to keep, commas between"),
+              "input columns to copy to the output, comma-separated"),
      .meta = "NAMES"},
     {OPT_TEXT(struct predict_conf, output_columns, NULL,
-              "outputs of the model to write; all when not given"),
+              "model outputs to write; default: all"),
      .meta = "NAMES"},
     {OPT_INT(struct predict_conf, batch_size, "0", 0, 1 << 20,
-             "rows at a time; 0: as the config says")},
+             "rows per batch; 0: as in the config")},
     {OPT_INT(struct predict_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor"),
+             "number of threads; 0: one per CPU"),
      .alias = "predict-threads"},
     {OPT_INT(struct predict_conf, part_rows, "1000000", 1, INT64_MAX,
-             "rows after which a part of a directory is complete")},
+             "rows per part of an output directory")},
     {OPT_INT(struct predict_conf, steps, "0", 0, INT64_MAX,
-             "at most so many batches; 0: all"),
+             "stop after this many batches; 0: no limit"),
      .flag = "predict-steps"},
     {OPT_INT(struct predict_conf, debug_level, "0", 0, 9,
-             "above 0: a column __features__ with what the model saw of each row")},
+             "above 0: add a column __features__ with the feature values of each row")},
     {OPT_TEXT(struct predict_conf, dataset_type, NULL,
-              "in place of data_config.dataset_type"),
+              "override data_config.dataset_type"),
      .meta = "TYPE"},
     {OPT_TEXT(struct predict_conf, writer_type, NULL,
-              "parquet, csv or jsonl (ParquetWriter, CsvWriter); as the input when not "
-              "given"),
+              "parquet, csv or jsonl (ParquetWriter, CsvWriter); default: as the input"),
      .meta = "TYPE"},
     {OPT_BOOL(struct predict_conf, overwrite, "false", "replace an output that exists")},
-    {OPT_LIST(struct predict_conf, set, "change a value of the config"),
+    {OPT_LIST(struct predict_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct predict_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {0},
 };
@@ -248,9 +248,9 @@ static enum rc predict_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"an export over a day of rows",
+    {"score a day of rows with an export",
      "trainyard predict --model x --input day --output scores --reserved-columns user_id"},
-    {"the latest checkpoint of a config, to one file",
+    {"score with the latest checkpoint of a config, into one file",
      "trainyard predict pipeline.config --input day --output scores.csv"},
     {0},
 };
@@ -258,14 +258,18 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_predict = {
     .name = "predict",
     .args = "[CONFIG]",
-    .summary = "score rows of files with an export or a checkpoint",
+    .summary = "score rows with an export or a checkpoint",
     .description =
-        "Reads Parquet, CSV and JSON lines, computes features as training does, and "
-        "writes the model's outputs (sorted by name, or as --output-columns says), then "
-        "the reserved columns, in the order of the input.\n\nAn output directory gets "
-        "parts. When a run is killed, the same command goes on behind the last part: no "
-        "row is lost or written twice.\n\nAn output that exists is refused unless "
-        "--overwrite is said; one that is an input always is.",
+        "Reads Parquet, CSV or JSON lines, computes features exactly as in training, "
+        "and writes the model's outputs (sorted by name, or in the order of "
+        "--output-columns) followed by the reserved columns. Rows keep the order of "
+        "the input.\n"
+        "\n"
+        "An output directory is written in parts. If a run is killed, the same command "
+        "continues after the last complete part: no row is lost or written twice.\n"
+        "\n"
+        "An output that exists is refused unless --overwrite is said; one that is an "
+        "input always is.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct predict_conf),

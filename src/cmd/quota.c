@@ -19,25 +19,24 @@ struct quota_conf {
     bool json;
 };
 
-#define WHOSE                                                                     \
-    {OPT_TEXT(struct quota_conf, project, NULL, "of this project"), .meta = "P"}, \
-    {                                                                             \
-        OPT_TEXT(struct quota_conf, user, NULL,                                   \
-                 "of this user; '*': of every user who has none of their own"),   \
-            .meta = "U"                                                           \
+#define WHOSE                                                                  \
+    {OPT_TEXT(struct quota_conf, project, NULL, "this project"), .meta = "P"}, \
+    {                                                                          \
+        OPT_TEXT(struct quota_conf, user, NULL,                                \
+                 "this user; '*': every user without limits of their own"),    \
+            .meta = "U"                                                        \
     }
 
 static const struct opt set_opts[] = {
     WHOSE,
-    {OPT_TEXT(struct quota_conf, cpu, NULL, "processors at a time, or none"),
-     .meta = "N"},
-    {OPT_TEXT(struct quota_conf, memory, NULL, "memory at a time, such as 64Gi, or none"),
+    {OPT_TEXT(struct quota_conf, cpu, NULL, "CPUs in use, or none"), .meta = "N"},
+    {OPT_TEXT(struct quota_conf, memory, NULL, "memory in use, such as 64Gi, or none"),
      .meta = "SIZE"},
-    {OPT_TEXT(struct quota_conf, gpu, NULL, "GPUs at a time, or none"), .meta = "N"},
-    {OPT_TEXT(struct quota_conf, running, NULL, "running jobs at a time, or none"),
-     .meta = "N"},
+    {OPT_TEXT(struct quota_conf, gpu, NULL, "GPUs in use, or none"), .meta = "N"},
+    {OPT_TEXT(struct quota_conf, running, NULL, "running jobs, or none"), .meta = "N"},
     {OPT_INT(struct quota_conf, weight, "0", 0, 10000,
-             "of the fair share; 100 is usual, 0 leaves it as it is")},
+             "weight of the fair share; the default is 100, and 0 keeps the current "
+             "weight")},
     {OPT_BOOL(struct quota_conf, json, "false", "print one JSON object")},
     JOB_SERVER_OPT(struct quota_conf),
     JOB_WHERE_OPTS(struct quota_conf),
@@ -254,20 +253,20 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
 }
 
 static const struct cmd_example set_examples[] = {
-    {"a project that may have four GPUs and 32 processors at a time",
+    {"a project with at most 4 GPUs and 32 CPUs",
      "trainyard quota set --project ads --gpu 4 --cpu 32"},
     {"at most two running jobs for everybody",
      "trainyard quota set --user '*' --running 2"},
-    {"twice the share of others", "trainyard quota set --project feed --weight 200"},
+    {"twice the default share", "trainyard quota set --project feed --weight 200"},
     {0},
 };
 
 const struct cmd cmd_quota_set = {
     .name = "quota set",
-    .summary = "limit what a user or project may have at a time",
-    .description = "Limits count what runs, on all machines that share the store. Jobs "
-                   "over a limit wait; `job why` says for which. Running jobs are not "
-                   "stopped by a new limit. `none` takes a limit away.",
+    .summary = "limit the resources of a user or project",
+    .description = "Limits apply to running jobs on all machines that share the store. "
+                   "Jobs over a limit wait; `job why` names the limit. A new limit "
+                   "does not stop running jobs. `none` removes a limit.",
     .examples = set_examples,
     .opts = set_opts,
     .conf_size = sizeof(struct quota_conf),
@@ -275,7 +274,7 @@ const struct cmd cmd_quota_set = {
 };
 
 static const struct cmd_example list_examples[] = {
-    {"what was agreed on", "trainyard quota list"},
+    {"list all quotas", "trainyard quota list"},
     {0},
 };
 
@@ -289,13 +288,13 @@ const struct cmd cmd_quota_list = {
 };
 
 static const struct cmd_example delete_examples[] = {
-    {"no limits, usual weight", "trainyard quota delete --project ads"},
+    {"back to no limits and the default weight", "trainyard quota delete --project ads"},
     {0},
 };
 
 const struct cmd cmd_quota_delete = {
     .name = "quota delete",
-    .summary = "forget the limits and the weight of a user or project",
+    .summary = "delete the limits and weight of a user or project",
     .examples = delete_examples,
     .opts = delete_opts,
     .conf_size = sizeof(struct quota_conf),

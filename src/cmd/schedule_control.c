@@ -28,10 +28,10 @@ static const struct opt opts[] = {
 
 static const struct opt run_opts[] = {
     {OPT_TEXT(struct control_conf, at, NULL,
-              "for this planned time instead of now: 2024-03-01T02:30:00+08:00"),
+              "scheduled time to run instead of now: 2024-03-01T02:30:00+08:00"),
      .meta = "TIME"},
     {OPT_BOOL(struct control_conf, wait, "false",
-              "return when the job has ended, with its status")},
+              "wait for the job to end and return its exit status")},
     JOB_SERVER_OPT(struct control_conf),
     JOB_WHERE_OPTS(struct control_conf),
     {0},
@@ -151,14 +151,14 @@ static enum rc run_run(const void *conf, const struct opt_args *args, struct err
 }
 
 static const struct cmd_example pause_examples[] = {
-    {"no runs until it is resumed", "trainyard schedule pause nightly"},
+    {"pause a schedule", "trainyard schedule pause nightly"},
     {0},
 };
 
 const struct cmd cmd_schedule_pause = {
     .name = "schedule pause",
     .args = "NAME",
-    .summary = "stop planning runs; those that run go on",
+    .summary = "pause a schedule; running jobs continue",
     .examples = pause_examples,
     .opts = opts,
     .conf_size = sizeof(struct control_conf),
@@ -168,14 +168,14 @@ const struct cmd cmd_schedule_pause = {
 };
 
 static const struct cmd_example resume_examples[] = {
-    {"from now on", "trainyard schedule resume nightly"},
+    {"resume a schedule", "trainyard schedule resume nightly"},
     {0},
 };
 
 const struct cmd cmd_schedule_resume = {
     .name = "schedule resume",
     .args = "NAME",
-    .summary = "plan runs again; what was planned meanwhile is left out",
+    .summary = "resume a schedule; missed runs are skipped",
     .examples = resume_examples,
     .opts = opts,
     .conf_size = sizeof(struct control_conf),
@@ -185,14 +185,14 @@ const struct cmd cmd_schedule_resume = {
 };
 
 static const struct cmd_example delete_examples[] = {
-    {"with its history", "trainyard schedule delete nightly"},
+    {"delete a schedule", "trainyard schedule delete nightly"},
     {0},
 };
 
 const struct cmd cmd_schedule_delete = {
     .name = "schedule delete",
     .args = "NAME",
-    .summary = "forget a schedule and its history; its jobs stay",
+    .summary = "delete a schedule and its history; its jobs stay",
     .examples = delete_examples,
     .opts = opts,
     .conf_size = sizeof(struct control_conf),
@@ -203,19 +203,18 @@ const struct cmd cmd_schedule_delete = {
 
 static const struct cmd_example run_examples[] = {
     {"now", "trainyard schedule run nightly"},
-    {"a day that was missed",
-     "trainyard schedule run nightly --at 2024-03-01T02:30:00+08:00"},
+    {"a missed day", "trainyard schedule run nightly --at 2024-03-01T02:30:00+08:00"},
     {0},
 };
 
 const struct cmd cmd_schedule_run = {
     .name = "schedule run",
     .args = "NAME",
-    .summary = "submit one run by hand, with the dates of its planned time",
+    .summary = "submit one run by hand",
     .description =
-        "Prints the id of the job. A planned time that was submitted before is not "
-        "submitted again: the id is of that job. With --wait the exit status is that of "
-        "the job.",
+        "Prints the job's id. Each scheduled time is submitted at most once: if it was "
+        "already submitted, prints the id of that job. With --wait the exit status is "
+        "that of the job.",
     .examples = run_examples,
     .opts = run_opts,
     .conf_size = sizeof(struct control_conf),

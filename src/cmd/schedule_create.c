@@ -24,19 +24,19 @@ struct create_conf {
 static const struct opt opts[] = {
     {OPT_HEADING("When")},
     {OPT_TEXT(struct create_conf, cron, NULL,
-              "minute, hour, day of the month, month, day of the week; or @daily"),
+              "minute, hour, day of month, month, day of week; or @daily"),
      .meta = "LINE"},
     {OPT_TEXT(struct create_conf, zone, "local",
-              "time zone: Asia/Shanghai, +08:00, UTC, local; at a server local is UTC"),
+              "time zone: Asia/Shanghai, +08:00, UTC or local (UTC on a server)"),
      .meta = "ZONE"},
-    {OPT_LIST(struct create_conf, param, "parameter: ${NAME} in the job becomes VALUE"),
+    {OPT_LIST(struct create_conf, param, "parameter: replaces ${NAME} in the job"),
      .letter = 'P', .meta = "NAME=VALUE"},
     {OPT_TEXT(struct create_conf, catch_up, "last",
-              "runs that were missed: none, last, all or all:N"),
+              "which missed runs to submit: none, last, all or all:N"),
      .meta = "HOW"},
     {OPT_CHOICE(struct create_conf, overlap, "skip", "skip|queue|replace|allow",
-                "when the job before has not ended")},
-    {OPT_BOOL(struct create_conf, paused, "false", "do not start it yet")},
+                "what to do if the previous job is still running")},
+    {OPT_BOOL(struct create_conf, paused, "false", "create it paused")},
     {OPT_BOOL(struct create_conf, json, "false", "print one JSON object")},
     JOB_FLAGS_OPTS(struct create_conf),
     JOB_SERVER_OPT(struct create_conf),
@@ -199,9 +199,9 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"train every night on the day before",
+    {"train every night on the previous day",
      "trainyard schedule create nightly --cron '30 2 * * *' --hp 'dt=${bizdate}' -- ./train"},
-    {"every hour, with the hour before as a parameter",
+    {"every hour, with the previous hour as a parameter",
      "trainyard schedule create hourly --cron @hourly -P 'h=$[yyyymmddhh24-1/24]' job.yaml"},
     {0},
 };
@@ -209,16 +209,17 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_schedule_create = {
     .name = "schedule create",
     .args = "NAME [FILE] [-- COMMAND...]",
-    .summary = "run a job again and again, at planned times",
+    .summary = "create a schedule that runs a job",
     .description =
-        "The job is given as for `job submit`: by flags, a job file, a command. In its "
-        "command, hyper-parameters, inputs, outputs, variables and labels, "
-        "${bizdate} becomes the day before the planned one (20240229), ${cyctime} the "
-        "planned moment, ${yyyy-mm-dd} or ${yyyymmdd-7} the day before in other forms, "
-        "$[yyyymmddhh24] and the like the planned moment; see docs/schedules.md. Quote "
-        "them, or the shell will look for variables of these names.\n\nA server, or "
-        "`trainyard schedule due`, submits the jobs when they are due. --source is "
-        "copied then, not now.",
+        "The job is given as for `job submit`: by flags, a job file and a command. In "
+        "its command, hyperparameters, inputs, outputs, variables and labels, "
+        "${bizdate} becomes the day before the scheduled day (20240229) and ${cyctime} "
+        "the scheduled time; ${yyyy-mm-dd} or ${yyyymmdd-7} format the day before, "
+        "$[yyyymmddhh24] and the like the scheduled time. See docs/schedules.md. Quote "
+        "them to protect them from the shell.\n"
+        "\n"
+        "A server, or `trainyard schedule due`, submits jobs when they are due. "
+        "--source is copied at that time.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct create_conf),

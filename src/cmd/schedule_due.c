@@ -17,8 +17,7 @@ struct due_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_BOOL(struct due_conf, loop, "false",
-              "stay, do it again and again, and send notifications, too")},
+    {OPT_BOOL(struct due_conf, loop, "false", "keep running; also send notifications")},
     JOB_WHERE_OPTS(struct due_conf),
     {0},
 };
@@ -69,18 +68,18 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"once, say from a line of cron, where no server runs", "trainyard schedule due"},
-    {"until it is stopped", "trainyard schedule due --loop"},
+    {"once, from cron", "trainyard schedule due"},
+    {"keep running until stopped", "trainyard schedule due --loop"},
     {0},
 };
 
 const struct cmd cmd_schedule_due = {
     .name = "schedule due",
-    .summary = "submit all runs that are due",
+    .summary = "submit all due runs",
     .description =
-        "For machines without a server: called once a minute, or with --loop, it does "
-        "what the server does by itself. Any number of them on one store is harmless: "
-        "one leads, and each planned time is submitted once.",
+        "For machines without a server: run it once a minute, or with --loop. Several "
+        "of them may share a store: one leads, and each scheduled time is submitted "
+        "once.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct due_conf),

@@ -27,7 +27,7 @@ static const struct opt list_opts[] = {
 
 static const struct opt get_opts[] = {
     {OPT_INT(struct show_conf, runs, "10", 0, STORE_ROWS_MAX,
-             "at most so many runs, the latest first")},
+             "at most N runs, newest first")},
     {OPT_BOOL(struct show_conf, json, "false", "print one JSON object")},
     JOB_SERVER_OPT(struct show_conf),
     JOB_WHERE_OPTS(struct show_conf),
@@ -204,7 +204,7 @@ const struct cmd cmd_schedule_list = {
 };
 
 static const struct cmd_example get_examples[] = {
-    {"when, what, and what became of the last runs", "trainyard schedule get nightly"},
+    {"show a schedule and its latest runs", "trainyard schedule get nightly"},
     {0},
 };
 
@@ -213,9 +213,9 @@ const struct cmd cmd_schedule_get = {
     .args = "NAME",
     .summary = "show one schedule and its history",
     .description =
-        "Outcomes of runs: submitted (with the job), skipped (the job before had not "
-        "ended), waiting (for its end), missed (nothing ran at that time, and the policy "
-        "leaves it out), failed (with the reason).",
+        "Outcomes of runs: submitted (with the job), skipped (the previous job was "
+        "still running), waiting (for it to end), missed (nothing ran at that time and "
+        "the policy skips it), failed (with the reason).",
     .examples = get_examples,
     .opts = get_opts,
     .conf_size = sizeof(struct show_conf),

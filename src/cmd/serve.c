@@ -29,27 +29,25 @@ static const struct opt opts[] = {
               "an export, a link to one, or a directory of versions"),
      .meta = "DIR"},
     {OPT_TEXT(struct serve_conf, listen, "127.0.0.1:8500",
-              "address and port; port 0: any"),
+              "address and port; port 0: any free port free port"),
      .meta = "HOST:PORT"},
     {OPT_INT(struct serve_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "requests scored at once; 0: one per processor")},
+             "requests scored in parallel; 0: one per CPU")},
     {OPT_DURATION(
         struct serve_conf, watch, "5s", 0, 86400,
-        "how often to look for a new version; 0: only when asked (POST /reload, "
-        "SIGHUP)")},
+        "how often to check for a new version; 0: only on POST /reload or SIGHUP")},
     {OPT_SIZE(struct serve_conf, max_body, "8m", 1024, (int64_t)1 << 30,
-              "bytes of a request")},
+              "maximum size of a request body")},
     {OPT_INT(struct serve_conf, max_items, "10000", 1, 1 << 20,
-             "candidates of a request")},
+             "maximum items per request")},
     {OPT_INT(struct serve_conf, max_requests, "256", 1, 1 << 20,
-             "requests under way; further ones are told to come back")},
+             "maximum concurrent requests; more are answered with 503")},
     {OPT_DURATION(struct serve_conf, timeout, "30s", 1, 3600,
-                  "silence after which a connection is closed")},
-    {OPT_TEXT(struct serve_conf, token_file, NULL,
-              "requests must carry the token in this file"),
+                  "idle time after which a connection is closed")},
+    {OPT_TEXT(struct serve_conf, token_file, NULL, "require the token in this file"),
      .meta = "FILE"},
     {OPT_BOOL(struct serve_conf, no_token, "false",
-              "listen beyond this machine without a token")},
+              "allow listening on the network without a token")},
     {0},
 };
 
@@ -171,20 +169,21 @@ static enum rc serve_command(const void *conf, const struct opt_args *args,
 
 static const struct cmd_example examples[] = {
     {"on this machine", "trainyard serve --model model --listen 127.0.0.1:8500"},
-    {"the last of many versions, looked for every second",
+    {"the newest of many versions, checked every second",
      "trainyard serve --model versions --watch 1s"},
     {0},
 };
 
 const struct cmd cmd_serve = {
     .name = "serve",
-    .summary = "score requests over HTTP with an export",
+    .summary = "serve an export over HTTP",
     .description =
-        "POST /score takes {\"user\": {...}, \"items\": [{...}, ...]} and gives the model's "
-        "outputs for each item; the user's columns are given once. GET /model tells "
-        "columns and outputs, /healthz and /metrics are for whoever watches.\n\nA new "
-        "version takes over without losing a request: replace the link that --model "
-        "names, or add a directory beside the others.",
+        "POST /score takes {\"user\": {...}, \"items\": [{...}, ...]} and returns the "
+        "model's outputs for each item; user columns are given once. GET /model lists "
+        "columns and outputs; GET /healthz and /metrics are for monitoring.\n"
+        "\n"
+        "A new version takes over without dropping a request: replace the link that "
+        "--model names, or add a directory next to the others.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct serve_conf),

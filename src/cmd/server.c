@@ -27,34 +27,33 @@ struct server_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct server_conf, listen, "127.0.0.1:8420",
-              "address and port; port 0: any"),
+              "address and port; port 0: any free port free port"),
      .meta = "HOST:PORT"},
     {OPT_TEXT(struct server_conf, tls_cert, NULL,
-              "certificate (PEM); needed beyond this machine"),
+              "certificate (PEM); required to listen on the network"),
      .meta = "FILE"},
-    {OPT_TEXT(struct server_conf, tls_key, NULL, "its key (PEM)"), .meta = "FILE"},
+    {OPT_TEXT(struct server_conf, tls_key, NULL, "private key (PEM)"), .meta = "FILE"},
     {OPT_LIST(struct server_conf, host,
-              "another name of this server, for the Host check"),
+              "additional host name to accept in the Host header"),
      .meta = "NAME"},
     {OPT_INT(struct server_conf, threads, "0", 0, 64,
-             "requests answered at once; 0: two per processor")},
+             "requests answered in parallel; 0: two per CPU")},
     {OPT_SIZE(struct server_conf, max_body, "64m", 1024, (int64_t)1 << 30,
-              "bytes of a request")},
+              "maximum size of a request body")},
     {OPT_NUM(struct server_conf, rate, "1000", 0, 1e9,
-             "requests per second and token; without a valid token a tenth of it per "
-             "address; 0: no limit")},
+             "requests per second and token, and a tenth of it per address without a "
+             "valid token; 0: no limit")},
     {OPT_DURATION(struct server_conf, header_timeout, "20s", 1, 3600,
-                  "for the head of a request, and between two")},
+                  "time limit for request headers and between requests")},
     {OPT_DURATION(struct server_conf, body_timeout, "60s", 1, 3600,
-                  "for a body, and a second more per 64 KiB")},
+                  "time limit for a request body, plus one second per 64 KiB")},
     {OPT_BOOL(struct server_conf, no_queue, "false",
-              "only answer; another process admits jobs")},
+              "do not start jobs; another process does")},
     {OPT_TEXT(struct server_conf, experiments, NULL,
-              "directory of the experiments that are shown; default that of `trainyard "
-              "tune`, ~/nni-experiments"),
+              "directory of experiments to show; default: that of `trainyard tune`, "
+              "~/nni-experiments"),
      .meta = "DIR"},
-    {OPT_CHOICE(struct server_conf, log, "text", "text|json",
-                "form of the log on stderr")},
+    {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
     JOB_WHERE_OPTS(struct server_conf),
     {0},
 };
@@ -163,12 +162,13 @@ static const struct cmd_example examples[] = {
 
 const struct cmd cmd_server = {
     .name = "server",
-    .summary = "jobs of a team over HTTP: queue, logs, datasets, people",
+    .summary = "run a team's server: jobs, logs, datasets, users",
     .description =
-        "Serves the API that /api/v1/openapi.json describes, and admits the jobs of its "
-        "directory. The first start makes a user 'admin' and writes a token for it to "
-        "admin.token in that directory, readable by you alone. Jobs go on when the server "
-        "ends or is killed; the next one finds them. docs/server.md tells more.",
+        "Serves the API that /api/v1/openapi.json describes, and runs the jobs of its "
+        "directory. The first start creates the user 'admin' and writes a token for it "
+        "to admin.token in that directory, readable only by you. Jobs keep running "
+        "when the server stops or is killed, and the next server picks them up. See "
+        "docs/server.md.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct server_conf),

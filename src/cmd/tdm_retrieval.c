@@ -19,29 +19,30 @@ struct retrieval_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct retrieval_conf, model, NULL, "an export of a tdm model"),
-     .meta = "DIR", .alias = "scripted-model-path"},
-    {OPT_TEXT(struct retrieval_conf, input, NULL, "rows of users"), .meta = "PATH",
-     .alias = "predict-input-path"},
+    {OPT_TEXT(struct retrieval_conf, model, NULL, "export of a TDM model"), .meta = "DIR",
+     .alias = "scripted-model-path"},
+    {OPT_TEXT(struct retrieval_conf, input, NULL, "user rows to retrieve for"),
+     .meta = "PATH", .alias = "predict-input-path"},
     {OPT_TEXT(struct retrieval_conf, output, NULL,
-              "a directory of parts, or a .parquet or .jsonl file"),
+              "a directory, written in parts, or a .parquet or .jsonl file"),
      .meta = "PATH", .alias = "predict-output-path"},
-    {OPT_INT(struct retrieval_conf, items, "200", 1, 1000000, "per row"),
+    {OPT_INT(struct retrieval_conf, items, "200", 1, 1000000,
+             "items to retrieve per row"),
      .alias = "recall-num"},
     {OPT_INT(struct retrieval_conf, branch, "2", 2, 256,
-             "children of a node, as the tree was built"),
+             "children per node, as the tree was built"),
      .alias = "n-cluster"},
     {OPT_TEXT(struct retrieval_conf, tree, NULL,
-              "directory of the tree, in place of the config's tdm_sampler"),
+              "directory of the tree; default: from tdm_sampler in the config"),
      .meta = "DIR"},
     {OPT_TEXT(struct retrieval_conf, reserved_columns, NULL,
-              "columns of the input to keep, commas between"),
+              "input columns to copy to the output, comma-separated"),
      .meta = "NAMES"},
-    {OPT_INT(struct retrieval_conf, batch_size, "64", 1, 1 << 20, "rows at a time")},
+    {OPT_INT(struct retrieval_conf, batch_size, "64", 1, 1 << 20, "rows per batch")},
     {OPT_INT(struct retrieval_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor")},
+             "number of threads; 0: one per CPU")},
     {OPT_TEXT(struct retrieval_conf, writer_type, NULL,
-              "parquet or jsonl (ParquetWriter); as the input when not given"),
+              "parquet or jsonl (ParquetWriter); default: as the input"),
      .meta = "TYPE"},
     {OPT_BOOL(struct retrieval_conf, overwrite, "false",
               "replace an output that exists")},
@@ -122,19 +123,19 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
 }
 
 static const struct cmd_example examples[] = {
-    {"two hundred items for each row of a day",
+    {"200 items for each row of a day",
      "trainyard tdm retrieval --model export --input day --output found"},
     {0},
 };
 
 const struct cmd cmd_tdm_retrieval = {
     .name = "tdm retrieval",
-    .summary = "find items for users by searching the tree of a tdm model",
+    .summary = "retrieve items with the tree of a TDM model",
     .description =
-        "Scores nodes of the tree from its first level with 2 * branch * items of them on, "
-        "keeps the best 2 * items of each level and, of the leaves, the best items. The result "
-        "has the reserved columns and recall_ids. Prints for how many rows their own item is "
-        "among those found.",
+        "Beam search: starts at the first level of the tree with at least 2 * branch * "
+        "items nodes, keeps the best 2 * items nodes per level, and returns the best "
+        "items among the leaves. The output has the reserved columns and recall_ids. "
+        "Prints the share of rows whose own item was retrieved.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct retrieval_conf),

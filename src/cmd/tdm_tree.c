@@ -25,34 +25,34 @@ struct tree_conf {
 };
 
 #define TREE_OPTS                                                                        \
-    {OPT_TEXT(struct tree_conf, input, NULL, "the table, in place of IN"),               \
+    {OPT_TEXT(struct tree_conf, input, NULL, "item table, instead of IN"),               \
      .meta = "PATH", .alias = "item-input-path"},                                        \
-        {OPT_TEXT(struct tree_conf, item, NULL, "column with the item's id"),            \
+        {OPT_TEXT(struct tree_conf, item, NULL, "column with the item id"),              \
          .meta = "COLUMN", .alias = "item-id-field"},                                    \
         {OPT_TEXT(struct tree_conf, attrs, NULL,                                         \
-                  "columns that nodes have: inner ones the most frequent value"),        \
+                  "attribute columns; inner nodes get the most frequent value"),         \
          .meta = "A,B", .alias = "attr-fields"},                                         \
         {OPT_TEXT(struct tree_conf, raw_attrs, NULL,                                     \
-                  "further columns, of numbers: inner nodes have their mean"),           \
+                  "numeric attribute columns; inner nodes get the mean"),                \
          .meta = "A,B", .alias = "raw-attr-fields"},                                     \
         {OPT_TEXT(struct tree_conf, attr_delimiter, ",",                                 \
-                  "between attributes in node_table.txt"),                               \
+                  "separator of attributes in node_table.txt"),                          \
          .meta = "TEXT"},                                                                \
-        {OPT_TEXT(struct tree_conf, out, NULL, "directory of the tables"),               \
+        {OPT_TEXT(struct tree_conf, out, NULL, "output output directory of the tables"), \
          .meta = "DIR", .alias = "node-edge-output-file"},                               \
         {OPT_TEXT(struct tree_conf, serving_dir, NULL, "also write serving_tree there"), \
          .meta = "DIR", .alias = "tree-output-dir"},                                     \
         {OPT_INT(struct tree_conf, branch, "2", 2, ITREE_BRANCH_MAX,                     \
-                 "children of a node"),                                                  \
+                 "children per node"),                                                   \
          .alias = "n-cluster"},                                                          \
     {                                                                                    \
         OPT_INT(struct tree_conf, threads, "0", 0, POOL_THREADS_MAX,                     \
-                "threads; 0: one per processor"),                                        \
+                "number of threads; 0: one per CPU"),                                    \
             .alias = "parallel"                                                          \
     }
 
 static const struct opt init_opts[] = {
-    {OPT_TEXT(struct tree_conf, cate, NULL, "column with the item's category"),
+    {OPT_TEXT(struct tree_conf, cate, NULL, "column with the item category"),
      .meta = "COLUMN", .alias = "cate-id-field"},
     TREE_OPTS,
     DATA_OVERWRITE_OPT(struct tree_conf),
@@ -61,11 +61,12 @@ static const struct opt init_opts[] = {
 };
 
 static const struct opt cluster_opts[] = {
-    {OPT_TEXT(struct tree_conf, embedding, "item_emb", "column with the item's vector"),
+    {OPT_TEXT(struct tree_conf, embedding, "item_emb", "column with the item vector"),
      .meta = "COLUMN", .alias = "embedding-field"},
     {OPT_INT(struct tree_conf, iterations, "25", 1, 10000,
-             "of k-means, per node of the tree, at most")},
-    {OPT_INT(struct tree_conf, seed, "1", 0, INT64_MAX, "of the first centres")},
+             "maximum k-means iterations per node")},
+    {OPT_INT(struct tree_conf, seed, "1", 0, INT64_MAX,
+             "random seed of the initial centers")},
     TREE_OPTS,
     DATA_OVERWRITE_OPT(struct tree_conf),
     DATA_INPUT_OPTS(struct tree_conf),
@@ -275,7 +276,7 @@ static enum rc tdm_cluster_tree_command(const void *conf, const struct opt_args 
 }
 
 static const struct cmd_example init_examples[] = {
-    {"a first tree, by category",
+    {"an initial tree from categories",
      "trainyard tdm init-tree items --item id --cate cate --attrs brand --out tree"},
     {0},
 };
@@ -283,12 +284,13 @@ static const struct cmd_example init_examples[] = {
 const struct cmd cmd_tdm_init_tree = {
     .name = "tdm init-tree",
     .args = "[IN...]",
-    .summary = "build a tree over items from their categories",
+    .summary = "build an item tree from categories",
     .description =
-        "Sorts the items by category and id, and cuts that order into halves (or --branch "
-        "parts) again and again. Writes into DIR what data_config.tdm_sampler reads: "
-        "node_table.txt, edge_table.txt, predict_edge_table.txt; and node_feature, the nodes as "
-        "columns. Prints a layer_num_sample of the tree's depth to start from.",
+        "Sorts the items by category and id, and splits that order recursively into "
+        "halves (or --branch parts). Writes the files that data_config.tdm_sampler "
+        "reads to DIR: node_table.txt, edge_table.txt, predict_edge_table.txt; and "
+        "node_feature, the nodes as columns. Prints a layer_num_sample of the right "
+        "depth to start from.",
     .examples = init_examples,
     .opts = init_opts,
     .conf_size = sizeof(struct tree_conf),
@@ -297,7 +299,7 @@ const struct cmd cmd_tdm_init_tree = {
 };
 
 static const struct cmd_example cluster_examples[] = {
-    {"a tree by what a model learnt of the items",
+    {"a tree from learned item vectors",
      "trainyard tdm cluster-tree item_emb --item id --attrs brand --out tree2"},
     {0},
 };
@@ -305,11 +307,11 @@ static const struct cmd_example cluster_examples[] = {
 const struct cmd cmd_tdm_cluster_tree = {
     .name = "tdm cluster-tree",
     .args = "[IN...]",
-    .summary = "build a tree over items from vectors that a model learnt",
+    .summary = "build an item tree from learned vectors",
     .description =
-        "Splits the items by k-means on their vectors, level by level, into parts of equal "
-        "size, and writes the same files as `tdm init-tree`. The same vectors and the same "
-        "--seed give the same tree on any number of threads.",
+        "Splits the items level by level into parts of equal size by k-means on their "
+        "vectors, and writes the same files as `tdm init-tree`. The same vectors and "
+        "--seed give the same tree for any number of threads.",
     .examples = cluster_examples,
     .opts = cluster_opts,
     .conf_size = sizeof(struct tree_conf),

@@ -20,50 +20,47 @@ struct train_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct train_conf, train_input, NULL, "in place of train_input_path"),
+    {OPT_TEXT(struct train_conf, train_input, NULL, "override train_input_path"),
      .meta = "PATH", .alias = "train-input-path"},
-    {OPT_TEXT(struct train_conf, eval_input, NULL, "in place of eval_input_path"),
+    {OPT_TEXT(struct train_conf, eval_input, NULL, "override eval_input_path"),
      .meta = "PATH", .alias = "eval-input-path"},
-    {OPT_TEXT(struct train_conf, model_dir, NULL, "in place of model_dir"),
-     .meta = "DIR"},
+    {OPT_TEXT(struct train_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
     {OPT_BOOL(struct train_conf, resume, "false",
-              "go on from the latest checkpoint of model_dir, if there is one"),
+              "resume from the latest checkpoint in model_dir, if there is one"),
      .flag = "continue", .alias = "continue-train"},
     {OPT_BOOL(struct train_conf, restart_schedules, "false",
-              "with --continue: learning rates begin anew, warm-up and all, where "
-              "schedules otherwise go on")},
+              "with --continue: restart learning-rate schedules, including warm-up")},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
-              "start from the weights of this checkpoint"),
+              "initialize the weights from this checkpoint"),
      .meta = "CKPT", .alias = "fine-tune-checkpoint"},
     {OPT_BOOL(struct train_conf, fresh, "false",
-              "discard the optimizer state of that checkpoint"),
+              "with --fine-tune: discard the checkpoint's optimizer state"),
      .flag = "fresh-optimizer", .alias = "ignore-restore-optimizer"},
-    {OPT_LIST(struct train_conf, set, "change a value of the config"),
+    {OPT_LIST(struct train_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct train_conf, edit_config_json, NULL,
-              "change several: an object of paths and values"),
+              "override several values: an object of paths and values"),
      .meta = "JSON"},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
-             "threads; 0: one per processor. Results are the same for any number")},
+             "number of threads; 0: one per CPU. Results do not depend on it")},
     {OPT_TEXT(struct train_conf, table_dir, NULL,
-              "keep embedding tables in files in this directory: for tables larger than "
-              "memory"),
+              "keep embedding tables in files in this directory, for tables larger "
+              "than memory"),
      .meta = "DIR"},
-    {OPT_INT(struct train_conf, seed, "1", 0, INT64_MAX, "of all random numbers")},
+    {OPT_INT(struct train_conf, seed, "1", 0, INT64_MAX, "random seed")},
     {OPT_DURATION(struct train_conf, save_every, "0", 0, 1e9,
-                  "save a checkpoint at least this often, beside what the config says; "
+                  "save a checkpoint at least this often, in addition to the config; "
                   "0: off")},
     {OPT_INT(struct train_conf, patience, "0", 0, INT64_MAX,
-             "stop after this many evaluations in a row that were not better than the "
-             "best; 0: never"),
+             "stop after this many evaluations in a row without improvement; 0: never"),
      .meta = "N"},
     {OPT_SIZE(struct train_conf, memory, "0", 0, INT64_MAX,
-              "memory that the run may use; 0: what is free here and allowed to us"),
+              "memory the run may use; 0: what is free and allowed on this machine"),
      .meta = "SIZE"},
     {OPT_BOOL(struct train_conf, overcommit, "false",
-              "start even if that is less than what the run is expected to need")},
+              "start even if the run is expected to need more memory")},
     {OPT_CHOICE(struct train_conf, log, "text", "text|json",
-                "form of the progress lines")},
+                "format of progress messages")},
     {0},
 };
 
@@ -159,9 +156,9 @@ static enum rc train_command(const void *conf, const struct opt_args *args,
 
 static const struct cmd_example examples[] = {
     {"as the config says", "trainyard train pipeline.config"},
-    {"other data, another place for the result",
+    {"other data and another model directory",
      "trainyard train pipeline.config --train-input 'data/*.parquet' --model-dir run1"},
-    {"go on after a stop, exactly where it was",
+    {"resume an interrupted run exactly where it stopped",
      "trainyard train pipeline.config --continue"},
     {0},
 };
@@ -169,12 +166,14 @@ static const struct cmd_example examples[] = {
 const struct cmd cmd_train = {
     .name = "train",
     .args = "CONFIG",
-    .summary = "train the model that a pipeline.config describes",
+    .summary = "train the model described by a pipeline.config",
     .description =
-        "Reads the data, trains, saves checkpoints and evaluates after each of them, as the "
-        "config says. Results depend on the config, the data and the seed alone: not on the "
-        "number of threads, and not on where a run was stopped and continued.\n\nSIGTERM or "
-        "Ctrl-C saves a checkpoint and ends the run; a second one ends it at once.",
+        "Reads the data, trains, saves checkpoints and evaluates after each of them, "
+        "as the config says. Results depend only on the config, the data and the seed, "
+        "not on the number of threads or on where a run was interrupted and resumed.\n"
+        "\n"
+        "SIGTERM or Ctrl-C saves a checkpoint and ends the run; a second one ends it "
+        "immediately.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct train_conf),

@@ -9,13 +9,13 @@
 #include "tune/experiment.h"
 
 /* Where the jobs of trials lie; T has a struct job_where `where`. */
-#define TUNE_JOB_OPTS(T)                                                               \
-    {OPT_HEADING("Where trials run")},                                                 \
-        {OPT_TEXT(T, where.dir, NULL, "directory of jobs, as `trainyard job` has it"), \
-         .flag = "jobs-dir", .meta = "DIR"},                                           \
-    {                                                                                  \
-        OPT_TEXT(T, where.store, NULL, "their record, as `trainyard job` has it"),     \
-            .meta = "WHERE"                                                            \
+#define TUNE_JOB_OPTS(T)                                                         \
+    {OPT_HEADING("Where trials run")},                                           \
+        {OPT_TEXT(T, where.dir, NULL, "jobs directory, as for `trainyard job`"), \
+         .flag = "jobs-dir", .meta = "DIR"},                                     \
+    {                                                                            \
+        OPT_TEXT(T, where.store, NULL, "job store, as for `trainyard job`"),     \
+            .meta = "WHERE"                                                      \
     }
 
 /* The folder of an experiment: `dir`, or that of `id` below NNI's working directory; with

@@ -23,9 +23,9 @@ struct control_conf {
 };
 
 static const struct opt stop_opts[] = {
-    {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
-    {OPT_TEXT(struct control_conf, trial, NULL, "stop this trial alone"), .meta = "ID"},
-    {OPT_BOOL(struct control_conf, all, "false", "every experiment that runs")},
+    {OPT_TEXT(struct control_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    {OPT_TEXT(struct control_conf, trial, NULL, "stop only this trial"), .meta = "ID"},
+    {OPT_BOOL(struct control_conf, all, "false", "stop every running experiment")},
     TUNE_JOB_OPTS(struct control_conf),
     {0},
 };
@@ -86,14 +86,14 @@ static enum rc tune_stop_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example stop_examples[] = {
-    {"one trial alone", "trainyard tune stop --trial AAAwl"},
+    {"stop one trial", "trainyard tune stop --trial AAAwl"},
     {0},
 };
 
 const struct cmd cmd_tune_stop = {
     .name = "tune stop",
     .args = "[ID]",
-    .summary = "end an experiment and its trials, or one trial",
+    .summary = "stop an experiment and its trials, or one trial",
     .examples = stop_examples,
     .opts = stop_opts,
     .conf_size = sizeof(struct control_conf),
@@ -102,17 +102,16 @@ const struct cmd cmd_tune_stop = {
 };
 
 static const struct opt update_opts[] = {
-    {OPT_TEXT(struct control_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
+    {OPT_TEXT(struct control_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
     {OPT_INT(struct control_conf, concurrency, "0", 0, 100000,
-             "trials at a time; 0: as before")},
+             "concurrent trials; 0: unchanged")},
     {OPT_INT(struct control_conf, trials, "0", 0, 999999999,
-             "trials in all; 0: as before")},
+             "total number of trials; 0: unchanged")},
     {OPT_DURATION(struct control_conf, duration, "0", 0, 1e9,
-                  "time for new trials; 0: as before")},
+                  "time during which trials may start; 0: unchanged")},
     {OPT_DURATION(struct control_conf, trial_duration, "0", 0, 1e9,
-                  "longest run of a trial; 0: as before")},
-    {OPT_TEXT(struct control_conf, space, NULL,
-              "another search space from now on, JSON or YAML"),
+                  "time limit of a trial; 0: unchanged")},
+    {OPT_TEXT(struct control_conf, space, NULL, "new search space, JSON or YAML"),
      .meta = "FILE"},
     {0},
 };
@@ -181,15 +180,17 @@ static enum rc tune_update_command(const void *conf, const struct opt_args *args
 }
 
 static const struct cmd_example update_examples[] = {
-    {"more trials, more at a time", "trainyard tune update --trials 500 --concurrency 8"},
-    {"search elsewhere from now on", "trainyard tune update --space search_space.json"},
+    {"more trials, more of them in parallel",
+     "trainyard tune update --trials 500 --concurrency 8"},
+    {"use another search space from now on",
+     "trainyard tune update --space search_space.json"},
     {0},
 };
 
 const struct cmd cmd_tune_update = {
     .name = "tune update",
     .args = "[ID]",
-    .summary = "change the limits or the search space of an experiment while it runs",
+    .summary = "change limits or the search space of an experiment",
     .examples = update_examples,
     .opts = update_opts,
     .conf_size = sizeof(struct control_conf),

@@ -25,23 +25,21 @@ struct create_conf {
 };
 
 static const struct opt create_opts[] = {
-    {OPT_TEXT(struct create_conf, config, NULL,
-              "experiment file of NNI, either generation"),
+    {OPT_TEXT(struct create_conf, config, NULL, "NNI experiment file, version 1 or 2"),
      .meta = "FILE", .letter = 'c'},
-    {OPT_TEXT(
-         struct create_conf, dir, NULL,
-         "folder of the experiment; default a new one in experimentWorkingDirectory"),
+    {OPT_TEXT(struct create_conf, dir, NULL,
+              "experiment directory; default: a new one in experimentWorkingDirectory"),
      .meta = "DIR"},
-    {OPT_LIST(struct create_conf, set, "change the file: PATH=VALUE, may be repeated"),
+    {OPT_LIST(struct create_conf, set, "override a value of the file"),
      .meta = "PATH=VALUE"},
     {OPT_INT(struct create_conf, seed, "-1", -1, INT64_MAX,
-             "of the tuner; -1: its own argument, or drawn")},
-    {OPT_BOOL(struct create_conf, wait, "false", "stay until the experiment is over")},
+             "random seed of the tuner; -1: the tuner's own argument, or random")},
+    {OPT_BOOL(struct create_conf, wait, "false", "wait until the experiment ends")},
     {OPT_TEXT(struct create_conf, python, "python3",
-              "that runs tuners and assessors of one's own"),
+              "Python interpreter for custom tuners and assessors"),
      .meta = "PROGRAM"},
     {OPT_TEXT(struct create_conf, backend, NULL,
-              "of the jobs, local or container; default what trainingService says"),
+              "backend of the jobs: local or container; default: by trainingService"),
      .meta = "NAME"},
     TUNE_JOB_OPTS(struct create_conf),
     {0},
@@ -171,7 +169,7 @@ static enum rc tune_create_command(const void *conf, const struct opt_args *args
 }
 
 static const struct cmd_example create_examples[] = {
-    {"an experiment as NNI's nnictl would run it, until its end",
+    {"run an NNI experiment to its end",
      "trainyard tune create --config config.yml --wait"},
     {0},
 };
@@ -179,13 +177,15 @@ static const struct cmd_example create_examples[] = {
 const struct cmd cmd_tune_create = {
     .name = "tune create",
     .args = "[FILE]",
-    .summary = "search for good parameters, as an NNI experiment file says",
+    .summary = "start a hyperparameter search from an NNI file",
     .description =
-        "Every trial is a job: `trainyard job list` shows it, `trainyard job logs` what it "
-        "printed. Trials may use the unmodified nni package, print lines such as "
-        "`::trainyard default=0.93`, or take parameters as {{name}} in trialCommand.\n\n"
-        "The id of the experiment goes to stdout. Without --wait a process in the background "
-        "runs it; it may be killed at any time and continued with `trainyard tune resume`.",
+        "Every trial is a job: `trainyard job list` shows it and `trainyard job logs` "
+        "prints its output. Trials can use the unmodified nni package, print lines "
+        "such as `::trainyard default=0.93`, or take parameters as {{name}} in "
+        "trialCommand.\n"
+        "\n"
+        "Prints the id of the experiment. Without --wait a background process runs it; "
+        "it can be killed at any time and continued with `trainyard tune resume`.",
     .examples = create_examples,
     .opts = create_opts,
     .conf_size = sizeof(struct create_conf),
@@ -200,8 +200,8 @@ struct resume_conf {
 };
 
 static const struct opt resume_opts[] = {
-    {OPT_TEXT(struct resume_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
-    {OPT_BOOL(struct resume_conf, wait, "false", "stay until the experiment is over")},
+    {OPT_TEXT(struct resume_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    {OPT_BOOL(struct resume_conf, wait, "false", "wait until the experiment ends")},
     TUNE_JOB_OPTS(struct resume_conf),
     {0},
 };
@@ -222,18 +222,18 @@ static enum rc tune_resume_command(const void *conf, const struct opt_args *args
 }
 
 static const struct cmd_example resume_examples[] = {
-    {"in this terminal, until its end", "trainyard tune resume --wait"},
+    {"in this terminal, to its end", "trainyard tune resume --wait"},
     {0},
 };
 
 const struct cmd cmd_tune_resume = {
     .name = "tune resume",
     .args = "[ID]",
-    .summary = "go on with an experiment whose process ended",
+    .summary = "continue an experiment whose process ended",
     .description =
-        "The tuner is given everything again that the log holds, so it goes on "
-        "exactly as it would have. Trials that still run are kept; results that "
-        "came in between count.",
+        "The experiment's log is replayed into the tuner, so the search continues "
+        "exactly as it would have. Running trials are kept, and results that arrived "
+        "in the meantime count.",
     .examples = resume_examples,
     .opts = resume_opts,
     .conf_size = sizeof(struct resume_conf),

@@ -21,15 +21,15 @@ struct export_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct export_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
-    {OPT_CHOICE(struct export_conf, type, "json", "json|csv", "form of the answer")},
-    {OPT_TEXT(struct export_conf, file, NULL, "write it there; default stdout"),
+    {OPT_TEXT(struct export_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    {OPT_CHOICE(struct export_conf, type, "json", "json|csv", "output format")},
+    {OPT_TEXT(struct export_conf, file, NULL, "output file; default: stdout"),
      .meta = "FILE"},
     {OPT_INT(struct export_conf, trial, "-1", -1, INT64_MAX,
-             "only how to run this one again: command, parameters, seed"),
+             "print how to rerun this trial: command, parameters, seed"),
      .meta = "N"},
     {OPT_BOOL(struct export_conf, intermediate, "false",
-              "JSON: intermediate results, too")},
+              "JSON: include intermediate results")},
     DATA_OVERWRITE_OPT(struct export_conf),
     {0},
 };
@@ -165,15 +165,15 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
 }
 
 static const struct cmd_example export_examples[] = {
-    {"a table for a spreadsheet", "trainyard tune export --type csv --file results.csv"},
-    {"run trial 17 again", "trainyard tune export --trial 17"},
+    {"a CSV table", "trainyard tune export --type csv --file results.csv"},
+    {"how to rerun trial 17", "trainyard tune export --trial 17"},
     {0},
 };
 
 const struct cmd cmd_tune_export = {
     .name = "tune export",
     .args = "[ID]",
-    .summary = "results as JSON or CSV, or how to run one trial again",
+    .summary = "export results as JSON or CSV, or one trial to rerun",
     .examples = export_examples,
     .opts = opts,
     .conf_size = sizeof(struct export_conf),

@@ -18,12 +18,13 @@ struct logs_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_TEXT(struct logs_conf, dir, NULL, "folder of the experiment"), .meta = "DIR"},
-    {OPT_TEXT(struct logs_conf, trial, NULL, "of this trial: its id, or its number"),
+    {OPT_TEXT(struct logs_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    {OPT_TEXT(struct logs_conf, trial, NULL, "log of this trial: its id or number"),
      .meta = "ID"},
-    {OPT_INT(struct logs_conf, head, "0", 0, INT64_MAX, "only the first lines; 0: all")},
-    {OPT_INT(struct logs_conf, tail, "0", 0, INT64_MAX, "only the last lines; 0: all")},
-    {OPT_BOOL(struct logs_conf, path, "false", "print the path of the file instead")},
+    {OPT_INT(struct logs_conf, head, "0", 0, INT64_MAX,
+             "only the first N lines; 0: all")},
+    {OPT_INT(struct logs_conf, tail, "0", 0, INT64_MAX, "only the last N lines; 0: all")},
+    {OPT_BOOL(struct logs_conf, path, "false", "print the path of the log file instead")},
     TUNE_JOB_OPTS(struct logs_conf),
     {0},
 };
@@ -128,14 +129,14 @@ static enum rc tune_logs_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct cmd_example examples[] = {
-    {"the end of what a trial printed", "trainyard tune logs --trial AAAwl --tail 20"},
+    {"the last lines of a trial's log", "trainyard tune logs --trial AAAwl --tail 20"},
     {0},
 };
 
 const struct cmd cmd_tune_logs = {
     .name = "tune logs",
     .args = "[ID]",
-    .summary = "what the process that runs an experiment said, or one of its trials",
+    .summary = "show the log of an experiment or a trial",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct logs_conf),

@@ -16,9 +16,9 @@ struct show_conf {
     bool json, watch;
 };
 
-#define DIR_OPT                                                                          \
-    {                                                                                    \
-        OPT_TEXT(struct show_conf, dir, NULL, "folder of the experiment"), .meta = "DIR" \
+#define DIR_OPT                                                                      \
+    {                                                                                \
+        OPT_TEXT(struct show_conf, dir, NULL, "experiment directory"), .meta = "DIR" \
     }
 #define JSON_OPT                                                \
     {                                                           \
@@ -81,24 +81,24 @@ static const struct opt get_opts[] = {
     DIR_OPT,
     JSON_OPT,
     {OPT_BOOL(struct show_conf, watch, "false",
-              "show it again every second until it is over")},
+              "refresh every second until the experiment ends")},
     {OPT_TEXT(
          struct show_conf, as, NULL,
-         "as NNI has it: `config`, or what a path of its REST interface answers, such "
+         "print it as NNI does: `config`, or the answer to a path of its REST API such "
          "as /trial-jobs"),
      .meta = "WHAT"},
     {0},
 };
 
 static const struct cmd_example get_examples[] = {
-    {"until it is over", "trainyard tune get --watch"},
+    {"watch it until it ends", "trainyard tune get --watch"},
     {0},
 };
 
 const struct cmd cmd_tune_get = {
     .name = "tune get",
     .args = "[ID]",
-    .summary = "how an experiment stands",
+    .summary = "show the status of an experiment",
     .examples = get_examples,
     .opts = get_opts,
     .conf_size = sizeof(struct show_conf),
@@ -154,8 +154,8 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
 static const struct opt trials_opts[] = {
     DIR_OPT,
     JSON_OPT,
-    {OPT_INT(struct show_conf, head, "0", 0, INT64_MAX, "only so many; 0: all")},
-    {OPT_INT(struct show_conf, tail, "0", 0, INT64_MAX, "only the last so many; 0: all")},
+    {OPT_INT(struct show_conf, head, "0", 0, INT64_MAX, "only the first N; 0: all")},
+    {OPT_INT(struct show_conf, tail, "0", 0, INT64_MAX, "only the last N; 0: all")},
     {0},
 };
 
@@ -167,7 +167,7 @@ static const struct cmd_example trials_examples[] = {
 const struct cmd cmd_tune_trials = {
     .name = "tune trials",
     .args = "[ID]",
-    .summary = "the trials of an experiment, best first",
+    .summary = "list list the trials of an experiment, best first",
     .examples = trials_examples,
     .opts = trials_opts,
     .conf_size = sizeof(struct show_conf),
@@ -228,7 +228,7 @@ static const struct cmd_example best_examples[] = {
 const struct cmd cmd_tune_best = {
     .name = "tune best",
     .args = "[ID]",
-    .summary = "the best trial so far: its number, value and parameters",
+    .summary = "show the best trial so far",
     .examples = best_examples,
     .opts = best_opts,
     .conf_size = sizeof(struct show_conf),
@@ -260,19 +260,20 @@ static enum rc tune_view_command(const void *conf, const struct opt_args *args,
 
 static const struct opt view_opts[] = {
     DIR_OPT,
-    {OPT_INT(struct show_conf, head, "20", 0, INT64_MAX, "so many trials; 0: all")},
+    {OPT_INT(struct show_conf, head, "20", 0, INT64_MAX,
+             "number of trials to show; 0: all")},
     {0},
 };
 
 static const struct cmd_example view_examples[] = {
-    {"one that ended long ago", "trainyard tune view --dir results/exp7"},
+    {"an experiment in another directory", "trainyard tune view --dir results/exp7"},
     {0},
 };
 
 const struct cmd cmd_tune_view = {
     .name = "tune view",
     .args = "[ID]",
-    .summary = "an experiment and its best trials, for reading only",
+    .summary = "show an experiment and its best trials, read-only",
     .examples = view_examples,
     .opts = view_opts,
     .conf_size = sizeof(struct show_conf),
@@ -331,7 +332,7 @@ static enum rc tune_list_command(const void *conf, const struct opt_args *args,
 }
 
 static const struct opt list_opts[] = {
-    {OPT_TEXT(struct show_conf, dir, NULL, "folder that holds the experiments' folders"),
+    {OPT_TEXT(struct show_conf, dir, NULL, "directory that holds the experiments"),
      .meta = "DIR"},
     JSON_OPT,
     {0},
@@ -344,7 +345,7 @@ static const struct cmd_example list_examples[] = {
 
 const struct cmd cmd_tune_list = {
     .name = "tune list",
-    .summary = "the experiments of this user",
+    .summary = "list experiments",
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct show_conf),

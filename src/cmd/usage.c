@@ -18,8 +18,8 @@ struct usage_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_CHOICE(struct usage_conf, by, "user", "user|project", "added up by")},
-    {OPT_DURATION(struct usage_conf, since, "7d", 1, 1e9, "in the time before now")},
+    {OPT_CHOICE(struct usage_conf, by, "user", "user|project", "group by")},
+    {OPT_DURATION(struct usage_conf, since, "7d", 1, 1e9, "how far to look back")},
     {OPT_BOOL(struct usage_conf, json, "false", "print a JSON list")},
     JOB_SERVER_OPT(struct usage_conf),
     JOB_WHERE_OPTS(struct usage_conf),
@@ -97,17 +97,15 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
 }
 
 static const struct cmd_example examples[] = {
-    {"of the last week", "trainyard usage"},
-    {"of projects, today", "trainyard usage --by project --since 24h"},
+    {"the last week", "trainyard usage"},
+    {"projects, last 24 hours", "trainyard usage --by project --since 24h"},
     {0},
 };
 
 const struct cmd cmd_usage = {
     .name = "usage",
-    .summary = "what users or projects used of the machines",
-    .description =
-        "Processors, GPUs and memory that jobs held, times the hours they held "
-        "them. Jobs that run still count up to now.",
+    .summary = "show the resource usage of users or projects",
+    .description = "CPU, GPU and memory hours of jobs. Running jobs count up to now.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct usage_conf),

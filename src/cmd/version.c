@@ -62,10 +62,10 @@ static const struct cmd_example examples[] = {
 
 const struct cmd cmd_version = {
     .name = "version",
-    .summary = "show the version, the compiler and the libraries",
+    .summary = "show the version, compiler and libraries",
     .description =
-        "The revision is there when the program was built from a git checkout. "
-        "Versions of libraries are those loaded now; of snappy, that of the build.",
+        "Includes the git revision if the program was built from a checkout. Library "
+        "versions are those loaded at run time, except for snappy (build time).",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct version_conf),

@@ -56,14 +56,14 @@ help_of_a_command_is_the_same_three_ways()
     out_is <<'END'
 Usage: trainyard version [options]
 
-version: show the version, the compiler and the libraries.
+version: show the version, compiler and libraries.
 
-The revision is there when the program was built from a git checkout. Versions
-of libraries are those loaded now; of snappy, that of the build.
+Includes the git revision if the program was built from a checkout. Library
+versions are those loaded at run time, except for snappy (build time).
 
 Options:
       --json  print one JSON object
-  -h, --help  show this text
+  -h, --help  show this help
 
 Examples:
   # for a bug report
@@ -88,8 +88,8 @@ every_command_has_help_with_examples()
         out_has "Usage: trainyard $name"
         out_has "Examples:"
         out_has "  -h, --help"
-        awk 'length > 90' .out >.long
-        [ ! -s .long ] || fail "$name: lines over 90 columns: $(cat .long)"
+        awk 'length > 79' .out >.long
+        [ ! -s .long ] || fail "$name: lines over 79 columns: $(cat .long)"
     done < <(command_names)
 }
 
