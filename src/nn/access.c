@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the host reaches values, gradients and parameters of a graph. */
+/* How the host reaches values, gradients and parameters of a graph: where it sees the
+ * device's memory, that memory itself; else a copy that graph_plan() has made room for.
+ */
+#include <assert.h>
 #include <string.h>
 
 #include "nn/graph_private.h"
-#include "tensor/kernel.h"
 
-struct view graph_view(const struct graph *g, const struct val *v)
+static bool host_sees(const struct device *d)
 {
-    return v->view;
+    return !d || d->ops->host_visible;
 }
 
-struct view graph_grad(const struct graph *g, const struct val *v)
+bool graph_staged(const struct graph *g, const struct val *v)
 {
-    return v->needs_grad ? v->grad : (struct view){0};
+    return (v->kept || g->options.keep) && v->dtype == DT_F32;
+}
+
+bool graph_staged_grad(const struct graph *g, const struct val *v)
+{
+    return !v->by && v->needs_grad && g->options.training;
 }
 
 int64_t graph_rows_of(const struct graph *g, const struct val *v)
@@ -20,23 +27,49 @@ int64_t graph_rows_of(const struct graph *g, const struct val *v)
     return g->env.rows.n[v->shape.axis];
 }
 
+/* The host's copy of a value or gradient that lies on the device as `v`. */
+static struct view staged(const struct graph *g, const struct view *v, int64_t at)
+{
+    assert(at >= 0 && v->ld == v->width); /* not one that the host has no business with */
+    return (struct view){
+        .data = g->stage + at, .rows = v->rows, .width = v->width, .ld = v->width};
+}
+
+static size_t view_bytes(const struct view *v)
+{
+    return (size_t)(v->rows * v->width) * sizeof(float);
+}
+
+/* What the device has, in host memory. */
+static struct view pulled(const struct graph *g, const struct view *v, int64_t at)
+{
+    if (!v->data || host_sees(g->device))
+        return *v;
+    struct view host = staged(g, v, at);
+    g->device->ops->copy(g->device, host.data, v->data, view_bytes(v), DEVICE_OUT);
+    return host;
+}
+
 struct view graph_write_begin(struct graph *g, struct val *v)
 {
-    return v->view;
+    return host_sees(g->device) ? v->view : staged(g, &v->view, v->stage_at);
 }
 
 void graph_write_end(struct graph *g, struct val *v)
 {
+    if (!host_sees(g->device))
+        g->device->ops->copy(g->device, v->view.data, g->stage + v->stage_at,
+                             view_bytes(&v->view), DEVICE_IN);
 }
 
 struct view graph_read(struct graph *g, const struct val *v)
 {
-    return v->view;
+    return pulled(g, &v->view, v->stage_at);
 }
 
 struct view graph_read_grad(struct graph *g, const struct val *v)
 {
-    return graph_grad(g, v);
+    return v->needs_grad ? pulled(g, &v->grad, v->stage_grad_at) : (struct view){0};
 }
 
 void graph_set(struct graph *g, struct val *v, const float *rows)
@@ -57,51 +90,66 @@ void graph_get(struct graph *g, const struct val *v, float *rows)
 
 bool graph_scale_grad(struct graph *g, const struct val *v, float by)
 {
-    struct view d = graph_grad(g, v);
-    bool finite = true;
-    for (int64_t r = 0; d.data && r < d.rows; r++) {
-        kernels()->scale(view_row(&d, r), by, d.width);
-        finite = kernels()->finite(view_row(&d, r), d.width) && finite;
-    }
-    return finite;
+    return !v->needs_grad || !v->grad.data || g->executor->scale(g->device, &v->grad, by);
 }
 
-const float *param_read(struct param *p)
+static const float *param_pull(const struct param *p, const float *from, float *host)
 {
-    return p->value;
+    if (!from || host_sees(p->device))
+        return from;
+    p->device->ops->copy(p->device, host, from, (size_t)p->n * sizeof(float), DEVICE_OUT);
+    return host;
 }
 
-const float *param_read_grad(struct param *p)
+const float *param_read(const struct param *p)
 {
-    return p->grad;
+    return param_pull(p, p->value, p->host);
+}
+
+const float *param_read_grad(const struct param *p)
+{
+    return param_pull(p, p->grad, p->host_grad);
 }
 
 float *param_write_begin(struct param *p)
 {
-    return p->value;
+    if (host_sees(p->device))
+        return p->value;
+    param_read(p);
+    return p->host;
 }
 
 void param_write_end(struct param *p)
 {
+    if (!host_sees(p->device))
+        param_set(p, p->host);
 }
 
-void param_get(struct param *p, float *to)
+static void param_put(const struct param *p, float *to, const float *from)
+{
+    size_t bytes = (size_t)p->n * sizeof(float);
+    if (host_sees(p->device))
+        memcpy(to, from, bytes);
+    else
+        p->device->ops->copy(p->device, to, from, bytes, DEVICE_IN);
+}
+
+void param_get(const struct param *p, float *to)
 {
     memcpy(to, param_read(p), (size_t)p->n * sizeof(float));
 }
 
 void param_set(struct param *p, const float *from)
 {
-    memcpy(param_write_begin(p), from, (size_t)p->n * sizeof(float));
-    param_write_end(p);
+    param_put(p, p->value, from);
 }
 
-void param_get_grad(struct param *p, float *to)
+void param_get_grad(const struct param *p, float *to)
 {
     memcpy(to, param_read_grad(p), (size_t)p->n * sizeof(float));
 }
 
 void param_set_grad(struct param *p, const float *from)
 {
-    memcpy(p->grad, from, (size_t)p->n * sizeof(float));
+    param_put(p, p->grad, from);
 }

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "nn/device.h"
 #include "nn/graph_private.h"
 
 #define NAME_LIMIT ((size_t)4096)
@@ -28,6 +29,8 @@ struct graph *graph_create(const struct graph_options *options)
 {
     struct graph *g = mem_calloc(1, sizeof(*g));
     g->options = *options;
+    g->device = options->device ? options->device : device_default();
+    g->executor = g->device->ops->executor;
     g->env.pool = options->pool;
     g->env.comm = options->comm;
     g->env.training = options->training;
@@ -42,23 +45,19 @@ void graph_destroy(struct graph *g)
 {
     if (!g)
         return;
-    for (size_t i = 0; i < g->ops.n; i++)
-        if (g->ops.at[i]->state)
-            g->ops.at[i]->ops->teardown(g->ops.at[i]->state);
+    g->executor->release(g);
     VEC_RELEASE(&g->vals);
     VEC_RELEASE(&g->ops);
     VEC_RELEASE(&g->params);
     VEC_RELEASE(&g->losses);
     VEC_RELEASE(&g->outputs);
-    VEC_RELEASE(&g->forward_groups);
-    VEC_RELEASE(&g->backward_groups);
     VEC_RELEASE(&g->prefix_marks);
     for (int i = 0; i < g->n_axes; i++)
         mem_free(g->longer_at[i]);
-    mem_free(g->slab);
-    mem_free(g->values);
-    mem_free(g->grads);
-    mem_free(g->loss_parts);
+    g->device->ops->free(g->device, g->slab);
+    mem_free(g->stage);
+    device_floats_release(&g->values);
+    device_floats_release(&g->grads);
     buf_release(&g->prefix);
     arena_release(&g->arena);
     mem_free(g);
@@ -154,13 +153,24 @@ struct val *nn_input(struct graph *g, const char *name, const struct shape *shap
     return v;
 }
 
-static struct op_node *node_of(struct graph *g, const struct op_ops *ops,
+/* The path of the layer that an op belongs to: that of its first parameter, or the current
+ * prefix.
+ */
+static const char *layer_of(struct graph *g, struct param *const *params, int n_params)
+{
+    const char *name = n_params ? params[0]->name : buf_str(&g->prefix);
+    const char *end = strrchr(name, '.');
+    return end ? arena_strndup(&g->arena, name, (size_t)(end - name)) : "";
+}
+
+static struct op_node *node_of(struct graph *g, const struct op *op,
                                struct val *const *in, int n_in,
                                struct param *const *params, int n_params,
                                const void *conf, size_t conf_size)
 {
     struct op_node *n = arena_alloc(&g->arena, sizeof(*n));
-    n->ops = ops;
+    n->op = op;
+    n->layer = layer_of(g, params, n_params);
     n->id = g->ops.n;
     n->n_in = n_in;
     n->n_params = n_params;
@@ -197,14 +207,14 @@ static void add_outputs(struct graph *g, struct op_node *n, const struct shape *
         struct val *v = val_create(g, &out[i]);
         v->by = n;
         v->index = i;
-        v->needs_grad = behind && !(n->ops->flags & OP_NO_GRAD);
+        v->needs_grad = behind && !(n->op->flags & OP_NO_GRAD);
         n->out[i] = v;
         n->out_axis[i] = out[i].axis;
     }
 }
 
-struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *in,
-                  int n_in, struct param *const *params, int n_params, const void *conf,
+struct val *nn_op(struct graph *g, const struct op *op, struct val *const *in, int n_in,
+                  struct param *const *params, int n_params, const void *conf,
                   size_t conf_size)
 {
     struct shape shapes[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX] = {0};
@@ -212,30 +222,26 @@ struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *
     int64_t keep_width = 0;
     if (g->failed)
         return NULL;
-    if (!ops->onnx)
-        return graph_fail(g, "%s: the op does not say what it is in ONNX", ops->name);
+    if (!op->onnx)
+        return graph_fail(g, "%s: the op does not say what it is in ONNX", op->name);
     if (n_in < 1 || n_in > OP_INPUTS_MAX || n_params > OP_PARAMS_MAX)
-        return graph_fail(g, "%s: %d inputs", ops->name, n_in);
+        return graph_fail(g, "%s: %d inputs", op->name, n_in);
     for (int i = 0; i < n_in; i++) {
         if (!in[i])
-            return graph_fail(g, "%s: input %d is missing", ops->name, i);
+            return graph_fail(g, "%s: input %d is missing", op->name, i);
         shapes[i] = in[i]->shape;
     }
     for (int i = 0; i < n_params; i++)
         if (!params[i])
             return NULL;
-    if (ops->infer(conf, shapes, n_in, out, &keep_width, &err))
-        return graph_fail(g, "%s: %s", ops->name, err.msg);
-    struct op_node *n = node_of(g, ops, in, n_in, params, n_params, conf, conf_size);
+    if (op->infer(conf, shapes, n_in, out, &keep_width, &err))
+        return graph_fail(g, "%s: %s", op->name, err.msg);
+    struct op_node *n = node_of(g, op, in, n_in, params, n_params, conf, conf_size);
     n->keep_width = keep_width;
     for (n->n_out = 0; n->n_out < OP_OUTPUTS_MAX && out[n->n_out].n_dims; n->n_out++)
         if (!shape_fits(g, &out[n->n_out]))
-            return graph_fail(g, "%s: output %d has no usable shape", ops->name,
-                              n->n_out);
+            return graph_fail(g, "%s: output %d has no usable shape", op->name, n->n_out);
     add_outputs(g, n, out);
-    if (ops->setup &&
-        ops->setup(n->conf, shapes, out, g->options.training, &n->state, &err))
-        return graph_fail(g, "%s: %s", ops->name, err.msg);
     VEC_PUSH(&g->ops, n);
     return n->out[0];
 }
@@ -375,8 +381,8 @@ static void make_orthogonal(float *w, int64_t n)
     }
 }
 
-/* Each parameter's values follow from the seed and its name alone. */
-static void init_param(const struct graph *g, struct param *p)
+/* Each parameter's initial values follow from the seed and its name alone. */
+static void init_param(const struct graph *g, const struct param *p, float *value)
 {
     struct rng r;
     rng_init(&r, g->options.seed, hash_xxh3(p->name, strlen(p->name)), 0, 0);
@@ -384,26 +390,26 @@ static void init_param(const struct graph *g, struct param *p)
     float a = (float)p->init.a;
     switch (p->init.kind) {
     case INIT_ZEROS:
-        memset(p->value, 0, n * sizeof(float));
+        memset(value, 0, n * sizeof(float));
         break;
     case INIT_ONES:
     case INIT_CONST:
         for (size_t i = 0; i < n; i++)
-            p->value[i] = p->init.kind == INIT_ONES ? 1.0f : a;
+            value[i] = p->init.kind == INIT_ONES ? 1.0f : a;
         break;
     case INIT_UNIFORM:
-        rng_fill_uniform(&r, a, (float)p->init.b, p->value, n);
+        rng_fill_uniform(&r, a, (float)p->init.b, value, n);
         break;
     case INIT_NORMAL:
-        rng_fill_normal(&r, a, (float)p->init.b, p->value, n);
+        rng_fill_normal(&r, a, (float)p->init.b, value, n);
         break;
     case INIT_EYE:
         for (int64_t i = 0; i < p->n; i++)
-            p->value[i] = i / p->dims[1] == i % p->dims[1] ? a : 0.0f;
+            value[i] = i / p->dims[1] == i % p->dims[1] ? a : 0.0f;
         break;
     case INIT_ORTHOGONAL:
-        rng_fill_normal(&r, 0, 1, p->value, n);
-        make_orthogonal(p->value, p->dims[0]);
+        rng_fill_normal(&r, 0, 1, value, n);
+        make_orthogonal(value, p->dims[0]);
         break;
     }
 }
@@ -413,35 +419,62 @@ static int64_t aligned(int64_t n)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+static enum rc alloc_params(struct graph *g, struct err *err)
+{
+    int64_t values = 0, grads = 0;
+    for (size_t i = 0; i < g->params.n; i++) {
+        values += aligned(g->params.at[i]->n);
+        if (g->params.at[i]->trainable)
+            grads += aligned(g->params.at[i]->n);
+    }
+    enum rc rc = device_floats_init(&g->values, g->device, values);
+    if (!rc && g->options.training)
+        rc = device_floats_init(&g->grads, g->device, grads);
+    return rc ? err_set(err, rc, "no memory for %jd dense parameters", (intmax_t)values)
+              : RC_OK;
+}
+
 static enum rc place_params(struct graph *g, struct err *err)
 {
-    for (size_t i = 0; i < g->params.n; i++) {
-        g->n_values += aligned(g->params.at[i]->n);
-        if (g->params.at[i]->trainable)
-            g->n_grads += aligned(g->params.at[i]->n);
-    }
-    size_t bytes = sizeof(float);
-    g->values = mem_try_large((size_t)g->n_values + 1, bytes);
-    if (g->options.training)
-        g->grads = mem_try_large((size_t)g->n_grads + 1, bytes);
-    if (!g->values || (g->options.training && !g->grads))
-        return err_set(err, RC_NOMEM, "no memory for %jd dense parameters",
-                       (intmax_t)g->n_values);
-    memset(g->values, 0, (size_t)g->n_values * bytes);
-    if (g->grads)
-        memset(g->grads, 0, (size_t)g->n_grads * bytes);
     int64_t at = 0, grad_at = 0;
-    for (size_t i = 0; i < g->params.n; i++) {
+    bool copies = !g->device->ops->host_visible;
+    enum rc rc = alloc_params(g, err);
+    for (size_t i = 0; i < g->params.n && !rc; i++) {
         struct param *p = g->params.at[i];
-        p->value = g->values + at;
+        p->device = g->device;
+        p->value = g->values.at + at;
+        p->host = copies ? g->values.host + at : NULL;
+        init_param(g, p, g->values.host + at);
         at += aligned(p->n);
-        if (p->trainable && g->grads) {
-            p->grad = g->grads + grad_at;
+        if (p->trainable && g->grads.at) {
+            p->grad = g->grads.at + grad_at;
+            p->host_grad = copies ? g->grads.host + grad_at : NULL;
             grad_at += aligned(p->n);
         }
-        init_param(g, p);
     }
-    return RC_OK;
+    if (!rc)
+        device_floats_push(&g->values, 0, g->values.n);
+    return rc;
+}
+
+/* All ops that the device lacks are one message: the first, and how many there are. */
+static enum rc check_ops(const struct graph *g, struct err *err)
+{
+    const struct op_node *first = NULL;
+    size_t lacking = 0;
+    for (size_t i = 0; i < g->ops.n; i++) {
+        if (g->executor->has(g->ops.at[i]->op))
+            continue;
+        first = first ? first : g->ops.at[i];
+        lacking++;
+    }
+    if (!first)
+        return RC_OK;
+    return err_coded(err, RC_UNSUPPORTED, E2601,
+                     "device '%s' has no implementation of op '%s' of layer '%s' (%zu of "
+                     "%zu ops are lacking)",
+                     g->device->ops->name, first->op->name, first->layer, lacking,
+                     g->ops.n);
 }
 
 enum rc graph_finish(struct graph *g, struct err *err)
@@ -455,7 +488,10 @@ enum rc graph_finish(struct graph *g, struct err *err)
     if (g->options.fixed)
         graph_prune(g);
     graph_order(g);
-    return place_params(g, err);
+    enum rc rc = check_ops(g, err);
+    if (!rc)
+        rc = g->executor->plan(g, err);
+    return rc ? rc : place_params(g, err);
 }
 
 struct param *const *graph_params(const struct graph *g, size_t *n)

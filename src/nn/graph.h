@@ -28,7 +28,26 @@
 #include "tensor/gemm.h"
 #include "tensor/tensor.h"
 
+struct graph;
 struct val; /* a value of the graph */
+struct comm;
+struct device;
+
+/* How many rows the current batch has, on each axis. */
+struct batch_rows {
+    int64_t n[AXES_MAX];
+    const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
+    /* Rows of the whole batch, when this is one shard of it: means over the batch divide
+     * by them. 0: n[0].
+     */
+    int64_t total;
+};
+
+/* What a mean over the rows of `axis` divides by. */
+static inline int64_t batch_rows_total(const struct batch_rows *rows, int axis)
+{
+    return axis == AXIS_BATCH && rows->total ? rows->total : rows->n[axis];
+}
 
 enum init_kind {
     INIT_ZEROS,
@@ -52,28 +71,31 @@ struct param {
     int64_t n; /* elements */
     struct init init;
     bool trainable; /* false: a buffer, or frozen */
-    /* Memory of the graph's device, which others reach by param_read() and its like. */
-    float *value; /* [n], aligned to 64 bytes */
-    float *grad;  /* [n]; NULL when not trainable, or outside training */
+    const struct device
+        *device;             /* whose memory `value` and `grad` are; NULL: the host's */
+    float *value;            /* [n], aligned to 64 bytes; the host has param_read() */
+    float *grad;             /* [n]; NULL when not trainable, or outside training */
+    float *host, *host_grad; /* where param_read() and its like copy to; NULL: none */
 };
 
 /* Values and gradients in host memory, as of now: the device's own where the host can
  * see it, else a copy. Valid until the parameter changes or is read again.
  */
-const float *param_read(struct param *p);
-const float *param_read_grad(struct param *p); /* NULL when there is none */
+const float *param_read(const struct param *p);
+const float *param_read_grad(const struct param *p); /* NULL when there is none */
 /* Host memory with the n values, to be changed; they are the parameter's at the end. */
 float *param_write_begin(struct param *p);
 void param_write_end(struct param *p);
 /* The same by copying n floats. */
-void param_get(struct param *p, float *to);
+void param_get(const struct param *p, float *to);
 void param_set(struct param *p, const float *from);
-void param_get_grad(struct param *p, float *to); /* not when there is none */
+void param_get_grad(const struct param *p, float *to); /* not when there is none */
 void param_set_grad(struct param *p, const float *from);
 
 struct graph_options {
-    struct pool *pool; /* borrowed */
-    struct comm *comm; /* borrowed; NULL: one rank */
+    struct pool *pool;           /* borrowed */
+    struct comm *comm;           /* borrowed; NULL: one rank */
+    const struct device *device; /* borrowed; NULL: the CPU */
     enum gemm_precision precision;
     bool training; /* false: forward only, memory is reused at once */
     uint64_t seed;
@@ -112,13 +134,14 @@ struct val *nn_input(struct graph *g, const char *name, const struct shape *shap
 /* Columns [col, col + width) of the input v take n values at most, which ids from 0 to
  * below n stand for, and zeros. Where graph_codes() then says which rows have which, a
  * linear layer on v works out the product of each value once and adds it to the rows that
- * have it. Before anything reads v, in the order of the columns. Returns false when
- * nothing is gained by it: outside training, in bf16, for too many values (see coded.c).
+ * have it. Before anything reads v, in the order of the columns. Returns false when the
+ * device gains nothing by it (for the CPU see cpu/choose.c).
  */
+#define CODED_MAX 32 /* of an input */
 bool nn_coded(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n);
 /* One op over `in`; its first output. `conf` is copied (conf_size bytes). */
-struct val *nn_op(struct graph *g, const struct op_ops *ops, struct val *const *in,
-                  int n_in, struct param *const *params, int n_params, const void *conf,
+struct val *nn_op(struct graph *g, const struct op *op, struct val *const *in, int n_in,
+                  struct param *const *params, int n_params, const void *conf,
                   size_t conf_size);
 struct val *nn_sibling(struct val *v, int i); /* a further output of the op that made v */
 /* While on, a parameter whose name is taken is that parameter (of the same size), not an
@@ -144,7 +167,10 @@ const char *graph_output_name(const struct graph *g,
 
 const struct shape *val_shape(const struct val *v);
 
-/* Orders the ops, finds what needs a gradient, initialises parameters. */
+/* Orders the ops, finds what needs a gradient, has the device plan, initialises
+ * parameters. RC_INVAL: what a builder refused, or RC_UNSUPPORTED (E2601): the device
+ * lacks an op; RC_NOMEM.
+ */
 enum rc graph_finish(struct graph *g, struct err *err) MUST_CHECK;
 
 /* Rows of the next batch; grows memory when it must (RC_NOMEM). `rows` is copied, its
@@ -159,10 +185,8 @@ enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
  * 0 in the others; that of rows without an id is left out.
  */
 struct code_ids {
-    const int64_t *ids; /* negative: none */
-    const int64_t
-        *offsets; /* row r has ids[offsets[r]] up to offsets[r + 1]; NULL: ids[r]
-                   */
+    const int64_t *ids;     /* negative: none */
+    const int64_t *offsets; /* row r: ids[offsets[r]] to offsets[r + 1]; NULL: ids[r] */
 };
 void graph_codes(struct graph *g, struct val *v, const struct code_ids *ids);
 /* As last set. */
@@ -186,9 +210,6 @@ void graph_get(struct graph *g, const struct val *v, float *rows);
 bool graph_scale_grad(struct graph *g, const struct val *v, float by);
 /* Rows of v in the batch at hand. */
 int64_t graph_rows_of(const struct graph *g, const struct val *v);
-
-struct view graph_view(const struct graph *g, const struct val *v);
-struct view graph_grad(const struct graph *g, const struct val *v);
 
 void graph_training(struct graph *g,
                     bool on); /* dropout, batch statistics; needs .training */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/graph_private.h - the inside of a graph: builder, planner and executor share it. */
+/* nn/graph_private.h - the inside of a graph: builder, planner and executors share it. */
 #ifndef NN_GRAPH_PRIVATE_H
 #define NN_GRAPH_PRIVATE_H
 
 #include "base/str.h"
 #include "base/vec.h"
-#include "nn/graph.h"
+#include "nn/executor.h"
+#include "nn/op_run.h"
 
 struct op_node;
 
@@ -19,21 +20,22 @@ struct val {
     bool reached;       /* a loss depends on it */
     bool kept;          /* readable after the pass: an input, output or loss */
     int n_uses;
+    struct coded *coded; /* of an input: the executor's, in the arena; or NULL */
+    /* Decided by the executor's plan(). */
     enum dtype dtype; /* of its rows and those of its gradient */
-    /* Placed inside another value (a concat, or what it is a reshape of): no memory of
-     * its own.
-     */
-    struct val *host;
+    struct val *host; /* it lies inside this one and has no memory of its own; or NULL */
     int64_t host_col;
-    struct coded *coded; /* of an input, or NULL; in the arena */
+    int64_t beside_width; /* floats per row that the executor wants beside it; 0: none */
     /* Offsets into the slab, in floats; -1 when none. */
-    int64_t at, grad_at;
+    int64_t at, grad_at, beside_at;
+    int64_t stage_at, stage_grad_at; /* the same in the host's copies */
     struct view view, grad;
 };
 
 struct op_node {
-    const struct op_ops *ops;
-    void *conf; /* in the graph's arena */
+    const struct op *op;
+    const char *layer; /* where in the model it stands; "" when nothing is known */
+    void *conf;        /* in the graph's arena */
     uint64_t id;
     int n_in, n_out, n_params;
     struct val **in;
@@ -41,19 +43,17 @@ struct op_node {
     struct param **params;
     int64_t keep_width, keep_at;
     struct view keep;
-    void *state;
     bool backward; /* takes part in the backward pass */
-    int forward_group, backward_group;
-    bool *fresh; /* [n_in]: the first to write that input's gradient */
-    /* Filled by the executor when rows change. */
+    bool *fresh;   /* [n_in]: the first to write that input's gradient */
+    /* Decided by the executor's plan(). */
+    const void *impl;      /* of its table */
+    const void *impl_conf; /* in place of `conf`; NULL: none */
+    void *state;
+    int forward_at, backward_at; /* moments, each pass counted from 0 */
+    /* Filled when rows change. */
     struct view *in_views, *d_in_views, *out_views, *d_out_views;
     int *in_axis, *out_axis;
     struct op_run run;
-};
-
-/* Ops [from, to) that a tile goes through without waiting for other tiles. */
-struct op_group {
-    size_t from, to;
 };
 
 struct named_val {
@@ -62,11 +62,14 @@ struct named_val {
     /* Of a loss: */
     double sum;    /* after the forward pass */
     float seed;    /* what it counts in the backward pass */
-    bool training; /* no part of evaluations */
+    bool training; /* excluded from evaluations */
 };
 
 struct graph {
     struct graph_options options;
+    const struct device *device;
+    const struct executor_ops *executor; /* of the device */
+    void *plan;                          /* the executor's own; NULL: none */
     struct arena arena;
     struct err err;
     bool failed, finished;
@@ -84,17 +87,12 @@ struct graph {
     VEC(struct param *) params;
     VEC(struct named_val) losses;
     VEC(struct named_val) outputs;
-    VEC(struct op_group) forward_groups;
-    VEC(struct op_group) backward_groups; /* in the order of execution */
+    int n_forward, n_backward; /* moments of the two passes */
     int64_t capacity[AXES_MAX];
-    float *slab; /* activations and gradients */
+    float *slab; /* activations and gradients; the device's */
     int64_t slab_floats;
-    float *values, *grads; /* of all parameters */
-    int64_t n_values, n_grads;
-    bool begun; /* a fixed graph has seen its parameters */
-    double *loss_parts;
-    int64_t n_loss_parts;
-    int64_t tile;
+    float *stage; /* what the host reads and writes, unless it sees the slab; owned */
+    struct device_floats values, grads; /* of all parameters */
 };
 
 /* plan.c: offsets of all values for the current capacities; RC_NOMEM. */
@@ -103,17 +101,11 @@ enum rc graph_plan(struct graph *g, struct err *err) MUST_CHECK;
 void graph_bind(struct graph *g);
 /* order.c: leaves out ops and losses that no output needs. */
 void graph_prune(struct graph *g);
-/* order.c: groups, who needs gradients, who writes them first, what lies inside what. */
+/* order.c: who takes part in the backward pass, and who writes a gradient first. */
 void graph_order(struct graph *g);
-
-/* linear_coded.c: nn_linear() on an input with coded columns; whether a layer of so many
- * units gains by it.
- */
-bool linear_coded_gains(const struct val *x, int64_t out);
-struct val *linear_coded(struct graph *g, struct val *x, struct param *const *params,
-                         bool bias, int64_t out, enum gemm_act act);
-
-/* Known to order.c, which places values inside each other. */
-extern const struct op_ops op_concat, op_take;
+bool graph_is_loss(const struct graph *g, const struct val *v);
+/* access.c: whether the host may have to reach v, and its gradient. */
+bool graph_staged(const struct graph *g, const struct val *v);
+bool graph_staged_grad(const struct graph *g, const struct val *v);
 
 #endif

@@ -245,7 +245,7 @@ const char *onnx_param(struct onnx *o, const struct param *p)
     if (map_find(&o->params, key))
         return p->name;
     map_put(&o->params, key);
-    put_tensor(o, p->name, ELEM_FLOAT, p->dims, p->n_dims, p->value,
+    put_tensor(o, p->name, ELEM_FLOAT, p->dims, p->n_dims, param_read(p),
                (size_t)p->n * sizeof(float));
     return p->name;
 }
@@ -365,7 +365,7 @@ static const char *name_of(struct onnx *o, const struct val *v)
 {
     if (!v->by)
         return v->name;
-    char *name = arena_printf(&o->arena, "%s_op%ju_%d", v->by->ops->name,
+    char *name = arena_printf(&o->arena, "%s_op%ju_%d", v->by->op->name,
                               (uintmax_t)v->by->id, v->index);
     for (char *p = name; *p; p++)
         if (*p == ' ')
@@ -385,15 +385,15 @@ static void put_op(struct onnx *o, const struct op_node *n)
         out[i] = n->out[i]->shape;
         y[i] = name_of(o, n->out[i]);
     }
-    n->ops->onnx(o, &(struct onnx_op){.conf = n->conf,
-                                      .n_in = n->n_in,
-                                      .n_out = n->n_out,
-                                      .n_params = n->n_params,
-                                      .in = in,
-                                      .out = out,
-                                      .x = x,
-                                      .y = y,
-                                      .params = n->params});
+    n->op->onnx(o, &(struct onnx_op){.conf = n->conf,
+                                     .n_in = n->n_in,
+                                     .n_out = n->n_out,
+                                     .n_params = n->n_params,
+                                     .in = in,
+                                     .out = out,
+                                     .x = x,
+                                     .y = y,
+                                     .params = n->params});
 }
 
 static void put_dim(struct buf *shape, int64_t value, const char *param)
@@ -527,9 +527,9 @@ enum rc onnx_print(const struct graph *g, const char *const *outputs, size_t n,
     put_text(&graph, GRAPH_NAME, "model");
     for (size_t i = 0; i < g->ops.n && !rc; i++) {
         const struct op_node *n_op = g->ops.at[i];
-        if (ops[n_op->id] && n_op->ops->onnx == onnx_nothing)
+        if (ops[n_op->id] && n_op->op->onnx == onnx_nothing)
             rc = err_set(err, RC_UNSUPPORTED, "op '%s' has no form in ONNX",
-                         n_op->ops->name);
+                         n_op->op->name);
         else if (ops[n_op->id])
             put_op(&o, n_op);
     }
@@ -557,7 +557,7 @@ enum rc onnx_inputs(const struct graph *g, const char *const *outputs, size_t n,
         if (ops[g->ops.at[i]->id])
             put_op(&o, g->ops.at[i]); /* says which masks it reads */
     for (size_t i = 0; i < g->vals.n && !rc; i++) {
-        const struct val *v = g->vals.at[i];
+        struct val *v = g->vals.at[i];
         if (v->by || !(reads(g, ops, v) || is_output(g, outputs, n, v)))
             continue;
         if (out->n == ARRAY_LEN(out->vals))

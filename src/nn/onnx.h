@@ -30,7 +30,7 @@ enum rc onnx_print(const struct graph *g, const char *const *outputs, size_t n,
  * masks.
  */
 struct onnx_inputs {
-    const struct val *vals[256];
+    struct val *vals[256];
     size_t n;
     bool mask[AXES_MAX];
 };

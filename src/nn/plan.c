@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of activations and gradients: each buffer is wanted over a span of groups, and
- * buffers whose spans do not meet may share the same bytes. Largest first, each at the
- * lowest place where it fits: within a few percent of the best in practice.
+/* Memory of activations and gradients: each buffer is wanted over a span of moments (the
+ * executor says which op runs at which), and buffers whose spans do not meet may share
+ * the same bytes. Largest first, each at the lowest place where it fits: within a few
+ * percent of the best in practice. Where the host does not see the device's memory,
+ * values that it reads or writes have a copy each beside it.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -16,17 +18,17 @@
 struct buffer {
     int64_t *at; /* where the offset goes */
     int64_t floats;
-    int from, to; /* groups, inclusive; the backward ones follow the forward ones */
+    int from, to; /* moments, inclusive; the backward ones follow the forward ones */
 };
 
 static int backward_time(const struct graph *g, const struct op_node *n)
 {
-    return (int)g->forward_groups.n + n->backward_group;
+    return g->n_forward + n->backward_at;
 }
 
 static int last_time(const struct graph *g)
 {
-    return (int)(g->forward_groups.n + g->backward_groups.n);
+    return g->n_forward + g->n_backward;
 }
 
 static void stretch(int *to, int time)
@@ -35,42 +37,42 @@ static void stretch(int *to, int time)
         *to = time;
 }
 
-/* The last group that reads v. */
+/* The last moment at which v is read. */
 static int value_end(const struct graph *g, const struct val *v)
 {
-    int to = v->by ? v->by->forward_group : 0;
+    int to = v->by ? v->by->forward_at : 0;
     if (v->kept || g->options.keep)
         return last_time(g);
-    if (v->by && v->by->backward && (v->by->ops->flags & OP_NEEDS_OUT))
+    if (v->by && v->by->backward && (v->by->op->flags & OP_NEEDS_OUT))
         stretch(&to, backward_time(g, v->by));
     for (size_t i = 0; i < g->ops.n; i++) {
         const struct op_node *n = g->ops.at[i];
         for (int k = 0; k < n->n_in; k++) {
             if (n->in[k] != v)
                 continue;
-            stretch(&to, n->forward_group);
-            if (n->backward && (n->ops->flags & OP_NEEDS_IN))
+            stretch(&to, n->forward_at);
+            if (n->backward && (n->op->flags & OP_NEEDS_IN))
                 stretch(&to, backward_time(g, n));
         }
     }
     return to;
 }
 
-/* The last group that reads what an op has kept. */
+/* The last moment at which what an op has kept is read. */
 static int keep_end(const struct graph *g, const struct op_node *n)
 {
     if (g->options.keep)
         return last_time(g);
-    return n->backward ? backward_time(g, n) : n->forward_group;
+    return n->backward ? backward_time(g, n) : n->forward_at;
 }
 
-/* The first group of the backward pass that writes the gradient of v, or -1. */
+/* The first moment at which the gradient of v is written, or -1. */
 static int grad_start(const struct graph *g, const struct val *v)
 {
     int from = -1;
     for (size_t i = 0; i < g->losses.n; i++)
         if (g->losses.at[i].val == v)
-            return (int)g->forward_groups.n;
+            return g->n_forward;
     for (size_t i = 0; i < g->ops.n; i++) {
         const struct op_node *n = g->ops.at[i];
         for (int k = 0; n->backward && k < n->n_in; k++)
@@ -120,15 +122,15 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         if (v->host)
             continue;
         struct buffer value = {&v->at, rows_floats(g, v->shape.axis, row_floats(v)),
-                               v->by ? v->by->forward_group : 0, value_end(g, v)};
+                               v->by ? v->by->forward_at : 0, value_end(g, v)};
         struct buffer grad = {&v->grad_at, value.floats, grad_start(g, v),
                               v->by ? backward_time(g, v->by) : last_time(g)};
         for (size_t k = 0; k < g->vals.n; k++) {
             struct val *inner = g->vals.at[k];
             if (!inner->host || outermost(inner) != v)
                 continue;
-            if (inner->by->forward_group < value.from)
-                value.from = inner->by->forward_group;
+            if (inner->by->forward_at < value.from)
+                value.from = inner->by->forward_at;
             stretch(&value.to, value_end(g, inner));
             stretch(&grad.to, backward_time(g, inner->by));
             int start = grad_start(g, inner);
@@ -138,9 +140,9 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         out[n++] = value;
         if (needs_buffer(v) && grad.from >= 0)
             out[n++] = grad;
-        if (v->coded)
-            out[n++] = (struct buffer){&v->coded->codes_at,
-                                       rows_floats(g, v->shape.axis, v->coded->n), 0,
+        if (v->beside_width)
+            out[n++] = (struct buffer){&v->beside_at,
+                                       rows_floats(g, v->shape.axis, v->beside_width), 0,
                                        last_time(g)};
     }
     for (size_t i = 0; i < g->ops.n; i++) {
@@ -148,7 +150,7 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         if (o->keep_width)
             out[n++] = (struct buffer){
                 &o->keep_at, rows_floats(g, o->out[0]->shape.axis, o->keep_width),
-                o->forward_group, keep_end(g, o)};
+                o->forward_at, keep_end(g, o)};
     }
     return n;
 }
@@ -210,13 +212,38 @@ size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX])
     return (size_t)total * sizeof(float);
 }
 
+/* Places of the host's copies; returns their floats. */
+static int64_t stage_values(struct graph *g)
+{
+    int64_t at = 0;
+    for (size_t i = 0; i < g->vals.n; i++) {
+        struct val *v = g->vals.at[i];
+        int64_t floats = rows_floats(g, v->shape.axis, shape_width(&v->shape));
+        v->stage_at = v->stage_grad_at = -1;
+        if (graph_staged(g, v)) {
+            v->stage_at = at;
+            at += floats;
+        }
+        if (graph_staged_grad(g, v)) {
+            v->stage_grad_at = at;
+            at += floats;
+        }
+    }
+    return at;
+}
+
 enum rc graph_plan(struct graph *g, struct err *err)
 {
+    const struct device_ops *device = g->device->ops;
     int64_t total = lay_out(g);
-    mem_free(g->slab);
+    device->free(g->device, g->slab);
+    mem_free(g->stage);
     g->slab_floats = 0;
-    g->slab = mem_try_large((size_t)total + ALIGN_FLOATS, sizeof(float));
-    if (!g->slab)
+    g->slab = device->alloc(g->device, ((size_t)total + ALIGN_FLOATS) * sizeof(float));
+    g->stage = device->host_visible
+                   ? NULL
+                   : mem_try_calloc((size_t)stage_values(g) + 1, sizeof(float));
+    if (!g->slab || (!g->stage && !device->host_visible))
         return err_set(err, RC_NOMEM, "no memory for %jd bytes of activations",
                        (intmax_t)total * 4);
     g->slab_floats = total;
@@ -227,8 +254,11 @@ static struct view place(const struct graph *g, int64_t at, int axis, int64_t wi
 {
     if (at < 0)
         return (struct view){0};
-    return (struct view){
-        .data = g->slab + at, .rows = g->env.rows.n[axis], .width = width, .ld = width};
+    return (struct view){.data = g->slab + at,
+                         .rows = g->env.rows.n[axis],
+                         .width = width,
+                         .ld = width,
+                         .device = g->device};
 }
 
 static void bind_val(struct graph *g, struct val *v)
@@ -246,10 +276,6 @@ static void bind_val(struct graph *g, struct val *v)
         v->view = view_cols(&v->view, col, width);
     if (v->grad.data)
         v->grad = view_cols(&v->grad, col, width);
-    if (v->coded) {
-        v->coded->on = false;
-        v->coded->codes = (void *)(g->slab + v->coded->codes_at);
-    }
     if (v->dtype == DT_BF16) {
         v->view.ld = v->grad.ld = row_floats(v);
         v->view.dtype = v->grad.dtype = DT_BF16;
@@ -268,7 +294,7 @@ static void bind_op(struct graph *g, struct op_node *n)
     }
     n->keep = place(g, n->keep_at, n->out[0]->shape.axis, n->keep_width);
     n->run = (struct op_run){.env = &g->env,
-                             .conf = n->conf,
+                             .conf = n->impl_conf ? n->impl_conf : n->conf,
                              .id = n->id,
                              .n_in = n->n_in,
                              .n_out = n->n_out,
@@ -291,6 +317,8 @@ void graph_bind(struct graph *g)
         bind_val(g, g->vals.at[i]);
     for (size_t i = 0; i < g->ops.n; i++)
         bind_op(g, g->ops.at[i]);
+    if (g->executor->rows)
+        g->executor->rows(g);
 }
 
 /* Rows of an axis that is longer than another. */

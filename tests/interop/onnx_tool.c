@@ -486,13 +486,14 @@ static const struct onnx_case cases[] = {
     ENTRY(relu6),
 };
 
-static void fill(const struct graph *g, const struct val *v, uint64_t stream)
+static void fill(struct graph *g, struct val *v, uint64_t stream)
 {
-    struct view view = graph_view(g, v);
+    struct view view = graph_write_begin(g, v);
     struct rng r;
     rng_init(&r, 7, stream, 0, 0);
     for (int64_t k = 0; k < view.rows; k++)
         rng_fill_uniform(&r, -4, 4, view_row(&view, k), (size_t)view.width);
+    graph_write_end(g, v);
 }
 
 /* Running statistics and the like are not what they begin as. */
@@ -503,7 +504,9 @@ static void stir(struct graph *g)
     for (size_t i = 0; i < n; i++) {
         struct rng r;
         rng_init(&r, 11, i, 0, 0);
-        rng_fill_uniform(&r, 0.2f, 1.5f, params[i]->value, (size_t)params[i]->n);
+        rng_fill_uniform(&r, 0.2f, 1.5f, param_write_begin(params[i]),
+                         (size_t)params[i]->n);
+        param_write_end(params[i]);
     }
 }
 

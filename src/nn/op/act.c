@@ -1,30 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Activations that are not fused into a linear layer, each with its derivative. */
-#include <string.h>
-
-#include "nn/graph_private.h"
+#include "nn/op/act.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
-
-struct act_conf {
-    enum act act;
-    float param;
-};
-
-static const struct act_kernels *kernel_of(const struct act_conf *c)
-{
-    static const enum kernel_act kinds[] = {
-        [ACT_RELU] = KERNEL_RELU,   [ACT_LEAKY_RELU] = KERNEL_LEAKY,
-        [ACT_ELU] = KERNEL_ELU,     [ACT_SELU] = KERNEL_SELU,
-        [ACT_GELU] = KERNEL_GELU,   [ACT_GELU_TANH] = KERNEL_GELU_TANH,
-        [ACT_SILU] = KERNEL_SILU,   [ACT_SIGMOID] = KERNEL_SIGMOID,
-        [ACT_TANH] = KERNEL_TANH,   [ACT_SOFTPLUS] = KERNEL_SOFTPLUS,
-        [ACT_MISH] = KERNEL_MISH,   [ACT_HARDSWISH] = KERNEL_HARDSWISH,
-        [ACT_RELU6] = KERNEL_RELU6,
-    };
-    return &kernels()->act[kinds[c->act]];
-}
 
 static enum rc act_infer(const void *conf, const struct shape *in, int n_in,
                          struct shape *out, int64_t *keep_width, struct err *err)
@@ -32,34 +10,6 @@ static enum rc act_infer(const void *conf, const struct shape *in, int n_in,
     out[0] = in[0];
     *keep_width = 0;
     return RC_OK;
-}
-
-static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct act_conf *c = r->conf;
-    const struct act_kernels *k = kernel_of(c);
-    int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t i = from; i < to; i++)
-        k->value(view_row(&r->out[0], i), view_row(&r->in[0], i), c->param,
-                 r->out[0].width);
-}
-
-static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct act_conf *c = r->conf;
-    const struct act_kernels *k = kernel_of(c);
-    int64_t from, to;
-    if (!r->d_in[0].data)
-        return;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t i = from; i < to; i++) {
-        float *dx = view_row(&r->d_in[0], i);
-        if (r->d_in_fresh[0])
-            memset(dx, 0, (size_t)r->out[0].width * sizeof(float));
-        k->grad(dx, view_row(&r->d_out[0], i), view_row(&r->in[0], i), c->param,
-                r->out[0].width);
-    }
 }
 
 static void put_gate(struct onnx *o, const struct onnx_op *op, const char *f)
@@ -126,12 +76,10 @@ static void act_onnx(struct onnx *o, const struct onnx_op *op)
         put_relu6(o, op);
 }
 
-static const struct op_ops op_act = {
+const struct op op_act = {
     .name = "activation",
-    .flags = OP_NEEDS_IN | OP_WRITES | OP_STRIDED,
+    .flags = OP_NEEDS_IN,
     .infer = act_infer,
-    .forward = act_forward,
-    .backward = act_backward,
     .onnx = act_onnx,
 };
 

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The last position of each row. */
-#include <string.h>
-
-#include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
 
 static enum rc last_infer(const void *conf, const struct shape *in, int n_in,
                           struct shape *out, int64_t *keep_width, struct err *err)
@@ -16,26 +12,6 @@ static enum rc last_infer(const void *conf, const struct shape *in, int n_in,
     if (in[0].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes values of positions");
     return RC_OK;
-}
-
-static void last_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    size_t bytes = (size_t)r->out[0].width * sizeof(float);
-    for (int64_t b = begin; b < end; b++)
-        if (at[b + 1] > at[b])
-            memcpy(view_row(&r->out[0], b), view_row(&r->in[0], at[b + 1] - 1), bytes);
-        else
-            memset(view_row(&r->out[0], b), 0, bytes);
-}
-
-static void last_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    for (int64_t b = begin; r->d_in[0].data && b < end; b++)
-        if (at[b + 1] > at[b])
-            kernels()->add(view_row(&r->d_in[0], at[b + 1] - 1),
-                           view_row(&r->d_out[0], b), r->out[0].width);
 }
 
 /* Positions are ones at the front of the mask: the last is where their running number
@@ -62,14 +38,13 @@ static void last_onnx(struct onnx *o, const struct onnx_op *op)
     onnx_reshape(o, op->y[0], y, &flat, &op->out[0]);
 }
 
-static const struct op_ops op_last = {.name = "last position",
-                                      .flags = OP_STRIDED,
-                                      .infer = last_infer,
-                                      .forward = last_forward,
-                                      .backward = last_backward,
-                                      .onnx = last_onnx};
+const struct op op_seq_last = {
+    .name = "last position",
+    .infer = last_infer,
+    .onnx = last_onnx,
+};
 
 struct val *nn_seq_last(struct graph *g, struct val *values)
 {
-    return nn_op(g, &op_last, &values, 1, NULL, 0, NULL, 0);
+    return nn_op(g, &op_seq_last, &values, 1, NULL, 0, NULL, 0);
 }

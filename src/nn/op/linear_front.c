@@ -1,30 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A linear layer on rows of which only the first columns learn, because the others are
- * there to be looked at: its slopes are a product with those columns of the weight alone.
- * The columns that learn are an input of their own, which is not read.
- */
 #include <math.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
+#include "nn/op/linear_front.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
-
-enum { IN_ALL, IN_FRONT };
-
-struct front_conf {
-    enum gemm_precision precision;
-    enum gemm_act act;
-    int64_t out;
-};
-
-struct front_state {
-    struct gemm_weight *all, *front; /* front: NULL when nothing is learnt */
-    float *columns;                  /* of the weight, [out, front] */
-    int64_t n;                       /* how many */
-};
 
 static enum rc front_infer(const void *conf, const struct shape *in, int n_in,
                            struct shape *out, int64_t *keep_width, struct err *err)
@@ -38,83 +18,6 @@ static enum rc front_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static void front_teardown(void *state)
-{
-    struct front_state *s = state;
-    gemm_weight_destroy(s->all);
-    gemm_weight_destroy(s->front);
-    mem_free(s->columns);
-    mem_free(s);
-}
-
-static enum rc front_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
-                           struct err *err)
-{
-    const struct front_conf *c = conf;
-    struct front_state *s = mem_calloc(1, sizeof(*s));
-    s->n = shape_width(&in[IN_FRONT]);
-    enum rc rc = gemm_weight_create(c->out, shape_width(&in[IN_ALL]), c->precision, false,
-                                    &s->all, err);
-    if (!rc && training) {
-        rc = gemm_weight_create(c->out, s->n, c->precision, true, &s->front, err);
-        s->columns = rc ? NULL : mem_try_alloc((size_t)(c->out * s->n), sizeof(float));
-        if (!rc && !s->columns)
-            rc = err_set(err, RC_NOMEM, "no memory for %jd columns", (intmax_t)s->n);
-    }
-    if (rc)
-        front_teardown(s);
-    else
-        *state = s;
-    return rc;
-}
-
-static void front_begin(const struct op_run *r)
-{
-    const struct front_conf *c = r->conf;
-    const struct front_state *s = r->state;
-    const struct param *w = r->params[0];
-    gemm_pack(s->all, w->value);
-    for (int64_t u = 0; s->front && u < c->out; u++)
-        memcpy(s->columns + u * s->n, w->value + u * w->dims[1],
-               (size_t)s->n * sizeof(float));
-    if (s->front)
-        gemm_pack(s->front, s->columns);
-}
-
-static void front_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct front_conf *c = r->conf;
-    const struct front_state *s = r->state;
-    int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    gemm_forward(s->all, view_rows(&r->in[IN_ALL], from, to), r->params[1]->value, c->act,
-                 view_rows(&r->out[0], from, to));
-}
-
-/* d_out becomes the gradient before the activation, in place: nobody else reads it. */
-static void front_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct front_conf *c = r->conf;
-    const struct front_state *s = r->state;
-    int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to && c->act != GEMM_ACT_NONE; k++)
-        kernels()->act_grad_from_out[c->act](view_row(&r->out[0], k),
-                                             view_row(&r->d_out[0], k), c->out);
-    if (r->d_in[IN_FRONT].data)
-        gemm_backward(s->front, view_rows(&r->d_out[0], from, to),
-                      !r->d_in_fresh[IN_FRONT], view_rows(&r->d_in[IN_FRONT], from, to));
-}
-
-static void front_grads(const struct op_run *r)
-{
-    const struct front_state *s = r->state;
-    if (r->params[0]->grad)
-        gemm_gradient(s->all, r->d_out[0], r->in[IN_ALL], r->params[0]->grad,
-                      r->params[1]->grad, r->env->pool);
-}
-
 static void front_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct front_conf *c = op->conf;
@@ -122,16 +25,10 @@ static void front_onnx(struct onnx *o, const struct onnx_op *op)
     onnx_layer(o, op->y[0], op->x[IN_ALL], w, onnx_param(o, op->params[1]), c->act);
 }
 
-static const struct op_ops op_front = {
+const struct op op_linear_front = {
     .name = "linear of columns in front",
-    .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES | OP_STRIDED,
+    .flags = OP_NEEDS_IN | OP_NEEDS_OUT,
     .infer = front_infer,
-    .setup = front_setup,
-    .teardown = front_teardown,
-    .begin = front_begin,
-    .forward = front_forward,
-    .backward = front_backward,
-    .grads = front_grads,
     .onnx = front_onnx,
 };
 
@@ -152,5 +49,5 @@ struct val *nn_linear_front(struct graph *g, const char *name, struct val *x,
     params[0] = nn_param(g, "weight", (const int64_t[]){out, width}, 2, init, true);
     params[1] = nn_param(g, "bias", &out, 1, init, true);
     graph_pop(g);
-    return nn_op(g, &op_front, in, 2, params, 2, &conf, sizeof(conf));
+    return nn_op(g, &op_linear_front, in, 2, params, 2, &conf, sizeof(conf));
 }

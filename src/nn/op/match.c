@@ -1,70 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users against items. Items have rows of their own: those of the batch first (row i
- * belongs to user i), then some that stand against all users, then hard ones, of which
- * each user has some. A user's scores lie side by side on an axis of their own, all users
- * with the same number: the own item, those for all, the hard ones; or, when the items of
- * the batch stand against each other, one per row of the batch.
- *
- * The scores against all are a matrix product in which the items are the weights: they
- * are packed anew for each batch. Packing needs memory that grows with the number of
- * items; where there is none, plain loops do the same.
- */
-#include <math.h>
-#include <string.h>
-
+#include "nn/op/match.h"
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
-
-#define NO_SCORE (-1e32f) /* of a hard item that a user does not have */
-#define USER_GRAIN 64
-
-struct scores_conf {
-    int axis;      /* of the scores */
-    int hard_axis; /* its offsets say which hard items a user has; -1: no hard ones */
-    bool in_batch;
-    float scale;
-    enum gemm_precision precision;
-};
-
-enum { IN_USER, IN_ITEM };
-
-struct scores_state {
-    struct gemm_weight *packed; /* of n items, or NULL */
-    int64_t n, width;
-    bool training;
-};
-
-/* How the rows of the batch at hand are laid out. */
-struct layout {
-    int64_t users, width; /* width: scores per user */
-    int64_t first, n;     /* items that stand against all */
-    int64_t col;          /* where their scores begin */
-    const int64_t *hard;  /* [users + 1], or NULL */
-    int64_t first_hard, hard_col;
-};
-
-static struct layout layout_of(const struct op_run *r)
-{
-    const struct scores_conf *c = r->conf;
-    const struct batch_rows *rows = &r->env->rows;
-    struct layout l = {.users = rows->n[AXIS_BATCH]};
-    int64_t items = r->in[IN_ITEM].rows;
-    l.width = l.users ? rows->n[c->axis] / l.users : 0;
-    if (c->in_batch) {
-        l.n = l.users;
-        return l;
-    }
-    int64_t n_hard = c->hard_axis >= 0 ? rows->n[c->hard_axis] : 0;
-    l.first = l.users;
-    l.n = items - l.users - n_hard;
-    l.col = 1;
-    l.hard = n_hard ? rows->offsets[c->hard_axis] : NULL;
-    l.first_hard = l.users + l.n;
-    l.hard_col = 1 + l.n;
-    return l;
-}
 
 static enum rc scores_infer(const void *conf, const struct shape *in, int n_in,
                             struct shape *out, int64_t *keep_width, struct err *err)
@@ -83,195 +21,12 @@ static enum rc scores_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static enum rc scores_setup(const void *conf, const struct shape *in,
-                            const struct shape *out, bool training, void **state,
-                            struct err *err)
-{
-    struct scores_state *s = mem_calloc(1, sizeof(*s));
-    s->width = shape_width(&in[IN_ITEM]);
-    s->training = training;
-    *state = s;
-    return RC_OK;
-}
-
-static void scores_teardown(void *state)
-{
-    struct scores_state *s = state;
-    if (s)
-        gemm_weight_destroy(s->packed);
-    mem_free(s);
-}
-
-static void scores_sync_forward(const struct op_run *r)
-{
-    const struct scores_conf *c = r->conf;
-    struct scores_state *s = r->state;
-    struct layout l = layout_of(r);
-    if (s->n != l.n) {
-        gemm_weight_destroy(s->packed);
-        s->packed = NULL;
-        s->n = l.n;
-        if (l.n > 0 && r->in[IN_ITEM].ld == s->width &&
-            gemm_weight_create(l.n, s->width, c->precision, s->training, &s->packed,
-                               NULL))
-            s->packed = NULL;
-    }
-    if (s->packed)
-        gemm_pack(s->packed, view_row(&r->in[IN_ITEM], l.first));
-}
-
-/* Users [begin, end) against the items for all: columns of their scores. */
-static struct view common_part(const struct view *scores, const struct layout *l,
-                               int64_t begin, int64_t end)
-{
-    return (struct view){.data = scores->data + begin * l->width + l->col,
-                         .rows = end - begin,
-                         .width = l->n,
-                         .ld = l->width};
-}
-
-static void hard_scores(const struct op_run *r, const struct layout *l, int64_t user,
-                        float *scores)
-{
-    int64_t d = r->in[IN_USER].width, k = 0;
-    int64_t n = l->hard ? l->hard[user + 1] - l->hard[user] : 0;
-    for (; k < n; k++)
-        scores[l->hard_col + k] = kernels()->dot(
-            view_row(&r->in[IN_USER], user),
-            view_row(&r->in[IN_ITEM], l->first_hard + l->hard[user] + k), d);
-    for (; l->hard_col + k < l->width; k++)
-        scores[l->hard_col + k] = NO_SCORE;
-}
-
-static void scores_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct scores_conf *c = r->conf;
-    const struct scores_state *s = r->state;
-    struct layout l = layout_of(r);
-    struct view users = view_rows(&r->in[IN_USER], begin, end);
-    struct view common = common_part(&r->out[0], &l, begin, end);
-    if (s->packed)
-        gemm_forward(s->packed, users, NULL, GEMM_ACT_NONE, common);
-    for (int64_t b = begin; b < end; b++) {
-        float *scores = r->out[0].data + b * l.width;
-        const float *user = view_row(&r->in[IN_USER], b);
-        for (int64_t k = 0; !s->packed && k < l.n; k++)
-            scores[l.col + k] =
-                kernels()->dot(user, view_row(&r->in[IN_ITEM], l.first + k), users.width);
-        if (!c->in_batch) {
-            scores[0] = kernels()->dot(user, view_row(&r->in[IN_ITEM], b), users.width);
-            hard_scores(r, &l, b, scores);
-        }
-        if (c->scale != 1.0f)
-            kernels()->scale(scores, c->scale, l.width);
-    }
-}
-
-/* Slopes of the products: those of the scaled scores, scaled in place. */
-static void scale_slopes(void *arg, int64_t begin, int64_t end, int64_t chunk)
-{
-    const struct op_run *r = arg;
-    const struct scores_conf *c = r->conf;
-    struct layout l = layout_of(r);
-    kernels()->scale(r->d_out[0].data + begin * l.width, c->scale,
-                     (end - begin) * l.width);
-}
-
-/* Items that belong to one user. */
-static void own_items(void *arg, int64_t begin, int64_t end, int64_t chunk)
-{
-    const struct op_run *r = arg;
-    struct layout l = layout_of(r);
-    int64_t d = r->in[IN_USER].width;
-    for (int64_t b = begin; b < end; b++) {
-        const float *slopes = r->d_out[0].data + b * l.width;
-        const float *user = view_row(&r->in[IN_USER], b);
-        kernels()->axpy(view_row(&r->d_in[IN_ITEM], b), slopes[0], user, d);
-        for (int64_t k = 0; l.hard && k < l.hard[b + 1] - l.hard[b]; k++)
-            kernels()->axpy(view_row(&r->d_in[IN_ITEM], l.first_hard + l.hard[b] + k),
-                            slopes[l.hard_col + k], user, d);
-    }
-}
-
-/* Items for all, without a packed product: each over all users. */
-static void common_items(void *arg, int64_t begin, int64_t end, int64_t chunk)
-{
-    const struct op_run *r = arg;
-    struct layout l = layout_of(r);
-    for (int64_t k = begin; k < end; k++)
-        for (int64_t b = 0; b < l.users; b++)
-            kernels()->axpy(view_row(&r->d_in[IN_ITEM], l.first + k),
-                            r->d_out[0].data[b * l.width + l.col + k],
-                            view_row(&r->in[IN_USER], b), r->in[IN_USER].width);
-}
-
-static void zero_view(const struct view *v)
-{
-    for (int64_t k = 0; k < v->rows; k++)
-        memset(view_row(v, k), 0, (size_t)v->width * sizeof(float));
-}
-
-static void scores_sync_backward(const struct op_run *r)
-{
-    const struct scores_conf *c = r->conf;
-    const struct scores_state *s = r->state;
-    const struct view *d_item = &r->d_in[IN_ITEM];
-    struct layout l = layout_of(r);
-    if (c->scale != 1.0f)
-        pool_for(r->env->pool, l.users, USER_GRAIN, scale_slopes, (void *)(uintptr_t)r);
-    if (!d_item->data)
-        return;
-    if (r->d_in_fresh[IN_ITEM])
-        zero_view(d_item);
-    if (s->packed && d_item->ld == d_item->width)
-        gemm_gradient(s->packed, common_part(&r->d_out[0], &l, 0, l.users),
-                      r->in[IN_USER], view_row(d_item, l.first), NULL, r->env->pool);
-    else
-        pool_for(r->env->pool, l.n, USER_GRAIN, common_items, (void *)(uintptr_t)r);
-    if (!c->in_batch)
-        pool_for(r->env->pool, l.users, USER_GRAIN, own_items, (void *)(uintptr_t)r);
-}
-
-static void scores_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct scores_conf *c = r->conf;
-    const struct scores_state *s = r->state;
-    struct layout l = layout_of(r);
-    struct view d_user = view_rows(&r->d_in[IN_USER], begin, end);
-    bool fresh = r->d_in_fresh[IN_USER];
-    int64_t d = r->in[IN_USER].width;
-    if (!r->d_in[IN_USER].data)
-        return;
-    if (s->packed)
-        gemm_backward(s->packed, common_part(&r->d_out[0], &l, begin, end), !fresh,
-                      d_user);
-    else if (fresh)
-        zero_view(&d_user);
-    for (int64_t b = begin; b < end; b++) {
-        const float *slopes = r->d_out[0].data + b * l.width;
-        float *to = view_row(&r->d_in[IN_USER], b);
-        for (int64_t k = 0; !s->packed && k < l.n; k++)
-            kernels()->axpy(to, slopes[l.col + k], view_row(&r->in[IN_ITEM], l.first + k),
-                            d);
-        if (c->in_batch)
-            continue;
-        kernels()->axpy(to, slopes[0], view_row(&r->in[IN_ITEM], b), d);
-        for (int64_t k = 0; l.hard && k < l.hard[b + 1] - l.hard[b]; k++)
-            kernels()->axpy(to, slopes[l.hard_col + k],
-                            view_row(&r->in[IN_ITEM], l.first_hard + l.hard[b] + k), d);
-    }
-}
-
-static const struct op_ops op_scores = {.name = "match scores",
-                                        .flags = OP_NEEDS_IN | OP_WRITES,
-                                        .infer = scores_infer,
-                                        .setup = scores_setup,
-                                        .teardown = scores_teardown,
-                                        .sync_forward = scores_sync_forward,
-                                        .forward = scores_forward,
-                                        .sync_backward = scores_sync_backward,
-                                        .backward = scores_backward,
-                                        .onnx = onnx_nothing};
+const struct op op_match_scores = {
+    .name = "match scores",
+    .flags = OP_NEEDS_IN,
+    .infer = scores_infer,
+    .onnx = onnx_nothing,
+};
 
 struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item, int axis,
                             int hard_axis, bool in_batch, float scale)
@@ -282,15 +37,8 @@ struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item,
                                .scale = scale,
                                .precision = g->options.precision};
     struct val *in[] = {user, item};
-    return nn_op(g, &op_scores, in, 2, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_match_scores, in, 2, NULL, 0, &conf, sizeof(conf));
 }
-
-/* Cross entropy of one score among a user's. */
-struct loss_conf {
-    bool diagonal; /* the target of row i is score i, not the first */
-};
-
-#define CHUNK 256
 
 static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
                           struct shape *out, int64_t *keep_width, struct err *err)
@@ -304,136 +52,27 @@ static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static double loss_weight(const struct op_run *r, int64_t row)
-{
-    return r->n_in == 2 ? (double)*view_row(&r->in[1], row) : 1.0 / (double)op_total(r);
-}
+const struct op op_match_loss = {
+    .name = "match loss",
+    .flags = OP_NEEDS_IN,
+    .infer = loss_infer,
+    .onnx = onnx_nothing,
+};
 
-static int64_t target_of(const struct op_run *r, int64_t row)
-{
-    const struct loss_conf *c = r->conf;
-    return c->diagonal ? row : 0;
-}
-
-/* y = x - by */
-CLONED static void less(float *y, const float *x, float by, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        y[i] = x[i] - by;
-}
-
-/* Log of the sum of e^x. */
-static double log_sum(const float *x, int64_t n)
-{
-    float part[CHUNK], max = kernels()->max(x, n);
-    double sum = 0;
-    for (int64_t at = 0; at < n; at += CHUNK) {
-        int64_t k = n - at < CHUNK ? n - at : CHUNK;
-        less(part, x + at, max, k);
-        kernels()->exp(part, part, k);
-        sum += (double)kernels()->sum(part, k);
-    }
-    return (double)max + log(sum);
-}
-
-static void loss_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    for (int64_t b = begin; b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        double log = log_sum(x, at[b + 1] - at[b]);
-        *view_row(&r->keep, b) = (float)log;
-        *view_row(&r->out[0], b) =
-            (float)(loss_weight(r, b) * (log - (double)x[target_of(r, b)]));
-    }
-}
-
-static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    float part[CHUNK];
-    for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        float *dx = view_row(&r->d_in[0], at[b]), log = *view_row(&r->keep, b);
-        float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
-        int64_t n = at[b + 1] - at[b];
-        for (int64_t from = 0; from < n; from += CHUNK) {
-            int64_t k = n - from < CHUNK ? n - from : CHUNK;
-            less(part, x + from, log, k);
-            kernels()->exp(part, part, k);
-            if (r->d_in_fresh[0])
-                kernels()->times(dx + from, d, part, k);
-            else
-                kernels()->axpy(dx + from, d, part, k);
-        }
-        dx[target_of(r, b)] -= d;
-    }
-}
-
-static const struct op_ops op_match_loss = {.name = "match loss",
-                                            .flags = OP_NEEDS_IN | OP_WRITES,
-                                            .infer = loss_infer,
-                                            .forward = loss_forward,
-                                            .backward = loss_backward,
-                                            .onnx = onnx_nothing};
-
-/* Each score on its own: is it the target. */
-static double sum_softplus(const float *x, int64_t n)
-{
-    float part[CHUNK];
-    double sum = 0;
-    for (int64_t at = 0; at < n; at += CHUNK) {
-        int64_t k = n - at < CHUNK ? n - at : CHUNK;
-        kernels()->act[KERNEL_SOFTPLUS].value(part, x + at, 0, k);
-        sum += (double)kernels()->sum(part, k);
-    }
-    return sum;
-}
-
-static void logistic_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    for (int64_t b = begin; b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        double sum = sum_softplus(x, at[b + 1] - at[b]) - (double)x[target_of(r, b)];
-        *view_row(&r->out[0], b) = (float)(loss_weight(r, b) * sum);
-    }
-}
-
-static void logistic_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    float part[CHUNK];
-    for (int64_t b = begin; r->d_in[0].data && b < end; b++) {
-        const float *x = view_row(&r->in[0], at[b]);
-        float *dx = view_row(&r->d_in[0], at[b]);
-        float d = (float)((double)*view_row(&r->d_out[0], b) * loss_weight(r, b));
-        int64_t n = at[b + 1] - at[b];
-        for (int64_t from = 0; from < n; from += CHUNK) {
-            int64_t k = n - from < CHUNK ? n - from : CHUNK;
-            kernels()->act[KERNEL_SIGMOID].value(part, x + from, 0, k);
-            if (r->d_in_fresh[0])
-                kernels()->times(dx + from, d, part, k);
-            else
-                kernels()->axpy(dx + from, d, part, k);
-        }
-        dx[target_of(r, b)] -= d;
-    }
-}
-
-static const struct op_ops op_logistic = {.name = "match logistic loss",
-                                          .flags = OP_NEEDS_IN | OP_WRITES,
-                                          .infer = loss_infer,
-                                          .forward = logistic_forward,
-                                          .backward = logistic_backward,
-                                          .onnx = onnx_nothing};
+const struct op op_match_logistic = {
+    .name = "match logistic loss",
+    .flags = OP_NEEDS_IN,
+    .infer = loss_infer,
+    .onnx = onnx_nothing,
+};
 
 struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
                               bool diagonal)
 {
     struct loss_conf conf = {.diagonal = diagonal};
     struct val *in[] = {scores, weights};
-    return nn_op(g, &op_logistic, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_match_logistic, in, weights ? 2 : 1, NULL, 0, &conf,
+                 sizeof(conf));
 }
 
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
@@ -456,33 +95,11 @@ static enum rc own_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static void own_sync(const struct op_run *r)
-{
-}
-
-static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    for (int64_t b = begin; b < end; b++)
-        memcpy(view_row(&r->out[0], b), view_row(&r->in[0], b),
-               (size_t)r->in[0].width * sizeof(float));
-}
-
-static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    int64_t from, to, n = r->d_out[0].rows;
-    op_rows(r->env, r->in_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; r->d_in[0].data && k < to && k < n; k++)
-        kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
-                       r->in[0].width);
-}
-
-static const struct op_ops op_own_items = {.name = "own items",
-                                           .infer = own_infer,
-                                           .sync_forward = own_sync,
-                                           .forward = own_forward,
-                                           .sync_backward = own_sync,
-                                           .backward = own_backward,
-                                           .onnx = onnx_nothing};
+const struct op op_own_items = {
+    .name = "own items",
+    .infer = own_infer,
+    .onnx = onnx_nothing,
+};
 
 struct val *nn_own_items(struct graph *g, struct val *items)
 {

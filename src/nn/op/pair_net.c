@@ -1,44 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first two layers of an attention's net over pairs of a query and a key, as one op.
- *
- * The first layer (pairs.c) is by far the widest value of such a model: 256 floats for
- * each of 50 positions of a row. So it never leaves the second cache: a block of
- * positions goes through both layers, and backward makes the first one again, which costs
- * less than writing it to memory and reading it twice. Gradients of weights are added up
- * in PAIR_PIECES pieces of the batch.
- */
 #include <math.h>
-#include <string.h>
 
-#include "base/mem.h"
 #include "nn/onnx.h"
-#include "nn/op/pairs_private.h"
+#include "nn/op/pair_net.h"
+#include "nn/op/pairs.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
+#include "tensor/gemm.h"
 
-#define HIDDEN_FLOATS 69632 /* of the first layer of a block */
 #define HIDDEN_MAX 1024
-#define SKEW 16 /* floats between rows, so that they fall into different sets */
-
-enum { PARAM_FIRST, PARAM_SECOND, PARAM_BIAS };
-
-struct net_conf {
-    struct pair_conf first;
-    enum gemm_act act; /* of the second layer */
-    bool bias;
-    int64_t out;
-};
-
-struct net_state {
-    struct pair_state first;
-    struct gemm_weight *second;
-    float *grads; /* [pieces][out][first.out + 1]: weights, then those of the bias */
-};
-
-static int64_t second_floats(const struct net_conf *c)
-{
-    return c->out * (c->first.out + 1);
-}
 
 static enum rc net_infer(const void *conf, const struct shape *in, int n_in,
                          struct shape *out, int64_t *keep_width, struct err *err)
@@ -51,157 +20,6 @@ static enum rc net_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static void net_teardown(void *state)
-{
-    struct net_state *s = state;
-    if (!s)
-        return;
-    pair_release(&s->first);
-    gemm_weight_destroy(s->second);
-    mem_free(s->grads);
-    mem_free(s);
-}
-
-static enum rc net_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
-                         struct err *err)
-{
-    const struct net_conf *c = conf;
-    struct net_state *s = mem_calloc(1, sizeof(*s));
-    size_t n = (size_t)(PAIR_PIECES * second_floats(c));
-    enum rc rc = pair_init(&s->first, &c->first, training, err);
-    if (!rc)
-        rc = gemm_weight_create(c->out, c->first.out, c->first.precision, training,
-                                &s->second, err);
-    s->grads = !rc && training ? mem_try_aligned(64, n, sizeof(float)) : NULL;
-    if (!rc && training && !s->grads)
-        rc = err_set(err, RC_NOMEM, "no memory for the gradient of %zu weights", n);
-    if (rc)
-        net_teardown(s);
-    else
-        *state = s;
-    return rc;
-}
-
-static void net_begin(const struct op_run *r)
-{
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    pair_pack(r, &c->first, &s->first);
-    gemm_pack(s->second, r->params[PARAM_SECOND]->value);
-}
-
-/* From `begin` on: whole rows of the batch as far as they fit, or a part of a long one.
- * at->to == at->from at the end.
- */
-static void next_block(const struct op_run *r, int64_t end, struct pair_span *at)
-{
-    const struct net_conf *c = r->conf;
-    const int64_t *offsets = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    int64_t most = HIDDEN_FLOATS / (c->first.out + SKEW), row = at->row;
-    at->from = at->to;
-    while (row < end && offsets[row + 1] <= at->from)
-        row++;
-    at->row = row;
-    while (row < end && offsets[row + 1] - at->from <= most)
-        at->to = offsets[++row];
-    if (at->to == at->from && row < end)
-        at->to = offsets[row + 1] < at->from + most ? offsets[row + 1] : at->from + most;
-}
-
-static struct pair_span no_block(const struct op_run *r, int64_t begin)
-{
-    int64_t at = r->env->rows.offsets[r->in_axis[IN_KEY]][begin];
-    return (struct pair_span){at, at, begin};
-}
-
-static struct view hidden_view(const struct net_conf *c, struct pair_span at, float *room)
-{
-    return (struct view){.data = room,
-                         .rows = at.to - at.from,
-                         .width = c->first.out,
-                         .ld = c->first.out + SKEW};
-}
-
-static void net_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    _Alignas(64) float room[HIDDEN_FLOATS];
-    struct pair_span at = no_block(r, begin);
-    for (next_block(r, end, &at); at.from < at.to; next_block(r, end, &at)) {
-        struct view h = hidden_view(c, at, room);
-        pair_forward(r, &c->first, &s->first, at, h);
-        gemm_forward(s->second, h, c->bias ? r->params[PARAM_BIAS]->value : NULL, c->act,
-                     view_rows(&r->out[0], at.from, at.to));
-    }
-}
-
-/* A block of positions backward through both layers. */
-static void net_block(const struct op_run *r, struct pair_span at, float *first,
-                      float *second)
-{
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    _Alignas(64) float room[HIDDEN_FLOATS], d_room[HIDDEN_FLOATS];
-    struct view h = hidden_view(c, at, room), dh = hidden_view(c, at, d_room);
-    struct view dy = view_rows(&r->d_out[0], at.from, at.to);
-    pair_forward(r, &c->first, &s->first, at, h);
-    pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
-    gemm_gradient(s->second, dy, h, second, second + c->out * c->first.out, NULL);
-    gemm_backward(s->second, dy, false, dh);
-    pair_through_act(c->first.act, h, dh);
-    pair_backward(r, &c->first, &s->first, at, dh, first);
-}
-
-static void net_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
-{
-    const struct op_run *r = arg;
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    int64_t n = c->first.out * s->first.in;
-    float *first = s->first.grads + chunk * n;
-    float *second = s->grads + chunk * second_floats(c);
-    pair_clear(r, begin, end);
-    memset(first, 0, (size_t)n * sizeof(float));
-    memset(second, 0, (size_t)second_floats(c) * sizeof(float));
-    struct pair_span at = no_block(r, begin);
-    for (next_block(r, end, &at); at.from < at.to; next_block(r, end, &at))
-        net_block(r, at, first, second);
-}
-
-static void net_sync_backward(const struct op_run *r)
-{
-    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], pair_piece_rows(r), net_piece,
-             (void *)r);
-}
-
-static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
-{
-    const struct op_run *r = arg;
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    int64_t pieces = pair_pieces(r), in = c->first.out;
-    float *bias = c->bias ? r->params[PARAM_BIAS]->grad : NULL;
-    for (int64_t p = 0; p < pieces; p++) {
-        const float *g = s->grads + p * second_floats(c);
-        kernels()->add(r->params[PARAM_SECOND]->grad + begin * in, g + begin * in,
-                       (end - begin) * in);
-        if (bias)
-            kernels()->add(bias + begin, g + c->out * in + begin, end - begin);
-    }
-}
-
-static void net_grads(const struct op_run *r)
-{
-    enum { UNITS = 16 };
-    const struct net_conf *c = r->conf;
-    const struct net_state *s = r->state;
-    pair_merge(r, &c->first, &s->first);
-    if (r->params[PARAM_SECOND]->grad)
-        pool_for(r->env->pool, c->out, UNITS, add_units, (void *)r);
-}
-
 static void net_onnx(struct onnx *o, const struct onnx_op *op)
 {
     const struct net_conf *c = op->conf;
@@ -212,16 +30,10 @@ static void net_onnx(struct onnx *o, const struct onnx_op *op)
     onnx_layer(o, op->y[0], h, w, bias, c->act);
 }
 
-static const struct op_ops op_pair_net = {
+const struct op op_pair_net = {
     .name = "pair net",
-    .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES | OP_STRIDED,
+    .flags = OP_NEEDS_IN | OP_NEEDS_OUT,
     .infer = net_infer,
-    .setup = net_setup,
-    .teardown = net_teardown,
-    .begin = net_begin,
-    .forward = net_forward,
-    .sync_backward = net_sync_backward,
-    .grads = net_grads,
     .onnx = net_onnx,
 };
 

@@ -5,13 +5,8 @@
 
 #include "nn/graph_private.h"
 #include "nn/onnx.h"
+#include "nn/op/shape.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
-
-struct take_conf {
-    int64_t from;
-    struct shape shape; /* of a row; axis is the input's */
-};
 
 static enum rc take_infer(const void *conf, const struct shape *in, int n_in,
                           struct shape *out, int64_t *keep_width, struct err *err)
@@ -26,33 +21,6 @@ static enum rc take_infer(const void *conf, const struct shape *in, int n_in,
                        (intmax_t)c->from, (intmax_t)(c->from + n),
                        (intmax_t)shape_width(&in[0]));
     return RC_OK;
-}
-
-static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct take_conf *c = r->conf;
-    int64_t from, to;
-    if (r->out[0].data == r->in[0].data + c->from)
-        return; /* it lies there already (order.c) */
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++)
-        memcpy(view_row(&r->out[0], k), view_row(&r->in[0], k) + c->from,
-               (size_t)r->out[0].width * sizeof(float));
-}
-
-static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct take_conf *c = r->conf;
-    int64_t from, to;
-    if (!r->d_in[0].data || r->d_out[0].data == r->d_in[0].data + c->from)
-        return;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        if (r->d_in_fresh[0])
-            memset(view_row(&r->d_in[0], k), 0, (size_t)r->in[0].width * sizeof(float));
-        kernels()->add(view_row(&r->d_in[0], k) + c->from, view_row(&r->d_out[0], k),
-                       r->out[0].width);
-    }
 }
 
 static void take_onnx(struct onnx *o, const struct onnx_op *op)
@@ -70,22 +38,23 @@ static void take_onnx(struct onnx *o, const struct onnx_op *op)
     onnx_reshape(o, op->y[0], x, &flat, &op->out[0]);
 }
 
-const struct op_ops op_take = {.name = "slice",
-                               .flags = OP_STRIDED | OP_WRITES,
-                               .infer = take_infer,
-                               .forward = take_forward,
-                               .backward = take_backward,
-                               .onnx = take_onnx};
-static const struct op_ops op_stop = {.name = "stop gradient",
-                                      .flags = OP_STRIDED | OP_NO_GRAD,
-                                      .infer = take_infer,
-                                      .forward = take_forward,
-                                      .onnx = take_onnx};
+const struct op op_slice = {
+    .name = "slice",
+    .infer = take_infer,
+    .onnx = take_onnx,
+};
+
+const struct op op_stop_gradient = {
+    .name = "stop gradient",
+    .flags = OP_NO_GRAD,
+    .infer = take_infer,
+    .onnx = take_onnx,
+};
 
 struct val *nn_slice(struct graph *g, struct val *x, int64_t from, int64_t n)
 {
     struct take_conf conf = {.from = from, .shape = {.n_dims = 1, .dims = {n}}};
-    return nn_op(g, &op_take, &x, 1, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_slice, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int n_dims)
@@ -100,7 +69,7 @@ struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int 
         return graph_fail(g, "reshape of %jd values to %jd",
                           (intmax_t)shape_width(&x->shape),
                           (intmax_t)shape_width(&conf.shape));
-    return nn_op(g, &op_take, &x, 1, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_slice, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 struct pad_conf {
@@ -119,28 +88,6 @@ static enum rc pad_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static void pad_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    int64_t from, to, n = r->in[0].width;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        float *y = view_row(&r->out[0], k);
-        memcpy(y, view_row(&r->in[0], k), (size_t)n * sizeof(float));
-        memset(y + n, 0, (size_t)(r->out[0].width - n) * sizeof(float));
-    }
-}
-
-static void pad_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    int64_t from, to;
-    if (!r->d_in[0].data)
-        return;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++)
-        kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
-                       r->in[0].width);
-}
-
 static void pad_onnx(struct onnx *o, const struct onnx_op *op)
 {
     int rank = op->in[0].axis == AXIS_BATCH ? 2 : 3;
@@ -150,12 +97,11 @@ static void pad_onnx(struct onnx *o, const struct onnx_op *op)
                 onnx_ints(o, pads, 2 * rank));
 }
 
-static const struct op_ops op_pad = {.name = "pad",
-                                     .flags = OP_STRIDED,
-                                     .infer = pad_infer,
-                                     .forward = pad_forward,
-                                     .backward = pad_backward,
-                                     .onnx = pad_onnx};
+const struct op op_pad = {
+    .name = "pad",
+    .infer = pad_infer,
+    .onnx = pad_onnx,
+};
 
 struct val *nn_pad(struct graph *g, struct val *x, int64_t n)
 {
@@ -170,7 +116,7 @@ struct val *nn_stop_gradient(struct graph *g, struct val *x)
     if (!x)
         return NULL;
     struct take_conf conf = {.shape = x->shape};
-    return nn_op(g, &op_stop, &x, 1, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_stop_gradient, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 static enum rc sum_infer(const void *conf, const struct shape *in, int n_in,
@@ -181,38 +127,16 @@ static enum rc sum_infer(const void *conf, const struct shape *in, int n_in,
     return RC_OK;
 }
 
-static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++)
-        *view_row(&r->out[0], k) = kernels()->sum(view_row(&r->in[0], k), r->in[0].width);
-}
-
-static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    int64_t from, to;
-    if (!r->d_in[0].data)
-        return;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
-    for (int64_t k = from; k < to; k++) {
-        float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);
-        for (int64_t i = 0; i < r->in[0].width; i++)
-            dx[i] += d;
-    }
-}
-
 static void sum_onnx(struct onnx *o, const struct onnx_op *op)
 {
     onnx_sum(o, op->y[0], onnx_flat(o, op->x[0], &op->in[0]), -1, true);
 }
 
-static const struct op_ops op_row_sum = {.name = "row sum",
-                                         .flags = OP_STRIDED,
-                                         .infer = sum_infer,
-                                         .forward = sum_forward,
-                                         .backward = sum_backward,
-                                         .onnx = sum_onnx};
+const struct op op_row_sum = {
+    .name = "row sum",
+    .infer = sum_infer,
+    .onnx = sum_onnx,
+};
 
 struct val *nn_row_sum(struct graph *g, struct val *x)
 {

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weighted means over consecutive windows of a sequence. */
-#include <string.h>
-
-#include "nn/graph_private.h"
+#include "nn/op/windows.h"
 #include "nn/onnx.h"
 #include "nn/ops.h"
-#include "tensor/kernel.h"
-
-struct windows_conf {
-    int64_t n;
-    int64_t start[NN_WINDOWS_MAX + 1]; /* positions; the last is where all end */
-};
 
 static enum rc windows_infer(const void *conf, const struct shape *in, int n_in,
                              struct shape *out, int64_t *keep_width, struct err *err)
@@ -22,54 +14,6 @@ static enum rc windows_infer(const void *conf, const struct shape *in, int n_in,
     out[0] = (struct shape){
         .axis = AXIS_BATCH, .n_dims = 2, .dims = {c->n, shape_width(&in[0])}};
     return RC_OK;
-}
-
-/* The positions of window `w` in batch row `b`, and what their sum is divided by. */
-static float window_of(const struct op_run *r, int64_t b, int64_t w, int64_t *from,
-                       int64_t *to)
-{
-    const struct windows_conf *c = r->conf;
-    const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
-    int64_t length = at[b + 1] - at[b];
-    int64_t first = c->start[w] < length ? c->start[w] : length;
-    int64_t last = c->start[w + 1] < length ? c->start[w + 1] : length;
-    *from = at[b] + first;
-    *to = at[b] + last;
-    return last > first ? 1.0f / (float)(last - first) : 1.0f;
-}
-
-static void windows_forward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct windows_conf *c = r->conf;
-    int64_t width = r->in[0].width, from, to;
-    for (int64_t b = begin; b < end; b++)
-        for (int64_t w = 0; w < c->n; w++) {
-            float *y = view_row(&r->out[0], b) + w * width;
-            float scale = window_of(r, b, w, &from, &to);
-            memset(y, 0, (size_t)width * sizeof(float));
-            for (int64_t k = from; k < to; k++)
-                kernels()->axpy(y, scale * *view_row(&r->in[1], k),
-                                view_row(&r->in[0], k), width);
-        }
-}
-
-static void windows_backward(const struct op_run *r, int64_t begin, int64_t end)
-{
-    const struct windows_conf *c = r->conf;
-    int64_t width = r->in[0].width, from, to;
-    for (int64_t b = begin; b < end; b++)
-        for (int64_t w = 0; w < c->n; w++) {
-            const float *dy = view_row(&r->d_out[0], b) + w * width;
-            float scale = window_of(r, b, w, &from, &to);
-            for (int64_t k = from; k < to; k++) {
-                if (r->d_in[0].data)
-                    kernels()->axpy(view_row(&r->d_in[0], k),
-                                    scale * *view_row(&r->in[1], k), dy, width);
-                if (r->d_in[1].data)
-                    *view_row(&r->d_in[1], k) +=
-                        scale * kernels()->dot(dy, view_row(&r->in[0], k), width);
-            }
-        }
 }
 
 static const char *put_window(struct onnx *o, const struct windows_conf *c, int64_t w,
@@ -102,12 +46,12 @@ static void windows_onnx(struct onnx *o, const struct onnx_op *op)
                                      .attrs = {ONNX_INT("axis", 1)}});
 }
 
-static const struct op_ops op_windows = {.name = "window means",
-                                         .flags = OP_NEEDS_IN | OP_STRIDED,
-                                         .infer = windows_infer,
-                                         .forward = windows_forward,
-                                         .backward = windows_backward,
-                                         .onnx = windows_onnx};
+const struct op op_seq_windows = {
+    .name = "window means",
+    .flags = OP_NEEDS_IN,
+    .infer = windows_infer,
+    .onnx = windows_onnx,
+};
 
 struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
                            const uint32_t *lengths, int64_t n)
@@ -122,5 +66,5 @@ struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *val
             return graph_fail(g, "window %jd has no positions", (intmax_t)i);
         conf.start[i + 1] = conf.start[i] + lengths[i];
     }
-    return nn_op(g, &op_windows, in, 2, NULL, 0, &conf, sizeof(conf));
+    return nn_op(g, &op_seq_windows, in, 2, NULL, 0, &conf, sizeof(conf));
 }

@@ -8,9 +8,9 @@
 
 struct ema {
     const struct param_set *params;
-    float keep, take; /* decay, 1 - decay */
-    float *avg;       /* [total], in the order of the parameters */
-    int64_t n;        /* updates so far */
+    float keep, take;         /* decay, 1 - decay */
+    struct device_floats avg; /* [total], in the order of the parameters */
+    int64_t n;                /* updates so far */
     bool swapped;
 };
 
@@ -20,8 +20,8 @@ enum rc ema_create(double decay, const struct param_set *params, struct ema **ou
     if (!(decay >= 0 && decay <= 1))
         return err_set(err, RC_INVAL, "ema: decay: %g is outside [0, 1]", decay);
     int64_t total = param_set_total(params);
-    float *avg = mem_try_calloc((size_t)total + 1, sizeof(float));
-    if (!avg)
+    struct device_floats avg;
+    if (device_floats_init(&avg, params->device, total))
         return err_set(err, RC_NOMEM, "no memory for the average of %jd parameters",
                        (intmax_t)total);
     struct ema *e = mem_calloc(1, sizeof(*e));
@@ -35,46 +35,22 @@ void ema_destroy(struct ema *e)
 {
     if (!e)
         return;
-    mem_free(e->avg);
+    device_floats_release(&e->avg);
     mem_free(e);
-}
-
-static void average(void *arg, size_t which, int64_t begin, int64_t end)
-{
-    struct ema *e = arg;
-    float *avg = e->avg + e->params->begin[which];
-    const float *p = e->params->at[which]->value;
-    if (e->n == 0) {
-        memcpy(avg + begin, p + begin, (size_t)(end - begin) * sizeof(float));
-        return;
-    }
-    for (int64_t i = begin; i < end; i++)
-        avg[i] = e->keep * avg[i] + e->take * p[i];
 }
 
 void ema_update(struct ema *e)
 {
     assert(!e->swapped);
-    param_set_for(e->params, average, e);
+    e->params->ops->average(e->params, e->avg.at, e->keep, e->take, e->n == 0);
     e->n++;
-}
-
-static void exchange(void *arg, size_t which, int64_t begin, int64_t end)
-{
-    struct ema *e = arg;
-    float *avg = e->avg + e->params->begin[which], *p = e->params->at[which]->value;
-    for (int64_t i = begin; i < end; i++) {
-        float t = avg[i];
-        avg[i] = p[i];
-        p[i] = t;
-    }
 }
 
 void ema_swap(struct ema *e)
 {
     if (e->n == 0)
         return;
-    param_set_for(e->params, exchange, e);
+    e->params->ops->exchange(e->params, e->avg.at);
     e->swapped = !e->swapped;
 }
 
@@ -86,9 +62,10 @@ bool ema_swapped(const struct ema *e)
 void ema_save(const struct ema *e, const char *prefix, struct state *out)
 {
     assert(!e->swapped);
+    device_floats_pull(&e->avg, 0, e->avg.n);
     for (size_t i = 0; i < e->params->n; i++) {
         const struct param *p = e->params->at[i];
-        state_add(out, STATE_F32, e->avg + e->params->begin[i], p->n, "%s%s", prefix,
+        state_add(out, STATE_F32, e->avg.host + e->params->begin[i], p->n, "%s%s", prefix,
                   p->name);
     }
     state_add(out, STATE_I64, &e->n, 1, "__n_averaged__");
@@ -107,12 +84,14 @@ static enum rc load(struct ema *e, const char *prefix, const struct state *in, b
         const struct state_item *item;
         rc = state_expect(in, name, STATE_F32, p->n, &item, err);
         if (rc == RC_OK && take)
-            memcpy(e->avg + e->params->begin[i], item->data,
+            memcpy(e->avg.host + e->params->begin[i], item->data,
                    (size_t)p->n * sizeof(float));
         mem_free(name);
     }
-    if (rc == RC_OK && take)
+    if (rc == RC_OK && take) {
+        device_floats_push(&e->avg, 0, e->avg.n);
         e->n = n;
+    }
     return rc;
 }
 

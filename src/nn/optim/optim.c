@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All state lies in one block, each array padded to a cache line. The update of a chunk
- * needs nothing but its range, so chunks may run on any thread.
+/* All state lies in one block of the parameters' device, each array padded to a cache line.
+ * A step works out the numbers of each parameter's rule here and lets the device run them
+ * (param_ops.update); checkpoints read and write the host's side of the block.
  */
 #include "nn/optim/optim.h"
 
@@ -24,17 +25,17 @@ struct group {
 /* What belongs to one parameter. */
 struct slot {
     size_t group;
-    int64_t step; /* updates so far */
-    float *state[RULE_STATES_MAX];
-    struct rule_step now; /* of the step that is running */
+    int64_t step;                      /* updates so far */
+    int64_t state_at[RULE_STATES_MAX]; /* in the block */
 };
 
 struct optim {
     const char *prefix;
     struct param_set params;
     VEC(struct group) groups;
-    struct slot *slots; /* [params.n] */
-    float *block;       /* all state */
+    struct slot *slots;           /* [params.n] */
+    struct param_update *updates; /* [params.n]: of the step that is running */
+    struct device_floats block;   /* all state */
     VEC(const char *) unmatched;
     struct arena arena; /* names */
     const char **names; /* [params.n], with the prefix */
@@ -141,20 +142,23 @@ static enum rc make_state(struct optim *o, struct err *err)
     int64_t total = 0;
     for (size_t i = 0; i < o->params.n; i++)
         total += rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
-    o->block = mem_try_large((size_t)total + LINE, sizeof(float));
-    if (!o->block)
+    if (device_floats_init(&o->block, o->params.device, total + LINE))
         return err_set(err, RC_NOMEM, "no memory for %jd values of optimiser state",
                        (intmax_t)total);
-    float *at = o->block;
+    int64_t at = 0;
+    o->updates = mem_calloc(o->params.n + 1, sizeof(*o->updates));
     for (size_t i = 0; i < o->params.n; i++) {
         const struct rule *r = slot_rule(o, i);
         int64_t n = padded(o->params.at[i]->n);
+        o->updates[i].rule = r;
         for (int k = 0; k < rule_states(r); k++, at += n) {
-            o->slots[i].state[k] = at;
-            for (int64_t e = 0; e < n; e++)
-                at[e] = rule_state_init(r);
+            o->slots[i].state_at[k] = at;
+            o->updates[i].state[k] = o->block.at + at;
+            for (int64_t e = at; e < at + n; e++)
+                o->block.host[e] = rule_state_init(r);
         }
     }
+    device_floats_push(&o->block, 0, total);
     return RC_OK;
 }
 
@@ -189,7 +193,8 @@ void optim_destroy(struct optim *o)
     VEC_RELEASE(&o->unmatched);
     param_set_release(&o->params);
     mem_free(o->slots);
-    mem_free(o->block);
+    mem_free(o->updates);
+    device_floats_release(&o->block);
     arena_release(&o->arena);
     mem_free(o);
 }
@@ -224,40 +229,29 @@ const char *optim_unmatched(const struct optim *o, size_t i)
     return i < o->unmatched.n ? o->unmatched.at[i] : NULL;
 }
 
-static void update(void *arg, size_t which, int64_t begin, int64_t end)
-{
-    const struct optim *o = arg;
-    const struct slot *s = &o->slots[which];
-    const struct param *p = o->params.at[which];
-    float *state[RULE_STATES_MAX];
-    for (int k = 0; k < RULE_STATES_MAX; k++)
-        state[k] = s->state[k] ? s->state[k] + begin : NULL;
-    rule_apply(slot_rule(o, which), &s->now, p->value + begin, p->grad + begin, state,
-               end - begin);
-}
-
 void optim_step(struct optim *o, uint64_t step, uint64_t epoch)
 {
     for (size_t i = 0; i < o->params.n; i++) {
         struct slot *s = &o->slots[i];
         s->step++;
-        s->now =
+        o->updates[i].step =
             rule_step_of(slot_rule(o, i), optim_lr(o, s->group, step, epoch), s->step);
     }
-    param_set_for(&o->params, update, o);
+    o->params.ops->update(&o->params, o->updates);
 }
 
 void optim_save(const struct optim *o, bool grads, struct state *out)
 {
+    device_floats_pull(&o->block, 0, o->block.n);
     for (size_t i = 0; i < o->params.n; i++) {
         const struct rule *r = slot_rule(o, i);
         const struct param *p = o->params.at[i];
         for (int k = 0; k < rule_states(r); k++)
-            state_add(out, STATE_F32, o->slots[i].state[k], p->n, "state.%s.%s",
-                      o->names[i], rule_state_name(r, k));
+            state_add(out, STATE_F32, o->block.host + o->slots[i].state_at[k], p->n,
+                      "state.%s.%s", o->names[i], rule_state_name(r, k));
         state_add(out, STATE_I64, &o->slots[i].step, 1, "state.%s.step", o->names[i]);
         if (grads)
-            state_add(out, STATE_F32, p->grad, p->n, "grad.%s", o->names[i]);
+            state_add(out, STATE_F32, param_read_grad(p), p->n, "grad.%s", o->names[i]);
     }
 }
 
@@ -280,8 +274,11 @@ static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool
     for (int k = 0; rc == RC_OK && k < rule_states(r); k++) {
         name = mem_printf("state.%s.%s", o->names[i], rule_state_name(r, k));
         rc = state_expect(in, name, STATE_F32, p->n, &item, err);
-        if (rc == RC_OK && take)
-            memcpy(s->state[k], item->data, (size_t)p->n * sizeof(float));
+        if (rc == RC_OK && take) {
+            memcpy(o->block.host + s->state_at[k], item->data,
+                   (size_t)p->n * sizeof(float));
+            device_floats_push(&o->block, s->state_at[k], p->n);
+        }
         mem_free(name);
     }
     return rc;
@@ -291,14 +288,14 @@ static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool
 static enum rc load_grad(struct optim *o, size_t i, const struct state *in, bool take,
                          struct err *err)
 {
-    const struct param *p = o->params.at[i];
+    struct param *p = o->params.at[i];
     char *name = mem_printf("grad.%s", o->names[i]);
     const struct state_item *item = state_find(in, name);
     enum rc rc = RC_OK;
     if (item)
         rc = state_expect(in, name, STATE_F32, p->n, &item, err);
     if (item && rc == RC_OK && take)
-        memcpy(p->grad, item->data, (size_t)p->n * sizeof(float));
+        param_set_grad(p, item->data);
     mem_free(name);
     return rc;
 }

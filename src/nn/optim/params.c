@@ -4,11 +4,16 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "nn/device.h"
+#include "nn/executor.h"
 
 enum rc param_set_init(struct param_set *s, struct param *const *params, size_t n,
                        struct pool *pool, struct err *err)
 {
-    *s = (struct param_set){.pool = pool};
+    *s = (struct param_set){.pool = pool, .device = device_default()};
+    if (n && params[0]->device)
+        s->device = params[0]->device;
+    s->ops = s->device->ops->executor->params;
     s->at = mem_alloc((n + 1) * sizeof(*s->at));
     s->begin = mem_calloc(n + 1, sizeof(*s->begin));
     for (size_t i = 0; i < n; i++) {

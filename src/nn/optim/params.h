@@ -10,15 +10,19 @@
 #include "base/err.h"
 #include "base/pool.h"
 #include "nn/graph.h"
+#include "nn/optim/param_ops.h"
+#include "tensor/device.h"
 
 #define PARAM_GRAIN 16384 /* elements of a chunk */
 
 struct param_set {
     struct param **at; /* [n]; owned array of borrowed parameters */
     size_t n;
-    int64_t *begin;    /* [n + 1]: place of each in the long array */
-    struct pool *pool; /* borrowed; NULL for this thread alone */
-    double *parts;     /* one per chunk */
+    int64_t *begin;              /* [n + 1]: place of each in the long array */
+    struct pool *pool;           /* borrowed; NULL for this thread alone */
+    double *parts;               /* one per chunk */
+    const struct device *device; /* that all of them live on */
+    const struct param_ops *ops; /* that device's */
 };
 
 /* Those of `params` that are trainable; they must outlive the set. RC_NOMEM. */
@@ -31,7 +35,7 @@ static inline int64_t param_set_total(const struct param_set *s)
     return s->n ? s->begin[s->n] : 0;
 }
 
-/* Elements [begin, end) of parameter number `which`. */
+/* For loops that run on the host: elements [begin, end) of parameter number `which`. */
 typedef void param_fn(void *arg, size_t which, int64_t begin, int64_t end);
 void param_set_for(const struct param_set *s, param_fn *fn, void *arg);
 

@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 
-#define MATCH_LIMIT                                                     \
+#define MATCH_LIMIT \
     1000000 /* tries at one name; a sane expression needs a few hundred \
              */
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models against an independent implementation: outputs, losses, every gradient, ten
  * steps of training, and evaluation after them. The files and the scripts that made them
- * are in tests/golden/models.
+ * are in tests/golden/models. Each model runs twice: on the CPU, and on a device whose
+ * memory the host cannot see (device_copies.h), which must give the same bytes.
  */
 #include "embed/embed.h"
 #include "model/model.h"
 
 #include "base/fs.h"
+#include "base/hash.h"
+#include "device_copies.h"
 #include "golden/golden.h"
 #include "nn/optim/optim.h"
 #include "nn/optim/sparse.h"
@@ -25,6 +28,8 @@ struct run {
     struct diags diags;
     struct model *model;
     struct pool *pool;
+    const struct device *device; /* NULL: the CPU */
+    uint64_t digest;             /* of all values that were compared */
     struct embed_slot_ids slots[SLOTS_MAX];
     struct view views[SLOTS_MAX];
 };
@@ -67,17 +72,22 @@ static struct model_options options_of(const struct run *r, bool plain)
           RC_OK);
     if (plain)
         sparse.rule = (struct embed_row_opt){.kind = ROW_SGD};
-    return (struct model_options){
-        .graph = {.pool = r->pool, .training = true, .seed = 7, .tile_rows = 4},
-        .row_opt = sparse.rule};
+    return (struct model_options){.graph = {.pool = r->pool,
+                                            .device = r->device,
+                                            .training = true,
+                                            .seed = 7,
+                                            .tile_rows = 4},
+                                  .row_opt = sparse.rule};
 }
 
 /* `plain`: rows are updated by plain descent. */
-static bool open_run(struct run *r, struct golden *file, const char *name, bool plain,
-                     int threads)
+static bool open_run(struct run *r, bool plain, int threads)
 {
     struct err err = {0};
-    *r = (struct run){.file = file, .name = name};
+    struct golden *file = r->file;
+    const char *name = r->name;
+    *r = (struct run){
+        .file = file, .name = name, .device = r->device, .digest = r->digest};
     const struct node *config = golden_at(file->doc.root, "config");
     CHECK(pool_create(threads, &r->pool, NULL) == RC_OK);
     enum rc rc = conf_from(name, config->text.p, config->text.n,
@@ -304,6 +314,11 @@ static void backward(struct run *r, double lr, uint64_t step)
                    &(struct embed_row_step){.lr = lr, .step = step});
 }
 
+static void add_digest(struct run *r, const float *v, int64_t n)
+{
+    r->digest = hash_xxh3_seeded(v, (size_t)n * sizeof(*v), r->digest);
+}
+
 static void compare_outputs(struct run *r, const struct node *want, double tolerance)
 {
     for (size_t i = 0; want && i < want->map.n; i++) {
@@ -318,6 +333,7 @@ static void compare_outputs(struct run *r, const struct node *want, double toler
         int64_t floats = graph_rows_of(r->model->graph, v) * shape_width(val_shape(v));
         float *flat = arena_alloc(&r->file->arena, (size_t)floats * sizeof(*flat));
         graph_get(r->model->graph, v, flat);
+        add_digest(r, flat, floats);
         golden_compare(r->name, "output", name, flat,
                        golden_floats(r->file, want->map.at[i].value), floats, tolerance);
     }
@@ -333,6 +349,7 @@ static void compare_tables(struct run *r, const char *what, const struct node *w
         for (int64_t k = 0; k < t->conf.rows; k++)
             memcpy(flat + k * t->conf.dim, embed_table_row(t, k),
                    (size_t)t->conf.dim * sizeof(float));
+        add_digest(r, flat, n);
         golden_compare(r->name, what, t->name, flat,
                        golden_floats(r->file, golden_at(want, t->name)), n, tolerance);
     }
@@ -368,6 +385,7 @@ static void compare_params(struct run *r, const char *what, const struct node *w
         struct floats values = golden_floats(r->file, golden_at(want, p->name));
         float *got = arena_alloc(&r->file->arena, bytes);
         (gradient ? param_get_grad : param_get)(p, got);
+        add_digest(r, got, p->n);
         excuse_free(r, p, got, values, gradient);
         golden_compare(r->name, what, p->name, got, values, p->n, tolerance);
     }
@@ -449,28 +467,41 @@ static void compare_evaluation(struct run *r, const struct node *batches)
     compare_losses(r, golden_at(root, "evaluation_losses"));
 }
 
+/* Returns a digest of all that was compared. */
+static uint64_t run_on(struct golden *file, const char *name, const struct device *device)
+{
+    struct run r = {.file = file, .name = name, .device = device};
+    const struct node *batches = golden_at(file->doc.root, "batches");
+    bool random = !node_find(file->doc.root, "first");
+    if (open_run(&r, true, 1)) {
+        if (random)
+            compare_evaluation(&r, batches);
+        else
+            compare_first(&r, batches->list.at[0]);
+    }
+    close_run(&r);
+    if (!random && open_run(&r, false, 2))
+        compare_steps(&r, batches);
+    if (!random)
+        close_run(&r);
+    return r.digest;
+}
+
 static void golden(const char *name)
 {
     struct golden file;
-    struct run r;
+    struct device *copies = NULL;
     char path[512];
     snprintf(path, sizeof(path), "%s/models/%s.json", TY_GOLDEN, name);
+    CHECK(device_open(&device_copies, &copies, NULL) == RC_OK);
     if (golden_open(&file, path)) {
-        const struct node *batches = golden_at(file.doc.root, "batches");
-        bool random = !node_find(file.doc.root, "first");
-        if (open_run(&r, &file, name, true, 1)) {
-            if (random)
-                compare_evaluation(&r, batches);
-            else
-                compare_first(&r, batches->list.at[0]);
-        }
-        close_run(&r);
-        if (!random && open_run(&r, &file, name, false, 2))
-            compare_steps(&r, batches);
-        if (!random)
-            close_run(&r);
+        uint64_t cpu = run_on(&file, name, NULL), other = run_on(&file, name, copies);
+        CHECK(cpu != 0 && cpu == other);
+        const struct copies *c = copies->state;
+        CHECK_INT(c->blocks.n, 0); /* all was given back */
     }
     golden_close(&file);
+    device_close(copies);
 }
 
 #define GOLDEN(name)       \

@@ -42,25 +42,54 @@ static double gradcheck_loss(struct gradcheck_state *s)
     return graph_loss(s->g);
 }
 
+/* What is nudged: an input or a parameter. */
+struct gradcheck_at {
+    const char *what;
+    struct val *val;
+    struct param *param;
+    int64_t n;
+};
+
+static void gradcheck_nudge(struct gradcheck_state *s, const struct gradcheck_at *at,
+                            int64_t k, float value)
+{
+    if (at->val) {
+        struct view v = graph_write_begin(s->g, at->val);
+        view_row(&v, k / v.width)[k % v.width] = value;
+        graph_write_end(s->g, at->val);
+    } else {
+        param_write_begin(at->param)[k] = value;
+        param_write_end(at->param);
+    }
+}
+
+static float gradcheck_value(struct gradcheck_state *s, const struct gradcheck_at *at,
+                             int64_t k)
+{
+    if (!at->val)
+        return param_read(at->param)[k];
+    struct view v = graph_read(s->g, at->val);
+    return view_row(&v, k / v.width)[k % v.width];
+}
+
 static void gradcheck_places(struct gradcheck_state *s, const struct gradcheck *c,
-                             const char *what, float *at, const float *grad, int64_t n,
-                             int64_t width, int64_t ld)
+                             const struct gradcheck_at *at, const float *grad)
 {
     double tolerance = c->tolerance > 0 ? c->tolerance : 2e-2;
-    int64_t step = n * width > 40 ? n * width / 40 : 1;
-    for (int64_t k = 0; k < n * width; k += step) {
-        float *p = at + k / width * ld + k % width, old = *p;
+    int64_t step = at->n > 40 ? at->n / 40 : 1;
+    for (int64_t k = 0; k < at->n; k += step) {
+        float old = gradcheck_value(s, at, k);
         double h = 1e-2, want;
-        *p = old + (float)h;
+        gradcheck_nudge(s, at, k, old + (float)h);
         double up = gradcheck_loss(s);
-        *p = old - (float)h;
+        gradcheck_nudge(s, at, k, old - (float)h);
         double down = gradcheck_loss(s);
-        *p = old;
+        gradcheck_nudge(s, at, k, old);
         want = (up - down) / (2 * h);
-        double got = (double)grad[k / width * ld + k % width];
+        double got = (double)grad[k];
         bool good = fabs(got - want) <= tolerance * (0.05 + fabs(want));
         if (!good)
-            printf("# %s: %s[%jd]: gradient %g, difference %g\n", c->name, what,
+            printf("# %s: %s[%jd]: gradient %g, difference %g\n", c->name, at->what,
                    (intmax_t)k, got, want);
         CHECK(good);
     }
@@ -104,10 +133,12 @@ static void gradcheck_fill(const struct gradcheck *c, struct gradcheck_state *s,
         high = 1;
     }
     for (int i = 0; i <= c->n_in; i++) {
-        struct view v = graph_view(s->g, i < c->n_in ? s->x[i] : s->weights);
+        struct val *x = i < c->n_in ? s->x[i] : s->weights;
+        struct view v = graph_write_begin(s->g, x);
         if (v.rows)
             rng_fill_uniform(r, i < c->n_in ? low : -1, i < c->n_in ? high : 1, v.data,
                              (size_t)(v.rows * v.width));
+        graph_write_end(s->g, x);
     }
 }
 
@@ -122,13 +153,15 @@ static void gradcheck(const struct gradcheck *c)
         gradcheck_loss(&s);
         graph_backward(s.g, true);
         for (int i = 0; i < c->n_in; i++) {
-            struct view x = graph_view(s.g, s.x[i]), d = graph_grad(s.g, s.x[i]);
+            struct view d = graph_read_grad(s.g, s.x[i]);
             size_t bytes = (size_t)(d.rows * d.width) * sizeof(float);
             float *grad = mem_alloc(bytes); /* the passes that follow reuse its memory */
             if (d.data)
                 memcpy(grad, d.data, bytes);
             CHECK(d.data != NULL);
-            gradcheck_places(&s, c, "input", x.data, grad, x.rows, x.width, x.ld);
+            gradcheck_places(
+                &s, c, &(struct gradcheck_at){"input", s.x[i], NULL, d.rows * d.width},
+                grad);
             mem_free(grad);
             gradcheck_loss(&s);
             graph_backward(s.g, true);
@@ -137,8 +170,10 @@ static void gradcheck(const struct gradcheck *c)
         struct param *const *params = graph_params(s.g, &n);
         for (size_t i = 0; i < n; i++)
             if (params[i]->grad)
-                gradcheck_places(&s, c, params[i]->name, params[i]->value,
-                                 params[i]->grad, 1, params[i]->n, params[i]->n);
+                gradcheck_places(&s, c,
+                                 &(struct gradcheck_at){params[i]->name, NULL, params[i],
+                                                        params[i]->n},
+                                 param_read_grad(params[i]));
     }
     graph_destroy(s.g);
     mem_free(s.offsets);

@@ -87,7 +87,7 @@ static void draw(struct run *r, const struct run_conf *c)
 static void fill(struct run *r, const struct run_conf *c)
 {
     struct rng rng;
-    struct view x = graph_view(r->g, r->x), y = graph_view(r->g, r->y);
+    struct view x = graph_write_begin(r->g, r->x), y = graph_write_begin(r->g, r->y);
     rng_init(&rng, 4, 3, 2, 1);
     rng_fill_uniform(&rng, -1, 1, x.data, (size_t)(x.rows * x.width));
     for (int64_t k = 0; k < c->rows; k++) {
@@ -99,6 +99,8 @@ static void fill(struct run *r, const struct run_conf *c)
                 to[j] = id < 0 ? 0.0f : r->values[i][id][j];
         }
     }
+    graph_write_end(r->g, r->x);
+    graph_write_end(r->g, r->y);
 }
 
 static void say_codes(struct run *r, const struct run_conf *c)
@@ -146,8 +148,9 @@ static uint64_t digest(const struct run *r)
     size_t n;
     struct param *const *params = graph_params(r->g, &n);
     for (size_t i = 0; i < n; i++)
-        d = hash_xxh3_seeded(params[i]->grad, (size_t)params[i]->n * sizeof(float), d);
-    struct view dx = graph_grad(r->g, r->x);
+        d = hash_xxh3_seeded(param_read_grad(params[i]),
+                             (size_t)params[i]->n * sizeof(float), d);
+    struct view dx = graph_read_grad(r->g, r->x);
     return hash_xxh3_seeded(dx.data, (size_t)(dx.rows * dx.width) * sizeof(float), d);
 }
 
@@ -155,7 +158,7 @@ static uint64_t digest(const struct run *r)
 static double value_grad(const struct run *r, const struct run_conf *c, int i, int64_t id,
                          int64_t j)
 {
-    struct view dx = graph_grad(r->g, r->x);
+    struct view dx = graph_read_grad(r->g, r->x);
     double sum = 0;
     for (int64_t k = 0; k < c->rows; k++)
         if (r->id_of[i][k] == id)
@@ -178,8 +181,8 @@ static void compare(const struct run *a, const struct run *b, const struct run_c
     CHECK_NEAR(graph_loss(a->g), graph_loss(b->g), 1e-5);
     for (size_t i = 0; i < n; i++)
         for (int64_t k = 0; k < p[i]->n; k++)
-            CHECK_NEAR(p[i]->grad[k], q[i]->grad[k], 1e-5);
-    struct view dx = graph_grad(a->g, a->x), dz = graph_grad(b->g, b->x);
+            CHECK_NEAR(param_read_grad(p[i])[k], param_read_grad(q[i])[k], 1e-5);
+    struct view dx = graph_read_grad(a->g, a->x), dz = graph_read_grad(b->g, b->x);
     for (int64_t k = 0; k < dx.rows; k++)
         for (int64_t j = 0; j < dx.width; j++)
             if (!is_coded(c, j))
@@ -193,7 +196,7 @@ static void compare(const struct run *a, const struct run *b, const struct run_c
 /* How many rows have a gradient in the columns of a stretch. */
 static int64_t rows_with_grad(const struct run *r, int64_t col, int64_t width)
 {
-    struct view dx = graph_grad(r->g, r->x);
+    struct view dx = graph_read_grad(r->g, r->x);
     int64_t n = 0;
     for (int64_t k = 0; k < dx.rows; k++) {
         bool any = false;
@@ -268,10 +271,10 @@ static void gradients_add_up_over_batches(void)
     open_run(&r, &(struct run_conf){.threads = 1, .rows = ROWS, .codes = true});
     struct param *const *p = graph_params(r.g, &n);
     float *once = mem_alloc((size_t)p[0]->n * sizeof(float));
-    memcpy(once, p[0]->grad, (size_t)p[0]->n * sizeof(float));
+    param_get_grad(p[0], once);
     graph_backward(r.g, false);
     for (int64_t k = 0; k < p[0]->n; k++)
-        CHECK_NEAR(p[0]->grad[k], 2 * once[k], 1e-5);
+        CHECK_NEAR(param_read_grad(p[0])[k], 2 * once[k], 1e-5);
     mem_free(once);
     close_run(&r);
 }

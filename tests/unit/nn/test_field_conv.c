@@ -102,10 +102,11 @@ static void run_conv(struct conv_run *r, int threads, const struct shape *s, int
     nn_loss(r->g, "loss", nn_row_sum(r->g, nn_mul(r->g, r->y, r->y)));
     CHECK(graph_finish(r->g, NULL) == RC_OK);
     CHECK(graph_rows(r->g, &(struct batch_rows){.n = {ROWS}}, NULL) == RC_OK);
-    struct view v = graph_view(r->g, r->x);
+    struct view v = graph_write_begin(r->g, r->x);
     rng_init(&rng, 7, 0, 0, 0);
     for (int64_t k = 0; k < ROWS; k++)
         rng_fill_uniform(&rng, -1, 1, view_row(&v, k), (size_t)v.width);
+    graph_write_end(r->g, r->x);
     graph_forward(r->g, 1);
 }
 
@@ -144,7 +145,7 @@ static void a_convolution_is_what_its_definition_says(void)
         size_t n;
         run_conv(&r, 1, s, sizes[i].out, sizes[i].height);
         struct param *const *p = graph_params(r.g, &n);
-        struct view x = graph_view(r.g, r.x), y = graph_view(r.g, r.y);
+        struct view x = graph_read(r.g, r.x), y = graph_read(r.g, r.y);
         CHECK_INT(n, 2);
         CHECK_STR(p[0]->name, "w.weight");
         for (int64_t row = 0; row < ROWS; row += 6)
@@ -170,10 +171,10 @@ static void threads_and_tiles_change_no_byte(void)
             run_conv(&r[k], k == 0 ? 1 : 4, &sizes[i].s, sizes[i].out, sizes[i].height);
             graph_backward(r[k].g, true);
             p[k] = graph_params(r[k].g, &n);
-            dx[k] = graph_grad(r[k].g, r[k].x);
+            dx[k] = graph_read_grad(r[k].g, r[k].x);
         }
         for (size_t k = 0; k < n; k++)
-            CHECK(memcmp(p[0][k]->grad, p[1][k]->grad,
+            CHECK(memcmp(param_read_grad(p[0][k]), param_read_grad(p[1][k]),
                          (size_t)p[0][k]->n * sizeof(float)) == 0);
         for (int64_t row = 0; row < ROWS; row++)
             CHECK(memcmp(view_row(&dx[0], row), view_row(&dx[1], row),
@@ -194,14 +195,14 @@ static void of_equal_fields_the_first_has_the_slope(void)
     nn_loss(g, "loss", nn_row_sum(g, y));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
-    memcpy(graph_view(g, x).data, values, sizeof(values));
+    graph_set(g, x, values);
     graph_forward(g, 1);
-    CHECK_INT(graph_view(g, y).width, 2);
-    CHECK(graph_view(g, y).data[0] == 2.0f);
-    CHECK(isnan(graph_view(g, y).data[1]));
+    CHECK_INT(graph_read(g, y).width, 2);
+    CHECK(graph_read(g, y).data[0] == 2.0f);
+    CHECK(isnan(graph_read(g, y).data[1]));
     graph_backward(g, true);
     for (int i = 0; i < 5; i++)
-        CHECK(graph_grad(g, x).data[i] == slopes[i]);
+        CHECK(graph_read_grad(g, x).data[i] == slopes[i]);
     graph_destroy(g);
 }
 

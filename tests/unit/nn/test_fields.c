@@ -164,11 +164,12 @@ static void many_fields_are_done_like_few(void)
         nn_output(g, "y", nn_field_attention(g, x, x, x, 1, 1.0f));
         CHECK(graph_finish(g, NULL) == RC_OK);
         CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
-        struct view v = graph_view(g, x);
+        struct view v = graph_write_begin(g, x);
         for (int64_t i = 0; i < 3 * n; i++) /* field 0 and field 1, in turn */
             v.data[i] = 0.3f * (float)(i % 6) - 0.5f;
+        graph_write_end(g, x);
         graph_forward(g, 0);
-        memcpy(k == 0 ? few : many, graph_view(g, graph_output(g, "y")).data,
+        memcpy(k == 0 ? few : many, graph_read(g, graph_output(g, "y")).data,
                sizeof(few));
         graph_destroy(g);
     }

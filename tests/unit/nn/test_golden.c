@@ -133,10 +133,11 @@ struct run {
 
 static void fill(struct run *r, struct val *v, struct floats f)
 {
-    struct view to = graph_view(r->graph, v);
+    struct view to = graph_write_begin(r->graph, v);
     CHECK_INT(f.n, to.rows * to.width);
     for (int64_t k = 0; k < f.n && f.n == to.rows * to.width; k++)
         view_row(&to, k / to.width)[k % to.width] = f.at[k];
+    graph_write_end(r->graph, v);
 }
 
 static void compare_view(struct run *r, const char *what, struct view v)
@@ -197,7 +198,7 @@ static void load(struct run *r)
         struct floats f = of_param(r, params[i], "params", "buffers");
         CHECK_INT(f.n, params[i]->n);
         if (f.n == params[i]->n)
-            memcpy(params[i]->value, f.at, (size_t)f.n * sizeof(float));
+            param_set(params[i], f.at);
     }
 }
 
@@ -206,17 +207,17 @@ static void compare(struct run *r)
     size_t n;
     struct param *const *params = graph_params(r->graph, &n);
     graph_forward(r->graph, 1);
-    compare_view(r, "out", graph_view(r->graph, r->y));
+    compare_view(r, "out", graph_read(r->graph, r->y));
     graph_backward(r->graph, true);
-    compare_view(r, "d_in", graph_grad(r->graph, r->x[0]));
+    compare_view(r, "d_in", graph_read_grad(r->graph, r->x[0]));
     for (size_t i = 0; i < n; i++)
-        golden_compare(r->op->name, "after", params[i]->name,
-                       params[i]->grad ? params[i]->grad : params[i]->value,
-                       of_param(r, params[i], "d_params", "buffers_after"), params[i]->n,
-                       TOLERANCE);
+        golden_compare(
+            r->op->name, "after", params[i]->name,
+            params[i]->grad ? param_read_grad(params[i]) : param_read(params[i]),
+            of_param(r, params[i], "d_params", "buffers_after"), params[i]->n, TOLERANCE);
     graph_training(r->graph, false);
     graph_forward(r->graph, 1);
-    compare_view(r, "eval", graph_view(r->graph, r->y));
+    compare_view(r, "eval", graph_read(r->graph, r->y));
 }
 
 static void each_op(struct golden *file)

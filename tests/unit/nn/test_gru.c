@@ -128,14 +128,11 @@ static void gates_do_what_they_say(void)
     static const float bs[3][3] = {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}};
     static const float want[] = {0.25f, 0.761594f,
                                  0.462117f}; /* kept; tanh(0.5 + 0.5 * 1); tanh(0.5) */
-    struct view va = graph_view(g, a), vb = graph_view(g, b), vh = graph_view(g, h);
-    for (int64_t k = 0; k < 3; k++) {
-        memcpy(view_row(&va, k), as[k], sizeof(as[k]));
-        memcpy(view_row(&vb, k), bs[k], sizeof(bs[k]));
-        *view_row(&vh, k) = 0.25f;
-    }
+    graph_set(g, a, as[0]);
+    graph_set(g, b, bs[0]);
+    graph_set(g, h, (const float[]){0.25f, 0.25f, 0.25f});
     graph_forward(g, 0);
-    struct view v = graph_view(g, y);
+    struct view v = graph_read(g, y);
     for (int64_t k = 0; k < 3; k++)
         CHECK_NEAR(*view_row(&v, k), want[k], 1e-6);
     graph_destroy(g);
@@ -160,11 +157,12 @@ static void rows_are_independent(void)
             at[b + 1] = at[b] + b * 7 % 11;
         struct batch_rows rows = {.n = {ROWS, at[ROWS]}, .offsets = {NULL, at}};
         CHECK(graph_rows(g, &rows, NULL) == RC_OK);
-        struct view v = graph_view(g, x);
+        struct view v = graph_write_begin(g, x);
         for (int64_t k = 0; k < at[ROWS] * 2; k++)
             v.data[k] = (float)(k % 13) * 0.2f - 1;
+        graph_write_end(g, x);
         graph_forward(g, 0);
-        v = graph_view(g, y);
+        v = graph_read(g, y);
         for (int64_t b = 0; b < ROWS; b++) {
             if (together)
                 CHECK(memcmp(alone[b], view_row(&v, b), sizeof(alone[b])) == 0);
@@ -193,22 +191,24 @@ static void a_session_is_a_graph(void)
     int64_t at[] = {0, 0, 6, 7};
     struct batch_rows rows = {.n = {3, 7}, .offsets = {NULL, at}};
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
-    struct view vx = graph_view(g, x), vn = graph_view(g, n);
+    struct view vx = graph_write_begin(g, x), vn = graph_write_begin(g, n);
     for (int64_t k = 0; k < 7; k++) {
         view_row(&vx, k)[0] = k < 6 ? values[k] : 8;
         view_row(&vx, k)[1] = 10 * view_row(&vx, k)[0];
         *view_row(&vn, k) = k < 6 ? nodes[k] : 5;
     }
+    graph_write_end(g, x);
+    graph_write_end(g, n);
     graph_training(g, true);
     graph_forward(g, 0);
-    struct view v = graph_view(g, y);
+    struct view v = graph_read(g, y);
     for (int64_t k = 0; k < 6; k++) {
         CHECK_NEAR(view_row(&v, k)[0], in[k], 1e-6);
         CHECK_NEAR(view_row(&v, k)[1], out[k], 1e-5);
     }
     CHECK(view_row(&v, 6)[0] == 0.0f && view_row(&v, 6)[1] == 0.0f);
     graph_backward(g, true);
-    struct view d = graph_grad(g, x);
+    struct view d = graph_read_grad(g, x);
     float kept[14];
     memcpy(kept, d.data, sizeof(kept));
     for (int64_t k = 0; k < 14; k++) {

@@ -22,13 +22,15 @@ struct match {
     int64_t n_items, n_scores;
 };
 
-static void fill(struct view v, uint64_t stream)
+static void fill(struct graph *g, struct val *at, uint64_t stream)
 {
     struct rng r;
+    struct view v = graph_write_begin(g, at);
     rng_init(&r, 5, stream, 0, 0);
     for (int64_t k = 0; k < v.rows; k++)
         for (int64_t i = 0; i < v.width; i++)
             view_row(&v, k)[i] = rng_f32(&r) * 2 - 1;
+    graph_write_end(g, at);
 }
 
 static void open_match(struct match *m, int64_t common, const int64_t *hard,
@@ -81,11 +83,12 @@ static void open_match(struct match *m, int64_t common, const int64_t *hard,
     }
     CHECK(graph_rows(m->g, &rows, &err) == RC_OK);
     graph_training(m->g, true);
-    fill(graph_view(m->g, m->user), 1);
-    fill(graph_view(m->g, m->item), 2);
-    struct view w = graph_view(m->g, m->weights);
+    float weights[USERS];
+    fill(m->g, m->user, 1);
+    fill(m->g, m->item, 2);
     for (int64_t k = 0; k < USERS; k++)
-        *view_row(&w, k) = 0.1f * (float)(k + 1);
+        weights[k] = 0.1f * (float)(k + 1);
+    graph_set(m->g, m->weights, weights);
 }
 
 static double loss_of(struct match *m)
@@ -94,22 +97,33 @@ static double loss_of(struct match *m)
     return graph_loss(m->g);
 }
 
+/* Returns what it was. */
+static float nudge(struct match *m, struct val *at, int64_t row, int64_t col, float by)
+{
+    struct view v = graph_write_begin(m->g, at);
+    float *p = view_row(&v, row) + col, old = *p;
+    *p += by;
+    graph_write_end(m->g, at);
+    return old;
+}
+
 static void check_slopes(struct match *m, struct val *at)
 {
-    struct view v = graph_view(m->g, at), d;
+    struct view d;
     float kept[64 * WIDTH]; /* a forward pass may use their memory */
     loss_of(m);
     graph_backward(m->g, true);
-    d = graph_grad(m->g, at);
+    d = graph_read_grad(m->g, at);
     memcpy(kept, d.data, (size_t)(d.rows * WIDTH) * sizeof(float));
-    for (int64_t k = 0; k < v.rows; k++)
-        for (int64_t i = 0; i < v.width; i++) {
-            float *p = view_row(&v, k) + i, old = *p;
-            *p = old + 1e-2f;
+    for (int64_t k = 0; k < d.rows; k++)
+        for (int64_t i = 0; i < d.width; i++) {
+            float old = nudge(m, at, k, i, 1e-2f);
             double up = loss_of(m);
-            *p = old - 1e-2f;
+            nudge(m, at, k, i, -2e-2f);
             double down = loss_of(m);
-            *p = old;
+            struct view v = graph_write_begin(m->g, at);
+            view_row(&v, k)[i] = old;
+            graph_write_end(m->g, at);
             CHECK_NEAR(kept[k * WIDTH + i], (up - down) / 2e-2, 2e-3);
         }
 }
@@ -151,8 +165,8 @@ static void scores_are_own_common_and_hard(void)
     struct match m;
     open_match(&m, 4, hard, false, true);
     loss_of(&m);
-    struct view u = graph_view(m.g, m.user), i = graph_view(m.g, m.item);
-    struct view s = graph_view(m.g, m.scores), own = graph_view(m.g, m.own);
+    struct view u = graph_read(m.g, m.user), i = graph_read(m.g, m.item);
+    struct view s = graph_read(m.g, m.scores), own = graph_read(m.g, m.own);
     CHECK_INT(m.n_scores, 8);
     for (int64_t b = 0; b < USERS; b++) {
         const float *row = s.data + b * m.n_scores, *user = view_row(&u, b);
@@ -177,8 +191,8 @@ static void in_batch_the_diagonal_is_the_target(void)
     struct match m;
     open_match(&m, 0, NULL, true, false);
     loss_of(&m);
-    struct view u = graph_view(m.g, m.user), i = graph_view(m.g, m.item);
-    struct view s = graph_view(m.g, m.scores);
+    struct view u = graph_read(m.g, m.user), i = graph_read(m.g, m.item);
+    struct view s = graph_read(m.g, m.scores);
     double want = 0;
     for (int64_t b = 0; b < USERS; b++) {
         double sum = 0;
@@ -202,7 +216,7 @@ static void logistic_loss_takes_each_score_alone(void)
     open_match(&m, 4, NULL, false, true);
     logistic = false;
     loss_of(&m);
-    struct view s = graph_view(m.g, m.scores), w = graph_view(m.g, m.weights);
+    struct view s = graph_read(m.g, m.scores), w = graph_read(m.g, m.weights);
     double want = 0;
     for (int64_t b = 0; b < USERS; b++) {
         const float *row = s.data + b * m.n_scores;
@@ -250,7 +264,7 @@ static void without_memory_the_result_is_the_same(void)
         loss[lack] = loss_of(&m);
         mem_fail_at(0);
         graph_backward(m.g, true);
-        struct view d = graph_grad(m.g, m.item);
+        struct view d = graph_read_grad(m.g, m.item);
         memcpy(slopes[lack], d.data, (size_t)(d.rows * WIDTH) * sizeof(float));
         for (int64_t k = 0; lack && k < d.rows * WIDTH; k++)
             CHECK_NEAR(slopes[0][k], slopes[1][k], 1e-6);

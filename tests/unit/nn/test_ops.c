@@ -143,13 +143,11 @@ static void stop_gradient_stops(void)
     nn_loss(g, "l", nn_row_sum(g, y));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
-    struct view v = graph_view(g, x);
-    v.data[0] = 3;
-    v.data[1] = 4;
+    graph_set(g, x, (const float[]){3, 4});
     graph_forward(g, 0);
     graph_backward(g, true);
     CHECK(graph_loss(g) == 25);
-    CHECK(graph_grad(g, x).data[0] == 3 && graph_grad(g, x).data[1] == 4);
+    CHECK(graph_read_grad(g, x).data[0] == 3 && graph_read_grad(g, x).data[1] == 4);
     graph_destroy(g);
 }
 
@@ -331,14 +329,13 @@ static void features_are_dropped_by_what_was_learnt(void)
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
     const float learnt[] = {0.0f, 30.0f, -30.0f};
-    memcpy(graph_param(g, "d.feature_p")->value, learnt, sizeof(learnt));
-    for (int k = 0; k < 12; k++)
-        graph_view(g, x).data[k] = 1.0f;
+    param_set(graph_param(g, "d.feature_p"), learnt);
+    graph_set(g, x, (const float[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
     graph_training(g, false);
     graph_forward(g, 1);
     /* stays with 1/2, never, always; the loss of a row is 4 / (2 * 2) * 1.5 */
     const float want[] = {0.5f, 0.5f, 0.0f, 1.0f, 1.0f, 1.0f, 1.5f};
-    struct view y = graph_view(g, graph_output(g, "y"));
+    struct view y = graph_read(g, graph_output(g, "y"));
     for (int k = 0; k < 14; k++)
         CHECK_NEAR(view_row(&y, k / 7)[k % 7], want[k % 7], 1e-6);
     graph_destroy(g);
@@ -474,8 +471,8 @@ static double loss_of(float logit, float label, bool focal)
                   : nn_bce_loss(g, x, y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
-    graph_view(g, x).data[0] = logit;
-    graph_view(g, y).data[0] = label;
+    graph_set(g, x, &logit);
+    graph_set(g, y, &label);
     graph_forward(g, 0);
     double v = graph_loss(g);
     graph_destroy(g);
@@ -494,16 +491,15 @@ static void jrc_of_one_class_is_finite(void)
     CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
     for (int label = 0; label < 2; label++) {
         const float logits[] = {0.0f, 0.0f, 0.0f, 0.0f};
-        memcpy(graph_view(g, x).data, logits, sizeof(logits));
-        for (int k = 0; k < 2; k++) {
-            graph_view(g, y).data[k] = (float)label;
-            graph_view(g, s).data[k] = 0.0f;
-        }
+        graph_set(g, x, logits);
+        graph_set(g, y, (const float[]){(float)label, (float)label});
+        graph_set(g, s, (const float[]){0.0f, 0.0f});
         graph_forward(g, 1);
         CHECK_NEAR(graph_loss(g), 0.25 * log(2), 1e-6);
         graph_backward(g, true);
         for (int k = 0; k < 4; k++)
-            CHECK_NEAR(graph_grad(g, x).data[k], k % 2 == label ? -0.0625 : 0.0625, 1e-6);
+            CHECK_NEAR(graph_read_grad(g, x).data[k], k % 2 == label ? -0.0625 : 0.0625,
+                       1e-6);
     }
     graph_destroy(g);
 }
@@ -558,6 +554,19 @@ static void losses_have_the_right_values(void)
     CHECK_NEAR(loss_of(0, 0, true), 0.75 * 0.25 * log(2), 1e-7);
 }
 
+/* Rows of 24 random numbers, every third of class 1. */
+static void fill_drawn(struct graph *g, struct val *x, struct val *y, int64_t rows)
+{
+    struct rng r;
+    struct view to = graph_write_begin(g, x), labels = graph_write_begin(g, y);
+    rng_init(&r, 1, 2, 3, 4);
+    rng_fill_uniform(&r, -1, 1, to.data, (size_t)(rows * 24));
+    for (int64_t i = 0; i < rows; i++)
+        *view_row(&labels, i) = (float)(i % 3 == 0);
+    graph_write_end(g, x);
+    graph_write_end(g, y);
+}
+
 /* A graph with a bit of everything; returns a digest of outputs and gradients. */
 static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
 {
@@ -576,11 +585,7 @@ static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
                         y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
-    struct rng r;
-    rng_init(&r, 1, 2, 3, 4);
-    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, (size_t)(rows * 24));
-    for (int64_t i = 0; i < rows; i++)
-        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    fill_drawn(g, x, y, rows);
     for (uint64_t step = 0; step < 4; step++) {
         if (step == 2)
             *allocations = mem_total();
@@ -594,11 +599,14 @@ static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
     size_t n;
     struct param *const *params = graph_params(g, &n);
     for (size_t i = 0; i < n; i++) {
-        digest = hash_xxh3_seeded(params[i]->value, (size_t)params[i]->n * 4, digest);
+        digest =
+            hash_xxh3_seeded(param_read(params[i]), (size_t)params[i]->n * 4, digest);
         if (params[i]->grad)
-            digest = hash_xxh3_seeded(params[i]->grad, (size_t)params[i]->n * 4, digest);
+            digest = hash_xxh3_seeded(param_read_grad(params[i]),
+                                      (size_t)params[i]->n * 4, digest);
     }
-    digest = hash_xxh3_seeded(graph_grad(g, x).data, (size_t)(rows * 24) * 4, digest);
+    digest =
+        hash_xxh3_seeded(graph_read_grad(g, x).data, (size_t)(rows * 24) * 4, digest);
     graph_destroy(g);
     pool_destroy(pool);
     return digest;
@@ -626,11 +634,7 @@ static struct graph *run_bf16(bool shown, struct pool *pool)
     nn_loss(g, "l", nn_bce_loss(g, nn_linear(g, "d", c, 1, true, ACT_NONE), y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {NARROW_ROWS}}, NULL) == RC_OK);
-    struct rng r;
-    rng_init(&r, 1, 2, 3, 4);
-    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, NARROW_ROWS * 24);
-    for (int i = 0; i < NARROW_ROWS; i++)
-        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    fill_drawn(g, x, y, NARROW_ROWS);
     graph_forward(g, 0);
     graph_backward(g, true);
     return g;
@@ -653,11 +657,11 @@ static void values_between_layers_may_be_bf16(void)
                         *const *same = graph_params(threads, &n);
     for (size_t i = 0; i < n; i++) {
         size_t bytes = (size_t)got[i]->n * sizeof(float);
-        CHECK(memcmp(got[i]->grad, same[i]->grad, bytes) == 0);
+        CHECK(memcmp(param_read_grad(got[i]), param_read_grad(same[i]), bytes) == 0);
         if (str_ends(got[i]->name, "weight"))
-            CHECK(memcmp(got[i]->grad, want[i]->grad, bytes) == 0);
+            CHECK(memcmp(param_read_grad(got[i]), param_read_grad(want[i]), bytes) == 0);
         for (int64_t k = 0; k < got[i]->n; k++)
-            CHECK_NEAR(got[i]->grad[k], want[i]->grad[k], 0.02);
+            CHECK_NEAR(param_read_grad(got[i])[k], param_read_grad(want[i])[k], 0.02);
     }
     graph_destroy(floats);
     graph_destroy(halves);
@@ -683,11 +687,7 @@ static void a_second_backward_pass_gives_the_same(void)
     nn_loss(g, "l", nn_bce_loss(g, h, y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
     CHECK(graph_rows(g, &(struct batch_rows){.n = {N}}, NULL) == RC_OK);
-    struct rng r;
-    rng_init(&r, 1, 2, 3, 4);
-    rng_fill_uniform(&r, -1, 1, graph_view(g, x).data, N * 24);
-    for (int i = 0; i < N; i++)
-        graph_view(g, y).data[i] = (float)(i % 3 == 0);
+    fill_drawn(g, x, y, N);
     graph_forward(g, 0);
     uint64_t digests[2] = {0};
     for (int pass = 0; pass < 2; pass++) {
@@ -696,8 +696,9 @@ static void a_second_backward_pass_gives_the_same(void)
         struct param *const *p = graph_params(g, &n);
         for (size_t i = 0; i < n; i++)
             if (p[i]->grad)
-                digests[pass] = hash_xxh3_seeded(
-                    p[i]->grad, (size_t)p[i]->n * sizeof(float), digests[pass]);
+                digests[pass] =
+                    hash_xxh3_seeded(param_read_grad(p[i]),
+                                     (size_t)p[i]->n * sizeof(float), digests[pass]);
     }
     CHECK(digests[0] == digests[1]);
     graph_destroy(g);

@@ -77,8 +77,9 @@ static float *copy_of(const float *x, int64_t n)
 
 static void fill(struct rng *r, struct graph *g, struct val *v)
 {
-    struct view at = graph_view(g, v);
+    struct view at = graph_write_begin(g, v);
     rng_fill_uniform(r, -1, 1, at.data, (size_t)(at.rows * at.width));
+    graph_write_end(g, v);
 }
 
 /* The gradients of both layers, one behind the other. */
@@ -88,9 +89,9 @@ static float *grads_of(struct graph *g, const char *first, const char *second,
     struct param *a = graph_param(g, first), *b = graph_param(g, second);
     *total = a->n + (b ? b->n : 0);
     float *all = mem_calloc((size_t)*total, sizeof(float));
-    memcpy(all, a->grad, (size_t)a->n * sizeof(float));
+    param_get_grad(a, all);
     if (b)
-        memcpy(all + a->n, b->grad, (size_t)b->n * sizeof(float));
+        param_get_grad(b, all + a->n);
     return all;
 }
 
@@ -102,10 +103,10 @@ static int64_t width(const struct trial *t)
 static void keep(struct trial *t, struct graph *g, struct val *y, struct val *q,
                  struct val *k)
 {
-    t->n = graph_view(g, k).rows;
-    t->y = copy_of(graph_view(g, y).data, t->n * width(t));
-    t->dq = copy_of(graph_grad(g, q).data, t->rows * t->d);
-    t->dk = copy_of(graph_grad(g, k).data, t->n * t->d);
+    t->n = graph_rows_of(g, k);
+    t->y = copy_of(graph_read(g, y).data, t->n * width(t));
+    t->dq = copy_of(graph_read_grad(g, q).data, t->rows * t->d);
+    t->dk = copy_of(graph_read_grad(g, k).data, t->n * t->d);
     t->dw = grads_of(g, "l.weight", "m.weight", &t->n_w);
     t->db = grads_of(g, "l.bias", "m.bias", &t->n_b);
 }

@@ -61,15 +61,12 @@ static struct head open_head(int64_t width)
 
 static void run(struct head *h, int64_t rows, const float *x, const float *y)
 {
-    struct view to;
     nn_output(h->g, "out", h->out);
     nn_loss(h->g, "loss", nn_row_sum(h->g, h->out));
     CHECK(graph_finish(h->g, NULL) == RC_OK);
     CHECK(graph_rows(h->g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
-    to = graph_view(h->g, h->x);
-    memcpy(to.data, x, (size_t)(rows * to.width) * sizeof(float));
-    to = graph_view(h->g, h->y);
-    memcpy(to.data, y, (size_t)rows * sizeof(float));
+    graph_set(h->g, h->x, x);
+    graph_set(h->g, h->y, y);
     graph_forward(h->g, 0);
 }
 
@@ -82,7 +79,7 @@ static void both_logit_holds_far_out(void)
     h.out = nn_both_logit(h.g, h.x, h.y);
     run(&h, 5, a, b);
     for (int64_t i = 0; i < 5; i++) {
-        struct view v = graph_view(h.g, h.out);
+        struct view v = graph_read(h.g, h.out);
         CHECK_NEAR(*view_row(&v, i), want[i], 1e-4);
     }
     graph_destroy(h.g);
@@ -97,7 +94,7 @@ static void a_number_outside_picks_the_nearest(void)
     h.out = nn_pick(h.g, h.x, h.y);
     run(&h, 4, x, at);
     for (int64_t i = 0; i < 4; i++) {
-        struct view v = graph_view(h.g, h.out);
+        struct view v = graph_read(h.g, h.out);
         CHECK_NEAR(*view_row(&v, i), want[i], 0);
     }
     graph_destroy(h.g);
@@ -110,7 +107,7 @@ static void a_root_of_nothing_is_nothing(void)
     h.out = nn_root_share(h.g, h.x);
     run(&h, 4, zeros, zeros);
     graph_backward(h.g, true);
-    struct view d = graph_grad(h.g, h.x);
+    struct view d = graph_read_grad(h.g, h.x);
     CHECK_NEAR(graph_loss(h.g), 0, 0);
     CHECK_NEAR(*view_row(&d, 2), 0, 0);
     graph_destroy(h.g);
@@ -124,7 +121,7 @@ static void a_rotation_keeps_lengths(void)
     struct rotation by = nn_rotation(h.g, "r", 7, 3);
     h.out = nn_rotate(h.g, by, h.x, true);
     run(&h, 1, x, y);
-    struct view v = graph_view(h.g, h.out);
+    struct view v = graph_read(h.g, h.out);
     double size = 0;
     for (int64_t i = 0; i < 7; i++)
         size += (double)v.data[i] * (double)v.data[i];
@@ -197,7 +194,7 @@ static void compare_classes(int64_t n, float s)
     h.out = nn_softmax_loss(h.g, h.x, h.y, NULL, s);
     run(&h, 3, x, y);
     graph_backward(h.g, true);
-    struct view v = graph_view(h.g, h.out), d = graph_grad(h.g, h.x);
+    struct view v = graph_read(h.g, h.out), d = graph_read_grad(h.g, h.x);
     for (int64_t r = 0; r < 3; r++) { /* a third of each counts */
         for (int64_t i = 0; i < n; i++)
             slopes[i] = 3 * view_row(&d, r)[i];

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/op/pairs_private.h - what the ops over pairs of a query and a key share: pairs.c has
- * a layer of its own for each, pair_net.c goes through two layers at once.
- */
-#ifndef NN_OP_PAIRS_PRIVATE_H
-#define NN_OP_PAIRS_PRIVATE_H
+/* nn/cpu/pairs.h - a layer over pairs of a query and a key, for pairs.c and pair_net.c. */
+#ifndef NN_CPU_PAIRS_H
+#define NN_CPU_PAIRS_H
 
-#include "nn/graph_private.h"
-#include "tensor/gemm.h"
+#include "nn/cpu/cpu.h"
+#include "nn/op/pairs.h"
 #include "tensor/gemm_mix.h"
-
-/* Columns of the weight where a part begins; diff < 0: there is none. */
-struct pair_conf {
-    enum gemm_precision precision;
-    enum gemm_act act;
-    bool bias, mixed;
-    int64_t d, out;
-    int64_t query, key, diff, product;
-};
 
 struct pair_state {
     struct gemm_weight *w;
@@ -25,8 +14,6 @@ struct pair_state {
     float *joined;        /* [out][in]: what was packed */
     float *grads;         /* [pieces][out][in]; NULL outside of training */
 };
-
-enum pair_input { IN_START, IN_QUERY, IN_KEY };
 
 /* Of positions; the caller's, to pair_release(). */
 enum rc pair_init(struct pair_state *s, const struct pair_conf *c, bool training,
@@ -59,14 +46,5 @@ int64_t pair_pieces(const struct op_run *r);
 void pair_merge(const struct op_run *r, const struct pair_conf *c,
                 const struct pair_state *s);
 #define PAIR_PIECES 32 /* at most */
-
-/* The layer in ONNX: the name of its value, which is `as` unless that is NULL. */
-const char *pair_onnx(struct onnx *o, const struct onnx_op *op, const struct pair_conf *c,
-                      const char *as);
-
-/* The first part of the layer, parameters and op; *c is filled. NULL when it failed. */
-struct val *pair_start(struct graph *g, const char *name, struct val *query,
-                       struct val *keys, bool differences, int64_t out, bool bias,
-                       struct pair_conf *c, struct param **weight);
 
 #endif

@@ -14,23 +14,13 @@
 
 #include "base/compiler.h"
 #include "base/mem.h"
-#include "nn/graph_private.h"
-#include "nn/onnx.h"
-#include "nn/ops.h"
+#include "nn/cpu/coded.h"
 #include "tensor/kernel.h"
 
 #define LANES 16    /* floats of a floats16 */
 #define BLOCK 64    /* units whose sums are taken at a time */
 #define AT_ONCE 128 /* units of a row that are added up in registers */
-#define UNITS_MIN 64
-#define AHEAD 8 /* rows */
-
-struct coded_conf {
-    const struct coded *coded;
-    enum gemm_act act;
-    bool bias;
-    int64_t out;
-};
+#define AHEAD 8     /* rows */
 
 /* Columns that are not coded, and where they stand when beside each other. */
 struct run {
@@ -48,36 +38,6 @@ struct coded_state {
     float *products;          /* [n_codes, out] */
     float *sums;              /* [blocks][n_codes, units of the block] */
 };
-
-static int64_t coded_width(const struct coded *c)
-{
-    int64_t width = 0;
-    for (int i = 0; i < c->n; i++)
-        width += c->at[i].width;
-    return width;
-}
-
-/* Per row and sixteen units: three multiplications for each coded column are saved; a
- * code takes the time of 8. Moving sixteen of the other columns takes that of 32.
- */
-bool linear_coded_gains(const struct val *x, int64_t out)
-{
-    const struct coded *c = x->coded;
-    if (!c || out < UNITS_MIN || out % LANES != 0)
-        return false;
-    int64_t coded = coded_width(c), rest = shape_width(&x->shape) - coded;
-    return (3 * coded - 8 * c->n) * out > 32 * rest;
-}
-
-static enum rc coded_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
-{
-    const struct coded_conf *c = conf;
-    out[0] = in[0];
-    out[0].dims[0] = c->out;
-    *keep_width = 2 * (shape_width(&in[0]) - coded_width(c->coded));
-    return RC_OK;
-}
 
 static void coded_teardown(void *state)
 {
@@ -255,7 +215,7 @@ static void coded_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view x = view_rows(&r->in[0], from, to), y = view_rows(&r->out[0], from, to);
     if (!c->coded->on) {
         gemm_forward(s->all, x, c->bias ? r->params[1]->value : NULL, c->act, y);
@@ -301,7 +261,7 @@ static void coded_backward(const struct op_run *r, int64_t begin, int64_t end)
     const struct coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
-    op_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view dy = view_rows(&r->d_out[0], from, to);
     for (int64_t k = from; k < to && c->act != GEMM_ACT_NONE; k++)
         kernels()->act_grad_from_out[c->act](view_row(&r->out[0], k),
@@ -471,30 +431,12 @@ static void coded_grads(const struct op_run *r)
         pool_for(r->env->pool, c->coded->n, 1, value_grads, (void *)r);
 }
 
-static void coded_onnx(struct onnx *o, const struct onnx_op *op)
-{
-    const struct coded_conf *c = op->conf;
-    const char *w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[0]));
-    onnx_layer(o, op->y[0], op->x[0], w, c->bias ? onnx_param(o, op->params[1]) : NULL,
-               c->act);
-}
-
-static const struct op_ops op_coded = {
-    .name = "linear of coded columns",
-    .flags = OP_NEEDS_IN | OP_NEEDS_OUT | OP_WRITES | OP_STRIDED,
-    .infer = coded_infer,
+const struct cpu_op cpu_linear_coded = {
+    .flags = CPU_WRITES | CPU_STRIDED,
     .setup = coded_setup,
     .teardown = coded_teardown,
     .begin = coded_begin,
     .forward = coded_forward,
     .backward = coded_backward,
     .grads = coded_grads,
-    .onnx = coded_onnx,
 };
-
-struct val *linear_coded(struct graph *g, struct val *x, struct param *const *params,
-                         bool bias, int64_t out, enum gemm_act act)
-{
-    struct coded_conf conf = {.coded = x->coded, .act = act, .bias = bias, .out = out};
-    return nn_op(g, &op_coded, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
-}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/cpu/cpu.h - how the CPU runs an op, and the executor that does so.
+ *
+ * The executor cuts the batch into tiles of rows and takes each tile through as many ops
+ * as it can before the next (a tile's activations stay in the cache); tiles run on any
+ * thread. So an implementation works on a range of batch rows at a time, and says in its
+ * table what else it needs:
+ *
+ * - begin: once per step, before any row; parameters have changed (pack weights). Ops do
+ *   so at the same time, each for itself.
+ * - sync_forward: all rows of the inputs are there (batch statistics).
+ * - forward: rows [begin, end) of the outputs.
+ * - sync_backward: all rows of the outputs' gradients are there.
+ * - backward: ADDS to rows [begin, end) of the inputs' gradients.
+ * - grads: all rows are there; ADDS to the parameters' gradients. Cut it by units of the
+ *   result or with pool_reduce, so that threads do not change the sum.
+ *
+ * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
+ * cpu_rows() translates. None of them allocates; loops are kernels of tensor/.
+ */
+#ifndef NN_CPU_CPU_H
+#define NN_CPU_CPU_H
+
+#include "nn/executor.h"
+#include "nn/op_run.h"
+
+enum cpu_flags {
+    CPU_WRITES = 1,  /* backward looks at d_in_fresh; else the executor zeroes first */
+    CPU_STRIDED = 2, /* outputs may have ld > width: they can be placed inside a concat */
+};
+
+/* What an op can do with rows of bf16 (struct view). */
+enum cpu_bf16 {
+    CPU_BF16_IN = 1,  /* read its first input so, and write that one's gradient */
+    CPU_BF16_OUT = 2, /* write its first output so, and read that one's gradient */
+};
+
+struct cpu_op {
+    unsigned flags;
+    /* Optional: state beyond parameters (packed weights), made once. */
+    enum rc (*setup)(const void *conf, const struct shape *in, const struct shape *out,
+                     bool training, void **state, struct err *err);
+    void (*teardown)(void *state);
+    /* Optional: enum cpu_bf16, for values that only ops which can do so write and read. */
+    unsigned (*bf16)(const void *conf, const void *state);
+    void (*begin)(const struct op_run *r);
+    void (*sync_forward)(const struct op_run *r);
+    void (*forward)(const struct op_run *r, int64_t begin, int64_t end);
+    void (*sync_backward)(const struct op_run *r);
+    void (*backward)(const struct op_run *r, int64_t begin, int64_t end);
+    void (*grads)(const struct op_run *r);
+};
+
+#define OP(name, file) extern const struct cpu_op cpu_##name;
+#include "nn/ops.def"
+#undef OP
+
+/* The rows of `axis` that belong to batch rows [begin, end). */
+static inline void cpu_rows(const struct op_env *env, int axis, int64_t begin,
+                            int64_t end, int64_t *from, int64_t *to)
+{
+    const int64_t *offsets = env->rows.offsets[axis];
+    *from = offsets ? offsets[begin] : begin;
+    *to = offsets ? offsets[end] : end;
+}
+
+const struct cpu_op *cpu_find(const struct op *op); /* NULL: the CPU has none */
+
+extern const struct executor_ops cpu_executor;
+extern const struct param_ops cpu_params;
+
+#endif

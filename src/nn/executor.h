@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/executor.h - how a device runs graphs: the part of struct device_ops that needs to
+ * know what a graph is.
+ *
+ * graph_finish() calls plan() once; graph_rows() lays out memory and calls rows();
+ * graph_forward() and graph_backward() call their namesakes. An executor sees the graph
+ * through nn/graph_private.h: ops in an order in which they may run, what they are
+ * (nn/op.h), who needs which gradient, and views into the device's memory.
+ *
+ * What plan() decides for the graph:
+ * - each op's implementation (op_node.impl, .state), which is the executor's own table;
+ * - the moments of a pass (graph.n_forward, .n_backward; op_node.forward_at,
+ *   .backward_at): values whose moments do not meet may share memory;
+ * - values that lie inside others (val.host) or as another dtype.
+ */
+#ifndef NN_EXECUTOR_H
+#define NN_EXECUTOR_H
+
+#include "nn/graph.h"
+#include "nn/optim/param_ops.h"
+#include "tensor/device.h"
+
+struct executor_ops {
+    /* Whether there is an implementation; graph_finish() names the op that has none. */
+    bool (*has)(const struct op *op);
+    /* RC_NOMEM, or what an op's implementation refuses; the message names the op. */
+    enum rc (*plan)(struct graph *g, struct err *err);
+    void (*release)(struct graph *g); /* what plan() made, or part of it */
+    /* Views are bound for a new batch: rows and host offsets in g->env. Optional. */
+    void (*rows)(struct graph *g);
+    /* All ops, then the sum of each loss (named_val.sum). */
+    void (*forward)(struct graph *g);
+    /* Starts from named_val.seed; zeroes the parameters' gradients first when `zero`. */
+    void (*backward)(struct graph *g, bool zero);
+    /* v *= by; false when a product is infinite or NaN. */
+    bool (*scale)(const struct device *d, const struct view *v, float by);
+    /* nn_coded() and graph_codes(); optional: nothing is gained by codes. */
+    bool (*coded)(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n);
+    void (*codes)(struct graph *g, struct val *v, const struct code_ids *ids);
+    const struct param_ops *params;
+};
+
+#endif

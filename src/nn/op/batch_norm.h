@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/op/batch_norm.h - what the definition of these ops and their implementations share. */
+#ifndef NN_OP_BATCH_NORM_H
+#define NN_OP_BATCH_NORM_H
+
+#include "nn/op.h"
+
+#define EPS 1e-5
+
+struct norm_conf {
+    bool affine, pad_out;
+    int64_t n;
+};
+
+enum { PARAM_MEAN, PARAM_VAR, PARAM_COUNT, PARAM_WEIGHT, PARAM_BIAS };
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn/op/loss.h - what the definition of these ops and their implementations share. */
+#ifndef NN_OP_LOSS_H
+#define NN_OP_LOSS_H
+
+#include "nn/op.h"
+
+struct loss_conf {
+    float smoothing, gamma, alpha;
+};
+
+#endif

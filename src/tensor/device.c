@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor/device.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+
+enum rc device_open(const struct device_ops *ops, struct device **out, struct err *err)
+{
+    void *state = NULL;
+    enum rc rc = ops->open ? ops->open(&state, err) : RC_OK;
+    if (rc)
+        return err_wrap(err, rc, "device '%s'", ops->name);
+    struct device *d = mem_calloc(1, sizeof(*d));
+    *d = (struct device){ops, state};
+    *out = d;
+    return RC_OK;
+}
+
+void device_close(struct device *d)
+{
+    if (d && d->ops->close)
+        d->ops->close(d->state);
+    mem_free(d);
+}
+
+enum rc device_floats_init(struct device_floats *f, const struct device *d, int64_t n)
+{
+    size_t bytes = ((size_t)n + 1) * sizeof(float);
+    *f = (struct device_floats){.device = d, .n = n};
+    f->at = d->ops->alloc(d, bytes);
+    f->host = d->ops->host_visible ? f->at : mem_try_calloc((size_t)n + 1, sizeof(float));
+    if (!f->at || !f->host) {
+        device_floats_release(f);
+        return RC_NOMEM;
+    }
+    d->ops->fill(d, f->at, 0, bytes);
+    return RC_OK;
+}
+
+void device_floats_release(struct device_floats *f)
+{
+    if (f->host != f->at)
+        mem_free(f->host);
+    if (f->at)
+        f->device->ops->free(f->device, f->at);
+    *f = (struct device_floats){0};
+}
+
+void device_floats_pull(const struct device_floats *f, int64_t from, int64_t n)
+{
+    if (f->host != f->at && n)
+        f->device->ops->copy(f->device, f->host + from, f->at + from,
+                             (size_t)n * sizeof(float), DEVICE_OUT);
+}
+
+void device_floats_push(const struct device_floats *f, int64_t from, int64_t n)
+{
+    if (f->host != f->at && n)
+        f->device->ops->copy(f->device, f->at + from, f->host + from,
+                             (size_t)n * sizeof(float), DEVICE_IN);
+}
