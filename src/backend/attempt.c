@@ -216,6 +216,11 @@ bool attempt_alive(const struct sup *s)
     return false;
 }
 
+static bool good(const struct sup_worker *w)
+{
+    return w->over && w->exit.code == 0 && !w->unseen;
+}
+
 static bool restarts_alone(const struct sup *s)
 {
     return strcmp(s->spec.s->restart, "worker") == 0;
@@ -285,8 +290,29 @@ void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal wha
     s->job.ops->signal(&s->job, &w->b, what);
 }
 
+/* A request that comes when all have ended well already changes nothing: their ends are
+ * only not recorded yet.
+ */
+static bool ended_before(struct sup *s)
+{
+    struct backend_exit exit = {.code = 0};
+    if (s->phase != SUP_RUNNING)
+        return false;
+    for (int64_t i = 0; i < s->n_workers; i++) {
+        struct sup_worker *w = &s->workers[i];
+        if (w->again_at || (w->over && !good(w)))
+            return false;
+        if (w->alive &&
+            (s->job.ops->poll(&s->job, &w->b, &exit) != BACKEND_ENDED || exit.code != 0))
+            return false;
+    }
+    return true;
+}
+
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text)
 {
+    if (why != WHY_None && ended_before(s))
+        return;
     if (s->ending == WHY_None && why != WHY_None) {
         s->ending = why;
         snprintf(s->ending_text, sizeof(s->ending_text), "%s", text);
@@ -326,11 +352,6 @@ static void note_exit(struct sup *s, const struct sup_worker *w)
     enum rc rc = record_add(&s->rec, EV_WorkerExited, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
-}
-
-static bool good(const struct sup_worker *w)
-{
-    return w->over && w->exit.code == 0 && !w->unseen;
 }
 
 static bool only_chief(const struct sup *s)

@@ -123,7 +123,9 @@ void attempt_started(struct sup *s);
 /* Finds workers of the current attempt that run or have ended; their number. */
 int64_t attempt_find(struct sup *s);
 void attempt_watch(struct sup *s); /* waits for the ends of those that are alive */
-/* TERM to all, KILL after the grace time; `why` is what the end will mean. */
+/* TERM to all, KILL after the grace time; `why` is what the end will mean, whatever the
+ * exit statuses are. None: it is up to those.
+ */
 void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text);
 void attempt_pause(struct sup *s, bool pause);
 void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal what);

@@ -222,8 +222,8 @@ void sup_attempt_over(struct sup *s)
     if (s->ending == WHY_LaunchFailure) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, WHY_LaunchFailure, s->job.launch_status, 0, text);
-    } else if (s->n_workers && attempt_good(s) && s->ending != WHY_Hang) {
-        succeed(s); /* also when a stop or a time limit came too late */
+    } else if (s->n_workers && attempt_good(s) && s->ending == WHY_None) {
+        succeed(s);
     } else if (s->ending != WHY_None) {
         snprintf(text, sizeof(text), "%.290s", s->ending_text);
         sup_attempt_failed(s, s->ending, code, sig, text);
@@ -329,6 +329,19 @@ static void on_tick(void *arg)
     sup_flush(s);
 }
 
+/* Did a worker end behind the job's time limit? Then it was told to, by a supervisor that
+ * is dead now.
+ */
+static bool past_its_time(const struct sup *s)
+{
+    int64_t limit = s->rec.now.started + (int64_t)(s->spec.timeout_s * 1e9);
+    for (int64_t i = 0; i < s->n_workers; i++)
+        if (s->spec.timeout_s > 0 && s->rec.now.started && s->workers[i].over &&
+            s->workers[i].exit.ended > limit)
+            return true;
+    return false;
+}
+
 /* Continues where another supervisor was killed. */
 static void take_over(struct sup *s, int64_t found)
 {
@@ -350,6 +363,11 @@ static void take_over(struct sup *s, int64_t found)
         sup_flush(s);
         prepare_start(s);
         return;
+    }
+    if (past_its_time(s)) {
+        s->ending = WHY_Timeout;
+        snprintf(s->ending_text, sizeof(s->ending_text), "ran longer than %g s",
+                 s->spec.timeout_s);
     }
     s->phase = told ? SUP_ENDING : SUP_RUNNING;
     s->suspended = s->rec.now.state == JOB_Suspended;

@@ -72,6 +72,11 @@ struct job_follow {
 enum rc job_follow_run(const struct job_place *p, const char *id,
                        const struct job_follow *f, struct err *err) MUST_CHECK;
 
+/* A server that is being started again is waited for; *since is 0 while it answers. False:
+ * it has been away for too long, or `rc` means something else.
+ */
+bool job_wait_for_server(enum rc rc, const struct err *err, int64_t *since);
+
 /* Waits for the end, at most `seconds` (0: as long as it takes): RC_CANCELED (E3013, exit
  * status 124) when that is over first.
  */

@@ -21,7 +21,6 @@ struct control_conf {
     struct job_where where;
     const char *format; /* of `stop` */
     bool force, json;
-    double timeout;
 };
 
 static const struct opt plain_opts[] = {
@@ -35,14 +34,6 @@ static const struct opt stop_opts[] = {
               "kill immediately, without grace time")},
     {OPT_CHOICE(struct control_conf, format, "own", "own|dlc", "words of the answer"),
      .hidden = true},
-    JOB_WHERE_OPTS(struct control_conf),
-    JOB_SERVER_OPT(struct control_conf),
-    {0},
-};
-
-static const struct opt wait_opts[] = {
-    {OPT_DURATION(struct control_conf, timeout, "0", 0, 1e9,
-                  "maximum time to wait; 0: forever")},
     JOB_WHERE_OPTS(struct control_conf),
     JOB_SERVER_OPT(struct control_conf),
     {0},
@@ -107,21 +98,6 @@ static enum rc ask_resume(const struct job_place *p, const struct control_conf *
     return rc ? rc : after_request(p, id, &r, err);
 }
 
-static enum rc ask_wait(const struct job_place *p, const struct control_conf *c,
-                        const char *id, struct err *err)
-{
-    struct store_jobs jobs = {0};
-    enum rc rc = job_wait(p, id, c->timeout, err);
-    if (!rc)
-        rc = p->ops->get(p, id, &jobs, err);
-    if (!rc) {
-        printf("%s %s\n", id, jobs.at[0].state);
-        rc = job_end_status(&jobs.at[0], err);
-    }
-    store_jobs_release(&jobs);
-    return rc;
-}
-
 static enum rc ask_script(const struct job_place *p, const struct control_conf *c,
                           const char *id, struct err *err)
 {
@@ -174,7 +150,6 @@ static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
 CONTROL(stop)
 CONTROL(suspend)
 CONTROL(resume)
-CONTROL(wait)
 CONTROL(script)
 CONTROL(rerun)
 CONTROL(why)
@@ -202,10 +177,6 @@ COMMAND(suspend, plain_opts, "suspend jobs", "suspend a job",
         "the queue.");
 COMMAND(resume, plain_opts, "resume suspended jobs", "resume a job",
         "trainyard job resume jb-0123456789ab", NULL);
-COMMAND(wait, wait_opts, "wait for jobs to end", "in a script",
-        "trainyard job wait --timeout 2h jb-0123456789ab",
-        "Exit status: 0 succeeded, its own status when one failed, 3 stopped, 124 when "
-        "--timeout is over first.");
 COMMAND(script, plain_opts, "print a command that resubmits a job", "for a scheduler",
         "trainyard job script jb-0123456789ab > daily.sh",
         "Prints one flag per line, quoted for the shell, for use in a scheduler or "

@@ -101,7 +101,7 @@ static void check_signals(const struct job_follow *f)
 /* A server that is being started again is waited for; jobs go on meanwhile. *since is 0
  * while it answers.
  */
-static bool wait_for_server(enum rc rc, const struct err *err, int64_t *since)
+bool job_wait_for_server(enum rc rc, const struct err *err, int64_t *since)
 {
     int64_t now = clock_mono_ns();
     if (rc == RC_OK || !err || err->code != E5017) {
@@ -162,7 +162,7 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
             rc = one_look(&x, &over, err);
         else
             copy_all(&x);
-        if (wait_for_server(rc, err, &lost))
+        if (job_wait_for_server(rc, err, &lost))
             rc = RC_OK;
         if (!rc && !over)
             nanosleep(&(struct timespec){.tv_nsec = p->ops->nap_ns}, NULL);
@@ -172,30 +172,4 @@ enum rc job_follow_run(const struct job_place *p, const char *id,
         rc = err_coded(err, RC_NOTFOUND, E3015, "job %s: no log of attempt %jd", id,
                        (intmax_t)f->attempt);
     return rc;
-}
-
-enum rc job_wait(const struct job_place *p, const char *id, double seconds,
-                 struct err *err)
-{
-    int64_t from = clock_mono_ns(), lost = 0;
-    for (;;) {
-        struct store_jobs jobs = {0};
-        enum job_state state = JOB_Unknown;
-        enum rc rc = p->ops->get(p, id, &jobs, err);
-        if (rc && !wait_for_server(rc, err, &lost))
-            return rc;
-        bool over =
-            !rc && job_state_find(jobs.at[0].state, &state) && job_state_ended(state);
-        store_jobs_release(&jobs);
-        if (over)
-            return RC_OK;
-        if (seconds > 0 && (double)(clock_mono_ns() - from) > seconds * 1e9) {
-            rc = err_coded(err, RC_CANCELED, E3013, "job %s is %s after %g s", id,
-                           job_state_name(state), seconds);
-            if (err)
-                err->exit = 124;
-            return rc;
-        }
-        nanosleep(&(struct timespec){.tv_nsec = 2 * p->ops->nap_ns}, NULL);
-    }
 }

@@ -222,8 +222,10 @@ a_job_is_stopped_with_grace()
     run "$TRAINYARD" job wait --timeout 100s "$id"
     run "$TRAINYARD" job logs "$id"
     out_has bye
-    # It ended well after all: a stop that races success keeps it.
-    state_is "$id" Succeeded
+    # It saved its work and ended well, as it was told to: that is no success.
+    state_is "$id" Stopped
+    run "$TRAINYARD" job why "$id"
+    out_has "$id is Stopped: stopped on request (UserStopped)"
     id=$("$TRAINYARD" job submit --grace 200ms -- 'trap "" TERM; while :; do sleep 0.05; done')
     state_is "$id" Running
     run "$TRAINYARD" job stop "$id"
@@ -524,6 +526,33 @@ an_agent_ends_with_its_directory()
     kill "$pid"
 }
 
+wait_is_for_all_or_for_any()
+{
+    place
+    local bad good slow
+    bad=$("$TRAINYARD" job submit -- 'exit 5')
+    good=$("$TRAINYARD" job submit -- 'sleep 1; echo done')
+    slow=$("$TRAINYARD" job submit -- 'sleep 100')
+    run "$TRAINYARD" job wait --timeout 60s "$good" "$bad"
+    status 5
+    is "ends" "$(sort .out)" "$(printf '%s\n' "$bad Failed" "$good Succeeded" | sort)"
+    run "$TRAINYARD" job wait --any --timeout 60s "$slow" "$good"
+    status 0
+    out_is <<END
+$good Succeeded
+END
+    run "$TRAINYARD" job wait --any "$slow" "$bad" "$good"
+    status 5
+    run "$TRAINYARD" job wait --timeout 300ms "$good" "$slow"
+    status 124
+    err_has "job $slow is Running after 0.3 s"
+    run "$TRAINYARD" job stop --force "$slow"
+    run "$TRAINYARD" job wait "$slow" "$bad"
+    status 3
+    run "$TRAINYARD" job wait "$good" jb-000000000000
+    status 1
+}
+
 daemons_do_not_outlive_their_job()
 {
     place
@@ -541,4 +570,4 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
     datasets_are_mounted the_code_is_copied_at_submission the_submitter_may_die \
-    an_agent_ends_with_its_directory daemons_do_not_outlive_their_job
+    an_agent_ends_with_its_directory wait_is_for_all_or_for_any daemons_do_not_outlive_their_job
