@@ -124,7 +124,8 @@ static bool any_waiting(const struct sup *s)
 static void all_run(struct sup *s)
 {
     struct err err = {0};
-    s->phase = SUP_RUNNING;
+    if (!sup_on(s, PHASE_ON_STARTED))
+        return;
     s->last_sign = clock_mono_ns();
     enum rc rc = record_move(&s->rec, JOB_Running, WHY_WorkersStarted, -1, 0, "", &err);
     (void)rc;
@@ -134,7 +135,7 @@ static void all_run(struct sup *s)
 void attempt_started(struct sup *s)
 {
     if (any_waiting(s))
-        s->phase = SUP_STARTING;
+        sup_on(s, PHASE_ON_ACCEPTED);
     else
         all_run(s);
 }
@@ -230,7 +231,7 @@ bool attempt_alone(struct sup *s, struct sup_worker *w)
 {
     enum job_reason why =
         retry_reason(w->exit.code, w->exit.signal, w->exit.out_of_memory, w->unseen);
-    if (!restarts_alone(s) || s->phase != SUP_RUNNING || s->rec.now.stop ||
+    if (!restarts_alone(s) || s->phase != PHASE_RUNNING || s->rec.now.stop ||
         !retry_wanted(&s->spec, why, w->exit.code, w->exit.signal, s->rec.now.restarts))
         return false;
     double delay = retry_delay(&s->spec, s->rec.now.restarts);
@@ -280,7 +281,7 @@ void attempt_again(struct sup *s)
 {
     int64_t now = clock_mono_ns();
     for (int64_t i = 0; i < s->n_workers; i++)
-        if (s->phase == SUP_RUNNING && !s->suspended && s->workers[i].again_at &&
+        if (s->phase == PHASE_RUNNING && !s->suspended && s->workers[i].again_at &&
             s->workers[i].again_at <= now)
             start_again(s, &s->workers[i]);
 }
@@ -296,7 +297,7 @@ void attempt_signal(struct sup *s, struct sup_worker *w, enum backend_signal wha
 static bool ended_before(struct sup *s)
 {
     struct backend_exit exit = {.code = 0};
-    if (s->phase != SUP_RUNNING)
+    if (s->phase != PHASE_RUNNING)
         return false;
     for (int64_t i = 0; i < s->n_workers; i++) {
         struct sup_worker *w = &s->workers[i];
@@ -328,7 +329,7 @@ void attempt_stop(struct sup *s, enum job_reason why, bool now, const char *text
     int64_t at = clock_mono_ns() + grace + EXTRA_GRACE_NS;
     if (!s->kill_at || at < s->kill_at)
         s->kill_at = at;
-    s->phase = SUP_ENDING;
+    sup_on(s, PHASE_ON_TOLD);
 }
 
 void attempt_pause(struct sup *s, bool pause)
@@ -381,7 +382,7 @@ static void after_end(struct sup *s, struct sup_worker *w)
         sup_attempt_over(s);
         return;
     }
-    if (s->phase == SUP_ENDING)
+    if (s->phase == PHASE_ENDING)
         return;
     if ((chief && w->b.index == 0) || attempt_good(s))
         attempt_stop(s, WHY_None, false, ""); /* nobody needs those that serve any more */
@@ -406,7 +407,7 @@ static void take_end(struct sup *s, struct sup_worker *w, enum backend_state sta
     }
     if (w->exit.log_cut)
         sup_warn(s, "a log could not be written to its end: is the disk full?");
-    w->first = (s->phase == SUP_RUNNING || s->phase == SUP_STARTING) && !good(w);
+    w->first = (s->phase == PHASE_RUNNING || s->phase == PHASE_STARTING) && !good(w);
     if (!known || !known->exited || known->attempt != st->attempt)
         note_exit(s, w);
 }
@@ -431,7 +432,7 @@ void attempt_settle(struct sup *s, struct sup_worker *w)
         w->exit = exit;
         take_end(s, w, state);
         after_end(s, w);
-    } else if (came && s->phase == SUP_STARTING) {
+    } else if (came && s->phase == PHASE_STARTING) {
         attempt_started(s);
     }
 }

@@ -252,7 +252,6 @@ static void step(struct sup *s)
         attempt_start(s);
         return;
     }
-    s->phase = SUP_PREPARING;
     rc = s->helper_step == STEP_FETCH ? copies_start(s, false, helper_done, &err)
                                       : start_python(s, &err);
     if (rc)
@@ -275,7 +274,8 @@ void prepare_start(struct sup *s)
 {
     struct err err = {0};
     enum job_reason why = WHY_None;
-    s->phase = SUP_PREPARING;
+    if (!sup_on(s, PHASE_ON_PREPARE))
+        return;
     s->helper_step = STEP_FETCH;
     sweep_helpers(s);
     s->job.attempt = s->rec.now.attempt;

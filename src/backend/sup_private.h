@@ -9,6 +9,7 @@
 
 #include "backend/backend.h"
 #include "backend/gpu.h"
+#include "backend/phase.h"
 #include "base/loop.h"
 #include "job/contract.h"
 #include "job/inputs.h"
@@ -17,16 +18,6 @@
 #include "job/secret.h"
 
 #define SUP_TICK_NS (200 * INT64_C(1000000))
-
-enum sup_phase {
-    SUP_PREPARING, /* packages are being installed */
-    SUP_STARTING,  /* the backend has the workers, not all of them run */
-    SUP_RUNNING,
-    SUP_SENDING, /* workers have succeeded, outputs go to an object store */
-    SUP_ENDING,  /* workers were told to stop */
-    SUP_BACKOFF, /* waits for the next attempt */
-    SUP_CLOSING, /* only the last events are still to be written */
-};
 
 struct sup_worker {
     struct sup *sup;
@@ -63,7 +54,7 @@ struct sup {
     struct backend_job job;
     struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;
-    enum sup_phase phase;
+    enum phase phase;       /* changed by sup_on() alone */
     enum job_reason ending; /* why workers were told to stop; None: they were not */
     char ending_text[256];
     int64_t kill_at; /* monotonic ns: workers that are still there are destroyed; 0: no */
@@ -86,6 +77,10 @@ struct sup {
 };
 
 /* supervisor.c */
+/* Something happened: moves to the next phase and does what belongs to the move. False
+ * (and a line in the log of the supervisor): it cannot happen now.
+ */
+bool sup_on(struct sup *s, enum phase_event e);
 void sup_flush(struct sup *s); /* what cannot be written stays for the next tick */
 void sup_warn(struct sup *s, const char *text);
 /* The attempt is over without workers: decides between restart and end. */

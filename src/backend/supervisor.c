@@ -41,12 +41,12 @@ void sup_flush(struct sup *s)
     if (rc == RC_CANCELED) {
         log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
         attempt_stop(s, WHY_Lost, true, err.msg);
-        if (job_state_ended(s->rec.now.state))
-            s->phase = SUP_CLOSING;
+        if (job_state_ended(s->rec.now.state) && s->phase != PHASE_CLOSING)
+            sup_on(s, PHASE_ON_FINISH);
     } else if (rc) {
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
     }
-    if (s->phase == SUP_CLOSING && !s->rec.pending.n && !attempt_alive(s))
+    if (s->phase == PHASE_CLOSING && !s->rec.pending.n && !attempt_alive(s))
         loop_stop(s->loop);
 }
 
@@ -79,7 +79,8 @@ static void move(struct sup *s, enum job_state to, enum job_reason why, int code
 static void finish(struct sup *s, enum job_state to, enum job_reason why, int code,
                    int signal, const char *text)
 {
-    s->phase = SUP_CLOSING;
+    if (!sup_on(s, PHASE_ON_FINISH))
+        return;
     move(s, to, why, code, signal, text);
     sup_flush(s);
 }
@@ -87,7 +88,7 @@ static void finish(struct sup *s, enum job_state to, enum job_reason why, int co
 static void on_next_attempt(void *arg)
 {
     struct sup *s = arg;
-    if (s->phase != SUP_BACKOFF)
+    if (s->phase != PHASE_WAITING)
         return;
     move(s, JOB_EnvPreparing, WHY_None, -1, 0, "");
     sup_flush(s);
@@ -96,6 +97,8 @@ static void on_next_attempt(void *arg)
 
 static void schedule_restart(struct sup *s, enum job_reason why, const char *text)
 {
+    if (!sup_on(s, PHASE_ON_RETRY))
+        return;
     double delay = retry_delay(&s->spec, s->rec.now.restarts);
     char *data = mem_printf("{\"delay_s\": %g}", delay);
     struct record_note note = {
@@ -104,7 +107,6 @@ static void schedule_restart(struct sup *s, enum job_reason why, const char *tex
     enum rc rc = record_add(&s->rec, EV_RestartScheduled, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
-    s->phase = SUP_BACKOFF;
     sup_flush(s);
     loop_timer_start(s->loop, &s->later, (int64_t)(delay * 1e9), 0, on_next_attempt, s);
 }
@@ -180,8 +182,7 @@ static void succeed(struct sup *s)
     }
     mem_free(path);
     bool send = !rc && copies_wanted(s, true);
-    if (send) {
-        s->phase = SUP_SENDING;
+    if (send && sup_on(s, PHASE_ON_SEND)) {
         rc = copies_start(s, true, on_sent, &err);
         sup_flush(s);
     }
@@ -238,41 +239,63 @@ void sup_attempt_over(struct sup *s)
     }
 }
 
+static void nothing(struct sup *s)
+{
+}
+
+static void stop_workers(struct sup *s)
+{
+    attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
+}
+
+static void stop_harder(struct sup *s)
+{
+    if (s->rec.now.force)
+        attempt_stop(s, WHY_UserStopped, true, "stopped on request");
+}
+
+static void stop_waiting(struct sup *s)
+{
+    loop_timer_stop(&s->later);
+    sup_attempt_failed(s, WHY_UserStopped, -1, 0, "");
+}
+
+bool sup_on(struct sup *s, enum phase_event e)
+{
+    static void (*const actions[])(struct sup *) = {
+        [PHASE_DO_nothing] = nothing,
+        [PHASE_DO_cancel_helper] = sup_helper_cancel,
+        [PHASE_DO_stop_workers] = stop_workers,
+        [PHASE_DO_stop_harder] = stop_harder,
+        [PHASE_DO_stop_waiting] = stop_waiting,
+    };
+    enum phase_action action;
+    enum phase from = s->phase;
+    if (!phase_next(from, e, &s->phase, &action)) {
+        log_job(LOG_LEVEL_ERROR, s->id, "%s cannot happen while %s", phase_event_name(e),
+                phase_name(from));
+        return false;
+    }
+    actions[action](s);
+    return true;
+}
+
 static void act_on_stop(struct sup *s)
 {
     if (s->rec.now.state != JOB_Stopping && !job_state_ended(s->rec.now.state))
         move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
-    switch (s->phase) {
-    case SUP_PREPARING:
-    case SUP_SENDING:
-        sup_helper_cancel(s);
-        break;
-    case SUP_BACKOFF:
-        loop_timer_stop(&s->later);
-        sup_attempt_failed(s, WHY_UserStopped, -1, 0, "");
-        break;
-    case SUP_STARTING:
-    case SUP_RUNNING:
-        attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
-        break;
-    case SUP_ENDING:
-        if (s->rec.now.force)
-            attempt_stop(s, WHY_UserStopped, true, "stopped on request");
-        break;
-    case SUP_CLOSING:
-        break;
-    }
+    sup_on(s, PHASE_ON_STOP);
 }
 
 /* What others asked for since we last looked. */
 static void act_on_requests(struct sup *s)
 {
     const struct job_status *st = &s->rec.now;
-    if (job_state_ended(st->state))
+    if (job_state_ended(st->state) || s->phase == PHASE_OPENING)
         return;
     if (st->stop && (st->state != JOB_Stopping || st->force))
         act_on_stop(s);
-    if (s->phase == SUP_RUNNING && st->suspend != s->suspended) {
+    if (s->phase == PHASE_RUNNING && st->suspend != s->suspended) {
         attempt_pause(s, st->suspend);
         move(s, st->suspend ? JOB_Suspended : JOB_Running,
              st->suspend ? WHY_UserSuspended : WHY_WorkersStarted, -1, 0, "");
@@ -306,19 +329,20 @@ static void on_tick(void *arg)
 {
     struct sup *s = arg;
     s->ticks++;
-    if (s->phase == SUP_STARTING || s->phase == SUP_RUNNING || s->phase == SUP_ENDING)
+    if (s->phase == PHASE_STARTING || s->phase == PHASE_RUNNING ||
+        s->phase == PHASE_ENDING)
         watch_logs(s, false);
     watch_write(s);
     for (int64_t i = 0; i < s->n_workers; i++)
         attempt_settle(s, &s->workers[i]);
     attempt_again(s);
-    if (s->phase == SUP_ENDING && !attempt_alive(s))
+    if (s->phase == PHASE_ENDING && !attempt_alive(s))
         sup_attempt_over(s); /* only one that was to start again was left */
     if (s->kill_at && clock_mono_ns() > s->kill_at && attempt_alive(s)) {
         destroy_workers(s);
         s->kill_at = 0;
     }
-    if (s->phase == SUP_RUNNING &&
+    if (s->phase == PHASE_RUNNING &&
         (s->ticks % TICKS_PER_USE == 5 ||
          (s->spec.total_mem && s->ticks % TICKS_PER_LOOK == 0)))
         watch_use(s);
@@ -369,18 +393,19 @@ static void take_over(struct sup *s, int64_t found)
         snprintf(s->ending_text, sizeof(s->ending_text), "ran longer than %g s",
                  s->spec.timeout_s);
     }
-    s->phase = told ? SUP_ENDING : SUP_RUNNING;
     s->suspended = s->rec.now.state == JOB_Suspended;
-    if (s->rec.now.state == JOB_EnvPreparing)
-        attempt_started(s);
     if (told)
-        attempt_stop(s, WHY_UserStopped, s->rec.now.force, "stopped on request");
+        stop_workers(s);
+    else if (s->rec.now.state == JOB_EnvPreparing)
+        attempt_started(s);
+    else
+        sup_on(s, PHASE_ON_STARTED);
     attempt_watch(s);
     sup_flush(s);
     if (!attempt_alive(s))
         sup_attempt_over(s);
     else
-        for (int64_t i = 0; i < s->n_workers && s->phase == SUP_RUNNING; i++)
+        for (int64_t i = 0; i < s->n_workers && s->phase == PHASE_RUNNING; i++)
             if (s->workers[i].over && s->workers[i].exit.code != 0 &&
                 !attempt_alone(s, &s->workers[i]))
                 attempt_stop(s, WHY_None, false, "");
@@ -422,7 +447,7 @@ static void begin(void *arg)
         int64_t left = s->rec.now.restart_at - clock_wall_ns();
         s->job.attempt = s->rec.now.attempt;
         s->job.ops->clean(&s->job, -1, true);
-        s->phase = SUP_BACKOFF;
+        sup_on(s, PHASE_ON_RETRY);
         loop_timer_start(s->loop, &s->later, left > 0 ? left : 0, 0, on_next_attempt, s);
         break;
     }

@@ -227,7 +227,7 @@ void watch_limits(struct sup *s)
 {
     const struct job_status *st = &s->rec.now;
     char text[200];
-    if (s->phase != SUP_RUNNING || s->suspended)
+    if (s->phase != PHASE_RUNNING || s->suspended)
         return;
     if (s->spec.timeout_s > 0 && st->started &&
         clock_wall_ns() - st->started > (int64_t)(s->spec.timeout_s * 1e9)) {
