@@ -187,6 +187,8 @@ static enum rc dataset_delete(const struct job_place *p, const char *name,
 
 const struct job_ops job_ops_local = {
     .name = "local",
+    .here = true,
+    .team = &team_ops_local,
     .nap_ns = 50000000,
     .get = get,
     .list = list,

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/job_ops.h - where the commands about jobs and datasets find them: in the store of
- * this machine, or at a server. Everything that differs between the two is here.
+/* cmd/job_ops.h - where the commands about jobs, datasets, schedules, quotas and
+ * notifications find them: in the store of this machine, or at a server. Everything that
+ * differs between the two is here; no command asks which one it has.
  */
 #ifndef CMD_JOB_OPS_H
 #define CMD_JOB_OPS_H
 
+#include "cmd/team_ops.h"
 #include "job/spec.h"
 #include "job/submit.h"
 #include "store/store.h"
@@ -15,7 +17,9 @@ enum job_ask { JOB_ASK_STOP, JOB_ASK_KILL, JOB_ASK_SUSPEND, JOB_ASK_RESUME };
 
 struct job_ops {
     const char *name;
+    bool here;      /* directories of the caller mean something there */
     int64_t nap_ns; /* between two looks at something that grows */
+    const struct team_ops *team;
     enum rc (*get)(const struct job_place *p, const char *id, struct store_jobs *out,
                    struct err *err);
     enum rc (*list)(const struct job_place *p, const struct store_filter *f,

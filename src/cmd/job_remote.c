@@ -480,6 +480,7 @@ static enum rc dataset_delete(const struct job_place *p, const char *name,
 
 const struct job_ops job_ops_remote = {
     .name = "server",
+    .team = &team_ops_remote,
     .nap_ns = 300000000,
     .get = get,
     .list = list,

@@ -7,8 +7,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "cmd/team_env.h"
-#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "job/status.h"
 #include "text/json.h"
@@ -169,63 +167,28 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
 }
 
 static enum rc create(const struct notify_conf *c, const struct job_place *p,
-                      const struct team_notify *n, const char *condition, struct err *err)
+                      const char *condition, struct err *err)
 {
     bool web = given(c->webhook);
-    struct store_rule r = {.owner = p->owner,
-                           .kind = web ? "webhook" : "mail",
+    struct store_rule r = {.kind = web ? "webhook" : "mail",
                            .target = web ? c->webhook : c->mail,
-                           .condition = condition,
-                           .created = clock_wall_ns()};
+                           .condition = condition};
+    struct arena a = {0};
     struct buf out;
-    char secret[DELIVER_SECRET_SIZE];
-    enum rc rc = deliver_rule_create(p->p.store, &n->conf, &r, err);
-    if (rc)
-        return rc;
-    deliver_secret(&n->conf, r.id, secret);
+    char secret[DELIVER_SECRET_SIZE] = "";
+    enum rc rc = p->ops->team->rule_create(p, &r, secret, &a, err);
     buf_init(&out, CMD_TEXT_MAX);
-    if (c->json)
+    if (!rc && c->json)
         put_rule(&r, web ? secret : NULL, &out);
-    else
+    else if (!rc)
         buf_puts(&out, r.id);
     buf_putc(&out, '\n');
-    if (web && !c->json)
-        fprintf(stderr, "messages are signed with the secret %s\n", secret);
-    rc = cmd_print(&out, err);
-    buf_release(&out);
-    mem_free((char *)(uintptr_t)r.id);
-    return rc;
-}
-
-static enum rc create_there(const struct notify_conf *c, const struct job_place *p,
-                            const char *condition, struct err *err)
-{
-    struct buf body, out;
-    struct json_out j = {.out = &body};
-    struct doc doc = {0};
-    buf_init(&body, 1 << 17);
-    buf_init(&out, CMD_TEXT_MAX);
-    json_open(&j, NULL, '{');
-    json_put_str(&j, given(c->webhook) ? "webhook" : "mail",
-                 given(c->webhook) ? c->webhook : c->mail);
-    json_put_raw(&j, "condition", condition);
-    json_close(&j, '}');
-    enum rc rc =
-        team_remote_ask(p, "POST", mem_strdup("/rules"), buf_str(&body), &doc, err);
-    const char *secret = node_get_text(doc.root, "secret", "");
-    if (!rc && c->json)
-        json_print(doc.root, 0, &out);
-    else if (!rc)
-        buf_puts(&out, node_get_text(doc.root, "id", ""));
-    buf_putc(&out, '\n');
-    if (!rc && *secret && !c->json)
+    if (!rc && web && !c->json)
         fprintf(stderr, "messages are signed with the secret %s\n", secret);
     if (!rc)
         rc = cmd_print(&out, err);
-    if (doc.src)
-        doc_release(&doc);
     buf_release(&out);
-    buf_release(&body);
+    arena_release(&a);
     return rc;
 }
 
@@ -233,7 +196,6 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
 {
     const struct notify_conf *c = conf;
     struct job_place p;
-    struct team_notify n;
     struct buf condition;
     if (given(c->webhook) == given(c->mail))
         return err_coded(err, RC_INVAL, E5301,
@@ -243,18 +205,8 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
         return rc;
     buf_init(&condition, 1 << 16);
     rc = put_condition(c, &condition, err);
-    if (!rc && p.remote.url) {
-        rc = create_there(c, &p, buf_str(&condition), err);
-        buf_release(&condition);
-        job_place_close(&p);
-        return rc;
-    }
     if (!rc)
-        rc = team_env_notify(&p.p, &n, err);
-    if (!rc) {
-        rc = create(c, &p, &n, buf_str(&condition), err);
-        team_env_notify_release(&n);
-    }
+        rc = create(c, &p, buf_str(&condition), err);
     buf_release(&condition);
     job_place_close(&p);
     return rc;
@@ -270,8 +222,7 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = p.remote.url ? team_remote_rules(&p, &l, err)
-                      : store_rule_get(p.p.store, NULL, NULL, &l, err);
+    rc = p.ops->team->rule_list(&p, &l, err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -328,14 +279,8 @@ static enum rc run_log(const void *conf, const struct opt_args *args, struct err
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    const char *rule = args->n ? args->at[0] : NULL;
-    if (p.remote.url && !rule)
-        rc = err_coded(err, RC_INVAL, E0605,
-                       "RULE is missing: a server shows one at a time");
-    else if (p.remote.url)
-        rc = team_remote_deliveries(&p, rule, (size_t)c->limit, &l, err);
-    else
-        rc = store_delivery_list(p.p.store, rule, (size_t)c->limit, &l, err);
+    rc = p.ops->team->deliveries(&p, args->n ? args->at[0] : NULL, (size_t)c->limit, &l,
+                                 err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -357,10 +302,7 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = p.remote.url
-             ? team_remote_ask(&p, "DELETE", team_remote_path("/rules/", args->at[0], ""),
-                               NULL, NULL, err)
-             : store_rule_delete(p.p.store, args->at[0], err);
+    rc = p.ops->team->rule_delete(&p, args->at[0], err);
     if (rc == RC_NOTFOUND)
         rc = err_coded(err, rc, E5304, "no rule '%.64s'", args->at[0]);
     job_place_close(&p);

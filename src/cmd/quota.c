@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "job/status.h"
 #include "team/quota.h"
@@ -120,45 +119,6 @@ static void put_head(struct buf *out)
                "GiB", "gpu", "running", "weight");
 }
 
-/* Where the limits of `key` are at a server; the caller's. */
-static char *path_of(const char *key)
-{
-    struct store_project row = {.name = key};
-    const char *name;
-    bool user = quota_of(&row, &name) == QUOTA_USER;
-    return user ? team_remote_path("/users/", name, "/quota")
-                : team_remote_path("/projects/", name, "");
-}
-
-static enum rc set_there(const struct job_place *p, const char *key,
-                         const struct quota_change *change, struct store_project *row,
-                         struct err *err)
-{
-    struct doc doc = {0};
-    struct err none = {0};
-    enum rc rc = team_remote_ask(p, "GET", path_of(key), NULL, &doc, &none);
-    const struct node *had = rc ? NULL : doc.root;
-    *row = (struct store_project){.name = key,
-                                  .cpu_milli = node_get_int(had, "cpu_milli", -1),
-                                  .memory = node_get_int(had, "memory", -1),
-                                  .gpu = node_get_int(had, "gpu", -1),
-                                  .running = node_get_int(had, "running", -1),
-                                  .weight = node_get_int(had, "weight", 100)};
-    if (doc.src)
-        doc_release(&doc);
-    rc = quota_apply(change, row, err);
-    if (rc)
-        return rc;
-    char *body =
-        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd, "
-                   "\"running\": %jd, \"weight\": %jd}",
-                   (intmax_t)row->cpu_milli, (intmax_t)row->memory, (intmax_t)row->gpu,
-                   (intmax_t)row->running, (intmax_t)row->weight);
-    rc = team_remote_ask(p, "PUT", path_of(key), body, NULL, err);
-    mem_free(body);
-    return rc;
-}
-
 static enum rc set(const struct quota_conf *c, const struct job_place *p, const char *key,
                    struct err *err)
 {
@@ -168,8 +128,7 @@ static enum rc set(const struct quota_conf *c, const struct job_place *p, const 
                                   .gpu = c->gpu,
                                   .running = c->running,
                                   .weight = c->weight};
-    enum rc rc = p->remote.url ? set_there(p, key, &change, &row, err)
-                               : quota_set(p->p.store, key, &change, &row, err);
+    enum rc rc = p->ops->team->quota_set(p, key, &change, &row, err);
     if (rc)
         return rc;
     struct buf out;
@@ -213,8 +172,7 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = p.remote.url ? team_remote_projects(&p, &l, err)
-                      : store_project_get(p.p.store, NULL, &l, err);
+    rc = p.ops->team->quota_list(&p, &l, err);
     if (c->json)
         buf_putc(&out, '[');
     else if (l.n)
@@ -244,8 +202,7 @@ static enum rc run_delete(const void *conf, const struct opt_args *args, struct 
     if (!rc)
         rc = job_open(&c->where, &p, err);
     if (!rc) {
-        rc = p.remote.url ? team_remote_ask(&p, "DELETE", path_of(key), NULL, NULL, err)
-                          : quota_delete(p.p.store, key, err);
+        rc = p.ops->team->quota_delete(&p, key, err);
         job_place_close(&p);
     }
     mem_free(key);

@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "cmd/team_remote.h"
 #include "job/status.h"
 #include "team/fire.h"
 
@@ -56,48 +55,19 @@ static enum rc with_place(const void *conf, const struct opt_args *args, control
 static enum rc pause_it(const struct control_conf *c, const struct job_place *p,
                         const char *name, struct err *err)
 {
-    if (p->remote.url)
-        return team_remote_ask(p, "POST", team_remote_path("/schedules/", name, "/pause"),
-                               NULL, NULL, err);
-    return schedule_pause(&p->p, name, true, clock_wall_ns(), err);
+    return p->ops->team->schedule_pause(p, name, true, err);
 }
 
 static enum rc resume_it(const struct control_conf *c, const struct job_place *p,
                          const char *name, struct err *err)
 {
-    if (p->remote.url)
-        return team_remote_ask(
-            p, "POST", team_remote_path("/schedules/", name, "/resume"), NULL, NULL, err);
-    return schedule_pause(&p->p, name, false, clock_wall_ns(), err);
+    return p->ops->team->schedule_pause(p, name, false, err);
 }
 
 static enum rc delete_it(const struct control_conf *c, const struct job_place *p,
                          const char *name, struct err *err)
 {
-    if (p->remote.url)
-        return team_remote_ask(p, "DELETE", team_remote_path("/schedules/", name, ""),
-                               NULL, NULL, err);
-    return schedule_delete(&p->p, name, err);
-}
-
-static enum rc run_there(const struct job_place *p, const char *name, int64_t at,
-                         char id[PLACE_ID_SIZE], bool *existed, struct err *err)
-{
-    struct doc doc = {0};
-    char time[CLOCK_TEXT_SIZE];
-    clock_rfc3339(at, time);
-    char *body = mem_printf("{\"planned\": \"%s\"}", time);
-    enum rc rc = team_remote_ask(p, "POST", team_remote_path("/schedules/", name, "/run"),
-                                 body, &doc, err);
-    const struct node *was = node_find(doc.root, "existed");
-    mem_free(body);
-    if (!rc) {
-        snprintf(id, PLACE_ID_SIZE, "%s", node_get_text(doc.root, "job", ""));
-        *existed = was && was->kind == NODE_BOOL && was->flag;
-    }
-    if (doc.src)
-        doc_release(&doc);
-    return rc;
+    return p->ops->team->schedule_delete(p, name, err);
 }
 
 static enum rc run_it(const struct control_conf *c, const struct job_place *p,
@@ -110,9 +80,7 @@ static enum rc run_it(const struct control_conf *c, const struct job_place *p,
         return err_coded(err, RC_INVAL, E5105,
                          "--at: '%.60s' is no time such as 2024-03-01T02:30:00+08:00",
                          c->at);
-    enum rc rc = p->remote.url ? run_there(p, name, at, id, &existed, err)
-                               : schedule_run(&p->p, (const char *const *)environ, name,
-                                              at, id, &existed, err);
+    enum rc rc = p->ops->team->schedule_run(p, name, at, id, &existed, err);
     if (rc)
         return rc;
     if (existed)

@@ -9,7 +9,6 @@
 #include "cmd/job_common.h"
 #include "cmd/job_flags.h"
 #include "cmd/schedule_common.h"
-#include "cmd/team_remote.h"
 #include "team/fire.h"
 #include "team/schedule_json.h"
 
@@ -106,42 +105,6 @@ static enum rc answer(const struct create_conf *c, const struct store_schedule *
     return rc;
 }
 
-/* A time zone of this machine means nothing there. */
-static const char *zone_for(const struct create_conf *c)
-{
-    return strcmp(c->zone, "local") == 0 ? "UTC" : c->zone;
-}
-
-static enum rc create_there(const struct create_conf *c, const struct job_place *p,
-                            const struct store_schedule *x, struct err *err)
-{
-    struct buf body;
-    struct json_out j = {.out = &body};
-    struct store_schedules l = {0};
-    buf_init(&body, CMD_TEXT_MAX);
-    json_open(&j, NULL, '{');
-    json_put_str(&j, "name", x->name);
-    json_put_str(&j, "cron", x->cron);
-    json_put_str(&j, "zone", zone_for(c));
-    json_put_str(&j, "catch_up", c->catch_up);
-    json_put_str(&j, "overlap", c->overlap);
-    json_put_bool(&j, "paused", c->paused);
-    json_put_raw(&j, "params", x->params);
-    json_put_raw(&j, "job", x->spec);
-    json_close(&j, '}');
-    enum rc rc = buf_check(&body, err);
-    if (!rc)
-        rc = team_remote_ask(p, "POST", mem_strdup("/schedules"), buf_str(&body), NULL,
-                             err);
-    buf_release(&body);
-    if (!rc)
-        rc = team_remote_schedules(p, x->name, &l, NULL, err);
-    if (!rc)
-        rc = answer(c, &l.at[0], err);
-    store_schedules_release(&l);
-    return rc;
-}
-
 static enum rc create(const struct create_conf *c, const struct opt_args *args,
                       const struct job_place *p, struct err *err)
 {
@@ -159,12 +122,11 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
     if (!rc)
         rc = put_params(&c->param, &params, err);
     if (!rc)
-        rc = put_spec(c, args, !p->remote.url, &spec, err);
+        rc = put_spec(c, args, p->ops->here, &spec, err);
     if (!rc) {
         char *kept = mem_printf("%s %s", c->catch_up, c->overlap);
         struct store_schedule x = {
             .name = args->at[0],
-            .owner = p->owner,
             .project = c->flags.project ? c->flags.project : "",
             .cron = c->cron,
             .zone = c->zone,
@@ -173,10 +135,11 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
             .catch_up = kept,
             .paused = c->paused,
         };
-        rc = p->remote.url ? create_there(c, p, &x, err)
-                           : schedule_create(&p->p, &x, clock_wall_ns(), err);
-        if (!rc && !p->remote.url)
+        struct arena a = {0};
+        rc = p->ops->team->schedule_create(p, &x, &a, err);
+        if (!rc)
             rc = answer(c, &x, err);
+        arena_release(&a);
         mem_free(kept);
     }
     buf_release(&params);

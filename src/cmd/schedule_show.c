@@ -7,7 +7,6 @@
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
 #include "cmd/schedule_common.h"
-#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "team/fire.h"
 #include "team/schedule_json.h"
@@ -92,8 +91,7 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = p.remote.url ? team_remote_schedules(&p, NULL, &l, NULL, err)
-                      : store_schedule_get(p.p.store, NULL, &l, err);
+    rc = p.ops->team->schedule_get(&p, NULL, &l, NULL, 0, err);
     buf_puts(&out, c->json ? "[" : "");
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
@@ -170,10 +168,7 @@ static enum rc run_get(const void *conf, const struct opt_args *args, struct err
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
-    rc = p.remote.url ? team_remote_schedules(&p, args->at[0], &l, &runs, err)
-                      : schedule_get(&p.p, args->at[0], &l, err);
-    if (!rc && c->runs && !p.remote.url)
-        rc = store_schedule_runs(p.p.store, args->at[0], 0, (size_t)c->runs, &runs, err);
+    rc = p.ops->team->schedule_get(&p, args->at[0], &l, &runs, (size_t)c->runs, err);
     if (!rc && c->json) {
         schedule_json(&l.at[0], &runs, &out);
         buf_putc(&out, '\n');

@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/team_remote.h"
-
+/* Schedules, quotas, rules and use at a server: its answers become the rows that the store
+ * of this machine would have given. Which field of an answer goes where is a table per
+ * kind of row.
+ */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cmd/job_common.h"
+#include "cmd/team_ops.h"
 #include "job/status.h"
 #include "text/json.h"
 
-char *team_remote_path(const char *before, const char *name, const char *behind)
+/* `name`, escaped, between two parts of a path. The caller's. */
+static char *path_of(const char *before, const char *name, const char *behind)
 {
     struct buf b;
     buf_init(&b, 1 << 16);
@@ -20,8 +26,11 @@ char *team_remote_path(const char *before, const char *name, const char *behind)
     return path;
 }
 
-enum rc team_remote_ask(const struct job_place *p, const char *method, char *path,
-                        const char *body, struct doc *doc, struct err *err)
+/* One request; `path` is below /api/v1 and is freed, `body` is JSON or NULL. *doc may be
+ * NULL; else release it when doc->src is set.
+ */
+static enum rc ask_server(const struct job_place *p, const char *method, char *path,
+                          const char *body, struct doc *doc, struct err *err)
 {
     char *full = mem_printf("/api/v1%s", path);
     struct remote_ask q = {.method = method,
@@ -166,14 +175,14 @@ static enum rc take_runs(const struct node *list, struct store_run_rows *out,
     return rc;
 }
 
-enum rc team_remote_schedules(const struct job_place *p, const char *name,
-                              struct store_schedules *out, struct store_run_rows *runs,
-                              struct err *err)
+static enum rc remote_schedule_get(const struct job_place *p, const char *name,
+                                   struct store_schedules *out,
+                                   struct store_run_rows *runs, size_t limit,
+                                   struct err *err)
 {
     struct doc doc = {0};
-    char *path =
-        name ? team_remote_path("/schedules/", name, "") : mem_strdup("/schedules");
-    enum rc rc = team_remote_ask(p, "GET", path, NULL, &doc, err);
+    char *path = name ? path_of("/schedules/", name, "") : mem_strdup("/schedules");
+    enum rc rc = ask_server(p, "GET", path, NULL, &doc, err);
     const struct node *list = name ? doc.root : node_find(doc.root, "schedules");
     if (!rc)
         rc = take_all(list, schedule_fields, ARRAY_LEN(schedule_fields),
@@ -188,12 +197,100 @@ enum rc team_remote_schedules(const struct job_place *p, const char *name,
     return rc;
 }
 
+/* What another text of "a b" is at a server. */
+static const char *word_of(const char *text, size_t i, struct arena *a)
+{
+    struct str rest = str_c(text), word = {0};
+    for (size_t k = 0; k <= i && str_split(&rest, ' ', &word); k++)
+        ;
+    return arena_strndup(a, word.p, word.n);
+}
+
+static void put_schedule(const struct store_schedule *x, struct arena *a, struct buf *out)
+{
+    struct json_out j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_put_str(&j, "name", x->name);
+    json_put_str(&j, "cron", x->cron);
+    /* A time zone of this machine means nothing there. */
+    json_put_str(&j, "zone", strcmp(x->zone, "local") == 0 ? "UTC" : x->zone);
+    json_put_str(&j, "catch_up", word_of(x->catch_up, 0, a));
+    json_put_str(&j, "overlap", word_of(x->catch_up, 1, a));
+    json_put_bool(&j, "paused", x->paused);
+    json_put_raw(&j, "params", x->params);
+    json_put_raw(&j, "job", x->spec);
+    json_close(&j, '}');
+}
+
+static enum rc remote_schedule_create(const struct job_place *p, struct store_schedule *x,
+                                      struct arena *a, struct err *err)
+{
+    struct buf body;
+    struct store_schedules l = {0};
+    buf_init(&body, (size_t)64 << 20);
+    put_schedule(x, a, &body);
+    enum rc rc = buf_check(&body, err);
+    if (!rc)
+        rc = ask_server(p, "POST", mem_strdup("/schedules"), buf_str(&body), NULL, err);
+    buf_release(&body);
+    if (!rc)
+        rc = remote_schedule_get(p, x->name, &l, NULL, 0, err);
+    if (!rc) {
+        const struct store_schedule *kept = &l.at[0];
+        *x = *kept;
+        x->name = arena_strdup(a, kept->name);
+        x->owner = arena_strdup(a, kept->owner);
+        x->project = arena_strdup(a, kept->project);
+        x->cron = arena_strdup(a, kept->cron);
+        x->zone = arena_strdup(a, kept->zone);
+        x->spec = arena_strdup(a, kept->spec);
+        x->params = arena_strdup(a, kept->params);
+        x->catch_up = arena_strdup(a, kept->catch_up);
+    }
+    store_schedules_release(&l);
+    return rc;
+}
+
+static enum rc remote_schedule_pause(const struct job_place *p, const char *name,
+                                     bool pause, struct err *err)
+{
+    char *path = path_of("/schedules/", name, pause ? "/pause" : "/resume");
+    return ask_server(p, "POST", path, NULL, NULL, err);
+}
+
+static enum rc remote_schedule_delete(const struct job_place *p, const char *name,
+                                      struct err *err)
+{
+    return ask_server(p, "DELETE", path_of("/schedules/", name, ""), NULL, NULL, err);
+}
+
+static enum rc remote_schedule_run(const struct job_place *p, const char *name,
+                                   int64_t at, char id[PLACE_ID_SIZE], bool *existed,
+                                   struct err *err)
+{
+    struct doc doc = {0};
+    char time[CLOCK_TEXT_SIZE];
+    clock_rfc3339(at, time);
+    char *body = mem_printf("{\"planned\": \"%s\"}", time);
+    enum rc rc =
+        ask_server(p, "POST", path_of("/schedules/", name, "/run"), body, &doc, err);
+    const struct node *was = node_find(doc.root, "existed");
+    mem_free(body);
+    if (!rc) {
+        snprintf(id, PLACE_ID_SIZE, "%s", node_get_text(doc.root, "job", ""));
+        *existed = was && was->kind == NODE_BOOL && was->flag;
+    }
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}
+
 static enum rc ask_list(const struct job_place *p, char *path, const char *key,
                         const struct field *fields, size_t n_fields, size_t size,
                         void *out, struct err *err)
 {
     struct doc doc = {0};
-    enum rc rc = team_remote_ask(p, "GET", path, NULL, &doc, err);
+    enum rc rc = ask_server(p, "GET", path, NULL, &doc, err);
     if (!rc)
         rc = take_all(node_find(doc.root, key), fields, n_fields, size, out, err);
     if (doc.src)
@@ -201,23 +298,25 @@ static enum rc ask_list(const struct job_place *p, char *path, const char *key,
     return rc;
 }
 
-enum rc team_remote_rules(const struct job_place *p, struct store_rules *out,
-                          struct err *err)
+static const struct field rule_fields[] = {
+    TEXT_AT(struct store_rule, id),
+    TEXT_AT(struct store_rule, owner),
+    TEXT_AT(struct store_rule, kind),
+    TEXT_AT(struct store_rule, target),
+    RAW_AT(struct store_rule, "condition", condition),
+    TIME_AT(struct store_rule, created),
+};
+
+static enum rc remote_rule_list(const struct job_place *p, struct store_rules *out,
+                                struct err *err)
 {
-    static const struct field fields[] = {
-        TEXT_AT(struct store_rule, id),
-        TEXT_AT(struct store_rule, owner),
-        TEXT_AT(struct store_rule, kind),
-        TEXT_AT(struct store_rule, target),
-        RAW_AT(struct store_rule, "condition", condition),
-        TIME_AT(struct store_rule, created),
-    };
-    return ask_list(p, mem_strdup("/rules"), "rules", fields, ARRAY_LEN(fields),
+    return ask_list(p, mem_strdup("/rules"), "rules", rule_fields, ARRAY_LEN(rule_fields),
                     sizeof(struct store_rule), out, err);
 }
 
-enum rc team_remote_deliveries(const struct job_place *p, const char *rule, size_t limit,
-                               struct store_deliveries *out, struct err *err)
+static enum rc remote_deliveries(const struct job_place *p, const char *rule,
+                                 size_t limit, struct store_deliveries *out,
+                                 struct err *err)
 {
     static const struct field fields[] = {
         {"id", TEXT, offsetof(struct store_delivery, key)},
@@ -228,8 +327,11 @@ enum rc team_remote_deliveries(const struct job_place *p, const char *rule, size
         TIME_AT(struct store_delivery, created),
         RAW_AT(struct store_delivery, "payload", payload),
     };
+    if (!rule)
+        return err_coded(err, RC_INVAL, E0605,
+                         "RULE is missing: a server shows one at a time");
     char *behind = mem_printf("/deliveries?limit=%zu", limit);
-    char *path = team_remote_path("/rules/", rule, behind);
+    char *path = path_of("/rules/", rule, behind);
     mem_free(behind);
     enum rc rc = ask_list(p, path, "deliveries", fields, ARRAY_LEN(fields),
                           sizeof(struct store_delivery), out, err);
@@ -238,8 +340,8 @@ enum rc team_remote_deliveries(const struct job_place *p, const char *rule, size
     return rc;
 }
 
-enum rc team_remote_usage(const struct job_place *p, bool projects, int64_t since,
-                          struct store_usages *out, struct err *err)
+static enum rc remote_usage(const struct job_place *p, bool projects, int64_t since,
+                            struct store_usages *out, struct err *err)
 {
     static const struct field fields[] = {
         TEXT_AT(struct store_usage, name),           NUMBER_AT(struct store_usage, jobs),
@@ -251,7 +353,7 @@ enum rc team_remote_usage(const struct job_place *p, bool projects, int64_t sinc
     clock_rfc3339(since, from);
     char *path =
         mem_printf("/usage?by=%s&since=%s", projects ? "project" : "owner", from);
-    enum rc rc = team_remote_ask(p, "GET", path, NULL, &doc, err);
+    enum rc rc = ask_server(p, "GET", path, NULL, &doc, err);
     const struct node *list = node_find(doc.root, "usage");
     if (!rc)
         rc = take_all(list, fields, ARRAY_LEN(fields), sizeof(struct store_usage), out,
@@ -264,8 +366,8 @@ enum rc team_remote_usage(const struct job_place *p, bool projects, int64_t sinc
     return rc;
 }
 
-enum rc team_remote_projects(const struct job_place *p, struct store_projects *out,
-                             struct err *err)
+static enum rc remote_quota_list(const struct job_place *p, struct store_projects *out,
+                                 struct err *err)
 {
     static const struct field fields[] = {
         TEXT_AT(struct store_project, name),
@@ -279,3 +381,93 @@ enum rc team_remote_projects(const struct job_place *p, struct store_projects *o
     return ask_list(p, mem_strdup("/projects"), "projects", fields, ARRAY_LEN(fields),
                     sizeof(struct store_project), out, err);
 }
+
+/* Where the limits of `key` are at a server; the caller's. */
+static char *quota_path(const char *key)
+{
+    struct store_project row = {.name = key};
+    const char *name;
+    bool user = quota_of(&row, &name) == QUOTA_USER;
+    return user ? path_of("/users/", name, "/quota") : path_of("/projects/", name, "");
+}
+
+static enum rc remote_quota_set(const struct job_place *p, const char *key,
+                                const struct quota_change *change,
+                                struct store_project *row, struct err *err)
+{
+    struct doc doc = {0};
+    struct err none = {0};
+    enum rc rc = ask_server(p, "GET", quota_path(key), NULL, &doc, &none);
+    const struct node *had = rc ? NULL : doc.root;
+    *row = (struct store_project){.name = key,
+                                  .cpu_milli = node_get_int(had, "cpu_milli", -1),
+                                  .memory = node_get_int(had, "memory", -1),
+                                  .gpu = node_get_int(had, "gpu", -1),
+                                  .running = node_get_int(had, "running", -1),
+                                  .weight = node_get_int(had, "weight", 100)};
+    if (doc.src)
+        doc_release(&doc);
+    rc = quota_apply(change, row, err);
+    if (rc)
+        return rc;
+    char *body =
+        mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd, "
+                   "\"running\": %jd, \"weight\": %jd}",
+                   (intmax_t)row->cpu_milli, (intmax_t)row->memory, (intmax_t)row->gpu,
+                   (intmax_t)row->running, (intmax_t)row->weight);
+    rc = ask_server(p, "PUT", quota_path(key), body, NULL, err);
+    mem_free(body);
+    return rc;
+}
+
+static enum rc remote_quota_delete(const struct job_place *p, const char *key,
+                                   struct err *err)
+{
+    return ask_server(p, "DELETE", quota_path(key), NULL, NULL, err);
+}
+
+static enum rc remote_rule_create(const struct job_place *p, struct store_rule *r,
+                                  char secret[DELIVER_SECRET_SIZE], struct arena *a,
+                                  struct err *err)
+{
+    struct buf body;
+    struct json_out j = {.out = &body};
+    struct doc doc = {0};
+    buf_init(&body, 1 << 17);
+    json_open(&j, NULL, '{');
+    json_put_str(&j, r->kind, r->target);
+    json_put_raw(&j, "condition", r->condition);
+    json_close(&j, '}');
+    enum rc rc = ask_server(p, "POST", mem_strdup("/rules"), buf_str(&body), &doc, err);
+    if (!rc) {
+        take(doc.root, rule_fields, ARRAY_LEN(rule_fields), a, r);
+        snprintf(secret, DELIVER_SECRET_SIZE, "%s",
+                 node_get_text(doc.root, "secret", ""));
+    }
+    if (doc.src)
+        doc_release(&doc);
+    buf_release(&body);
+    return rc;
+}
+
+static enum rc remote_rule_delete(const struct job_place *p, const char *id,
+                                  struct err *err)
+{
+    return ask_server(p, "DELETE", path_of("/rules/", id, ""), NULL, NULL, err);
+}
+
+const struct team_ops team_ops_remote = {
+    .schedule_create = remote_schedule_create,
+    .schedule_get = remote_schedule_get,
+    .schedule_pause = remote_schedule_pause,
+    .schedule_delete = remote_schedule_delete,
+    .schedule_run = remote_schedule_run,
+    .quota_set = remote_quota_set,
+    .quota_list = remote_quota_list,
+    .quota_delete = remote_quota_delete,
+    .rule_create = remote_rule_create,
+    .rule_list = remote_rule_list,
+    .rule_delete = remote_rule_delete,
+    .deliveries = remote_deliveries,
+    .usage = remote_usage,
+};

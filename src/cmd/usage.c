@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
-#include "cmd/team_remote.h"
 #include "job/quote.h"
 #include "store/projects.h"
 #include "text/json_out.h"
@@ -75,17 +74,13 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     struct job_place p;
     struct store_usages l = {0};
     struct buf out;
-    int64_t now = clock_wall_ns();
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
     bool projects = strcmp(c->by, "project") == 0;
-    int64_t since = now - (int64_t)(c->since * 1e9);
-    rc = p.remote.url
-             ? team_remote_usage(&p, projects, since, &l, err)
-             : store_usage_get(p.p.store, projects ? STORE_BY_PROJECT : STORE_BY_OWNER,
-                               since, now, &l, err);
+    int64_t since = clock_wall_ns() - (int64_t)(c->since * 1e9);
+    rc = p.ops->team->usage(&p, projects, since, &l, err);
     if (!rc) {
         put_all(c, &l, &out);
         rc = cmd_print(&out, err);
