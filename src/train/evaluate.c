@@ -58,7 +58,7 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
     if (!path)
         path = s->conf->eval_input_path;
     enum rc rc = source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
-                             s->options.seed, &a, &conf.data, err);
+                             s->options.seed, s->options.comm, &a, &conf.data, err);
     if (!rc)
         rc = feeder_open(&conf, &f, diags, err);
     if (!rc) {

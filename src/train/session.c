@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm.h"
+#include "dist/replicated.h"
 
 static enum rc make_optimisers(struct session *s, struct err *err)
 {
@@ -25,6 +27,10 @@ static enum rc make_optimisers(struct session *s, struct err *err)
                         err);
     if (!rc)
         rc = pareto_create(s->model, &s->pareto, err);
+    if (!rc && s->pareto && comm_world(s->options.comm) > 1)
+        rc = err_set(err, RC_UNSUPPORTED,
+                     "model_config.use_pareto_loss_weight: several ranks cannot weigh "
+                     "losses against each other");
     s->accumulate =
         t->gradient_accumulation_steps > 1 ? t->gradient_accumulation_steps : 1;
     return rc;
@@ -35,6 +41,12 @@ static uint64_t rows_of(const void *arg, const char *feature)
     const struct feature_plan *plan = arg;
     int64_t at = feature_plan_find(plan, str_c(feature));
     return at < 0 ? 0 : feature_plan_info(plan, (size_t)at)->rows;
+}
+
+/* Ranks that keep their tables to themselves would drift apart. */
+static const struct lookup_ops *lookup_of(const struct session_options *o)
+{
+    return o->lookup || comm_world(o->comm) == 1 ? o->lookup : &lookup_replicated_ops;
 }
 
 static enum rc make_model(struct session *s, struct err *err)
@@ -56,7 +68,7 @@ static enum rc make_model(struct session *s, struct err *err)
         .row_opt = s->sparse.rule,
         .max_gradient = s->sparse.max_gradient,
         .table_dir = s->options.table_dir,
-        .lookup = s->options.lookup,
+        .lookup = lookup_of(&s->options),
         .alone = !training,
         .rows = rows_of,
         .rows_arg = s->plan};

@@ -22,7 +22,8 @@
 struct session_options {
     struct pool *pool; /* borrowed */
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
-    const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
+    /* Who keeps the tables; NULL: this process, of several ranks each of them. */
+    const struct lookup_ops *lookup;
     uint64_t seed;
     bool training; /* false: forward only; no optimisers */
     bool farm_hash;

@@ -191,8 +191,9 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
 }
 
 enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
-                    const char *path, enum source_use use, uint64_t seed, struct arena *a,
-                    struct dataset_conf *out, struct err *err)
+                    const char *path, enum source_use use, uint64_t seed,
+                    const struct comm *comm, struct arena *a, struct dataset_conf *out,
+                    struct err *err)
 {
     bool training = use == SOURCE_TRAIN;
     int64_t batch =
@@ -203,6 +204,8 @@ enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *pl
         .drop_remainder = d->drop_remainder && use != SOURCE_PREDICT,
         .every_row = use == SOURCE_PREDICT,
         .seed = seed,
+        .rank = comm_rank(comm),
+        .world = comm_world(comm),
         .threads = 1,
         .batch_cost = d->has_batch_cost_size ? (int64_t)d->batch_cost_size : 0};
     if (d->sample_cost_field[0])

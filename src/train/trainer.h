@@ -70,8 +70,9 @@ struct train_options {
         *fine_tune;       /* checkpoint to start from; NULL: that of the config, if any */
     bool fresh_optimizer; /* of fine_tune: leave its optimiser states */
     bool farm_hash;
-    const char *table_dir; /* tables are kept in files there; NULL: in memory */
-    double save_seconds;   /* > 0: a checkpoint at least this often, by the clock */
+    const char *table_dir;           /* tables are kept in files there; NULL: in memory */
+    const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
+    double save_seconds; /* > 0: a checkpoint at least this often, by the clock */
     int64_t patience; /* > 0: stop after this many evaluations without a better metric */
     int64_t memory;   /* bytes that the run may use; 0: not checked */
     struct train_watch watch;

@@ -154,9 +154,9 @@ static enum rc open_data(struct trainer *t, struct err *err)
                                .first_step = t->session->step};
     if (source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
         conf.sampler = &sampler;
-    enum rc rc =
-        source_conf(t->conf->data_config, t->session->plan, t->conf->train_input_path,
-                    SOURCE_TRAIN, t->o->seed, &t->arena, &conf.data, err);
+    enum rc rc = source_conf(t->conf->data_config, t->session->plan,
+                             t->conf->train_input_path, SOURCE_TRAIN, t->o->seed,
+                             t->session->options.comm, &t->arena, &conf.data, err);
     conf.data.cursor = t->position;
     if (!rc)
         rc = feeder_open(&conf, &t->feeder, t->diags, err);
@@ -236,7 +236,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     struct session_options so = {.seed = t->o->seed,
                                  .training = true,
                                  .farm_hash = t->o->farm_hash,
-                                 .table_dir = t->o->table_dir};
+                                 .table_dir = t->o->table_dir,
+                                 .lookup = t->o->lookup};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
     best_init(&t->best, t->conf->export_config);
     enum rc rc = pool_create(threads, &t->pool, err);

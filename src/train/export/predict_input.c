@@ -133,7 +133,7 @@ enum rc predict_input_open(struct predict_input *in, const struct feature_plan *
                            struct diags *diags, struct err *err)
 {
     *in = (struct predict_input){.o = o, .plan = plan, .diags = diags};
-    enum rc rc = source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, &in->arena,
+    enum rc rc = source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, NULL, &in->arena,
                              &in->conf, err);
     if (rc)
         return rc;
