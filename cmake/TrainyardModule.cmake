@@ -74,16 +74,18 @@ function(ty_fuzz name)
 endfunction()
 
 # ty_kinds(sources ${CMAKE_SOURCE_DIR}/src/text/pipeline/features.def FEATURE op/@.c)
-# The source files of the kinds in a .def: one per line FEATURE(name, ...), @ being the name. A new line makes
-# CMake run again.
+# ty_kinds(sources ${CMAKE_CURRENT_SOURCE_DIR}/kinds.def KIND @2.c)
+# The source files of the kinds in a .def: one per line FEATURE(name, ...). @ stands for the name, @2 for
+# the second column. A new line makes CMake run again.
 function(ty_kinds out def macro pattern)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${def})
   file(READ ${def} text)
-  string(REGEX MATCHALL "\n${macro}\\([A-Za-z0-9_]+" lines "${text}")
+  string(REGEX MATCHALL "\n${macro}\\([A-Za-z0-9_]+(, *[A-Za-z0-9_/]+)?" lines "${text}")
   set(sources)
   foreach(line ${lines})
-    string(REGEX REPLACE ".*\\(" "" name "${line}")
-    string(REPLACE "@" "${name}" source "${pattern}")
+    string(REGEX MATCH "\\(([A-Za-z0-9_]+)(, *([A-Za-z0-9_/]+))?" unused "${line}")
+    string(REPLACE "@2" "${CMAKE_MATCH_3}" source "${pattern}")
+    string(REPLACE "@" "${CMAKE_MATCH_1}" source "${source}")
     list(APPEND sources ${source})
   endforeach()
   set(${out} ${sources} PARENT_SCOPE)

@@ -15,7 +15,7 @@ struct convert_conf {
 };
 
 static const struct opt opts[] = {
-    {OPT_CHOICE(struct convert_conf, to, NULL, "parquet|csv|jsonl",
+    {OPT_CHOICE(struct convert_conf, to, NULL, WRITER_FILES,
                 "output format; default: by the extension of OUT")},
     {OPT_TEXT(struct convert_conf, compression, NULL,
               "Parquet compression: none, snappy or zstd; default: the format's own"),

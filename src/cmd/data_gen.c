@@ -24,7 +24,7 @@ static const struct opt opts[] = {
     {OPT_NUM(struct gen_opts, eval_fraction, "0.1", 0, 0.9,
              "fraction of rows written to DIR/eval")},
     {OPT_INT(struct gen_opts, seed, "1", 0, INT64_MAX, "random seed")},
-    {OPT_CHOICE(struct gen_opts, format, "parquet", "parquet|csv|jsonl", "of the files")},
+    {OPT_CHOICE(struct gen_opts, format, "parquet", WRITER_FILES, "of the files")},
     {OPT_TEXT(struct gen_opts, compression, NULL,
               "Parquet compression: none, snappy "
               "or zstd"),

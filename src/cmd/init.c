@@ -71,11 +71,13 @@ static enum rc text_format(const struct init_conf *c, const struct dataset *d,
                            struct init_files *f, struct err *err)
 {
     const char *format, *path = dataset_first_file(d, &format);
-    if (strcmp(format, "jsonl") == 0)
+    const struct reader_ops *ops = reader_find(format);
+    if (ops->no_training)
         return err_coded(err, RC_UNSUPPORTED, E1203,
-                         "training does not read JSON lines: make it Parquet with "
-                         "`trainyard data convert`");
-    f->csv = strcmp(format, "csv") == 0;
+                         "training does not read %s: make it Parquet with "
+                         "`trainyard data convert`",
+                         ops->title);
+    f->csv = ops->delimited;
     f->header = !c->in.no_header;
     if (f->csv && !f->header)
         return err_coded(err, RC_UNSUPPORTED, E1203,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of readers, and what is the same for all of them. A file's format is found by
+ * asking every reader how sure it is of the first bytes; addresses are known by their
+ * scheme. Going to a place is one call where the format allows it, and reading up to there
+ * where it does not.
+ */
 #include "data/reader.h"
 
 #include <string.h>
@@ -66,6 +71,25 @@ const struct reader_ops *reader_of_scheme(const char *path)
     return NULL;
 }
 
+/* "neither CSV, JSON lines nor Parquet" */
+static enum rc unknown_format(const char *path, struct err *err)
+{
+    struct buf known;
+    const char *last = NULL;
+    buf_init(&known, 1024);
+    for (const struct reader_ops *const *o = readers; *o; o++) {
+        if ((*o)->scheme)
+            continue;
+        if (last)
+            buf_printf(&known, "%s%s", known.n ? ", " : "", last);
+        last = (*o)->title;
+    }
+    enum rc rc = err_coded(err, RC_FORMAT, E1203, "'%s' is neither %s nor %s", path,
+                           buf_str(&known), last);
+    buf_release(&known);
+    return rc;
+}
+
 enum rc reader_detect(const char *path, const struct reader_ops **out, struct err *err)
 {
     unsigned char head[HEAD_SIZE];
@@ -89,8 +113,7 @@ enum rc reader_detect(const char *path, const struct reader_ops **out, struct er
         return err_coded(err, RC_FORMAT, E1203,
                          "'%s' is empty and its name does not tell its format", path);
     if (!ops)
-        return err_coded(err, RC_FORMAT, E1203,
-                         "'%s' is neither Parquet, CSV nor JSON lines", path);
+        return unknown_format(path, err);
     *out = ops;
     return RC_OK;
 }

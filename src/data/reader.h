@@ -25,9 +25,11 @@ struct reader_cursor {
     int64_t row;    /* rows before it; malformed ones that were left out are rows, too */
     int64_t offset; /* decompressed bytes before it; -1: not known */
     int64_t line;   /* of it, from 1; 0: not known */
-    int64_t back;   /* offset and line are those of the place so many rows before it,
-                       and no malformed row lies between */
-    int64_t bad;    /* of the rows before it, left out as malformed */
+    /* Offset and line are those of the place so many rows before it, and no malformed row
+     * lies between.
+     */
+    int64_t back;
+    int64_t bad; /* of the rows before it, left out as malformed */
 };
 
 /* A column of a text file that the caller knows something about. */
@@ -56,9 +58,11 @@ struct reader_conf {
     /* Parquet: */
     bool decode; /* no dictionary-encoded columns */
     /* Streams: */
-    bool bare;               /* messages have no schema; it is `fields` */
-    const atomic_bool *stop; /* whoever waits for data gives up when it is set
-                                (RC_CANCELED); must outlive the reader; NULL: never */
+    bool bare; /* messages have no schema; it is `fields` */
+    /* Whoever waits for data gives up when it is set (RC_CANCELED); must outlive the
+     * reader; NULL: never.
+     */
+    const atomic_bool *stop;
 };
 
 /* Places of a text file from which reading can start, about a mebibyte apart. */
@@ -70,12 +74,17 @@ void reader_index_release(struct reader_index *index);
 
 struct reader_ops {
     const char *name;     /* "csv" */
+    const char *title;    /* for people: "CSV" */
     const char *suffixes; /* of file names, "csv|tsv|txt" */
     const char *scheme;   /* of addresses that are no files, "odps"; or NULL */
     /* The addresses that one address stands for are added to `out`; NULL: itself. */
     enum rc (*expand)(const char *address, struct fs_names *out, struct err *err);
-    bool streams; /* reading may wait for data to come: an address is read by a thread of
-                     its own, and may hold commas */
+    /* Reading may wait for data to come: an address is read by a thread of its own, and
+     * may hold commas.
+     */
+    bool streams;
+    bool delimited;   /* texts between delimiters; types are guessed unless given */
+    bool no_training; /* no dataset_type of a config reads it */
     /* 0 "not mine" .. 100 "certain", from the first bytes rather than the name. */
     int (*probe)(const unsigned char *head, size_t n, const char *path);
     enum rc (*open)(const char *path, const struct reader_conf *conf, void **state,

@@ -160,6 +160,8 @@ static void close_csv(void *state)
 
 const struct reader_ops reader_csv = {
     .name = "csv",
+    .title = "CSV",
+    .delimited = true,
     .suffixes = "csv|tsv|txt",
     .probe = reader_csv_probe,
     .open = open_csv,

@@ -105,6 +105,8 @@ static void close_jsonl(void *state)
 
 const struct reader_ops reader_jsonl = {
     .name = "jsonl",
+    .title = "JSON lines",
+    .no_training = true,
     .suffixes = "jsonl|ndjson|json",
     .probe = reader_jsonl_probe,
     .open = open_jsonl,

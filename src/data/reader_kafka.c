@@ -199,6 +199,7 @@ static enum rc reader_kafka_seek(void *state, const struct reader_cursor *at,
 
 const struct reader_ops reader_kafka = {
     .name = "kafka",
+    .title = "Kafka",
     .scheme = "kafka",
     .expand = kafka_expand,
     .streams = true,

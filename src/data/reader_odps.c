@@ -354,6 +354,7 @@ static enum rc reader_odps_seek(void *state, const struct reader_cursor *at,
 
 const struct reader_ops reader_odps = {
     .name = "odps",
+    .title = "MaxCompute",
     .scheme = "odps",
     .expand = odps_expand,
     .suffixes = "",

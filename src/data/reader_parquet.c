@@ -59,6 +59,7 @@ static void close_parquet(void *state)
 
 const struct reader_ops reader_parquet = {
     .name = "parquet",
+    .title = "Parquet",
     .suffixes = "parquet|pq",
     .probe = reader_parquet_probe,
     .open = open_parquet,

@@ -14,11 +14,19 @@ struct writer {
 };
 
 static const struct writer_ops *const writers[] = {
-#define WRITER(name) &writer_##name,
+#define WRITER(name, where) &writer_##name,
 #include "data/writers.def"
 #undef WRITER
     NULL,
 };
+
+const char writer_formats[] =
+#define WRITER_WORD_file(name) "|" #name
+#define WRITER_WORD_address(name)
+#define WRITER(name, where) WRITER_WORD_##where(name)
+#include "data/writers.def"
+#undef WRITER
+    ;
 
 const struct writer_ops *const *writer_all(size_t *n)
 {

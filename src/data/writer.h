@@ -8,6 +8,7 @@
 #ifndef DATA_WRITER_H
 #define DATA_WRITER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -24,6 +25,7 @@ struct writer_ops {
     const char *suffixes;    /* "parquet|pq" */
     const char *scheme;      /* of addresses that are no files, "odps"; or NULL */
     const char *compression; /* what it takes: "none|snappy|zstd" */
+    bool nested; /* lists and maps have a form of their own, not just as text */
     /* RC_UNSUPPORTED E1206 when a column's type has no form in this format. */
     enum rc (*open)(const char *path, const struct data_schema *schema,
                     const struct writer_conf *conf, void **state, struct err *err);
@@ -33,9 +35,12 @@ struct writer_ops {
     void (*abandon)(void *state); /* NULL is fine */
 };
 
-#define WRITER(name) extern const struct writer_ops writer_##name;
+#define WRITER(name, where) extern const struct writer_ops writer_##name;
 #include "data/writers.def"
 #undef WRITER
+/* "parquet|csv|jsonl": the formats of files, a constant for OPT_CHOICE. */
+extern const char writer_formats[]; /* with a bar in front */
+#define WRITER_FILES (writer_formats + 1)
 
 const struct writer_ops *const *writer_all(size_t *n);
 const struct writer_ops *writer_find(const char *name); /* NULL when there is none */

@@ -31,6 +31,7 @@ static void writer_jsonl_abandon(void *state)
 const struct writer_ops writer_jsonl = {
     .name = "jsonl",
     .suffixes = "jsonl|ndjson|json",
+    .nested = true,
     .compression = "none",
     .open = open_jsonl,
     .add = writer_jsonl_add,

@@ -37,6 +37,7 @@ static void writer_parquet_abandon(void *state)
 const struct writer_ops writer_parquet = {
     .name = "parquet",
     .suffixes = "parquet|pq",
+    .nested = true,
     .compression = "none|snappy|zstd|gzip",
     .open = open_parquet,
     .add = writer_parquet_add,

@@ -57,7 +57,7 @@ static void mark_feature(const struct feature_plan *p, struct fg *f, struct diag
 void plan_sampled(struct feature_plan *p, struct diags *diags)
 {
     struct pc_sampler s = pc_sampler_of(p->data);
-    if (!s.msg || p->data->tdm_sampler)
+    if (!s.msg || s.kind->tree)
         return;
     for (size_t i = 0; i < p->columns.n; i++)
         p->columns.at[i].sampled = is_attr(&s, p->columns.at[i].name);

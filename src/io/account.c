@@ -2,7 +2,7 @@
 /* The order is that of the stores' own tools: environment first, then the files of the
  * profile. Roles of machines (instance metadata) are not asked for.
  */
-#include "io/account.h"
+#include "io/account_private.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "io/http.h"
+#include "io/object_store.h"
 
 #define FILE_MAX ((size_t)1 << 20)
 #define FRESH_NS (300 * CLOCK_SECOND)
@@ -136,13 +137,13 @@ char *io_json_get(struct str text, const char *key)
     return NULL;
 }
 
-static char *dup_env(const char *name)
+char *account_env(const char *name)
 {
     const char *v = env_get(name);
     return v ? mem_strdup(v) : NULL;
 }
 
-static char *dup_first(const char *const *names)
+char *account_first_env(const char *const *names)
 {
     const char *v = env_first(names);
     return v ? mem_strdup(v) : NULL;
@@ -186,16 +187,16 @@ enum rc io_credentials_aliyun(struct io_credentials *out, struct err *err)
     *out = (struct io_credentials){0};
     if (env_get("ALIBABA_CLOUD_ACCESS_KEY_ID") &&
         env_get("ALIBABA_CLOUD_ACCESS_KEY_SECRET")) {
-        out->id = dup_env("ALIBABA_CLOUD_ACCESS_KEY_ID");
-        out->secret = dup_env("ALIBABA_CLOUD_ACCESS_KEY_SECRET");
-        out->token = dup_env("ALIBABA_CLOUD_SECURITY_TOKEN");
+        out->id = account_env("ALIBABA_CLOUD_ACCESS_KEY_ID");
+        out->secret = account_env("ALIBABA_CLOUD_ACCESS_KEY_SECRET");
+        out->token = account_env("ALIBABA_CLOUD_SECURITY_TOKEN");
         return RC_OK;
     }
     return uri ? ask_service(uri, out, err) : RC_OK;
 }
 
 /* The whole of a small file; an empty text when it is not there. */
-static char *slurp(const char *variable, const char *in_home)
+char *account_file(const char *variable, const char *in_home)
 {
     const char *named = variable ? env_get(variable) : NULL;
     char *path = named ? mem_strdup(named) : env_home_path(in_home), *text = NULL;
@@ -207,7 +208,7 @@ static char *slurp(const char *variable, const char *in_home)
 }
 
 /* Takes `v` when *to is still empty. */
-static void account_settle(char **to, char *v)
+void account_settle(char **to, char *v)
 {
     if (*to)
         mem_free(v);
@@ -215,14 +216,14 @@ static void account_settle(char **to, char *v)
         *to = v;
 }
 
-static enum rc no_credentials(const char *store, const char *how, struct err *err)
+enum rc account_no_credentials(const char *store, const char *how, struct err *err)
 {
     return err_coded(err, RC_INVAL, E1602, "no credentials for %s: set %s", store, how);
 }
 
 /* scheme://host/ -> scheme and host; a path is not part of an endpoint. */
-static enum rc take_endpoint(struct io_account *a, const char *text, const char *variable,
-                             struct err *err)
+enum rc account_endpoint(struct io_account *a, const char *text, const char *variable,
+                         struct err *err)
 {
     const char *sep = strstr(text, "://");
     struct str host = str_c(sep ? sep + 3 : text);
@@ -241,14 +242,8 @@ static enum rc take_endpoint(struct io_account *a, const char *text, const char 
     return RC_OK;
 }
 
-static bool is_address(const char *host)
-{
-    return host[0] == '[' || strspn(host, "0123456789.:") == strlen(host) ||
-           strcmp(host, "localhost") == 0 || str_starts(host, "localhost:");
-}
-
-static void read_style(struct io_account *a, const char *variable, const char *file_value,
-                       bool automatic)
+void account_style(struct io_account *a, const char *variable, const char *file_value,
+                   bool automatic)
 {
     const char *v = env_get(variable);
     v = v ? v : file_value;
@@ -257,143 +252,13 @@ static void read_style(struct io_account *a, const char *variable, const char *f
                                                        : automatic;
 }
 
-/* The keys of `nested` lines ("  addressing_style = path" below "s3 =") are found like
- * any other: no other name of the file is spelt alike.
- */
-static enum rc load_s3(struct io_account *a, struct err *err)
+enum rc io_account_load(const struct object_store *store, const char *host,
+                        struct io_account *out, struct err *err)
 {
-    static const char *const regions[] = {"AWS_REGION", "AWS_DEFAULT_REGION", NULL};
-    static const char *const endpoints[] = {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
-                                            NULL};
-    const char *profile = env_get("AWS_PROFILE");
-    profile = profile ? profile : "default";
-    bool is_default = strcmp(profile, "default") == 0;
-    char *section =
-        is_default ? mem_strdup("default") : mem_printf("profile %s", profile);
-    char *keys = slurp("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials");
-    char *conf = slurp("AWS_CONFIG_FILE", ".aws/config");
-    a->region = dup_first(regions);
-    account_settle(&a->region, io_ini_get(str_c(conf), section, "region", false));
-    account_settle(&a->region, mem_strdup("us-east-1"));
-    if (env_get("AWS_ACCESS_KEY_ID") && env_get("AWS_SECRET_ACCESS_KEY")) {
-        a->who.id = dup_env("AWS_ACCESS_KEY_ID");
-        a->who.secret = dup_env("AWS_SECRET_ACCESS_KEY");
-        a->who.token = dup_env("AWS_SESSION_TOKEN");
-    } else {
-        a->who.id = io_ini_get(str_c(keys), profile, "aws_access_key_id", false);
-        a->who.secret = io_ini_get(str_c(keys), profile, "aws_secret_access_key", false);
-        a->who.token = io_ini_get(str_c(keys), profile, "aws_session_token", false);
-        account_settle(&a->who.id,
-                       io_ini_get(str_c(conf), section, "aws_access_key_id", false));
-        account_settle(&a->who.secret,
-                       io_ini_get(str_c(conf), section, "aws_secret_access_key", false));
-    }
-    char *endpoint = dup_first(endpoints);
-    account_settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint_url", false));
-    enum rc rc = RC_OK;
-    if (endpoint)
-        rc = take_endpoint(a, endpoint, "AWS_ENDPOINT_URL", err);
-    account_settle(&a->scheme, mem_strdup("https"));
-    account_settle(&a->host, mem_printf("s3.%s.amazonaws.com%s", a->region,
-                                        str_starts(a->region, "cn-") ? ".cn" : ""));
-    char *style = io_ini_get(str_c(conf), section, "addressing_style", false);
-    read_style(a, "TRAINYARD_S3_ADDRESSING", style,
-               !endpoint || str_ends(a->host, ".aliyuncs.com"));
-    mem_free(style);
-    mem_free(endpoint);
-    mem_free(section);
-    mem_free(keys);
-    mem_free(conf);
-    a->anonymous = env_is_true("AWS_NO_SIGN_REQUEST");
-    if (!rc && !a->anonymous && (!a->who.id || !a->who.secret))
-        rc = no_credentials("s3://",
-                            "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them "
-                            "to ~/.aws/credentials",
-                            err);
-    return rc;
-}
-
-/* "oss-cn-hangzhou-internal.aliyuncs.com": "cn-hangzhou". NULL when it does not tell. */
-static char *region_of(const char *host)
-{
-    const char *at = str_starts(host, "oss-")      ? host + 4
-                     : str_starts(host, "s3.oss-") ? host + 7
-                                                   : NULL;
-    const char *dot = at ? strchr(at, '.') : NULL;
-    if (!dot || !str_ends(host, ".aliyuncs.com"))
-        return NULL;
-    size_t n = (size_t)(dot - at), inner = strlen("-internal");
-    if (n > inner && memcmp(dot - inner, "-internal", inner) == 0)
-        n -= inner;
-    return mem_strndup(at, n);
-}
-
-static enum rc oss_keys(struct io_account *a, const char *conf, struct err *err)
-{
-    static const char *const section = "Credentials";
-    if (env_get("OSS_ACCESS_KEY_ID") && env_get("OSS_ACCESS_KEY_SECRET")) {
-        static const char *const tokens[] = {"OSS_SESSION_TOKEN", "OSS_SECURITY_TOKEN",
-                                             NULL};
-        a->who.id = dup_env("OSS_ACCESS_KEY_ID");
-        a->who.secret = dup_env("OSS_ACCESS_KEY_SECRET");
-        a->who.token = dup_first(tokens);
-        return RC_OK;
-    }
-    enum rc rc = io_credentials_aliyun(&a->who, err);
-    if (rc || a->who.id)
-        return rc;
-    a->who.id = io_ini_get(str_c(conf), section, "accessKeyID", true);
-    a->who.secret = io_ini_get(str_c(conf), section, "accessKeySecret", true);
-    a->who.token = io_ini_get(str_c(conf), section, "stsToken", true);
-    return RC_OK;
-}
-
-static enum rc load_oss(struct io_account *a, const char *host, struct err *err)
-{
-    static const char *const section = "Credentials";
-    char *conf = slurp("OSSUTIL_CONFIG_FILE", ".ossutilconfig");
-    char *endpoint = host ? mem_strdup(host) : dup_env("OSS_ENDPOINT");
-    account_settle(&endpoint, io_ini_get(str_c(conf), section, "endpoint", true));
-    a->region = dup_env("OSS_REGION");
-    account_settle(&a->region, io_ini_get(str_c(conf), section, "region", true));
-    if (!endpoint && a->region)
-        endpoint = mem_printf("https://oss-%s.aliyuncs.com", a->region);
-    enum rc rc = oss_keys(a, conf, err);
-    mem_free(conf);
-    if (!rc && !endpoint)
-        rc = err_coded(err, RC_INVAL, E1603,
-                       "no endpoint for oss://: set OSS_ENDPOINT, such as "
-                       "https://oss-cn-hangzhou.aliyuncs.com, or OSS_REGION");
-    if (!rc)
-        rc = take_endpoint(a, endpoint, "OSS_ENDPOINT", err);
-    mem_free(endpoint);
-    if (rc)
-        return rc;
-    account_settle(&a->region, region_of(a->host));
-    read_style(a, "TRAINYARD_OSS_ADDRESSING", NULL, !is_address(a->host));
-    a->anonymous = env_is_true("OSS_NO_SIGN_REQUEST");
-    if (!a->anonymous && (!a->who.id || !a->who.secret))
-        return no_credentials(
-            "oss://",
-            "OSS_ACCESS_KEY_ID and OSS_ACCESS_KEY_SECRET, or write them "
-            "to ~/.ossutilconfig",
-            err);
-    if (!a->anonymous && !a->region)
-        return err_coded(
-            err, RC_INVAL, E1603,
-            "the endpoint '%.100s' does not tell its region: set OSS_REGION, "
-            "such as cn-hangzhou",
-            a->host);
-    return RC_OK;
-}
-
-enum rc io_account_load(enum object_kind kind, const char *host, struct io_account *out,
-                        struct err *err)
-{
-    struct io_account a = {.kind = kind};
+    struct io_account a = {0};
     a.attempts = (int)env_int("AWS_MAX_ATTEMPTS", 1, 100, 5);
     a.timeout_s = (int)env_int("TRAINYARD_HTTP_TIMEOUT", 1, 86400, 30);
-    enum rc rc = kind == OBJECT_S3 ? load_s3(&a, err) : load_oss(&a, host, err);
+    enum rc rc = store->load(&a, host, err);
     if (rc) {
         io_account_release(&a);
         return rc;

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-enum object_kind { OBJECT_S3, OBJECT_OSS };
+struct object_store;
 
 /* A key pair, or nothing at all for requests that are not signed. */
 struct io_credentials {
@@ -29,7 +29,6 @@ enum rc io_credentials_aliyun(struct io_credentials *out, struct err *err) MUST_
 bool io_credentials_fresh(const struct io_credentials *c); /* not about to expire */
 
 struct io_account {
-    enum object_kind kind;
     char *scheme; /* "https" */
     char *host;   /* of the endpoint, with its port if it has one */
     char *region;
@@ -42,8 +41,8 @@ struct io_account {
 /* `host` non-NULL: an endpoint that the URL itself names. RC_INVAL E1602 (no
  * credentials), E1603 (no endpoint or region).
  */
-enum rc io_account_load(enum object_kind kind, const char *host, struct io_account *out,
-                        struct err *err) MUST_CHECK;
+enum rc io_account_load(const struct object_store *store, const char *host,
+                        struct io_account *out, struct err *err) MUST_CHECK;
 void io_account_release(struct io_account *a);
 
 /* A value of a file of sections: `[section]`, `key = value`, '#' and ';' start comments.

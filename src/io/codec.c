@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row of the table below per codec. */
+/* One line of codecs.def per codec; its functions are here. Each takes the whole block and
+ * gives the whole result, so that the same loop of a reader serves all. Working memory of
+ * the libraries is made at first use and kept in struct codec.
+ */
 #include "io/codec.h"
 
 #include <limits.h>
@@ -243,15 +246,11 @@ static const struct {
     decode_fn *decode;
     encode_fn *encode;
     size_t (*bound)(size_t n);
-} codecs[CODEC_COUNT] = {
-    [CODEC_NONE] = {"none", 1, none_decode, none_encode, none_bound},
-    [CODEC_SNAPPY] = {"snappy", 22, snappy_decode, snappy_encode,
-                      snappy_max_compressed_length},
-    [CODEC_GZIP] = {"gzip", 1032, gzip_decode, gzip_encode, gzip_bound},
-    [CODEC_ZSTD] = {"zstd", 1 << 15, zstd_decode, zstd_encode, ZSTD_compressBound},
-    [CODEC_LZ4_RAW] = {"lz4", 256, lz4_raw_decode, lz4_raw_encode, lz4_bound},
-    [CODEC_LZ4_HADOOP] = {"lz4-hadoop", 256, lz4_hadoop_decode, NULL, NULL},
-    [CODEC_BROTLI] = {"brotli", 1 << 20, brotli_decode, NULL, NULL},
+} codecs[] = {
+#define CODEC(id, name, ratio, number, decode, encode, bound) \
+    {name, ratio, decode, encode, bound},
+#include "io/codecs.def"
+#undef CODEC
 };
 
 const char *codec_name(enum codec_id id)

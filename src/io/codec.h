@@ -14,13 +14,9 @@
 #include "base/err.h"
 
 enum codec_id {
-    CODEC_NONE,
-    CODEC_SNAPPY,
-    CODEC_GZIP, /* one or several members; also reads zlib's own framing */
-    CODEC_ZSTD,
-    CODEC_LZ4_RAW,    /* one block */
-    CODEC_LZ4_HADOOP, /* blocks with sizes before them; reads frames and raw blocks too */
-    CODEC_BROTLI,     /* reading only */
+#define CODEC(id, ...) CODEC_##id,
+#include "io/codecs.def"
+#undef CODEC
     CODEC_COUNT
 };
 
@@ -31,7 +27,8 @@ void codec_destroy(struct codec *c); /* NULL is fine */
 
 const char *codec_name(enum codec_id id);              /* "zstd" */
 bool codec_find(const char *name, enum codec_id *out); /* by that name */
-bool codec_can_decode(enum codec_id id), codec_can_encode(enum codec_id id);
+bool codec_can_decode(enum codec_id id);
+bool codec_can_encode(enum codec_id id);
 /* Whether `n` bytes can decompress to `size` at all: to be asked before memory of a size
  * that a file states is taken.
  */
@@ -43,8 +40,8 @@ bool codec_plausible(enum codec_id id, size_t n, size_t size);
 enum rc codec_decode(struct codec *c, enum codec_id id, const void *in, size_t n,
                      void *out, size_t size, struct err *err) MUST_CHECK;
 
-size_t codec_bound(enum codec_id id,
-                   size_t n); /* room that codec_encode() needs at most */
+/* Room that codec_encode() needs at most. */
+size_t codec_bound(enum codec_id id, size_t n);
 /* `level` 0 is the library's default. RC_UNSUPPORTED, RC_NOMEM. */
 enum rc codec_encode(struct codec *c, enum codec_id id, int level, const void *in,
                      size_t n, void *out, size_t room, size_t *size,

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of a store: reading ranges, writing whole or in parts, listing. Each operation is
+ * one request, or one per page of a listing, that object_call.c sends and signs; here its
+ * answer is checked and turned into our errors. Answers are XML, of which only a few
+ * elements matter (xml.c). What differs between stores is in object_NAME.c.
+ */
 #include "io/object.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +18,24 @@
 
 #define XML_MAX ((size_t)64 << 20)
 
+static const struct object_store *const stores[] = {
+#define OBJECT_STORE(name) &object_store_##name,
+#include "io/object_stores.def"
+#undef OBJECT_STORE
+};
+
+const struct object_store *object_store_of(const char *url)
+{
+    for (size_t i = 0; i < ARRAY_LEN(stores); i++)
+        if (str_starts(url, stores[i]->scheme) &&
+            str_starts(url + strlen(stores[i]->scheme), "://"))
+            return stores[i];
+    return NULL;
+}
+
 bool object_is_url(const char *path)
 {
-    return str_starts(path, "s3://") || str_starts(path, "oss://");
+    return object_store_of(path) != NULL;
 }
 
 const char *object_url(const struct object *o)
@@ -44,7 +65,8 @@ void object_close(struct object *o)
 static void split_host(struct object *o)
 {
     char *dot = strchr(o->bucket, '.');
-    if (o->kind != OBJECT_OSS || !dot || !str_ends(o->bucket, ".aliyuncs.com"))
+    const char *end = o->store->own_hosts;
+    if (!end || !dot || !str_ends(o->bucket, end))
         return;
     o->host = mem_strdup(dot + 1);
     *dot = '\0';
@@ -63,7 +85,8 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
 {
     struct object *o = mem_calloc(1, sizeof(*o));
     const char *at = strstr(url, "://") + 3, *slash = strchr(at, '/');
-    o->kind = str_starts(url, "s3:") ? OBJECT_S3 : OBJECT_OSS;
+    o->store = object_store_of(url);
+    assert(o->store);
     o->url = mem_strdup(url);
     o->bucket = slash ? mem_strndup(at, (size_t)(slash - at)) : mem_strdup(at);
     o->key = mem_strdup(slash ? slash + 1 : "");
@@ -73,13 +96,13 @@ enum rc object_open(const char *url, bool is_prefix, struct object **out, struct
     if (!is_bucket_name(o->bucket))
         rc = err_coded(err, RC_INVAL, E1601,
                        "'%.300s' has no bucket: write %s://bucket/key", url,
-                       o->kind == OBJECT_S3 ? "s3" : "oss");
+                       o->store->scheme);
     else if (!is_prefix && (!o->key[0] || str_ends(o->key, "/")))
         rc =
             err_coded(err, RC_INVAL, E1601, "'%.300s' names no object: write %s://%s/key",
-                      url, o->kind == OBJECT_S3 ? "s3" : "oss", o->bucket);
+                      url, o->store->scheme, o->bucket);
     if (!rc)
-        rc = io_account_load(o->kind, o->host, &o->account, err);
+        rc = io_account_load(o->store, o->host, &o->account, err);
     if (rc) {
         object_close(o);
         return rc;
@@ -115,8 +138,7 @@ static enum rc wrong_region(const struct object *o, const struct io_http_reply *
         told ? err_coded(err, RC_INVAL, E1603,
                          "'%.300s': the bucket is in region '%.40s', not '%.40s': "
                          "set %s",
-                         o->url, told, o->account.region,
-                         o->kind == OBJECT_S3 ? "AWS_REGION" : "OSS_ENDPOINT")
+                         o->url, told, o->account.region, o->store->region_variable)
              : err_coded(err, RC_INVAL, E1603,
                          "'%.300s': the server says that the bucket is elsewhere "
                          "(%d): check the endpoint and the region",

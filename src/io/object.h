@@ -18,8 +18,9 @@
 
 struct object;
 
-bool object_is_url(const char *path); /* begins with s3:// or oss:// */
-/* RC_INVAL E1601 for a URL without a bucket or, unless `is_prefix`, without a key.
+bool object_is_url(
+    const char *path); /* begins with the scheme of a store: s3://, oss:// */
+/* `url` is one. RC_INVAL E1601 for a URL without a bucket or, unless `is_prefix`, without a key.
  * Nothing is sent yet.
  */
 enum rc object_open(const char *url, bool is_prefix, struct object **out,

@@ -5,20 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "io/digest.h"
 #include "io/object_private.h"
-#include "io/sign.h"
 
 #define URL_MAX ((size_t)16 << 10)
-#define HEADERS_MAX 12
-
-struct signing {
-    const struct object_call *call;
-    struct buf path, query, host;
-    char payload[DIGEST_HEX];
-    char md5[DIGEST_MD5 * 2];
-};
-
 static void put_path(const struct object_call *c, bool with_bucket, struct buf *out)
 {
     buf_putc(out, '/');
@@ -32,38 +21,10 @@ static void put_query(const struct object_call *c, struct buf *out)
 {
     for (size_t i = 0; i < c->n_query; i++) {
         buf_printf(out, "%s%s", i ? "&" : "", c->query[i].name);
-        if (c->query[i].value[0] || c->o->kind == OBJECT_S3)
+        if (c->query[i].value[0] || !c->o->store->bare_names)
             buf_putc(out, '=');
         io_http_escape(out, str_c(c->query[i].value), false);
     }
-}
-
-/* Sorted by name, as they are signed. */
-static size_t list_headers(const struct signing *s, const struct io_credentials *who,
-                           const char *date, struct sign_header *h)
-{
-    const struct object_call *c = s->call;
-    bool oss = c->o->kind == OBJECT_OSS;
-    size_t n = 0;
-    if (s->md5[0])
-        h[n++] = (struct sign_header){"content-md5", s->md5};
-    if (oss && c->body)
-        h[n++] = (struct sign_header){"content-type", "application/octet-stream"};
-    if (!oss)
-        h[n++] = (struct sign_header){"host", buf_str(&s->host)};
-    if (!oss && c->if_match)
-        h[n++] = (struct sign_header){"if-match", c->if_match};
-    if (!oss && c->range)
-        h[n++] = (struct sign_header){"range", c->range};
-    h[n++] = (struct sign_header){oss ? "x-oss-content-sha256" : "x-amz-content-sha256",
-                                  s->payload};
-    h[n++] = (struct sign_header){oss ? "x-oss-date" : "x-amz-date", date};
-    if (oss && c->range)
-        h[n++] = (struct sign_header){"x-oss-range-behavior", "standard"};
-    if (who->token)
-        h[n++] = (struct sign_header){
-            oss ? "x-oss-security-token" : "x-amz-security-token", who->token};
-    return n;
 }
 
 static void put_unsigned(const struct object_call *c, bool all, struct io_http_lines *out)
@@ -79,7 +40,7 @@ static enum rc object_call_renew(struct object *o, struct err *err)
     struct io_account fresh;
     if (io_credentials_fresh(&o->account.who))
         return RC_OK;
-    enum rc rc = io_account_load(o->kind, o->host, &fresh, err);
+    enum rc rc = io_account_load(o->store, o->host, &fresh, err);
     if (rc)
         return rc;
     io_account_release(&o->account);
@@ -89,13 +50,12 @@ static enum rc object_call_renew(struct object *o, struct err *err)
 
 static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err)
 {
-    struct signing *s = arg;
+    struct object_signing *s = arg;
     struct object *o = s->call->o;
-    struct sign_header h[HEADERS_MAX];
+    struct sign_header h[OBJECT_HEADERS_MAX];
     char date[SIGN_DATE_SIZE];
     struct buf authorization;
     int64_t now = clock_wall_ns();
-    bool oss = o->kind == OBJECT_OSS;
     if (s->call->body)
         io_http_line(out, "Content-Type: application/octet-stream");
     if (o->account.anonymous) {
@@ -106,13 +66,13 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
     enum rc rc = object_call_renew(o, err);
     if (!rc) {
         struct io_account *a = &o->account;
-        struct sign_key key = {.kind = oss ? SIGN_OSS4 : SIGN_AWS4,
+        struct sign_key key = {.kind = o->store->sign,
                                .id = a->who.id,
                                .secret = a->who.secret,
                                .region = a->region,
-                               .service = oss ? "oss" : "s3"};
+                               .service = o->store->scheme};
         sign_date(now, date);
-        size_t n = list_headers(s, &a->who, date, h);
+        size_t n = o->store->headers(s, &a->who, date, h);
         struct sign_request q = {.method = s->call->method,
                                  .path = buf_str(&s->path),
                                  .query = buf_str(&s->query),
@@ -128,37 +88,27 @@ static enum rc add_headers(void *arg, struct io_http_lines *out, struct err *err
         for (size_t i = 0; i < n; i++)
             if (strcmp(h[i].name, "host") != 0 && strcmp(h[i].name, "content-type") != 0)
                 io_http_line(out, "%s: %s", h[i].name, h[i].value);
-        put_unsigned(s->call, oss, out);
+        put_unsigned(s->call, !o->store->signs_all, out);
     }
     pthread_mutex_unlock(&o->lock);
     return rc;
 }
 
-static void object_call_prepare(struct signing *s)
+static void object_call_prepare(struct object_signing *s)
 {
     const struct object_call *c = s->call;
-    unsigned char hash[DIGEST_SHA256];
     const struct io_account *a = &c->o->account;
     if (a->virtual_host)
         buf_printf(&s->host, "%s.", c->o->bucket);
     buf_puts(&s->host, a->host);
-    put_path(c, c->o->kind == OBJECT_OSS || !a->virtual_host, &s->path);
+    put_path(c, c->o->store->signs_bucket || !a->virtual_host, &s->path);
     put_query(c, &s->query);
-    if (c->o->kind == OBJECT_OSS) {
-        (void)memcpy(s->payload, "UNSIGNED-PAYLOAD", sizeof("UNSIGNED-PAYLOAD"));
-        if (c->body && c->n_body) {
-            digest_md5(c->body, c->n_body, hash);
-            digest_base64(hash, DIGEST_MD5, s->md5);
-        }
-    } else {
-        digest_sha256(c->body ? c->body : "", c->body ? c->n_body : 0, hash);
-        digest_hex(hash, sizeof(hash), s->payload);
-    }
+    c->o->store->hash(s);
 }
 
 enum rc object_send(const struct object_call *c, struct io_http_reply *r, struct err *err)
 {
-    struct signing s = {.call = c};
+    struct object_signing s = {.call = c};
     struct buf url;
     char *what = mem_printf("'%.300s'", c->o->url);
     buf_init(&s.path, URL_MAX);

@@ -6,12 +6,14 @@
 #include <pthread.h>
 
 #include "io/account.h"
+#include "io/digest.h"
 #include "io/http.h"
 #include "io/object.h"
+#include "io/object_store.h"
 
 struct object {
     char *url, *bucket, *key, *host; /* host NULL: of the account */
-    enum object_kind kind;
+    const struct object_store *store;
     pthread_mutex_t lock; /* guards the account's credentials, which are renewed */
     struct io_account account;
 };
@@ -33,6 +35,14 @@ struct object_call {
     size_t n_body;
     void *to;
     size_t to_size;
+};
+
+/* One request on its way to being signed. */
+struct object_signing {
+    const struct object_call *call;
+    struct buf path, query, host; /* escaped */
+    char payload[DIGEST_HEX];     /* hex SHA-256 of the body, or "UNSIGNED-PAYLOAD" */
+    char md5[DIGEST_MD5 * 2];     /* of the body, base64; or "" */
 };
 
 /* RC_OK when the server answered; its status is not looked at. */

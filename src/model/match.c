@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "model/parts.h"
+#include "text/pipeline/feature.h"
 
 #define NORM_EPS 1e-12f
 
@@ -64,8 +65,8 @@ struct val *part_meet(struct model *m, struct val *user, struct val *item, bool 
 
 static bool has_hard(const struct model *m)
 {
-    const struct pc_DataConfig *d = m->conf->data_config;
-    return d && (d->hard_negative_sampler || d->hard_negative_sampler_v2);
+    struct pc_sampler s = pc_sampler_of(m->conf->data_config);
+    return s.msg && s.kind->hard;
 }
 
 /* One task, without labels: which item belongs to a row is known. */

@@ -10,7 +10,7 @@
 #include "text/yaml.h"
 
 static const struct conf_kind *const kinds[] = {
-#define KIND(name) &conf_kind_##name,
+#define KIND(name, file) &conf_kind_##name,
 #include "text/kinds.def"
 #undef KIND
     NULL,

@@ -43,7 +43,7 @@ struct conf_kind {
     /* Optional: what the file holds, "24 features, model dlrm"; of a good one. */
     void (*describe)(const struct conf *c, struct buf *out);
 };
-#define KIND(name) extern const struct conf_kind conf_kind_##name;
+#define KIND(name, file) extern const struct conf_kind conf_kind_##name;
 #include "text/kinds.def"
 #undef KIND
 

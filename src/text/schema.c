@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "text/schema.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,4 +137,49 @@ struct diag *schema_report(struct diags *d, enum severity severity, enum code co
     struct diag *g = diag_add(d, severity, code, schema_span(m, name), "%s", text);
     g->where = schema_where(m, &d->arena);
     return g;
+}
+
+/* Bytes of a field's value; lists, messages and texts are pointers. */
+static size_t size_of(const struct field_def *d)
+{
+    if (d->label == LABEL_REP || d->label == LABEL_DICT)
+        return sizeof(void *);
+    switch (d->type) {
+    case FIELD_BOOL:
+        return sizeof(bool);
+    case FIELD_I32:
+    case FIELD_U32:
+        return sizeof(int32_t);
+    case FIELD_I64:
+    case FIELD_U64:
+        return sizeof(int64_t);
+    case FIELD_FLOAT:
+    case FIELD_DOUBLE:
+        return sizeof(double);
+    case FIELD_ENUM:
+        return sizeof(int);
+    default:
+        return sizeof(void *);
+    }
+}
+
+static void copy_field(void *out, const struct field_def *to, const struct msg *m,
+                       const struct field_def *from)
+{
+    bool list = to->label == LABEL_REP || to->label == LABEL_DICT;
+    assert(from->type == to->type && list == (from->count != 0));
+    memcpy((char *)out + to->at, (const char *)m + from->at, size_of(to));
+    if (to->has)
+        memcpy((char *)out + to->has, (const char *)m + from->has, sizeof(bool));
+    if (to->count)
+        memcpy((char *)out + to->count, (const char *)m + from->count, sizeof(int64_t));
+}
+
+void schema_view(const struct msg *m, const struct field_def *view, size_t n, void *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct field_def *from = schema_field(m->def, view[i].name);
+        if (from && !(from->flags & FIELD_IGNORED))
+            copy_field(out, &view[i], m, from);
+    }
 }

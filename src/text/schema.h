@@ -171,6 +171,12 @@ enum rc schema_normalise(const struct msg_def *def, struct node *root,
 const void *schema_bind(const struct msg_def *def, const struct node *root,
                         struct arena *a);
 
+/* Copies the fields of `m` that `view` names, has_x and n_x too, to the places that `view`
+ * states: one C struct for messages that share fields. Fields that `m` lacks, or that have
+ * no effect in it, are left as they are.
+ */
+void schema_view(const struct msg *m, const struct field_def *view, size_t n, void *out);
+
 /* NULL when there is none. `name` in the schema's spelling or an alias. */
 const struct field_def *schema_field(const struct msg_def *def, const char *name);
 /* The member of `oneof` that is set, or NULL; *out is its message (may be NULL). */

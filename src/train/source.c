@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "data/odps/type.h"
+#include "text/pipeline/feature.h"
 
 static bool scalar_type(enum pc_FieldType t, struct type *out)
 {
@@ -225,77 +226,42 @@ enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *pl
     return declared_fields(d, a, &out->reader, err);
 }
 
-#define TAKE_COMMON(out, m, eval)                                                    \
-    do {                                                                             \
-        (out)->attr_fields = (m)->attr_fields;                                       \
-        (out)->n_attr_fields = (size_t)(m)->n_attr_fields;                           \
-        (out)->attr_delim = (m)->attr_delimiter;                                     \
-        (out)->field_delim = (m)->has_field_delimiter ? (m)->field_delimiter[0] : 0; \
-        (out)->item_id_field = (m)->item_id_field;                                   \
-        if ((eval) && (m)->has_num_eval_sample)                                      \
-            (out)->num_sample = (m)->num_eval_sample;                                \
-    } while (0)
-
-static void tree_sampler(const struct pc_TDMSampler *m, struct sampler_conf *out)
+static enum sampler_levels levels_of(const char *word)
 {
-    static const enum sampler_levels levels[] = {LEVELS_UNIFORM, LEVELS_ARITHMETIC,
-                                                 LEVELS_RECIPROCAL};
-    static const char *const names[] = {"UNIFORM", "ARITHMETIC", "RECIPROCAL"};
-    out->kind = SAMPLER_TDM;
-    out->items = m->item_input_path;
-    out->tree_edges = m->edge_input_path;
-    out->layer_num_sample = m->layer_num_sample;
-    out->n_layers = (size_t)m->n_layer_num_sample;
-    out->remain_ratio = m->remain_ratio;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        if (strcmp(m->probability_type, names[i]) == 0)
-            out->levels = levels[i];
+    static const char *const names[] = {[LEVELS_UNIFORM] = "UNIFORM",
+                                        [LEVELS_ARITHMETIC] = "ARITHMETIC",
+                                        [LEVELS_RECIPROCAL] = "RECIPROCAL"};
+    for (size_t i = 0; word && i < ARRAY_LEN(names); i++)
+        if (strcmp(word, names[i]) == 0)
+            return (enum sampler_levels)i;
+    return LEVELS_UNIFORM;
 }
 
 bool source_sampler(const struct pc_DataConfig *d, enum source_use use, uint64_t seed,
                     struct sampler_conf *out)
 {
-    bool eval = use == SOURCE_EVAL;
+    struct pc_sampler s = pc_sampler_of(d);
     *out = (struct sampler_conf){
         .seed = seed, .labels = d->label_fields, .n_labels = (size_t)d->n_label_fields};
-    if (use == SOURCE_PREDICT)
+    if (use == SOURCE_PREDICT || !s.msg)
         return false;
-    if (d->negative_sampler) {
-        out->items = d->negative_sampler->input_path;
-        out->num_sample = d->negative_sampler->num_sample;
-        TAKE_COMMON(out, d->negative_sampler, eval);
-    } else if (d->negative_sampler_v2) {
-        const struct pc_NegativeSamplerV2 *m = d->negative_sampler_v2;
-        out->kind = SAMPLER_NEGATIVE_V2;
-        out->items = m->item_input_path;
-        out->positive_edges = m->pos_edge_input_path;
-        out->num_sample = m->num_sample;
-        out->user_id_field = m->user_id_field;
-        TAKE_COMMON(out, m, eval);
-    } else if (d->hard_negative_sampler) {
-        const struct pc_HardNegativeSampler *m = d->hard_negative_sampler;
-        out->kind = SAMPLER_HARD_NEGATIVE;
-        out->items = m->item_input_path;
-        out->hard_edges = m->hard_neg_edge_input_path;
-        out->num_sample = m->num_sample;
-        out->num_hard_sample = m->num_hard_sample;
-        out->user_id_field = m->user_id_field;
-        TAKE_COMMON(out, m, eval);
-    } else if (d->hard_negative_sampler_v2) {
-        const struct pc_HardNegativeSamplerV2 *m = d->hard_negative_sampler_v2;
-        out->kind = SAMPLER_HARD_NEGATIVE_V2;
-        out->items = m->item_input_path;
-        out->positive_edges = m->pos_edge_input_path;
-        out->hard_edges = m->hard_neg_edge_input_path;
-        out->num_sample = m->num_sample;
-        out->num_hard_sample = m->num_hard_sample;
-        out->user_id_field = m->user_id_field;
-        TAKE_COMMON(out, m, eval);
-    } else if (d->tdm_sampler) {
-        tree_sampler(d->tdm_sampler, out);
-        TAKE_COMMON(out, d->tdm_sampler, eval);
-    } else {
-        return false;
-    }
+    out->kind = (enum sampler_kind)(s.kind - pc_sampler_kinds);
+    out->items = s.item_input_path ? s.item_input_path : s.input_path;
+    out->positive_edges = s.pos_edge_input_path;
+    out->hard_edges = s.hard_neg_edge_input_path;
+    out->tree_edges = s.edge_input_path;
+    out->field_delim = s.has_field_delimiter ? s.field_delimiter[0] : 0;
+    out->attr_delim = s.attr_delimiter;
+    out->attr_fields = s.attr_fields;
+    out->n_attr_fields = (size_t)s.n_attr_fields;
+    out->item_id_field = s.item_id_field;
+    out->user_id_field = s.user_id_field;
+    out->num_sample =
+        use == SOURCE_EVAL && s.has_num_eval_sample ? s.num_eval_sample : s.num_sample;
+    out->num_hard_sample = s.num_hard_sample;
+    out->layer_num_sample = s.layer_num_sample;
+    out->n_layers = (size_t)s.n_layer_num_sample;
+    out->remain_ratio = s.remain_ratio;
+    out->levels = levels_of(s.probability_type);
     return true;
 }

@@ -137,7 +137,7 @@ END
     run "$TRAINYARD" data head e.dat
     status 1
     err_is <<'END'
-trainyard data head: error[E1203]: 'e.dat' is neither Parquet, CSV nor JSON lines
+trainyard data head: error[E1203]: 'e.dat' is neither CSV, JSON lines nor Parquet
 END
     run "$TRAINYARD" data head .
     status 1

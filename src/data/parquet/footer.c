@@ -134,10 +134,11 @@ static void put_stats(struct thrift_out *t, int id, const struct pq_stats *s)
 
 static int32_t codec_number(enum codec_id id)
 {
-    static const int8_t numbers[CODEC_COUNT] = {
-        [CODEC_NONE] = 0,   [CODEC_SNAPPY] = 1,     [CODEC_GZIP] = 2,
-        [CODEC_BROTLI] = 4, [CODEC_LZ4_HADOOP] = 5, [CODEC_ZSTD] = 6,
-        [CODEC_LZ4_RAW] = 7};
+    static const int8_t numbers[] = {
+#define CODEC(id, name, ratio, number, ...) number,
+#include "io/codecs.def"
+#undef CODEC
+    };
     return numbers[id];
 }
 

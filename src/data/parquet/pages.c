@@ -33,13 +33,15 @@ enum rc pq_source_read(const struct pq_source *s, uint64_t at, size_t n, void *o
 
 static enum rc codec_of(int32_t id, enum codec_id *out, struct err *err)
 {
-    static const int8_t ids[] = {CODEC_NONE, CODEC_SNAPPY, CODEC_GZIP,
-                                 -1,         CODEC_BROTLI, CODEC_LZ4_HADOOP,
-                                 CODEC_ZSTD, CODEC_LZ4_RAW};
-    if (id < 0 || id >= (int32_t)ARRAY_LEN(ids) || ids[id] < 0)
+    static const int8_t ids[] = {
+#define CODEC(id, name, ratio, number, ...) [number] = CODEC_##id + 1,
+#include "io/codecs.def"
+#undef CODEC
+    };
+    if (id < 0 || id >= (int32_t)ARRAY_LEN(ids) || !ids[id])
         return err_coded(err, RC_UNSUPPORTED, E1009, "compression %d%s is not supported",
                          (int)id, id == 3 ? " (LZO)" : "");
-    *out = (enum codec_id)ids[id];
+    *out = (enum codec_id)(ids[id] - 1);
     if (!codec_can_decode(*out))
         return err_coded(err, RC_UNSUPPORTED, E1009,
                          "compression %s is not supported by this build",

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "data/rows.h"
 #include "data/sampler/sampler_private.h"
+#include "text/pipeline/feature.h"
 
 #define NOTES_MAX 65536
 
@@ -48,7 +49,8 @@ enum rc sampler_nodes(const struct sampler_conf *c, const struct data_schema *da
 {
     const char **attrs = mem_calloc(c->n_attr_fields + 2, sizeof(*attrs));
     size_t n = 0, from = 0;
-    if (c->kind == SAMPLER_TDM) { /* two attributes that every node has in front */
+    if (pc_sampler_kinds[c->kind]
+            .tree) { /* two attributes that every node has in front */
         attrs[n++] = "tree_level";
         attrs[n++] = c->item_id_field;
         for (size_t i = 0; i < 2; i++)
@@ -63,7 +65,8 @@ enum rc sampler_nodes(const struct sampler_conf *c, const struct data_schema *da
                               .attr_fields = attrs,
                               .n_attr_fields = n,
                               .data = data,
-                              .level_field = c->kind == SAMPLER_TDM ? "tree_level" : NULL,
+                              .level_field =
+                                  pc_sampler_kinds[c->kind].tree ? "tree_level" : NULL,
                               .notes = notes};
     enum rc rc = nodes_read(out, &conf, err);
     mem_free(attrs);
@@ -75,7 +78,7 @@ static enum rc read_tables(struct sampler *s, const struct sampler_conf *c,
 {
     struct edges_conf edges = {.delim = c->field_delim, .notes = &s->notes};
     enum rc rc = sampler_nodes(c, s->data, &s->notes, &s->nodes, err);
-    if (!rc && c->kind == SAMPLER_TDM)
+    if (!rc && pc_sampler_kinds[c->kind].tree)
         return tree_open(&s->tree, c, s, err);
     if (!rc)
         rc = alias_init(&s->alias, s->nodes.weights.values, s->nodes.n, err);
@@ -108,8 +111,8 @@ enum rc sampler_open(const struct sampler_conf *conf, const struct data_schema *
     s->seed = conf->seed;
     s->num_sample = conf->num_sample;
     s->num_hard = conf->num_hard_sample;
-    s->by_user = s->kind == SAMPLER_NEGATIVE_V2 || s->kind == SAMPLER_HARD_NEGATIVE_V2;
-    s->has_hard = s->kind == SAMPLER_HARD_NEGATIVE || s->kind == SAMPLER_HARD_NEGATIVE_V2;
+    s->by_user = pc_sampler_kinds[s->kind].by_user;
+    s->has_hard = pc_sampler_kinds[s->kind].hard;
     buf_init(&s->notes, NOTES_MAX);
     enum rc rc = find_column(s, "item_id_field", conf->item_id_field, &s->item_at, err);
     if (!rc && (s->by_user || s->has_hard))
@@ -316,7 +319,7 @@ enum rc sampler_run(const struct sampler *s, struct sampler_scratch *x,
 {
     *out = (struct sampled){.rows = batch};
     enum rc rc = sampler_item_rows(s, x, batch, err);
-    if (!rc && s->kind == SAMPLER_TDM)
+    if (!rc && pc_sampler_kinds[s->kind].tree)
         return tree_run(s, x, batch, step, out, err);
     if (!rc && (s->by_user || s->has_hard))
         rc = user_keys(s, x, batch, err);

@@ -33,11 +33,9 @@
 #include "data/batch.h"
 
 enum sampler_kind {
-    SAMPLER_NEGATIVE,
-    SAMPLER_NEGATIVE_V2,
-    SAMPLER_HARD_NEGATIVE,
-    SAMPLER_HARD_NEGATIVE_V2,
-    SAMPLER_TDM,
+#define SAMPLER(id, ...) SAMPLER_##id,
+#include "text/pipeline/samplers.def"
+#undef SAMPLER
 };
 
 /* How often a middle level of a tree is trained when not all are. */

@@ -107,10 +107,10 @@ static enum rc read_file(const struct sampler_table_conf *c, const char *path,
     struct reader *r = NULL;
     enum rc rc = reader_detect(path, &ops, err);
     if (rc == RC_FORMAT) { /* separators that text seldom holds: \x02, \x1d */
-        ops = reader_find("csv");
+        ops = &reader_csv;
         rc = RC_OK;
     }
-    bool texts = !rc && strcmp(ops->name, "csv") == 0;
+    bool texts = !rc && ops->delimited;
     if (!rc)
         rc = reader_open(path, ops, &conf, &r, err);
     if (!rc && texts)

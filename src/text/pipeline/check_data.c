@@ -212,8 +212,9 @@ static void check_sampler_fields(struct pc_check *x, const struct pc_sampler *s)
 }
 
 /* A 6.3 */
-static void check_tree(struct pc_check *x, const struct pc_TDMSampler *t)
+void check_tree(struct pc_check *x, const struct msg *m)
 {
+    const struct pc_TDMSampler *t = (const void *)m;
     if (t->n_layer_num_sample < 2)
         schema_report(x->diags, DIAG_ERROR, E0321, &t->base, "layer_num_sample",
                       "layer_num_sample has %jd levels, not 2 or more",
@@ -257,8 +258,8 @@ void check_sampler(struct pc_check *x)
         return;
     check_sampler_fields(x, &s);
     check_attrs(x, &s);
-    if (x->data->tdm_sampler)
-        check_tree(x, x->data->tdm_sampler);
+    if (s.kind->check)
+        s.kind->check(x, s.msg);
 }
 
 void check_data(struct pc_check *x)

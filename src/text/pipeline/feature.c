@@ -9,60 +9,18 @@
 #include <string.h>
 
 /* Where the shared fields lie in struct pc_feature. */
-typedef struct pc_feature self;
+typedef struct pc_feature feature_self;
 static const struct field_def view_fields[] = {
 /* clang-format off */
+#define self feature_self
 #define SCHEMA_DEF(n) pc_##n##_def
 #include "text/schema_as_table.h"
 #include "text/pipeline/feature_view.def"
 #include "text/schema_end.h"
+#undef SCHEMA_DEF
+#undef self
     /* clang-format on */
 };
-
-/* Bytes of a field's value; lists, messages and texts are pointers. */
-static size_t size_of(const struct field_def *d)
-{
-    if (d->label == LABEL_REP || d->label == LABEL_DICT)
-        return sizeof(void *);
-    switch (d->type) {
-    case FIELD_BOOL:
-        return sizeof(bool);
-    case FIELD_I32:
-    case FIELD_U32:
-        return sizeof(int32_t);
-    case FIELD_I64:
-    case FIELD_U64:
-        return sizeof(int64_t);
-    case FIELD_FLOAT:
-    case FIELD_DOUBLE:
-        return sizeof(double);
-    case FIELD_ENUM:
-        return sizeof(int);
-    default:
-        return sizeof(void *);
-    }
-}
-
-static void copy_field(struct pc_feature *f, const struct field_def *to,
-                       const struct msg *m, const struct field_def *from)
-{
-    bool list = to->label == LABEL_REP || to->label == LABEL_DICT;
-    assert(from->type == to->type && list == (from->count != 0));
-    memcpy((char *)f + to->at, (const char *)m + from->at, size_of(to));
-    if (to->has)
-        memcpy((char *)f + to->has, (const char *)m + from->has, sizeof(bool));
-    if (to->count)
-        memcpy((char *)f + to->count, (const char *)m + from->count, sizeof(int64_t));
-}
-
-static void copy_fields(struct pc_feature *f, const struct msg *m)
-{
-    for (size_t i = 0; i < ARRAY_LEN(view_fields); i++) {
-        const struct field_def *from = schema_field(m->def, view_fields[i].name);
-        if (from && !(from->flags & FIELD_IGNORED))
-            copy_field(f, &view_fields[i], m, from);
-    }
-}
 
 static void add_input(struct pc_feature *f, const char *field, int64_t index,
                       const char *text)
@@ -132,7 +90,7 @@ static uint32_t value_dim_of(const struct pc_feature *f)
 static void set_feature(struct pc_feature *f, const struct msg *m, struct arena *a)
 {
     f->msg = m;
-    copy_fields(f, m);
+    schema_view(m, view_fields, ARRAY_LEN(view_fields), f);
     f->sequence = f->sequence || f->tokens_as_sequence;
     f->value_dim = value_dim_of(f);
     set_inputs(f, a);
@@ -307,7 +265,7 @@ bool pc_feature_is_sampled(const struct pc_feature *f, const struct pc_DataConfi
 {
     struct pc_sampler s = pc_sampler_of(data);
     bool negative = false;
-    if (!s.msg || data->tdm_sampler)
+    if (!s.msg || s.kind->tree)
         return false;
     enum pc_FgMode mode = pc_fg_mode(data);
     if (mode == pc_FgMode_FG_NONE || mode == pc_FgMode_FG_BUCKETIZE)
@@ -338,38 +296,29 @@ enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data)
     return data->fg_threads > 0 ? pc_FgMode_FG_DAG : pc_FgMode_FG_NORMAL;
 }
 
-#define TAKE_SAMPLER(s, m)                      \
-    do {                                        \
-        (s).msg = &(m)->base;                   \
-        (s).name = (m)->base.field;             \
-        (s).attr_fields = (m)->attr_fields;     \
-        (s).n_attr_fields = (m)->n_attr_fields; \
-        (s).item_id_field = (m)->item_id_field; \
-    } while (0)
-#define TAKE_USER_SAMPLER(s, m)                 \
-    do {                                        \
-        TAKE_SAMPLER(s, m);                     \
-        (s).num_sample = (m)->num_sample;       \
-        (s).user_id_field = (m)->user_id_field; \
-    } while (0)
+typedef struct pc_sampler sampler_self;
+static const struct field_def sampler_fields[] = {
+/* clang-format off */
+#define self sampler_self
+#define SCHEMA_DEF(n) pc_##n##_def
+#include "text/schema_as_table.h"
+#include "text/pipeline/sampler_view.def"
+#include "text/schema_end.h"
+#undef SCHEMA_DEF
+#undef self
+    /* clang-format on */
+};
 
 struct pc_sampler pc_sampler_of(const struct pc_DataConfig *data)
 {
     struct pc_sampler s = {0};
-    if (!data)
+    if (!data || !schema_oneof(&data->base, "sampler", &s.msg))
         return s;
-    if (data->negative_sampler) {
-        TAKE_SAMPLER(s, data->negative_sampler);
-        s.num_sample = data->negative_sampler->num_sample;
-    } else if (data->negative_sampler_v2) {
-        TAKE_USER_SAMPLER(s, data->negative_sampler_v2);
-    } else if (data->hard_negative_sampler) {
-        TAKE_USER_SAMPLER(s, data->hard_negative_sampler);
-    } else if (data->hard_negative_sampler_v2) {
-        TAKE_USER_SAMPLER(s, data->hard_negative_sampler_v2);
-    } else if (data->tdm_sampler) {
-        TAKE_SAMPLER(s, data->tdm_sampler);
-    }
+    s.name = s.msg->field;
+    for (size_t i = 0; i < pc_sampler_kind_count; i++)
+        if (pc_sampler_kinds[i].msg == s.msg->def)
+            s.kind = &pc_sampler_kinds[i];
+    schema_view(s.msg, sampler_fields, ARRAY_LEN(sampler_fields), &s);
     return s;
 }
 

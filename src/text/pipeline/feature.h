@@ -119,14 +119,31 @@ enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
 /* The mode that counts: fg_encoded, when set, overrides fg_mode. */
 enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data);
 
-/* What all samplers have in common. */
+/* A line of samplers.def: what the rest asks about a kind of negative sampler. */
+struct pc_sampler_kind {
+    const struct msg_def *msg;
+    bool by_user; /* it knows each user's positive items, and leaves them out */
+    bool hard;    /* it adds each user's hard negatives */
+    bool tree;    /* it draws nodes of an item tree, positives too */
+    /* What only this kind can have wrong, or NULL. */
+    void (*check)(struct pc_check *x, const struct msg *m);
+};
+extern const struct pc_sampler_kind pc_sampler_kinds[]; /* in the order of samplers.def */
+extern const size_t pc_sampler_kind_count;
+
 struct pc_sampler {
     const struct msg *msg; /* NULL: there is no sampler */
-    const char *name;      /* "negative_sampler" */
-    const char *const *attr_fields;
-    int64_t n_attr_fields;
-    const char *item_id_field, *user_id_field; /* "" when unset, NULL when it has none */
-    uint32_t num_sample;
+    const struct pc_sampler_kind *kind;
+    const char *name; /* "negative_sampler" */
+
+    /* The fields of sampler_view.def, zero where the message has none. */
+/* clang-format off */
+#define SCHEMA_P(n) pc_##n
+#include "text/schema_as_struct.h"
+#include "text/pipeline/sampler_view.def"
+#include "text/schema_end.h"
+#undef SCHEMA_P
+    /* clang-format on */
 };
 struct pc_sampler pc_sampler_of(const struct pc_DataConfig *data);
 

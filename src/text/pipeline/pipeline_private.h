@@ -86,6 +86,7 @@ void check_train(struct pc_check *x);
 void check_export(struct pc_check *x);
 void check_data(struct pc_check *x);
 void check_sampler(struct pc_check *x);
+void check_tree(struct pc_check *x, const struct msg *m); /* tdm_sampler */
 void check_features(struct pc_check *x);
 void check_ids(struct pc_check *x, const struct pc_feature *f);
 void check_numbers(struct pc_check *x, const struct pc_feature *f);

@@ -418,7 +418,7 @@ static const struct writer_ops *result_format(const struct run *r)
     const struct writer_ops *w = writer_find(r->in.reader->ops->name);
     if (r->o->predict.format)
         return r->o->predict.format;
-    return w && !w->scheme && strcmp(w->name, "csv") != 0 ? w : &writer_parquet;
+    return w && !w->scheme && w->nested ? w : &writer_parquet;
 }
 
 static enum rc open_all(struct run *r, const struct predict_options *reading,

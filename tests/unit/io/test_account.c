@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "io/account.h"
+#include "io/object_store.h"
 
 #include <stdlib.h>
 
@@ -95,24 +96,24 @@ static void s3_has_the_usual_defaults(void)
     clear_all();
     set("AWS_ACCESS_KEY_ID", "k");
     set("AWS_SECRET_ACCESS_KEY", "s");
-    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_s3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "https");
     CHECK_STR(a.host, "s3.us-east-1.amazonaws.com");
     CHECK(a.virtual_host && !a.anonymous && !a.who.token);
     CHECK_INT(a.attempts, 5);
     io_account_release(&a);
     set("AWS_REGION", "cn-north-1");
-    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_s3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.host, "s3.cn-north-1.amazonaws.com.cn");
     io_account_release(&a);
     set("AWS_ENDPOINT_URL", "http://minio:9000/");
-    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_s3, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "http");
     CHECK_STR(a.host, "minio:9000");
     CHECK(!a.virtual_host);
     io_account_release(&a);
     set("AWS_ENDPOINT_URL", "https://s3.oss-cn-hangzhou.aliyuncs.com");
-    CHECK(io_account_load(OBJECT_S3, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_s3, NULL, &a, NULL) == RC_OK);
     CHECK(a.virtual_host);
     io_account_release(&a);
 }
@@ -124,18 +125,19 @@ static void oss_learns_its_region_from_the_endpoint(void)
     set("OSS_ACCESS_KEY_ID", "k");
     set("OSS_ACCESS_KEY_SECRET", "s");
     set("OSS_ENDPOINT", "oss-cn-beijing-internal.aliyuncs.com");
-    CHECK(io_account_load(OBJECT_OSS, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_oss, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.scheme, "https");
     CHECK_STR(a.host, "oss-cn-beijing-internal.aliyuncs.com");
     CHECK_STR(a.region, "cn-beijing");
     CHECK(a.virtual_host);
     io_account_release(&a);
-    CHECK(io_account_load(OBJECT_OSS, "oss-cn-shanghai.aliyuncs.com", &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_oss, "oss-cn-shanghai.aliyuncs.com", &a, NULL) ==
+          RC_OK);
     CHECK_STR(a.region, "cn-shanghai");
     io_account_release(&a);
     set("OSS_ENDPOINT", NULL);
     set("OSS_REGION", "cn-hangzhou");
-    CHECK(io_account_load(OBJECT_OSS, NULL, &a, NULL) == RC_OK);
+    CHECK(io_account_load(&object_store_oss, NULL, &a, NULL) == RC_OK);
     CHECK_STR(a.host, "oss-cn-hangzhou.aliyuncs.com");
     io_account_release(&a);
 }
