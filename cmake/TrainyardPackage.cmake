@@ -1,6 +1,11 @@
 # What is installed where: `make install` and `make deb`.
 
+# The plug-in of MPI is a package of its own: the program does not need MPI.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME program)
 install(TARGETS trainyard RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET trainyard_mpi)
+  install(TARGETS trainyard_mpi COMPONENT mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/trainyard)
+endif()
 
 # Completion scripts and the man page come from the program's own tables. A program with
 # sanitizers is not for installing.
@@ -52,6 +57,12 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME trainyard)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS trainyard-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME trainyard-mpi)
+set(CPACK_DEBIAN_MPI_DESCRIPTION "Ranks of trainyard over MPI")
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "trainyard (= ${PROJECT_VERSION}), openmpi-bin")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 include(CPack)

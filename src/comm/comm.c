@@ -12,7 +12,6 @@
 static const struct comm_ops *const implementations[] = {
 #define COMM(name) &comm_##name##_ops,
 #include "comm/comms.def"
-#undef COMM
 };
 
 static const struct {
@@ -55,13 +54,15 @@ enum rc comm_on_host(const struct comm *c, struct comm_mem m, struct err *err)
 enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
                   struct err *err)
 {
-    if (conf->world < 1 || conf->rank < 0 || conf->rank >= conf->world)
+    const struct comm_ops *ops = NULL;
+    if (conf->world < 0 || conf->rank < 0 || (conf->world && conf->rank >= conf->world))
         return err_coded(err, RC_INVAL, E2504, "rank %d is not one of %d ranks",
                          conf->rank, conf->world);
-    for (size_t i = 0; i < ARRAY_LEN(implementations); i++)
+    for (size_t i = 0; i < ARRAY_LEN(implementations) && !ops; i++)
         if (strcmp(implementations[i]->name, name) == 0)
-            return implementations[i]->open(conf, out, err);
-    return err_coded(err, RC_NOTFOUND, E2504, "there is no comm '%s'", name);
+            ops = implementations[i];
+    enum rc rc = ops ? RC_OK : comm_plugin_find(name, &ops, err);
+    return rc ? rc : ops->open(conf, out, err);
 }
 
 enum rc comm_dup(struct comm *c, struct comm **out, struct err *err)

@@ -22,8 +22,10 @@
  * come. When a rank aborts, closes its comm, disagrees with the others about a call or
  * does not come in time, the comm is broken: the call under way and every later one
  * returns that error on every rank (E2501 a peer gave up, E2502 a timeout, E2503
- * disagreement; RC_IO, RC_NOMEM). What the outputs hold then is undefined. There is no
- * way back but to close it: the run goes on from its last checkpoint.
+ * disagreement; RC_IO, RC_NOMEM). What the outputs hold then is undefined, and where ranks
+ * are processes a peer may still read or write the memory of that call: it is not used
+ * for anything else. There is no way back: the process closes the comm and ends, and the
+ * run goes on from its last checkpoint.
  */
 #ifndef COMM_COMM_H
 #define COMM_COMM_H
@@ -62,9 +64,10 @@ static inline struct comm_mem comm_bytes(void *data)
 struct comm_group; /* comm/threads.h */
 
 struct comm_conf {
-    int rank, world;
+    int rank, world;          /* world 0: as whoever started the processes says (mpi) */
     int64_t timeout_ms;       /* for a peer in one call; 0: COMM_TIMEOUT_MS */
     struct comm_group *group; /* threads: what the ranks meet in; others: NULL */
+    int64_t piece;            /* mpi: most elements of a message; 0: what MPI allows */
 };
 #define COMM_TIMEOUT_MS 600000
 
@@ -99,7 +102,6 @@ struct comm_ops {
 
 #define COMM(name) extern const struct comm_ops comm_##name##_ops;
 #include "comm/comms.def"
-#undef COMM
 
 /* By its name in comms.def; RC_NOTFOUND (E2504). Opening is collective where ranks are
  * processes. On success *out is the caller's, to comm_close().

@@ -18,21 +18,13 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "comm/call.h"
 #include "comm/comm_private.h"
 #include "comm/reduce.h"
 
-enum call { BARRIER, BROADCAST, ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER, ALL_TO_ALL, DUP };
-static const char *const calls[] = {
-    "barrier",    "broadcast",  "all_reduce", "reduce_scatter",
-    "all_gather", "all_to_all", "dup"};
-
 /* What a rank brings to a call. */
 struct post {
-    enum call call;
-    enum comm_type type;
-    enum comm_op op;
-    int root;
-    int64_t n; /* elements of `in` where there are no counts */
+    struct comm_call call;
     const void *in;
     const int64_t *counts, *receive; /* [world], or NULL */
 };
@@ -193,8 +185,8 @@ static void time_out(struct comm_group *g, const struct comm *c)
     name_absent(g, &absent);
     enum rc rc = err_coded(&e, RC_IO, E2502,
                            "%s: after %.3g s these of %d ranks have not come: %s",
-                           calls[g->posts[c->rank].call], (double)g->timeout_ms * 1e-3,
-                           g->world, buf_str(&absent));
+                           comm_call_name(g->posts[c->rank].call.kind),
+                           (double)g->timeout_ms * 1e-3, g->world, buf_str(&absent));
     break_group(g, rc, &e);
     buf_release(&absent);
 }
@@ -205,41 +197,19 @@ static struct timespec deadline(const struct comm_group *g)
     return (struct timespec){.tv_sec = at / CLOCK_SECOND, .tv_nsec = at % CLOCK_SECOND};
 }
 
-static enum rc disagree(const struct comm_group *g, int a, int b, const char *what,
-                        struct err *err)
-{
-    return err_coded(err, RC_INVAL, E2503,
-                     "rank %d calls %s, rank %d calls %s: they disagree about %s", a,
-                     calls[g->posts[a].call], b, calls[g->posts[b].call], what);
-}
-
-static bool same_counts(const struct comm_group *g, const struct post *a,
-                        const struct post *b)
-{
-    size_t bytes = (size_t)g->world * sizeof(*a->counts);
-    bool listed = a->call == ALL_GATHER || a->call == REDUCE_SCATTER;
-    return !listed || memcmp(a->counts, b->counts, bytes) == 0;
-}
-
 static enum rc compare_posts(const struct comm_group *g, struct err *err)
 {
     const struct post *a = &g->posts[0];
-    for (int r = 1; r < g->world; r++) {
-        const struct post *b = &g->posts[r];
-        const char *what = a->call != b->call      ? "which call it is"
-                           : a->type != b->type    ? "the type"
-                           : a->op != b->op        ? "the operation"
-                           : a->root != b->root    ? "the root"
-                           : a->n != b->n          ? "the number of elements"
-                           : !same_counts(g, a, b) ? "the counts"
-                                                   : NULL;
-        if (what)
-            return disagree(g, 0, r, what, err);
-    }
-    for (int r = 0; a->call == ALL_TO_ALL && r < g->world; r++)
+    enum rc rc = RC_OK;
+    for (int r = 1; r < g->world && !rc; r++)
+        rc = comm_call_compare(0, &a->call, r, &g->posts[r].call, err);
+    if (rc || a->call.kind != CALL_ALL_TO_ALL)
+        return rc;
+    for (int r = 0; r < g->world; r++)
         for (int s = 0; s < g->world; s++)
             if (g->posts[r].counts[s] != g->posts[s].receive[r])
-                return disagree(g, r, s, "what goes from one to the other", err);
+                return comm_call_differs(r, a->call.kind, s, a->call.kind,
+                                         "what goes from one to the other", err);
     return RC_OK;
 }
 
@@ -250,11 +220,13 @@ static enum rc prepare_call(struct comm_group *g, struct err *err)
     const struct post *a = &g->posts[0];
     for (int r = 0; r < g->world; r++)
         g->inputs[r] = g->posts[r].in;
-    if (!rc && a->call == DUP) {
+    if (!rc && a->call.kind == CALL_DUP) {
         comm_group_unref(g->dup);
         g->dup = comm_group_create(g->world, g->timeout_ms);
     }
-    size_t bytes = a->call == ALL_REDUCE ? (size_t)a->n * comm_type_size(a->type) : 0;
+    size_t bytes = a->call.kind == CALL_ALL_REDUCE
+                       ? (size_t)a->call.n * comm_type_size((enum comm_type)a->call.type)
+                       : 0;
     if (rc || bytes <= g->room)
         return rc;
     mem_free(g->shared);
@@ -352,7 +324,7 @@ static void reduce_posts(const struct comm_group *g, enum comm_type type, enum c
 
 static enum rc threads_barrier(struct comm *c, struct err *err)
 {
-    enum rc rc = meet_first(c, &(struct post){.call = BARRIER}, err);
+    enum rc rc = meet_first(c, &(struct post){.call = {.kind = CALL_BARRIER}}, err);
     if (!rc)
         meet_again(c);
     return rc;
@@ -361,7 +333,7 @@ static enum rc threads_barrier(struct comm *c, struct err *err)
 static enum rc threads_dup(struct comm *c, struct comm **out, struct err *err)
 {
     struct comm_group *g = group_of(c);
-    enum rc rc = meet_first(c, &(struct post){.call = DUP}, err);
+    enum rc rc = meet_first(c, &(struct post){.call = {.kind = CALL_DUP}}, err);
     if (rc)
         return rc;
     rc = threads_open(
@@ -377,7 +349,8 @@ static enum rc threads_broadcast(struct comm *c, struct comm_mem data, int64_t n
     struct comm_group *g = group_of(c);
     enum rc rc = comm_on_host(c, data, err);
     struct post post = {
-        .call = BROADCAST, .type = data.type, .root = root, .n = n, .in = data.data};
+        .call = {.kind = CALL_BROADCAST, .type = data.type, .root = root, .n = n},
+        .in = data.data};
     if (!rc)
         rc = meet_first(c, &post, err);
     if (rc)
@@ -395,7 +368,8 @@ static enum rc threads_all_reduce(struct comm *c, struct comm_mem data, int64_t 
     enum rc rc = comm_on_host(c, data, err);
     size_t size = comm_type_size(data.type);
     struct post post = {
-        .call = ALL_REDUCE, .type = data.type, .op = op, .n = n, .in = data.data};
+        .call = {.kind = CALL_ALL_REDUCE, .type = data.type, .op = op, .n = n},
+        .in = data.data};
     if (!rc)
         rc = meet_first(c, &post, err);
     if (rc)
@@ -422,9 +396,10 @@ static enum rc threads_reduce_scatter(struct comm *c, struct comm_mem in,
 {
     struct comm_group *g = group_of(c);
     enum rc rc = both_on_host(c, in, out, err);
-    struct post post = {.call = REDUCE_SCATTER,
-                        .type = in.type,
-                        .op = op,
+    struct post post = {.call = {.kind = CALL_REDUCE_SCATTER,
+                                 .type = in.type,
+                                 .op = op,
+                                 .counts = comm_call_counts(counts, c->world)},
                         .in = in.data,
                         .counts = counts};
     if (!rc)
@@ -440,7 +415,7 @@ static enum rc threads_reduce_scatter(struct comm *c, struct comm_mem in,
 static void copy_posted(const struct comm_group *g, int r, int64_t at, int64_t n,
                         unsigned char *to)
 {
-    size_t size = comm_type_size(g->posts[r].type);
+    size_t size = comm_type_size((enum comm_type)g->posts[r].call.type);
     const unsigned char *from = g->posts[r].in;
     if (n && to != from + (size_t)at * size)
         memcpy(to, from + (size_t)at * size, (size_t)n * size);
@@ -451,8 +426,11 @@ static enum rc threads_all_gather(struct comm *c, struct comm_mem in, struct com
 {
     struct comm_group *g = group_of(c);
     enum rc rc = both_on_host(c, in, out, err);
-    struct post post = {
-        .call = ALL_GATHER, .type = in.type, .in = in.data, .counts = counts};
+    struct post post = {.call = {.kind = CALL_ALL_GATHER,
+                                 .type = in.type,
+                                 .counts = comm_call_counts(counts, c->world)},
+                        .in = in.data,
+                        .counts = counts};
     if (!rc)
         rc = meet_first(c, &post, err);
     if (rc)
@@ -472,8 +450,7 @@ static enum rc threads_all_to_all(struct comm *c, struct comm_mem in, const int6
 {
     struct comm_group *g = group_of(c);
     enum rc rc = both_on_host(c, in, out, err);
-    struct post post = {.call = ALL_TO_ALL,
-                        .type = in.type,
+    struct post post = {.call = {.kind = CALL_ALL_TO_ALL, .type = in.type},
                         .in = in.data,
                         .counts = send,
                         .receive = receive};
