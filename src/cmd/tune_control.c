@@ -147,14 +147,14 @@ static enum rc request_space(const struct experiment *e, const char *path,
 static enum rc request_limits(const struct experiment *e, const struct control_conf *o,
                               struct err *err)
 {
-    struct exp_limits l = e->limits;
     if (!o->concurrency && !o->trials && !(o->duration > 0) && !(o->trial_duration > 0))
         return RC_OK;
-    l.concurrency = o->concurrency ? o->concurrency : l.concurrency;
-    l.trials = o->trials ? o->trials : l.trials;
-    l.seconds = o->duration > 0 ? (int64_t)o->duration : l.seconds;
-    l.trial_seconds =
-        o->trial_duration > 0 ? (int64_t)o->trial_duration : l.trial_seconds;
+    /* -1: unchanged, also by a request that still waits. */
+    struct exp_limits l = {.concurrency = o->concurrency ? o->concurrency : -1,
+                           .trials = o->trials ? o->trials : -1,
+                           .seconds = o->duration > 0 ? (int64_t)o->duration : -1,
+                           .trial_seconds =
+                               o->trial_duration > 0 ? (int64_t)o->trial_duration : -1};
     return tune_manager_request_limits(e->dir, &l, err);
 }
 

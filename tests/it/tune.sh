@@ -236,6 +236,36 @@ bad_files_are_refused_with_their_place()
     err_has "there is no experiment in '$PWD/empty'"
 }
 
+a_tuner_that_is_not_supported_is_refused_before_anything_is_made()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
+    sed -i '/^tuner/,$d' config.yml
+    printf 'tuner:\n  name: PPO\n' >>config.yml
+    run "$TRAINYARD" check config.yml
+    status 2
+    out_has "error[E4001]: PPO searches network architectures, which is not supported"
+    run "$TRAINYARD" tune create --config config.yml --dir exp
+    status 2
+    err_has "PPO searches network architectures, which is not supported"
+    check "nothing was made" test ! -e exp
+}
+
+two_updates_while_nothing_runs_both_count()
+{
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 1'
+    run "$TRAINYARD" tune create --config config.yml --dir exp --wait
+    status 0
+    run "$TRAINYARD" tune update --dir exp --trials 3
+    status 0
+    run "$TRAINYARD" tune update --dir exp --concurrency 2
+    status 0
+    run "$TRAINYARD" tune resume --dir exp --wait
+    status 0
+    run "$TRAINYARD" tune get --dir exp --json
+    is trials "$(pick 'd["trials"]["SUCCEEDED"]')" 3
+    is "at a time" "$(pick 'd["concurrency"]')" 2
+}
+
 a_log_that_was_cut_goes_on()
 {
     experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
@@ -258,4 +288,5 @@ tap_cases an_experiment_runs_to_its_end ids_and_the_latest_experiment \
     killed_managers_and_trials_change_nothing a_second_manager_is_refused stop_ends_the_trials \
     an_assessor_stops_the_bad_ones parameters_stand_in_the_command_and_results_on_a_line \
     trials_that_all_fail_end_the_experiment bad_files_are_refused_with_their_place \
-    a_log_that_was_cut_goes_on
+    a_tuner_that_is_not_supported_is_refused_before_anything_is_made \
+    two_updates_while_nothing_runs_both_count a_log_that_was_cut_goes_on

@@ -223,8 +223,8 @@ check_algorithm(struct nni_checker *x, const struct nni_Algorithm *a, enum nni_r
         return NULL;
     }
     if (algo->flags & NNI_ELSEWHERE)
-        schema_report(x->d, DIAG_WARNING, E0424, &a->base, "name",
-                      "%s searches network architectures and cannot run here",
+        schema_report(x->d, DIAG_ERROR, E4001, &a->base, "name",
+                      "%s searches network architectures, which is not supported",
                       algo->name);
     size_t before = x->d->list.n;
     nni_args_check(algo, a->classArgs, x->d);

@@ -109,7 +109,7 @@ static void tuners_and_assessors(void)
         {ABOVE LOCAL "advisor: {name: BOHB}\n", DIAG_WARNING, E0207,
          "'advisor' is deprecated", 5, 1, "write tuner: it takes the same names"},
         {ABOVE LOCAL "tuner: {name: PPOTuner}\n",
-         WARN(E0424, "PPO searches network architectures and cannot run here", 5, 15)},
+         ERR(E4001, "PPO searches network architectures, which is not supported", 5, 15)},
         {ABOVE LOCAL "tuner: {name: Hyperband}\nassessor: {name: Medianstop}\n",
          WARN(E0424, "Hyperband stops trials itself; the assessor is ignored", 6, 1)},
     };
