@@ -12,10 +12,12 @@ endif()
 if(NOT TY_SANITIZE)
   set(made ${CMAKE_BINARY_DIR}/share)
   add_custom_command(
-    OUTPUT ${made}/trainyard.bash ${made}/_trainyard ${made}/trainyard.1
+    OUTPUT ${made}/trainyard.bash ${made}/_trainyard ${made}/trainyard.fish
+      ${made}/trainyard.1
     COMMAND ${CMAKE_COMMAND} -E make_directory ${made}
     COMMAND trainyard completion bash > ${made}/trainyard.bash
     COMMAND trainyard completion zsh > ${made}/_trainyard
+    COMMAND trainyard completion fish > ${made}/trainyard.fish
     COMMAND trainyard help --man > ${made}/trainyard.1
     DEPENDS trainyard
     COMMENT "Writing completion scripts and the man page")
@@ -24,6 +26,8 @@ if(NOT TY_SANITIZE)
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
   install(FILES ${made}/_trainyard
     DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+  install(FILES ${made}/trainyard.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES ${made}/trainyard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()
 
@@ -35,15 +39,17 @@ endforeach()
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME copyright)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 
-# Links named like other tools, in a directory that users put on PATH if they wish.
+# Links named like other tools, in a directory that users put on PATH if they wish; those in
+# compat/ of the build reach the program that was built.
 file(STRINGS src/compat/fronts.def fronts REGEX "^FRONT[A-Z_]*\\(")
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compat)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compat/installed)
 set(compat ${CMAKE_INSTALL_LIBDIR}/trainyard/compat)
 file(RELATIVE_PATH target /${compat} /${CMAKE_INSTALL_BINDIR}/trainyard)
 foreach(line ${fronts})
-  string(REGEX REPLACE "^FRONT[A-Z_]*\\(([a-z]+)[,)].*" "\\1" name "${line}")
-  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/compat/${name} SYMBOLIC)
-  install(FILES ${CMAKE_BINARY_DIR}/compat/${name} DESTINATION ${compat})
+  string(REGEX REPLACE "^FRONT[A-Z_]*\\(([a-z_]+)[,)].*" "\\1" name "${line}")
+  file(CREATE_LINK ../trainyard ${CMAKE_BINARY_DIR}/compat/${name} SYMBOLIC)
+  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/compat/installed/${name} SYMBOLIC)
+  install(FILES ${CMAKE_BINARY_DIR}/compat/installed/${name} DESTINATION ${compat})
 endforeach()
 
 set(CPACK_GENERATOR DEB)

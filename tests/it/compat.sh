@@ -155,5 +155,13 @@ tools_to_come_say_so()
     done
 }
 
-tap_cases commands_of_the_documents_run_as_printed a_seed_in_the_environment_is_the_runs_seed \
+links_of_the_build_reach_the_program()
+{
+    for link in "$(dirname "$TRAINYARD")"/compat/*; do
+        [ -d "$link" ] || [ -x "$link" ] || fail "$link leads nowhere"
+    done
+    check "tzrec is there" test -x "$(dirname "$TRAINYARD")/compat/tzrec"
+}
+
+tap_cases links_of_the_build_reach_the_program commands_of_the_documents_run_as_printed a_seed_in_the_environment_is_the_runs_seed \
     wrong_lines_are_refused other_programs_get_what_is_theirs tools_to_come_say_so
