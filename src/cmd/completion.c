@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Completion scripts, written from the table of commands. Both scripts find the command
- * from the first one or two words, then offer its options, the values of an option that
- * has fixed ones, its fixed arguments, or files.
+/* Completion scripts, written from the table of commands. The scripts for bash and zsh find
+ * the command from the first one or two words, then offer its options, the values of an
+ * option that has fixed ones, its fixed arguments, or files. That of fish, which has a line
+ * per option, is in completion_fish.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/cmd.h"
+#include "cmd/completion_private.h"
 
 static const struct opt opts[] = {{0}};
 
-/* "--dry-run" of a row. */
-static void put_flag(const struct opt *o, struct buf *out)
+void completion_flag(const struct opt *o, struct buf *out)
 {
     const char *dot = o->flag ? NULL : strrchr(o->field, '.');
-    buf_puts(out, "--");
     for (const char *c = o->flag ? o->flag : dot ? dot + 1 : o->field; *c; c++)
         buf_putc(out, *c == '_' ? '-' : *c);
 }
 
-static bool offered(const struct opt *o)
+bool completion_offers(const struct opt *o)
 {
     return !o->hidden && o->kind != OPT_KIND_HEADING;
 }
@@ -27,14 +26,15 @@ static bool offered(const struct opt *o)
 static void put_flags(const struct cmd *c, struct buf *out)
 {
     for (const struct opt *o = c->opts; o->kind != OPT_KIND_END; o++)
-        if (offered(o)) {
-            put_flag(o, out);
+        if (completion_offers(o)) {
+            buf_puts(out, "--");
+            completion_flag(o, out);
             buf_putc(out, ' ');
         }
     buf_puts(out, "--help");
 }
 
-static void put_spaced(struct buf *out, const char *words)
+void completion_spaced(struct buf *out, const char *words)
 {
     for (; *words; words++)
         buf_putc(out, *words == '|' ? ' ' : *words);
@@ -64,7 +64,7 @@ static void put_commands(const char *group, struct buf *out)
     }
 }
 
-static void put_words(const struct cmd *c, struct buf *out)
+void completion_words(const struct cmd *c, struct buf *out)
 {
     if (!c->words)
         return;
@@ -73,7 +73,7 @@ static void put_words(const struct cmd *c, struct buf *out)
     else if (strcmp(c->words, CMD_WORDS_EXPLAIN) == 0)
         buf_puts(out, "$(trainyard explain --words 2>/dev/null)");
     else
-        put_spaced(out, c->words);
+        completion_spaced(out, c->words);
 }
 
 /* Calls `put` for each group, once. */
@@ -101,12 +101,12 @@ static void put_values(struct buf *out)
     const struct cmd *const *all = cmd_all(&n);
     for (size_t i = 0; i < n; i++)
         for (const struct opt *o = all[i]->opts; o->kind != OPT_KIND_END; o++) {
-            if (!offered(o) || o->kind == OPT_KIND_BOOL)
+            if (!completion_offers(o) || o->kind == OPT_KIND_BOOL)
                 continue;
-            buf_printf(out, "    \"%s ", all[i]->name);
-            put_flag(o, out);
+            buf_printf(out, "    \"%s --", all[i]->name);
+            completion_flag(o, out);
             buf_puts(out, "\") value=1 args=\"");
-            put_spaced(out, o->choices ? o->choices : "");
+            completion_spaced(out, o->choices ? o->choices : "");
             buf_puts(out, "\" ;;\n");
         }
 }
@@ -119,7 +119,7 @@ static void put_table(struct buf *out)
         buf_printf(out, "    \"%s\") flags=\"", all[i]->name);
         put_flags(all[i], out);
         buf_puts(out, "\" args=\"");
-        put_words(all[i], out);
+        completion_words(all[i], out);
         buf_puts(out, "\" ;;\n");
     }
 }
@@ -202,8 +202,10 @@ static enum rc completion_command(const void *conf, const struct opt_args *args,
         put_bash(&out);
     else if (strcmp(args->at[0], "zsh") == 0)
         put_zsh(&out);
+    else if (strcmp(args->at[0], "fish") == 0)
+        completion_fish(&out);
     else
-        rc = err_coded(err, RC_INVAL, E0604, "'%.100s' is not one of bash, zsh",
+        rc = err_coded(err, RC_INVAL, E0604, "'%.100s' is not one of bash, fish, zsh",
                        args->at[0]);
     if (!rc)
         rc = cmd_print(&out, err);
@@ -215,17 +217,19 @@ static const struct cmd_example examples[] = {
     {"in this shell", "source <(trainyard completion bash)"},
     {"for all zsh sessions: write to a directory in fpath",
      "trainyard completion zsh > ~/.zfunc/_trainyard"},
+    {"for all fish sessions",
+     "trainyard completion fish > ~/.config/fish/completions/trainyard.fish"},
     {0},
 };
 
 const struct cmd cmd_completion = {
     .name = "completion",
-    .args = "bash|zsh",
+    .args = "bash|fish|zsh",
     .summary = "print a shell completion script",
     .examples = examples,
     .opts = opts,
     .min_args = 1,
     .max_args = 1,
-    .words = "bash|zsh",
+    .words = "bash|fish|zsh",
     .run = completion_command,
 };

@@ -28,6 +28,17 @@ in_zsh()
         _trainyard' - "$@"
 }
 
+# in_fish LINE: what fish offers at its end, without the descriptions.
+in_fish()
+{
+    # shellcheck disable=SC2016
+    run env HOME="$PWD" XDG_CONFIG_HOME="$PWD" fish --no-config -c '
+        set -x PATH (dirname $TRAINYARD) $PATH
+        $TRAINYARD completion fish | source
+        complete -C $argv[1]' -- "$1"
+    cut -f1 .out >.words && mv .words .out
+}
+
 bash_completes_commands()
 {
     in_bash vers
@@ -50,7 +61,7 @@ bash_completes_options()
 bash_completes_values_and_arguments()
 {
     in_bash completion ""
-    printf 'bash\nzsh\n' | out_is
+    printf 'bash\nfish\nzsh\n' | out_is
     in_bash help doc
     echo doctor | out_is
     in_bash check --color al
@@ -99,14 +110,43 @@ zsh_completes_the_same()
     out_has --columns
 }
 
-other_shells_are_refused()
+fish_completes_the_same()
+{
+    command -v fish >/dev/null || skip "no fish"
+    in_fish "trainyard vers"
+    status 0
+    err_empty
+    echo version | out_is
+    in_fish "trainyard data he"
+    echo head | out_is
+    in_fish "trainyard version --j"
+    echo --json | out_is
+    in_fish "trainyard data gen --format js"
+    echo jsonl | out_is
+    in_fish "trainyard completion "
+    printf 'bash\nfish\nzsh\n' | out_is
+}
+
+the_fish_script_names_every_option()
 {
     run "$TRAINYARD" completion fish
+    status 0
+    out_has "complete -c trainyard -n '__trainyard_group job' -f -a run -d 'run a job and show its log'"
+    out_has "complete -c trainyard -n '__trainyard_is train' -l fine-tune -r -d"
+    out_has "complete -c trainyard -n '__trainyard_is check' -l color -r -f -a 'auto always never' -d"
+    # Quotes in help are escaped: the number of those that are not is even on every line.
+    sed "s/\\\\'//g" .out | awk -F"'" 'NF % 2 == 0' >.odd
+    [ ! -s .odd ] || fail "quotes: $(head -3 .odd)"
+}
+
+other_shells_are_refused()
+{
+    run "$TRAINYARD" completion csh
     status 2
-    err_has "trainyard completion: error[E0604]: 'fish' is not one of bash, zsh"
+    err_has "trainyard completion: error[E0604]: 'csh' is not one of bash, fish, zsh"
     run "$TRAINYARD" completion
     status 2
-    err_has "trainyard completion: error[E0605]: argument bash|zsh is missing"
+    err_has "trainyard completion: error[E0605]: argument bash|fish|zsh is missing"
 }
 
 tap_cases \
@@ -116,4 +156,6 @@ tap_cases \
     bash_completes_commands_of_two_words \
     bash_completes_files \
     zsh_completes_the_same \
+    fish_completes_the_same \
+    the_fish_script_names_every_option \
     other_shells_are_refused
