@@ -32,7 +32,7 @@ enum rc ckpt_map_read(const char *path, struct ckpt_map *out, struct err *err) M
 void ckpt_map_release(struct ckpt_map *m);
 
 /* The line for `now`, or for the longest part of it before a '.' that has one: what
- * belongs to a parameter (its optimiser state) goes along with it. NULL when there is
+ * belongs to a parameter (its optimizer state) goes along with it. NULL when there is
  * none. *rest is what follows that part.
  */
 const struct ckpt_map_line *ckpt_map_find(const struct ckpt_map *m, const char *now,

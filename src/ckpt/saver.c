@@ -32,7 +32,7 @@ struct saver *saver_create(const struct saver_conf *conf)
     return s;
 }
 
-static void *save(void *arg)
+static void *saver_thread(void *arg)
 {
     struct saver *s = arg;
     s->err = (struct err){0};
@@ -50,7 +50,7 @@ static int start_thread(struct saver *s)
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int errnum = pthread_create(&s->thread, NULL, save, s);
+    int errnum = pthread_create(&s->thread, NULL, saver_thread, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return errnum;
 }
@@ -76,7 +76,7 @@ enum rc saver_start(struct saver *s, struct ckpt_writer *w, int64_t best, struct
     if (ckpt_detach(w, NULL) == RC_OK && start_thread(s) == 0)
         s->started = true;
     else
-        save(s);
+        saver_thread(s);
     return rc;
 }
 

@@ -13,7 +13,7 @@
  * A keyed table has ".rows" too, and embedding.t.weight.keys and further lists of its
  * ids; see docs/checkpoint-format.md.
  * A table whose name ends in ".weight" has that as the name of its weights instead.
- * Dense optimiser state is the caller's, by custom `optimizer.<parameter>.<key>`.
+ * Dense optimizer state is the caller's, by custom `optimizer.<parameter>.<key>`.
  */
 #ifndef CKPT_STATE_H
 #define CKPT_STATE_H
@@ -27,7 +27,7 @@
 /* The name of a table's weights; the caller's, to mem_free(). */
 char *ckpt_table_name(const struct embed_table_conf *t) MUST_CHECK;
 
-/* A further array of floats: optimiser state, moving averages. */
+/* A further array of floats: optimizer state, moving averages. */
 struct ckpt_array {
     enum ckpt_part part;
     const char *name;

@@ -427,7 +427,7 @@ static void find_extra(struct loader *l)
     }
 }
 
-static enum rc plan(struct loader *l, const struct ckpt_state *s, struct err *err)
+static enum rc plan_state(struct loader *l, const struct ckpt_state *s, struct err *err)
 {
     for (size_t i = 0; i < s->n_params; i++) {
         struct param *p = s->params[i];
@@ -481,7 +481,7 @@ enum rc ckpt_load_state(const struct ckpt *c, const struct ckpt_state *s,
 {
     struct loader l = {.c = c, .how = how, .report = report};
     l.hits = mem_calloc(how->map ? how->map->lines.n + 1 : 1, sizeof(*l.hits));
-    enum rc rc = plan(&l, s, err);
+    enum rc rc = plan_state(&l, s, err);
     if (!rc)
         rc = carry_out(&l, s->lookup, err);
     mem_free(l.hits);

@@ -403,7 +403,7 @@ static enum rc check_space(const struct ckpt_writer *w, struct err *err)
                    (intmax_t)need, (intmax_t)free_bytes);
 }
 
-static enum rc save(struct ckpt_writer *w, const char *path, struct err *err)
+static enum rc write_checkpoint(struct ckpt_writer *w, const char *path, struct err *err)
 {
     char *temp = mem_printf("%s" CKPT_TMP, path);
     enum rc rc = fs_mkdirs(w->model_dir, DIR_MODE, err);
@@ -432,7 +432,7 @@ enum rc ckpt_commit(struct ckpt_writer *w, struct err *err)
     if (rc)
         err_coded(err, rc, err_code_of(&w->err, rc), "%s", w->err.msg);
     else
-        rc = save(w, path, err);
+        rc = write_checkpoint(w, path, err);
     if (rc) {
         err_wrap(err, rc, "checkpoint '%s' was not saved", path);
         if (err && err->code == E_NONE && rc == RC_IO)

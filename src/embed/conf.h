@@ -64,8 +64,8 @@ struct embed_table_conf {
     struct embed_row_opt opt;
     uint64_t seed;
     const char *dir; /* where to keep it in a file; NULL: in memory */
-    struct embed_keyed_conf
-        keyed; /* kind KEYED_NONE: rows have numbers; else `rows` follow */
+    /* Kind KEYED_NONE: rows have numbers; else `rows` follow from it. */
+    struct embed_keyed_conf keyed;
     /* Of KEYED_GROWING: what ids without a row read in training and outside of it. */
     struct embed_values stranger, unknown;
 };
@@ -94,9 +94,9 @@ struct embed_slot_ids {
 
 struct embed_slot_conf {
     const char *feature; /* for messages */
-    int table;           /* from embed_add_table() */
+    int table;           /* from lookup_add_table() */
     enum embed_pooling pooling;
-    int output; /* which of the views given to embed_forward() */
+    int output; /* which of the views given to lookup_forward() */
     int64_t col;
     float max_gradient; /* > 0: gradients of the output are clamped to +- it first */
 };

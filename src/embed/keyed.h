@@ -28,14 +28,14 @@ struct embed_history {
 
 struct embed_keyed {
     struct embed_keyed_conf conf;
-    uint64_t
-        *used; /* bitmap of the table, borrowed: a row that changes hands is unused */
-    struct embed_touched
-        *touched;               /* of the table, borrowed: who got or lost a row; NULL */
-    struct embed_idset ids;     /* kept */
-    struct embed_idset waiting; /* kept: ids not admitted yet */
-    int64_t now;                /* kept: training batches so far */
-    int64_t last_round;         /* kept */
+    /* Bitmap of the table, borrowed: a row that changes hands is unused. */
+    uint64_t *used;
+    /* Of the table, borrowed: who got or lost a row; NULL: nobody asks. */
+    struct embed_touched *touched;
+    struct embed_idset ids;       /* kept */
+    struct embed_idset waiting;   /* kept: ids not admitted yet */
+    int64_t now;                  /* kept: training batches so far */
+    int64_t last_round;           /* kept */
     struct embed_history history; /* kept */
     int64_t admitted, evicted;    /* kept: totals */
 };

@@ -2,13 +2,13 @@
 /* The local lookup: tables in the memory of this process (struct embed). How a batch is
  * looked up and updated is chosen slot by slot, batch by batch, in embed_plain_choose():
  *
- *   plain   a slot of one id per row, unweighted, that has its table for itself in this
- *           batch: one thread numbers its distinct rows in a table that stays in its
- *           cache, and adds up gradients there (plain.c)
- *   split   such a slot with many rows (a sequence): the same in 16 parts by row, each a
- *           task of its own (split.c)
- *   sorted  all others (several slots of one table, several ids per row, weights): their
- *           occurrences are sorted together into 64 parts by row (parts.c, rows.c)
+ *   plain   one id per row, unweighted, in a table of numbered rows that no other slot
+ *           reads: one thread numbers the distinct rows and adds up gradients, in memory
+ *           that stays in its cache (plain.c)
+ *   split   such a slot that is large against the batch (a sequence), or whose sums would
+ *           not fit the cache: the same in 16 parts by row, each a task (split.c)
+ *   sorted  all others (several slots of one table, several ids per row, weights, keyed
+ *           tables): sorted together into 64 parts by row (parts.c, rows.c)
  *
  * A slot with the ids of an earlier one of the same feature and table follows it and is
  * looked up along with it. Ids of keyed tables become rows first (find.c). On every path

@@ -98,8 +98,8 @@ struct lookup_image {
      */
     bool has[LOOKUP_COLUMNS_MAX];
     enum dtype types[LOOKUP_COLUMNS_MAX];
-    const unsigned char
-        *used; /* LOOKUP_ALL: a bit per row, lowest first; NULL: all are */
+    /* LOOKUP_ALL: a bit per row, lowest first; NULL: all are used. */
+    const unsigned char *used;
     struct lookup_list lists[LOOKUP_LISTS];
     struct lookup_ids ids;
     /* To restore: ids that find no place are left out, and nothing but rows is taken. */

@@ -287,7 +287,7 @@ static void fill_rows(struct embed *e, const struct plain *p)
 /* The table is this slot's alone, and with it the bitmap of its rows; parts of a slot
  * share its words, so one thread fills all of them.
  */
-static void fill(struct embed *e, int64_t item, struct lane *lane)
+static void fill_new_rows(struct embed *e, int64_t item, struct lane *lane)
 {
     size_t whole = e->n_whole, i = (size_t)item;
     if (i < whole) {
@@ -304,7 +304,8 @@ void embed_plain_fill(struct embed *e)
     for (size_t i = 0; i < e->plains.n; i++)
         n += e->plains.at[i].n_fresh;
     if (n)
-        embed_lanes(e, (int64_t)(e->n_whole + (e->plains.n - e->n_whole) / SPLIT), fill);
+        embed_lanes(e, (int64_t)(e->n_whole + (e->plains.n - e->n_whole) / SPLIT),
+                    fill_new_rows);
 }
 
 /* What row r of the slot will need: its gradients. */

@@ -29,7 +29,7 @@ struct embed_row_opt {
     double momentum;             /* lars */
     double rho;                  /* adadelta */
     double alpha;                /* rmsprop */
-    double initial_accumulator;  /* adagrad: first value of its state */
+    double initial_accumulator;  /* adagrad: initial value of its state */
 };
 
 /* What changes from step to step. */

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a table, one behind the other in one mapping: weights, then optimizer state. The
+ * mapping starts as zeros that cost nothing; a bitmap says which rows are used, and a row
+ * gets its initial values when training first uses it. Rows in 16 bits are widened to be
+ * updated and rounded by chance on the way back. Which pages the mapping has is decided
+ * by how much of it is used: see embed_table_settle().
+ */
 #include "embed/table.h"
 
 #include <math.h>
@@ -101,7 +107,7 @@ void embed_table_load(const struct embed_table *t, int64_t row, float *out)
         out[i] = widen(t->conf.type, h[i]);
 }
 
-static void put(const struct embed_table *t, float *at, const float *w)
+static void put_row(const struct embed_table *t, float *at, const float *w)
 {
     if (t->conf.type == DT_F32) {
         memcpy(at, w, (size_t)t->conf.dim * sizeof(float));
@@ -114,7 +120,7 @@ static void put(const struct embed_table *t, float *at, const float *w)
 
 void embed_table_store(struct embed_table *t, int64_t row, const float *w)
 {
-    put(t, embed_table_row(t, row), w);
+    put_row(t, embed_table_row(t, row), w);
 }
 
 /* Row number or id: what random numbers of a row depend on. */
@@ -289,7 +295,7 @@ void embed_table_fill(const struct embed_table *t, int64_t row, float *out)
 {
     float first[EMBED_DIM_MAX];
     embed_table_initial(t, row, first);
-    put(t, out, first);
+    put_row(t, out, first);
     if (t->conf.trainable)
         embed_row_opt_init(&t->conf.opt, out + t->state_at, t->conf.dim);
 }

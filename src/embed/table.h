@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed/table.h - one embedding table: rows of weights with their optimiser state behind
+/* embed/table.h - one embedding table: rows of weights with their optimizer state behind
  * them.
  *
  * A row's initial values are a function of (seed, table name, row), worked out when the row
@@ -23,11 +23,11 @@ struct embed_table {
     struct embed_table_conf conf;
     char *name;     /* owned */
     int64_t stride; /* floats from one row to the next */
-    int64_t
-        state_at;    /* floats from a row to its state: `dim`, or half of it rounded up */
-    float *data;     /* mapped; rows that were never used are zeros */
-    uint64_t *used;  /* a bit per row */
-    uint64_t stream; /* of the random numbers */
+    /* Floats from a row to its state: `dim`, or half of it rounded up. */
+    int64_t state_at;
+    float *data;               /* mapped; rows that were never used are zeros */
+    uint64_t *used;            /* a bit per row */
+    uint64_t stream;           /* of the random numbers */
     struct embed_keyed *keyed; /* NULL: rows have numbers */
     /* Ids (or numbers of rows) that training looked up, and those that got or lost a row
      * of KEYED_ZCH; owned; NULL: nobody asks.

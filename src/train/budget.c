@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Adds up what a run will take: tables by what the lookup says of them, dense parameters
+ * with gradients and optimizer state, activations of a batch with the longest sequences,
+ * the batches made ahead, and the copy that a save makes. Sums too large for 64 bits stay
+ * at a very large number.
+ */
 #include "train/budget.h"
 
 #include <stdio.h>

@@ -86,8 +86,8 @@ static enum rc make_features(struct feeder *f, const struct batch *rows,
 }
 
 /* Fills one slot; *over when the last pass ended with it. */
-static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, bool *over,
-                    struct err *err)
+static enum rc fill_slot(struct feeder *f, struct feeder_slot *s, int64_t *epoch,
+                         bool *over, struct err *err)
 {
     const struct batch *rows = NULL;
     s->begun_ns = clock_mono_ns();
@@ -109,7 +109,7 @@ static enum rc fill(struct feeder *f, struct feeder_slot *s, int64_t *epoch, boo
     return rc;
 }
 
-static void *run(void *arg)
+static void *feeder_thread(void *arg)
 {
     struct feeder *f = arg;
     struct err err = {0};
@@ -122,7 +122,7 @@ static void *run(void *arg)
         struct feeder_slot *s = free_slot(f);
         if (!s)
             break;
-        rc = fill(f, s, &epoch, &over, &err);
+        rc = fill_slot(f, s, &epoch, &over, &err);
         if (!rc)
             publish(f);
     }
@@ -167,7 +167,7 @@ enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
     if (!rc) {
         f->scratch = feature_scratch_create(conf->plan);
         make_ring(f);
-        int failed = pthread_create(&f->thread, NULL, run, f);
+        int failed = pthread_create(&f->thread, NULL, feeder_thread, f);
         f->started = !failed;
         if (failed)
             rc = err_sys(err, failed, "cannot start a thread");

@@ -176,7 +176,7 @@ struct dump_table {
     struct str name, features;
 };
 
-static enum rc flush(struct dump *x, struct err *err)
+static enum rc flush_rows(struct dump *x, struct err *err)
 {
     enum rc rc = batch_finish(&x->batch, err);
     if (!rc && x->batch.n && !x->writer)
@@ -230,7 +230,7 @@ static enum rc add_row(struct dump *x, const struct dump_table *at, int64_t id,
         rc = add_values(x, at, id, w, err);
     if (!rc)
         rc = column_add_str(&c[SOURCE], str_c(DELTA_SOURCE), err);
-    return rc || c[KEY].n < BATCH_ROWS ? rc : flush(x, err);
+    return rc || c[KEY].n < BATCH_ROWS ? rc : flush_rows(x, err);
 }
 
 static enum rc add_table(struct dump *x, int number, struct err *err)
@@ -251,7 +251,7 @@ static enum rc add_table(struct dump *x, int number, struct err *err)
     return rc;
 }
 
-static enum rc dump(struct row_dump *d, uint64_t step, struct err *err)
+static enum rc write_dump(struct row_dump *d, uint64_t step, struct err *err)
 {
     const char *prefix = d->conf->file_prefix && d->conf->file_prefix[0]
                              ? d->conf->file_prefix
@@ -264,7 +264,7 @@ static enum rc dump(struct row_dump *d, uint64_t step, struct err *err)
     for (int i = 0; i < lookup_n_tables(d->lookup) && !rc; i++)
         rc = add_table(&x, i, err);
     if (!rc)
-        rc = flush(&x, err);
+        rc = flush_rows(&x, err);
     if (!rc && x.writer)
         rc = writer_commit(x.writer, err);
     else
@@ -294,10 +294,10 @@ enum rc row_dump_step(struct row_dump *d, uint64_t step, struct err *err)
     bool due = d->conf->has_dump_interval_minutes
                    ? clock_is_due(d)
                    : step > 0 && step % d->conf->dump_interval_steps == 0;
-    return due && step > 0 ? dump(d, step, err) : RC_OK;
+    return due && step > 0 ? write_dump(d, step, err) : RC_OK;
 }
 
 enum rc row_dump_end(struct row_dump *d, uint64_t step, struct err *err)
 {
-    return d && step > 0 ? dump(d, step, err) : RC_OK;
+    return d && step > 0 ? write_dump(d, step, err) : RC_OK;
 }

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A session as a checkpoint, and back: parameters and tables by ckpt/state.h, floats of
+ * optimizers and averages as tensors beside them, their counters and those of the session
+ * as small JSON texts. Loading reads into memory of its own first, so that a checkpoint
+ * that does not fit changes nothing.
+ */
 #include "train/save.h"
 
 #include <string.h>

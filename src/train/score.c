@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics of a model, each fed with the predictions and labels of its task, and the mean
+ * of every loss by rows. Train metrics move with the batches and are saved with a
+ * checkpoint; those of an evaluation start anew with score_reset().
+ */
 #include "train/score.h"
 
 #include <math.h>
@@ -151,9 +155,9 @@ static void fill_targets(struct score *s, const struct model_task *t, int64_t ro
         s->preds[r] = t->diagonal ? (float)r : 0.0f;
 }
 
-static enum rc update(struct score *s, const struct session *session,
-                      const struct entry *e, const struct feature_batch *b,
-                      struct err *err)
+static enum rc update_metric(struct score *s, const struct session *session,
+                             const struct entry *e, const struct feature_batch *b,
+                             struct err *err)
 {
     const struct model_task *t = &session->model->tasks.at[e->task];
     enum metric_wants wants = metric_wants(e->metric);
@@ -188,7 +192,7 @@ enum rc score_batch(struct score *s, const struct session *session,
 {
     enum rc rc = make_room(s, b->rows, err);
     for (size_t i = 0; i < s->entries.n && !rc; i++)
-        rc = update(s, session, &s->entries.at[i], b, err);
+        rc = update_metric(s, session, &s->entries.at[i], b, err);
     s->loss += loss * (double)b->rows;
     for (size_t i = 0; i < s->n_each; i++) {
         double v = graph_loss_at(session->model->graph, i);

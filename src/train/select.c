@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which features a model can do without: reads the dropout that each feature of a group
+ * has learnt (variational dropout) from a checkpoint, puts the features in order of it,
+ * and leaves out the worst of a config.
+ */
 #include "train/select.h"
 
 #include <math.h>

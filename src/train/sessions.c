@@ -13,7 +13,7 @@ void sessions_release(struct sessions *s)
     *s = (struct sessions){0};
 }
 
-static enum rc clear(struct sessions *s, int64_t rows, struct err *err)
+static enum rc clear_numbers(struct sessions *s, int64_t rows, struct err *err)
 {
     int64_t size = s->size ? s->size : 16;
     while (size < 2 * rows)
@@ -50,7 +50,7 @@ enum rc sessions_number(struct sessions *s, const struct feature_out *ids,
                         struct view out, struct err *err)
 {
     int64_t next = 0;
-    enum rc rc = clear(s, out.rows, err);
+    enum rc rc = clear_numbers(s, out.rows, err);
     for (int64_t r = 0; !rc && r < out.rows; r++) {
         int64_t at = ids->single ? r : ids->offsets[r];
         bool none = ids->single ? ids->ids[r] < 0 : at == ids->offsets[r + 1];

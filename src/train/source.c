@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* data_config in the words of data/dataset.h: the types of columns as the two spellings
+ * of input_fields give them, the columns that the features read, and the samplers.
+ */
 #include "train/source.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a run tells TensorBoard: scalars of progress and evaluations, norms of gradients
+ * and parameters where the config asks for them, and the config itself as text. Events of
+ * evaluations go to a directory of their own, opened by the first of them.
+ */
 #include "train/summary.h"
 
 #include <math.h>

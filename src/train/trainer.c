@@ -156,7 +156,7 @@ static void fill_result(struct trainer *t, double seconds, struct train_result *
     out->best = t->best.value;
 }
 
-static enum rc run(struct trainer *t, struct train_result *out, struct err *err)
+static enum rc train_loop(struct trainer *t, struct train_result *out, struct err *err)
 {
     int64_t start = clock_mono_ns();
     bool over = t->tc->num_steps && t->session->step >= t->tc->num_steps;
@@ -193,7 +193,7 @@ enum rc train_run(const struct train_options *options, struct train_result *out,
         return err_set(err, RC_INVAL, "the config has no train_config");
     enum rc rc = trainer_set_up(&t, err);
     if (!rc)
-        rc = run(&t, out, err);
+        rc = train_loop(&t, out, err);
     trainer_tear_down(&t);
     return rc;
 }

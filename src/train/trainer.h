@@ -66,9 +66,9 @@ struct train_options {
     uint64_t seed;
     bool resume; /* go on from the latest checkpoint of model_dir, if there is one */
     bool restart_schedules; /* of a resumed run: learning rates begin as at step 0 */
-    const char
-        *fine_tune;       /* checkpoint to start from; NULL: that of the config, if any */
-    bool fresh_optimizer; /* of fine_tune: leave its optimiser states */
+    /* Checkpoint to start from; NULL: that of the config, if any. */
+    const char *fine_tune;
+    bool fresh_optimizer; /* of fine_tune: discard its optimizer state */
     bool farm_hash;
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */

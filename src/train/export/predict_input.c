@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows to predict: the columns that the model's features and the reserved columns need
+ * are read, others are left out, and columns that a file lacks but nothing needs are null.
+ */
 #include <string.h>
 
 #include "base/mem.h"
