@@ -30,7 +30,7 @@
 #define SEQUENCE 50
 #define WARM_UP (2 * BATCHES)
 
-enum phase {
+enum backend_phase {
     PHASE_LOOKUP,
     PHASE_FORWARD,
     PHASE_BACKWARD,
@@ -311,7 +311,7 @@ static double cpu_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-static void lap(struct bench *b, enum phase p, int64_t *since)
+static void lap(struct bench *b, enum backend_phase p, int64_t *since)
 {
     int64_t now = clock_mono_ns();
     b->ms[p][b->n] = (double)(now - *since) * 1e-6;

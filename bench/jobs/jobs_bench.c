@@ -35,9 +35,9 @@ static int fill(const char *where, int64_t n)
         return fail(&err);
     int64_t from = clock_mono_ns();
     for (int64_t i = 0; i < n; i++) {
-        char id[PLACE_ID_SIZE], name[40], owner[16];
+        char id[JOB_ID_SIZE], name[40], owner[16];
         bool existed;
-        if (place_id_new(id, &err))
+        if (job_id_new(id, &err))
             return fail(&err);
         snprintf(name, sizeof(name), "train-%jd", (intmax_t)(i % 5000));
         snprintf(owner, sizeof(owner), "user%jd", (intmax_t)(i % 20));
@@ -128,18 +128,18 @@ static int submit(const char *dir, int64_t n)
     char host[200] = "", cwd[4096];
     gethostname(host, sizeof(host) - 1);
     char *where = mem_printf("%s/jobs.db", dir), *node = mem_printf("%s:%s", host, dir);
-    struct place p = {.dir = dir, .where = where, .owner = "bench", .node = node};
+    struct job_place p = {.dir = dir, .where = where, .owner = "bench", .node = node};
     if (store_open(where, &store, &err) || !getcwd(cwd, sizeof(cwd)))
         return fail(&err);
     p.store = store;
     int64_t from = clock_mono_ns();
     for (int64_t i = 0; i < n; i++) {
-        struct spec spec;
-        struct submit_result r;
-        if (spec_from_json("{\"command\": [\"true\", \"x\"]}", &spec, &err) ||
-            submit_job(&p, &spec, (const char *const *)environ, cwd, &r, &err))
+        struct job_spec spec;
+        struct job_submit_result r;
+        if (job_spec_from_json("{\"command\": [\"true\", \"x\"]}", &spec, &err) ||
+            job_submit(&p, &spec, (const char *const *)environ, cwd, &r, &err))
             return fail(&err);
-        spec_release(&spec);
+        job_spec_release(&spec);
     }
     printf("%.0f\n", (double)n / ((double)(clock_mono_ns() - from) / 1e9));
     store_close(store);

@@ -7,8 +7,8 @@
 #define LEASE "admission"
 #define LEASE_MS 10000
 
-enum rc admission_take(struct admission *a, const struct place *p, bool *mine,
-                       struct err *err)
+enum rc backend_admission_take(struct backend_admission *a, const struct job_place *p,
+                               bool *mine, struct err *err)
 {
     int64_t asked = clock_mono_ns(), epoch = 0;
     enum rc rc = store_lease_take(p->store, LEASE, p->node, LEASE_MS, mine, &epoch, err);
@@ -19,7 +19,7 @@ enum rc admission_take(struct admission *a, const struct place *p, bool *mine,
     return RC_OK;
 }
 
-void admission_drop(struct admission *a, const struct place *p)
+void backend_admission_drop(struct backend_admission *a, const struct job_place *p)
 {
     if (!a->until)
         return;
@@ -29,7 +29,7 @@ void admission_drop(struct admission *a, const struct place *p)
     (void)rc; /* it ends by itself */
 }
 
-bool admission_over(const struct admission *a)
+bool backend_admission_over(const struct backend_admission *a)
 {
     return a->until && clock_mono_ns() > a->until;
 }

@@ -6,17 +6,17 @@
 #include "job/place.h"
 
 /* Zeroed: nothing is shared, and admission is never over. */
-struct admission {
+struct backend_admission {
     int64_t until; /* monotonic, ns; 0: no lease is needed */
 };
 
 /* *mine false: another machine admits at the moment. While it is ours, writes of the
  * store are refused once another has it (E5401), however long we were asleep.
  */
-enum rc admission_take(struct admission *a, const struct place *p, bool *mine,
-                       struct err *err) MUST_CHECK;
-void admission_drop(struct admission *a, const struct place *p);
+enum rc backend_admission_take(struct backend_admission *a, const struct job_place *p,
+                               bool *mine, struct err *err) MUST_CHECK;
+void backend_admission_drop(struct backend_admission *a, const struct job_place *p);
 /* Too late to admit more with what was read. */
-bool admission_over(const struct admission *a);
+bool backend_admission_over(const struct backend_admission *a);
 
 #endif

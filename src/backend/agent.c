@@ -36,41 +36,42 @@
 
 struct child {
     struct agent *agent;
-    char id[PLACE_ID_SIZE];
-    struct proc *proc; /* NULL: the nursery's */
+    char id[JOB_ID_SIZE];
+    struct proc *proc; /* NULL: the fork server's */
     struct loop_child watch;
 };
 
 struct agent {
-    const struct place *p;
-    const struct agent_options *o;
-    struct queue_need total;
+    const struct job_place *p;
+    const struct backend_agent_options *o;
+    struct backend_queue_need total;
     struct loop *loop;
     int lock, control;
-    struct loop_fd control_watch, nursery_watch;
-    struct nursery *nursery; /* borrowed; NULL: none, or none any more */
+    struct loop_fd control_watch, forkserver_watch;
+    struct backend_forkserver *forkserver; /* borrowed; NULL: none, or none any more */
     struct loop_timer look, soon;
     struct loop_signal term;
-    struct agent_queue q;
-    struct share share;
-    struct share_elsewhere elsewhere;
-    struct admission admission;
+    struct backend_agent_queue q;
+    struct backend_share share;
+    struct backend_share_elsewhere elsewhere;
+    struct backend_admission admission;
     VEC(struct child *) children;
     int64_t idle_since; /* monotonic; 0: there is something to do */
     bool stop;
 };
 
-static void sort_row(struct agent_queue *q, const struct store_job *j)
+static void sort_row(struct backend_agent_queue *q, const struct store_job *j)
 {
     if (strcmp(j->state, "Queuing") == 0)
-        VEC_PUSH(&q->waiting, share_job(j));
-    else if (share_holds(j))
-        VEC_PUSH(&q->running, share_job(j));
+        VEC_PUSH(&q->waiting, backend_share_job(j));
+    else if (backend_share_holds(j))
+        VEC_PUSH(&q->running, backend_share_job(j));
 }
 
-enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct err *err)
+enum rc backend_agent_queue_read(const struct job_place *p,
+                                 struct backend_agent_queue *out, struct err *err)
 {
-    struct agent_queue q = {.rows = {.n = 0}};
+    struct backend_agent_queue q = {.rows = {.n = 0}};
     struct store_filter f = {
         .node = p->node, .states = job_live_states(), .oldest_first = true};
     enum rc rc = store_list(p->store, &f, &q.rows, err);
@@ -82,53 +83,53 @@ enum rc agent_queue_read(const struct place *p, struct agent_queue *out, struct 
     return RC_OK;
 }
 
-struct queue_world agent_world(const struct queue_need *total,
-                               const struct agent_queue *q, const struct share *share,
-                               const struct share_elsewhere *elsewhere)
+struct backend_queue_world backend_agent_world(
+    const struct backend_queue_need *total, const struct backend_agent_queue *q,
+    const struct backend_share *share, const struct backend_share_elsewhere *elsewhere)
 {
-    return (struct queue_world){.total = *total,
-                                .running = q->running.at,
-                                .n_running = q->running.n,
-                                .elsewhere = elsewhere->at.at,
-                                .n_elsewhere = elsewhere->at.n,
-                                .waiting = q->waiting.at,
-                                .n_waiting = q->waiting.n,
-                                .groups = share->groups.at,
-                                .n_groups = share->groups.n,
-                                .now = clock_wall_ns()};
+    return (struct backend_queue_world){.total = *total,
+                                        .running = q->running.at,
+                                        .n_running = q->running.n,
+                                        .elsewhere = elsewhere->at.at,
+                                        .n_elsewhere = elsewhere->at.n,
+                                        .waiting = q->waiting.at,
+                                        .n_waiting = q->waiting.n,
+                                        .groups = share->groups.at,
+                                        .n_groups = share->groups.n,
+                                        .now = clock_wall_ns()};
 }
 
-void agent_queue_release(struct agent_queue *q)
+void backend_agent_queue_release(struct backend_agent_queue *q)
 {
     VEC_RELEASE(&q->running);
     VEC_RELEASE(&q->waiting);
     store_jobs_release(&q->rows);
 }
 
-enum rc agent_check(const struct place *p, const char *slots,
-                    const struct queue_need *need, struct err *err)
+enum rc backend_agent_check(const struct job_place *p, const char *slots,
+                            const struct backend_queue_need *need, struct err *err)
 {
-    struct queue_need total;
-    struct queue_verdict v;
-    struct queue_job j = {.id = "", .owner = "", .need = *need};
+    struct backend_queue_need total;
+    struct backend_queue_verdict v;
+    struct backend_queue_job j = {.id = "", .owner = "", .need = *need};
     enum rc rc = RC_OK;
-    if (slots || !capacity_read(p->dir, &total))
-        rc = capacity_find(slots, &total, err);
+    if (slots || !backend_capacity_read(p->dir, &total))
+        rc = backend_capacity_find(slots, &total, err);
     if (rc)
         return rc;
-    struct queue_world w = {.total = total, .waiting = &j, .n_waiting = 1};
-    queue_plan(&w, &v);
+    struct backend_queue_world w = {.total = total, .waiting = &j, .n_waiting = 1};
+    backend_queue_plan(&w, &v);
     if (v.answer != QUEUE_NEVER)
         return RC_OK;
     struct buf b;
     buf_init(&b, 500);
-    queue_why(&w, 0, &v, &b);
+    backend_queue_why(&w, 0, &v, &b);
     rc = err_coded(err, RC_INVAL, E3204, "%s", buf_str(&b));
     buf_release(&b);
     return rc;
 }
 
-char *agent_program(void)
+char *backend_agent_program(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -136,10 +137,10 @@ char *agent_program(void)
     return mem_strdup(n > 0 && access(path, X_OK) == 0 ? path : "/proc/self/exe");
 }
 
-static enum rc spawn(const struct place *p, const char *id, const char *log,
+static enum rc spawn(const struct job_place *p, const char *id, const char *log,
                      struct proc **out, struct err *err)
 {
-    char *self = agent_program();
+    char *self = backend_agent_program();
     char *dir = mem_printf("TRAINYARD_DIR=%s", p->dir);
     char *store = mem_printf("TRAINYARD_STORE=%s", p->where);
     /* A URL may hold a password: it goes by environment, which is nobody else's to read.
@@ -161,7 +162,7 @@ static enum rc spawn(const struct place *p, const char *id, const char *log,
     return rc;
 }
 
-enum rc agent_start(const struct place *p, struct proc **out, struct err *err)
+enum rc backend_agent_start(const struct job_place *p, struct proc **out, struct err *err)
 {
     char *log = fs_join(p->dir, "agent.log");
     enum rc rc = spawn(p, NULL, log, out, err);
@@ -169,11 +170,11 @@ enum rc agent_start(const struct place *p, struct proc **out, struct err *err)
     return rc;
 }
 
-enum rc agent_wake(const struct place *p, struct err *err)
+enum rc backend_agent_wake(const struct job_place *p, struct err *err)
 {
     char *control = fs_join(p->dir, "agent.fifo"), *log = fs_join(p->dir, "agent.log");
     enum rc rc = RC_OK;
-    if (!wake_send(control)) {
+    if (!job_wake_send(control)) {
         struct proc *proc = NULL;
         rc = spawn(p, NULL, log, &proc, err);
         if (!rc)
@@ -250,28 +251,29 @@ static void on_child_end(void *arg, struct proc_exit exit)
 }
 
 /* Nobody tells us of the supervisors that it forked any more: their locks do. */
-static void nursery_gone(struct agent *a)
+static void forkserver_gone(struct agent *a)
 {
-    loop_fd_stop(&a->nursery_watch);
-    a->nursery = NULL;
+    loop_fd_stop(&a->forkserver_watch);
+    a->forkserver = NULL;
     for (size_t i = a->children.n; i-- > 0;)
         if (!a->children.at[i]->proc)
             drop_child(a, a->children.at[i]);
     loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
 }
 
-static void on_nursery(void *arg, int fd, unsigned events)
+static void on_forkserver(void *arg, int fd, unsigned events)
 {
     struct agent *a = arg;
-    struct nursery_end e;
-    enum nursery_answer answer = NURSERY_NOTHING;
-    while (a->nursery && (answer = nursery_next(a->nursery, &e)) == NURSERY_END) {
+    struct backend_forkserver_end e;
+    enum backend_forkserver_answer answer = FORKSERVER_NOTHING;
+    while (a->forkserver &&
+           (answer = backend_forkserver_next(a->forkserver, &e)) == FORKSERVER_END) {
         struct child *c = find_child(a, e.id);
         if (c)
             supervisor_ended(a, c, e.exit);
     }
-    if (a->nursery && answer == NURSERY_GONE)
-        nursery_gone(a);
+    if (a->forkserver && answer == FORKSERVER_GONE)
+        forkserver_gone(a);
 }
 
 static enum rc supervise(struct agent *a, const char *id, struct err *err)
@@ -279,9 +281,9 @@ static enum rc supervise(struct agent *a, const char *id, struct err *err)
     struct child *c = mem_calloc(1, sizeof(*c));
     c->agent = a;
     snprintf(c->id, sizeof(c->id), "%s", id);
-    char *log = place_file(a->p, id, "supervisor.log");
+    char *log = job_place_file(a->p, id, "supervisor.log");
     enum rc rc = RC_OK;
-    if (!a->nursery || !nursery_ask(a->nursery, c->id, log)) {
+    if (!a->forkserver || !backend_forkserver_ask(a->forkserver, c->id, log)) {
         rc = spawn(a->p, c->id, log, &c->proc, err);
         if (!rc)
             rc = loop_child_start(a->loop, &c->watch, c->proc, on_child_end, c, err);
@@ -321,14 +323,14 @@ static void pick_gpus(struct agent *a, int64_t n, struct buf *out)
         }
 }
 
-static enum rc admit(struct agent *a, const struct queue_job *j, struct err *err)
+static enum rc admit(struct agent *a, const struct backend_queue_job *j, struct err *err)
 {
-    struct record r = {0};
-    enum rc rc = record_open(a->p->store, j->id, &r, err);
+    struct job_record r = {0};
+    enum rc rc = job_record_open(a->p->store, j->id, &r, err);
     if (rc)
         return rc;
     if (r.now.state != JOB_Queuing) {
-        record_release(&r);
+        job_record_release(&r);
         return RC_CANCELED;
     }
     if (j->need.gpu) {
@@ -339,48 +341,48 @@ static enum rc admit(struct agent *a, const struct queue_job *j, struct err *err
         buf_init(&list, 500);
         pick_gpus(a, j->need.gpu, &list);
         buf_printf(&b, "%s\"}", buf_str(&list));
-        struct record_note note = {.worker = -1, .data = buf_str(&b)};
-        rc = record_add(&r, EV_Admitted, &note, err);
+        struct job_record_note note = {.worker = -1, .data = buf_str(&b)};
+        rc = job_record_add(&r, EV_Admitted, &note, err);
         buf_release(&list);
         buf_release(&b);
     }
     if (!rc)
-        rc = record_move(&r, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", err);
+        rc = job_record_move(&r, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", err);
     if (!rc)
-        rc = record_flush(&r, err);
-    record_release(&r);
+        rc = job_record_flush(&r, err);
+    job_record_release(&r);
     return rc;
 }
 
-static void refuse(struct agent *a, const struct queue_job *j, enum job_reason why,
-                   const char *text)
+static void refuse(struct agent *a, const struct backend_queue_job *j,
+                   enum job_reason why, const char *text)
 {
-    struct record r = {0};
+    struct job_record r = {0};
     struct err err = {0};
-    enum rc rc = record_open(a->p->store, j->id, &r, &err);
+    enum rc rc = job_record_open(a->p->store, j->id, &r, &err);
     if (!rc && r.now.state == JOB_Queuing)
-        rc = record_move(&r, JOB_Failed, why, -1, 0, text, &err);
+        rc = job_record_move(&r, JOB_Failed, why, -1, 0, text, &err);
     if (!rc)
-        rc = record_flush(&r, &err);
+        rc = job_record_flush(&r, &err);
     if (rc)
         log_job(LOG_LEVEL_WARN, j->id, "%s", err.msg);
-    record_release(&r);
+    job_record_release(&r);
 }
 
-static void refuse_never(struct agent *a, const struct queue_world *w, size_t i,
-                         const struct queue_verdict *v)
+static void refuse_never(struct agent *a, const struct backend_queue_world *w, size_t i,
+                         const struct backend_queue_verdict *v)
 {
     struct buf b;
     buf_init(&b, 500);
-    queue_why(w, i, v, &b);
+    backend_queue_why(w, i, v, &b);
     refuse(a, &a->q.waiting.at[i], WHY_Unschedulable, buf_str(&b));
     buf_release(&b);
 }
 
-static void start_job(struct agent *a, const struct queue_job *j)
+static void start_job(struct agent *a, const struct backend_queue_job *j)
 {
     struct err err = {0};
-    struct queue_job now = *j;
+    struct backend_queue_job now = *j;
     enum rc rc = admit(a, j, &err);
     if (rc == RC_CANCELED)
         return; /* stopped or suspended meanwhile */
@@ -398,11 +400,12 @@ static void start_job(struct agent *a, const struct queue_job *j)
 static void plan_now(struct agent *a)
 {
     size_t n = a->q.waiting.n, kept = 0;
-    struct queue_verdict *v = mem_calloc(n, sizeof(*v));
-    struct queue_world w = agent_world(&a->total, &a->q, &a->share, &a->elsewhere);
-    queue_plan(&w, v);
+    struct backend_queue_verdict *v = mem_calloc(n, sizeof(*v));
+    struct backend_queue_world w =
+        backend_agent_world(&a->total, &a->q, &a->share, &a->elsewhere);
+    backend_queue_plan(&w, v);
     for (size_t i = 0; i < n; i++) {
-        if (v[i].answer == QUEUE_START && !admission_over(&a->admission))
+        if (v[i].answer == QUEUE_START && !backend_admission_over(&a->admission))
             start_job(a, &a->q.waiting.at[i]);
         else if (v[i].answer == QUEUE_NEVER)
             refuse_never(a, &w, i, &v[i]);
@@ -425,10 +428,10 @@ static void plan(struct agent *a)
     bool shared = a->share.limited && store_is_url(a->p->where);
     enum rc rc = RC_OK;
     if (shared)
-        rc = admission_take(&a->admission, a->p, &mine, &err);
+        rc = backend_admission_take(&a->admission, a->p, &mine, &err);
     if (!rc && mine && a->share.limited) {
-        share_elsewhere_release(&a->elsewhere);
-        rc = share_elsewhere_read(a->p->store, a->p->node, &a->elsewhere, &err);
+        backend_share_elsewhere_release(&a->elsewhere);
+        rc = backend_share_elsewhere_read(a->p->store, a->p->node, &a->elsewhere, &err);
     }
     if (rc)
         log_warn("%s", err.msg);
@@ -437,7 +440,7 @@ static void plan(struct agent *a)
     else
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
     if (shared)
-        admission_drop(&a->admission, a->p);
+        backend_admission_drop(&a->admission, a->p);
 }
 
 static const struct store_job *row_of(const struct agent *a, const char *id)
@@ -454,8 +457,8 @@ static void adopt(struct agent *a)
     for (size_t i = 0; i < a->q.running.n; i++) {
         const char *id = a->q.running.at[i].id;
         struct err err = {0};
-        char *lock = place_file(a->p, id, "lock");
-        bool alone = !find_child(a, id) && !lock_held(lock);
+        char *lock = job_place_file(a->p, id, "lock");
+        bool alone = !find_child(a, id) && !job_lock_held(lock);
         mem_free(lock);
         if (alone && supervise(a, id, &err))
             log_job(LOG_LEVEL_ERROR, id, "%s", err.msg);
@@ -467,7 +470,7 @@ static void queue_timeouts(struct agent *a)
     size_t kept = 0;
     int64_t now = clock_wall_ns();
     for (size_t i = 0; i < a->q.waiting.n; i++) {
-        const struct queue_job *j = &a->q.waiting.at[i];
+        const struct backend_queue_job *j = &a->q.waiting.at[i];
         const struct store_job *row = row_of(a, j->id);
         struct doc doc = {0};
         double limit = 0;
@@ -518,25 +521,25 @@ static bool orphaned(const struct agent *a)
 static void look(void *arg)
 {
     struct agent *a = arg;
-    struct agent_queue q;
+    struct backend_agent_queue q;
     struct err err = {0};
     if (orphaned(a)) {
         a->stop = true;
         loop_stop(a->loop);
         return;
     }
-    if (agent_queue_read(a->p, &q, &err)) {
+    if (backend_agent_queue_read(a->p, &q, &err)) {
         log_warn("%s", err.msg);
         /* A store that stays away is nothing to wait for: the next command starts over.
          */
         rest(a, a->children.n > 0, STORE_PATIENCE);
         return;
     }
-    agent_queue_release(&a->q);
+    backend_agent_queue_release(&a->q);
     a->q = q;
-    reserve_keep(a->p->dir);
-    if (q.waiting.n && share_refresh(&a->share, a->p->store, &a->total, &a->q.rows,
-                                     clock_wall_ns(), &err))
+    backend_reserve_keep(a->p->dir);
+    if (q.waiting.n && backend_share_refresh(&a->share, a->p->store, &a->total,
+                                             &a->q.rows, clock_wall_ns(), &err))
         log_warn("%s", err.msg); /* what was agreed on before still holds */
     adopt(a);
     queue_timeouts(a);
@@ -547,7 +550,7 @@ static void look(void *arg)
 static void on_control(void *arg, int fd, unsigned events)
 {
     struct agent *a = arg;
-    wake_drain(fd);
+    job_wake_drain(fd);
     if (!a->soon.loop)
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, look, a);
 }
@@ -564,11 +567,11 @@ static enum rc take_lock(struct agent *a, bool *got, struct err *err)
     char *path = fs_join(a->p->dir, "agent.lock");
     *got = false;
     for (int i = 0; i < LOCK_TRIES; i++) {
-        a->lock = lock_take(path);
+        a->lock = job_lock_take(path);
         if (a->lock >= 0 || errno != EWOULDBLOCK)
             break;
         char *control = fs_join(a->p->dir, "agent.fifo");
-        bool heard = wake_send(control);
+        bool heard = job_wake_send(control);
         mem_free(control);
         if (heard)
             break; /* it lives and looks again: we are not needed */
@@ -585,7 +588,7 @@ static enum rc take_lock(struct agent *a, bool *got, struct err *err)
 static enum rc listen_for_signs(struct agent *a, struct err *err)
 {
     char *control = fs_join(a->p->dir, "agent.fifo");
-    a->control = wake_open(control, err);
+    a->control = job_wake_open(control, err);
     mem_free(control);
     if (a->control < 0)
         return RC_IO;
@@ -631,10 +634,11 @@ static enum rc take_stock(struct agent *a, struct err *err)
         if (backend_at(i)->probe(a->p->dir, &why))
             log_debug("backend %s: %s", backend_at(i)->name, why.msg);
     enum rc rc = backend_at(0)->capacity(a->o->slots, &a->total, err);
-    return rc ? rc : capacity_write(a->p->dir, &a->total, err);
+    return rc ? rc : backend_capacity_write(a->p->dir, &a->total, err);
 }
 
-enum rc agent_run(const struct place *p, const struct agent_options *o, struct err *err)
+enum rc backend_agent_run(const struct job_place *p,
+                          const struct backend_agent_options *o, struct err *err)
 {
     struct agent a = {.p = p, .o = o, .lock = -1, .control = -1};
     bool got = false;
@@ -646,14 +650,15 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
         rc = loop_create(1, &a.loop, err);
     if (!rc && got)
         rc = loop_signal_start(a.loop, &a.term, SIGTERM, on_term, &a, err);
-    if (!rc && got && o->nursery) {
-        a.nursery = o->nursery;
-        rc = loop_fd_start(a.loop, &a.nursery_watch, nursery_fd(a.nursery), LOOP_READ,
-                           on_nursery, &a, err);
+    if (!rc && got && o->forkserver) {
+        a.forkserver = o->forkserver;
+        rc = loop_fd_start(a.loop, &a.forkserver_watch,
+                           backend_forkserver_fd(a.forkserver), LOOP_READ, on_forkserver,
+                           &a, err);
     }
     if (!rc && got)
         rc = serve(&a, err);
-    loop_fd_stop(&a.nursery_watch);
+    loop_fd_stop(&a.forkserver_watch);
     while (a.children.n) { /* supervisors go on by themselves */
         struct child *c = a.children.at[--a.children.n];
         loop_child_stop(&c->watch);
@@ -662,9 +667,9 @@ enum rc agent_run(const struct place *p, const struct agent_options *o, struct e
         mem_free(c);
     }
     VEC_RELEASE(&a.children);
-    agent_queue_release(&a.q);
-    share_release(&a.share);
-    share_elsewhere_release(&a.elsewhere);
+    backend_agent_queue_release(&a.q);
+    backend_share_release(&a.share);
+    backend_share_elsewhere_release(&a.elsewhere);
     if (a.loop) {
         loop_signal_stop(&a.term);
         loop_destroy(a.loop);

@@ -9,44 +9,49 @@
 #ifndef BACKEND_AGENT_H
 #define BACKEND_AGENT_H
 
-#include "backend/nursery.h"
+#include "backend/forkserver.h"
 #include "backend/queue.h"
 #include "backend/share.h"
 #include "base/proc.h"
 #include "job/place.h"
 #include "job/record.h"
 
-struct agent_options {
-    const char *slots;       /* see capacity.h; NULL: what there is */
-    double idle_s;           /* ends after this time without jobs */
-    struct nursery *nursery; /* borrowed; NULL: supervisors are started as programs */
+struct backend_agent_options {
+    const char *slots; /* see capacity.h; NULL: what there is */
+    double idle_s;     /* ends after this time without jobs */
+    struct backend_forkserver
+        *forkserver; /* borrowed; NULL: supervisors are started as programs */
 };
 
 /* Runs until idle or SIGTERM. RC_OK also when another agent holds the lock. */
-enum rc agent_run(const struct place *p, const struct agent_options *o,
-                  struct err *err) MUST_CHECK;
+enum rc backend_agent_run(const struct job_place *p,
+                          const struct backend_agent_options *o,
+                          struct err *err) MUST_CHECK;
 /* Starts one as a child, to be waited for; it ends by itself when another is there. */
-enum rc agent_start(const struct place *p, struct proc **out, struct err *err) MUST_CHECK;
+enum rc backend_agent_start(const struct job_place *p, struct proc **out,
+                            struct err *err) MUST_CHECK;
 /* Makes sure that an agent runs and looks at the queue. E3202. */
-enum rc agent_wake(const struct place *p, struct err *err) MUST_CHECK;
+enum rc backend_agent_wake(const struct job_place *p, struct err *err) MUST_CHECK;
 
 /* Our own program, wherever it was moved to; to mem_free(). */
-char *agent_program(void) MUST_CHECK;
+char *backend_agent_program(void) MUST_CHECK;
 
 /* The queue as the store shows it: what runs and what waits on this machine. */
-struct agent_queue {
+struct backend_agent_queue {
     struct store_jobs rows; /* of all live jobs of this node */
-    VEC(struct queue_job) running, waiting;
+    VEC(struct backend_queue_job) running, waiting;
 };
-enum rc agent_queue_read(const struct place *p, struct agent_queue *out,
-                         struct err *err) MUST_CHECK;
-void agent_queue_release(struct agent_queue *q);
+enum rc backend_agent_queue_read(const struct job_place *p,
+                                 struct backend_agent_queue *out,
+                                 struct err *err) MUST_CHECK;
+void backend_agent_queue_release(struct backend_agent_queue *q);
 /* All that decides who starts now; borrowed from its parts. */
-struct queue_world agent_world(const struct queue_need *total,
-                               const struct agent_queue *q, const struct share *share,
-                               const struct share_elsewhere *elsewhere);
+struct backend_queue_world backend_agent_world(
+    const struct backend_queue_need *total, const struct backend_agent_queue *q,
+    const struct backend_share *share, const struct backend_share_elsewhere *elsewhere);
 /* RC_INVAL (E3204) when the machine can never meet it. */
-enum rc agent_check(const struct place *p, const char *slots,
-                    const struct queue_need *need, struct err *err) MUST_CHECK;
+enum rc backend_agent_check(const struct job_place *p, const char *slots,
+                            const struct backend_queue_need *need,
+                            struct err *err) MUST_CHECK;
 
 #endif

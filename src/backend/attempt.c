@@ -24,7 +24,7 @@ static void name_files(struct sup *s, struct sup_worker *w)
         w->handle = mem_printf("%s-%jd", first, (intmax_t)w->b.life);
         mem_free(first);
     }
-    w->log = place_log(s->p, s->id, w->b.index, s->rec.now.attempt);
+    w->log = job_place_log(s->p, s->id, w->b.index, s->rec.now.attempt);
     w->b.handle = w->handle;
     w->b.log = w->log;
 }
@@ -45,7 +45,7 @@ void attempt_create(struct sup *s)
     s->workers = mem_calloc((size_t)s->n_workers, sizeof(*s->workers));
     for (int64_t i = 0; i < s->n_workers; i++) {
         s->workers[i] = (struct sup_worker){.sup = s, .b = {.index = i, .fd = -1}};
-        s->workers[i].b.role = spec_role_of(&s->spec, i, NULL);
+        s->workers[i].b.role = job_spec_role_of(&s->spec, i, NULL);
         buf_init(&s->workers[i].line, 1 << 20);
     }
 }
@@ -82,8 +82,8 @@ static void note_started(struct sup *s, const struct sup_worker *w, int64_t port
                    !w->b.role->memory ? ""
                    : w->b.limited     ? ", \"memory\": \"cgroup\""
                                       : ", \"memory\": \"measured\"");
-    struct record_note note = {.worker = w->b.index, .data = data};
-    enum rc rc = record_add(&s->rec, EV_WorkerStarted, &note, NULL);
+    struct job_record_note note = {.worker = w->b.index, .data = data};
+    enum rc rc = job_record_add(&s->rec, EV_WorkerStarted, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
 }
@@ -127,7 +127,8 @@ static void all_run(struct sup *s)
     if (!sup_on(s, PHASE_ON_STARTED))
         return;
     s->last_sign = clock_mono_ns();
-    enum rc rc = record_move(&s->rec, JOB_Running, WHY_WorkersStarted, -1, 0, "", &err);
+    enum rc rc =
+        job_record_move(&s->rec, JOB_Running, WHY_WorkersStarted, -1, 0, "", &err);
     (void)rc;
     sup_flush(s);
 }
@@ -230,14 +231,15 @@ static bool restarts_alone(const struct sup *s)
 bool attempt_alone(struct sup *s, struct sup_worker *w)
 {
     enum job_reason why =
-        retry_reason(w->exit.code, w->exit.signal, w->exit.out_of_memory, w->unseen);
+        job_retry_reason(w->exit.code, w->exit.signal, w->exit.out_of_memory, w->unseen);
     if (!restarts_alone(s) || s->phase != PHASE_RUNNING || s->rec.now.stop ||
-        !retry_wanted(&s->spec, why, w->exit.code, w->exit.signal, s->rec.now.restarts))
+        !job_retry_wanted(&s->spec, why, w->exit.code, w->exit.signal,
+                          s->rec.now.restarts))
         return false;
-    double delay = retry_delay(&s->spec, s->rec.now.restarts);
+    double delay = job_retry_delay(&s->spec, s->rec.now.restarts);
     char *data = mem_printf("{\"delay_s\": %g}", delay);
-    struct record_note note = {.reason = why, .worker = w->b.index, .data = data};
-    enum rc rc = record_add(&s->rec, EV_RestartScheduled, &note, NULL);
+    struct job_record_note note = {.reason = why, .worker = w->b.index, .data = data};
+    enum rc rc = job_record_add(&s->rec, EV_RestartScheduled, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
     loop_fd_stop(&w->watch);
@@ -349,8 +351,8 @@ static void note_exit(struct sup *s, const struct sup_worker *w)
         w->unseen               ? ", \"unseen\": 1"
         : w->exit.out_of_memory ? ", \"out_of_memory\": 1"
                                 : "");
-    struct record_note note = {.worker = w->b.index, .data = data};
-    enum rc rc = record_add(&s->rec, EV_WorkerExited, &note, NULL);
+    struct job_record_note note = {.worker = w->b.index, .data = data};
+    enum rc rc = job_record_add(&s->rec, EV_WorkerExited, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
 }

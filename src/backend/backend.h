@@ -54,12 +54,13 @@ struct backend_ops;
 /* A job as its backend sees it. Borrowed from the supervisor, for as long as that runs. */
 struct backend_job {
     const struct backend_ops *ops;
-    const struct place *p;
+    const struct job_place *p;
     const char *id, *dir, *ml; /* its directory, its tree in it */
-    const struct spec *spec;
+    const struct job_spec *spec;
     int64_t attempt;
-    const char *gpus;                     /* "0,3": of this machine, given to the job */
-    const struct contract_mounts *mounts; /* what has to appear where, beside the tree */
+    const char *gpus; /* "0,3": of this machine, given to the job */
+    const struct job_contract_mounts
+        *mounts; /* what has to appear where, beside the tree */
     void (*warn)(struct backend_job *j, const char *text); /* a Warning event */
     /* Set by prepare(): */
     const char *root; /* the tree as workers see it, "/ml"; no '/' behind */
@@ -73,9 +74,9 @@ struct backend_job {
 /* One life of one worker. */
 struct backend_worker {
     int64_t index, life;
-    const struct spec_role *role; /* borrowed from the spec */
-    const char *handle;           /* path of the file */
-    const char *log;              /* path */
+    const struct job_spec_role *role; /* borrowed from the spec */
+    const char *handle;               /* path of the file */
+    const char *log;                  /* path */
     /* Set by start() and reattach(): */
     int fd;       /* readable when poll() has news; -1: it is asked every SUP_TICK_NS */
     int64_t pid;  /* for people; 0: no process of this machine */
@@ -89,7 +90,7 @@ struct backend_worker {
 struct backend_launch {
     struct backend_worker *w;
     const char *const *argv;
-    struct contract_env *env;
+    struct job_contract_env *env;
     const char *cwd;            /* as the worker sees it */
     const char *gpus;           /* of this worker, NULL: none */
     const char *const *secrets; /* values to mask in the log, NULL behind the last */
@@ -145,7 +146,7 @@ struct backend_ops {
     /* What it has to give, for the queue; `slots` (see capacity.h) replaces what was
      * found. NULL: its workers take from this machine, as those of the first backend do.
      */
-    enum rc (*capacity)(const char *slots, struct queue_need *out,
+    enum rc (*capacity)(const char *slots, struct backend_queue_need *out,
                         struct err *err) MUST_CHECK;
 
     /* Optional: begins, in every supervisor of the job. */

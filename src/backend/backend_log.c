@@ -56,7 +56,7 @@ int backend_log_open(struct backend_log *l, const char *path, const char *const 
         rc = cut(index, m.index);
     mem_free(index);
     if (!rc)
-        rc = pump_open(&l->pump, path, secrets);
+        rc = backend_log_writer_open(&l->writer, path, secrets);
     if (!rc)
         l->path = mem_strdup(path);
     return rc;
@@ -65,7 +65,7 @@ int backend_log_open(struct backend_log *l, const char *path, const char *const 
 void backend_log_add(struct backend_log *l, int stream, const char *data, size_t n,
                      int64_t position)
 {
-    pump_feed(&l->pump, stream, data, n);
+    backend_log_writer_feed(&l->writer, stream, data, n);
     l->position = position;
 }
 
@@ -74,12 +74,13 @@ void backend_log_add(struct backend_log *l, int stream, const char *data, size_t
  */
 static void save(struct backend_log *l)
 {
-    if (l->saved == l->position || pump_holds(&l->pump) || l->pump.midline)
+    if (l->saved == l->position || backend_log_writer_holds(&l->writer) ||
+        l->writer.midline)
         return;
     char *file = mem_printf("%s.at", l->path), *index = mem_printf("%s.idx", l->path);
-    char *text = mem_printf("%jd %jd %jd\n", (intmax_t)l->pump.offset,
+    char *text = mem_printf("%jd %jd %jd\n", (intmax_t)l->writer.offset,
                             (intmax_t)size_of(index), (intmax_t)l->position);
-    if (file_put(file, text, strlen(text), 0600, NULL) == RC_OK)
+    if (job_file_put(file, text, strlen(text), 0600, NULL) == RC_OK)
         l->saved = l->position;
     mem_free(text);
     mem_free(index);
@@ -88,7 +89,7 @@ static void save(struct backend_log *l)
 
 void backend_log_rest(struct backend_log *l)
 {
-    pump_flush(&l->pump, false);
+    backend_log_writer_flush(&l->writer, false);
     save(l);
 }
 
@@ -96,7 +97,7 @@ void backend_log_close(struct backend_log *l)
 {
     if (!l->path)
         return;
-    pump_close(&l->pump);
+    backend_log_writer_close(&l->writer);
     save(l);
     mem_free(l->path);
     *l = (struct backend_log){.path = NULL};

@@ -8,17 +8,17 @@
 #ifndef BACKEND_BACKEND_LOG_H
 #define BACKEND_BACKEND_LOG_H
 
-#include "backend/pump.h"
+#include "backend/log_writer.h"
 
 struct backend_log {
-    struct pump pump;
+    struct backend_log_writer writer;
     char *path;       /* owned; NULL: not open */
     int64_t position; /* in the output of all lives of an attempt; bytes, or what the
                          backend measures by; 0 at first */
     int64_t saved;    /* the one in the file */
 };
 
-/* 0, or an errno. `secrets` as for pump_open(). */
+/* 0, or an errno. `secrets` as for backend_log_writer_open(). */
 int backend_log_open(struct backend_log *l, const char *path, const char *const *secrets);
 /* Adds bytes of stdout (0) or stderr (1); all before `position` has been added then. */
 void backend_log_add(struct backend_log *l, int stream, const char *data, size_t n,

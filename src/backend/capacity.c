@@ -25,7 +25,7 @@ static int64_t count_gpus(void)
     return n;
 }
 
-static enum rc set_one(struct str name, struct str value, struct queue_need *out)
+static enum rc set_one(struct str name, struct str value, struct backend_queue_need *out)
 {
     int64_t v;
     if (str_is(name, "cpu") && job_cpu_milli(value, &v))
@@ -39,10 +39,11 @@ static enum rc set_one(struct str name, struct str value, struct queue_need *out
     return RC_OK;
 }
 
-enum rc capacity_find(const char *slots, struct queue_need *out, struct err *err)
+enum rc backend_capacity_find(const char *slots, struct backend_queue_need *out,
+                              struct err *err)
 {
     cpu_set_t set;
-    struct queue_need c = {.cpu_milli = 1000, .gpu = count_gpus()};
+    struct backend_queue_need c = {.cpu_milli = 1000, .gpu = count_gpus()};
     if (sched_getaffinity(0, sizeof(set), &set) == 0)
         c.cpu_milli = (int64_t)CPU_COUNT(&set) * 1000;
     c.memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -58,25 +59,27 @@ enum rc capacity_find(const char *slots, struct queue_need *out, struct err *err
     return RC_OK;
 }
 
-enum rc capacity_write(const char *dir, const struct queue_need *c, struct err *err)
+enum rc backend_capacity_write(const char *dir, const struct backend_queue_need *c,
+                               struct err *err)
 {
     char *path = fs_join(dir, "capacity.json");
     char *text =
         mem_printf("{\"cpu_milli\": %jd, \"memory\": %jd, \"gpu\": %jd}\n",
                    (intmax_t)c->cpu_milli, (intmax_t)c->memory, (intmax_t)c->gpu);
-    enum rc rc = file_put(path, text, strlen(text), 0600, err);
+    enum rc rc = job_file_put(path, text, strlen(text), 0600, err);
     mem_free(text);
     mem_free(path);
     return rc;
 }
 
-enum rc capacity_probe_view(const char *dir, struct err *err)
+enum rc backend_capacity_probe_view(const char *dir, struct err *err)
 {
     char *path = fs_join(dir, "view.json"), *scratch = fs_join(dir, "probe");
     char what[VIEW_ERROR_SIZE];
-    bool view = fs_mkdirs(scratch, 0700, NULL) == RC_OK && view_possible(scratch, what);
+    bool view =
+        fs_mkdirs(scratch, 0700, NULL) == RC_OK && backend_view_possible(scratch, what);
     const char *text = view ? "{\"view\": 1}\n" : "{\"view\": 0}\n";
-    enum rc rc = file_put(path, text, strlen(text), 0600, err);
+    enum rc rc = job_file_put(path, text, strlen(text), 0600, err);
     mem_free(scratch);
     mem_free(path);
     return rc;
@@ -95,7 +98,7 @@ static const struct node *read_file(const char *dir, const char *name, struct do
     return map;
 }
 
-bool capacity_view(const char *dir)
+bool backend_capacity_view(const char *dir)
 {
     struct doc doc = {0};
     bool view = node_get_int(read_file(dir, "view.json", &doc), "view", 0) != 0;
@@ -104,14 +107,14 @@ bool capacity_view(const char *dir)
     return view;
 }
 
-bool capacity_read(const char *dir, struct queue_need *out)
+bool backend_capacity_read(const char *dir, struct backend_queue_need *out)
 {
     struct doc doc = {0};
     const struct node *map = read_file(dir, "capacity.json", &doc);
     if (map)
-        *out = (struct queue_need){.cpu_milli = node_get_int(map, "cpu_milli", 0),
-                                   .memory = node_get_int(map, "memory", 0),
-                                   .gpu = node_get_int(map, "gpu", 0)};
+        *out = (struct backend_queue_need){.cpu_milli = node_get_int(map, "cpu_milli", 0),
+                                           .memory = node_get_int(map, "memory", 0),
+                                           .gpu = node_get_int(map, "gpu", 0)};
     if (doc.src)
         doc_release(&doc);
     return map != NULL;

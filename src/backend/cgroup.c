@@ -122,7 +122,7 @@ static int write_file(const char *dir, const char *name, const char *text)
     return rc;
 }
 
-int cgroup_enter(const char *path)
+int backend_cgroup_enter(const char *path)
 {
     return write_file(path, "cgroup.procs", "0");
 }
@@ -133,7 +133,7 @@ static int try_enter(const char *path)
     int status = -1;
     pid_t pid = fork();
     if (pid == 0)
-        _exit(cgroup_enter(path) & 0x7f);
+        _exit(backend_cgroup_enter(path) & 0x7f);
     if (pid < 0)
         return errno;
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
@@ -173,7 +173,7 @@ static int make_below(const char *base, const char *name, bool unified, int64_t 
         *out = path;
         return 0;
     }
-    cgroup_destroy(path);
+    backend_cgroup_destroy(path);
     mem_free(path);
     return rc;
 }
@@ -200,7 +200,8 @@ static int make_in(bool unified, const char *name, int64_t memory, char **out)
     return rc;
 }
 
-enum rc cgroup_create(const char *name, int64_t memory, char **path, struct err *err)
+enum rc backend_cgroup_create(const char *name, int64_t memory, char **path,
+                              struct err *err)
 {
     int first = make_in(true, name, memory, path);
     if (!first)
@@ -211,7 +212,7 @@ enum rc cgroup_create(const char *name, int64_t memory, char **path, struct err 
     return err_set(err, RC_UNSUPPORTED, "%s", strerror(rc == ENOENT ? first : rc));
 }
 
-int64_t cgroup_kills(const char *path)
+int64_t backend_cgroup_kills(const char *path)
 {
     static const char *const files[] = {"memory.events", "memory.oom_control"};
     int64_t kills = 0;
@@ -229,7 +230,7 @@ int64_t cgroup_kills(const char *path)
     return kills;
 }
 
-void cgroup_destroy(const char *path)
+void backend_cgroup_destroy(const char *path)
 {
     for (int i = 0; i < REMOVE_ROUNDS; i++) {
         if (rmdir(path) == 0 || errno != EBUSY)

@@ -14,13 +14,13 @@
 #include "base/err.h"
 
 /* *path is the caller's, to mem_free(). RC_UNSUPPORTED: not allowed here. */
-enum rc cgroup_create(const char *name, int64_t memory, char **path,
-                      struct err *err) MUST_CHECK;
+enum rc backend_cgroup_create(const char *name, int64_t memory, char **path,
+                              struct err *err) MUST_CHECK;
 /* The calling process and what it will start. 0, or an errno. Allocates nothing. */
-int cgroup_enter(const char *path);
+int backend_cgroup_enter(const char *path);
 /* How often the kernel ended a process of the group for its memory. */
-int64_t cgroup_kills(const char *path);
+int64_t backend_cgroup_kills(const char *path);
 /* Removes the group; its processes must have ended. */
-void cgroup_destroy(const char *path);
+void backend_cgroup_destroy(const char *path);
 
 #endif

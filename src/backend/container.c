@@ -63,7 +63,7 @@ static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
 }
 
 static void add_limits(words *v, struct arena *a, const struct backend_job *j,
-                       const struct spec_role *r)
+                       const struct job_spec_role *r)
 {
     if (j->spec->s->has_cpu) /* not every machine lets an ordinary user set limits */
         VEC_PUSH(v, arena_printf(a, "--cpus=%g", (double)r->cpu_milli / 1000));
@@ -106,34 +106,34 @@ static enum rc add_env(const struct backend_worker *w, words *v, struct arena *a
     VEC_PUSH(v, "--env-file");
     VEC_PUSH(v, env_file(w, a));
     for (const char *const *e = env; *e; e++)
-        if (helper_env_by_name(*e)) {
+        if (backend_helper_env_by_name(*e)) {
             VEC_PUSH(v, "--env");
             VEC_PUSH(v, arena_strndup(a, *e, strcspn(*e, "=")));
         }
-    return helper_env_write(env_file(w, a), env, err);
+    return backend_helper_env_write(env_file(w, a), env, err);
 }
 
 /* What the engine's client itself needs, and by what a sweep knows it as the job's. */
 static void client_env(const struct backend_job *j, const char *const *job,
-                       struct contract_env *out)
+                       struct job_contract_env *out)
 {
     static const char *const marks[] = {"TRAINYARD_JOB_ID", "TRAINYARD_ATTEMPT",
                                         "TRAINYARD_WORKER"};
-    struct environ_list kept;
+    struct job_environ_list kept;
     char *path = fs_join(j->dir, "env.json");
-    environ_read(path, &kept);
-    helper_env_fill(out, kept.list.at, helper_env_is_engine);
+    job_environ_read(path, &kept);
+    backend_helper_env_fill(out, kept.list.at, backend_helper_env_is_engine);
     for (; *job; job++) {
         size_t n = strcspn(*job, "=");
-        bool wanted = helper_env_by_name(*job);
+        bool wanted = backend_helper_env_by_name(*job);
         for (size_t i = 0; i < ARRAY_LEN(marks) && !wanted; i++)
             wanted = strlen(marks[i]) == n && strncmp(*job, marks[i], n) == 0;
         char *name = mem_strndup(*job, n);
         if (wanted)
-            contract_env_put(out, name, *job + n + 1);
+            job_contract_env_put(out, name, *job + n + 1);
         mem_free(name);
     }
-    environ_release(&kept);
+    job_environ_release(&kept);
     mem_free(path);
 }
 
@@ -165,7 +165,7 @@ static enum rc client_argv(const struct backend_job *j, const struct backend_lau
         rc = add_mount(j, &v, a, j->mounts->list.at[i].from, j->mounts->list.at[i].to,
                        j->mounts->list.at[i].read_only, err);
     if (!rc)
-        rc = add_env(l->w, &v, a, contract_env_list(l->env), err);
+        rc = add_env(l->w, &v, a, job_contract_env_list(l->env), err);
     VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
     VEC_PUSH(&v, j->spec->s->image);
     for (size_t i = 0; l->argv[i]; i++)
@@ -181,14 +181,14 @@ static enum rc client_argv(const struct backend_job *j, const struct backend_lau
 static bool ask_engine(const struct backend_job *j, const char *const *argv)
 {
     static const char *const none[] = {NULL};
-    struct contract_env env = {0};
+    struct job_contract_env env = {0};
     client_env(j, none, &env);
-    struct proc_spec spec = {.argv = argv, .env = contract_env_list(&env)};
+    struct proc_spec spec = {.argv = argv, .env = job_contract_env_list(&env)};
     struct proc_limits limits = {.seconds = 30, .max_bytes = 1 << 20};
     struct proc_output got = {0};
     bool good = proc_capture(&spec, &limits, &got, NULL) == RC_OK && got.exit.code == 0;
     proc_output_release(&got);
-    contract_env_release(&env);
+    job_contract_env_release(&env);
     return good;
 }
 
@@ -217,17 +217,17 @@ static enum rc start_client(struct backend_job *j, struct backend_launch *l,
                             struct err *err)
 {
     struct arena a = {0};
-    struct contract_env own = {0};
-    struct shim_spec spec = {.cwd = j->dir, .secrets = l->secrets};
+    struct job_contract_env own = {0};
+    struct backend_shim_spec spec = {.cwd = j->dir, .secrets = l->secrets};
     enum rc rc = client_argv(j, l, &a, &spec.argv, err);
-    client_env(j, contract_env_list(l->env), &own);
-    spec.env = contract_env_list(&own);
+    client_env(j, job_contract_env_list(l->env), &own);
+    spec.env = job_contract_env_list(&own);
     if (!rc)
-        rc = process_start(j, l->w, &spec, false, err);
+        rc = backend_process_start(j, l->w, &spec, false, err);
     l->started = rc == RC_OK;
     if (rc)
         forget_env(l->w);
-    contract_env_release(&own);
+    job_contract_env_release(&own);
     arena_release(&a);
     return rc;
 }
@@ -247,7 +247,7 @@ static enum rc container_start(struct backend_job *j, struct backend_launch *at,
 static enum backend_state container_poll(struct backend_job *j, struct backend_worker *w,
                                          struct backend_exit *out)
 {
-    enum backend_state state = process_poll(j, w, out);
+    enum backend_state state = backend_process_poll(j, w, out);
     if (state != BACKEND_RUNNING)
         forget_env(w);
     if (state != BACKEND_ENDED)
@@ -281,7 +281,7 @@ static void remove_container(const struct backend_job *j, const char *engine_nam
 static void container_clean(struct backend_job *j, int64_t worker, bool lost)
 {
     const char *name = engine();
-    process_clean(j, worker, lost);
+    backend_process_clean(j, worker, lost);
     for (int64_t i = 0; name && i < j->spec->workers; i++)
         if (worker < 0 || worker == i)
             remove_container(j, name, i);
@@ -291,13 +291,13 @@ const struct backend_ops backend_container = {
     .name = "container",
     .probe = container_probe,
     .prepare = container_prepare,
-    .address = process_address,
-    .port = process_port,
+    .address = backend_process_address,
+    .port = backend_process_port,
     .start = container_start,
-    .reattach = process_reattach,
+    .reattach = backend_process_reattach,
     .poll = container_poll,
-    .signal = process_signal,
-    .usage = process_usage,
-    .release = process_release,
+    .signal = backend_process_signal,
+    .usage = backend_process_usage,
+    .release = backend_process_release,
     .clean = container_clean,
 };

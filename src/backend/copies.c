@@ -40,7 +40,7 @@ static void put_item(struct buf *b, const char *what, const char *name, const ch
 static void plan_fetch(const struct sup *s, struct buf *b)
 {
     for (size_t i = 0; i < s->channels.list.n; i++) {
-        const struct channel *c = &s->channels.list.at[i];
+        const struct job_channel *c = &s->channels.list.at[i];
         if (!c->uri || c->is_table)
             continue;
         if (c->kind == CHANNEL_OUTPUT && strcmp(c->name, "checkpoints") == 0) {
@@ -61,7 +61,7 @@ static void plan_send(const struct sup *s, struct buf *b)
 {
     char *list = fs_join(s->dir, "outputs.json");
     for (size_t i = 0; i < s->channels.list.n; i++) {
-        const struct channel *c = &s->channels.list.at[i];
+        const struct job_channel *c = &s->channels.list.at[i];
         if (!c->uri || c->kind != CHANNEL_OUTPUT)
             continue;
         char *dir = fs_join(s->ml, c->mount),
@@ -90,7 +90,7 @@ static enum rc write_plan(const struct sup *s, struct err *err)
     (void)gone; /* of an earlier attempt, if any */
     enum rc rc = buf_check(&b, err);
     if (!rc)
-        rc = file_put(path, buf_str(&b), b.n, 0600, err);
+        rc = job_file_put(path, buf_str(&b), b.n, 0600, err);
     buf_release(&b);
     mem_free(old);
     mem_free(path);
@@ -103,68 +103,68 @@ bool copies_wanted(const struct sup *s, bool send)
     bool checkpoints = false, fetched = fs_exists(done);
     mem_free(done);
     if (send)
-        return channels_remote(&s->channels, CHANNEL_OUTPUT);
+        return job_channels_remote(&s->channels, CHANNEL_OUTPUT);
     for (size_t i = 0; i < s->channels.list.n; i++)
         checkpoints |= s->channels.list.at[i].uri &&
                        strcmp(s->channels.list.at[i].name, "checkpoints") == 0;
-    return !fetched && (checkpoints || channels_remote(&s->channels, CHANNEL_INPUT) ||
-                        channels_remote(&s->channels, CHANNEL_DATASET));
+    return !fetched && (checkpoints || job_channels_remote(&s->channels, CHANNEL_INPUT) ||
+                        job_channels_remote(&s->channels, CHANNEL_DATASET));
 }
 
 enum rc copies_start(struct sup *s, bool send, loop_child_fn *done, struct err *err)
 {
     s->sending = send;
     s->copies_at = clock_mono_ns();
-    char *path = plan_path(s), *self = agent_program(),
+    char *path = plan_path(s), *self = backend_agent_program(),
          *keys = fs_join(s->dir, "access.json");
     const char *argv[] = {self, "job", "agent", "--transfer", path, NULL};
-    struct environ_list env;
-    environ_read(keys, &env);
+    struct job_environ_list env;
+    job_environ_read(keys, &env);
     enum rc rc = write_plan(s, err);
     if (!rc)
         rc = sup_helper(s, argv, env.list.at, done, err);
-    environ_release(&env);
+    job_environ_release(&env);
     mem_free(keys);
     mem_free(self);
     mem_free(path);
     return rc;
 }
 
-static void note(struct sup *s, const struct transfer_state *t)
+static void note(struct sup *s, const struct backend_transfer_state *t)
 {
     char *data = mem_printf("{\"direction\": \"%s\", \"files\": %jd, \"bytes\": %jd, "
                             "\"of_files\": %jd, \"of_bytes\": %jd}",
                             s->sending ? "out" : "in", (intmax_t)t->count.files,
                             (intmax_t)t->count.bytes, (intmax_t)t->count.of_files,
                             (intmax_t)t->count.of_bytes);
-    struct record_note n = {.worker = -1, .data = data};
-    enum rc rc = record_add(&s->rec, EV_Transfer, &n, NULL);
+    struct job_record_note n = {.worker = -1, .data = data};
+    enum rc rc = job_record_add(&s->rec, EV_Transfer, &n, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
 }
 
 void copies_tick(struct sup *s)
 {
-    struct transfer_state t;
+    struct backend_transfer_state t;
     int64_t now = clock_mono_ns();
     if (!s->copies_at || now - s->copies_at < TELL_NS)
         return;
     s->copies_at = now;
     char *path = plan_path(s);
-    if (transfer_state_read(path, &t))
+    if (backend_transfer_state_read(path, &t))
         note(s, &t);
     mem_free(path);
 }
 
 enum job_reason copies_end(struct sup *s, bool good, char *text, size_t size)
 {
-    struct transfer_state t = {.kind = TRANSFER_FAILED};
+    struct backend_transfer_state t = {.kind = TRANSFER_FAILED};
     char *path = plan_path(s), *done = fs_join(s->dir, "fetched");
-    bool told = transfer_state_read(path, &t);
+    bool told = backend_transfer_state_read(path, &t);
     s->copies_at = 0;
     if (good)
         note(s, &t);
-    if (good && !s->sending && file_put(done, "", 0, 0600, NULL))
+    if (good && !s->sending && job_file_put(done, "", 0, 0600, NULL))
         sup_warn(s, "the inputs will be copied again at the next attempt");
     snprintf(text, size, "%.*s", (int)size - 1,
              told && t.error[0] ? t.error : "the copy ended without a word");

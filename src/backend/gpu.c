@@ -18,7 +18,7 @@ struct memory {
     unsigned long long total, free, used;
 };
 
-struct gpus {
+struct backend_gpus {
     void *lib;
     int (*init)(void), (*shutdown)(void);
     int (*by_index)(unsigned, device *);
@@ -34,9 +34,9 @@ static bool find(void *lib, const char *name, void *out)
     return symbol != NULL;
 }
 
-struct gpus *gpus_open(void)
+struct backend_gpus *backend_gpus_open(void)
 {
-    struct gpus *g = mem_calloc(1, sizeof(*g));
+    struct backend_gpus *g = mem_calloc(1, sizeof(*g));
     g->lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
     if (g->lib && find(g->lib, "nvmlInit_v2", &g->init) &&
         find(g->lib, "nvmlShutdown", &g->shutdown) &&
@@ -50,7 +50,7 @@ struct gpus *gpus_open(void)
     return NULL;
 }
 
-void gpus_close(struct gpus *g)
+void backend_gpus_close(struct backend_gpus *g)
 {
     if (!g)
         return;
@@ -59,7 +59,7 @@ void gpus_close(struct gpus *g)
     mem_free(g);
 }
 
-bool gpus_use(struct gpus *g, int64_t index, struct gpu_use *out)
+bool backend_gpus_use(struct backend_gpus *g, int64_t index, struct backend_gpu_use *out)
 {
     device d = NULL;
     struct rates r = {0};
@@ -67,6 +67,6 @@ bool gpus_use(struct gpus *g, int64_t index, struct gpu_use *out)
     if (index < 0 || index > UINT16_MAX || g->by_index((unsigned)index, &d) != 0 ||
         g->rates(d, &r) != 0 || g->memory(d, &m) != 0)
         return false;
-    *out = (struct gpu_use){.percent = r.gpu, .bytes = (int64_t)m.used};
+    *out = (struct backend_gpu_use){.percent = r.gpu, .bytes = (int64_t)m.used};
     return true;
 }

@@ -6,16 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct gpus;
+struct backend_gpus;
 
-struct gpus *gpus_open(void);    /* NULL: no library, or no driver */
-void gpus_close(struct gpus *g); /* NULL is fine */
+struct backend_gpus *backend_gpus_open(void);    /* NULL: no library, or no driver */
+void backend_gpus_close(struct backend_gpus *g); /* NULL is fine */
 
-struct gpu_use {
+struct backend_gpu_use {
     double percent; /* of the last moment in which it worked at all */
     int64_t bytes;  /* of its memory, by everybody */
 };
 /* GPU `index`, counted as nvidia-smi does (by PCI bus). False: not told. */
-bool gpus_use(struct gpus *g, int64_t index, struct gpu_use *out);
+bool backend_gpus_use(struct backend_gpus *g, int64_t index, struct backend_gpu_use *out);
 
 #endif

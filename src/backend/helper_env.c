@@ -15,7 +15,7 @@ static bool among(const char *variable, const char *const *names, size_t n)
     return false;
 }
 
-bool helper_env_is_engine(const char *variable)
+bool backend_helper_env_is_engine(const char *variable)
 {
     static const char *const names[] = {
         "PATH",        "HOME",          "XDG_RUNTIME_DIR", "LANG",
@@ -23,7 +23,7 @@ bool helper_env_is_engine(const char *variable)
     return among(variable, names, ARRAY_LEN(names));
 }
 
-bool helper_env_is_pip(const char *variable)
+bool backend_helper_env_is_pip(const char *variable)
 {
     static const char *const names[] = {"PATH",
                                         "HOME",
@@ -43,33 +43,34 @@ bool helper_env_is_pip(const char *variable)
     return str_starts(variable, "PIP_") || among(variable, names, ARRAY_LEN(names));
 }
 
-void helper_env_fill(struct contract_env *out, const char *const *env,
-                     bool (*wanted)(const char *variable))
+void backend_helper_env_fill(struct job_contract_env *out, const char *const *env,
+                             bool (*wanted)(const char *variable))
 {
     for (; *env; env++) {
         size_t n = strcspn(*env, "=");
         if (!(*env)[n] || !wanted(*env))
             continue;
         char *name = mem_strndup(*env, n);
-        contract_env_put(out, name, *env + n + 1);
+        job_contract_env_put(out, name, *env + n + 1);
         mem_free(name);
     }
-    if (!contract_env_get(out, "PATH"))
-        contract_env_put(out, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    if (!job_contract_env_get(out, "PATH"))
+        job_contract_env_put(out, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
-bool helper_env_by_name(const char *variable)
+bool backend_helper_env_by_name(const char *variable)
 {
     return str_starts(variable, "PAI_") && strpbrk(variable, "\r\n");
 }
 
-enum rc helper_env_write(const char *path, const char *const *env, struct err *err)
+enum rc backend_helper_env_write(const char *path, const char *const *env,
+                                 struct err *err)
 {
     struct buf b;
     enum rc rc = RC_OK;
     buf_init(&b, 64 << 20);
     for (; *env && !rc; env++) {
-        if (helper_env_by_name(*env))
+        if (backend_helper_env_by_name(*env))
             continue;
         if (strpbrk(*env, "\r\n"))
             rc = err_coded(err, RC_INVAL, E3018,
@@ -81,7 +82,7 @@ enum rc helper_env_write(const char *path, const char *const *env, struct err *e
     if (!rc)
         rc = buf_check(&b, err);
     if (!rc)
-        rc = file_put(path, buf_str(&b), b.n, 0600, err);
+        rc = job_file_put(path, buf_str(&b), b.n, 0600, err);
     if (b.p)
         explicit_bzero(b.p, b.n);
     buf_release(&b);

@@ -10,21 +10,21 @@
 #include "job/contract.h"
 
 /* Whether "NAME=value" is for a container engine: PATH, HOME and where the engine is. */
-bool helper_env_is_engine(const char *variable);
+bool backend_helper_env_is_engine(const char *variable);
 /* Whether it is for pip: PATH, HOME, proxies, and where packages come from. */
-bool helper_env_is_pip(const char *variable);
+bool backend_helper_env_is_pip(const char *variable);
 /* Those of `env` (NULL behind the last) that are wanted; PATH in any case. */
-void helper_env_fill(struct contract_env *out, const char *const *env,
-                     bool (*wanted)(const char *variable));
+void backend_helper_env_fill(struct job_contract_env *out, const char *const *env,
+                             bool (*wanted)(const char *variable));
 
 /* Writes a container's variables to `path` (0600), one per line. RC_INVAL (E3018) for one
- * with a line end in it, unless helper_env_by_name().
+ * with a line end in it, unless backend_helper_env_by_name().
  */
-enum rc helper_env_write(const char *path, const char *const *env,
-                         struct err *err) MUST_CHECK;
+enum rc backend_helper_env_write(const char *path, const char *const *env,
+                                 struct err *err) MUST_CHECK;
 /* A variable of the contract's with line ends in its value: its name is ours, so an
  * engine may have it in its own environment and hand it on.
  */
-bool helper_env_by_name(const char *variable);
+bool backend_helper_env_by_name(const char *variable);
 
 #endif

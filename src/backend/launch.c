@@ -30,36 +30,36 @@ const char *launch_gpus(const struct sup *s, int64_t index, struct arena *a)
 }
 
 /* Adds variables of the submission that are not set yet. */
-static void submitted_env(const struct backend_job *j, struct contract_env *e)
+static void submitted_env(const struct backend_job *j, struct job_contract_env *e)
 {
-    struct environ_list env;
+    struct job_environ_list env;
     char *path = fs_join(j->dir, "env.json");
-    environ_read(path, &env);
+    job_environ_read(path, &env);
     for (size_t i = 0; i < env.list.n; i++) {
         const char *value = strchr(env.list.at[i], '=');
         char *name = mem_strndup(env.list.at[i], (size_t)(value - env.list.at[i]));
-        if (!contract_env_get(e, name))
-            contract_env_put(e, name, value + 1);
+        if (!job_contract_env_get(e, name))
+            job_contract_env_put(e, name, value + 1);
         mem_free(name);
     }
-    environ_release(&env);
+    job_environ_release(&env);
     mem_free(path);
-    if (!contract_env_get(e, "PATH"))
-        contract_env_put(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    if (!job_contract_env_get(e, "PATH"))
+        job_contract_env_put(e, "PATH", "/usr/local/bin:/usr/bin:/bin");
 }
 
 /* What the submission's environment and the job's packages add; an image has its own. */
-static void base_env(const struct sup *s, struct contract_env *e)
+static void base_env(const struct sup *s, struct job_contract_env *e)
 {
     if (!s->job.ops->host_files)
         return;
     submitted_env(&s->job, e);
     char *venv = fs_join(s->dir, "venv"), *ready = fs_join(venv, ".ready");
     if (fs_exists(ready)) {
-        const char *old = contract_env_get(e, "PATH");
+        const char *old = job_contract_env_get(e, "PATH");
         char *full = mem_printf("%s/bin:%s", venv, old ? old : "/usr/bin:/bin");
-        contract_env_put(e, "PATH", full);
-        contract_env_put(e, "VIRTUAL_ENV", venv);
+        job_contract_env_put(e, "PATH", full);
+        job_contract_env_put(e, "VIRTUAL_ENV", venv);
         mem_free(full);
     }
     mem_free(ready);
@@ -89,8 +89,8 @@ static const char *const *hosts_of(const struct sup *s, struct arena *a)
 static void put_secrets(struct sup *s, struct launch *l)
 {
     for (size_t i = 0; i < s->secrets.list.n; i++)
-        contract_env_put(&l->env, s->secrets.list.at[i].name,
-                         s->secrets.list.at[i].value);
+        job_contract_env_put(&l->env, s->secrets.list.at[i].name,
+                             s->secrets.list.at[i].value);
 }
 
 /* A text that begins like an option is none. */
@@ -107,18 +107,18 @@ static void fill_shell(const char *text, const char *out[5])
 
 void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launch *l)
 {
-    struct contract_worker cw = {.job = s->id,
-                                 .index = w->b.index,
-                                 .count = s->n_workers,
-                                 .attempt = s->rec.now.attempt,
-                                 .restarts = s->rec.now.restarts,
-                                 .hosts = hosts_of(s, &l->arena),
-                                 .port = port,
-                                 .gpus = launch_gpus(s, w->b.index, &l->arena),
-                                 .root = s->job.root,
-                                 .work = work_dir(s, &l->arena)};
+    struct job_contract_worker cw = {.job = s->id,
+                                     .index = w->b.index,
+                                     .count = s->n_workers,
+                                     .attempt = s->rec.now.attempt,
+                                     .restarts = s->rec.now.restarts,
+                                     .hosts = hosts_of(s, &l->arena),
+                                     .port = port,
+                                     .gpus = launch_gpus(s, w->b.index, &l->arena),
+                                     .root = s->job.root,
+                                     .work = work_dir(s, &l->arena)};
     base_env(s, &l->env);
-    contract_env_fill(&l->env, &s->spec, &s->channels, &cw);
+    job_contract_env_fill(&l->env, &s->spec, &s->channels, &cw);
     put_secrets(s, l);
     for (size_t i = 0; w->b.index == 0 && i < l->env.warnings.n; i++)
         sup_warn(s, l->env.warnings.at[i]);
@@ -134,6 +134,6 @@ void launch_fill(struct sup *s, struct sup_worker *w, int64_t port, struct launc
 
 void launch_release(struct launch *l)
 {
-    contract_env_release(&l->env);
+    job_contract_env_release(&l->env);
     arena_release(&l->arena);
 }

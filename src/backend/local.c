@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "backend/bubble.h"
+#include "backend/bubblewrap.h"
 #include "backend/capacity.h"
 #include "backend/process.h"
 #include "backend/view.h"
@@ -18,7 +18,7 @@
 
 static const char plain[] = "plain", mounted[] = "mount", bubbled[] = "bubblewrap";
 
-static bool literal_ml(const struct spec *s)
+static bool literal_ml(const struct job_spec *s)
 {
     if (s->shell)
         return strstr(s->shell, "/ml/") != NULL;
@@ -40,9 +40,9 @@ static void local_prepare(struct backend_job *j)
     char what[VIEW_ERROR_SIZE];
     j->view = plain;
     if (may_use(j, mounted) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
-        (capacity_view(j->p->dir) || view_possible(scratch, what)))
+        (backend_capacity_view(j->p->dir) || backend_view_possible(scratch, what)))
         j->view = mounted;
-    else if (may_use(j, bubbled) && bubble_possible())
+    else if (may_use(j, bubbled) && backend_bubblewrap_possible())
         j->view = bubbled;
     mem_free(scratch);
     j->links = j->view == plain;
@@ -52,33 +52,34 @@ static void local_prepare(struct backend_job *j)
                    "datasets do not exist; only the PAI_* variables hold real paths");
 }
 
-typedef VEC(struct view_mount) mount_list;
+typedef VEC(struct backend_view_mount) mount_list;
 
 static void fill_mounts(const struct backend_job *j, mount_list *out)
 {
-    struct view_mount tree = {.from = j->ml, .to = "/ml"};
+    struct backend_view_mount tree = {.from = j->ml, .to = "/ml"};
     VEC_PUSH(out, tree);
     for (size_t i = 0; i < j->mounts->list.n; i++) {
-        const struct contract_mount *m = &j->mounts->list.at[i];
-        struct view_mount v = {.from = m->from, .to = m->to, .read_only = m->read_only};
+        const struct job_contract_mount *m = &j->mounts->list.at[i];
+        struct backend_view_mount v = {
+            .from = m->from, .to = m->to, .read_only = m->read_only};
         VEC_PUSH(out, v);
     }
 }
 
 /* bwrap looks for the command only when it runs; what is surely not there is told now. */
 static enum rc use_bubble(struct backend_job *j, const struct backend_launch *l,
-                          const mount_list *mounts, struct shim_spec *spec,
+                          const mount_list *mounts, struct backend_shim_spec *spec,
                           struct arena *a, struct err *err)
 {
     const char *name = l->argv[0];
-    char *path = proc_which(name, contract_env_get(l->env, "PATH"));
+    char *path = proc_which(name, job_contract_env_get(l->env, "PATH"));
     bool there = path != NULL || strchr(name, '/');
     mem_free(path);
     if (!there) {
         j->launch_status = 127;
         return err_sys(err, ENOENT, "cannot execute '%.150s'", name);
     }
-    spec->argv = bubble_argv(mounts->at, mounts->n, l->cwd, l->argv, a);
+    spec->argv = backend_bubblewrap_argv(mounts->at, mounts->n, l->cwd, l->argv, a);
     spec->cwd = "/";
     return RC_OK;
 }
@@ -88,10 +89,10 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
 {
     struct arena a = {0};
     mount_list mounts = {0};
-    struct shim_spec spec = {.argv = l->argv,
-                             .env = contract_env_list(l->env),
-                             .cwd = l->cwd,
-                             .secrets = l->secrets};
+    struct backend_shim_spec spec = {.argv = l->argv,
+                                     .env = job_contract_env_list(l->env),
+                                     .cwd = l->cwd,
+                                     .secrets = l->secrets};
     enum rc rc = RC_OK;
     if (j->view != plain)
         fill_mounts(j, &mounts);
@@ -103,7 +104,7 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
         spec.n_mounts = mounts.n;
     }
     if (!rc)
-        rc = process_start(j, l->w, &spec, true, err);
+        rc = backend_process_start(j, l->w, &spec, true, err);
     l->started = rc == RC_OK;
     VEC_RELEASE(&mounts);
     arena_release(&a);
@@ -122,16 +123,16 @@ static enum rc local_start(struct backend_job *j, struct backend_launch *at, siz
 const struct backend_ops backend_local = {
     .name = "local",
     .host_files = true,
-    .probe = capacity_probe_view,
-    .capacity = capacity_find,
+    .probe = backend_capacity_probe_view,
+    .capacity = backend_capacity_find,
     .prepare = local_prepare,
-    .address = process_address,
-    .port = process_port,
+    .address = backend_process_address,
+    .port = backend_process_port,
     .start = local_start,
-    .reattach = process_reattach,
-    .poll = process_poll,
-    .signal = process_signal,
-    .usage = process_usage,
-    .release = process_release,
-    .clean = process_clean,
+    .reattach = backend_process_reattach,
+    .poll = backend_process_poll,
+    .signal = backend_process_signal,
+    .usage = backend_process_usage,
+    .release = backend_process_release,
+    .clean = backend_process_clean,
 };

@@ -16,18 +16,18 @@ static const char *const events[] = {
 };
 
 static const struct {
-    enum phase from;
-    enum phase_event on;
-    enum phase to;
-    enum phase_action action;
+    enum backend_phase from;
+    enum backend_phase_event on;
+    enum backend_phase to;
+    enum backend_phase_action action;
 } moves[] = {
 #define MOVE(from, event, to, action) \
     {PHASE_##from, PHASE_ON_##event, PHASE_##to, PHASE_DO_##action},
 #include "backend/phases.def"
 };
 
-bool phase_next(enum phase from, enum phase_event on, enum phase *to,
-                enum phase_action *action)
+bool backend_phase_next(enum backend_phase from, enum backend_phase_event on,
+                        enum backend_phase *to, enum backend_phase_action *action)
 {
     for (size_t i = 0; i < ARRAY_LEN(moves); i++)
         if (moves[i].from == from && moves[i].on == on) {
@@ -38,12 +38,12 @@ bool phase_next(enum phase from, enum phase_event on, enum phase *to,
     return false;
 }
 
-const char *phase_name(enum phase p)
+const char *backend_phase_name(enum backend_phase p)
 {
     return phases[p];
 }
 
-const char *phase_event_name(enum phase_event e)
+const char *backend_phase_event_name(enum backend_phase_event e)
 {
     return events[e];
 }

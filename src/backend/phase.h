@@ -5,20 +5,20 @@
 
 #include <stdbool.h>
 
-enum phase {
+enum backend_phase {
 #define PHASE(name, meaning) PHASE_##name,
 #include "backend/phases.def"
     PHASE_COUNT
 };
 
-enum phase_event {
+enum backend_phase_event {
 #define EVENT(name, meaning) PHASE_ON_##name,
 #include "backend/phases.def"
     PHASE_EVENT_COUNT
 };
 
 /* What is done behind a move; the supervisor's functions of these names. */
-enum phase_action {
+enum backend_phase_action {
     PHASE_DO_nothing,
     PHASE_DO_cancel_helper,
     PHASE_DO_stop_workers,
@@ -28,9 +28,9 @@ enum phase_action {
 };
 
 /* False: there is no such move; nothing is changed then. */
-bool phase_next(enum phase from, enum phase_event on, enum phase *to,
-                enum phase_action *action);
-const char *phase_name(enum phase p);
-const char *phase_event_name(enum phase_event e);
+bool backend_phase_next(enum backend_phase from, enum backend_phase_event on,
+                        enum backend_phase *to, enum backend_phase_action *action);
+const char *backend_phase_name(enum backend_phase p);
+const char *backend_phase_event_name(enum backend_phase_event e);
 
 #endif

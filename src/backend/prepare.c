@@ -24,9 +24,9 @@ static enum rc restore_code(struct sup *s, struct err *err)
     char *objects = fs_join(s->p->dir, "objects");
     enum rc rc = RC_OK;
     if (s->rec.now.snapshot[0] && !fs_exists(done)) {
-        rc = snapshot_restore(objects, s->rec.now.snapshot, code, err);
+        rc = job_snapshot_restore(objects, s->rec.now.snapshot, code, err);
         if (!rc)
-            rc = file_put(done, "", 0, 0600, err);
+            rc = job_file_put(done, "", 0, 0600, err);
     }
     mem_free(objects);
     mem_free(code);
@@ -36,11 +36,11 @@ static enum rc restore_code(struct sup *s, struct err *err)
 
 static enum rc stage_tables(const struct sup *s, struct err *err)
 {
-    struct environ_list access;
+    struct job_environ_list access;
     char *path = fs_join(s->dir, "access.json");
-    environ_read(path, &access);
-    enum rc rc = table_stage(s->ml, &s->channels, &access, err);
-    environ_release(&access);
+    job_environ_read(path, &access);
+    enum rc rc = job_table_stage(s->ml, &s->channels, &access, err);
+    job_environ_release(&access);
     mem_free(path);
     return rc;
 }
@@ -48,7 +48,7 @@ static enum rc stage_tables(const struct sup *s, struct err *err)
 static enum rc read_secrets(struct sup *s, struct err *err)
 {
     char *path = fs_join(s->dir, "secrets.json");
-    enum rc rc = secrets_read(&s->spec, path, &s->secrets, err);
+    enum rc rc = job_secrets_read(&s->spec, path, &s->secrets, err);
     mem_free(path);
     return rc;
 }
@@ -57,20 +57,20 @@ static enum rc read_secrets(struct sup *s, struct err *err)
 enum rc prepare_again(struct sup *s, struct err *err)
 {
     s->job.ops->prepare(&s->job);
-    contract_mounts_release(&s->mounts);
-    contract_mounts(s->ml, &s->channels, &s->mounts);
-    secrets_release(&s->secrets);
+    job_contract_mounts_release(&s->mounts);
+    job_contract_mounts(s->ml, &s->channels, &s->mounts);
+    job_secrets_release(&s->secrets);
     return read_secrets(s, err);
 }
 
 static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
 {
-    channels_release(&s->channels);
-    secrets_release(&s->secrets);
-    contract_mounts_release(&s->mounts);
+    job_channels_release(&s->channels);
+    job_secrets_release(&s->secrets);
+    job_contract_mounts_release(&s->mounts);
     *why = WHY_InputMissing;
-    enum rc rc =
-        channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels, err);
+    enum rc rc = job_channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir,
+                                      &s->channels, err);
     if (rc && err->code == E3007)
         *why = WHY_OutputFailed;
     if (rc)
@@ -78,12 +78,12 @@ static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
     *why = WHY_LaunchFailure;
     rc = read_secrets(s, err);
     if (!rc)
-        rc = contract_stage(s->ml, &s->spec, &s->channels, s->job.links, err);
+        rc = job_contract_stage(s->ml, &s->spec, &s->channels, s->job.links, err);
     if (!rc)
         rc = stage_tables(s, err);
     if (!rc)
         rc = restore_code(s, err);
-    contract_mounts(s->ml, &s->channels, &s->mounts);
+    job_contract_mounts(s->ml, &s->channels, &s->mounts);
     return rc;
 }
 
@@ -106,7 +106,7 @@ static bool write_requirements(const struct sup *s)
         buf_printf(&b, "\n%s", s->spec.s->requirement[i]);
     buf_putc(&b, '\n');
     bool any = str_trim(str_of(buf_str(&b), b.n)).n > 0;
-    if (any && file_put(path, buf_str(&b), b.n, 0600, NULL))
+    if (any && job_file_put(path, buf_str(&b), b.n, 0600, NULL))
         any = false;
     buf_release(&b);
     mem_free(path);
@@ -147,7 +147,7 @@ static void packages_failed(struct sup *s, struct proc_exit exit)
 static void mark_ready(struct sup *s)
 {
     char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
-    enum rc rc = file_put(ready, "", 0, 0600, NULL);
+    enum rc rc = job_file_put(ready, "", 0, 0600, NULL);
     (void)rc; /* then they are installed again */
     mem_free(ready);
     mem_free(venv);
@@ -220,19 +220,21 @@ static enum rc start_python(struct sup *s, struct err *err)
 {
     char *venv = venv_dir(s), *own = fs_join(venv, "bin/python");
     char *list = fs_join(s->dir, "requirements.txt"), *kept = fs_join(s->dir, "env.json");
-    struct environ_list env;
-    environ_read(kept, &env);
-    char *python = proc_which("python3", environ_get(&env, "PATH")); /* the submitter's */
+    struct job_environ_list env;
+    job_environ_read(kept, &env);
+    char *python =
+        proc_which("python3", job_environ_get(&env, "PATH")); /* the submitter's */
     const char *make[] = {python ? python : "python3", "-c", make_venv, venv, NULL};
     const char *install[] = {own,  "-m", "pip", "install", "--disable-pip-version-check",
                              "-r", list, NULL};
-    struct contract_env ours = {0};
-    helper_env_fill(&ours, (const char *const *)environ, helper_env_is_pip);
+    struct job_contract_env ours = {0};
+    backend_helper_env_fill(&ours, (const char *const *)environ,
+                            backend_helper_env_is_pip);
     enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install,
-                            contract_env_list(&ours), helper_done, err);
-    contract_env_release(&ours);
+                            job_contract_env_list(&ours), helper_done, err);
+    job_contract_env_release(&ours);
     mem_free(python);
-    environ_release(&env);
+    job_environ_release(&env);
     mem_free(kept);
     mem_free(list);
     mem_free(own);
@@ -266,7 +268,8 @@ static void sweep_helpers(struct sup *s)
     char *log =
         mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
     if (fs_exists(log))
-        shim_sweep(s->id, s->rec.now.attempt, -1); /* of this machine, as helpers are */
+        backend_shim_sweep(s->id, s->rec.now.attempt,
+                           -1); /* of this machine, as helpers are */
     mem_free(log);
 }
 

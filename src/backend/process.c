@@ -21,7 +21,7 @@
 #include "job/file.h"
 
 struct process {
-    struct shim shim;
+    struct backend_shim shim;
     bool live;
     char *cgroup; /* owned: limits its memory; NULL: none */
 };
@@ -50,9 +50,9 @@ static void limit_memory(const struct backend_job *j, const struct backend_worke
     char *name = mem_printf("trainyard-%s-%jd.%jd", j->id, (intmax_t)w->index,
                             (intmax_t)j->attempt);
     char *file = cgroup_file(w);
-    if (cgroup_create(name, w->role->memory, &p->cgroup, &err) == RC_OK &&
-        file_put(file, p->cgroup, strlen(p->cgroup), 0600, NULL)) {
-        cgroup_destroy(p->cgroup);
+    if (backend_cgroup_create(name, w->role->memory, &p->cgroup, &err) == RC_OK &&
+        job_file_put(file, p->cgroup, strlen(p->cgroup), 0600, NULL)) {
+        backend_cgroup_destroy(p->cgroup);
         mem_free(p->cgroup);
         p->cgroup = NULL;
     }
@@ -70,15 +70,15 @@ static bool leave_cgroup(const struct backend_worker *w, struct process *p)
         fs_read(file, 4096, &p->cgroup, &n, NULL) != RC_OK)
         p->cgroup = NULL;
     if (p->cgroup) {
-        starved = cgroup_kills(p->cgroup) > 0;
-        cgroup_destroy(p->cgroup);
+        starved = backend_cgroup_kills(p->cgroup) > 0;
+        backend_cgroup_destroy(p->cgroup);
     }
     mem_free(file);
     return starved;
 }
 
-enum rc process_start(struct backend_job *j, struct backend_worker *w,
-                      struct shim_spec *spec, bool limit, struct err *err)
+enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
+                              struct backend_shim_spec *spec, bool limit, struct err *err)
 {
     struct process *p = process_of(w);
     if (limit)
@@ -87,7 +87,7 @@ enum rc process_start(struct backend_job *j, struct backend_worker *w,
     spec->log = w->log;
     spec->grace_s = j->spec->grace_s;
     spec->cgroup = p->cgroup;
-    enum rc rc = shim_start(spec, &p->shim, &j->launch_status, err);
+    enum rc rc = backend_shim_start(spec, &p->shim, &j->launch_status, err);
     if (rc) {
         leave_cgroup(w, p);
         return rc;
@@ -99,31 +99,32 @@ enum rc process_start(struct backend_job *j, struct backend_worker *w,
     return RC_OK;
 }
 
-enum backend_state process_reattach(struct backend_job *j, struct backend_worker *w)
+enum backend_state backend_process_reattach(struct backend_job *j,
+                                            struct backend_worker *w)
 {
     struct process *p = process_of(w);
-    struct shim_exit exit;
-    p->live = shim_attach(w->handle, &p->shim);
+    struct backend_shim_exit exit;
+    p->live = backend_shim_attach(w->handle, &p->shim);
     if (p->live) {
         w->fd = p->shim.pidfd;
         w->pid = p->shim.worker;
         return BACKEND_RUNNING;
     }
-    if (shim_exit_read(w->handle, &exit))
+    if (backend_shim_exit_read(w->handle, &exit))
         return BACKEND_ENDED;
     return fs_exists(w->handle) ? BACKEND_LOST : BACKEND_NONE;
 }
 
-enum backend_state process_poll(struct backend_job *j, struct backend_worker *w,
-                                struct backend_exit *out)
+enum backend_state backend_process_poll(struct backend_job *j, struct backend_worker *w,
+                                        struct backend_exit *out)
 {
     struct process *p = process_of(w);
-    struct shim_exit exit;
-    if (p->live && !shim_ended(&p->shim))
+    struct backend_shim_exit exit;
+    if (p->live && !backend_shim_ended(&p->shim))
         return BACKEND_RUNNING;
     p->live = false;
     bool starved = leave_cgroup(w, p);
-    if (!shim_exit_read(w->handle, &exit)) {
+    if (!backend_shim_exit_read(w->handle, &exit)) {
         *out = (struct backend_exit){
             .code = -1, .signal = SIGKILL, .out_of_memory = starved};
         return fs_exists(w->handle) ? BACKEND_LOST : BACKEND_NONE;
@@ -138,8 +139,8 @@ enum backend_state process_poll(struct backend_job *j, struct backend_worker *w,
     return BACKEND_ENDED;
 }
 
-void process_signal(struct backend_job *j, struct backend_worker *w,
-                    enum backend_signal s)
+void backend_process_signal(struct backend_job *j, struct backend_worker *w,
+                            enum backend_signal s)
 {
     static const int numbers[] = {[BACKEND_STOP] = SIGTERM,
                                   [BACKEND_KILL] = SIGINT,
@@ -149,16 +150,16 @@ void process_signal(struct backend_job *j, struct backend_worker *w,
     if (!p->live)
         return;
     if (s == BACKEND_DESTROY)
-        shim_kill(&p->shim);
+        backend_shim_kill(&p->shim);
     else
-        shim_signal(&p->shim, numbers[s]);
+        backend_shim_signal(&p->shim, numbers[s]);
 }
 
-void process_release(struct backend_job *j, struct backend_worker *w)
+void backend_process_release(struct backend_job *j, struct backend_worker *w)
 {
     struct process *p = w->own;
     if (p) {
-        shim_release(&p->shim);
+        backend_shim_release(&p->shim);
         mem_free(p->cgroup);
         mem_free(p);
     }
@@ -166,10 +167,10 @@ void process_release(struct backend_job *j, struct backend_worker *w)
     w->fd = -1;
 }
 
-void process_clean(struct backend_job *j, int64_t worker, bool lost)
+void backend_process_clean(struct backend_job *j, int64_t worker, bool lost)
 {
     if (lost)
-        shim_sweep(j->id, j->attempt, worker);
+        backend_shim_sweep(j->id, j->attempt, worker);
 }
 
 /* Fields of /proc/PID/stat behind the name, which may hold anything. */
@@ -213,8 +214,8 @@ static void add_sample(struct backend_worker *const *w, size_t n, const char *pi
     }
 }
 
-void process_usage(struct backend_job *j, struct backend_worker *const *w, size_t n,
-                   struct backend_usage *out)
+void backend_process_usage(struct backend_job *j, struct backend_worker *const *w,
+                           size_t n, struct backend_usage *out)
 {
     DIR *d = opendir("/proc");
     if (!d)
@@ -225,14 +226,14 @@ void process_usage(struct backend_job *j, struct backend_worker *const *w, size_
     closedir(d);
 }
 
-void process_address(const struct backend_job *j, int64_t worker,
-                     char out[BACKEND_ADDRESS_SIZE])
+void backend_process_address(const struct backend_job *j, int64_t worker,
+                             char out[BACKEND_ADDRESS_SIZE])
 {
     snprintf(out, BACKEND_ADDRESS_SIZE, "127.0.0.1");
 }
 
 /* Bound to 0 and let go again. */
-int64_t process_port(const struct backend_job *j)
+int64_t backend_process_port(const struct backend_job *j)
 {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};

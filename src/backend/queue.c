@@ -29,33 +29,34 @@ struct rank {
 
 struct lane {
     size_t next, end; /* of planning.order */
-    struct queue_account *project, *owner;
+    struct backend_queue_account *project, *owner;
     struct rank rank;
 };
 
 struct planning {
-    const struct queue_world *w;
-    struct queue_need free;
-    struct queue_verdict *verdicts;
-    struct queue_accounts accounts;
-    struct queue_account **owners, **projects; /* of waiting[i] */
-    size_t *order;                             /* indices of waiting, lane by lane */
-    struct lane *lanes;                        /* a heap */
+    const struct backend_queue_world *w;
+    struct backend_queue_need free;
+    struct backend_queue_verdict *verdicts;
+    struct backend_queue_accounts accounts;
+    struct backend_queue_account **owners, **projects; /* of waiting[i] */
+    size_t *order;      /* indices of waiting, lane by lane */
+    struct lane *lanes; /* a heap */
     size_t n_lanes;
-    const struct queue_job *head; /* first that did not fit */
-    int64_t start_at;             /* when it surely can: wall ns, INT64_MAX unknown */
-    struct queue_need spare;      /* what will be there beside it then */
+    const struct backend_queue_job *head; /* first that did not fit */
+    int64_t start_at;                /* when it surely can: wall ns, INT64_MAX unknown */
+    struct backend_queue_need spare; /* what will be there beside it then */
 };
 
-static void add(struct queue_need *a, const struct queue_need *b, int sign)
+static void add(struct backend_queue_need *a, const struct backend_queue_need *b,
+                int sign)
 {
     a->cpu_milli += sign * b->cpu_milli;
     a->memory += sign * b->memory;
     a->gpu += sign * b->gpu;
 }
 
-const char *queue_lacking(const struct queue_need *room, const struct queue_need *need,
-                          int64_t *missing)
+const char *backend_queue_lacking(const struct backend_queue_need *room,
+                                  const struct backend_queue_need *need, int64_t *missing)
 {
     const struct {
         const char *name;
@@ -75,7 +76,7 @@ static int by_lane(const void *a, const void *b, void *arg)
 {
     const struct planning *p = arg;
     size_t i = *(const size_t *)a, k = *(const size_t *)b;
-    const struct queue_job *x = &p->w->waiting[i], *y = &p->w->waiting[k];
+    const struct backend_queue_job *x = &p->w->waiting[i], *y = &p->w->waiting[k];
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
     if (p->projects[i] != p->projects[k])
@@ -93,13 +94,13 @@ static bool same_lane(const struct planning *p, size_t i, size_t k)
 
 static struct rank rank_of(const struct planning *p, const struct lane *l)
 {
-    const struct queue_job *j = &p->w->waiting[p->order[l->next]];
+    const struct backend_queue_job *j = &p->w->waiting[p->order[l->next]];
     struct rank r = {.priority = -j->priority,
                      .patient = p->w->now - j->since < QUEUE_STARVING_S * SECOND,
                      .num = j->num};
     if (r.patient) {
-        r.project = queue_account_score(l->project, &p->w->total);
-        r.owner = queue_account_score(l->owner, &p->w->total);
+        r.project = backend_queue_account_score(l->project, &p->w->total);
+        r.owner = backend_queue_account_score(l->owner, &p->w->total);
     }
     return r;
 }
@@ -137,10 +138,10 @@ static void make_lanes(struct planning *p)
 {
     size_t n = p->w->n_waiting;
     for (size_t i = 0; i < n; i++) {
-        const struct queue_job *j = &p->w->waiting[i];
+        const struct backend_queue_job *j = &p->w->waiting[i];
         p->order[i] = i;
-        p->owners[i] = queue_account(&p->accounts, j->owner, false);
-        p->projects[i] = queue_account(&p->accounts, j->project, true);
+        p->owners[i] = backend_queue_account(&p->accounts, j->owner, false);
+        p->projects[i] = backend_queue_account(&p->accounts, j->project, true);
     }
     qsort_r(p->order, n, sizeof(*p->order), by_lane, p);
     for (size_t i = 0, end; i < n; i = end) {
@@ -181,7 +182,7 @@ static bool next_in_line(struct planning *p, size_t *out)
 
 struct ending {
     int64_t at;
-    const struct queue_need *need;
+    const struct backend_queue_need *need;
 };
 
 static int by_end(const void *a, const void *b)
@@ -201,22 +202,22 @@ static int64_t end_of(int64_t since, int64_t timeout_s)
 /* When enough running jobs will have reached their time limits for the head, and what
  * will be left beside it.
  */
-static void reserve(struct planning *p, const struct queue_job *head)
+static void reserve(struct planning *p, const struct backend_queue_job *head)
 {
-    const struct queue_world *w = p->w;
+    const struct backend_queue_world *w = p->w;
     struct ending *ends = mem_calloc(w->n_running + 1, sizeof(*ends));
-    struct queue_need room = p->free;
+    struct backend_queue_need room = p->free;
     int64_t missing;
     p->head = head;
     p->start_at = INT64_MAX;
     for (size_t i = 0; i < w->n_running; i++) {
-        const struct queue_job *r = &w->running[i];
+        const struct backend_queue_job *r = &w->running[i];
         ends[i] = (struct ending){end_of(r->since, r->timeout_s), &r->need};
     }
     qsort(ends, w->n_running, sizeof(*ends), by_end);
     for (size_t i = 0; i < w->n_running && ends[i].at < INT64_MAX; i++) {
         add(&room, ends[i].need, 1);
-        if (!queue_lacking(&room, &head->need, &missing)) {
+        if (!backend_queue_lacking(&room, &head->need, &missing)) {
             p->start_at = ends[i].at;
             break;
         }
@@ -233,12 +234,12 @@ static void reserve(struct planning *p, const struct queue_job *head)
     p->spare = room;
 }
 
-static bool may_pass(struct planning *p, const struct queue_job *j)
+static bool may_pass(struct planning *p, const struct backend_queue_job *j)
 {
     int64_t missing;
     if (p->start_at < INT64_MAX && end_of(p->w->now, j->timeout_s) <= p->start_at)
         return true;
-    if (!queue_lacking(&p->spare, &j->need, &missing)) {
+    if (!backend_queue_lacking(&p->spare, &j->need, &missing)) {
         add(&p->spare, &j->need, -1);
         return true;
     }
@@ -248,37 +249,38 @@ static bool may_pass(struct planning *p, const struct queue_job *j)
 
 static void judge(struct planning *p, size_t i)
 {
-    const struct queue_job *j = &p->w->waiting[i];
-    struct queue_verdict *v = &p->verdicts[i];
+    const struct backend_queue_job *j = &p->w->waiting[i];
+    struct backend_queue_verdict *v = &p->verdicts[i];
     int64_t missing = 0;
-    const char *what = queue_lacking(&p->w->total, &j->need, &missing);
+    const char *what = backend_queue_lacking(&p->w->total, &j->need, &missing);
     if (what) {
-        *v = (struct queue_verdict){
+        *v = (struct backend_queue_verdict){
             .answer = QUEUE_NEVER, .lacking = what, .missing = missing};
         return;
     }
-    if (!queue_accounts_allow(&p->accounts, j, v))
+    if (!backend_queue_accounts_allow(&p->accounts, j, v))
         return;
-    what = queue_lacking(&p->free, &j->need, &missing);
+    what = backend_queue_lacking(&p->free, &j->need, &missing);
     if (!what && (!p->head || may_pass(p, j))) {
-        *v = (struct queue_verdict){.answer = QUEUE_START};
+        *v = (struct backend_queue_verdict){.answer = QUEUE_START};
         add(&p->free, &j->need, -1);
-        queue_accounts_run(&p->accounts, j, true);
+        backend_queue_accounts_run(&p->accounts, j, true);
         return;
     }
     if (p->head) {
-        *v = (struct queue_verdict){.answer = QUEUE_BEHIND,
-                                    .lacking = what,
-                                    .missing = missing,
-                                    .ahead = p->head->id};
+        *v = (struct backend_queue_verdict){.answer = QUEUE_BEHIND,
+                                            .lacking = what,
+                                            .missing = missing,
+                                            .ahead = p->head->id};
         return;
     }
-    *v =
-        (struct queue_verdict){.answer = QUEUE_FULL, .lacking = what, .missing = missing};
+    *v = (struct backend_queue_verdict){
+        .answer = QUEUE_FULL, .lacking = what, .missing = missing};
     reserve(p, j);
 }
 
-void queue_plan(const struct queue_world *w, struct queue_verdict *verdicts)
+void backend_queue_plan(const struct backend_queue_world *w,
+                        struct backend_queue_verdict *verdicts)
 {
     size_t n = w->n_waiting;
     struct planning p = {.w = w,
@@ -290,17 +292,17 @@ void queue_plan(const struct queue_world *w, struct queue_verdict *verdicts)
                          .order = mem_calloc(n + 1, sizeof(*p.order)),
                          .lanes = mem_calloc(n + 1, sizeof(*p.lanes))};
     for (size_t i = 0; i < w->n_groups; i++)
-        queue_accounts_group(&p.accounts, &w->groups[i]);
+        backend_queue_accounts_group(&p.accounts, &w->groups[i]);
     for (size_t i = 0; i < w->n_running; i++) {
         add(&p.free, &w->running[i].need, -1);
-        queue_accounts_run(&p.accounts, &w->running[i], true);
+        backend_queue_accounts_run(&p.accounts, &w->running[i], true);
     }
     for (size_t i = 0; i < w->n_elsewhere; i++)
-        queue_accounts_run(&p.accounts, &w->elsewhere[i], false);
+        backend_queue_accounts_run(&p.accounts, &w->elsewhere[i], false);
     make_lanes(&p);
     for (size_t i; next_in_line(&p, &i);)
         judge(&p, i);
-    queue_accounts_release(&p.accounts);
+    backend_queue_accounts_release(&p.accounts);
     mem_free(p.lanes);
     mem_free(p.order);
     mem_free(p.projects);

@@ -26,42 +26,43 @@
 #define QUEUE_PATIENCE_S 300
 #define QUEUE_STARVING_S 3600
 
-struct queue_need {
+struct backend_queue_need {
     int64_t cpu_milli, memory, gpu;
 };
 
-struct queue_job {
+struct backend_queue_job {
     const char *id, *owner;
     const char *project;   /* NULL or "": of none */
     int64_t priority, num; /* num: order of submission */
     int64_t since;         /* waiting: queued; running: started; wall clock, ns */
     int64_t timeout_s;     /* 0: none */
-    struct queue_need need;
+    struct backend_queue_need need;
 };
 
 /* What was agreed on for a user or a project. Those without one have no limits, no
  * recent use and the usual weight.
  */
 #define QUEUE_WEIGHT 100
-struct queue_group {
+struct backend_queue_group {
     const char *name;
-    bool project;           /* else a user */
-    struct queue_need most; /* at a time, all machines together; -1: no limit */
-    int64_t most_running;   /* jobs; -1: no limit */
-    int64_t weight;         /* twice the weight, twice the share; 0: QUEUE_WEIGHT */
-    double recent;          /* part of the machine that it had lately, 0 to 1 */
+    bool project;                   /* else a user */
+    struct backend_queue_need most; /* at a time, all machines together; -1: no limit */
+    int64_t most_running;           /* jobs; -1: no limit */
+    int64_t weight; /* twice the weight, twice the share; 0: QUEUE_WEIGHT */
+    double recent;  /* part of the machine that it had lately, 0 to 1 */
 };
 
-struct queue_world {
-    struct queue_need total;                               /* of this machine */
-    const struct queue_job *running, *elsewhere, *waiting; /* here, on other machines */
+struct backend_queue_world {
+    struct backend_queue_need total; /* of this machine */
+    const struct backend_queue_job *running, *elsewhere,
+        *waiting; /* here, on other machines */
     size_t n_running, n_elsewhere, n_waiting;
-    const struct queue_group *groups;
+    const struct backend_queue_group *groups;
     size_t n_groups;
     int64_t now; /* wall clock, ns */
 };
 
-enum queue_answer {
+enum backend_queue_answer {
     QUEUE_START,
     QUEUE_FULL,   /* first in line, but what it needs is in use */
     QUEUE_BEHIND, /* others go first, and it would hold them up or does not fit */
@@ -69,24 +70,26 @@ enum queue_answer {
     QUEUE_QUOTA,  /* its user or project has as much as it may */
 };
 
-struct queue_verdict {
-    enum queue_answer answer;
+struct backend_queue_verdict {
+    enum backend_queue_answer answer;
     const char *lacking; /* "cpu", "memory", "gpu", with QUOTA also "running"; or NULL */
     int64_t missing;     /* how much of it */
     const char *ahead;   /* QUEUE_BEHIND: id of the first in line */
-    const struct queue_group *group; /* QUEUE_QUOTA: whose quota */
-    int64_t used;                    /* QUEUE_QUOTA: of `lacking`, by the group */
+    const struct backend_queue_group *group; /* QUEUE_QUOTA: whose quota */
+    int64_t used;                            /* QUEUE_QUOTA: of `lacking`, by the group */
 };
 
 /* verdicts[i] belongs to waiting[i]. */
-void queue_plan(const struct queue_world *w, struct queue_verdict *verdicts);
+void backend_queue_plan(const struct backend_queue_world *w,
+                        struct backend_queue_verdict *verdicts);
 
 /* One sentence about waiting[i]: why, and what would help. */
-void queue_why(const struct queue_world *w, size_t i, const struct queue_verdict *v,
-               struct buf *out);
+void backend_queue_why(const struct backend_queue_world *w, size_t i,
+                       const struct backend_queue_verdict *v, struct buf *out);
 
 /* NULL when `need` fits into `room`; else what is lacking, and how much of it. */
-const char *queue_lacking(const struct queue_need *room, const struct queue_need *need,
-                          int64_t *missing);
+const char *backend_queue_lacking(const struct backend_queue_need *room,
+                                  const struct backend_queue_need *need,
+                                  int64_t *missing);
 
 #endif

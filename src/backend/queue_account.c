@@ -10,41 +10,43 @@ static void release(struct map *m)
     map_release(m);
 }
 
-void queue_accounts_release(struct queue_accounts *a)
+void backend_queue_accounts_release(struct backend_queue_accounts *a)
 {
     release(&a->users);
     release(&a->projects);
 }
 
-struct queue_account *queue_account(struct queue_accounts *a, const char *name,
-                                    bool project)
+struct backend_queue_account *backend_queue_account(struct backend_queue_accounts *a,
+                                                    const char *name, bool project)
 {
     struct map *m = project ? &a->projects : &a->users;
     struct map_entry *e = map_put(m, str_c(name ? name : ""));
     if (!e->value) {
-        struct queue_account *fresh = mem_calloc(1, sizeof(*fresh));
+        struct backend_queue_account *fresh = mem_calloc(1, sizeof(*fresh));
         fresh->at = m->n;
         e->value = fresh;
     }
     return e->value;
 }
 
-void queue_accounts_group(struct queue_accounts *a, const struct queue_group *g)
+void backend_queue_accounts_group(struct backend_queue_accounts *a,
+                                  const struct backend_queue_group *g)
 {
-    queue_account(a, g->name, g->project)->group = g;
+    backend_queue_account(a, g->name, g->project)->group = g;
 }
 
-static void add(struct queue_need *a, const struct queue_need *b)
+static void add(struct backend_queue_need *a, const struct backend_queue_need *b)
 {
     a->cpu_milli += b->cpu_milli;
     a->memory += b->memory;
     a->gpu += b->gpu;
 }
 
-void queue_accounts_run(struct queue_accounts *a, const struct queue_job *j, bool here)
+void backend_queue_accounts_run(struct backend_queue_accounts *a,
+                                const struct backend_queue_job *j, bool here)
 {
-    struct queue_account *two[] = {queue_account(a, j->owner, false),
-                                   queue_account(a, j->project, true)};
+    struct backend_queue_account *two[] = {backend_queue_account(a, j->owner, false),
+                                           backend_queue_account(a, j->project, true)};
     for (size_t i = 0; i < ARRAY_LEN(two); i++) {
         add(&two[i]->all, &j->need);
         two[i]->running++;
@@ -58,7 +60,8 @@ static double ratio(int64_t a, int64_t b)
     return b > 0 ? (double)a / (double)b : 0;
 }
 
-double queue_account_score(const struct queue_account *a, const struct queue_need *total)
+double backend_queue_account_score(const struct backend_queue_account *a,
+                                   const struct backend_queue_need *total)
 {
     double most = ratio(a->here.cpu_milli, total->cpu_milli);
     double memory = ratio(a->here.memory, total->memory);
@@ -71,10 +74,10 @@ double queue_account_score(const struct queue_account *a, const struct queue_nee
            (double)(a->group->weight > 0 ? a->group->weight : QUEUE_WEIGHT);
 }
 
-static bool allows(const struct queue_account *a, const struct queue_job *j,
-                   struct queue_verdict *v)
+static bool allows(const struct backend_queue_account *a,
+                   const struct backend_queue_job *j, struct backend_queue_verdict *v)
 {
-    const struct queue_group *g = a->group;
+    const struct backend_queue_group *g = a->group;
     if (!g)
         return true;
     const struct {
@@ -87,20 +90,21 @@ static bool allows(const struct queue_account *a, const struct queue_job *j,
     for (size_t i = 0; i < ARRAY_LEN(parts); i++)
         if (parts[i].most >= 0 && parts[i].need > 0 &&
             parts[i].need > parts[i].most - parts[i].used) {
-            *v = (struct queue_verdict){.answer = QUEUE_QUOTA,
-                                        .lacking = parts[i].name,
-                                        .missing =
-                                            parts[i].used + parts[i].need - parts[i].most,
-                                        .group = g,
-                                        .used = parts[i].used};
+            *v = (struct backend_queue_verdict){.answer = QUEUE_QUOTA,
+                                                .lacking = parts[i].name,
+                                                .missing = parts[i].used + parts[i].need -
+                                                           parts[i].most,
+                                                .group = g,
+                                                .used = parts[i].used};
             return false;
         }
     return true;
 }
 
-bool queue_accounts_allow(struct queue_accounts *a, const struct queue_job *j,
-                          struct queue_verdict *v)
+bool backend_queue_accounts_allow(struct backend_queue_accounts *a,
+                                  const struct backend_queue_job *j,
+                                  struct backend_queue_verdict *v)
 {
-    return allows(queue_account(a, j->project, true), j, v) &&
-           allows(queue_account(a, j->owner, false), j, v);
+    return allows(backend_queue_account(a, j->project, true), j, v) &&
+           allows(backend_queue_account(a, j->owner, false), j, v);
 }

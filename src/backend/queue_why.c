@@ -15,15 +15,16 @@ static void put_amount(const char *what, int64_t n, struct buf *out)
         buf_printf(out, "%jd GPU%s", (intmax_t)n, n == 1 ? "" : "s");
 }
 
-static int64_t part(const struct queue_need *n, const char *what)
+static int64_t part(const struct backend_queue_need *n, const char *what)
 {
     return strcmp(what, "cpu") == 0      ? n->cpu_milli
            : strcmp(what, "memory") == 0 ? n->memory
                                          : n->gpu;
 }
 
-static void put_never(const struct queue_world *w, const struct queue_job *j,
-                      const struct queue_verdict *v, struct buf *out)
+static void put_never(const struct backend_queue_world *w,
+                      const struct backend_queue_job *j,
+                      const struct backend_queue_verdict *v, struct buf *out)
 {
     buf_puts(out, "it will never start: it asks for ");
     put_amount(v->lacking, part(&j->need, v->lacking), out);
@@ -32,8 +33,9 @@ static void put_never(const struct queue_world *w, const struct queue_job *j,
     buf_puts(out, "; ask for less");
 }
 
-static void put_full(const struct queue_world *w, const struct queue_job *j,
-                     const struct queue_verdict *v, struct buf *out)
+static void put_full(const struct backend_queue_world *w,
+                     const struct backend_queue_job *j,
+                     const struct backend_queue_verdict *v, struct buf *out)
 {
     int64_t in_use = 0;
     for (size_t i = 0; i < w->n_running; i++)
@@ -50,10 +52,10 @@ static void put_full(const struct queue_world *w, const struct queue_job *j,
     buf_puts(out, " more become free");
 }
 
-static void put_quota(const struct queue_job *j, const struct queue_verdict *v,
-                      struct buf *out)
+static void put_quota(const struct backend_queue_job *j,
+                      const struct backend_queue_verdict *v, struct buf *out)
 {
-    const struct queue_group *g = v->group;
+    const struct backend_queue_group *g = v->group;
     bool jobs = strcmp(v->lacking, "running") == 0;
     int64_t most = jobs ? g->most_running : part(&g->most, v->lacking);
     int64_t need = jobs ? 1 : part(&j->need, v->lacking);
@@ -74,10 +76,10 @@ static void put_quota(const struct queue_job *j, const struct queue_verdict *v,
                g->project ? "project" : "user");
 }
 
-void queue_why(const struct queue_world *w, size_t i, const struct queue_verdict *v,
-               struct buf *out)
+void backend_queue_why(const struct backend_queue_world *w, size_t i,
+                       const struct backend_queue_verdict *v, struct buf *out)
 {
-    const struct queue_job *j = &w->waiting[i];
+    const struct backend_queue_job *j = &w->waiting[i];
     switch (v->answer) {
     case QUEUE_START:
         buf_puts(out, "it has all it needs and starts now");

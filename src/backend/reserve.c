@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-void reserve_keep(const char *dir)
+void backend_reserve_keep(const char *dir)
 {
     char *path = fs_join(dir, "reserve");
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -20,7 +20,7 @@ void reserve_keep(const char *dir)
     mem_free(path);
 }
 
-bool reserve_give_up(const char *dir)
+bool backend_reserve_give_up(const char *dir)
 {
     char *path = fs_join(dir, "reserve");
     bool was = unlink(path) == 0;

@@ -11,7 +11,8 @@
 
 #define RESERVE_BYTES (1 << 20)
 
-void reserve_keep(const char *dir);    /* does nothing when it is there, or cannot be */
-bool reserve_give_up(const char *dir); /* false: there was none */
+void backend_reserve_keep(
+    const char *dir); /* does nothing when it is there, or cannot be */
+bool backend_reserve_give_up(const char *dir); /* false: there was none */
 
 #endif

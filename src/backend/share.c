@@ -13,7 +13,7 @@ static const char *const holding[] = {"EnvPreparing", "Running",  "Restarting",
                                       "Suspended",    "Stopping", "Unknown"};
 #define HOLDING "EnvPreparing,Running,Restarting,Suspended,Stopping,Unknown"
 
-bool share_holds(const struct store_job *j)
+bool backend_share_holds(const struct store_job *j)
 {
     if (j->attempt <= 0)
         return false;
@@ -23,20 +23,20 @@ bool share_holds(const struct store_job *j)
     return false;
 }
 
-struct queue_job share_job(const struct store_job *j)
+struct backend_queue_job backend_share_job(const struct store_job *j)
 {
-    return (struct queue_job){.id = j->id,
-                              .owner = j->owner,
-                              .project = j->project,
-                              .priority = j->priority,
-                              .num = j->num,
-                              .since = j->started ? j->started : j->created,
-                              .timeout_s = j->timeout_s,
-                              .need = {j->cpu_milli, j->memory, j->gpu}};
+    return (struct backend_queue_job){.id = j->id,
+                                      .owner = j->owner,
+                                      .project = j->project,
+                                      .priority = j->priority,
+                                      .num = j->num,
+                                      .since = j->started ? j->started : j->created,
+                                      .timeout_s = j->timeout_s,
+                                      .need = {j->cpu_milli, j->memory, j->gpu}};
 }
 
-static struct queue_group *group_of(struct queue_group *at, size_t n, const char *name,
-                                    bool project)
+static struct backend_queue_group *group_of(struct backend_queue_group *at, size_t n,
+                                            const char *name, bool project)
 {
     for (size_t i = 0; i < n; i++)
         if (at[i].project == project && strcmp(at[i].name, name) == 0)
@@ -50,8 +50,8 @@ static double part(int64_t used, int64_t total)
 }
 
 /* The largest part of any resource, of `seconds` of the whole machine. */
-static double dominant(const struct store_usage *u, const struct queue_need *total,
-                       double seconds)
+static double dominant(const struct store_usage *u,
+                       const struct backend_queue_need *total, double seconds)
 {
     double cpu = part(u->cpu_milli_s, total->cpu_milli);
     double gpu = part(u->gpu_s, total->gpu);
@@ -59,15 +59,15 @@ static double dominant(const struct store_usage *u, const struct queue_need *tot
     return fmax(cpu, fmax(gpu, memory)) / seconds;
 }
 
-static void add_use(struct share *s, const struct store_usages *l, bool project,
-                    const struct queue_need *total, double weight, double seconds)
+static void add_use(struct backend_share *s, const struct store_usages *l, bool project,
+                    const struct backend_queue_need *total, double weight, double seconds)
 {
     for (size_t i = 0; i < l->n; i++) {
         const struct store_usage *u = &l->at[i];
-        struct queue_group *g = group_of(s->used.at, s->used.n, u->name, project);
+        struct backend_queue_group *g = group_of(s->used.at, s->used.n, u->name, project);
         if (!g) {
-            struct queue_group fresh = {.name = arena_strdup(&s->recent, u->name),
-                                        .project = project};
+            struct backend_queue_group fresh = {.name = arena_strdup(&s->recent, u->name),
+                                                .project = project};
             VEC_PUSH(&s->used, fresh);
             g = &s->used.at[s->used.n - 1];
         }
@@ -83,8 +83,9 @@ static const struct {
     double weight;
 } pieces[] = {{0, 1, 64.0 / 127}, {1, 3, 48.0 / 127}, {3, 7, 15.0 / 127}};
 
-static enum rc read_use(struct share *s, struct store *store,
-                        const struct queue_need *total, int64_t now, struct err *err)
+static enum rc read_use(struct backend_share *s, struct store *store,
+                        const struct backend_queue_need *total, int64_t now,
+                        struct err *err)
 {
     enum rc rc = RC_OK;
     arena_release(&s->recent);
@@ -104,10 +105,11 @@ static enum rc read_use(struct share *s, struct store *store,
     return rc;
 }
 
-static struct queue_group from_row(struct share *s, const struct store_project *p)
+static struct backend_queue_group from_row(struct backend_share *s,
+                                           const struct store_project *p)
 {
     bool user = p->name[0] == SHARE_USER;
-    return (struct queue_group){
+    return (struct backend_queue_group){
         .name = arena_strdup(&s->arena, p->name + user),
         .project = !user,
         .most = {p->cpu_milli, p->memory, p->gpu},
@@ -117,39 +119,40 @@ static struct queue_group from_row(struct share *s, const struct store_project *
 }
 
 /* Everybody who has jobs and no quota of their own gets the one for all. */
-static void add_anybody(struct share *s, const struct queue_group *all,
+static void add_anybody(struct backend_share *s, const struct backend_queue_group *all,
                         const struct store_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n; i++)
         if (!group_of(s->groups.at, s->groups.n, jobs->at[i].owner, false)) {
-            struct queue_group g = *all;
+            struct backend_queue_group g = *all;
             g.name = arena_strdup(&s->arena, jobs->at[i].owner);
             VEC_PUSH(&s->groups, g);
         }
 }
 
-static void add_recent(struct share *s)
+static void add_recent(struct backend_share *s)
 {
     for (size_t i = 0; i < s->used.n; i++) {
-        const struct queue_group *u = &s->used.at[i];
-        struct queue_group *g = group_of(s->groups.at, s->groups.n, u->name, u->project);
+        const struct backend_queue_group *u = &s->used.at[i];
+        struct backend_queue_group *g =
+            group_of(s->groups.at, s->groups.n, u->name, u->project);
         if (g) {
             g->recent = u->recent;
             continue;
         }
-        struct queue_group fresh = {.name = u->name,
-                                    .project = u->project,
-                                    .most = {-1, -1, -1},
-                                    .most_running = -1,
-                                    .weight = QUEUE_WEIGHT,
-                                    .recent = u->recent};
+        struct backend_queue_group fresh = {.name = u->name,
+                                            .project = u->project,
+                                            .most = {-1, -1, -1},
+                                            .most_running = -1,
+                                            .weight = QUEUE_WEIGHT,
+                                            .recent = u->recent};
         VEC_PUSH(&s->groups, fresh);
     }
 }
 
-enum rc share_refresh(struct share *s, struct store *store,
-                      const struct queue_need *total, const struct store_jobs *jobs,
-                      int64_t now, struct err *err)
+enum rc backend_share_refresh(struct backend_share *s, struct store *store,
+                              const struct backend_queue_need *total,
+                              const struct store_jobs *jobs, int64_t now, struct err *err)
 {
     struct store_projects l = {0};
     enum rc rc = RC_OK;
@@ -159,12 +162,12 @@ enum rc share_refresh(struct share *s, struct store *store,
         rc = store_project_get(store, NULL, &l, err);
     if (rc)
         return rc;
-    struct queue_group all = {.name = NULL};
+    struct backend_queue_group all = {.name = NULL};
     arena_release(&s->arena);
     s->groups.n = 0;
     s->limited = false;
     for (size_t i = 0; i < l.n; i++) {
-        struct queue_group g = from_row(s, &l.at[i]);
+        struct backend_queue_group g = from_row(s, &l.at[i]);
         s->limited |= g.most.cpu_milli >= 0 || g.most.memory >= 0 || g.most.gpu >= 0 ||
                       g.most_running >= 0;
         if (strcmp(l.at[i].name, SHARE_ANYBODY) == 0)
@@ -179,31 +182,31 @@ enum rc share_refresh(struct share *s, struct store *store,
     return RC_OK;
 }
 
-void share_release(struct share *s)
+void backend_share_release(struct backend_share *s)
 {
     VEC_RELEASE(&s->groups);
     VEC_RELEASE(&s->used);
     arena_release(&s->arena);
     arena_release(&s->recent);
-    *s = (struct share){.limited = false};
+    *s = (struct backend_share){.limited = false};
 }
 
-enum rc share_elsewhere_read(struct store *store, const char *node,
-                             struct share_elsewhere *out, struct err *err)
+enum rc backend_share_elsewhere_read(struct store *store, const char *node,
+                                     struct backend_share_elsewhere *out, struct err *err)
 {
-    struct share_elsewhere e = {.rows = {.n = 0}};
+    struct backend_share_elsewhere e = {.rows = {.n = 0}};
     struct store_filter f = {.states = HOLDING};
     enum rc rc = store_list(store, &f, &e.rows, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < e.rows.n; i++)
-        if (share_holds(&e.rows.at[i]) && strcmp(e.rows.at[i].node, node) != 0)
-            VEC_PUSH(&e.at, share_job(&e.rows.at[i]));
+        if (backend_share_holds(&e.rows.at[i]) && strcmp(e.rows.at[i].node, node) != 0)
+            VEC_PUSH(&e.at, backend_share_job(&e.rows.at[i]));
     *out = e;
     return RC_OK;
 }
 
-void share_elsewhere_release(struct share_elsewhere *e)
+void backend_share_elsewhere_release(struct backend_share_elsewhere *e)
 {
     VEC_RELEASE(&e->at);
     store_jobs_release(&e->rows);

@@ -18,35 +18,37 @@
 #define SHARE_ANYBODY "@*"
 
 /* Zeroed before its first use. */
-struct share {
+struct backend_share {
     struct arena arena;
-    VEC(struct queue_group) groups;
+    VEC(struct backend_queue_group) groups;
     bool limited;        /* somebody has a quota */
     struct arena recent; /* of the names below */
-    VEC(struct queue_group) used;
+    VEC(struct backend_queue_group) used;
     int64_t used_at; /* when they were made; wall clock, ns */
 };
 
 /* Reads again what was agreed on, and once a minute what was used. `jobs`: whose users
  * the quota for everybody is for.
  */
-enum rc share_refresh(struct share *s, struct store *store,
-                      const struct queue_need *total, const struct store_jobs *jobs,
-                      int64_t now, struct err *err) MUST_CHECK;
-void share_release(struct share *s);
+enum rc backend_share_refresh(struct backend_share *s, struct store *store,
+                              const struct backend_queue_need *total,
+                              const struct store_jobs *jobs, int64_t now,
+                              struct err *err) MUST_CHECK;
+void backend_share_release(struct backend_share *s);
 
 /* Jobs that hold resources on other machines than `node`. */
-struct share_elsewhere {
+struct backend_share_elsewhere {
     struct store_jobs rows;
-    VEC(struct queue_job) at;
+    VEC(struct backend_queue_job) at;
 };
-enum rc share_elsewhere_read(struct store *store, const char *node,
-                             struct share_elsewhere *out, struct err *err) MUST_CHECK;
-void share_elsewhere_release(struct share_elsewhere *e);
+enum rc backend_share_elsewhere_read(struct store *store, const char *node,
+                                     struct backend_share_elsewhere *out,
+                                     struct err *err) MUST_CHECK;
+void backend_share_elsewhere_release(struct backend_share_elsewhere *e);
 
 /* The row of an index as the queue sees it. */
-struct queue_job share_job(const struct store_job *j);
+struct backend_queue_job backend_share_job(const struct store_job *j);
 /* Does it hold resources? */
-bool share_holds(const struct store_job *j);
+bool backend_share_holds(const struct store_job *j);
 
 #endif

@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "backend/cgroup.h"
-#include "backend/pump.h"
+#include "backend/log_writer.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -45,12 +45,12 @@ struct report {
 };
 
 struct running {
-    const struct shim_spec *spec;
+    const struct backend_shim_spec *spec;
     int run;     /* fd of the run file, locked */
     int signals; /* signalfd */
     int out[2];  /* worker's stdout and stderr, -1 at their end */
     pid_t worker;
-    struct pump pump;
+    struct backend_log_writer writer;
     bool ended;
     bool alone; /* no process that the worker left is there any more */
     int status; /* of the worker, as waitpid() has it */
@@ -75,7 +75,7 @@ static void tell(int fd, const struct report *r)
 }
 
 /* The worker, up to exec. Never returns. */
-static void become_worker(const struct shim_spec *s, int to, const int fds[2],
+static void become_worker(const struct backend_shim_spec *s, int to, const int fds[2],
                           pid_t parent)
 {
     struct report r = {.status = 126};
@@ -85,11 +85,11 @@ static void become_worker(const struct shim_spec *s, int to, const int fds[2],
     if (null < 0 || dup2(null, 0) < 0 || dup2(fds[0], 1) < 0 || dup2(fds[1], 2) < 0)
         r.errnum = errno;
     if (!r.errnum && s->cgroup) {
-        r.errnum = cgroup_enter(s->cgroup);
+        r.errnum = backend_cgroup_enter(s->cgroup);
         snprintf(r.what, sizeof(r.what), "enter %.150s", s->cgroup);
     }
     if (!r.errnum && s->scratch)
-        r.errnum = view_enter(s->scratch, s->mounts, s->n_mounts, r.what);
+        r.errnum = backend_view_enter(s->scratch, s->mounts, s->n_mounts, r.what);
     if (!r.errnum && chdir(s->cwd) < 0) {
         r.errnum = errno;
         snprintf(r.what, sizeof(r.what), "enter %.150s", s->cwd);
@@ -252,7 +252,7 @@ static void read_stream(struct running *x, int i)
     char block[65536];
     ssize_t n = read(x->out[i], block, sizeof(block));
     if (n > 0) {
-        pump_feed(&x->pump, i, block, (size_t)n);
+        backend_log_writer_feed(&x->writer, i, block, (size_t)n);
     } else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
         close(x->out[i]);
         x->out[i] = -1;
@@ -261,7 +261,8 @@ static void read_stream(struct running *x, int i)
 
 static int wait_ms(const struct running *x)
 {
-    int64_t now = clock_mono_ns(), ms = pump_holds(&x->pump) ? IDLE_MS : -1;
+    int64_t now = clock_mono_ns(),
+            ms = backend_log_writer_holds(&x->writer) ? IDLE_MS : -1;
     if (x->kill_at) {
         int64_t left = x->kill_at > now ? (x->kill_at - now) / 1000000 + 1 : 0;
         ms = ms < 0 || left < ms ? left : ms;
@@ -278,7 +279,7 @@ static void one_round(struct running *x)
                             {.fd = x->out[1], .events = POLLIN}};
     int n = poll(fds, 3, wait_ms(x));
     if (n == 0)
-        pump_flush(&x->pump, false);
+        backend_log_writer_flush(&x->writer, false);
     if (fds[0].revents)
         read_signals(x);
     for (int i = 0; i < 2; i++)
@@ -319,7 +320,7 @@ static void write_exit(const struct running *x)
                      by_signal ? -1 : WEXITSTATUS(x->status),
                      by_signal ? WTERMSIG(x->status) : 0, (intmax_t)us,
                      (intmax_t)u->ru_maxrss * 1024, (intmax_t)clock_wall_ns(),
-                     (int)x->pump.broken);
+                     (int)x->writer.broken);
     int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool written =
         fd >= 0 && n > 0 && write(fd, line, (size_t)n) == n && rename(temp, path) == 0;
@@ -359,7 +360,7 @@ static void close_others(int *to, int *run)
 }
 
 /* The shim's whole life. */
-static void shim_main(const struct shim_spec *spec, int to, int run)
+static void shim_main(const struct backend_shim_spec *spec, int to, int run)
 {
     struct running x = {.spec = spec, .out = {-1, -1}};
     struct report r = {.status = 126};
@@ -370,7 +371,9 @@ static void shim_main(const struct shim_spec *spec, int to, int run)
     prctl(PR_SET_PDEATHSIG, 0);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     x.signals = block_signals();
-    r.errnum = x.signals < 0 ? errno : pump_open(&x.pump, spec->log, spec->secrets);
+    r.errnum = x.signals < 0
+                   ? errno
+                   : backend_log_writer_open(&x.writer, spec->log, spec->secrets);
     if (r.errnum)
         snprintf(r.what, sizeof(r.what), "open the files of a worker");
     else
@@ -381,13 +384,13 @@ static void shim_main(const struct shim_spec *spec, int to, int run)
         _exit(1);
     while (!finished(&x))
         one_round(&x);
-    pump_close(&x.pump);
+    backend_log_writer_close(&x.writer);
     write_exit(&x);
     _exit(0);
 }
 
-enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
-                   struct err *err)
+enum rc backend_shim_start(const struct backend_shim_spec *spec, struct backend_shim *out,
+                           int *status, struct err *err)
 {
     int fds[2];
     struct report r;
@@ -419,7 +422,7 @@ enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
         r.what[sizeof(r.what) - 1] = '\0';
         return err_sys(err, r.errnum, "cannot %s", r.what);
     }
-    *out = (struct shim){.pid = pid, .worker = r.worker, .child = true};
+    *out = (struct backend_shim){.pid = pid, .worker = r.worker, .child = true};
     out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     return RC_OK;
 }
@@ -443,7 +446,7 @@ static bool read_run_file(const char *run, int *pid, int *worker)
     return locked;
 }
 
-bool shim_attach(const char *run, struct shim *out)
+bool backend_shim_attach(const char *run, struct backend_shim *out)
 {
     int pid, worker;
     for (int i = 0; i < ATTACH_ROUNDS; i++) { /* locked, but not written yet */
@@ -464,11 +467,11 @@ bool shim_attach(const char *run, struct shim *out)
             close(pidfd);
         return false;
     }
-    *out = (struct shim){.pid = pid, .pidfd = pidfd, .worker = worker};
+    *out = (struct backend_shim){.pid = pid, .pidfd = pidfd, .worker = worker};
     return true;
 }
 
-void shim_signal(const struct shim *s, int sig)
+void backend_shim_signal(const struct backend_shim *s, int sig)
 {
     if (s->pidfd >= 0)
         syscall(SYS_pidfd_send_signal, s->pidfd, sig, NULL, 0);
@@ -476,15 +479,15 @@ void shim_signal(const struct shim *s, int sig)
         kill(s->pid, sig);
 }
 
-void shim_kill(const struct shim *s)
+void backend_shim_kill(const struct backend_shim *s)
 {
     struct pollfd fd = {.fd = s->pidfd, .events = POLLIN};
-    shim_signal(s, SIGKILL);
+    backend_shim_signal(s, SIGKILL);
     while (s->pidfd >= 0 && poll(&fd, 1, KILL_MS) < 0 && errno == EINTR)
         ;
 }
 
-bool shim_ended(struct shim *s)
+bool backend_shim_ended(struct backend_shim *s)
 {
     if (s->child) {
         pid_t got = waitpid(s->pid, NULL, WNOHANG);
@@ -497,14 +500,14 @@ bool shim_ended(struct shim *s)
     return s->pidfd < 0 || poll(&fd, 1, 0) > 0;
 }
 
-void shim_release(struct shim *s)
+void backend_shim_release(struct backend_shim *s)
 {
     if (s->pidfd >= 0)
         close(s->pidfd);
-    *s = (struct shim){.pidfd = -1};
+    *s = (struct backend_shim){.pidfd = -1};
 }
 
-static bool parse_exit(struct str text, struct shim_exit *out)
+static bool parse_exit(struct str text, struct backend_shim_exit *out)
 {
     int64_t v[6];
     size_t got = 0;
@@ -514,16 +517,16 @@ static bool parse_exit(struct str text, struct shim_exit *out)
         got++;
     if (got < ARRAY_LEN(v))
         return false;
-    *out = (struct shim_exit){.code = (int)v[0],
-                              .signal = (int)v[1],
-                              .cpu_s = (double)v[2] / 1e6,
-                              .rss_bytes = v[3],
-                              .ended = v[4],
-                              .log_cut = v[5] != 0};
+    *out = (struct backend_shim_exit){.code = (int)v[0],
+                                      .signal = (int)v[1],
+                                      .cpu_s = (double)v[2] / 1e6,
+                                      .rss_bytes = v[3],
+                                      .ended = v[4],
+                                      .log_cut = v[5] != 0};
     return true;
 }
 
-bool shim_exit_read(const char *run, struct shim_exit *out)
+bool backend_shim_exit_read(const char *run, struct backend_shim_exit *out)
 {
     char *path = mem_printf("%s.exit", run), *text = NULL;
     size_t n = 0;

@@ -25,7 +25,7 @@
 #include "base/err.h"
 
 /* Everything borrowed; read by the child, which has a copy of our memory. */
-struct shim_spec {
+struct backend_shim_spec {
     const char *run; /* the run file */
     const char *log; /* of this worker and attempt */
     const char *const *argv, *const *env;
@@ -34,11 +34,11 @@ struct shim_spec {
     const char *const *secrets; /* to mask, NULL behind the last */
     const char *cgroup;         /* to be in; NULL: in ours */
     const char *scratch;        /* for a private view; NULL: none wanted */
-    const struct view_mount *mounts;
+    const struct backend_view_mount *mounts;
     size_t n_mounts;
 };
 
-struct shim {
+struct backend_shim {
     pid_t pid;
     int pidfd;    /* readable when it has ended; -1: none */
     pid_t worker; /* its process group has the same number */
@@ -49,17 +49,17 @@ struct shim {
  * *status is 127 (not found) or 126, and nothing is left running. RC_CANCELED: the shim
  * was killed before it could say.
  */
-enum rc shim_start(const struct shim_spec *spec, struct shim *out, int *status,
-                   struct err *err) MUST_CHECK;
+enum rc backend_shim_start(const struct backend_shim_spec *spec, struct backend_shim *out,
+                           int *status, struct err *err) MUST_CHECK;
 /* Finds the shim of a run file again. False when none is alive. */
-bool shim_attach(const char *run, struct shim *out);
-void shim_signal(const struct shim *s, int signal);
+bool backend_shim_attach(const char *run, struct backend_shim *out);
+void backend_shim_signal(const struct backend_shim *s, int signal);
 /* Kills it and waits for its end: the kernel kills the worker with it, not sooner. */
-void shim_kill(const struct shim *s);
-bool shim_ended(struct shim *s); /* and reaps it */
-void shim_release(struct shim *s);
+void backend_shim_kill(const struct backend_shim *s);
+bool backend_shim_ended(struct backend_shim *s); /* and reaps it */
+void backend_shim_release(struct backend_shim *s);
 
-struct shim_exit {
+struct backend_shim_exit {
     int code, signal; /* as struct proc_exit */
     double cpu_s;
     int64_t rss_bytes;
@@ -67,11 +67,11 @@ struct shim_exit {
     bool log_cut;  /* the log could not be written to its end */
 };
 /* False when there is no record: nobody saw the end. */
-bool shim_exit_read(const char *run, struct shim_exit *out);
+bool backend_shim_exit_read(const char *run, struct backend_shim_exit *out);
 
 /* Kills every process whose environment carries this job, an attempt up to `attempt` and
  * this worker (-1: any), and waits until none is left. Returns how many there were.
  */
-int shim_sweep(const char *job, int64_t attempt, int64_t worker);
+int backend_shim_sweep(const char *job, int64_t attempt, int64_t worker);
 
 #endif

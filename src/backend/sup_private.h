@@ -39,23 +39,23 @@ struct sup_worker {
 };
 
 struct sup {
-    const struct place *p; /* borrowed */
+    const struct job_place *p; /* borrowed */
     const char *id;
     char *dir, *ml; /* owned: the job's directory, its tree */
     int lock, control;
     struct loop *loop;
-    struct record rec;
-    struct spec spec;
-    struct channels channels;
-    struct contract_mounts mounts;
-    struct secrets secrets;
+    struct job_record rec;
+    struct job_spec spec;
+    struct job_channels channels;
+    struct job_contract_mounts mounts;
+    struct job_secrets secrets;
     VEC(const char *) masks; /* their values; NULL behind the last */
-    struct metric_set *metrics;
+    struct job_metric_set *metrics;
     struct backend_job job;
     struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;
-    enum phase phase;       /* changed by sup_on() alone */
-    enum job_reason ending; /* why workers were told to stop; None: they were not */
+    enum backend_phase phase; /* changed by sup_on() alone */
+    enum job_reason ending;   /* why workers were told to stop; None: they were not */
     char ending_text[256];
     int64_t kill_at; /* monotonic ns: workers that are still there are destroyed; 0: no */
     bool suspended;  /* workers have been paused */
@@ -69,8 +69,8 @@ struct sup {
     int64_t ticks;
     int64_t last_sign; /* monotonic ns of the last output or step */
     int64_t last_step;
-    int64_t progress_at; /* monotonic ns of the last Progress event */
-    struct gpus *gpus;   /* NULL: not asked yet, or none */
+    int64_t progress_at;       /* monotonic ns of the last Progress event */
+    struct backend_gpus *gpus; /* NULL: not asked yet, or none */
     bool gpus_asked;
     VEC(struct store_point) points; /* to be written */
     struct arena points_arena;
@@ -80,7 +80,7 @@ struct sup {
 /* Something happened: moves to the next phase and does what belongs to the move. False
  * (and a line in the log of the supervisor): it cannot happen now.
  */
-bool sup_on(struct sup *s, enum phase_event e);
+bool sup_on(struct sup *s, enum backend_phase_event e);
 void sup_flush(struct sup *s); /* what cannot be written stays for the next tick */
 void sup_warn(struct sup *s, const char *text);
 /* The attempt is over without workers: decides between restart and end. */
@@ -139,7 +139,7 @@ void attempt_release(struct sup *s);
 /* launch.c: what one worker is started with. */
 struct launch {
     struct arena arena;
-    struct contract_env env;
+    struct job_contract_env env;
     const char *shell[5];
     struct backend_launch at;
 };

@@ -25,13 +25,13 @@
 /* A full disk must not keep a job from ending: there is a reserve for that. */
 static enum rc flush(struct sup *s, struct err *err)
 {
-    enum rc rc = record_flush(&s->rec, err);
-    if (!rc || err->code != E3108 || !reserve_give_up(s->p->dir))
+    enum rc rc = job_record_flush(&s->rec, err);
+    if (!rc || err->code != E3108 || !backend_reserve_give_up(s->p->dir))
         return rc;
     char *text = mem_printf("the disk of %s is full", s->p->dir);
     sup_warn(s, text);
     mem_free(text);
-    return record_flush(&s->rec, err);
+    return job_record_flush(&s->rec, err);
 }
 
 void sup_flush(struct sup *s)
@@ -52,8 +52,8 @@ void sup_flush(struct sup *s)
 
 void sup_warn(struct sup *s, const char *text)
 {
-    struct record_note note = {.worker = -1, .message = text};
-    enum rc rc = record_add(&s->rec, EV_Warning, &note, NULL);
+    struct job_record_note note = {.worker = -1, .message = text};
+    enum rc rc = job_record_add(&s->rec, EV_Warning, &note, NULL);
     (void)rc; /* can always follow */
 }
 
@@ -72,7 +72,7 @@ static void move(struct sup *s, enum job_state to, enum job_reason why, int code
                  int signal, const char *text)
 {
     struct err err = {0};
-    if (record_move(&s->rec, to, why, code, signal, text, &err))
+    if (job_record_move(&s->rec, to, why, code, signal, text, &err))
         log_job(LOG_LEVEL_ERROR, s->id, "%s", err.msg);
 }
 
@@ -99,12 +99,12 @@ static void schedule_restart(struct sup *s, enum job_reason why, const char *tex
 {
     if (!sup_on(s, PHASE_ON_RETRY))
         return;
-    double delay = retry_delay(&s->spec, s->rec.now.restarts);
+    double delay = job_retry_delay(&s->spec, s->rec.now.restarts);
     char *data = mem_printf("{\"delay_s\": %g}", delay);
-    struct record_note note = {
+    struct job_record_note note = {
         .reason = why, .worker = -1, .message = text, .data = data};
     move(s, JOB_Restarting, why, -1, 0, text);
-    enum rc rc = record_add(&s->rec, EV_RestartScheduled, &note, NULL);
+    enum rc rc = job_record_add(&s->rec, EV_RestartScheduled, &note, NULL);
     (void)rc; /* can always follow */
     mem_free(data);
     sup_flush(s);
@@ -120,7 +120,7 @@ void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal
         finish(s, JOB_Stopped, WHY_UserStopped, code, signal, "stopped on request");
         return;
     }
-    if (retry_wanted(&s->spec, why, code, signal, s->rec.now.restarts))
+    if (job_retry_wanted(&s->spec, why, code, signal, s->rec.now.restarts))
         schedule_restart(s, why, text);
     else
         finish(s, JOB_Failed, why, code, signal, text);
@@ -168,16 +168,16 @@ static void on_sent(void *arg, struct proc_exit exit)
 
 static void succeed(struct sup *s)
 {
-    struct manifest_total total = {0};
+    struct job_manifest_total total = {0};
     struct err err = {0};
     char *path = fs_join(s->dir, "outputs.json");
-    enum rc rc = manifest_write(s->ml, &s->channels, path, &total, &err);
+    enum rc rc = job_manifest_write(s->ml, &s->channels, path, &total, &err);
     if (!rc && total.files) {
         char *data = mem_printf("{\"files\": %jd, \"bytes\": %jd, \"manifest\": "
                                 "\"outputs.json\"}",
                                 (intmax_t)total.files, (intmax_t)total.bytes);
-        struct record_note note = {.worker = -1, .data = data};
-        rc = record_add(&s->rec, EV_OutputsReady, &note, &err);
+        struct job_record_note note = {.worker = -1, .data = data};
+        rc = job_record_add(&s->rec, EV_OutputsReady, &note, &err);
         mem_free(data);
     }
     mem_free(path);
@@ -231,7 +231,8 @@ void sup_attempt_over(struct sup *s)
     } else if (w && w->exit.why != WHY_None) {
         sup_attempt_failed(s, w->exit.why, code, sig, w->exit.text);
     } else if (w) {
-        enum job_reason why = retry_reason(code, sig, w->exit.out_of_memory, w->unseen);
+        enum job_reason why =
+            job_retry_reason(code, sig, w->exit.out_of_memory, w->unseen);
         describe_end(s, w, why, text, sizeof(text));
         sup_attempt_failed(s, why, code, sig, text);
     } else {
@@ -260,7 +261,7 @@ static void stop_waiting(struct sup *s)
     sup_attempt_failed(s, WHY_UserStopped, -1, 0, "");
 }
 
-bool sup_on(struct sup *s, enum phase_event e)
+bool sup_on(struct sup *s, enum backend_phase_event e)
 {
     static void (*const actions[])(struct sup *) = {
         [PHASE_DO_nothing] = nothing,
@@ -269,11 +270,11 @@ bool sup_on(struct sup *s, enum phase_event e)
         [PHASE_DO_stop_harder] = stop_harder,
         [PHASE_DO_stop_waiting] = stop_waiting,
     };
-    enum phase_action action;
-    enum phase from = s->phase;
-    if (!phase_next(from, e, &s->phase, &action)) {
-        log_job(LOG_LEVEL_ERROR, s->id, "%s cannot happen while %s", phase_event_name(e),
-                phase_name(from));
+    enum backend_phase_action action;
+    enum backend_phase from = s->phase;
+    if (!backend_phase_next(from, e, &s->phase, &action)) {
+        log_job(LOG_LEVEL_ERROR, s->id, "%s cannot happen while %s",
+                backend_phase_event_name(e), backend_phase_name(from));
         return false;
     }
     actions[action](s);
@@ -306,7 +307,7 @@ static void act_on_requests(struct sup *s)
 static void look(struct sup *s)
 {
     struct err err = {0};
-    if (record_refresh(&s->rec, &err))
+    if (job_record_refresh(&s->rec, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
     else
         act_on_requests(s);
@@ -314,7 +315,7 @@ static void look(struct sup *s)
 
 static void on_control(void *arg, int fd, unsigned events)
 {
-    wake_drain(fd);
+    job_wake_drain(fd);
     look(arg);
 }
 
@@ -370,8 +371,8 @@ static bool past_its_time(const struct sup *s)
 static void take_over(struct sup *s, int64_t found)
 {
     bool told = s->rec.now.state == JOB_Stopping;
-    struct record_note note = {.worker = -1, .message = "a new supervisor took over"};
-    enum rc rc = record_add(&s->rec, EV_Reattached, &note, NULL);
+    struct job_record_note note = {.worker = -1, .message = "a new supervisor took over"};
+    enum rc rc = job_record_add(&s->rec, EV_Reattached, &note, NULL);
     (void)rc; /* can always follow */
     s->last_sign = clock_mono_ns();
     for (int64_t i = 0; i < s->n_workers; i++)
@@ -418,9 +419,10 @@ static void read_again(struct sup *s)
 {
     struct err err = {0};
     char *path = fs_join(s->dir, "secrets.json");
-    if (channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels, &err))
+    if (job_channels_resolve(s->p, &s->spec, s->spec.s->workdir, s->dir, &s->channels,
+                             &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
-    if (s->job.ops->logs && secrets_read(&s->spec, path, &s->secrets, &err))
+    if (s->job.ops->logs && job_secrets_read(&s->spec, path, &s->secrets, &err))
         log_job(LOG_LEVEL_WARN, s->id, "%s", err.msg);
     mem_free(path);
 }
@@ -506,17 +508,17 @@ static enum rc open_backend(struct sup *s, struct err *err)
 static enum rc open_all(struct sup *s, struct err *err)
 {
     char *text = NULL, *control = fs_join(s->dir, "control");
-    enum rc rc = record_open(s->p->store, s->id, &s->rec, err);
+    enum rc rc = job_record_open(s->p->store, s->id, &s->rec, err);
     if (!rc)
         rc = store_spec(s->p->store, s->id, &text, err);
     if (!rc)
-        rc = spec_from_json(text, &s->spec, err);
+        rc = job_spec_from_json(text, &s->spec, err);
     if (!rc)
-        rc = metric_open(&s->spec, &s->metrics, err);
+        rc = job_metric_open(&s->spec, &s->metrics, err);
     if (!rc)
         rc = loop_create(1, &s->loop, err);
     if (!rc) {
-        s->control = wake_open(control, err);
+        s->control = job_wake_open(control, err);
         rc = s->control < 0 ? RC_IO
                             : loop_fd_start(s->loop, &s->control_watch, s->control,
                                             LOOP_READ, on_control, s, err);
@@ -543,30 +545,30 @@ static void close_all(struct sup *s)
         loop_destroy(s->loop);
     if (s->control >= 0)
         close(s->control);
-    gpus_close(s->gpus);
-    metric_close(s->metrics);
-    secrets_release(&s->secrets);
-    contract_mounts_release(&s->mounts);
-    channels_release(&s->channels);
-    spec_release(&s->spec);
+    backend_gpus_close(s->gpus);
+    job_metric_close(s->metrics);
+    job_secrets_release(&s->secrets);
+    job_contract_mounts_release(&s->mounts);
+    job_channels_release(&s->channels);
+    job_spec_release(&s->spec);
     VEC_RELEASE(&s->masks);
     VEC_RELEASE(&s->points);
     arena_release(&s->points_arena);
     clean_up(s);
-    record_release(&s->rec);
+    job_record_release(&s->rec);
     mem_free(s->ml);
     mem_free(s->dir);
     if (s->lock >= 0)
         close(s->lock);
 }
 
-enum rc supervisor_run(const struct place *p, const char *id, struct err *err)
+enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct err *err)
 {
     struct sup s = {.p = p, .id = id, .lock = -1, .control = -1, .last_step = -1};
-    s.dir = place_job(p, id);
+    s.dir = job_place_dir(p, id);
     s.ml = fs_join(s.dir, "ml");
     char *lock = fs_join(s.dir, "lock");
-    s.lock = lock_take(lock);
+    s.lock = job_lock_take(lock);
     mem_free(lock);
     if (s.lock < 0) { /* somebody else does it */
         close_all(&s);

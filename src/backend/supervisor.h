@@ -14,6 +14,7 @@
 #include "job/place.h"
 
 /* Returns when the job has ended (or somebody else supervises it: RC_OK as well). */
-enum rc supervisor_run(const struct place *p, const char *id, struct err *err) MUST_CHECK;
+enum rc backend_supervisor_run(const struct job_place *p, const char *id,
+                               struct err *err) MUST_CHECK;
 
 #endif

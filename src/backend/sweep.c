@@ -132,7 +132,7 @@ static struct pass one_pass(const struct target *t, char *block)
     return p;
 }
 
-int shim_sweep(const char *job, int64_t attempt, int64_t worker)
+int backend_shim_sweep(const char *job, int64_t attempt, int64_t worker)
 {
     struct target t = {.job = job, .attempt = attempt, .worker = worker};
     char *block = mem_alloc(ENVIRON_MAX + 1);

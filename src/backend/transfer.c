@@ -15,23 +15,23 @@
 
 struct telling {
     const char *path;
-    struct bucket_state last;
+    struct job_bucket_state last;
     int64_t at; /* monotonic, of the last time */
 };
 
 static void write_state(struct telling *t, const char *rest)
 {
-    const struct bucket_state *s = &t->last;
+    const struct job_bucket_state *s = &t->last;
     char *text = mem_printf("{\"files\": %jd, \"bytes\": %jd, \"of_files\": %jd, "
                             "\"of_bytes\": %jd%s}\n",
                             (intmax_t)s->files, (intmax_t)s->bytes, (intmax_t)s->of_files,
                             (intmax_t)s->of_bytes, rest);
-    enum rc rc = file_put(t->path, text, strlen(text), 0600, NULL);
+    enum rc rc = job_file_put(t->path, text, strlen(text), 0600, NULL);
     (void)rc; /* the exit status tells as well */
     mem_free(text);
 }
 
-static void tell(void *arg, const struct bucket_state *s)
+static void tell(void *arg, const struct job_bucket_state *s)
 {
     struct telling *t = arg;
     int64_t now = clock_mono_ns();
@@ -42,7 +42,7 @@ static void tell(void *arg, const struct bucket_state *s)
     write_state(t, "");
 }
 
-static enum transfer_kind kind_of(enum rc rc, const struct err *err)
+static enum backend_transfer_kind kind_of(enum rc rc, const struct err *err)
 {
     if (err->code == E1607)
         return TRANSFER_AWAY;
@@ -59,22 +59,22 @@ static void write_error(struct telling *t, enum rc rc, const struct err *err)
     buf_release(&b);
 }
 
-static enum rc add_item(const struct node *item, struct bucket_plan *first,
-                        struct bucket_plan *last, struct err *err)
+static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
+                        struct job_bucket_plan *last, struct err *err)
 {
     const char *from = node_get_text(item, "from", ""),
                *to = node_get_text(item, "to", "");
     const struct node *required = node_find(item, "required");
     enum rc rc = RC_OK;
-    if (bucket_is(from)) {
-        rc = bucket_plan_fetch(first, from, to,
-                               required && required->kind == NODE_BOOL && required->flag,
-                               err);
+    if (job_bucket_is(from)) {
+        rc = job_bucket_plan_fetch(
+            first, from, to, required && required->kind == NODE_BOOL && required->flag,
+            err);
     } else if (fs_is_dir(from)) {
-        rc = bucket_plan_send(first, from, to, err);
+        rc = job_bucket_plan_send(first, from, to, err);
     } else {
-        struct bucket_item one = {.from = arena_strdup(&last->arena, from),
-                                  .to = arena_strdup(&last->arena, to)};
+        struct job_bucket_item one = {.from = arena_strdup(&last->arena, from),
+                                      .to = arena_strdup(&last->arena, to)};
         VEC_PUSH(&last->list, one);
     }
     return rc ? err_wrap(err, rc, "%s", node_get_text(item, "name", "copy")) : RC_OK;
@@ -82,24 +82,24 @@ static enum rc add_item(const struct node *item, struct bucket_plan *first,
 
 static enum rc copy_all(const struct node *items, struct telling *t, struct err *err)
 {
-    struct bucket_plan first = {.bytes = 0}, last = {.bytes = 0};
+    struct job_bucket_plan first = {.bytes = 0}, last = {.bytes = 0};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < items->list.n && !rc; i++)
         rc = add_item(items->list.at[i], &first, &last, err);
     if (!rc) {
-        t->last = (struct bucket_state){.of_files = (int64_t)first.list.n,
-                                        .of_bytes = first.bytes};
+        t->last = (struct job_bucket_state){.of_files = (int64_t)first.list.n,
+                                            .of_bytes = first.bytes};
         write_state(t, "");
-        rc = bucket_copy(&first, tell, t, err);
+        rc = job_bucket_copy(&first, tell, t, err);
     }
     if (!rc)
-        rc = bucket_copy(&last, NULL, NULL, err);
-    bucket_plan_release(&first);
-    bucket_plan_release(&last);
+        rc = job_bucket_copy(&last, NULL, NULL, err);
+    job_bucket_plan_release(&first);
+    job_bucket_plan_release(&last);
     return rc;
 }
 
-enum rc transfer_run(const char *plan, struct err *err)
+enum rc backend_transfer_run(const char *plan, struct err *err)
 {
     struct doc doc = {0};
     char *text = NULL, *path = mem_printf("%s.state", plan);
@@ -126,7 +126,7 @@ enum rc transfer_run(const char *plan, struct err *err)
     return rc;
 }
 
-bool transfer_state_read(const char *plan, struct transfer_state *out)
+bool backend_transfer_state_read(const char *plan, struct backend_transfer_state *out)
 {
     struct doc doc = {0};
     char *text = NULL, *path = mem_printf("%s.state", plan);
@@ -135,12 +135,13 @@ bool transfer_state_read(const char *plan, struct transfer_state *out)
     if (fs_exists(path) && fs_read(path, PLAN_MAX, &text, &n, NULL) == RC_OK)
         map = job_json_open(text, &doc);
     if (map)
-        *out = (struct transfer_state){
+        *out = (struct backend_transfer_state){
             .count = {.files = node_get_int(map, "files", 0),
                       .bytes = node_get_int(map, "bytes", 0),
                       .of_files = node_get_int(map, "of_files", 0),
                       .of_bytes = node_get_int(map, "of_bytes", 0)},
-            .kind = (enum transfer_kind)node_get_int(map, "kind", TRANSFER_FAILED)};
+            .kind =
+                (enum backend_transfer_kind)node_get_int(map, "kind", TRANSFER_FAILED)};
     if (map)
         snprintf(out->error, sizeof(out->error), "%s", node_get_text(map, "error", ""));
     if (doc.src)

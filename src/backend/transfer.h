@@ -16,7 +16,7 @@
 
 #define TRANSFER_ERROR_SIZE 400
 
-enum transfer_kind {
+enum backend_transfer_kind {
     TRANSFER_MISSING, /* something is not there */
     TRANSFER_AWAY,    /* the store does not answer: another try may help */
     TRANSFER_FAILED,
@@ -25,14 +25,14 @@ enum transfer_kind {
 /* Does it. A file as `from` is sent after everything else, so that its presence tells
  * that the rest is there.
  */
-enum rc transfer_run(const char *plan, struct err *err) MUST_CHECK;
+enum rc backend_transfer_run(const char *plan, struct err *err) MUST_CHECK;
 
-struct transfer_state {
-    struct bucket_state count;
-    enum transfer_kind kind; /* when there is an error */
+struct backend_transfer_state {
+    struct job_bucket_state count;
+    enum backend_transfer_kind kind; /* when there is an error */
     char error[TRANSFER_ERROR_SIZE];
 };
 /* False: nothing was written yet. */
-bool transfer_state_read(const char *plan, struct transfer_state *out);
+bool backend_transfer_state_read(const char *plan, struct backend_transfer_state *out);
 
 #endif

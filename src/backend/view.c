@@ -17,7 +17,7 @@
 
 struct building {
     const char *root; /* of the new view */
-    const struct view_mount *mounts;
+    const struct backend_view_mount *mounts;
     size_t n;
     char *what;
 };
@@ -177,7 +177,7 @@ static unsigned long kept_flags(const char *path)
     return out;
 }
 
-static int put_mount(struct building *b, const struct view_mount *m)
+static int put_mount(struct building *b, const struct backend_view_mount *m)
 {
     char to[PATH_MAX];
     struct stat st;
@@ -203,8 +203,8 @@ static int put_mount(struct building *b, const struct view_mount *m)
     return 0;
 }
 
-int view_enter(const char *scratch, const struct view_mount *mounts, size_t n,
-               char what[VIEW_ERROR_SIZE])
+int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
+                       size_t n, char what[VIEW_ERROR_SIZE])
 {
     struct building b = {.root = scratch, .mounts = mounts, .n = n, .what = what};
     errno = 0;
@@ -226,7 +226,7 @@ int view_enter(const char *scratch, const struct view_mount *mounts, size_t n,
     return 0;
 }
 
-bool view_possible(const char *scratch, char what[VIEW_ERROR_SIZE])
+bool backend_view_possible(const char *scratch, char what[VIEW_ERROR_SIZE])
 {
     int fds[2], status = 1;
     what[0] = '\0';
@@ -235,7 +235,7 @@ bool view_possible(const char *scratch, char what[VIEW_ERROR_SIZE])
     pid_t pid = fork();
     if (pid == 0) {
         char text[VIEW_ERROR_SIZE] = "";
-        int rc = view_enter(scratch, NULL, 0, text);
+        int rc = backend_view_enter(scratch, NULL, 0, text);
         char line[VIEW_ERROR_SIZE];
         int n = snprintf(line, sizeof(line), "%.120s: %s", text, strerror(rc));
         if (rc && n > 0 && write(fds[1], line, (size_t)n) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend/view.h - a process's own /ml, without root and without touching the real one.
  *
- * view_enter() gives the calling process (a child that is about to execute) a mount
+ * backend_view_enter() gives the calling process (a child that is about to execute) a mount
  * namespace whose root looks like the machine's, with some directories put over it. The
  * machine's own tree is never changed: where a place does not exist, its parent is
  * rebuilt in memory from links to what it holds.
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct view_mount {
+struct backend_view_mount {
     const char *from, *to; /* absolute; `to` may lie below an earlier one */
     bool read_only;
 };
@@ -22,9 +22,9 @@ struct view_mount {
 /* 0, or an errno with the step that failed in `what`. `scratch` is an empty directory.
  * Single-threaded callers only; the process keeps its user id.
  */
-int view_enter(const char *scratch, const struct view_mount *mounts, size_t n,
-               char what[VIEW_ERROR_SIZE]);
+int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
+                       size_t n, char what[VIEW_ERROR_SIZE]);
 /* Tries it in a child. */
-bool view_possible(const char *scratch, char what[VIEW_ERROR_SIZE]);
+bool backend_view_possible(const char *scratch, char what[VIEW_ERROR_SIZE]);
 
 #endif

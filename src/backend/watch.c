@@ -67,8 +67,8 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
     if (step >= 0)
         buf_printf(&b, "%s\"step\": %jd", b.n > 1 ? ", " : "", (intmax_t)step);
     buf_putc(&b, '}');
-    struct record_note note = {.worker = f->w->b.index, .data = buf_str(&b)};
-    enum rc rc = record_add(&s->rec, EV_Progress, &note, NULL);
+    struct job_record_note note = {.worker = f->w->b.index, .data = buf_str(&b)};
+    enum rc rc = job_record_add(&s->rec, EV_Progress, &note, NULL);
     (void)rc; /* can always follow */
     buf_release(&b);
 }
@@ -76,9 +76,9 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
 static void take_line(struct sup_worker *w)
 {
     struct finding f = {.w = w, .at = w->line_at};
-    struct metric_sink sink = {.arg = &f, .value = on_value, .progress = on_progress};
+    struct job_metric_sink sink = {.arg = &f, .value = on_value, .progress = on_progress};
     if (w->line.n)
-        metric_line(w->sup->metrics, str_of(buf_str(&w->line), w->line.n), &sink);
+        job_metric_line(w->sup->metrics, str_of(buf_str(&w->line), w->line.n), &sink);
     buf_clear(&w->line);
 }
 
@@ -167,9 +167,9 @@ static void note_gpus(struct sup *s, struct sup_worker *w)
     struct arena a = {0};
     const char *own = launch_gpus(s, w->b.index, &a);
     struct str rest = str_c(own ? own : ""), part;
-    struct gpu_use use;
+    struct backend_gpu_use use;
     for (int64_t i = 0, gpu; rest.n && str_split(&rest, ',', &part); i++) {
-        if (!str_to_i64(part, &gpu) || !gpus_use(s->gpus, gpu, &use))
+        if (!str_to_i64(part, &gpu) || !backend_gpus_use(s->gpus, gpu, &use))
             continue;
         note_use(w, arena_printf(&a, "sys/gpu%jd_percent", (intmax_t)i), use.percent);
         note_use(w, arena_printf(&a, "sys/gpu%jd_bytes", (intmax_t)i), (double)use.bytes);
@@ -181,7 +181,7 @@ static bool has_gpus(struct sup *s)
 {
     if (s->spec.total_gpu && !s->gpus_asked) {
         s->gpus_asked = true;
-        s->gpus = gpus_open();
+        s->gpus = backend_gpus_open();
     }
     return s->gpus != NULL;
 }
@@ -247,8 +247,8 @@ void watch_limits(struct sup *s)
         snprintf(text, sizeof(text), "%s for %g s",
                  s->last_step >= 0 ? "no step was made" : "nothing was written",
                  s->spec.hang_s);
-        struct record_note note = {.reason = WHY_Hang, .worker = -1, .message = text};
-        enum rc rc = record_add(&s->rec, EV_HangDetected, &note, NULL);
+        struct job_record_note note = {.reason = WHY_Hang, .worker = -1, .message = text};
+        enum rc rc = job_record_add(&s->rec, EV_HangDetected, &note, NULL);
         (void)rc; /* can always follow */
         attempt_stop(s, WHY_Hang, false, text);
     }

@@ -11,41 +11,43 @@
 #include "job/state.h"
 #include "job/status.h"
 
-static void put_why(const struct queue_world *w, const char *id, struct buf *out)
+static void put_why(const struct backend_queue_world *w, const char *id, struct buf *out)
 {
-    struct queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
-    queue_plan(w, v);
+    struct backend_queue_verdict *v = mem_calloc(w->n_waiting + 1, sizeof(*v));
+    backend_queue_plan(w, v);
     for (size_t i = 0; i < w->n_waiting; i++)
         if (strcmp(w->waiting[i].id, id) == 0) {
             buf_printf(out, "%s waits: ", id);
-            queue_why(w, i, &v[i], out);
+            backend_queue_why(w, i, &v[i], out);
         }
     mem_free(v);
 }
 
-static enum rc say_waiting(const struct place *p, const char *slots,
+static enum rc say_waiting(const struct job_place *p, const char *slots,
                            const struct store_job *j, struct buf *out, struct err *err)
 {
-    struct agent_queue q;
-    struct queue_need total;
-    struct share share = {.limited = false};
-    struct share_elsewhere elsewhere = {.rows = {.n = 0}};
-    enum rc rc = agent_queue_read(p, &q, err);
+    struct backend_agent_queue q;
+    struct backend_queue_need total;
+    struct backend_share share = {.limited = false};
+    struct backend_share_elsewhere elsewhere = {.rows = {.n = 0}};
+    enum rc rc = backend_agent_queue_read(p, &q, err);
     if (rc)
         return rc;
-    if (!capacity_read(p->dir, &total))
-        rc = capacity_find(slots, &total, err);
+    if (!backend_capacity_read(p->dir, &total))
+        rc = backend_capacity_find(slots, &total, err);
     if (!rc)
-        rc = share_refresh(&share, p->store, &total, &q.rows, clock_wall_ns(), err);
+        rc = backend_share_refresh(&share, p->store, &total, &q.rows, clock_wall_ns(),
+                                   err);
     if (!rc && share.limited)
-        rc = share_elsewhere_read(p->store, p->node, &elsewhere, err);
+        rc = backend_share_elsewhere_read(p->store, p->node, &elsewhere, err);
     if (!rc) {
-        struct queue_world w = agent_world(&total, &q, &share, &elsewhere);
+        struct backend_queue_world w =
+            backend_agent_world(&total, &q, &share, &elsewhere);
         put_why(&w, j->id, out);
     }
-    share_elsewhere_release(&elsewhere);
-    share_release(&share);
-    agent_queue_release(&q);
+    backend_share_elsewhere_release(&elsewhere);
+    backend_share_release(&share);
+    backend_agent_queue_release(&q);
     return rc;
 }
 
@@ -56,14 +58,14 @@ static void put_message(const struct store_job *j, struct buf *out)
     const char *text = node_get_text(job_json_open(j->status, &doc), "message", "");
     if (*text) {
         buf_puts(out, "; ");
-        quote_terminal(str_c(text), out);
+        job_quote_terminal(str_c(text), out);
     }
     if (doc.src)
         doc_release(&doc);
 }
 
-enum rc why_say(const struct place *p, const char *slots, const struct store_job *j,
-                struct buf *out, struct err *err)
+enum rc backend_why(const struct job_place *p, const char *slots,
+                    const struct store_job *j, struct buf *out, struct err *err)
 {
     enum job_reason why = WHY_None;
     enum rc rc = RC_OK;

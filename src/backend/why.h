@@ -7,7 +7,8 @@
 #include "job/place.h"
 
 /* `slots` as in capacity.h, NULL: what the agent found. */
-enum rc why_say(const struct place *p, const char *slots, const struct store_job *j,
-                struct buf *out, struct err *err) MUST_CHECK;
+enum rc backend_why(const struct job_place *p, const char *slots,
+                    const struct store_job *j, struct buf *out,
+                    struct err *err) MUST_CHECK;
 
 #endif

@@ -57,7 +57,7 @@ static void put_json(const struct store_dataset *d, struct buf *out)
 static void put_row(const struct store_dataset *d, struct buf *out)
 {
     buf_printf(out, "%-18s  %-20s  %-6s  %-20s  ", d->id, d->name, d->type, d->mount);
-    quote_terminal(str_c(d->uri), out);
+    job_quote_terminal(str_c(d->uri), out);
     buf_putc(out, '\n');
 }
 
@@ -66,7 +66,7 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
     bool local = strcmp(c->type, "local") == 0 || strcmp(c->type, "nas") == 0;
     if (!c->path)
         return err_coded(err, RC_INVAL, E3301, "a dataset needs --path");
-    if (!inputs_place_ok(c->mount))
+    if (!job_inputs_place_ok(c->mount))
         return err_coded(err, RC_INVAL, E3301,
                          "--mount: '%.100s' is no place for a dataset", c->mount);
     if (!local && !strstr(c->path, "://"))
@@ -76,7 +76,7 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc create(const struct dataset_conf *c, const struct job_place *p,
+static enum rc create(const struct dataset_conf *c, const struct cmd_place *p,
                       const char *name, struct err *err)
 {
     struct arena arena = {0};
@@ -106,19 +106,19 @@ static enum rc create(const struct dataset_conf *c, const struct job_place *p,
 static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct dataset_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = create(c, &p, args->at[0], err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static enum rc run_show(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct dataset_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_datasets l = {0};
     struct buf out;
     bool one = args->n > 0;
@@ -140,19 +140,19 @@ static enum rc run_show(const void *conf, const struct opt_args *args, struct er
         rc = cmd_print(&out, err);
     buf_release(&out);
     store_datasets_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct dataset_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = p.ops->dataset_delete(&p, args->at[0], err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

@@ -46,9 +46,9 @@ static char *node_name(const char *dir)
     return mem_printf("%s:%s", host, dir);
 }
 
-enum rc job_place_open(const struct job_where *w, struct job_place *out, struct err *err)
+enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct err *err)
 {
-    struct job_place p = {.ops = &job_ops_local};
+    struct cmd_place p = {.ops = &job_ops_local};
     char *wanted = w->dir ? mem_strdup(w->dir) : default_dir();
     const char *store = w->store ? w->store : getenv("TRAINYARD_STORE");
     enum rc rc = fs_mkdirs(wanted, 0700, err);
@@ -63,7 +63,7 @@ enum rc job_place_open(const struct job_where *w, struct job_place *out, struct 
                                                             : fs_join(p.dir, "jobs.db");
         p.owner = user_name();
         p.node = node_name(p.dir);
-        p.p = (struct place){
+        p.p = (struct job_place){
             .dir = p.dir, .where = p.where, .owner = p.owner, .node = p.node};
         p.p.view = getenv("TRAINYARD_VIEW");
         rc = store_open(p.where, &p.p.store, err);
@@ -71,14 +71,14 @@ enum rc job_place_open(const struct job_where *w, struct job_place *out, struct 
     free(real);
     mem_free(wanted);
     if (rc) {
-        job_place_close(&p);
+        cmd_place_close(&p);
         return rc;
     }
     *out = p;
     return RC_OK;
 }
 
-enum rc job_open(const struct job_where *w, struct job_place *out, struct err *err)
+enum rc job_open(const struct job_where *w, struct cmd_place *out, struct err *err)
 {
     const char *dir = getenv("TRAINYARD_DIR"), *store = getenv("TRAINYARD_STORE");
     bool named = w->dir || w->store || (dir && *dir) || (store && *store);
@@ -87,12 +87,12 @@ enum rc job_open(const struct job_where *w, struct job_place *out, struct err *e
     if (rc)
         return rc;
     if (!remote.url)
-        return job_place_open(w, out, err);
-    *out = (struct job_place){.ops = &job_ops_remote, .remote = remote};
+        return cmd_place_open(w, out, err);
+    *out = (struct cmd_place){.ops = &job_ops_remote, .remote = remote};
     return RC_OK;
 }
 
-void job_place_close(struct job_place *p)
+void cmd_place_close(struct cmd_place *p)
 {
     remote_release(&p->remote);
     store_close(p->p.store);
@@ -100,21 +100,21 @@ void job_place_close(struct job_place *p)
     mem_free(p->where);
     mem_free(p->owner);
     mem_free(p->node);
-    *p = (struct job_place){.dir = NULL};
+    *p = (struct cmd_place){.dir = NULL};
 }
 
-void job_revive(const struct job_place *p)
+void job_revive(const struct cmd_place *p)
 {
     struct store_filter f = {.node = p->node, .states = job_live_states(), .limit = 1};
     struct store_jobs jobs = {0};
     if (!p->p.store)
         return;
     char *lock = fs_join(p->dir, "agent.lock");
-    bool lives = lock_held(lock);
+    bool lives = job_lock_held(lock);
     mem_free(lock);
     if (lives || store_list(p->p.store, &f, &jobs, NULL))
         return;
-    enum rc rc = jobs.n ? agent_wake(&p->p, NULL) : RC_OK;
+    enum rc rc = jobs.n ? backend_agent_wake(&p->p, NULL) : RC_OK;
     (void)rc; /* whoever waits for the job will see */
     store_jobs_release(&jobs);
 }
@@ -135,8 +135,8 @@ enum rc job_end_status(const struct store_job *j, struct err *err)
         return RC_OK;
     const struct node *st = job_json_open(j->status, &doc);
     const struct node *end = node_find(st, "exit");
-    int status = retry_status((int)node_get_int(end, "code", 1),
-                              (int)node_get_int(end, "signal", 0));
+    int status = job_retry_status((int)node_get_int(end, "code", 1),
+                                  (int)node_get_int(end, "signal", 0));
     bool stopped = strcmp(j->state, "Stopped") == 0;
     enum rc rc =
         err_coded(err, RC_CANCELED, E3012, "job %s: %s%s%s%s%.400s", j->id, j->state,

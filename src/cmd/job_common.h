@@ -36,23 +36,23 @@ struct job_where {
     }
 
 /* A store of this machine, or a server: then `p` has no store and no directory. */
-struct job_place {
-    struct place p;
+struct cmd_place {
+    struct job_place p;
     const struct job_ops *ops;
     struct remote remote;
     char *dir, *where, *owner, *node; /* owned */
 };
 /* Opens the store and makes the directory. E3201, E31xx. */
-enum rc job_place_open(const struct job_where *w, struct job_place *out,
+enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out,
                        struct err *err) MUST_CHECK;
 /* The same, or a server when one was chosen; see remote_server(). E5019. */
-enum rc job_open(const struct job_where *w, struct job_place *out,
+enum rc job_open(const struct job_where *w, struct cmd_place *out,
                  struct err *err) MUST_CHECK;
-void job_place_close(struct job_place *p);
+void cmd_place_close(struct cmd_place *p);
 /* Starts an agent when jobs of this machine are alive and none looks after them; nothing
  * to do for a server.
  */
-void job_revive(const struct job_place *p);
+void job_revive(const struct cmd_place *p);
 
 /* Seconds since `then` or between two moments, for people: "2m05s"; "-" for 0. */
 void job_span(int64_t from, int64_t to, char out[32]);
@@ -69,7 +69,7 @@ struct job_follow {
     void (*on_interrupt)(void *arg);
     void *arg;
 };
-enum rc job_follow_run(const struct job_place *p, const char *id,
+enum rc job_follow_run(const struct cmd_place *p, const char *id,
                        const struct job_follow *f, struct err *err) MUST_CHECK;
 
 /* A server that is being started again is waited for; *since is 0 while it answers. False:
@@ -80,14 +80,14 @@ bool job_wait_for_server(enum rc rc, const struct err *err, int64_t *since);
 /* Waits for the end, at most `seconds` (0: as long as it takes): RC_CANCELED (E3013, exit
  * status 124) when that is over first.
  */
-enum rc job_wait(const struct job_place *p, const char *id, double seconds,
+enum rc job_wait(const struct cmd_place *p, const char *id, double seconds,
                  struct err *err) MUST_CHECK;
 
 /* One job as JSON; `whole`: with specification, status and metrics. */
-enum rc job_json(const struct job_place *p, const struct store_job *j, bool whole,
+enum rc job_json(const struct cmd_place *p, const struct store_job *j, bool whole,
                  bool events, struct buf *out, struct err *err) MUST_CHECK;
 /* In the words of DLC's API. */
-enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
+enum rc job_dlc_json(const struct cmd_place *p, const struct store_job *j,
                      struct buf *out, struct err *err) MUST_CHECK;
 
 #endif

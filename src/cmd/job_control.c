@@ -39,7 +39,7 @@ static const struct opt stop_opts[] = {
     {0},
 };
 
-typedef enum rc ask_fn(const struct job_place *p, const struct control_conf *c,
+typedef enum rc ask_fn(const struct cmd_place *p, const struct control_conf *c,
                        const char *id, struct err *err);
 
 /* Does it for every id given; the first failure ends it. */
@@ -47,28 +47,28 @@ static enum rc for_each(const void *conf, const struct opt_args *args, ask_fn *a
                         struct err *err)
 {
     const struct control_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
     for (size_t i = 0; i < args->n && !rc; i++)
         rc = ask(&p, c, args->at[i], err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
-static enum rc after_request(const struct job_place *p, const char *id,
-                             const struct request_result *r, struct err *err)
+static enum rc after_request(const struct cmd_place *p, const char *id,
+                             const struct job_request_result *r, struct err *err)
 {
     printf("%s %s\n", id, job_state_name(r->state));
     return RC_OK;
 }
 
-static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_stop(const struct cmd_place *p, const struct control_conf *c,
                         const char *id, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = p->ops->ask(p, id, c->force ? JOB_ASK_KILL : JOB_ASK_STOP, &r, err);
     if (rc || strcmp(c->format, "own") == 0)
         return rc ? rc : after_request(p, id, &r, err);
@@ -82,53 +82,53 @@ static enum rc ask_stop(const struct job_place *p, const struct control_conf *c,
     return RC_OK;
 }
 
-static enum rc ask_suspend(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_suspend(const struct cmd_place *p, const struct control_conf *c,
                            const char *id, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = p->ops->ask(p, id, JOB_ASK_SUSPEND, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
-static enum rc ask_resume(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_resume(const struct cmd_place *p, const struct control_conf *c,
                           const char *id, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = p->ops->ask(p, id, JOB_ASK_RESUME, &r, err);
     return rc ? rc : after_request(p, id, &r, err);
 }
 
-static enum rc ask_script(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_script(const struct cmd_place *p, const struct control_conf *c,
                           const char *id, struct err *err)
 {
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     struct buf out;
     char *text = NULL;
     enum rc rc = p->ops->spec(p, id, &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     buf_init(&out, CMD_TEXT_MAX);
     if (!rc) {
-        spec_script(&spec, &out);
+        job_spec_script(&spec, &out);
         rc = cmd_print(&out, err);
     }
     buf_release(&out);
-    spec_release(&spec);
+    job_spec_release(&spec);
     mem_free(text);
     return rc;
 }
 
-static enum rc ask_rerun(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_rerun(const struct cmd_place *p, const struct control_conf *c,
                          const char *id, struct err *err)
 {
-    struct submit_result r;
+    struct job_submit_result r;
     enum rc rc = p->ops->rerun(p, id, &r, err);
     if (!rc)
         printf("%s\n", r.id);
     return rc;
 }
 
-static enum rc ask_why(const struct job_place *p, const struct control_conf *c,
+static enum rc ask_why(const struct cmd_place *p, const struct control_conf *c,
                        const char *id, struct err *err)
 {
     struct buf out;
@@ -208,17 +208,17 @@ static const struct opt logs_opts[] = {
 };
 
 /* "master-0" */
-static enum rc find_worker(const struct job_place *p, const char *id, const char *name,
+static enum rc find_worker(const struct cmd_place *p, const char *id, const char *name,
                            int64_t *out, struct err *err)
 {
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     char *text = NULL;
     enum rc rc = p->ops->spec(p, id, &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     if (!rc)
-        *out = spec_worker_find(&spec, name);
-    spec_release(&spec);
+        *out = job_spec_worker_find(&spec, name);
+    job_spec_release(&spec);
     mem_free(text);
     if (!rc && *out < 0)
         rc = err_coded(err, RC_INVAL, E0603,
@@ -231,7 +231,7 @@ static enum rc find_worker(const struct job_place *p, const char *id, const char
 static enum rc run_logs(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct logs_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct job_follow f = {.worker = -1,
                            .attempt = c->attempt,
                            .tail = c->tail,
@@ -245,7 +245,7 @@ static enum rc run_logs(const void *conf, const struct opt_args *args, struct er
         rc = find_worker(&p, args->at[0], c->worker, &f.worker, err);
     if (!rc)
         rc = job_follow_run(&p, args->at[0], &f, err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
@@ -296,20 +296,20 @@ static const struct opt agent_opts[] = {
 
 static enum rc supervise(const struct job_where *w, const char *id, struct err *err)
 {
-    struct job_place p;
-    enum rc rc = job_place_open(w, &p, err);
+    struct cmd_place p;
+    enum rc rc = cmd_place_open(w, &p, err);
     if (rc)
         return rc;
-    if (!place_id_ok(id))
+    if (!job_id_ok(id))
         rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     else
-        rc = supervisor_run(&p.p, id, err);
-    job_place_close(&p);
+        rc = backend_supervisor_run(&p.p, id, err);
+    cmd_place_close(&p);
     return rc;
 }
 
-/* In a process that the nursery forked. */
-static int run_young(void *arg, const char *id)
+/* In a process that the fork server forked. */
+static int run_supervisor(void *arg, const char *id)
 {
     struct err err = {0};
     enum rc rc = supervise(arg, id, &err);
@@ -322,24 +322,25 @@ static enum rc run_agent(const void *conf, const struct opt_args *args, struct e
 {
     const struct agent_conf *c = conf;
     struct job_where where = c->where;
-    struct job_place p;
-    struct nursery *nursery = NULL;
-    struct agent_options o = {.slots = c->slots ? c->slots : getenv("TRAINYARD_SLOTS"),
-                              .idle_s = c->idle};
+    struct cmd_place p;
+    struct backend_forkserver *forkserver = NULL;
+    struct backend_agent_options o = {
+        .slots = c->slots ? c->slots : getenv("TRAINYARD_SLOTS"), .idle_s = c->idle};
     if (c->transfer)
-        return transfer_run(c->transfer, err);
+        return backend_transfer_run(c->transfer, err);
     if (c->job)
         return supervise(&c->where, c->job, err);
     /* What is forked looks like ours to a search by environment, so not within a job. */
-    if (!getenv("TRAINYARD_JOB_ID") && nursery_create(run_young, &where, &nursery, err))
+    if (!getenv("TRAINYARD_JOB_ID") &&
+        backend_forkserver_create(run_supervisor, &where, &forkserver, err))
         log_warn("%s; supervisors are started as programs", err->msg);
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = cmd_place_open(&c->where, &p, err);
     if (!rc) {
-        o.nursery = nursery;
-        rc = agent_run(&p.p, &o, err);
-        job_place_close(&p);
+        o.forkserver = forkserver;
+        rc = backend_agent_run(&p.p, &o, err);
+        cmd_place_close(&p);
     }
-    nursery_destroy(nursery);
+    backend_forkserver_destroy(forkserver);
     return rc;
 }
 

@@ -10,7 +10,7 @@
 
 #define PREFIX "flags."
 
-typedef VEC(struct spec_flag) flag_list;
+typedef VEC(struct job_spec_flag) flag_list;
 
 /* Every row of the table that has a value becomes a flag of the specification. */
 static void take_flags(const struct opt *opts, const void *conf, flag_list *out)
@@ -21,16 +21,16 @@ static void take_flags(const struct opt *opts, const void *conf, flag_list *out)
             continue;
         const char *name = o->field + strlen(PREFIX);
         if (o->kind == OPT_KIND_TEXT && *(const char *const *)(const void *)at) {
-            struct spec_flag f = {name, *(const char *const *)(const void *)at};
+            struct job_spec_flag f = {name, *(const char *const *)(const void *)at};
             VEC_PUSH(out, f);
         }
         if (o->kind == OPT_KIND_BOOL && *(const bool *)at) {
-            struct spec_flag f = {name, "true"};
+            struct job_spec_flag f = {name, "true"};
             VEC_PUSH(out, f);
         }
         const struct opt_list *list = (const void *)at;
         for (size_t i = 0; o->kind == OPT_KIND_LIST && i < list->n; i++) {
-            struct spec_flag f = {name, list->at[i]};
+            struct job_spec_flag f = {name, list->at[i]};
             VEC_PUSH(out, f);
         }
     }
@@ -61,25 +61,26 @@ static void show_diags(struct diags *d)
 }
 
 enum rc job_flags_load(const struct opt *opts, const void *conf,
-                       const struct opt_args *args, size_t skip, struct spec *spec,
+                       const struct opt_args *args, size_t skip, struct job_spec *spec,
                        struct err *err)
 {
     flag_list flags = {0};
     struct diags diags = {0};
     struct arena a = {0};
     size_t n_files = args->n - args->n_dashed;
-    *spec = (struct spec){0};
+    *spec = (struct job_spec){0};
     if (n_files > skip + 1)
         return err_coded(err, RC_INVAL, E0604,
                          "unexpected argument '%.100s'; the command stands behind `--`",
                          args->at[skip + 1]);
     take_flags(opts, conf, &flags);
     copy_env(&flags, &a);
-    struct spec_flags f = {.at = flags.at,
-                           .n = flags.n,
-                           .command = args->at + n_files,
-                           .n_command = args->n_dashed};
-    enum rc rc = spec_load(n_files > skip ? args->at[skip] : NULL, &f, spec, &diags, err);
+    struct job_spec_flags f = {.at = flags.at,
+                               .n = flags.n,
+                               .command = args->at + n_files,
+                               .n_command = args->n_dashed};
+    enum rc rc =
+        job_spec_load(n_files > skip ? args->at[skip] : NULL, &f, spec, &diags, err);
     if (diags.list.n)
         show_diags(&diags);
     diags_release(&diags);

@@ -74,7 +74,7 @@ struct job_flags {
  * empty then. Release the spec in any case.
  */
 enum rc job_flags_load(const struct opt *opts, const void *conf,
-                       const struct opt_args *args, size_t skip, struct spec *spec,
+                       const struct opt_args *args, size_t skip, struct job_spec *spec,
                        struct err *err) MUST_CHECK;
 
 #endif

@@ -20,7 +20,7 @@ struct place_in_log {
 };
 
 struct following {
-    const struct job_place *p;
+    const struct cmd_place *p;
     const char *id;
     const struct job_follow *f;
     int64_t workers, attempt;  /* the attempt that is read */
@@ -135,7 +135,7 @@ static enum rc one_look(struct following *x, bool *over, struct err *err)
     return RC_OK;
 }
 
-enum rc job_follow_run(const struct job_place *p, const char *id,
+enum rc job_follow_run(const struct cmd_place *p, const char *id,
                        const struct job_follow *f, struct err *err)
 {
     struct following x = {.p = p, .id = id, .f = f, .attempt = 1};

@@ -32,7 +32,7 @@ static void put_line(struct buf *out, const char *name, const char *text)
     if (!*text)
         return;
     buf_printf(out, "%-10s ", name);
-    quote_terminal(str_c(text), out);
+    job_quote_terminal(str_c(text), out);
     buf_putc(out, '\n');
 }
 
@@ -86,7 +86,7 @@ static void put_status(const struct store_job *j, struct buf *out)
         doc_release(&doc);
 }
 
-static enum rc put_last_metrics(const struct job_place *p, const char *id,
+static enum rc put_last_metrics(const struct cmd_place *p, const char *id,
                                 struct buf *out, struct err *err)
 {
     struct store_points l = {0};
@@ -95,18 +95,18 @@ static enum rc put_last_metrics(const struct job_place *p, const char *id,
     for (size_t i = 0; i < l.n && !rc; i++) {
         str_from_f64(l.at[i].value, number);
         buf_puts(out, "metric     ");
-        quote_terminal(str_c(l.at[i].name), out);
+        job_quote_terminal(str_c(l.at[i].name), out);
         buf_printf(out, " %s\n", number);
     }
     store_points_release(&l);
     return rc;
 }
 
-static enum rc put_text(const struct job_place *p, const struct store_job *j,
+static enum rc put_text(const struct cmd_place *p, const struct store_job *j,
                         struct buf *out, struct err *err)
 {
     char took[32];
-    char *dir = p->dir ? place_job(&p->p, j->id) : mem_strdup(p->remote.url);
+    char *dir = p->dir ? job_place_dir(&p->p, j->id) : mem_strdup(p->remote.url);
     put_line(out, "id", j->id);
     put_line(out, "name", j->name);
     put_line(out, "owner", j->owner);
@@ -123,7 +123,7 @@ static enum rc put_text(const struct job_place *p, const struct store_job *j,
     return put_last_metrics(p, j->id, out, err);
 }
 
-static enum rc put_events(const struct job_place *p, const char *id, struct buf *out,
+static enum rc put_events(const struct cmd_place *p, const char *id, struct buf *out,
                           struct err *err)
 {
     struct store_events ev = {0};
@@ -133,18 +133,18 @@ static enum rc put_events(const struct job_place *p, const char *id, struct buf 
         const struct store_event *e = &ev.at[i];
         clock_rfc3339(e->time, time);
         buf_printf(out, "%4jd  %s  %-16s ", (intmax_t)e->seq, time, e->type);
-        quote_terminal(str_c(e->reason), out);
+        job_quote_terminal(str_c(e->reason), out);
         buf_puts(out, *e->reason ? " " : "");
-        quote_terminal(str_c(e->data), out);
+        job_quote_terminal(str_c(e->data), out);
         buf_puts(out, *e->data ? " " : "");
-        quote_terminal(str_c(e->message), out);
+        job_quote_terminal(str_c(e->message), out);
         buf_putc(out, '\n');
     }
     store_events_release(&ev);
     return rc;
 }
 
-static enum rc put_metrics(const struct job_place *p, const char *id, bool json,
+static enum rc put_metrics(const struct cmd_place *p, const char *id, bool json,
                            struct buf *out, struct err *err)
 {
     int64_t after = 0;
@@ -186,7 +186,7 @@ static enum rc put_metrics(const struct job_place *p, const char *id, bool json,
     return RC_OK;
 }
 
-static enum rc show(const struct get_conf *c, const struct job_place *p,
+static enum rc show(const struct get_conf *c, const struct cmd_place *p,
                     const struct store_job *j, struct buf *out, struct err *err)
 {
     if (c->metrics)
@@ -203,7 +203,7 @@ static enum rc show(const struct get_conf *c, const struct job_place *p,
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct get_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_jobs jobs = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -218,7 +218,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         rc = cmd_print(&out, err);
     store_jobs_release(&jobs);
     buf_release(&out);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

@@ -47,7 +47,7 @@ static void put_cell(struct buf *out, const char *text, int width)
 {
     struct buf b;
     buf_init(&b, 4096);
-    quote_terminal(str_c(text), &b);
+    job_quote_terminal(str_c(text), &b);
     buf_printf(out, "%-*.*s  ", width, width > 24 ? width : 40, buf_str(&b));
     buf_release(&b);
 }
@@ -68,7 +68,7 @@ static void put_table(const struct store_jobs *l, struct buf *out)
     }
 }
 
-static enum rc put_json(const struct list_conf *c, const struct job_place *p,
+static enum rc put_json(const struct list_conf *c, const struct cmd_place *p,
                         const struct store_jobs *l, struct buf *out, struct err *err)
 {
     bool dlc = strcmp(c->format, "dlc") == 0;
@@ -105,7 +105,7 @@ static enum rc check_states(const char *states, struct err *err)
     return RC_OK;
 }
 
-static enum rc put_counts(const struct list_conf *c, const struct job_place *p,
+static enum rc put_counts(const struct list_conf *c, const struct cmd_place *p,
                           struct buf *out, struct err *err)
 {
     struct store_count counts[JOB_STATES];
@@ -119,7 +119,7 @@ static enum rc put_counts(const struct list_conf *c, const struct job_place *p,
     return rc;
 }
 
-static enum rc list(const struct list_conf *c, const struct job_place *p, struct buf *out,
+static enum rc list(const struct list_conf *c, const struct cmd_place *p, struct buf *out,
                     struct err *err)
 {
     struct store_jobs jobs = {0};
@@ -156,7 +156,7 @@ static enum rc list(const struct list_conf *c, const struct job_place *p, struct
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct list_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
@@ -167,7 +167,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     if (!rc)
         rc = cmd_print(&out, err);
     buf_release(&out);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

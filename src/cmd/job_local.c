@@ -13,105 +13,105 @@
 #include "base/mem.h"
 #include "cmd/job_common.h"
 
-static enum rc get(const struct job_place *p, const char *id, struct store_jobs *out,
+static enum rc get(const struct cmd_place *p, const char *id, struct store_jobs *out,
                    struct err *err)
 {
     return store_get(p->p.store, id, out, err);
 }
 
-static enum rc list(const struct job_place *p, const struct store_filter *f,
+static enum rc list(const struct cmd_place *p, const struct store_filter *f,
                     struct store_jobs *out, struct err *err)
 {
     return store_list(p->p.store, f, out, err);
 }
 
-static enum rc counts(const struct job_place *p, struct store_count *out, size_t max,
+static enum rc counts(const struct cmd_place *p, struct store_count *out, size_t max,
                       size_t *n, struct err *err)
 {
     return store_counts(p->p.store, out, max, n, err);
 }
 
-static enum rc spec_of(const struct job_place *p, const char *id, char **out,
+static enum rc spec_of(const struct cmd_place *p, const char *id, char **out,
                        struct err *err)
 {
     return store_spec(p->p.store, id, out, err);
 }
 
-static enum rc events(const struct job_place *p, const char *id, int64_t after,
+static enum rc events(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_events *out, struct err *err)
 {
     return store_events_get(p->p.store, id, after, 0, out, err);
 }
 
-static enum rc points(const struct job_place *p, const char *id, int64_t after,
+static enum rc points(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_points *out, struct err *err)
 {
     return store_points_get(p->p.store, id, NULL, after, 0, out, err);
 }
 
-static enum rc last_points(const struct job_place *p, const char *id,
+static enum rc last_points(const struct cmd_place *p, const char *id,
                            struct store_points *out, struct err *err)
 {
     return store_points_last(p->p.store, id, out, err);
 }
 
-static enum rc submit(const struct job_place *p, struct spec *spec, const char *cwd,
-                      struct submit_result *out, struct err *err)
+static enum rc submit(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
+                      struct job_submit_result *out, struct err *err)
 {
-    struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
-    enum rc rc = agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
+    struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
+    enum rc rc = backend_agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
     if (!rc)
-        rc = submit_job(&p->p, spec, (const char *const *)environ, cwd, out, err);
-    return rc ? rc : agent_wake(&p->p, err);
+        rc = job_submit(&p->p, spec, (const char *const *)environ, cwd, out, err);
+    return rc ? rc : backend_agent_wake(&p->p, err);
 }
 
-static enum rc ask(const struct job_place *p, const char *id, enum job_ask what,
-                   struct request_result *out, struct err *err)
+static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
+                   struct job_request_result *out, struct err *err)
 {
-    enum rc rc = what == JOB_ASK_SUSPEND ? request_suspend(&p->p, id, out, err)
+    enum rc rc = what == JOB_ASK_SUSPEND ? job_request_suspend(&p->p, id, out, err)
                  : what == JOB_ASK_RESUME
-                     ? request_resume(&p->p, id, out, err)
-                     : request_stop(&p->p, id, what == JOB_ASK_KILL, out, err);
-    return !rc && out->alone ? agent_wake(&p->p, err) : rc;
+                     ? job_request_resume(&p->p, id, out, err)
+                     : job_request_stop(&p->p, id, what == JOB_ASK_KILL, out, err);
+    return !rc && out->alone ? backend_agent_wake(&p->p, err) : rc;
 }
 
-static enum rc rerun(const struct job_place *p, const char *id, struct submit_result *out,
-                     struct err *err)
+static enum rc rerun(const struct cmd_place *p, const char *id,
+                     struct job_submit_result *out, struct err *err)
 {
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     char *text = NULL;
     enum rc rc = store_spec(p->p.store, id, &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     if (!rc && spec.s->has_client_token) { /* it would be the old job */
         node_remove(spec.conf.doc.root, "client_token");
-        rc = spec_again(&spec, err);
+        rc = job_spec_again(&spec, err);
     }
     if (!rc)
-        rc = submit_job(&p->p, &spec, (const char *const *)environ, spec.s->workdir, out,
+        rc = job_submit(&p->p, &spec, (const char *const *)environ, spec.s->workdir, out,
                         err);
     if (!rc)
-        rc = agent_wake(&p->p, err);
-    spec_release(&spec);
+        rc = backend_agent_wake(&p->p, err);
+    job_spec_release(&spec);
     mem_free(text);
     return rc;
 }
 
-static enum rc why(const struct job_place *p, const char *id, struct buf *out,
+static enum rc why(const struct cmd_place *p, const char *id, struct buf *out,
                    struct err *err)
 {
     struct store_jobs jobs = {0};
     enum rc rc = store_get(p->p.store, id, &jobs, err);
     if (!rc)
-        rc = why_say(&p->p, getenv("TRAINYARD_SLOTS"), &jobs.at[0], out, err);
+        rc = backend_why(&p->p, getenv("TRAINYARD_SLOTS"), &jobs.at[0], out, err);
     store_jobs_release(&jobs);
     return rc;
 }
 
-static enum rc log_part(const struct job_place *p, const char *id, int64_t worker,
+static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t at, struct buf *out, struct err *err)
 {
-    char block[65536], *path = place_log(&p->p, id, worker, attempt);
+    char block[65536], *path = job_place_log(&p->p, id, worker, attempt);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     mem_free(path);
     if (fd < 0)
@@ -123,11 +123,11 @@ static enum rc log_part(const struct job_place *p, const char *id, int64_t worke
     return RC_OK;
 }
 
-static enum rc log_tail(const struct job_place *p, const char *id, int64_t worker,
+static enum rc log_tail(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *out, struct err *err)
 {
     struct fs_map m = {0};
-    char *path = place_log(&p->p, id, worker, attempt);
+    char *path = job_place_log(&p->p, id, worker, attempt);
     *out = 0;
     if (fs_map(path, &m, NULL) == RC_OK) {
         size_t at = m.n;
@@ -157,14 +157,14 @@ static enum rc real_path(struct store_dataset *d, struct arena *a, struct err *e
     return RC_OK;
 }
 
-static enum rc dataset_create(const struct job_place *p, struct store_dataset *d,
+static enum rc dataset_create(const struct cmd_place *p, struct store_dataset *d,
                               struct arena *a, struct err *err)
 {
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
     enum rc rc = local ? real_path(d, a, err) : RC_OK;
     if (!rc)
-        rc = place_id_new(id, err);
+        rc = job_id_new(id, err);
     if (rc)
         return rc;
     d->id = arena_printf(a, "d-%s", id + 3);
@@ -173,13 +173,13 @@ static enum rc dataset_create(const struct job_place *p, struct store_dataset *d
     return store_dataset_create(p->p.store, d, err);
 }
 
-static enum rc dataset_get(const struct job_place *p, const char *name,
+static enum rc dataset_get(const struct cmd_place *p, const char *name,
                            struct store_datasets *out, struct err *err)
 {
     return store_dataset_get(p->p.store, name, out, err);
 }
 
-static enum rc dataset_delete(const struct job_place *p, const char *name,
+static enum rc dataset_delete(const struct cmd_place *p, const char *name,
                               struct err *err)
 {
     return store_dataset_delete(p->p.store, name, err);

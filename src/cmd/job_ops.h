@@ -11,7 +11,7 @@
 #include "job/submit.h"
 #include "store/store.h"
 
-struct job_place;
+struct cmd_place;
 
 enum job_ask { JOB_ASK_STOP, JOB_ASK_KILL, JOB_ASK_SUSPEND, JOB_ASK_RESUME };
 
@@ -20,41 +20,41 @@ struct job_ops {
     bool here;      /* directories of the caller mean something there */
     int64_t nap_ns; /* between two looks at something that grows */
     const struct team_ops *team;
-    enum rc (*get)(const struct job_place *p, const char *id, struct store_jobs *out,
+    enum rc (*get)(const struct cmd_place *p, const char *id, struct store_jobs *out,
                    struct err *err);
-    enum rc (*list)(const struct job_place *p, const struct store_filter *f,
+    enum rc (*list)(const struct cmd_place *p, const struct store_filter *f,
                     struct store_jobs *out, struct err *err);
-    enum rc (*counts)(const struct job_place *p, struct store_count *out, size_t max,
+    enum rc (*counts)(const struct cmd_place *p, struct store_count *out, size_t max,
                       size_t *n, struct err *err);
-    enum rc (*spec)(const struct job_place *p, const char *id, char **out,
+    enum rc (*spec)(const struct cmd_place *p, const char *id, char **out,
                     struct err *err);
-    enum rc (*events)(const struct job_place *p, const char *id, int64_t after,
+    enum rc (*events)(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_events *out, struct err *err);
-    enum rc (*points)(const struct job_place *p, const char *id, int64_t after,
+    enum rc (*points)(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_points *out, struct err *err);
-    enum rc (*last_points)(const struct job_place *p, const char *id,
+    enum rc (*last_points)(const struct cmd_place *p, const char *id,
                            struct store_points *out, struct err *err);
     /* `spec` may be changed. An agent looks at the job afterwards. */
-    enum rc (*submit)(const struct job_place *p, struct spec *spec, const char *cwd,
-                      struct submit_result *out, struct err *err);
-    enum rc (*ask)(const struct job_place *p, const char *id, enum job_ask what,
-                   struct request_result *out, struct err *err);
-    enum rc (*rerun)(const struct job_place *p, const char *id, struct submit_result *out,
-                     struct err *err);
-    enum rc (*why)(const struct job_place *p, const char *id, struct buf *out,
+    enum rc (*submit)(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
+                      struct job_submit_result *out, struct err *err);
+    enum rc (*ask)(const struct cmd_place *p, const char *id, enum job_ask what,
+                   struct job_request_result *out, struct err *err);
+    enum rc (*rerun)(const struct cmd_place *p, const char *id,
+                     struct job_submit_result *out, struct err *err);
+    enum rc (*why)(const struct cmd_place *p, const char *id, struct buf *out,
                    struct err *err);
     /* Bytes of a log behind `at`, added to `out`; none when there are none yet. */
-    enum rc (*log)(const struct job_place *p, const char *id, int64_t worker,
+    enum rc (*log)(const struct cmd_place *p, const char *id, int64_t worker,
                    int64_t attempt, int64_t at, struct buf *out, struct err *err);
     /* Where its last lines begin. */
-    enum rc (*log_tail)(const struct job_place *p, const char *id, int64_t worker,
+    enum rc (*log_tail)(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err);
     /* d->id and d->created are filled in; texts lie in `a`. */
-    enum rc (*dataset_create)(const struct job_place *p, struct store_dataset *d,
+    enum rc (*dataset_create)(const struct cmd_place *p, struct store_dataset *d,
                               struct arena *a, struct err *err);
-    enum rc (*dataset_get)(const struct job_place *p, const char *name,
+    enum rc (*dataset_get)(const struct cmd_place *p, const char *name,
                            struct store_datasets *out, struct err *err);
-    enum rc (*dataset_delete)(const struct job_place *p, const char *name,
+    enum rc (*dataset_delete)(const struct cmd_place *p, const char *name,
                               struct err *err);
 };
 

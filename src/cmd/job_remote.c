@@ -12,7 +12,7 @@
 #include "job/status.h"
 #include "text/json.h"
 
-static enum rc call(const struct job_place *p, const char *method, char *path,
+static enum rc call(const struct cmd_place *p, const char *method, char *path,
                     const char *body, struct doc *doc, struct err *err)
 {
     struct remote_ask q = {.method = method,
@@ -84,11 +84,11 @@ static enum rc take_jobs(const struct node *list, size_t n, struct store_jobs *o
     return RC_OK;
 }
 
-static enum rc get(const struct job_place *p, const char *id, struct store_jobs *out,
+static enum rc get(const struct cmd_place *p, const char *id, struct store_jobs *out,
                    struct err *err)
 {
     struct doc doc = {0};
-    if (!place_id_ok(id))
+    if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
     *out = (struct store_jobs){.n = 0};
@@ -143,7 +143,7 @@ static char *list_path(const struct store_filter *f, size_t limit, int64_t befor
 }
 
 /* The server gives a thousand at a time. */
-static enum rc list(const struct job_place *p, const struct store_filter *f,
+static enum rc list(const struct cmd_place *p, const struct store_filter *f,
                     struct store_jobs *out, struct err *err)
 {
     struct store_jobs l = {0};
@@ -172,7 +172,7 @@ static enum rc list(const struct job_place *p, const struct store_filter *f,
     return rc;
 }
 
-static enum rc counts(const struct job_place *p, struct store_count *out, size_t max,
+static enum rc counts(const struct cmd_place *p, struct store_count *out, size_t max,
                       size_t *n, struct err *err)
 {
     struct doc doc = {0};
@@ -191,12 +191,12 @@ static enum rc counts(const struct job_place *p, struct store_count *out, size_t
     return rc;
 }
 
-static enum rc spec_of(const struct job_place *p, const char *id, char **out,
+static enum rc spec_of(const struct cmd_place *p, const char *id, char **out,
                        struct err *err)
 {
     struct doc doc = {0};
     struct arena a = {0};
-    if (!place_id_ok(id))
+    if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
     if (!rc)
@@ -221,7 +221,7 @@ static void take_event(const struct node *n, struct store_events *out)
                              .worker = node_get_int(n, "worker", -1)};
 }
 
-static enum rc events(const struct job_place *p, const char *id, int64_t after,
+static enum rc events(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_events *out, struct err *err)
 {
     struct store_events l = {0};
@@ -251,7 +251,7 @@ static enum rc events(const struct job_place *p, const char *id, int64_t after,
     return rc;
 }
 
-static enum rc points(const struct job_place *p, const char *id, int64_t after,
+static enum rc points(const struct cmd_place *p, const char *id, int64_t after,
                       struct store_points *out, struct err *err)
 {
     struct doc doc = {0};
@@ -285,7 +285,7 @@ static enum rc points(const struct job_place *p, const char *id, int64_t after,
     return rc;
 }
 
-static enum rc last_points(const struct job_place *p, const char *id,
+static enum rc last_points(const struct cmd_place *p, const char *id,
                            struct store_points *out, struct err *err)
 {
     struct doc doc = {0};
@@ -308,13 +308,13 @@ static enum rc last_points(const struct job_place *p, const char *id,
     return rc;
 }
 
-static enum rc ask(const struct job_place *p, const char *id, enum job_ask what,
-                   struct request_result *out, struct err *err)
+static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
+                   struct job_request_result *out, struct err *err)
 {
     static const char *const verbs[] = {"stop", "stop", "suspend", "resume"};
     struct doc doc = {0};
-    *out = (struct request_result){.alone = false};
-    if (!place_id_ok(id))
+    *out = (struct job_request_result){.alone = false};
+    if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     enum rc rc = call(p, "POST", mem_printf("/api/v1/jobs/%s/%s", id, verbs[what]),
                       what == JOB_ASK_KILL   ? "{\"force\": true}"
@@ -332,13 +332,13 @@ static enum rc ask(const struct job_place *p, const char *id, enum job_ask what,
     return rc;
 }
 
-static enum rc rerun(const struct job_place *p, const char *id, struct submit_result *out,
-                     struct err *err)
+static enum rc rerun(const struct cmd_place *p, const char *id,
+                     struct job_submit_result *out, struct err *err)
 {
     struct doc doc = {0};
-    if (!place_id_ok(id))
+    if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    *out = (struct submit_result){.existed = false};
+    *out = (struct job_submit_result){.existed = false};
     enum rc rc =
         call(p, "POST", mem_printf("/api/v1/jobs/%s/rerun", id), NULL, &doc, err);
     if (!rc)
@@ -348,11 +348,11 @@ static enum rc rerun(const struct job_place *p, const char *id, struct submit_re
     return rc;
 }
 
-static enum rc why(const struct job_place *p, const char *id, struct buf *out,
+static enum rc why(const struct cmd_place *p, const char *id, struct buf *out,
                    struct err *err)
 {
     struct doc doc = {0};
-    if (!place_id_ok(id))
+    if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s/why", id), NULL, &doc, err);
     if (!rc)
@@ -362,7 +362,7 @@ static enum rc why(const struct job_place *p, const char *id, struct buf *out,
     return rc;
 }
 
-static enum rc log_call(const struct job_place *p, char *path,
+static enum rc log_call(const struct cmd_place *p, char *path,
                         struct io_http_reply *reply, struct err *err)
 {
     struct remote_ask q = {.method = "GET", .path = path};
@@ -371,7 +371,7 @@ static enum rc log_call(const struct job_place *p, char *path,
     return rc;
 }
 
-static enum rc log_part(const struct job_place *p, const char *id, int64_t worker,
+static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t at, struct buf *out, struct err *err)
 {
     struct io_http_reply reply = {0};
@@ -386,7 +386,7 @@ static enum rc log_part(const struct job_place *p, const char *id, int64_t worke
     return rc;
 }
 
-static enum rc log_tail(const struct job_place *p, const char *id, int64_t worker,
+static enum rc log_tail(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err)
 {
     struct io_http_reply reply = {0};
@@ -416,7 +416,7 @@ static void take_dataset(const struct node *n, struct arena *a, struct store_dat
                                 .created = time_of(n, "created")};
 }
 
-static enum rc dataset_create(const struct job_place *p, struct store_dataset *d,
+static enum rc dataset_create(const struct cmd_place *p, struct store_dataset *d,
                               struct arena *a, struct err *err)
 {
     struct buf body;
@@ -450,7 +450,7 @@ static char *dataset_path(const char *name)
     return path;
 }
 
-static enum rc dataset_get(const struct job_place *p, const char *name,
+static enum rc dataset_get(const struct cmd_place *p, const char *name,
                            struct store_datasets *out, struct err *err)
 {
     struct doc doc = {0};
@@ -472,7 +472,7 @@ static enum rc dataset_get(const struct job_place *p, const char *name,
     return rc;
 }
 
-static enum rc dataset_delete(const struct job_place *p, const char *name,
+static enum rc dataset_delete(const struct cmd_place *p, const char *name,
                               struct err *err)
 {
     return call(p, "DELETE", dataset_path(name), NULL, NULL, err);

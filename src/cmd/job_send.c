@@ -13,12 +13,12 @@
 
 #define ROUNDS 3 /* of asking what is missing */
 
-static enum rc put(const struct job_place *p, const char *kind, const char *objects,
+static enum rc put(const struct cmd_place *p, const char *kind, const char *objects,
                    const char *id, struct doc *doc, struct err *err)
 {
     char *data = NULL, *path = mem_printf("/api/v1/%s/%s", kind, id);
     size_t n = 0;
-    enum rc rc = snapshot_object_get(objects, id, &data, &n, err);
+    enum rc rc = job_snapshot_object_get(objects, id, &data, &n, err);
     struct remote_ask q = {.method = "PUT",
                            .path = path,
                            .type = "application/octet-stream",
@@ -32,7 +32,7 @@ static enum rc put(const struct job_place *p, const char *kind, const char *obje
 }
 
 /* The list first; it says which files the server does not have. */
-static enum rc send_snapshot(const struct job_place *p, const char *objects,
+static enum rc send_snapshot(const struct cmd_place *p, const char *objects,
                              const char *id, struct err *err)
 {
     for (int i = 0; i < ROUNDS; i++) {
@@ -51,14 +51,14 @@ static enum rc send_snapshot(const struct job_place *p, const char *objects,
                      p->remote.url);
 }
 
-static enum rc send_source(const struct job_place *p, struct spec *spec, const char *cwd,
-                           struct submit_result *r, struct err *err)
+static enum rc send_source(const struct cmd_place *p, struct job_spec *spec,
+                           const char *cwd, struct job_submit_result *r, struct err *err)
 {
     char *temp = NULL, *full = fs_join(cwd, spec->s->source);
     enum rc rc = fs_temp_dir("trainyard-send", &temp, err);
     if (!rc) {
         char *objects = fs_join(temp, "objects");
-        rc = snapshot_take(objects, full, &r->snapshot, err);
+        rc = job_snapshot_take(objects, full, &r->snapshot, err);
         if (!rc)
             rc = send_snapshot(p, objects, r->snapshot.id, err);
         mem_free(objects);
@@ -67,7 +67,7 @@ static enum rc send_source(const struct job_place *p, struct spec *spec, const c
     }
     if (!rc) {
         char *source = mem_printf(SNAPSHOT_PREFIX "%s", r->snapshot.id);
-        spec_put(spec, "source", source);
+        job_spec_put(spec, "source", source);
         r->copied = true;
         mem_free(source);
     }
@@ -105,7 +105,7 @@ static enum rc secret_value(const char *text, const char *name, char **out,
 }
 
 /* The list keeps names alone; the values go beside it. */
-static enum rc put_secrets(struct spec *spec, struct err *err)
+static enum rc put_secrets(struct job_spec *spec, struct err *err)
 {
     static const struct span nowhere;
     struct arena *a = &spec->conf.doc.arena;
@@ -131,14 +131,14 @@ static enum rc put_secrets(struct spec *spec, struct err *err)
     return rc;
 }
 
-static enum rc post(const struct job_place *p, const struct spec *spec,
-                    struct submit_result *r, struct err *err)
+static enum rc post(const struct cmd_place *p, const struct job_spec *spec,
+                    struct job_submit_result *r, struct err *err)
 {
     struct buf body;
     struct doc doc = {0};
     struct io_http_reply reply = {0};
     buf_init(&body, (size_t)64 << 20);
-    spec_print(spec, &body);
+    job_spec_print(spec, &body);
     struct remote_ask q = {.method = "POST",
                            .path = "/api/v1/jobs",
                            .type = "application/json",
@@ -160,19 +160,19 @@ static enum rc post(const struct job_place *p, const struct spec *spec,
     return rc;
 }
 
-enum rc job_send(const struct job_place *p, struct spec *spec, const char *cwd,
-                 struct submit_result *out, struct err *err)
+enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
+                 struct job_submit_result *out, struct err *err)
 {
-    struct submit_result r = {.existed = false};
-    char token[PLACE_ID_SIZE];
+    struct job_submit_result r = {.existed = false};
+    char token[JOB_ID_SIZE];
     bool own_token = spec->s->has_client_token;
-    enum rc rc = place_id_new(token, err);
+    enum rc rc = job_id_new(token, err);
     if (!rc && spec->s->has_source && !str_starts(spec->s->source, SNAPSHOT_PREFIX))
         rc = send_source(p, spec, cwd, &r, err);
     if (!rc)
         rc = put_secrets(spec, err);
     if (!rc && !own_token) /* an answer that was lost does not make a second job */
-        spec_put(spec, "client_token", token);
+        job_spec_put(spec, "client_token", token);
     if (!rc)
         rc = post(p, spec, &r, err);
     if (!own_token && r.existed)

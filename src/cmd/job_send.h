@@ -7,7 +7,7 @@
 
 #include "cmd/job_common.h"
 
-enum rc job_send(const struct job_place *p, struct spec *spec, const char *cwd,
-                 struct submit_result *out, struct err *err) MUST_CHECK;
+enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
+                 struct job_submit_result *out, struct err *err) MUST_CHECK;
 
 #endif

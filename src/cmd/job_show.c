@@ -23,7 +23,7 @@ static void put_text(struct buf *out, const char *key, const char *value)
     buf_json_str(out, value, strlen(value));
 }
 
-static enum rc put_events(const struct job_place *p, const char *id, struct buf *out,
+static enum rc put_events(const struct cmd_place *p, const char *id, struct buf *out,
                           struct err *err)
 {
     struct store_events ev = {0};
@@ -50,7 +50,7 @@ static enum rc put_events(const struct job_place *p, const char *id, struct buf 
     return rc;
 }
 
-static enum rc put_metrics(const struct job_place *p, const char *id, struct buf *out,
+static enum rc put_metrics(const struct cmd_place *p, const char *id, struct buf *out,
                            struct err *err)
 {
     struct store_points points = {0};
@@ -69,7 +69,7 @@ static enum rc put_metrics(const struct job_place *p, const char *id, struct buf
     return rc;
 }
 
-static enum rc put_whole(const struct job_place *p, const struct store_job *j,
+static enum rc put_whole(const struct cmd_place *p, const struct store_job *j,
                          bool events, struct buf *out, struct err *err)
 {
     char *spec = NULL;
@@ -84,7 +84,7 @@ static enum rc put_whole(const struct job_place *p, const struct store_job *j,
     return rc;
 }
 
-enum rc job_json(const struct job_place *p, const struct store_job *j, bool whole,
+enum rc job_json(const struct cmd_place *p, const struct store_job *j, bool whole,
                  bool events, struct buf *out, struct err *err)
 {
     buf_puts(out, "{\"id\": ");
@@ -101,7 +101,7 @@ enum rc job_json(const struct job_place *p, const struct store_job *j, bool whol
     put_time(out, "started", j->started);
     put_time(out, "finished", j->finished);
     if (p->dir) {
-        char *dir = place_job(&p->p, j->id);
+        char *dir = job_place_dir(&p->p, j->id);
         put_text(out, "dir", dir);
         mem_free(dir);
     }
@@ -110,7 +110,8 @@ enum rc job_json(const struct job_place *p, const struct store_job *j, bool whol
     return rc;
 }
 
-static void dlc_pods(const struct store_job *j, const struct spec *spec, struct buf *out)
+static void dlc_pods(const struct store_job *j, const struct job_spec *spec,
+                     struct buf *out)
 {
     struct doc doc = {0};
     const struct node *st = job_json_open(j->status, &doc);
@@ -121,7 +122,7 @@ static void dlc_pods(const struct store_job *j, const struct spec *spec, struct 
                                    ? list->list.at[i]
                                    : NULL;
         int64_t index;
-        const struct spec_role *r = spec_role_of(spec, i, &index);
+        const struct job_spec_role *r = job_spec_role_of(spec, i, &index);
         buf_printf(out,
                    "%s{\"PodId\": \"%s-%s-%jd\", \"Type\": \"%s\", \"Status\": \"%s\"}",
                    i ? ", " : "", j->id, r->name, (intmax_t)index, r->name,
@@ -132,13 +133,13 @@ static void dlc_pods(const struct store_job *j, const struct spec *spec, struct 
         doc_release(&doc);
 }
 
-static void dlc_specs(const struct spec *spec, struct buf *out)
+static void dlc_specs(const struct job_spec *spec, struct buf *out)
 {
     static const char *const words[] = {"Master", "Chief", "Launcher",  "Head",
                                         "Worker", "PS",    "Evaluator", "GraphLearn"};
     buf_puts(out, ", \"JobSpecs\": [");
     for (size_t i = 0; i < spec->n_roles; i++) {
-        const struct spec_role *r = &spec->roles[i];
+        const struct job_spec_role *r = &spec->roles[i];
         int order = job_role_order(r->name);
         buf_printf(out,
                    "%s{\"Type\": \"%s\", \"PodCount\": %jd, \"ResourceConfig\": "
@@ -155,14 +156,14 @@ static void dlc_specs(const struct spec *spec, struct buf *out)
     buf_putc(out, ']');
 }
 
-enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
+enum rc job_dlc_json(const struct cmd_place *p, const struct store_job *j,
                      struct buf *out, struct err *err)
 {
-    struct spec spec;
+    struct job_spec spec;
     char *text = NULL;
     enum rc rc = p->ops->spec(p, j->id, &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     mem_free(text);
     if (rc)
         return rc;
@@ -190,6 +191,6 @@ enum rc job_dlc_json(const struct job_place *p, const struct store_job *j,
                        CLOCK_SECOND));
     dlc_pods(j, &spec, out);
     buf_putc(out, '}');
-    spec_release(&spec);
+    job_spec_release(&spec);
     return RC_OK;
 }

@@ -42,21 +42,22 @@ static const struct opt opts[] = {
 };
 
 static enum rc submit(const struct submit_conf *c, const struct opt_args *args,
-                      const struct job_place *p, struct submit_result *r, struct err *err)
+                      const struct cmd_place *p, struct job_submit_result *r,
+                      struct err *err)
 {
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     char cwd[4096];
     enum rc rc = job_flags_load(opts, c, args, 0, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc)
         rc = p->ops->submit(p, &spec, cwd, r, err);
-    spec_release(&spec);
+    job_spec_release(&spec);
     return rc;
 }
 
-static enum rc show_answer(const struct submit_conf *c, const struct job_place *p,
-                           const struct submit_result *r, struct err *err)
+static enum rc show_answer(const struct submit_conf *c, const struct cmd_place *p,
+                           const struct job_submit_result *r, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct buf b;
@@ -78,7 +79,7 @@ static enum rc show_answer(const struct submit_conf *c, const struct job_place *
     return rc;
 }
 
-static void say(const struct submit_result *r)
+static void say(const struct job_submit_result *r)
 {
     if (r->existed)
         fprintf(stderr, "the token is known: job %s exists\n", r->id);
@@ -87,7 +88,7 @@ static void say(const struct submit_result *r)
                 (intmax_t)r->snapshot.bytes);
 }
 
-static enum rc end_of(const struct job_place *p, const char *id, struct err *err)
+static enum rc end_of(const struct cmd_place *p, const char *id, struct err *err)
 {
     struct store_jobs jobs = {0};
     enum rc rc = p->ops->get(p, id, &jobs, err);
@@ -98,7 +99,7 @@ static enum rc end_of(const struct job_place *p, const char *id, struct err *err
 }
 
 struct stopper {
-    const struct job_place *p;
+    const struct cmd_place *p;
     const char *id;
     int times;
 };
@@ -106,7 +107,7 @@ struct stopper {
 static void stop_job(void *arg)
 {
     struct stopper *s = arg;
-    struct request_result r;
+    struct job_request_result r;
     struct err err = {0};
     fprintf(stderr, "%s\n",
             s->times ? "stopping at once" : "stopping; again to stop at once");
@@ -115,8 +116,8 @@ static void stop_job(void *arg)
     s->times++;
 }
 
-static enum rc run_foreground(const struct submit_conf *c, const struct job_place *p,
-                              const struct submit_result *r, struct err *err)
+static enum rc run_foreground(const struct submit_conf *c, const struct cmd_place *p,
+                              const struct job_submit_result *r, struct err *err)
 {
     sigset_t set;
     struct stopper stopper = {.p = p, .id = r->id};
@@ -140,15 +141,15 @@ static enum rc run_foreground(const struct submit_conf *c, const struct job_plac
 }
 
 /* What is done about a job that was taken. */
-typedef enum rc taken_fn(const struct submit_conf *c, const struct job_place *p,
-                         const struct submit_result *r, struct err *err);
+typedef enum rc taken_fn(const struct submit_conf *c, const struct cmd_place *p,
+                         const struct job_submit_result *r, struct err *err);
 
 static enum rc submit_and(const void *conf, const struct opt_args *args, taken_fn *then,
                           struct err *err)
 {
     const struct submit_conf *c = conf;
-    struct job_place p;
-    struct submit_result r;
+    struct cmd_place p;
+    struct job_submit_result r;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
@@ -157,12 +158,12 @@ static enum rc submit_and(const void *conf, const struct opt_args *args, taken_f
         say(&r);
         rc = then(c, &p, &r, err);
     }
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
-static enum rc answer_and_wait(const struct submit_conf *c, const struct job_place *p,
-                               const struct submit_result *r, struct err *err)
+static enum rc answer_and_wait(const struct submit_conf *c, const struct cmd_place *p,
+                               const struct job_submit_result *r, struct err *err)
 {
     enum rc rc = show_answer(c, p, r, err);
     if (!rc && c->wait)

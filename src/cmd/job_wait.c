@@ -12,7 +12,7 @@
 #include "job/state.h"
 
 /* Reads a job. *over: it has ended. A server that is away is waited for. */
-static enum rc look_at(const struct job_place *p, const char *id, struct store_jobs *jobs,
+static enum rc look_at(const struct cmd_place *p, const char *id, struct store_jobs *jobs,
                        bool *over, int64_t *lost, struct err *err)
 {
     enum job_state state = JOB_Unknown;
@@ -36,7 +36,7 @@ static bool is_over(int64_t from, double seconds)
     return seconds > 0 && (double)(clock_mono_ns() - from) > seconds * 1e9;
 }
 
-enum rc job_wait(const struct job_place *p, const char *id, double seconds,
+enum rc job_wait(const struct cmd_place *p, const char *id, double seconds,
                  struct err *err)
 {
     int64_t from = clock_mono_ns(), lost = 0;
@@ -68,7 +68,7 @@ static const struct opt wait_opts[] = {
 };
 
 struct waiting {
-    const struct job_place *p;
+    const struct cmd_place *p;
     const struct wait_conf *c;
     const struct opt_args *ids;
     bool *over;   /* [ids->n] */
@@ -131,7 +131,7 @@ static enum rc run_job_wait(const void *conf, const struct opt_args *args,
                             struct err *err)
 {
     const struct wait_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct waiting w = {
         .p = &p, .c = c, .ids = args, .worst = SIZE_MAX, .from = clock_mono_ns()};
     enum rc rc = job_open(&c->where, &p, err);
@@ -141,7 +141,7 @@ static enum rc run_job_wait(const void *conf, const struct opt_args *args,
     w.over = mem_calloc(args->n, sizeof(*w.over));
     rc = wait_for_jobs(&w, err);
     mem_free(w.over);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

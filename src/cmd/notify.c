@@ -166,7 +166,7 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
     json_close(&j, '}');
 }
 
-static enum rc create(const struct notify_conf *c, const struct job_place *p,
+static enum rc create(const struct notify_conf *c, const struct cmd_place *p,
                       const char *condition, struct err *err)
 {
     bool web = given(c->webhook);
@@ -195,7 +195,7 @@ static enum rc create(const struct notify_conf *c, const struct job_place *p,
 static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct notify_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct buf condition;
     if (given(c->webhook) == given(c->mail))
         return err_coded(err, RC_INVAL, E5301,
@@ -208,14 +208,14 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     if (!rc)
         rc = create(c, &p, buf_str(&condition), err);
     buf_release(&condition);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct notify_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_rules l = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -231,9 +231,9 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
             continue;
         }
         buf_printf(&out, "%s  %-7s  ", l.at[i].id, l.at[i].kind);
-        quote_terminal(str_c(l.at[i].target), &out);
+        job_quote_terminal(str_c(l.at[i].target), &out);
         buf_puts(&out, "  ");
-        quote_terminal(str_c(l.at[i].condition), &out);
+        job_quote_terminal(str_c(l.at[i].condition), &out);
         buf_putc(&out, '\n');
     }
     buf_puts(&out, c->json ? "]\n" : "");
@@ -241,7 +241,7 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
         rc = cmd_print(&out, err);
     buf_release(&out);
     store_rules_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
@@ -265,14 +265,14 @@ static void put_delivery(const struct store_delivery *d, bool json, struct buf *
     clock_rfc3339(d->created, time);
     buf_printf(out, "%s  %s  %s  %-7s  %2jd  ", time, d->rule, d->job, d->state,
                (intmax_t)d->tries);
-    quote_terminal(str_c(d->message), out);
+    job_quote_terminal(str_c(d->message), out);
     buf_putc(out, '\n');
 }
 
 static enum rc run_log(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct notify_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_deliveries l = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -291,21 +291,21 @@ static enum rc run_log(const void *conf, const struct opt_args *args, struct err
         rc = cmd_print(&out, err);
     buf_release(&out);
     store_deliveries_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct notify_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = p.ops->team->rule_delete(&p, args->at[0], err);
     if (rc == RC_NOTFOUND)
         rc = err_coded(err, rc, E5304, "no rule '%.64s'", args->at[0]);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

@@ -45,7 +45,7 @@ static const struct opt token_opts[] = {
     {0},
 };
 
-static enum rc people_call(const struct job_place *p, const char *method, char *path,
+static enum rc people_call(const struct cmd_place *p, const char *method, char *path,
                            struct buf *body, struct doc *doc, struct err *err)
 {
     struct remote_ask q = {.method = method,
@@ -65,7 +65,7 @@ static enum rc check_name(const char *name, struct err *err)
     return wrong ? err_coded(err, RC_INVAL, E5006, "'%.100s': %s", name, wrong) : RC_OK;
 }
 
-static enum rc user_create(const struct people_conf *c, const struct job_place *p,
+static enum rc user_create(const struct people_conf *c, const struct cmd_place *p,
                            const char *name, struct err *err)
 {
     struct buf projects, body;
@@ -99,7 +99,7 @@ static enum rc user_create(const struct people_conf *c, const struct job_place *
     return rc;
 }
 
-static enum rc user_delete(const struct people_conf *c, const struct job_place *p,
+static enum rc user_delete(const struct people_conf *c, const struct cmd_place *p,
                            const char *name, struct err *err)
 {
     return p->p.store ? store_user_delete(p->p.store, name, err)
@@ -107,7 +107,7 @@ static enum rc user_delete(const struct people_conf *c, const struct job_place *
                                     NULL, NULL, err);
 }
 
-static enum rc token_local(const struct people_conf *c, const struct job_place *p,
+static enum rc token_local(const struct people_conf *c, const struct cmd_place *p,
                            const char *user, struct err *err)
 {
     struct arena a = {0};
@@ -129,7 +129,7 @@ static enum rc token_local(const struct people_conf *c, const struct job_place *
     return rc;
 }
 
-static enum rc token_create(const struct people_conf *c, const struct job_place *p,
+static enum rc token_create(const struct people_conf *c, const struct cmd_place *p,
                             const char *user, struct err *err)
 {
     struct buf body;
@@ -154,7 +154,7 @@ static enum rc token_create(const struct people_conf *c, const struct job_place 
     return rc;
 }
 
-static enum rc token_delete(const struct people_conf *c, const struct job_place *p,
+static enum rc token_delete(const struct people_conf *c, const struct cmd_place *p,
                             const char *id, struct err *err)
 {
     return p->p.store ? store_token_delete(p->p.store, id, err)
@@ -181,7 +181,7 @@ static void put_remote_user(const struct node *u)
     buf_release(&b);
 }
 
-static enum rc user_list(const struct people_conf *c, const struct job_place *p,
+static enum rc user_list(const struct people_conf *c, const struct cmd_place *p,
                          const char *none, struct err *err)
 {
     struct store_users l = {0};
@@ -205,13 +205,13 @@ static void put_token(const char *id, const char *role, const char *expires,
 {
     struct buf b;
     buf_init(&b, 4096);
-    quote_terminal(str_c(note), &b);
+    job_quote_terminal(str_c(note), &b);
     printf("%-18s  %-10s  %-24s  %s\n", id, role, *expires ? expires : "never expires",
            buf_str(&b));
     buf_release(&b);
 }
 
-static enum rc token_list(const struct people_conf *c, const struct job_place *p,
+static enum rc token_list(const struct people_conf *c, const struct cmd_place *p,
                           const char *user, struct err *err)
 {
     struct store_tokens l = {0};
@@ -238,21 +238,21 @@ static enum rc token_list(const struct people_conf *c, const struct job_place *p
     return rc;
 }
 
-typedef enum rc people_fn(const struct people_conf *c, const struct job_place *p,
+typedef enum rc people_fn(const struct people_conf *c, const struct cmd_place *p,
                           const char *name, struct err *err);
 
 static enum rc with_place(const void *conf, const struct opt_args *args, people_fn *fn,
                           struct err *err)
 {
     const struct people_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = args->n ? check_name(args->at[0], err) : RC_OK;
     if (!rc)
         rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = fn(c, &p, args->n ? args->at[0] : NULL, err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

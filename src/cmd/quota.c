@@ -61,8 +61,8 @@ static enum rc key_of(const struct quota_conf *c, char **out, struct err *err)
     bool project = c->project && *c->project, user = c->user && *c->user;
     if (project == user)
         return err_coded(err, RC_INVAL, E5201, "say whose: --project P or --user U");
-    return quota_key(user ? QUOTA_USER : QUOTA_PROJECT, user ? c->user : c->project, out,
-                     err);
+    return team_quota_key(user ? QUOTA_USER : QUOTA_PROJECT, user ? c->user : c->project,
+                          out, err);
 }
 
 static void put_limit(struct json_out *j, const char *key, int64_t v)
@@ -77,7 +77,7 @@ static void put_json(const struct store_project *p, struct buf *out)
 {
     struct json_out j = {.out = out};
     const char *name;
-    enum quota_whose whose = quota_of(p, &name);
+    enum team_quota_whose whose = team_quota_of(p, &name);
     json_open(&j, NULL, '{');
     json_put_str(&j, whose == QUOTA_USER ? "user" : "project", name);
     put_limit(&j, "cpu_milli", p->cpu_milli);
@@ -99,10 +99,10 @@ static void put_cell(struct buf *out, int64_t v, double unit)
 static void put_row(const struct store_project *p, struct buf *out)
 {
     const char *name;
-    enum quota_whose whose = quota_of(p, &name);
+    enum team_quota_whose whose = team_quota_of(p, &name);
     struct buf shown;
     buf_init(&shown, 4096);
-    quote_terminal(str_c(name), &shown);
+    job_quote_terminal(str_c(name), &shown);
     buf_printf(out, "%-8s  %-20s", whose == QUOTA_USER ? "user" : "project",
                buf_str(&shown));
     buf_release(&shown);
@@ -119,15 +119,15 @@ static void put_head(struct buf *out)
                "GiB", "gpu", "running", "weight");
 }
 
-static enum rc set(const struct quota_conf *c, const struct job_place *p, const char *key,
+static enum rc set(const struct quota_conf *c, const struct cmd_place *p, const char *key,
                    struct err *err)
 {
     struct store_project row;
-    struct quota_change change = {.cpu = c->cpu,
-                                  .memory = c->memory,
-                                  .gpu = c->gpu,
-                                  .running = c->running,
-                                  .weight = c->weight};
+    struct team_quota_change change = {.cpu = c->cpu,
+                                       .memory = c->memory,
+                                       .gpu = c->gpu,
+                                       .running = c->running,
+                                       .weight = c->weight};
     enum rc rc = p->ops->team->quota_set(p, key, &change, &row, err);
     if (rc)
         return rc;
@@ -148,7 +148,7 @@ static enum rc set(const struct quota_conf *c, const struct job_place *p, const 
 static enum rc run_set(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct quota_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     char *key = NULL;
     enum rc rc = key_of(c, &key, err);
     if (!rc)
@@ -156,7 +156,7 @@ static enum rc run_set(const void *conf, const struct opt_args *args, struct err
     if (!rc) {
         rc = set(c, &p, key, err);
         job_revive(&p);
-        job_place_close(&p);
+        cmd_place_close(&p);
     }
     mem_free(key);
     return rc;
@@ -165,7 +165,7 @@ static enum rc run_set(const void *conf, const struct opt_args *args, struct err
 static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct quota_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_projects l = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -189,21 +189,21 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
         rc = cmd_print(&out, err);
     buf_release(&out);
     store_projects_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct quota_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     char *key = NULL;
     enum rc rc = key_of(c, &key, err);
     if (!rc)
         rc = job_open(&c->where, &p, err);
     if (!rc) {
         rc = p.ops->team->quota_delete(&p, key, err);
-        job_place_close(&p);
+        cmd_place_close(&p);
     }
     mem_free(key);
     return rc;

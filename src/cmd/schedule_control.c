@@ -36,45 +36,45 @@ static const struct opt run_opts[] = {
     {0},
 };
 
-typedef enum rc control_fn(const struct control_conf *c, const struct job_place *p,
+typedef enum rc control_fn(const struct control_conf *c, const struct cmd_place *p,
                            const char *name, struct err *err);
 
 static enum rc with_place(const void *conf, const struct opt_args *args, control_fn *fn,
                           struct err *err)
 {
     const struct control_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = fn(c, &p, args->n ? args->at[0] : NULL, err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
-static enum rc pause_it(const struct control_conf *c, const struct job_place *p,
+static enum rc pause_it(const struct control_conf *c, const struct cmd_place *p,
                         const char *name, struct err *err)
 {
     return p->ops->team->schedule_pause(p, name, true, err);
 }
 
-static enum rc resume_it(const struct control_conf *c, const struct job_place *p,
+static enum rc resume_it(const struct control_conf *c, const struct cmd_place *p,
                          const char *name, struct err *err)
 {
     return p->ops->team->schedule_pause(p, name, false, err);
 }
 
-static enum rc delete_it(const struct control_conf *c, const struct job_place *p,
+static enum rc delete_it(const struct control_conf *c, const struct cmd_place *p,
                          const char *name, struct err *err)
 {
     return p->ops->team->schedule_delete(p, name, err);
 }
 
-static enum rc run_it(const struct control_conf *c, const struct job_place *p,
+static enum rc run_it(const struct control_conf *c, const struct cmd_place *p,
                       const char *name, struct err *err)
 {
     int64_t at = clock_wall_ns() / CLOCK_SECOND * CLOCK_SECOND;
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     bool existed;
     if (c->at && *c->at && !clock_from_rfc3339(str_c(c->at), &at))
         return err_coded(err, RC_INVAL, E5105,

@@ -49,7 +49,7 @@ static enum rc put_params(const struct opt_list *l, struct buf *out, struct err 
     for (size_t i = 0; i < l->n; i++) {
         const char *eq = strchr(l->at[i], '=');
         size_t n = eq ? (size_t)(eq - l->at[i]) : 0;
-        if (!eq || !dates_name_ok(str_of(l->at[i], n)))
+        if (!eq || !team_dates_name_ok(str_of(l->at[i], n)))
             return err_coded(
                 err, RC_INVAL, E5105,
                 "--param: '%.100s' is not NAME=VALUE with a name of letters, "
@@ -68,18 +68,18 @@ static enum rc put_params(const struct opt_list *l, struct buf *out, struct err 
 static enum rc put_spec(const struct create_conf *c, const struct opt_args *args,
                         bool here, struct buf *out, struct err *err)
 {
-    struct spec spec;
+    struct job_spec spec;
     char cwd[4096];
     enum rc rc = job_flags_load(opts, c, args, 1, &spec, err);
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc) {
         if (here)
-            spec_put(&spec, "workdir", cwd);
-        spec_print(&spec, out);
+            job_spec_put(&spec, "workdir", cwd);
+        job_spec_print(&spec, out);
         rc = buf_check(out, err);
     }
-    spec_release(&spec);
+    job_spec_release(&spec);
     return rc;
 }
 
@@ -89,7 +89,7 @@ static enum rc answer(const struct create_conf *c, const struct store_schedule *
     struct buf out;
     buf_init(&out, CMD_TEXT_MAX);
     if (c->json) {
-        schedule_json(x, NULL, &out);
+        team_schedule_json(x, NULL, &out);
     } else {
         buf_printf(&out, "%s: ", x->name);
         if (x->paused)
@@ -106,10 +106,10 @@ static enum rc answer(const struct create_conf *c, const struct store_schedule *
 }
 
 static enum rc create(const struct create_conf *c, const struct opt_args *args,
-                      const struct job_place *p, struct err *err)
+                      const struct cmd_place *p, struct err *err)
 {
     struct buf spec, params;
-    struct schedule_policy policy;
+    struct team_schedule_policy policy;
     buf_init(&spec, CMD_TEXT_MAX);
     buf_init(&params, 1 << 20);
     enum rc rc = RC_OK;
@@ -118,7 +118,7 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
                        "--cron says when, such as '30 2 * * *' for half past two each "
                        "night");
     if (!rc)
-        rc = schedule_policy_read(c->catch_up, c->overlap, &policy, err);
+        rc = team_schedule_policy_read(c->catch_up, c->overlap, &policy, err);
     if (!rc)
         rc = put_params(&c->param, &params, err);
     if (!rc)
@@ -150,14 +150,14 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct create_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     if (args->n - args->n_dashed < 1)
         return err_coded(err, RC_INVAL, E0605, "NAME is missing");
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = create(c, args, &p, err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

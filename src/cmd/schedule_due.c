@@ -22,22 +22,22 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc once(const struct job_place *p, struct err *err)
+static enum rc once(const struct cmd_place *p, struct err *err)
 {
-    struct schedule_ticker ticker = {0};
+    struct team_schedule_ticker ticker = {0};
     int64_t fired = 0;
-    enum rc rc = schedule_tick(&ticker, &p->p, (const char *const *)environ,
-                               clock_wall_ns(), &fired, err);
+    enum rc rc = team_schedule_tick(&ticker, &p->p, (const char *const *)environ,
+                                    clock_wall_ns(), &fired, err);
     if (!rc)
         printf("%jd run%s submitted\n", (intmax_t)fired, fired == 1 ? "" : "s");
     return rc;
 }
 
 /* Until SIGTERM or SIGINT. */
-static enum rc stay(const struct job_place *p, struct err *err)
+static enum rc stay(const struct cmd_place *p, struct err *err)
 {
-    struct steward_conf c = team_env_steward(&p->p);
-    struct steward *s = NULL;
+    struct team_daemon_conf c = team_env_daemon(&p->p);
+    struct team_daemon *s = NULL;
     sigset_t set;
     int number = 0;
     sigemptyset(&set);
@@ -46,24 +46,24 @@ static enum rc stay(const struct job_place *p, struct err *err)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     log_setup(LOG_LEVEL_INFO, LOG_TEXT, 2);
-    enum rc rc = steward_create(&c, &s, err);
+    enum rc rc = team_daemon_create(&c, &s, err);
     if (rc)
         return rc;
     while (sigwait(&set, &number) != 0)
         continue;
-    steward_destroy(s);
+    team_daemon_destroy(s);
     return RC_OK;
 }
 
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct due_conf *c = conf;
-    struct job_place p;
-    enum rc rc = job_place_open(&c->where, &p, err);
+    struct cmd_place p;
+    enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;
     rc = c->loop ? stay(&p, err) : once(&p, err);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

@@ -35,18 +35,18 @@ static const struct opt get_opts[] = {
 
 void schedule_put_time(const struct store_schedule *x, int64_t ns, struct buf *out)
 {
-    struct civil c;
+    struct team_civil c;
     if (!ns) {
         buf_putc(out, '-');
         return;
     }
-    if (schedule_clock(x, ns, &c, NULL)) {
+    if (team_schedule_clock(x, ns, &c, NULL)) {
         char text[CLOCK_TEXT_SIZE];
         clock_rfc3339(ns, text);
         buf_puts(out, text);
         return;
     }
-    int64_t offset = (civil_seconds(&c) - civil_floor(ns, CLOCK_SECOND)) / 60;
+    int64_t offset = (team_civil_seconds(&c) - team_civil_floor(ns, CLOCK_SECOND)) / 60;
     buf_printf(out, "%04jd-%02d-%02d %02d:%02d", (intmax_t)c.year, c.month, c.day, c.hour,
                c.minute);
     if (c.second)
@@ -59,7 +59,7 @@ static void put_cell(struct buf *out, const char *text, int width)
 {
     struct buf b;
     buf_init(&b, 4096);
-    quote_terminal(str_c(text), &b);
+    job_quote_terminal(str_c(text), &b);
     buf_printf(out, "%-*s  ", width, buf_str(&b));
     buf_release(&b);
 }
@@ -76,7 +76,7 @@ static void put_row(const struct store_schedule *x, struct buf *out)
     put_cell(out, x->cron, 16);
     put_cell(out, x->zone, 16);
     put_cell(out, buf_str(&next), 23);
-    quote_terminal(str_c(x->owner), out);
+    job_quote_terminal(str_c(x->owner), out);
     buf_putc(out, '\n');
     buf_release(&next);
 }
@@ -84,7 +84,7 @@ static void put_row(const struct store_schedule *x, struct buf *out)
 static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct show_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_schedules l = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -96,7 +96,7 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     for (size_t i = 0; i < l.n && !rc; i++) {
         buf_puts(&out, c->json && i ? ",\n" : "");
         if (c->json)
-            schedule_json(&l.at[i], NULL, &out);
+            team_schedule_json(&l.at[i], NULL, &out);
         else
             put_row(&l.at[i], &out);
     }
@@ -105,14 +105,14 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
         rc = cmd_print(&out, err);
     buf_release(&out);
     store_schedules_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 
 static void put_line(struct buf *out, const char *key, const char *value)
 {
     buf_printf(out, "%-10s ", key);
-    quote_terminal(str_c(value), out);
+    job_quote_terminal(str_c(value), out);
     buf_putc(out, '\n');
 }
 
@@ -120,13 +120,13 @@ static void put_run(const struct store_schedule *x, const struct store_run_row *
                     struct buf *out)
 {
     const char *message;
-    struct str word = schedule_outcome(r, &message);
+    struct str word = team_schedule_outcome(r, &message);
     struct buf when;
     buf_init(&when, 100);
     schedule_put_time(x, r->planned, &when);
     buf_printf(out, "  %-23s  %-9.*s  %-15s ", buf_str(&when), (int)word.n, word.p,
                r->job);
-    quote_terminal(str_c(message), out);
+    job_quote_terminal(str_c(message), out);
     buf_putc(out, '\n');
     buf_release(&when);
 }
@@ -160,7 +160,7 @@ static void put_text(const struct store_schedule *x, const struct store_run_rows
 static enum rc run_get(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct show_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
     struct buf out;
@@ -170,7 +170,7 @@ static enum rc run_get(const void *conf, const struct opt_args *args, struct err
     buf_init(&out, CMD_TEXT_MAX);
     rc = p.ops->team->schedule_get(&p, args->at[0], &l, &runs, (size_t)c->runs, err);
     if (!rc && c->json) {
-        schedule_json(&l.at[0], &runs, &out);
+        team_schedule_json(&l.at[0], &runs, &out);
         buf_putc(&out, '\n');
     } else if (!rc) {
         put_text(&l.at[0], &runs, &out);
@@ -180,7 +180,7 @@ static enum rc run_get(const void *conf, const struct opt_args *args, struct err
     buf_release(&out);
     store_run_rows_release(&runs);
     store_schedules_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

@@ -104,13 +104,13 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
                               struct err *err)
 {
     const struct server_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct api *a = NULL;
     log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
     if (!c->tls_cert != !c->tls_key)
         return err_coded(err, RC_INVAL, E5002,
                          "--tls-cert and --tls-key are given together");
-    enum rc rc = job_place_open(&c->where, &p, err);
+    enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;
     block_signals();
@@ -137,19 +137,19 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .queue = !c->no_queue,
     };
     rc = api_start(&o, &a, err);
-    struct steward_conf team = team_env_steward(&p.p);
-    struct steward *steward = NULL;
+    struct team_daemon_conf team = team_env_daemon(&p.p);
+    struct team_daemon *daemon = NULL;
     if (!rc && !c->no_queue)
-        rc = steward_create(&team, &steward, err);
+        rc = team_daemon_create(&team, &daemon, err);
     if (!rc) {
         say_hello(c, a);
         wait_for_end();
     }
-    steward_destroy(steward);
+    team_daemon_destroy(daemon);
     api_stop(a);
     mem_free(experiments);
     mem_free(hosts);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

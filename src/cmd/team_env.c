@@ -18,36 +18,37 @@ static int redirects(void)
     return v > REDIRECTS_MAX ? REDIRECTS_MAX : (int)v;
 }
 
-struct steward_conf team_env_steward(const struct place *p)
+struct team_daemon_conf team_env_daemon(const struct job_place *p)
 {
-    return (struct steward_conf){.place = p,
-                                 .env = (const char *const *)environ,
-                                 .allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
-                                 .mail_command = getenv("TRAINYARD_MAIL_COMMAND"),
-                                 .redirects = redirects()};
+    return (struct team_daemon_conf){.place = p,
+                                     .env = (const char *const *)environ,
+                                     .allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
+                                     .mail_command = getenv("TRAINYARD_MAIL_COMMAND"),
+                                     .redirects = redirects()};
 }
 
-enum rc team_env_notify(const struct place *p, struct team_notify *out, struct err *err)
+enum rc team_env_notify(const struct job_place *p, struct team_notify *out,
+                        struct err *err)
 {
     struct team_notify n = {.allow = NULL};
-    enum rc rc = net_allow_open(getenv("TRAINYARD_NOTIFY_ALLOW"), &n.allow, err);
+    enum rc rc = team_net_allow_open(getenv("TRAINYARD_NOTIFY_ALLOW"), &n.allow, err);
     if (!rc)
-        rc = deliver_key(p->dir, &n.key, err);
+        rc = team_deliver_key(p->dir, &n.key, err);
     if (rc) {
         team_env_notify_release(&n);
         return rc;
     }
-    n.conf = (struct deliver_conf){.allow = n.allow,
-                                   .mail_command = getenv("TRAINYARD_MAIL_COMMAND"),
-                                   .key = n.key,
-                                   .redirects = redirects()};
+    n.conf = (struct team_deliver_conf){.allow = n.allow,
+                                        .mail_command = getenv("TRAINYARD_MAIL_COMMAND"),
+                                        .key = n.key,
+                                        .redirects = redirects()};
     *out = n;
     return RC_OK;
 }
 
 void team_env_notify_release(struct team_notify *n)
 {
-    net_allow_close(n->allow);
+    team_net_allow_close(n->allow);
     mem_free(n->key);
     n->allow = NULL;
     n->key = NULL;

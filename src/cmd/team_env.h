@@ -3,19 +3,19 @@
 #ifndef CMD_TEAM_ENV_H
 #define CMD_TEAM_ENV_H
 
+#include "team/daemon.h"
 #include "team/deliver.h"
-#include "team/steward.h"
 
 /* TRAINYARD_NOTIFY_ALLOW, TRAINYARD_NOTIFY_REDIRECTS, TRAINYARD_MAIL_COMMAND. */
-struct steward_conf team_env_steward(const struct place *p);
+struct team_daemon_conf team_env_daemon(const struct job_place *p);
 
 /* The same for making rules; release it. E5302. */
 struct team_notify {
-    struct net_allow *allow;
+    struct team_net_allow *allow;
     char *key;
-    struct deliver_conf conf;
+    struct team_deliver_conf conf;
 };
-enum rc team_env_notify(const struct place *p, struct team_notify *out,
+enum rc team_env_notify(const struct job_place *p, struct team_notify *out,
                         struct err *err) MUST_CHECK;
 void team_env_notify_release(struct team_notify *n);
 

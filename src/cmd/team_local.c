@@ -9,63 +9,64 @@
 #include "cmd/team_ops.h"
 #include "team/fire.h"
 
-static enum rc local_schedule_create(const struct job_place *p, struct store_schedule *x,
+static enum rc local_schedule_create(const struct cmd_place *p, struct store_schedule *x,
                                      struct arena *a, struct err *err)
 {
     x->owner = p->owner;
-    return schedule_create(&p->p, x, clock_wall_ns(), err);
+    return team_schedule_create(&p->p, x, clock_wall_ns(), err);
 }
 
-static enum rc local_schedule_get(const struct job_place *p, const char *name,
+static enum rc local_schedule_get(const struct cmd_place *p, const char *name,
                                   struct store_schedules *out,
                                   struct store_run_rows *runs, size_t limit,
                                   struct err *err)
 {
-    enum rc rc = name ? schedule_get(&p->p, name, out, err)
+    enum rc rc = name ? team_schedule_get(&p->p, name, out, err)
                       : store_schedule_get(p->p.store, NULL, out, err);
     if (!rc && name && runs && limit)
         rc = store_schedule_runs(p->p.store, name, 0, limit, runs, err);
     return rc;
 }
 
-static enum rc local_schedule_pause(const struct job_place *p, const char *name,
+static enum rc local_schedule_pause(const struct cmd_place *p, const char *name,
                                     bool pause, struct err *err)
 {
-    return schedule_pause(&p->p, name, pause, clock_wall_ns(), err);
+    return team_schedule_pause(&p->p, name, pause, clock_wall_ns(), err);
 }
 
-static enum rc local_schedule_delete(const struct job_place *p, const char *name,
+static enum rc local_schedule_delete(const struct cmd_place *p, const char *name,
                                      struct err *err)
 {
-    return schedule_delete(&p->p, name, err);
+    return team_schedule_delete(&p->p, name, err);
 }
 
-static enum rc local_schedule_run(const struct job_place *p, const char *name, int64_t at,
-                                  char id[PLACE_ID_SIZE], bool *existed, struct err *err)
+static enum rc local_schedule_run(const struct cmd_place *p, const char *name, int64_t at,
+                                  char id[JOB_ID_SIZE], bool *existed, struct err *err)
 {
-    return schedule_run(&p->p, (const char *const *)environ, name, at, id, existed, err);
+    return team_schedule_run(&p->p, (const char *const *)environ, name, at, id, existed,
+                             err);
 }
 
-static enum rc local_quota_set(const struct job_place *p, const char *key,
-                               const struct quota_change *change,
+static enum rc local_quota_set(const struct cmd_place *p, const char *key,
+                               const struct team_quota_change *change,
                                struct store_project *row, struct err *err)
 {
-    return quota_set(p->p.store, key, change, row, err);
+    return team_quota_set(p->p.store, key, change, row, err);
 }
 
-static enum rc local_quota_list(const struct job_place *p, struct store_projects *out,
+static enum rc local_quota_list(const struct cmd_place *p, struct store_projects *out,
                                 struct err *err)
 {
     return store_project_get(p->p.store, NULL, out, err);
 }
 
-static enum rc local_quota_delete(const struct job_place *p, const char *key,
+static enum rc local_quota_delete(const struct cmd_place *p, const char *key,
                                   struct err *err)
 {
-    return quota_delete(p->p.store, key, err);
+    return team_quota_delete(p->p.store, key, err);
 }
 
-static enum rc local_rule_create(const struct job_place *p, struct store_rule *r,
+static enum rc local_rule_create(const struct cmd_place *p, struct store_rule *r,
                                  char secret[DELIVER_SECRET_SIZE], struct arena *a,
                                  struct err *err)
 {
@@ -75,10 +76,10 @@ static enum rc local_rule_create(const struct job_place *p, struct store_rule *r
         return rc;
     r->owner = p->owner;
     r->created = clock_wall_ns();
-    rc = deliver_rule_create(p->p.store, &n.conf, r, err);
+    rc = team_deliver_rule_create(p->p.store, &n.conf, r, err);
     if (!rc) {
         char *id = (char *)(uintptr_t)r->id;
-        deliver_secret(&n.conf, id, secret);
+        team_deliver_secret(&n.conf, id, secret);
         r->id = arena_strdup(a, id);
         mem_free(id);
     }
@@ -86,25 +87,25 @@ static enum rc local_rule_create(const struct job_place *p, struct store_rule *r
     return rc;
 }
 
-static enum rc local_rule_list(const struct job_place *p, struct store_rules *out,
+static enum rc local_rule_list(const struct cmd_place *p, struct store_rules *out,
                                struct err *err)
 {
     return store_rule_get(p->p.store, NULL, NULL, out, err);
 }
 
-static enum rc local_rule_delete(const struct job_place *p, const char *id,
+static enum rc local_rule_delete(const struct cmd_place *p, const char *id,
                                  struct err *err)
 {
     return store_rule_delete(p->p.store, id, err);
 }
 
-static enum rc local_deliveries(const struct job_place *p, const char *rule, size_t limit,
+static enum rc local_deliveries(const struct cmd_place *p, const char *rule, size_t limit,
                                 struct store_deliveries *out, struct err *err)
 {
     return store_delivery_list(p->p.store, rule, limit, out, err);
 }
 
-static enum rc local_usage(const struct job_place *p, bool projects, int64_t since,
+static enum rc local_usage(const struct cmd_place *p, bool projects, int64_t since,
                            struct store_usages *out, struct err *err)
 {
     return store_usage_get(p->p.store, projects ? STORE_BY_PROJECT : STORE_BY_OWNER,

@@ -29,7 +29,7 @@ static char *path_of(const char *before, const char *name, const char *behind)
 /* One request; `path` is below /api/v1 and is freed, `body` is JSON or NULL. *doc may be
  * NULL; else release it when doc->src is set.
  */
-static enum rc ask_server(const struct job_place *p, const char *method, char *path,
+static enum rc ask_server(const struct cmd_place *p, const char *method, char *path,
                           const char *body, struct doc *doc, struct err *err)
 {
     char *full = mem_printf("/api/v1%s", path);
@@ -175,7 +175,7 @@ static enum rc take_runs(const struct node *list, struct store_run_rows *out,
     return rc;
 }
 
-static enum rc remote_schedule_get(const struct job_place *p, const char *name,
+static enum rc remote_schedule_get(const struct cmd_place *p, const char *name,
                                    struct store_schedules *out,
                                    struct store_run_rows *runs, size_t limit,
                                    struct err *err)
@@ -222,7 +222,7 @@ static void put_schedule(const struct store_schedule *x, struct arena *a, struct
     json_close(&j, '}');
 }
 
-static enum rc remote_schedule_create(const struct job_place *p, struct store_schedule *x,
+static enum rc remote_schedule_create(const struct cmd_place *p, struct store_schedule *x,
                                       struct arena *a, struct err *err)
 {
     struct buf body;
@@ -251,21 +251,21 @@ static enum rc remote_schedule_create(const struct job_place *p, struct store_sc
     return rc;
 }
 
-static enum rc remote_schedule_pause(const struct job_place *p, const char *name,
+static enum rc remote_schedule_pause(const struct cmd_place *p, const char *name,
                                      bool pause, struct err *err)
 {
     char *path = path_of("/schedules/", name, pause ? "/pause" : "/resume");
     return ask_server(p, "POST", path, NULL, NULL, err);
 }
 
-static enum rc remote_schedule_delete(const struct job_place *p, const char *name,
+static enum rc remote_schedule_delete(const struct cmd_place *p, const char *name,
                                       struct err *err)
 {
     return ask_server(p, "DELETE", path_of("/schedules/", name, ""), NULL, NULL, err);
 }
 
-static enum rc remote_schedule_run(const struct job_place *p, const char *name,
-                                   int64_t at, char id[PLACE_ID_SIZE], bool *existed,
+static enum rc remote_schedule_run(const struct cmd_place *p, const char *name,
+                                   int64_t at, char id[JOB_ID_SIZE], bool *existed,
                                    struct err *err)
 {
     struct doc doc = {0};
@@ -277,7 +277,7 @@ static enum rc remote_schedule_run(const struct job_place *p, const char *name,
     const struct node *was = node_find(doc.root, "existed");
     mem_free(body);
     if (!rc) {
-        snprintf(id, PLACE_ID_SIZE, "%s", node_get_text(doc.root, "job", ""));
+        snprintf(id, JOB_ID_SIZE, "%s", node_get_text(doc.root, "job", ""));
         *existed = was && was->kind == NODE_BOOL && was->flag;
     }
     if (doc.src)
@@ -285,7 +285,7 @@ static enum rc remote_schedule_run(const struct job_place *p, const char *name,
     return rc;
 }
 
-static enum rc ask_list(const struct job_place *p, char *path, const char *key,
+static enum rc ask_list(const struct cmd_place *p, char *path, const char *key,
                         const struct field *fields, size_t n_fields, size_t size,
                         void *out, struct err *err)
 {
@@ -307,14 +307,14 @@ static const struct field rule_fields[] = {
     TIME_AT(struct store_rule, created),
 };
 
-static enum rc remote_rule_list(const struct job_place *p, struct store_rules *out,
+static enum rc remote_rule_list(const struct cmd_place *p, struct store_rules *out,
                                 struct err *err)
 {
     return ask_list(p, mem_strdup("/rules"), "rules", rule_fields, ARRAY_LEN(rule_fields),
                     sizeof(struct store_rule), out, err);
 }
 
-static enum rc remote_deliveries(const struct job_place *p, const char *rule,
+static enum rc remote_deliveries(const struct cmd_place *p, const char *rule,
                                  size_t limit, struct store_deliveries *out,
                                  struct err *err)
 {
@@ -340,7 +340,7 @@ static enum rc remote_deliveries(const struct job_place *p, const char *rule,
     return rc;
 }
 
-static enum rc remote_usage(const struct job_place *p, bool projects, int64_t since,
+static enum rc remote_usage(const struct cmd_place *p, bool projects, int64_t since,
                             struct store_usages *out, struct err *err)
 {
     static const struct field fields[] = {
@@ -366,7 +366,7 @@ static enum rc remote_usage(const struct job_place *p, bool projects, int64_t si
     return rc;
 }
 
-static enum rc remote_quota_list(const struct job_place *p, struct store_projects *out,
+static enum rc remote_quota_list(const struct cmd_place *p, struct store_projects *out,
                                  struct err *err)
 {
     static const struct field fields[] = {
@@ -387,12 +387,12 @@ static char *quota_path(const char *key)
 {
     struct store_project row = {.name = key};
     const char *name;
-    bool user = quota_of(&row, &name) == QUOTA_USER;
+    bool user = team_quota_of(&row, &name) == QUOTA_USER;
     return user ? path_of("/users/", name, "/quota") : path_of("/projects/", name, "");
 }
 
-static enum rc remote_quota_set(const struct job_place *p, const char *key,
-                                const struct quota_change *change,
+static enum rc remote_quota_set(const struct cmd_place *p, const char *key,
+                                const struct team_quota_change *change,
                                 struct store_project *row, struct err *err)
 {
     struct doc doc = {0};
@@ -407,7 +407,7 @@ static enum rc remote_quota_set(const struct job_place *p, const char *key,
                                   .weight = node_get_int(had, "weight", 100)};
     if (doc.src)
         doc_release(&doc);
-    rc = quota_apply(change, row, err);
+    rc = team_quota_apply(change, row, err);
     if (rc)
         return rc;
     char *body =
@@ -420,13 +420,13 @@ static enum rc remote_quota_set(const struct job_place *p, const char *key,
     return rc;
 }
 
-static enum rc remote_quota_delete(const struct job_place *p, const char *key,
+static enum rc remote_quota_delete(const struct cmd_place *p, const char *key,
                                    struct err *err)
 {
     return ask_server(p, "DELETE", quota_path(key), NULL, NULL, err);
 }
 
-static enum rc remote_rule_create(const struct job_place *p, struct store_rule *r,
+static enum rc remote_rule_create(const struct cmd_place *p, struct store_rule *r,
                                   char secret[DELIVER_SECRET_SIZE], struct arena *a,
                                   struct err *err)
 {
@@ -450,7 +450,7 @@ static enum rc remote_rule_create(const struct job_place *p, struct store_rule *
     return rc;
 }
 
-static enum rc remote_rule_delete(const struct job_place *p, const char *id,
+static enum rc remote_rule_delete(const struct cmd_place *p, const char *id,
                                   struct err *err)
 {
     return ask_server(p, "DELETE", path_of("/rules/", id, ""), NULL, NULL, err);

@@ -147,7 +147,7 @@ static void show_outcome(const struct experiment *e)
 enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
 {
     struct experiment *e = NULL;
-    struct job_place place = {0};
+    struct cmd_place place = {0};
     struct watch watch = {.status = EXP_STATUSES};
     sigset_t set;
     sigemptyset(&set);
@@ -156,7 +156,7 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
     int signals = signalfd(-1, &set, SFD_CLOEXEC);
     sigaddset(&set, SIGPIPE); /* a custom tuner that ended is an answer, not our end */
     sigprocmask(SIG_BLOCK, &set, NULL);
-    enum rc rc = job_place_open(jobs, &place, err);
+    enum rc rc = cmd_place_open(jobs, &place, err);
     if (!rc)
         rc = experiment_open(dir, &e, err);
     if (!rc) {
@@ -175,7 +175,7 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
                        e->error);
     VEC_RELEASE(&watch.told);
     experiment_close(e);
-    job_place_close(&place);
+    cmd_place_close(&place);
     if (signals >= 0)
         close(signals);
     return rc;

@@ -46,7 +46,7 @@ static enum rc trial_log(const struct experiment *e, const struct logs_conf *o,
                          char **out, struct err *err)
 {
     const struct exp_trial *t = find_trial(e, o->trial);
-    struct job_place place = {0};
+    struct cmd_place place = {0};
     struct store_jobs row = {0};
     if (!t)
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
@@ -59,13 +59,13 @@ static enum rc trial_log(const struct experiment *e, const struct logs_conf *o,
     } else if (!t->job[0]) {
         rc = err_coded(err, RC_NOTFOUND, E4008, "trial %s has no job yet", t->id);
     } else {
-        rc = job_place_open(&o->where, &place, err);
+        rc = cmd_place_open(&o->where, &place, err);
         if (!rc)
             rc = store_get(place.p.store, t->job, &row, err);
         if (!rc)
-            *out = place_log(&place.p, t->job, 0, row.at[0].attempt);
+            *out = job_place_log(&place.p, t->job, 0, row.at[0].attempt);
         store_jobs_release(&row);
-        job_place_close(&place);
+        cmd_place_close(&place);
     }
     mem_free(own);
     mem_free(dir);

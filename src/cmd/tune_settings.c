@@ -235,25 +235,25 @@ static void read_service(struct reading *r, const char *backend)
 /* A job as a trial will have it, so that what cannot be is said now. */
 static enum rc try_job(struct reading *r, struct err *err)
 {
-    VEC(struct spec_flag) flags = {0};
-    struct spec spec = {0};
+    VEC(struct job_spec_flag) flags = {0};
+    struct job_spec spec = {0};
     struct diags diags = {0};
     for (size_t i = 0; i < r->job->map.n; i++)
         for (size_t k = 0; k < r->job->map.at[i].value->list.n; k++)
-            VEC_PUSH(&flags,
-                     ((struct spec_flag){r->job->map.at[i].key.p,
-                                         r->job->map.at[i].value->list.at[k]->text.p}));
-    struct spec_flags all = {.at = flags.at,
-                             .n = flags.n,
-                             .command = (const char *const[]){"true"},
-                             .n_command = 1};
+            VEC_PUSH(&flags, ((struct job_spec_flag){
+                                 r->job->map.at[i].key.p,
+                                 r->job->map.at[i].value->list.at[k]->text.p}));
+    struct job_spec_flags all = {.at = flags.at,
+                                 .n = flags.n,
+                                 .command = (const char *const[]){"true"},
+                                 .n_command = 1};
     struct err why = {0};
-    enum rc rc = spec_load(NULL, &all, &spec, &diags, &why);
+    enum rc rc = job_spec_load(NULL, &all, &spec, &diags, &why);
     if (rc)
         rc = err_coded(err, RC_UNSUPPORTED, E4010, "trials cannot be such jobs: %s",
                        diags.list.n ? diags.list.at[0].msg : why.msg);
     diags_release(&diags);
-    spec_release(&spec);
+    job_spec_release(&spec);
     VEC_RELEASE(&flags);
     return rc;
 }

@@ -43,7 +43,7 @@ static void put_row(const struct store_usage *u, struct buf *out)
 {
     struct buf name;
     buf_init(&name, 4096);
-    quote_terminal(str_c(*u->name ? u->name : "(none)"), &name);
+    job_quote_terminal(str_c(*u->name ? u->name : "(none)"), &name);
     buf_printf(out, "%-20s  %6jd  %7jd  %10.2f  %10.2f  %10.2f\n", buf_str(&name),
                (intmax_t)u->jobs, (intmax_t)u->running, (double)u->cpu_milli_s / 3.6e6,
                (double)u->gpu_s / 3600, (double)u->memory_mib_s / 1024 / 3600);
@@ -71,7 +71,7 @@ static void put_all(const struct usage_conf *c, const struct store_usages *l,
 static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct usage_conf *c = conf;
-    struct job_place p;
+    struct cmd_place p;
     struct store_usages l = {0};
     struct buf out;
     enum rc rc = job_open(&c->where, &p, err);
@@ -87,7 +87,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     }
     buf_release(&out);
     store_usages_release(&l);
-    job_place_close(&p);
+    cmd_place_close(&p);
     return rc;
 }
 

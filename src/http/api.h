@@ -17,9 +17,9 @@
 struct api;
 
 struct api_options {
-    struct place place;   /* `store` is not used: the server opens its own */
-    const char *listen;   /* "127.0.0.1:8420"; port 0: any */
-    const char *tls_cert; /* PEM files; NULL: plain HTTP */
+    struct job_place place; /* `store` is not used: the server opens its own */
+    const char *listen;     /* "127.0.0.1:8420"; port 0: any */
+    const char *tls_cert;   /* PEM files; NULL: plain HTTP */
     const char *tls_key;
     const char *const *hosts; /* further names of this server, NULL behind the last */
     const char *slots;        /* see backend/capacity.h; NULL: what there is */

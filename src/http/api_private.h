@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backend/keeper.h"
+#include "backend/watchdog.h"
 #include "http/api.h"
 #include "http/auth.h"
 #include "http/call.h"
@@ -21,23 +21,23 @@ struct api {
     struct api_options o;
     struct MHD_Daemon *daemon;
     int port;
-    char *token_file;        /* owned; NULL: not made */
-    char *cert, *key;        /* owned: content of the files */
-    char *document;          /* owned */
-    char *empty;             /* owned: a directory with nothing in it */
-    char *empty_snapshot;    /* owned: the same as a source */
-    const char **job_env;    /* owned list: what jobs may inherit, NULL behind the last */
-    struct net_allow *allow; /* hosts of webhooks */
-    char *notify_key;        /* owned */
+    char *token_file;     /* owned; NULL: not made */
+    char *cert, *key;     /* owned: content of the files */
+    char *document;       /* owned */
+    char *empty;          /* owned: a directory with nothing in it */
+    char *empty_snapshot; /* owned: the same as a source */
+    const char **job_env; /* owned list: what jobs may inherit, NULL behind the last */
+    struct team_net_allow *allow; /* hosts of webhooks */
+    char *notify_key;             /* owned */
     struct http_auth *auth;
     struct http_limit *callers, *strangers; /* by token; by address, for those without */
     struct http_conns *conns;
     struct http_follows *follows;
-    struct keeper *keeper;                   /* NULL: this server admits no jobs */
-    pthread_mutex_t lock;                    /* guards `free` */
-    struct place follow_place, keeper_place; /* each with its own store */
-    pthread_cond_t given;                    /* a connection to the store came back */
-    struct http_db *free;                    /* those that nobody uses */
+    struct backend_watchdog *watchdog;             /* NULL: this server admits no jobs */
+    pthread_mutex_t lock;                          /* guards `free` */
+    struct job_place follow_place, watchdog_place; /* each with its own store */
+    pthread_cond_t given;     /* a connection to the store came back */
+    struct http_db *free;     /* those that nobody uses */
     pthread_mutex_t writer;   /* SQLite has one writer: it is better to queue here */
     pthread_mutex_t replay;   /* one experiment is read at a time: it may be large */
     _Atomic int64_t *answers; /* [routes + 1][API_CLASSES]; the last: no route */

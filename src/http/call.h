@@ -38,7 +38,7 @@ struct http_call {
 
     /* While a handler runs. */
     struct http_db *db;
-    struct place place; /* with the connection's store and the caller as owner */
+    struct job_place place; /* with the connection's store and the caller as owner */
 
     /* The answer. */
     unsigned status; /* 0: the route's */

@@ -10,8 +10,8 @@
 
 static enum rc code_put(struct http_call *c, const char *objects, struct err *err)
 {
-    return snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "", c->raw.n,
-                               err);
+    return job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",
+                                   c->raw.n, err);
 }
 
 enum rc http_put_object(struct http_call *c, struct err *err)
@@ -24,7 +24,7 @@ enum rc http_put_object(struct http_call *c, struct err *err)
 
 enum rc http_put_snapshot(struct http_call *c, struct err *err)
 {
-    struct snapshot s;
+    struct job_snapshot s;
     struct buf missing;
     size_t n = 0;
     char *objects = fs_join(c->place.dir, "objects");
@@ -32,7 +32,7 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
     buf_putc(&missing, '[');
     enum rc rc = code_put(c, objects, err);
     if (!rc)
-        rc = snapshot_look(objects, c->params[0], &s, &missing, &n, err);
+        rc = job_snapshot_look(objects, c->params[0], &s, &missing, &n, err);
     buf_putc(&missing, ']');
     if (!rc)
         rc = buf_check(&missing, err);

@@ -52,7 +52,7 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
                               struct err *err)
 {
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
-    if (!inputs_place_ok(d->mount))
+    if (!job_inputs_place_ok(d->mount))
         return err_coded(err, RC_INVAL, E3301,
                          "'mount': '%.100s' is no place for a "
                          "dataset",
@@ -71,7 +71,7 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
 
 enum rc http_create_dataset(struct http_call *c, struct err *err)
 {
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     struct store_dataset d = {.name = http_schema_text(c->body, "name", ""),
                               .type = http_schema_text(c->body, "type", "local"),
                               .uri = http_schema_text(c->body, "path", ""),
@@ -80,7 +80,7 @@ enum rc http_create_dataset(struct http_call *c, struct err *err)
                               .created = clock_wall_ns()};
     enum rc rc = datasets_check(c, &d, err);
     if (!rc)
-        rc = place_id_new(id, err);
+        rc = job_id_new(id, err);
     if (rc)
         return rc;
     d.id = arena_printf(&c->arena, "d-%s", id + 3);

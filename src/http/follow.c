@@ -28,7 +28,7 @@
 #define EVENT_MAX (CHUNK * 8)
 
 struct topic {
-    char job[PLACE_ID_SIZE], log[12];
+    char job[JOB_ID_SIZE], log[12];
     int64_t attempt;
     char *path; /* owned */
     int64_t size;
@@ -52,7 +52,7 @@ struct follower {
 };
 
 struct http_follows {
-    const struct place *place;
+    const struct job_place *place;
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below, and every topic and list */
     pthread_cond_t ended;
@@ -61,19 +61,19 @@ struct http_follows {
     bool stop, closing;
 };
 
-char *http_follow_path(const struct place *p, const char *job, const char *log,
+char *http_follow_path(const struct job_place *p, const char *job, const char *log,
                        int64_t attempt)
 {
     int64_t worker = 0;
     if (strcmp(log, "prepare") == 0) {
         char *name = mem_printf("logs/prepare.%jd.log", (intmax_t)attempt);
-        char *path = place_file(p, job, name);
+        char *path = job_place_file(p, job, name);
         mem_free(name);
         return path;
     }
     if (!str_to_i64(str_c(log), &worker))
         worker = 0;
-    return place_log(p, job, worker, attempt);
+    return job_place_log(p, job, worker, attempt);
 }
 
 /* The lock is held. */
@@ -170,7 +170,7 @@ static void note_state(struct http_follows *f, const char *id, const struct stor
 /* One question per job that is followed. */
 static void look_at_jobs(struct http_follows *f)
 {
-    char(*ids)[PLACE_ID_SIZE] = NULL;
+    char(*ids)[JOB_ID_SIZE] = NULL;
     size_t n = 0;
     for (struct topic *t = f->topics; t; t = t->next)
         n++;
@@ -181,7 +181,7 @@ static void look_at_jobs(struct http_follows *f)
         while (i < n && strcmp(ids[i], t->job) != 0)
             i++;
         if (i == n && !t->over)
-            memcpy(ids[n++], t->job, PLACE_ID_SIZE);
+            memcpy(ids[n++], t->job, JOB_ID_SIZE);
     }
     pthread_mutex_unlock(&f->lock);
     for (size_t i = 0; i < n; i++) {
@@ -361,7 +361,7 @@ enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
     return RC_OK;
 }
 
-enum rc http_follows_create(const struct place *place, struct http_follows **out,
+enum rc http_follows_create(const struct job_place *place, struct http_follows **out,
                             struct err *err)
 {
     struct http_follows *f = mem_calloc(1, sizeof(*f));

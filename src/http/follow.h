@@ -22,7 +22,7 @@
 struct http_follows;
 
 /* `place` and its store (used by that thread alone from here on) outlive it. */
-enum rc http_follows_create(const struct place *place, struct http_follows **out,
+enum rc http_follows_create(const struct job_place *place, struct http_follows **out,
                             struct err *err) MUST_CHECK;
 /* Ends all streams; call it before the server stops, then http_follows_destroy(). */
 void http_follows_end(struct http_follows *f);
@@ -40,7 +40,7 @@ enum rc http_follows_open(struct http_follows *f, struct MHD_Connection *conn,
                           struct MHD_Response **out, struct err *err) MUST_CHECK;
 
 /* DIR/jobs/ID/logs/...; the caller's. */
-char *http_follow_path(const struct place *p, const char *job, const char *log,
+char *http_follow_path(const struct job_place *p, const char *job, const char *log,
                        int64_t attempt);
 
 #endif

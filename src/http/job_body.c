@@ -21,7 +21,7 @@ static bool is_dataset(const char *uri)
 }
 
 /* Nothing of this machine by path. */
-static enum rc check_paths(const struct spec *s, struct err *err)
+static enum rc check_paths(const struct job_spec *s, struct err *err)
 {
     const struct jobspec_JobSpec *j = s->s;
     if (j->has_workdir)
@@ -51,7 +51,7 @@ static enum rc check_paths(const struct spec *s, struct err *err)
 
 /* Secrets must be among those of the request: the server's own variables are not theirs.
  */
-static enum rc check_secrets(const struct spec *s, const struct node *secrets,
+static enum rc check_secrets(const struct job_spec *s, const struct node *secrets,
                              struct err *err)
 {
     for (int64_t i = 0; i < s->s->n_secret; i++) {
@@ -114,7 +114,7 @@ static enum rc check_types(const struct node *job, struct err *err)
     return RC_OK;
 }
 
-enum rc http_job_body_check(struct http_call *c, struct spec *spec,
+enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
     enum rc rc = check_paths(spec, err);
@@ -125,14 +125,15 @@ enum rc http_job_body_check(struct http_call *c, struct spec *spec,
                               spec->s->project);
     if (rc)
         return rc;
-    spec_put(spec, "workdir", c->api->empty);
+    job_spec_put(spec, "workdir", c->api->empty);
     if (!spec->s->has_source) /* a working directory of its own */
-        spec_put(spec, "source", c->api->empty_snapshot);
-    return spec_again(spec, err);
+        job_spec_put(spec, "source", c->api->empty_snapshot);
+    return job_spec_again(spec, err);
 }
 
 enum rc http_job_body_read(struct http_call *c, const struct node *job,
-                           const struct node *secrets, struct spec *out, struct err *err)
+                           const struct node *secrets, struct job_spec *out,
+                           struct err *err)
 {
     struct buf text;
     enum rc rc = check_types(job, err);
@@ -143,7 +144,7 @@ enum rc http_job_body_read(struct http_call *c, const struct node *job,
     rc = buf_check(&text, err);
     c->problems = mem_calloc(1, sizeof(*c->problems));
     if (!rc)
-        rc = spec_parse(buf_str(&text), text.n, out, c->problems, err);
+        rc = job_spec_parse(buf_str(&text), text.n, out, c->problems, err);
     if (rc && c->problems->list.n) {
         c->status = 422;
         err_coded(err, rc, c->problems->list.at[0].code, "the job: %.400s",
@@ -153,7 +154,7 @@ enum rc http_job_body_read(struct http_call *c, const struct node *job,
     return rc ? rc : http_job_body_check(c, out, secrets, err);
 }
 
-enum rc http_job_body_end(struct http_call *c, struct spec *spec, enum rc rc,
+enum rc http_job_body_end(struct http_call *c, struct job_spec *spec, enum rc rc,
                           struct err *err)
 {
     if (rc)
@@ -162,7 +163,7 @@ enum rc http_job_body_end(struct http_call *c, struct spec *spec, enum rc rc,
         diags_release(c->problems);
     mem_free(c->problems);
     c->problems = NULL;
-    spec_release(spec);
+    job_spec_release(spec);
     return RC_OK;
 }
 

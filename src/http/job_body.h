@@ -15,16 +15,16 @@
  * follow in any case. `secrets` (may be NULL) has the values of what it names.
  */
 enum rc http_job_body_read(struct http_call *c, const struct node *job,
-                           const struct node *secrets, struct spec *out,
+                           const struct node *secrets, struct job_spec *out,
                            struct err *err) MUST_CHECK;
 /* The same rules for a specification of the store, which it may be submitted again with.
  */
-enum rc http_job_body_check(struct http_call *c, struct spec *spec,
+enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err) MUST_CHECK;
 /* Writes the error while the specification is there, then releases it. Returns RC_OK: the
  * answer is complete.
  */
-enum rc http_job_body_end(struct http_call *c, struct spec *spec, enum rc rc,
+enum rc http_job_body_end(struct http_call *c, struct job_spec *spec, enum rc rc,
                           struct err *err);
 /* A stored specification as others see it: without paths of the server. To mem_free(). */
 char *http_job_body_shown(const char *spec) MUST_CHECK;

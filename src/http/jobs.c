@@ -243,19 +243,19 @@ enum rc http_list_points(struct http_call *c, struct err *err)
 enum rc http_script_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     char *text = NULL;
     enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     if (!rc) {
         c->type = "text/plain; charset=utf-8";
-        spec_script(&spec, &c->out);
+        job_spec_script(&spec, &c->out);
     }
-    spec_release(&spec);
+    job_spec_release(&spec);
     mem_free(text);
     return rc;
 }

@@ -35,27 +35,27 @@ static enum rc take_secrets(struct http_call *c, const struct node *secrets,
     return RC_OK;
 }
 
-static enum rc jobs_do_submit(struct http_call *c, struct spec *spec,
-                              const struct node *secrets, struct submit_result *r,
+static enum rc jobs_do_submit(struct http_call *c, struct job_spec *spec,
+                              const struct node *secrets, struct job_submit_result *r,
                               struct err *err)
 {
     env_list values = {0};
-    struct queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
-    enum rc rc = agent_check(&c->place, c->api->o.slots, &need, err);
+    struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
+    enum rc rc = backend_agent_check(&c->place, c->api->o.slots, &need, err);
     if (!rc)
         rc = take_secrets(c, secrets, &values, err);
     if (!rc)
-        rc = submit_job_with(&c->place, spec, c->api->job_env, values.at, c->api->empty,
+        rc = job_submit_with(&c->place, spec, c->api->job_env, values.at, c->api->empty,
                              r, err);
     VEC_RELEASE(&values);
     if (!rc) {
         c->api->submitted += !r->existed;
-        keeper_poke(c->api->keeper);
+        backend_watchdog_poke(c->api->watchdog);
     }
     return rc;
 }
 
-static enum rc answer_job(struct http_call *c, const struct submit_result *r,
+static enum rc answer_job(struct http_call *c, const struct job_submit_result *r,
                           struct err *err)
 {
     struct store_jobs jobs = {0};
@@ -71,8 +71,8 @@ static enum rc answer_job(struct http_call *c, const struct submit_result *r,
 
 enum rc http_create_job(struct http_call *c, struct err *err)
 {
-    struct spec spec = {0};
-    struct submit_result r = {.existed = false};
+    struct job_spec spec = {0};
+    struct job_submit_result r = {.existed = false};
     const struct node *secrets = node_find(c->body, "secret_values");
     if (secrets && secrets->kind != NODE_MAP)
         return err_coded(err, RC_INVAL, E5006, "'secret_values': not an object");
@@ -88,19 +88,19 @@ enum rc http_create_job(struct http_call *c, struct err *err)
 enum rc http_rerun_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
-    struct spec spec = {0};
-    struct submit_result r = {.existed = false};
+    struct job_spec spec = {0};
+    struct job_submit_result r = {.existed = false};
     char *text = NULL;
     enum rc rc = http_call_job(c, &jobs, err);
     store_jobs_release(&jobs);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);
     if (!rc)
-        rc = spec_from_json(text, &spec, err);
+        rc = job_spec_from_json(text, &spec, err);
     if (!rc) {
         node_remove(spec.conf.doc.root, "client_token"); /* it would be the old job */
         node_remove(spec.conf.doc.root, "workdir");
-        rc = spec_again(&spec, err);
+        rc = job_spec_again(&spec, err);
     }
     if (!rc)
         rc = http_job_body_check(c, &spec, NULL, err);
@@ -108,18 +108,18 @@ enum rc http_rerun_job(struct http_call *c, struct err *err)
         rc = jobs_do_submit(c, &spec, NULL, &r, err);
     if (!rc)
         rc = answer_job(c, &r, err);
-    spec_release(&spec);
+    job_spec_release(&spec);
     mem_free(text);
     return rc;
 }
 
 static enum rc answer_request(struct http_call *c, enum rc rc,
-                              const struct request_result *r)
+                              const struct job_request_result *r)
 {
     if (rc)
         return rc;
     if (r->alone)
-        keeper_poke(c->api->keeper);
+        backend_watchdog_poke(c->api->watchdog);
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "id", c->params[0]);
     json_put_str(&c->json, "state", job_state_name(r->state));
@@ -138,29 +138,29 @@ static enum rc may_control(struct http_call *c, struct err *err)
 
 enum rc http_stop_job(struct http_call *c, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = may_control(c, err);
     if (!rc)
-        rc = request_stop(&c->place, c->params[0],
-                          http_schema_bool(c->body, "force", false), &r, err);
+        rc = job_request_stop(&c->place, c->params[0],
+                              http_schema_bool(c->body, "force", false), &r, err);
     return answer_request(c, rc, &r);
 }
 
 enum rc http_suspend_job(struct http_call *c, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = may_control(c, err);
     if (!rc)
-        rc = request_suspend(&c->place, c->params[0], &r, err);
+        rc = job_request_suspend(&c->place, c->params[0], &r, err);
     return answer_request(c, rc, &r);
 }
 
 enum rc http_resume_job(struct http_call *c, struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = may_control(c, err);
     if (!rc)
-        rc = request_resume(&c->place, c->params[0], &r, err);
+        rc = job_request_resume(&c->place, c->params[0], &r, err);
     return answer_request(c, rc, &r);
 }
 
@@ -172,7 +172,7 @@ enum rc http_why_job(struct http_call *c, struct err *err)
     if (rc)
         return rc;
     buf_init(&text, 4096);
-    rc = why_say(&c->place, c->api->o.slots, &jobs.at[0], &text, err);
+    rc = backend_why(&c->place, c->api->o.slots, &jobs.at[0], &text, err);
     if (!rc) {
         json_open(&c->json, NULL, '{');
         json_put_str(&c->json, "id", jobs.at[0].id);

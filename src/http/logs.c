@@ -34,7 +34,7 @@ enum rc http_list_logs(struct http_call *c, struct err *err)
     store_jobs_release(&jobs);
     if (rc)
         return rc;
-    char *dir = place_file(&c->place, c->params[0], "logs");
+    char *dir = job_place_file(&c->place, c->params[0], "logs");
     if (fs_list(dir, &names, NULL))
         names = (struct fs_names){0}; /* nothing there yet, or no more */
     json_open(&c->json, NULL, '{');

@@ -18,7 +18,7 @@ static void put_health(struct http_call *c)
     json_put_str(&c->json, "status", "ok");
     json_put_str(&c->json, "version", c->api->o.version);
     json_put_str(&c->json, "store", store_kind(c->place.store));
-    json_put_bool(&c->json, "queue", c->api->keeper != NULL);
+    json_put_bool(&c->json, "queue", c->api->watchdog != NULL);
     json_close(&c->json, '}');
 }
 

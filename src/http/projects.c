@@ -75,7 +75,7 @@ enum rc http_put_project(struct http_call *c, struct err *err)
     if (!rc)
         put_one(c, &l.at[0]);
     store_projects_release(&l);
-    keeper_poke(c->api->keeper);
+    backend_watchdog_poke(c->api->watchdog);
     return rc;
 }
 

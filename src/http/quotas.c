@@ -9,7 +9,7 @@ static void put_one(struct http_call *c, const struct store_project *p)
 {
     struct json_out *j = &c->json;
     const char *name;
-    quota_of(p, &name);
+    team_quota_of(p, &name);
     json_open(j, NULL, '{');
     json_put_str(j, "user", name);
     http_limits_put(j, p);
@@ -20,7 +20,7 @@ enum rc http_get_quota(struct http_call *c, struct err *err)
 {
     struct store_projects l = {0};
     char *key = NULL;
-    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    enum rc rc = team_quota_key(QUOTA_USER, c->params[0], &key, err);
     if (!rc)
         rc = store_project_get(c->place.store, key, &l, err);
     if (rc == RC_NOTFOUND)
@@ -36,23 +36,23 @@ enum rc http_get_quota(struct http_call *c, struct err *err)
 enum rc http_put_quota(struct http_call *c, struct err *err)
 {
     char *key = NULL;
-    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    enum rc rc = team_quota_key(QUOTA_USER, c->params[0], &key, err);
     struct store_project p = http_limits_asked(c, key);
     if (!rc)
         rc = store_project_put(c->place.store, &p, NULL, err);
     mem_free(key);
     if (rc)
         return rc;
-    keeper_poke(c->api->keeper);
+    backend_watchdog_poke(c->api->watchdog);
     return http_get_quota(c, err);
 }
 
 enum rc http_delete_quota(struct http_call *c, struct err *err)
 {
     char *key = NULL;
-    enum rc rc = quota_key(QUOTA_USER, c->params[0], &key, err);
+    enum rc rc = team_quota_key(QUOTA_USER, c->params[0], &key, err);
     if (!rc)
-        rc = quota_delete(c->place.store, key, err);
+        rc = team_quota_delete(c->place.store, key, err);
     mem_free(key);
     return rc;
 }

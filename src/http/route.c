@@ -82,13 +82,13 @@ static const struct {
 } params[] = {
     {"experiment", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,38}$", experiment_ok},
     {"first", "^[0-9]{1,9}$", number_ok},
-    {"job", "^jb-[a-z0-9]{12}$", place_id_ok},
+    {"job", "^jb-[a-z0-9]{12}$", job_id_ok},
     {"last", "^[0-9]{1,9}$", number_ok},
     {"log", "^(prepare|[0-9]{1,4})$", log_ok},
     {"name", NAME_PATTERN, name_ok},
     {"nni", "^(" NNI_WORDS ")$", nni_ok},
     {"rule", NAME_PATTERN, name_ok},
-    {"sha256", "^[0-9a-f]{64}$", snapshot_id_ok},
+    {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
     {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},
 };

@@ -79,12 +79,12 @@ enum rc http_get_rule(struct http_call *c, struct err *err)
 
 static enum rc write_rule(struct http_call *c, struct store_rule *r, struct err *err)
 {
-    struct deliver_conf conf = {.allow = c->api->allow, .key = c->api->notify_key};
+    struct team_deliver_conf conf = {.allow = c->api->allow, .key = c->api->notify_key};
     char secret[DELIVER_SECRET_SIZE];
-    enum rc rc = deliver_rule_create(c->place.store, &conf, r, err);
+    enum rc rc = team_deliver_rule_create(c->place.store, &conf, r, err);
     if (rc)
         return rc;
-    deliver_secret(&conf, r->id, secret);
+    team_deliver_secret(&conf, r->id, secret);
     c->location = arena_printf(&c->arena, "/api/v1/rules/%s", r->id);
     put_rule(c, r, strcmp(r->kind, "webhook") == 0 ? secret : NULL);
     mem_free((char *)(uintptr_t)r->id);

@@ -25,7 +25,7 @@ static bool schedules_seen(const struct http_call *c, const struct store_schedul
 static enum rc schedules_find(struct http_call *c, struct store_schedules *out,
                               struct err *err)
 {
-    enum rc rc = schedule_get(&c->place, c->params[0], out, err);
+    enum rc rc = team_schedule_get(&c->place, c->params[0], out, err);
     if (!rc && !schedules_seen(c, &out->at[0])) {
         store_schedules_release(out);
         rc = err_coded(err, RC_NOTFOUND, E5103, "no schedule '%.100s'", c->params[0]);
@@ -42,7 +42,7 @@ static void put_schedule(struct http_call *c, const struct store_schedule *x,
     struct store_schedule shown = *x;
     char *spec = http_job_body_shown(x->spec);
     shown.spec = spec;
-    schedule_json(&shown, runs, &c->out);
+    team_schedule_json(&shown, runs, &c->out);
     mem_free(spec);
 }
 
@@ -70,7 +70,7 @@ static enum rc schedules_answer(struct http_call *c, const char *name, struct er
 {
     struct store_schedules l = {0};
     struct store_run_rows runs = {0};
-    enum rc rc = schedule_get(&c->place, name, &l, err);
+    enum rc rc = team_schedule_get(&c->place, name, &l, err);
     if (!rc)
         rc = store_schedule_runs(c->place.store, name, 0, 10, &runs, err);
     if (!rc)
@@ -88,23 +88,24 @@ enum rc http_get_schedule(struct http_call *c, struct err *err)
     return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
-static enum rc write_row(struct http_call *c, const struct spec *spec, struct err *err)
+static enum rc write_row(struct http_call *c, const struct job_spec *spec,
+                         struct err *err)
 {
     const struct node *b = c->body, *params = node_find(b, "params");
     const char *catch_up = http_schema_text(b, "catch_up", "last"),
                *overlap = http_schema_text(b, "overlap", "skip");
-    struct schedule_policy policy;
+    struct team_schedule_policy policy;
     struct buf job, given;
     buf_init(&job, (size_t)64 << 20);
     buf_init(&given, (size_t)1 << 20);
-    spec_print(spec, &job);
+    job_spec_print(spec, &job);
     if (params)
         json_print(params, 0, &given);
     enum rc rc = buf_check(&job, err);
     if (!rc)
         rc = buf_check(&given, err);
     if (!rc)
-        rc = schedule_policy_read(catch_up, overlap, &policy, err);
+        rc = team_schedule_policy_read(catch_up, overlap, &policy, err);
     if (!rc) {
         struct store_schedule x = {
             .name = http_schema_text(b, "name", ""),
@@ -116,7 +117,7 @@ static enum rc write_row(struct http_call *c, const struct spec *spec, struct er
             .params = params ? buf_str(&given) : "{}",
             .catch_up = arena_printf(&c->arena, "%s %s", catch_up, overlap),
             .paused = http_schema_bool(b, "paused", false)};
-        rc = schedule_create(&c->place, &x, clock_wall_ns(), err);
+        rc = team_schedule_create(&c->place, &x, clock_wall_ns(), err);
     }
     buf_release(&given);
     buf_release(&job);
@@ -125,7 +126,7 @@ static enum rc write_row(struct http_call *c, const struct spec *spec, struct er
 
 enum rc http_create_schedule(struct http_call *c, struct err *err)
 {
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     const char *name = http_schema_text(c->body, "name", "");
     enum rc rc = http_job_body_read(c, node_find(c->body, "job"), NULL, &spec, err);
     if (!rc)
@@ -142,7 +143,7 @@ enum rc http_delete_schedule(struct http_call *c, struct err *err)
     struct store_schedules l = {0};
     enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
-    return rc ? rc : schedule_delete(&c->place, c->params[0], err);
+    return rc ? rc : team_schedule_delete(&c->place, c->params[0], err);
 }
 
 static enum rc set_paused(struct http_call *c, bool paused, struct err *err)
@@ -151,7 +152,7 @@ static enum rc set_paused(struct http_call *c, bool paused, struct err *err)
     enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
-        rc = schedule_pause(&c->place, c->params[0], paused, clock_wall_ns(), err);
+        rc = team_schedule_pause(&c->place, c->params[0], paused, clock_wall_ns(), err);
     return rc ? rc : schedules_answer(c, c->params[0], err);
 }
 
@@ -168,17 +169,17 @@ enum rc http_resume_schedule(struct http_call *c, struct err *err)
 enum rc http_run_schedule(struct http_call *c, struct err *err)
 {
     struct store_schedules l = {0};
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     bool existed = false;
     int64_t planned = c->body ? http_schema_time(c->body, "planned") : 0;
     enum rc rc = schedules_find(c, &l, err);
     store_schedules_release(&l);
     if (!rc)
-        rc = schedule_run(&c->place, c->api->job_env, c->params[0],
-                          planned ? planned : clock_wall_ns(), id, &existed, err);
+        rc = team_schedule_run(&c->place, c->api->job_env, c->params[0],
+                               planned ? planned : clock_wall_ns(), id, &existed, err);
     if (rc)
         return rc;
-    keeper_poke(c->api->keeper);
+    backend_watchdog_poke(c->api->watchdog);
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "job", id);
     json_put_bool(&c->json, "existed", existed);
@@ -201,7 +202,7 @@ enum rc http_list_runs(struct http_call *c, struct err *err)
     buf_puts(&c->out, "{\"runs\":[");
     for (size_t i = 0; i < runs.n; i++) {
         buf_puts(&c->out, i ? "," : "");
-        schedule_run_json(&runs.at[i], &c->out);
+        team_schedule_run_json(&runs.at[i], &c->out);
     }
     buf_putc(&c->out, ']');
     if (runs.n == limit) {

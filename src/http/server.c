@@ -302,8 +302,8 @@ static enum rc first_user(struct api *a, struct err *err)
 static enum rc keep_empty(struct api *a, struct err *err)
 {
     char *objects = fs_join(a->o.place.dir, "objects");
-    struct snapshot s;
-    enum rc rc = snapshot_take(objects, a->empty, &s, err);
+    struct job_snapshot s;
+    enum rc rc = job_snapshot_take(objects, a->empty, &s, err);
     if (!rc)
         a->empty_snapshot = mem_printf(SNAPSHOT_PREFIX "%s", s.id);
     mem_free(objects);
@@ -312,16 +312,16 @@ static enum rc keep_empty(struct api *a, struct err *err)
 
 static enum rc start_parts(struct api *a, struct err *err)
 {
-    a->follow_place = a->keeper_place = a->o.place;
+    a->follow_place = a->watchdog_place = a->o.place;
     enum rc rc = open_store(a, &a->follow_place.store, err);
     if (!rc)
         rc = http_follows_create(&a->follow_place, &a->follows, err);
     if (!rc && a->o.queue)
-        rc = open_store(a, &a->keeper_place.store, err);
+        rc = open_store(a, &a->watchdog_place.store, err);
     else
-        a->keeper_place.store = NULL;
+        a->watchdog_place.store = NULL;
     if (!rc && a->o.queue)
-        rc = keeper_create(&a->keeper_place, &a->keeper, err);
+        rc = backend_watchdog_create(&a->watchdog_place, &a->watchdog, err);
     if (!rc)
         rc = http_conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
     return rc;
@@ -364,9 +364,9 @@ static enum rc server_start(struct api *a, struct err *err)
     if (!rc)
         rc = keep_empty(a, err);
     if (!rc)
-        rc = net_allow_open(a->o.notify_allow, &a->allow, err);
+        rc = team_net_allow_open(a->o.notify_allow, &a->allow, err);
     if (!rc)
-        rc = deliver_key(a->o.place.dir, &a->notify_key, err);
+        rc = team_deliver_key(a->o.place.dir, &a->notify_key, err);
     if (!rc)
         rc = open_desks(a, err);
     if (!rc)
@@ -404,11 +404,11 @@ static void free_all(struct api *a)
         mem_free(d);
     }
     store_close(a->follow_place.store);
-    store_close(a->keeper_place.store);
+    store_close(a->watchdog_place.store);
     http_auth_destroy(a->auth);
     http_limit_destroy(a->callers);
     http_limit_destroy(a->strangers);
-    net_allow_close(a->allow);
+    team_net_allow_close(a->allow);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
     void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,
@@ -437,7 +437,7 @@ void api_stop(struct api *a)
         if (fd != MHD_INVALID_SOCKET)
             close(fd);
     }
-    keeper_destroy(a->keeper);
+    backend_watchdog_destroy(a->watchdog);
     http_follows_destroy(a->follows);
     http_conns_destroy(a->conns);
     free_all(a);

@@ -20,12 +20,13 @@
 #define DEPTH_MAX 64
 #define ITEMS_MAX 5000000
 
-bool bucket_is(const char *uri)
+bool job_bucket_is(const char *uri)
 {
     return object_is_url(uri);
 }
 
-enum rc bucket_plain(const char *uri, struct arena *a, const char **out, struct err *err)
+enum rc job_bucket_plain(const char *uri, struct arena *a, const char **out,
+                         struct err *err)
 {
     const char *query = strchr(uri, '?'), *slash = strchr(strstr(uri, "://") + 3, '/');
     if (!str_starts(uri, "oss://") || !query || !slash || slash > query) {
@@ -82,7 +83,8 @@ static enum rc nothing_there(const char *uri, struct err *err)
                      "'%.300s': there is no such object, and none below it", uri);
 }
 
-enum rc bucket_find(const char *uri, struct arena *a, const char **out, struct err *err)
+enum rc job_bucket_find(const char *uri, struct arena *a, const char **out,
+                        struct err *err)
 {
     struct object *o = NULL;
     enum rc rc = object_open(uri, true, &o, err);
@@ -106,7 +108,7 @@ enum rc bucket_find(const char *uri, struct arena *a, const char **out, struct e
     return rc;
 }
 
-enum rc bucket_reach(const char *uri, struct err *err)
+enum rc job_bucket_reach(const char *uri, struct err *err)
 {
     struct object *o = NULL;
     struct probe p = {.key = ""};
@@ -134,7 +136,7 @@ static bool is_path(const char *key)
 }
 
 struct fetching {
-    struct bucket_plan *plan;
+    struct job_bucket_plan *plan;
     const char *base; /* "s3://bucket/" */
     const char *dir;
     size_t cut;       /* bytes of a key before what is below the prefix */
@@ -145,7 +147,7 @@ struct fetching {
 static enum rc add_object(void *arg, const char *key, uint64_t size, struct err *err)
 {
     struct fetching *f = arg;
-    struct bucket_plan *p = f->plan;
+    struct job_bucket_plan *p = f->plan;
     if (f->only && strcmp(key, f->only) != 0)
         return RC_CANCELED;
     const char *rel = key + f->cut;
@@ -156,17 +158,17 @@ static enum rc add_object(void *arg, const char *key, uint64_t size, struct err 
     if (p->list.n >= ITEMS_MAX)
         return err_coded(err, RC_INVAL, E3016, "more than %d objects below '%s'",
                          ITEMS_MAX, f->base);
-    struct bucket_item item = {.from = arena_printf(&p->arena, "%s%s", f->base, key),
-                               .to = arena_printf(&p->arena, "%s/%s", f->dir, rel),
-                               .bytes = (int64_t)size};
+    struct job_bucket_item item = {.from = arena_printf(&p->arena, "%s%s", f->base, key),
+                                   .to = arena_printf(&p->arena, "%s/%s", f->dir, rel),
+                                   .bytes = (int64_t)size};
     VEC_PUSH(&p->list, item);
     p->bytes += item.bytes;
     f->found++;
     return RC_OK;
 }
 
-enum rc bucket_plan_fetch(struct bucket_plan *p, const char *uri, const char *dir,
-                          bool required, struct err *err)
+enum rc job_bucket_plan_fetch(struct job_bucket_plan *p, const char *uri, const char *dir,
+                              bool required, struct err *err)
 {
     struct object *o = NULL;
     enum rc rc = object_open(uri, true, &o, err);
@@ -188,7 +190,7 @@ enum rc bucket_plan_fetch(struct bucket_plan *p, const char *uri, const char *di
     return rc;
 }
 
-static enum rc add_files(struct bucket_plan *p, const char *dir, const char *uri,
+static enum rc add_files(struct job_bucket_plan *p, const char *dir, const char *uri,
                          int depth, struct err *err)
 {
     struct fs_names names = {0};
@@ -205,7 +207,7 @@ static enum rc add_files(struct bucket_plan *p, const char *dir, const char *uri
             rc = add_files(p, path, below, depth + 1, err);
             mem_free(below);
         } else if (S_ISREG(st.st_mode)) {
-            struct bucket_item item = {
+            struct job_bucket_item item = {
                 .from = arena_strdup(&p->arena, path),
                 .to = arena_printf(&p->arena, "%s%s", uri, names.at[i]),
                 .bytes = st.st_size};
@@ -218,8 +220,8 @@ static enum rc add_files(struct bucket_plan *p, const char *dir, const char *uri
     return rc;
 }
 
-enum rc bucket_plan_send(struct bucket_plan *p, const char *dir, const char *uri,
-                         struct err *err)
+enum rc job_bucket_plan_send(struct job_bucket_plan *p, const char *dir, const char *uri,
+                             struct err *err)
 {
     char *base = str_ends(uri, "/") ? mem_strdup(uri) : mem_printf("%s/", uri);
     enum rc rc = add_files(p, dir, base, 0, err);
@@ -227,19 +229,19 @@ enum rc bucket_plan_send(struct bucket_plan *p, const char *dir, const char *uri
     return rc;
 }
 
-void bucket_plan_release(struct bucket_plan *p)
+void job_bucket_plan_release(struct job_bucket_plan *p)
 {
     VEC_RELEASE(&p->list);
     arena_release(&p->arena);
-    *p = (struct bucket_plan){.bytes = 0};
+    *p = (struct job_bucket_plan){.bytes = 0};
 }
 
 struct copying {
-    const struct bucket_plan *plan;
-    bucket_tell_fn *tell;
+    const struct job_bucket_plan *plan;
+    job_bucket_tell_fn *tell;
     void *arg;
     pthread_mutex_t lock; /* guards what follows */
-    struct bucket_state state;
+    struct job_bucket_state state;
     enum rc rc; /* of the first failure */
     struct err err;
 };
@@ -267,10 +269,10 @@ static void give_up(struct copying *c, enum rc rc, const struct err *err)
     pthread_mutex_unlock(&c->lock);
 }
 
-static bool is_there(const struct bucket_item *item)
+static bool is_there(const struct job_bucket_item *item)
 {
     struct stat st;
-    return !bucket_is(item->to) && stat(item->to, &st) == 0 && S_ISREG(st.st_mode) &&
+    return !job_bucket_is(item->to) && stat(item->to, &st) == 0 && S_ISREG(st.st_mode) &&
            st.st_size == item->bytes;
 }
 
@@ -295,7 +297,7 @@ static enum rc pass_blocks(struct copying *c, struct io_file *in, struct io_out 
     return rc;
 }
 
-static enum rc copy_one(struct copying *c, const struct bucket_item *item,
+static enum rc copy_one(struct copying *c, const struct job_bucket_item *item,
                         struct err *err)
 {
     struct io_file *in = NULL;
@@ -308,13 +310,13 @@ static enum rc copy_one(struct copying *c, const struct bucket_item *item,
     void *block = mem_try_alloc(BLOCK, 1);
     if (!block)
         return err_set(err, RC_NOMEM, "out of memory");
-    if (!bucket_is(item->to)) {
+    if (!job_bucket_is(item->to)) {
         char *dir = fs_dirname(item->to);
         rc = fs_mkdirs(dir, 0755, err);
         mem_free(dir);
     }
     /* Servers do not agree about a range of nothing. */
-    bool empty = bucket_is(item->from) && item->bytes == 0;
+    bool empty = job_bucket_is(item->from) && item->bytes == 0;
     if (!rc && !empty)
         rc = io_open(item->from, IO_FRONT, &in, err);
     if (!rc)
@@ -345,8 +347,8 @@ static void copy_chunk(void *arg, int64_t begin, int64_t end, int64_t chunk)
     }
 }
 
-enum rc bucket_copy(const struct bucket_plan *p, bucket_tell_fn *tell, void *arg,
-                    struct err *err)
+enum rc job_bucket_copy(const struct job_bucket_plan *p, job_bucket_tell_fn *tell,
+                        void *arg, struct err *err)
 {
     struct pool *pool = NULL;
     struct copying c = {.plan = p,

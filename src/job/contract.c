@@ -25,7 +25,7 @@ static enum rc write_file(const char *ml, const char *sub, const char *text, siz
                           struct err *err)
 {
     char *path = fs_join(ml, sub);
-    enum rc rc = file_put(path, text, n, 0644, err);
+    enum rc rc = job_file_put(path, text, n, 0644, err);
     mem_free(path);
     return rc;
 }
@@ -43,7 +43,7 @@ static enum rc make_link(const char *target, const char *path, struct err *err)
 }
 
 /* The place of one channel in the tree. */
-static enum rc stage_channel(const char *ml, const struct channel *c, bool links,
+static enum rc stage_channel(const char *ml, const struct job_channel *c, bool links,
                              struct err *err)
 {
     char *dir = fs_join(ml, c->mount);
@@ -62,7 +62,7 @@ static enum rc stage_channel(const char *ml, const struct channel *c, bool links
         if (links)
             rc = make_link(c->path, file, err);
         else
-            rc = file_put(file, "", 0, 0644, err);
+            rc = job_file_put(file, "", 0, 0644, err);
         mem_free(base);
         mem_free(file);
     }
@@ -70,16 +70,16 @@ static enum rc stage_channel(const char *ml, const struct channel *c, bool links
     return rc;
 }
 
-static enum rc write_config(const char *ml, const struct spec *s, struct err *err)
+static enum rc write_config(const char *ml, const struct job_spec *s, struct err *err)
 {
     struct buf b;
     buf_init(&b, 64 << 20);
-    hp_json(s->hp, s->n_hp, &b);
+    job_hp_json(s->hp, s->n_hp, &b);
     enum rc rc = buf_check(&b, err);
     if (!rc)
         rc = write_file(ml, "input/config/hyperparameters.json", buf_str(&b), b.n, err);
     buf_clear(&b);
-    hp_args_json(s->hp, s->n_hp, &b);
+    job_hp_args_json(s->hp, s->n_hp, &b);
     if (!rc)
         rc = write_file(ml, "input/config/user_args.json", buf_str(&b), b.n, err);
     buf_clear(&b);
@@ -87,7 +87,7 @@ static enum rc write_config(const char *ml, const struct spec *s, struct err *er
         buf_puts(&b, s->shell);
     for (size_t i = 0; s->argv && s->argv[i]; i++) {
         buf_puts(&b, i ? " " : "");
-        quote_shell(str_c(s->argv[i]), &b);
+        job_quote_shell(str_c(s->argv[i]), &b);
     }
     if (!rc)
         rc = write_file(ml, "input/config/execution/command.sh", buf_str(&b), b.n, err);
@@ -95,8 +95,8 @@ static enum rc write_config(const char *ml, const struct spec *s, struct err *er
     return rc;
 }
 
-enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
-                       bool links, struct err *err)
+enum rc job_contract_stage(const char *ml, const struct job_spec *s,
+                           const struct job_channels *c, bool links, struct err *err)
 {
     static const char *const dirs[] = {"usercode", "input/config/execution", "input/data",
                                        "output/output_parameters"};
@@ -114,17 +114,17 @@ enum rc contract_stage(const char *ml, const struct spec *s, const struct channe
     return rc ? rc : write_config(ml, s, err);
 }
 
-void contract_mounts(const char *ml, const struct channels *c,
-                     struct contract_mounts *out)
+void job_contract_mounts(const char *ml, const struct job_channels *c,
+                         struct job_contract_mounts *out)
 {
     for (size_t i = 0; i < c->list.n; i++) {
-        const struct channel *ch = &c->list.at[i];
+        const struct job_channel *ch = &c->list.at[i];
         if (!ch->path)
             continue;
-        struct contract_mount m = {.from = ch->path,
-                                   .to = ch->mount,
-                                   .read_only = ch->kind == CHANNEL_INPUT || ch->uri,
-                                   .is_file = ch->is_file};
+        struct job_contract_mount m = {.from = ch->path,
+                                       .to = ch->mount,
+                                       .read_only = ch->kind == CHANNEL_INPUT || ch->uri,
+                                       .is_file = ch->is_file};
         if (ch->is_file) {
             char *base = fs_basename(ch->path);
             m.to = arena_printf(&out->arena, "/ml/%s/%s", ch->mount, base);
@@ -136,14 +136,14 @@ void contract_mounts(const char *ml, const struct channels *c,
     }
 }
 
-void contract_mounts_release(struct contract_mounts *m)
+void job_contract_mounts_release(struct job_contract_mounts *m)
 {
     VEC_RELEASE(&m->list);
     arena_release(&m->arena);
-    *m = (struct contract_mounts){0};
+    *m = (struct job_contract_mounts){0};
 }
 
-static size_t find(const struct contract_env *e, const char *name, size_t n)
+static size_t find(const struct job_contract_env *e, const char *name, size_t n)
 {
     size_t i = 0;
     for (; i < e->list.n; i++)
@@ -153,7 +153,7 @@ static size_t find(const struct contract_env *e, const char *name, size_t n)
     return i;
 }
 
-void contract_env_put(struct contract_env *e, const char *name, const char *value)
+void job_contract_env_put(struct job_contract_env *e, const char *name, const char *value)
 {
     const char *entry = arena_printf(&e->arena, "%s=%s", name, value);
     size_t i = find(e, name, strlen(name));
@@ -163,58 +163,58 @@ void contract_env_put(struct contract_env *e, const char *name, const char *valu
         VEC_PUSH(&e->list, entry);
 }
 
-const char *contract_env_get(const struct contract_env *e, const char *name)
+const char *job_contract_env_get(const struct job_contract_env *e, const char *name)
 {
     size_t i = find(e, name, strlen(name));
     return i < e->list.n ? e->list.at[i] + strlen(name) + 1 : NULL;
 }
 
-const char *const *contract_env_list(struct contract_env *e)
+const char *const *job_contract_env_list(struct job_contract_env *e)
 {
     VEC_RESERVE(&e->list);
     e->list.at[e->list.n] = NULL;
     return e->list.at;
 }
 
-void contract_env_release(struct contract_env *e)
+void job_contract_env_release(struct job_contract_env *e)
 {
     VEC_RELEASE(&e->list);
     VEC_RELEASE(&e->warnings);
     arena_release(&e->arena);
-    *e = (struct contract_env){0};
+    *e = (struct job_contract_env){0};
 }
 
-static void put_int(struct contract_env *e, const char *name, int64_t v)
+static void put_int(struct job_contract_env *e, const char *name, int64_t v)
 {
     char text[24];
     snprintf(text, sizeof(text), "%jd", (intmax_t)v);
-    contract_env_put(e, name, text);
+    job_contract_env_put(e, name, text);
 }
 
-static void warn(struct contract_env *e, const char *text)
+static void warn(struct job_contract_env *e, const char *text)
 {
     VEC_PUSH(&e->warnings, text);
 }
 
 /* PREFIX and the mangled name. */
-static void put_mangled(struct contract_env *e, const char *prefix, const char *name,
+static void put_mangled(struct job_contract_env *e, const char *prefix, const char *name,
                         const char *value)
 {
     struct buf b;
     buf_init(&b, 1 << 20);
     buf_puts(&b, prefix);
-    quote_mangle(str_c(name), &b);
-    if (contract_env_get(e, buf_str(&b)))
+    job_quote_mangle(str_c(name), &b);
+    if (job_contract_env_get(e, buf_str(&b)))
         warn(e, arena_printf(&e->arena, "two names become the variable %s; '%s' counts",
                              buf_str(&b), name));
-    contract_env_put(e, buf_str(&b), value);
+    job_contract_env_put(e, buf_str(&b), value);
     buf_release(&b);
 }
 
-static void put_bounded(struct contract_env *e, const char *name, struct buf *value)
+static void put_bounded(struct job_contract_env *e, const char *name, struct buf *value)
 {
     if (value->n <= CONTRACT_VARIABLE_MAX)
-        contract_env_put(e, name, buf_str(value));
+        job_contract_env_put(e, name, buf_str(value));
     else
         warn(e, arena_printf(&e->arena,
                              "%s is longer than %d KiB and not set; the files in "
@@ -223,27 +223,28 @@ static void put_bounded(struct contract_env *e, const char *name, struct buf *va
     buf_clear(value);
 }
 
-static bool mentions_args(const struct spec *s)
+static bool mentions_args(const struct job_spec *s)
 {
     return s->shell && strstr(s->shell, "$PAI_USER_ARGS") && !strstr(s->shell, "eval");
 }
 
-static void put_hps(struct contract_env *e, const struct spec *s, const char *root)
+static void put_hps(struct job_contract_env *e, const struct job_spec *s,
+                    const char *root)
 {
     struct buf b;
     buf_init(&b, 64 << 20);
     for (size_t i = 0; i < s->n_hp; i++) {
         put_mangled(e, "PAI_HPS_", s->hp[i].name, s->hp[i].value);
-        if (!quote_is_plain(str_c(s->hp[i].value)) && mentions_args(s))
+        if (!job_quote_is_plain(str_c(s->hp[i].value)) && mentions_args(s))
             warn(e,
                  arena_printf(&e->arena,
                               "hyper-parameter '%s' needs quotes, which a shell does not "
                               "undo in a bare $PAI_USER_ARGS; use eval, or PAI_HPS_*",
                               s->hp[i].name));
     }
-    hp_json(s->hp, s->n_hp, &b);
+    job_hp_json(s->hp, s->n_hp, &b);
     put_bounded(e, "PAI_HPS", &b);
-    hp_args(s->hp, s->n_hp, &b);
+    job_hp_args(s->hp, s->n_hp, &b);
     put_bounded(e, "PAI_USER_ARGS", &b);
     buf_printf(&b, "%s/input/config/user_args.json", root);
     put_bounded(e, "PAI_USER_ARGS_FILE", &b);
@@ -252,11 +253,11 @@ static void put_hps(struct contract_env *e, const struct spec *s, const char *ro
     buf_release(&b);
 }
 
-static void put_channels(struct contract_env *e, const struct channels *c,
+static void put_channels(struct job_contract_env *e, const struct job_channels *c,
                          const char *root)
 {
     for (size_t i = 0; i < c->list.n; i++) {
-        const struct channel *ch = &c->list.at[i];
+        const struct job_channel *ch = &c->list.at[i];
         char *path = NULL;
         if (ch->kind == CHANNEL_DATASET)
             continue;
@@ -276,8 +277,8 @@ static void put_channels(struct contract_env *e, const struct channels *c,
 /* {"cluster": {"worker": ["host:port", ...]}, ...}: every worker has a port of its own.
  * An evaluator looks on from outside.
  */
-static void put_tf_config(struct contract_env *e, const struct spec *s,
-                          const struct contract_worker *w)
+static void put_tf_config(struct job_contract_env *e, const struct job_spec *s,
+                          const struct job_contract_worker *w)
 {
     struct buf b;
     int64_t index, worker = 0, port = w->port;
@@ -285,7 +286,7 @@ static void put_tf_config(struct contract_env *e, const struct spec *s,
     buf_init(&b, 1 << 20);
     buf_puts(&b, "{\"cluster\": {");
     for (size_t i = 0; i < s->n_roles; i++) {
-        const struct spec_role *r = &s->roles[i];
+        const struct job_spec_role *r = &s->roles[i];
         bool inside = strcmp(r->name, "evaluator") != 0;
         if (inside)
             buf_printf(&b, "%s\"%s\": [", any ? ", " : "", r->name);
@@ -296,7 +297,7 @@ static void put_tf_config(struct contract_env *e, const struct spec *s,
         buf_puts(&b, inside ? "]" : "");
         any |= inside;
     }
-    const struct spec_role *own = spec_role_of(s, w->index, &index);
+    const struct job_spec_role *own = job_spec_role_of(s, w->index, &index);
     buf_printf(&b,
                "}, \"task\": {\"type\": \"%s\", \"index\": %jd}, \"environment\": "
                "\"cloud\"}",
@@ -305,57 +306,59 @@ static void put_tf_config(struct contract_env *e, const struct spec *s,
     buf_release(&b);
 }
 
-static void put_distributed(struct contract_env *e, const struct spec *s,
-                            const struct contract_worker *w)
+static void put_distributed(struct job_contract_env *e, const struct job_spec *s,
+                            const struct job_contract_worker *w)
 {
     int64_t in_role;
-    const struct spec_role *role = spec_role_of(s, w->index, &in_role);
-    contract_env_put(e, "MASTER_ADDR", w->hosts[0]);
+    const struct job_spec_role *role = job_spec_role_of(s, w->index, &in_role);
+    job_contract_env_put(e, "MASTER_ADDR", w->hosts[0]);
     put_int(e, "MASTER_PORT", w->port);
     put_int(e, "WORLD_SIZE", w->count); /* nodes, as DLC means it */
     put_int(e, "RANK", w->index);
     put_int(e, "NNODES", w->count);
     put_int(e, "NODE_RANK", w->index);
     put_int(e, "NPROC_PER_NODE", role->nproc);
-    contract_env_put(e, "TRAINYARD_ROLE", role->name);
+    job_contract_env_put(e, "TRAINYARD_ROLE", role->name);
     put_int(e, "TRAINYARD_ROLE_INDEX", in_role);
     if (strcmp(s->s->job_type, "TFJob") == 0)
         put_tf_config(e, s, w);
     if (strcmp(s->s->job_type, "XGBoostJob") == 0) {
-        contract_env_put(e, "DMLC_TRACKER_URI", w->hosts[0]);
+        job_contract_env_put(e, "DMLC_TRACKER_URI", w->hosts[0]);
         put_int(e, "DMLC_TRACKER_PORT", w->port);
         put_int(e, "DMLC_TASK_ID", w->index);
         put_int(e, "DMLC_NUM_WORKER", w->count);
     }
     if (w->gpus) {
-        contract_env_put(e, "CUDA_DEVICE_ORDER", "PCI_BUS_ID"); /* as they are counted */
-        contract_env_put(e, "CUDA_VISIBLE_DEVICES", w->gpus);
+        job_contract_env_put(e, "CUDA_DEVICE_ORDER",
+                             "PCI_BUS_ID"); /* as they are counted */
+        job_contract_env_put(e, "CUDA_VISIBLE_DEVICES", w->gpus);
     }
 }
 
-void contract_env_fill(struct contract_env *e, const struct spec *s,
-                       const struct channels *c, const struct contract_worker *w)
+void job_contract_env_fill(struct job_contract_env *e, const struct job_spec *s,
+                           const struct job_channels *c,
+                           const struct job_contract_worker *w)
 {
     char *work = mem_printf("%s/", w->work);
     put_hps(e, s, w->root);
     put_channels(e, c, w->root);
-    contract_env_put(e, "PAI_WORKING_DIR", work);
+    job_contract_env_put(e, "PAI_WORKING_DIR", work);
     mem_free(work);
-    if (channels_tables(c)) {
+    if (job_channels_tables(c)) {
         char *key = mem_printf("%s/input/credential/odps.json", w->root);
-        contract_env_put(e, "PAI_ODPS_CREDENTIAL", key);
+        job_contract_env_put(e, "PAI_ODPS_CREDENTIAL", key);
         mem_free(key);
     }
     put_distributed(e, s, w);
-    contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
-    contract_env_put(e, "DLC_JOB_ID", w->job);
+    job_contract_env_put(e, "TRAINYARD_JOB_ID", w->job);
+    job_contract_env_put(e, "DLC_JOB_ID", w->job);
     for (int64_t i = 0; i < s->s->n_extra; i++) /* the SDK finds out by it where it is */
         if (strcmp(s->s->extra[i].key, "workspace_id") == 0)
-            contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
+            job_contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
     put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
     put_int(e, "TRAINYARD_WORKER", w->index);
     put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);
-    contract_env_put(e, "PYTHONUNBUFFERED", "1");
+    job_contract_env_put(e, "PYTHONUNBUFFERED", "1");
     for (int64_t i = 0; i < s->s->n_env; i++)
-        contract_env_put(e, s->s->env[i].key, s->s->env[i].value);
+        job_contract_env_put(e, s->s->env[i].key, s->s->env[i].value);
 }

@@ -16,25 +16,26 @@
 #define CONTRACT_VARIABLE_MAX (100 << 10) /* longer ones are left to the files */
 
 /* Makes the tree below `ml`, with the configuration files in it. Outputs that are there
- * stay. Channels are links to what they name, or empty places for contract_mounts().
+ * stay. Channels are links to what they name, or empty places for job_contract_mounts().
  */
-enum rc contract_stage(const char *ml, const struct spec *s, const struct channels *c,
-                       bool links, struct err *err) MUST_CHECK;
+enum rc job_contract_stage(const char *ml, const struct job_spec *s,
+                           const struct job_channels *c, bool links,
+                           struct err *err) MUST_CHECK;
 
 /* What has to appear where, beside the tree itself at /ml. */
-struct contract_mount {
+struct job_contract_mount {
     const char *from, *to;
     bool read_only, is_file;
 };
-struct contract_mounts {
+struct job_contract_mounts {
     struct arena arena;
-    VEC(struct contract_mount) list;
+    VEC(struct job_contract_mount) list;
 };
-void contract_mounts(const char *ml, const struct channels *c,
-                     struct contract_mounts *out);
-void contract_mounts_release(struct contract_mounts *m);
+void job_contract_mounts(const char *ml, const struct job_channels *c,
+                         struct job_contract_mounts *out);
+void job_contract_mounts_release(struct job_contract_mounts *m);
 
-struct contract_worker {
+struct job_contract_worker {
     const char *job;
     int64_t index, count; /* of workers, or nodes in DLC's words */
     int64_t attempt, restarts;
@@ -46,19 +47,21 @@ struct contract_worker {
     const char *work; /* working directory as the job sees it */
 };
 
-struct contract_env {
+struct job_contract_env {
     struct arena arena;
     VEC(const char *) list;     /* NAME=value; NULL behind the last */
     VEC(const char *) warnings; /* what the user should know */
 };
 /* Sets or replaces. */
-void contract_env_put(struct contract_env *e, const char *name, const char *value);
-const char *contract_env_get(const struct contract_env *e, const char *name);
+void job_contract_env_put(struct job_contract_env *e, const char *name,
+                          const char *value);
+const char *job_contract_env_get(const struct job_contract_env *e, const char *name);
 /* Adds all variables of the contract and the spec's own behind what is there. */
-void contract_env_fill(struct contract_env *e, const struct spec *s,
-                       const struct channels *c, const struct contract_worker *w);
+void job_contract_env_fill(struct job_contract_env *e, const struct job_spec *s,
+                           const struct job_channels *c,
+                           const struct job_contract_worker *w);
 /* The list with its NULL; valid until the next change. */
-const char *const *contract_env_list(struct contract_env *e);
-void contract_env_release(struct contract_env *e);
+const char *const *job_contract_env_list(struct job_contract_env *e);
+void job_contract_env_release(struct job_contract_env *e);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_one_of(const char *variable, const char *const *names, size_t n)
     return false;
 }
 
-bool environ_is_plain(const char *variable)
+bool job_environ_is_plain(const char *variable)
 {
     static const char *const names[] = {
         "PATH",        "HOME",          "USER",
@@ -35,7 +35,7 @@ bool environ_is_plain(const char *variable)
     return is_one_of(variable, names, ARRAY_LEN(names));
 }
 
-bool environ_is_access(const char *variable)
+bool job_environ_is_access(const char *variable)
 {
     static const char *const names[] = {
         "HOME",       "PATH",        "http_proxy",     "https_proxy",  "no_proxy",
@@ -51,8 +51,8 @@ bool environ_is_access(const char *variable)
     return is_one_of(variable, names, ARRAY_LEN(names));
 }
 
-enum rc environ_write(const char *path, const char *const *env, environ_wanted_fn *wanted,
-                      struct err *err)
+enum rc job_environ_write(const char *path, const char *const *env,
+                          job_environ_wanted_fn *wanted, struct err *err)
 {
     struct buf b;
     buf_init(&b, FILE_MAX);
@@ -69,20 +69,20 @@ enum rc environ_write(const char *path, const char *const *env, environ_wanted_f
     buf_putc(&b, '}');
     enum rc rc = buf_check(&b, err);
     if (!rc)
-        rc = file_put(path, buf_str(&b), b.n, 0600, err);
+        rc = job_file_put(path, buf_str(&b), b.n, 0600, err);
     if (b.p)
         memset(b.p, 0, b.n);
     buf_release(&b);
     return rc;
 }
 
-void environ_read(const char *path, struct environ_list *out)
+void job_environ_read(const char *path, struct job_environ_list *out)
 {
     struct doc doc = {0};
     char *text = NULL;
     size_t n = 0;
     const struct node *map = NULL;
-    *out = (struct environ_list){.list = {.n = 0}};
+    *out = (struct job_environ_list){.list = {.n = 0}};
     if (fs_exists(path) && fs_read(path, FILE_MAX, &text, &n, NULL) == RC_OK)
         map = job_json_open(text, &doc);
     for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++)
@@ -97,7 +97,7 @@ void environ_read(const char *path, struct environ_list *out)
     mem_free(text);
 }
 
-const char *environ_get(const struct environ_list *l, const char *name)
+const char *job_environ_get(const struct job_environ_list *l, const char *name)
 {
     size_t n = strlen(name);
     for (size_t i = 0; i < l->list.n; i++)
@@ -106,11 +106,11 @@ const char *environ_get(const struct environ_list *l, const char *name)
     return NULL;
 }
 
-void environ_release(struct environ_list *l)
+void job_environ_release(struct job_environ_list *l)
 {
     for (size_t i = 0; i < l->list.n; i++)
         memset((char *)(uintptr_t)l->list.at[i], 0, strlen(l->list.at[i]));
     VEC_RELEASE(&l->list);
     arena_release(&l->arena);
-    *l = (struct environ_list){.list = {.n = 0}};
+    *l = (struct job_environ_list){.list = {.n = 0}};
 }

@@ -11,23 +11,23 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-typedef bool environ_wanted_fn(const char *variable); /* of "NAME=value" */
+typedef bool job_environ_wanted_fn(const char *variable); /* of "NAME=value" */
 /* PATH, HOME and the like: nothing that usually holds a secret. */
-bool environ_is_plain(const char *variable);
+bool job_environ_is_plain(const char *variable);
 /* What says where object stores and MaxCompute are and who we are there. */
-bool environ_is_access(const char *variable);
+bool job_environ_is_access(const char *variable);
 
 /* `env` has NULL behind the last; `wanted` NULL: all of it. */
-enum rc environ_write(const char *path, const char *const *env, environ_wanted_fn *wanted,
-                      struct err *err) MUST_CHECK;
+enum rc job_environ_write(const char *path, const char *const *env,
+                          job_environ_wanted_fn *wanted, struct err *err) MUST_CHECK;
 
-struct environ_list {
+struct job_environ_list {
     struct arena arena;
     VEC(const char *) list; /* "NAME=value"; NULL behind the last, not counted */
 };
 /* Empty when there is no such file. */
-void environ_read(const char *path, struct environ_list *out);
-const char *environ_get(const struct environ_list *l, const char *name);
-void environ_release(struct environ_list *l); /* wipes the values */
+void job_environ_read(const char *path, struct job_environ_list *out);
+const char *job_environ_get(const struct job_environ_list *l, const char *name);
+void job_environ_release(struct job_environ_list *l); /* wipes the values */
 
 #endif

@@ -25,8 +25,8 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-enum rc file_put(const char *path, const void *data, size_t n, mode_t mode,
-                 struct err *err)
+enum rc job_file_put(const char *path, const void *data, size_t n, mode_t mode,
+                     struct err *err)
 {
     char *temp = mem_printf("%s.XXXXXX", path);
     int fd = mkostemp(temp, O_CLOEXEC);
@@ -43,7 +43,7 @@ enum rc file_put(const char *path, const void *data, size_t n, mode_t mode,
     return rc;
 }
 
-int lock_take(const char *path)
+int job_lock_take(const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
@@ -56,7 +56,7 @@ int lock_take(const char *path)
     return -1;
 }
 
-bool lock_held(const char *path)
+bool job_lock_held(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -66,7 +66,7 @@ bool lock_held(const char *path)
     return held;
 }
 
-int wake_open(const char *path, struct err *err)
+int job_wake_open(const char *path, struct err *err)
 {
     if (mkfifo(path, 0600) < 0 && errno != EEXIST) {
         err_sys(err, errno, "cannot make '%s'", path);
@@ -79,7 +79,7 @@ int wake_open(const char *path, struct err *err)
     return fd;
 }
 
-bool wake_send(const char *path)
+bool job_wake_send(const char *path)
 {
     int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
@@ -90,7 +90,7 @@ bool wake_send(const char *path)
     return heard;
 }
 
-void wake_drain(int fd)
+void job_wake_drain(int fd)
 {
     char block[512];
     while (read(fd, block, sizeof(block)) > 0)

@@ -48,7 +48,8 @@ static void put_value(const struct node *n, struct buf *out)
     }
 }
 
-void hp_read(const struct node *map, struct arena *a, struct spec_hp **out, size_t *n)
+void job_hp_read(const struct node *map, struct arena *a, struct job_spec_hp **out,
+                 size_t *n)
 {
     *n = 0;
     *out = NULL;
@@ -61,39 +62,39 @@ void hp_read(const struct node *map, struct arena *a, struct spec_hp **out, size
         buf_init(&text, 16 << 20);
         put_value(e->value, &text);
         (*out)[(*n)++] =
-            (struct spec_hp){.name = arena_strndup(a, e->key.p, e->key.n),
-                             .value = arena_strndup(a, buf_str(&text), text.n)};
+            (struct job_spec_hp){.name = arena_strndup(a, e->key.p, e->key.n),
+                                 .value = arena_strndup(a, buf_str(&text), text.n)};
         buf_release(&text);
     }
 }
 
-void hp_json(const struct spec_hp *hp, size_t n, struct buf *out)
+void job_hp_json(const struct job_spec_hp *hp, size_t n, struct buf *out)
 {
     buf_putc(out, '{');
     for (size_t i = 0; i < n; i++) {
         if (i)
             buf_puts(out, ", ");
-        quote_json_ascii(str_c(hp[i].name), out);
+        job_quote_json_ascii(str_c(hp[i].name), out);
         buf_puts(out, ": ");
-        quote_json_ascii(str_c(hp[i].value), out);
+        job_quote_json_ascii(str_c(hp[i].value), out);
     }
     buf_putc(out, '}');
 }
 
-void hp_args(const struct spec_hp *hp, size_t n, struct buf *out)
+void job_hp_args(const struct job_spec_hp *hp, size_t n, struct buf *out)
 {
     for (size_t i = 0; i < n; i++) {
         buf_printf(out, "%s--", i ? " " : "");
-        if (quote_is_plain(str_c(hp[i].name)))
+        if (job_quote_is_plain(str_c(hp[i].name)))
             buf_puts(out, hp[i].name);
         else
-            quote_shell(str_c(hp[i].name), out);
+            job_quote_shell(str_c(hp[i].name), out);
         buf_putc(out, ' ');
-        quote_shell(str_c(hp[i].value), out);
+        job_quote_shell(str_c(hp[i].value), out);
     }
 }
 
-void hp_args_json(const struct spec_hp *hp, size_t n, struct buf *out)
+void job_hp_args_json(const struct job_spec_hp *hp, size_t n, struct buf *out)
 {
     buf_putc(out, '[');
     for (size_t i = 0; i < n; i++) {
@@ -102,9 +103,9 @@ void hp_args_json(const struct spec_hp *hp, size_t n, struct buf *out)
         buf_printf(&name, "--%s", hp[i].name);
         if (i)
             buf_puts(out, ", ");
-        quote_json_ascii(str_of(buf_str(&name), name.n), out);
+        job_quote_json_ascii(str_of(buf_str(&name), name.n), out);
         buf_puts(out, ", ");
-        quote_json_ascii(str_c(hp[i].value), out);
+        job_quote_json_ascii(str_c(hp[i].value), out);
         buf_release(&name);
     }
     buf_putc(out, ']');

@@ -9,12 +9,13 @@
 #include "text/node.h"
 
 /* `map` may be NULL. The result lies in `a`. */
-void hp_read(const struct node *map, struct arena *a, struct spec_hp **out, size_t *n);
+void job_hp_read(const struct node *map, struct arena *a, struct job_spec_hp **out,
+                 size_t *n);
 /* {"lr": "0.1", ...}: values as strings, ASCII only, on one line. */
-void hp_json(const struct spec_hp *hp, size_t n, struct buf *out);
+void job_hp_json(const struct job_spec_hp *hp, size_t n, struct buf *out);
 /* --lr 0.1 --name 'a b': each value quoted once for a shell. */
-void hp_args(const struct spec_hp *hp, size_t n, struct buf *out);
+void job_hp_args(const struct job_spec_hp *hp, size_t n, struct buf *out);
 /* The same words as a JSON list. */
-void hp_args_json(const struct spec_hp *hp, size_t n, struct buf *out);
+void job_hp_args_json(const struct job_spec_hp *hp, size_t n, struct buf *out);
 
 #endif

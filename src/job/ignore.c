@@ -10,9 +10,9 @@
 
 #define FILE_MAX (1 << 20)
 
-static void add_rule(struct ignore *g, struct str line)
+static void add_rule(struct job_ignore *g, struct str line)
 {
-    struct ignore_rule r = {0};
+    struct job_ignore_rule r = {0};
     line = str_trim(line);
     if (!line.n || line.p[0] == '#')
         return;
@@ -35,7 +35,7 @@ static void add_rule(struct ignore *g, struct str line)
     VEC_PUSH(&g->rules, r);
 }
 
-enum rc ignore_open(const char *dir, struct ignore *out, struct err *err)
+enum rc job_ignore_open(const char *dir, struct job_ignore *out, struct err *err)
 {
     char *path = fs_join(dir, ".trainyardignore"), *text = NULL;
     size_t n = 0;
@@ -52,19 +52,19 @@ enum rc ignore_open(const char *dir, struct ignore *out, struct err *err)
     return rc;
 }
 
-void ignore_release(struct ignore *g)
+void job_ignore_release(struct job_ignore *g)
 {
     VEC_RELEASE(&g->rules);
     arena_release(&g->arena);
-    *g = (struct ignore){0};
+    *g = (struct job_ignore){0};
 }
 
-bool ignore_match(const struct ignore *g, const char *rel, bool is_dir)
+bool job_ignore_match(const struct job_ignore *g, const char *rel, bool is_dir)
 {
     const char *slash = strrchr(rel, '/'), *base = slash ? slash + 1 : rel;
     bool out = false;
     for (size_t i = 0; i < g->rules.n; i++) {
-        const struct ignore_rule *r = &g->rules.at[i];
+        const struct job_ignore_rule *r = &g->rules.at[i];
         if (r->dir_only && !is_dir)
             continue;
         if (fnmatch(r->pattern, r->anchored ? rel : base, FNM_PATHNAME) == 0)

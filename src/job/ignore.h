@@ -9,20 +9,21 @@
 #include "base/err.h"
 #include "base/vec.h"
 
-struct ignore_rule {
+struct job_ignore_rule {
     const char *pattern;
     bool negate, dir_only, anchored; /* anchored: compared with the whole path */
 };
 
-struct ignore {
+struct job_ignore {
     struct arena arena;
-    VEC(struct ignore_rule) rules;
+    VEC(struct job_ignore_rule) rules;
 };
 
 /* Reads `dir`/.trainyardignore, if there is one, behind the rules that always hold. */
-enum rc ignore_open(const char *dir, struct ignore *out, struct err *err) MUST_CHECK;
-void ignore_release(struct ignore *g);
+enum rc job_ignore_open(const char *dir, struct job_ignore *out,
+                        struct err *err) MUST_CHECK;
+void job_ignore_release(struct job_ignore *g);
 /* `rel` is the path below the directory. The last rule that fits decides. */
-bool ignore_match(const struct ignore *g, const char *rel, bool is_dir);
+bool job_ignore_match(const struct job_ignore *g, const char *rel, bool is_dir);
 
 #endif

@@ -35,9 +35,9 @@ static const char *scheme_end(const char *uri)
 
 /* What all of them need. */
 struct resolving {
-    const struct place *p;
+    const struct job_place *p;
     const char *cwd, *dir;
-    struct channels *out;
+    struct job_channels *out;
 };
 
 static bool is_table(const char *uri)
@@ -57,15 +57,15 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     if (rc)
         return rc;
     const struct store_dataset *d = &got.at[0];
-    if (d->uri[0] != '/' && !bucket_is(d->uri) && !is_table(d->uri))
+    if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
                        name, d->uri);
-    if (!rc && bucket_is(d->uri))
-        rc = bucket_plain(d->uri, a, path, err);
+    if (!rc && job_bucket_is(d->uri))
+        rc = job_bucket_plain(d->uri, a, path, err);
     else
         *path = arena_strdup(a, d->uri);
-    if (!rc && bucket_is(*path) && !str_ends(*path, "/"))
+    if (!rc && job_bucket_is(*path) && !str_ends(*path, "/"))
         *path = arena_printf(a, "%s/", *path);
     else if (!rc)
         *path = arena_strdup(a, *path);
@@ -90,8 +90,8 @@ static enum rc path_of(const struct resolving *r, const char *uri, const char **
     }
     if (str_starts(uri, "dataset:"))
         return from_dataset(r, uri + strlen("dataset:"), path, &mount, err);
-    if (bucket_is(uri))
-        return bucket_plain(uri, a, path, err);
+    if (job_bucket_is(uri))
+        return job_bucket_plain(uri, a, path, err);
     if (is_table(uri)) {
         *path = arena_strdup(a, uri);
         return RC_OK;
@@ -106,7 +106,7 @@ static enum rc path_of(const struct resolving *r, const char *uri, const char **
 
 /* Looks at a path of this machine; a name that is no path may be a dataset's. */
 static enum rc look_at(const struct resolving *r, const struct schema_kv_STR *kv,
-                       struct channel *c, struct err *err)
+                       struct job_channel *c, struct err *err)
 {
     struct stat st;
     const char *mount;
@@ -129,7 +129,7 @@ static enum rc look_at(const struct resolving *r, const struct schema_kv_STR *kv
 }
 
 /* An address becomes the place where its copy will lie: below the job's directory. */
-static void place_copy(const struct resolving *r, struct channel *c, const char *name)
+static void place_copy(const struct resolving *r, struct job_channel *c, const char *name)
 {
     struct arena *a = &r->out->arena;
     const char *slash = strrchr(c->path, '/');
@@ -146,7 +146,7 @@ static void place_copy(const struct resolving *r, struct channel *c, const char 
 static enum rc resolve_input(const struct resolving *r, const struct schema_kv_STR *kv,
                              struct err *err)
 {
-    struct channel c = {.kind = CHANNEL_INPUT, .name = kv->key};
+    struct job_channel c = {.kind = CHANNEL_INPUT, .name = kv->key};
     enum rc rc = check_name(kv->key, err);
     if (!rc)
         rc = path_of(r, kv->value, &c.path, err);
@@ -163,7 +163,7 @@ static enum rc resolve_input(const struct resolving *r, const struct schema_kv_S
     return RC_OK;
 }
 
-static struct channel *find_output(struct channels *out, const char *name)
+static struct job_channel *find_output(struct job_channels *out, const char *name)
 {
     for (size_t i = 0; i < out->list.n; i++)
         if (out->list.at[i].kind == CHANNEL_OUTPUT &&
@@ -172,11 +172,11 @@ static struct channel *find_output(struct channels *out, const char *name)
     return NULL;
 }
 
-static void add_output(struct channels *out, const char *name)
+static void add_output(struct job_channels *out, const char *name)
 {
-    struct channel c = {.kind = CHANNEL_OUTPUT,
-                        .name = name,
-                        .mount = arena_printf(&out->arena, "output/%s", name)};
+    struct job_channel c = {.kind = CHANNEL_OUTPUT,
+                            .name = name,
+                            .mount = arena_printf(&out->arena, "output/%s", name)};
     VEC_PUSH(&out->list, c);
 }
 
@@ -185,7 +185,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
                               struct err *err)
 {
     enum rc rc = check_name(kv->key, err);
-    struct channels *out = r->out;
+    struct job_channels *out = r->out;
     const char *path = NULL, *name = kv->key;
     if (strcmp(name, "logs") == 0)
         name = "tensorboard"; /* the other name of the same thing */
@@ -193,7 +193,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
         rc = path_of(r, kv->value, &path, err);
     if (!rc && is_table(path))
         rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
-    bool remote = !rc && bucket_is(path);
+    bool remote = !rc && job_bucket_is(path);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
     if (rc)
@@ -208,7 +208,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
     return RC_OK;
 }
 
-bool inputs_place_ok(const char *mount)
+bool job_inputs_place_ok(const char *mount)
 {
     for (const char *c = mount; *c; c++)
         if ((unsigned char)*c < ' ' || strchr(":,\"", *c))
@@ -217,16 +217,16 @@ bool inputs_place_ok(const char *mount)
 }
 
 /* NAME, NAME:/mount, DLC's id:version:/mount, or a path or address with its mount. */
-static enum rc dataset_of(const struct resolving *r, const char *text, struct channel *c,
-                          struct err *err)
+static enum rc dataset_of(const struct resolving *r, const char *text,
+                          struct job_channel *c, struct err *err)
 {
     struct arena *a = &r->out->arena;
     const char *colon = strchr(text, ':'), *last = strrchr(text, ':');
-    if ((text[0] == '/' && colon) || (bucket_is(text) && last != colon)) {
+    if ((text[0] == '/' && colon) || (job_bucket_is(text) && last != colon)) {
         c->name = arena_strndup(a, text, (size_t)(last - text));
         c->path = c->name;
         c->mount = last + 1;
-        if (bucket_is(c->path) && !str_ends(c->path, "/"))
+        if (job_bucket_is(c->path) && !str_ends(c->path, "/"))
             c->path = arena_printf(a, "%s/", c->path);
         return RC_OK;
     }
@@ -242,11 +242,11 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
                                struct err *err)
 {
     struct arena *a = &r->out->arena;
-    struct channel c = {.kind = CHANNEL_DATASET};
+    struct job_channel c = {.kind = CHANNEL_DATASET};
     enum rc rc = dataset_of(r, text, &c, err);
     if (rc)
         return rc;
-    if (!c.mount || !inputs_place_ok(c.mount))
+    if (!c.mount || !job_inputs_place_ok(c.mount))
         return err_coded(err, RC_INVAL, E3301, "'%.100s' is no place to mount a dataset",
                          c.mount ? c.mount : "");
     if (is_table(c.path))
@@ -254,7 +254,7 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
                          "dataset '%.100s' is a table, which cannot be mounted; use "
                          "--input NAME=dataset:%.100s",
                          c.name, c.name);
-    if (bucket_is(c.path))
+    if (job_bucket_is(c.path))
         place_copy(r, &c, arena_printf(a, ".data-%jd", (intmax_t)index));
     else if (!fs_exists(c.path))
         return err_coded(err, RC_NOTFOUND, E3005,
@@ -264,10 +264,11 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
     return RC_OK;
 }
 
-enum rc channels_resolve(const struct place *p, const struct spec *s, const char *cwd,
-                         const char *dir, struct channels *out, struct err *err)
+enum rc job_channels_resolve(const struct job_place *p, const struct job_spec *s,
+                             const char *cwd, const char *dir, struct job_channels *out,
+                             struct err *err)
 {
-    struct channels c = {0};
+    struct job_channels c = {0};
     struct resolving r = {.p = p, .cwd = cwd, .dir = dir, .out = &c};
     enum rc rc = RC_OK;
     for (size_t i = 0; i < ARRAY_LEN(outputs); i++)
@@ -279,14 +280,14 @@ enum rc channels_resolve(const struct place *p, const struct spec *s, const char
     for (int64_t i = 0; i < s->s->n_data && !rc; i++)
         rc = resolve_dataset(&r, s->s->data[i], i, err);
     if (rc) {
-        channels_release(&c);
+        job_channels_release(&c);
         return rc;
     }
     *out = c;
     return RC_OK;
 }
 
-bool channels_remote(const struct channels *c, enum channel_kind kind)
+bool job_channels_remote(const struct job_channels *c, enum job_channel_kind kind)
 {
     for (size_t i = 0; i < c->list.n; i++)
         if (c->list.at[i].uri && !c->list.at[i].is_table && c->list.at[i].kind == kind)
@@ -294,7 +295,7 @@ bool channels_remote(const struct channels *c, enum channel_kind kind)
     return false;
 }
 
-bool channels_tables(const struct channels *c)
+bool job_channels_tables(const struct job_channels *c)
 {
     for (size_t i = 0; i < c->list.n; i++)
         if (c->list.at[i].is_table)
@@ -302,9 +303,9 @@ bool channels_tables(const struct channels *c)
     return false;
 }
 
-void channels_release(struct channels *c)
+void job_channels_release(struct job_channels *c)
 {
     VEC_RELEASE(&c->list);
     arena_release(&c->arena);
-    *c = (struct channels){0};
+    *c = (struct job_channels){0};
 }

@@ -9,10 +9,10 @@
 #include "job/place.h"
 #include "job/spec.h"
 
-enum channel_kind { CHANNEL_INPUT, CHANNEL_OUTPUT, CHANNEL_DATASET };
+enum job_channel_kind { CHANNEL_INPUT, CHANNEL_OUTPUT, CHANNEL_DATASET };
 
-struct channel {
-    enum channel_kind kind;
+struct job_channel {
+    enum job_channel_kind kind;
     const char *name;
     const char
         *path; /* on this machine, absolute; NULL: an output kept in the job's tree */
@@ -24,9 +24,9 @@ struct channel {
     bool is_table; /* of MaxCompute, at `uri`: the job gets its address, not its rows */
 };
 
-struct channels {
+struct job_channels {
     struct arena arena;
-    VEC(struct channel) list;
+    VEC(struct job_channel) list;
 };
 
 /* Looks at the disk and the store: RC_NOTFOUND E3005 (a path), E3107 (a dataset);
@@ -34,16 +34,16 @@ struct channels {
  * paths absolute. `dir` is the job's directory, where copies of what lies in an object
  * store go; NULL before there is one. No store of objects is asked.
  */
-enum rc channels_resolve(const struct place *p, const struct spec *s, const char *cwd,
-                         const char *dir, struct channels *out,
-                         struct err *err) MUST_CHECK;
+enum rc job_channels_resolve(const struct job_place *p, const struct job_spec *s,
+                             const char *cwd, const char *dir, struct job_channels *out,
+                             struct err *err) MUST_CHECK;
 /* Whether anything has to be copied from (or to) an object store. */
-bool channels_remote(const struct channels *c, enum channel_kind kind);
-bool channels_tables(const struct channels *c);
+bool job_channels_remote(const struct job_channels *c, enum job_channel_kind kind);
+bool job_channels_tables(const struct job_channels *c);
 /* Whether a dataset may appear there: an absolute path, no "..", and nothing that a
  * container engine gives a meaning of its own.
  */
-bool inputs_place_ok(const char *mount);
-void channels_release(struct channels *c);
+bool job_inputs_place_ok(const char *mount);
+void job_channels_release(struct job_channels *c);
 
 #endif

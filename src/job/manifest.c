@@ -14,7 +14,7 @@
 
 struct listing {
     struct buf *out;
-    struct manifest_total *total;
+    struct job_manifest_total *total;
     bool any; /* in this channel */
 };
 
@@ -60,17 +60,17 @@ static enum rc walk(struct listing *l, const char *dir, const char *rel, int dep
     return rc;
 }
 
-enum rc manifest_write(const char *ml, const struct channels *c, const char *path,
-                       struct manifest_total *total, struct err *err)
+enum rc job_manifest_write(const char *ml, const struct job_channels *c, const char *path,
+                           struct job_manifest_total *total, struct err *err)
 {
     struct buf b;
     bool any = false;
     enum rc rc = RC_OK;
-    *total = (struct manifest_total){0};
+    *total = (struct job_manifest_total){0};
     buf_init(&b, LIST_MAX);
     buf_puts(&b, "{\"channels\": [");
     for (size_t i = 0; i < c->list.n && !rc; i++) {
-        const struct channel *ch = &c->list.at[i];
+        const struct job_channel *ch = &c->list.at[i];
         struct listing l = {.out = &b, .total = total};
         if (ch->kind != CHANNEL_OUTPUT)
             continue;

@@ -5,7 +5,7 @@
 
 #include "job/inputs.h"
 
-struct manifest_total {
+struct job_manifest_total {
     int64_t files, bytes;
 };
 
@@ -13,7 +13,7 @@ struct manifest_total {
  * "sha256"}]}]}. `ml` is the job's tree. RC_IO when an output cannot be read or the list
  * not written.
  */
-enum rc manifest_write(const char *ml, const struct channels *c, const char *path,
-                       struct manifest_total *total, struct err *err) MUST_CHECK;
+enum rc job_manifest_write(const char *ml, const struct job_channels *c, const char *path,
+                           struct job_manifest_total *total, struct err *err) MUST_CHECK;
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 
-#define MATCH_LIMIT                                                     \
+#define MATCH_LIMIT \
     20000 /* steps of the matcher per line: a pattern cannot hold us up \
            */
 #define NAME_MAX_BYTES 128
@@ -22,13 +22,13 @@ struct pattern {
     pcre2_match_data *data;
 };
 
-struct metric_set {
+struct job_metric_set {
     pcre2_match_context *limits;
     VEC(struct pattern) list;
     int64_t step; /* the last one heard of */
 };
 
-void metric_close(struct metric_set *m)
+void job_metric_close(struct job_metric_set *m)
 {
     if (!m)
         return;
@@ -42,7 +42,7 @@ void metric_close(struct metric_set *m)
     mem_free(m);
 }
 
-static enum rc add(struct metric_set *m, const char *name, const char *regex,
+static enum rc add(struct job_metric_set *m, const char *name, const char *regex,
                    struct err *err)
 {
     int number;
@@ -71,9 +71,10 @@ static enum rc add(struct metric_set *m, const char *name, const char *regex,
     return RC_OK;
 }
 
-enum rc metric_open(const struct spec *s, struct metric_set **out, struct err *err)
+enum rc job_metric_open(const struct job_spec *s, struct job_metric_set **out,
+                        struct err *err)
 {
-    struct metric_set *m = mem_calloc(1, sizeof(*m));
+    struct job_metric_set *m = mem_calloc(1, sizeof(*m));
     enum rc rc = RC_OK;
     m->step = -1;
     m->limits = pcre2_match_context_create(NULL);
@@ -82,14 +83,15 @@ enum rc metric_open(const struct spec *s, struct metric_set **out, struct err *e
     for (int64_t i = 0; i < s->s->n_metric && !rc; i++)
         rc = add(m, s->s->metric[i].key, s->s->metric[i].value, err);
     if (rc) {
-        metric_close(m);
+        job_metric_close(m);
         return rc;
     }
     *out = m;
     return RC_OK;
 }
 
-static void match(struct metric_set *m, struct str line, const struct metric_sink *sink)
+static void match(struct job_metric_set *m, struct str line,
+                  const struct job_metric_sink *sink)
 {
     for (size_t i = 0; i < m->list.n; i++) {
         struct pattern *p = &m->list.at[i];
@@ -127,7 +129,7 @@ struct said {
 
 /* One name=number; names that are metrics are counted, and given to `sink` when it is
  * set. */
-static void pair(struct str word, struct said *said, const struct metric_sink *sink)
+static void pair(struct str word, struct said *said, const struct job_metric_sink *sink)
 {
     struct str name;
     double v;
@@ -148,8 +150,8 @@ static void pair(struct str word, struct said *said, const struct metric_sink *s
     }
 }
 
-static void protocol(struct metric_set *m, struct str line,
-                     const struct metric_sink *sink)
+static void protocol(struct job_metric_set *m, struct str line,
+                     const struct job_metric_sink *sink)
 {
     struct said said = {.percent = -1, .eta_s = -1, .step = -1};
     struct str all =
@@ -168,7 +170,8 @@ static void protocol(struct metric_set *m, struct str line,
             pair(word, &said, sink);
 }
 
-void metric_line(struct metric_set *m, struct str line, const struct metric_sink *sink)
+void job_metric_line(struct job_metric_set *m, struct str line,
+                     const struct job_metric_sink *sink)
 {
     if (line.n > METRIC_LINE_MAX)
         line.n = METRIC_LINE_MAX;

@@ -17,20 +17,21 @@
 
 #define METRIC_LINE_MAX 8192 /* bytes of a line that are looked at */
 
-struct metric_set;
+struct job_metric_set;
 
 /* RC_INVAL (E3010) names the metric and the place in its pattern. */
-enum rc metric_open(const struct spec *s, struct metric_set **out,
-                    struct err *err) MUST_CHECK;
-void metric_close(struct metric_set *m); /* NULL is fine */
+enum rc job_metric_open(const struct job_spec *s, struct job_metric_set **out,
+                        struct err *err) MUST_CHECK;
+void job_metric_close(struct job_metric_set *m); /* NULL is fine */
 
-struct metric_sink {
+struct job_metric_sink {
     void *arg;
     void (*value)(void *arg, const char *name, double v, int64_t step);
     /* Each is negative when the line did not say. */
     void (*progress)(void *arg, double percent, int64_t eta_s, int64_t step);
 };
 /* Looks at one line without its end. */
-void metric_line(struct metric_set *m, struct str line, const struct metric_sink *sink);
+void job_metric_line(struct job_metric_set *m, struct str line,
+                     const struct job_metric_sink *sink);
 
 #endif

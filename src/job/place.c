@@ -10,30 +10,31 @@
 
 static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
 
-char *place_job(const struct place *p, const char *id)
+char *job_place_dir(const struct job_place *p, const char *id)
 {
     return mem_printf("%s/jobs/%s", p->dir, id);
 }
 
-char *place_file(const struct place *p, const char *id, const char *name)
+char *job_place_file(const struct job_place *p, const char *id, const char *name)
 {
     return mem_printf("%s/jobs/%s/%s", p->dir, id, name);
 }
 
-char *place_log(const struct place *p, const char *id, int64_t worker, int64_t attempt)
+char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
+                    int64_t attempt)
 {
     return mem_printf("%s/jobs/%s/logs/worker-%jd.%jd.log", p->dir, id, (intmax_t)worker,
                       (intmax_t)attempt);
 }
 
-bool place_id_ok(const char *id)
+bool job_id_ok(const char *id)
 {
     if (strncmp(id, "jb-", 3) != 0 || strlen(id) != 15)
         return false;
     return strspn(id + 3, alphabet) == 12;
 }
 
-enum rc place_id_new(char out[PLACE_ID_SIZE], struct err *err)
+enum rc job_id_new(char out[JOB_ID_SIZE], struct err *err)
 {
     unsigned char bytes[12];
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))

@@ -23,7 +23,7 @@
 #include "store/store.h"
 
 /* What every operation on jobs needs; all borrowed. */
-struct place {
+struct job_place {
     struct store *store;
     const char *dir;   /* absolute */
     const char *where; /* of the store, for processes that are started */
@@ -33,13 +33,14 @@ struct place {
 };
 
 /* The caller's, to mem_free(). */
-char *place_job(const struct place *p, const char *id);
-char *place_file(const struct place *p, const char *id, const char *name);
-char *place_log(const struct place *p, const char *id, int64_t worker, int64_t attempt);
+char *job_place_dir(const struct job_place *p, const char *id);
+char *job_place_file(const struct job_place *p, const char *id, const char *name);
+char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
+                    int64_t attempt);
 
 /* True for "jb-" and twelve of [a-z0-9]: the only ids that ever become a path. */
-bool place_id_ok(const char *id);
-#define PLACE_ID_SIZE 16
-enum rc place_id_new(char out[PLACE_ID_SIZE], struct err *err) MUST_CHECK;
+bool job_id_ok(const char *id);
+#define JOB_ID_SIZE 16
+enum rc job_id_new(char out[JOB_ID_SIZE], struct err *err) MUST_CHECK;
 
 #endif

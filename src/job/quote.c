@@ -11,7 +11,7 @@ static bool is_word(char c)
            c == '_';
 }
 
-void quote_mangle(struct str name, struct buf *out)
+void job_quote_mangle(struct str name, struct buf *out)
 {
     for (size_t i = 0; i < name.n;) {
         char c = name.p[i];
@@ -24,7 +24,7 @@ void quote_mangle(struct str name, struct buf *out)
     }
 }
 
-bool quote_is_plain(struct str word)
+bool job_quote_is_plain(struct str word)
 {
     for (size_t i = 0; i < word.n; i++)
         if (!is_word(word.p[i]) && (!word.p[i] || !strchr("@%+=:,./-", word.p[i])))
@@ -32,9 +32,9 @@ bool quote_is_plain(struct str word)
     return word.n > 0;
 }
 
-void quote_shell(struct str word, struct buf *out)
+void job_quote_shell(struct str word, struct buf *out)
 {
-    if (quote_is_plain(word)) {
+    if (job_quote_is_plain(word)) {
         buf_add(out, word.p, word.n);
         return;
     }
@@ -80,7 +80,7 @@ static void put_escaped(uint32_t c, struct buf *out)
                    0xdc00 + ((c - 0x10000) & 0x3ff));
 }
 
-void quote_json_ascii(struct str text, struct buf *out)
+void job_quote_json_ascii(struct str text, struct buf *out)
 {
     buf_putc(out, '"');
     for (size_t i = 0; i < text.n;) {
@@ -91,7 +91,7 @@ void quote_json_ascii(struct str text, struct buf *out)
     buf_putc(out, '"');
 }
 
-void quote_terminal(struct str text, struct buf *out)
+void job_quote_terminal(struct str text, struct buf *out)
 {
     for (size_t i = 0; i < text.n;) {
         size_t n = utf8_len(text.p + i, text.n - i);

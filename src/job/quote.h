@@ -10,14 +10,14 @@
 /* Every character outside [A-Za-z0-9_] becomes one '_' (per character, not byte), letters
  * become capitals.
  */
-void quote_mangle(struct str name, struct buf *out);
+void job_quote_mangle(struct str name, struct buf *out);
 /* As one word for a POSIX shell: plain ones stay as they are, others go in single quotes.
  */
-void quote_shell(struct str word, struct buf *out);
-bool quote_is_plain(struct str word); /* stays as it is */
+void job_quote_shell(struct str word, struct buf *out);
+bool job_quote_is_plain(struct str word); /* stays as it is */
 /* A JSON string with ASCII characters only (Python's json.dumps). */
-void quote_json_ascii(struct str text, struct buf *out);
+void job_quote_json_ascii(struct str text, struct buf *out);
 /* For a terminal: control characters become '?'. */
-void quote_terminal(struct str text, struct buf *out);
+void job_quote_terminal(struct str text, struct buf *out);
 
 #endif

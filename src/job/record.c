@@ -21,7 +21,7 @@ static void status_copy(struct job_status *to, const struct job_status *from)
     }
 }
 
-static enum rc refold(struct record *r, struct err *err)
+static enum rc refold(struct job_record *r, struct err *err)
 {
     status_copy(&r->now, &r->known);
     enum rc rc = RC_OK;
@@ -30,7 +30,7 @@ static enum rc refold(struct record *r, struct err *err)
     return rc;
 }
 
-static enum rc read_new(struct record *r, struct err *err)
+static enum rc read_new(struct job_record *r, struct err *err)
 {
     for (;;) {
         struct store_events ev = {0};
@@ -44,7 +44,7 @@ static enum rc read_new(struct record *r, struct err *err)
     }
 }
 
-static void row_copy(struct record *r, const struct store_job *j)
+static void row_copy(struct job_record *r, const struct store_job *j)
 {
     const char **texts[] = {&r->row.id,    &r->row.name,   &r->row.owner, &r->row.token,
                             &r->row.state, &r->row.reason, &r->row.queue, &r->row.backend,
@@ -55,9 +55,10 @@ static void row_copy(struct record *r, const struct store_job *j)
     r->row.status = "";
 }
 
-enum rc record_open(struct store *s, const char *id, struct record *out, struct err *err)
+enum rc job_record_open(struct store *s, const char *id, struct job_record *out,
+                        struct err *err)
 {
-    struct record r = {.store = s};
+    struct job_record r = {.store = s};
     struct store_jobs jobs = {0};
     job_status_init(&r.known);
     job_status_init(&r.now);
@@ -68,7 +69,7 @@ enum rc record_open(struct store *s, const char *id, struct record *out, struct 
     store_jobs_release(&jobs);
     rc = read_new(&r, err);
     if (rc) {
-        record_release(&r);
+        job_record_release(&r);
         return err_wrap(err, rc, "job '%s'", id);
     }
     status_copy(&r.now, &r.known);
@@ -76,28 +77,28 @@ enum rc record_open(struct store *s, const char *id, struct record *out, struct 
     return RC_OK;
 }
 
-void record_release(struct record *r)
+void job_record_release(struct job_record *r)
 {
     job_status_release(&r->known);
     job_status_release(&r->now);
     VEC_RELEASE(&r->pending);
     arena_release(&r->pending_arena);
     arena_release(&r->arena);
-    *r = (struct record){0};
+    *r = (struct job_record){0};
 }
 
-void record_drop(struct record *r)
+void job_record_drop(struct job_record *r)
 {
     r->pending.n = 0;
     arena_reset(&r->pending_arena);
     status_copy(&r->now, &r->known);
 }
 
-enum rc record_add(struct record *r, enum job_event_type type,
-                   const struct record_note *note, struct err *err)
+enum rc job_record_add(struct job_record *r, enum job_event_type type,
+                       const struct job_record_note *note, struct err *err)
 {
-    static const struct record_note none = {.worker = -1};
-    const struct record_note *n = note ? note : &none;
+    static const struct job_record_note none = {.worker = -1};
+    const struct job_record_note *n = note ? note : &none;
     struct arena *a = &r->pending_arena;
     const char *message = n->message ? n->message : "";
     size_t length = strnlen(message, EVENT_TEXT_MAX);
@@ -114,20 +115,20 @@ enum rc record_add(struct record *r, enum job_event_type type,
     return rc;
 }
 
-enum rc record_move(struct record *r, enum job_state to, enum job_reason why, int code,
-                    int signal, const char *message, struct err *err)
+enum rc job_record_move(struct job_record *r, enum job_state to, enum job_reason why,
+                        int code, int signal, const char *message, struct err *err)
 {
     char *data = code < 0 && !signal
                      ? mem_printf("{\"state\": \"%s\"}", job_state_name(to))
                      : mem_printf("{\"state\": \"%s\", \"code\": %d, \"signal\": %d}",
                                   job_state_name(to), code, signal);
-    struct record_note note = {
+    struct job_record_note note = {
         .reason = why, .worker = -1, .message = message, .data = data};
     /* A new attempt begins when the environment is made. */
     int64_t attempt = r->now.attempt;
     if (to == JOB_EnvPreparing)
         r->now.attempt++;
-    enum rc rc = record_add(r, EV_StateChanged, &note, err);
+    enum rc rc = job_record_add(r, EV_StateChanged, &note, err);
     if (rc)
         r->now.attempt = attempt;
     mem_free(data);
@@ -135,7 +136,7 @@ enum rc record_move(struct record *r, enum job_state to, enum job_reason why, in
 }
 
 /* The index row that goes with the pending events. */
-static void fill_row(struct record *r, struct buf *status, struct store_job *row)
+static void fill_row(struct job_record *r, struct buf *status, struct store_job *row)
 {
     job_status_json(&r->now, status);
     *row = r->row;
@@ -148,7 +149,7 @@ static void fill_row(struct record *r, struct buf *status, struct store_job *row
     row->status = buf_str(status);
 }
 
-static enum rc write_pending(struct record *r, struct err *err)
+static enum rc write_pending(struct job_record *r, struct err *err)
 {
     struct store_job row;
     struct buf status;
@@ -159,7 +160,7 @@ static enum rc write_pending(struct record *r, struct err *err)
     return rc;
 }
 
-enum rc record_flush(struct record *r, struct err *err)
+enum rc job_record_flush(struct job_record *r, struct err *err)
 {
     for (int i = 0; i < TRIES && r->pending.n; i++) {
         enum rc rc = write_pending(r, err);
@@ -177,7 +178,7 @@ enum rc record_flush(struct record *r, struct err *err)
         if (rc)
             return rc;
         if (refold(r, err)) { /* ours cannot follow what came in between */
-            record_drop(r);
+            job_record_drop(r);
             return err_coded(err, RC_CANCELED, E3104, "job '%s' is %s by now", r->row.id,
                              job_state_name(r->now.state));
         }
@@ -185,7 +186,7 @@ enum rc record_flush(struct record *r, struct err *err)
     return RC_OK;
 }
 
-enum rc record_refresh(struct record *r, struct err *err)
+enum rc job_record_refresh(struct job_record *r, struct err *err)
 {
     int64_t seq = 0;
     enum rc rc = store_seq(r->store, r->row.id, &seq, err);
@@ -195,6 +196,6 @@ enum rc record_refresh(struct record *r, struct err *err)
     if (rc)
         return rc;
     if (refold(r, err))
-        record_drop(r);
+        job_record_drop(r);
     return RC_OK;
 }

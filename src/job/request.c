@@ -12,17 +12,17 @@
 #include "job/submit.h"
 
 struct asking {
-    const struct place *p;
+    const struct job_place *p;
     const char *id;
     enum job_event_type type;
     const char *data;
 };
 
-static enum rc add_request(struct record *r, const struct asking *a, struct err *err)
+static enum rc add_request(struct job_record *r, const struct asking *a, struct err *err)
 {
     char *who = mem_printf("by %s", a->p->owner);
-    struct record_note note = {.worker = -1, .message = who, .data = a->data};
-    enum rc rc = record_add(r, a->type, &note, err);
+    struct job_record_note note = {.worker = -1, .message = who, .data = a->data};
+    enum rc rc = job_record_add(r, a->type, &note, err);
     mem_free(who);
     return rc;
 }
@@ -34,34 +34,35 @@ static bool waits(const struct job_status *s)
 }
 
 /* The moves that the request means for a job that nobody runs. */
-static enum rc settle_waiting(struct record *r, const struct asking *a, struct err *err)
+static enum rc settle_waiting(struct job_record *r, const struct asking *a,
+                              struct err *err)
 {
     enum rc rc = RC_OK;
     switch (a->type) {
     case EV_StopRequested:
-        rc = record_move(r, JOB_Stopping, WHY_UserStopped, -1, 0, "", err);
+        rc = job_record_move(r, JOB_Stopping, WHY_UserStopped, -1, 0, "", err);
         if (!rc)
-            rc = record_move(r, JOB_Stopped, WHY_UserStopped, -1, 0,
-                             "stopped before it started", err);
+            rc = job_record_move(r, JOB_Stopped, WHY_UserStopped, -1, 0,
+                                 "stopped before it started", err);
         break;
     case EV_SuspendRequested:
-        rc = record_move(r, JOB_Suspended, WHY_UserSuspended, -1, 0, "", err);
+        rc = job_record_move(r, JOB_Suspended, WHY_UserSuspended, -1, 0, "", err);
         break;
     default:
-        rc = record_move(r, JOB_Queuing, WHY_JobEnqueued, -1, 0, "", err);
+        rc = job_record_move(r, JOB_Queuing, WHY_JobEnqueued, -1, 0, "", err);
         break;
     }
     return rc;
 }
 
-static enum rc ask_locked(struct record *r, const struct asking *a, int lock,
-                          struct request_result *out, struct err *err)
+static enum rc ask_locked(struct job_record *r, const struct asking *a, int lock,
+                          struct job_request_result *out, struct err *err)
 {
     enum rc rc = add_request(r, a, err);
     if (!rc && lock >= 0 && waits(&r->now))
         rc = settle_waiting(r, a, err);
     if (!rc)
-        rc = record_flush(r, err);
+        rc = job_record_flush(r, err);
     out->state = r->now.state;
     out->alone = lock >= 0 && !job_state_ended(r->now.state);
     return rc;
@@ -70,13 +71,13 @@ static enum rc ask_locked(struct record *r, const struct asking *a, int lock,
 /* RC_CANCELED: the job moved on meanwhile. */
 static enum rc ask_once(const struct asking *a,
                         enum rc (*allowed)(const struct job_status *, struct err *),
-                        bool *done, struct request_result *out, struct err *err)
+                        bool *done, struct job_request_result *out, struct err *err)
 {
-    struct record r = {0};
-    char *lock_path = place_file(a->p, a->id, "lock");
-    char *control = place_file(a->p, a->id, "control");
-    int lock = lock_take(lock_path);
-    enum rc rc = record_open(a->p->store, a->id, &r, err);
+    struct job_record r = {0};
+    char *lock_path = job_place_file(a->p, a->id, "lock");
+    char *control = job_place_file(a->p, a->id, "control");
+    int lock = job_lock_take(lock_path);
+    enum rc rc = job_record_open(a->p->store, a->id, &r, err);
     if (!rc) {
         out->state = r.now.state;
         *done = out->ended = job_state_ended(r.now.state);
@@ -84,11 +85,11 @@ static enum rc ask_once(const struct asking *a,
         if (!rc && !*done)
             rc = ask_locked(&r, a, lock, out, err);
     }
-    record_release(&r);
+    job_record_release(&r);
     if (lock >= 0)
         close(lock);
     else
-        wake_send(control);
+        job_wake_send(control);
     mem_free(control);
     mem_free(lock_path);
     return rc;
@@ -96,12 +97,12 @@ static enum rc ask_once(const struct asking *a,
 
 static enum rc ask(const struct asking *a,
                    enum rc (*allowed)(const struct job_status *, struct err *),
-                   struct request_result *out, struct err *err)
+                   struct job_request_result *out, struct err *err)
 {
     enum rc rc = RC_CANCELED;
     bool done = false;
-    *out = (struct request_result){.alone = false};
-    if (!place_id_ok(a->id))
+    *out = (struct job_request_result){.alone = false};
+    if (!job_id_ok(a->id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", a->id);
     for (int i = 0; i < 10 && rc == RC_CANCELED && !done; i++)
         rc = ask_once(a, allowed, &done, out, err);
@@ -130,8 +131,8 @@ static enum rc may_resume(const struct job_status *s, struct err *err)
                      "a job that is %s cannot be resumed", job_state_name(s->state));
 }
 
-enum rc request_stop(const struct place *p, const char *id, bool force,
-                     struct request_result *out, struct err *err)
+enum rc job_request_stop(const struct job_place *p, const char *id, bool force,
+                         struct job_request_result *out, struct err *err)
 {
     struct asking a = {.p = p,
                        .id = id,
@@ -140,15 +141,15 @@ enum rc request_stop(const struct place *p, const char *id, bool force,
     return ask(&a, may_stop, out, err);
 }
 
-enum rc request_suspend(const struct place *p, const char *id, struct request_result *out,
-                        struct err *err)
+enum rc job_request_suspend(const struct job_place *p, const char *id,
+                            struct job_request_result *out, struct err *err)
 {
     struct asking a = {.p = p, .id = id, .type = EV_SuspendRequested};
     return ask(&a, may_suspend, out, err);
 }
 
-enum rc request_resume(const struct place *p, const char *id, struct request_result *out,
-                       struct err *err)
+enum rc job_request_resume(const struct job_place *p, const char *id,
+                           struct job_request_result *out, struct err *err)
 {
     struct asking a = {.p = p, .id = id, .type = EV_ResumeRequested};
     return ask(&a, may_resume, out, err);

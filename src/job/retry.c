@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "job/retry.h"
 
-int retry_status(int code, int signal)
+int job_retry_status(int code, int signal)
 {
     return signal ? 128 + signal : code < 0 ? 1 : code;
 }
 
-enum job_reason retry_reason(int code, int signal, bool out_of_memory, bool unseen)
+enum job_reason job_retry_reason(int code, int signal, bool out_of_memory, bool unseen)
 {
     if (out_of_memory)
         return WHY_OutOfMemory;
@@ -19,8 +19,8 @@ enum job_reason retry_reason(int code, int signal, bool out_of_memory, bool unse
     return code == 0 ? WHY_None : WHY_UserExit;
 }
 
-bool retry_wanted(const struct spec *s, enum job_reason why, int code, int signal,
-                  int64_t restarts)
+bool job_retry_wanted(const struct job_spec *s, enum job_reason why, int code, int signal,
+                      int64_t restarts)
 {
     if (restarts >= s->s->retries)
         return false;
@@ -28,10 +28,10 @@ bool retry_wanted(const struct spec *s, enum job_reason why, int code, int signa
         return true;
     if (why != WHY_UserExit && why != WHY_Signal)
         return false;
-    return job_codes_have(s->s->retry_on, retry_status(code, signal));
+    return job_codes_have(s->s->retry_on, job_retry_status(code, signal));
 }
 
-double retry_delay(const struct spec *s, int64_t restarts)
+double job_retry_delay(const struct job_spec *s, int64_t restarts)
 {
     double delay = s->backoff_s;
     for (int64_t i = 0; i < restarts && delay < s->backoff_max_s; i++)

@@ -9,13 +9,13 @@
 #include "job/state.h"
 
 /* What one worker's end means. `code` -1 with a signal; `unseen`: nobody saw it end. */
-enum job_reason retry_reason(int code, int signal, bool out_of_memory, bool unseen);
+enum job_reason job_retry_reason(int code, int signal, bool out_of_memory, bool unseen);
 /* Exit status as a shell shows it: a signal is 128 and its number. */
-int retry_status(int code, int signal);
+int job_retry_status(int code, int signal);
 /* `restarts` so far. */
-bool retry_wanted(const struct spec *s, enum job_reason why, int code, int signal,
-                  int64_t restarts);
+bool job_retry_wanted(const struct job_spec *s, enum job_reason why, int code, int signal,
+                      int64_t restarts);
 /* Seconds before attempt number restarts + 2. */
-double retry_delay(const struct spec *s, int64_t restarts);
+double job_retry_delay(const struct job_spec *s, int64_t restarts);
 
 #endif

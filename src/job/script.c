@@ -13,7 +13,7 @@ static void put_line(struct buf *out, const char *flag, struct str value)
     for (; *flag; flag++)
         buf_putc(out, *flag == '_' ? '-' : *flag);
     buf_putc(out, '=');
-    quote_shell(value, out);
+    job_quote_shell(value, out);
 }
 
 static void put_pair(struct buf *out, const char *flag, const char *name,
@@ -26,7 +26,8 @@ static void put_pair(struct buf *out, const char *flag, const char *name,
     buf_release(&pair);
 }
 
-static void put_field(const struct spec *s, const struct node_entry *e, struct buf *out)
+static void put_field(const struct job_spec *s, const struct node_entry *e,
+                      struct buf *out)
 {
     char name[64];
     size_t n = e->key.n < sizeof(name) ? e->key.n : sizeof(name) - 1;
@@ -50,12 +51,12 @@ static void put_field(const struct spec *s, const struct node_entry *e, struct b
         put_line(out, name, v->text);
 }
 
-void spec_script(const struct spec *s, struct buf *out)
+void job_spec_script(const struct job_spec *s, struct buf *out)
 {
     const struct node *root = s->conf.doc.root;
     if (!s->s->has_source && s->s->has_workdir) { /* it runs where it is submitted */
         buf_puts(out, "cd ");
-        quote_shell(str_c(s->s->workdir), out);
+        job_quote_shell(str_c(s->s->workdir), out);
         buf_puts(out, " &&\n");
     }
     buf_puts(out, "trainyard job submit");
@@ -66,11 +67,11 @@ void spec_script(const struct spec *s, struct buf *out)
     buf_puts(out, " \\\n    --");
     if (s->shell) {
         buf_putc(out, ' ');
-        quote_shell(str_c(s->shell), out);
+        job_quote_shell(str_c(s->shell), out);
     }
     for (size_t i = 0; s->argv && s->argv[i]; i++) {
         buf_putc(out, ' ');
-        quote_shell(str_c(s->argv[i]), out);
+        job_quote_shell(str_c(s->argv[i]), out);
     }
     buf_putc(out, '\n');
 }

@@ -90,8 +90,8 @@ static enum rc capture_one(const char *text, const char *const *env, struct buf 
     return RC_OK;
 }
 
-enum rc secrets_capture(const struct spec *s, const char *const *env, const char *path,
-                        struct err *err)
+enum rc job_secrets_capture(const struct job_spec *s, const char *const *env,
+                            const char *path, struct err *err)
 {
     struct arena scratch = {0};
     struct buf b;
@@ -102,7 +102,7 @@ enum rc secrets_capture(const struct spec *s, const char *const *env, const char
         rc = capture_one(s->s->secret[i], env, &b, &scratch, err);
     buf_putc(&b, '}');
     if (!rc && s->s->n_secret)
-        rc = file_put(path, buf_str(&b), b.n, 0600, err);
+        rc = job_file_put(path, buf_str(&b), b.n, 0600, err);
     if (b.p)
         memset(b.p, 0, b.n);
     buf_release(&b);
@@ -110,10 +110,10 @@ enum rc secrets_capture(const struct spec *s, const char *const *env, const char
     return rc;
 }
 
-enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out,
-                     struct err *err)
+enum rc job_secrets_read(const struct job_spec *s, const char *path,
+                         struct job_secrets *out, struct err *err)
 {
-    struct secrets result = {0};
+    struct job_secrets result = {0};
     struct doc doc = {0};
     char *text = NULL;
     size_t n = 0;
@@ -127,7 +127,7 @@ enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out
         map = job_json_open(text, &doc);
     for (int64_t i = 0; i < s->s->n_secret && !rc; i++) {
         struct reference r;
-        struct secret one = {0};
+        struct job_secret one = {0};
         rc = parse(s->s->secret[i], &r, err);
         if (!rc && r.file)
             rc = read_file(&r, &result.arena, &one.value, err);
@@ -148,18 +148,18 @@ enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out
         memset(text, 0, n);
     mem_free(text);
     if (rc) {
-        secrets_release(&result);
+        job_secrets_release(&result);
         return rc;
     }
     *out = result;
     return RC_OK;
 }
 
-void secrets_release(struct secrets *s)
+void job_secrets_release(struct job_secrets *s)
 {
     for (size_t i = 0; i < s->list.n; i++)
         memset((char *)(uintptr_t)s->list.at[i].value, 0, strlen(s->list.at[i].value));
     VEC_RELEASE(&s->list);
     arena_release(&s->arena);
-    *s = (struct secrets){0};
+    *s = (struct job_secrets){0};
 }

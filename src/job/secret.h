@@ -16,22 +16,22 @@
 #define SECRET_BYTES_MAX (64 << 10) /* of one value */
 #define SECRET_SHORTEST 4           /* shorter ones are not masked in logs */
 
-struct secret {
+struct job_secret {
     const char *name, *value;
 };
-struct secrets {
+struct job_secrets {
     struct arena arena;
-    VEC(struct secret) list;
+    VEC(struct job_secret) list;
 };
 
 /* Looks every secret up and writes those of the environment to `path`. `env` is the
  * submitter's, NULL behind the last. RC_NOTFOUND (E3008).
  */
-enum rc secrets_capture(const struct spec *s, const char *const *env, const char *path,
-                        struct err *err) MUST_CHECK;
+enum rc job_secrets_capture(const struct job_spec *s, const char *const *env,
+                            const char *path, struct err *err) MUST_CHECK;
 /* The values, when a worker starts. */
-enum rc secrets_read(const struct spec *s, const char *path, struct secrets *out,
-                     struct err *err) MUST_CHECK;
-void secrets_release(struct secrets *s); /* overwrites the values */
+enum rc job_secrets_read(const struct job_spec *s, const char *path,
+                         struct job_secrets *out, struct err *err) MUST_CHECK;
+void job_secrets_release(struct job_secrets *s); /* overwrites the values */
 
 #endif

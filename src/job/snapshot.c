@@ -22,8 +22,8 @@
 
 struct taking {
     const char *objects;
-    struct ignore ignore;
-    struct snapshot *out;
+    struct job_ignore ignore;
+    struct job_snapshot *out;
     struct buf list; /* JSON */
 };
 
@@ -44,7 +44,7 @@ static enum rc keep(const char *objects, const char *from, const char *id,
         if (!rc)
             rc = fs_read(from, (size_t)SNAPSHOT_BYTES_MAX, &data, &n, err);
         if (!rc)
-            rc = file_put(path, data, n, 0600, err);
+            rc = job_file_put(path, data, n, 0600, err);
     }
     mem_free(data);
     mem_free(dir);
@@ -67,7 +67,7 @@ static enum rc take_file(struct taking *t, const char *path, const char *rel,
 {
     char id[SHA256_TEXT_SIZE];
     int64_t bytes = 0;
-    struct snapshot *o = t->out;
+    struct job_snapshot *o = t->out;
     if (++o->files > SNAPSHOT_FILES_MAX)
         return err_coded(err, RC_INVAL, E3004, "more than %d files", SNAPSHOT_FILES_MAX);
     if (st->st_size > SNAPSHOT_BYTES_MAX - o->bytes)
@@ -91,7 +91,7 @@ static enum rc take_entry(struct taking *t, const char *path, const char *rel, i
     char target[4096];
     if (lstat(path, &st) < 0)
         return err_sys(err, errno, "cannot look at '%s'", path);
-    if (ignore_match(&t->ignore, rel, S_ISDIR(st.st_mode)))
+    if (job_ignore_match(&t->ignore, rel, S_ISDIR(st.st_mode)))
         return RC_OK;
     if (S_ISDIR(st.st_mode))
         return take_dir(t, path, rel, depth + 1, err);
@@ -141,17 +141,17 @@ static enum rc keep_list(struct taking *t, struct err *err)
     if (!fs_exists(path)) {
         rc = fs_mkdirs(dir, 0700, err);
         if (!rc)
-            rc = file_put(path, buf_str(&t->list), t->list.n, 0600, err);
+            rc = job_file_put(path, buf_str(&t->list), t->list.n, 0600, err);
     }
     mem_free(dir);
     mem_free(path);
     return rc;
 }
 
-enum rc snapshot_take(const char *objects, const char *source, struct snapshot *out,
-                      struct err *err)
+enum rc job_snapshot_take(const char *objects, const char *source,
+                          struct job_snapshot *out, struct err *err)
 {
-    struct snapshot result = {.files = 0};
+    struct job_snapshot result = {.files = 0};
     struct taking t = {.objects = objects, .out = &result};
     enum rc rc = RC_OK;
     if (!fs_is_dir(source))
@@ -159,13 +159,13 @@ enum rc snapshot_take(const char *objects, const char *source, struct snapshot *
                          source);
     buf_init(&t.list, LIST_MAX);
     buf_putc(&t.list, '[');
-    rc = ignore_open(source, &t.ignore, err);
+    rc = job_ignore_open(source, &t.ignore, err);
     if (!rc)
         rc = take_dir(&t, source, "", 0, err);
     buf_puts(&t.list, "]\n");
     if (!rc)
         rc = keep_list(&t, err);
-    ignore_release(&t.ignore);
+    job_ignore_release(&t.ignore);
     buf_release(&t.list);
     if (rc) {
         if (err && err->code == E_NONE)
@@ -226,8 +226,8 @@ static enum rc put_entry(const char *objects, const struct node *e, const char *
     return rc;
 }
 
-enum rc snapshot_restore(const char *objects, const char *id, const char *to,
-                         struct err *err)
+enum rc job_snapshot_restore(const char *objects, const char *id, const char *to,
+                             struct err *err)
 {
     struct doc doc = {0};
     char *path = object_path(objects, id), *text = NULL;

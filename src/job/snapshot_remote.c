@@ -12,7 +12,7 @@
 
 #define LIST_MAX ((size_t)64 << 20)
 
-bool snapshot_id_ok(const char *id)
+bool job_snapshot_id_ok(const char *id)
 {
     return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
 }
@@ -22,15 +22,15 @@ static char *object_path(const char *objects, const char *id)
     return mem_printf("%s/%.2s/%s", objects, id, id + 2);
 }
 
-enum rc snapshot_object_put(const char *objects, const char *id, const void *data,
-                            size_t n, struct err *err)
+enum rc job_snapshot_object_put(const char *objects, const char *id, const void *data,
+                                size_t n, struct err *err)
 {
     char found[SHA256_TEXT_SIZE];
     struct sha256 s;
     sha256_init(&s);
     sha256_add(&s, data, n);
     sha256_text(&s, found);
-    if (!snapshot_id_ok(id) || strcmp(found, id) != 0)
+    if (!job_snapshot_id_ok(id) || strcmp(found, id) != 0)
         return err_coded(err, RC_INVAL, E3004,
                          "the content has the SHA-256 %s, not that of its name", found);
     char *path = object_path(objects, id), *dir = fs_dirname(path);
@@ -38,17 +38,17 @@ enum rc snapshot_object_put(const char *objects, const char *id, const void *dat
     if (!fs_exists(path)) {
         rc = fs_mkdirs(dir, 0700, err);
         if (!rc)
-            rc = file_put(path, data, n, 0600, err);
+            rc = job_file_put(path, data, n, 0600, err);
     }
     mem_free(dir);
     mem_free(path);
     return rc;
 }
 
-enum rc snapshot_object_get(const char *objects, const char *id, char **data, size_t *n,
-                            struct err *err)
+enum rc job_snapshot_object_get(const char *objects, const char *id, char **data,
+                                size_t *n, struct err *err)
 {
-    if (!snapshot_id_ok(id))
+    if (!job_snapshot_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3004, "no object '%.80s'", id);
     char *path = object_path(objects, id);
     enum rc rc = fs_read(path, (size_t)SNAPSHOT_BYTES_MAX, data, n, err);
@@ -60,7 +60,7 @@ struct looking {
     const char *objects;
     struct map links; /* paths that are links */
     struct map seen;  /* objects */
-    struct snapshot *out;
+    struct job_snapshot *out;
     struct buf *missing;
     size_t n_missing;
 };
@@ -108,7 +108,7 @@ static enum rc look_entry(struct looking *l, const struct node *e, struct err *e
                *link = node_get_text(e, "link", NULL);
     int kinds = (file != NULL) + (exec != NULL) + (link != NULL);
     const char *id = file ? file : exec;
-    if (!path || kinds != 1 || (id && !snapshot_id_ok(id)))
+    if (!path || kinds != 1 || (id && !job_snapshot_id_ok(id)))
         return err_coded(err, RC_FORMAT, E3004, "a snapshot's list is malformed");
     if (!path_ok(l, path))
         return err_coded(err, RC_FORMAT, E3004, "'%.200s' is no path of a snapshot",
@@ -122,15 +122,15 @@ static enum rc look_entry(struct looking *l, const struct node *e, struct err *e
     return RC_OK;
 }
 
-enum rc snapshot_look(const char *objects, const char *id, struct snapshot *out,
-                      struct buf *missing, size_t *n_missing, struct err *err)
+enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapshot *out,
+                          struct buf *missing, size_t *n_missing, struct err *err)
 {
-    struct snapshot found = {.files = 0};
+    struct job_snapshot found = {.files = 0};
     struct looking l = {.objects = objects, .out = &found, .missing = missing};
     struct doc doc = {0};
     char *text = NULL;
     size_t n = 0;
-    enum rc rc = snapshot_object_get(objects, id, &text, &n, err);
+    enum rc rc = job_snapshot_object_get(objects, id, &text, &n, err);
     if (rc) {
         if (err && rc == RC_NOTFOUND)
             err_coded(err, rc, E3004, "no snapshot '%.80s'", id);

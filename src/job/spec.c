@@ -63,7 +63,7 @@ static enum rc put_scalar(struct conf *c, const struct field_def *f, const char 
     return RC_OK;
 }
 
-static enum rc put_flag(struct conf *c, const struct spec_flag *flag, struct err *err)
+static enum rc put_flag(struct conf *c, const struct job_spec_flag *flag, struct err *err)
 {
     const struct field_def *f = schema_field(&jobspec_JobSpec_def, flag->name);
     if (!f)
@@ -78,7 +78,7 @@ static enum rc put_flag(struct conf *c, const struct spec_flag *flag, struct err
     return put_scalar(c, f, flag->value, err);
 }
 
-static void put_command(struct conf *c, const struct spec_flags *flags)
+static void put_command(struct conf *c, const struct job_spec_flags *flags)
 {
     struct node *n;
     if (!flags->n_command)
@@ -96,7 +96,7 @@ static void put_command(struct conf *c, const struct spec_flags *flags)
 /* Puts the flags into the tree and reads it again as text: what is wrong then points at
  * the flag in that text.
  */
-static enum rc apply_flags(struct conf *c, const struct spec_flags *flags,
+static enum rc apply_flags(struct conf *c, const struct job_spec_flags *flags,
                            struct diags *diags, struct err *err)
 {
     struct conf_options o = {.kind = &conf_kind_job};
@@ -126,7 +126,7 @@ static enum rc empty_tree(struct conf *c, struct err *err)
     return source_from("job", "{}", 2, &c->doc.src, err);
 }
 
-static void take_command(struct spec *out)
+static void take_command(struct job_spec *out)
 {
     const struct node *n = out->s->command;
     if (!n)
@@ -149,27 +149,27 @@ static double seconds_of(const char *text)
 
 static int by_order(const void *a, const void *b)
 {
-    const struct spec_role *x = a, *y = b;
+    const struct job_spec_role *x = a, *y = b;
     return job_role_order(x->name) - job_role_order(y->name);
 }
 
 /* What the job says of one worker, and a role may say otherwise. */
-static struct spec_role plain_role(const struct spec *out)
+static struct job_spec_role plain_role(const struct job_spec *out)
 {
-    return (struct spec_role){.name = "worker",
-                              .count = out->s->workers,
-                              .cpu_milli = out->cpu_milli,
-                              .memory = out->memory,
-                              .gpu = out->s->gpu};
+    return (struct job_spec_role){.name = "worker",
+                                  .count = out->s->workers,
+                                  .cpu_milli = out->cpu_milli,
+                                  .memory = out->memory,
+                                  .gpu = out->s->gpu};
 }
 
-static void derive_roles(struct spec *out)
+static void derive_roles(struct job_spec *out)
 {
     const struct jobspec_JobSpec *s = out->s;
     out->n_roles = s->n_role ? (size_t)s->n_role : 1;
     out->roles = arena_alloc(&out->arena, out->n_roles * sizeof(*out->roles));
     for (size_t i = 0; i < out->n_roles; i++) {
-        struct spec_role *r = &out->roles[i];
+        struct job_spec_role *r = &out->roles[i];
         struct job_role said;
         *r = plain_role(out);
         if (s->n_role && job_role_read(str_c(s->role[i].value), &said)) {
@@ -189,9 +189,10 @@ static void derive_roles(struct spec *out)
     qsort(out->roles, out->n_roles, sizeof(*out->roles), by_order);
 }
 
-const struct spec_role *spec_role_of(const struct spec *s, int64_t worker, int64_t *index)
+const struct job_spec_role *job_spec_role_of(const struct job_spec *s, int64_t worker,
+                                             int64_t *index)
 {
-    const struct spec_role *r = s->roles;
+    const struct job_spec_role *r = s->roles;
     while (worker >= r->count && r + 1 < s->roles + s->n_roles) {
         worker -= r->count;
         r++;
@@ -201,14 +202,14 @@ const struct spec_role *spec_role_of(const struct spec *s, int64_t worker, int64
     return r;
 }
 
-int64_t spec_worker_find(const struct spec *s, const char *name)
+int64_t job_spec_worker_find(const struct job_spec *s, const char *name)
 {
     const char *dash = strrchr(name, '-');
     int64_t number, first = 0;
     if (!dash || !str_to_i64(str_c(dash + 1), &number) || number < 0)
         return -1;
     for (size_t i = 0; i < s->n_roles; i++) {
-        const struct spec_role *r = &s->roles[i];
+        const struct job_spec_role *r = &s->roles[i];
         if (strlen(r->name) == (size_t)(dash - name) &&
             strncmp(r->name, name, (size_t)(dash - name)) == 0)
             return number < r->count ? first + number : -1;
@@ -218,11 +219,11 @@ int64_t spec_worker_find(const struct spec *s, const char *name)
 }
 
 /* What follows from the bound struct. */
-static void derive(struct spec *out)
+static void derive(struct job_spec *out)
 {
     const struct jobspec_JobSpec *s = out->s = out->conf.data;
     take_command(out);
-    hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
+    job_hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
     out->backend = s->has_backend ? s->backend : job_backend_for(s->has_image)->name;
     if (!job_cpu_milli(str_c(s->cpu), &out->cpu_milli))
         out->cpu_milli = 1000;
@@ -237,12 +238,12 @@ static void derive(struct spec *out)
     out->backoff_max_s = seconds_of(s->backoff_max);
 }
 
-enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec *out,
-                  struct diags *diags, struct err *err)
+enum rc job_spec_load(const char *path, const struct job_spec_flags *flags,
+                      struct job_spec *out, struct diags *diags, struct err *err)
 {
     struct conf_options o = {.kind = &conf_kind_job};
     struct diags unheard = {0};
-    *out = (struct spec){0};
+    *out = (struct job_spec){0};
     enum rc rc = RC_OK;
     if (!path) {
         rc = empty_tree(&out->conf, err);
@@ -266,11 +267,11 @@ enum rc spec_load(const char *path, const struct spec_flags *flags, struct spec 
     return RC_OK;
 }
 
-enum rc spec_from_json(const char *text, struct spec *out, struct err *err)
+enum rc job_spec_from_json(const char *text, struct job_spec *out, struct err *err)
 {
     struct conf_options o = {.kind = &conf_kind_job};
     struct diags diags = {0};
-    *out = (struct spec){0};
+    *out = (struct job_spec){0};
     enum rc rc = conf_from("job", text, strlen(text), &o, &out->conf, &diags, err);
     if (rc && diags.list.n)
         err_coded(err, rc, diags.list.at[0].code, "the job's record: %s",
@@ -282,46 +283,46 @@ enum rc spec_from_json(const char *text, struct spec *out, struct err *err)
     return RC_OK;
 }
 
-enum rc spec_parse(const char *text, size_t n, struct spec *out, struct diags *diags,
-                   struct err *err)
+enum rc job_spec_parse(const char *text, size_t n, struct job_spec *out,
+                       struct diags *diags, struct err *err)
 {
     struct conf_options o = {.kind = &conf_kind_job};
-    *out = (struct spec){0};
+    *out = (struct job_spec){0};
     enum rc rc = conf_from("job", text, n, &o, &out->conf, diags, err);
     if (!rc)
         derive(out);
     return rc;
 }
 
-enum rc spec_again(struct spec *s, struct err *err)
+enum rc job_spec_again(struct job_spec *s, struct err *err)
 {
     struct buf text;
-    struct spec again;
+    struct job_spec again;
     buf_init(&text, 64 << 20);
-    spec_print(s, &text);
+    job_spec_print(s, &text);
     enum rc rc = buf_check(&text, err);
     if (!rc)
-        rc = spec_from_json(buf_str(&text), &again, err);
+        rc = job_spec_from_json(buf_str(&text), &again, err);
     buf_release(&text);
-    spec_release(s);
+    job_spec_release(s);
     if (!rc)
         *s = again;
     return rc;
 }
 
-void spec_release(struct spec *s)
+void job_spec_release(struct job_spec *s)
 {
     conf_release(&s->conf);
     arena_release(&s->arena);
-    *s = (struct spec){0};
+    *s = (struct job_spec){0};
 }
 
-void spec_print(const struct spec *s, struct buf *out)
+void job_spec_print(const struct job_spec *s, struct buf *out)
 {
     json_print(s->conf.doc.root, 0, out);
 }
 
-void spec_put(struct spec *s, const char *field, const char *value)
+void job_spec_put(struct job_spec *s, const char *field, const char *value)
 {
     node_put(&s->conf.doc.arena, s->conf.doc.root, field, text_node(&s->conf, value));
 }

@@ -17,7 +17,7 @@
 #include "job/status.h"
 
 /* Relative paths of inputs and outputs become absolute: the job runs elsewhere. */
-static void absolute_paths(struct spec *s, const char *field, const char *cwd)
+static void absolute_paths(struct job_spec *s, const char *field, const char *cwd)
 {
     struct node *map = node_find(s->conf.doc.root, field);
     for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n; i++) {
@@ -33,7 +33,7 @@ static void absolute_paths(struct spec *s, const char *field, const char *cwd)
 }
 
 /* The program's name, as far as a job's name may hold it. */
-static void default_name(struct spec *s)
+static void default_name(struct job_spec *s)
 {
     const char *first = s->argv ? s->argv[0] : s->shell ? s->shell : "job";
     size_t n = strcspn(first, " \t\n;&|");
@@ -46,28 +46,29 @@ static void default_name(struct spec *s)
     for (; start < first + n && k + 1 < sizeof(name); start++)
         name[k++] = job_check_name(str_of(start, 1)) ? '_' : *start;
     name[k] = '\0';
-    spec_put(s, "name", k ? name : "job");
+    job_spec_put(s, "name", k ? name : "job");
 }
 
 /* Object stores are asked now, with the submitter's own key: an input must be there, and
  * its address gets the form from which a supervisor sees whether it is one object.
  */
-static enum rc ask_stores(struct spec *s, const struct channels *c, struct err *err)
+static enum rc ask_stores(struct job_spec *s, const struct job_channels *c,
+                          struct err *err)
 {
     struct node *inputs = node_find(s->conf.doc.root, "input");
     enum rc rc = RC_OK;
     for (size_t i = 0; i < c->list.n && !rc; i++) {
-        const struct channel *ch = &c->list.at[i];
+        const struct job_channel *ch = &c->list.at[i];
         const char *found = NULL;
         if (!ch->uri || ch->is_table)
             continue;
         if (ch->kind == CHANNEL_OUTPUT) {
-            rc = bucket_reach(ch->uri, err);
+            rc = job_bucket_reach(ch->uri, err);
         } else {
-            rc = bucket_find(ch->uri, &s->conf.doc.arena, &found, err);
+            rc = job_bucket_find(ch->uri, &s->conf.doc.arena, &found, err);
             struct node *v =
                 ch->kind == CHANNEL_INPUT ? node_find(inputs, ch->name) : NULL;
-            if (!rc && v && bucket_is(v->text.p))
+            if (!rc && v && job_bucket_is(v->text.p))
                 node_put(&s->conf.doc.arena, inputs, ch->name,
                          node_str(&s->conf.doc.arena, found, strlen(found), v->at));
         }
@@ -81,79 +82,81 @@ static enum rc ask_stores(struct spec *s, const struct channels *c, struct err *
     return rc;
 }
 
-static bool needs_access(const struct channels *c)
+static bool needs_access(const struct job_channels *c)
 {
-    return channels_remote(c, CHANNEL_INPUT) || channels_remote(c, CHANNEL_OUTPUT) ||
-           channels_remote(c, CHANNEL_DATASET) || channels_tables(c);
+    return job_channels_remote(c, CHANNEL_INPUT) ||
+           job_channels_remote(c, CHANNEL_OUTPUT) ||
+           job_channels_remote(c, CHANNEL_DATASET) || job_channels_tables(c);
 }
 
-static enum rc check_all(const struct place *p, struct spec *s, const char *cwd,
+static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
                          const char *const *env, bool *access, struct err *err)
 {
-    struct channels channels = {0};
-    struct metric_set *metrics = NULL;
-    enum rc rc = channels_resolve(p, s, cwd, NULL, &channels, err);
+    struct job_channels channels = {0};
+    struct job_metric_set *metrics = NULL;
+    enum rc rc = job_channels_resolve(p, s, cwd, NULL, &channels, err);
     if (!rc)
-        rc = metric_open(s, &metrics, err);
-    metric_close(metrics);
+        rc = job_metric_open(s, &metrics, err);
+    job_metric_close(metrics);
     if (!rc && !s->shell && !s->argv)
         rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
     /* Somebody else's keys would be needed for somebody else's job. */
     if (!rc && env == (const char *const *)environ)
         rc = ask_stores(s, &channels, err);
     *access = needs_access(&channels);
-    channels_release(&channels);
+    job_channels_release(&channels);
     return rc;
 }
 
-static enum rc fill_in(struct spec *s, const char *cwd, struct err *err)
+static enum rc fill_in(struct job_spec *s, const char *cwd, struct err *err)
 {
     absolute_paths(s, "input", cwd);
     absolute_paths(s, "output", cwd);
     if (!s->s->has_name)
         default_name(s);
-    spec_put(s, "workdir", cwd);
+    job_spec_put(s, "workdir", cwd);
     if (s->s->has_source && !str_starts(s->s->source, SNAPSHOT_PREFIX)) {
         char *full = fs_join(cwd, s->s->source);
-        spec_put(s, "source", full);
+        job_spec_put(s, "source", full);
         mem_free(full);
     }
     struct buf b;
     buf_init(&b, 64 << 20);
-    spec_print(s, &b);
-    struct spec again;
+    job_spec_print(s, &b);
+    struct job_spec again;
     enum rc rc = buf_check(&b, err);
     if (!rc)
-        rc = spec_from_json(buf_str(&b), &again, err);
+        rc = job_spec_from_json(buf_str(&b), &again, err);
     buf_release(&b);
     if (rc)
         return rc;
-    spec_release(s);
+    job_spec_release(s);
     *s = again;
     return RC_OK;
 }
 
-static enum rc keep_env(const struct spec *s, const char *dir, const char *const *env,
+static enum rc keep_env(const struct job_spec *s, const char *dir, const char *const *env,
                         bool access, struct err *err)
 {
     char *plain = fs_join(dir, "env.json"), *keys = fs_join(dir, "access.json");
-    enum rc rc = environ_write(plain, env, s->s->inherit ? NULL : environ_is_plain, err);
+    enum rc rc =
+        job_environ_write(plain, env, s->s->inherit ? NULL : job_environ_is_plain, err);
     if (!rc && access)
-        rc = environ_write(keys, env, environ_is_access, err);
+        rc = job_environ_write(keys, env, job_environ_is_access, err);
     mem_free(keys);
     mem_free(plain);
     return rc;
 }
 
 /* A directory is copied; a snapshot that was sent must be here in full. */
-static enum rc take_source(const char *objects, const char *source, struct snapshot *out,
-                           struct err *err)
+static enum rc take_source(const char *objects, const char *source,
+                           struct job_snapshot *out, struct err *err)
 {
     size_t missing = 0;
     if (!str_starts(source, SNAPSHOT_PREFIX))
-        return snapshot_take(objects, source, out, err);
-    enum rc rc = snapshot_look(objects, source + strlen(SNAPSHOT_PREFIX), out, NULL,
-                               &missing, err);
+        return job_snapshot_take(objects, source, out, err);
+    enum rc rc = job_snapshot_look(objects, source + strlen(SNAPSHOT_PREFIX), out, NULL,
+                                   &missing, err);
     if (!rc && missing)
         rc = err_coded(err, RC_NOTFOUND, E3004, "%zu files of '%s' were not sent",
                        missing, source);
@@ -165,9 +168,9 @@ struct given {
     const char *const *env, *const *secrets;
 };
 
-static enum rc make_files(const struct place *p, const struct spec *s, const char *dir,
-                          const struct given *g, bool access, struct submit_result *r,
-                          struct err *err)
+static enum rc make_files(const struct job_place *p, const struct job_spec *s,
+                          const char *dir, const struct given *g, bool access,
+                          struct job_submit_result *r, struct err *err)
 {
     static const char *const subs[] = {"logs", "run"};
     char *objects = fs_join(p->dir, "objects"), *secrets = fs_join(dir, "secrets.json");
@@ -184,13 +187,13 @@ static enum rc make_files(const struct place *p, const struct spec *s, const cha
     if (!rc)
         rc = keep_env(s, dir, g->env, access, err);
     if (!rc)
-        rc = secrets_capture(s, g->secrets, secrets, err);
+        rc = job_secrets_capture(s, g->secrets, secrets, err);
     mem_free(secrets);
     mem_free(objects);
     return rc;
 }
 
-static size_t first_events(const struct place *p, const struct submit_result *r,
+static size_t first_events(const struct job_place *p, const struct job_submit_result *r,
                            struct arena *a, struct store_event out[3])
 {
     int64_t now = clock_wall_ns();
@@ -219,8 +222,8 @@ static size_t first_events(const struct place *p, const struct submit_result *r,
     return n;
 }
 
-static enum rc write_record(const struct place *p, const struct spec *s,
-                            struct submit_result *r, struct err *err)
+static enum rc write_record(const struct job_place *p, const struct job_spec *s,
+                            struct job_submit_result *r, struct err *err)
 {
     struct arena a = {0};
     struct store_event events[3];
@@ -228,7 +231,7 @@ static enum rc write_record(const struct place *p, const struct spec *s,
         arena_alloc(&a, ((size_t)s->s->n_label + 1) * sizeof(*labels));
     struct buf text;
     buf_init(&text, 64 << 20);
-    spec_print(s, &text);
+    job_spec_print(s, &text);
     for (int64_t i = 0; i < s->s->n_label; i++)
         labels[i] = (struct store_label){.key = s->s->label[i].key,
                                          .value = s->s->label[i].value};
@@ -268,8 +271,8 @@ static enum rc write_record(const struct place *p, const struct spec *s,
     return rc;
 }
 
-static enum rc find_older(const struct place *p, const char *token,
-                          struct submit_result *r, struct err *err)
+static enum rc find_older(const struct job_place *p, const char *token,
+                          struct job_submit_result *r, struct err *err)
 {
     struct store_jobs jobs = {0};
     enum rc rc = store_by_token(p->store, p->owner, token, &jobs, err);
@@ -281,18 +284,18 @@ static enum rc find_older(const struct place *p, const char *token,
     return RC_OK;
 }
 
-enum rc submit_job(const struct place *p, struct spec *s, const char *const *env,
-                   const char *cwd, struct submit_result *out, struct err *err)
+enum rc job_submit(const struct job_place *p, struct job_spec *s, const char *const *env,
+                   const char *cwd, struct job_submit_result *out, struct err *err)
 {
-    return submit_job_with(p, s, env, env, cwd, out, err);
+    return job_submit_with(p, s, env, env, cwd, out, err);
 }
 
-enum rc submit_job_with(const struct place *p, struct spec *s, const char *const *env,
-                        const char *const *secrets, const char *cwd,
-                        struct submit_result *out, struct err *err)
+enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
+                        const char *const *env, const char *const *secrets,
+                        const char *cwd, struct job_submit_result *out, struct err *err)
 {
     struct given given = {.env = env, .secrets = secrets};
-    struct submit_result r = {.existed = false};
+    struct job_submit_result r = {.existed = false};
     /* A token that is known needs no second copy of the code. */
     if (s->s->has_client_token && find_older(p, s->s->client_token, &r, NULL) == RC_OK) {
         *out = r;
@@ -303,10 +306,10 @@ enum rc submit_job_with(const struct place *p, struct spec *s, const char *const
     if (!rc)
         rc = fill_in(s, cwd, err);
     if (!rc)
-        rc = place_id_new(r.id, err);
+        rc = job_id_new(r.id, err);
     if (rc)
         return rc;
-    char *dir = place_job(p, r.id);
+    char *dir = job_place_dir(p, r.id);
     rc = make_files(p, s, dir, &given, access, &r, err);
     if (!rc)
         rc = write_record(p, s, &r, err);

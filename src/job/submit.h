@@ -9,42 +9,43 @@
 #include "job/spec.h"
 #include "job/state.h"
 
-struct submit_result {
-    char id[PLACE_ID_SIZE];
+struct job_submit_result {
+    char id[JOB_ID_SIZE];
     bool existed; /* the token was known: it is the older job */
     bool copied;
-    struct snapshot snapshot; /* when the code was copied */
+    struct job_snapshot snapshot; /* when the code was copied */
 };
 
 /* Checks everything that can be checked now, copies the code, records the job. `env`
  * (NULL behind the last) and `cwd` are the submitter's. Fills in what the spec leaves
  * open. The job is complete in the store or not there at all, whenever the caller dies.
  */
-enum rc submit_job(const struct place *p, struct spec *s, const char *const *env,
-                   const char *cwd, struct submit_result *out,
+enum rc job_submit(const struct job_place *p, struct job_spec *s, const char *const *env,
+                   const char *cwd, struct job_submit_result *out,
                    struct err *err) MUST_CHECK;
 /* The same with values of secrets that are in no environment: somebody sent them. Nothing
  * but the job's own process ever has them as variables.
  */
-enum rc submit_job_with(const struct place *p, struct spec *s, const char *const *env,
-                        const char *const *secrets, const char *cwd,
-                        struct submit_result *out, struct err *err) MUST_CHECK;
+enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
+                        const char *const *env, const char *const *secrets,
+                        const char *cwd, struct job_submit_result *out,
+                        struct err *err) MUST_CHECK;
 
 /* Each returns the state that follows, if it is known already. *alone is true when nobody
  * looks after the job, so that an agent has to be started.
  */
-struct request_result {
+struct job_request_result {
     enum job_state state;
     bool alone;
     bool ended; /* it had ended before */
 };
 /* A job that has ended stays as it is: RC_OK. */
-enum rc request_stop(const struct place *p, const char *id, bool force,
-                     struct request_result *out, struct err *err) MUST_CHECK;
+enum rc job_request_stop(const struct job_place *p, const char *id, bool force,
+                         struct job_request_result *out, struct err *err) MUST_CHECK;
 /* RC_INVAL (E3014, E3011). */
-enum rc request_suspend(const struct place *p, const char *id, struct request_result *out,
-                        struct err *err) MUST_CHECK;
-enum rc request_resume(const struct place *p, const char *id, struct request_result *out,
-                       struct err *err) MUST_CHECK;
+enum rc job_request_suspend(const struct job_place *p, const char *id,
+                            struct job_request_result *out, struct err *err) MUST_CHECK;
+enum rc job_request_resume(const struct job_place *p, const char *id,
+                           struct job_request_result *out, struct err *err) MUST_CHECK;
 
 #endif

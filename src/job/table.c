@@ -8,11 +8,11 @@
 #include "job/file.h"
 #include "job/quote.h"
 
-static const char *first_of(const struct environ_list *l, const char *const *names,
+static const char *first_of(const struct job_environ_list *l, const char *const *names,
                             size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        const char *v = environ_get(l, names[i]);
+        const char *v = job_environ_get(l, names[i]);
         if (v && *v)
             return v;
     }
@@ -22,9 +22,9 @@ static const char *first_of(const struct environ_list *l, const char *const *nam
 static void put(struct buf *b, const char *key, const char *value)
 {
     buf_puts(b, b->n > 1 ? ", " : "");
-    quote_json_ascii(str_c(key), b);
+    job_quote_json_ascii(str_c(key), b);
     buf_puts(b, ": ");
-    quote_json_ascii(str_c(value), b);
+    job_quote_json_ascii(str_c(value), b);
 }
 
 static enum rc write_object(const char *ml, const char *sub, struct buf *b, mode_t mode,
@@ -36,13 +36,13 @@ static enum rc write_object(const char *ml, const char *sub, struct buf *b, mode
     if (!rc)
         rc = buf_check(b, err);
     if (!rc)
-        rc = file_put(path, buf_str(b), b->n, mode, err);
+        rc = job_file_put(path, buf_str(b), b->n, mode, err);
     mem_free(dir);
     mem_free(path);
     return rc;
 }
 
-static enum rc write_key(const char *ml, const struct environ_list *access,
+static enum rc write_key(const char *ml, const struct job_environ_list *access,
                          struct err *err)
 {
     static const char *const ids[] = {"ODPS_ACCESS_ID", "ALIBABA_CLOUD_ACCESS_KEY_ID",
@@ -68,15 +68,15 @@ static enum rc write_key(const char *ml, const struct environ_list *access,
     return rc;
 }
 
-enum rc table_stage(const char *ml, const struct channels *c,
-                    const struct environ_list *access, struct err *err)
+enum rc job_table_stage(const char *ml, const struct job_channels *c,
+                        const struct job_environ_list *access, struct err *err)
 {
-    const char *endpoint = environ_get(access, "ODPS_ENDPOINT");
+    const char *endpoint = job_environ_get(access, "ODPS_ENDPOINT");
     enum rc rc = RC_OK;
-    if (!channels_tables(c))
+    if (!job_channels_tables(c))
         return RC_OK;
     for (size_t i = 0; i < c->list.n && !rc; i++) {
-        const struct channel *ch = &c->list.at[i];
+        const struct job_channel *ch = &c->list.at[i];
         if (!ch->is_table)
             continue;
         char *sub = mem_printf("%s/meta.json", ch->mount);

@@ -11,7 +11,8 @@
 /* Writes meta.json into the directory of each such channel below `ml`, and the key, if
  * `access` has one, to input/credential/odps.json (0600).
  */
-enum rc table_stage(const char *ml, const struct channels *c,
-                    const struct environ_list *access, struct err *err) MUST_CHECK;
+enum rc job_table_stage(const char *ml, const struct job_channels *c,
+                        const struct job_environ_list *access,
+                        struct err *err) MUST_CHECK;
 
 #endif

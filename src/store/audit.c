@@ -3,7 +3,7 @@
 
 #include "store/table.h"
 
-static const struct table_column columns[] = {
+static const struct store_table_column columns[] = {
     TABLE_INT(struct store_audit, time),     TABLE_TEXT(struct store_audit, who),
     TABLE_TEXT(struct store_audit, action),  TABLE_TEXT(struct store_audit, object),
     TABLE_TEXT(struct store_audit, outcome), TABLE_TEXT(struct store_audit, address),
@@ -13,21 +13,21 @@ static const struct table_column columns[] = {
 
 void store_audits_release(struct store_audits *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 enum rc store_audit_add(struct store *s, const struct store_audit *rows, size_t n,
                         struct err *err)
 {
-    static const struct table audit = {.name = "audit",
-                                       .columns = columns,
-                                       .n = WRITTEN,
-                                       .size = sizeof(struct store_audit)};
+    static const struct store_table audit = {.name = "audit",
+                                             .columns = columns,
+                                             .n = WRITTEN,
+                                             .size = sizeof(struct store_audit)};
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = table_insert(s, &audit, &rows[i], "", NULL, err);
+        rc = store_table_insert(s, &audit, &rows[i], "", NULL, err);
     if (!rc)
         rc = s->db->commit(s->state, err);
     if (rc)
@@ -38,15 +38,16 @@ enum rc store_audit_add(struct store *s, const struct store_audit *rows, size_t 
 enum rc store_audit_get(struct store *s, const char *who, int64_t before, size_t limit,
                         struct store_audits *out, struct err *err)
 {
-    static const struct table audit = {.name = "audit",
-                                       .columns = columns,
-                                       .n = ARRAY_LEN(columns),
-                                       .size = sizeof(struct store_audit)};
+    static const struct store_table audit = {.name = "audit",
+                                             .columns = columns,
+                                             .n = ARRAY_LEN(columns),
+                                             .size = sizeof(struct store_audit)};
     size_t most = limit && limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX;
-    const struct db_value params[] = {DB_INT(before ? before : INT64_MAX),
-                                      DB_INT((int64_t)most), DB_TEXT(who)};
-    return table_select(s, &audit,
-                        who ? "WHERE num < $1 AND who = $3 ORDER BY num DESC LIMIT $2"
-                            : "WHERE num < $1 ORDER BY num DESC LIMIT $2",
-                        params, who ? 3 : 2, out, err);
+    const struct store_db_value params[] = {DB_INT(before ? before : INT64_MAX),
+                                            DB_INT((int64_t)most), DB_TEXT(who)};
+    return store_table_select(
+        s, &audit,
+        who ? "WHERE num < $1 AND who = $3 ORDER BY num DESC LIMIT $2"
+            : "WHERE num < $1 ORDER BY num DESC LIMIT $2",
+        params, who ? 3 : 2, out, err);
 }

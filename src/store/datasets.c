@@ -13,7 +13,7 @@ enum rc store_dataset_create(struct store *s, const struct store_dataset *d,
                              struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {
+    const struct store_db_value params[] = {
         DB_TEXT(d->name),  DB_TEXT(d->id),      DB_TEXT(d->type),  DB_TEXT(d->uri),
         DB_TEXT(d->mount), DB_TEXT(d->options), DB_TEXT(d->owner), DB_INT(d->created)};
     enum rc rc = store_run(
@@ -32,7 +32,7 @@ struct reading {
     size_t cap;
 };
 
-static enum rc take_dataset(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_dataset(void *arg, const struct store_db_row *row, struct err *err)
 {
     struct reading *r = arg;
     struct store_datasets *l = r->out;
@@ -50,8 +50,8 @@ static enum rc take_dataset(void *arg, const struct db_row *row, struct err *err
     const char **texts[] = {&d->name,  &d->id,      &d->type, &d->uri,
                             &d->mount, &d->options, &d->owner};
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        *texts[i] = arena_strdup(&l->arena, db_text(row, i));
-    d->created = db_int(row, ARRAY_LEN(texts));
+        *texts[i] = arena_strdup(&l->arena, store_db_text(row, i));
+    d->created = store_db_int(row, ARRAY_LEN(texts));
     return RC_OK;
 }
 
@@ -60,7 +60,7 @@ enum rc store_dataset_get(struct store *s, const char *name, struct store_datase
 {
     struct store_datasets l = {0};
     struct reading r = {.out = &l};
-    const struct db_value params[] = {DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(name)};
     enum rc rc = store_run(
         s,
         name ? "SELECT name, id, type, uri, mount, options, owner, created FROM datasets "
@@ -81,7 +81,7 @@ enum rc store_dataset_get(struct store *s, const char *name, struct store_datase
 enum rc store_dataset_delete(struct store *s, const char *name, struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(name)};
     enum rc rc = store_run(s, "DELETE FROM datasets WHERE name = $1 OR id = $1", params,
                            1, NULL, NULL, &changed, err);
     if (!rc && !changed)

@@ -13,39 +13,40 @@
 #include "base/err.h"
 
 /* A parameter: a text, or with s == NULL a number, or with `null` nothing. */
-struct db_value {
+struct store_db_value {
     const char *s;
     int64_t i;
     bool null;
 };
-#define DB_INT(x)     \
-    (struct db_value) \
-    {                 \
-        .i = (x)      \
+#define DB_INT(x)           \
+    (struct store_db_value) \
+    {                       \
+        .i = (x)            \
     }
 #define DB_TEXT(x)          \
-    (struct db_value)       \
+    (struct store_db_value) \
     {                       \
         .s = (x) ? (x) : "" \
     }
-#define DB_NULL       \
-    (struct db_value) \
-    {                 \
-        .null = true  \
+#define DB_NULL             \
+    (struct store_db_value) \
+    {                       \
+        .null = true        \
     }
 
 /* Columns as texts, NULL for null; valid during the call alone. */
-struct db_row {
+struct store_db_row {
     const char *const *at;
     size_t n;
 };
-typedef enum rc db_row_fn(void *arg, const struct db_row *row, struct err *err);
+typedef enum rc store_db_row_fn(void *arg, const struct store_db_row *row,
+                                struct err *err);
 
-struct db_call {
+struct store_db_call {
     const char *sql;
-    const struct db_value *at;
+    const struct store_db_value *at;
     size_t n;
-    db_row_fn *fn; /* NULL: rows are not looked at */
+    store_db_row_fn *fn; /* NULL: rows are not looked at */
     void *arg;
     bool once; /* the text is not a constant: nothing is kept for it */
 };
@@ -53,7 +54,7 @@ struct db_call {
 #define DB_PARAMS_MAX 160
 #define DB_COLUMNS_MAX 32
 
-struct db_ops {
+struct store_db_ops {
     const char *name;
     const char *serial; /* type of a column that counts rows */
     const char *find;   /* function: place of a text in another, 0: none */
@@ -70,15 +71,15 @@ struct db_ops {
     /* Only one transaction at a time brings the tables up to date. */
     enum rc (*lock_schema)(void *state, struct err *err);
     /* *changed (may be NULL): rows inserted, updated or deleted. */
-    enum rc (*run)(void *state, const struct db_call *call, int64_t *changed,
+    enum rc (*run)(void *state, const struct store_db_call *call, int64_t *changed,
                    struct err *err);
 };
 
-#define DB(name) extern const struct db_ops db_##name;
+#define DB(name) extern const struct store_db_ops db_##name;
 #include "store/dbs.def"
 #undef DB
 
-int64_t db_int(const struct db_row *row, size_t i);      /* 0 for null */
-const char *db_text(const struct db_row *row, size_t i); /* "" for null */
+int64_t store_db_int(const struct store_db_row *row, size_t i);      /* 0 for null */
+const char *store_db_text(const struct store_db_row *row, size_t i); /* "" for null */
 
 #endif

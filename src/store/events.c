@@ -41,7 +41,7 @@ struct reading {
     size_t cap;
 };
 
-static enum rc take_event(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_event(void *arg, const struct store_db_row *row, struct err *err)
 {
     struct reading *r = arg;
     struct store_events *l = r->events;
@@ -50,14 +50,14 @@ static enum rc take_event(void *arg, const struct db_row *row, struct err *err)
         return err_set(err, RC_NOMEM, "out of memory for %zu events", l->n);
     l->at = at;
     l->at[l->n++] = (struct store_event){
-        .seq = db_int(row, 0),
-        .time = db_int(row, 1),
-        .type = arena_strdup(&l->arena, db_text(row, 2)),
-        .attempt = db_int(row, 3),
-        .worker = db_int(row, 4),
-        .reason = arena_strdup(&l->arena, db_text(row, 5)),
-        .message = arena_strdup(&l->arena, db_text(row, 6)),
-        .data = arena_strdup(&l->arena, db_text(row, 7)),
+        .seq = store_db_int(row, 0),
+        .time = store_db_int(row, 1),
+        .type = arena_strdup(&l->arena, store_db_text(row, 2)),
+        .attempt = store_db_int(row, 3),
+        .worker = store_db_int(row, 4),
+        .reason = arena_strdup(&l->arena, store_db_text(row, 5)),
+        .message = arena_strdup(&l->arena, store_db_text(row, 6)),
+        .data = arena_strdup(&l->arena, store_db_text(row, 7)),
     };
     return RC_OK;
 }
@@ -69,7 +69,8 @@ enum rc store_events_get(struct store *s, const char *id, int64_t after, size_t 
     struct reading r = {.events = &l};
     if (!limit || limit > STORE_ROWS_MAX)
         limit = STORE_ROWS_MAX;
-    const struct db_value params[] = {DB_TEXT(id), DB_INT(after), DB_INT((int64_t)limit)};
+    const struct store_db_value params[] = {DB_TEXT(id), DB_INT(after),
+                                            DB_INT((int64_t)limit)};
     enum rc rc =
         store_run(s,
                   "SELECT seq, time, type, attempt, worker, reason, message, data FROM "
@@ -86,7 +87,7 @@ enum rc store_events_get(struct store *s, const char *id, int64_t after, size_t 
 static enum rc insert_points(struct store *s, const char *id, const struct store_point *p,
                              size_t n, struct err *err)
 {
-    struct db_value params[POINTS_AT_ONCE * 8];
+    struct store_db_value params[POINTS_AT_ONCE * 8];
     char values[POINTS_AT_ONCE][32];
     struct buf sql;
     size_t at = 0;
@@ -99,15 +100,16 @@ static enum rc insert_points(struct store *s, const char *id, const struct store
             buf_printf(&sql, "%s$%zu", k ? ", " : "", at + k + 1);
         buf_putc(&sql, ')');
         str_from_f64(p[i].value, values[i]);
-        const struct db_value row[] = {DB_TEXT(id),          DB_TEXT(p[i].name),
-                                       DB_INT(p[i].attempt), DB_INT(p[i].worker),
-                                       DB_INT(p[i].at),      DB_INT(p[i].time),
-                                       DB_INT(p[i].step),    DB_TEXT(values[i])};
+        const struct store_db_value row[] = {DB_TEXT(id),          DB_TEXT(p[i].name),
+                                             DB_INT(p[i].attempt), DB_INT(p[i].worker),
+                                             DB_INT(p[i].at),      DB_INT(p[i].time),
+                                             DB_INT(p[i].step),    DB_TEXT(values[i])};
         memcpy(&params[at], row, sizeof(row));
         at += ARRAY_LEN(row);
     }
     buf_puts(&sql, " ON CONFLICT (job, name, attempt, worker, place) DO NOTHING");
-    struct db_call call = {.sql = buf_str(&sql), .at = params, .n = at, .once = true};
+    struct store_db_call call = {
+        .sql = buf_str(&sql), .at = params, .n = at, .once = true};
     enum rc rc = s->db->run(s->state, &call, NULL, err);
     buf_release(&sql);
     return rc;
@@ -131,7 +133,7 @@ enum rc store_points_add(struct store *s, const char *id,
     return rc;
 }
 
-static enum rc take_point(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_point(void *arg, const struct store_db_row *row, struct err *err)
 {
     struct reading *r = arg;
     struct store_points *l = r->points;
@@ -140,26 +142,26 @@ static enum rc take_point(void *arg, const struct db_row *row, struct err *err)
         return err_set(err, RC_NOMEM, "out of memory for %zu values", l->n);
     l->at = at;
     double value = 0;
-    if (!str_to_f64(str_c(db_text(row, 7)), &value))
+    if (!str_to_f64(str_c(store_db_text(row, 7)), &value))
         return err_coded(err, RC_FORMAT, E3109, "a metric's value is '%.40s'",
-                         db_text(row, 7));
+                         store_db_text(row, 7));
     l->at[l->n++] = (struct store_point){
-        .name = arena_strdup(&l->arena, db_text(row, 1)),
-        .attempt = db_int(row, 2),
-        .worker = db_int(row, 3),
-        .at = db_int(row, 4),
-        .time = db_int(row, 5),
-        .step = db_int(row, 6),
+        .name = arena_strdup(&l->arena, store_db_text(row, 1)),
+        .attempt = store_db_int(row, 2),
+        .worker = store_db_int(row, 3),
+        .at = store_db_int(row, 4),
+        .time = store_db_int(row, 5),
+        .step = store_db_int(row, 6),
         .value = value,
     };
-    l->next = db_int(row, 0);
+    l->next = store_db_int(row, 0);
     return RC_OK;
 }
 
 #define POINT_COLUMNS "num, name, attempt, worker, place, time, step, value"
 
 static enum rc read_points(struct store *s, const char *sql,
-                           const struct db_value *params, size_t n,
+                           const struct store_db_value *params, size_t n,
                            struct store_points *out, struct err *err)
 {
     struct store_points l = {0};
@@ -178,8 +180,8 @@ enum rc store_points_get(struct store *s, const char *id, const char *name, int6
 {
     if (!limit || limit > STORE_ROWS_MAX)
         limit = STORE_ROWS_MAX;
-    const struct db_value params[] = {DB_TEXT(id), DB_INT(after), DB_INT((int64_t)limit),
-                                      DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(id), DB_INT(after),
+                                            DB_INT((int64_t)limit), DB_TEXT(name)};
     return read_points(s,
                        name ? "SELECT " POINT_COLUMNS
                               " FROM metrics WHERE job = $1 AND num > $2 AND name = $4 "
@@ -193,7 +195,7 @@ enum rc store_points_get(struct store *s, const char *id, const char *name, int6
 enum rc store_points_last(struct store *s, const char *id, struct store_points *out,
                           struct err *err)
 {
-    const struct db_value params[] = {DB_TEXT(id)};
+    const struct store_db_value params[] = {DB_TEXT(id)};
     return read_points(s,
                        "SELECT " POINT_COLUMNS
                        " FROM metrics WHERE num IN (SELECT max(num) FROM metrics WHERE "

@@ -26,7 +26,7 @@ struct reading {
     size_t cap;
 };
 
-static enum rc take_job(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_job(void *arg, const struct store_db_row *row, struct err *err)
 {
     struct reading *r = arg;
     struct store_jobs *l = r->out;
@@ -46,14 +46,14 @@ static enum rc take_job(void *arg, const struct db_row *row, struct err *err)
     int64_t *numbers[] = {&j->priority,  &j->attempt,   &j->created, &j->started,
                           &j->finished,  &j->cpu_milli, &j->memory,  &j->gpu,
                           &j->timeout_s, &j->workers};
-    j->num = db_int(row, 0);
-    j->seq = db_int(row, 1);
+    j->num = store_db_int(row, 0);
+    j->seq = store_db_int(row, 1);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++)
-        *texts[i] = arena_strdup(&l->arena, db_text(row, 2 + i));
+        *texts[i] = arena_strdup(&l->arena, store_db_text(row, 2 + i));
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        *numbers[i] = db_int(row, 2 + ARRAY_LEN(texts) + i);
-    j->project =
-        arena_strdup(&l->arena, db_text(row, 2 + ARRAY_LEN(texts) + ARRAY_LEN(numbers)));
+        *numbers[i] = store_db_int(row, 2 + ARRAY_LEN(texts) + i);
+    j->project = arena_strdup(
+        &l->arena, store_db_text(row, 2 + ARRAY_LEN(texts) + ARRAY_LEN(numbers)));
     return RC_OK;
 }
 
@@ -61,7 +61,7 @@ static enum rc insert_job(struct store *s, const struct store_new *n, int64_t *c
                           struct err *err)
 {
     const struct store_job *j = n->row;
-    const struct db_value params[] = {
+    const struct store_db_value params[] = {
         DB_TEXT(j->id),       DB_TEXT(j->name),
         DB_TEXT(j->owner),    j->token && *j->token ? DB_TEXT(j->token) : DB_NULL,
         DB_TEXT(j->state),    DB_TEXT(j->reason),
@@ -87,7 +87,7 @@ static enum rc insert_job(struct store *s, const struct store_new *n, int64_t *c
 static enum rc insert_some(struct store *s, const char *id, int64_t seq,
                            const struct store_event *events, size_t n, struct err *err)
 {
-    struct db_value params[EVENTS_AT_ONCE * 9];
+    struct store_db_value params[EVENTS_AT_ONCE * 9];
     struct buf sql;
     size_t at = 0;
     buf_init(&sql, 1 << 16);
@@ -99,14 +99,15 @@ static enum rc insert_some(struct store *s, const char *id, int64_t seq,
         for (size_t k = 0; k < 9; k++)
             buf_printf(&sql, "%s$%zu", k ? ", " : "", at + k + 1);
         buf_putc(&sql, ')');
-        const struct db_value row[] = {
+        const struct store_db_value row[] = {
             DB_TEXT(id),        DB_INT(seq + (int64_t)i), DB_INT(e->time),
             DB_TEXT(e->type),   DB_INT(e->attempt),       DB_INT(e->worker),
             DB_TEXT(e->reason), DB_TEXT(e->message),      DB_TEXT(e->data)};
         memcpy(&params[at], row, sizeof(row));
         at += ARRAY_LEN(row);
     }
-    struct db_call call = {.sql = buf_str(&sql), .at = params, .n = at, .once = true};
+    struct store_db_call call = {
+        .sql = buf_str(&sql), .at = params, .n = at, .once = true};
     enum rc rc = s->db->run(s->state, &call, NULL, err);
     buf_release(&sql);
     return rc;
@@ -125,12 +126,12 @@ static enum rc insert_events(struct store *s, const char *id, int64_t seq,
 
 static enum rc insert_rest(struct store *s, const struct store_new *n, struct err *err)
 {
-    const struct db_value spec[] = {DB_TEXT(n->row->id), DB_TEXT(n->spec)};
+    const struct store_db_value spec[] = {DB_TEXT(n->row->id), DB_TEXT(n->spec)};
     enum rc rc = store_run(s, "INSERT INTO specs (job, spec) VALUES ($1, $2)", spec, 2,
                            NULL, NULL, NULL, err);
     for (size_t i = 0; i < n->n_labels && !rc; i++) {
-        const struct db_value label[] = {DB_TEXT(n->row->id), DB_TEXT(n->labels[i].key),
-                                         DB_TEXT(n->labels[i].value)};
+        const struct store_db_value label[] = {
+            DB_TEXT(n->row->id), DB_TEXT(n->labels[i].key), DB_TEXT(n->labels[i].value)};
         rc = store_run(s,
                        "INSERT INTO labels (job, key, value) VALUES ($1, $2, $3) "
                        "ON CONFLICT (job, key) DO UPDATE SET value = excluded.value",
@@ -164,7 +165,7 @@ enum rc store_create(struct store *s, const struct store_new *job, bool *existed
 static enum rc update_row(struct store *s, const struct store_job *j, size_t n_events,
                           int64_t *changed, struct err *err)
 {
-    const struct db_value params[] = {
+    const struct store_db_value params[] = {
         DB_TEXT(j->id),       DB_INT(j->seq),     DB_INT(j->seq + (int64_t)n_events),
         DB_TEXT(j->state),    DB_TEXT(j->reason), DB_TEXT(j->queue),
         DB_TEXT(j->backend),  DB_TEXT(j->node),   DB_INT(j->priority),
@@ -205,9 +206,9 @@ enum rc store_append(struct store *s, const struct store_job *row,
 }
 
 /* The job that a query finds; `missing` says what it is not. */
-static enum rc get_one(struct store *s, const char *sql, const struct db_value *params,
-                       size_t n, const char *missing, struct store_jobs *out,
-                       struct err *err)
+static enum rc get_one(struct store *s, const char *sql,
+                       const struct store_db_value *params, size_t n, const char *missing,
+                       struct store_jobs *out, struct err *err)
 {
     struct store_jobs l = {0};
     struct reading r = {.out = &l};
@@ -227,7 +228,7 @@ enum rc store_get(struct store *s, const char *id, struct store_jobs *out,
     char missing[80];
     snprintf(missing, sizeof(missing), "'%.64s'", id);
     return get_one(s, "SELECT " COLUMNS " FROM jobs WHERE id = $1",
-                   (const struct db_value[]){DB_TEXT(id)}, 1, missing, out, err);
+                   (const struct store_db_value[]){DB_TEXT(id)}, 1, missing, out, err);
 }
 
 enum rc store_by_token(struct store *s, const char *owner, const char *token,
@@ -236,20 +237,20 @@ enum rc store_by_token(struct store *s, const char *owner, const char *token,
     char missing[96];
     snprintf(missing, sizeof(missing), "with token '%.64s'", token);
     return get_one(s, "SELECT " COLUMNS " FROM jobs WHERE owner = $1 AND token = $2",
-                   (const struct db_value[]){DB_TEXT(owner), DB_TEXT(token)}, 2, missing,
-                   out, err);
+                   (const struct store_db_value[]){DB_TEXT(owner), DB_TEXT(token)}, 2,
+                   missing, out, err);
 }
 
-static enum rc take_text(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_text(void *arg, const struct store_db_row *row, struct err *err)
 {
-    *(char **)arg = mem_strdup(db_text(row, 0));
+    *(char **)arg = mem_strdup(store_db_text(row, 0));
     return RC_OK;
 }
 
 enum rc store_spec(struct store *s, const char *id, char **out, struct err *err)
 {
     char *text = NULL;
-    const struct db_value params[] = {DB_TEXT(id)};
+    const struct store_db_value params[] = {DB_TEXT(id)};
     enum rc rc = store_run(s, "SELECT spec FROM specs WHERE job = $1", params, 1,
                            take_text, &text, NULL, err);
     if (rc)
@@ -265,16 +266,16 @@ struct number {
     bool found;
 };
 
-static enum rc take_number(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_number(void *arg, const struct store_db_row *row, struct err *err)
 {
-    *(struct number *)arg = (struct number){.v = db_int(row, 0), .found = true};
+    *(struct number *)arg = (struct number){.v = store_db_int(row, 0), .found = true};
     return RC_OK;
 }
 
 enum rc store_seq(struct store *s, const char *id, int64_t *seq, struct err *err)
 {
     struct number n = {0};
-    const struct db_value params[] = {DB_TEXT(id)};
+    const struct store_db_value params[] = {DB_TEXT(id)};
     enum rc rc = store_run(s, "SELECT seq FROM jobs WHERE id = $1", params, 1,
                            take_number, &n, NULL, err);
     if (!rc && !n.found)
@@ -287,7 +288,7 @@ enum rc store_seq(struct store *s, const char *id, int64_t *seq, struct err *err
 /* A statement in the making. */
 struct query {
     struct buf sql;
-    struct db_value params[DB_PARAMS_MAX];
+    struct store_db_value params[DB_PARAMS_MAX];
     size_t n;
 };
 
@@ -393,12 +394,12 @@ enum rc store_list(struct store *s, const struct store_filter *f, struct store_j
     buf_printf(&q.sql, " ORDER BY num %s LIMIT %zu", order, limit);
     if (narrow)
         buf_printf(&q.sql, ") ORDER BY num %s", order);
-    struct db_call call = {.sql = buf_str(&q.sql),
-                           .at = q.params,
-                           .n = q.n,
-                           .fn = take_job,
-                           .arg = &r,
-                           .once = true};
+    struct store_db_call call = {.sql = buf_str(&q.sql),
+                                 .at = q.params,
+                                 .n = q.n,
+                                 .fn = take_job,
+                                 .arg = &r,
+                                 .once = true};
     enum rc rc = s->db->run(s->state, &call, NULL, err);
     buf_release(&q.sql);
     if (rc) {
@@ -414,19 +415,19 @@ struct counting {
     size_t max, n;
 };
 
-static enum rc take_count(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_count(void *arg, const struct store_db_row *row, struct err *err)
 {
     struct counting *c = arg;
     if (c->n == c->max)
         return RC_OK;
     struct store_count *o = &c->out[c->n++];
-    const char *state = db_text(row, 0);
+    const char *state = store_db_text(row, 0);
     size_t n = strlen(state);
     if (n >= sizeof(o->state))
         n = sizeof(o->state) - 1;
     memcpy(o->state, state, n);
     o->state[n] = '\0';
-    o->n = db_int(row, 1);
+    o->n = store_db_int(row, 1);
     return RC_OK;
 }
 
@@ -440,12 +441,12 @@ enum rc store_counts_of(struct store *s, const struct store_filter *f,
     buf_puts(&q.sql, "SELECT state, count(*) FROM jobs WHERE 1 = 1");
     add_seen(&q, f, &a);
     buf_puts(&q.sql, " GROUP BY state ORDER BY state");
-    struct db_call call = {.sql = buf_str(&q.sql),
-                           .at = q.params,
-                           .n = q.n,
-                           .fn = take_count,
-                           .arg = &c,
-                           .once = true};
+    struct store_db_call call = {.sql = buf_str(&q.sql),
+                                 .at = q.params,
+                                 .n = q.n,
+                                 .fn = take_count,
+                                 .arg = &c,
+                                 .once = true};
     enum rc rc = s->db->run(s->state, &call, NULL, err);
     buf_release(&q.sql);
     arena_release(&a);

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "store/table.h"
 
-static const struct table_column columns[] = {
+static const struct store_table_column columns[] = {
     TABLE_TEXT(struct store_lease, name),    TABLE_TEXT(struct store_lease, holder),
     TABLE_INT(struct store_lease, until_ms), TABLE_INT(struct store_lease, now_ms),
     TABLE_INT(struct store_lease, epoch),
@@ -16,24 +16,24 @@ static const struct table_column columns[] = {
 
 void store_leases_release(struct store_leases *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 enum rc store_lease_get(struct store *s, const char *name, struct store_leases *out,
                         struct err *err)
 {
     struct store_leases l = {0};
-    const struct db_value params[] = {DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(name)};
     struct buf from;
     buf_init(&from, 1 << 12);
     buf_printf(&from,
                "(SELECT name, holder, until_ms, epoch, %s AS now_ms FROM leases) x",
                s->db->now_ms);
-    const struct table leases = {.name = buf_str(&from),
-                                 .columns = columns,
-                                 .n = ARRAY_LEN(columns),
-                                 .size = sizeof(struct store_lease)};
-    enum rc rc = table_select(s, &leases, "WHERE name = $1", params, 1, &l, err);
+    const struct store_table leases = {.name = buf_str(&from),
+                                       .columns = columns,
+                                       .n = ARRAY_LEN(columns),
+                                       .size = sizeof(struct store_lease)};
+    enum rc rc = store_table_select(s, &leases, "WHERE name = $1", params, 1, &l, err);
     buf_release(&from);
     if (!rc && l.n == 0)
         rc = err_coded(err, RC_NOTFOUND, E3111, "no lease '%.200s'", name);
@@ -45,7 +45,7 @@ enum rc store_lease_get(struct store *s, const char *name, struct store_leases *
 enum rc store_lease_take(struct store *s, const char *name, const char *holder,
                          int64_t ms, bool *mine, int64_t *epoch, struct err *err)
 {
-    const struct db_value params[] = {DB_TEXT(name), DB_TEXT(holder), DB_INT(ms)};
+    const struct store_db_value params[] = {DB_TEXT(name), DB_TEXT(holder), DB_INT(ms)};
     const char *now = s->db->now_ms;
     int64_t changed = 0;
     struct buf sql;
@@ -58,14 +58,15 @@ enum rc store_lease_take(struct store *s, const char *name, const char *holder,
         "WHEN leases.holder = excluded.holder THEN 0 ELSE 1 END WHERE leases.holder "
         "= excluded.holder OR leases.until_ms <= %s",
         now, now);
-    struct db_call call = {.sql = buf_str(&sql), .at = params, .n = 3, .once = true};
+    struct store_db_call call = {
+        .sql = buf_str(&sql), .at = params, .n = 3, .once = true};
     enum rc rc = s->db->run(s->state, &call, &changed, err);
     buf_release(&sql);
     bool found = false;
     int64_t value = 0;
     if (!rc)
-        rc = table_number(s, "SELECT epoch FROM leases WHERE name = $1", params, 1,
-                          &value, &found, err);
+        rc = store_table_number(s, "SELECT epoch FROM leases WHERE name = $1", params, 1,
+                                &value, &found, err);
     if (rc)
         return rc;
     *mine = changed > 0;
@@ -76,7 +77,7 @@ enum rc store_lease_take(struct store *s, const char *name, const char *holder,
 enum rc store_lease_drop(struct store *s, const char *name, const char *holder,
                          struct err *err)
 {
-    const struct db_value params[] = {DB_TEXT(name), DB_TEXT(holder)};
+    const struct store_db_value params[] = {DB_TEXT(name), DB_TEXT(holder)};
     return store_run(s,
                      "UPDATE leases SET until_ms = 0, holder = '' WHERE name = $1 AND "
                      "holder = $2",
@@ -97,8 +98,8 @@ enum rc store_fence_check(struct store *s, struct err *err)
     int64_t changed = 0;
     if (!s->fence)
         return RC_OK;
-    const struct db_value params[] = {DB_TEXT(s->fence), DB_TEXT(s->fence_holder),
-                                      DB_INT(s->fence_epoch)};
+    const struct store_db_value params[] = {DB_TEXT(s->fence), DB_TEXT(s->fence_holder),
+                                            DB_INT(s->fence_epoch)};
     enum rc rc = store_run(s,
                            "UPDATE leases SET epoch = epoch WHERE name = $1 AND holder = "
                            "$2 AND epoch = $3",

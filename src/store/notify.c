@@ -3,42 +3,43 @@
 
 #include "store/table.h"
 
-static const struct table_column rule_columns[] = {
+static const struct store_table_column rule_columns[] = {
     TABLE_TEXT(struct store_rule, id),        TABLE_TEXT(struct store_rule, owner),
     TABLE_TEXT(struct store_rule, kind),      TABLE_TEXT(struct store_rule, target),
     TABLE_TEXT(struct store_rule, condition), TABLE_INT(struct store_rule, created),
 };
-static const struct table rules = {.name = "notify_rules",
-                                   .columns = rule_columns,
-                                   .n = ARRAY_LEN(rule_columns),
-                                   .size = sizeof(struct store_rule)};
+static const struct store_table rules = {.name = "notify_rules",
+                                         .columns = rule_columns,
+                                         .n = ARRAY_LEN(rule_columns),
+                                         .size = sizeof(struct store_rule)};
 
-static const struct table_column columns[] = {
+static const struct store_table_column columns[] = {
     TABLE_TEXT(struct store_delivery, key),    TABLE_TEXT(struct store_delivery, rule),
     TABLE_TEXT(struct store_delivery, job),    TABLE_TEXT(struct store_delivery, payload),
     TABLE_TEXT(struct store_delivery, state),  TABLE_TEXT(struct store_delivery, message),
     TABLE_INT(struct store_delivery, tries),   TABLE_INT(struct store_delivery, due),
     TABLE_INT(struct store_delivery, created),
 };
-static const struct table deliveries = {.name = "deliveries",
-                                        .columns = columns,
-                                        .n = ARRAY_LEN(columns),
-                                        .size = sizeof(struct store_delivery)};
+static const struct store_table deliveries = {.name = "deliveries",
+                                              .columns = columns,
+                                              .n = ARRAY_LEN(columns),
+                                              .size = sizeof(struct store_delivery)};
 
 void store_rules_release(struct store_rules *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 void store_deliveries_release(struct store_deliveries *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 enum rc store_rule_create(struct store *s, const struct store_rule *r, struct err *err)
 {
     int64_t changed = 0;
-    enum rc rc = table_insert(s, &rules, r, "ON CONFLICT DO NOTHING", &changed, err);
+    enum rc rc =
+        store_table_insert(s, &rules, r, "ON CONFLICT DO NOTHING", &changed, err);
     if (!rc && !changed)
         rc = err_coded(err, RC_INVAL, E3110, "there is a rule '%.200s' already", r->id);
     return rc;
@@ -48,11 +49,12 @@ enum rc store_rule_get(struct store *s, const char *id, const char *owner,
                        struct store_rules *out, struct err *err)
 {
     struct store_rules l = {0};
-    const struct db_value params[] = {DB_TEXT(id ? id : owner)};
+    const struct store_db_value params[] = {DB_TEXT(id ? id : owner)};
     const char *rest = id      ? "WHERE id = $1"
                        : owner ? "WHERE owner = $1 ORDER BY created, id LIMIT 10000"
                                : "ORDER BY created, id LIMIT 10000";
-    enum rc rc = table_select(s, &rules, rest, params, id || owner ? 1 : 0, &l, err);
+    enum rc rc =
+        store_table_select(s, &rules, rest, params, id || owner ? 1 : 0, &l, err);
     if (!rc && id && l.n == 0)
         rc = err_coded(err, RC_NOTFOUND, E3111, "no rule '%.200s'", id);
     if (!rc)
@@ -63,7 +65,7 @@ enum rc store_rule_get(struct store *s, const char *id, const char *owner,
 enum rc store_rule_delete(struct store *s, const char *id, struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {DB_TEXT(id)};
+    const struct store_db_value params[] = {DB_TEXT(id)};
     enum rc rc = store_run(s, "DELETE FROM notify_rules WHERE id = $1", params, 1, NULL,
                            NULL, &changed, err);
     if (!rc && !changed)
@@ -75,7 +77,8 @@ enum rc store_delivery_add(struct store *s, const struct store_delivery *d, bool
                            struct err *err)
 {
     int64_t changed = 0;
-    enum rc rc = table_insert(s, &deliveries, d, "ON CONFLICT DO NOTHING", &changed, err);
+    enum rc rc =
+        store_table_insert(s, &deliveries, d, "ON CONFLICT DO NOTHING", &changed, err);
     if (!rc)
         *added = changed > 0;
     return rc;
@@ -85,8 +88,8 @@ enum rc store_delivery_due(struct store *s, int64_t now, size_t limit,
                            struct store_deliveries *out, struct err *err)
 {
     size_t most = limit && limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX;
-    const struct db_value params[] = {DB_INT(now), DB_INT((int64_t)most)};
-    return table_select(
+    const struct store_db_value params[] = {DB_INT(now), DB_INT((int64_t)most)};
+    return store_table_select(
         s, &deliveries,
         "WHERE state = 'pending' AND due <= $1 ORDER BY due, key LIMIT $2", params, 2,
         out, err);
@@ -96,9 +99,9 @@ enum rc store_delivery_update(struct store *s, const struct store_delivery *d,
                               struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {DB_TEXT(d->key), DB_TEXT(d->state),
-                                      DB_TEXT(d->message), DB_INT(d->tries),
-                                      DB_INT(d->due)};
+    const struct store_db_value params[] = {DB_TEXT(d->key), DB_TEXT(d->state),
+                                            DB_TEXT(d->message), DB_INT(d->tries),
+                                            DB_INT(d->due)};
     enum rc rc = store_run(s,
                            "UPDATE deliveries SET state = $2, message = $3, tries = $4, "
                            "due = $5 WHERE key = $1",
@@ -112,24 +115,24 @@ enum rc store_delivery_list(struct store *s, const char *rule, size_t limit,
                             struct store_deliveries *out, struct err *err)
 {
     size_t most = limit && limit < STORE_ROWS_MAX ? limit : STORE_ROWS_MAX;
-    const struct db_value params[] = {DB_INT((int64_t)most), DB_TEXT(rule)};
-    return table_select(s, &deliveries,
-                        rule ? "WHERE rule = $2 ORDER BY created DESC, key LIMIT $1"
-                             : "ORDER BY created DESC, key LIMIT $1",
-                        params, rule ? 2 : 1, out, err);
+    const struct store_db_value params[] = {DB_INT((int64_t)most), DB_TEXT(rule)};
+    return store_table_select(s, &deliveries,
+                              rule ? "WHERE rule = $2 ORDER BY created DESC, key LIMIT $1"
+                                   : "ORDER BY created DESC, key LIMIT $1",
+                              params, rule ? 2 : 1, out, err);
 }
 
 enum rc store_mark_get(struct store *s, const char *name, int64_t *value, struct err *err)
 {
     bool found = false;
-    const struct db_value params[] = {DB_TEXT(name)};
-    return table_number(s, "SELECT value FROM marks WHERE name = $1", params, 1, value,
-                        &found, err);
+    const struct store_db_value params[] = {DB_TEXT(name)};
+    return store_table_number(s, "SELECT value FROM marks WHERE name = $1", params, 1,
+                              value, &found, err);
 }
 
 enum rc store_mark_set(struct store *s, const char *name, int64_t value, struct err *err)
 {
-    const struct db_value params[] = {DB_TEXT(name), DB_INT(value)};
+    const struct store_db_value params[] = {DB_TEXT(name), DB_INT(value)};
     return store_run(s,
                      "INSERT INTO marks (name, value) VALUES ($1, $2) ON CONFLICT (name) "
                      "DO UPDATE SET value = excluded.value",

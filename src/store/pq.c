@@ -4,9 +4,9 @@
 #include <dlfcn.h>
 #include <string.h>
 
-enum rc pq_load(struct pq *out, struct err *err)
+enum rc store_pq_load(struct store_pq *out, struct err *err)
 {
-    struct pq pq = {.lib = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL)};
+    struct store_pq pq = {.lib = dlopen("libpq.so.5", RTLD_NOW | RTLD_LOCAL)};
     if (!pq.lib)
         return err_coded(err, RC_NOTFOUND, E3101,
                          "PostgreSQL's client library is not installed: %s", dlerror());

@@ -30,7 +30,7 @@
     X(PQtransactionStatus) \
     X(PQsetNoticeProcessor)
 
-struct pq {
+struct store_pq {
     void *lib; /* from dlopen(), never closed: libpq keeps state of its own */
 #define X(name) TYPEOF(name) * name;
     PQ_FUNCTIONS(X)
@@ -38,6 +38,6 @@ struct pq {
 };
 
 /* RC_NOTFOUND (E3101) when the library is not here. */
-enum rc pq_load(struct pq *out, struct err *err) MUST_CHECK;
+enum rc store_pq_load(struct store_pq *out, struct err *err) MUST_CHECK;
 
 #endif

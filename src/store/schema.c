@@ -14,9 +14,9 @@
 #include "store/schema.h"
 #include "store/store_private.h"
 
-static enum rc take_version(void *arg, const struct db_row *row, struct err *err)
+static enum rc take_version(void *arg, const struct store_db_row *row, struct err *err)
 {
-    *(int64_t *)arg = db_int(row, 0);
+    *(int64_t *)arg = store_db_int(row, 0);
     return RC_OK;
 }
 
@@ -37,7 +37,7 @@ static enum rc run_ddl(struct store *s, const char *text, struct err *err)
         buf_puts(&sql, s->db->serial);
     }
     buf_puts(&sql, text);
-    struct db_call call = {.sql = buf_str(&sql), .once = true};
+    struct store_db_call call = {.sql = buf_str(&sql), .once = true};
     enum rc rc = s->db->run(s->state, &call, NULL, err);
     buf_release(&sql);
     return rc;
@@ -65,7 +65,7 @@ static enum rc migrate_locked(struct store *s, struct err *err)
     struct buf b;
     buf_init(&b, sizeof(number));
     buf_printf(&b, "%jd", (intmax_t)s->version);
-    const struct db_value params[] = {DB_TEXT(buf_str(&b))};
+    const struct store_db_value params[] = {DB_TEXT(buf_str(&b))};
     if (!rc)
         rc = store_run(s,
                        "INSERT INTO meta (key, value) VALUES ('version', $1) ON CONFLICT "

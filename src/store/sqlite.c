@@ -103,8 +103,8 @@ static enum rc lite_open(const char *where, void **state, struct err *err)
     return RC_OK;
 }
 
-static enum rc prepare(struct lite *l, const struct db_call *call, sqlite3_stmt **out,
-                       struct err *err)
+static enum rc prepare(struct lite *l, const struct store_db_call *call,
+                       sqlite3_stmt **out, struct err *err)
 {
     for (size_t i = 0; !call->once && i < l->kept.n; i++)
         if (l->kept.at[i].sql == call->sql) {
@@ -122,13 +122,13 @@ static enum rc prepare(struct lite *l, const struct db_call *call, sqlite3_stmt 
     return RC_OK;
 }
 
-static int bind(sqlite3_stmt *stmt, const struct db_call *call)
+static int bind(sqlite3_stmt *stmt, const struct store_db_call *call)
 {
     for (size_t i = 0; i < call->n; i++) {
         char name[24];
         snprintf(name, sizeof(name), "$%zu", i + 1);
         int at = sqlite3_bind_parameter_index(stmt, name);
-        const struct db_value *v = &call->at[i];
+        const struct store_db_value *v = &call->at[i];
         int rc = SQLITE_OK;
         if (at == 0)
             continue;
@@ -144,7 +144,8 @@ static int bind(sqlite3_stmt *stmt, const struct db_call *call)
     return SQLITE_OK;
 }
 
-static enum rc give_row(sqlite3_stmt *stmt, const struct db_call *call, struct err *err)
+static enum rc give_row(sqlite3_stmt *stmt, const struct store_db_call *call,
+                        struct err *err)
 {
     const char *texts[DB_COLUMNS_MAX];
     int n = sqlite3_column_count(stmt);
@@ -152,12 +153,12 @@ static enum rc give_row(sqlite3_stmt *stmt, const struct db_call *call, struct e
         n = DB_COLUMNS_MAX;
     for (int i = 0; i < n; i++)
         texts[i] = (const char *)sqlite3_column_text(stmt, i);
-    struct db_row row = {.at = texts, .n = (size_t)n};
+    struct store_db_row row = {.at = texts, .n = (size_t)n};
     return call->fn(call->arg, &row, err);
 }
 
-static enum rc step_all(struct lite *l, sqlite3_stmt *stmt, const struct db_call *call,
-                        struct err *err)
+static enum rc step_all(struct lite *l, sqlite3_stmt *stmt,
+                        const struct store_db_call *call, struct err *err)
 {
     for (;;) {
         int got = sqlite3_step(stmt);
@@ -171,7 +172,7 @@ static enum rc step_all(struct lite *l, sqlite3_stmt *stmt, const struct db_call
     }
 }
 
-static enum rc lite_run(void *state, const struct db_call *call, int64_t *changed,
+static enum rc lite_run(void *state, const struct store_db_call *call, int64_t *changed,
                         struct err *err)
 {
     struct lite *l = state;
@@ -196,7 +197,7 @@ static enum rc lite_run(void *state, const struct db_call *call, int64_t *change
 
 static enum rc simple(void *state, const char *sql, struct err *err)
 {
-    struct db_call call = {.sql = sql};
+    struct store_db_call call = {.sql = sql};
     return lite_run(state, &call, NULL, err);
 }
 
@@ -229,7 +230,7 @@ static enum rc lite_lock_schema(void *state, struct err *err)
     return RC_OK; /* the transaction is that lock */
 }
 
-const struct db_ops db_sqlite = {
+const struct store_db_ops db_sqlite = {
     .name = "sqlite",
     .serial = "INTEGER PRIMARY KEY AUTOINCREMENT",
     .find = "instr",

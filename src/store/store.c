@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "store/store_private.h"
 
-static const struct db_ops *const dbs[] = {
+static const struct store_db_ops *const dbs[] = {
 #define DB(name) &db_##name,
 #include "store/dbs.def"
 #undef DB
@@ -18,7 +18,7 @@ bool store_is_url(const char *where)
     return str_starts(where, "postgresql://") || str_starts(where, "postgres://");
 }
 
-static const struct db_ops *find(const char *name)
+static const struct store_db_ops *find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(dbs); i++)
         if (strcmp(dbs[i]->name, name) == 0)
@@ -28,7 +28,7 @@ static const struct db_ops *find(const char *name)
 
 enum rc store_open(const char *where, struct store **out, struct err *err)
 {
-    const struct db_ops *db = find(store_is_url(where) ? "postgresql" : "sqlite");
+    const struct store_db_ops *db = find(store_is_url(where) ? "postgresql" : "sqlite");
     if (!db)
         return err_coded(err, RC_UNSUPPORTED, E3101,
                          "this build has no support for PostgreSQL");
@@ -71,14 +71,15 @@ int64_t store_version(const struct store *s)
     return s->version;
 }
 
-enum rc store_run(struct store *s, const char *sql, const struct db_value *at, size_t n,
-                  db_row_fn *fn, void *arg, int64_t *changed, struct err *err)
+enum rc store_run(struct store *s, const char *sql, const struct store_db_value *at,
+                  size_t n, store_db_row_fn *fn, void *arg, int64_t *changed,
+                  struct err *err)
 {
-    struct db_call call = {.sql = sql, .at = at, .n = n, .fn = fn, .arg = arg};
+    struct store_db_call call = {.sql = sql, .at = at, .n = n, .fn = fn, .arg = arg};
     return s->db->run(s->state, &call, changed, err);
 }
 
-int64_t db_int(const struct db_row *row, size_t i)
+int64_t store_db_int(const struct store_db_row *row, size_t i)
 {
     int64_t v = 0;
     if (i < row->n && row->at[i] && !str_to_i64(str_c(row->at[i]), &v))
@@ -86,7 +87,7 @@ int64_t db_int(const struct db_row *row, size_t i)
     return v;
 }
 
-const char *db_text(const struct db_row *row, size_t i)
+const char *store_db_text(const struct store_db_row *row, size_t i)
 {
     return i < row->n && row->at[i] ? row->at[i] : "";
 }

@@ -9,7 +9,7 @@
 #include "store/store_private.h"
 
 /* A column is a field of the same name: const char * or int64_t. */
-struct table_column {
+struct store_table_column {
     const char *name;
     bool text;
     size_t at;
@@ -28,31 +28,33 @@ struct table_column {
                                                    : -1)])                           \
     }
 
-struct table {
+struct store_table {
     const char *name;
-    const struct table_column *columns;
+    const struct store_table_column *columns;
     size_t n, size; /* columns; bytes of a row */
 };
 
 /* The shape of every list of rows: struct { struct arena; T *at; size_t n; }. */
-struct table_list {
+struct store_table_list {
     struct arena arena;
     void *at;
     size_t n;
 };
 
 /* `rest` follows the values: "ON CONFLICT ...", or "". *changed may be NULL. */
-enum rc table_insert(struct store *s, const struct table *t, const void *row,
-                     const char *rest, int64_t *changed, struct err *err) MUST_CHECK;
+enum rc store_table_insert(struct store *s, const struct store_table *t, const void *row,
+                           const char *rest, int64_t *changed,
+                           struct err *err) MUST_CHECK;
 /* `rest` follows the table's name: "WHERE name = $1 ORDER BY name". `out` is a list as
- * above; it is written only on success, and released with table_release().
+ * above; it is written only on success, and released with store_table_release().
  */
-enum rc table_select(struct store *s, const struct table *t, const char *rest,
-                     const struct db_value *at, size_t n, void *out,
-                     struct err *err) MUST_CHECK;
-void table_release(void *list);
+enum rc store_table_select(struct store *s, const struct store_table *t, const char *rest,
+                           const struct store_db_value *at, size_t n, void *out,
+                           struct err *err) MUST_CHECK;
+void store_table_release(void *list);
 /* Sets *out to the whole number that one row of one column holds; false: no row. */
-enum rc table_number(struct store *s, const char *sql, const struct db_value *at,
-                     size_t n, int64_t *out, bool *found, struct err *err) MUST_CHECK;
+enum rc store_table_number(struct store *s, const char *sql,
+                           const struct store_db_value *at, size_t n, int64_t *out,
+                           bool *found, struct err *err) MUST_CHECK;
 
 #endif

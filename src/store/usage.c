@@ -6,7 +6,7 @@
 #include "store/projects.h"
 #include "store/table.h"
 
-static const struct table_column columns[] = {
+static const struct store_table_column columns[] = {
     TABLE_TEXT(struct store_usage, name),   TABLE_INT(struct store_usage, jobs),
     TABLE_INT(struct store_usage, running), TABLE_INT(struct store_usage, cpu_milli_s),
     TABLE_INT(struct store_usage, gpu_s),   TABLE_INT(struct store_usage, memory_mib_s),
@@ -14,13 +14,13 @@ static const struct table_column columns[] = {
 
 void store_usages_release(struct store_usages *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 enum rc store_usage_get(struct store *s, enum store_usage_by by, int64_t since,
                         int64_t until, struct store_usages *out, struct err *err)
 {
-    const struct db_value params[] = {DB_INT(since), DB_INT(until)};
+    const struct store_db_value params[] = {DB_INT(since), DB_INT(until)};
     struct buf from;
     buf_init(&from, 1 << 13);
     /* Milliseconds inside, so that sums of short jobs are not cut to nothing. */
@@ -38,12 +38,13 @@ enum rc store_usage_get(struct store *s, enum store_usage_by by, int64_t since,
         "FROM jobs WHERE started > 0 AND started < CAST($2 AS BIGINT) AND (finished "
         "= 0 OR finished > CAST($1 AS BIGINT))) AS one GROUP BY who) AS total",
         by == STORE_BY_PROJECT ? "project" : "owner");
-    const struct table usage = {.name = buf_str(&from),
-                                .columns = columns,
-                                .n = ARRAY_LEN(columns),
-                                .size = sizeof(struct store_usage)};
-    enum rc rc = table_select(s, &usage, "ORDER BY cpu_milli_s DESC, name LIMIT 10000",
-                              params, ARRAY_LEN(params), out, err);
+    const struct store_table usage = {.name = buf_str(&from),
+                                      .columns = columns,
+                                      .n = ARRAY_LEN(columns),
+                                      .size = sizeof(struct store_usage)};
+    enum rc rc =
+        store_table_select(s, &usage, "ORDER BY cpu_milli_s DESC, name LIMIT 10000",
+                           params, ARRAY_LEN(params), out, err);
     buf_release(&from);
     return rc;
 }

@@ -3,25 +3,26 @@
 
 #include "store/table.h"
 
-static const struct table_column user_columns[] = {
+static const struct store_table_column user_columns[] = {
     TABLE_TEXT(struct store_user, name),     TABLE_TEXT(struct store_user, role),
     TABLE_TEXT(struct store_user, projects), TABLE_INT(struct store_user, created),
     TABLE_INT(struct store_user, disabled),
 };
-static const struct table users = {.name = "users",
-                                   .columns = user_columns,
-                                   .n = ARRAY_LEN(user_columns),
-                                   .size = sizeof(struct store_user)};
+static const struct store_table users = {.name = "users",
+                                         .columns = user_columns,
+                                         .n = ARRAY_LEN(user_columns),
+                                         .size = sizeof(struct store_user)};
 
 void store_users_release(struct store_users *l)
 {
-    table_release(l);
+    store_table_release(l);
 }
 
 enum rc store_user_create(struct store *s, const struct store_user *u, struct err *err)
 {
     int64_t changed = 0;
-    enum rc rc = table_insert(s, &users, u, "ON CONFLICT DO NOTHING", &changed, err);
+    enum rc rc =
+        store_table_insert(s, &users, u, "ON CONFLICT DO NOTHING", &changed, err);
     if (!rc && !changed)
         rc = err_coded(err, RC_INVAL, E3110, "there is a user '%.200s' already", u->name);
     return rc;
@@ -35,8 +36,8 @@ static enum rc no_user(const char *name, struct err *err)
 enum rc store_user_update(struct store *s, const struct store_user *u, struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {DB_TEXT(u->name), DB_TEXT(u->role),
-                                      DB_TEXT(u->projects), DB_INT(u->disabled)};
+    const struct store_db_value params[] = {DB_TEXT(u->name), DB_TEXT(u->role),
+                                            DB_TEXT(u->projects), DB_INT(u->disabled)};
     enum rc rc = store_run(
         s, "UPDATE users SET role = $2, projects = $3, disabled = $4 WHERE name = $1",
         params, ARRAY_LEN(params), NULL, NULL, &changed, err);
@@ -47,10 +48,10 @@ enum rc store_user_get(struct store *s, const char *name, struct store_users *ou
                        struct err *err)
 {
     struct store_users l = {0};
-    const struct db_value params[] = {DB_TEXT(name)};
-    enum rc rc =
-        table_select(s, &users, name ? "WHERE name = $1" : "ORDER BY name LIMIT 10000",
-                     params, name ? 1 : 0, &l, err);
+    const struct store_db_value params[] = {DB_TEXT(name)};
+    enum rc rc = store_table_select(
+        s, &users, name ? "WHERE name = $1" : "ORDER BY name LIMIT 10000", params,
+        name ? 1 : 0, &l, err);
     if (!rc && name && l.n == 0)
         rc = no_user(name, err);
     if (!rc)
@@ -61,7 +62,7 @@ enum rc store_user_get(struct store *s, const char *name, struct store_users *ou
 enum rc store_user_delete(struct store *s, const char *name, struct err *err)
 {
     int64_t changed = 0;
-    const struct db_value params[] = {DB_TEXT(name)};
+    const struct store_db_value params[] = {DB_TEXT(name)};
     enum rc rc = s->db->begin(s->state, err);
     if (rc)
         return rc;

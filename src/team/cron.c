@@ -16,7 +16,7 @@ static int next_bit(uint64_t bits, int from)
     return rest ? from + __builtin_ctzll(rest) : -1;
 }
 
-static bool day_fits(const struct cron *c, const struct civil *at)
+static bool day_fits(const struct team_cron *c, const struct team_civil *at)
 {
     bool day = c->days >> at->day & 1, weekday = c->weekdays >> at->weekday & 1;
     if (!(c->months >> at->month & 1))
@@ -24,13 +24,13 @@ static bool day_fits(const struct cron *c, const struct civil *at)
     return c->any_day || c->any_weekday ? day && weekday : day || weekday;
 }
 
-bool cron_fits(const struct cron *c, const struct civil *at)
+bool team_cron_fits(const struct team_cron *c, const struct team_civil *at)
 {
     return c->minutes >> at->minute & 1 && c->hours >> at->hour & 1 && day_fits(c, at);
 }
 
 /* The first fitting time of a day from hour:minute on, in minutes; -1: none. */
-static int in_day(const struct cron *c, int hour, int minute)
+static int in_day(const struct team_cron *c, int hour, int minute)
 {
     for (int h; (h = next_bit(c->hours, hour)) >= 0; hour = h + 1, minute = 0) {
         int m = next_bit(c->minutes, h == hour ? minute : 0);
@@ -41,10 +41,10 @@ static int in_day(const struct cron *c, int hour, int minute)
 }
 
 /* The first fitting local minute at or behind `from`; INT64_MAX: none. In seconds. */
-static int64_t local_next(const struct cron *c, int64_t from)
+static int64_t local_next(const struct team_cron *c, int64_t from)
 {
-    struct civil at = civil_of(civil_floor(from + 59, 60) * 60);
-    int64_t day = civil_days(at.year, at.month, at.day);
+    struct team_civil at = team_civil_of(team_civil_floor(from + 59, 60) * 60);
+    int64_t day = team_civil_days(at.year, at.month, at.day);
     while (at.year < YEAR_END) {
         int found = day_fits(c, &at) ? in_day(c, at.hour, at.minute) : -1;
         if (found >= 0)
@@ -52,23 +52,24 @@ static int64_t local_next(const struct cron *c, int64_t from)
         if (c->months >> at.month & 1)
             day++;
         else
-            day += civil_month_days(at.year, at.month) - at.day + 1;
-        at = civil_of(day * 86400);
+            day += team_civil_month_days(at.year, at.month) - at.day + 1;
+        at = team_civil_of(day * 86400);
     }
     return INT64_MAX;
 }
 
 /* The latest local second that the clock had shown before `span` began. */
-static int64_t seen_before(const struct zone *z, const struct zone_span *span)
+static int64_t seen_before(const struct team_zone *z, const struct team_zone_span *span)
 {
     if (span->from == INT64_MIN)
         return INT64_MIN;
-    return span->from - 1 + zone_at(z, span->from - 1).offset;
+    return span->from - 1 + team_zone_at(z, span->from - 1).offset;
 }
 
-bool cron_next(const struct cron *c, const struct zone *z, int64_t after, int64_t *next)
+bool team_cron_next(const struct team_cron *c, const struct team_zone *z, int64_t after,
+                    int64_t *next)
 {
-    struct zone_span span = zone_at(z, after + 1);
+    struct team_zone_span span = team_zone_at(z, after + 1);
     int64_t seen = after + span.offset; /* local times up to here are done with */
     if (!c->follows_clock) {
         int64_t before = seen_before(z, &span);
@@ -86,7 +87,7 @@ bool cron_next(const struct cron *c, const struct zone *z, int64_t after, int64_
             return true;
         }
         int64_t last = span.to - 1 + span.offset;
-        span = zone_at(z, span.to);
+        span = team_zone_at(z, span.to);
         if (c->follows_clock)
             seen = span.from + span.offset - 1;
         else

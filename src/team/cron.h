@@ -23,7 +23,7 @@
 #include "team/civil.h"
 #include "team/zone.h"
 
-struct cron {
+struct team_cron {
     uint64_t minutes;                       /* bit n: minute n */
     uint32_t hours, days, months, weekdays; /* the same; Sunday is 0 */
     bool any_day, any_weekday;              /* the field begins with '*' */
@@ -33,13 +33,14 @@ struct cron {
 /* RC_INVAL (E5101): which field, which value, what would be right. A line that can never
  * come due (30 February) is refused as well.
  */
-enum rc cron_parse(const char *line, struct cron *out, struct err *err) MUST_CHECK;
+enum rc team_cron_parse(const char *line, struct team_cron *out,
+                        struct err *err) MUST_CHECK;
 /* Does a clock that shows `c` (seconds aside) fit? */
-bool cron_fits(const struct cron *c, const struct civil *at);
+bool team_cron_fits(const struct team_cron *c, const struct team_civil *at);
 /* The first moment behind `after` (seconds, UTC) at which the line comes due. False:
  * none before the year 2200.
  */
-bool cron_next(const struct cron *c, const struct zone *z, int64_t after,
-               int64_t *next) MUST_CHECK;
+bool team_cron_next(const struct team_cron *c, const struct team_zone *z, int64_t after,
+                    int64_t *next) MUST_CHECK;
 
 #endif

@@ -102,18 +102,18 @@ static enum rc one_field(const struct field *f, struct str text, uint64_t *bits,
 }
 
 /* Is there a day on which it can come due at all? */
-static bool possible(const struct cron *c)
+static bool possible(const struct team_cron *c)
 {
     if (!c->any_day && !c->any_weekday)
         return true; /* a weekday is enough, and every month has all of them */
     for (int m = 1; m <= 12; m++)
-        for (int d = 1; d <= civil_month_days(2000, m); d++)
+        for (int d = 1; d <= team_civil_month_days(2000, m); d++)
             if (c->months >> m & 1 && c->days >> d & 1)
                 return true;
     return false;
 }
 
-static enum rc parse(const char *line, struct cron *out, struct err *err)
+static enum rc parse(const char *line, struct team_cron *out, struct err *err)
 {
     struct str words[6];
     size_t n = 0;
@@ -134,21 +134,21 @@ static enum rc parse(const char *line, struct cron *out, struct err *err)
         if (rc)
             return rc;
     }
-    struct cron c = {.minutes = bits[0],
-                     .hours = (uint32_t)bits[1],
-                     .days = (uint32_t)bits[2],
-                     .months = (uint32_t)bits[3],
-                     .weekdays = (uint32_t)((bits[4] | bits[4] >> 7) & 0x7f),
-                     .any_day = words[2].p[0] == '*',
-                     .any_weekday = words[4].p[0] == '*',
-                     .follows_clock = words[0].p[0] == '*' || words[1].p[0] == '*'};
+    struct team_cron c = {.minutes = bits[0],
+                          .hours = (uint32_t)bits[1],
+                          .days = (uint32_t)bits[2],
+                          .months = (uint32_t)bits[3],
+                          .weekdays = (uint32_t)((bits[4] | bits[4] >> 7) & 0x7f),
+                          .any_day = words[2].p[0] == '*',
+                          .any_weekday = words[4].p[0] == '*',
+                          .follows_clock = words[0].p[0] == '*' || words[1].p[0] == '*'};
     if (!possible(&c))
         return err_coded(err, RC_INVAL, E5101, "no month of these has such a day");
     *out = c;
     return RC_OK;
 }
 
-enum rc cron_parse(const char *line, struct cron *out, struct err *err)
+enum rc team_cron_parse(const char *line, struct team_cron *out, struct err *err)
 {
     const char *text = line;
     bool known = line[0] != '@';

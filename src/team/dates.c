@@ -59,7 +59,7 @@ static size_t pattern_length(struct str s, enum part *finest)
     return end;
 }
 
-static void put_pattern(const struct civil *at, struct str s, struct buf *out)
+static void put_pattern(const struct team_civil *at, struct str s, struct buf *out)
 {
     const int64_t values[] = {at->year, at->month,  at->day,
                               at->hour, at->minute, at->second};
@@ -111,21 +111,21 @@ static bool take_offset(struct str s, int64_t *over, int64_t *under)
     return true;
 }
 
-static bool in_range(const struct civil *c)
+static bool in_range(const struct team_civil *c)
 {
     return c->year >= 1 && c->year <= 9999;
 }
 
-static bool move_days(struct civil *at, int64_t over, int64_t under)
+static bool move_days(struct team_civil *at, int64_t over, int64_t under)
 {
     if (DAY * over % under != 0)
         return false;
-    *at = civil_of(civil_seconds(at) + DAY * over / under);
+    *at = team_civil_of(team_civil_seconds(at) + DAY * over / under);
     return in_range(at);
 }
 
 /* `s`: PATTERN, PATTERN+OFFSET. `coarse`: an offset counts what the pattern ends in. */
-static bool put_moved(struct civil at, struct str s, bool coarse, struct buf *out)
+static bool put_moved(struct team_civil at, struct str s, bool coarse, struct buf *out)
 {
     enum part finest;
     size_t n = pattern_length(s, &finest);
@@ -139,7 +139,7 @@ static bool put_moved(struct civil at, struct str s, bool coarse, struct buf *ou
         if (coarse && finest <= PART_MONTH) {
             if (under != 1)
                 return false;
-            civil_add_months(&at, finest == PART_YEAR ? over * 12 : over);
+            team_civil_add_months(&at, finest == PART_YEAR ? over * 12 : over);
             if (!in_range(&at))
                 return false;
         } else if (!move_days(&at, over, under)) {
@@ -151,7 +151,7 @@ static bool put_moved(struct civil at, struct str s, bool coarse, struct buf *ou
 }
 
 /* add_months(PATTERN,N) */
-static bool put_months(struct civil at, struct str s, struct buf *out)
+static bool put_months(struct team_civil at, struct str s, struct buf *out)
 {
     static const char name[] = "add_months(";
     struct str pattern;
@@ -166,16 +166,16 @@ static bool put_months(struct civil at, struct str s, struct buf *out)
     if (!take_offset(str_trim(s), &over, &under) || under != 1 || !pattern.n ||
         pattern_length(pattern, &finest) != pattern.n)
         return false;
-    civil_add_months(&at, over);
+    team_civil_add_months(&at, over);
     if (!in_range(&at))
         return false;
     put_pattern(&at, pattern, out);
     return true;
 }
 
-static bool put_builtin(const struct dates *d, struct str name, struct buf *out)
+static bool put_builtin(const struct team_dates *d, struct str name, struct buf *out)
 {
-    struct civil day = d->at;
+    struct team_civil day = d->at;
     move_days(&day, -1, 1);
     if (str_is(name, "bizdate")) {
         put_pattern(&day, str_c("yyyymmdd"), out);
@@ -185,7 +185,7 @@ static bool put_builtin(const struct dates *d, struct str name, struct buf *out)
         put_pattern(&d->at, str_c("yyyymmdd"), out);
     } else if (str_is(name, "bizmonth")) {
         if (day.month == d->at.month)
-            civil_add_months(&day, -1);
+            team_civil_add_months(&day, -1);
         put_pattern(&day, str_c("yyyymm"), out);
     } else {
         return false;
@@ -193,21 +193,21 @@ static bool put_builtin(const struct dates *d, struct str name, struct buf *out)
     return true;
 }
 
-static bool put_param(const struct dates *d, struct str name, struct buf *out)
+static bool put_param(const struct team_dates *d, struct str name, struct buf *out)
 {
     for (size_t i = 0; i < d->n; i++)
         if (str_is(name, d->params[i].name)) {
-            struct dates own = {.at = d->at};
-            dates_value(&own, d->params[i].value, out);
+            struct team_dates own = {.at = d->at};
+            team_dates_value(&own, d->params[i].value, out);
             return true;
         }
     return false;
 }
 
 /* ${inside}; single small parts such as ${mm} are more likely the shell's. */
-static bool put_braced(const struct dates *d, struct str inside, struct buf *out)
+static bool put_braced(const struct team_dates *d, struct str inside, struct buf *out)
 {
-    struct civil day = d->at;
+    struct team_civil day = d->at;
     move_days(&day, -1, 1);
     if (put_param(d, inside, out) || put_builtin(d, inside, out))
         return true;
@@ -215,12 +215,12 @@ static bool put_braced(const struct dates *d, struct str inside, struct buf *out
            put_moved(day, inside, true, out);
 }
 
-static bool put_bracketed(const struct dates *d, struct str inside, struct buf *out)
+static bool put_bracketed(const struct team_dates *d, struct str inside, struct buf *out)
 {
     return put_months(d->at, inside, out) || put_moved(d->at, inside, false, out);
 }
 
-void dates_expand(const struct dates *d, struct str text, struct buf *out)
+void team_dates_expand(const struct team_dates *d, struct str text, struct buf *out)
 {
     for (size_t i = 0; i < text.n;) {
         struct str rest = skip(text, i);
@@ -238,14 +238,14 @@ void dates_expand(const struct dates *d, struct str text, struct buf *out)
     }
 }
 
-void dates_value(const struct dates *d, const char *text, struct buf *out)
+void team_dates_value(const struct team_dates *d, const char *text, struct buf *out)
 {
     if (text[0] == '$' && put_builtin(d, str_c(text + 1), out))
         return;
-    dates_expand(d, str_c(text), out);
+    team_dates_expand(d, str_c(text), out);
 }
 
-bool dates_name_ok(struct str name)
+bool team_dates_name_ok(struct str name)
 {
     for (size_t i = 0; i < name.n; i++)
         if (!isalnum((unsigned char)name.p[i]) && name.p[i] != '_')

@@ -24,23 +24,23 @@
 #include "base/str.h"
 #include "team/civil.h"
 
-struct dates_param {
+struct team_dates_param {
     const char *name, *value;
 };
 
-struct dates {
-    struct civil at; /* planned, on the schedule's clock */
-    const struct dates_param *params;
+struct team_dates {
+    struct team_civil at; /* planned, on the schedule's clock */
+    const struct team_dates_param *params;
     size_t n;
 };
 
 /* Adds `text` to `out` with what it knows replaced. */
-void dates_expand(const struct dates *d, struct str text, struct buf *out);
+void team_dates_expand(const struct team_dates *d, struct str text, struct buf *out);
 /* The value of a parameter: as above, and "$bizdate", "$cyctime" and the like as the
  * whole value, too. Values do not refer to other parameters.
  */
-void dates_value(const struct dates *d, const char *text, struct buf *out);
+void team_dates_value(const struct team_dates *d, const char *text, struct buf *out);
 /* 1 to 64 letters, digits and '_', no digit first. */
-bool dates_name_ok(struct str name);
+bool team_dates_name_ok(struct str name);
 
 #endif

@@ -22,7 +22,7 @@
 #define KEY_FILE "notify.key"
 #define RULES_MAX 200 /* of one user */
 
-int64_t deliver_pause(int64_t tries)
+int64_t team_deliver_pause(int64_t tries)
 {
     int64_t pause = FIRST_NS;
     for (int64_t i = 1; i < tries && pause < LONGEST_NS; i++)
@@ -30,39 +30,39 @@ int64_t deliver_pause(int64_t tries)
     return pause < LONGEST_NS ? pause : LONGEST_NS;
 }
 
-void deliver_secret(const struct deliver_conf *c, const char *rule,
-                    char out[DELIVER_SECRET_SIZE])
+void team_deliver_secret(const struct team_deliver_conf *c, const char *rule,
+                         char out[DELIVER_SECRET_SIZE])
 {
     unsigned char mac[DIGEST_SHA256];
     digest_hmac_sha256(c->key, strlen(c->key), str_c(rule), mac);
     digest_hex(mac, sizeof(mac), out);
 }
 
-static enum rc send_webhook(const struct deliver_conf *c, const struct store_rule *r,
+static enum rc send_webhook(const struct team_deliver_conf *c, const struct store_rule *r,
                             const struct store_delivery *d, int64_t now, struct err *err)
 {
     char secret[DELIVER_SECRET_SIZE];
-    struct webhook_conf conf = {
+    struct team_webhook_conf conf = {
         .allow = c->allow, .redirects = c->redirects, .timeout_ms = c->timeout_ms};
-    struct webhook_message m = {.url = r->target,
-                                .key = d->key,
-                                .body = d->payload,
-                                .secret = c->key ? secret : NULL,
-                                .time = now / CLOCK_SECOND};
+    struct team_webhook_message m = {.url = r->target,
+                                     .key = d->key,
+                                     .body = d->payload,
+                                     .secret = c->key ? secret : NULL,
+                                     .time = now / CLOCK_SECOND};
     if (c->key)
-        deliver_secret(c, r->id, secret);
-    return webhook_send(&conf, &m, err);
+        team_deliver_secret(c, r->id, secret);
+    return team_webhook_send(&conf, &m, err);
 }
 
-static enum rc send_mail(const struct deliver_conf *c, const struct store_rule *r,
+static enum rc send_mail(const struct team_deliver_conf *c, const struct store_rule *r,
                          const struct store_delivery *d, struct err *err)
 {
     struct doc doc = {0};
     const struct node *map = job_json_open(d->payload, &doc);
     const char *text = node_get_text(map, "text", "");
-    struct mail_message m = {
+    struct team_mail_message m = {
         .to = r->target, .subject = text, .text = text, .key = d->key};
-    enum rc rc = mail_send(c->mail_command, &m, err);
+    enum rc rc = team_mail_send(c->mail_command, &m, err);
     if (doc.src)
         doc_release(&doc);
     return rc;
@@ -78,10 +78,10 @@ static void note(struct store_delivery *d, enum rc rc, const char *message, int6
     else if (rc == RC_INVAL || d->tries >= DELIVER_TRIES)
         d->state = "failed";
     else
-        d->due = now + deliver_pause(d->tries);
+        d->due = now + team_deliver_pause(d->tries);
 }
 
-static enum rc deliver_one(struct store *s, const struct deliver_conf *c,
+static enum rc deliver_one(struct store *s, const struct team_deliver_conf *c,
                            struct store_delivery *d, int64_t now, int64_t *sent,
                            struct err *err)
 {
@@ -108,8 +108,8 @@ static enum rc deliver_one(struct store *s, const struct deliver_conf *c,
     return store_fence_end(s, rc, err);
 }
 
-enum rc deliver_due(struct store *s, const struct deliver_conf *c, int64_t now,
-                    int64_t *sent, struct err *err)
+enum rc team_deliver_due(struct store *s, const struct team_deliver_conf *c, int64_t now,
+                         int64_t *sent, struct err *err)
 {
     struct store_deliveries l = {0};
     enum rc rc = store_delivery_due(s, now, AT_ONCE, &l, err);
@@ -123,15 +123,15 @@ enum rc deliver_due(struct store *s, const struct deliver_conf *c, int64_t now,
     return rc;
 }
 
-static enum rc check_target(const struct deliver_conf *c, const struct store_rule *r,
+static enum rc check_target(const struct team_deliver_conf *c, const struct store_rule *r,
                             struct err *err)
 {
     if (strcmp(r->kind, "webhook") == 0)
-        return webhook_check(c->allow, r->target, err);
+        return team_webhook_check(c->allow, r->target, err);
     if (strcmp(r->kind, "mail") != 0)
         return err_coded(err, RC_INVAL, E5301, "rule: '%.60s' is not webhook or mail",
                          r->kind);
-    const char *wrong = mail_check(r->target);
+    const char *wrong = team_mail_check(r->target);
     if (wrong)
         return err_coded(err, RC_INVAL, E5301, "mail '%.100s': %s", r->target, wrong);
     return RC_OK;
@@ -148,20 +148,20 @@ static enum rc check_number(struct store *s, const char *owner, struct err *err)
     return rc;
 }
 
-enum rc deliver_rule_create(struct store *s, const struct deliver_conf *c,
-                            struct store_rule *r, struct err *err)
+enum rc team_deliver_rule_create(struct store *s, const struct team_deliver_conf *c,
+                                 struct store_rule *r, struct err *err)
 {
-    struct rule parsed;
-    char id[PLACE_ID_SIZE];
+    struct team_rule parsed;
+    char id[JOB_ID_SIZE];
     enum rc rc = check_target(c, r, err);
     if (!rc)
-        rc = rule_open(r, &parsed, err);
+        rc = team_rule_open(r, &parsed, err);
     if (rc)
         return rc;
-    rule_close(&parsed);
+    team_rule_close(&parsed);
     rc = check_number(s, r->owner, err);
     if (!rc)
-        rc = place_id_new(id, err);
+        rc = job_id_new(id, err);
     if (rc)
         return rc;
     char *own = mem_printf("nr-%s", id + 3);
@@ -184,7 +184,7 @@ static enum rc make_key(const char *path, struct err *err)
     return fs_write(path, hex, 2 * sizeof(random), 0600, err);
 }
 
-enum rc deliver_key(const char *dir, char **out, struct err *err)
+enum rc team_deliver_key(const char *dir, char **out, struct err *err)
 {
     char *path = fs_join(dir, KEY_FILE), *text = NULL;
     size_t n = 0;

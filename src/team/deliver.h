@@ -11,8 +11,8 @@
 
 #define DELIVER_TRIES 30 /* about a day: pauses of 10 s, doubled, an hour at most */
 
-struct deliver_conf {
-    const struct net_allow *allow;
+struct team_deliver_conf {
+    const struct team_net_allow *allow;
     const char *mail_command; /* NULL: mail is not sent */
     const char *key;          /* secrets of rules are made of it */
     int redirects;            /* of webhooks that are followed */
@@ -24,20 +24,20 @@ struct deliver_conf {
 
 /* Sends what is due. *sent: taken by the other side. RC_IO and the like are of the store.
  */
-enum rc deliver_due(struct store *s, const struct deliver_conf *c, int64_t now,
-                    int64_t *sent, struct err *err) MUST_CHECK;
+enum rc team_deliver_due(struct store *s, const struct team_deliver_conf *c, int64_t now,
+                         int64_t *sent, struct err *err) MUST_CHECK;
 /* The pause behind the `tries`-th try, ns. */
-int64_t deliver_pause(int64_t tries);
+int64_t team_deliver_pause(int64_t tries);
 
 /* Checks and writes a rule; r->id is set and the caller's, to mem_free(). E5301, E5302.
  */
-enum rc deliver_rule_create(struct store *s, const struct deliver_conf *c,
-                            struct store_rule *r, struct err *err) MUST_CHECK;
+enum rc team_deliver_rule_create(struct store *s, const struct team_deliver_conf *c,
+                                 struct store_rule *r, struct err *err) MUST_CHECK;
 /* The secret that a rule's messages are signed with. */
 #define DELIVER_SECRET_SIZE 65
-void deliver_secret(const struct deliver_conf *c, const char *rule,
-                    char out[DELIVER_SECRET_SIZE]);
+void team_deliver_secret(const struct team_deliver_conf *c, const char *rule,
+                         char out[DELIVER_SECRET_SIZE]);
 /* The key of this directory, made on first use; the caller's, to mem_free(). */
-enum rc deliver_key(const char *dir, char **out, struct err *err) MUST_CHECK;
+enum rc team_deliver_key(const char *dir, char **out, struct err *err) MUST_CHECK;
 
 #endif

@@ -26,7 +26,7 @@
 #define SUBMITTED "submitted"
 
 struct firing {
-    const struct place *p;
+    const struct job_place *p;
     const char *const *env;
     int64_t now;
     int64_t fired;
@@ -65,22 +65,23 @@ static enum rc settle(const struct firing *g, const char *name, int64_t planned,
 }
 
 static enum rc submit(const struct firing *g, const struct fire_plan *f, int64_t planned,
-                      char id[PLACE_ID_SIZE], struct err *err)
+                      char id[JOB_ID_SIZE], struct err *err)
 {
-    struct place own = *g->p;
-    struct spec s;
-    struct submit_result r;
+    struct job_place own = *g->p;
+    struct job_spec s;
+    struct job_submit_result r;
     own.owner = f->x->owner;
     enum rc rc = fire_spec(f, planned, &s, err);
     if (rc)
         return rc;
-    rc = submit_job(&own, &s, g->env, s.s->has_workdir ? s.s->workdir : "/", &r, err);
-    spec_release(&s);
+    rc = job_submit(&own, &s, g->env, s.s->has_workdir ? s.s->workdir : "/", &r, err);
+    job_spec_release(&s);
     if (rc)
         return rc;
-    snprintf(id, PLACE_ID_SIZE, "%s", r.id);
+    snprintf(id, JOB_ID_SIZE, "%s", r.id);
     struct err asleep = {0};
-    if (agent_wake(g->p, &asleep)) /* the job is there; the next command wakes one */
+    if (backend_agent_wake(g->p,
+                           &asleep)) /* the job is there; the next command wakes one */
         log_warn("schedule %s: %s", f->x->name, asleep.msg);
     return RC_OK;
 }
@@ -89,7 +90,7 @@ static enum rc submit(const struct firing *g, const struct fire_plan *f, int64_t
  * Fails only when it could not be written: whoever comes next goes on.
  */
 static enum rc carry_out(struct firing *g, const struct fire_plan *f, int64_t planned,
-                         char id[PLACE_ID_SIZE], struct err *why, struct err *err)
+                         char id[JOB_ID_SIZE], struct err *why, struct err *err)
 {
     id[0] = '\0';
     if (submit(g, f, planned, id, why) == RC_OK) {
@@ -105,7 +106,7 @@ static enum rc carry_out(struct firing *g, const struct fire_plan *f, int64_t pl
 
 /* The job of an earlier run that has not ended: *id, or "". */
 static enum rc live_job(const struct firing *g, const struct store_schedule *x,
-                        int64_t planned, char id[PLACE_ID_SIZE], struct err *err)
+                        int64_t planned, char id[JOB_ID_SIZE], struct err *err)
 {
     struct store_run_rows l = {0};
     enum rc rc = store_schedule_runs(g->p->store, x->name, 0, LOOK_BACK, &l, err);
@@ -118,7 +119,7 @@ static enum rc live_job(const struct firing *g, const struct store_schedule *x,
         if (store_get(g->p->store, l.at[i].job, &jobs, NULL))
             continue; /* removed since */
         if (!job_state_find(jobs.at[0].state, &state) || !job_state_ended(state))
-            snprintf(id, PLACE_ID_SIZE, "%s", l.at[i].job);
+            snprintf(id, JOB_ID_SIZE, "%s", l.at[i].job);
         store_jobs_release(&jobs);
     }
     store_run_rows_release(&l);
@@ -128,14 +129,14 @@ static enum rc live_job(const struct firing *g, const struct store_schedule *x,
 static enum rc stop_live(const struct firing *g, const struct store_schedule *x,
                          int64_t planned, struct err *err)
 {
-    char id[PLACE_ID_SIZE];
-    struct request_result r;
+    char id[JOB_ID_SIZE];
+    struct job_request_result r;
     enum rc rc = live_job(g, x, planned, id, err);
     if (rc || !id[0])
         return rc;
-    rc = request_stop(g->p, id, false, &r, err);
+    rc = job_request_stop(g->p, id, false, &r, err);
     if (!rc && r.alone)
-        rc = agent_wake(g->p, err);
+        rc = backend_agent_wake(g->p, err);
     return rc;
 }
 
@@ -143,7 +144,7 @@ static enum rc stop_live(const struct firing *g, const struct store_schedule *x,
 static enum rc decide(struct firing *g, const struct fire_plan *f, int64_t planned,
                       const char *outcome, struct err *err)
 {
-    char live[PLACE_ID_SIZE], id[PLACE_ID_SIZE];
+    char live[JOB_ID_SIZE], id[JOB_ID_SIZE];
     enum rc rc = live_job(g, f->x, planned, live, err);
     if (rc)
         return rc;
@@ -189,10 +190,10 @@ static enum rc move_next(const struct firing *g, const struct store_schedule *x,
 
 static enum rc fire_due(struct firing *g, const struct fire_plan *f, struct err *err)
 {
-    struct schedule_due d;
+    struct team_schedule_due d;
     struct store_run_rows l = {0};
     enum rc rc = RC_OK;
-    schedule_due_at(&f->cron, f->zone, &f->policy, f->x->next, g->now, &d);
+    team_schedule_due_at(&f->cron, f->zone, &f->policy, f->x->next, g->now, &d);
     if (d.missed)
         rc = claim(g, f->x->name, d.missed, "missed", &l, err);
     store_run_rows_release(&l);
@@ -200,7 +201,7 @@ static enum rc fire_due(struct firing *g, const struct fire_plan *f, struct err 
         rc = fire_one(g, f, d.fire.at[i], err);
     if (!rc)
         rc = move_next(g, f->x, d.next, err);
-    schedule_due_release(&d);
+    team_schedule_due_release(&d);
     return rc;
 }
 
@@ -224,7 +225,7 @@ static enum rc fire_waiting(struct firing *g, const struct fire_plan *f, struct 
 static enum rc look_again(const struct firing *g, const struct fire_plan *f,
                           struct err *err)
 {
-    int64_t next = schedule_next(&f->cron, f->zone, g->now);
+    int64_t next = team_schedule_next(&f->cron, f->zone, g->now);
     return next && next < f->x->next ? move_next(g, f->x, next, err) : RC_OK;
 }
 
@@ -253,9 +254,9 @@ static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool j
     return rc;
 }
 
-enum rc schedule_tick(struct schedule_ticker *t, const struct place *p,
-                      const char *const *env, int64_t now, int64_t *fired,
-                      struct err *err)
+enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_place *p,
+                           const char *const *env, int64_t now, int64_t *fired,
+                           struct err *err)
 {
     struct firing g = {.p = p, .env = env, .now = now};
     struct store_schedules l = {0};
@@ -267,12 +268,12 @@ enum rc schedule_tick(struct schedule_ticker *t, const struct place *p,
     store_schedules_release(&l);
     *fired = g.fired;
     if (!rc)
-        *t = (struct schedule_ticker){.wall = now, .mono = mono};
+        *t = (struct team_schedule_ticker){.wall = now, .mono = mono};
     return rc;
 }
 
 static enum rc run_now(struct firing *g, const struct fire_plan *f, int64_t planned,
-                       char id[PLACE_ID_SIZE], struct err *err)
+                       char id[JOB_ID_SIZE], struct err *err)
 {
     struct err why = {0};
     enum rc rc = carry_out(g, f, planned, id, &why, err);
@@ -281,15 +282,15 @@ static enum rc run_now(struct firing *g, const struct fire_plan *f, int64_t plan
     return err_coded(err, RC_INVAL, why.code ? why.code : E5106, "%s", why.msg);
 }
 
-enum rc schedule_run(const struct place *p, const char *const *env, const char *name,
-                     int64_t planned, char id[PLACE_ID_SIZE], bool *existed,
-                     struct err *err)
+enum rc team_schedule_run(const struct job_place *p, const char *const *env,
+                          const char *name, int64_t planned, char id[JOB_ID_SIZE],
+                          bool *existed, struct err *err)
 {
     struct firing g = {.p = p, .env = env, .now = clock_wall_ns()};
     struct store_schedules l = {0};
     struct store_run_rows rows = {0};
     struct fire_plan f;
-    enum rc rc = schedule_get(p, name, &l, err);
+    enum rc rc = team_schedule_get(p, name, &l, err);
     if (rc)
         return rc;
     rc = fire_plan_open(&l.at[0], &f, err);
@@ -297,7 +298,7 @@ enum rc schedule_run(const struct place *p, const char *const *env, const char *
         rc = claim(&g, name, planned, CLAIMED, &rows, err);
         *existed = !rc && rows.n && *rows.at[0].job;
         if (!rc && *existed)
-            snprintf(id, PLACE_ID_SIZE, "%s", rows.at[0].job);
+            snprintf(id, JOB_ID_SIZE, "%s", rows.at[0].job);
         else if (!rc)
             rc = run_now(&g, &f, planned, id, err);
         fire_plan_close(&f);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* team/fire.h - schedules in the store: made, changed, and run when they are due.
  *
- * schedule_tick() may be called by any number of processes at once, and may die anywhere:
+ * team_schedule_tick() may be called by any number of processes at once, and may die anywhere:
  * a planned time is one row of the record, and the job of a row has a token of its own,
  * so it is submitted once. Runs are submitted in the name of the schedule's owner.
  *
@@ -16,7 +16,7 @@
 #include "team/dates.h"
 
 /* What the caller of a tick remembers; zeroed before the first. */
-struct schedule_ticker {
+struct team_schedule_ticker {
     int64_t wall, mono; /* of the last look */
 };
 
@@ -24,32 +24,32 @@ struct schedule_ticker {
  * submitted. A schedule that cannot be run does not keep others from it; RC_IO and the
  * like are of the store.
  */
-enum rc schedule_tick(struct schedule_ticker *t, const struct place *p,
-                      const char *const *env, int64_t now, int64_t *fired,
-                      struct err *err) MUST_CHECK;
+enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_place *p,
+                           const char *const *env, int64_t now, int64_t *fired,
+                           struct err *err) MUST_CHECK;
 
 /* Checks name, line, zone, parameters, policy and job, sets x->next behind `now`, writes
  * it. The owner is x->owner.
  */
-enum rc schedule_create(const struct place *p, struct store_schedule *x, int64_t now,
-                        struct err *err) MUST_CHECK;
+enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
+                             int64_t now, struct err *err) MUST_CHECK;
 /* What is planned while it is paused is not made up for. RC_NOTFOUND (E5103). */
-enum rc schedule_pause(const struct place *p, const char *name, bool paused, int64_t now,
-                       struct err *err) MUST_CHECK;
+enum rc team_schedule_pause(const struct job_place *p, const char *name, bool paused,
+                            int64_t now, struct err *err) MUST_CHECK;
 /* One schedule; RC_NOTFOUND (E5103). */
-enum rc schedule_get(const struct place *p, const char *name, struct store_schedules *out,
-                     struct err *err) MUST_CHECK;
-enum rc schedule_delete(const struct place *p, const char *name,
-                        struct err *err) MUST_CHECK;
+enum rc team_schedule_get(const struct job_place *p, const char *name,
+                          struct store_schedules *out, struct err *err) MUST_CHECK;
+enum rc team_schedule_delete(const struct job_place *p, const char *name,
+                             struct err *err) MUST_CHECK;
 /* Runs it for `planned`, due or not, whatever else of it runs. A planned time that was
  * run before is not run again: *existed, and the id is of that job.
  */
-enum rc schedule_run(const struct place *p, const char *const *env, const char *name,
-                     int64_t planned, char id[PLACE_ID_SIZE], bool *existed,
-                     struct err *err) MUST_CHECK;
+enum rc team_schedule_run(const struct job_place *p, const char *const *env,
+                          const char *name, int64_t planned, char id[JOB_ID_SIZE],
+                          bool *existed, struct err *err) MUST_CHECK;
 
 /* The planned moment as the schedule's clock shows it. */
-enum rc schedule_clock(const struct store_schedule *x, int64_t planned, struct civil *out,
-                       struct err *err) MUST_CHECK;
+enum rc team_schedule_clock(const struct store_schedule *x, int64_t planned,
+                            struct team_civil *out, struct err *err) MUST_CHECK;
 
 #endif

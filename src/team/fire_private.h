@@ -9,19 +9,19 @@
 
 struct fire_plan {
     const struct store_schedule *x; /* borrowed */
-    struct cron cron;
-    struct zone *zone;
-    struct schedule_policy policy;
+    struct team_cron cron;
+    struct team_zone *zone;
+    struct team_schedule_policy policy;
 };
 
 /* RC_INVAL, RC_NOTFOUND: a row that cannot be meant (E5101, E5102, E5105). */
 enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
                        struct err *err) MUST_CHECK;
 void fire_plan_close(struct fire_plan *f);
-struct civil fire_clock(const struct fire_plan *f, int64_t planned);
+struct team_civil fire_clock(const struct fire_plan *f, int64_t planned);
 
 /* The job of a planned time, with its token; the caller's to release. */
-enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct spec *out,
+enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct job_spec *out,
                   struct err *err) MUST_CHECK;
 
 /* Of a name that is not there: in the words of schedules. */

@@ -11,11 +11,11 @@ enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
                        struct err *err)
 {
     struct fire_plan f = {.x = x};
-    enum rc rc = cron_parse(x->cron, &f.cron, err);
+    enum rc rc = team_cron_parse(x->cron, &f.cron, err);
     if (!rc)
-        rc = schedule_policy_parse(x->catch_up, &f.policy, err);
+        rc = team_schedule_policy_parse(x->catch_up, &f.policy, err);
     if (!rc)
-        rc = zone_open(x->zone, &f.zone, err);
+        rc = team_zone_open(x->zone, &f.zone, err);
     if (!rc)
         *out = f;
     return rc;
@@ -23,14 +23,14 @@ enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
 
 void fire_plan_close(struct fire_plan *f)
 {
-    zone_close(f->zone);
+    team_zone_close(f->zone);
     f->zone = NULL;
 }
 
-struct civil fire_clock(const struct fire_plan *f, int64_t planned)
+struct team_civil fire_clock(const struct fire_plan *f, int64_t planned)
 {
-    int64_t t = civil_floor(planned, CLOCK_SECOND);
-    return civil_of(t + zone_at(f->zone, t).offset);
+    int64_t t = team_civil_floor(planned, CLOCK_SECOND);
+    return team_civil_of(t + team_zone_at(f->zone, t).offset);
 }
 
 /* A schedule that is deleted and made again is another one: it has another birthday. */
@@ -52,17 +52,17 @@ static struct node *text_node(struct arena *a, const char *text)
 }
 
 /* What every run of a schedule gets: name, project, token, a label to find it by. */
-static void mark(const struct fire_plan *f, int64_t planned, struct spec *s)
+static void mark(const struct fire_plan *f, int64_t planned, struct job_spec *s)
 {
     char token[SHA256_TEXT_SIZE];
     struct arena *a = &s->conf.doc.arena;
     struct node *root = s->conf.doc.root, *labels = node_find(root, "label");
     token_of(f->x, planned, token);
-    spec_put(s, "client_token", token);
+    job_spec_put(s, "client_token", token);
     if (!s->s->has_name)
-        spec_put(s, "name", f->x->name);
+        job_spec_put(s, "name", f->x->name);
     if (*f->x->project)
-        spec_put(s, "project", f->x->project);
+        job_spec_put(s, "project", f->x->project);
     if (!labels) {
         labels = node_create(a, NODE_MAP, (struct span){0});
         node_put(a, root, "label", labels);
@@ -70,30 +70,30 @@ static void mark(const struct fire_plan *f, int64_t planned, struct spec *s)
     node_put(a, labels, "schedule", text_node(a, f->x->name));
 }
 
-enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct spec *out,
+enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct job_spec *out,
                   struct err *err)
 {
     struct arena a = {0};
-    struct spec s = {0};
-    struct dates_param *params = NULL;
-    struct dates d = {.at = fire_clock(f, planned)};
+    struct job_spec s = {0};
+    struct team_dates_param *params = NULL;
+    struct team_dates d = {.at = fire_clock(f, planned)};
     struct buf b;
-    enum rc rc = spec_dates_params(f->x->params, &a, &params, &d.n, err);
+    enum rc rc = team_spec_dates_params(f->x->params, &a, &params, &d.n, err);
     d.params = params;
     if (!rc)
-        rc = spec_dates_fill(f->x->spec, &d, &s, err);
+        rc = team_spec_dates_fill(f->x->spec, &d, &s, err);
     arena_release(&a);
     if (rc)
         return rc;
     mark(f, planned, &s);
     buf_init(&b, 16 << 20);
-    spec_print(&s, &b);
-    spec_release(&s);
+    job_spec_print(&s, &b);
+    job_spec_release(&s);
     rc = buf_check(&b, err);
     if (!rc) {
-        rc = spec_from_json(buf_str(&b), out, err);
+        rc = job_spec_from_json(buf_str(&b), out, err);
         if (rc)
-            spec_release(out);
+            job_spec_release(out);
     }
     buf_release(&b);
     return rc;

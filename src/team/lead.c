@@ -9,11 +9,11 @@
 #include "base/log.h"
 
 #define LOG_AREA "lead"
-#define MARGIN_NS                                                        \
+#define MARGIN_NS \
     (INT64_C(500) * 1000000) /* it stops so much before the others start \
                               */
 
-void lead_init(struct lead *l)
+void team_lead_init(struct team_lead *l)
 {
     char host[64] = "";
     unsigned number = 0;
@@ -27,9 +27,9 @@ void lead_init(struct lead *l)
     atomic_init(&l->until, 0);
 }
 
-enum rc lead_renew(struct lead *l, struct store *s, struct err *err)
+enum rc team_lead_renew(struct team_lead *l, struct store *s, struct err *err)
 {
-    bool mine = false, before = lead_is(l);
+    bool mine = false, before = team_lead_is(l);
     int64_t asked = clock_mono_ns(), epoch = 0;
     enum rc rc = store_lease_take(s, LEAD_LEASE, l->holder, LEAD_MS, &mine, &epoch, err);
     if (rc)
@@ -37,7 +37,7 @@ enum rc lead_renew(struct lead *l, struct store *s, struct err *err)
     atomic_store(&l->until, mine ? asked + LEAD_MS * INT64_C(1000000) - MARGIN_NS : 0);
     if (mine && (!before || epoch != atomic_load(&l->epoch))) {
         atomic_store(&l->epoch, epoch);
-        lead_fence(l, s);
+        team_lead_fence(l, s);
         log_info("leads from here on, epoch %jd", (intmax_t)epoch);
     } else if (!mine && before) {
         log_warn("another leads by now");
@@ -47,17 +47,17 @@ enum rc lead_renew(struct lead *l, struct store *s, struct err *err)
     return RC_OK;
 }
 
-void lead_fence(struct lead *l, struct store *s)
+void team_lead_fence(struct team_lead *l, struct store *s)
 {
     store_fence(s, LEAD_LEASE, l->holder, atomic_load(&l->epoch));
 }
 
-bool lead_is(struct lead *l)
+bool team_lead_is(struct team_lead *l)
 {
     return clock_mono_ns() < atomic_load(&l->until);
 }
 
-void lead_give_up(struct lead *l, struct store *s)
+void team_lead_give_up(struct team_lead *l, struct store *s)
 {
     store_fence(s, NULL, NULL, 0);
     if (atomic_exchange(&l->until, 0)) {

@@ -18,20 +18,20 @@
 #define LEAD_MS 4000
 #define LEAD_RENEW_MS 1000
 
-struct lead {
+struct team_lead {
     char holder[96];       /* machine, process, and a number of its own */
     _Atomic int64_t epoch; /* while it leads */
     _Atomic int64_t until; /* monotonic, ns: leads up to then */
 };
 
-void lead_init(struct lead *l);
+void team_lead_init(struct team_lead *l);
 /* Takes or renews the lease; to be called every LEAD_RENEW_MS. Sets the fence of `s`. */
-enum rc lead_renew(struct lead *l, struct store *s, struct err *err) MUST_CHECK;
+enum rc team_lead_renew(struct team_lead *l, struct store *s, struct err *err) MUST_CHECK;
 /* Any thread. */
-bool lead_is(struct lead *l);
+bool team_lead_is(struct team_lead *l);
 /* The fence for another store of the same process. */
-void lead_fence(struct lead *l, struct store *s);
+void team_lead_fence(struct team_lead *l, struct store *s);
 /* At the end: another may take it at once. */
-void lead_give_up(struct lead *l, struct store *s);
+void team_lead_give_up(struct team_lead *l, struct store *s);
 
 #endif

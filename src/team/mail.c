@@ -12,7 +12,7 @@
 #define MESSAGE_MAX (64 << 10)
 #define SECONDS 30
 
-const char *mail_check(const char *address)
+const char *team_mail_check(const char *address)
 {
     const char *at = strchr(address, '@');
     size_t n = strlen(address);
@@ -71,9 +71,10 @@ static enum rc run(const char *command, const struct buf *text, struct err *err)
     return rc;
 }
 
-enum rc mail_send(const char *command, const struct mail_message *m, struct err *err)
+enum rc team_mail_send(const char *command, const struct team_mail_message *m,
+                       struct err *err)
 {
-    const char *wrong = mail_check(m->to);
+    const char *wrong = team_mail_check(m->to);
     struct buf b;
     if (wrong)
         return err_coded(err, RC_INVAL, E5305, "mail '%.100s': %s", m->to, wrong);

@@ -6,9 +6,9 @@
 #include "base/err.h"
 
 /* NULL when `address` is one that a message can be sent to, else what is wrong. */
-const char *mail_check(const char *address);
+const char *team_mail_check(const char *address);
 
-struct mail_message {
+struct team_mail_message {
     const char *to, *subject, *text;
     const char
         *key; /* becomes its Message-ID, so that a second try is the same message */
@@ -17,7 +17,7 @@ struct mail_message {
  * the message with headers from its standard input ("/usr/sbin/sendmail -t -i").
  * RC_INVAL: no command or a bad address; any other rc: trying again may help. E5305.
  */
-enum rc mail_send(const char *command, const struct mail_message *m,
-                  struct err *err) MUST_CHECK;
+enum rc team_mail_send(const char *command, const struct team_mail_message *m,
+                       struct err *err) MUST_CHECK;
 
 #endif

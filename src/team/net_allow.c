@@ -18,7 +18,7 @@ struct net {
     unsigned bits;
 };
 
-struct net_allow {
+struct team_net_allow {
     VEC(char *) hosts; /* owned, lower case */
     VEC(struct net) nets;
 };
@@ -73,7 +73,7 @@ static bool bytes_of(const struct sockaddr *addr, unsigned char out[16])
     return true;
 }
 
-bool net_public(const struct sockaddr *addr)
+bool team_net_public(const struct sockaddr *addr)
 {
     unsigned char at[16];
     if (!bytes_of(addr, at))
@@ -130,9 +130,10 @@ static bool host_ok(struct str s)
     return s.p[0] != '*' || s.n == 1 || s.p[1] == '.';
 }
 
-enum rc net_allow_open(const char *list, struct net_allow **out, struct err *err)
+enum rc team_net_allow_open(const char *list, struct team_net_allow **out,
+                            struct err *err)
 {
-    struct net_allow *a = mem_calloc(1, sizeof(*a));
+    struct team_net_allow *a = mem_calloc(1, sizeof(*a));
     struct str rest = str_c(list ? list : ""), part;
     enum rc rc = RC_OK;
     while (rest.n && !rc && str_split(&rest, ',', &part)) {
@@ -155,14 +156,14 @@ enum rc net_allow_open(const char *list, struct net_allow **out, struct err *err
         }
     }
     if (rc) {
-        net_allow_close(a);
+        team_net_allow_close(a);
         return rc;
     }
     *out = a;
     return RC_OK;
 }
 
-void net_allow_close(struct net_allow *a)
+void team_net_allow_close(struct team_net_allow *a)
 {
     if (!a)
         return;
@@ -173,7 +174,7 @@ void net_allow_close(struct net_allow *a)
     mem_free(a);
 }
 
-static bool listed(const struct net_allow *a, const unsigned char *at)
+static bool listed(const struct team_net_allow *a, const unsigned char *at)
 {
     for (size_t i = 0; i < a->nets.n; i++)
         if (within(at, &a->nets.at[i]))
@@ -181,7 +182,7 @@ static bool listed(const struct net_allow *a, const unsigned char *at)
     return false;
 }
 
-bool net_allow_host(const struct net_allow *a, const char *host)
+bool team_net_allow_host(const struct team_net_allow *a, const char *host)
 {
     struct net n;
     size_t len = strlen(host);
@@ -198,10 +199,10 @@ bool net_allow_host(const struct net_allow *a, const char *host)
     return false;
 }
 
-bool net_allow_address(const struct net_allow *a, const struct sockaddr *addr)
+bool team_net_allow_address(const struct team_net_allow *a, const struct sockaddr *addr)
 {
     unsigned char at[16];
     if (!bytes_of(addr, at))
         return false;
-    return listed(a, at) || net_public(addr);
+    return listed(a, at) || team_net_public(addr);
 }

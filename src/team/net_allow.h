@@ -22,22 +22,22 @@
 
 #include "base/err.h"
 
-struct net_allow;
+struct team_net_allow;
 
 /* `list` with commas between its entries; NULL or "": nothing is allowed. RC_INVAL
  * (E5302) names the entry that cannot be read.
  */
-enum rc net_allow_open(const char *list, struct net_allow **out,
-                       struct err *err) MUST_CHECK;
-void net_allow_close(struct net_allow *a); /* NULL is fine */
+enum rc team_net_allow_open(const char *list, struct team_net_allow **out,
+                            struct err *err) MUST_CHECK;
+void team_net_allow_close(struct team_net_allow *a); /* NULL is fine */
 
 /* Is this name, or address written as one, on the list? */
-bool net_allow_host(const struct net_allow *a, const char *host);
+bool team_net_allow_host(const struct team_net_allow *a, const char *host);
 /* May a connection to this address be made? */
-bool net_allow_address(const struct net_allow *a, const struct sockaddr *addr);
+bool team_net_allow_address(const struct team_net_allow *a, const struct sockaddr *addr);
 /* Is it an address that anybody on the internet could mean? Not of this machine, of a
  * private network, of a link, of a group, or reserved.
  */
-bool net_public(const struct sockaddr *addr);
+bool team_net_public(const struct sockaddr *addr);
 
 #endif

@@ -19,7 +19,7 @@
 #define AWAY_NS (7 * 86400 * CLOCK_SECOND)
 #define POINTS_PAGE 5000
 
-static bool has_label(const struct place *p, const char *id, const char *key,
+static bool has_label(const struct job_place *p, const char *id, const char *key,
                       const char *value)
 {
     char *spec = NULL;
@@ -34,27 +34,27 @@ static bool has_label(const struct place *p, const char *id, const char *key,
     return same;
 }
 
-bool notice_about(const struct looking *l, const struct rule *r,
+bool notice_about(const struct looking *l, const struct team_rule *r,
                   const struct store_job *j)
 {
-    if (!rule_is_about(r, j) || (j->finished && j->finished < r->row->created))
+    if (!team_rule_is_about(r, j) || (j->finished && j->finished < r->row->created))
         return false;
     if (r->schedule && !has_label(l->p, j->id, "schedule", r->schedule))
         return false;
     return !r->label_key || has_label(l->p, j->id, r->label_key, r->label_value);
 }
 
-enum rc notice_tell(struct looking *l, struct watched *w, const struct rule *r,
-                    const struct rule_fact *f, struct err *err)
+enum rc notice_tell(struct looking *l, struct watched *w, const struct team_rule *r,
+                    const struct team_rule_fact *f, struct err *err)
 {
     char key[65];
     struct buf payload;
     bool added = false;
-    rule_key(r, f, key);
+    team_rule_key(r, f, key);
     if (map_find(&w->told, str_c(key)))
         return RC_OK;
     buf_init(&payload, 1 << 20);
-    rule_payload(r, f, &payload);
+    team_rule_payload(r, f, &payload);
     struct store_delivery d = {.key = key,
                                .rule = r->row->id,
                                .job = f->job->id,
@@ -89,13 +89,13 @@ static enum rc tell_state(struct looking *l, struct watched *w, const struct sto
         buf_printf(&text, ", %.500s", e->message);
     snprintf(what, sizeof(what), "event/%jd", (intmax_t)e->seq);
     for (size_t i = 0; i < l->rules.n && !rc; i++) {
-        const struct rule *r = &l->rules.at[i];
-        struct rule_fact f = {.job = &then,
-                              .time = e->time,
-                              .what = what,
-                              .text = buf_str(&text),
-                              .extra = ""};
-        if (e->time >= r->row->created && rule_wants_state(r, state) &&
+        const struct team_rule *r = &l->rules.at[i];
+        struct team_rule_fact f = {.job = &then,
+                                   .time = e->time,
+                                   .what = what,
+                                   .text = buf_str(&text),
+                                   .extra = ""};
+        if (e->time >= r->row->created && team_rule_wants_state(r, state) &&
             notice_about(l, r, j))
             rc = notice_tell(l, w, r, &f, err);
     }
@@ -125,7 +125,7 @@ static enum rc look_events(struct looking *l, struct watched *w,
     return rc;
 }
 
-static enum rc tell_value(struct looking *l, struct watched *w, const struct rule *r,
+static enum rc tell_value(struct looking *l, struct watched *w, const struct team_rule *r,
                           const struct store_job *j, const struct store_point *x,
                           struct err *err)
 {
@@ -138,11 +138,11 @@ static enum rc tell_value(struct looking *l, struct watched *w, const struct rul
     buf_puts(&b, ", \"metric\": ");
     buf_json_str(&b, x->name, strlen(x->name));
     buf_printf(&b, ", \"value\": %s, \"step\": %jd", number, (intmax_t)x->step);
-    struct rule_fact f = {.job = j,
-                          .time = x->time,
-                          .what = what,
-                          .text = text,
-                          .extra = b.failed ? "" : buf_str(&b)};
+    struct team_rule_fact f = {.job = j,
+                               .time = x->time,
+                               .what = what,
+                               .text = text,
+                               .extra = b.failed ? "" : buf_str(&b)};
     enum rc rc = notice_tell(l, w, r, &f, err);
     buf_release(&b);
     return rc;
@@ -153,7 +153,8 @@ static enum rc look_points(struct looking *l, struct watched *w,
 {
     bool wanted = false;
     for (size_t i = 0; i < l->rules.n; i++)
-        wanted |= l->rules.at[i].on == RULE_METRIC && rule_is_about(&l->rules.at[i], j);
+        wanted |=
+            l->rules.at[i].on == RULE_METRIC && team_rule_is_about(&l->rules.at[i], j);
     if (!wanted)
         return RC_OK;
     struct store_points pts = {0};
@@ -161,9 +162,9 @@ static enum rc look_points(struct looking *l, struct watched *w,
         store_points_get(l->p->store, j->id, NULL, w->points, POINTS_PAGE, &pts, err);
     for (size_t i = 0; i < pts.n && !rc; i++)
         for (size_t k = 0; k < l->rules.n && !rc; k++) {
-            const struct rule *r = &l->rules.at[k];
+            const struct team_rule *r = &l->rules.at[k];
             if (pts.at[i].time >= r->row->created &&
-                rule_wants_value(r, pts.at[i].name, pts.at[i].value) &&
+                team_rule_wants_value(r, pts.at[i].name, pts.at[i].value) &&
                 notice_about(l, r, j))
                 rc = tell_value(l, w, r, j, &pts.at[i], err);
         }
@@ -173,7 +174,7 @@ static enum rc look_points(struct looking *l, struct watched *w,
     return rc;
 }
 
-static struct watched *watch(struct notice *n, const char *id)
+static struct watched *watch(struct team_notice *n, const char *id)
 {
     struct map_entry *e = map_put(&n->jobs, str_c(id));
     if (!e->value)
@@ -183,8 +184,9 @@ static struct watched *watch(struct notice *n, const char *id)
     return w;
 }
 
-static enum rc look_at(struct notice *n, struct looking *l, const struct store_jobs *jobs,
-                       bool leads, bool ended, struct err *err)
+static enum rc look_at(struct team_notice *n, struct looking *l,
+                       const struct store_jobs *jobs, bool leads, bool ended,
+                       struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < jobs->n && !rc; i++) {
@@ -204,7 +206,7 @@ static enum rc look_at(struct notice *n, struct looking *l, const struct store_j
 }
 
 /* Jobs that were not met in this round are over. */
-static void forget(struct notice *n, bool all)
+static void forget(struct team_notice *n, bool all)
 {
     struct map kept = {0};
     for (size_t i = 0; i < n->jobs.n; i++) {
@@ -221,7 +223,7 @@ static void forget(struct notice *n, bool all)
     n->jobs = kept;
 }
 
-void notice_release(struct notice *n)
+void team_notice_release(struct team_notice *n)
 {
     forget(n, true);
 }
@@ -230,9 +232,9 @@ static enum rc open_rules(struct looking *l, struct store_rules *rows, struct er
 {
     enum rc rc = store_rule_get(l->p->store, NULL, NULL, rows, err);
     for (size_t i = 0; i < rows->n && !rc; i++) {
-        struct rule r;
+        struct team_rule r;
         struct err why = {0};
-        if (rule_open(&rows->at[i], &r, &why))
+        if (team_rule_open(&rows->at[i], &r, &why))
             log_warn("rule %s: %s", rows->at[i].id, why.msg);
         else
             VEC_PUSH(&l->rules, r);
@@ -241,7 +243,8 @@ static enum rc open_rules(struct looking *l, struct store_rules *rows, struct er
 }
 
 /* From which end on jobs that ended are looked at. */
-static enum rc since(const struct place *p, int64_t now, int64_t *out, struct err *err)
+static enum rc since(const struct job_place *p, int64_t now, int64_t *out,
+                     struct err *err)
 {
     int64_t mark = 0;
     enum rc rc = store_mark_get(p->store, MARK, &mark, err);
@@ -253,7 +256,7 @@ static enum rc since(const struct place *p, int64_t now, int64_t *out, struct er
     return rc;
 }
 
-static enum rc set_mark(struct notice *n, const struct place *p, int64_t now,
+static enum rc set_mark(struct team_notice *n, const struct job_place *p, int64_t now,
                         struct err *err)
 {
     if (n->marked <= now && now - n->marked < MARK_NS)
@@ -268,7 +271,7 @@ static enum rc set_mark(struct notice *n, const struct place *p, int64_t now,
     return rc;
 }
 
-static enum rc look_at_all(struct notice *n, struct looking *l, bool leads,
+static enum rc look_at_all(struct team_notice *n, struct looking *l, bool leads,
                            struct err *err)
 {
     struct store_jobs live = {0}, ended = {0};
@@ -290,8 +293,8 @@ static enum rc look_at_all(struct notice *n, struct looking *l, bool leads,
     return rc;
 }
 
-enum rc notice_look(struct notice *n, const struct place *p, bool leads, int64_t now,
-                    int64_t *added, struct err *err)
+enum rc team_notice_look(struct team_notice *n, const struct job_place *p, bool leads,
+                         int64_t now, int64_t *added, struct err *err)
 {
     struct looking l = {.p = p, .now = now};
     struct store_rules rows = {0};
@@ -301,7 +304,7 @@ enum rc notice_look(struct notice *n, const struct place *p, bool leads, int64_t
     if (!rc && leads)
         rc = set_mark(n, p, now, err);
     for (size_t i = 0; i < l.rules.n; i++)
-        rule_close(&l.rules.at[i]);
+        team_rule_close(&l.rules.at[i]);
     VEC_RELEASE(&l.rules);
     store_rules_release(&rows);
     *added = l.added;

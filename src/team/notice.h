@@ -14,15 +14,15 @@
 #include "job/place.h"
 
 /* Zeroed before its first use. */
-struct notice {
+struct team_notice {
     struct map jobs; /* of struct watched */
     int64_t round;
     int64_t marked; /* when the mark in the store was written, ns */
 };
 
 /* `now`: wall clock, ns. *added: new messages. */
-enum rc notice_look(struct notice *n, const struct place *p, bool leads, int64_t now,
-                    int64_t *added, struct err *err) MUST_CHECK;
-void notice_release(struct notice *n);
+enum rc team_notice_look(struct team_notice *n, const struct job_place *p, bool leads,
+                         int64_t now, int64_t *added, struct err *err) MUST_CHECK;
+void team_notice_release(struct team_notice *n);
 
 #endif

@@ -14,7 +14,7 @@
 #define LINE_MAX_BYTES 8192
 #define QUOTE_MAX 500 /* bytes of a line that are told */
 
-static enum rc tell_line(struct looking *l, struct watched *w, const struct rule *r,
+static enum rc tell_line(struct looking *l, struct watched *w, const struct team_rule *r,
                          const struct store_job *j, int64_t worker, struct str line,
                          struct err *err)
 {
@@ -30,11 +30,11 @@ static enum rc tell_line(struct looking *l, struct watched *w, const struct rule
     buf_add(&text, line.p, line.n);
     buf_printf(&extra, ", \"worker\": %jd, \"line\": ", (intmax_t)worker);
     buf_json_str(&extra, line.p, line.n);
-    struct rule_fact f = {.job = j,
-                          .time = l->now,
-                          .what = what,
-                          .text = buf_str(&text),
-                          .extra = buf_str(&extra)};
+    struct team_rule_fact f = {.job = j,
+                               .time = l->now,
+                               .what = what,
+                               .text = buf_str(&text),
+                               .extra = buf_str(&extra)};
     enum rc rc = notice_tell(l, w, r, &f, err);
     buf_release(&extra);
     buf_release(&text);
@@ -48,7 +48,8 @@ static enum rc look_line(struct looking *l, struct watched *w, const struct stor
     if (line.n > LINE_MAX_BYTES)
         line.n = LINE_MAX_BYTES;
     for (size_t i = 0; i < l->rules.n && !rc; i++)
-        if (rule_wants_line(&l->rules.at[i], line) && notice_about(l, &l->rules.at[i], j))
+        if (team_rule_wants_line(&l->rules.at[i], line) &&
+            notice_about(l, &l->rules.at[i], j))
             rc = tell_line(l, w, &l->rules.at[i], j, worker, line, err);
     return rc;
 }
@@ -75,7 +76,7 @@ static enum rc look_text(struct looking *l, struct watched *w, const struct stor
 static enum rc look_file(struct looking *l, struct watched *w, const struct store_job *j,
                          int64_t worker, bool ended, struct err *err)
 {
-    char *path = place_log(l->p, j->id, worker, j->attempt);
+    char *path = job_place_log(l->p, j->id, worker, j->attempt);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     mem_free(path);
     if (fd < 0)
@@ -98,10 +99,11 @@ static enum rc look_file(struct looking *l, struct watched *w, const struct stor
     return rc;
 }
 
-static bool wanted(const struct looking *l, const struct store_job *j, enum rule_on on)
+static bool wanted(const struct looking *l, const struct store_job *j,
+                   enum team_rule_on on)
 {
     for (size_t i = 0; i < l->rules.n; i++)
-        if (l->rules.at[i].on == on && rule_is_about(&l->rules.at[i], j))
+        if (l->rules.at[i].on == on && team_rule_is_about(&l->rules.at[i], j))
             return true;
     return false;
 }
@@ -127,7 +129,7 @@ static int64_t last_sign(const struct looking *l, const struct store_job *j)
     int64_t latest = j->started;
     for (int64_t i = 0; i < j->workers && i < NOTICE_WORKERS_MAX; i++) {
         struct stat st;
-        char *path = place_log(l->p, j->id, i, j->attempt);
+        char *path = job_place_log(l->p, j->id, i, j->attempt);
         if (stat(path, &st) == 0) {
             int64_t at = st.st_mtim.tv_sec * CLOCK_SECOND + st.st_mtim.tv_nsec;
             latest = at > latest ? at : latest;
@@ -145,7 +147,7 @@ enum rc notice_stall(struct looking *l, struct watched *w, const struct store_jo
         return RC_OK;
     int64_t sign = last_sign(l, j);
     for (size_t i = 0; i < l->rules.n && !rc; i++) {
-        const struct rule *r = &l->rules.at[i];
+        const struct team_rule *r = &l->rules.at[i];
         char what[64], text[300], extra[64], span[CLOCK_TEXT_SIZE];
         if (r->on != RULE_STALL || l->now - sign < r->after_s * CLOCK_SECOND ||
             !notice_about(l, r, j))
@@ -157,7 +159,7 @@ enum rc notice_stall(struct looking *l, struct watched *w, const struct store_jo
                  j->name, span);
         snprintf(extra, sizeof(extra), ", \"silent_s\": %jd",
                  (intmax_t)((l->now - sign) / CLOCK_SECOND));
-        struct rule_fact f = {
+        struct team_rule_fact f = {
             .job = j, .time = l->now, .what = what, .text = text, .extra = extra};
         rc = notice_tell(l, w, r, &f, err);
     }

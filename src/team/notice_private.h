@@ -20,17 +20,17 @@ struct watched {
 };
 
 struct looking {
-    const struct place *p;
+    const struct job_place *p;
     int64_t now, added;
-    VEC(struct rule) rules;
+    VEC(struct team_rule) rules;
 };
 
 /* Is the rule about this job, labels included? */
-bool notice_about(const struct looking *l, const struct rule *r,
+bool notice_about(const struct looking *l, const struct team_rule *r,
                   const struct store_job *j);
 /* Writes the message down unless it is known. */
-enum rc notice_tell(struct looking *l, struct watched *w, const struct rule *r,
-                    const struct rule_fact *f, struct err *err) MUST_CHECK;
+enum rc notice_tell(struct looking *l, struct watched *w, const struct team_rule *r,
+                    const struct team_rule_fact *f, struct err *err) MUST_CHECK;
 
 /* Of a job whose files are here. `ended`: a last line may have no end. */
 enum rc notice_logs(struct looking *l, struct watched *w, const struct store_job *j,

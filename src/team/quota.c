@@ -8,7 +8,8 @@
 #include "base/mem.h"
 #include "text/job/job.h"
 
-enum rc quota_key(enum quota_whose whose, const char *name, char **out, struct err *err)
+enum rc team_quota_key(enum team_quota_whose whose, const char *name, char **out,
+                       struct err *err)
 {
     bool all = whose == QUOTA_USER && strcmp(name, "*") == 0;
     const char *wrong = all ? NULL : job_check_name(str_c(name));
@@ -19,7 +20,7 @@ enum rc quota_key(enum quota_whose whose, const char *name, char **out, struct e
     return RC_OK;
 }
 
-enum quota_whose quota_of(const struct store_project *p, const char **name)
+enum team_quota_whose team_quota_of(const struct store_project *p, const char **name)
 {
     bool user = p->name[0] == SHARE_USER;
     *name = p->name + user;
@@ -60,8 +61,8 @@ static enum rc change(const char *what, const char *text,
                      text);
 }
 
-enum rc quota_apply(const struct quota_change *c, struct store_project *p,
-                    struct err *err)
+enum rc team_quota_apply(const struct team_quota_change *c, struct store_project *p,
+                         struct err *err)
 {
     enum rc rc = change("cpu", c->cpu, processors, &p->cpu_milli, err);
     if (!rc)
@@ -78,8 +79,9 @@ enum rc quota_apply(const struct quota_change *c, struct store_project *p,
     return rc;
 }
 
-enum rc quota_set(struct store *s, const char *key, const struct quota_change *c,
-                  struct store_project *out, struct err *err)
+enum rc team_quota_set(struct store *s, const char *key,
+                       const struct team_quota_change *c, struct store_project *out,
+                       struct err *err)
 {
     struct store_projects l = {0};
     struct store_project p = {.cpu_milli = -1,
@@ -95,7 +97,7 @@ enum rc quota_set(struct store *s, const char *key, const struct quota_change *c
         p = l.at[0];
     p.name = key;
     store_projects_release(&l);
-    rc = quota_apply(c, &p, err);
+    rc = team_quota_apply(c, &p, err);
     if (!rc)
         rc = store_project_put(s, &p, NULL, err);
     if (!rc)
@@ -103,7 +105,7 @@ enum rc quota_set(struct store *s, const char *key, const struct quota_change *c
     return rc;
 }
 
-enum rc quota_delete(struct store *s, const char *key, struct err *err)
+enum rc team_quota_delete(struct store *s, const char *key, struct err *err)
 {
     enum rc rc = store_project_delete(s, key, err);
     if (rc != RC_NOTFOUND)

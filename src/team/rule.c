@@ -24,7 +24,7 @@ struct rule_pattern {
 
 static const char *const ons[] = {"state", "metric", "log", "stall"};
 
-const char *rule_on_name(enum rule_on on)
+const char *team_rule_on_name(enum team_rule_on on)
 {
     return ons[on];
 }
@@ -44,7 +44,7 @@ static void pattern_close(struct rule_pattern *p)
     mem_free(p);
 }
 
-static enum rc open_pattern(struct rule *r, const char *text, struct err *err)
+static enum rc open_pattern(struct team_rule *r, const char *text, struct err *err)
 {
     int number = 0;
     PCRE2_SIZE at = 0;
@@ -74,7 +74,7 @@ static enum rc open_pattern(struct rule *r, const char *text, struct err *err)
     return RC_OK;
 }
 
-static enum rc read_states(struct rule *r, const struct node *list, struct err *err)
+static enum rc read_states(struct team_rule *r, const struct node *list, struct err *err)
 {
     enum job_state s;
     if (!list || list->kind != NODE_LIST || !list->list.n ||
@@ -89,7 +89,7 @@ static enum rc read_states(struct rule *r, const struct node *list, struct err *
     return RC_OK;
 }
 
-static enum rc read_metric(struct rule *r, const struct node *map, struct err *err)
+static enum rc read_metric(struct team_rule *r, const struct node *map, struct err *err)
 {
     const struct node *above = node_find(map, "above"), *below = node_find(map, "below");
     r->metric = arena_strdup(&r->arena, node_get_text(map, "metric", ""));
@@ -103,7 +103,7 @@ static enum rc read_metric(struct rule *r, const struct node *map, struct err *e
     return RC_OK;
 }
 
-static enum rc read_on(struct rule *r, const struct node *map, struct err *err)
+static enum rc read_on(struct team_rule *r, const struct node *map, struct err *err)
 {
     const char *on = node_get_text(map, "on", "");
     size_t i = 0;
@@ -111,7 +111,7 @@ static enum rc read_on(struct rule *r, const struct node *map, struct err *err)
         i++;
     if (i == ARRAY_LEN(ons))
         return bad(err, "on is state, metric, log or stall", on);
-    r->on = (enum rule_on)i;
+    r->on = (enum team_rule_on)i;
     switch (r->on) {
     case RULE_STATE:
         return read_states(r, node_find(map, "states"), err);
@@ -128,7 +128,7 @@ static enum rc read_on(struct rule *r, const struct node *map, struct err *err)
     return RC_OK;
 }
 
-static enum rc read_scope(struct rule *r, const struct node *map, struct err *err)
+static enum rc read_scope(struct team_rule *r, const struct node *map, struct err *err)
 {
     const struct {
         const char *key, **to;
@@ -169,9 +169,10 @@ static enum rc check_keys(const struct node *map, struct err *err)
     return RC_OK;
 }
 
-enum rc rule_open(const struct store_rule *row, struct rule *out, struct err *err)
+enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
+                       struct err *err)
 {
-    struct rule r = {.row = row};
+    struct team_rule r = {.row = row};
     struct doc doc = {0};
     const struct node *map = job_json_open(row->condition, &doc);
     enum rc rc = RC_OK;
@@ -186,21 +187,21 @@ enum rc rule_open(const struct store_rule *row, struct rule *out, struct err *er
     if (doc.src)
         doc_release(&doc);
     if (rc) {
-        rule_close(&r);
+        team_rule_close(&r);
         return rc;
     }
     *out = r;
     return RC_OK;
 }
 
-void rule_close(struct rule *r)
+void team_rule_close(struct team_rule *r)
 {
     pattern_close(r->pattern);
     arena_release(&r->arena);
-    *r = (struct rule){0};
+    *r = (struct team_rule){0};
 }
 
-bool rule_is_about(const struct rule *r, const struct store_job *j)
+bool team_rule_is_about(const struct team_rule *r, const struct store_job *j)
 {
     if (r->project ? strcmp(r->project, j->project) != 0
                    : strcmp(r->row->owner, j->owner) != 0)
@@ -209,12 +210,12 @@ bool rule_is_about(const struct rule *r, const struct store_job *j)
            (!r->name || strstr(j->name, r->name));
 }
 
-bool rule_wants_labels(const struct rule *r)
+bool team_rule_wants_labels(const struct team_rule *r)
 {
     return r->label_key || r->schedule;
 }
 
-bool rule_wants_state(const struct rule *r, const char *state)
+bool team_rule_wants_state(const struct team_rule *r, const char *state)
 {
     for (size_t i = 0; i < r->n_states && r->on == RULE_STATE; i++)
         if (strcmp(r->states[i], state) == 0)
@@ -222,20 +223,21 @@ bool rule_wants_state(const struct rule *r, const char *state)
     return false;
 }
 
-bool rule_wants_value(const struct rule *r, const char *metric, double v)
+bool team_rule_wants_value(const struct team_rule *r, const char *metric, double v)
 {
     return r->on == RULE_METRIC && strcmp(r->metric, metric) == 0 &&
            ((r->has_above && v > r->above) || (r->has_below && v < r->below));
 }
 
-bool rule_wants_line(const struct rule *r, struct str line)
+bool team_rule_wants_line(const struct team_rule *r, struct str line)
 {
     return r->on == RULE_LOG &&
            pcre2_match(r->pattern->code, (PCRE2_SPTR)line.p, line.n, 0, 0,
                        r->pattern->data, r->pattern->context) >= 0;
 }
 
-void rule_key(const struct rule *r, const struct rule_fact *f, char out[65])
+void team_rule_key(const struct team_rule *r, const struct team_rule_fact *f,
+                   char out[65])
 {
     struct sha256 h;
     char *text = mem_printf("%s/%s/%s", r->row->id, f->job->id, f->what);
@@ -251,15 +253,16 @@ static void put(struct buf *out, const char *key, const char *value)
     buf_json_str(out, value, strlen(value));
 }
 
-void rule_payload(const struct rule *r, const struct rule_fact *f, struct buf *out)
+void team_rule_payload(const struct team_rule *r, const struct team_rule_fact *f,
+                       struct buf *out)
 {
     char key[65], time[CLOCK_TEXT_SIZE];
     const struct store_job *j = f->job;
-    rule_key(r, f, key);
+    team_rule_key(r, f, key);
     clock_rfc3339(f->time, time);
     buf_printf(out, "{\"id\": \"%s\"", key);
     put(out, "rule", r->row->id);
-    put(out, "on", rule_on_name(r->on));
+    put(out, "on", team_rule_on_name(r->on));
     put(out, "time", time);
     put(out, "text", f->text);
     buf_printf(out, "%s, \"job\": {\"id\": \"%s\"", f->extra, j->id);

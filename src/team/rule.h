@@ -19,14 +19,14 @@
 #include "store/notify.h"
 #include "store/store.h"
 
-enum rule_on { RULE_STATE, RULE_METRIC, RULE_LOG, RULE_STALL };
+enum team_rule_on { RULE_STATE, RULE_METRIC, RULE_LOG, RULE_STALL };
 
 #define RULE_STATES_MAX 16
 
-struct rule {
+struct team_rule {
     const struct store_rule *row; /* borrowed */
     struct arena arena;
-    enum rule_on on;
+    enum team_rule_on on;
     const char *states[RULE_STATES_MAX];
     size_t n_states;
     const char *metric;
@@ -38,21 +38,21 @@ struct rule {
 };
 
 /* RC_INVAL (E5301). */
-enum rc rule_open(const struct store_rule *row, struct rule *out,
-                  struct err *err) MUST_CHECK;
-void rule_close(struct rule *r);
-const char *rule_on_name(enum rule_on on);
+enum rc team_rule_open(const struct store_rule *row, struct team_rule *out,
+                       struct err *err) MUST_CHECK;
+void team_rule_close(struct team_rule *r);
+const char *team_rule_on_name(enum team_rule_on on);
 
 /* Labels are looked at by the caller: they lie elsewhere. */
-bool rule_is_about(const struct rule *r, const struct store_job *j);
-bool rule_wants_labels(const struct rule *r);
-bool rule_wants_state(const struct rule *r, const char *state);
-bool rule_wants_value(const struct rule *r, const char *metric, double v);
+bool team_rule_is_about(const struct team_rule *r, const struct store_job *j);
+bool team_rule_wants_labels(const struct team_rule *r);
+bool team_rule_wants_state(const struct team_rule *r, const char *state);
+bool team_rule_wants_value(const struct team_rule *r, const char *metric, double v);
 /* Bounded in time, whatever the pattern. */
-bool rule_wants_line(const struct rule *r, struct str line);
+bool team_rule_wants_line(const struct team_rule *r, struct str line);
 
 /* What the message is about. */
-struct rule_fact {
+struct team_rule_fact {
     const struct store_job *job;
     int64_t time;      /* ns */
     const char *what;  /* what makes it another one: the event's number, the attempt */
@@ -60,7 +60,9 @@ struct rule_fact {
     const char *extra; /* JSON members beside the usual ones, ", \"value\": 0.5"; "" */
 };
 /* The key of its delivery: the same for the same fact. */
-void rule_key(const struct rule *r, const struct rule_fact *f, char out[65]);
-void rule_payload(const struct rule *r, const struct rule_fact *f, struct buf *out);
+void team_rule_key(const struct team_rule *r, const struct team_rule_fact *f,
+                   char out[65]);
+void team_rule_payload(const struct team_rule *r, const struct team_rule_fact *f,
+                       struct buf *out);
 
 #endif

@@ -9,12 +9,12 @@
 
 static const char *const overlaps[] = {"skip", "queue", "replace", "allow"};
 
-const char *schedule_overlap_name(enum schedule_overlap o)
+const char *team_schedule_overlap_name(enum team_schedule_overlap o)
 {
     return overlaps[o];
 }
 
-static bool read_catch_up(struct str text, struct schedule_policy *out)
+static bool read_catch_up(struct str text, struct team_schedule_policy *out)
 {
     struct str word;
     out->limit = 1;
@@ -36,20 +36,20 @@ static bool read_catch_up(struct str text, struct schedule_policy *out)
     return !text.p;
 }
 
-static bool read_overlap(struct str text, enum schedule_overlap *out)
+static bool read_overlap(struct str text, enum team_schedule_overlap *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(overlaps); i++)
         if (str_is(text, overlaps[i])) {
-            *out = (enum schedule_overlap)i;
+            *out = (enum team_schedule_overlap)i;
             return true;
         }
     return false;
 }
 
-enum rc schedule_policy_read(const char *catch_up, const char *overlap,
-                             struct schedule_policy *out, struct err *err)
+enum rc team_schedule_policy_read(const char *catch_up, const char *overlap,
+                                  struct team_schedule_policy *out, struct err *err)
 {
-    struct schedule_policy p = {0};
+    struct team_schedule_policy p = {0};
     if (!read_catch_up(str_c(catch_up), &p))
         return err_coded(
             err, RC_INVAL, E5105,
@@ -64,10 +64,10 @@ enum rc schedule_policy_read(const char *catch_up, const char *overlap,
     return RC_OK;
 }
 
-enum rc schedule_policy_parse(const char *text, struct schedule_policy *out,
-                              struct err *err)
+enum rc team_schedule_policy_parse(const char *text, struct team_schedule_policy *out,
+                                   struct err *err)
 {
-    struct schedule_policy p = {0};
+    struct team_schedule_policy p = {0};
     struct str rest = str_c(text), first;
     if (!str_split(&rest, ' ', &first) || !read_catch_up(first, &p) ||
         (rest.p && !read_overlap(rest, &p.overlap)))
@@ -76,7 +76,7 @@ enum rc schedule_policy_parse(const char *text, struct schedule_policy *out,
     return RC_OK;
 }
 
-void schedule_catch_up_print(const struct schedule_policy *p, struct buf *out)
+void team_schedule_catch_up_print(const struct team_schedule_policy *p, struct buf *out)
 {
     static const char *const names[] = {"none", "last", "all"};
     buf_puts(out, names[p->catch_up]);
@@ -84,15 +84,16 @@ void schedule_catch_up_print(const struct schedule_policy *p, struct buf *out)
         buf_printf(out, ":%jd", (intmax_t)p->limit);
 }
 
-void schedule_due_release(struct schedule_due *d)
+void team_schedule_due_release(struct team_schedule_due *d)
 {
     VEC_RELEASE(&d->fire);
 }
 
-int64_t schedule_next(const struct cron *c, const struct zone *z, int64_t after)
+int64_t team_schedule_next(const struct team_cron *c, const struct team_zone *z,
+                           int64_t after)
 {
     int64_t next;
-    if (!cron_next(c, z, civil_floor(after, CLOCK_SECOND), &next))
+    if (!team_cron_next(c, z, team_civil_floor(after, CLOCK_SECOND), &next))
         return 0;
     return next * CLOCK_SECOND;
 }
@@ -101,14 +102,15 @@ int64_t schedule_next(const struct cron *c, const struct zone *z, int64_t after)
  * before them. A schedule of every minute that was away for a year is not walked through:
  * the stretch before `now` that is looked at doubles until it holds enough.
  */
-static void latest(const struct cron *c, const struct zone *z, int64_t from, int64_t now,
-                   size_t max, struct schedule_due *d)
+static void latest(const struct team_cron *c, const struct team_zone *z, int64_t from,
+                   int64_t now, size_t max, struct team_schedule_due *d)
 {
     for (int64_t stretch = 120 * (int64_t)max * CLOCK_SECOND;; stretch *= 2) {
         bool whole = stretch > now - from || stretch > INT64_MAX / 4;
-        int64_t at = schedule_next(c, z, (whole ? from : now - stretch) - CLOCK_SECOND);
+        int64_t at =
+            team_schedule_next(c, z, (whole ? from : now - stretch) - CLOCK_SECOND);
         d->fire.n = 0;
-        for (; at && at <= now; at = schedule_next(c, z, at))
+        for (; at && at <= now; at = team_schedule_next(c, z, at))
             VEC_PUSH(&d->fire, at);
         if (d->fire.n > max || whole)
             break;
@@ -120,11 +122,11 @@ static void latest(const struct cron *c, const struct zone *z, int64_t from, int
     }
 }
 
-void schedule_due_at(const struct cron *c, const struct zone *z,
-                     const struct schedule_policy *p, int64_t next, int64_t now,
-                     struct schedule_due *d)
+void team_schedule_due_at(const struct team_cron *c, const struct team_zone *z,
+                          const struct team_schedule_policy *p, int64_t next, int64_t now,
+                          struct team_schedule_due *d)
 {
-    *d = (struct schedule_due){.next = next};
+    *d = (struct team_schedule_due){.next = next};
     if (!next || next > now)
         return;
     size_t max = p->catch_up == SCHEDULE_CATCH_ALL ? (size_t)p->limit : 1;
@@ -135,5 +137,5 @@ void schedule_due_at(const struct cron *c, const struct zone *z,
         d->missed = d->fire.at[n - 1];
         d->fire.n = 0;
     }
-    d->next = schedule_next(c, z, now);
+    d->next = team_schedule_next(c, z, now);
 }

@@ -17,48 +17,50 @@
 #define SCHEDULE_CATCH_MAX 1000 /* runs that are made up for at most */
 #define SCHEDULE_LATE_S 300     /* later than this is missed */
 
-enum schedule_catch_up {
+enum team_schedule_catch_up {
     SCHEDULE_CATCH_NONE, /* what was missed is left out */
     SCHEDULE_CATCH_LAST, /* the latest of what was missed is run */
     SCHEDULE_CATCH_ALL,  /* the latest `limit` are, the oldest first */
 };
 
 /* When the job of an earlier run has not ended. */
-enum schedule_overlap {
+enum team_schedule_overlap {
     SCHEDULE_OVERLAP_SKIP,    /* this run is left out */
     SCHEDULE_OVERLAP_QUEUE,   /* it waits for the other's end */
     SCHEDULE_OVERLAP_REPLACE, /* the other is stopped */
     SCHEDULE_OVERLAP_ALLOW,   /* both run */
 };
 
-struct schedule_policy {
-    enum schedule_catch_up catch_up;
+struct team_schedule_policy {
+    enum team_schedule_catch_up catch_up;
     int64_t limit; /* of SCHEDULE_CATCH_ALL */
-    enum schedule_overlap overlap;
+    enum team_schedule_overlap overlap;
 };
 
 /* "none", "last", "all", "all:20"; "skip", "queue", "replace", "allow". RC_INVAL (E5105).
  */
-enum rc schedule_policy_read(const char *catch_up, const char *overlap,
-                             struct schedule_policy *out, struct err *err) MUST_CHECK;
+enum rc team_schedule_policy_read(const char *catch_up, const char *overlap,
+                                  struct team_schedule_policy *out,
+                                  struct err *err) MUST_CHECK;
 /* As the store keeps it in one text, "last skip". */
-enum rc schedule_policy_parse(const char *text, struct schedule_policy *out,
-                              struct err *err) MUST_CHECK;
-void schedule_catch_up_print(const struct schedule_policy *p, struct buf *out);
-const char *schedule_overlap_name(enum schedule_overlap o);
+enum rc team_schedule_policy_parse(const char *text, struct team_schedule_policy *out,
+                                   struct err *err) MUST_CHECK;
+void team_schedule_catch_up_print(const struct team_schedule_policy *p, struct buf *out);
+const char *team_schedule_overlap_name(enum team_schedule_overlap o);
 
 /* What becomes due at `now`. */
-struct schedule_due {
+struct team_schedule_due {
     VEC(int64_t) fire; /* planned times to run, the oldest first */
     int64_t missed;    /* the latest planned time that is left out; 0: none */
     int64_t next;      /* 0: never again */
 };
-void schedule_due_release(struct schedule_due *d);
+void team_schedule_due_release(struct team_schedule_due *d);
 /* `next` 0: never. Nothing is due while next > now, and d->next is `next` then. */
-void schedule_due_at(const struct cron *c, const struct zone *z,
-                     const struct schedule_policy *p, int64_t next, int64_t now,
-                     struct schedule_due *d);
+void team_schedule_due_at(const struct team_cron *c, const struct team_zone *z,
+                          const struct team_schedule_policy *p, int64_t next, int64_t now,
+                          struct team_schedule_due *d);
 /* The first planned time behind `after`; 0: none. */
-int64_t schedule_next(const struct cron *c, const struct zone *z, int64_t after);
+int64_t team_schedule_next(const struct team_cron *c, const struct team_zone *z,
+                           int64_t after);
 
 #endif

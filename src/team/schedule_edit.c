@@ -15,18 +15,18 @@ enum rc fire_unknown(enum rc rc, const char *name, struct err *err)
 /* A job that could never be submitted is refused now, not at night. */
 static enum rc try_spec(const struct fire_plan *f, int64_t planned, struct err *err)
 {
-    struct spec s;
+    struct job_spec s;
     enum rc rc = fire_spec(f, planned, &s, err);
     if (rc)
         return rc;
     if (!s.shell && !s.argv)
         rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
-    spec_release(&s);
+    job_spec_release(&s);
     return rc;
 }
 
-enum rc schedule_create(const struct place *p, struct store_schedule *x, int64_t now,
-                        struct err *err)
+enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
+                             int64_t now, struct err *err)
 {
     struct fire_plan f;
     const char *wrong = job_check_name(str_c(x->name));
@@ -38,7 +38,7 @@ enum rc schedule_create(const struct place *p, struct store_schedule *x, int64_t
     if (rc)
         return rc;
     x->created = now;
-    x->next = schedule_next(&f.cron, f.zone, now);
+    x->next = team_schedule_next(&f.cron, f.zone, now);
     if (!x->next)
         rc =
             err_coded(err, RC_INVAL, E5101, "cron line '%.80s' never comes due", x->cron);
@@ -52,23 +52,23 @@ enum rc schedule_create(const struct place *p, struct store_schedule *x, int64_t
     return rc;
 }
 
-enum rc schedule_get(const struct place *p, const char *name, struct store_schedules *out,
-                     struct err *err)
+enum rc team_schedule_get(const struct job_place *p, const char *name,
+                          struct store_schedules *out, struct err *err)
 {
     return fire_unknown(store_schedule_get(p->store, name, out, err), name, err);
 }
 
-enum rc schedule_delete(const struct place *p, const char *name, struct err *err)
+enum rc team_schedule_delete(const struct job_place *p, const char *name, struct err *err)
 {
     return fire_unknown(store_schedule_delete(p->store, name, err), name, err);
 }
 
-enum rc schedule_pause(const struct place *p, const char *name, bool paused, int64_t now,
-                       struct err *err)
+enum rc team_schedule_pause(const struct job_place *p, const char *name, bool paused,
+                            int64_t now, struct err *err)
 {
     struct store_schedules l = {0};
     struct fire_plan f;
-    enum rc rc = schedule_get(p, name, &l, err);
+    enum rc rc = team_schedule_get(p, name, &l, err);
     if (rc)
         return rc;
     struct store_schedule *x = &l.at[0];
@@ -76,7 +76,7 @@ enum rc schedule_pause(const struct place *p, const char *name, bool paused, int
         rc = fire_plan_open(x, &f, err);
         if (!rc) {
             x->paused = paused;
-            x->next = schedule_next(&f.cron, f.zone, now);
+            x->next = team_schedule_next(&f.cron, f.zone, now);
             rc = store_schedule_update(p->store, x, err);
             fire_plan_close(&f);
         }
@@ -85,8 +85,8 @@ enum rc schedule_pause(const struct place *p, const char *name, bool paused, int
     return rc;
 }
 
-enum rc schedule_clock(const struct store_schedule *x, int64_t planned, struct civil *out,
-                       struct err *err)
+enum rc team_schedule_clock(const struct store_schedule *x, int64_t planned,
+                            struct team_civil *out, struct err *err)
 {
     struct fire_plan f;
     enum rc rc = fire_plan_open(x, &f, err);

@@ -21,7 +21,7 @@ static void put_time(struct buf *out, const char *key, int64_t ns)
     put_text(out, key, text);
 }
 
-struct str schedule_outcome(const struct store_run_row *r, const char **message)
+struct str team_schedule_outcome(const struct store_run_row *r, const char **message)
 {
     size_t n = strcspn(r->outcome, ":");
     *message = r->outcome[n] ? r->outcome + n + 1 : "";
@@ -30,10 +30,10 @@ struct str schedule_outcome(const struct store_run_row *r, const char **message)
     return str_of(r->outcome, n);
 }
 
-void schedule_run_json(const struct store_run_row *r, struct buf *out)
+void team_schedule_run_json(const struct store_run_row *r, struct buf *out)
 {
     const char *message;
-    struct str word = schedule_outcome(r, &message);
+    struct str word = team_schedule_outcome(r, &message);
     buf_puts(out, "{\"outcome\": ");
     buf_json_str(out, word.p, word.n);
     put_time(out, "planned", r->planned);
@@ -45,15 +45,15 @@ void schedule_run_json(const struct store_run_row *r, struct buf *out)
     buf_putc(out, '}');
 }
 
-void schedule_json(const struct store_schedule *x, const struct store_run_rows *runs,
-                   struct buf *out)
+void team_schedule_json(const struct store_schedule *x, const struct store_run_rows *runs,
+                        struct buf *out)
 {
-    struct schedule_policy p = {0};
+    struct team_schedule_policy p = {0};
     struct buf word;
-    if (schedule_policy_parse(x->catch_up, &p, NULL))
+    if (team_schedule_policy_parse(x->catch_up, &p, NULL))
         p.limit = 0; /* a row of a later version: its words are unknown here */
     buf_init(&word, 100);
-    schedule_catch_up_print(&p, &word);
+    team_schedule_catch_up_print(&p, &word);
     buf_puts(out, "{\"name\": ");
     buf_json_str(out, x->name, strlen(x->name));
     put_text(out, "owner", x->owner);
@@ -61,7 +61,7 @@ void schedule_json(const struct store_schedule *x, const struct store_run_rows *
     put_text(out, "cron", x->cron);
     put_text(out, "zone", x->zone);
     put_text(out, "catch_up", buf_str(&word));
-    put_text(out, "overlap", schedule_overlap_name(p.overlap));
+    put_text(out, "overlap", team_schedule_overlap_name(p.overlap));
     buf_release(&word);
     buf_printf(out, ", \"paused\": %s", x->paused ? "true" : "false");
     put_time(out, "created", x->created);
@@ -73,7 +73,7 @@ void schedule_json(const struct store_schedule *x, const struct store_run_rows *
         buf_puts(out, ", \"runs\": [");
         for (size_t i = 0; i < runs->n; i++) {
             buf_puts(out, i ? ", " : "");
-            schedule_run_json(&runs->at[i], out);
+            team_schedule_run_json(&runs->at[i], out);
         }
         buf_putc(out, ']');
     }

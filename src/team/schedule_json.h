@@ -7,10 +7,10 @@
 #include "store/schedules.h"
 
 /* One object. `runs` may be NULL. */
-void schedule_json(const struct store_schedule *x, const struct store_run_rows *runs,
-                   struct buf *out);
-void schedule_run_json(const struct store_run_row *r, struct buf *out);
+void team_schedule_json(const struct store_schedule *x, const struct store_run_rows *runs,
+                        struct buf *out);
+void team_schedule_run_json(const struct store_run_row *r, struct buf *out);
 /* The word of an outcome, and what stands behind it ("" for nothing). Borrowed. */
-struct str schedule_outcome(const struct store_run_row *r, const char **message);
+struct str team_schedule_outcome(const struct store_run_row *r, const char **message);
 
 #endif

@@ -12,7 +12,7 @@
 /* Not in datasets, sources and secrets: a server has checked what these name. */
 static const char *const filled[] = {"command", "hp", "input", "output", "env", "label"};
 
-static void fill(struct arena *a, struct node *n, const struct dates *d)
+static void fill(struct arena *a, struct node *n, const struct team_dates *d)
 {
     struct buf b;
     switch (n->kind) {
@@ -20,7 +20,7 @@ static void fill(struct arena *a, struct node *n, const struct dates *d)
         if (!memchr(n->text.p, '$', n->text.n))
             return;
         buf_init(&b, TEXT_MAX);
-        dates_expand(d, n->text, &b);
+        team_dates_expand(d, n->text, &b);
         n->text = str_of(arena_strndup(a, buf_str(&b), b.n), b.n);
         buf_release(&b);
         return;
@@ -37,14 +37,14 @@ static void fill(struct arena *a, struct node *n, const struct dates *d)
     }
 }
 
-enum rc spec_dates_fill(const char *text, const struct dates *d, struct spec *out,
-                        struct err *err)
+enum rc team_spec_dates_fill(const char *text, const struct team_dates *d,
+                             struct job_spec *out, struct err *err)
 {
-    struct spec raw;
+    struct job_spec raw;
     struct buf b;
-    enum rc rc = spec_from_json(text, &raw, err);
+    enum rc rc = job_spec_from_json(text, &raw, err);
     if (rc) {
-        spec_release(&raw);
+        job_spec_release(&raw);
         return rc;
     }
     for (size_t i = 0; i < ARRAY_LEN(filled); i++) {
@@ -53,20 +53,20 @@ enum rc spec_dates_fill(const char *text, const struct dates *d, struct spec *ou
             fill(&raw.conf.doc.arena, n, d);
     }
     buf_init(&b, TEXT_MAX);
-    spec_print(&raw, &b);
+    job_spec_print(&raw, &b);
     rc = buf_check(&b, err);
-    spec_release(&raw);
+    job_spec_release(&raw);
     if (!rc) {
-        rc = spec_from_json(buf_str(&b), out, err);
+        rc = job_spec_from_json(buf_str(&b), out, err);
         if (rc)
-            spec_release(out);
+            job_spec_release(out);
     }
     buf_release(&b);
     return rc;
 }
 
-enum rc spec_dates_params(const char *json, struct arena *a, struct dates_param **out,
-                          size_t *n, struct err *err)
+enum rc team_spec_dates_params(const char *json, struct arena *a,
+                               struct team_dates_param **out, size_t *n, struct err *err)
 {
     struct doc doc = {0};
     const struct node *map = job_json_open(*json ? json : "{}", &doc);
@@ -74,16 +74,16 @@ enum rc spec_dates_params(const char *json, struct arena *a, struct dates_param 
     if (!map || map->kind != NODE_MAP)
         rc = err_coded(err, RC_INVAL, E5105, "parameters are no JSON object");
     size_t count = rc ? 0 : map->map.n;
-    struct dates_param *at = arena_alloc(a, (count + 1) * sizeof(*at));
+    struct team_dates_param *at = arena_alloc(a, (count + 1) * sizeof(*at));
     for (size_t i = 0; i < count && !rc; i++) {
         const struct node_entry *e = &map->map.at[i];
-        if (!dates_name_ok(e->key) || e->value->kind != NODE_STR)
+        if (!team_dates_name_ok(e->key) || e->value->kind != NODE_STR)
             rc = err_coded(err, RC_INVAL, E5105,
                            "parameter '%.*s': names have letters, digits and '_', values "
                            "are texts",
                            (int)(e->key.n < 64 ? e->key.n : 64), e->key.p);
         else
-            at[i] = (struct dates_param){
+            at[i] = (struct team_dates_param){
                 arena_strndup(a, e->key.p, e->key.n),
                 arena_strndup(a, e->value->text.p, e->value->text.n)};
     }

@@ -12,12 +12,13 @@
 /* Parameters from JSON, {"day": "${yyyymmdd-1}"}. Texts lie in the arena. RC_INVAL
  * (E5105).
  */
-enum rc spec_dates_params(const char *json, struct arena *a, struct dates_param **out,
-                          size_t *n, struct err *err) MUST_CHECK;
+enum rc team_spec_dates_params(const char *json, struct arena *a,
+                               struct team_dates_param **out, size_t *n,
+                               struct err *err) MUST_CHECK;
 /* `text` is the JSON of a job; dates are put into its command, hyper-parameters, inputs,
  * outputs, variables and labels. On success *out is the caller's to release.
  */
-enum rc spec_dates_fill(const char *text, const struct dates *d, struct spec *out,
-                        struct err *err) MUST_CHECK;
+enum rc team_spec_dates_fill(const char *text, const struct team_dates *d,
+                             struct job_spec *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -16,7 +16,7 @@
 
 struct
 try {
-    const struct net_allow *allow;
+    const struct team_net_allow *allow;
     bool refused; /* the address was not allowed */
     char address[INET6_ADDRSTRLEN];
     size_t got;
@@ -37,7 +37,8 @@ static enum rc bad_url(const char *url, const char *what, struct err *err)
     return err_coded(err, RC_INVAL, E5301, "webhook '%s': %s", text, what);
 }
 
-enum rc webhook_check(const struct net_allow *allow, const char *url, struct err *err)
+enum rc team_webhook_check(const struct team_net_allow *allow, const char *url,
+                           struct err *err)
 {
     CURLU *u = curl_url();
     char *scheme = NULL, *host = NULL, *user = NULL;
@@ -53,7 +54,7 @@ enum rc webhook_check(const struct net_allow *allow, const char *url, struct err
     else if (curl_url_get(u, CURLUPART_USER, &user, 0) == CURLUE_OK ||
              curl_url_get(u, CURLUPART_PASSWORD, &user, 0) == CURLUE_OK)
         rc = err_coded(err, RC_INVAL, E5301, "webhook: a URL with a password is refused");
-    else if (!net_allow_host(allow, host))
+    else if (!team_net_allow_host(allow, host))
         rc =
             err_coded(err, RC_INVAL, E5302,
                       "webhook: host '%.200s' is not on the list of allowed hosts", host);
@@ -69,7 +70,7 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose,
                                  struct curl_sockaddr *addr)
 {
     struct try *t = arg;
-    if (purpose != CURLSOCKTYPE_IPCXN || !net_allow_address(t->allow, &addr->addr)) {
+    if (purpose != CURLSOCKTYPE_IPCXN || !team_net_allow_address(t->allow, &addr->addr)) {
         const struct sockaddr *sa = &addr->addr;
         const void *at =
             sa->sa_family == AF_INET
@@ -92,7 +93,7 @@ static size_t swallow(char *data, size_t size, size_t n, void *arg)
     return t->got > ANSWER_MAX ? 0 : size * n;
 }
 
-static struct curl_slist *headers(const struct webhook_message *m)
+static struct curl_slist *headers(const struct team_webhook_message *m)
 {
     struct curl_slist *l = curl_slist_append(NULL, "Content-Type: application/json");
     char *key = mem_printf("X-Trainyard-Delivery: %s", m->key);
@@ -116,8 +117,8 @@ static struct curl_slist *headers(const struct webhook_message *m)
     return l;
 }
 
-static void set_options(CURL *h, const struct webhook_conf *c, const char *url,
-                        const struct webhook_message *m, struct try *t, char *words)
+static void set_options(CURL *h, const struct team_webhook_conf *c, const char *url,
+                        const struct team_webhook_message *m, struct try *t, char *words)
 {
     curl_easy_setopt(h, CURLOPT_URL, url);
     curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -140,8 +141,8 @@ static void set_options(CURL *h, const struct webhook_conf *c, const char *url,
 }
 
 /* One request. *status is the answer's; *next, the caller's, where a redirect points. */
-static enum rc post(const struct webhook_conf *c, const char *url,
-                    const struct webhook_message *m, long *status, char **next,
+static enum rc post(const struct team_webhook_conf *c, const char *url,
+                    const struct team_webhook_message *m, long *status, char **next,
                     struct err *err)
 {
     struct try t = {.allow = c->allow};
@@ -183,15 +184,15 @@ static enum rc judge(const char *url, long status, struct err *err)
                      status / 100 == 3 ? "; redirects are not followed" : "");
 }
 
-enum rc webhook_send(const struct webhook_conf *c, const struct webhook_message *m,
-                     struct err *err)
+enum rc team_webhook_send(const struct team_webhook_conf *c,
+                          const struct team_webhook_message *m, struct err *err)
 {
     char *url = mem_strdup(m->url);
     enum rc rc = RC_OK;
     for (int hop = 0;; hop++) {
         long status = 0;
         char *next = NULL;
-        rc = webhook_check(c->allow, url, err);
+        rc = team_webhook_check(c->allow, url, err);
         if (!rc)
             rc = post(c, url, m, &status, &next, err);
         bool on = !rc && next && hop < c->redirects && (status == 307 || status == 308);

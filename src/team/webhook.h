@@ -17,25 +17,26 @@
 #include "base/err.h"
 #include "team/net_allow.h"
 
-struct webhook_conf {
-    const struct net_allow *allow;
+struct team_webhook_conf {
+    const struct team_net_allow *allow;
     int redirects;  /* that are followed; 0: none */
     int timeout_ms; /* of a whole try; 0: 10 s */
 };
 
-struct webhook_message {
+struct team_webhook_message {
     const char *url, *key, *body;
     const char *secret; /* of the signature; NULL: none */
     int64_t time;       /* seconds since 1970 */
 };
 
 /* Is it a URL that could be sent to at all? RC_INVAL (E5301, E5302). */
-enum rc webhook_check(const struct net_allow *allow, const char *url,
-                      struct err *err) MUST_CHECK;
+enum rc team_webhook_check(const struct team_net_allow *allow, const char *url,
+                           struct err *err) MUST_CHECK;
 /* RC_OK: a status of 2xx. RC_INVAL: trying again will not help (E5302, E5303), any other
  * rc: it may (E5303).
  */
-enum rc webhook_send(const struct webhook_conf *c, const struct webhook_message *m,
-                     struct err *err) MUST_CHECK;
+enum rc team_webhook_send(const struct team_webhook_conf *c,
+                          const struct team_webhook_message *m,
+                          struct err *err) MUST_CHECK;
 
 #endif

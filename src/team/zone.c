@@ -19,12 +19,12 @@ struct change {
     int64_t at, offset; /* from then on */
 };
 
-struct zone {
+struct team_zone {
     struct change *changes; /* owned, in order */
     size_t n;
     int64_t first; /* offset before the first change */
     bool has_rule; /* for what lies behind the last change */
-    struct zone_rule rule;
+    struct team_zone_rule rule;
 };
 
 static int64_t be32(const unsigned char *p)
@@ -65,7 +65,7 @@ static bool read_header(const unsigned char *p, size_t n, size_t wide, struct bl
     return b->types > 0 && b->size <= n - HEADER;
 }
 
-static bool read_block(struct zone *z, const unsigned char *p, const struct block *b)
+static bool read_block(struct team_zone *z, const unsigned char *p, const struct block *b)
 {
     const unsigned char *index = p + (size_t)b->times * b->wide;
     const unsigned char *types = index + b->times;
@@ -84,7 +84,7 @@ static bool read_block(struct zone *z, const unsigned char *p, const struct bloc
     return true;
 }
 
-static bool read_file(struct zone *z, const unsigned char *p, size_t n)
+static bool read_file(struct team_zone *z, const unsigned char *p, size_t n)
 {
     struct block b;
     if (!read_header(p, n, 4, &b))
@@ -98,10 +98,11 @@ static bool read_file(struct zone *z, const unsigned char *p, size_t n)
     struct str rest = str_of((const char *)p + HEADER + b.size, n - HEADER - b.size);
     struct str rule = str_trim(rest);
     z->has_rule = rule.n > 0;
-    return !rule.n || zone_rule_parse(rule, &z->rule);
+    return !rule.n || team_zone_rule_parse(rule, &z->rule);
 }
 
-static enum rc load(const char *path, const char *name, struct zone *z, struct err *err)
+static enum rc load(const char *path, const char *name, struct team_zone *z,
+                    struct err *err)
 {
     char *text = NULL;
     size_t n = 0;
@@ -149,9 +150,9 @@ static bool name_ok(const char *name)
            name[0] != '-' && name[0] != '+' && !strstr(name, "//");
 }
 
-enum rc zone_open(const char *name, struct zone **out, struct err *err)
+enum rc team_zone_open(const char *name, struct team_zone **out, struct err *err)
 {
-    struct zone *z = mem_calloc(1, sizeof(*z));
+    struct team_zone *z = mem_calloc(1, sizeof(*z));
     enum rc rc = RC_OK;
     if (strcmp(name, "local") == 0) {
         if (fs_exists("/etc/localtime"))
@@ -168,14 +169,14 @@ enum rc zone_open(const char *name, struct zone **out, struct err *err)
         }
     }
     if (rc) {
-        zone_close(z);
+        team_zone_close(z);
         return rc;
     }
     *out = z;
     return RC_OK;
 }
 
-void zone_close(struct zone *z)
+void team_zone_close(struct team_zone *z)
 {
     if (!z)
         return;
@@ -183,7 +184,7 @@ void zone_close(struct zone *z)
     mem_free(z);
 }
 
-struct zone_span zone_at(const struct zone *z, int64_t t)
+struct team_zone_span team_zone_at(const struct team_zone *z, int64_t t)
 {
     size_t low = 0, high = z->n; /* changes[low - 1] <= t < changes[high] */
     while (low < high) {
@@ -193,7 +194,7 @@ struct zone_span zone_at(const struct zone *z, int64_t t)
         else
             high = mid;
     }
-    struct zone_span span = {INT64_MIN, INT64_MAX, z->first};
+    struct team_zone_span span = {INT64_MIN, INT64_MAX, z->first};
     if (low) {
         span.from = z->changes[low - 1].at;
         span.offset = z->changes[low - 1].offset;
@@ -201,7 +202,7 @@ struct zone_span zone_at(const struct zone *z, int64_t t)
     if (low < z->n) {
         span.to = z->changes[low].at;
     } else if (z->has_rule) {
-        struct zone_span ruled = zone_rule_at(&z->rule, t);
+        struct team_zone_span ruled = team_zone_rule_at(&z->rule, t);
         span.offset = ruled.offset;
         span.to = ruled.to;
         if (ruled.from > span.from)

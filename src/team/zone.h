@@ -12,19 +12,20 @@
 
 #include "base/err.h"
 
-struct zone;
+struct team_zone;
 
 /* "UTC", "Asia/Shanghai", "+08:00" (east of Greenwich), or "local": what /etc/localtime
  * says, UTC where it says nothing. RC_INVAL, RC_FORMAT (E5102).
  */
-enum rc zone_open(const char *name, struct zone **out, struct err *err) MUST_CHECK;
-void zone_close(struct zone *z); /* NULL is fine */
+enum rc team_zone_open(const char *name, struct team_zone **out,
+                       struct err *err) MUST_CHECK;
+void team_zone_close(struct team_zone *z); /* NULL is fine */
 
 /* For as long as from <= t < to, the local clock shows t + offset. */
-struct zone_span {
+struct team_zone_span {
     int64_t from, to; /* INT64_MIN, INT64_MAX: no change before, after */
     int64_t offset;   /* seconds east */
 };
-struct zone_span zone_at(const struct zone *z, int64_t t);
+struct team_zone_span team_zone_at(const struct team_zone *z, int64_t t);
 
 #endif

@@ -62,10 +62,10 @@ static bool take_name(struct str *s)
     return i > 0;
 }
 
-static bool take_day(struct str *s, struct zone_day *out)
+static bool take_day(struct str *s, struct team_zone_day *out)
 {
     int64_t month = 0, week = 0, day = 0;
-    *out = (struct zone_day){.time = 7200};
+    *out = (struct team_zone_day){.time = 7200};
     if (!take_char(s, ','))
         return false;
     if (take_char(s, 'M')) {
@@ -85,9 +85,9 @@ static bool take_day(struct str *s, struct zone_day *out)
     return !take_char(s, '/') || take_time(s, &out->time);
 }
 
-bool zone_rule_parse(struct str text, struct zone_rule *out)
+bool team_zone_rule_parse(struct str text, struct team_zone_rule *out)
 {
-    struct zone_rule r = {0};
+    struct team_zone_rule r = {0};
     if (!take_name(&text) || !take_time(&text, &r.std))
         return false;
     r.std = -r.std; /* written west of Greenwich */
@@ -109,31 +109,31 @@ bool zone_rule_parse(struct str text, struct zone_rule *out)
 }
 
 /* Seconds on the local clock at which the day's change takes place. */
-static int64_t change_in(const struct zone_day *d, int64_t year)
+static int64_t change_in(const struct team_zone_day *d, int64_t year)
 {
     int64_t days;
     if (d->kind == 'M') {
-        int64_t first = civil_days(year, d->month, 1);
-        int weekday = civil_of(first * 86400).weekday;
+        int64_t first = team_civil_days(year, d->month, 1);
+        int weekday = team_civil_of(first * 86400).weekday;
         int day = 1 + (d->day - weekday + 7) % 7 + (d->week - 1) * 7;
-        while (day > civil_month_days(year, d->month))
+        while (day > team_civil_month_days(year, d->month))
             day -= 7;
         days = first + day - 1;
     } else {
-        bool leap = civil_month_days(year, 2) == 29;
-        days = civil_days(year, 1, 1) + d->day;
+        bool leap = team_civil_month_days(year, 2) == 29;
+        days = team_civil_days(year, 1, 1) + d->day;
         if (d->kind == 'J')
             days -= !(leap && d->day >= 60);
     }
     return days * 86400 + d->time;
 }
 
-struct zone_span zone_rule_at(const struct zone_rule *r, int64_t t)
+struct team_zone_span team_zone_rule_at(const struct team_zone_rule *r, int64_t t)
 {
-    struct zone_span span = {INT64_MIN, INT64_MAX, r->std};
+    struct team_zone_span span = {INT64_MIN, INT64_MAX, r->std};
     if (!r->changes)
         return span;
-    int64_t year = civil_of(t + r->std).year;
+    int64_t year = team_civil_of(t + r->std).year;
     for (int64_t y = year - 1; y <= year + 1; y++) {
         const struct {
             int64_t at, offset;

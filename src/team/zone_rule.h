@@ -11,21 +11,21 @@
 #include "base/str.h"
 #include "team/zone.h"
 
-struct zone_day {
+struct team_zone_day {
     char kind; /* 'M': month, week, weekday; 'J': day 1..365 without 29 February; 0: day
                   0..365 */
     int month, week, day;
     int64_t time; /* seconds behind midnight, may be negative */
 };
 
-struct zone_rule {
+struct team_zone_rule {
     int64_t std, dst; /* seconds east */
     bool changes;     /* else `std` all year round */
-    struct zone_day start, end;
+    struct team_zone_day start, end;
 };
 
-bool zone_rule_parse(struct str text, struct zone_rule *out) MUST_CHECK;
+bool team_zone_rule_parse(struct str text, struct team_zone_rule *out) MUST_CHECK;
 /* The span that holds t. */
-struct zone_span zone_rule_at(const struct zone_rule *r, int64_t t);
+struct team_zone_span team_zone_rule_at(const struct team_zone_rule *r, int64_t t);
 
 #endif

@@ -176,12 +176,12 @@ static enum rc round_once(struct tune_manager *m, bool *over, struct err *err)
         rc = conclude(m, over, err);
     if (!rc && m->new_jobs) {
         m->new_jobs = false;
-        rc = agent_wake(m->jobs, err);
+        rc = backend_agent_wake(m->jobs, err);
     }
     return rc;
 }
 
-enum rc tune_manager_run(struct experiment *e, const struct place *jobs,
+enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
                          const struct tune_manager_options *o, struct err *err)
 {
     struct tune_manager m = {

@@ -22,7 +22,7 @@ struct tune_manager_options {
 /* Until the experiment is over, was asked to stop, or a signal came (RC_CANCELED, trials
  * go on). E4006: another manager runs it.
  */
-enum rc tune_manager_run(struct experiment *e, const struct place *jobs,
+enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
                          const struct tune_manager_options *o,
                          struct err *err) MUST_CHECK;
 

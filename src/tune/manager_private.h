@@ -6,7 +6,7 @@
 
 struct tune_manager {
     struct experiment *e;
-    const struct place *jobs;
+    const struct job_place *jobs;
     const struct tune_manager_options *o;
     int64_t began; /* ms, monotonic */
     int64_t spent; /* ms of earlier managers */

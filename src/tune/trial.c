@@ -45,13 +45,13 @@ static enum rc write_parameters(const char *dir, const struct exp_trial *t,
 }
 
 struct flags {
-    VEC(struct spec_flag) list;
+    VEC(struct job_spec_flag) list;
     struct arena arena;
 };
 
 static void trial_flag(struct flags *f, const char *name, const char *value)
 {
-    VEC_PUSH(&f->list, ((struct spec_flag){name, value}));
+    VEC_PUSH(&f->list, ((struct job_spec_flag){name, value}));
 }
 
 static void trial_env(struct flags *f, const char *name, const char *value)
@@ -136,29 +136,29 @@ enum rc tune_trial_submit(struct tune_manager *m, int64_t trial, struct err *err
     const struct exp_trial *t = &e->trials.at[trial];
     char *dir = experiment_trial_dir(e, t), *command = NULL;
     struct flags f = {0};
-    struct spec spec = {0};
+    struct job_spec spec = {0};
     struct diags diags = {0};
-    struct submit_result made = {0};
+    struct job_submit_result made = {0};
     enum rc rc = write_parameters(dir, t, err);
     if (!rc)
         rc = tune_command_of(e->set.command, t->params, &command, err);
     if (!rc) {
         add_flags(&f, e, t, dir);
-        struct spec_flags flags = {.at = f.list.at,
-                                   .n = f.list.n,
-                                   .command = (const char *const[]){command},
-                                   .n_command = 1};
-        rc = spec_load(NULL, &flags, &spec, &diags, err);
+        struct job_spec_flags flags = {.at = f.list.at,
+                                       .n = f.list.n,
+                                       .command = (const char *const[]){command},
+                                       .n_command = 1};
+        rc = job_spec_load(NULL, &flags, &spec, &diags, err);
         if (rc && diags.list.n)
             rc = err_set(err, rc, "%s", diags.list.at[0].msg);
     }
     if (!rc)
-        rc = submit_job(m->jobs, &spec, m->o->env, e->set.code_dir, &made, err);
+        rc = job_submit(m->jobs, &spec, m->o->env, e->set.code_dir, &made, err);
     if (!rc)
         rc = experiment_job(e, trial, made.id, err);
     m->new_jobs = true;
     diags_release(&diags);
-    spec_release(&spec);
+    job_spec_release(&spec);
     VEC_RELEASE(&f.list);
     arena_release(&f.arena);
     mem_free(command);
@@ -301,7 +301,7 @@ static enum rc read_points(struct tune_manager *m, int64_t trial, bool over, boo
 static void last_lines(const struct tune_manager *m, const struct exp_trial *t,
                        int64_t attempt, struct buf *out)
 {
-    char *path = place_log(m->jobs, t->job, 0, attempt), text[TAIL_BYTES + 1];
+    char *path = job_place_log(m->jobs, t->job, 0, attempt), text[TAIL_BYTES + 1];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     ssize_t n = 0;
@@ -350,12 +350,12 @@ static enum rc trial_settle(struct tune_manager *m, int64_t trial,
 enum rc tune_trial_stop(struct tune_manager *m, int64_t trial, enum trial_status as,
                         struct err *err)
 {
-    struct request_result r;
+    struct job_request_result r;
     enum rc rc = RC_OK;
     if (!m->e->trials.at[trial].stopping)
         rc = experiment_stop_trial(m->e, trial, as, err);
     if (!rc && m->e->trials.at[trial].job[0])
-        rc = request_stop(m->jobs, m->e->trials.at[trial].job, false, &r, err);
+        rc = job_request_stop(m->jobs, m->e->trials.at[trial].job, false, &r, err);
     m->new_jobs = true;
     return rc;
 }

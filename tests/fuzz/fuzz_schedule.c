@@ -18,26 +18,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 static void try_cron(const char *text)
 {
-    struct cron c;
-    struct zone *z = NULL;
+    struct team_cron c;
+    struct team_zone *z = NULL;
     int64_t next;
-    if (cron_parse(text, &c, NULL) || zone_open("UTC", &z, NULL))
+    if (team_cron_parse(text, &c, NULL) || team_zone_open("UTC", &z, NULL))
         return;
-    if (cron_next(&c, z, 1700000000, &next)) {
-        struct civil at = civil_of(next);
-        if (next <= 1700000000 || !cron_fits(&c, &at))
+    if (team_cron_next(&c, z, 1700000000, &next)) {
+        struct team_civil at = team_civil_of(next);
+        if (next <= 1700000000 || !team_cron_fits(&c, &at))
             abort();
     }
-    zone_close(z);
+    team_zone_close(z);
 }
 
 static void try_zone(struct str text)
 {
-    struct zone_rule r;
-    if (!zone_rule_parse(text, &r))
+    struct team_zone_rule r;
+    if (!team_zone_rule_parse(text, &r))
         return;
     for (int64_t t = 1700000000; t < 1800000000; t += 9000000) {
-        struct zone_span s = zone_rule_at(&r, t);
+        struct team_zone_span s = team_zone_rule_at(&r, t);
         if (s.from > t || s.to <= t)
             abort();
     }
@@ -45,23 +45,23 @@ static void try_zone(struct str text)
 
 static void try_dates(struct str text)
 {
-    struct dates d = {
+    struct team_dates d = {
         .at = {.year = 2024, .month = 3, .day = 1, .hour = 2, .minute = 30}};
     struct buf b;
     buf_init(&b, 1 << 20);
-    dates_expand(&d, text, &b);
+    team_dates_expand(&d, text, &b);
     buf_release(&b);
 }
 
 static void try_rule(const char *text)
 {
     struct store_rule row = {.id = "r", .owner = "o", .condition = text};
-    struct rule r;
-    if (rule_open(&row, &r, NULL))
+    struct team_rule r;
+    if (team_rule_open(&row, &r, NULL))
         return;
     if (r.on == RULE_LOG)
-        rule_wants_line(&r, str_c("some line of a log: 12.5"));
-    rule_close(&r);
+        team_rule_wants_line(&r, str_c("some line of a log: 12.5"));
+    team_rule_close(&r);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
@@ -69,17 +69,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (n > 4096)
         return 0;
     char *text = mem_strndup((const char *)data, n);
-    struct net_allow *a = NULL;
-    struct schedule_policy p;
+    struct team_net_allow *a = NULL;
+    struct team_schedule_policy p;
     try_cron(text);
     try_zone(str_of(text, n));
     try_dates(str_of(text, n));
     try_rule(text);
-    if (net_allow_open(text, &a, NULL) == RC_OK) {
-        net_allow_host(a, text);
-        net_allow_close(a);
+    if (team_net_allow_open(text, &a, NULL) == RC_OK) {
+        team_net_allow_host(a, text);
+        team_net_allow_close(a);
     }
-    if (schedule_policy_parse(text, &p, NULL) == RC_OK && p.limit < 1)
+    if (team_schedule_policy_parse(text, &p, NULL) == RC_OK && p.limit < 1)
         abort();
     mem_free(text);
     return 0;

@@ -80,8 +80,8 @@ def processes():
             continue
         if any(e.startswith("TRAINYARD_JOB_ID=") for e in env):
             yield int(pid), "worker"
-        elif name == "ty-nursery":
-            yield int(pid), "nursery"
+        elif name == "ty-forkserver":
+            yield int(pid), "fork server"
         elif name.startswith("jb-") or name == "ty-worker" or "--job" in line:
             yield int(pid), "supervisor"  # or the parent of a worker
         elif line[1:3] == ["job", "agent"]:

@@ -203,16 +203,16 @@ PY
     status 0
 }
 
-the_agent_goes_on_without_its_nursery()
+the_agent_goes_on_without_its_fork_server()
 {
     place
     local id pid
     id=$("$TRAINYARD" job submit --cpu 8 -- 'until [ -e go ]; do sleep 0.05; done')
     state_is "$id" Running
-    pid=$(pgrep -x ty-nursery | while read -r p; do
+    pid=$(pgrep -x ty-forkserver | while read -r p; do
         tr '\0' '\n' <"/proc/$p/environ" 2>/dev/null | grep -qx "TRAINYARD_DIR=$PWD/jobs" && echo "$p"
     done)
-    check "there is a nursery" kill -9 "$pid"
+    check "there is a fork server" kill -9 "$pid"
     touch go
     run "$TRAINYARD" job run -- echo after
     status 0
@@ -250,5 +250,5 @@ gpus_are_given_and_watched()
 
 tap_cases too_much_memory_ends_a_job a_full_disk_is_said outputs_that_cannot_be_listed_fail_the_job \
     what_vanishes_before_the_start_is_named packages_are_installed_for_one_job a_postgresql_that_is_away_for_a_while \
-    a_record_that_somebody_locks the_agent_goes_on_without_its_nursery \
+    a_record_that_somebody_locks the_agent_goes_on_without_its_fork_server \
     gpus_are_given_and_watched

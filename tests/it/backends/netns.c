@@ -352,7 +352,7 @@ static void node_main(const struct backend_job *j, int listener)
     prctl(PR_SET_NAME, "ty-netns-node");
     prctl(PR_SET_PDEATHSIG, 0);
     char *path = fs_join(j->dir, "run/node"), *pid = mem_printf("%d\n", (int)getpid());
-    if (file_put(path, pid, strlen(pid), 0600, NULL) || !make_bridge())
+    if (job_file_put(path, pid, strlen(pid), 0600, NULL) || !make_bridge())
         _exit(1);
     for (size_t i = 0; i < WORKERS_MAX; i++) {
         n.seats[i].out = -1;
@@ -481,7 +481,7 @@ static void pack(const struct backend_launch *l, struct buf *b)
     for (const char *const *w = l->argv; *w; w++)
         buf_add(b, *w, strlen(*w) + 1);
     buf_putc(b, '\0');
-    for (const char *const *e = contract_env_list(l->env); *e; e++)
+    for (const char *const *e = job_contract_env_list(l->env); *e; e++)
         buf_add(b, *e, strlen(*e) + 1);
 }
 
@@ -490,7 +490,7 @@ static enum rc start_one(struct backend_job *j, struct backend_launch *l, struct
     struct request q = {.what = ASK_START, .worker = l->w->index, .attempt = j->attempt};
     struct reply r;
     struct buf b;
-    enum rc rc = file_put(l->w->handle, j->id, strlen(j->id), 0600, err);
+    enum rc rc = job_file_put(l->w->handle, j->id, strlen(j->id), 0600, err);
     if (rc)
         return rc;
     buf_init(&b, MESSAGE_MAX);
@@ -579,7 +579,7 @@ static void netns_clean(struct backend_job *j, int64_t worker, bool lost)
     if (lost && worker < 0)
         end_node(j);
     if (lost)
-        shim_sweep(j->id, j->attempt, worker);
+        backend_shim_sweep(j->id, j->attempt, worker);
 }
 
 static void netns_close(struct backend_job *j, bool ended)

@@ -52,7 +52,7 @@ static char *text_of(const char *path)
 /* Forgets a log without a word, as a death does. */
 static void die(struct backend_log *l)
 {
-    l->pump.broken = true; /* what is held is not written */
+    l->writer.broken = true; /* what is held is not written */
     l->saved = l->position;
     backend_log_close(l);
 }

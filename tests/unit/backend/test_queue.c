@@ -4,30 +4,32 @@
 
 #define S 1000000000ll
 
-static const struct queue_need machine = {.cpu_milli = 4000, .memory = 1000, .gpu = 2};
+static const struct backend_queue_need machine = {
+    .cpu_milli = 4000, .memory = 1000, .gpu = 2};
 
-static struct queue_job job(const char *id, const char *owner, int64_t priority,
-                            int64_t num, int64_t cpu)
+static struct backend_queue_job job(const char *id, const char *owner, int64_t priority,
+                                    int64_t num, int64_t cpu)
 {
-    return (struct queue_job){.id = id,
-                              .owner = owner,
-                              .priority = priority,
-                              .num = num,
-                              .need = {.cpu_milli = cpu * 1000}};
+    return (struct backend_queue_job){.id = id,
+                                      .owner = owner,
+                                      .priority = priority,
+                                      .num = num,
+                                      .need = {.cpu_milli = cpu * 1000}};
 }
 
-static void plan(const struct queue_job *running, size_t n_running,
-                 const struct queue_job *waiting, size_t n, int64_t now, const char *want)
+static void plan(const struct backend_queue_job *running, size_t n_running,
+                 const struct backend_queue_job *waiting, size_t n, int64_t now,
+                 const char *want)
 {
-    struct queue_verdict v[16];
+    struct backend_queue_verdict v[16];
     char got[17] = "";
-    struct queue_world world = {.total = machine,
-                                .running = running,
-                                .n_running = n_running,
-                                .waiting = waiting,
-                                .n_waiting = n,
-                                .now = now};
-    queue_plan(&world, v);
+    struct backend_queue_world world = {.total = machine,
+                                        .running = running,
+                                        .n_running = n_running,
+                                        .waiting = waiting,
+                                        .n_waiting = n,
+                                        .now = now};
+    backend_queue_plan(&world, v);
     for (size_t i = 0; i < n; i++)
         got[i] = "SFBNQ"[v[i].answer];
     CHECK_STR(got, want);
@@ -35,16 +37,16 @@ static void plan(const struct queue_job *running, size_t n_running,
 
 static void what_fits_starts_in_order(void)
 {
-    const struct queue_job w[] = {job("a", "u", 1, 1, 2), job("b", "u", 1, 2, 2),
-                                  job("c", "u", 1, 3, 1)};
+    const struct backend_queue_job w[] = {job("a", "u", 1, 1, 2), job("b", "u", 1, 2, 2),
+                                          job("c", "u", 1, 3, 1)};
     plan(NULL, 0, w, 3, 0, "SSF");
-    const struct queue_job p[] = {job("a", "u", 1, 1, 3), job("b", "u", 9, 2, 3)};
+    const struct backend_queue_job p[] = {job("a", "u", 1, 1, 3), job("b", "u", 9, 2, 3)};
     plan(NULL, 0, p, 2, 0, "FS");
 }
 
 static void all_workers_or_none(void)
 {
-    struct queue_job r = job("r", "u", 1, 1, 1), w = job("w", "u", 1, 2, 4);
+    struct backend_queue_job r = job("r", "u", 1, 1, 1), w = job("w", "u", 1, 2, 4);
     plan(&r, 1, &w, 1, 0, "F");
     plan(NULL, 0, &w, 1, 0, "S");
     w.need.cpu_milli = 4001;
@@ -53,18 +55,20 @@ static void all_workers_or_none(void)
 
 static void the_user_with_less_goes_first(void)
 {
-    const struct queue_job r = job("r", "ann", 1, 1, 2);
-    const struct queue_job w[] = {job("a", "ann", 1, 2, 2), job("b", "bob", 1, 3, 2)};
+    const struct backend_queue_job r = job("r", "ann", 1, 1, 2);
+    const struct backend_queue_job w[] = {job("a", "ann", 1, 2, 2),
+                                          job("b", "bob", 1, 3, 2)};
     plan(&r, 1, w, 2, 0, "FS");
     /* But priority comes before fairness. */
-    const struct queue_job p[] = {job("a", "ann", 2, 2, 2), job("b", "bob", 1, 3, 2)};
+    const struct backend_queue_job p[] = {job("a", "ann", 2, 2, 2),
+                                          job("b", "bob", 1, 3, 2)};
     plan(&r, 1, p, 2, 0, "SF");
 }
 
 static void a_gap_is_used_when_it_delays_nobody(void)
 {
-    struct queue_job r = job("r", "u", 1, 1, 3);
-    struct queue_job w[] = {job("big", "u", 1, 2, 4), job("small", "u", 1, 3, 1)};
+    struct backend_queue_job r = job("r", "u", 1, 1, 3);
+    struct backend_queue_job w[] = {job("big", "u", 1, 2, 4), job("small", "u", 1, 3, 1)};
     r.timeout_s = 100;
     w[1].timeout_s = 50;
     plan(&r, 1, w, 2, 0, "FS");      /* ends before the big one could start */
@@ -79,22 +83,22 @@ static void a_gap_is_used_when_it_delays_nobody(void)
 
 static void the_reason_is_a_sentence(void)
 {
-    struct queue_job r = job("r", "u", 1, 1, 3);
-    struct queue_job w[] = {job("a", "u", 1, 2, 2), job("b", "u", 1, 3, 9)};
-    struct queue_verdict v[2];
+    struct backend_queue_job r = job("r", "u", 1, 1, 3);
+    struct backend_queue_job w[] = {job("a", "u", 1, 2, 2), job("b", "u", 1, 3, 9)};
+    struct backend_queue_verdict v[2];
     struct buf b;
     buf_init(&b, 1000);
-    w[1].need = (struct queue_need){.cpu_milli = 1000, .gpu = 3};
-    struct queue_world world = {
+    w[1].need = (struct backend_queue_need){.cpu_milli = 1000, .gpu = 3};
+    struct backend_queue_world world = {
         .total = machine, .running = &r, .n_running = 1, .waiting = w, .n_waiting = 2};
-    queue_plan(&world, v);
-    queue_why(&world, 0, &v[0], &b);
+    backend_queue_plan(&world, v);
+    backend_queue_why(&world, 0, &v[0], &b);
     CHECK_STR(
         buf_str(&b),
         "it is next in line and needs 2 processors; 3 processors of 4 processors are in "
         "use by 1 running job; it starts when 1 processor more become free");
     buf_clear(&b);
-    queue_why(&world, 1, &v[1], &b);
+    backend_queue_why(&world, 1, &v[1], &b);
     CHECK_STR(
         buf_str(&b),
         "it will never start: it asks for 3 GPUs, and this machine has 2 GPUs; ask for "
@@ -104,9 +108,9 @@ static void the_reason_is_a_sentence(void)
 
 static void what_fits_beside_the_first_may_pass_it(void)
 {
-    struct queue_job r = job("r", "u", 1, 1, 3);
-    struct queue_job w[] = {job("big", "u", 1, 2, 2), job("a", "u", 1, 3, 1),
-                            job("b", "u", 1, 4, 1)};
+    struct backend_queue_job r = job("r", "u", 1, 1, 3);
+    struct backend_queue_job w[] = {job("big", "u", 1, 2, 2), job("a", "u", 1, 3, 1),
+                                    job("b", "u", 1, 4, 1)};
     r.timeout_s = 100;
     r.since = -10 * S;
     /* At 100 s three processors come free, two are kept: one long job may take the rest.
@@ -115,7 +119,7 @@ static void what_fits_beside_the_first_may_pass_it(void)
     /* The same when nobody knows: 4 less the 2 that are kept, less what came since. */
     r.timeout_s = 0;
     plan(&r, 1, w, 3, (QUEUE_PATIENCE_S + 1) * S, "FSB");
-    struct queue_job two[] = {job("r", "u", 1, 1, 2), job("x", "u", 1, 5, 1)};
+    struct backend_queue_job two[] = {job("r", "u", 1, 1, 2), job("x", "u", 1, 5, 1)};
     two[0].since = -10 * S;
     two[1].since = 10 * S;
     w[0].need.cpu_milli = 3000;
@@ -124,8 +128,8 @@ static void what_fits_beside_the_first_may_pass_it(void)
 
 static void who_waits_for_long_goes_before_the_fair_share(void)
 {
-    const struct queue_job r = job("r", "ann", 1, 1, 2);
-    struct queue_job w[] = {job("a", "ann", 1, 2, 2), job("b", "bob", 1, 3, 2)};
+    const struct backend_queue_job r = job("r", "ann", 1, 1, 2);
+    struct backend_queue_job w[] = {job("a", "ann", 1, 2, 2), job("b", "bob", 1, 3, 2)};
     w[1].since = (QUEUE_STARVING_S - 10) * S;
     plan(&r, 1, w, 2, QUEUE_STARVING_S * S, "SF");
     plan(&r, 1, w, 2, (QUEUE_STARVING_S - 1) * S, "FS");

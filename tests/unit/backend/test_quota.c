@@ -11,58 +11,60 @@
 #define S INT64_C(1000000000)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static const struct queue_need machine = {.cpu_milli = 8000, .memory = 64, .gpu = 4};
+static const struct backend_queue_need machine = {
+    .cpu_milli = 8000, .memory = 64, .gpu = 4};
 
 #define NONE .most = {-1, -1, -1}, .most_running = -1, .weight = 100
 
-static struct queue_job job(const char *id, const char *owner, const char *project,
-                            int64_t num, int64_t cpu, int64_t gpu)
+static struct backend_queue_job job(const char *id, const char *owner,
+                                    const char *project, int64_t num, int64_t cpu,
+                                    int64_t gpu)
 {
-    return (struct queue_job){.id = id,
-                              .owner = owner,
-                              .project = project,
-                              .priority = 1,
-                              .num = num,
-                              .need = {.cpu_milli = cpu * 1000, .gpu = gpu}};
+    return (struct backend_queue_job){.id = id,
+                                      .owner = owner,
+                                      .project = project,
+                                      .priority = 1,
+                                      .num = num,
+                                      .need = {.cpu_milli = cpu * 1000, .gpu = gpu}};
 }
 
-static void verdicts(const struct queue_world *w, const char *want)
+static void verdicts(const struct backend_queue_world *w, const char *want)
 {
-    struct queue_verdict v[16];
+    struct backend_queue_verdict v[16];
     char got[17] = "";
-    queue_plan(w, v);
+    backend_queue_plan(w, v);
     for (size_t i = 0; i < w->n_waiting; i++)
         got[i] = "SFBNQ"[v[i].answer];
     CHECK_STR(got, want);
 }
 
-static void why(const struct queue_world *w, size_t i, const char *want)
+static void why(const struct backend_queue_world *w, size_t i, const char *want)
 {
-    struct queue_verdict v[16];
+    struct backend_queue_verdict v[16];
     struct buf b;
     buf_init(&b, 1000);
-    queue_plan(w, v);
-    queue_why(w, i, &v[i], &b);
+    backend_queue_plan(w, v);
+    backend_queue_why(w, i, &v[i], &b);
     CHECK_STR(buf_str(&b), want);
     buf_release(&b);
 }
 
 static void a_quota_holds_a_job_and_nobody_else(void)
 {
-    struct queue_group g[] = {{.name = "ads", .project = true, NONE},
-                              {.name = "ann", NONE}};
+    struct backend_queue_group g[] = {{.name = "ads", .project = true, NONE},
+                                      {.name = "ann", NONE}};
     g[0].most.gpu = 2;
-    const struct queue_job r = job("r", "bob", "ads", 1, 1, 1);
-    const struct queue_job w[] = {job("a", "ann", "ads", 2, 1, 2),
-                                  job("b", "ann", "ads", 3, 1, 1),
-                                  job("c", "ann", "", 4, 1, 2)};
-    struct queue_world world = {.total = machine,
-                                .running = &r,
-                                .n_running = 1,
-                                .waiting = w,
-                                .n_waiting = 3,
-                                .groups = g,
-                                .n_groups = 2};
+    const struct backend_queue_job r = job("r", "bob", "ads", 1, 1, 1);
+    const struct backend_queue_job w[] = {job("a", "ann", "ads", 2, 1, 2),
+                                          job("b", "ann", "ads", 3, 1, 1),
+                                          job("c", "ann", "", 4, 1, 2)};
+    struct backend_queue_world world = {.total = machine,
+                                        .running = &r,
+                                        .n_running = 1,
+                                        .waiting = w,
+                                        .n_waiting = 3,
+                                        .groups = g,
+                                        .n_groups = 2};
     verdicts(&world, "QSS");
     why(&world, 0,
         "the quota of project 'ads' is 2 GPUs; 1 GPU counts against it, and this job asks "
@@ -85,16 +87,16 @@ static void a_quota_holds_a_job_and_nobody_else(void)
 
 static void other_machines_count_against_a_quota(void)
 {
-    struct queue_group g = {.name = "ann", NONE};
-    const struct queue_job far = job("r", "ann", "", 1, 6, 0);
-    const struct queue_job w = job("a", "ann", "", 2, 4, 0);
-    struct queue_world world = {.total = machine,
-                                .elsewhere = &far,
-                                .n_elsewhere = 1,
-                                .waiting = &w,
-                                .n_waiting = 1,
-                                .groups = &g,
-                                .n_groups = 1};
+    struct backend_queue_group g = {.name = "ann", NONE};
+    const struct backend_queue_job far = job("r", "ann", "", 1, 6, 0);
+    const struct backend_queue_job w = job("a", "ann", "", 2, 4, 0);
+    struct backend_queue_world world = {.total = machine,
+                                        .elsewhere = &far,
+                                        .n_elsewhere = 1,
+                                        .waiting = &w,
+                                        .n_waiting = 1,
+                                        .groups = &g,
+                                        .n_groups = 1};
     verdicts(&world, "S");
     g.most.cpu_milli = 9000;
     verdicts(&world, "Q");
@@ -106,19 +108,19 @@ static void other_machines_count_against_a_quota(void)
 
 static void shares_follow_weight_and_recent_use(void)
 {
-    struct queue_group g[] = {{.name = "ads", .project = true, NONE},
-                              {.name = "feed", .project = true, NONE}};
-    const struct queue_job r[] = {job("r", "ann", "ads", 1, 2, 0),
-                                  job("s", "bob", "feed", 2, 2, 0)};
-    const struct queue_job w[] = {job("a", "ann", "ads", 3, 3, 0),
-                                  job("b", "bob", "feed", 4, 3, 0)};
-    struct queue_world world = {.total = machine,
-                                .running = r,
-                                .n_running = 2,
-                                .waiting = w,
-                                .n_waiting = 2,
-                                .groups = g,
-                                .n_groups = 2};
+    struct backend_queue_group g[] = {{.name = "ads", .project = true, NONE},
+                                      {.name = "feed", .project = true, NONE}};
+    const struct backend_queue_job r[] = {job("r", "ann", "ads", 1, 2, 0),
+                                          job("s", "bob", "feed", 2, 2, 0)};
+    const struct backend_queue_job w[] = {job("a", "ann", "ads", 3, 3, 0),
+                                          job("b", "bob", "feed", 4, 3, 0)};
+    struct backend_queue_world world = {.total = machine,
+                                        .running = r,
+                                        .n_running = 2,
+                                        .waiting = w,
+                                        .n_waiting = 2,
+                                        .groups = g,
+                                        .n_groups = 2};
     verdicts(&world, "SF"); /* even: by age */
     g[1].weight = 200;
     verdicts(&world, "FS");
@@ -131,14 +133,14 @@ static void shares_follow_weight_and_recent_use(void)
 
 static void users_take_turns_in_a_project(void)
 {
-    const struct queue_job w[] = {
+    const struct backend_queue_job w[] = {
         job("a1", "ann", "p", 1, 2, 0), job("a2", "ann", "p", 2, 2, 0),
         job("a3", "ann", "p", 3, 2, 0), job("b1", "bob", "p", 4, 2, 0),
         job("b2", "bob", "p", 5, 2, 0)};
-    struct queue_world world = {.total = machine, .waiting = w, .n_waiting = 5};
+    struct backend_queue_world world = {.total = machine, .waiting = w, .n_waiting = 5};
     verdicts(&world, "SSFSS");
     /* And projects take turns before users do. */
-    struct queue_job x[5];
+    struct backend_queue_job x[5];
     memcpy(x, w, sizeof(x));
     x[4].project = "q";
     world.waiting = x;
@@ -150,9 +152,9 @@ static void users_take_turns_in_a_project(void)
 
 /* A machine in time: jobs come, run for as long as they want, and go. */
 struct sim {
-    VEC(struct queue_job) waiting, running;
+    VEC(struct backend_queue_job) waiting, running;
     VEC(int64_t) ends; /* of running */
-    struct queue_group groups[6];
+    struct backend_queue_group groups[6];
     struct rng rng;
     int64_t now, num;
     int started, late; /* the longest that any waited while first in line */
@@ -167,7 +169,7 @@ static void sim_init(struct sim *s, uint64_t seed)
     *s = (struct sim){.num = 0};
     rng_init(&s->rng, seed, 0, 0, 0);
     for (size_t i = 0; i < 6; i++) {
-        struct queue_group g = {
+        struct backend_queue_group g = {
             .name = i < 3 ? owners[i] : projects[i - 3], .project = i >= 3, NONE};
         if (rng_below(&s->rng, 2))
             g.most.cpu_milli = 2000 + 1000 * (int64_t)rng_below(&s->rng, 5);
@@ -183,7 +185,7 @@ static void sim_init(struct sim *s, uint64_t seed)
 
 static void sim_submit(struct sim *s)
 {
-    struct queue_job j =
+    struct backend_queue_job j =
         job(ids[rng_below(&s->rng, 4)], owners[rng_below(&s->rng, 3)],
             projects[rng_below(&s->rng, 3)], ++s->num, 1 + (int64_t)rng_below(&s->rng, 5),
             (int64_t)rng_below(&s->rng, 3));
@@ -193,12 +195,12 @@ static void sim_submit(struct sim *s)
     VEC_PUSH(&s->waiting, j);
 }
 
-static bool exceeds(const struct sim *s, const struct queue_group *g)
+static bool exceeds(const struct sim *s, const struct backend_queue_group *g)
 {
-    struct queue_need used = {0};
+    struct backend_queue_need used = {0};
     int64_t n = 0;
     for (size_t i = 0; i < s->running.n; i++) {
-        const struct queue_job *r = &s->running.at[i];
+        const struct backend_queue_job *r = &s->running.at[i];
         if (strcmp(g->project ? r->project : r->owner, g->name) != 0)
             continue;
         used.cpu_milli += r->need.cpu_milli;
@@ -212,7 +214,7 @@ static bool exceeds(const struct sim *s, const struct queue_group *g)
 
 static void sim_check(const struct sim *s)
 {
-    struct queue_need used = {0};
+    struct backend_queue_need used = {0};
     for (size_t i = 0; i < s->running.n; i++) {
         used.cpu_milli += s->running.at[i].need.cpu_milli;
         used.gpu += s->running.at[i].need.gpu;
@@ -222,12 +224,12 @@ static void sim_check(const struct sim *s)
         CHECK(!exceeds(s, &s->groups[i]));
 }
 
-static void sim_start(struct sim *s, const struct queue_job *j)
+static void sim_start(struct sim *s, const struct backend_queue_job *j)
 {
     int64_t length = j->timeout_s
                          ? 1 + (int64_t)rng_below(&s->rng, (uint64_t)j->timeout_s)
                          : 5 + (int64_t)rng_below(&s->rng, 900);
-    struct queue_job r = *j;
+    struct backend_queue_job r = *j;
     r.since = s->now;
     VEC_PUSH(&s->running, r);
     VEC_PUSH(&s->ends, s->now + length * S);
@@ -237,17 +239,17 @@ static void sim_start(struct sim *s, const struct queue_job *j)
 static void sim_plan(struct sim *s)
 {
     size_t n = s->waiting.n, kept = 0;
-    struct queue_verdict *v = mem_calloc(n + 1, sizeof(*v));
-    struct queue_world w = {.total = machine,
-                            .running = s->running.at,
-                            .n_running = s->running.n,
-                            .waiting = s->waiting.at,
-                            .n_waiting = n,
-                            .groups = s->groups,
-                            .n_groups = COUNT(s->groups),
-                            .now = s->now};
+    struct backend_queue_verdict *v = mem_calloc(n + 1, sizeof(*v));
+    struct backend_queue_world w = {.total = machine,
+                                    .running = s->running.at,
+                                    .n_running = s->running.n,
+                                    .waiting = s->waiting.at,
+                                    .n_waiting = n,
+                                    .groups = s->groups,
+                                    .n_groups = COUNT(s->groups),
+                                    .now = s->now};
     int full = 0;
-    queue_plan(&w, v);
+    backend_queue_plan(&w, v);
     for (size_t i = 0; i < n; i++) {
         full += v[i].answer == QUEUE_FULL;
         if (v[i].answer == QUEUE_START)
@@ -305,7 +307,7 @@ static void a_large_job_of_high_priority_is_not_starved(void)
         struct sim s;
         sim_init(&s, seed);
         for (size_t i = 0; i < COUNT(s.groups); i++)
-            s.groups[i] = (struct queue_group){
+            s.groups[i] = (struct backend_queue_group){
                 .name = s.groups[i].name, .project = s.groups[i].project, NONE};
         int64_t came = 0, began = 0;
         for (int step = 0; step < 800 && !began; step++) {
@@ -313,13 +315,13 @@ static void a_large_job_of_high_priority_is_not_starved(void)
             sim_end(&s);
             for (int n = 0; n < 2; n++) {
                 sim_submit(&s);
-                struct queue_job *j = &s.waiting.at[s.waiting.n - 1];
-                j->need = (struct queue_need){.cpu_milli = 1000};
+                struct backend_queue_job *j = &s.waiting.at[s.waiting.n - 1];
+                j->need = (struct backend_queue_need){.cpu_milli = 1000};
                 if (seed % 2)
                     j->timeout_s = 0;
             }
             if (step == 20) {
-                struct queue_job big = job("big", "ann", "ads", ++s.num, 8, 0);
+                struct backend_queue_job big = job("big", "ann", "ads", ++s.num, 8, 0);
                 big.priority = 9;
                 big.since = came = s.now;
                 VEC_PUSH(&s.waiting, big);
@@ -343,18 +345,18 @@ static void an_ordinary_job_is_not_starved_by_the_fair_share(void)
     struct sim s;
     sim_init(&s, 5);
     for (size_t i = 0; i < COUNT(s.groups); i++)
-        s.groups[i] = (struct queue_group){
+        s.groups[i] = (struct backend_queue_group){
             .name = s.groups[i].name, .project = s.groups[i].project, NONE};
     s.groups[0].recent = 1; /* ann */
     int64_t came = S, began = 0;
-    struct queue_job big = job("big", "ann", "", ++s.num, 7, 0);
+    struct backend_queue_job big = job("big", "ann", "", ++s.num, 7, 0);
     big.since = s.now = came;
     VEC_PUSH(&s.waiting, big);
     for (int step = 0; step < 1000 && !began; step++) {
         s.now += 10 * S;
         sim_end(&s);
         sim_submit(&s);
-        struct queue_job *j = &s.waiting.at[s.waiting.n - 1];
+        struct backend_queue_job *j = &s.waiting.at[s.waiting.n - 1];
         *j = job("small", "bob", "", s.num, 2, 0);
         j->since = s.now;
         sim_plan(&s);
@@ -370,16 +372,16 @@ static void an_ordinary_job_is_not_starved_by_the_fair_share(void)
 static void many_owners_are_no_problem(void)
 {
     enum { N = 10000 };
-    struct queue_job *w = mem_calloc(N, sizeof(*w));
-    struct queue_verdict *v = mem_calloc(N, sizeof(*v));
+    struct backend_queue_job *w = mem_calloc(N, sizeof(*w));
+    struct backend_queue_verdict *v = mem_calloc(N, sizeof(*v));
     char(*names)[16] = mem_calloc(N, sizeof(*names));
     size_t started = 0;
     for (int i = 0; i < N; i++) {
         snprintf(names[i], sizeof(names[i]), "u%d", i);
         w[i] = job(names[i], names[i], "", i, 1, 0);
     }
-    struct queue_world world = {.total = machine, .waiting = w, .n_waiting = N};
-    queue_plan(&world, v);
+    struct backend_queue_world world = {.total = machine, .waiting = w, .n_waiting = N};
+    backend_queue_plan(&world, v);
     for (int i = 0; i < N; i++)
         started += v[i].answer == QUEUE_START;
     CHECK_INT(started, 8);

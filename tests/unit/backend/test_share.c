@@ -9,7 +9,8 @@
 
 #define HOUR (INT64_C(3600) * 1000000000)
 
-static const struct queue_need machine = {.cpu_milli = 2000, .memory = 1 << 30, .gpu = 0};
+static const struct backend_queue_need machine = {
+    .cpu_milli = 2000, .memory = 1 << 30, .gpu = 0};
 static const int64_t now = INT64_C(100) * 24 * HOUR;
 
 static void add_job(struct store *s, const char *id, const char *owner,
@@ -29,8 +30,8 @@ static void add_job(struct store *s, const char *id, const char *owner,
     CHECK_INT(store_create(s, &job, &existed, NULL), RC_OK);
 }
 
-static const struct queue_group *find(const struct share *s, const char *name,
-                                      bool project)
+static const struct backend_queue_group *find(const struct backend_share *s,
+                                              const char *name, bool project)
 {
     for (size_t i = 0; i < s->groups.n; i++)
         if (s->groups.at[i].project == project && strcmp(s->groups.at[i].name, name) == 0)
@@ -42,7 +43,7 @@ static void what_was_agreed_on_and_used(void)
 {
     char *dir = NULL;
     struct store *s = NULL;
-    struct share share = {.limited = false};
+    struct backend_share share = {.limited = false};
     struct store_jobs jobs = {0};
     struct store_filter all = {.limit = 0};
     CHECK_INT(fs_temp_dir("ty-share", &dir, NULL), RC_OK);
@@ -53,11 +54,11 @@ static void what_was_agreed_on_and_used(void)
     add_job(s, "jb-2", "bob", "", now - 48 * HOUR, now - 24 * HOUR);
     add_job(s, "jb-3", "eve", "", now - 480 * HOUR, now - 400 * HOUR);
     CHECK_INT(store_list(s, &all, &jobs, NULL), RC_OK);
-    CHECK_INT(share_refresh(&share, s, &machine, &jobs, now, NULL), RC_OK);
+    CHECK_INT(backend_share_refresh(&share, s, &machine, &jobs, now, NULL), RC_OK);
     CHECK(!share.limited);
-    const struct queue_group *ann = find(&share, "ann", false);
-    const struct queue_group *ads = find(&share, "ads", true);
-    const struct queue_group *bob = find(&share, "bob", false);
+    const struct backend_queue_group *ann = find(&share, "ann", false);
+    const struct backend_queue_group *ads = find(&share, "ads", true);
+    const struct backend_queue_group *bob = find(&share, "bob", false);
     CHECK(ann && ads && bob && !find(&share, "eve", false));
     if (ann && ads && bob) {
         CHECK_NEAR(ann->recent, 0.25 * 64 / 127, 1e-6);
@@ -86,7 +87,7 @@ static void what_was_agreed_on_and_used(void)
                                     .weight = 100}};
     for (int i = 0; i < 3; i++)
         CHECK_INT(store_project_put(s, &rows[i], NULL, NULL), RC_OK);
-    CHECK_INT(share_refresh(&share, s, &machine, &jobs, now, NULL), RC_OK);
+    CHECK_INT(backend_share_refresh(&share, s, &machine, &jobs, now, NULL), RC_OK);
     CHECK(share.limited);
     ann = find(&share, "ann", false);
     ads = find(&share, "ads", true);
@@ -97,15 +98,15 @@ static void what_was_agreed_on_and_used(void)
     CHECK(bob && bob->most_running == 3);
     CHECK(!find(&share, "*", false));
     /* What runs on other machines. */
-    struct share_elsewhere e;
-    CHECK_INT(share_elsewhere_read(s, "here", &e, NULL), RC_OK);
+    struct backend_share_elsewhere e;
+    CHECK_INT(backend_share_elsewhere_read(s, "here", &e, NULL), RC_OK);
     CHECK_INT(e.at.n, 1);
     CHECK_STR(e.at.n ? e.at.at[0].id : "", "jb-1");
-    share_elsewhere_release(&e);
-    CHECK_INT(share_elsewhere_read(s, "there", &e, NULL), RC_OK);
+    backend_share_elsewhere_release(&e);
+    CHECK_INT(backend_share_elsewhere_read(s, "there", &e, NULL), RC_OK);
     CHECK_INT(e.at.n, 0);
-    share_elsewhere_release(&e);
-    share_release(&share);
+    backend_share_elsewhere_release(&e);
+    backend_share_release(&share);
     store_jobs_release(&jobs);
     store_close(s);
     CHECK_INT(fs_remove_all(dir, NULL), RC_OK);

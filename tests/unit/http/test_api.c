@@ -21,7 +21,7 @@
 static char *temp;
 static struct api *api;
 static char *token, *base;
-static struct place place;
+static struct job_place place;
 
 static void start(void)
 {
@@ -30,7 +30,8 @@ static void start(void)
     struct err err = {0};
     snprintf(where, sizeof(where), "%s/jobs.db", temp);
     snprintf(experiments, sizeof(experiments), "%s/experiments", temp);
-    place = (struct place){.dir = temp, .where = where, .owner = "me", .node = "here"};
+    place =
+        (struct job_place){.dir = temp, .where = where, .owner = "me", .node = "here"};
     struct api_options o = {.place = place,
                             .listen = "127.0.0.1:0",
                             .slots = "cpu=4,memory=8g,gpu=1",
@@ -210,7 +211,7 @@ static void a_log_is_followed_until_the_server_ends(void)
     const struct node *job = job_json_open(body, &doc);
     const char *id = node_get_text(job, "id", "");
     char *path = mem_printf("/api/v1/jobs/%s/logs/0?follow=true", id);
-    char *log = place_log(&place, id, 0, 1);
+    char *log = job_place_log(&place, id, 0, 1);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)
         fds[i] = open_stream(path);
     for (size_t i = 0; i < ARRAY_LEN(fds); i++)

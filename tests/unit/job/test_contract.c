@@ -10,10 +10,10 @@
 #include "job/retry.h"
 #include "tap.h"
 
-static void load(const char *json, struct spec *s)
+static void load(const char *json, struct job_spec *s)
 {
     struct err err = {0};
-    enum rc rc = spec_from_json(json, s, &err);
+    enum rc rc = job_spec_from_json(json, s, &err);
     if (rc)
         printf("# %s\n", err.msg);
     CHECK_INT(rc, RC_OK);
@@ -23,22 +23,22 @@ static const char *const hosts[] = {"h0", "h1", "h2", "h3"};
 
 static void variables_follow_the_worked_vector(void)
 {
-    struct spec s;
-    struct channels c = {0};
-    struct contract_env e = {0};
-    struct contract_worker w = {.job = "jb-1",
-                                .index = 1,
-                                .count = 4,
-                                .attempt = 2,
-                                .restarts = 1,
-                                .hosts = hosts,
-                                .port = 4000,
-                                .root = "/ml",
-                                .work = "/ml/usercode"};
+    struct job_spec s;
+    struct job_channels c = {0};
+    struct job_contract_env e = {0};
+    struct job_contract_worker w = {.job = "jb-1",
+                                    .index = 1,
+                                    .count = 4,
+                                    .attempt = 2,
+                                    .restarts = 1,
+                                    .hosts = hosts,
+                                    .port = 4000,
+                                    .root = "/ml",
+                                    .work = "/ml/usercode"};
     load("{\"command\": \"x\", \"hp\": {\"epochs\": 10, \"batch-size\": 32, "
          "\"train.learning_rate\": 0.001, \"flag\": true}, \"env\": {\"A\": \"b\"}}",
          &s);
-    contract_env_fill(&e, &s, &c, &w);
+    job_contract_env_fill(&e, &s, &c, &w);
     const char *const want[][2] = {
         {"PAI_HPS_EPOCHS", "10"},
         {"PAI_HPS_BATCH_SIZE", "32"},
@@ -61,15 +61,15 @@ static void variables_follow_the_worked_vector(void)
         {"A", "b"},
     };
     for (size_t i = 0; i < ARRAY_LEN(want); i++)
-        CHECK_STR(contract_env_get(&e, want[i][0]), want[i][1]);
+        CHECK_STR(job_contract_env_get(&e, want[i][0]), want[i][1]);
     CHECK_INT(e.warnings.n, 0);
-    contract_env_release(&e);
-    spec_release(&s);
+    job_contract_env_release(&e);
+    job_spec_release(&s);
 }
 
 static void workers_have_roles(void)
 {
-    struct spec s;
+    struct job_spec s;
     int64_t index = -1;
     load(
         "{\"command\": \"x\", \"cpu\": \"2\", \"role\": {\"ps\": \"2,cpu=500m\", \"worker\": "
@@ -79,18 +79,18 @@ static void workers_have_roles(void)
     CHECK_INT(s.total_cpu, 2000 + 3 * 2000 + 2 * 500);
     CHECK_INT(s.total_mem, INT64_C(3) << 30);
     CHECK_INT(s.total_gpu, 6);
-    CHECK_STR(spec_role_of(&s, 0, &index)->name, "master");
-    CHECK_STR(spec_role_of(&s, 3, &index)->name, "worker");
+    CHECK_STR(job_spec_role_of(&s, 0, &index)->name, "master");
+    CHECK_STR(job_spec_role_of(&s, 3, &index)->name, "worker");
     CHECK_INT(index, 2);
-    CHECK_INT(spec_role_of(&s, 3, NULL)->nproc, 2);
-    CHECK(spec_role_of(&s, 5, &index)->serves);
+    CHECK_INT(job_spec_role_of(&s, 3, NULL)->nproc, 2);
+    CHECK(job_spec_role_of(&s, 5, &index)->serves);
     CHECK_INT(index, 1);
-    CHECK_INT(spec_worker_find(&s, "worker-1"), 2);
-    CHECK_INT(spec_worker_find(&s, "ps-1"), 5);
-    CHECK_INT(spec_worker_find(&s, "ps-2"), -1);
-    CHECK_INT(spec_worker_find(&s, "worker"), -1);
-    CHECK_INT(spec_worker_find(&s, "work-0"), -1);
-    spec_release(&s);
+    CHECK_INT(job_spec_worker_find(&s, "worker-1"), 2);
+    CHECK_INT(job_spec_worker_find(&s, "ps-1"), 5);
+    CHECK_INT(job_spec_worker_find(&s, "ps-2"), -1);
+    CHECK_INT(job_spec_worker_find(&s, "worker"), -1);
+    CHECK_INT(job_spec_worker_find(&s, "work-0"), -1);
+    job_spec_release(&s);
 }
 
 static void roles_that_cannot_be_are_refused(void)
@@ -106,19 +106,19 @@ static void roles_that_cannot_be_are_refused(void)
         {"{\"ps\": \"1\"}", "none of the roles ends by itself"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        struct spec s;
+        struct job_spec s;
         struct err err = {0};
         char *text = mem_printf("{\"command\": \"x\", \"role\": %s}", bad[i].role);
-        CHECK(spec_from_json(text, &s, &err) != RC_OK);
+        CHECK(job_spec_from_json(text, &s, &err) != RC_OK);
         CHECK(strstr(err.msg, bad[i].want) != NULL);
-        spec_release(&s);
+        job_spec_release(&s);
         mem_free(text);
     }
 }
 
 static void values_are_what_python_would_print(void)
 {
-    struct spec s;
+    struct job_spec s;
     struct buf b;
     load("{\"command\": [\"x\"], \"hp\": {\"a\": 1e-05, \"b\": null, \"c\": [64, 32], "
          "\"d\": {\"k\": 1}, \"e\": \"\", \"f\": \"\\u4e2d\", \"g\": [\"x\", true]}}",
@@ -129,10 +129,10 @@ static void values_are_what_python_would_print(void)
     for (size_t i = 0; i < s.n_hp && i < ARRAY_LEN(want); i++)
         CHECK_STR(s.hp[i].value, want[i]);
     buf_init(&b, 1 << 20);
-    hp_json(s.hp + 4, 2, &b);
+    job_hp_json(s.hp + 4, 2, &b);
     CHECK_STR(buf_str(&b), "{\"e\": \"\", \"f\": \"\\u4e2d\"}");
     buf_release(&b);
-    spec_release(&s);
+    job_spec_release(&s);
 }
 
 static void names_and_words_are_quoted_once(void)
@@ -152,64 +152,64 @@ static void names_and_words_are_quoted_once(void)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct buf b;
         buf_init(&b, 1000);
-        quote_mangle(str_c(cases[i].in), &b);
+        job_quote_mangle(str_c(cases[i].in), &b);
         CHECK_STR(buf_str(&b), cases[i].mangled);
         buf_clear(&b);
-        quote_shell(str_c(cases[i].in), &b);
+        job_quote_shell(str_c(cases[i].in), &b);
         CHECK_STR(buf_str(&b), cases[i].shell);
         buf_release(&b);
     }
     struct buf b;
     buf_init(&b, 1000);
-    quote_terminal(str_c("a\x1b[2J\n\xc2\x9b\xff\xc3\xa9"), &b);
+    job_quote_terminal(str_c("a\x1b[2J\n\xc2\x9b\xff\xc3\xa9"), &b);
     CHECK_STR(buf_str(&b), "a?[2J???\xc3\xa9");
     buf_release(&b);
 }
 
 static void names_that_collide_are_warned_about(void)
 {
-    struct spec s;
-    struct channels c = {0};
-    struct contract_env e = {0};
-    struct contract_worker w = {
+    struct job_spec s;
+    struct job_channels c = {0};
+    struct job_contract_env e = {0};
+    struct job_contract_worker w = {
         .job = "j", .count = 1, .hosts = hosts, .root = "/ml", .work = "/"};
     load("{\"command\": \"t $PAI_USER_ARGS\", \"hp\": {\"a-b\": 1, \"a.b\": \"x y\"}}",
          &s);
-    contract_env_fill(&e, &s, &c, &w);
-    CHECK_STR(contract_env_get(&e, "PAI_HPS_A_B"), "x y");
+    job_contract_env_fill(&e, &s, &c, &w);
+    CHECK_STR(job_contract_env_get(&e, "PAI_HPS_A_B"), "x y");
     CHECK_INT(e.warnings.n, 2);
     CHECK_HAS(e.warnings.n ? e.warnings.at[0] : "",
               "two names become the variable PAI_HPS_A_B");
     CHECK_HAS(e.warnings.n > 1 ? e.warnings.at[1] : "", "'a.b' needs quotes");
-    contract_env_release(&e);
-    spec_release(&s);
+    job_contract_env_release(&e);
+    job_spec_release(&s);
 }
 
 static void tensorflow_jobs_get_their_own_variable(void)
 {
-    struct spec s;
-    struct channels c = {0};
-    struct contract_env e = {0};
-    struct contract_worker w = {.job = "j",
-                                .index = 1,
-                                .count = 2,
-                                .hosts = hosts,
-                                .port = 5,
-                                .root = "/ml",
-                                .work = "/"};
+    struct job_spec s;
+    struct job_channels c = {0};
+    struct job_contract_env e = {0};
+    struct job_contract_worker w = {.job = "j",
+                                    .index = 1,
+                                    .count = 2,
+                                    .hosts = hosts,
+                                    .port = 5,
+                                    .root = "/ml",
+                                    .work = "/"};
     load("{\"command\": \"x\", \"job_type\": \"TFJob\", \"workers\": 2}", &s);
-    contract_env_fill(&e, &s, &c, &w);
+    job_contract_env_fill(&e, &s, &c, &w);
     CHECK_STR(
-        contract_env_get(&e, "TF_CONFIG"),
+        job_contract_env_get(&e, "TF_CONFIG"),
         "{\"cluster\": {\"worker\": [\"h0:5\", \"h1:6\"]}, \"task\": {\"type\": \"worker\", "
         "\"index\": 1}, \"environment\": \"cloud\"}");
-    contract_env_release(&e);
-    spec_release(&s);
+    job_contract_env_release(&e);
+    job_spec_release(&s);
 }
 
 static void ends_are_sorted_into_classes(void)
 {
-    struct spec s;
+    struct job_spec s;
     load(
         "{\"command\": \"x\", \"retries\": 2, \"backoff\": \"1s\", \"backoff_max\": \"3s\"}",
         &s);
@@ -229,18 +229,18 @@ static void ends_are_sorted_into_classes(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         enum job_reason why =
-            retry_reason(cases[i].code, cases[i].signal, false, cases[i].unseen);
+            job_retry_reason(cases[i].code, cases[i].signal, false, cases[i].unseen);
         CHECK_INT(why, cases[i].why);
-        CHECK_INT(retry_wanted(&s, why, cases[i].code, cases[i].signal, 1),
+        CHECK_INT(job_retry_wanted(&s, why, cases[i].code, cases[i].signal, 1),
                   cases[i].retry);
-        CHECK(!retry_wanted(&s, why, cases[i].code, cases[i].signal, 2));
+        CHECK(!job_retry_wanted(&s, why, cases[i].code, cases[i].signal, 2));
     }
-    CHECK(!retry_wanted(&s, WHY_OutOfMemory, -1, 9, 0));
-    CHECK(!retry_wanted(&s, WHY_Timeout, -1, 15, 0));
-    CHECK_NEAR(retry_delay(&s, 0), 1, 0);
-    CHECK_NEAR(retry_delay(&s, 1), 2, 0);
-    CHECK_NEAR(retry_delay(&s, 5), 3, 0);
-    spec_release(&s);
+    CHECK(!job_retry_wanted(&s, WHY_OutOfMemory, -1, 9, 0));
+    CHECK(!job_retry_wanted(&s, WHY_Timeout, -1, 15, 0));
+    CHECK_NEAR(job_retry_delay(&s, 0), 1, 0);
+    CHECK_NEAR(job_retry_delay(&s, 1), 2, 0);
+    CHECK_NEAR(job_retry_delay(&s, 5), 3, 0);
+    job_spec_release(&s);
 }
 
 struct heard {
@@ -264,12 +264,12 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
 
 static void metrics_are_found_in_lines(void)
 {
-    struct spec s;
-    struct metric_set *m = NULL;
+    struct job_spec s;
+    struct job_metric_set *m = NULL;
     load("{\"command\": \"x\", \"metric\": {\"loss\": \"loss[: ]+(-?[\\\\d.e+-]+)\", "
          "\"slow\": \"(x+x+)+y\"}}",
          &s);
-    CHECK_INT(metric_open(&s, &m, NULL), RC_OK);
+    CHECK_INT(job_metric_open(&s, &m, NULL), RC_OK);
     const char *const cases[][2] = {
         {"step 3 loss: 0.25 auc 0.7", "loss=0.25@-1 "},
         {"loss: -1e-3\r", "loss=-0.001@-1 "},
@@ -285,12 +285,12 @@ static void metrics_are_found_in_lines(void)
     };
     for (size_t i = 0; m && i < ARRAY_LEN(cases); i++) {
         struct heard h = {""};
-        struct metric_sink sink = {&h, on_value, on_progress};
-        metric_line(m, str_c(cases[i][0]), &sink);
+        struct job_metric_sink sink = {&h, on_value, on_progress};
+        job_metric_line(m, str_c(cases[i][0]), &sink);
         CHECK_STR(h.text, cases[i][1]);
     }
-    metric_close(m);
-    spec_release(&s);
+    job_metric_close(m);
+    job_spec_release(&s);
 }
 
 static const struct tap_case cases[] = {

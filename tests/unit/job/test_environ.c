@@ -22,48 +22,48 @@ static void what_is_kept_comes_back(void)
                                       "=worse",
                                       NULL};
     char *path = fs_join(dir, "env.json");
-    struct environ_list l;
+    struct job_environ_list l;
     struct err err = {0};
     struct stat st;
-    CHECK_INT(environ_write(path, env, environ_is_access, &err), RC_OK);
+    CHECK_INT(job_environ_write(path, env, job_environ_is_access, &err), RC_OK);
     CHECK_INT(stat(path, &st), 0);
     CHECK_INT(st.st_mode & 0777, 0600);
-    environ_read(path, &l);
+    job_environ_read(path, &l);
     CHECK_INT(l.list.n, 3);
-    CHECK_STR(environ_get(&l, "PATH"), "/bin");
-    CHECK_STR(environ_get(&l, "AWS_SECRET_ACCESS_KEY"), "a\"b\nc");
-    CHECK(environ_get(&l, "OTHER") == NULL);
-    CHECK(environ_get(&l, "AWS_SECRET") == NULL);
+    CHECK_STR(job_environ_get(&l, "PATH"), "/bin");
+    CHECK_STR(job_environ_get(&l, "AWS_SECRET_ACCESS_KEY"), "a\"b\nc");
+    CHECK(job_environ_get(&l, "OTHER") == NULL);
+    CHECK(job_environ_get(&l, "AWS_SECRET") == NULL);
     CHECK(l.list.at[l.list.n] == NULL);
-    environ_release(&l);
-    CHECK_INT(environ_write(path, env, NULL, &err), RC_OK);
-    environ_read(path, &l);
+    job_environ_release(&l);
+    CHECK_INT(job_environ_write(path, env, NULL, &err), RC_OK);
+    job_environ_read(path, &l);
     CHECK_INT(l.list.n, 5);
-    CHECK_STR(environ_get(&l, "EMPTY"), "");
-    environ_release(&l);
+    CHECK_STR(job_environ_get(&l, "EMPTY"), "");
+    job_environ_release(&l);
     mem_free(path);
 }
 
 static void a_file_that_is_not_there_is_empty(void)
 {
     char *path = fs_join(dir, "nothing.json");
-    struct environ_list l;
-    environ_read(path, &l);
+    struct job_environ_list l;
+    job_environ_read(path, &l);
     CHECK_INT(l.list.n, 0);
     CHECK(l.list.at[0] == NULL);
-    environ_release(&l);
+    job_environ_release(&l);
     mem_free(path);
 }
 
 static void secrets_are_no_plain_variables(void)
 {
-    CHECK(environ_is_plain("PATH=x"));
-    CHECK(!environ_is_plain("PATHS=x"));
-    CHECK(!environ_is_plain("AWS_SECRET_ACCESS_KEY=x"));
-    CHECK(!environ_is_plain("PGPASSWORD=x"));
-    CHECK(environ_is_access("AWS_PROFILE=x"));
-    CHECK(environ_is_access("https_proxy=x"));
-    CHECK(!environ_is_access("PGPASSWORD=x"));
+    CHECK(job_environ_is_plain("PATH=x"));
+    CHECK(!job_environ_is_plain("PATHS=x"));
+    CHECK(!job_environ_is_plain("AWS_SECRET_ACCESS_KEY=x"));
+    CHECK(!job_environ_is_plain("PGPASSWORD=x"));
+    CHECK(job_environ_is_access("AWS_PROFILE=x"));
+    CHECK(job_environ_is_access("https_proxy=x"));
+    CHECK(!job_environ_is_access("PGPASSWORD=x"));
 }
 
 static void addresses_may_name_their_endpoint(void)
@@ -83,7 +83,7 @@ static void addresses_may_name_their_endpoint(void)
         struct arena a = {0};
         struct err err = {0};
         const char *got = NULL;
-        enum rc rc = bucket_plain(cases[i].uri, &a, &got, &err);
+        enum rc rc = job_bucket_plain(cases[i].uri, &a, &got, &err);
         CHECK_INT(rc, cases[i].want ? RC_OK : RC_UNSUPPORTED);
         if (cases[i].want)
             CHECK_STR(got, cases[i].want);
@@ -98,19 +98,19 @@ static void a_plan_holds_every_file_once(void)
 {
     char *from = fs_join(dir, "out"), *sub = fs_join(from, "a/b"),
          *one = fs_join(sub, "x"), *two = fs_join(from, "y");
-    struct bucket_plan p = {.bytes = 0};
+    struct job_bucket_plan p = {.bytes = 0};
     struct err err = {0};
     CHECK_INT(fs_mkdirs(sub, 0755, &err), RC_OK);
     CHECK_INT(fs_write(one, "123", 3, 0644, &err), RC_OK);
     CHECK_INT(fs_write(two, "4567", 4, 0644, &err), RC_OK);
-    CHECK_INT(bucket_plan_send(&p, from, "s3://b/run", &err), RC_OK);
+    CHECK_INT(job_bucket_plan_send(&p, from, "s3://b/run", &err), RC_OK);
     CHECK_INT(p.list.n, 2);
     CHECK_INT(p.bytes, 7);
     CHECK_STR(p.list.at[0].to, "s3://b/run/a/b/x");
     CHECK_STR(p.list.at[1].to, "s3://b/run/y");
-    bucket_plan_release(&p);
-    CHECK_INT(bucket_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
-    bucket_plan_release(&p);
+    job_bucket_plan_release(&p);
+    CHECK_INT(job_bucket_plan_send(&p, "/no/such/dir", "s3://b/", &err), RC_NOTFOUND);
+    job_bucket_plan_release(&p);
     mem_free(two);
     mem_free(one);
     mem_free(sub);

@@ -50,20 +50,24 @@ static void a_life_is_folded(void)
 {
     char *dir;
     struct store *s = open_store(&dir);
-    struct record r, again;
-    CHECK_INT(record_open(s, "jb-a", &r, NULL), RC_OK);
+    struct job_record r, again;
+    CHECK_INT(job_record_open(s, "jb-a", &r, NULL), RC_OK);
     CHECK_INT(r.now.state, JOB_Queuing);
-    CHECK_INT(record_move(&r, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", NULL), RC_OK);
-    struct record_note w = {.worker = 1, .data = "{\"pid\": 77, \"role\": \"worker\"}"};
-    CHECK_INT(record_add(&r, EV_WorkerStarted, &w, NULL), RC_OK);
-    CHECK_INT(record_move(&r, JOB_Running, WHY_WorkersStarted, -1, 0, "", NULL), RC_OK);
-    CHECK_INT(record_flush(&r, NULL), RC_OK);
-    CHECK_INT(record_move(&r, JOB_Failed, WHY_UserExit, 3, 0, "worker 1", NULL), RC_OK);
+    CHECK_INT(job_record_move(&r, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", NULL),
+              RC_OK);
+    struct job_record_note w = {.worker = 1,
+                                .data = "{\"pid\": 77, \"role\": \"worker\"}"};
+    CHECK_INT(job_record_add(&r, EV_WorkerStarted, &w, NULL), RC_OK);
+    CHECK_INT(job_record_move(&r, JOB_Running, WHY_WorkersStarted, -1, 0, "", NULL),
+              RC_OK);
+    CHECK_INT(job_record_flush(&r, NULL), RC_OK);
+    CHECK_INT(job_record_move(&r, JOB_Failed, WHY_UserExit, 3, 0, "worker 1", NULL),
+              RC_OK);
     struct err err = {0};
-    CHECK_INT(record_move(&r, JOB_Running, WHY_None, -1, 0, "", &err), RC_FORMAT);
+    CHECK_INT(job_record_move(&r, JOB_Running, WHY_None, -1, 0, "", &err), RC_FORMAT);
     CHECK_STR(err.msg, "a job cannot go from Failed to Running");
-    CHECK_INT(record_flush(&r, NULL), RC_OK);
-    CHECK_INT(record_open(s, "jb-a", &again, NULL), RC_OK);
+    CHECK_INT(job_record_flush(&r, NULL), RC_OK);
+    CHECK_INT(job_record_open(s, "jb-a", &again, NULL), RC_OK);
     CHECK_INT(again.now.state, JOB_Failed);
     CHECK_INT(again.now.code, 3);
     CHECK_INT(again.now.attempt, 1);
@@ -72,8 +76,8 @@ static void a_life_is_folded(void)
     CHECK_INT(again.now.workers[1].pid, 77);
     CHECK_STR(again.row.state, "Failed");
     CHECK_STR(again.row.reason, "UserExit");
-    record_release(&again);
-    record_release(&r);
+    job_record_release(&again);
+    job_record_release(&r);
     close_store(s, dir);
 }
 
@@ -81,27 +85,27 @@ static void a_request_in_between_is_met(void)
 {
     char *dir;
     struct store *s = open_store(&dir);
-    struct record owner, other;
-    CHECK_INT(record_open(s, "jb-a", &owner, NULL), RC_OK);
-    CHECK_INT(record_open(s, "jb-a", &other, NULL), RC_OK);
-    CHECK_INT(record_add(&other, EV_StopRequested, NULL, NULL), RC_OK);
-    CHECK_INT(record_flush(&other, NULL), RC_OK);
-    CHECK_INT(record_move(&owner, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", NULL),
+    struct job_record owner, other;
+    CHECK_INT(job_record_open(s, "jb-a", &owner, NULL), RC_OK);
+    CHECK_INT(job_record_open(s, "jb-a", &other, NULL), RC_OK);
+    CHECK_INT(job_record_add(&other, EV_StopRequested, NULL, NULL), RC_OK);
+    CHECK_INT(job_record_flush(&other, NULL), RC_OK);
+    CHECK_INT(job_record_move(&owner, JOB_EnvPreparing, WHY_Admitted, -1, 0, "", NULL),
               RC_OK);
-    CHECK_INT(record_flush(&owner, NULL), RC_OK);
+    CHECK_INT(job_record_flush(&owner, NULL), RC_OK);
     CHECK(owner.now.stop);
     CHECK_INT(owner.now.state, JOB_EnvPreparing);
     CHECK_INT(owner.now.seq, 4);
     /* What cannot follow is dropped, not written. */
-    CHECK_INT(record_refresh(&other, NULL), RC_OK);
-    CHECK_INT(record_move(&other, JOB_Failed, WHY_Lost, -1, 0, "", NULL), RC_OK);
-    CHECK_INT(record_flush(&other, NULL), RC_OK);
-    CHECK_INT(record_move(&owner, JOB_Running, WHY_None, -1, 0, "", NULL), RC_OK);
-    CHECK_INT(record_flush(&owner, NULL), RC_CANCELED);
+    CHECK_INT(job_record_refresh(&other, NULL), RC_OK);
+    CHECK_INT(job_record_move(&other, JOB_Failed, WHY_Lost, -1, 0, "", NULL), RC_OK);
+    CHECK_INT(job_record_flush(&other, NULL), RC_OK);
+    CHECK_INT(job_record_move(&owner, JOB_Running, WHY_None, -1, 0, "", NULL), RC_OK);
+    CHECK_INT(job_record_flush(&owner, NULL), RC_CANCELED);
     CHECK_INT(owner.pending.n, 0);
     CHECK_INT(owner.now.state, JOB_Failed);
-    record_release(&other);
-    record_release(&owner);
+    job_record_release(&other);
+    job_record_release(&owner);
     close_store(s, dir);
 }
 
@@ -127,7 +131,7 @@ static void unknown_events_do_not_fold(void)
 static void a_snapshot_comes_back_as_it_was(void)
 {
     char *dir;
-    struct snapshot a, b;
+    struct job_snapshot a, b;
     struct err err = {0};
     CHECK(fs_temp_dir("ty-snap", &dir, NULL) == RC_OK);
     char *src = fs_join(dir, "src"), *sub = fs_join(src, "pkg"),
@@ -139,18 +143,18 @@ static void a_snapshot_comes_back_as_it_was(void)
     CHECK(fs_write(file, "print(1)\n", 9, 0755, NULL) == RC_OK);
     CHECK(fs_write(skip, "no", 2, 0644, NULL) == RC_OK);
     CHECK(fs_write(ignore, "*.log\n", 6, 0644, NULL) == RC_OK);
-    CHECK_INT(snapshot_take(objects, src, &a, &err), RC_OK);
+    CHECK_INT(job_snapshot_take(objects, src, &a, &err), RC_OK);
     CHECK_INT(a.files, 2);
     CHECK_INT(a.bytes, 15);
-    CHECK_INT(snapshot_take(objects, src, &b, &err), RC_OK);
+    CHECK_INT(job_snapshot_take(objects, src, &b, &err), RC_OK);
     CHECK_STR(a.id, b.id);
-    CHECK_INT(snapshot_restore(objects, a.id, to, &err), RC_OK);
+    CHECK_INT(job_snapshot_restore(objects, a.id, to, &err), RC_OK);
     char *text = NULL;
     size_t n = 0;
     CHECK(fs_read(back, 100, &text, &n, NULL) == RC_OK);
     CHECK_STR(text, "print(1)\n");
     mem_free(text);
-    CHECK_INT(snapshot_take(objects, skip, &b, &err), RC_NOTFOUND);
+    CHECK_INT(job_snapshot_take(objects, skip, &b, &err), RC_NOTFOUND);
     CHECK_HAS(err.msg, "is not a directory");
     CHECK_INT(err.code, E3004);
     CHECK(fs_remove_all(dir, NULL) == RC_OK);

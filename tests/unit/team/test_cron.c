@@ -6,10 +6,10 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static struct zone *zone(const char *name)
+static struct team_zone *zone(const char *name)
 {
-    struct zone *z = NULL;
-    CHECK_INT(zone_open(name, &z, NULL), RC_OK);
+    struct team_zone *z = NULL;
+    CHECK_INT(team_zone_open(name, &z, NULL), RC_OK);
     return z;
 }
 
@@ -24,19 +24,19 @@ static int64_t moment(const char *text)
 static void follow(const char *line, const char *zone_name, const char *after,
                    const char *const *want, size_t n)
 {
-    struct cron c;
+    struct team_cron c;
     struct err err = {0};
-    struct zone *z = zone(zone_name);
-    CHECK_INT(cron_parse(line, &c, &err), RC_OK);
+    struct team_zone *z = zone(zone_name);
+    CHECK_INT(team_cron_parse(line, &c, &err), RC_OK);
     CHECK_STR(err.msg, "");
     int64_t at = moment(after);
     for (size_t i = 0; i < n; i++) {
         char text[CLOCK_TEXT_SIZE];
-        CHECK(cron_next(&c, z, at, &at));
+        CHECK(team_cron_next(&c, z, at, &at));
         clock_rfc3339(at * CLOCK_SECOND, text);
         CHECK_STR(text, want[i]);
     }
-    zone_close(z);
+    team_zone_close(z);
 }
 
 static void lines_come_due_when_they_say(void)
@@ -100,16 +100,16 @@ static void the_hour_that_comes_twice(void)
 }
 
 /* The same, minute by minute, from the definition in cron.h. */
-static int64_t brute(const struct cron *c, const struct zone *z, int64_t after)
+static int64_t brute(const struct team_cron *c, const struct team_zone *z, int64_t after)
 {
     int64_t seen = INT64_MIN;
     for (int64_t t = after - 3 * 86400; t < after + 20 * 86400; t += 60) {
-        int64_t local = t + zone_at(z, t).offset;
+        int64_t local = t + team_zone_at(z, t).offset;
         int64_t from = c->follows_clock || seen == INT64_MIN ? local : seen + 60;
         bool fits = false;
         for (int64_t l = from; l <= local && !fits; l += 60) {
-            struct civil at = civil_of(l);
-            fits = cron_fits(c, &at);
+            struct team_civil at = team_civil_of(l);
+            fits = team_cron_fits(c, &at);
         }
         if (seen < local)
             seen = local;
@@ -138,18 +138,18 @@ static void next_is_what_a_walk_by_minutes_finds(void)
     int bad = 0;
     for (uint64_t i = 0; i < 240 && bad < 5; i++) {
         char line[64];
-        struct cron c;
+        struct team_cron c;
         struct rng r;
         rng_init(&r, 7, 0, 0, i);
-        struct zone *z = zone(zones[i % COUNT(zones)]);
+        struct team_zone *z = zone(zones[i % COUNT(zones)]);
         snprintf(line, sizeof(line), "%s %s %s %s %s", field_words[0][rng_below(&r, 6)],
                  field_words[1][rng_below(&r, 6)], field_words[2][rng_below(&r, 6)],
                  field_words[3][rng_below(&r, 6)], field_words[4][rng_below(&r, 6)]);
-        CHECK_INT(cron_parse(line, &c, NULL), RC_OK);
+        CHECK_INT(team_cron_parse(line, &c, NULL), RC_OK);
         int64_t after =
             moment(days[rng_below(&r, COUNT(days))]) - (int64_t)(rng_below(&r, 180)) * 60;
         int64_t want = brute(&c, z, after), got = INT64_MAX;
-        bool found = cron_next(&c, z, after, &got);
+        bool found = team_cron_next(&c, z, after, &got);
         if (want != INT64_MAX ? !found || got != want
                               : found && got < after + 20 * 86400) {
             bad++;
@@ -157,7 +157,7 @@ static void next_is_what_a_walk_by_minutes_finds(void)
                    zones[i % COUNT(zones)], (intmax_t)after, (intmax_t)got,
                    (intmax_t)want);
         }
-        zone_close(z);
+        team_zone_close(z);
     }
     CHECK_INT(bad, 0);
 }
@@ -167,12 +167,12 @@ static void rare_lines_are_found_at_once(void)
     /* A 29 February that is a Sunday: the field of weekdays begins with a star. */
     const char *const rare[] = {"2032-02-29T00:00:00.000Z", "2060-02-29T00:00:00.000Z"};
     follow("0 0 29 2 */7", "UTC", "2024-03-01T00:00:00Z", rare, 2);
-    struct cron c;
-    struct zone *z = zone("UTC");
+    struct team_cron c;
+    struct team_zone *z = zone("UTC");
     int64_t next;
-    CHECK_INT(cron_parse("0 0 1 1 *", &c, NULL), RC_OK);
-    CHECK(!cron_next(&c, z, moment("2199-06-01T00:00:00Z"), &next));
-    zone_close(z);
+    CHECK_INT(team_cron_parse("0 0 1 1 *", &c, NULL), RC_OK);
+    CHECK(!team_cron_next(&c, z, moment("2199-06-01T00:00:00Z"), &next));
+    team_zone_close(z);
 }
 
 static void short_names_stand_for_lines(void)
@@ -183,9 +183,9 @@ static void short_names_stand_for_lines(void)
                                         "0 0 * * 0", "0 0 * * *", "0 0 * * *",
                                         "0 * * * *", "0 0 * * *"};
     for (size_t i = 0; i < COUNT(names); i++) {
-        struct cron a, b;
-        CHECK_INT(cron_parse(names[i], &a, NULL), RC_OK);
-        CHECK_INT(cron_parse(lines[i], &b, NULL), RC_OK);
+        struct team_cron a, b;
+        CHECK_INT(team_cron_parse(names[i], &a, NULL), RC_OK);
+        CHECK_INT(team_cron_parse(lines[i], &b, NULL), RC_OK);
         CHECK(a.minutes == b.minutes && a.hours == b.hours && a.days == b.days &&
               a.months == b.months && a.weekdays == b.weekdays);
     }
@@ -223,11 +223,11 @@ static void what_is_wrong_is_named(void)
                     "@annually are known"},
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct cron c;
+        struct team_cron c;
         struct err err = {0};
         char want[300];
         snprintf(want, sizeof(want), "cron line '%s': %s", bad[i].line, bad[i].msg);
-        CHECK_INT(cron_parse(bad[i].line, &c, &err), RC_INVAL);
+        CHECK_INT(team_cron_parse(bad[i].line, &c, &err), RC_INVAL);
         CHECK_STR(err.msg, want);
         CHECK_INT(err.code, E5101);
     }

@@ -2,17 +2,17 @@
 #include "tap.h"
 #include "team/dates.h"
 
-static void expand(const struct dates *d, const char *text, const char *want)
+static void expand(const struct team_dates *d, const char *text, const char *want)
 {
     struct buf b;
     buf_init(&b, 10000);
-    dates_expand(d, str_c(text), &b);
+    team_dates_expand(d, str_c(text), &b);
     CHECK_STR(buf_str(&b), want);
     buf_release(&b);
 }
 
 /* Planned for 2024-03-01 02:30:00: the day before is a leap day. */
-static const struct dates leap = {
+static const struct team_dates leap = {
     .at = {.year = 2024, .month = 3, .day = 1, .hour = 2, .minute = 30}};
 
 static void dates_of_the_day_before(void)
@@ -41,7 +41,7 @@ static void dates_of_the_planned_moment(void)
     expand(&leap, "$[hh24mi-45/24/60]", "0145");
     expand(&leap, "$[add_months(yyyymmdd,-1)] $[add_months(yyyymm,12*-1)]",
            "20240201 202303");
-    struct dates end = {.at = {.year = 2024, .month = 3, .day = 31}};
+    struct team_dates end = {.at = {.year = 2024, .month = 3, .day = 31}};
     expand(&end, "$[add_months(yyyymmdd, -1)]", "20240229");
     expand(&end, "${bizmonth}", "202402");
 }
@@ -84,20 +84,20 @@ static void what_is_the_shells_stays(void)
 
 static void parameters_have_names(void)
 {
-    const struct dates_param params[] = {{"day", "${yyyymmdd-1}"},
-                                         {"biz", "$bizdate"},
-                                         {"bizdate", "19990101"},
-                                         {"self", "${self}"},
-                                         {"other", "${day}"}};
-    struct dates d = leap;
+    const struct team_dates_param params[] = {{"day", "${yyyymmdd-1}"},
+                                              {"biz", "$bizdate"},
+                                              {"bizdate", "19990101"},
+                                              {"self", "${self}"},
+                                              {"other", "${day}"}};
+    struct team_dates d = leap;
     d.params = params;
     d.n = 5;
     expand(&d, "${day}|${biz}|${bizdate}|${self}|${other}",
            "20240228|20240229|19990101|${self}|${day}");
-    CHECK(dates_name_ok(str_c("day_1")));
-    CHECK(!dates_name_ok(str_c("1day")));
-    CHECK(!dates_name_ok(str_c("")));
-    CHECK(!dates_name_ok(str_c("a b")));
+    CHECK(team_dates_name_ok(str_c("day_1")));
+    CHECK(!team_dates_name_ok(str_c("1day")));
+    CHECK(!team_dates_name_ok(str_c("")));
+    CHECK(!team_dates_name_ok(str_c("a b")));
 }
 
 static const struct tap_case cases[] = {

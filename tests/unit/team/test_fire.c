@@ -15,10 +15,10 @@
 #include "tap.h"
 
 struct yard {
-    struct place p;
+    struct job_place p;
     char *dir, *db;
     int fifo;
-    struct schedule_ticker ticker;
+    struct team_schedule_ticker ticker;
 };
 
 static const char *const no_env[] = {"PATH=/bin", NULL};
@@ -30,10 +30,11 @@ static void yard_open(struct yard *y)
     CHECK_INT(fs_temp_dir("ty-fire", &y->dir, &err), RC_OK);
     y->db = fs_join(y->dir, "jobs.db");
     char *fifo = fs_join(y->dir, "agent.fifo");
-    y->fifo = wake_open(fifo, &err);
+    y->fifo = job_wake_open(fifo, &err);
     CHECK(y->fifo >= 0);
     mem_free(fifo);
-    y->p = (struct place){.dir = y->dir, .where = y->db, .owner = "me", .node = "here"};
+    y->p =
+        (struct job_place){.dir = y->dir, .where = y->db, .owner = "me", .node = "here"};
     CHECK_INT(store_open(y->db, &y->p.store, &err), RC_OK);
     CHECK_STR(err.msg, "");
 }
@@ -72,7 +73,7 @@ static void make(struct yard *y, const char *policy, const char *now)
 {
     struct err err = {0};
     struct store_schedule x = daily(policy);
-    CHECK_INT(schedule_create(&y->p, &x, moment(now), &err), RC_OK);
+    CHECK_INT(team_schedule_create(&y->p, &x, moment(now), &err), RC_OK);
     CHECK_STR(err.msg, "");
 }
 
@@ -80,8 +81,9 @@ static int64_t tick(struct yard *y, const char *now)
 {
     struct err err = {0};
     int64_t fired = -1;
-    y->ticker = (struct schedule_ticker){0};
-    CHECK_INT(schedule_tick(&y->ticker, &y->p, no_env, moment(now), &fired, &err), RC_OK);
+    y->ticker = (struct team_schedule_ticker){0};
+    CHECK_INT(team_schedule_tick(&y->ticker, &y->p, no_env, moment(now), &fired, &err),
+              RC_OK);
     CHECK_STR(err.msg, "");
     return fired;
 }
@@ -120,11 +122,12 @@ static void end_job(struct yard *y)
     for (size_t i = 0; i < l.n; i++) {
         if (strcmp(l.at[i].state, "Queuing") != 0)
             continue;
-        struct record r;
-        CHECK_INT(record_open(y->p.store, l.at[i].id, &r, NULL), RC_OK);
-        CHECK_INT(record_move(&r, JOB_Failed, WHY_QueueTimeout, -1, 0, "", NULL), RC_OK);
-        CHECK_INT(record_flush(&r, NULL), RC_OK);
-        record_release(&r);
+        struct job_record r;
+        CHECK_INT(job_record_open(y->p.store, l.at[i].id, &r, NULL), RC_OK);
+        CHECK_INT(job_record_move(&r, JOB_Failed, WHY_QueueTimeout, -1, 0, "", NULL),
+                  RC_OK);
+        CHECK_INT(job_record_flush(&r, NULL), RC_OK);
+        job_record_release(&r);
         break;
     }
     store_jobs_release(&l);
@@ -178,11 +181,13 @@ static void missed_runs_are_made_up_for(void)
     make(&y, "all:2 allow", "2026-03-01T00:00:00Z");
     CHECK_INT(tick(&y, "2026-03-05T00:00:00Z"), 2);
     history(&y, "03-04 submitted; 03-03 submitted; 03-02 missed");
-    CHECK_INT(schedule_pause(&y.p, "daily", true, moment("2026-03-05T00:00:00Z"), NULL),
-              RC_OK);
+    CHECK_INT(
+        team_schedule_pause(&y.p, "daily", true, moment("2026-03-05T00:00:00Z"), NULL),
+        RC_OK);
     CHECK_INT(tick(&y, "2026-03-08T00:00:00Z"), 0);
-    CHECK_INT(schedule_pause(&y.p, "daily", false, moment("2026-03-08T00:00:00Z"), NULL),
-              RC_OK);
+    CHECK_INT(
+        team_schedule_pause(&y.p, "daily", false, moment("2026-03-08T00:00:00Z"), NULL),
+        RC_OK);
     CHECK_INT(tick(&y, "2026-03-08T12:00:00Z"), 0); /* not those of the pause */
     CHECK_INT(tick(&y, "2026-03-08T18:30:00Z"), 1);
     yard_close(&y);
@@ -257,7 +262,8 @@ static void a_failed_submission_is_written_down(void)
     yard_open(&y);
     struct store_schedule x = daily("last skip");
     x.spec = "{\"command\": \"true\", \"input\": {\"train\": \"/no/such/${bizdate}\"}}";
-    CHECK_INT(schedule_create(&y.p, &x, moment("2026-03-01T00:00:00Z"), &err), RC_OK);
+    CHECK_INT(team_schedule_create(&y.p, &x, moment("2026-03-01T00:00:00Z"), &err),
+              RC_OK);
     CHECK_INT(tick(&y, "2026-03-01T18:30:00Z"), 0);
     struct store_run_rows l = {0};
     CHECK_INT(store_schedule_runs(y.p.store, "daily", 0, 0, &l, NULL), RC_OK);
@@ -266,10 +272,10 @@ static void a_failed_submission_is_written_down(void)
     store_run_rows_release(&l);
     CHECK_INT(tick(&y, "2026-03-01T18:30:05Z"), 0);
     /* By hand it says why. */
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     bool existed;
-    CHECK_INT(schedule_run(&y.p, no_env, "daily", moment("2026-03-01T18:30:00Z"), id,
-                           &existed, &err),
+    CHECK_INT(team_schedule_run(&y.p, no_env, "daily", moment("2026-03-01T18:30:00Z"), id,
+                                &existed, &err),
               RC_INVAL);
     CHECK_HAS(err.msg, "/no/such/20260301");
     yard_close(&y);
@@ -279,17 +285,18 @@ static void by_hand_at_any_time_but_once(void)
 {
     struct yard y;
     struct err err = {0};
-    char id[PLACE_ID_SIZE], again[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE], again[JOB_ID_SIZE];
     bool existed = true;
     yard_open(&y);
     make(&y, "none skip", "2026-03-01T00:00:00Z");
     int64_t at = moment("2025-01-01T18:30:00Z");
-    CHECK_INT(schedule_run(&y.p, no_env, "daily", at, id, &existed, &err), RC_OK);
+    CHECK_INT(team_schedule_run(&y.p, no_env, "daily", at, id, &existed, &err), RC_OK);
     CHECK(!existed);
-    CHECK_INT(schedule_run(&y.p, no_env, "daily", at, again, &existed, &err), RC_OK);
+    CHECK_INT(team_schedule_run(&y.p, no_env, "daily", at, again, &existed, &err), RC_OK);
     CHECK(existed);
     CHECK_STR(again, id);
-    CHECK_INT(schedule_run(&y.p, no_env, "nightly", at, id, &existed, &err), RC_NOTFOUND);
+    CHECK_INT(team_schedule_run(&y.p, no_env, "nightly", at, id, &existed, &err),
+              RC_NOTFOUND);
     CHECK_STR(err.msg, "no schedule 'nightly'");
     CHECK_INT(err.code, E5103);
     yard_close(&y);
@@ -324,14 +331,14 @@ static void bad_schedules_are_refused(void)
                                    .spec = bad[i].spec,
                                    .params = bad[i].params,
                                    .catch_up = bad[i].policy};
-        CHECK(schedule_create(&y.p, &x, CLOCK_SECOND, &err) != RC_OK);
+        CHECK(team_schedule_create(&y.p, &x, CLOCK_SECOND, &err) != RC_OK);
         CHECK_INT(err.code, bad[i].code);
         CHECK(err.msg[0]);
     }
     make(&y, "last skip", "2026-03-01T00:00:00Z");
     struct err err = {0};
     struct store_schedule x = daily("last skip");
-    CHECK_INT(schedule_create(&y.p, &x, CLOCK_SECOND, &err), RC_INVAL);
+    CHECK_INT(team_schedule_create(&y.p, &x, CLOCK_SECOND, &err), RC_INVAL);
     CHECK_STR(err.msg, "there is a schedule 'daily' already");
     CHECK_INT(err.code, E5104);
     yard_close(&y);
@@ -353,8 +360,8 @@ static void who_does_not_lead_any_more_fires_nothing(void)
     CHECK_INT(store_open(y.db, &other, &err), RC_OK);
     CHECK_INT(store_lease_take(other, "leader", "b", 100000, &mine, &later, &err), RC_OK);
     CHECK(mine && later == epoch + 1);
-    CHECK_INT(schedule_tick(&y.ticker, &y.p, no_env, moment("2026-03-01T18:30:00Z"),
-                            &fired, &err),
+    CHECK_INT(team_schedule_tick(&y.ticker, &y.p, no_env, moment("2026-03-01T18:30:00Z"),
+                                 &fired, &err),
               RC_INVAL);
     CHECK_STR(err.msg, "lease 'leader': another has it by now");
     CHECK_INT(err.code, E5401);

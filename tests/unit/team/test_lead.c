@@ -18,7 +18,7 @@ static struct store *store(void)
 }
 
 /* The database's clock cannot be set: the lease itself is made older. */
-static void let_it_run_out(struct lead *l, struct store *s)
+static void let_it_run_out(struct team_lead *l, struct store *s)
 {
     bool mine;
     int64_t epoch;
@@ -30,37 +30,37 @@ static void let_it_run_out(struct lead *l, struct store *s)
 static void one_leads_until_it_is_gone(void)
 {
     struct store *sa = store(), *sb = store();
-    struct lead a, b;
+    struct team_lead a, b;
     struct err err = {0};
-    lead_init(&a);
-    lead_init(&b);
+    team_lead_init(&a);
+    team_lead_init(&b);
     CHECK(strcmp(a.holder, b.holder) != 0);
-    CHECK(!lead_is(&a));
-    CHECK_INT(lead_renew(&a, sa, &err), RC_OK);
-    CHECK_INT(lead_renew(&b, sb, &err), RC_OK);
-    CHECK(lead_is(&a) && !lead_is(&b));
-    CHECK_INT(lead_renew(&a, sa, &err), RC_OK);
-    CHECK(lead_is(&a));
+    CHECK(!team_lead_is(&a));
+    CHECK_INT(team_lead_renew(&a, sa, &err), RC_OK);
+    CHECK_INT(team_lead_renew(&b, sb, &err), RC_OK);
+    CHECK(team_lead_is(&a) && !team_lead_is(&b));
+    CHECK_INT(team_lead_renew(&a, sa, &err), RC_OK);
+    CHECK(team_lead_is(&a));
     CHECK_INT(atomic_load(&a.epoch), 1);
 
     /* a stops for longer than its lease, b takes over. */
     let_it_run_out(&a, sa);
-    CHECK_INT(lead_renew(&b, sb, &err), RC_OK);
-    CHECK(lead_is(&b));
+    CHECK_INT(team_lead_renew(&b, sb, &err), RC_OK);
+    CHECK(team_lead_is(&b));
     CHECK_INT(atomic_load(&b.epoch), 2);
     /* a wakes up in the middle of something and believes that it still leads. */
     CHECK_INT(store_fence_begin(sa, &err), RC_INVAL);
     CHECK_INT(err.code, E5401);
-    CHECK_INT(lead_renew(&a, sa, &err), RC_OK);
-    CHECK(!lead_is(&a) && lead_is(&b));
+    CHECK_INT(team_lead_renew(&a, sa, &err), RC_OK);
+    CHECK(!team_lead_is(&a) && team_lead_is(&b));
 
     /* b gives up: a leads at once, with another epoch. */
-    lead_give_up(&b, sb);
-    CHECK(!lead_is(&b));
-    CHECK_INT(lead_renew(&a, sa, &err), RC_OK);
-    CHECK(lead_is(&a));
+    team_lead_give_up(&b, sb);
+    CHECK(!team_lead_is(&b));
+    CHECK_INT(team_lead_renew(&a, sa, &err), RC_OK);
+    CHECK(team_lead_is(&a));
     CHECK_INT(atomic_load(&a.epoch), 3);
-    lead_give_up(&a, sa);
+    team_lead_give_up(&a, sa);
     store_close(sa);
     store_close(sb);
 }
@@ -68,12 +68,12 @@ static void one_leads_until_it_is_gone(void)
 static void a_fence_holds_all_writes_or_none(void)
 {
     struct store *sa = store(), *sb = store();
-    struct lead a, b;
+    struct team_lead a, b;
     struct err err = {0};
     int64_t value = 0;
-    lead_init(&a);
-    lead_init(&b);
-    CHECK_INT(lead_renew(&a, sa, NULL), RC_OK);
+    team_lead_init(&a);
+    team_lead_init(&b);
+    CHECK_INT(team_lead_renew(&a, sa, NULL), RC_OK);
     CHECK_INT(store_fence_begin(sa, NULL), RC_OK);
     CHECK_INT(store_fence_end(sa, store_mark_set(sa, "m", 7, NULL), NULL), RC_OK);
     CHECK_INT(store_mark_get(sb, "m", &value, NULL), RC_OK);
@@ -85,7 +85,7 @@ static void a_fence_holds_all_writes_or_none(void)
     CHECK_INT(store_mark_get(sb, "m", &value, NULL), RC_OK);
     CHECK_INT(value, 7);
     let_it_run_out(&a, sa);
-    CHECK_INT(lead_renew(&b, sb, NULL), RC_OK);
+    CHECK_INT(team_lead_renew(&b, sb, NULL), RC_OK);
     /* The record of jobs is behind the same fence. */
     struct store_job row = {.id = "jb-a", .state = "Queuing"};
     struct store_new job = {.row = &row, .spec = "{}"};
@@ -95,7 +95,7 @@ static void a_fence_holds_all_writes_or_none(void)
     CHECK_INT(store_create(sb, &job, &existed, &err), RC_OK);
     row.seq = 0;
     CHECK_INT(store_append(sa, &row, NULL, 0, &err), RC_INVAL);
-    lead_give_up(&b, sb);
+    team_lead_give_up(&b, sb);
     store_close(sa);
     store_close(sb);
 }

@@ -66,51 +66,51 @@ static void what_is_not_the_internet_is_known(void)
         "::ffff:8.8.8.8", "2606:4700::1", "2a00:1450::1"};
     for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
         struct address a = address(inner[i]);
-        if (net_public(&a.any))
+        if (team_net_public(&a.any))
             printf("# %s\n", inner[i]);
-        CHECK(!net_public(&a.any));
+        CHECK(!team_net_public(&a.any));
     }
     for (size_t i = 0; i < sizeof(outer) / sizeof(outer[0]); i++) {
         struct address a = address(outer[i]);
-        CHECK(net_public(&a.any));
+        CHECK(team_net_public(&a.any));
     }
     struct sockaddr unix_socket = {.sa_family = AF_UNIX};
-    CHECK(!net_public(&unix_socket));
+    CHECK(!team_net_public(&unix_socket));
 }
 
 static void hosts_are_on_the_list_or_not(void)
 {
-    struct net_allow *a = NULL;
-    CHECK_INT(
-        net_allow_open("hooks.example.com, *.corp.example,10.1.0.0/16,[::1]", &a, NULL),
-        RC_OK);
-    CHECK(net_allow_host(a, "hooks.example.com"));
-    CHECK(net_allow_host(a, "HOOKS.example.COM"));
-    CHECK(!net_allow_host(a, "evil-hooks.example.com"));
-    CHECK(!net_allow_host(a, "hooks.example.com.evil.org"));
-    CHECK(net_allow_host(a, "ci.corp.example"));
-    CHECK(net_allow_host(a, "a.b.corp.example"));
-    CHECK(!net_allow_host(a, "corp.example"));
-    CHECK(!net_allow_host(a, "xcorp.example"));
-    CHECK(net_allow_host(a, "10.1.2.3"));
-    CHECK(!net_allow_host(a, "10.2.0.1"));
-    CHECK(net_allow_host(a, "[::1]"));
-    CHECK(!net_allow_host(a, "8.8.8.8"));
-    CHECK(!net_allow_host(a, ""));
+    struct team_net_allow *a = NULL;
+    CHECK_INT(team_net_allow_open("hooks.example.com, *.corp.example,10.1.0.0/16,[::1]",
+                                  &a, NULL),
+              RC_OK);
+    CHECK(team_net_allow_host(a, "hooks.example.com"));
+    CHECK(team_net_allow_host(a, "HOOKS.example.COM"));
+    CHECK(!team_net_allow_host(a, "evil-hooks.example.com"));
+    CHECK(!team_net_allow_host(a, "hooks.example.com.evil.org"));
+    CHECK(team_net_allow_host(a, "ci.corp.example"));
+    CHECK(team_net_allow_host(a, "a.b.corp.example"));
+    CHECK(!team_net_allow_host(a, "corp.example"));
+    CHECK(!team_net_allow_host(a, "xcorp.example"));
+    CHECK(team_net_allow_host(a, "10.1.2.3"));
+    CHECK(!team_net_allow_host(a, "10.2.0.1"));
+    CHECK(team_net_allow_host(a, "[::1]"));
+    CHECK(!team_net_allow_host(a, "8.8.8.8"));
+    CHECK(!team_net_allow_host(a, ""));
     struct address in = address("10.1.200.1"), mapped = address("::ffff:10.1.200.1");
     struct address out = address("10.2.0.1"), world = address("8.8.8.8");
-    CHECK(net_allow_address(a, &in.any));
-    CHECK(net_allow_address(a, &mapped.any));
-    CHECK(!net_allow_address(a, &out.any));
-    CHECK(net_allow_address(a, &world.any)); /* the name was checked before */
-    net_allow_close(a);
-    CHECK_INT(net_allow_open(NULL, &a, NULL), RC_OK);
-    CHECK(!net_allow_host(a, "hooks.example.com"));
-    net_allow_close(a);
-    CHECK_INT(net_allow_open("*", &a, NULL), RC_OK);
-    CHECK(net_allow_host(a, "anything.example"));
-    CHECK(!net_allow_address(a, &in.any));
-    net_allow_close(a);
+    CHECK(team_net_allow_address(a, &in.any));
+    CHECK(team_net_allow_address(a, &mapped.any));
+    CHECK(!team_net_allow_address(a, &out.any));
+    CHECK(team_net_allow_address(a, &world.any)); /* the name was checked before */
+    team_net_allow_close(a);
+    CHECK_INT(team_net_allow_open(NULL, &a, NULL), RC_OK);
+    CHECK(!team_net_allow_host(a, "hooks.example.com"));
+    team_net_allow_close(a);
+    CHECK_INT(team_net_allow_open("*", &a, NULL), RC_OK);
+    CHECK(team_net_allow_host(a, "anything.example"));
+    CHECK(!team_net_allow_address(a, &in.any));
+    team_net_allow_close(a);
 }
 
 static void lists_that_cannot_be_read_are_refused(void)
@@ -118,9 +118,9 @@ static void lists_that_cannot_be_read_are_refused(void)
     static const char *const bad[] = {"a b",     "*x.example", "10.0.0.0/33", "http://x",
                                       "::1/129", "host/24",    "a,-,b;c"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct net_allow *a = NULL;
+        struct team_net_allow *a = NULL;
         struct err err = {0};
-        CHECK_INT(net_allow_open(bad[i], &a, &err), RC_INVAL);
+        CHECK_INT(team_net_allow_open(bad[i], &a, &err), RC_INVAL);
         CHECK_INT(err.code, E5302);
         CHECK_HAS(err.msg, "is no host, *.domain, address or network");
         CHECK(!a);

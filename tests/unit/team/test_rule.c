@@ -20,34 +20,34 @@ static const struct store_job job = {.id = "jb-000000000001",
 
 static void conditions_are_met_or_not(void)
 {
-    struct rule r;
+    struct team_rule r;
     struct store_rule x =
         row("{\"on\": \"state\", \"states\": [\"Failed\", \"Stopped\"]}");
-    CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-    CHECK(rule_wants_state(&r, "Failed"));
-    CHECK(!rule_wants_state(&r, "Succeeded"));
-    CHECK(!rule_wants_value(&r, "auc", 0));
-    rule_close(&r);
+    CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+    CHECK(team_rule_wants_state(&r, "Failed"));
+    CHECK(!team_rule_wants_state(&r, "Succeeded"));
+    CHECK(!team_rule_wants_value(&r, "auc", 0));
+    team_rule_close(&r);
     x = row("{\"on\": \"metric\", \"metric\": \"auc\", \"below\": 0.7}");
-    CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-    CHECK(rule_wants_value(&r, "auc", 0.69));
-    CHECK(!rule_wants_value(&r, "auc", 0.7));
-    CHECK(!rule_wants_value(&r, "loss", 0.1));
-    CHECK(!rule_wants_value(&r, "auc", NAN));
-    rule_close(&r);
+    CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+    CHECK(team_rule_wants_value(&r, "auc", 0.69));
+    CHECK(!team_rule_wants_value(&r, "auc", 0.7));
+    CHECK(!team_rule_wants_value(&r, "loss", 0.1));
+    CHECK(!team_rule_wants_value(&r, "auc", NAN));
+    team_rule_close(&r);
     x = row("{\"on\": \"log\", \"pattern\": \"CUDA (out of memory|error)\"}");
-    CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-    CHECK(rule_wants_line(&r, str_c("RuntimeError: CUDA out of memory.")));
-    CHECK(!rule_wants_line(&r, str_c("CUDA is fine")));
-    CHECK(!rule_wants_line(&r, str_c("\xff\xfe")));
-    rule_close(&r);
+    CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+    CHECK(team_rule_wants_line(&r, str_c("RuntimeError: CUDA out of memory.")));
+    CHECK(!team_rule_wants_line(&r, str_c("CUDA is fine")));
+    CHECK(!team_rule_wants_line(&r, str_c("\xff\xfe")));
+    team_rule_close(&r);
     /* A pattern that would take for ever is cut off. */
     x = row("{\"on\": \"log\", \"pattern\": \"^(a+)+$\"}");
-    CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-    CHECK(!rule_wants_line(
+    CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+    CHECK(!team_rule_wants_line(
         &r,
         str_c("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab")));
-    rule_close(&r);
+    team_rule_close(&r);
 }
 
 static void rules_are_about_some_jobs(void)
@@ -64,16 +64,16 @@ static void rules_are_about_some_jobs(void)
                  {", \"project\": \"feed\"", false}};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char text[200];
-        struct rule r;
+        struct team_rule r;
         snprintf(text, sizeof(text), "{\"on\": \"stall\", \"after_s\": 60%s}",
                  cases[i].scope);
         struct store_rule x = row(text);
-        CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-        CHECK(rule_is_about(&r, &job) == cases[i].about);
+        CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+        CHECK(team_rule_is_about(&r, &job) == cases[i].about);
         struct store_job other = job;
         other.owner = "bob"; /* another's job only by its project */
-        CHECK(rule_is_about(&r, &other) == (i == 5));
-        rule_close(&r);
+        CHECK(team_rule_is_about(&r, &other) == (i == 5));
+        team_rule_close(&r);
     }
 }
 
@@ -102,10 +102,10 @@ static void wrong_conditions_are_refused(void)
          "rule: no such key: 'who'"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct rule r;
+        struct team_rule r;
         struct err err = {0};
         struct store_rule x = row(bad[i].text);
-        CHECK_INT(rule_open(&x, &r, &err), RC_INVAL);
+        CHECK_INT(team_rule_open(&x, &r, &err), RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         CHECK_INT(err.code, E5301);
     }
@@ -113,62 +113,62 @@ static void wrong_conditions_are_refused(void)
 
 static void the_same_fact_has_the_same_key(void)
 {
-    struct rule r;
+    struct team_rule r;
     char a[65], b[65];
     struct buf out;
     struct store_rule x = row("{\"on\": \"state\", \"states\": [\"Failed\"]}");
-    struct rule_fact f = {.job = &job,
-                          .time = CLOCK_SECOND,
-                          .what = "event/7",
-                          .text = "job \"x\" failed\n",
-                          .extra = ", \"value\": 1"};
-    CHECK_INT(rule_open(&x, &r, NULL), RC_OK);
-    rule_key(&r, &f, a);
-    rule_key(&r, &f, b);
+    struct team_rule_fact f = {.job = &job,
+                               .time = CLOCK_SECOND,
+                               .what = "event/7",
+                               .text = "job \"x\" failed\n",
+                               .extra = ", \"value\": 1"};
+    CHECK_INT(team_rule_open(&x, &r, NULL), RC_OK);
+    team_rule_key(&r, &f, a);
+    team_rule_key(&r, &f, b);
     CHECK_STR(a, b);
     buf_init(&out, 10000);
-    rule_payload(&r, &f, &out);
+    team_rule_payload(&r, &f, &out);
     CHECK_HAS(buf_str(&out),
               "\"text\": \"job \\\"x\\\" failed\\n\", \"value\": 1, \"job\": "
               "{\"id\": \"jb-000000000001\", \"name\": \"nightly-din\"");
     CHECK_HAS(buf_str(&out), a);
     f.what = "event/8";
-    rule_key(&r, &f, b);
+    team_rule_key(&r, &f, b);
     CHECK(strcmp(a, b) != 0);
     buf_release(&out);
-    rule_close(&r);
+    team_rule_close(&r);
 }
 
 static void pauses_grow_up_to_an_hour(void)
 {
-    CHECK_INT(deliver_pause(1), 10 * CLOCK_SECOND);
-    CHECK_INT(deliver_pause(2), 20 * CLOCK_SECOND);
-    CHECK_INT(deliver_pause(9), 2560 * CLOCK_SECOND);
-    CHECK_INT(deliver_pause(10), 3600 * CLOCK_SECOND);
-    CHECK_INT(deliver_pause(1000), 3600 * CLOCK_SECOND);
+    CHECK_INT(team_deliver_pause(1), 10 * CLOCK_SECOND);
+    CHECK_INT(team_deliver_pause(2), 20 * CLOCK_SECOND);
+    CHECK_INT(team_deliver_pause(9), 2560 * CLOCK_SECOND);
+    CHECK_INT(team_deliver_pause(10), 3600 * CLOCK_SECOND);
+    CHECK_INT(team_deliver_pause(1000), 3600 * CLOCK_SECOND);
     int64_t sum = 0;
     for (int64_t i = 1; i < DELIVER_TRIES; i++)
-        sum += deliver_pause(i);
+        sum += team_deliver_pause(i);
     CHECK(sum > 20 * 3600 * CLOCK_SECOND && sum < 28 * 3600 * CLOCK_SECOND);
 }
 
 static void addresses_of_mail_hold_no_tricks(void)
 {
-    CHECK(!mail_check("me@example.com"));
-    CHECK(!mail_check("a.b+c@x-y.example"));
+    CHECK(!team_mail_check("me@example.com"));
+    CHECK(!team_mail_check("a.b+c@x-y.example"));
     static const char *const bad[] = {"",        "me",         "@x",    "me@",
                                       "-f@x",    "a@b@c",      "a b@c", "a@b\nBcc: x",
                                       "a@b,c@d", "\"a\"@b",    "<a@b>", "a;b@c",
                                       "a@b`id`", "a@b\xc3\xa4"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        CHECK(mail_check(bad[i]));
+        CHECK(team_mail_check(bad[i]));
     struct err err = {0};
-    struct mail_message m = {.to = "me@x", .subject = "s", .text = "t", .key = "k"};
-    CHECK_INT(mail_send(NULL, &m, &err), RC_INVAL);
+    struct team_mail_message m = {.to = "me@x", .subject = "s", .text = "t", .key = "k"};
+    CHECK_INT(team_mail_send(NULL, &m, &err), RC_INVAL);
     CHECK_STR(err.msg, "mail: no command for mail is set");
-    CHECK_INT(mail_send("/no/such/mailer -t", &m, &err), RC_IO);
+    CHECK_INT(team_mail_send("/no/such/mailer -t", &m, &err), RC_IO);
     CHECK_INT(err.code, E5305);
-    CHECK_INT(mail_send("/bin/false", &m, &err), RC_IO);
+    CHECK_INT(team_mail_send("/bin/false", &m, &err), RC_IO);
     CHECK_STR(err.msg, "mail: '/bin/false': exit status 1: ");
 }
 

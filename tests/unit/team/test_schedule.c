@@ -15,17 +15,17 @@ static int64_t moment(const char *text)
 static void due(const char *line, const char *catch_up, const char *next, const char *now,
                 const char *want)
 {
-    struct cron c;
-    struct zone *z = NULL;
-    struct schedule_policy p;
-    struct schedule_due d;
+    struct team_cron c;
+    struct team_zone *z = NULL;
+    struct team_schedule_policy p;
+    struct team_schedule_due d;
     struct buf b;
     char text[CLOCK_TEXT_SIZE];
     buf_init(&b, 10000);
-    CHECK_INT(cron_parse(line, &c, NULL), RC_OK);
-    CHECK_INT(zone_open("UTC", &z, NULL), RC_OK);
-    CHECK_INT(schedule_policy_read(catch_up, "skip", &p, NULL), RC_OK);
-    schedule_due_at(&c, z, &p, *next ? moment(next) : 0, moment(now), &d);
+    CHECK_INT(team_cron_parse(line, &c, NULL), RC_OK);
+    CHECK_INT(team_zone_open("UTC", &z, NULL), RC_OK);
+    CHECK_INT(team_schedule_policy_read(catch_up, "skip", &p, NULL), RC_OK);
+    team_schedule_due_at(&c, z, &p, *next ? moment(next) : 0, moment(now), &d);
     for (size_t i = 0; i < d.fire.n; i++) {
         clock_rfc3339(d.fire.at[i], text);
         buf_printf(&b, "%.11s ", text + 5);
@@ -41,9 +41,9 @@ static void due(const char *line, const char *catch_up, const char *next, const 
         buf_printf(&b, " %.11s", text + 5);
     }
     CHECK_STR(buf_str(&b), want);
-    schedule_due_release(&d);
+    team_schedule_due_release(&d);
     buf_release(&b);
-    zone_close(z);
+    team_zone_close(z);
 }
 
 static void what_is_on_time_is_run(void)
@@ -80,20 +80,20 @@ static void what_was_missed_is_made_up_for_as_agreed(void)
 
 static void the_year_of_every_minute_is_not_walked(void)
 {
-    struct cron c;
-    struct zone *z = NULL;
-    struct schedule_due d;
-    struct schedule_policy p = {.catch_up = SCHEDULE_CATCH_ALL, .limit = 1000};
-    CHECK_INT(cron_parse("* * * * *", &c, NULL), RC_OK);
-    CHECK_INT(zone_open("Europe/Berlin", &z, NULL), RC_OK);
+    struct team_cron c;
+    struct team_zone *z = NULL;
+    struct team_schedule_due d;
+    struct team_schedule_policy p = {.catch_up = SCHEDULE_CATCH_ALL, .limit = 1000};
+    CHECK_INT(team_cron_parse("* * * * *", &c, NULL), RC_OK);
+    CHECK_INT(team_zone_open("Europe/Berlin", &z, NULL), RC_OK);
     int64_t now = moment("2026-03-08T02:00:10Z");
-    schedule_due_at(&c, z, &p, moment("1990-01-01T00:00:00Z"), now, &d);
+    team_schedule_due_at(&c, z, &p, moment("1990-01-01T00:00:00Z"), now, &d);
     CHECK_INT(d.fire.n, 1000);
     CHECK(d.fire.cap <= 4096); /* so few were looked at */
     CHECK_INT(d.fire.at[999], moment("2026-03-08T02:00:00Z"));
     CHECK_INT(d.fire.at[0], moment("2026-03-08T02:00:00Z") - 999 * 60 * CLOCK_SECOND);
-    schedule_due_release(&d);
-    zone_close(z);
+    team_schedule_due_release(&d);
+    team_zone_close(z);
 }
 
 static void policies_are_read_and_kept(void)
@@ -101,12 +101,12 @@ static void policies_are_read_and_kept(void)
     static const char *const kept[] = {"none skip", "last queue", "all replace",
                                        "all:20 allow"};
     for (size_t i = 0; i < 4; i++) {
-        struct schedule_policy p;
+        struct team_schedule_policy p;
         struct buf b;
         buf_init(&b, 100);
-        CHECK_INT(schedule_policy_parse(kept[i], &p, NULL), RC_OK);
-        schedule_catch_up_print(&p, &b);
-        buf_printf(&b, " %s", schedule_overlap_name(p.overlap));
+        CHECK_INT(team_schedule_policy_parse(kept[i], &p, NULL), RC_OK);
+        team_schedule_catch_up_print(&p, &b);
+        buf_printf(&b, " %s", team_schedule_overlap_name(p.overlap));
         CHECK_STR(buf_str(&b), kept[i]);
         buf_release(&b);
     }
@@ -130,9 +130,9 @@ static void policies_are_read_and_kept(void)
         {"last", "wait", "overlap: 'wait' is not skip, queue, replace or allow"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct schedule_policy p;
+        struct team_schedule_policy p;
         struct err err = {0};
-        CHECK_INT(schedule_policy_read(bad[i].catch_up, bad[i].overlap, &p, &err),
+        CHECK_INT(team_schedule_policy_read(bad[i].catch_up, bad[i].overlap, &p, &err),
                   RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         CHECK_INT(err.code, E5105);

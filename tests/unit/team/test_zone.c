@@ -14,10 +14,10 @@ static void offsets_agree_with_the_c_library(void)
         "Europe/Dublin", "Australia/Lord_Howe", "America/Sao_Paulo", "Asia/Kolkata",
         "Pacific/Apia",  "Africa/Casablanca",   "America/St_Johns",  "Asia/Tehran"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        struct zone *z = NULL;
+        struct team_zone *z = NULL;
         struct err err = {0};
         int bad = 0;
-        CHECK_INT(zone_open(names[i], &z, &err), RC_OK);
+        CHECK_INT(team_zone_open(names[i], &z, &err), RC_OK);
         CHECK_STR(err.msg, "");
         if (!z)
             continue;
@@ -28,14 +28,14 @@ static void offsets_agree_with_the_c_library(void)
             time_t at = (time_t)t;
             struct tm tm;
             localtime_r(&at, &tm);
-            struct zone_span s = zone_at(z, t);
+            struct team_zone_span s = team_zone_at(z, t);
             if (s.offset != tm.tm_gmtoff || s.from > t || s.to <= t)
                 bad++;
         }
         if (bad)
             printf("# %s: %d moments differ\n", names[i], bad);
         CHECK_INT(bad, 0);
-        zone_close(z);
+        team_zone_close(z);
     }
     unsetenv("TZ");
     tzset();
@@ -43,16 +43,17 @@ static void offsets_agree_with_the_c_library(void)
 
 static void spans_meet_at_the_change(void)
 {
-    struct zone *z = NULL;
-    CHECK_INT(zone_open("Europe/Berlin", &z, NULL), RC_OK);
-    struct zone_span s = zone_at(z, 1774745999); /* a second before 2026-03-29T01:00Z */
+    struct team_zone *z = NULL;
+    CHECK_INT(team_zone_open("Europe/Berlin", &z, NULL), RC_OK);
+    struct team_zone_span s =
+        team_zone_at(z, 1774745999); /* a second before 2026-03-29T01:00Z */
     CHECK_INT(s.offset, 3600);
     CHECK_INT(s.to, 1774746000);
-    s = zone_at(z, s.to);
+    s = team_zone_at(z, s.to);
     CHECK_INT(s.from, 1774746000);
     CHECK_INT(s.offset, 7200);
     CHECK_INT(s.to, 1792890000); /* 2026-10-25T01:00Z */
-    zone_close(z);
+    team_zone_close(z);
 }
 
 static void fixed_offsets_need_no_file(void)
@@ -62,16 +63,16 @@ static void fixed_offsets_need_no_file(void)
         int64_t offset;
     } good[] = {{"+08:00", 28800}, {"-0330", -12600}, {"+8", 28800}, {"UTC", 0}};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        struct zone *z = NULL;
-        CHECK_INT(zone_open(good[i].name, &z, NULL), RC_OK);
-        struct zone_span s = zone_at(z, 1700000000);
+        struct team_zone *z = NULL;
+        CHECK_INT(team_zone_open(good[i].name, &z, NULL), RC_OK);
+        struct team_zone_span s = team_zone_at(z, 1700000000);
         CHECK_INT(s.offset, good[i].offset);
         CHECK(s.from == INT64_MIN && s.to == INT64_MAX);
-        zone_close(z);
+        team_zone_close(z);
     }
-    struct zone *z = NULL;
-    CHECK_INT(zone_open("local", &z, NULL), RC_OK);
-    zone_close(z);
+    struct team_zone *z = NULL;
+    CHECK_INT(team_zone_open("local", &z, NULL), RC_OK);
+    team_zone_close(z);
 }
 
 static void names_that_are_none_are_refused(void)
@@ -92,9 +93,9 @@ static void names_that_are_none_are_refused(void)
         {"tzdata_zi", RC_INVAL, "no time zone 'tzdata_zi' on this machine"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct zone *z = NULL;
+        struct team_zone *z = NULL;
         struct err err = {0};
-        CHECK_INT(zone_open(bad[i].name, &z, &err), bad[i].rc);
+        CHECK_INT(team_zone_open(bad[i].name, &z, &err), bad[i].rc);
         CHECK_STR(err.msg, bad[i].msg);
         CHECK_INT(err.code, E5102);
         CHECK(!z);
@@ -103,17 +104,17 @@ static void names_that_are_none_are_refused(void)
 
 static void rules_are_read_or_refused(void)
 {
-    struct zone_rule r;
-    CHECK(zone_rule_parse(str_c("CET-1CEST,M3.5.0,M10.5.0/3"), &r));
+    struct team_zone_rule r;
+    CHECK(team_zone_rule_parse(str_c("CET-1CEST,M3.5.0,M10.5.0/3"), &r));
     CHECK_INT(r.std, 3600);
     CHECK_INT(r.dst, 7200);
     CHECK_INT(r.end.time, 10800);
-    CHECK(zone_rule_parse(str_c("<-03>3<-02>,M3.5.0/-2,M10.5.0/-1"), &r));
+    CHECK(team_zone_rule_parse(str_c("<-03>3<-02>,M3.5.0/-2,M10.5.0/-1"), &r));
     CHECK_INT(r.start.time, -7200);
-    CHECK(zone_rule_parse(str_c("<+0530>-5:30"), &r));
+    CHECK(team_zone_rule_parse(str_c("<+0530>-5:30"), &r));
     CHECK(!r.changes);
     CHECK_INT(r.std, 19800);
-    CHECK(zone_rule_parse(str_c("A0B,J60/0,300"), &r));
+    CHECK(team_zone_rule_parse(str_c("A0B,J60/0,300"), &r));
     static const char *const bad[] = {"",
                                       "C",
                                       "CET",
@@ -127,7 +128,7 @@ static void rules_are_read_or_refused(void)
                                       "A999",
                                       "A0B,J1,J2x"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        CHECK(!zone_rule_parse(str_c(bad[i]), &r));
+        CHECK(!team_zone_rule_parse(str_c(bad[i]), &r));
 }
 
 static const struct tap_case cases[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "team/steward.h"
+#include "team/daemon.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -12,23 +12,23 @@
 #include "team/lead.h"
 #include "team/notice.h"
 
-#define LOG_AREA "steward"
+#define LOG_AREA "daemon"
 #define BEAT_MS LEAD_RENEW_MS
 #define STUCK_NS (120 * CLOCK_SECOND)
 
 enum { DECIDES, TELLS, RENEWS, THREADS };
 
-struct steward {
-    const struct steward_conf *c;
-    struct place place;    /* with the store of the thread that decides */
-    struct store *sender;  /* of the one that tells */
-    struct store *lessee;  /* of the one that renews the lease */
-    _Atomic int64_t alive; /* monotonic, ns: when it last decided something */
-    struct net_allow *allow;
+struct team_daemon {
+    const struct team_daemon_conf *c;
+    struct job_place place; /* with the store of the thread that decides */
+    struct store *sender;   /* of the one that tells */
+    struct store *lessee;   /* of the one that renews the lease */
+    _Atomic int64_t alive;  /* monotonic, ns: when it last decided something */
+    struct team_net_allow *allow;
     char *key;
-    struct lead lead;
-    struct schedule_ticker ticker;
-    struct notice notice;
+    struct team_lead lead;
+    struct team_schedule_ticker ticker;
+    struct team_notice notice;
     pthread_t threads[THREADS];
     int n_threads;
 
@@ -38,7 +38,7 @@ struct steward {
 };
 
 /* Sleeps until the next beat. False: it is over. */
-static bool next_beat(struct steward *s)
+static bool next_beat(struct team_daemon *s)
 {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
@@ -52,22 +52,22 @@ static bool next_beat(struct steward *s)
     return on;
 }
 
-static void beat(struct steward *s)
+static void beat(struct team_daemon *s)
 {
     struct err err = {0};
     int64_t fired = 0, added = 0;
-    bool leads = lead_is(&s->lead);
+    bool leads = team_lead_is(&s->lead);
     enum rc rc = RC_OK;
     if (leads)
-        lead_fence(&s->lead, s->place.store);
+        team_lead_fence(&s->lead, s->place.store);
     else
         store_fence(s->place.store, NULL, NULL, 0);
     if (leads)
-        rc = schedule_tick(&s->ticker, &s->place, s->c->env, clock_wall_ns(), &fired,
-                           &err);
+        rc = team_schedule_tick(&s->ticker, &s->place, s->c->env, clock_wall_ns(), &fired,
+                                &err);
     if (!rc)
-        rc = notice_look(&s->notice, &s->place, leads && lead_is(&s->lead),
-                         clock_wall_ns(), &added, &err);
+        rc = team_notice_look(&s->notice, &s->place, leads && team_lead_is(&s->lead),
+                              clock_wall_ns(), &added, &err);
     if (fired && s->c->submitted)
         s->c->submitted(s->c->arg);
     if (rc)
@@ -77,7 +77,7 @@ static void beat(struct steward *s)
 
 static void *decide(void *arg)
 {
-    struct steward *s = arg;
+    struct team_daemon *s = arg;
     do
         beat(s);
     while (next_beat(s));
@@ -89,11 +89,11 @@ static void *decide(void *arg)
  */
 static void *renew(void *arg)
 {
-    struct steward *s = arg;
+    struct team_daemon *s = arg;
     do {
         struct err err = {0};
         if (clock_mono_ns() - atomic_load(&s->alive) < STUCK_NS &&
-            lead_renew(&s->lead, s->lessee, &err))
+            team_lead_renew(&s->lead, s->lessee, &err))
             log_warn("%s", err.msg);
     } while (next_beat(s));
     return NULL;
@@ -101,29 +101,30 @@ static void *renew(void *arg)
 
 static bool may_send(void *arg)
 {
-    struct steward *s = arg;
-    return lead_is(&s->lead);
+    struct team_daemon *s = arg;
+    return team_lead_is(&s->lead);
 }
 
 static void *tell(void *arg)
 {
-    struct steward *s = arg;
-    struct deliver_conf c = {.allow = s->allow,
-                             .mail_command = s->c->mail_command,
-                             .key = s->key,
-                             .redirects = s->c->redirects,
-                             .may = may_send,
-                             .arg = s};
+    struct team_daemon *s = arg;
+    struct team_deliver_conf c = {.allow = s->allow,
+                                  .mail_command = s->c->mail_command,
+                                  .key = s->key,
+                                  .redirects = s->c->redirects,
+                                  .may = may_send,
+                                  .arg = s};
     do {
         struct err err = {0};
         int64_t sent = 0;
-        if (lead_is(&s->lead) && deliver_due(s->sender, &c, clock_wall_ns(), &sent, &err))
+        if (team_lead_is(&s->lead) &&
+            team_deliver_due(s->sender, &c, clock_wall_ns(), &sent, &err))
             log_warn("%s", err.msg);
     } while (next_beat(s));
     return NULL;
 }
 
-static enum rc start(struct steward *s, struct err *err)
+static enum rc start(struct team_daemon *s, struct err *err)
 {
     void *(*const fns[THREADS])(void *) = {
         [DECIDES] = decide, [TELLS] = tell, [RENEWS] = renew};
@@ -136,24 +137,24 @@ static enum rc start(struct steward *s, struct err *err)
     return RC_OK;
 }
 
-enum rc steward_create(const struct steward_conf *c, struct steward **out,
-                       struct err *err)
+enum rc team_daemon_create(const struct team_daemon_conf *c, struct team_daemon **out,
+                           struct err *err)
 {
-    struct steward *s = mem_calloc(1, sizeof(*s));
+    struct team_daemon *s = mem_calloc(1, sizeof(*s));
     pthread_condattr_t attr;
     s->c = c;
     s->place = *c->place;
     s->place.store = NULL;
-    lead_init(&s->lead);
+    team_lead_init(&s->lead);
     atomic_init(&s->alive, clock_mono_ns());
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&s->wake, &attr);
     pthread_condattr_destroy(&attr);
-    enum rc rc = net_allow_open(c->allow, &s->allow, err);
+    enum rc rc = team_net_allow_open(c->allow, &s->allow, err);
     if (!rc)
-        rc = deliver_key(c->place->dir, &s->key, err);
+        rc = team_deliver_key(c->place->dir, &s->key, err);
     if (!rc)
         rc = store_open(c->place->where, &s->place.store, err);
     if (!rc)
@@ -161,18 +162,19 @@ enum rc steward_create(const struct steward_conf *c, struct steward **out,
     if (!rc)
         rc = store_open(c->place->where, &s->lessee, err);
     if (!rc)
-        rc = lead_renew(&s->lead, s->lessee, err); /* so that the first beat counts */
+        rc =
+            team_lead_renew(&s->lead, s->lessee, err); /* so that the first beat counts */
     if (!rc)
         rc = start(s, err);
     if (rc) {
-        steward_destroy(s);
+        team_daemon_destroy(s);
         return rc;
     }
     *out = s;
     return RC_OK;
 }
 
-void steward_destroy(struct steward *s)
+void team_daemon_destroy(struct team_daemon *s)
 {
     if (!s)
         return;
@@ -183,19 +185,19 @@ void steward_destroy(struct steward *s)
     for (int i = 0; i < s->n_threads; i++)
         pthread_join(s->threads[i], NULL);
     if (s->lessee)
-        lead_give_up(&s->lead, s->lessee);
+        team_lead_give_up(&s->lead, s->lessee);
     store_close(s->place.store);
     store_close(s->sender);
     store_close(s->lessee);
-    notice_release(&s->notice);
-    net_allow_close(s->allow);
+    team_notice_release(&s->notice);
+    team_net_allow_close(s->allow);
     mem_free(s->key);
     pthread_cond_destroy(&s->wake);
     pthread_mutex_destroy(&s->lock);
     mem_free(s);
 }
 
-bool steward_leads(struct steward *s)
+bool team_daemon_leads(struct team_daemon *s)
 {
-    return lead_is(&s->lead);
+    return team_lead_is(&s->lead);
 }

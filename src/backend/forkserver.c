@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backend/nursery.h"
+#include "backend/forkserver.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,27 +19,27 @@
 
 #define FIRST_FREE_FD 10
 
-struct nursery {
+struct backend_forkserver {
     int fd;
     pid_t pid;
 };
 
 /* What the agent sends. */
 struct request {
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
     char log[4096];
 };
 
-struct young {
+struct child {
     pid_t pid;
-    char id[PLACE_ID_SIZE];
+    char id[JOB_ID_SIZE];
 };
 
-struct nest {
-    nursery_fn *run;
+struct server {
+    backend_forkserver_fn *run;
     void *arg;
     int fd, signals;
-    VEC(struct young) young;
+    VEC(struct child) child;
 };
 
 static void default_signals(void)
@@ -52,7 +52,7 @@ static void default_signals(void)
 }
 
 /* Never returns. */
-static void grow_up(const struct nest *n, const struct request *q)
+static void become_supervisor(const struct server *n, const struct request *q)
 {
     int null = open("/dev/null", O_RDONLY);
     int log = open(q->log, O_WRONLY | O_CREAT | O_APPEND, 0600);
@@ -70,57 +70,57 @@ static void grow_up(const struct nest *n, const struct request *q)
     _exit(status);
 }
 
-static void say(const struct nest *n, const char *id, struct proc_exit exit)
+static void say(const struct server *n, const char *id, struct proc_exit exit)
 {
-    struct nursery_end e = {.exit = exit};
+    struct backend_forkserver_end e = {.exit = exit};
     memcpy(e.id, id, sizeof(e.id));
     ssize_t sent = send(n->fd, &e, sizeof(e), MSG_NOSIGNAL);
     (void)sent; /* nobody listens any more: the end is near */
 }
 
-static void hatch(struct nest *n, const struct request *q)
+static void fork_supervisor(struct server *n, const struct request *q)
 {
-    struct young y = {.pid = fork()};
+    struct child y = {.pid = fork()};
     if (y.pid == 0)
-        grow_up(n, q);
+        become_supervisor(n, q);
     memcpy(y.id, q->id, sizeof(y.id));
     if (y.pid < 0)
         say(n, y.id, (struct proc_exit){.code = 126});
     else
-        VEC_PUSH(&n->young, y);
+        VEC_PUSH(&n->child, y);
 }
 
-static void reap(struct nest *n)
+static void reap(struct server *n)
 {
     int status;
     for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
-        for (size_t i = 0; i < n->young.n; i++) {
-            if (n->young.at[i].pid != pid)
+        for (size_t i = 0; i < n->child.n; i++) {
+            if (n->child.at[i].pid != pid)
                 continue;
             bool killed = WIFSIGNALED(status);
-            say(n, n->young.at[i].id,
+            say(n, n->child.at[i].id,
                 (struct proc_exit){.code = killed ? -1 : WEXITSTATUS(status),
                                    .signal = killed ? WTERMSIG(status) : 0});
-            n->young.at[i] = n->young.at[--n->young.n];
+            n->child.at[i] = n->child.at[--n->child.n];
             break;
         }
 }
 
 /* False at the agent's end. */
-static bool listen_once(struct nest *n)
+static bool listen_once(struct server *n)
 {
     struct request q;
     ssize_t got = recv(n->fd, &q, sizeof(q), MSG_DONTWAIT);
     if (got == (ssize_t)sizeof(q)) {
         q.id[sizeof(q.id) - 1] = q.log[sizeof(q.log) - 1] = '\0';
-        hatch(n, &q);
+        fork_supervisor(n, &q);
         return true;
     }
     return got < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-/* The nursery's whole life. */
-static void live(struct nest *n)
+/* The fork server's whole life. */
+static void serve_requests(struct server *n)
 {
     struct signalfd_siginfo info;
     sigset_t set;
@@ -129,7 +129,7 @@ static void live(struct nest *n)
     sigprocmask(SIG_SETMASK, &set, NULL);
     signal(SIGTERM, SIG_IGN); /* that is for the agent, whose end is ours */
     signal(SIGINT, SIG_IGN);
-    prctl(PR_SET_NAME, "ty-nursery");
+    prctl(PR_SET_NAME, "ty-forkserver");
     int fd = fcntl(n->fd, F_DUPFD_CLOEXEC, FIRST_FREE_FD);
     n->fd = dup3(fd, 3, O_CLOEXEC);
     close_range(4, ~0U, 0);
@@ -147,7 +147,8 @@ static void live(struct nest *n)
     }
 }
 
-enum rc nursery_create(nursery_fn *run, void *arg, struct nursery **out, struct err *err)
+enum rc backend_forkserver_create(backend_forkserver_fn *run, void *arg,
+                                  struct backend_forkserver **out, struct err *err)
 {
     int fds[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
@@ -161,18 +162,18 @@ enum rc nursery_create(nursery_fn *run, void *arg, struct nursery **out, struct 
         return rc;
     }
     if (pid == 0) {
-        struct nest n = {.run = run, .arg = arg, .fd = fds[1]};
-        live(&n);
+        struct server n = {.run = run, .arg = arg, .fd = fds[1]};
+        serve_requests(&n);
         _exit(0);
     }
     close(fds[1]);
-    struct nursery *n = mem_calloc(1, sizeof(*n));
-    *n = (struct nursery){.fd = fds[0], .pid = pid};
+    struct backend_forkserver *n = mem_calloc(1, sizeof(*n));
+    *n = (struct backend_forkserver){.fd = fds[0], .pid = pid};
     *out = n;
     return RC_OK;
 }
 
-void nursery_destroy(struct nursery *n)
+void backend_forkserver_destroy(struct backend_forkserver *n)
 {
     if (!n)
         return;
@@ -182,12 +183,12 @@ void nursery_destroy(struct nursery *n)
     mem_free(n);
 }
 
-int nursery_fd(const struct nursery *n)
+int backend_forkserver_fd(const struct backend_forkserver *n)
 {
     return n->fd;
 }
 
-bool nursery_ask(struct nursery *n, const char *id, const char *log)
+bool backend_forkserver_ask(struct backend_forkserver *n, const char *id, const char *log)
 {
     struct request q = {.id = ""};
     if (strlen(id) >= sizeof(q.id) || strlen(log) >= sizeof(q.log))
@@ -197,11 +198,12 @@ bool nursery_ask(struct nursery *n, const char *id, const char *log)
     return send(n->fd, &q, sizeof(q), MSG_NOSIGNAL) == (ssize_t)sizeof(q);
 }
 
-enum nursery_answer nursery_next(struct nursery *n, struct nursery_end *out)
+enum backend_forkserver_answer backend_forkserver_next(struct backend_forkserver *n,
+                                                       struct backend_forkserver_end *out)
 {
     ssize_t got = recv(n->fd, out, sizeof(*out), MSG_DONTWAIT);
     if (got == (ssize_t)sizeof(*out))
-        return NURSERY_END;
-    return got < 0 && (errno == EAGAIN || errno == EINTR) ? NURSERY_NOTHING
-                                                          : NURSERY_GONE;
+        return FORKSERVER_END;
+    return got < 0 && (errno == EAGAIN || errno == EINTR) ? FORKSERVER_NOTHING
+                                                          : FORKSERVER_GONE;
 }

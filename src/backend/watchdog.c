@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backend/keeper.h"
+#include "backend/watchdog.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -12,11 +12,11 @@
 #include "job/file.h"
 #include "job/state.h"
 
-#define LOG_AREA "keeper"
+#define LOG_AREA "watchdog"
 #define LOOK_S 1
 
-struct keeper {
-    const struct place *p;
+struct backend_watchdog {
+    const struct job_place *p;
     char *lock_path, *control; /* owned: of the agent */
     struct proc *agent;        /* that we started; the thread's own */
     pthread_t thread;
@@ -26,7 +26,7 @@ struct keeper {
 };
 
 /* Ours that has ended is taken note of, or it would stay a zombie. */
-static bool ours_lives(struct keeper *k)
+static bool ours_lives(struct backend_watchdog *k)
 {
     struct proc_exit exit;
     if (k->agent && proc_poll(k->agent, &exit)) {
@@ -36,26 +36,26 @@ static bool ours_lives(struct keeper *k)
     return k->agent != NULL;
 }
 
-static void start_agent(struct keeper *k)
+static void start_agent(struct backend_watchdog *k)
 {
     struct err err = {0};
     if (ours_lives(k))
         return; /* it is just starting or ending: the next look sees */
-    if (agent_start(k->p, &k->agent, &err))
+    if (backend_agent_start(k->p, &k->agent, &err))
         log_error("cannot start the agent: %s", err.msg);
 }
 
-static void look(struct keeper *k, bool poked)
+static void look(struct backend_watchdog *k, bool poked)
 {
     struct store_filter f = {.node = k->p->node, .states = job_live_states(), .limit = 1};
     struct store_jobs jobs = {0};
     struct err err = {0};
     bool lives = ours_lives(k);
-    if (poked && !wake_send(k->control)) {
+    if (poked && !job_wake_send(k->control)) {
         start_agent(k);
         return;
     }
-    if (poked || lives || lock_held(k->lock_path))
+    if (poked || lives || job_lock_held(k->lock_path))
         return;
     if (store_list(k->p->store, &f, &jobs, &err))
         log_warn("%s", err.msg);
@@ -66,7 +66,7 @@ static void look(struct keeper *k, bool poked)
 
 static void *keep(void *arg)
 {
-    struct keeper *k = arg;
+    struct backend_watchdog *k = arg;
     pthread_mutex_lock(&k->lock);
     k->poked = true; /* jobs of an earlier server */
     while (!k->stop) {
@@ -92,9 +92,10 @@ static void *keep(void *arg)
     return NULL;
 }
 
-enum rc keeper_create(const struct place *p, struct keeper **out, struct err *err)
+enum rc backend_watchdog_create(const struct job_place *p, struct backend_watchdog **out,
+                                struct err *err)
 {
-    struct keeper *k = mem_calloc(1, sizeof(*k));
+    struct backend_watchdog *k = mem_calloc(1, sizeof(*k));
     k->p = p;
     k->lock_path = fs_join(p->dir, "agent.lock");
     k->control = fs_join(p->dir, "agent.fifo");
@@ -114,7 +115,7 @@ enum rc keeper_create(const struct place *p, struct keeper **out, struct err *er
     return err_sys(err, failed, "cannot start a thread");
 }
 
-void keeper_destroy(struct keeper *k)
+void backend_watchdog_destroy(struct backend_watchdog *k)
 {
     if (!k)
         return;
@@ -132,7 +133,7 @@ void keeper_destroy(struct keeper *k)
     mem_free(k);
 }
 
-void keeper_poke(struct keeper *k)
+void backend_watchdog_poke(struct backend_watchdog *k)
 {
     if (!k)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backend/pump.h"
+#include "backend/log_writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +12,12 @@
 #include "base/mem.h"
 #include "job/secret.h"
 
-int pump_open(struct pump *p, const char *path, const char *const *secrets)
+int backend_log_writer_open(struct backend_log_writer *p, const char *path,
+                            const char *const *secrets)
 {
     char *index = mem_printf("%s.idx", path);
     struct stat st;
-    *p = (struct pump){.secrets = secrets, .last = -1};
+    *p = (struct backend_log_writer){.secrets = secrets, .last = -1};
     p->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     p->index = open(index, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     mem_free(index);
@@ -28,9 +29,9 @@ int pump_open(struct pump *p, const char *path, const char *const *secrets)
     return 0;
 }
 
-void pump_close(struct pump *p)
+void backend_log_writer_close(struct backend_log_writer *p)
 {
-    pump_flush(p, true);
+    backend_log_writer_flush(p, true);
     if (p->log >= 0)
         close(p->log);
     if (p->index >= 0)
@@ -55,7 +56,7 @@ static bool write_all(int fd, const char *p, size_t n)
 }
 
 /* Puts *** over every secret, in place: the text never grows. */
-static size_t mask(const struct pump *p, char *text, size_t n)
+static size_t mask(const struct backend_log_writer *p, char *text, size_t n)
 {
     for (size_t i = 0; p->secrets && p->secrets[i]; i++) {
         const char *s = p->secrets[i];
@@ -72,7 +73,7 @@ static size_t mask(const struct pump *p, char *text, size_t n)
     return n;
 }
 
-static void put(struct pump *p, int stream, char *text, size_t n)
+static void put(struct backend_log_writer *p, int stream, char *text, size_t n)
 {
     char line[64];
     n = mask(p, text, n);
@@ -94,7 +95,7 @@ static void put(struct pump *p, int stream, char *text, size_t n)
 }
 
 /* Writes the first n bytes of what is held. */
-static void release(struct pump *p, int stream, size_t n)
+static void release(struct backend_log_writer *p, int stream, size_t n)
 {
     struct buf *b = &p->held[stream];
     if (!n)
@@ -110,7 +111,7 @@ static void release(struct pump *p, int stream, size_t n)
 
 /* Masks what is held; how many bytes at its end may still be the beginning of a secret.
  */
-static size_t unsure(const struct pump *p, struct buf *b)
+static size_t unsure(const struct backend_log_writer *p, struct buf *b)
 {
     size_t most = 0;
     if (b->n)
@@ -124,20 +125,21 @@ static size_t unsure(const struct pump *p, struct buf *b)
     return most;
 }
 
-void pump_feed(struct pump *p, int stream, const char *data, size_t n)
+void backend_log_writer_feed(struct backend_log_writer *p, int stream, const char *data,
+                             size_t n)
 {
     struct buf *b = &p->held[stream];
     buf_add(b, data, n);
     const char *end = b->n ? memrchr(b->p, '\n', b->n) : NULL;
     if (end)
         release(p, stream, (size_t)(end - b->p) + 1);
-    if (b->n > PUMP_HELD_MAX) {
+    if (b->n > LOG_WRITER_HELD_MAX) {
         size_t keep = unsure(p, b);
         release(p, stream, b->n - keep);
     }
 }
 
-void pump_flush(struct pump *p, bool all)
+void backend_log_writer_flush(struct backend_log_writer *p, bool all)
 {
     for (int i = 0; i < 2; i++) {
         size_t keep = all ? 0 : unsure(p, &p->held[i]);
@@ -146,7 +148,7 @@ void pump_flush(struct pump *p, bool all)
     }
 }
 
-bool pump_holds(const struct pump *p)
+bool backend_log_writer_holds(const struct backend_log_writer *p)
 {
     return p->held[0].n || p->held[1].n;
 }

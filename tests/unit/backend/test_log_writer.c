@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backend/pump.h"
+#include "backend/log_writer.h"
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -12,16 +12,17 @@ static char *log_of(const char *const *pieces)
 {
     char *dir = NULL, *text = NULL;
     size_t n = 0;
-    struct pump p;
-    CHECK(fs_temp_dir("ty-pump", &dir, NULL) == RC_OK);
+    struct backend_log_writer p;
+    CHECK(fs_temp_dir("ty-writer", &dir, NULL) == RC_OK);
     char *path = fs_join(dir, "log");
-    CHECK_INT(pump_open(&p, path, secrets), 0);
+    CHECK_INT(backend_log_writer_open(&p, path, secrets), 0);
     for (; *pieces; pieces++)
         if (strcmp(*pieces, "!") == 0)
-            pump_flush(&p, false);
+            backend_log_writer_flush(&p, false);
         else
-            pump_feed(&p, (*pieces)[0] == 'e', *pieces + 1, strlen(*pieces) - 1);
-    pump_close(&p);
+            backend_log_writer_feed(&p, (*pieces)[0] == 'e', *pieces + 1,
+                                    strlen(*pieces) - 1);
+    backend_log_writer_close(&p);
     CHECK(fs_read(path, 1 << 20, &text, &n, NULL) == RC_OK);
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(path);

@@ -3,7 +3,7 @@
  * to it at once. So its root stays the empty one, and gets what "/" holds piece by piece;
  * a directory in which something new is to appear is made anew in the same way.
  */
-#include "backend/bubble.h"
+#include "backend/bubblewrap.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 struct building {
     VEC(const char *) argv;
     struct arena *a;
-    const struct view_mount *mounts;
+    const struct backend_view_mount *mounts;
     size_t n;
 };
 
@@ -80,8 +80,9 @@ static void fill(struct building *b, const char *dir, int depth)
     closedir(d);
 }
 
-const char *const *bubble_argv(const struct view_mount *mounts, size_t n, const char *cwd,
-                               const char *const *argv, struct arena *a)
+const char *const *backend_bubblewrap_argv(const struct backend_view_mount *mounts,
+                                           size_t n, const char *cwd,
+                                           const char *const *argv, struct arena *a)
 {
     struct building b = {.a = a, .mounts = mounts, .n = n};
     VEC_PUSH(&b.argv, "bwrap");
@@ -100,11 +101,11 @@ const char *const *bubble_argv(const struct view_mount *mounts, size_t n, const 
     return copy;
 }
 
-bool bubble_possible(void)
+bool backend_bubblewrap_possible(void)
 {
     static const char *const command[] = {"true", NULL};
     struct arena a = {0};
-    struct proc_spec spec = {.argv = bubble_argv(NULL, 0, "/", command, &a)};
+    struct proc_spec spec = {.argv = backend_bubblewrap_argv(NULL, 0, "/", command, &a)};
     struct proc_limits limits = {.seconds = 10, .max_bytes = 4096};
     struct proc_output got = {0};
     bool good = proc_capture(&spec, &limits, &got, NULL) == RC_OK && got.exit.code == 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/pump.h - a worker's output on its way to the log file.
+/* backend/log_writer.h - a worker's output on its way to the log file.
  *
  * Both streams go to one file in the order of arrival, whole lines at a time; a line
  * without an end is passed on when nothing more came for a moment. Values of secrets
  * become ***. Beside the log lies an index, one line per piece: "OFFSET MILLISECONDS
  * o|e".
  */
-#ifndef BACKEND_PUMP_H
-#define BACKEND_PUMP_H
+#ifndef BACKEND_LOG_WRITER_H
+#define BACKEND_LOG_WRITER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,9 +15,10 @@
 
 #include "base/str.h"
 
-#define PUMP_HELD_MAX (64 << 10) /* bytes of a line without end that are held back */
+#define LOG_WRITER_HELD_MAX \
+    (64 << 10) /* bytes of a line without end that are held back */
 
-struct pump {
+struct backend_log_writer {
     int log, index;             /* owned; -1 when closed */
     const char *const *secrets; /* borrowed, NULL behind the last */
     struct buf held[2];         /* what has not been written yet, of each stream */
@@ -28,11 +29,13 @@ struct pump {
 };
 
 /* Opens (appends to) `path` and `path`.idx with mode 0600. 0, or an errno. */
-int pump_open(struct pump *p, const char *path, const char *const *secrets);
-void pump_feed(struct pump *p, int stream, const char *data, size_t n);
+int backend_log_writer_open(struct backend_log_writer *p, const char *path,
+                            const char *const *secrets);
+void backend_log_writer_feed(struct backend_log_writer *p, int stream, const char *data,
+                             size_t n);
 /* Writes what is held; `all`: also the part that might be the beginning of a secret. */
-void pump_flush(struct pump *p, bool all);
-bool pump_holds(const struct pump *p);
-void pump_close(struct pump *p);
+void backend_log_writer_flush(struct backend_log_writer *p, bool all);
+bool backend_log_writer_holds(const struct backend_log_writer *p);
+void backend_log_writer_close(struct backend_log_writer *p);
 
 #endif
