@@ -4,7 +4,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void afm_build(struct model *m)
 {
     const struct pc_AFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -21,4 +21,4 @@ static void build(struct model *m)
     head_first_order(m, c->wide_init_fn, true, o);
 }
 
-const struct model_ops model_afm = {.name = "afm", .build = build};
+const struct model_ops model_afm = {.name = "afm", .build = afm_build};

@@ -19,7 +19,7 @@ static struct val *layer(struct model *m, const struct pc_AutoInt *c, struct val
     return nn_add_relu(g, y, nn_linear(g, "residual", x, n, false, ACT_NONE));
 }
 
-static void build(struct model *m)
+static void autoint_build(struct model *m)
 {
     const struct pc_AutoInt *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -45,4 +45,4 @@ static void build(struct model *m)
                                m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_autoint = {.name = "autoint", .build = build};
+const struct model_ops model_autoint = {.name = "autoint", .build = autoint_build};

@@ -38,7 +38,7 @@ static struct val *layer(struct model *m, const struct pc_BST *c, struct val *x)
     return nn_add(g, x, nn_linear(g, "ffn.1", h, d, true, ACT_NONE));
 }
 
-static void build(struct model *m)
+static void bst_build(struct model *m)
 {
     const struct pc_BST *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -62,4 +62,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_bst = {.name = "bst", .build = build};
+const struct model_ops model_bst = {.name = "bst", .build = bst_build};

@@ -48,7 +48,7 @@ static void imitate(struct model *m, const char *name, struct val *augment,
     nn_loss_training(g, name, rows);
 }
 
-static void build(struct model *m)
+static void dat_build(struct model *m)
 {
     const struct pc_DAT *c = (const void *)m->message;
     struct match_conf conf = {.output_dim = c->output_dim,
@@ -66,4 +66,4 @@ static void build(struct model *m)
     imitate(m, "amm_loss_i", item.augment, user.out, c->amm_i_weight);
 }
 
-const struct model_ops model_dat = {.name = "dat", .build = build};
+const struct model_ops model_dat = {.name = "dat", .build = dat_build};

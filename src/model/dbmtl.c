@@ -40,7 +40,7 @@ static struct val *relate(struct model *m, const struct pc_DBMTL *c, int64_t t,
     return r;
 }
 
-static void build(struct model *m)
+static void dbmtl_build(struct model *m)
 {
     const struct pc_DBMTL *c = (const void *)m->message;
     struct experts_conf experts = {
@@ -70,4 +70,4 @@ static void build(struct model *m)
     }
 }
 
-const struct model_ops model_dbmtl = {.name = "dbmtl", .build = build};
+const struct model_ops model_dbmtl = {.name = "dbmtl", .build = dbmtl_build};

@@ -62,7 +62,7 @@ static struct val *intervene(struct model *m, const struct pc_DC2VR *c, int64_t 
     return nn_dropout(g, y, tower->dropout_ratio);
 }
 
-static void build(struct model *m)
+static void dc2vr_build(struct model *m)
 {
     const struct pc_DC2VR *c = (const void *)m->message;
     struct experts_conf experts = {
@@ -89,4 +89,4 @@ static void build(struct model *m)
     }
 }
 
-const struct model_ops model_dc2vr = {.name = "dc2vr", .build = build};
+const struct model_ops model_dc2vr = {.name = "dc2vr", .build = dc2vr_build};

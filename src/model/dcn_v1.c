@@ -3,7 +3,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void dcn_v1_build(struct model *m)
 {
     const struct pc_DCNV1 *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -23,4 +23,4 @@ static void build(struct model *m)
                              false, ACT_NONE));
 }
 
-const struct model_ops model_dcn_v1 = {.name = "dcn_v1", .build = build};
+const struct model_ops model_dcn_v1 = {.name = "dcn_v1", .build = dcn_v1_build};

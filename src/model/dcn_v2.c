@@ -22,7 +22,7 @@ static struct val *cross_layers(struct model *m, const struct pc_CrossV2 *c,
     return x;
 }
 
-static void build(struct model *m)
+static void dcn_v2_build(struct model *m)
 {
     const struct pc_DCNV2 *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -42,4 +42,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_dcn_v2 = {.name = "dcn_v2", .build = build};
+const struct model_ops model_dcn_v2 = {.name = "dcn_v2", .build = dcn_v2_build};

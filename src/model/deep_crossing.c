@@ -14,7 +14,7 @@ static struct val *unit(struct model *m, int64_t i, struct val *x, int64_t hidde
     return nn_add_relu(g, h, x);
 }
 
-static void build(struct model *m)
+static void deep_crossing_build(struct model *m)
 {
     const struct pc_DeepCrossing *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -30,4 +30,5 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_deep_crossing = {.name = "deep_crossing", .build = build};
+const struct model_ops model_deep_crossing = {.name = "deep_crossing",
+                                              .build = deep_crossing_build};

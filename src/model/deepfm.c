@@ -16,7 +16,7 @@ static struct val *machine(struct model *m, const struct group *deep)
     return nn_fm(m->graph, group_fields(m, &fm));
 }
 
-static void build(struct model *m)
+static void deepfm_build(struct model *m)
 {
     const struct pc_DeepFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -40,4 +40,4 @@ static void build(struct model *m)
     head_single(m, nn_add(g, part_each_class(m, rest), o));
 }
 
-const struct model_ops model_deepfm = {.name = "deepfm", .build = build};
+const struct model_ops model_deepfm = {.name = "deepfm", .build = deepfm_build};

@@ -21,14 +21,14 @@ static struct val *evolved(struct model *m, const struct pc_DIEN *c, struct val 
 
 /* A state should tell what happens next from what does not. */
 static void next_loss(struct model *m, const struct pc_DIEN *c, struct val *states,
-                      struct val *happened, struct val * not )
+                      struct val *happened, struct val *others)
 {
-    struct val *loss = nn_next_loss(m->graph, states, happened, not );
+    struct val *loss = nn_next_loss(m->graph, states, happened, others);
     nn_loss_training(m->graph, "aux_loss",
                      nn_scale(m->graph, loss, (float)c->aux_loss_weight, 0.0f));
 }
 
-static void build(struct model *m)
+static void dien_build(struct model *m)
 {
     const struct pc_DIEN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -61,4 +61,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_dien = {.name = "dien", .build = build};
+const struct model_ops model_dien = {.name = "dien", .build = dien_build};

@@ -2,7 +2,7 @@
 /* DLRM (Naumov et al. 2019): dot products of all pairs of field vectors. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void dlrm_build(struct model *m)
 {
     const struct pc_DLRM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -27,4 +27,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_dlrm = {.name = "dlrm", .build = build};
+const struct model_ops model_dlrm = {.name = "dlrm", .build = dlrm_build};

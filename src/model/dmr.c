@@ -87,7 +87,7 @@ static bool collect(struct model *m, struct dmr *x)
     return true;
 }
 
-static void build(struct model *m)
+static void dmr_build(struct model *m)
 {
     const struct pc_DMR *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -114,4 +114,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_dmr = {.name = "dmr", .build = build};
+const struct model_ops model_dmr = {.name = "dmr", .build = dmr_build};

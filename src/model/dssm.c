@@ -18,7 +18,7 @@ static struct val *tower(struct model *m, const char *name, const struct pc_Towe
     return y;
 }
 
-static void build(struct model *m)
+static void dssm_build(struct model *m)
 {
     const struct pc_DSSM *c = (const void *)m->message;
     struct match_conf conf = {.output_dim = c->output_dim,
@@ -30,4 +30,4 @@ static void build(struct model *m)
     head_match(m, &conf, user, item);
 }
 
-const struct model_ops model_dssm = {.name = "dssm", .build = build};
+const struct model_ops model_dssm = {.name = "dssm", .build = dssm_build};

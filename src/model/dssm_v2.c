@@ -11,7 +11,7 @@ static struct val *tower(struct model *m, const char *name, const struct pc_Towe
     return y;
 }
 
-static void build(struct model *m)
+static void dssm_v2_build(struct model *m)
 {
     const struct pc_DSSMV2 *c = (const void *)m->message;
     struct match_conf conf = {.output_dim = c->output_dim,
@@ -31,4 +31,4 @@ static void build(struct model *m)
     head_match(m, &conf, u, tower(m, "item_tower", c->item_tower, &conf, &item));
 }
 
-const struct model_ops model_dssm_v2 = {.name = "dssm_v2", .build = build};
+const struct model_ops model_dssm_v2 = {.name = "dssm_v2", .build = dssm_v2_build};

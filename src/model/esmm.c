@@ -25,7 +25,7 @@ static bool is_binary(struct model *m, const struct pc_TaskTower *c)
     return true;
 }
 
-static void build(struct model *m)
+static void esmm_build(struct model *m)
 {
     const struct pc_ESMM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -49,4 +49,4 @@ static void build(struct model *m)
               nn_act(g, cvr, ACT_SIGMOID, 0));
 }
 
-const struct model_ops model_esmm = {.name = "esmm", .build = build};
+const struct model_ops model_esmm = {.name = "esmm", .build = esmm_build};

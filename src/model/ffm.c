@@ -2,7 +2,7 @@
 /* FFM (Juan et al. 2016): an id has a vector for each field that it may meet. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void ffm_build(struct model *m)
 {
     const struct pc_FFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -12,4 +12,4 @@ static void build(struct model *m)
     head_first_order(m, c->wide_init_fn, true, nn_bias(g, "bias", pairs));
 }
 
-const struct model_ops model_ffm = {.name = "ffm", .build = build};
+const struct model_ops model_ffm = {.name = "ffm", .build = ffm_build};

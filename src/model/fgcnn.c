@@ -77,7 +77,7 @@ static struct val *generate(struct model *m, const struct pc_FGCNN *c, struct va
     return nn_concat(g, parts, (int)layers + 1);
 }
 
-static void build(struct model *m)
+static void fgcnn_build(struct model *m)
 {
     const struct pc_FGCNN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -96,4 +96,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_fgcnn = {.name = "fgcnn", .build = build};
+const struct model_ops model_fgcnn = {.name = "fgcnn", .build = fgcnn_build};

@@ -39,7 +39,7 @@ static struct val *bilinear(struct model *m, const char *name, const struct pc_F
     return nn_pair_products_flat(g, left, pairs, x);
 }
 
-static void build(struct model *m)
+static void fibinet_build(struct model *m)
 {
     const struct pc_FiBiNET *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -54,4 +54,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_fibinet = {.name = "fibinet", .build = build};
+const struct model_ops model_fibinet = {.name = "fibinet", .build = fibinet_build};

@@ -45,7 +45,7 @@ static int collect(struct model *m, struct val **deep, struct val **fields, int6
     return n < 2 ? 0 : n;
 }
 
-static void build(struct model *m)
+static void flen_build(struct model *m)
 {
     const struct pc_FLEN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -72,4 +72,4 @@ static void build(struct model *m)
                                m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_flen = {.name = "flen", .build = build};
+const struct model_ops model_flen = {.name = "flen", .build = flen_build};

@@ -3,7 +3,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void fm_build(struct model *m)
 {
     const struct pc_FM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -12,4 +12,4 @@ static void build(struct model *m)
     head_first_order(m, c->wide_init_fn, true, nn_bias(g, "bias", pairs));
 }
 
-const struct model_ops model_fm = {.name = "fm", .build = build};
+const struct model_ops model_fm = {.name = "fm", .build = fm_build};

@@ -4,7 +4,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void fnn_build(struct model *m)
 {
     const struct pc_FNN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -18,4 +18,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_fnn = {.name = "fnn", .build = build};
+const struct model_ops model_fnn = {.name = "fnn", .build = fnn_build};

@@ -2,7 +2,7 @@
 /* FwFM (Pan et al. 2018): dot products of all pairs of fields, a weight for each pair. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void fwfm_build(struct model *m)
 {
     const struct pc_FwFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -13,4 +13,4 @@ static void build(struct model *m)
     head_first_order(m, c->wide_init_fn, true, o);
 }
 
-const struct model_ops model_fwfm = {.name = "fwfm", .build = build};
+const struct model_ops model_fwfm = {.name = "fwfm", .build = fwfm_build};

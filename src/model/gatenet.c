@@ -38,7 +38,7 @@ static struct val *gated_net(struct model *m, const struct pc_MLP *conf, struct 
     return h;
 }
 
-static void build(struct model *m)
+static void gatenet_build(struct model *m)
 {
     const struct pc_GateNet *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -59,4 +59,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_gatenet = {.name = "gatenet", .build = build};
+const struct model_ops model_gatenet = {.name = "gatenet", .build = gatenet_build};

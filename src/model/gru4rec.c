@@ -28,7 +28,7 @@ static struct val *session(struct model *m, const struct pc_GRU4Rec *c, bool own
     return nn_seq_last(g, h);
 }
 
-static void build(struct model *m)
+static void gru4rec_build(struct model *m)
 {
     const struct pc_GRU4Rec *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -50,4 +50,4 @@ static void build(struct model *m)
     head_match(m, &conf, u, i);
 }
 
-const struct model_ops model_gru4rec = {.name = "gru4rec", .build = build};
+const struct model_ops model_gru4rec = {.name = "gru4rec", .build = gru4rec_build};

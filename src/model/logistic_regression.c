@@ -2,7 +2,7 @@
 /* Logistic regression: a weight per id, added up, and a bias. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void logistic_regression_build(struct model *m)
 {
     const struct pc_LogisticRegression *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -19,4 +19,4 @@ static void build(struct model *m)
 }
 
 const struct model_ops model_logistic_regression = {.name = "logistic_regression",
-                                                    .build = build};
+                                                    .build = logistic_regression_build};

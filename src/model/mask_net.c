@@ -55,7 +55,7 @@ struct val *part_mask_net(struct model *m, const char *name,
     return h;
 }
 
-static void build(struct model *m)
+static void mask_net_build(struct model *m)
 {
     const struct pc_MaskNet *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -71,4 +71,4 @@ static void build(struct model *m)
                              false, ACT_NONE));
 }
 
-const struct model_ops model_mask_net = {.name = "mask_net", .build = build};
+const struct model_ops model_mask_net = {.name = "mask_net", .build = mask_net_build};

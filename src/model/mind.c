@@ -97,7 +97,7 @@ static struct val *user_tower(struct model *m, const struct pc_MIND *c, struct v
     return z;
 }
 
-static void build(struct model *m)
+static void mind_build(struct model *m)
 {
     const struct pc_MIND *c = (const void *)m->message;
     struct match_conf conf = {.output_dim = c->output_dim,
@@ -128,4 +128,4 @@ static void build(struct model *m)
                i);
 }
 
-const struct model_ops model_mind = {.name = "mind", .build = build};
+const struct model_ops model_mind = {.name = "mind", .build = mind_build};

@@ -4,7 +4,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void mmoe_build(struct model *m)
 {
     const struct pc_MMoE *c = (const void *)m->message;
     struct experts_conf conf = {
@@ -16,4 +16,4 @@ static void build(struct model *m)
         head_towers(m, c->task_towers, c->n_task_towers, mixed);
 }
 
-const struct model_ops model_mmoe = {.name = "mmoe", .build = build};
+const struct model_ops model_mmoe = {.name = "mmoe", .build = mmoe_build};

@@ -7,7 +7,7 @@ static const struct pc_MultiTower *conf_of(const struct model *m)
     return (const void *)m->message;
 }
 
-static void build(struct model *m)
+static void multi_tower_build(struct model *m)
 {
     const struct pc_MultiTower *c = conf_of(m);
     struct val *parts[OP_INPUTS_MAX];
@@ -29,4 +29,5 @@ static void build(struct model *m)
                              true, ACT_NONE));
 }
 
-const struct model_ops model_multi_tower = {.name = "multi_tower", .build = build};
+const struct model_ops model_multi_tower = {.name = "multi_tower",
+                                            .build = multi_tower_build};

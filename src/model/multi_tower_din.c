@@ -27,7 +27,7 @@ static bool add_towers(struct model *m, const struct pc_MultiTowerDIN *c,
     return true;
 }
 
-static void build(struct model *m)
+static void multi_tower_din_build(struct model *m)
 {
     const struct pc_MultiTowerDIN *c = (const void *)m->message;
     struct val *parts[OP_INPUTS_MAX];
@@ -44,4 +44,4 @@ static void build(struct model *m)
 }
 
 const struct model_ops model_multi_tower_din = {.name = "multi_tower_din",
-                                                .build = build};
+                                                .build = multi_tower_din_build};

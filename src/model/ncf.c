@@ -12,7 +12,7 @@ static bool pair_of(struct model *m, const char *part, const char *user, const c
            part_tower_group(m, part, item, true, i);
 }
 
-static void build(struct model *m)
+static void ncf_build(struct model *m)
 {
     const struct pc_NCF *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -38,4 +38,4 @@ static void build(struct model *m)
                              m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_ncf = {.name = "ncf", .build = build};
+const struct model_ops model_ncf = {.name = "ncf", .build = ncf_build};

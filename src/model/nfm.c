@@ -2,7 +2,7 @@
 /* NFM (He and Chua 2017): a net on the products of all pairs of fields, added up. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void nfm_build(struct model *m)
 {
     const struct pc_NFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -14,4 +14,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_nfm = {.name = "nfm", .build = build};
+const struct model_ops model_nfm = {.name = "nfm", .build = nfm_build};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PEPNet (Chang et al. 2023): features are scaled by a gate that knows the domain, layers
- * of each task by gates that know the user. Gates read the features but do not move them.
+ * of each task by gates that know the user. Gates read the features through a stop-gradient.
  * With domains every task has a head for each, and a row learns in its own.
  */
 #include "model/parts.h"
@@ -149,7 +149,7 @@ static void domain_tasks(struct model *m, const struct pc_PEPNet *c,
     }
 }
 
-static void build(struct model *m)
+static void pepnet_build(struct model *m)
 {
     const struct pc_PEPNet *c = (const void *)m->message;
     struct val **tasks = part_vals(m, c->n_task_towers);
@@ -174,4 +174,4 @@ static void build(struct model *m)
         head_towers(m, c->task_towers, c->n_task_towers, tasks);
 }
 
-const struct model_ops model_pepnet = {.name = "pepnet", .build = build};
+const struct model_ops model_pepnet = {.name = "pepnet", .build = pepnet_build};

@@ -56,7 +56,7 @@ static void extract(struct model *m, const struct pc_ExtractionNetwork *c, bool 
     s->task = next;
 }
 
-static void build(struct model *m)
+static void ple_build(struct model *m)
 {
     const struct pc_PLE *c = (const void *)m->message;
     int64_t n = c->n_extraction_networks;
@@ -81,4 +81,4 @@ static void build(struct model *m)
     head_towers(m, c->task_towers, c->n_task_towers, s.task);
 }
 
-const struct model_ops model_ple = {.name = "ple", .build = build};
+const struct model_ops model_ple = {.name = "ple", .build = ple_build};

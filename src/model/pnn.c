@@ -32,7 +32,7 @@ static struct val *outer(struct model *m, struct val *x, int64_t units)
     return nn_linear(g, "outer", p, units, false, ACT_NONE);
 }
 
-static void build(struct model *m)
+static void pnn_build(struct model *m)
 {
     const struct pc_PNN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -51,4 +51,4 @@ static void build(struct model *m)
         nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true, ACT_NONE));
 }
 
-const struct model_ops model_pnn = {.name = "pnn", .build = build};
+const struct model_ops model_pnn = {.name = "pnn", .build = pnn_build};

@@ -84,7 +84,7 @@ static void distil(struct model *m, const struct pc_RocketLaunching *c,
     }
 }
 
-static void build(struct model *m)
+static void rocket_launching_build(struct model *m)
 {
     const struct pc_RocketLaunching *c = (const void *)m->message;
     struct side light = {0}, booster = {0};
@@ -106,4 +106,4 @@ static void build(struct model *m)
 }
 
 const struct model_ops model_rocket_launching = {.name = "rocket_launching",
-                                                 .build = build};
+                                                 .build = rocket_launching_build};

@@ -2,7 +2,7 @@
 /* Shared bottom (Caruana 1997): one net below the nets of all tasks. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void share_bottom_build(struct model *m)
 {
     const struct pc_ShareBottom *c = (const void *)m->message;
     struct val **x = part_vals(m, c->n_task_towers);
@@ -15,4 +15,5 @@ static void build(struct model *m)
     head_towers(m, c->task_towers, c->n_task_towers, x);
 }
 
-const struct model_ops model_share_bottom = {.name = "share_bottom", .build = build};
+const struct model_ops model_share_bottom = {.name = "share_bottom",
+                                             .build = share_bottom_build};

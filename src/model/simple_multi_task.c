@@ -2,7 +2,7 @@
 /* SimpleMultiTask: tasks that share nothing but the vectors of their features. */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void simple_multi_task_build(struct model *m)
 {
     const struct pc_SimpleMultiTask *c = (const void *)m->message;
     struct val **x = part_vals(m, c->n_task_towers);
@@ -15,4 +15,4 @@ static void build(struct model *m)
 }
 
 const struct model_ops model_simple_multi_task = {.name = "simple_multi_task",
-                                                  .build = build};
+                                                  .build = simple_multi_task_build};

@@ -61,7 +61,7 @@ static struct val *readout(struct model *m, struct val *h)
     return nn_linear(g, "linear_transform", nn_concat(g, parts, 2), w, false, ACT_NONE);
 }
 
-static void build(struct model *m)
+static void srgnn_build(struct model *m)
 {
     const struct pc_SRGNN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -85,4 +85,4 @@ static void build(struct model *m)
     head_match(m, &conf, u, i);
 }
 
-const struct model_ops model_srgnn = {.name = "srgnn", .build = build};
+const struct model_ops model_srgnn = {.name = "srgnn", .build = srgnn_build};

@@ -36,7 +36,7 @@ static bool add_parts(struct model *m, const struct pc_MultiWindowDINTower *c,
     return parts[0] || graph_fail(m->graph, "there is no sequence group") != NULL;
 }
 
-static void build(struct model *m)
+static void tdm_build(struct model *m)
 {
     const struct pc_TDM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -53,4 +53,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_tdm = {.name = "tdm", .build = build};
+const struct model_ops model_tdm = {.name = "tdm", .build = tdm_build};

@@ -3,7 +3,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void wide_and_deep_build(struct model *m)
 {
     const struct pc_WideAndDeep *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -25,4 +25,5 @@ static void build(struct model *m)
     head_single(m, nn_add(g, part_each_class(m, y_wide), o));
 }
 
-const struct model_ops model_wide_and_deep = {.name = "wide_and_deep", .build = build};
+const struct model_ops model_wide_and_deep = {.name = "wide_and_deep",
+                                              .build = wide_and_deep_build};

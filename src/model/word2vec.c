@@ -4,7 +4,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void word2vec_build(struct model *m)
 {
     const struct pc_Word2Vec *c = (const void *)m->message;
     struct match_conf conf = {.similarity = pc_Similarity_INNER_PRODUCT,
@@ -25,4 +25,4 @@ static void build(struct model *m)
     head_match(m, &conf, part_meet(m, word.deep, i, c->context_bias), i);
 }
 
-const struct model_ops model_word2vec = {.name = "word2vec", .build = build};
+const struct model_ops model_word2vec = {.name = "word2vec", .build = word2vec_build};

@@ -61,7 +61,7 @@ static struct val *layer(struct model *m, const struct pc_WuKongLayer *c, struct
     return nn_layer_norm(g, "norm", nn_add(g, both, rest));
 }
 
-static void build(struct model *m)
+static void wukong_build(struct model *m)
 {
     const struct pc_WuKong *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -89,4 +89,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_wukong = {.name = "wukong", .build = build};
+const struct model_ops model_wukong = {.name = "wukong", .build = wukong_build};

@@ -28,7 +28,7 @@ static struct val *cin(struct model *m, const struct pc_CIN *c, const struct gro
     return nn_concat(g, parts, (int)c->n_cin_layer_size);
 }
 
-static void build(struct model *m)
+static void xdeepfm_build(struct model *m)
 {
     const struct pc_xDeepFM *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -44,4 +44,4 @@ static void build(struct model *m)
                              ACT_NONE));
 }
 
-const struct model_ops model_xdeepfm = {.name = "xdeepfm", .build = build};
+const struct model_ops model_xdeepfm = {.name = "xdeepfm", .build = xdeepfm_build};

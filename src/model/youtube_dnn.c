@@ -5,7 +5,7 @@
  */
 #include "model/parts.h"
 
-static void build(struct model *m)
+static void youtube_dnn_build(struct model *m)
 {
     const struct pc_YoutubeDNN *c = (const void *)m->message;
     struct graph *g = m->graph;
@@ -34,4 +34,5 @@ static void build(struct model *m)
     head_match(m, &conf, u, i);
 }
 
-const struct model_ops model_youtube_dnn = {.name = "youtube_dnn", .build = build};
+const struct model_ops model_youtube_dnn = {.name = "youtube_dnn",
+                                            .build = youtube_dnn_build};
