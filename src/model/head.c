@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Heads: from raw outputs to losses and named predictions, for one task or several. */
+/* Heads: from raw outputs to losses and named predictions, for one task or several. A task is
+ * a struct model_task with its labels, weights and losses as inputs and values of the graph;
+ * head_add() makes its predictions, their names in exports and its losses, which are weighted
+ * so that the graph's total is the sum.
+ */
 #include <string.h>
 
 #include "model/parts.h"

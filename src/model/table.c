@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the config of a feature makes of its table: initial values, and rows keyed by ids.
+/* What the config of a feature makes of its table: initial values (init_fn, in the words of
+ * PyTorch's initialisers), and rows keyed by ids (zch, dynamicemb) with their admission and
+ * eviction. It writes struct embed_table_conf; nothing is allocated here.
  */
 #include <math.h>
 #include <string.h>

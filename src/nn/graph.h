@@ -3,20 +3,28 @@
  *
  *     #include "nn/ops.h"
  *     struct graph_options options = {.training = true, .seed = 1};
- *     struct graph *g = graph_create(&options);
- *     struct val *x = nn_input(g, "deep", &(struct shape){AXIS_BATCH, 1, {96}}, true);
- *     nn_output(g, "logits", nn_linear(g, "output_mlp", x, 1, true, ACT_NONE));
- *     enum rc rc = graph_finish(g, err);
- *     struct batch_rows rows = {.n = {1024}};
- *     if (!rc)
- *         rc = graph_rows(g, &rows, err); // then fill the inputs
+ *     #include "nn/ops.h"
+ *     struct graph *g = graph_create(&(struct graph_options){.training = true});
+ *     struct shape wide = {AXIS_BATCH, 1, {96}}, one = {AXIS_BATCH, 1, {1}};
+ *     struct val *x = nn_input(g, "deep", &wide, true);
+ *     struct val *y = nn_input(g, "label", &one, false);
+ *     struct val *h = nn_linear(g, "mlp", x, 64, true, ACT_RELU);
+ *     struct val *logit = nn_linear(g, "output", h, 1, true, ACT_NONE);
+ *     nn_loss(g, "loss", nn_bce_loss(g, logit, y, NULL, 0));
+ *     if (graph_finish(g, err))
+ *         return;
+ *     float rows[2 * 96] = {0}, labels[2] = {0, 1};
+ *     if (graph_rows(g, &(struct batch_rows){.n = {2}}, err))
+ *         return;
+ *     graph_set(g, x, rows);
+ *     graph_set(g, y, labels);
  *     graph_forward(g, 0);
  *     graph_backward(g, true);
+ *     graph_destroy(g);
  *
  * Builders return NULL once anything failed and pass NULL inputs through; the first
  * message is kept and returned by graph_finish(). Names give parameters their path
- * ("deep_mlp.mlp.0. perceptron.0.weight"). After the first batches nothing is allocated
- * any more.
+ * ("mlp.weight"). After the first batches nothing is allocated any more.
  */
 #ifndef NN_GRAPH_H
 #define NN_GRAPH_H
@@ -124,8 +132,7 @@ void graph_push(struct graph *g, const char *name);
 void graph_pop(struct graph *g);
 const char *graph_prefix(const struct graph *g); /* "model.user_tower."; "" at first */
 
-/* Says what is wrong; the first message stays. Returns NULL, for `return
- * graph_fail(...)`. */
+/* Says what is wrong; the first message stays. Returns NULL, for `return graph_fail(..)`. */
 struct val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A value that the caller fills before each forward pass. */
@@ -162,8 +169,8 @@ void nn_keep(struct graph *g, struct val *v);
 void nn_output(struct graph *g, const char *name, struct val *v);
 struct val *graph_output(const struct graph *g, const char *name); /* NULL when unknown */
 size_t graph_n_outputs(const struct graph *g);
-const char *graph_output_name(const struct graph *g,
-                              size_t i); /* in order of nn_output */
+/* In the order of nn_output(). */
+const char *graph_output_name(const struct graph *g, size_t i);
 
 const struct shape *val_shape(const struct val *v);
 
@@ -211,8 +218,8 @@ bool graph_scale_grad(struct graph *g, const struct val *v, float by);
 /* Rows of v in the batch at hand. */
 int64_t graph_rows_of(const struct graph *g, const struct val *v);
 
-void graph_training(struct graph *g,
-                    bool on); /* dropout, batch statistics; needs .training */
+/* Dropout and batch statistics, from the next pass on; needs .training. */
+void graph_training(struct graph *g, bool on);
 void graph_forward(struct graph *g, uint64_t step);
 /* Zeroes parameter gradients when `zero`, then adds this batch's. */
 void graph_backward(struct graph *g, bool zero);
@@ -229,13 +236,13 @@ void graph_seed(struct graph *g, size_t loss, float seed);
 double graph_loss_named(const struct graph *g, const char *name); /* NaN when unknown */
 
 struct param *const *graph_params(const struct graph *g, size_t *n);
-struct param *graph_param(const struct graph *g,
-                          const char *name); /* NULL when unknown */
+/* NULL when unknown. */
+struct param *graph_param(const struct graph *g, const char *name);
 /* What graph_bytes() would be with so many rows of each axis. Before the first
  * graph_rows().
  */
 size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX]);
-size_t
-graph_bytes(const struct graph *g); /* of activations and gradients, as now planned */
+/* Of activations and gradients, as now planned. */
+size_t graph_bytes(const struct graph *g);
 
 #endif

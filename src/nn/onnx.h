@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nn/onnx.h - the part of a graph behind its outputs as an ONNX model.
  *
- * Every op has a function beside it that says what it is in ONNX (op_ops.onnx); this is
+ * Every op has a function beside it that says what it is in ONNX (struct op, .onnx); this is
  * what those functions call. A value of the batch is a tensor [batch, dims...]. A value
  * of a sequence axis is padded to the longest row of the batch, [batch, axis, dims...],
  * with anything at the padding; the model gets an input "<axis>.mask" [batch, axis] that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/ops.h - the builders that models call; each stands in one file of nn/op/.
+/* nn/ops.h - the builders that models call; each stands in a file of nn/op/ (see op.h).
  *
  * All pass NULL through and report through graph_fail(). Shapes are given per row: [n] is
  * a value of n floats per row.
@@ -91,7 +91,8 @@ struct val *nn_dropout(struct graph *g, struct val *x, double p);
 struct val *nn_feature_dropout(struct graph *g, const char *name, struct val *x,
                                const int64_t *widths, int64_t n, double lambda,
                                struct val **loss);
-/* One learnt slope for negative values: parameter `name`.weight; torch's first is 0.25.
+/* One learnt slope for negative values: parameter `name`.weight, initially `first` (torch:
+ * 0.25).
  */
 struct val *nn_prelu(struct graph *g, const char *name, struct val *x, float first);
 /* alpha * (1 - p) * x + p * x with p = sigmoid(batch norm without affine); parameter
@@ -115,8 +116,8 @@ struct val *nn_sub(struct graph *g, struct val *a, struct val *b);
 struct val *nn_mul(struct graph *g, struct val *a, struct val *b);
 struct val *nn_mul_by(struct graph *g, struct val *a, struct val *b, float by);
 struct val *nn_add_relu(struct graph *g, struct val *a, struct val *b);
-struct val *nn_scale(struct graph *g, struct val *x, float by,
-                     float plus); /* x * by + plus */
+/* x * by + plus */
+struct val *nn_scale(struct graph *g, struct val *x, float by, float plus);
 /* Rows side by side: [n1], [n2], ... -> [n1 + n2 + ...]. */
 struct val *nn_concat(struct graph *g, struct val *const *x, int n);
 /* Floats [from, from + n) of each row. */
@@ -161,7 +162,7 @@ struct val *nn_sum_fields(struct graph *g, struct val *x);
 struct val *nn_sum_within(struct graph *g, struct val *x);
 /* gates [n] and fields [n, d] -> [n, d]: each field times its gate. */
 struct val *nn_gate_fields(struct graph *g, struct val *gates, struct val *x);
-/* A learnt number added to each value of a row, first 0: parameter `name`. */
+/* A learnt number, initially 0, added to each value of a row: parameter `name`. */
 struct val *nn_bias(struct graph *g, const char *name, struct val *x);
 /* a [n, d], b [n, d] -> [n (n - 1) / 2, d]: for all pairs i < j, in row-major order, a_i
  * times b_j element by element. With `of_pairs` a is [n (n - 1) / 2, d]: one per pair.
@@ -177,7 +178,7 @@ struct val *nn_pair_products_flat(struct graph *g, struct val *a, bool of_pairs,
 struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
 /* [n, d] -> [n, out]: each field times a matrix of its own. With `pairs` [n (n - 1) / 2,
  * out]: field i times a matrix of each pair i < j. Parameter `name`.weight [n or pairs,
- * out, d]; and parameter `bias` [n or pairs, out], first 0, unless it is NULL.
+ * out, d]; and parameter `bias` [n or pairs, out], initially 0, unless it is NULL.
  */
 struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
                             int64_t out, const char *bias);
@@ -218,8 +219,8 @@ struct val *nn_seq_softmax(struct graph *g, struct val *scores);
 struct val *nn_seq_softmax_before(struct graph *g, struct val *scores);
 /* weights [1] and values [d] per position -> [d] per row; NULL weights: all 1. */
 struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
-struct val *nn_seq_mean(struct graph *g,
-                        struct val *values); /* an empty row gives zeros */
+/* The mean over the positions of each row; an empty row gives zeros. */
+struct val *nn_seq_mean(struct graph *g, struct val *values);
 /* query, key, value [h * d] per position -> [h * d]: each position attends to all of its
  * row, per head with weights softmax(q . k / sqrt(d)). In training a weight is dropped
  * with probability `dropout`.
@@ -291,9 +292,9 @@ struct val *nn_own_items(struct graph *g, struct val *items);
 struct capsule_conf {
     int64_t capsules, iterations;
     int64_t most; /* positions of a row that are routed, the others count; 0: all */
-    float scale, deviation; /* of the first logits, which are drawn anew each time */
+    float scale, deviation; /* of the initial logits, which are drawn anew each time */
     bool constant;          /* every row has all capsules */
-    bool zeros;             /* the first logits are 0: nothing is drawn */
+    bool zeros;             /* the initial logits are 0: nothing is drawn */
 };
 /* [d] per position -> its share in each capsule [capsules]; gradients stop here. */
 struct val *nn_capsule_routing(struct graph *g, struct val *x,

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all backends of products share: the choice of a backend, the life of a packed weight,
+ * activations, and the gradient of a weight. That is cut into pieces of output units and
+ * input columns, each of which sums over the rows in their order: no number of threads changes
+ * its bytes. Which kernel a weight gets is the backend's (gemm_own.c: by processor level,
+ * precision and shape).
+ */
 #include "tensor/gemm.h"
 
 #include <string.h>

@@ -49,13 +49,20 @@ struct act_kernels {
 
 /* One step of an optimiser. `g` below is the gradient plus weight_decay * w, or, when
  * `decoupled`, the gradient alone with w *= 1 - lr * weight_decay beforehand (adam).
- *   sgd       m = rate1 * m + (1 - rate2) * g (m = g when `first`); d = g + rate1 * m
- * when nesterov, else m; w -= lr * d adam      m = rate1 * m + (1 - rate1) * g; v = rate2
- * * v + (1 - rate2) * g^2; v_max = max(v_max, v); w -= lr * (m / bias1) / (sqrt(v or
- * v_max) / sqrt(bias2) + eps) adagrad   s += g^2; w -= lr * g / (sqrt(s) + eps) rmsprop
- * s = rate1 * s + (1 - rate1) * g^2; w -= lr * g / (sqrt(s) + eps) adadelta  s = rate1 *
- * s + (1 - rate1) * g^2; d = sqrt(acc + eps) / sqrt(s + eps) * g; acc = rate1 * acc + (1
- * - rate1) * d^2; w -= lr * d
+ *   sgd       m = rate1 * m + (1 - rate2) * g        (m = g when `first`)
+ *             d = g + rate1 * m when nesterov, else m
+ *             w -= lr * d
+ *   adam      m = rate1 * m + (1 - rate1) * g
+ *             v = rate2 * v + (1 - rate2) * g^2;  v_max = max(v_max, v)
+ *             w -= lr * (m / bias1) / (sqrt(v or v_max) / sqrt(bias2) + eps)
+ *   adagrad   s += g^2
+ *             w -= lr * g / (sqrt(s) + eps)
+ *   rmsprop   s = rate1 * s + (1 - rate1) * g^2
+ *             w -= lr * g / (sqrt(s) + eps)
+ *   adadelta  s = rate1 * s + (1 - rate1) * g^2
+ *             d = sqrt(acc + eps) / sqrt(s + eps) * g
+ *             acc = rate1 * acc + (1 - rate1) * d^2
+ *             w -= lr * d
  */
 struct optim_step {
     double lr, weight_decay, eps;

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU routes positions to capsules and mixes them (op/capsule.c says what that is).
+ * A row of the batch is worked on by itself. Its logits lie in the output of the routing op
+ * from the start and become its shares there; one over the length of each position's vector
+ * is kept for the iterations. Loops over positions are kernels on strided columns.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows side by side. Inputs that were placed inside the result (order.c) need no copy. */
+/* Rows side by side. Inputs that were placed inside the result (arrange.c) need no copy. */
 #include <string.h>
 
 #include "nn/cpu/cpu.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU drops features: q = sigmoid(feature_p) is worked out once per step (begin), each
+ * row draws its soft mask from its own stream of random numbers and keeps it for the backward
+ * pass. The gradient of feature_p is summed over fixed parts of the rows, in order.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU multiplies pairs of fields: for each row the fields i, then all j > i, whose
+ * results lie behind each other, so that the inner loops run over several pairs at once. The
+ * backward pass goes through the pairs in the same order.
+ */
 #include <string.h>
 
 #include "base/compiler.h"

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU multiplies the fields of a row: transposes, products of two matrices per row and
+ * outer products. Matrices up to SIDE wide are done by gemm_small(); rows are independent of
+ * each other, so tiles change nothing.
+ */
 #include <string.h>
 
 #include "nn/cpu/cpu.h"

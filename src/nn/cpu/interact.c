@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU lets fields meet. The factorisation machine keeps the sum over the fields of a
+ * row for its gradient. Dot products of all pairs are one small symmetric product per row, of
+ * which the part above the diagonal is copied out; the mixture of experts is one row times a
+ * matrix.
+ */
 #include <string.h>
 
 #include "base/compiler.h"

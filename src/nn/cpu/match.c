@@ -256,7 +256,7 @@ static double loss_weight(const struct op_run *r, int64_t row)
 
 static int64_t target_of(const struct op_run *r, int64_t row)
 {
-    const struct loss_conf *c = r->conf;
+    const struct match_loss_conf *c = r->conf;
     return c->diagonal ? row : 0;
 }
 

@@ -23,10 +23,11 @@ static void update_part(void *arg, size_t which, int64_t begin, int64_t end)
     const struct updates *all = arg;
     const struct param_update *u = &all->at[which];
     const struct param *p = all->set->at[which];
-    float *state[RULE_STATES_MAX];
-    for (int k = 0; k < RULE_STATES_MAX; k++)
+    float *state[OPTIM_RULE_STATES_MAX];
+    for (int k = 0; k < OPTIM_RULE_STATES_MAX; k++)
         state[k] = u->state[k] ? u->state[k] + begin : NULL;
-    rule_apply(u->rule, &u->step, p->value + begin, p->grad + begin, state, end - begin);
+    optim_rule_apply(u->rule, &u->step, p->value + begin, p->grad + begin, state,
+                     end - begin);
 }
 
 static void update_all(const struct param_set *s, const struct param_update *u)

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU runs activations with learnt slopes. Rows are independent; the gradient of the
+ * slopes is summed over at most GRAD_PARTS fixed parts of the rows and the parts in order, so
+ * that threads do not change it.
+ */
 #include <math.h>
 #include <string.h>
 

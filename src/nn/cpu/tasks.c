@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the CPU runs what heads need beside layers. Logits of two events are joined through the
+ * logarithms of their odds, with the shares of the three terms as slopes. The root over the
+ * batch waits for all rows (sync_forward, sync_backward) and sums them in order.
+ */
 #include <math.h>
 
 #include "base/mem.h"

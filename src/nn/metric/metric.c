@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all metrics share: the table of kinds, making one from its message, checks of rows and
+ * labels before a kind sees them, and the steps in which every kind is used (update, merge,
+ * compute, reset, save, load). Arrays that grow with the rows (struct kept) are here too: they
+ * have a limit, and fail rather than grow beyond it.
+ */
 #include "nn/metric/metric.h"
 
 #include <math.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* XAUC: the share of row pairs that are in the right order. */
+/* XAUC: the share of row pairs that are in the right order. All rows are kept, or with
+ * `in_batch` each batch is counted by itself. Pairs are drawn at random as often as asked;
+ * from DRAWS_PER_ROW draws per row on, counting all of them costs less and is exact.
+ */
 #include "nn/metric/metric_private.h"
 #include "nn/metric/pairs.h"
 #include "text/pipeline/pipeline.h"

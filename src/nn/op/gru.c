@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Gated recurrent units: the definition of one step and of a run along a sequence. The
+ * formulas stand in cpu/gru.c. In ONNX a run is its GRU operator, whose gates stand in another
+ * order and whose sequences are padded.
+ */
 #include <math.h>
 #include <stdio.h>
 

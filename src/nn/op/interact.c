@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fields meet: factorisation machine, all pairs of dot products, mixture of experts.
+/* How fields meet: the factorisation machine, dot products of all pairs, and a mixture of
+ * experts. Fields are [n, d]; pairs stand in row-major order, i < j.
  */
 #include <string.h>
 

@@ -69,7 +69,7 @@ const struct op op_match_logistic = {
 struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
                               bool diagonal)
 {
-    struct loss_conf conf = {.diagonal = diagonal};
+    struct match_loss_conf conf = {.diagonal = diagonal};
     struct val *in[] = {scores, weights};
     return nn_op(g, &op_match_logistic, in, weights ? 2 : 1, NULL, 0, &conf,
                  sizeof(conf));
@@ -78,7 +78,7 @@ struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *w
 struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
                           bool diagonal)
 {
-    struct loss_conf conf = {.diagonal = diagonal};
+    struct match_loss_conf conf = {.diagonal = diagonal};
     struct val *in[] = {scores, weights};
     return nn_op(g, &op_match_loss, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
 }

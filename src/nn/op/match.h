@@ -17,7 +17,7 @@ struct scores_conf {
 enum { IN_USER, IN_ITEM };
 
 /* Cross entropy of one score among a user's. */
-struct loss_conf {
+struct match_loss_conf {
     bool diagonal; /* the target of row i is score i, not the first */
 };
 

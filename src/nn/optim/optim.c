@@ -15,7 +15,7 @@
 #define LINE 16 /* floats of a cache line */
 
 struct group {
-    struct rule rule;
+    struct optim_rule rule;
     struct schedule schedule;
     struct pattern *pattern; /* NULL for the main one */
     const char *regex;
@@ -25,8 +25,8 @@ struct group {
 /* What belongs to one parameter. */
 struct slot {
     size_t group;
-    int64_t step;                      /* updates so far */
-    int64_t state_at[RULE_STATES_MAX]; /* in the block */
+    int64_t step;                            /* updates so far */
+    int64_t state_at[OPTIM_RULE_STATES_MAX]; /* in the block */
 };
 
 struct optim {
@@ -46,7 +46,7 @@ static enum rc add_group(struct optim *o, const struct msg *m, const struct msg 
 {
     struct group g = {.regex = regex};
     double lr = 0;
-    enum rc rc = rule_from(m, &g.rule, &lr, err);
+    enum rc rc = optim_rule_from(m, &g.rule, &lr, err);
     if (rc == RC_OK)
         rc = schedule_from(m, main, lr, &g.schedule, err);
     if (rc == RC_OK && regex)
@@ -132,7 +132,7 @@ static int64_t padded(int64_t n)
     return (n + LINE - 1) / LINE * LINE;
 }
 
-static const struct rule *slot_rule(const struct optim *o, size_t i)
+static const struct optim_rule *slot_rule(const struct optim *o, size_t i)
 {
     return &o->groups.at[o->slots[i].group].rule;
 }
@@ -141,21 +141,21 @@ static enum rc make_state(struct optim *o, struct err *err)
 {
     int64_t total = 0;
     for (size_t i = 0; i < o->params.n; i++)
-        total += rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
+        total += optim_rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
     if (device_floats_init(&o->block, o->params.device, total + LINE))
         return err_set(err, RC_NOMEM, "no memory for %jd values of optimiser state",
                        (intmax_t)total);
     int64_t at = 0;
     o->updates = mem_calloc(o->params.n + 1, sizeof(*o->updates));
     for (size_t i = 0; i < o->params.n; i++) {
-        const struct rule *r = slot_rule(o, i);
+        const struct optim_rule *r = slot_rule(o, i);
         int64_t n = padded(o->params.at[i]->n);
         o->updates[i].rule = r;
-        for (int k = 0; k < rule_states(r); k++, at += n) {
+        for (int k = 0; k < optim_rule_states(r); k++, at += n) {
             o->slots[i].state_at[k] = at;
             o->updates[i].state[k] = o->block.at + at;
             for (int64_t e = at; e < at + n; e++)
-                o->block.host[e] = rule_state_init(r);
+                o->block.host[e] = optim_rule_state_init(r);
         }
     }
     device_floats_push(&o->block, 0, total);
@@ -214,7 +214,7 @@ double optim_lr(const struct optim *o, size_t group, uint64_t step, uint64_t epo
     return schedule_at(&o->groups.at[group].schedule, step, epoch);
 }
 
-const struct rule *optim_rule(const struct optim *o, size_t group)
+const struct optim_rule *optim_rule(const struct optim *o, size_t group)
 {
     return &o->groups.at[group].rule;
 }
@@ -234,8 +234,8 @@ void optim_step(struct optim *o, uint64_t step, uint64_t epoch)
     for (size_t i = 0; i < o->params.n; i++) {
         struct slot *s = &o->slots[i];
         s->step++;
-        o->updates[i].step =
-            rule_step_of(slot_rule(o, i), optim_lr(o, s->group, step, epoch), s->step);
+        o->updates[i].step = optim_rule_step_of(
+            slot_rule(o, i), optim_lr(o, s->group, step, epoch), s->step);
     }
     o->params.ops->update(&o->params, o->updates);
 }
@@ -244,11 +244,11 @@ void optim_save(const struct optim *o, bool grads, struct state *out)
 {
     device_floats_pull(&o->block, 0, o->block.n);
     for (size_t i = 0; i < o->params.n; i++) {
-        const struct rule *r = slot_rule(o, i);
+        const struct optim_rule *r = slot_rule(o, i);
         const struct param *p = o->params.at[i];
-        for (int k = 0; k < rule_states(r); k++)
+        for (int k = 0; k < optim_rule_states(r); k++)
             state_add(out, STATE_F32, o->block.host + o->slots[i].state_at[k], p->n,
-                      "state.%s.%s", o->names[i], rule_state_name(r, k));
+                      "state.%s.%s", o->names[i], optim_rule_state_name(r, k));
         state_add(out, STATE_I64, &o->slots[i].step, 1, "state.%s.step", o->names[i]);
         if (grads)
             state_add(out, STATE_F32, param_read_grad(p), p->n, "grad.%s", o->names[i]);
@@ -259,7 +259,7 @@ void optim_save(const struct optim *o, bool grads, struct state *out)
 static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool take,
                          struct err *err)
 {
-    const struct rule *r = slot_rule(o, i);
+    const struct optim_rule *r = slot_rule(o, i);
     const struct param *p = o->params.at[i];
     struct slot *s = &o->slots[i];
     const struct state_item *item;
@@ -271,8 +271,8 @@ static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool
                      (intmax_t) * (const int64_t *)item->data);
     if (rc == RC_OK && take)
         s->step = *(const int64_t *)item->data;
-    for (int k = 0; rc == RC_OK && k < rule_states(r); k++) {
-        name = mem_printf("state.%s.%s", o->names[i], rule_state_name(r, k));
+    for (int k = 0; rc == RC_OK && k < optim_rule_states(r); k++) {
+        name = mem_printf("state.%s.%s", o->names[i], optim_rule_state_name(r, k));
         rc = state_expect(in, name, STATE_F32, p->n, &item, err);
         if (rc == RC_OK && take) {
             memcpy(o->block.host + s->state_at[k], item->data,

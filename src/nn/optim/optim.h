@@ -50,7 +50,7 @@ void optim_step(struct optim *o, uint64_t step, uint64_t epoch);
  */
 size_t optim_groups(const struct optim *o);
 double optim_lr(const struct optim *o, size_t group, uint64_t step, uint64_t epoch);
-const struct rule *optim_rule(const struct optim *o, size_t group);
+const struct optim_rule *optim_rule(const struct optim *o, size_t group);
 /* The group of the i-th of optim_params(). */
 size_t optim_group_of(const struct optim *o, size_t i);
 /* The i-th pattern that matched no parameter, or NULL. */

@@ -15,9 +15,10 @@ struct param_set;
 
 /* One step of one parameter. */
 struct param_update {
-    const struct rule *rule;
-    struct rule_step step;
-    float *state[RULE_STATES_MAX]; /* [n] each, the device's; NULL: the rule has fewer */
+    const struct optim_rule *rule;
+    struct optim_rule_step step;
+    float *state
+        [OPTIM_RULE_STATES_MAX]; /* [n] each, the device's; NULL: the rule has fewer */
 };
 
 struct param_ops {

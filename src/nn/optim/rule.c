@@ -13,39 +13,39 @@
 static const struct {
     const char *name;
     int n;
-    const char *states[RULE_STATES_MAX]; /* named as PyTorch does */
+    const char *states[OPTIM_RULE_STATES_MAX]; /* named as PyTorch does */
 } kinds[] = {
-    [RULE_SGD] = {"sgd", 1, {"momentum_buffer"}},
-    [RULE_ADAGRAD] = {"adagrad", 1, {"sum"}},
-    [RULE_ADAM] = {"adam", 2, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}},
-    [RULE_ADAMW] = {"adamw", 2, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}},
-    [RULE_ADADELTA] = {"adadelta", 2, {"square_avg", "acc_delta"}},
-    [RULE_RMSPROP] = {"rmsprop", 1, {"square_avg"}},
+    [OPTIM_RULE_SGD] = {"sgd", 1, {"momentum_buffer"}},
+    [OPTIM_RULE_ADAGRAD] = {"adagrad", 1, {"sum"}},
+    [OPTIM_RULE_ADAM] = {"adam", 2, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}},
+    [OPTIM_RULE_ADAMW] = {"adamw", 2, {"exp_avg", "exp_avg_sq", "max_exp_avg_sq"}},
+    [OPTIM_RULE_ADADELTA] = {"adadelta", 2, {"square_avg", "acc_delta"}},
+    [OPTIM_RULE_RMSPROP] = {"rmsprop", 1, {"square_avg"}},
 };
 
-const char *rule_name(const struct rule *r)
+const char *optim_rule_name(const struct optim_rule *r)
 {
     return kinds[r->kind].name;
 }
 
-int rule_states(const struct rule *r)
+int optim_rule_states(const struct optim_rule *r)
 {
-    if (r->kind == RULE_SGD)
+    if (r->kind == OPTIM_RULE_SGD)
         return r->momentum != 0;
     return kinds[r->kind].n + r->amsgrad;
 }
 
-const char *rule_state_name(const struct rule *r, int i)
+const char *optim_rule_state_name(const struct optim_rule *r, int i)
 {
     return kinds[r->kind].states[i];
 }
 
-float rule_state_init(const struct rule *r)
+float optim_rule_state_init(const struct optim_rule *r)
 {
-    return r->kind == RULE_ADAGRAD ? (float)r->initial_accumulator : 0.0f;
+    return r->kind == OPTIM_RULE_ADAGRAD ? (float)r->initial_accumulator : 0.0f;
 }
 
-static enum rc check_ranges(const struct rule *r, const char *name, struct err *err)
+static enum rc check_ranges(const struct optim_rule *r, const char *name, struct err *err)
 {
     const struct optim_range ranges[] = {
         {"momentum", r->momentum, false},
@@ -69,54 +69,54 @@ static enum rc check_ranges(const struct rule *r, const char *name, struct err *
     return RC_OK;
 }
 
-static struct rule from_sgd(const struct pc_SGDOptimizer *m)
+static struct optim_rule from_sgd(const struct pc_SGDOptimizer *m)
 {
-    return (struct rule){.kind = RULE_SGD,
-                         .momentum = m->momentum,
-                         .dampening = m->dampening,
-                         .nesterov = m->nesterov,
-                         .weight_decay = m->weight_decay};
+    return (struct optim_rule){.kind = OPTIM_RULE_SGD,
+                               .momentum = m->momentum,
+                               .dampening = m->dampening,
+                               .nesterov = m->nesterov,
+                               .weight_decay = m->weight_decay};
 }
 
-static struct rule from_adagrad(const struct pc_AdagradOptimizer *m)
+static struct optim_rule from_adagrad(const struct pc_AdagradOptimizer *m)
 {
-    return (struct rule){.kind = RULE_ADAGRAD,
-                         .initial_accumulator = m->initial_accumulator_value,
-                         .eps = m->eps,
-                         .weight_decay = m->weight_decay};
+    return (struct optim_rule){.kind = OPTIM_RULE_ADAGRAD,
+                               .initial_accumulator = m->initial_accumulator_value,
+                               .eps = m->eps,
+                               .weight_decay = m->weight_decay};
 }
 
 /* Adam and AdamW are two messages with the same fields. */
-#define FROM_ADAM(kind_, m)                 \
-    ((struct rule){.kind = (kind_),         \
-                   .beta1 = (m)->beta1,     \
-                   .beta2 = (m)->beta2,     \
-                   .amsgrad = (m)->amsgrad, \
-                   .eps = (m)->eps,         \
-                   .weight_decay = (m)->weight_decay})
+#define FROM_ADAM(kind_, m)                       \
+    ((struct optim_rule){.kind = (kind_),         \
+                         .beta1 = (m)->beta1,     \
+                         .beta2 = (m)->beta2,     \
+                         .amsgrad = (m)->amsgrad, \
+                         .eps = (m)->eps,         \
+                         .weight_decay = (m)->weight_decay})
 
-static struct rule from_adadelta(const struct pc_AdadeltaOptimizer *m)
+static struct optim_rule from_adadelta(const struct pc_AdadeltaOptimizer *m)
 {
-    return (struct rule){.kind = RULE_ADADELTA,
-                         .rho = m->rho,
-                         .eps = m->eps,
-                         .weight_decay = m->weight_decay};
+    return (struct optim_rule){.kind = OPTIM_RULE_ADADELTA,
+                               .rho = m->rho,
+                               .eps = m->eps,
+                               .weight_decay = m->weight_decay};
 }
 
-static struct rule from_rmsprop(const struct pc_RMSpropOptimizer *m)
+static struct optim_rule from_rmsprop(const struct pc_RMSpropOptimizer *m)
 {
-    return (struct rule){.kind = RULE_RMSPROP,
-                         .alpha = m->alpha,
-                         .eps = m->eps,
-                         .weight_decay = m->weight_decay};
+    return (struct optim_rule){.kind = OPTIM_RULE_RMSPROP,
+                               .alpha = m->alpha,
+                               .eps = m->eps,
+                               .weight_decay = m->weight_decay};
 }
 
-enum rc rule_from(const struct msg *optimizer, struct rule *out, double *lr,
-                  struct err *err)
+enum rc optim_rule_from(const struct msg *optimizer, struct optim_rule *out, double *lr,
+                        struct err *err)
 {
     const struct msg *m = NULL;
     const struct field_def *f = schema_oneof(optimizer, "optimizer", &m);
-    struct rule r = {0};
+    struct optim_rule r = {0};
     double rate = 0;
     if (!f)
         return err_coded(err, RC_INVAL, E0304, "no optimiser is named");
@@ -130,11 +130,11 @@ enum rc rule_from(const struct msg *optimizer, struct rule *out, double *lr,
         rate = o->lr;
     } else if (m->def == &pc_AdamOptimizer_def) {
         const struct pc_AdamOptimizer *o = (const void *)m;
-        r = FROM_ADAM(RULE_ADAM, o);
+        r = FROM_ADAM(OPTIM_RULE_ADAM, o);
         rate = o->lr;
     } else if (m->def == &pc_AdamWOptimizer_def) {
         const struct pc_AdamWOptimizer *o = (const void *)m;
-        r = FROM_ADAM(RULE_ADAMW, o);
+        r = FROM_ADAM(OPTIM_RULE_ADAMW, o);
         rate = o->lr;
     } else if (m->def == &pc_AdadeltaOptimizer_def) {
         const struct pc_AdadeltaOptimizer *o = (const void *)m;
@@ -156,19 +156,20 @@ enum rc rule_from(const struct msg *optimizer, struct rule *out, double *lr,
     return RC_OK;
 }
 
-struct rule_step rule_step_of(const struct rule *r, double lr, int64_t t)
+struct optim_rule_step optim_rule_step_of(const struct optim_rule *r, double lr,
+                                          int64_t t)
 {
-    struct rule_step s = {
+    struct optim_rule_step s = {
         .lr = (float)lr, .eps = (float)r->eps, .weight_decay = (float)r->weight_decay};
     switch (r->kind) {
-    case RULE_SGD:
+    case OPTIM_RULE_SGD:
         s.mix1 = (float)r->momentum;
         s.take1 = t == 1 ? 1.0f : (float)(1 - r->dampening);
         break;
-    case RULE_ADAGRAD:
+    case OPTIM_RULE_ADAGRAD:
         break;
-    case RULE_ADAM:
-    case RULE_ADAMW:
+    case OPTIM_RULE_ADAM:
+    case OPTIM_RULE_ADAMW:
         s.mix1 = (float)r->beta1;
         s.take1 = (float)(1 - r->beta1);
         s.mix2 = (float)r->beta2;
@@ -177,11 +178,11 @@ struct rule_step rule_step_of(const struct rule *r, double lr, int64_t t)
         s.root = (float)(1 / sqrt(1 - pow(r->beta2, (double)t)));
         s.keep = (float)(1 - lr * r->weight_decay);
         break;
-    case RULE_ADADELTA:
+    case OPTIM_RULE_ADADELTA:
         s.mix1 = (float)r->rho;
         s.take1 = (float)(1 - r->rho);
         break;
-    case RULE_RMSPROP:
+    case OPTIM_RULE_RMSPROP:
         s.mix1 = (float)r->alpha;
         s.take1 = (float)(1 - r->alpha);
         break;
@@ -189,13 +190,13 @@ struct rule_step rule_step_of(const struct rule *r, double lr, int64_t t)
     return s;
 }
 
-CLONED static void sgd(struct rule_step s, float *w, const float *g, int64_t n)
+CLONED static void sgd(struct optim_rule_step s, float *w, const float *g, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
         w[i] -= s.lr * (g[i] + s.weight_decay * w[i]);
 }
 
-CLONED static void sgd_momentum(struct rule_step s, float *restrict w,
+CLONED static void sgd_momentum(struct optim_rule_step s, float *restrict w,
                                 const float *restrict g, float *restrict buffer,
                                 int64_t n)
 {
@@ -206,7 +207,7 @@ CLONED static void sgd_momentum(struct rule_step s, float *restrict w,
     }
 }
 
-CLONED static void sgd_nesterov(struct rule_step s, float *restrict w,
+CLONED static void sgd_nesterov(struct optim_rule_step s, float *restrict w,
                                 const float *restrict g, float *restrict buffer,
                                 int64_t n)
 {
@@ -217,8 +218,8 @@ CLONED static void sgd_nesterov(struct rule_step s, float *restrict w,
     }
 }
 
-CLONED static void adagrad(struct rule_step s, float *restrict w, const float *restrict g,
-                           float *restrict sum, int64_t n)
+CLONED static void adagrad(struct optim_rule_step s, float *restrict w,
+                           const float *restrict g, float *restrict sum, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         float d = g[i] + s.weight_decay * w[i];
@@ -227,8 +228,9 @@ CLONED static void adagrad(struct rule_step s, float *restrict w, const float *r
     }
 }
 
-CLONED static void adam(struct rule_step s, float *restrict w, const float *restrict g,
-                        float *restrict m, float *restrict v, int64_t n)
+CLONED static void adam(struct optim_rule_step s, float *restrict w,
+                        const float *restrict g, float *restrict m, float *restrict v,
+                        int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         float d = g[i] + s.weight_decay * w[i];
@@ -239,7 +241,7 @@ CLONED static void adam(struct rule_step s, float *restrict w, const float *rest
 }
 
 /* Divides by the largest second moment so far. */
-CLONED static void adam_max(struct rule_step s, float *restrict w,
+CLONED static void adam_max(struct optim_rule_step s, float *restrict w,
                             const float *restrict g, float *restrict m, float *restrict v,
                             float *restrict top, int64_t n)
 {
@@ -258,7 +260,7 @@ CLONED static void scale(float *w, float by, int64_t n)
         w[i] *= by;
 }
 
-CLONED static void adadelta(struct rule_step s, float *restrict w,
+CLONED static void adadelta(struct optim_rule_step s, float *restrict w,
                             const float *restrict g, float *restrict square,
                             float *restrict delta, int64_t n)
 {
@@ -271,8 +273,8 @@ CLONED static void adadelta(struct rule_step s, float *restrict w,
     }
 }
 
-CLONED static void rmsprop(struct rule_step s, float *restrict w, const float *restrict g,
-                           float *restrict square, int64_t n)
+CLONED static void rmsprop(struct optim_rule_step s, float *restrict w,
+                           const float *restrict g, float *restrict square, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         float d = g[i] + s.weight_decay * w[i];
@@ -281,10 +283,10 @@ CLONED static void rmsprop(struct rule_step s, float *restrict w, const float *r
     }
 }
 
-static void adam_like(const struct rule *r, struct rule_step s, float *w, const float *g,
-                      float *const *state, int64_t n)
+static void adam_like(const struct optim_rule *r, struct optim_rule_step s, float *w,
+                      const float *g, float *const *state, int64_t n)
 {
-    if (r->kind == RULE_ADAMW) {
+    if (r->kind == OPTIM_RULE_ADAMW) {
         if (r->weight_decay != 0)
             scale(w, s.keep, n);
         s.weight_decay = 0;
@@ -295,11 +297,11 @@ static void adam_like(const struct rule *r, struct rule_step s, float *w, const 
         adam(s, w, g, state[0], state[1], n);
 }
 
-void rule_apply(const struct rule *r, const struct rule_step *s, float *w, const float *g,
-                float *const *state, int64_t n)
+void optim_rule_apply(const struct optim_rule *r, const struct optim_rule_step *s,
+                      float *w, const float *g, float *const *state, int64_t n)
 {
     switch (r->kind) {
-    case RULE_SGD:
+    case OPTIM_RULE_SGD:
         if (r->momentum == 0)
             sgd(*s, w, g, n);
         else if (r->nesterov)
@@ -307,17 +309,17 @@ void rule_apply(const struct rule *r, const struct rule_step *s, float *w, const
         else
             sgd_momentum(*s, w, g, state[0], n);
         break;
-    case RULE_ADAGRAD:
+    case OPTIM_RULE_ADAGRAD:
         adagrad(*s, w, g, state[0], n);
         break;
-    case RULE_ADAM:
-    case RULE_ADAMW:
+    case OPTIM_RULE_ADAM:
+    case OPTIM_RULE_ADAMW:
         adam_like(r, *s, w, g, state, n);
         break;
-    case RULE_ADADELTA:
+    case OPTIM_RULE_ADADELTA:
         adadelta(*s, w, g, state[0], state[1], n);
         break;
-    case RULE_RMSPROP:
+    case OPTIM_RULE_RMSPROP:
         rmsprop(*s, w, g, state[0], n);
         break;
     }

@@ -121,7 +121,7 @@ static void put_whole_rows(const struct gemm_tile *t, int rows, const float *sum
         put_rows(t, rows, false, false, false, sums);
 }
 
-static void run(const struct gemm_tile *t, int rows, int cols)
+static void amx_tile(const struct gemm_tile *t, int rows, int cols)
 {
     _Alignas(64) float sums[MR * NR];
     if (rows > 16)
@@ -147,7 +147,7 @@ const struct gemm_kernel gemm_amx_kernel = {.name = "amx",
                                             .per_word = 2,
                                             .k_align = 16,
                                             .strided_only = true,
-                                            .run = run,
+                                            .run = amx_tile,
                                             .enter = enter,
                                             .leave = leave,
                                             .pairs_along = pairs_along,

@@ -5,7 +5,7 @@
 #define MR 4
 #define NR 16
 
-static void run(const struct gemm_tile *t, int rows, int cols)
+static void base_tile(const struct gemm_tile *t, int rows, int cols)
 {
     float acc[MR][NR] = {{0}};
     for (int64_t k = 0; k < t->k; k++) {
@@ -46,6 +46,6 @@ const struct gemm_kernel gemm_base_kernel = {.name = "base",
                                              .nr = NR,
                                              .per_word = 1,
                                              .k_align = 1,
-                                             .run = run,
+                                             .run = base_tile,
                                              .spread = spread,
                                              .transpose = transpose};

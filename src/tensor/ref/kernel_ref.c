@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plain C: the definition. Sums and functions are computed in double. */
+/* Plain C: the definition of each kernel, which the faster tables are compared with. Sums and
+ * functions are computed in double and rounded once, so that the reference is the most
+ * accurate of them, not the fastest.
+ */
 #include <math.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  */
 #include "base/hash.h"
 #include "base/rng.h"
+#include "device_copies.h"
 #include "embed/embed.h"
 #include "model/model.h"
 #include "tap.h"
@@ -134,7 +135,8 @@ static void keep_rows(const struct model *m, struct outcome *o)
     }
 }
 
-static struct outcome train(int threads, bool codes, float max_gradient)
+static struct outcome train_on(const struct device *device, int threads, bool codes,
+                               float max_gradient)
 {
     struct outcome o = {0};
     struct conf conf;
@@ -148,10 +150,13 @@ static struct outcome train(int threads, bool codes, float max_gradient)
     CHECK(pool_create(threads, &pool, NULL) == RC_OK);
     CHECK(conf_from("f", config, sizeof(config) - 1, &(struct conf_options){0}, &conf,
                     &diags, &err) == RC_OK);
-    struct model_options options = {
-        .graph = {.pool = pool, .training = true, .seed = 7, .tile_rows = 32},
-        .row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
-        .max_gradient = max_gradient};
+    struct model_options options = {.graph = {.pool = pool,
+                                              .device = device,
+                                              .training = true,
+                                              .seed = 7,
+                                              .tile_rows = 32},
+                                    .row_opt = {.kind = ROW_ADAGRAD, .eps = 1e-8},
+                                    .max_gradient = max_gradient};
     CHECK(model_create(conf.data, &options, &m, &err) == RC_OK);
     o.coded = m ? m->coded.n : 0;
     for (uint64_t t = 0; m && t < STEPS; t++) {
@@ -166,6 +171,11 @@ static struct outcome train(int threads, bool codes, float max_gradient)
     diags_release(&diags);
     conf_release(&conf);
     return o;
+}
+
+static struct outcome train(int threads, bool codes, float max_gradient)
+{
+    return train_on(NULL, threads, codes, max_gradient);
 }
 
 static void codes_change_nothing_but_rounding(void)
@@ -187,6 +197,14 @@ static void threads_do_not_change_a_byte(void)
     CHECK(train(5, true, 0).digest == one);
 }
 
+static void a_device_behind_copies_does_not_change_a_byte(void)
+{
+    struct device *copies = NULL;
+    CHECK(device_open(&device_copies, &copies, NULL) == RC_OK);
+    CHECK(train_on(copies, 2, true, 0).digest == train(1, true, 0).digest);
+    device_close(copies);
+}
+
 /* Gradients that are clamped one by one cannot be added up before. */
 static void clamped_gradients_are_not_coded(void)
 {
@@ -196,6 +214,7 @@ static void clamped_gradients_are_not_coded(void)
 static const struct tap_case cases[] = {
     TAP(codes_change_nothing_but_rounding),
     TAP(threads_do_not_change_a_byte),
+    TAP(a_device_behind_copies_does_not_change_a_byte),
     TAP(clamped_gradients_are_not_coded),
 };
 TAP_MAIN(cases)

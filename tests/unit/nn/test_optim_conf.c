@@ -52,8 +52,8 @@ static void the_first_part_that_matches_the_whole_name_counts(void)
     static const size_t groups[N] = {2, 1, 2, 0};
     for (size_t i = 0; i < N; i++)
         CHECK_INT(optim_group_of(o, i), groups[i]);
-    CHECK_STR(rule_name(optim_rule(o, 0)), "adam");
-    CHECK_STR(rule_name(optim_rule(o, 2)), "rmsprop");
+    CHECK_STR(optim_rule_name(optim_rule(o, 0)), "adam");
+    CHECK_STR(optim_rule_name(optim_rule(o, 2)), "rmsprop");
     CHECK_STR(optim_unmatched(o, 0), "model\\.deep");
     CHECK_STR(optim_unmatched(o, 1), ".*bias");
     CHECK(optim_unmatched(o, 2) == NULL);
