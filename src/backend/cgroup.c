@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* /proc/self/mountinfo says where the hierarchies are, /proc/self/cgroup which group is ours.
+ * In the unified hierarchy a group that has processes cannot have limited children, so a
+ * worker's group is made beside ours; in the older one below it. Each step is tried and taken
+ * back when it fails: there is no other way to know what is allowed.
+ */
 #include "backend/cgroup.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One process, forked while nothing is open. It waits for requests of the agent on a socket
+ * pair, forks a supervisor for each, and reports its end on the same socket. The agent's end
+ * of the socket is its life: when that closes, it ends.
+ */
 #include "backend/forkserver.h"
 
 #include <errno.h>

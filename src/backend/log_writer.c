@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lines are held until their end has come, one buffer per stream, so that two streams do not
+ * mix within a line and a secret that comes in two pieces is found. A piece is masked, then
+ * written, then its place and time go to the index.
+ */
 #include "backend/log_writer.h"
 
 #include <errno.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of the store become groups of the queue: one per quota, one for everybody else who
+ * has jobs. Use of the past is read once a minute at most, since it is a sum over many rows;
+ * what runs now is added at each look.
+ */
 #include "backend/share.h"
 
 #include <math.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a job from its admission to its end, as one event loop. A tick every 200 ms
+ * reads logs, looks for ends and limits and at the store; the job's pipe and the workers'
+ * descriptors make it quicker. Where the life stands is a phase (phases.def); whatever
+ * happens goes through sup_on(), which refuses a move that is not in the table. Events are
+ * written to the record first and acted on then, so that a supervisor that is killed
+ * leaves nothing that the next one could not find: it reads the record, asks the backend
+ * for the workers (take_over), and goes on.
+ */
 #include "backend/supervisor.h"
 
 #include <signal.h>

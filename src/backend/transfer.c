@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A process of its own, so that a hanging store cannot hold up a supervisor and its threads
+ * end with it. The plan is a JSON file of the supervisor's; how far it is, and how it ended,
+ * stands in another beside it, replaced as a whole each time.
+ */
 #include "backend/transfer.h"
 
 #include <stdio.h>

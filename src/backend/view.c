@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A new root is built on a tmpfs: each entry of / becomes a bind mount or a link of the same
+ * name, and a directory in which a place is missing is rebuilt one level deeper in the same
+ * way. Then pivot_root() makes it the root, and the old one is let go. Flags of a mount that the
+ * user namespace may not take away (nosuid, nodev ...) are kept.
+ */
 #include "backend/view.h"
 
 #include <dirent.h>

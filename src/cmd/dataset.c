@@ -76,8 +76,8 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
     return RC_OK;
 }
 
-static enum rc create(const struct dataset_conf *c, const struct cmd_place *p,
-                      const char *name, struct err *err)
+static enum rc create_dataset(const struct dataset_conf *c, const struct cmd_place *p,
+                              const char *name, struct err *err)
 {
     struct arena arena = {0};
     const char *wrong = job_check_name(str_c(name));
@@ -110,7 +110,7 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = create(c, &p, args->at[0], err);
+    rc = create_dataset(c, &p, args->at[0], err);
     cmd_place_close(&p);
     return rc;
 }

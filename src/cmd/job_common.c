@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where jobs are: a directory and a store of this machine, or a server. Defaults come from
+ * the environment, and here alone.
+ */
 #include "cmd/job_common.h"
 
 #include <errno.h>

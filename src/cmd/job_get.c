@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One job, for people or as JSON: its row, its status, and on request its events and
+ * metrics.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -200,7 +203,7 @@ static enum rc show(const struct get_conf *c, const struct cmd_place *p,
     return c->events ? put_events(p, j->id, out, err) : put_text(p, j, out, err);
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc run_job_get(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct get_conf *c = conf;
     struct cmd_place p;
@@ -237,5 +240,5 @@ const struct cmd cmd_job_get = {
     .conf_size = sizeof(struct get_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run,
+    .run = run_job_get,
 };

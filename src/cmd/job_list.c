@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Jobs as a table, as JSON or counted by state; filters go to the store, not over rows that
+ * were read.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -119,8 +122,8 @@ static enum rc put_counts(const struct list_conf *c, const struct cmd_place *p,
     return rc;
 }
 
-static enum rc list(const struct list_conf *c, const struct cmd_place *p, struct buf *out,
-                    struct err *err)
+static enum rc list_jobs(const struct list_conf *c, const struct cmd_place *p,
+                         struct buf *out, struct err *err)
 {
     struct store_jobs jobs = {0};
     char *key =
@@ -153,7 +156,8 @@ static enum rc list(const struct list_conf *c, const struct cmd_place *p, struct
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc run_job_list(const void *conf, const struct opt_args *args,
+                            struct err *err)
 {
     const struct list_conf *c = conf;
     struct cmd_place p;
@@ -163,7 +167,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
     job_revive(&p);
-    rc = c->count ? put_counts(c, &p, &out, err) : list(c, &p, &out, err);
+    rc = c->count ? put_counts(c, &p, &out, err) : list_jobs(c, &p, &out, err);
     if (!rc)
         rc = cmd_print(&out, err);
     buf_release(&out);
@@ -184,5 +188,5 @@ const struct cmd cmd_job_list = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct list_conf),
-    .run = run,
+    .run = run_job_list,
 };

@@ -13,50 +13,51 @@
 #include "base/mem.h"
 #include "cmd/job_common.h"
 
-static enum rc get(const struct cmd_place *p, const char *id, struct store_jobs *out,
-                   struct err *err)
+static enum rc local_get(const struct cmd_place *p, const char *id,
+                         struct store_jobs *out, struct err *err)
 {
     return store_get(p->p.store, id, out, err);
 }
 
-static enum rc list(const struct cmd_place *p, const struct store_filter *f,
-                    struct store_jobs *out, struct err *err)
+static enum rc local_list(const struct cmd_place *p, const struct store_filter *f,
+                          struct store_jobs *out, struct err *err)
 {
     return store_list(p->p.store, f, out, err);
 }
 
-static enum rc counts(const struct cmd_place *p, struct store_count *out, size_t max,
-                      size_t *n, struct err *err)
+static enum rc local_counts(const struct cmd_place *p, struct store_count *out,
+                            size_t max, size_t *n, struct err *err)
 {
     return store_counts(p->p.store, out, max, n, err);
 }
 
-static enum rc spec_of(const struct cmd_place *p, const char *id, char **out,
-                       struct err *err)
+static enum rc local_spec_of(const struct cmd_place *p, const char *id, char **out,
+                             struct err *err)
 {
     return store_spec(p->p.store, id, out, err);
 }
 
-static enum rc events(const struct cmd_place *p, const char *id, int64_t after,
-                      struct store_events *out, struct err *err)
+static enum rc local_events(const struct cmd_place *p, const char *id, int64_t after,
+                            struct store_events *out, struct err *err)
 {
     return store_events_get(p->p.store, id, after, 0, out, err);
 }
 
-static enum rc points(const struct cmd_place *p, const char *id, int64_t after,
-                      struct store_points *out, struct err *err)
+static enum rc local_points(const struct cmd_place *p, const char *id, int64_t after,
+                            struct store_points *out, struct err *err)
 {
     return store_points_get(p->p.store, id, NULL, after, 0, out, err);
 }
 
-static enum rc last_points(const struct cmd_place *p, const char *id,
-                           struct store_points *out, struct err *err)
+static enum rc local_last_points(const struct cmd_place *p, const char *id,
+                                 struct store_points *out, struct err *err)
 {
     return store_points_last(p->p.store, id, out, err);
 }
 
-static enum rc submit(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
-                      struct job_submit_result *out, struct err *err)
+static enum rc local_submit(const struct cmd_place *p, struct job_spec *spec,
+                            const char *cwd, struct job_submit_result *out,
+                            struct err *err)
 {
     struct backend_queue_need need = {spec->total_cpu, spec->total_mem, spec->total_gpu};
     enum rc rc = backend_agent_check(&p->p, getenv("TRAINYARD_SLOTS"), &need, err);
@@ -65,8 +66,8 @@ static enum rc submit(const struct cmd_place *p, struct job_spec *spec, const ch
     return rc ? rc : backend_agent_wake(&p->p, err);
 }
 
-static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
-                   struct job_request_result *out, struct err *err)
+static enum rc local_ask(const struct cmd_place *p, const char *id, enum job_ask what,
+                         struct job_request_result *out, struct err *err)
 {
     enum rc rc = what == JOB_ASK_SUSPEND ? job_request_suspend(&p->p, id, out, err)
                  : what == JOB_ASK_RESUME
@@ -75,8 +76,8 @@ static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
     return !rc && out->alone ? backend_agent_wake(&p->p, err) : rc;
 }
 
-static enum rc rerun(const struct cmd_place *p, const char *id,
-                     struct job_submit_result *out, struct err *err)
+static enum rc local_rerun(const struct cmd_place *p, const char *id,
+                           struct job_submit_result *out, struct err *err)
 {
     struct job_spec spec = {0};
     char *text = NULL;
@@ -97,8 +98,8 @@ static enum rc rerun(const struct cmd_place *p, const char *id,
     return rc;
 }
 
-static enum rc why(const struct cmd_place *p, const char *id, struct buf *out,
-                   struct err *err)
+static enum rc local_why(const struct cmd_place *p, const char *id, struct buf *out,
+                         struct err *err)
 {
     struct store_jobs jobs = {0};
     enum rc rc = store_get(p->p.store, id, &jobs, err);
@@ -108,8 +109,9 @@ static enum rc why(const struct cmd_place *p, const char *id, struct buf *out,
     return rc;
 }
 
-static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worker,
-                        int64_t attempt, int64_t at, struct buf *out, struct err *err)
+static enum rc local_log_part(const struct cmd_place *p, const char *id, int64_t worker,
+                              int64_t attempt, int64_t at, struct buf *out,
+                              struct err *err)
 {
     char block[65536], *path = job_place_log(&p->p, id, worker, attempt);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -123,8 +125,9 @@ static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worke
     return RC_OK;
 }
 
-static enum rc log_tail(const struct cmd_place *p, const char *id, int64_t worker,
-                        int64_t attempt, int64_t lines, int64_t *out, struct err *err)
+static enum rc local_log_tail(const struct cmd_place *p, const char *id, int64_t worker,
+                              int64_t attempt, int64_t lines, int64_t *out,
+                              struct err *err)
 {
     struct fs_map m = {0};
     char *path = job_place_log(&p->p, id, worker, attempt);
@@ -157,8 +160,8 @@ static enum rc real_path(struct store_dataset *d, struct arena *a, struct err *e
     return RC_OK;
 }
 
-static enum rc dataset_create(const struct cmd_place *p, struct store_dataset *d,
-                              struct arena *a, struct err *err)
+static enum rc local_dataset_create(const struct cmd_place *p, struct store_dataset *d,
+                                    struct arena *a, struct err *err)
 {
     char id[JOB_ID_SIZE];
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
@@ -173,14 +176,14 @@ static enum rc dataset_create(const struct cmd_place *p, struct store_dataset *d
     return store_dataset_create(p->p.store, d, err);
 }
 
-static enum rc dataset_get(const struct cmd_place *p, const char *name,
-                           struct store_datasets *out, struct err *err)
+static enum rc local_dataset_get(const struct cmd_place *p, const char *name,
+                                 struct store_datasets *out, struct err *err)
 {
     return store_dataset_get(p->p.store, name, out, err);
 }
 
-static enum rc dataset_delete(const struct cmd_place *p, const char *name,
-                              struct err *err)
+static enum rc local_dataset_delete(const struct cmd_place *p, const char *name,
+                                    struct err *err)
 {
     return store_dataset_delete(p->p.store, name, err);
 }
@@ -190,20 +193,20 @@ const struct job_ops job_ops_local = {
     .here = true,
     .team = &team_ops_local,
     .nap_ns = 50000000,
-    .get = get,
-    .list = list,
-    .counts = counts,
-    .spec = spec_of,
-    .events = events,
-    .points = points,
-    .last_points = last_points,
-    .submit = submit,
-    .ask = ask,
-    .rerun = rerun,
-    .why = why,
-    .log = log_part,
-    .log_tail = log_tail,
-    .dataset_create = dataset_create,
-    .dataset_get = dataset_get,
-    .dataset_delete = dataset_delete,
+    .get = local_get,
+    .list = local_list,
+    .counts = local_counts,
+    .spec = local_spec_of,
+    .events = local_events,
+    .points = local_points,
+    .last_points = local_last_points,
+    .submit = local_submit,
+    .ask = local_ask,
+    .rerun = local_rerun,
+    .why = local_why,
+    .log = local_log_part,
+    .log_tail = local_log_tail,
+    .dataset_create = local_dataset_create,
+    .dataset_get = local_dataset_get,
+    .dataset_delete = local_dataset_delete,
 };

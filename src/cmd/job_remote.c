@@ -84,8 +84,8 @@ static enum rc take_jobs(const struct node *list, size_t n, struct store_jobs *o
     return RC_OK;
 }
 
-static enum rc get(const struct cmd_place *p, const char *id, struct store_jobs *out,
-                   struct err *err)
+static enum rc remote_get(const struct cmd_place *p, const char *id,
+                          struct store_jobs *out, struct err *err)
 {
     struct doc doc = {0};
     if (!job_id_ok(id))
@@ -143,8 +143,8 @@ static char *list_path(const struct store_filter *f, size_t limit, int64_t befor
 }
 
 /* The server gives a thousand at a time. */
-static enum rc list(const struct cmd_place *p, const struct store_filter *f,
-                    struct store_jobs *out, struct err *err)
+static enum rc remote_list(const struct cmd_place *p, const struct store_filter *f,
+                           struct store_jobs *out, struct err *err)
 {
     struct store_jobs l = {0};
     size_t limit = f->limit && f->limit < STORE_ROWS_MAX ? f->limit : STORE_ROWS_MAX;
@@ -172,8 +172,8 @@ static enum rc list(const struct cmd_place *p, const struct store_filter *f,
     return rc;
 }
 
-static enum rc counts(const struct cmd_place *p, struct store_count *out, size_t max,
-                      size_t *n, struct err *err)
+static enum rc remote_counts(const struct cmd_place *p, struct store_count *out,
+                             size_t max, size_t *n, struct err *err)
 {
     struct doc doc = {0};
     enum rc rc = call(p, "GET", mem_strdup("/api/v1/counts"), NULL, &doc, err);
@@ -191,8 +191,8 @@ static enum rc counts(const struct cmd_place *p, struct store_count *out, size_t
     return rc;
 }
 
-static enum rc spec_of(const struct cmd_place *p, const char *id, char **out,
-                       struct err *err)
+static enum rc remote_spec_of(const struct cmd_place *p, const char *id, char **out,
+                              struct err *err)
 {
     struct doc doc = {0};
     struct arena a = {0};
@@ -221,8 +221,8 @@ static void take_event(const struct node *n, struct store_events *out)
                              .worker = node_get_int(n, "worker", -1)};
 }
 
-static enum rc events(const struct cmd_place *p, const char *id, int64_t after,
-                      struct store_events *out, struct err *err)
+static enum rc remote_events(const struct cmd_place *p, const char *id, int64_t after,
+                             struct store_events *out, struct err *err)
 {
     struct store_events l = {0};
     enum rc rc = RC_OK;
@@ -251,8 +251,8 @@ static enum rc events(const struct cmd_place *p, const char *id, int64_t after,
     return rc;
 }
 
-static enum rc points(const struct cmd_place *p, const char *id, int64_t after,
-                      struct store_points *out, struct err *err)
+static enum rc remote_points(const struct cmd_place *p, const char *id, int64_t after,
+                             struct store_points *out, struct err *err)
 {
     struct doc doc = {0};
     struct store_points l = {0};
@@ -285,8 +285,8 @@ static enum rc points(const struct cmd_place *p, const char *id, int64_t after,
     return rc;
 }
 
-static enum rc last_points(const struct cmd_place *p, const char *id,
-                           struct store_points *out, struct err *err)
+static enum rc remote_last_points(const struct cmd_place *p, const char *id,
+                                  struct store_points *out, struct err *err)
 {
     struct doc doc = {0};
     struct store_points l = {0};
@@ -308,8 +308,8 @@ static enum rc last_points(const struct cmd_place *p, const char *id,
     return rc;
 }
 
-static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
-                   struct job_request_result *out, struct err *err)
+static enum rc remote_ask(const struct cmd_place *p, const char *id, enum job_ask what,
+                          struct job_request_result *out, struct err *err)
 {
     static const char *const verbs[] = {"stop", "stop", "suspend", "resume"};
     struct doc doc = {0};
@@ -332,8 +332,8 @@ static enum rc ask(const struct cmd_place *p, const char *id, enum job_ask what,
     return rc;
 }
 
-static enum rc rerun(const struct cmd_place *p, const char *id,
-                     struct job_submit_result *out, struct err *err)
+static enum rc remote_rerun(const struct cmd_place *p, const char *id,
+                            struct job_submit_result *out, struct err *err)
 {
     struct doc doc = {0};
     if (!job_id_ok(id))
@@ -348,8 +348,8 @@ static enum rc rerun(const struct cmd_place *p, const char *id,
     return rc;
 }
 
-static enum rc why(const struct cmd_place *p, const char *id, struct buf *out,
-                   struct err *err)
+static enum rc remote_why(const struct cmd_place *p, const char *id, struct buf *out,
+                          struct err *err)
 {
     struct doc doc = {0};
     if (!job_id_ok(id))
@@ -371,8 +371,9 @@ static enum rc log_call(const struct cmd_place *p, char *path,
     return rc;
 }
 
-static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worker,
-                        int64_t attempt, int64_t at, struct buf *out, struct err *err)
+static enum rc remote_log_part(const struct cmd_place *p, const char *id, int64_t worker,
+                               int64_t attempt, int64_t at, struct buf *out,
+                               struct err *err)
 {
     struct io_http_reply reply = {0};
     enum rc rc = log_call(
@@ -386,8 +387,9 @@ static enum rc log_part(const struct cmd_place *p, const char *id, int64_t worke
     return rc;
 }
 
-static enum rc log_tail(const struct cmd_place *p, const char *id, int64_t worker,
-                        int64_t attempt, int64_t lines, int64_t *at, struct err *err)
+static enum rc remote_log_tail(const struct cmd_place *p, const char *id, int64_t worker,
+                               int64_t attempt, int64_t lines, int64_t *at,
+                               struct err *err)
 {
     struct io_http_reply reply = {0};
     int64_t size = 0;
@@ -416,8 +418,8 @@ static void take_dataset(const struct node *n, struct arena *a, struct store_dat
                                 .created = time_of(n, "created")};
 }
 
-static enum rc dataset_create(const struct cmd_place *p, struct store_dataset *d,
-                              struct arena *a, struct err *err)
+static enum rc remote_dataset_create(const struct cmd_place *p, struct store_dataset *d,
+                                     struct arena *a, struct err *err)
 {
     struct buf body;
     struct doc doc = {0};
@@ -450,8 +452,8 @@ static char *dataset_path(const char *name)
     return path;
 }
 
-static enum rc dataset_get(const struct cmd_place *p, const char *name,
-                           struct store_datasets *out, struct err *err)
+static enum rc remote_dataset_get(const struct cmd_place *p, const char *name,
+                                  struct store_datasets *out, struct err *err)
 {
     struct doc doc = {0};
     struct store_datasets l = {0};
@@ -472,8 +474,8 @@ static enum rc dataset_get(const struct cmd_place *p, const char *name,
     return rc;
 }
 
-static enum rc dataset_delete(const struct cmd_place *p, const char *name,
-                              struct err *err)
+static enum rc remote_dataset_delete(const struct cmd_place *p, const char *name,
+                                     struct err *err)
 {
     return call(p, "DELETE", dataset_path(name), NULL, NULL, err);
 }
@@ -482,20 +484,20 @@ const struct job_ops job_ops_remote = {
     .name = "server",
     .team = &team_ops_remote,
     .nap_ns = 300000000,
-    .get = get,
-    .list = list,
-    .counts = counts,
-    .spec = spec_of,
-    .events = events,
-    .points = points,
-    .last_points = last_points,
+    .get = remote_get,
+    .list = remote_list,
+    .counts = remote_counts,
+    .spec = remote_spec_of,
+    .events = remote_events,
+    .points = remote_points,
+    .last_points = remote_last_points,
     .submit = job_send,
-    .ask = ask,
-    .rerun = rerun,
-    .why = why,
-    .log = log_part,
-    .log_tail = log_tail,
-    .dataset_create = dataset_create,
-    .dataset_get = dataset_get,
-    .dataset_delete = dataset_delete,
+    .ask = remote_ask,
+    .rerun = remote_rerun,
+    .why = remote_why,
+    .log = remote_log_part,
+    .log_tail = remote_log_tail,
+    .dataset_create = remote_dataset_create,
+    .dataset_get = remote_dataset_get,
+    .dataset_delete = remote_dataset_delete,
 };

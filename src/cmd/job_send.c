@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A snapshot is sent by content: the list of files first, then those that the server does not
+ * have. Secrets are read here and travel beside the specification, never in it.
+ */
 #include "cmd/job_send.h"
 
 #include <stdio.h>

@@ -166,8 +166,8 @@ static void put_rule(const struct store_rule *r, const char *secret, struct buf 
     json_close(&j, '}');
 }
 
-static enum rc create(const struct notify_conf *c, const struct cmd_place *p,
-                      const char *condition, struct err *err)
+static enum rc create_rule(const struct notify_conf *c, const struct cmd_place *p,
+                           const char *condition, struct err *err)
 {
     bool web = given(c->webhook);
     struct store_rule r = {.kind = web ? "webhook" : "mail",
@@ -206,7 +206,7 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     buf_init(&condition, 1 << 16);
     rc = put_condition(c, &condition, err);
     if (!rc)
-        rc = create(c, &p, buf_str(&condition), err);
+        rc = create_rule(c, &p, buf_str(&condition), err);
     buf_release(&condition);
     cmd_place_close(&p);
     return rc;

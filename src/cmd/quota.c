@@ -119,8 +119,8 @@ static void put_head(struct buf *out)
                "GiB", "gpu", "running", "weight");
 }
 
-static enum rc set(const struct quota_conf *c, const struct cmd_place *p, const char *key,
-                   struct err *err)
+static enum rc set_quota(const struct quota_conf *c, const struct cmd_place *p,
+                         const char *key, struct err *err)
 {
     struct store_project row;
     struct team_quota_change change = {.cpu = c->cpu,
@@ -154,7 +154,7 @@ static enum rc run_set(const void *conf, const struct opt_args *args, struct err
     if (!rc)
         rc = job_open(&c->where, &p, err);
     if (!rc) {
-        rc = set(c, &p, key, err);
+        rc = set_quota(c, &p, key, err);
         job_revive(&p);
         cmd_place_close(&p);
     }

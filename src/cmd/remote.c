@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which server is meant is decided in one place: the flag, the variable, what login stored.
+ * An error of the server keeps its code and words, so that it reads as if it had happened
+ * here.
+ */
 #include "cmd/remote.h"
 
 #include <errno.h>

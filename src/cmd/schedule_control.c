@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pausing, resuming, deleting and running schedules by hand. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The job of a schedule is read and checked as `job submit` does it, then kept as a spec in
+ * which dates are still to be filled in.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -105,8 +108,8 @@ static enum rc answer(const struct create_conf *c, const struct store_schedule *
     return rc;
 }
 
-static enum rc create(const struct create_conf *c, const struct opt_args *args,
-                      const struct cmd_place *p, struct err *err)
+static enum rc create_schedule(const struct create_conf *c, const struct opt_args *args,
+                               const struct cmd_place *p, struct err *err)
 {
     struct buf spec, params;
     struct team_schedule_policy policy;
@@ -147,7 +150,8 @@ static enum rc create(const struct create_conf *c, const struct opt_args *args,
     return rc;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc run_schedule_create(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct create_conf *c = conf;
     struct cmd_place p;
@@ -156,7 +160,7 @@ static enum rc run(const void *conf, const struct opt_args *args, struct err *er
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = create(c, args, &p, err);
+    rc = create_schedule(c, args, &p, err);
     cmd_place_close(&p);
     return rc;
 }
@@ -188,5 +192,5 @@ const struct cmd cmd_schedule_create = {
     .conf_size = sizeof(struct create_conf),
     .min_args = 1,
     .max_args = CMD_ANY,
-    .run = run,
+    .run = run_schedule_create,
 };

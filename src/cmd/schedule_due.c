@@ -55,7 +55,8 @@ static enum rc stay(const struct cmd_place *p, struct err *err)
     return RC_OK;
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc run_schedule_due(const void *conf, const struct opt_args *args,
+                                struct err *err)
 {
     const struct due_conf *c = conf;
     struct cmd_place p;
@@ -83,5 +84,5 @@ const struct cmd cmd_schedule_due = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct due_conf),
-    .run = run,
+    .run = run_schedule_due,
 };

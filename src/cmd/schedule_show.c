@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Schedules for people or as JSON; times are shown in the schedule's own zone. */
 #include <stdlib.h>
 #include <string.h>
 

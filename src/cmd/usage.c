@@ -68,7 +68,7 @@ static void put_all(const struct usage_conf *c, const struct store_usages *l,
     buf_puts(out, c->json ? "]\n" : "");
 }
 
-static enum rc run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc run_usage(const void *conf, const struct opt_args *args, struct err *err)
 {
     const struct usage_conf *c = conf;
     struct cmd_place p;
@@ -104,5 +104,5 @@ const struct cmd cmd_usage = {
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct usage_conf),
-    .run = run,
+    .run = run_usage,
 };

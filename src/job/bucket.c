@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A copy is planned first, as a list of pairs with their sizes, so that it can be told how
+ * far it is; then several threads take pairs from the list. A local file that is there already
+ * with the size of its source is left alone, which makes a second try short. Keys that would
+ * leave the directory (empty parts, "..") are refused.
+ */
 #include "job/bucket.h"
 
 #include <errno.h>

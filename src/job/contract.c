@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The tree below /ml is made by one function, the variables by another; both go through the
+ * spec's lists in their order, so a job sees the same on every backend. Variables are kept
+ * as a list in which a later value of a name takes the place of the earlier one: the
+ * environment of the submission comes first, then the contract's, then the job's own.
+ */
 #include "job/contract.h"
 
 #include <errno.h>

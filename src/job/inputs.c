@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each kind of channel is brought to one form: a path of this machine, or an address in an
+ * object store and the place below the job's directory where its copy will lie. Outputs are
+ * made here, so that a job does not find out hours later that it may not write.
+ */
 #include "job/inputs.h"
 
 #include <errno.h>

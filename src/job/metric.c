@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A line that begins as the line protocol does is read as that; any other is given to each
+ * pattern once, with PCRE2's limit of steps, so that no pattern takes longer than a moment on
+ * any line.
+ */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "job/metric.h"
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What others have written is folded into `known`, what we want to write on top of it into
+ * `now`. A flush writes behind the last event that was seen; if another writer was first, its
+ * events are read and folded, ours are folded again behind them, and it is tried again. Ours
+ * may not fit any more then, which the caller is told.
+ */
 #include "job/record.h"
 
 #include <string.h>

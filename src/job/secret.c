@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* At submission a reference becomes a value, which is written to a file of the job that only
+ * its owner reads; the spec keeps the reference. A supervisor reads the file back. Memory that
+ * held values is cleared when it is let go.
+ */
 #include "job/secret.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* job_fold() applies one event to a status: a move is checked against the table of moves,
+ * everything else changes fields. It is the only writer of a status, so replaying the events
+ * of a job always gives what was shown.
+ */
 #include "job/status.h"
 
 #include <stdio.h>

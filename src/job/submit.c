@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Everything that can be wrong is looked at before anything is made: the spec, channels,
+ * object stores (with the submitter's own key). Then files (code, variables, secrets) are
+ * put into the job's directory, and the first events and the index row are written in one
+ * transaction: a job exists when that has succeeded, and not before. A client token makes it
+ * safe to try again: the job of that token is answered instead.
+ */
 #include "job/submit.h"
 
 #include <stdio.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A run of a schedule is a row under (schedule, planned time): whoever inserts it first has
+ * it, which is what keeps two servers from firing the same run. The next time of a schedule
+ * is moved by compare and set.
+ */
 #include "store/schedules.h"
 
 #include "base/str.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each field becomes a set of bits; names of months and days and the words that begin with @
+ * are replaced first. A line that can never come due (30 February) is refused.
+ */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>

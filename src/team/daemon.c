@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Three threads with a store each, because a store belongs to one thread. `decide` fires
+ * schedules and looks for what is to be told, `renew` keeps the lease while a long step is
+ * under way, `tell` sends. A beat is a second; a thread that does not lead only waits.
+ */
 #include "team/daemon.h"
 
 #include <pthread.h>

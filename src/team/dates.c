@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A text is copied up to the next ${ or $[; what stands inside is tried as a parameter, as a
+ * name that is known, as an arrangement of parts with an offset, in this order. What fits
+ * none of them stays as it is, since it may be the shell's.
+ */
 #include "team/dates.h"
 
 #include <ctype.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A delivery is due at a time; a try that fails moves that time by a pause that doubles. A
+ * try is written down before the next is made, and the message keeps its key, so that who
+ * receives it twice can see that. Secrets of webhooks are not stored: they are made from the
+ * directory's key and the rule's id.
+ */
 #include "team/deliver.h"
 
 #include <string.h>

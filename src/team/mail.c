@@ -36,7 +36,7 @@ static void put_header(struct buf *b, const char *name, const char *value)
     buf_puts(b, "\n");
 }
 
-static enum rc run(const char *command, const struct buf *text, struct err *err)
+static enum rc run_mailer(const char *command, const struct buf *text, struct err *err)
 {
     struct str rest = str_c(command), word;
     VEC(const char *) argv = {0};
@@ -90,7 +90,7 @@ enum rc team_mail_send(const char *command, const struct team_mail_message *m,
     buf_printf(&b, "\n%s\n", m->text);
     enum rc rc = buf_check(&b, err);
     if (!rc)
-        rc = run(command, &b, err);
+        rc = run_mailer(command, &b, err);
     buf_release(&b);
     return rc;
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses are compared as 16 bytes, those of IPv4 in their mapped form, so there is one
+ * list of networks and one comparison. What is not public (loopback, private, link-local,
+ * wrapped IPv4 and the like) needs a line of the list.
+ */
 #include "team/net_allow.h"
 
 #include <arpa/inet.h>

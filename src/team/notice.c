@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Each round reads the rules, and then the live jobs and those that have ended since the
+ * last round; of each job only events, points and log bytes behind the last ones that were
+ * seen. What is to be told is written as a delivery whose key says what happened, so nothing
+ * is told twice, whoever looks and however often.
+ */
 #include "team/notice.h"
 
 #include <stdio.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A condition is read once into a struct with its pattern compiled; questions about a job,
+ * a state, a value or a line are pure functions of it. Unknown keys are refused, so that a
+ * misspelt one is not a rule that never comes true.
+ */
 #include "team/rule.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

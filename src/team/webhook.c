@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One POST by libcurl. The address is checked when the socket is opened, after the name was
+ * resolved, so a name that changes its address between check and use gains nothing. Redirects
+ * are followed here, one by one, each checked as the first; of the answer only the status is
+ * kept.
+ */
 #include "team/webhook.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rule at the end of a time zone file, POSIX TZ: two offsets, and the days on which the
+ * clock changes between them. It is asked for times behind the last change that the file
+ * lists.
+ */
 #include "team/zone_rule.h"
 
 #include <ctype.h>
