@@ -449,9 +449,11 @@ static enum rc fill_grads(struct bench *b, struct err *err)
     rng_init(&r, 3, 0, 0, 0);
     for (size_t i = 0; i < b->m->embedded.n && !rc; i++) {
         struct view v = graph_read_grad(b->m->graph, b->m->embedded.at[i]);
-        v.data = mem_alloc((size_t)(v.rows * v.width) * sizeof(float));
-        v.ld = v.width;
-        rng_fill_uniform(&r, -0.01f, 0.01f, v.data, (size_t)(v.rows * v.width));
+        /* memory as a graph has it: aligned, and in large pages */
+        v.data = mem_try_large((size_t)(v.rows * v.ld), sizeof(float));
+        if (!v.data)
+            return err_set(err, RC_NOMEM, "no memory for gradients");
+        rng_fill_uniform(&r, -0.01f, 0.01f, v.data, (size_t)(v.rows * v.ld));
         b->given[i] = v;
     }
     return rc;

@@ -60,7 +60,7 @@ struct plain {
 };
 
 /* Rows [begin, end) of a slot that is split. */
-struct share {
+struct stretch {
     int32_t slot;
     int64_t begin, end;
     int64_t bad;           /* an id outside the table, or -1 */
@@ -111,7 +111,7 @@ struct embed {
     size_t n_whole;
     uint32_t *numbers; /* `at` and `distinct` of whole slots, then those of parts */
     int64_t numbers_room, split_numbers;
-    VEC(struct share) shares;
+    VEC(struct stretch) shares;
     int64_t *dealt; /* ids by part, */
     int32_t *from;  /* and their rows of the slot */
     int64_t dealt_room;
@@ -187,8 +187,8 @@ int64_t embed_plain_outside(const int64_t *ids, int64_t n, int64_t rows);
  * whole slots are, to be numbered.
  */
 void embed_split_cut(struct embed *e);
-void embed_split_count(struct embed *e, struct share *h);
+void embed_split_count(struct embed *e, struct stretch *h);
 enum rc embed_split_place(struct embed *e, struct err *err) MUST_CHECK;
-void embed_split_deal(struct embed *e, const struct share *h);
+void embed_split_deal(struct embed *e, const struct stretch *h);
 
 #endif

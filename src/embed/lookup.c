@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds implementations and hands calls on to them. */
+/* Finds implementations and hands calls on to them. What is the same for all of them is
+ * here too: the columns of a row, and lists of numbers at any address.
+ */
 #include "embed/lookup.h"
 
 #include <string.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* embed/lookup_wrap.h - a lookup around another one: hands every call on, until the owner
- * puts functions of its own into `ops`.
+ * puts functions of its own into w->ops.
  *
- *     struct counter { struct lookup_wrap wrap; int64_t calls; };
- *     lookup_wrap_init(&c->wrap, &my_ops, inner);
- *     c->wrap.ops.prepare = count_and_prepare;
+ *     lookup_wrap_init(w, named, inner)    everything goes to `inner`
+ *     lookup_wrap_release(w)               at its end
  */
 #ifndef EMBED_LOOKUP_WRAP_H
 #define EMBED_LOOKUP_WRAP_H

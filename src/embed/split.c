@@ -27,12 +27,12 @@ void embed_split_cut(struct embed *e)
         for (int64_t r = 0; s->split && r < s->ids.rows; r += SHARE_ROWS) {
             int64_t end = r + SHARE_ROWS < s->ids.rows ? r + SHARE_ROWS : s->ids.rows;
             VEC_PUSH(&e->shares,
-                     ((struct share){.slot = (int32_t)i, .begin = r, .end = end}));
+                     ((struct stretch){.slot = (int32_t)i, .begin = r, .end = end}));
         }
     }
 }
 
-void embed_split_count(struct embed *e, struct share *h)
+void embed_split_count(struct embed *e, struct stretch *h)
 {
     const struct embed_slot *s = &e->slots.at[h->slot];
     const int64_t *ids = s->ids.ids;
@@ -87,7 +87,7 @@ enum rc embed_split_place(struct embed *e, struct err *err)
     return embed_plain_reserve_seats(e, most, err);
 }
 
-void embed_split_deal(struct embed *e, const struct share *h)
+void embed_split_deal(struct embed *e, const struct stretch *h)
 {
     const int64_t *ids = e->slots.at[h->slot].ids.ids;
     int64_t at[SPLIT];

@@ -36,6 +36,20 @@ static enum rc make_optimisers(struct session *s, struct err *err)
     return rc;
 }
 
+/* What the dense gradients of all ranks are added up in. */
+static enum rc make_grads(struct session *s, struct err *err)
+{
+    size_t n, floats = 0;
+    struct param *const *params = graph_params(s->model->graph, &n);
+    if (comm_world(s->options.comm) == 1)
+        return RC_OK;
+    for (size_t i = 0; i < n; i++)
+        floats += param_read_grad(params[i]) ? (size_t)params[i]->n : 0;
+    s->grads = mem_try_large(floats + 1, sizeof(*s->grads));
+    return s->grads ? RC_OK
+                    : err_set(err, RC_NOMEM, "no memory for %zu dense gradients", floats);
+}
+
 static uint64_t rows_of(const void *arg, const char *feature)
 {
     const struct feature_plan *plan = arg;
@@ -99,6 +113,8 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
         rc = make_model(s, err);
     if (!rc && options->training)
         rc = make_optimisers(s, err);
+    if (!rc && options->training)
+        rc = make_grads(s, err);
     if (rc)
         session_destroy(s);
     else
@@ -112,6 +128,7 @@ void session_destroy(struct session *s)
         return;
     feed_destroy(s->feed);
     mem_free(s->vectors);
+    mem_free(s->grads);
     pareto_destroy(s->pareto);
     ema_destroy(s->ema);
     optim_destroy(s->optim);

@@ -50,6 +50,7 @@ struct session {
     struct model *model;
     struct feed *feed;
     struct view *vectors; /* [model->embedded.n]: of the lookup's call under way */
+    float *grads;         /* of all dense parameters, for several ranks; else NULL */
     struct sparse_optim sparse;
     struct optim *optim; /* NULL without training */
     struct clip clip;

@@ -16,7 +16,6 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/mem.h"
 #include "comm/comm.h"
 #include "train/blame.h"
 #include "train/session.h"
@@ -108,25 +107,25 @@ static enum rc update_rows(struct session *s, struct err *err)
     return lookup_update(m->lookup, s->vectors, &rows, err);
 }
 
-/* Adds up the dense gradients of all ranks. */
+/* Adds up the dense gradients of all ranks, all parameters in one call. */
 static enum rc reduce_grads(struct session *s, struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
-    enum rc rc = RC_OK;
-    for (size_t i = 0; i < n && !rc; i++) {
-        if (!param_read_grad(params[i]))
-            continue;
-        float *grad = mem_try_alloc((size_t)params[i]->n, sizeof(*grad));
-        if (!grad)
-            return err_set(err, RC_NOMEM, "no memory for the gradient of '%s'",
-                           params[i]->name);
-        param_get_grad(params[i], grad);
-        rc =
-            comm_all_reduce(s->options.comm, comm_f32(grad), params[i]->n, COMM_SUM, err);
-        param_set_grad(params[i], grad);
-        mem_free(grad);
-    }
+    float *at = s->grads;
+    for (size_t i = 0; i < n; i++)
+        if (param_read_grad(params[i])) {
+            param_get_grad(params[i], at);
+            at += params[i]->n;
+        }
+    enum rc rc = comm_all_reduce(s->options.comm, comm_f32(s->grads), at - s->grads,
+                                 COMM_SUM, err);
+    at = s->grads;
+    for (size_t i = 0; i < n && !rc; i++)
+        if (param_read_grad(params[i])) {
+            param_set_grad(params[i], at);
+            at += params[i]->n;
+        }
     return rc;
 }
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Before the first step: model, earlier checkpoint, data, files of model_dir. */
+/* Before the first step, in this order: the session and its scores, an earlier checkpoint
+ * to resume or to fine-tune from, the data behind the position of that checkpoint, the
+ * memory that the run will take, and the files of model_dir. Results of steps that come
+ * again are truncated last, when nothing can fail any more.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

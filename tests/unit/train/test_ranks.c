@@ -30,6 +30,7 @@ struct run {
     struct comm *comm; /* NULL: one process */
     const struct lookup_ops *lookup;
     int64_t batch;
+    bool own_input; /* all of it is this rank's */
     double losses[STEPS + 1];
     uint64_t steps, rows;
     enum rc rc;
@@ -43,7 +44,7 @@ static enum rc train_all(struct run *r, struct session *s, struct diags *diags)
     struct fed fed;
     struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
     enum rc rc = source_conf(s->conf->data_config, s->plan, r->input, SOURCE_TRAIN, 1,
-                             r->comm, &a, &conf.data, &r->err);
+                             r->own_input ? NULL : r->comm, &a, &conf.data, &r->err);
     conf.data.batch_size = r->batch;
     if (!rc)
         rc = feeder_open(&conf, &f, diags, &r->err);
@@ -213,6 +214,42 @@ static void two_ranks_of_din_train_as_one_process(void)
     ranks_against_one(rows_din);
 }
 
+/* Batches of 20 and of 44 rows: means are over the 64 of both. */
+static void ranks_with_uneven_batches_train_as_one_process(void)
+{
+    static const int64_t sizes[WORLD] = {20, WORLD * BATCH - 20};
+    static const char *const dirs[WORLD] = {"rank0", "rank1"};
+    static const char *const inputs[WORLD] = {"a.csv", "b.csv"};
+    char *top = enter_temp();
+    int64_t all[ROWS], own[WORLD][ROWS], n = 0, counts[WORLD] = {0};
+    for (int64_t step = 0; step < STEPS; step++)
+        for (int r = 0; r < WORLD; r++)
+            for (int64_t i = 0; i < sizes[r]; i++, n++)
+                all[n] = own[r][counts[r]++] = n;
+    rows_write("one.csv", all, ROWS);
+    struct run one = {.config = rows_din,
+                      .input = "one.csv",
+                      .model_dir = "one",
+                      .batch = WORLD * BATCH};
+    struct run ranks[WORLD];
+    for (int r = 0; r < WORLD; r++) {
+        rows_write(inputs[r], own[r], counts[r]);
+        ranks[r] = (struct run){.config = rows_din,
+                                .input = inputs[r],
+                                .model_dir = dirs[r],
+                                .batch = sizes[r],
+                                .own_input = true};
+    }
+    run_main(&one);
+    run_ranks(ranks);
+    check_fine(&one);
+    for (int r = 0; r < WORLD; r++)
+        check_fine(&ranks[r]);
+    compare("rank0", "rank1", true);
+    compare("one", "rank0", false);
+    leave_temp(top);
+}
+
 /* What `self` gives is what no comm at all gives, byte for byte. */
 static void one_rank_changes_no_byte(void)
 {
@@ -258,6 +295,7 @@ static void a_rank_that_fails_ends_the_others(void)
 static const struct tap_case cases[] = {
     TAP(two_ranks_of_deepfm_train_as_one_process),
     TAP(two_ranks_of_din_train_as_one_process),
+    TAP(ranks_with_uneven_batches_train_as_one_process),
     TAP(one_rank_changes_no_byte),
     TAP(a_rank_that_fails_ends_the_others),
 };
