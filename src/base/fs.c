@@ -415,6 +415,20 @@ void fs_names_release(struct fs_names *names)
     *names = (struct fs_names){0};
 }
 
+void fs_sweep(const char *path)
+{
+    struct fs_names names = {0};
+    if (fs_list(path, &names, NULL))
+        return;
+    for (size_t i = 0; i < names.n; i++) {
+        char *left = fs_join(path, names.at[i]);
+        if (str_starts(names.at[i], ".ty-") && strlen(names.at[i]) == strlen(TEMP_NAME))
+            (void)!fs_remove_all(left, NULL);
+        mem_free(left);
+    }
+    fs_names_release(&names);
+}
+
 bool fs_exists(const char *path)
 {
     struct stat st;

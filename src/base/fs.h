@@ -53,6 +53,11 @@ enum rc fs_temp_dir(const char *prefix, char **path, struct err *err) MUST_CHECK
 /* With everything in it; a symbolic link is removed, never followed. Fine when absent. */
 enum rc fs_remove_all(const char *path, struct err *err) MUST_CHECK;
 
+/* Removes what writers that were killed left half written in this directory, not below
+ * it. Only where nobody else is writing.
+ */
+void fs_sweep(const char *path);
+
 /* Puts the file or directory `from` at `to` in one step, then syncs the directory around
  * it. What was at `to` lies at `from` afterwards. File systems that cannot exchange names
  * have a moment without `to`. When only the sync fails, the move has happened.

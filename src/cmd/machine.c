@@ -72,6 +72,34 @@ static void look_at_transparent(struct machine_memory *m, const char *root)
     mem_free(text);
 }
 
+/* "inactive_file 4096": a number of memory.stat. */
+static int64_t stat_of(const char *text, const char *name)
+{
+    struct str rest = str_c(text ? text : ""), line, word;
+    int64_t v = 0;
+    while (str_split(&rest, '\n', &line))
+        if (str_split(&line, ' ', &word) && str_is(word, name) && str_to_i64(line, &v))
+            return v;
+    return 0;
+}
+
+/* What the group at base/path uses, less the pages of files that the system takes back. */
+static int64_t group_used(const char *root, const char *base, struct str path,
+                          const char *file)
+{
+    int64_t v = 0;
+    char *name = mem_printf("%s%.*s/%s", base, (int)path.n, path.p, file);
+    char *stat_name = mem_printf("%s%.*s/memory.stat", base, (int)path.n, path.p);
+    char *text = read_text(root, name), *stat = read_text(root, stat_name);
+    if (text && str_to_i64(str_trim(str_c(text)), &v))
+        v -= stat_of(stat, "inactive_file");
+    mem_free(name);
+    mem_free(stat_name);
+    mem_free(text);
+    mem_free(stat);
+    return v > 0 ? v : 0;
+}
+
 /* The smallest limit in `file` of the directory base/path and all above it. */
 static int64_t smallest(const char *root, const char *base, struct str path,
                         const char *file)
@@ -124,6 +152,10 @@ static void look_at_cgroup(struct machine_memory *m, const char *root)
         if (limit != MACHINE_NONE && (m->limit == MACHINE_NONE || limit < m->limit)) {
             m->limit = limit;
             m->cgroup = version;
+            m->limit_used =
+                version == 2 ? group_used(root, "/sys/fs/cgroup", path, "memory.current")
+                             : group_used(root, "/sys/fs/cgroup/memory", path,
+                                          "memory.usage_in_bytes");
         }
     }
     if (m->total > 0 && m->limit >= m->total)
@@ -134,6 +166,22 @@ static void look_at_cgroup(struct machine_memory *m, const char *root)
 static int64_t limit_of(rlim_t v)
 {
     return v == RLIM_INFINITY || v > (rlim_t)INT64_MAX ? MACHINE_NONE : (int64_t)v;
+}
+
+/* What ulimit -v leaves: the limit less what is mapped already. */
+static void look_at_address_space(struct machine_memory *m, const char *root)
+{
+    char *text = read_text(root, "/proc/self/statm");
+    struct str rest = str_c(text ? text : ""), word;
+    struct rlimit r;
+    int64_t pages = 0;
+    m->address_space = MACHINE_NONE;
+    if (str_split(&rest, ' ', &word) && str_to_i64(word, &pages) &&
+        getrlimit(RLIMIT_AS, &r) == 0 && limit_of(r.rlim_cur) != MACHINE_NONE) {
+        int64_t left = limit_of(r.rlim_cur) - pages * (int64_t)sysconf(_SC_PAGESIZE);
+        m->address_space = left > 0 ? left : 0;
+    }
+    mem_free(text);
 }
 
 static void look_at_limits(struct machine *m)
@@ -191,6 +239,7 @@ void machine_look(struct machine *m, const char *root)
     look_at_meminfo(&m->memory, root);
     look_at_transparent(&m->memory, root);
     look_at_cgroup(&m->memory, root);
+    look_at_address_space(&m->memory, root);
     look_at_limits(m);
     look_at_disks(m);
 }

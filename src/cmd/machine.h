@@ -14,6 +14,8 @@
 struct machine_memory {
     int64_t total, available; /* bytes */
     int64_t limit;            /* of the control groups above us, or MACHINE_NONE */
+    int64_t limit_used;       /* of that limit, without what the system can take back */
+    int64_t address_space;    /* that this process may still map, or MACHINE_NONE */
     int cgroup;               /* version of the one that limits: 1, 2, or 0 */
     int64_t huge_size, huge_total, huge_free; /* reserved huge pages */
     char transparent[32];                     /* "madvise", "" when unknown */

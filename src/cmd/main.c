@@ -2,6 +2,7 @@
 /* The edge: finds the command, prints its failure, maps it to an exit status. Nothing
  * happens before dispatch, so that the program starts in a few milliseconds.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,9 +37,18 @@ static int run_general(int argc, char *const *argv, struct err *err)
     return cmd_report("trainyard", NULL, cmd_unknown(argc, argv, err), err);
 }
 
+/* A closed stdin, stdout or stderr must not become the number of a file that matters. */
+static void fill_standard_fds(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)!open("/dev/null", fd ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0};
+    fill_standard_fds();
     const struct front *front = argc > 0 ? front_find(argv[0]) : NULL;
     if (front)
         return front_run(front, argc - 1, argv + 1);

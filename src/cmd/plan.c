@@ -117,6 +117,9 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
     buf_printf(out, "batches      %10s made ahead\n", budget_text(b->batches, t[0]));
     buf_printf(out, "save         %10s for the copy that a checkpoint is written from\n",
                budget_text(b->save, t[0]));
+    if (b->dump)
+        buf_printf(out, "dumps        %10s for which rows were used since the last one\n",
+                   budget_text(b->dump, t[0]));
     buf_printf(out, "expected     %10s, at most %s\n", budget_text(b->expected, t[0]),
                budget_text(b->most, t[1]));
     buf_printf(out, "memory       %10s: %s\n", budget_text(memory, t[0]),
@@ -144,11 +147,12 @@ static void print_json(const struct budget *b, const struct session *s, int64_t 
         out,
         "], \"weights\": %jd, \"state\": %jd, \"in_use\": %jd, \"dense\": %jd, "
         "\"optimizer\": %jd, \"activations\": %jd, \"batches\": %jd, \"save\": %jd, "
+        "\"dump\": %jd, "
         "\"expected\": %jd, \"most\": %jd, \"memory\": %jd, \"fits\": %s}\n",
         (intmax_t)b->weights, (intmax_t)b->state, (intmax_t)b->used, (intmax_t)b->params,
         (intmax_t)b->optimizer, (intmax_t)b->activations, (intmax_t)b->batches,
-        (intmax_t)b->save, (intmax_t)b->expected, (intmax_t)b->most, (intmax_t)memory,
-        b->expected <= memory ? "true" : "false");
+        (intmax_t)b->save, (intmax_t)b->dump, (intmax_t)b->expected, (intmax_t)b->most,
+        (intmax_t)memory, b->expected <= memory ? "true" : "false");
 }
 
 static enum rc plan_session(const struct plan_conf *c, const struct session *s,

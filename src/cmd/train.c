@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/stop_signals.h"
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
 #include "train/trainer.h"
 
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
-    const char *table_dir;
+    const char *table_dir, *data;
     struct opt_list set;
     int64_t threads, seed, patience;
     double save_every;
@@ -28,6 +27,9 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct train_conf, resume, "false",
               "resume from the latest checkpoint in model_dir, if there is one"),
      .flag = "continue", .alias = "continue-train"},
+    {OPT_CHOICE(struct train_conf, data, "auto", "auto|restart|resume",
+                "with --continue: start the data at its beginning, or resume where the "
+                "checkpoint left it; auto: resume if it is the same data")},
     {OPT_BOOL(struct train_conf, restart_schedules, "false",
               "with --continue: restart learning-rate schedules, including warm-up")},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
@@ -69,33 +71,22 @@ struct watch {
     int signals; /* fd, or -1 */
 };
 
-/* SIGTERM or SIGINT: true once; a second one ends the program at once. `arg` is the show,
- * which comes first in struct watch.
- */
+/* `arg` is the show, which comes first in struct watch. */
 static bool on_stop(void *arg)
 {
     struct watch *w = arg;
-    struct signalfd_siginfo info;
-    if (w->signals < 0 || read(w->signals, &info, sizeof(info)) != (ssize_t)sizeof(info))
+    if (!stop_signals_came(w->signals))
         return false;
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_UNBLOCK, &set, NULL);
     train_show_note(&w->show,
                     "stopping: a checkpoint is being written; again to stop at once");
     return true;
 }
 
-static int watch_signals(void)
+static enum train_data data_of(const char *name)
 {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+    return strcmp(name, "restart") == 0  ? TRAIN_DATA_RESTART
+           : strcmp(name, "resume") == 0 ? TRAIN_DATA_RESUME
+                                         : TRAIN_DATA_AUTO;
 }
 
 static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
@@ -103,11 +94,12 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_result result = {0};
-    struct watch w = {.signals = watch_signals()};
+    struct watch w = {.signals = stop_signals_watch()};
     struct train_options o = {.conf = config,
                               .threads = (int)c->threads,
                               .seed = (uint64_t)c->seed,
                               .resume = c->resume,
+                              .data = data_of(c->data),
                               .restart_schedules = c->restart_schedules,
                               .fine_tune = c->fine_tune,
                               .fresh_optimizer = c->fresh,
@@ -172,8 +164,9 @@ const struct cmd cmd_train = {
         "as the config says. Results depend only on the config, the data and the seed, "
         "not on the number of threads or on where a run was interrupted and resumed.\n"
         "\n"
-        "SIGTERM or Ctrl-C saves a checkpoint and ends the run; a second one ends it "
-        "immediately.",
+        "SIGTERM, SIGHUP, Ctrl-C or a closed stdout or stderr saves a checkpoint and ends "
+        "the run; a second SIGTERM or Ctrl-C ends it immediately. Only one process at a "
+        "time may write to a model_dir.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct train_conf),

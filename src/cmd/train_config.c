@@ -49,8 +49,12 @@ int64_t config_memory(int64_t asked)
         return asked;
     machine_look(&m, "");
     int64_t bytes = m.memory.available;
-    if (m.memory.limit != MACHINE_NONE && m.memory.limit < bytes)
-        bytes = m.memory.limit;
+    if (m.memory.limit != MACHINE_NONE && m.memory.limit - m.memory.limit_used < bytes)
+        bytes = m.memory.limit - m.memory.limit_used;
+    if (m.memory.address_space != MACHINE_NONE && m.memory.address_space < bytes)
+        bytes = m.memory.address_space;
+    if (bytes < 1)
+        bytes = 1; /* 0 would mean: not checked */
     machine_release(&m);
     if (text && (!str_to_f64(str_c(text), &reserve) || !(reserve >= 0 && reserve < 1)))
         reserve = 0;

@@ -61,6 +61,7 @@ struct dataset_conf {
     bool short_batches;  /* a batch ends where a file or the reader's does, so that
                             very large rows need not fit into memory together */
     bool by_file;        /* deal whole files even where rows could be split */
+    bool prints;         /* keep in the position what tells files by their content */
     const char *cursor;  /* text from dataset_tell() or dataset_merge(); NULL: none */
 };
 
@@ -103,5 +104,12 @@ void dataset_tell(struct dataset *d, struct buf *out);
 /* The texts of all ranks as one. E1211 when they do not belong together. */
 enum rc dataset_merge(const char *const *texts, size_t n, struct buf *out,
                       struct err *err) MUST_CHECK;
+
+/* What tells the files of `input` from those of a position, as a phrase for a person;
+ * nothing is added to `out` when they are the same, be it under other names. RC_NOTFOUND
+ * E1201, RC_FORMAT E1211.
+ */
+enum rc dataset_compare(const char *input, const char *position, struct buf *out,
+                        struct err *err) MUST_CHECK;
 
 #endif

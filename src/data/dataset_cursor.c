@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The text:
- *   {"version": 1, "epoch": 0, "world": 2, "readers": 2, .., "files": [{"path", "rows"}],
+ *   {"version": 1, "epoch": 0, "world": 2, "readers": 2, .., "files": [{"path", "rows", "print"}],
  *    "ranks": [{"rank": 0, "turn": 1, "slots": [{"drawn": 3, "held": [[SPAN..]..],
  *               "left": [SPAN..]}..]}]}
  * SPAN is [file, first row, byte offset or -1, line, rows that offset and line lie before
@@ -65,7 +65,10 @@ void dataset_tell(struct dataset *d, struct buf *out)
     for (size_t i = 0; i < d->n_files; i++) {
         buf_puts(out, i ? ", {\"path\": " : "{\"path\": ");
         buf_json_str(out, d->files[i].path, strlen(d->files[i].path));
-        buf_printf(out, ", \"rows\": %jd}", (intmax_t)d->files[i].rows);
+        buf_printf(out, ", \"rows\": %jd", (intmax_t)d->files[i].rows);
+        if (d->files[i].print[0])
+            buf_printf(out, ", \"print\": \"%s\"", d->files[i].print);
+        buf_putc(out, '}');
     }
     buf_printf(out, "],\n \"ranks\": [{\"rank\": %jd, \"turn\": %jd, \"slots\": [",
                (intmax_t)d->rank, (intmax_t)d->turn);
@@ -175,7 +178,8 @@ static enum rc check_files(const struct dataset *d, const struct node *root,
         int64_t rows = -1;
         if (!path || path->kind != NODE_STR || !number(files->list.at[i], "rows", &rows))
             return dataset_cursor_malformed(err, "a file has no name or number of rows");
-        if (!str_is(path->text, d->files[i].path))
+        if (!str_is(path->text, d->files[i].path) &&
+            !ds_same_file(files->list.at[i], d->files[i].path, d->files[i].print))
             return err_coded(err, RC_INVAL, E1212,
                              "data position: file %zu was '%s' and is now '%s'", i + 1,
                              path->text.p, d->files[i].path);

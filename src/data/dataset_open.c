@@ -326,6 +326,8 @@ static void open_one(void *arg, int64_t begin, int64_t end, int64_t chunk)
         rc = match_schema(o->d, f, reader_schema(r), err);
     if (!rc)
         f->rows = reader_rows(r);
+    if (!rc && o->d->prints)
+        ds_print(f->path, f->print);
     reader_close(r);
     if (!rc && f->rows < 0 && o->index && f->ops->index) {
         rc = f->ops->index(f->path, &o->d->reader, &f->index, err);
@@ -394,6 +396,7 @@ static struct dataset *dataset_open_create(const struct dataset_conf *c)
         .drop_remainder = c->drop_remainder,
         .every_row = c->every_row,
         .by_file = c->by_file,
+        .prints = c->prints,
         .short_batches = c->short_batches,
         .seed = c->seed,
         .rank = c->rank,

@@ -6,6 +6,7 @@
  *   dataset_slot.c    one slot: rows to batches, shuffle
  *   dataset.c         slots, threads and queues to one stream
  *   dataset_cursor.c  position to text and back
+ *   dataset_print.c   whether files are those of a position
  */
 #ifndef DATA_DATASET_PRIVATE_H
 #define DATA_DATASET_PRIVATE_H
@@ -15,12 +16,14 @@
 #include "base/vec.h"
 #include "data/dataset.h"
 
+#define DS_PRINT_SIZE 17 /* 16 hex digits and the end */
 #define TO_END INT64_MAX /* span.to: wherever the file ends */
 
 struct ds_file {
     char *path; /* owned */
     const struct reader_ops *ops;
     int64_t rows;              /* -1: not known */
+    char print[DS_PRINT_SIZE]; /* of its content; "": not taken */
     struct reader_index index; /* text files that can be cut */
     size_t *order;             /* owned: column i of the file is schema->at[order[i]];
                                   NULL: the same order */
@@ -107,7 +110,7 @@ struct dataset {
     int64_t cost_at;          /* column, or -1 */
 
     int64_t batch_size, batch_cost, shuffle, queue;
-    bool drop_remainder, every_row, by_file, short_batches;
+    bool drop_remainder, every_row, by_file, short_batches, prints;
     bool streams;     /* files that wait for data: each has a slot and a thread */
     atomic_bool quit; /* readers that wait give up */
     uint64_t seed;
@@ -168,5 +171,11 @@ void ds_mark_now(const struct ds_slot *s, struct ds_mark *mark);
 /* dataset_cursor.c */
 /* Fills the slots (or plans anew) from a text. */
 enum rc ds_restore(struct dataset *d, const char *text, struct err *err) MUST_CHECK;
+
+/* dataset_print.c: of a local file's content; "" when there is none. */
+void ds_print(const char *path, char out[DS_PRINT_SIZE]);
+/* A file of a position is this one: by content where both are known, else by name. */
+struct node;
+bool ds_same_file(const struct node *then, const char *path, const char *print);
 
 #endif

@@ -78,6 +78,22 @@ static void reach_rows(struct budget *b, const struct model *m, int64_t data_row
     }
 }
 
+/* Which rows were used since the last dump (embed/touched.h): of tables by key the ids that
+ * occur, in a hash table that is at most half full and grows by doubling.
+ */
+static void add_dump(struct budget *b, const struct session *s)
+{
+    const struct pc_TrainConfig *t = s->conf->train_config;
+    if (!t || !t->delta_embedding_dump_config)
+        return;
+    for (size_t i = 0; i < b->tables.n; i++) {
+        const struct budget_table *x = &b->tables.at[i];
+        b->dump += x->table->keyed.kind == KEYED_NONE
+                       ? (x->table->rows + 63) / 64 * 8
+                       : times(x->used_rows, 4 * (int64_t)sizeof(int64_t));
+    }
+}
+
 static void add_dense(struct budget *b, const struct session *s)
 {
     size_t n;
@@ -121,7 +137,8 @@ void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
     reach_rows(b, s->model, data_rows);
     add_dense(b, s);
     add_batch(b, s);
-    int64_t rest = b->params + b->optimizer + b->activations + b->batches;
+    add_dump(b, s);
+    int64_t rest = b->params + b->optimizer + b->activations + b->batches + b->dump;
     int64_t dense_copy = b->params + b->optimizer;
     b->save = b->copied + dense_copy;
     b->most = 2 * (b->weights + b->state) + dense_copy + rest;

@@ -32,6 +32,7 @@ struct budget {
     int64_t activations;
     int64_t batches;        /* made ahead */
     int64_t save;           /* the copy that a save makes */
+    int64_t dump;           /* what delta dumps remember: a bit per row of plain tables */
     int64_t most, expected; /* sums, with all rows and with those that can be reached */
 };
 

@@ -17,11 +17,18 @@ static enum rc tick_now(const struct evaluate_tick *tick, int64_t rows, int64_t 
     return tick->fn(tick->arg, rows) ? RC_OK : err_set(err, RC_CANCELED, "stopped");
 }
 
-static enum rc each_batch(struct session *s, struct score *score, struct feeder *f,
-                          const struct evaluate_tick *tick, struct err *err)
+static uint32_t most_batches(const struct session *s)
 {
     const struct pc_EvalConfig *c = s->conf->eval_config;
-    uint32_t most = c && c->has_num_steps ? c->num_steps : 0, n = 0;
+    return c && c->has_num_steps ? c->num_steps : 0;
+}
+
+/* At most `most` batches; 0: all. */
+static enum rc each_batch(struct session *s, struct score *score, struct feeder *f,
+                          uint32_t most, const struct evaluate_tick *tick,
+                          struct err *err)
+{
+    uint32_t n = 0;
     int64_t ticked = 0;
     for (;;) {
         struct fed fed;
@@ -45,9 +52,9 @@ static bool uses_average(const struct session *s)
     return s->ema && (!c || !c->has_use_dense_ema || c->use_dense_ema);
 }
 
-enum rc evaluate(struct session *s, struct score *score, const char *path,
-                 const struct evaluate_tick *tick, struct diags *diags,
-                 const struct score_line **lines, size_t *n, struct err *err)
+static enum rc run_over(struct session *s, struct score *score, const char *path,
+                        uint32_t most, const struct evaluate_tick *tick,
+                        struct diags *diags, struct err *err)
 {
     struct arena a = {0};
     struct feeder *f = NULL;
@@ -55,8 +62,6 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
     struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
     if (source_sampler(s->conf->data_config, SOURCE_EVAL, s->options.seed, &sampler))
         conf.sampler = &sampler;
-    if (!path)
-        path = s->conf->eval_input_path;
     enum rc rc = source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
                              s->options.seed, s->options.comm, &a, &conf.data, err);
     if (!rc)
@@ -65,7 +70,7 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
         score_reset(score);
         if (uses_average(s))
             ema_swap(s->ema);
-        rc = each_batch(s, score, f, tick, err);
+        rc = each_batch(s, score, f, most, tick, err);
         if (uses_average(s))
             ema_swap(s->ema);
     }
@@ -73,5 +78,22 @@ enum rc evaluate(struct session *s, struct score *score, const char *path,
     arena_release(&a);
     if (!rc && score_rows(score) == 0)
         rc = err_coded(err, RC_INVAL, E1406, "no rows in '%s'", path);
-    return rc ? err_wrap(err, rc, "evaluation") : score_lines(score, lines, n, err);
+    return rc ? err_wrap(err, rc, "evaluation") : RC_OK;
+}
+
+enum rc evaluate(struct session *s, struct score *score, const char *path,
+                 const struct evaluate_tick *tick, struct diags *diags,
+                 const struct score_line **lines, size_t *n, struct err *err)
+{
+    enum rc rc = run_over(s, score, path ? path : s->conf->eval_input_path,
+                          most_batches(s), tick, diags, err);
+    return rc ? rc : score_lines(score, lines, n, err);
+}
+
+enum rc evaluate_try(struct session *s, struct score *score, struct diags *diags,
+                     struct err *err)
+{
+    enum rc rc = run_over(s, score, s->conf->eval_input_path, 1, NULL, diags, err);
+    score_reset(score);
+    return rc;
 }

@@ -110,6 +110,8 @@ static void add_session(struct ckpt_writer *w, const struct session *s)
     if (s->schedule_step)
         buf_printf(&b, ", \"schedule_step\": %ju, \"schedule_epoch\": %ju",
                    (uintmax_t)s->schedule_step, (uintmax_t)s->schedule_epoch);
+    if (s->data_step)
+        buf_printf(&b, ", \"data_step\": %ju", (uintmax_t)s->data_step);
     buf_putc(&b, '}');
     ckpt_add_json(w, "session", buf_str(&b));
     buf_release(&b);
@@ -218,6 +220,8 @@ static enum rc load_session(struct session *s, const struct ckpt *c, struct err 
         !counter(blob, "schedule_epoch", &s->schedule_epoch) ||
         s->schedule_step > s->step || s->schedule_epoch > s->epoch)
         s->schedule_step = s->schedule_epoch = 0;
+    if (!counter(blob, "data_step", &s->data_step) || s->data_step > s->step)
+        s->data_step = 0;
     if (seed != s->options.seed)
         return err_set(err, RC_INVAL, "it was trained with seed %ju, not %ju",
                        (uintmax_t)seed, (uintmax_t)s->options.seed);

@@ -82,7 +82,7 @@ static enum rc show_progress(struct trainer *t, struct err *err)
 static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err *err)
 {
     uint32_t every = t->tc->save_checkpoints_epochs;
-    t->session->epoch = (uint64_t)fed->epoch + 1;
+    t->session->epoch = trainer_passes(t, fed->epoch + 1);
     t->position = arena_strdup(&t->arena, fed->position);
     if (every && t->session->epoch % every == 0 && t->session->step > 1)
         return trainer_save(t, err);
@@ -111,6 +111,8 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     int64_t got = clock_mono_ns();
     if (rc)
         return rc;
+    if (fed.features || fed.position)
+        (void)trainer_passes(t, fed.epoch);
     if (!fed.features) {
         *over = fed.position == NULL; /* all passes are over */
         return *over ? RC_OK : end_of_pass(t, &fed, err);
@@ -126,10 +128,12 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (!rc)
         rc = show_progress(t, err);
     if (!rc)
+        rc = trainer_saved(t, false, err);
+    if (!rc)
         rc = row_dump_step(t->row_dump, t->session->step - 1, err);
     if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
         rc = trainer_save(t, err);
-    *over = t->tc->num_steps && t->session->step >= t->tc->num_steps;
+    *over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     return rc;
 }
 
@@ -159,12 +163,18 @@ static void fill_result(struct trainer *t, double seconds, struct train_result *
 static enum rc train_loop(struct trainer *t, struct train_result *out, struct err *err)
 {
     int64_t start = clock_mono_ns();
-    bool over = t->tc->num_steps && t->session->step >= t->tc->num_steps;
+    bool over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     enum rc rc = RC_OK;
     t->saved_ns = t->live_ns = start;
     lap_begin(t);
     while (!rc && !over && !t->early && !trainer_asked_to_stop(t))
         rc = one_step(t, &over, err);
+    if (!rc && over && t->session->step == t->first_step && t->resumed_from)
+        trainer_note(
+            t,
+            "nothing is left to train: the run was finished before, at step %ju; "
+            "a higher num_epochs or num_steps, other data or --data restart goes on",
+            (uintmax_t)(t->session->step - 1));
     if (!rc && t->session->step == 0 && !t->stopping)
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);
@@ -177,7 +187,7 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     /* The last checkpoint was there already, from a run that did not come to this. */
     if (!rc && over && t->best.last_step < t->saved_step)
         rc = trainer_evaluate(t, err);
-    enum rc saved = saver_wait(t->saver, rc ? NULL : err);
+    enum rc saved = trainer_saved(t, true, rc ? NULL : err);
     fill_result(t, (double)(clock_mono_ns() - start) * 1e-9, out);
     return rc ? rc : saved;
 }
@@ -185,8 +195,11 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
 enum rc train_run(const struct train_options *options, struct train_result *out,
                   struct diags *diags, struct err *err)
 {
-    struct trainer t = {
-        .o = options, .conf = options->conf->data, .diags = diags, .saved_step = -1};
+    struct trainer t = {.o = options,
+                        .conf = options->conf->data,
+                        .diags = diags,
+                        .saved_step = -1,
+                        .told_step = -1};
     *out = (struct train_result){.best_step = -1};
     t.tc = t.conf->train_config;
     if (!t.tc)

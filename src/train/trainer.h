@@ -60,11 +60,19 @@ struct train_watch {
     bool (*stop)(void *arg);
 };
 
+/* What a resumed run does with its data. */
+enum train_data {
+    TRAIN_DATA_AUTO,    /* the same data goes on, other data starts at its beginning */
+    TRAIN_DATA_RESTART, /* starts at its beginning */
+    TRAIN_DATA_RESUME,  /* goes on; RC_INVAL E1212 when that is not possible */
+};
+
 struct train_options {
     const struct conf *conf; /* of kind pipeline, checked */
     int threads;             /* 0: as many as there are processors */
     uint64_t seed;
     bool resume; /* go on from the latest checkpoint of model_dir, if there is one */
+    enum train_data data;   /* of a resumed run */
     bool restart_schedules; /* of a resumed run: learning rates begin as at step 0 */
     /* Checkpoint to start from; NULL: that of the config, if any. */
     const char *fine_tune;
@@ -99,6 +107,9 @@ void train_result_release(struct train_result *r);
 enum rc train_run(const struct train_options *options, struct train_result *out,
                   struct diags *diags, struct err *err) MUST_CHECK;
 
+/* The first batch of the config's eval_input_path, for what it may complain about. */
+enum rc evaluate_try(struct session *s, struct score *score, struct diags *diags,
+                     struct err *err) MUST_CHECK;
 /* One pass over `path` (NULL: the config's eval_input_path) with the session as it is;
  * lines are valid until the score is used again. `tick`, if not NULL, is called now and
  * then with the rows so far; false ends it (RC_CANCELED). RC_INVAL E1406: no rows.

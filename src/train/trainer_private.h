@@ -7,6 +7,7 @@
 #include "train/best.h"
 #include "train/feeder.h"
 #include "train/fine_tune.h"
+#include "train/model_lock.h"
 #include "train/row_dump.h"
 #include "train/summary.h"
 #include "train/trace.h"
@@ -30,13 +31,18 @@ struct trainer {
     struct session *session;
     struct feeder *feeder;
     struct score *moving, *eval; /* train metrics; metrics of evaluations */
+    struct model_lock *lock;
     struct saver *saver;
+    int64_t told_step;         /* the last checkpoint that was told to be safe */
     struct summary *summary;   /* NULL: none */
     struct row_dump *row_dump; /* NULL: none */
     struct trace *trace;       /* NULL: none, or written */
     struct best best;
-    struct buf config;    /* text of the effective config */
-    const char *position; /* in the data, behind the last batch trained on */
+    struct buf config;      /* text of the effective config */
+    const char *position;   /* in the data, behind the last batch trained on */
+    const char *data_note;  /* where it is taken up; NULL: at its beginning, as ever */
+    uint64_t passes_before; /* over other data; once counts_passes */
+    bool counts_passes;
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
     struct fine_tune_result started;
     const char *old_config; /* of the checkpoint that it goes on from; NULL: none */
@@ -58,10 +64,20 @@ enum rc trainer_set_up(struct trainer *t, struct err *err) MUST_CHECK;
 void trainer_tear_down(struct trainer *t);
 void trainer_note(const struct trainer *t, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+/* trainer_data.c: drops the position when the data starts at its beginning. */
+enum rc trainer_choose_data(struct trainer *t, struct err *err) MUST_CHECK;
+uint64_t trainer_last_step(const struct trainer *t); /* + 1, by num_steps; 0: none */
+/* Passes of the whole run when those over the present data are so many. */
+uint64_t trainer_passes(struct trainer *t, int64_t passes_of_data);
+
 /* trainer_save.c: a checkpoint of the step just done, then an evaluation; once per step.
  */
 enum rc trainer_save(struct trainer *t, struct err *err) MUST_CHECK;
 enum rc trainer_evaluate(struct trainer *t, struct err *err) MUST_CHECK;
+/* Tells of the checkpoint in flight once it is safe on the disk, or fails as its writing
+ * did; with `wait`, not before that is known.
+ */
+enum rc trainer_saved(struct trainer *t, bool wait, struct err *err) MUST_CHECK;
 /* By save_checkpoints_steps, for the step just done. */
 bool trainer_save_is_due(const struct trainer *t);
 /* By the clock. */

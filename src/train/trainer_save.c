@@ -64,6 +64,8 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
     if (rc == RC_CANCELED) /* when the run goes on it is made up for */
         return RC_OK;
     if (!rc)
+        rc = trainer_saved(t, true, err);
+    if (!rc)
         rc = append_result(t, lines, n, err);
     if (rc)
         return rc;
@@ -80,11 +82,28 @@ static int64_t spared(const struct trainer *t)
                                                                        : -1;
 }
 
+enum rc trainer_saved(struct trainer *t, bool wait, struct err *err)
+{
+    if (t->told_step == t->saved_step || (!wait && saver_busy(t->saver)))
+        return RC_OK;
+    enum rc rc = saver_wait(t->saver, err);
+    t->told_step = t->saved_step;
+    if (rc || !t->o->watch.saved)
+        return rc;
+    char *dir = ckpt_dir(t->conf->model_dir, t->saved_step);
+    t->o->watch.saved(t->o->watch.arg, t->saved_step, dir);
+    mem_free(dir);
+    return RC_OK;
+}
+
 enum rc trainer_save(struct trainer *t, struct err *err)
 {
     int64_t step = (int64_t)t->session->step - 1;
     if (step == t->saved_step || step < 0)
         return RC_OK;
+    enum rc rc = trainer_saved(t, true, err); /* of the one before */
+    if (rc)
+        return rc;
     lap_end(t);
     struct ckpt_writer *w =
         session_save(t->session, t->conf->model_dir, buf_str(&t->config), t->position);
@@ -93,16 +112,11 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     score_save(t->moving, &metrics);
     ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
     buf_release(&metrics);
-    enum rc rc = saver_start(t->saver, w, spared(t), err);
+    rc = saver_start(t->saver, w, spared(t), err);
     if (rc)
         return rc;
     t->saved_step = step;
     t->saved_ns = clock_mono_ns();
-    if (t->o->watch.saved) {
-        char *dir = ckpt_dir(t->conf->model_dir, step);
-        t->o->watch.saved(t->o->watch.arg, step, dir);
-        mem_free(dir);
-    }
     rc = trainer_evaluate(t, err);
     lap_begin(t);
     return rc;

@@ -11,6 +11,7 @@
 #include "base/cpu.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "comm/comm.h"
 #include "text/prototext.h"
 #include "train/budget.h"
 #include "train/changes.h"
@@ -62,7 +63,7 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
     if (!rc)
         rc = session_resume(t->session, c, &t->arena, &t->position, err);
     if (!rc) {
-        t->saved_step = (int64_t)t->session->step - 1;
+        t->saved_step = t->told_step = (int64_t)t->session->step - 1;
         if (t->o->restart_schedules) {
             t->session->schedule_step = t->session->step;
             t->session->schedule_epoch = t->session->epoch;
@@ -142,10 +143,11 @@ static uint64_t count_steps(const struct trainer *t, const struct feeder_conf *c
     if (t->tc->num_epochs && rows > 0 && batch > 0 && conf->data.batch_cost == 0) {
         int64_t per_pass =
             conf->data.drop_remainder ? rows / batch : (rows + batch - 1) / batch;
-        by_epochs = (uint64_t)per_pass * t->tc->num_epochs;
+        by_epochs = t->session->data_step + (uint64_t)per_pass * t->tc->num_epochs;
     }
-    if (t->tc->num_steps && (!by_epochs || t->tc->num_steps < by_epochs))
-        return t->tc->num_steps;
+    uint64_t last = trainer_last_step(t);
+    if (last && (!by_epochs || last < by_epochs))
+        return last;
     return by_epochs;
 }
 
@@ -161,7 +163,10 @@ static enum rc open_data(struct trainer *t, struct err *err)
     enum rc rc = source_conf(t->conf->data_config, t->session->plan,
                              t->conf->train_input_path, SOURCE_TRAIN, t->o->seed,
                              t->session->options.comm, &t->arena, &conf.data, err);
+    if (!rc)
+        rc = trainer_choose_data(t, err);
     conf.data.cursor = t->position;
+    conf.data.prints = true;
     if (!rc)
         rc = feeder_open(&conf, &t->feeder, t->diags, err);
     if (!rc)
@@ -186,10 +191,23 @@ static enum rc check_memory(struct trainer *t, struct err *err)
     return rc;
 }
 
+/* One batch through evaluation, so that a missing file, column or label is told now and not
+ * after the first checkpoint, hours later.
+ */
+static enum rc check_evaluation(struct trainer *t, struct err *err)
+{
+    const char *path = t->conf->eval_input_path;
+    if (!path[0] || strstr(path, "kafka://")) /* a stream would lose the batch */
+        return RC_OK;
+    return evaluate_try(t->session, t->eval, t->diags, err);
+}
+
 /* What is not as one might think. */
 static void tell_notes(const struct trainer *t)
 {
     char most[32], have[32];
+    if (t->data_note)
+        trainer_note(t, "%s", t->data_note);
     if (t->most_memory > t->o->memory)
         trainer_note(t,
                      "if every row of every table comes to be used, %s of memory are "
@@ -255,12 +273,16 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     if (!rc && t->tc->delta_embedding_dump_config)
         rc = row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
                              t->session->model->lookup, &t->row_dump, err);
+    if (!rc && comm_rank(so.comm) == 0) /* which alone writes */
+        rc = model_lock_take(t->conf->model_dir, &t->lock, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)
         rc = open_data(t, err);
     if (!rc)
         rc = check_memory(t, err);
+    if (!rc)
+        rc = check_evaluation(t, err);
     if (!rc)
         rc = write_config(t, err);
     if (!rc)
@@ -287,6 +309,7 @@ void trainer_tear_down(struct trainer *t)
     score_destroy(t->moving);
     score_destroy(t->eval);
     session_destroy(t->session);
+    model_lock_release(t->lock);
     pool_destroy(t->pool);
     buf_release(&t->config);
     arena_release(&t->arena);

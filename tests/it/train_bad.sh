@@ -39,7 +39,7 @@ for row, v in zip(rows[1:] if len(values) > 1 else rows[1:2], values * (len(rows
     row[at] = v
 csv.writer(open('rows.csv', 'w'), lineterminator='\n').writerows(rows)
 PY
-    "$TRAINYARD" data convert rows.csv rows.parquet >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite rows.csv rows.parquet >/dev/null 2>&1
 }
 
 train_text() # MORE...
@@ -81,7 +81,7 @@ for i, r in enumerate(rows[1:]):
     r[at[0]], r[at[1]], r[at[2]] = '3', '5', '100' if i == 7 else '99'
 csv.writer(open('rows.csv', 'w'), lineterminator='\n').writerows(rows)
 PY
-    "$TRAINYARD" data convert rows.csv rows.parquet >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite rows.csv rows.parquet >/dev/null 2>&1
     # under FG_NONE ids come from the data as they are
     train_text --set data_config.fg_mode=FG_NONE --edit-config-json '{"feature_configs[0]": "id_feature { feature_name: \"user_id\" num_buckets: 100 embedding_dim: 8 }", "feature_configs[2]": "id_feature { feature_name: \"price\" num_buckets: 8 embedding_dim: 8 }"}'
     status 2
@@ -96,7 +96,7 @@ no_rows_are_an_error()
     config && data
     "$TRAINYARD" data head -n 0 data/train/part-0.parquet >/dev/null 2>&1
     head -1 <("$TRAINYARD" data gen taobao --rows 10 --format csv --out t >/dev/null 2>&1; cat t/train/part-0.csv) >none.csv
-    "$TRAINYARD" data convert none.csv none.parquet >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite none.csv none.parquet >/dev/null 2>&1
     trained m --train-input none.parquet
     [ "$got" != 0 ] || fail "it went through"
     err_has "none.parquet"
@@ -117,7 +117,7 @@ for r in rows[1:]:
     r[at] = '0'
 csv.writer(open('zeros.csv', 'w'), lineterminator='\n').writerows(rows)
 PY
-    "$TRAINYARD" data convert zeros.csv zeros.parquet >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite zeros.csv zeros.parquet >/dev/null 2>&1
     trained m --eval-input zeros.parquet --set train_config.num_steps=3
     status 0
     err_has "undefined"
@@ -130,9 +130,9 @@ PY
 nan_in_the_data_is_named()
 {
     text_data price 7777.5
-    "$TRAINYARD" data convert rows.csv rows.jsonl >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite rows.csv rows.jsonl >/dev/null 2>&1
     sed -i 's/7777.5/NaN/' rows.jsonl
-    "$TRAINYARD" data convert rows.jsonl rows.parquet >/dev/null 2>&1
+    "$TRAINYARD" data convert --overwrite rows.jsonl rows.parquet >/dev/null 2>&1
     train_text --set train_config.save_checkpoints_steps=1 \
         --edit-config-json '{"feature_configs[2]": "raw_feature { feature_name: \"price\" expression: \"item:price\" }", "model_config": "feature_groups { group_name: \"deep\" group_type: DEEP feature_names: [\"user_id\", \"price\"] } multi_tower { towers { input: \"deep\" mlp { hidden_units: 8 } } final { hidden_units: 4 } } losses { binary_cross_entropy {} } metrics { auc {} }"}'
     [ "$got" != 0 ] || fail "it went through"

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a run that goes on from a checkpoint takes up its data: where it stood when the
+ * data is the same, at the beginning when it is other data (the next day's), or as the
+ * user says. Passes and num_steps then count on the new data; steps, rows and learning
+ * rates go on.
+ */
+#include <string.h>
+
+#include "train/trainer_private.h"
+
+static void begin_anew(struct trainer *t)
+{
+    t->position = NULL;
+    t->session->data_step = t->session->step;
+}
+
+enum rc trainer_choose_data(struct trainer *t, struct err *err)
+{
+    struct buf differ;
+    enum rc rc = RC_OK;
+    if (!t->position)
+        return RC_OK;
+    buf_init(&differ, ERR_MSG_SIZE / 2);
+    if (t->o->data == TRAIN_DATA_AUTO)
+        rc = dataset_compare(t->conf->train_input_path, t->position, &differ, err);
+    if (t->o->data == TRAIN_DATA_RESTART)
+        t->data_note =
+            "the model goes on; the data starts at its beginning, as asked for";
+    else if (differ.n)
+        t->data_note = arena_printf(
+            &t->arena,
+            "other data than the checkpoint's (%s): the model goes on, the data starts at "
+            "its beginning; --data resume to go on in it",
+            buf_str(&differ));
+    else
+        t->data_note = "the data goes on where the checkpoint left it; --data restart "
+                       "to start it again";
+    if (!rc && (t->o->data == TRAIN_DATA_RESTART || differ.n))
+        begin_anew(t);
+    buf_release(&differ);
+    return rc;
+}
+
+uint64_t trainer_last_step(const struct trainer *t)
+{
+    return t->tc->num_steps ? t->session->data_step + t->tc->num_steps : 0;
+}
+
+uint64_t trainer_passes(struct trainer *t, int64_t passes_of_data)
+{
+    if (!t->counts_passes) {
+        t->passes_before = t->session->epoch - (uint64_t)passes_of_data;
+        t->counts_passes = true;
+    }
+    return t->passes_before + (uint64_t)passes_of_data;
+}

@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What a nightly pipeline relies on: the next day's data, signals, one writer, problems told
+# before the first step.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+
+days()
+{
+    config
+    sed -i 's/num_epochs: 2/num_epochs: 1/' c.config
+    data
+    "$TRAINYARD" data gen taobao --rows 3000 --seed 7 --out day2 >/dev/null 2>&1
+}
+
+# A config whose run lasts until it is stopped.
+endless()
+{
+    config
+    data
+    sed -i 's/num_epochs: 2 save_checkpoints_steps: 5/num_epochs: 100000 save_checkpoints_steps: 100000000/
+        s/log_step_count_steps: 5/log_step_count_steps: 20/' c.config
+}
+
+wait_for() # file text
+{
+    for _ in $(seq 600); do
+        grep -qF "$2" "$1" 2>/dev/null && return
+        sleep 0.05
+    done
+    fail "$1 never held \"$2\""
+    show "$1"
+}
+
+other_data_starts_at_its_beginning_and_the_model_goes_on()
+{
+    days
+    trained m
+    status 0
+    trained m --continue --train-input day2/train
+    status 0
+    err_has "note: other data than the checkpoint's ('day2/train/part-0.parquet' in place of 'data/train/part-0.parquet'): the model goes on, the data starts at its beginning"
+    run cat m/model.ckpt-21/manifest.json
+    status 0
+    err_lacks E1212
+    # stopped on the second day and gone on with: as if it had not been
+    cp -r m a
+    rm -r m
+    trained m
+    trained m --continue --train-input day2/train --set train_config.num_steps=4
+    status 0
+    trained m --continue --train-input day2/train
+    status 0
+    err_has "note: the data goes on where the checkpoint left it"
+    same_checkpoint a/model.ckpt-21 m/model.ckpt-21
+}
+
+num_steps_counts_on_the_new_data()
+{
+    days
+    trained m --set train_config.num_steps=5
+    [ -d m/model.ckpt-4 ] || fail "$(ls m)"
+    trained m --continue --train-input day2/train --set train_config.num_steps=5
+    status 0
+    [ -d m/model.ckpt-9 ] || fail "$(ls m)"
+}
+
+a_moved_path_is_the_same_data()
+{
+    days
+    trained m --set train_config.num_steps=5
+    trained a --set train_config.num_epochs=1
+    mv data moved
+    trained m --continue --train-input moved/train --eval-input moved/eval
+    status 0
+    err_has "note: the data goes on where the checkpoint left it"
+    same_checkpoint a/model.ckpt-10 m/model.ckpt-10
+}
+
+the_same_name_with_other_content_is_other_data()
+{
+    days
+    trained m --set train_config.num_steps=5
+    cp day2/train/part-0.parquet data/train/part-0.parquet
+    trained m --continue
+    status 0
+    err_has "note: other data than the checkpoint's ('data/train/part-0.parquet' has other content)"
+}
+
+data_is_restarted_or_resumed_as_told()
+{
+    days
+    trained m --set train_config.num_steps=5
+    trained m --continue --data restart
+    status 0
+    err_has "note: the model goes on; the data starts at its beginning, as asked for"
+    [ -d m/model.ckpt-15 ] || fail "$(ls m)"
+    trained m --continue --data resume --train-input day2/train
+    status 2
+    err_has "error[E1212]: "
+    trained m --continue
+    status 0
+    err_has "note: nothing is left to train: the run was finished before, at step 15"
+}
+
+a_hangup_saves_and_ends()
+{
+    endless
+    "$TRAINYARD" train c.config >out 2>err &
+    pid=$!
+    wait_for err "step 0 "
+    kill -HUP $pid
+    wait $pid
+    [ $? = 0 ] || fail "status $?"
+    check "saved" test -n "$(ls -d m/model.ckpt-*)"
+    holds err "stopping: a checkpoint is being written"
+    rm -r m
+    (trap '' HUP; exec "$TRAINYARD" train c.config >out 2>err) &
+    pid=$!
+    wait_for err "step 0 "
+    kill -HUP $pid
+    sleep 0.3
+    kill -0 $pid || fail "nohup was not heeded"
+    kill -TERM $pid
+    wait $pid
+}
+
+a_closed_output_saves_and_ends()
+{
+    endless
+    mkfifo p
+    (exec "$TRAINYARD" train c.config >out 2>p; ) &
+    pid=$!
+    head -30 p >err
+    for _ in $(seq 400); do kill -0 $pid 2>/dev/null || break; sleep 0.05; done
+    kill -0 $pid 2>/dev/null && fail "it goes on" && kill $pid
+    wait $pid
+    check "saved" test -n "$(ls -d m/model.ckpt-*)"
+    rm -r m
+    run "$TRAINYARD" train c.config --set train_config.num_steps=3 >&-
+    [ -d m/model.ckpt-2 ] || fail "$(ls m)"
+}
+
+one_process_writes_a_model_dir()
+{
+    endless
+    "$TRAINYARD" train c.config >out 2>err &
+    pid=$!
+    wait_for err "step 0 "
+    run "$TRAINYARD" train c.config --continue
+    status 2
+    err_has "error[E1410]: model_dir 'm' is being written by process $pid on host $(uname -n);"
+    kill -KILL $pid
+    wait $pid
+    touch m/.ty-abcdef
+    run "$TRAINYARD" train c.config --continue --set train_config.num_steps=3
+    status 0
+    [ -e m/.ty-abcdef ] && fail "what a killed run left is there"
+    [ -e m/.lock ] && fail "the lock stays behind"
+}
+
+evaluation_is_tried_before_the_first_step()
+{
+    days
+    trained m --eval-input /none
+    status 1
+    err_has "evaluation: "
+    err_lacks "step 0"
+    "$TRAINYARD" data convert data/eval e.parquet --columns user_id,cate_id,price 2>/dev/null
+    trained m --eval-input e.parquet
+    status 2
+    err_has "evaluation: "
+    err_has "clk"
+    err_lacks "saved"
+    [ -z "$(ls -d m/model.ckpt-* 2>/dev/null)" ] || fail "it trained first"
+}
+
+a_limit_of_address_space_counts()
+{
+    days
+    run sh -c 'ulimit -v 3000000; "$1" plan c.config --json' - "$TRAINYARD"
+    json "0 < d['memory'] < 3000000 * 1024"
+}
+
+plan_counts_what_dumps_remember()
+{
+    days
+    run "$TRAINYARD" plan c.config --json
+    json "d['dump'] == 0"
+    sed -i 's/train_config {/train_config { delta_embedding_dump_config { dump_interval_steps: 5 output_dir: "d" }/' c.config
+    run "$TRAINYARD" plan c.config --json
+    json "d['dump'] > 0"
+    run "$TRAINYARD" plan c.config
+    out_has "dumps "
+}
+
+a_checkpoint_is_told_when_it_is_safe()
+{
+    days
+    run sh -c "trap '' XFSZ; ulimit -f 40; exec \"$TRAINYARD\" train c.config --log json"
+    status 1
+    err_has "File too large"
+    cat .out .err >all
+    lacks all '"event": "checkpoint"'
+    run "$TRAINYARD" train c.config --continue --log json
+    status 0
+    cat .out .err >all
+    [ "$(grep -c '"event": "checkpoint"' all)" = 2 ] || fail "$(cat all)"
+}
+
+tap_cases \
+    other_data_starts_at_its_beginning_and_the_model_goes_on \
+    num_steps_counts_on_the_new_data \
+    a_moved_path_is_the_same_data \
+    the_same_name_with_other_content_is_other_data \
+    data_is_restarted_or_resumed_as_told \
+    a_hangup_saves_and_ends \
+    a_closed_output_saves_and_ends \
+    one_process_writes_a_model_dir \
+    evaluation_is_tried_before_the_first_step \
+    a_limit_of_address_space_counts \
+    plan_counts_what_dumps_remember \
+    a_checkpoint_is_told_when_it_is_safe
