@@ -144,7 +144,8 @@ struct backend_ops {
      */
     enum rc (*probe)(const char *dir, struct err *err) MUST_CHECK;
     /* What it has to give, for the queue; `slots` (see capacity.h) replaces what was
-     * found. NULL: its workers take from this machine, as those of the first backend do.
+     * found. There is one queue per directory: the agent asks the first backend of the
+     * table, and jobs of all backends take from that. NULL for the others.
      */
     enum rc (*capacity)(const char *slots, struct backend_queue_need *out,
                         struct err *err) MUST_CHECK;
