@@ -125,20 +125,44 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
     return rc;
 }
 
+/* Early stopping is of no use when the worse model after the best is exported: unless the
+ * config says which one, the best is kept, and taken by export and predict.
+ */
+static bool wants_best(const struct train_conf *c, const struct conf *config)
+{
+    const struct pc_EasyRecConfig *pc = config->data;
+    const struct pc_ExportConfig *x = pc->export_config;
+    return c->patience > 0 && !(x && x->has_exporter_type);
+}
+
+static enum rc open_config(const struct train_conf *c, const char *path, bool best,
+                           struct conf *out, struct diags *diags, struct err *err)
+{
+    const struct config_override overrides[] = {
+        {"--train-input", "train_input_path", c->train_input},
+        {"--eval-input", "eval_input_path", c->eval_input},
+        {"--model-dir", "model_dir", c->model_dir},
+        {"--patience", "export_config.exporter_type", best ? "best" : NULL}};
+    bool json = strcmp(c->log, "json") == 0;
+    return (json ? config_open_json : config_open)(path, overrides, ARRAY_LEN(overrides),
+                                                   &c->set, c->edit_config_json, out,
+                                                   diags, err);
+}
+
 static enum rc train_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     const struct train_conf *c = conf;
     struct conf config = {0};
     struct diags diags = {0};
-    const struct config_override overrides[] = {
-        {"--train-input", "train_input_path", c->train_input},
-        {"--eval-input", "eval_input_path", c->eval_input},
-        {"--model-dir", "model_dir", c->model_dir}};
-    bool json = strcmp(c->log, "json") == 0;
-    enum rc rc = (json ? config_open_json
-                       : config_open)(args->at[0], overrides, ARRAY_LEN(overrides),
-                                      &c->set, c->edit_config_json, &config, &diags, err);
+    enum rc rc = open_config(c, args->at[0], false, &config, &diags, err);
+    if (!rc && wants_best(c, &config)) {
+        conf_release(&config);
+        diags_release(&diags);
+        config = (struct conf){0};
+        diags = (struct diags){0};
+        rc = open_config(c, args->at[0], true, &config, &diags, err);
+    }
     if (!rc)
         rc = train_config_file(c, &config, &diags, err);
     diags_release(&diags);

@@ -485,8 +485,9 @@ static void end_text(const struct train_show *s, const struct train_result *r,
         train_count_text((uint64_t)(r->busy > 0 ? (double)r->new_rows / r->busy : 0), t),
         r->wait * 100);
     if (r->metric[0])
-        buf_printf(b, "\nbest        %s %.6f at step %jd", r->metric, r->best,
-                   (intmax_t)r->best_step);
+        buf_printf(b, "\nbest        %s %.6f at step %jd%s", r->metric, r->best,
+                   (intmax_t)r->best_step,
+                   r->takes_best ? ": kept, and what export and predict take" : "");
     if (r->checkpoint)
         buf_printf(b, "\ncheckpoint  %s", r->checkpoint);
     if (s->headed)

@@ -158,6 +158,7 @@ static void fill_result(struct trainer *t, double seconds, struct train_result *
     snprintf(out->metric, sizeof(out->metric), "%s", t->best.metric);
     out->best_step = t->best.step;
     out->best = t->best.value;
+    out->takes_best = trainer_keeps_best(t);
 }
 
 static enum rc train_loop(struct trainer *t, struct train_result *out, struct err *err)

@@ -98,6 +98,7 @@ struct train_result {
     char metric[64];  /* that tells the best; "" when none can */
     int64_t best_step;
     double best;
+    bool takes_best; /* export and predict take that one, not the last */
 };
 void train_result_release(struct train_result *r);
 

@@ -73,6 +73,7 @@ uint64_t trainer_passes(struct trainer *t, int64_t passes_of_data);
 /* trainer_save.c: a checkpoint of the step just done, then an evaluation; once per step.
  */
 enum rc trainer_save(struct trainer *t, struct err *err) MUST_CHECK;
+bool trainer_keeps_best(const struct trainer *t); /* exporter_type is best */
 enum rc trainer_evaluate(struct trainer *t, struct err *err) MUST_CHECK;
 /* Tells of the checkpoint in flight once it is safe on the disk, or fails as its writing
  * did; with `wait`, not before that is known.

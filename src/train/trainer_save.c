@@ -74,12 +74,16 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
     return RC_OK;
 }
 
+bool trainer_keeps_best(const struct trainer *t)
+{
+    const struct pc_ExportConfig *c = t->conf->export_config;
+    return c && strcmp(c->exporter_type, "best") == 0;
+}
+
 /* With exporter_type best the best one so far outlives keep_checkpoint_max. */
 static int64_t spared(const struct trainer *t)
 {
-    const struct pc_ExportConfig *c = t->conf->export_config;
-    return c && strcmp(c->exporter_type, "best") == 0 && t->best.found ? t->best.step
-                                                                       : -1;
+    return trainer_keeps_best(t) && t->best.found ? t->best.step : -1;
 }
 
 enum rc trainer_saved(struct trainer *t, bool wait, struct err *err)

@@ -208,7 +208,31 @@ a_checkpoint_is_told_when_it_is_safe()
     [ "$(grep -c '"event": "checkpoint"' all)" = 2 ] || fail "$(cat all)"
 }
 
+early_stopping_keeps_the_best_and_export_takes_it()
+{
+    days
+    trained m --patience 1 --log json --set train_config.num_epochs=200 \
+        --set train_config.keep_checkpoint_max=1 --set train_config.dense_optimizer.adam_optimizer.lr=0.1
+    status 0
+    cat .out .err | grep '"event": "end"' >end
+    holds end '"how": "stopped early"'
+    best=$(sed 's/.*"best_step": \([0-9]*\).*/\1/' end)
+    [ -d "m/model.ckpt-$best" ] || fail "the best is gone: $(ls m)"
+    lacks end "\"checkpoint\": \"m/model.ckpt-$best\""
+    for config in c.config m/pipeline.config; do
+        rm -rf x
+        run "$TRAINYARD" export $config --export-dir x
+        status 0
+        out_has "exported m/model.ckpt-$best to x"
+    done
+    rm -r x
+    run "$TRAINYARD" export c.config --export-dir x --set export_config.exporter_type=latest
+    status 0
+    out_lacks "model.ckpt-$best "
+}
+
 tap_cases \
+    early_stopping_keeps_the_best_and_export_takes_it \
     other_data_starts_at_its_beginning_and_the_model_goes_on \
     num_steps_counts_on_the_new_data \
     a_moved_path_is_the_same_data \

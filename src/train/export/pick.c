@@ -5,6 +5,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "text/json.h"
+#include "text/prototext.h"
 #include "train/best.h"
 #include "train/export/export_private.h"
 
@@ -75,13 +76,44 @@ char *export_metrics(const struct pc_EasyRecConfig *conf, int64_t step)
     return found;
 }
 
+/* The config of the run itself says best, as --patience makes it, where `conf` says
+ * nothing.
+ */
+static bool run_says_best(const struct pc_EasyRecConfig *conf)
+{
+    char *path = fs_join(conf->model_dir, "pipeline.config"), *text = NULL;
+    struct diags unheard = {0};
+    struct doc d = {0};
+    size_t n = 0;
+    bool best = false;
+    if (!fs_read(path, SOURCE_MAX, &text, &n, NULL) &&
+        !source_from(path, text, n, &d.src, NULL) && !prototext_parse(&d, &unheard)) {
+        const struct node *x = node_find(d.root, "export_config");
+        const struct node *type = x ? node_find(x, "exporter_type") : NULL;
+        best = type && (type->kind == NODE_STR || type->kind == NODE_WORD) &&
+               str_is(type->text, "best");
+    }
+    diags_release(&unheard);
+    doc_release(&d);
+    mem_free(text);
+    mem_free(path);
+    return best;
+}
+
+static bool takes_best(const struct pc_EasyRecConfig *conf)
+{
+    const struct pc_ExportConfig *c = conf->export_config;
+    return c && c->has_exporter_type ? strcmp(c->exporter_type, "best") == 0
+                                     : run_says_best(conf);
+}
+
 enum rc export_pick(const struct pc_EasyRecConfig *conf, const char *path, char **out,
                     struct err *err)
 {
     const struct pc_ExportConfig *c = conf->export_config;
     struct best best = {.step = -1, .last_step = -1};
     enum rc rc = RC_OK;
-    if (!path && c && strcmp(c->exporter_type, "best") == 0) {
+    if (!path && takes_best(conf)) {
         best_init(&best, c);
         rc = best_read(&best, conf->model_dir, INT64_MAX, NULL, err);
     }
