@@ -100,7 +100,8 @@ static enum rc put_bound(struct json_out *j, const char *key, const char *text,
     if (!given(text))
         return RC_OK;
     if (!str_to_f64(str_c(text), &v))
-        return err_coded(err, RC_INVAL, E5301, "--%s: '%.60s' is no number", key, text);
+        return err_coded(err, RC_INVAL, E5301, "--%s: '%.60s' is not a number", key,
+                         text);
     json_put_num(j, key, v);
     return RC_OK;
 }

@@ -164,7 +164,7 @@ static enum rc dlc_number(struct reading *r, const char *name, int64_t none, int
     const char *v = dlc_get(r, name);
     *out = none;
     if (v && (!str_to_i64(str_c(v), out) || *out < 0))
-        return err_coded(err, RC_INVAL, E3401, "--%s: '%.60s' is no number", name, v);
+        return err_coded(err, RC_INVAL, E3401, "--%s: '%.60s' is not a number", name, v);
     return RC_OK;
 }
 
@@ -282,8 +282,9 @@ static enum rc fault_tolerance(struct reading *r, struct err *err)
         else if ((str_is(word, "--max-num-of-job-restart") &&
                   !str_to_i64(value, &most)) ||
                  (str_is(word, "--job-hang-interval") && !str_to_i64(value, &silence)))
-            return err_coded(err, RC_INVAL, E3401, "--aimaster_args: '%.*s' is no number",
-                             (int)value.n, value.p);
+            return err_coded(err, RC_INVAL, E3401,
+                             "--aimaster_args: '%.*s' is not a number", (int)value.n,
+                             value.p);
     }
     if (restart)
         front_option(r->out, "retries", arena_printf(r->a, "%jd", (intmax_t)most));
@@ -396,7 +397,7 @@ static enum rc dlc_submit(struct reading *r, const char *word, struct err *err)
     if (!type)
         return err_coded(
             err, RC_INVAL, E3401,
-            "submit: '%.60s' is no kind of job; pytorchjob, tfjob, xgboostjob, "
+            "submit: '%.60s' is not a kind of job; pytorchjob, tfjob, xgboostjob, "
             "mpijob",
             word ? word : "");
     enum rc rc = job_file(r, err);

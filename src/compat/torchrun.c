@@ -63,7 +63,7 @@ static enum rc count_of(const char *name, const char *text, uint64_t *n, struct 
         return RC_OK;
     if (str_split(&rest, ':', &first) && str_to_u64(first, n))
         return RC_OK;
-    return err_coded(err, RC_INVAL, E2205, "--%s: '%s' is no number", name, text);
+    return err_coded(err, RC_INVAL, E2205, "--%s: '%s' is not a number", name, text);
 }
 
 struct launch {

@@ -287,7 +287,7 @@ static void put_seed(const struct front_args *in, struct front_call *out)
     if (str_to_u64(str_c(seed), &n) && n <= INT64_MAX)
         front_option(out, "seed", seed);
     else
-        front_note(out, "TORCH_MANUAL_SEED '%s' is no number and was left out", seed);
+        front_note(out, "TORCH_MANUAL_SEED '%s' is not a number and was left out", seed);
 }
 
 enum rc tzrec_translate(const char *module, const struct front_args *in,

@@ -132,7 +132,7 @@ static enum rc put_parsed(struct fill *f, struct str s)
 {
     double v;
     if (!number_parse(s, &v))
-        return fg_fail(f->x, f->in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(f->x, f->in, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
     return put_number(f, v);
 }
 

@@ -57,7 +57,7 @@ static enum rc number_of(struct fg_run *x, const struct fg_input *in,
         struct str s = cells_text(&x->scratch->at[f->index].text)[i];
         if (!number_parse(s, v)) {
             x->row = -1;
-            return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+            return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
         }
     }
     return RC_OK;
@@ -98,7 +98,7 @@ static enum rc split_numbers(struct fg_run *x, const struct fg_input *in,
                 double v;
                 x->row = -1;
                 if (!number_parse(part, &v))
-                    return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is no number",
+                    return fg_fail(x, in, RC_FORMAT, E1303, "'%.*s' is not a number",
                                    SHOWN(part));
                 if (!feature_mem_room(&c->val.mem, (size_t)n + 1, size))
                     return fg_nomem(x);

@@ -37,7 +37,7 @@ static enum rc add_id(struct fg_run *x, struct fg_memo *m, struct str s)
     if (!s.n)
         return RC_OK;
     if (!bucket_text(&x->f->bucket, s, &id))
-        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is not an integer", SHOWN(s));
     VEC_PUSH(&m->ids, id);
     return RC_OK;
 }

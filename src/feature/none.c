@@ -39,7 +39,7 @@ static enum rc put_id(struct fg_run *x, struct str s, float weight)
     int64_t id;
     bool over;
     if (!bucket_parse(s, &id, &over) || over)
-        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer of 64 bits",
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is not an integer of 64 bits",
                        SHOWN(s));
     return sink_i64(x, id, weight);
 }
@@ -51,7 +51,7 @@ static enum rc put_weighted(struct fg_run *x, struct str s)
     if (colon) {
         struct str weight = str_of(colon + 1, s.n - (size_t)(colon + 1 - s.p));
         if (!number_parse(weight, &w))
-            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is not a number",
                            SHOWN(weight));
         s.n = (size_t)(colon - s.p);
     }
@@ -64,7 +64,7 @@ static enum rc put_token(struct fg_run *x, struct str s)
     if (x->f->sink == SINK_IDS)
         return x->f->weighted ? put_weighted(x, s) : put_id(x, s, 1.0f);
     if (!number_parse(s, &v))
-        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
     return sink_number(x, v, false);
 }
 
@@ -99,7 +99,7 @@ static enum rc put_leaf(struct fg_run *x, const struct column *c, int64_t i)
         return sink_i64(x, leaf_i64(c, i), 1.0f);
     double v = leaf_f64(c, i);
     if (!(v > -9.2e18 && v < 9.2e18))
-        return fg_fail(x, NULL, RC_FORMAT, E1304, "%g is no integer of 64 bits", v);
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "%g is not an integer of 64 bits", v);
     return sink_i64(x, (int64_t)v, 1.0f);
 }
 
@@ -160,7 +160,7 @@ static enum rc put_map(struct fg_run *x, const struct column *c, int64_t r)
     for (int64_t i = c->offsets[r]; !rc && i < c->offsets[r + 1]; i++) {
         double w = 1.0;
         if (val->type->id == TYPE_STR && !number_parse(column_str(val, i), &w))
-            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is not a number",
                            SHOWN(column_str(val, i)));
         if (val->type->id != TYPE_STR && !column_is_null(val, i))
             w = leaf_f64(val, i);

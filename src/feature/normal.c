@@ -29,7 +29,7 @@ static enum rc parse_params(struct str rest, const struct param *params, size_t 
             return err_coded(err, RC_INVAL, E1311, "there is no parameter '%.*s'",
                              (int)key.n, key.p);
         if (!str_to_f64(str_trim(value), &v))
-            return err_coded(err, RC_INVAL, E1311, "%s: '%.*s' is no number",
+            return err_coded(err, RC_INVAL, E1311, "%s: '%.*s' is not a number",
                              params[i].name, (int)value.n, value.p);
         *params[i].to = (float)v;
     }

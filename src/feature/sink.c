@@ -108,12 +108,12 @@ enum rc sink_text(struct fg_run *x, struct str s, float weight)
     if (f->sink == SINK_IDS && f->bucket.kind != BUCKET_BOUNDS) {
         if (LIKELY(bucket_text(&f->bucket, s, &id)))
             return push_id(x, id, weight);
-        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1304, "'%.*s' is not an integer", SHOWN(s));
     }
     if (f->sink == SINK_TEXTS)
         return push_text(x, s);
     if (!number_parse(s, &v))
-        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+        return fg_fail(x, NULL, RC_FORMAT, E1303, "'%.*s' is not a number", SHOWN(s));
     return sink_number(x, v, false);
 }
 

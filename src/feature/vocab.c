@@ -97,12 +97,12 @@ static enum rc read_line(struct vocab *v, struct str line, int64_t index, struct
     struct str number = str_trim(str_of(line.p + n, line.n - n));
     int64_t id = index, old;
     if (number.n && (!str_to_i64(number, &id) || id < 0))
-        return err_coded(err, RC_FORMAT, E1309, "line %jd: '%.*s' is no id",
+        return err_coded(err, RC_FORMAT, E1309, "line %jd: '%.*s' is not an id",
                          (intmax_t)index + 1, (int)(number.n < 60 ? number.n : 60),
                          number.p);
     enum rc rc = vocab_put(v, word, id, &old, err);
     if (!rc && old >= 0 && old != id)
-        rc = err_coded(err, RC_FORMAT, E1309, "line %jd: '%.*s' is there twice",
+        rc = err_coded(err, RC_FORMAT, E1309, "line %jd: '%.*s' appears twice",
                        (intmax_t)index + 1, (int)(n < 60 ? n : 60), line.p);
     return rc;
 }

@@ -36,7 +36,7 @@ int64_t vocab_find(const struct vocab *v, struct str text);
 
 /* A line is `word` (its id is the number of lines before it) or `word number`; blank
  * lines are passed over. The messages name the file and line. RC_FORMAT for a number out
- * of range or a word that is there twice with different ids.
+ * of range or a word that appears twice with different ids.
  */
 enum rc vocab_read(struct vocab *v, const char *path, struct err *err) MUST_CHECK;
 

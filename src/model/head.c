@@ -47,7 +47,7 @@ static struct val *jrc_loss(struct model *m, struct model_task *t,
     const struct pc_feature *f =
         c->session_name ? pc_features_find(&m->features, str_c(c->session_name)) : NULL;
     if (!f || f->sequence || !pc_feature_is_sparse(f))
-        return graph_fail(m->graph, "jrc_loss: session_name '%s' is no id feature",
+        return graph_fail(m->graph, "jrc_loss: session_name '%s' is not an id feature",
                           c->session_name ? c->session_name : "");
     if (t->session && t->session != f)
         return graph_fail(m->graph, "one task has sessions by '%s' and by '%s'",

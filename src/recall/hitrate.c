@@ -39,7 +39,7 @@ static void add_truth(struct counting *c, int64_t key)
     VEC_PUSH(&c->truths, key);
 }
 
-/* Texts "a,b"; an id that is no number cannot be an item's and still counts. */
+/* Texts "a,b"; an id that is not a number cannot be an item's and still counts. */
 static void truths_of_text(struct counting *c, struct str s)
 {
     static const struct type text = {.id = TYPE_STR};

@@ -228,7 +228,7 @@ static enum rc add_vector(struct reading *r, const struct column *c, int64_t i,
             n = -1;
     if (n < 0)
         return err_coded(err, RC_INVAL, E2402,
-                         "%s, row %jd: '%s' holds what is no finite number",
+                         "%s, row %jd: '%s' holds what is not a finite number",
                          r->conf->what, (intmax_t)row + 1, r->conf->vector);
     return n == all ? RC_OK : bad_vector(r, row, "numbers", n, err);
 }

@@ -13,7 +13,7 @@ static enum rc parse_bound(struct editor *ed, struct edit_text text, int64_t *ou
     *given = text.s.n > 0;
     if (text.s.n && !str_to_i64(text.s, out))
         return edit_fail(ed, E0120, &text, "slices are written [a:b], [a:], [:b] or [:]",
-                         "'%.*s' is no bound of a slice", (int)text.s.n, text.s.p);
+                         "'%.*s' is not a slice bound", (int)text.s.n, text.s.p);
     return RC_OK;
 }
 

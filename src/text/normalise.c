@@ -228,7 +228,7 @@ static struct node *convert_union(struct normaliser *x, const struct msg *up,
         for (v = f->variants; v->word && n_words < ARRAY_LEN(words); v++)
             words[n_words++] = v->word;
         struct diag *g = normalise_report(x, up, DIAG_ERROR, E0204, tag->at,
-                                          "'%s': '%.*s' is no kind of %s", f->tag,
+                                          "'%s': '%.*s' is not a kind of %s", f->tag,
                                           (int)tag->text.n, tag->text.p, f->name);
         const char *near = str_nearest(tag->text, words, n_words);
         if (near)

@@ -222,8 +222,9 @@ bool lexer_unescape(const struct prototext_lexer *x, struct buf *out)
         i++;
         if (!unescape_one(x, &i, out)) {
             struct str bad = str_of(x->src->text + from, i - from);
-            struct diag *g = diag_add(x->diags, DIAG_ERROR, E0105, span_of(x, from, i),
-                                      "'%.*s' is no escape sequence", (int)bad.n, bad.p);
+            struct diag *g =
+                diag_add(x->diags, DIAG_ERROR, E0105, span_of(x, from, i),
+                         "'%.*s' is not an escape sequence", (int)bad.n, bad.p);
             diag_hint(x->diags, g, "write \\\\ for a backslash");
             good = false;
         }
@@ -270,7 +271,7 @@ bool lexer_number(const struct prototext_lexer *x, bool neg, struct node *n)
         digits.n--;
     double v;
     if ((based && !real) || !str_to_f64(digits, &v)) {
-        diag_add(x->diags, DIAG_ERROR, E0106, lexer_span(x), "'%.*s' is no number",
+        diag_add(x->diags, DIAG_ERROR, E0106, lexer_span(x), "'%.*s' is not a number",
                  (int)s.n, s.p);
         return false;
     }

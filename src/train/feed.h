@@ -24,7 +24,7 @@ void feed_destroy(struct feed *f);
 /* Sets the graph's rows and fills all inputs but those of the lookup. `b` must stay as it
  * is until the next call. `total` are the rows that means over the batch divide by, when
  * `b` is one rank's part of it; 0: those of `b`. With `targets` false labels and weights are left alone
- * (predict). RC_INVAL E1401 (a label that is no number), RC_NOMEM.
+ * (predict). RC_INVAL E1401 (a label that is not a number), RC_NOMEM.
  */
 enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
                    bool targets, struct err *err) MUST_CHECK;

@@ -117,7 +117,7 @@ tzrec: error[E2204]: tzrec.train_eval needs --pipeline_config_path
 END
     run torchrun --nnodes=x a.py
     status 2
-    err_has "torchrun: error[E2205]: --nnodes: 'x' is no number"
+    err_has "torchrun: error[E2205]: --nnodes: 'x' is not a number"
     run tzrec --help
     status 0
     out_has "train_eval, eval, export, predict"

@@ -161,7 +161,7 @@ faults_are_tolerated_as_asked()
     "$TRAINYARD" job stop --force "$id" >/dev/null
     run dlc submit pytorchjob --name=x --aimaster_args='--max-num-of-job-restart many' --command=true
     status 2
-    err_has "--aimaster_args: 'many' is no number"
+    err_has "--aimaster_args: 'many' is not a number"
 }
 
 a_file_of_flags_wins()
@@ -182,13 +182,13 @@ mistakes_are_named()
     err_has "dlc: error[E3401]: submit: --name is needed"
     run dlc submit rocketjob --name=x --command=true
     status 2
-    err_has "'rocketjob' is no kind of job"
+    err_has "'rocketjob' is not a kind of job"
     run dlc submit pytorchjob --name=x --command=true --data_sources=d-none
     status 1
     err_has "no dataset 'd-none'"
     run dlc submit pytorchjob --name=x --command=true --workers=many
     status 2
-    err_has "--workers: 'many' is no number"
+    err_has "--workers: 'many' is not a number"
     run dlc fly
     status 2
 }

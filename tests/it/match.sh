@@ -213,7 +213,7 @@ bad_tables_end_the_run()
     config "$negative" "dssm { $towers }"
     trained m
     status 1
-    err_has "error[E1902]: sampler: item table 'tables/items.txt': row 2: weight 'many' is no number"
+    err_has "error[E1902]: sampler: item table 'tables/items.txt': row 2: weight 'many' is not a number"
     rm tables/items.txt
     trained m
     status 1

@@ -175,7 +175,7 @@ END
     err_has "error[E5301]: rule: no such state: 'Dead'"
     run "$TRAINYARD" notify create --webhook https://hooks.example.com/x --metric auc --below low
     status 2
-    err_has "error[E5301]: --below: 'low' is no number"
+    err_has "error[E5301]: --below: 'low' is not a number"
     run "$TRAINYARD" notify create --webhook https://hooks.example.com/x --log '('
     status 2
     err_has "error[E5301]: rule: pattern '('"

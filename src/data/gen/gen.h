@@ -61,7 +61,7 @@ struct gen_conf {
     uint64_t seed;
     double eval_fraction; /* of the rows, the last ones; 0: no eval files */
     int threads;
-    const char *out; /* directory, made when absent */
+    const char *out; /* directory, created if needed */
     const struct writer_ops *format;
     struct writer_conf writer;
 };

@@ -21,7 +21,7 @@ bool attr_accepts(const struct type *t)
 
 static enum rc not_a(struct str s, const char *what, struct err *err)
 {
-    return err_set(err, RC_FORMAT, "'%.*s' is no %s", (int)(s.n < 60 ? s.n : 60), s.p,
+    return err_set(err, RC_FORMAT, "'%.*s' is not %s", (int)(s.n < 60 ? s.n : 60), s.p,
                    what);
 }
 
@@ -34,14 +34,14 @@ static enum rc add_plain(struct column *c, struct str s, struct err *err)
         return column_add_str(c, s, err);
     case TYPE_I32:
         if (!str_to_i64(s, &whole) || whole < INT32_MIN || whole > INT32_MAX)
-            return not_a(s, "32-bit integer", err);
+            return not_a(s, "a 32-bit integer", err);
         return column_add_i32(c, (int32_t)whole, err);
     case TYPE_I64:
         return str_to_i64(s, &whole) ? column_add_i64(c, whole, err)
-                                     : not_a(s, "integer", err);
+                                     : not_a(s, "an integer", err);
     default:
         if (!str_to_f64(s, &real))
-            return not_a(s, "number", err);
+            return not_a(s, "a number", err);
         return c->type->id == TYPE_F32 ? column_add_f32(c, (float)real, err)
                                        : column_add_f64(c, real, err);
     }

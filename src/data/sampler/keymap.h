@@ -25,7 +25,7 @@ int64_t keymap_add(struct keymap *m, int64_t key, int64_t number); /* the number
 /* Whether ids are numbers or texts. */
 enum id_kind { ID_NUMBER, ID_TEXT };
 /* The key of row i: of numbers the number (texts are read as one, null is 0), of texts a
- * hash (numbers are written out first). false: a text that is no number.
+ * hash (numbers are written out first). false: a text that is not a number.
  */
 bool id_key(const struct column *c, int64_t i, enum id_kind kind, int64_t *out);
 /* A column that can hold ids at all. */

@@ -30,9 +30,10 @@ static enum rc choose_attrs(struct nodes *n, const struct nodes_conf *c, struct 
             n->column_of[i] = IS_LEVEL;
         } else if (at < 0) {
             if (c->notes)
-                buf_printf(c->notes,
-                           "attribute '%s' is no column that training reads: ignored\n",
-                           name);
+                buf_printf(
+                    c->notes,
+                    "attribute '%s' is not a column that training reads: ignored\n",
+                    name);
         } else if (data_schema_find(&n->schema, str_c(name)) >= 0) {
             return err_coded(err, RC_INVAL, E1904, "attr_fields names '%s' twice", name);
         } else if (!attr_accepts(&c->data->at[at].type)) {
@@ -93,7 +94,7 @@ static enum rc add_attrs(struct reading *r, struct str text, int64_t row, struct
         if (at == IS_LEVEL) {
             rc = str_to_i64(piece, &level)
                      ? column_add_i64(&r->to->levels, level, err)
-                     : err_set(err, RC_FORMAT, "'%.*s' is no integer",
+                     : err_set(err, RC_FORMAT, "'%.*s' is not an integer",
                                (int)(piece.n < 60 ? piece.n : 60), piece.p);
         } else if (at >= 0) {
             rc = attr_add(&r->to->attrs.cols[at], piece, err);

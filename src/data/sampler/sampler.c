@@ -182,11 +182,11 @@ static enum rc bad_id(const struct sampler *s, const struct batch *b, size_t col
                       int64_t row, struct err *err)
 {
     struct str v = column_str(&b->cols[col], row);
-    return err_coded(err, RC_INVAL, E1904,
-                     "column '%s', row %jd of the batch: '%.*s' is no integer, as the "
-                     "ids of the sampler's tables are",
-                     s->data->at[col].name, (intmax_t)row, (int)(v.n < 60 ? v.n : 60),
-                     v.p);
+    return err_coded(
+        err, RC_INVAL, E1904,
+        "column '%s', row %jd of the batch: '%.*s' is not an integer, as the "
+        "ids of the sampler's tables are",
+        s->data->at[col].name, (intmax_t)row, (int)(v.n < 60 ? v.n : 60), v.p);
 }
 
 enum rc sampler_item_rows(const struct sampler *s, struct sampler_scratch *x,

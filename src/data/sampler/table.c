@@ -148,7 +148,7 @@ enum rc sampler_table_id(const struct sampler_table_rows *rows, size_t col, int6
     if (id_key(c, i, rows->kinds[col], out))
         return RC_OK;
     struct str s = column_str(c, i);
-    return err_coded(err, RC_FORMAT, E1902, "row %jd: id '%.*s' is no integer",
+    return err_coded(err, RC_FORMAT, E1902, "row %jd: id '%.*s' is not an integer",
                      (intmax_t)(rows->first + i), (int)(s.n < 60 ? s.n : 60), s.p);
 }
 
@@ -165,7 +165,7 @@ enum rc sampler_table_weight(const struct sampler_table_rows *rows, size_t col, 
         *out = column_number(c, i);
     }
     if (!ok)
-        return err_coded(err, RC_FORMAT, E1902, "row %jd: weight '%.*s' is no number",
+        return err_coded(err, RC_FORMAT, E1902, "row %jd: weight '%.*s' is not a number",
                          (intmax_t)(rows->first + i), (int)(s.n < 60 ? s.n : 60),
                          s.p ? s.p : "");
     if (!isfinite(*out) || *out < 0)

@@ -90,10 +90,11 @@ static enum rc find_labels(struct sampler_tree *t, const struct sampler_conf *c,
         int64_t at = data_schema_find(data, str_c(c->labels[i]));
         if (at < 0 || data->at[at].type.id == TYPE_BOOL ||
             !column_is_number(&data->at[at].type))
-            return err_coded(err, RC_INVAL, E1904,
-                             "label '%s' is no column of numbers, the tree's positives "
-                             "and negatives cannot be labelled",
-                             c->labels[i]);
+            return err_coded(
+                err, RC_INVAL, E1904,
+                "label '%s' is not a column of numbers, the tree's positives "
+                "and negatives cannot be labelled",
+                c->labels[i]);
         VEC_PUSH(&t->labels, (size_t)at);
     }
     return RC_OK;

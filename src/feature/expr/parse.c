@@ -90,7 +90,7 @@ static enum rc parse_number(struct parser *p)
     }
     p->at = i;
     if (!str_to_f64(str_of(s + start, i - start), &v) || (i < n && is_name(s[i])))
-        return expr_parse_fail(p, start, "this is no number");
+        return expr_parse_fail(p, start, "this is not a number");
     return expr_parse_emit(p, (struct expr_code){.op = EXPR_NUMBER, .number = v});
 }
 

@@ -21,7 +21,7 @@ static enum rc weighted_step(struct fg_run *x, const struct fg_cells *c,
         bool none = c->val.type == CELL_TEXT && !cells_text(c)[i].p;
         if (!none && !plane_number(&c->val, i, &w)) {
             struct str s = plane_text(&c->val, NULL, i, &buf);
-            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is no number",
+            return fg_fail(x, NULL, RC_FORMAT, E1303, "weight '%.*s' is not a number",
                            SHOWN(s));
         }
         rc = c->key.type == CELL_I64

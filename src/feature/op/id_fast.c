@@ -44,7 +44,7 @@ static enum rc put_text(struct writer *w, int64_t row, struct str s)
         return RC_OK;
     }
     w->x->row = row;
-    return fg_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is no integer", SHOWN(s));
+    return fg_fail(w->x, NULL, RC_FORMAT, E1304, "'%.*s' is not an integer", SHOWN(s));
 }
 
 /* Rows [r, end), texts of any length; a text can always be hashed. */

@@ -35,7 +35,7 @@ static enum rc weight_of(struct fg_run *x, int which, int64_t i, double *v)
     if (plane_number(&c->val, i, v))
         return RC_OK;
     struct str s = cell_text(c, i, &buf);
-    return fg_fail(x, &x->f->in[which], RC_FORMAT, E1303, "weight '%.*s' is no number",
+    return fg_fail(x, &x->f->in[which], RC_FORMAT, E1303, "weight '%.*s' is not a number",
                    SHOWN(s));
 }
 

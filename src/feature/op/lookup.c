@@ -54,7 +54,8 @@ static enum rc no_number(struct fg_run *x, const struct fg_cells *map, int64_t i
 {
     struct cell_buf buf;
     struct str s = cell_text(map, i, &buf);
-    return fg_fail(x, &x->f->in[MAP], RC_FORMAT, E1303, "'%.*s' is no number", SHOWN(s));
+    return fg_fail(x, &x->f->in[MAP], RC_FORMAT, E1303, "'%.*s' is not a number",
+                   SHOWN(s));
 }
 
 static enum rc give_text(struct fg_run *x, const struct lookup *l,

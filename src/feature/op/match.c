@@ -66,7 +66,7 @@ static enum rc match_give(struct fg_run *x, struct str pk, struct str sk,
         if (x->f->sink == SINK_NUMBERS && sink_given(x) >= (int64_t)x->f->dim)
             return RC_OK; /* of several the first ones */
         if (!number_parse(value, &v))
-            return fg_fail(x, &x->f->in[0], RC_FORMAT, E1303, "'%.*s' is no number",
+            return fg_fail(x, &x->f->in[0], RC_FORMAT, E1303, "'%.*s' is not a number",
                            SHOWN(value));
         return sink_number(x, v, false);
     }

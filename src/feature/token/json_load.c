@@ -29,7 +29,7 @@ static enum rc load_vocab(struct bpe *m, const struct node *vocab, int64_t *rows
                           struct err *err)
 {
     if (!vocab || vocab->kind != NODE_MAP || !vocab->map.n)
-        return bpe_load_bad(err, "model.vocab is no object with tokens");
+        return bpe_load_bad(err, "model.vocab is not an object of tokens");
     enum rc rc = RC_OK;
     for (size_t i = 0; !rc && i < vocab->map.n; i++) {
         int64_t id;
@@ -105,7 +105,7 @@ static enum rc load_merges(struct bpe *m, const struct node *merges, struct err 
 {
     struct buf text;
     if (!merges || merges->kind != NODE_LIST)
-        return bpe_load_bad(err, "model.merges is no list");
+        return bpe_load_bad(err, "model.merges is not a list");
     for (m->n_slots = 16; m->n_slots < merges->list.n * 2;)
         m->n_slots *= 2;
     m->merges = mem_try_alloc(m->n_slots, sizeof(*m->merges));
@@ -141,7 +141,7 @@ static enum rc load_model(struct bpe *m, const struct node *n, int64_t *rows,
     const struct node *type = node_find(n, "type"), *drop = node_find(n, "dropout");
     double dropout = 0;
     if (!n || n->kind != NODE_MAP)
-        return bpe_load_bad(err, "no object 'model': this is no tokenizer.json");
+        return bpe_load_bad(err, "no object 'model': this is not a tokenizer.json");
     if (type && type->kind == NODE_STR && !str_is(type->text, "BPE"))
         return err_coded(err, RC_UNSUPPORTED, E1313,
                          "a model of type '%.*s'; only BPE is supported",

@@ -74,7 +74,7 @@ static enum rc sp_load_bad(struct err *err, const char *what)
     return err_coded(err, RC_FORMAT, E1313, "%s", what);
 }
 
-static const char broken[] = "this is no sentencepiece model, or a damaged one";
+static const char broken[] = "this is not a sentencepiece model, or a damaged one";
 
 static float float_of(uint64_t bits)
 {

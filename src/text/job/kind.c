@@ -131,7 +131,7 @@ static void check_roles(const struct jobspec_JobSpec *s, struct diags *d)
         const char *name = s->role[i].key;
         if (job_role_order(name) < 0)
             diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
-                     "'%.60s' is no kind of worker: master, chief, launcher, head, "
+                     "'%.60s' is not a kind of worker: master, chief, launcher, head, "
                      "worker, ps, evaluator or graphlearn",
                      name);
         else if (!job_role_read(str_c(s->role[i].value), &r))

@@ -81,7 +81,7 @@ static enum rc take_pair(struct scanner *s, struct nni_ecs_spec *out)
     if (strcmp(name, "shared_memory") == 0)
         return take_quoted(s, &out->shared_memory);
     return err_set(s->err, RC_FORMAT,
-                   "'%s' is none of resource_id, cpu, memory, gpu, gputype, "
+                   "'%s' is not one of resource_id, cpu, memory, gpu, gputype, "
                    "shared_memory",
                    name);
 }

@@ -194,9 +194,10 @@ static void report_rest(struct convert *x, const struct node *map, const char *w
 {
     for (size_t i = 0; i < map->map.n; i++) {
         const struct node_entry *e = &map->map.at[i];
-        struct diag *g = diag_add(x->d, DIAG_ERROR, E0405, e->key_at,
-                                  "Config not fully converted: '%.*s' is no field of %s",
-                                  (int)e->key.n, e->key.p, where);
+        struct diag *g =
+            diag_add(x->d, DIAG_ERROR, E0405, e->key_at,
+                     "Config not fully converted: '%.*s' is not a field of %s",
+                     (int)e->key.n, e->key.p, where);
         diag_hint(x->d, g, "platform %s of a legacy file does not have it", x->platform);
     }
 }

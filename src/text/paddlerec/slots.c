@@ -13,7 +13,7 @@ static enum rc read_dim(struct str part, struct prec_slot *s, struct err *err)
 {
     int64_t dim;
     if (!str_to_i64(part, &dim) || dim < 1)
-        return err_set(err, RC_FORMAT, "'%.*s' is no size of at least 1",
+        return err_set(err, RC_FORMAT, "'%.*s' is not a size of at least 1",
                        (int)(part.n > 40 ? 40 : part.n), part.p);
     if (s->n_dims == PREC_DIMS_MAX)
         return err_set(err, RC_FORMAT, "more than %d dimensions", PREC_DIMS_MAX);

@@ -52,7 +52,7 @@ static enum rc read_value(struct str key, struct str value, struct pc_activation
                    : err_set(err, RC_INVAL, "approximate is 'none' or 'tanh', not %.*s",
                              (int)value.n, value.p);
     if (!str_to_f64(value, &v))
-        return err_set(err, RC_INVAL, "%.*s: '%.*s' is no number", (int)key.n, key.p,
+        return err_set(err, RC_INVAL, "%.*s: '%.*s' is not a number", (int)key.n, key.p,
                        (int)value.n, value.p);
     if (str_is(key, "num_parameters"))
         return v == 1

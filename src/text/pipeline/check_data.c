@@ -139,7 +139,7 @@ static void check_declared(struct pc_check *x, const struct columns *c, const ch
             continue;
         struct diag *g =
             check_item(x, DIAG_ERROR, E0317, &x->data->base, field, i,
-                       "%s: '%s' is none of the declared columns", field, names[i]);
+                       "%s: '%s' is not among the declared columns", field, names[i]);
         check_nearest(x, g, names[i], &c->names);
     }
 }

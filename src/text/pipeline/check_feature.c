@@ -159,9 +159,10 @@ static void check_sequence(struct pc_check *x, const struct pc_feature *f)
                               f->inputs[k].name.n);
         if (check_listed(f->sequence_fields[i], names, (int64_t)f->n_inputs))
             continue;
-        struct diag *g = check_item(x, DIAG_ERROR, E0355, f->msg, "sequence_fields", i,
-                                    "sequence_fields: '%s' is no input of feature '%s'",
-                                    f->sequence_fields[i], f->name);
+        struct diag *g =
+            check_item(x, DIAG_ERROR, E0355, f->msg, "sequence_fields", i,
+                       "sequence_fields: '%s' is not an input of feature '%s'",
+                       f->sequence_fields[i], f->name);
         check_nearest_in(x, g, f->sequence_fields[i], names, (int64_t)f->n_inputs);
     }
 }

@@ -59,11 +59,11 @@ static bool is_constant(struct str name)
 static void unknown_name(struct pc_check *x, const struct pc_feature *f, const char *text,
                          struct str name, bool called)
 {
-    struct diag *g =
-        schema_report(x->diags, DIAG_ERROR, E0351, f->msg, "expression",
-                      called ? "the formula calls '%.*s', which is no known function"
-                             : "the formula uses '%.*s', which is none of the variables",
-                      (int)name.n, name.p);
+    struct diag *g = schema_report(
+        x->diags, DIAG_ERROR, E0351, f->msg, "expression",
+        called ? "the formula calls '%.*s', which is not a known function"
+               : "the formula uses '%.*s', which is not one of the variables",
+        (int)name.n, name.p);
     check_aim(g, f->msg, "expression", -1, text, name);
     const char *word = arena_strndup(&x->arena, name.p, name.n);
     if (called) {
@@ -140,7 +140,7 @@ static const char *init_arg_problem(struct pc_check *x, const struct init_functi
             return arena_printf(&x->arena, "%s takes no arguments", fn->name);
         return str_to_f64(arg, &number) || (arg.n && strchr("'\"", *arg.p))
                    ? NULL
-                   : arena_printf(&x->arena, "'%.*s' is no number", (int)arg.n, arg.p);
+                   : arena_printf(&x->arena, "'%.*s' is not a number", (int)arg.n, arg.p);
     }
     str_split(&value, '=', &name);
     name = str_trim(name);
@@ -149,8 +149,8 @@ static const char *init_arg_problem(struct pc_check *x, const struct init_functi
         return arena_printf(&x->arena, "%s has no argument '%.*s'", fn->name, (int)name.n,
                             name.p);
     if (!is_text_arg(name) && !str_to_f64(value, &number))
-        return arena_printf(&x->arena, "%.*s: '%.*s' is no number", (int)name.n, name.p,
-                            (int)value.n, value.p);
+        return arena_printf(&x->arena, "%.*s: '%.*s' is not a number", (int)name.n,
+                            name.p, (int)value.n, value.p);
     return NULL;
 }
 
@@ -213,8 +213,8 @@ static const char *normalizer_args(struct pc_check *x, const char *method,
             return arena_printf(&x->arena, "%s has no setting '%.*s'", method, (int)key.n,
                                 key.p);
         if (!str_to_f64(str_trim(value), &number))
-            return arena_printf(&x->arena, "%.*s: '%.*s' is no number", (int)key.n, key.p,
-                                (int)value.n, value.p);
+            return arena_printf(&x->arena, "%.*s: '%.*s' is not a number", (int)key.n,
+                                key.p, (int)value.n, value.p);
     }
     return NULL;
 }

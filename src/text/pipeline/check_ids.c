@@ -58,16 +58,17 @@ static void check_vocab_list(struct pc_check *x, const struct pc_feature *f)
         struct map_entry *e = map_put(&seen, str_c(f->vocab_list[i]));
         if (e->value)
             check_item(x, DIAG_ERROR, E0339, f->msg, "vocab_list", i,
-                       "vocab_list: '%s' is there twice", f->vocab_list[i]);
+                       "vocab_list: '%s' appears twice", f->vocab_list[i]);
         e->value = x;
     }
     map_release(&seen);
     if (f->n_vocab_list && f->has_default_bucketize_value &&
         f->default_bucketize_value >= (uint64_t)f->n_vocab_list)
-        schema_report(x->diags, DIAG_ERROR, E0342, f->msg, "default_bucketize_value",
-                      "default_bucketize_value %ju is no index of the %jd entries of "
-                      "vocab_list",
-                      (uintmax_t)f->default_bucketize_value, (intmax_t)f->n_vocab_list);
+        schema_report(
+            x->diags, DIAG_ERROR, E0342, f->msg, "default_bucketize_value",
+            "default_bucketize_value %ju is not an index into the %jd entries of "
+            "vocab_list",
+            (uintmax_t)f->default_bucketize_value, (intmax_t)f->n_vocab_list);
 }
 
 /* A 7.4.1: vocab_dict; 0 is the default value and 1 the unknown one. */
@@ -178,7 +179,7 @@ static void check_boundaries(struct pc_check *x, const struct pc_feature *f)
             continue;
         if (first)
             check_item(x, DIAG_ERROR, E0338, f->msg, "boundaries", i,
-                       "boundaries: NaN is no boundary");
+                       "boundaries: NaN is not a boundary");
         else
             check_item(x, DIAG_ERROR, E0338, f->msg, "boundaries", i,
                        "boundaries: %g follows %g", f->boundaries[i],

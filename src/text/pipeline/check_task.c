@@ -145,7 +145,7 @@ static void check_label(struct pc_check *x, const struct msg *m, const char *fie
         return;
     struct diag *g =
         schema_report(x->diags, DIAG_ERROR, E0377, m, field,
-                      "%s '%s' is none of data_config.label_fields", field, name);
+                      "%s '%s' is not in data_config.label_fields", field, name);
     check_nearest_in(x, g, name, x->data->label_fields, x->data->n_label_fields);
 }
 

@@ -254,7 +254,7 @@ static void torchrun_says_that_it_starts_one_process(void)
                "nothing; node_rank 1: this version trains in one process, on node 0; "
                "nothing to do here");
     check_line("torchrun --nnodes=two -m tzrec.eval --pipeline_config_path c", env_empty,
-               "error: --nnodes: 'two' is no number");
+               "error: --nnodes: 'two' is not a number");
     struct front_call c = {0};
     CHECK(translate("torchrun -m tzrec.eval --pipeline_config_path c", env_pet, &c,
                     NULL) == RC_OK);

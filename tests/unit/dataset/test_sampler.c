@@ -439,8 +439,8 @@ static void bad_tables_say_row_and_value(void)
          "the first line must name the columns, it begins with '1'", E1901},
         {"id:int64\tweight:float\n1\t1\n",
          "there are 2 columns, not 3 (id, weight, attrs)", E1901},
-        {HEAD "1\t1\t1:2:a\nx7\t1\t1:2:a\n", "row 2: id 'x7' is no integer", E1902},
-        {HEAD "1\tmuch\t1:2:a\n", "row 1: weight 'much' is no number", E1902},
+        {HEAD "1\t1\t1:2:a\nx7\t1\t1:2:a\n", "row 2: id 'x7' is not an integer", E1902},
+        {HEAD "1\tmuch\t1:2:a\n", "row 1: weight 'much' is not a number", E1902},
         {HEAD "1\t-2\t1:2:a\n", "row 1: weight -2 is not a finite number of at least 0",
          E1902},
         {HEAD "1\tnan\t1:2:a\n", "row 1: weight nan is not a finite number of at least 0",
@@ -450,9 +450,10 @@ static void bad_tables_say_row_and_value(void)
         {HEAD "1\t1\t1:2:a\n2\t1\t1:2\n", "row 2: 2 attributes, attr_fields has 3 names",
          E1903},
         {HEAD "1\t1\t1:2:a:b\n", "row 1: 4 attributes, attr_fields has 3 names", E1903},
-        {HEAD "1\t1\t1:cheap:a\n", "row 1: attribute 'price': 'cheap' is no number",
+        {HEAD "1\t1\t1:cheap:a\n", "row 1: attribute 'price': 'cheap' is not a number",
          E1903},
-        {HEAD "1\t1\t1.5:2:a\n", "row 1: attribute 'item': '1.5' is no integer", E1903},
+        {HEAD "1\t1\t1.5:2:a\n", "row 1: attribute 'item': '1.5' is not an integer",
+         E1903},
         {HEAD "1\t0\t1:2:a\n2\t0\t2:2:a\n", "no item has a weight above 0", E1905},
         {HEAD, "no item has a weight above 0", E1905},
     };
@@ -526,11 +527,12 @@ static void ids_of_the_batch_must_fit(void)
     struct sampler *sampler = NULL;
     OK(sampler_open(&s.conf, &texts, &sampler, &err));
     CHECK_HAS(sampler_notes(sampler),
-              "attribute 'price' is no column that training reads: ignored");
+              "attribute 'price' is not a column that training reads: ignored");
     struct sampler_scratch *x = sampler_scratch_create(sampler);
     CHECK(sampler_run(sampler, x, &b, 0, &out, &err) == RC_INVAL);
-    CHECK_STR(err.msg, "column 'item', row 1 of the batch: 'shoe' is no integer, as the "
-                       "ids of the sampler's tables are");
+    CHECK_STR(err.msg,
+              "column 'item', row 1 of the batch: 'shoe' is not an integer, as the "
+              "ids of the sampler's tables are");
     sampler_scratch_destroy(x);
     sampler_close(sampler);
     batch_release(&b);

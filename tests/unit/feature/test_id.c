@@ -177,9 +177,9 @@ static void vocabulary_files_match(void)
         {ID "vocab_file: 'dict' default_bucketize_value: 1 " DEF("xyz"), WORDS,
          "v 2 2 0 1"},
         {ID "vocab_file: 'twice' default_bucketize_value: 1 " DEF(""), WORDS,
-         "error: feature 'f': vocabulary '%s/twice': line 3: 'a' is there twice"},
+         "error: feature 'f': vocabulary '%s/twice': line 3: 'a' appears twice"},
         {ID "vocab_file: 'bad' default_bucketize_value: 1 " DEF(""), WORDS,
-         "error: feature 'f': vocabulary '%s/bad': line 2: 'x' is no id"},
+         "error: feature 'f': vocabulary '%s/bad': line 2: 'x' is not an id"},
         {ID "vocab_file: 'list' default_bucketize_value: 4 " DEF(""), WORDS,
          "error: feature 'f': default_bucketize_value 4 is beyond the 4 rows of 'list'"},
     };
@@ -256,7 +256,7 @@ static void mistakes_are_named(void)
 {
     static const struct vector rows[] = {
         {NUM DEF(""), "x str 1 / 2^2.5",
-         "error: feature 'f' (t:3): column 'x', row 1: '2.5' is no integer"},
+         "error: feature 'f' (t:3): column 'x', row 1: '2.5' is not an integer"},
         {NUM DEF("x"), "x str 1",
          "error: feature 'f': default_value 'x' is not an integer"},
         {NUM "separator: '|' " DEF("1|2"), "x str 1",
@@ -266,7 +266,7 @@ static void mistakes_are_named(void)
         {HASH DEF(""), "x {str,f32} {a:1}",
          "error: feature 'f' (t:3): column 'x': type map<string,float> cannot be read here"},
         {HASH "weighted: true " DEF(""), "x str a:1 / a:b",
-         "error: feature 'f' (t:3): column 'x', row 1: weight 'b' is no number"},
+         "error: feature 'f' (t:3): column 'x', row 1: weight 'b' is not a number"},
         {ID "}", "x str a", "error: feature 'f' has no way to make ids"},
     };
     FG_VECTORS(rows);

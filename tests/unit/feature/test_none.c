@@ -110,14 +110,14 @@ static void mistakes_are_named(void)
 {
     static const struct vector rows[] = {
         {ID "}", "f str 1 / 2~x",
-         "error: feature 'f' (t:3): column 'f', row 1: 'x' is no integer of 64 bits"},
+         "error: feature 'f' (t:3): column 'f', row 1: 'x' is not an integer of 64 bits"},
         {ID "}", "f str 9223372036854775808",
-         "error: feature 'f' (t:3): column 'f', row 0: '9223372036854775808' is no integer "
+         "error: feature 'f' (t:3): column 'f', row 0: '9223372036854775808' is not an integer "
          "of 64 bits"},
         {ID "}", "f str 1~~2",
-         "error: feature 'f' (t:3): column 'f', row 0: '' is no integer of 64 bits"},
+         "error: feature 'f' (t:3): column 'f', row 0: '' is not an integer of 64 bits"},
         {ID "weighted: true }", "f str 1:x",
-         "error: feature 'f' (t:3): column 'f', row 0: weight 'x' is no number"},
+         "error: feature 'f' (t:3): column 'f', row 0: weight 'x' is not a number"},
         {ID "}", "f f64 1.5",
          "error: feature 'f' (t:3): column 'f': type double cannot be read here"},
         {ID "}", "f {str,f32} {1:2}",
@@ -128,7 +128,7 @@ static void mistakes_are_named(void)
          "error: feature 'f' (t:3): column 'f', row 1: the value is missing, and there is no "
          "fg_encoded_default_value"},
         {RAW "}", "f str 0x10",
-         "error: feature 'f' (t:3): column 'f', row 0: '0x10' is no number"},
+         "error: feature 'f' (t:3): column 'f', row 0: '0x10' is not a number"},
         {RAW "value_dim: 2 }", "f str 1~2 / 3",
          "error: feature 'f' (t:3): column 'f', row 1: 1 values, and value_dim is 2"},
         {ID D("a"), "f str 1",

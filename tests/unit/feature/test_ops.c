@@ -68,7 +68,7 @@ static void lookups_left_open(void)
         {LOOKUP "combiner: 'count' }", MAPS KEYS, "d 2 1 1 0 0 0 0"},
         {LOOKUP "combiner: 'gap_min' }", "m str a:1^b:4^c:6\nk str a^b^c", "d 2"},
         {LOOKUP "combiner: 'gap_max' }", "m str a:1^b:4^c:6\nk str a^b^c", "d 3"},
-        /* of a key that is there twice the last one counts, also in a long map */
+        /* of a key that appears twice the last one counts, also in a long map */
         {LOOKUP "}", "m str a:1^a:2\nk str a", "d 2"},
         {LOOKUP "}",
          "m str a:1^b:1^c:1^d:1^e:1^f:1^g:1^h:1^i:1^j:1^k:1^l:1^m:1^a:5^n:7\nk str a^n^o",
@@ -85,7 +85,7 @@ static void lookups_left_open(void)
          "m str a:3 / N\nk str a / a", "d 1 9"},
         {LOOKUP "}", "m {i64,i64} {5:7}\nk str 5", "d 7"},
         {LOOKUP "}", "m str a:x\nk str a",
-         "error: feature 'f' (t:3): column 'm', row 0: 'x' is no number"},
+         "error: feature 'f' (t:3): column 'm', row 0: 'x' is not a number"},
         {LOOKUP "value_dim: 2 }", "m str a:1,2,3\nk str a",
          "error: feature 'f' (t:3), row 0: 3 values, and value_dim is 2"},
     };
@@ -133,7 +133,7 @@ static void matches_match(void)
          NESTED PS, "v 2"},
         {MATCH "}", "m {str,lit} {ca:ba:1} / N\np str ca / ca\ns str ba / ba", "d 1 0"},
         {MATCH "}", "m lit a^b:x\np str a\ns str b",
-         "error: feature 'match_feat' (t:3): column 'm', row 0: 'x' is no number"},
+         "error: feature 'match_feat' (t:3): column 'm', row 0: 'x' is not a number"},
     };
     FG_VECTORS(matches);
     FG_VECTORS(open);
@@ -247,7 +247,7 @@ static void dot_products_match(void)
         {KV DEF("7"), "q str a\nd str b", "d 0"},
         {KV "}", "q [i64] [1,2]\nd str 2:3", "d 3"},
         {KV "}", "q str a:x\nd str a",
-         "error: feature 'f' (t:3): column 'q', row 0: weight 'x' is no number"},
+         "error: feature 'f' (t:3): column 'q', row 0: weight 'x' is not a number"},
     };
     FG_VECTORS(rows);
 }

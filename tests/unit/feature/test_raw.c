@@ -172,11 +172,11 @@ static void mistakes_are_named(void)
 {
     static const struct vector rows[] = {
         {RAW "}", "x str 1 / 1,5",
-         "error: feature 'f' (t:3): column 'x', row 1: '1,5' is no number"},
+         "error: feature 'f' (t:3): column 'x', row 1: '1,5' is not a number"},
         {RAW "value_dim: 2 }", "x str 1^2 / 1^2^3",
          "error: feature 'f' (t:3): column 'x', row 1: 3 values, and value_dim is 2"},
         {RAW "value_dim: 2 }", "x str 1^",
-         "error: feature 'f' (t:3): column 'x', row 0: '' is no number"},
+         "error: feature 'f' (t:3): column 'x', row 0: '' is not a number"},
         {RAW B3 "value_dim: 2 }", "x [f64] [1]",
          "error: feature 'f' (t:3): column 'x', row 0: 1 values, and value_dim is 2"},
         {RAW DEF("a"), "x str 1",

@@ -96,11 +96,11 @@ static void what_is_not_understood_is_named(void)
     CHECK_STR(bpe("{", "a"),
               "error: line 1, column 2: expected a key in double quotes or '}', found "
               "the end of the text");
-    CHECK_STR(bpe("{}", "a"), "error: no object 'model': this is no tokenizer.json");
+    CHECK_STR(bpe("{}", "a"), "error: no object 'model': this is not a tokenizer.json");
     CHECK_STR(bpe("{\"model\":{\"type\":\"WordPiece\"}}", "a"),
               "error: a model of type 'WordPiece'; only BPE is supported");
     CHECK_STR(bpe("{\"model\":{\"type\":\"BPE\"}}", "a"),
-              "error: model.vocab is no object with tokens");
+              "error: model.vocab is not an object of tokens");
     CHECK_STR(bpe(TOKENIZER("null", "null", "", BPE_OF(AB, "\"b c\"")), "a"),
               "error: merge 1, 'b' and 'c', has a token that is not in the vocabulary");
     CHECK_STR(bpe(TOKENIZER("null", "null", "", BPE_OF("\"a\":-1", "")), "a"),
@@ -118,7 +118,7 @@ static void what_is_not_understood_is_named(void)
                   "a"),
               "error: regular expression '(': missing closing parenthesis");
     CHECK_STR(tokens("abc", 3, TOKENIZER_SENTENCEPIECE, "a"),
-              "error: this is no sentencepiece model, or a damaged one");
+              "error: this is not a sentencepiece model, or a damaged one");
 }
 
 /* Every beginning of a model, and every byte of it changed: no crash, no endless loop. */

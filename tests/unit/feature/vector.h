@@ -107,7 +107,7 @@ static inline void vector_flat(struct column *c, struct str s, bool lit)
     text[n] = '\0';
     int64_t whole = strtoll(text, NULL, 10);
     if (c->type->id != TYPE_STR && !str_to_f64(str_of(text, n), &v))
-        printf("# '%.*s' is no number\n", (int)n, text);
+        printf("# '%.*s' is not a number\n", (int)n, text);
     switch (c->type->id) {
     case TYPE_STR:
         rc = column_add_str(c, str_of(text, n), NULL);

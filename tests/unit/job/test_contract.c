@@ -98,7 +98,7 @@ static void roles_that_cannot_be_are_refused(void)
     static const struct {
         const char *role, *want;
     } bad[] = {
-        {"{\"rower\": \"1\"}", "'rower' is no kind of worker"},
+        {"{\"rower\": \"1\"}", "'rower' is not a kind of worker"},
         {"{\"worker\": \"many\"}", "role 'worker': 'many' is not COUNT"},
         {"{\"worker\": \"2,cpu=0\"}", "role 'worker': '2,cpu=0' is not COUNT"},
         {"{\"master\": \"2\", \"worker\": \"1\"}", "role 'master': there is one at most"},

@@ -342,7 +342,7 @@ static const struct refusal refusals[] = {
     {"parts[x].name=5", "--set:1:7: error[E0120]",
      "'[x]' selects nothing that could be read",
      "write an index [0], a slice [1:3] or a condition [name=value]"},
-    {"parts[1:2:3].name=5", "--set:1:9: error[E0120]", "'2:3' is no bound of a slice",
+    {"parts[1:2:3].name=5", "--set:1:9: error[E0120]", "'2:3' is not a slice bound",
      "slices are written [a:b], [a:], [:b] or [:]"},
     {"parts[=b].name=5", "--set:1:7: error[E0120]", "the condition '[=b]' names no field",
      "write [name=value]"},

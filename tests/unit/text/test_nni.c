@@ -220,7 +220,7 @@ static void local_and_remote_services(void)
         {SERVICE("  platform: local\n  gpuIndices: -1\n"),
          ERR(E0417, "Negative detected in GPU indices [-1]", 7, 15)},
         {SERVICE("  platform: loacl\n"), DIAG_ERROR, E0204,
-         "'platform': 'loacl' is no kind of trainingService", 6, 13,
+         "'platform': 'loacl' is not a kind of trainingService", 6, 13,
          "did you mean 'local'?"},
         {SERVICE("  platform: remote\n  machineList: []\n"),
          ERR(E0419, "RemoteConfig: must provide at least one machine in machine_list", 7,

@@ -192,7 +192,7 @@ static void datasets_and_slots(void)
         {OF("data_path: x, dense_slots: 'v'"),
          ERR(E0515, "dense_slots: 'v': a dense slot is written name:size", 5, 49)},
         {OF("data_path: x, dense_slots: 'v:13 w:0'"),
-         ERR(E0515, "dense_slots: 'w': '0' is no size of at least 1", 5, 54)},
+         ERR(E0515, "dense_slots: 'w': '0' is not a size of at least 1", 5, 54)},
         {OF("data_path: x, dense_slots: 'v:[2, 3]'"),
          ERR(E0515,
              "dense_slots: 'v': '[' is not closed; sizes are written [2,3], without blanks",

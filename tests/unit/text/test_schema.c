@@ -199,7 +199,7 @@ static const struct {
      "m:1:14: error[E0202]: 'key' takes a string, not an integer '3'\n     1 | vocab { key: 3 }\n"
      "       |              ^\n       = put it in quotes: key: \"3\"\n1 error\n"},
     {SCHEMA_YAML, "pets: {kind: cow}",
-     "m:1:14: error[E0204]: 'kind': 'cow' is no kind of pets\n     1 | pets: {kind: cow}\n"
+     "m:1:14: error[E0204]: 'kind': 'cow' is not a kind of pets\n     1 | pets: {kind: cow}\n"
      "       |              ^~~\n1 error\n"},
     {SCHEMA_YAML, "pets:\n- lives: 3",
      "m:2:3: error[E0209]: 'pets' needs a key 'kind' that tells its kind\n     2 | - lives: 3\n"
