@@ -45,8 +45,8 @@ enum rc fs_write(const char *path, const void *data, size_t n, mode_t mode,
  */
 enum rc fs_add_line(const char *path, const char *line, size_t n,
                     struct err *err) MUST_CHECK;
-enum rc fs_mkdirs(const char *path, mode_t mode,
-                  struct err *err) MUST_CHECK; /* mkdir -p */
+/* Like mkdir -p. */
+enum rc fs_mkdirs(const char *path, mode_t mode, struct err *err) MUST_CHECK;
 /* A new directory for this process alone, under $TMPDIR or /tmp: "/tmp/<prefix>-XXXXXX".
  */
 enum rc fs_temp_dir(const char *prefix, char **path, struct err *err) MUST_CHECK;

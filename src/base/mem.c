@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counters are relaxed atomics: tests read them when all threads are idle. */
+/* Two allocators over malloc. mem_alloc() and its kin stop the process when memory runs
+ * out; the mem_try ones return NULL, check the product of sizes, and can be told to fail
+ * at their n-th call so that tests reach every way out. Live blocks are counted; the
+ * counters are relaxed atomics, because tests read them when all threads are idle.
+ */
 #include "base/mem.h"
 
 #include <stdarg.h>

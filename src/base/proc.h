@@ -37,8 +37,8 @@ struct proc_io {
 struct proc_spec {
     const char *const *argv; /* NULL behind the last; [0] is looked up in PATH */
     const char *const *env;  /* "NAME=value", NULL behind the last; NULL: as ours */
-    const char *const
-        *env_add;    /* on top of it; "NAME" alone takes one away. NULL: none */
+    /* On top of it; "NAME" alone takes one away. NULL: none. */
+    const char *const *env_add;
     const char *cwd; /* NULL: as ours */
     struct proc_io in, out, err;
     bool same_group;  /* stay in our process group (a job of the terminal) */

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pieces of text that somebody else owns (struct str) and text that grows (struct buf).
+ * Numbers are parsed strictly: the whole text or nothing. They are printed with the
+ * fewest digits that read back as the same number, found by trying. A buffer has a
+ * ceiling; once it would pass it, or memory runs out, it is marked as failed and further
+ * additions do nothing, so that callers check once at the end. "Did you mean" is the
+ * edit distance with swaps, where case, '_' and '-' do not count.
+ */
 #include "base/str.h"
 
 #include <ctype.h>

@@ -22,7 +22,7 @@ void batch_clear(struct batch *b);
 enum rc batch_finish(struct batch *b, struct err *err) MUST_CHECK;
 const struct column *batch_find(const struct batch *b, struct str name); /* or NULL */
 bool batch_equal(const struct batch *a, const struct batch *b); /* names and values */
-void batch_print_json(const struct batch *b, int64_t row,
-                      struct buf *out); /* one object */
+/* One object. */
+void batch_print_json(const struct batch *b, int64_t row, struct buf *out);
 
 #endif

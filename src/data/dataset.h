@@ -43,26 +43,32 @@ struct dataset_conf {
     const char *const *weights; /* columns of numbers */
     size_t n_weights;
 
-    int64_t batch_size;     /* rows; 0: 1024 */
-    bool drop_remainder;    /* no short batch at the end of a slot */
-    int64_t batch_cost;     /* > 0: a batch is the longest run of rows (at most
-                               batch_size, at least one) whose costs sum up to no more */
+    int64_t batch_size;  /* rows; 0: 1024 */
+    bool drop_remainder; /* no short batch at the end of a slot */
+    /* > 0: a batch is the longest run of rows (at most batch_size, at least one) whose
+     * costs sum up to no more.
+     */
+    int64_t batch_cost;
     const char *cost_field; /* column of numbers */
-    int64_t shuffle;        /* > 0: batches held back by each slot, of which a random one
-                               goes out; rows within a batch stay as they are */
+    /* > 0: batches held back by each slot, of which a random one goes out; rows within a
+     * batch stay as they are.
+     */
+    int64_t shuffle;
     uint64_t seed;
 
     int64_t rank, world; /* world 0: 1 */
     int64_t readers;     /* slots per rank; 0: 1 */
     int threads;         /* that read ahead; 0: none, batches are made when asked for */
     int64_t queue;       /* batches that a slot reads ahead; 0: 2 */
-    bool every_row;      /* a slot keeps the one row that would be a batch of its own
-                            (prediction) */
-    bool short_batches;  /* a batch ends where a file or the reader's does, so that
-                            very large rows need not fit into memory together */
-    bool by_file;        /* deal whole files even where rows could be split */
-    bool prints;         /* keep in the position what tells files by their content */
-    const char *cursor;  /* text from dataset_tell() or dataset_merge(); NULL: none */
+    /* A slot keeps the one row that would be a batch of its own (prediction). */
+    bool every_row;
+    /* A batch ends where a file or the reader's does, so that very large rows need not
+     * fit into memory together.
+     */
+    bool short_batches;
+    bool by_file;       /* deal whole files even where rows could be split */
+    bool prints;        /* keep in the position what tells files by their content */
+    const char *cursor; /* text from dataset_tell() or dataset_merge(); NULL: none */
 };
 
 /* On success *out is the caller's, to dataset_close(). RC_NOTFOUND E1201; RC_INVAL E1202
@@ -92,8 +98,8 @@ struct dataset_counts {
     int64_t rows, batches; /* handed out since dataset_open() */
     int64_t malformed;     /* rows left out */
     int64_t skipped;       /* rows left out by drop_remainder or for even ranks */
-    int64_t wait_ns,
-        all_ns; /* time in dataset_next() that was waiting; since first call */
+    /* Time in dataset_next() that was waiting; since first call. */
+    int64_t wait_ns, all_ns;
 };
 void dataset_counts(const struct dataset *d, struct dataset_counts *out);
 /* What was wrong with the first malformed row; "" when there was none. */

@@ -25,8 +25,8 @@ struct ds_file {
     int64_t rows;              /* -1: not known */
     char print[DS_PRINT_SIZE]; /* of its content; "": not taken */
     struct reader_index index; /* text files that can be cut */
-    size_t *order;             /* owned: column i of the file is schema->at[order[i]];
-                                  NULL: the same order */
+    /* Owned: column i of the file is schema->at[order[i]]; NULL: the same order. */
+    size_t *order;
 };
 
 /* Rows from.row .. to of one file. A row number counts malformed rows too. */

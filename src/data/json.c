@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows as JSON text. */
+/* Rows as JSON text, for `data head` and the writer of JSON lines. A value is printed by
+ * what its type means: dates and times as ISO 8601, UUIDs in their usual form, floats
+ * with the digits that they need. Lists and structs go down into their kids; keys of
+ * maps become strings, since JSON has no other.
+ */
 #include <inttypes.h>
 #include <math.h>
 

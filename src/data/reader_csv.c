@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV and TSV behind the common table. */
+/* CSV and TSV as one of the readers: the settings of struct reader_conf become those of
+ * the CSV reader (data/csv), and its places become cursors. Any text may be CSV, so a
+ * probe is sure only when the suffix says so. The delimiter, when it is not given, is
+ * the usual one that the first line holds most of.
+ */
 #include <string.h>
 
 #include "base/mem.h"

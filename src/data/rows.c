@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Copying rows between columns: ranges (append) and any rows (gather). What a type needs
+ * is decided once per call, and then bytes are moved: fixed widths by memcpy, texts with
+ * their offsets shifted, bitmaps bit by bit, nested columns by their kids. Dictionary-
+ * encoded columns are decoded on the way.
+ */
 #include "data/rows.h"
 
 static enum rc append_valid(struct column *to, const struct column *from, int64_t at,

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Counting. Each column has a part with a count of nulls, a running mean and deviation,
+ * the range, and two sketches: one for the number of different values, one for the
+ * frequent ones (sketch.c). A dictionary-encoded column is counted by entry: each text
+ * is hashed once, with the number of its rows. stats_print.c shows what was counted.
+ */
 #include "data/stats_private.h"
 
 #include <math.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What stats.c counted, for people and as JSON. The table is made in two passes: all
+ * cells as texts, then the widths that follow from them. Widths are those of characters
+ * on a terminal; a text is cut between characters, never within one.
+ */
 #include <math.h>
 #include <string.h>
 

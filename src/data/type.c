@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Types of columns and the schemas made of them. Kids of nested types are copied into
+ * the arena of whoever holds the type, so that a schema is freed in one piece. Looking
+ * up a name is a walk: schemas have tens of columns and are looked up when files are
+ * opened, not per row.
+ */
 #include "data/type.h"
 
 #include <string.h>

@@ -92,11 +92,11 @@ void data_schema_release(struct data_schema *s);
 struct data_field *data_schema_add(struct data_schema *s, struct str name,
                                    const struct type *type);
 int64_t data_schema_find(const struct data_schema *s, struct str name); /* index, or -1 */
-void data_schema_copy(struct data_schema *to,
-                      const struct data_schema *from); /* `to` is empty */
-bool data_schema_equal(const struct data_schema *a,
-                       const struct data_schema *b); /* names and types */
-void data_schema_print(const struct data_schema *s,
-                       struct buf *out); /* one "name: type" per line */
+/* `to` is empty. */
+void data_schema_copy(struct data_schema *to, const struct data_schema *from);
+/* Names and types. */
+bool data_schema_equal(const struct data_schema *a, const struct data_schema *b);
+/* One "name: type" per line. */
+void data_schema_print(const struct data_schema *s, struct buf *out);
 
 #endif

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From a value to its id, the innermost loop of features. Hashing takes the modulus by
+ * multiplication (the magic number is worked out once), and whole numbers are hashed as
+ * the decimal text that they stand for, which is made in registers. Texts of eight bytes
+ * have a loop of their own that AVX-512 takes eight at a time; bucket_eights_ref() is
+ * what it is compared with. Boundaries are counted while they are few and searched for
+ * when they are many.
+ */
 #include "feature/bucket.h"
 
 #include <math.h>

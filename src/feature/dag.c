@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FG_DAG: a feature's result as the input of another, and the order that this needs. */
+/* FG_DAG: a feature's result as the input of another, and the order that this needs. The
+ * order is a depth-first walk that reports a circle with its members. A result is turned
+ * into cells as a column would be: ids and numbers are copied, texts of a stub stay
+ * texts, weights become the values of pairs.
+ */
 #include <string.h>
 
 #include "base/mem.h"

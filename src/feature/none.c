@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FG_NONE: the columns hold ids and numbers already; they are split, cast and filled. */
+/* FG_NONE: the columns hold ids and numbers already; they are split, cast and filled. No
+ * operator and no bucket is at work. Texts are cut at fg_encoded_multival_sep and, of
+ * sequences, at the delimiter of steps; lists and maps give their values as they are. A
+ * missing value gets fg_encoded_default_value.
+ */
 #include <string.h>
 
 #include "feature/feature_private.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a row or step without values gets, worked out once. */
+/* What a row or step without values gets, worked out once for each feature:
+ * default_value, or fg_encoded_default_value under FG_NONE, as ids, numbers or a text,
+ * whatever the feature gives. It goes through the same bucket as other values, but not
+ * through the normalizer. A default that cannot be read is reported at its place in the
+ * config.
+ */
 #include <stdio.h>
 #include <string.h>
 

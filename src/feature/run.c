@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One batch: features in dependency order, each over its inputs step by step. */
+/* One batch: features in dependency order. For each, its columns are read into cells,
+ * and its operator is called for every step of every row; an operator that can work on
+ * the whole column (fast) is asked first. Where a column was in the last batch is
+ * remembered, so that names are looked up once. All memory belongs to the scratch or the
+ * output and is kept from batch to batch.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

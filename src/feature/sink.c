@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where values end up. Ids and numbers are written straight into the caller's output. */
+/* Where values end up. Ids and numbers are written straight into the caller's output,
+ * with room made as they come; texts of stubs are copied into one block. The end of a
+ * step cuts what is too long, fills in the default where nothing came, and notes the
+ * offsets, so that no operator does any of this itself.
+ */
 #include <string.h>
 
 #include "feature/feature_private.h"

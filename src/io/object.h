@@ -18,8 +18,8 @@
 
 struct object;
 
-bool object_is_url(
-    const char *path); /* begins with the scheme of a store: s3://, oss:// */
+/* Begins with the scheme of a store: s3://, oss://. */
+bool object_is_url(const char *path);
 /* `url` is one. RC_INVAL E1601 for a URL without a bucket or, unless `is_prefix`, without a key.
  * Nothing is sent yet.
  */

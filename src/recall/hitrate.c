@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Hit rates. Users are searched for in batches, so that the search is one matrix
+ * product; each user is then counted alone: the items it met, each once, against those
+ * that were found. With several vectors per user the results are merged first, by
+ * nearness or per vector. Sums are made in the order of the users, so that threads
+ * change no digit.
+ */
 #include "recall/hitrate.h"
 
 #include <stdlib.h>

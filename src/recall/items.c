@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading items. The schema decides which columns are kept, the first row the width of its
+ * vectors; later rows must agree. Vectors go into one array of floats that doubles as it
+ * fills; ids are indexed at the end, when their number is known. Every message names the row
+ * and the column.
+ */
 #include "recall/items.h"
 
 #include <math.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A tree by codes: the children of code c are branch * c + 1 .. branch * c + branch, so
+ * that a leaf's code holds the whole way to it. Nodes lie level by level, each level
+ * sorted by code, which puts the children of a node, and the leaves below it, side by
+ * side: two numbers say which they are. itree_by_order() makes the codes by halving an
+ * order again and again.
+ */
 #include "recall/itree.h"
 
 #include <stdlib.h>

@@ -20,9 +20,9 @@ struct itree {
     int64_t branch, n_levels, n;
     int64_t level_at[ITREE_LEVELS_MAX + 1]; /* first node of each level */
     int64_t *codes;                         /* [n] */
-    int64_t *child_at; /* [n + 1]: node k's children are child_at[k] .. child_at[k + 1];
-                          of leaves none */
-    int64_t *parent;   /* [n]; -1 of the root */
+    /* [n + 1]: node k's children are child_at[k] .. child_at[k + 1]; of leaves none. */
+    int64_t *child_at;
+    int64_t *parent;              /* [n]; -1 of the root */
     int64_t *leaf_from, *leaf_to; /* [n]: leaves below a node, counted from the first */
     int64_t *rows;                /* [leaves]: the item of a leaf */
 };

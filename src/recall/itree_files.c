@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing a tree. What could not be read back (an id or a text with a separator in it) is
+ * refused before anything is written. Attributes of inner nodes are worked out for the
+ * whole tree first (itree_attrs.c); then each table is one walk over the nodes, level by
+ * level, through a buffer that is flushed as it fills. A file appears under its name whole.
+ */
 #include "recall/itree_files.h"
 
 #include <math.h>

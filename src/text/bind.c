@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a normal tree to the C structs of a schema. Nothing can be wrong any more here. */
+/* From a normal tree to the C structs of a schema. Nothing can be wrong any more here:
+ * every field is of its declared type, in its declared form. A struct is allocated in
+ * the arena, filled with defaults from the table, and then with what the tree holds, by
+ * the offsets that the table states; repeated fields become arrays of exactly their
+ * length.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The way of a configuration file. Its kind is found by parsing the text under each
+ * syntax, with the problems thrown away, and asking every kind how sure it is. Then:
+ * parse, prepare, normalise, edits one by one with a check after each, bind, and the
+ * checks of the kind. A file with errors is still checked for what it means, but what is
+ * said about a message that has an error itself is left out, because it may only follow
+ * from that.
+ */
 #include "text/conf.h"
 
 #include <string.h>

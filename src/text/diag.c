@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of what is wrong with a file, and how it is shown. Past a limit the newest
+ * takes the last place, so that a hopeless file costs no memory. They are sorted by
+ * place before they are printed; of equals the one that was found first stays first. An
+ * excerpt is one line, cut around the column when it is long, with a caret below.
+ */
 #include "text/diag.h"
 
 #include <stdarg.h>

@@ -29,8 +29,8 @@ struct diag {
     enum code code;
     struct span at;
     const char *msg; /* lower case, no full stop */
-    const char
-        *where;       /* what encloses it: "feature 'uid', feature_configs[3]"; or NULL */
+    /* What encloses it: "feature 'uid', feature_configs[3]"; or NULL. */
+    const char *where;
     const char *hint; /* "did you mean ...?", or what to do; or NULL */
 };
 

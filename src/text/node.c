@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Trees. Nodes and their lists lie in the arena of the document and are never freed one
+ * by one; a list grows by doubling into the arena. Maps keep the order of the file and
+ * are searched from the front: they are as long as people write them. A number keeps the
+ * text it was written as.
+ */
 #include "text/node.h"
 
 #include <inttypes.h>

@@ -71,8 +71,8 @@ struct doc {
 void doc_release(struct doc *d);
 
 struct node *node_create(struct arena *a, enum node_kind kind, struct span at);
-struct node *node_str(struct arena *a, const char *s, size_t n,
-                      struct span at); /* copies s */
+/* Copies s. */
+struct node *node_str(struct arena *a, const char *s, size_t n, struct span at);
 struct node *node_int(struct arena *a, int64_t v, struct span at);
 struct node *node_uint(struct arena *a, uint64_t v, struct span at);
 struct node *node_real(struct arena *a, double v, struct span at);

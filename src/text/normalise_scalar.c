@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scalars: what a field of each type accepts, dialect by dialect. */
+/* Scalars: what a field of each type accepts, dialect by dialect. A value that is
+ * accepted is rewritten into the form that the type declares (3.0 for an integer becomes
+ * 3, "true" under YAML a bool); one that is not is reported with what was expected and
+ * left out. Limits and lists of words are checked here, too.
+ */
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens of the protobuf text format. Strings are only found here, and unescaped when
+ * somebody wants them, so that spans point into the file. What is no token is one of its
+ * own: the parser reports it in its place. Numbers follow protobuf's rules: hexadecimal and
+ * octal integers, decimals with an optional suffix f.
+ */
 #include "text/prototext_lex.h"
 
 #include <ctype.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Questions to a schema: fields by name, the member of a oneof that is set, words of
+ * enums, and where a message stands, for diagnostics. Tables are walked: messages have
+ * tens of fields. schema_view() lets messages that have no common base in C be read
+ * through one struct, by the names that they share.
+ */
 #include "text/schema.h"
 
 #include <assert.h>

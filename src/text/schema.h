@@ -4,32 +4,39 @@
  * A family of messages (pipeline, nni, paddlerec) is described in .def files with the
  * macros below. Each .def is expanded three times: as C structs
  * (text/schema_as_struct.h), as declarations (text/schema_as_decl.h) and as tables
- * (text/schema_as_table.h), so a reader of a setting writes
- * `conf->train_config->num_steps` and a wrong name or type does not compile.
+ * (text/schema_as_table.h), so that a reader of a setting writes
+ * conf->train_config->num_steps, and a wrong name or type does not compile. In a .def:
  *
- *     MSG(GradScaler, "dynamic loss scaling; on when the message is present")
- *     OPT(FLOAT, init_scale, "65536", "first scale", .min = 0)
- *     END(GradScaler)
+ * - MSG(GradScaler, "dynamic loss scaling; on when the message is present")
+ * - OPT(FLOAT, init_scale, "65536", "first scale", .min = 0)
+ * - END(GradScaler)
  *
- *   OPT(TYPE, name, default, doc, ...)   scalar; `default` is text or NULL (zero value)
- *   REQ(TYPE, name, default, doc, ...)   the same, declared required (not enforced at
- * load) REP(TYPE, name, doc, ...)            repeated scalar CHOICE(Enum, name, default,
- * doc, ...) / CHOICES(Enum, name, doc, ...)  enum, repeated enum SUB(Msg, name, doc, ...)
- * / SUB_REQ / SUBS    message, required message, repeated message ONE(oneof, Msg, name,
- * doc, ...)      message that is a member of a oneof DICT(TYPE, name, doc, ...) map from
- * string to scalar ANY(name, doc, ...)                  any value, kept as a tree
- *   UNION(name, tag, variants, doc, ...) message whose kind is told by its key `tag`
- *   ENUM(Name, doc) VALUE(Name, WORD, number, doc) END_ENUM(Name)
+ * macro                                what it declares             C members of x
+ * -----------------------------------  ---------------------------  ---------------------
+ * OPT(TYPE, x, default, doc, ...)      scalar; default: text, or    TYPE x; bool has_x
+ *                                      NULL for the zero value
+ * REQ(TYPE, x, default, doc, ...)      the same, declared required  TYPE x; bool has_x
+ *                                      (not enforced at load)
+ * REP(TYPE, x, doc, ...)               repeated scalar              const TYPE *x; n_x
+ * CHOICE(Enum, x, default, doc, ...)   enum                         int x; bool has_x
+ * CHOICES(Enum, x, doc, ...)           repeated enum                const int *x; n_x
+ * SUB(Msg, x, doc, ...)                message                      const struct P_Msg *x
+ * SUB_REQ(Msg, x, doc, ...)            message, declared required   const struct P_Msg *x
+ * SUBS(Msg, x, doc, ...)               repeated message             P_Msg *const *x; n_x
+ * ONE(oneof, Msg, x, doc, ...)         message, member of a oneof   const struct P_Msg *x
+ * DICT(TYPE, x, doc, ...)              map from string to scalar    schema_kv_TYPE *x; n_x
+ * ANY(x, doc, ...)                     any value, kept as a tree    const struct node *x
+ * UNION(x, tag, variants, doc, ...)    message whose kind is told   msg *const *x; n_x
+ *                                      by its key `tag`
+ * ENUM(Name, doc)                      opens an enum
+ * VALUE(Name, WORD, number, doc)       one word of it
+ * END_ENUM(Name)                       closes it
  *
  * TYPE is BOOL I32 I64 U32 U64 FLOAT DOUBLE STR. `...` sets further members of struct
- * field_def by name, such as .oneof, .min, .max, .words, .check, .flags. FLOAT members
- * are doubles that hold the shortest decimal of the float32 value, so 0.1 stays 0.1.
- *
- * C side, for `OPT(U32, num_steps, ...)`: uint32_t num_steps; bool has_num_steps.
- * REP: const uint32_t *x; int64_t n_x.  SUB: const struct P_Msg *x (NULL when absent).
- * SUBS: const struct P_Msg *const *x; int64_t n_x.  DICT: const struct schema_kv_U64 *x;
- * n_x. ANY: const struct node *x.  UNION: const struct msg *x (or, with FIELD_MANY, an
- * array). Every struct starts with `struct msg base`.
+ * field_def by name, such as .oneof, .min, .max, .words, .check, .flags. A FLOAT is a
+ * double that holds the shortest decimal of the float32 value, so that 0.1 stays 0.1.
+ * A message that is absent is NULL; n_x is an int64_t. Every struct starts with
+ * `struct msg base`. P is the prefix of the family: struct pc_EasyRecConfig.
  */
 #ifndef TEXT_SCHEMA_H
 #define TEXT_SCHEMA_H
@@ -105,13 +112,13 @@ struct field_def {
     /* FIELD_STR: NULL when `value` is fine, else what is wrong with it. */
     const char *(*check)(struct str value);
     unsigned flags;
-    size_t at, has,
-        count; /* offsets in the C struct; `has`/`count` 0 when there is none */
+    /* Offsets in the C struct; `has` and `count` are 0 when there is none. */
+    size_t at, has, count;
 };
 
 enum msg_flags {
-    MSG_OPEN =
-        1, /* unknown keys are the user's own; one that looks misspelt is a warning */
+    /* Unknown keys are the user's own; one that looks misspelt is a warning. */
+    MSG_OPEN = 1,
 };
 
 struct msg_def {
@@ -119,8 +126,7 @@ struct msg_def {
     const char *doc;
     const struct field_def *(*fields)(void); /* ends with a NULL name */
     size_t size;
-    const char
-        *title; /* the field whose value names an instance ("feature_name"), or NULL */
+    const char *title; /* field whose value names an instance: "feature_name"; or NULL */
     unsigned flags;
 };
 
@@ -171,9 +177,9 @@ enum rc schema_normalise(const struct msg_def *def, struct node *root,
 const void *schema_bind(const struct msg_def *def, const struct node *root,
                         struct arena *a);
 
-/* Copies the fields of `m` that `view` names, has_x and n_x too, to the places that `view`
- * states: one C struct for messages that share fields. Fields that `m` lacks, or that have
- * no effect in it, are left as they are.
+/* Copies the fields of `m` that `view` names, has_x and n_x too, to the places that
+ * `view` states: one C struct for messages that share fields. Fields that `m` lacks, or
+ * that have no effect in it, are left as they are.
  */
 void schema_view(const struct msg *m, const struct field_def *view, size_t n, void *out);
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows as CSV text. A field is quoted only when it has to be: it holds the delimiter, a
+ * quote or a line end, or it is empty where empty would read as null. Rows are put
+ * together in memory, 256 at a time, and handed to the file about a mebibyte at a time.
+ * Lists and maps have no form in CSV and are refused when the writer is opened.
+ */
 #include "data/csv/writer.h"
 
 #include <string.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens of one line of JSON. The line ends with '\n', which no token may hold, so that
+ * scanning loops need no bound of their own. A string without escapes is handed out
+ * where it lies; one with escapes is decoded into a buffer that is used again. The first
+ * fault is kept with its place; everything after it returns false. Values that nobody
+ * wants are skipped, but checked.
+ */
 #include "data/jsonl/token.h"
 
 #include <string.h>

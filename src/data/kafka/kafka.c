@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* librdkafka fetches ahead in threads of its own; here messages are only taken. */
+/* One partition of a topic. librdkafka fetches ahead in threads of its own; here
+ * messages are only taken, in the order of their offsets. Where to start is settled
+ * once: a stored place, a time, or what the group committed. Errors of brokers that pass
+ * are waited out, others become messages that name the broker or the topic.
+ */
 #include "data/kafka/kafka.h"
 
 #include <librdkafka/rdkafka.h>

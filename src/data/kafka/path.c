@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of topics, kafka://brokers/topic?setting=value. Two settings are ours (where
+ * to start, whether to stop at the end); the others go to librdkafka as they are.
+ * Secrets are refused here, because addresses end up in logs and checkpoints; they come
+ * from a file.
+ */
 #include <string.h>
 
 #include "base/mem.h"

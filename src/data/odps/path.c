@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of tables, odps://project/tables/[schema.]table/key=value/.., cut into their
+ * parts. Quotes around values of a partition are taken off; the query may only say
+ * overwrite.
+ */
 #include <string.h>
 
 #include "base/mem.h"

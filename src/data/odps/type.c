@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Types of MaxCompute, from their spelling ("map<string,array<bigint>>") to a tree, and
+ * from there to types of columns. A small recursive descent; its depth is bounded. Types
+ * that have no column here are refused by name.
+ */
 #include "data/odps/type.h"
 
 #include <string.h>

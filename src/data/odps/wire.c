@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows as the tunnel service sends and takes them: fields of protobuf, each numbered by
+ * its column, a mark behind every row, counts and checksums behind all. Two CRC-32C are
+ * kept, one over the values of the row and one over the checksums of all rows, and
+ * compared with what was sent: a row that was damaged on the way is an error. Columns
+ * that are not wanted are read past, since the checksum covers them. The second half of
+ * the file writes the same form.
+ */
 #include "data/odps/wire.h"
 
 #include <string.h>

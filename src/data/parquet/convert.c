@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From stored values to those of a column: one function per enum pq_convert. */
+/* From stored values to those of a column: one function per enum pq_convert. Values that
+ * need no change are decoded straight into the column; the others go through a scratch
+ * buffer and are converted in a second loop. Decimals become doubles, rounded once;
+ * INT96 times become nanoseconds, cut to what 64 bits hold.
+ */
 #include <math.h>
 
 #include "data/parquet/leaf.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Field numbers are those of parquet.thrift. */
+/* What a written file says about itself: chunks and their statistics are noted as
+ * columns are written, page indexes and the footer are encoded at the end. Field numbers
+ * are those of parquet.thrift. A type is described twice, as ConvertedType for old
+ * readers and as LogicalType for new ones.
+ */
 #include "data/parquet/footer.h"
 
 #include <string.h>

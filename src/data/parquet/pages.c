@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The pages of one column chunk. A window of the file is kept in memory and moved
+ * forward as pages are asked for; small pages are read many at a time, remote files in
+ * the pieces that ahead.c has announced. Loading a page checks its CRC when there is
+ * one, decompresses it and finds where levels and values begin, for both versions of
+ * data pages.
+ */
 #include "data/parquet/pages.h"
 
 #include <zlib.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A top-level column is the unit of work: its leaves, then its lists. */
+/* Reading a Parquet file. A top-level column is the unit of work, so that a pool of
+ * threads can read columns side by side: first its leaves, then the lists above them.
+ * When the rows of a batch would need too much memory they are read again, fewer of
+ * them. Of remote files the pieces that are about to be read are announced, and fetched
+ * ahead.
+ */
 #include "base/mem.h"
 #include "data/parquet/ahead.h"
 #include "data/parquet/assemble.h"

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decoding of the RLE/bit-packing hybrid. The state is the current run, a repeated value
+ * or a stretch of packed groups of 8; a call takes as much of it as it can and goes on
+ * with the next. Packed values are unpacked by the kernels of the CPU. For levels of 0
+ * and 1, which become validity bitmaps, bits are copied as bits without being spread out
+ * first.
+ */
 #include "data/parquet/rle.h"
 
 #include "base/compiler.h"

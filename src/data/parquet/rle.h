@@ -16,13 +16,15 @@
 struct rle {
     const struct pq_kernels *kernels;
     const uint8_t *p, *end; /* borrowed; the next run */
-    unsigned width;         /* bits, 0 to 32; 0: all values are 0, stored as runs of no
-                               bytes or, when there are no bytes at all, unlimited */
-    uint32_t value;         /* of the current run */
-    uint64_t repeat;        /* how often it is still to come */
-    const uint8_t *packed;  /* group of 8 values that the next one is in */
-    unsigned at;            /* its place in that group */
-    uint64_t packed_left;   /* values */
+    /* Bits, 0 to 32; 0: all values are 0, stored as runs of no bytes or, when there are
+     * no bytes at all, unlimited.
+     */
+    unsigned width;
+    uint32_t value;        /* of the current run */
+    uint64_t repeat;       /* how often it is still to come */
+    const uint8_t *packed; /* group of 8 values that the next one is in */
+    unsigned at;           /* its place in that group */
+    uint64_t packed_left;  /* values */
 };
 
 void rle_init(struct rle *r, const struct pq_kernels *kernels, const void *p, size_t n,

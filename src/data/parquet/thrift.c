@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Thrift's compact protocol: as much of it as Parquet's metadata needs. Reading is by
+ * pull: the caller asks for the next field and takes or skips it. The first fault
+ * sticks: from then on everything returns zero, so that a parser checks once at its end.
+ * Lengths are compared with the bytes that are left and nesting is bounded before
+ * anything is entered. Writing keeps a stack of field numbers, because numbers are
+ * stored as differences.
+ */
 #include "data/parquet/thrift.h"
 
 #include <assert.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Tables of items, users and edges out of a click log, in one pass. Keys are numbered in
+ * the order in which they first appear, with a count and the text of their line each;
+ * the tables are written at the end, in that order, so that the same log gives the same
+ * files. Values that hold a separator of the table are refused with their row.
+ */
 #include "data/sampler/make.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A table of items in memory: ids, weights, attributes. Attributes stand in one text
+ * with delimiters; it is cut up once, here, and each piece becomes a value of the type
+ * that its column has in the training data. Later batches only copy rows.
+ */
 #include "data/sampler/nodes.h"
 
 #include <string.h>

@@ -14,8 +14,8 @@ struct nodes_conf {
     const char *attr_delim; /* of attributes */
     const char *const *attr_fields;
     size_t n_attr_fields;
-    const struct data_schema
-        *data;               /* columns of the training data: give attributes a type */
+    /* Columns of the training data: give attributes a type. */
+    const struct data_schema *data;
     const char *level_field; /* attribute with the level in a tree, or NULL */
     struct buf *notes;       /* what is odd but handled, a line each; NULL: nobody asks */
 };

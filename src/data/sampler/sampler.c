@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Negatives for a batch. Items are drawn by weight with an alias table; those of the
+ * batch, or of the user's positive edges, are excluded by drawing again. The negatives
+ * of all rows come first, each user's hard ones behind them. Draws depend on (seed,
+ * step) alone, so a resumed run draws the same. Trees are in tree.c.
+ */
 #include "data/sampler/sampler.h"
 
 #include <string.h>

@@ -81,8 +81,10 @@ void sampler_scratch_destroy(struct sampler_scratch *x); /* NULL is fine */
 
 /* Borrowed until the scratch is used again. */
 struct sampled {
-    const struct batch *rows; /* the batch given, or of tdm: the originals, positives
-                                 grouped by original row, negatives alike */
+    /* The batch given, or of tdm: the originals, positives grouped by original row,
+     * negatives alike.
+     */
+    const struct batch *rows;
     /* All columns of attr_fields that batches have: the batch's rows, then what was
      * drawn for all of them, then hard ones row by row. NULL with tdm.
      */

@@ -20,8 +20,8 @@ struct sampler_level {
 
 struct sampler_tree {
     int64_t n_levels; /* the root's is 0 */
-    struct sampler_level
-        *levels;            /* [n_levels]; those that are never drawn from are empty */
+    /* [n_levels]; those that are never drawn from are empty. */
+    struct sampler_level *levels;
     uint32_t *samples;      /* [n_levels] negatives per row */
     struct edges ancestors; /* by leaf */
     double remain;
@@ -54,8 +54,8 @@ enum rc list_room(struct sampler_list *l, int64_t n, struct err *err) MUST_CHECK
 
 struct sampler_scratch {
     const struct sampler *s;
-    struct sampler_list rows,
-        keys;                  /* of the batch: row of the item table or -1, user's id */
+    /* Of the batch: row of the item table or -1, user's id. */
+    struct sampler_list rows, keys;
     struct sampler_list drawn; /* rows of the item table */
     struct sampler_list hard_at;
     struct sampler_list from; /* tdm: the original row of each row */

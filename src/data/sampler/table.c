@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading tables of items and edges. A table may be of any format that has a reader;
+ * text is read as text throughout and ids and weights are parsed here, because the
+ * header of such a file ("id:int64") says what they are. Rows go to the caller batch by
+ * batch.
+ */
 #include "data/sampler/table.h"
 
 #include <math.h>

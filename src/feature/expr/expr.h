@@ -3,7 +3,7 @@
  * muParser.
  *
  * From low to high: ?:  ||  &&  |  &  <= >= != == > <  + -  * /  unary - +  ^ (power,
- * from the right). Constants _pi and _e. Functions: fns.def. A value is a vector; one of
+ * from the right). Constants _pi and _e. Functions: functions.def. A value is a vector; one of
  * length 1 is a scalar and fits every length. Of two other lengths the shorter one is
  * lengthened with the filler.
  *

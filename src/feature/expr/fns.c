@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of formulas. Angles are radians, those of the distances degrees. */
+/* The functions of formulas, one line of functions.def each. Three forms: `each` works on
+ * every element alone, `many` folds any number of arguments, `over` makes one number of
+ * one or two vectors. Angles are radians, those of the distances degrees.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -200,7 +203,7 @@ static const struct expr_fn fns[] = {
 #define EACH(fn, n) {.name = #fn, .kind = EXPR_EACH, .n_args = n, .each = each_##fn},
 #define MANY(fn) {.name = #fn, .kind = EXPR_MANY, .n_args = -1, .many = many_##fn},
 #define OVER(fn, n) {.name = #fn, .kind = EXPR_OVER, .n_args = n, .over = over_##fn},
-#include "feature/expr/fns.def"
+#include "text/pipeline/functions.def"
 #undef EACH
 #undef MANY
 #undef OVER

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Precedence climbing straight into code for a stack machine. */
+/* Precedence climbing straight into code for a stack machine, without a tree between: an
+ * operand emits a push, an operator emits itself behind its operands. Nesting is
+ * bounded. Names are variables, functions or constants; one that is none of them is
+ * reported with the nearest that exists.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* custom_feature: an operator by name, built in or from a library. */
+/* custom_feature: an operator by name, built in or from a library. Which one is decided
+ * when the plan is made; custom_ops is its table of functions. EditDistance and SeqExpr
+ * are in this file, RegexReplace in custom_regex.c, libraries in custom_plugin.c. A row
+ * in which an input has no value gets the default without a call.
+ */
 #include <stdio.h>
 
 #include "feature/op/custom.h"

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators from libraries: include/trainyard/feature_plugin.h. */
+/* Operators from libraries (include/trainyard/feature_plugin.h). The library is opened
+ * when the plan is made, and its operator's ABI is checked; operator_params reaches it
+ * as JSON, whichever of the two ways it was written in. Each thread has an instance.
+ * Inputs are handed over as slices of what the cells hold; numbers are printed only for
+ * an operator that wants texts.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lookup_feature: what a map holds for the keys of another input. */
+/* lookup_feature: what a map holds for the keys of another input. The map of a row is
+ * indexed when it is long (kv_index.c) and searched when it is short. Found numbers are
+ * combined into one, found texts become an id each, and a value of several numbers is
+ * cut into them. In fg.json the last form is two features, because other generators read
+ * it so.
+ */
 #include <string.h>
 
 #include "base/mem.h"

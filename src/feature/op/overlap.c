@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overlap_feature: how much the terms of a query and a title have in common. */
+/* overlap_feature: how much the terms of a query and a title have in common. One
+ * function per method, found by name when the plan is made. Terms are compared pairwise:
+ * queries and titles have tens of them. The distances of the proximity methods are those
+ * of places in the title.
+ */
 #include <string.h>
 
 #include "base/mem.h"

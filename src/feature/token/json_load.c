@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the JSON tree to tables. Ids and counts are checked here, once. */
+/* A tokenizer.json, from its tree to tables: the vocabulary, the merges by pair of ids,
+ * tokens that are cut out first, and the stages before and after. Ids and counts are
+ * checked here, once, so that encoding can index without looking. Of a merge that stands
+ * twice the first counts.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cutting at the matches of a regular expression. */
+/* Cutting at the matches of a regular expression. A pattern is translated first, because
+ * the library that these files are written for takes \w a little wider than PCRE2, and
+ * compiled with its JIT where that exists. The stretches between and at matches are
+ * joined as the stage demands: apart, with the one before, with the one behind, or
+ * dropped.
+ */
 #include <string.h>
 
 #include "base/mem.h"

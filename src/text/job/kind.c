@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The job file: found by its keys; what two settings mean together is checked here. */
+/* The job file: found by its keys; what two settings mean together is checked here.
+ * Spellings of PAI's SDK are folded into ours before the schema sees them. Whether a
+ * path or an image exists is not looked at.
+ */
 #include <string.h>
 
 #include "text/conf.h"

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The tuners and assessors of NNI: their arguments are checked against tables
+ * (algos.def), in NNI's own words where it has some, and spaces against what each
+ * algorithm can search. Arguments that are right one by one and wrong together are found
+ * last.
+ */
 #include "text/nni/algo.h"
 
 #include <math.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of the training services, in NNI's words where it has any. */
+/* Rules of the training services, in NNI's words where it has any. One function per
+ * service, found by the class of its message; what several have in common (GPUs,
+ * sharing, storage) is checked once. A setting that the service leaves out is that of
+ * the experiment.
+ */
 #include <string.h>
 #include <strings.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.yaml: what can be said without the config.yaml that it goes with. */
+/* backend.yaml: what can be said without the config.yaml that it goes with: storage and
+ * keys, the files that are uploaded, paths, the version, and the rules of each kind of
+ * cluster. Sentences are those of PaddleRec's own tool where it has one, so that people
+ * find them.
+ */
 #include <fnmatch.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The order of the checks, and what they share. */
+/* The order of the checks of a pipeline.config, and what they share. First what the
+ * others stand on is worked out once: features, groups, tasks, the model and its family.
+ * Then each part of the file is checked by a file of its own; none stops the others.
+ * Helpers aim a diagnostic at an element of a list or at a part of a text, and find the
+ * nearest name.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

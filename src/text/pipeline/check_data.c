@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data_config: columns, labels, samplers. */
+/* data_config: columns and their types, labels and weights, CSV's settings, samplers.
+ * Columns are those that input_fields declares; when it declares none, names cannot be
+ * checked and are taken on trust. Required fields of a sampler are found by their label
+ * in the schema, one loop for all.
+ */
 #include <ctype.h>
 #include <string.h>
 

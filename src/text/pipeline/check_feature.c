@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* feature_configs: names, inputs, sequences. What concerns tables is in check_table.c. */
+/* feature_configs: names, inputs, sequences, one feature at a time. How many inputs a
+ * kind takes and what else is its own comes from its line of features.def. Ways to make
+ * ids are checked in check_ids.c, tables in check_table.c, formulas in check_formula.c.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of the models of field_model.def: they find them by fixed names. */
+/* Groups of the models of field_model.def. These models find their groups by fixed names
+ * and compare features with each other, so their groups must be there, be of the right
+ * type, and hold vectors of one width. Which model needs what is a table.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

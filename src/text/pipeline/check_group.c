@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config.feature_groups: members, sequences, encoders. */
+/* model_config.feature_groups: members that exist and may stand there, sequences,
+ * encoders. A group of rows that a sampler adds and one of other rows do not mix.
+ * Features that are used are noted on the way; check_unused() reports the rest.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

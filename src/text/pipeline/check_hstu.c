@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The HSTU family and the semantic-id models. */
+/* The HSTU family and the semantic-id models: settings that only make sense together.
+ * The model is walked message by message and each one that has rules is looked at,
+ * wherever it stands.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From values to ids and numbers: vocabularies, boundaries, dense embeddings. */
+/* From values to ids and numbers: one way to make ids, vocabularies without repetition,
+ * ascending boundaries, admission filters that are understood, dense embeddings. All of
+ * it concerns one feature alone; who shares a table is looked at in check_table.c.
+ */
 #include <ctype.h>
 #include <string.h>
 

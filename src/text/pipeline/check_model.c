@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model_config: which feature groups each model takes, and whether they fit. */
+/* model_config: which feature groups each model takes, and whether they fit. A model
+ * finds groups through settings that name them, by fixed names, or takes the first; each
+ * way has a function. What groups hold is checked in check_group.c, widths in
+ * check_width.c.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Building blocks, wherever in the model they stand: nets, encoders, blocks. */
+/* Building blocks, wherever in the model they stand: nets, encoders, blocks. The whole
+ * model is walked once; what is looked at depends on the type of the message. Required
+ * fields are enforced here, because the format itself does not: a run would fail later.
+ */
 #include <string.h>
 
 #include "text/pipeline/activation.h"

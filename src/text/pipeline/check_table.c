@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The embedding tables that the feature groups ask for, and who shares them. */
+/* The embedding tables that the feature groups ask for, and who shares them. Every use
+ * of a feature in a group is put under the name of its table; sharers must agree about
+ * width, rows, type and the way to ids, and the first difference is reported with both
+ * features.
+ */
 #include <string.h>
 #include <strings.h>
 

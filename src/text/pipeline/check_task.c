@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: labels, weights, losses, metrics, and how tasks see each other. */
+/* Tasks: labels, weights, losses, metrics, and how tasks see each other. Models write
+ * their tasks in five forms; all become struct pc_task first, so that the rules are
+ * written once. What a head puts out follows from its losses, and each metric is
+ * compared with that.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"

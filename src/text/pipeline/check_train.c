@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train_config: length, optimisers, schedules, checkpoints. */
+/* train_config and export_config: how training ends, optimizers and their schedules,
+ * checkpoints, what counts as best. A schedule's lengths must be above 0 because they
+ * are divided by; names of results are worked out as the trainer will name them, so that
+ * best_exporter_metric is found.
+ */
 #include <string.h>
 
 #include "text/pipeline/pipeline_private.h"
