@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a whole request to an answer: body, handler, audit log, error. */
+/* From a whole request to an answer, on a thread of the server: the body is read and
+ * checked against the table of its route, the handler writes into c->out, and changes and
+ * refusals go to the audit log. Handlers that change something queue on one lock where
+ * the store is SQLite, which has one writer. An error throws away what was written and
+ * becomes JSON; its code gives the status, its rc where the code has none of its own.
+ * What handlers share stands here as well: which job or project the caller may see.
+ */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Experiments over HTTP, out of the folders that `trainyard tune` makes. Nothing is kept
+ * between requests: each one opens the folder, which replays the log, and prints what it
+ * finds. A lock lets one request at a time do so, and a log beyond LOG_BYTES_MAX is
+ * refused, since a replayed experiment may be large. To stop one or to change its limits
+ * leaves a request in its folder for the manager, the only process that writes the log.
+ */
 #include "http/experiments.h"
 
 #include <stdlib.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A job's specification out of a request. The types of its fields are checked strictly
+ * first, then its text goes through the parser of job files, so both obey the same rules
+ * and all problems come at once. Then come the rules for strangers: no path of this
+ * machine, no variable of the server, a project only for its members. The server fills in
+ * the working directory, and an empty snapshot where no code was sent; the directory is
+ * taken out again before a specification is shown.
+ */
 #include "http/job_body.h"
 
 #include <string.h>

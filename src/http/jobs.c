@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looking at jobs. */
+/* Looking at jobs: lists, counts, one job with its specification and last metrics,
+ * events, points of metrics, the script that a job amounts to. Who is no admin sees their
+ * own jobs and those of their projects; the store filters lists, http_call_job() guards
+ * the rest. Pages go by a cursor (`next`), not by an offset, so jobs that come in between
+ * shift nothing; the list of jobs asks for one row more than it shows, to know whether
+ * there is another page.
+ */
 #include <string.h>
 
 #include "backend/agent.h"

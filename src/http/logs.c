@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The log files of a job: which there are, a part of one, or all that comes. A part is
+ * bytes from an offset, or the last lines, found by reading backwards in blocks; headers
+ * tell the size, the attempt and whether the log still grows, so a client can go on from
+ * there. With `follow` the answer is a stream of events (http/follow.c), which starts
+ * where Last-Event-ID says that an earlier one broke off. A file that is not there yet is
+ * an empty log.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* About the server itself: health, counters, audit log, use of the machine. */
+/* About the server itself: health, readiness, the OpenAPI document, counters, audit log,
+ * use of the machine. Health tells that the process answers, readiness that the store
+ * does. Counters are printed in the text format of Prometheus: jobs by state are counted
+ * in the store at that moment, all else is what this process has counted itself. Of the
+ * use, admins see everything, others their own rows and those of their projects.
+ */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenAPI 3.1 document, made from the tables that requests are checked with. */
+/* The OpenAPI 3.1 document, made from the tables that requests are checked with: paths
+ * from the routes, schemas from the tables of bodies and answers, the job's from the
+ * fields of job files. Tables of query parameters become parameters of their operation,
+ * not schemas. Which failures an operation may answer with follows from its kind: whether
+ * its path has parameters, it takes a body, changes something, wants a token. The text is
+ * written straight through; nothing is held but the buffer.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Users and their tokens. */
+/* Users and their tokens. All but http_get_me() is for admins, and the last admin can be
+ * neither disabled nor deleted nor given a smaller role. The text of a token is told
+ * once, in the answer that makes it; lists show its id. Whatever may take a right away
+ * makes http/auth.c forget the tokens that it has looked up, so the right ends with the
+ * next request to this server.
+ */
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of routes, unfolded from http/routes.def, and the search in it. A path is
+ * compared part by part; a part in braces takes any value that the check of its name
+ * accepts, so handlers get parameters of good form and a value of bad form is no such
+ * path. Checks and the patterns of the OpenAPI document stand side by side in one table.
+ * Where the path fits but no method does, the methods that would are collected for the
+ * header Allow. HEAD is a GET.
+ */
 #include "http/route.h"
 
 #include <string.h>

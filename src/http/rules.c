@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of notifications, and what became of messages. */
+/* Rules of notifications, and what became of their messages. A rule belongs to whoever
+ * made it; admins see all of them, but the target is shown to the owner alone, since the
+ * URL of a webhook often is a secret. team/deliver.c checks and stores a rule; the key
+ * that signs its messages is derived from the server's key and the rule's id, so it is
+ * not kept, and is told once. Sending is not done here: deliveries are only listed.
+ */
 #include <string.h>
 
 #include "base/clock.h"

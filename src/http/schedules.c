@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Routine runs; what is due is submitted elsewhere (team/). */
+/* Routine runs: made, shown, paused, run by hand. Handlers here check who may see a
+ * schedule and turn bodies into rows; cron, time zones and catching up are the affair of
+ * team/, where what is due is submitted. The job of a schedule passes the same rules as
+ * one that is submitted (http/job_body.c), but when the schedule is made, and is kept as
+ * it was then. A schedule that the caller may not see is answered like one that does not
+ * exist.
+ */
 #include "store/schedules.h"
 
 #include <string.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Checks a request against the table of its shapes. A query string is turned into a map
+ * of typed nodes first, so query and body go through the same check of items. Nothing
+ * unknown or missing passes, and no text with a NUL, which would end early in C. Since
+ * handlers run only after the check, the readers at the end (http_schema_text() and the
+ * like) take the default for anything absent and report no errors. A JSON number such as
+ * 3.0 counts as a whole number.
+ */
 #include "http/schema.h"
 
 #include <string.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything but jobs. */
+/* The list of all schemas, from http/schemas.def, and the tables of people, datasets,
+ * projects, the audit log and the server itself; jobs, schedules, notifications and
+ * experiments have files of their own. Each table is an array of items that ends with an
+ * empty one: name, shape, limits, and the sentence for the OpenAPI document. The same
+ * table checks a body and describes it. Those at the end have no items: bodies that are
+ * bytes, text or nothing.
+ */
 #include "http/role.h"
 #include "http/schemas_private.h"
 

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs and what belongs to them. */
+/* The tables of jobs and what belongs to them: events, points of metrics, logs, and the
+ * queries for each. Jobs, events and points come in pages: an answer has `next`, a query
+ * takes it back as `cursor` or `after`. JobSpec has no items here, because its fields are
+ * those of job files (text/job), which the parser of job files checks and the OpenAPI
+ * document takes from there.
+ */
 #include "http/schemas_private.h"
 #include "store/store.h"
 

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The answers of the model server: scores, health, the model's columns and outputs,
+ * reload as JSON, metrics as text for Prometheus. Each holds one version from start to
+ * end, so a reload under way changes nothing in it. A request to score is counted first
+ * and refused with 503 beyond max_requests; otherwise it waits for a free workspace of
+ * its version, reads the rows into it, scores, and prints. What the caller did wrong is
+ * 400, what went wrong here is 500, and each has its counter.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Versions of a model, counted by their users. The one that serves has one count for
+ * being current and one for each request; a reload loads the next with all its workspaces
+ * before it takes a lock that requests need, exchanges the pointer, and drops the old
+ * one, which its last user destroys. One lock guards the pointer and all counts, another
+ * lets one reload at a time load. Whether the path leads to something new is seen by the
+ * directory, and by inode and time of its manifest. Workspaces wait in a list per
+ * version; who finds none waits for one.
+ */
 #include "serve/version.h"
 
 #include <limits.h>

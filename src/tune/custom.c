@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A tuner, assessor or advisor in Python, as a child process. Its program is written into
+ * the experiment's folder and started with pipes for stdin and stdout; stderr is added to
+ * custom.log, whose last line becomes the message when the process ends. exchange()
+ * writes one line of JSON and blocks until a line comes back; an answer with "error" is
+ * an error. Trials that an advisor wants ended may come with any answer, so they are kept
+ * in a list until the manager takes them.
+ */
 #include "tune/custom.h"
 
 #include <errno.h>

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What can happen to an experiment, one function for each: it writes a line to log.jsonl
+ * and then lets experiment_apply() do what the line says, the same code that reads the
+ * log back. So what is in memory follows from the files, whoever made it. An ask of a
+ * built-in tuner is the exception: the tuner has moved on when the line is written, so
+ * only the trial is added. A Python class answers first, and its answer is the line. A
+ * last line that was cut short by a crash is cut off before the next is added.
+ */
 #include "tune/experiment.h"
 
 #include <math.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each event of the log does. */
+/* What each event of the log does to the experiment in memory: one function per kind,
+ * found in the table at the end. They run when a line is written and when the log is read
+ * back, so they look at the event and the state alone: times come from the event, ids of
+ * trials from their number and the seed. Results go on to the tuner and the assessor
+ * here, in the order of the log, which brings both to where they stood. A new search
+ * space makes a new tuner, which gets the results so far by their parameters.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

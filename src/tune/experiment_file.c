@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* experiment.json and log.jsonl: made, and read back. */
+/* experiment.json and log.jsonl: made, and read back. The settings are written once, when
+ * the experiment is made; opening it reads them, makes the built-in tuner and assessor,
+ * and applies the log line by line. The settings point into the parsed document, which
+ * stays until the experiment is closed. Python classes are not started here: who only
+ * looks needs none. A last line without its end is no error: it may be half written right
+ * now by a manager, while this process only looks.
+ */
 #include <string.h>
 
 #include "base/fs.h"

@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The grid over a search space, refined epoch by epoch. Each numeric parameter has an
+ * axis: the quantiles tried so far and the gaps between them that still hold values which
+ * a trial could tell apart. An epoch halves all gaps, then an odometer runs over the
+ * axes; points made of candidates of earlier epochs alone are passed over, as they were
+ * given before. Parameters that are not active under the options chosen do not turn.
+ * Quantiles, not values, make one rule fit uniform, logarithmic and normal parameters.
+ */
 #include "tune/grid.h"
 
 #include <math.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The loop that runs an experiment, about five rounds a second: take requests of users,
+ * look at the trials, end those that an advisor gave up, ask the tuner for more up to the
+ * concurrency, and decide what the experiment is now. Everything that counts is in the
+ * experiment and its log; struct tune_manager holds only the time spent and what is to be
+ * done next. A flock on the folder's file `lock` keeps a second manager away and goes
+ * with the process. If nothing but failures comes at the start, the experiment ends with
+ * the first one's message rather than going on.
+ */
 #include "tune/manager.h"
 
 #include <fcntl.h>

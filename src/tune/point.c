@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Points of a search space: drawn, changed, printed for a trial, read back from what a
+ * user gave. The space is a flat list, depth first, a parameter behind the choice that it
+ * hangs on; so one pass from front to back knows what is active, and most of what is here
+ * is such a pass. A changed choice draws anew what becomes active and makes NAN of what
+ * is no more. Printing nests the list again; reading goes the other way and refuses what
+ * is missing or no value of its type.
+ */
 #include "tune/point.h"
 
 #include <math.h>

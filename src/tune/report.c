@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Experiments as JSON in our own form; NNI's is in tune/report_nni.c. The text goes
+ * straight into the caller's buffer, with no tree between: parameters are JSON already.
+ * Numbers that JSON cannot hold become null. With one objective the best is a trial, with
+ * several it is the Pareto front. A ranking puts trials with a result first, the front
+ * before others, then less violation of constraints, then the better first objective; the
+ * number of the trial settles ties.
+ */
 #include "tune/report.h"
 
 #include <math.h>

@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all built-in tuners share: the table of them from text/nni/algos.def, arguments,
+ * seed, history, and the points issued so far. An algorithm is a struct tuner_ops and
+ * sees losses only, smaller is better; signs are turned here. Each ask gets random
+ * numbers from a stream of its own, made of the seed and the number of the ask, so an ask
+ * can be worked out again. Replay does that for algorithms with a state and compares,
+ * while a pure one is just given the point. One that must not repeat itself gets an
+ * unseen point instead, or ends.
+ */
 #include "tune/tuner.h"
 
 #include <math.h>

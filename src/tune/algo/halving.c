@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Li et al., "Hyperband", JMLR 2018; counts and budgets as NNI rounds them. */
+/* Li et al., "Hyperband", JMLR 2018; counts and budgets as NNI rounds them. Brackets are
+ * kept in the order in which they were opened, each with the configurations of its
+ * current round. An ask goes to the first bracket with something left to issue, or opens
+ * the next. When the last trial of a round ends, its configurations are sorted by loss,
+ * and the best stay for the next round; those without a result drop out. `trials` leads
+ * from the number of a trial to its place; what comes late, for a round that is over, is
+ * not counted.
+ */
 #include "tune/algo/halving.h"
 
 #include <inttypes.h>

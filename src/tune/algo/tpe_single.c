@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NNI's TPE: every parameter by itself, best results first in the lists. */
+/* NNI's TPE: every parameter by itself. The results are split by loss into good ones and
+ * the rest; running trials are put among them with an assumed loss (the constant liar,
+ * unless it is off), so that trials asked for at once differ. For each active parameter
+ * both parts give a density, shares of options or a Parzen estimate of numbers;
+ * candidates are drawn from the good one, and the one with the largest ratio of good to
+ * rest is taken. Until there are enough results, the prior is drawn from.
+ */
 #include <math.h>
 #include <stdlib.h>
 
