@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Workers of one attempt: all start together, and all are gone before the next attempt.
+ * The supervisor's phase decides what is allowed; here s->workers follows it, one entry
+ * per worker with its handle, its log and how it ended. Everything done to a worker goes
+ * through the table of its backend (s->job.ops); starts and exits become events.
+ *
+ * One end decides about the others: the last one ends the attempt; a failure, unless only
+ * the chief counts, stops the rest; and where `restart` is `worker` the failed one starts
+ * again alone after a delay, with a new handle (its "life") and the same log. A
+ * supervisor that takes over an attempt finds its workers again by those handles.
  */
 #include <signal.h>
 #include <stdio.h>

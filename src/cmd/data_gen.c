@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* data gen: checks the request, has data/gen write the files, and shows per split and
+ * label the rows, the share of positives and the best AUC and logloss that any model can
+ * reach. Files of an earlier run are refused before anything is written: a directory is
+ * read as a whole, so they would be mixed with the new ones.
+ */
 #include <math.h>
 #include <stdio.h>
 

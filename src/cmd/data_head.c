@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* data head: the first rows, as a table or as JSON lines. The batch size divides the
+ * number of rows asked for, so no more is read than shown. Cells of the table are kept as
+ * texts in one list, names and types first, because the widest cell sets the width of its
+ * column; widths count characters, not bytes of UTF-8.
+ */
 #include <string.h>
 
 #include "base/mem.h"

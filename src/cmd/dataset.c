@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Named data with a place where jobs see it. */
+/* dataset create, list, get, delete: named data with a place where jobs see it. Only the
+ * entry is made and deleted, never the data. What can be checked without the data (name,
+ * mount, form of the path) is checked here; all else is asked of p->ops, which is the
+ * local store or a server.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +107,8 @@ static enum rc create_dataset(const struct dataset_conf *c, const struct cmd_pla
     return rc;
 }
 
-static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc dataset_create_command(const void *conf, const struct opt_args *args,
+                                      struct err *err)
 {
     const struct dataset_conf *c = conf;
     struct cmd_place p;
@@ -115,7 +120,8 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
-static enum rc run_show(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc dataset_show_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
 {
     const struct dataset_conf *c = conf;
     struct cmd_place p;
@@ -144,7 +150,8 @@ static enum rc run_show(const void *conf, const struct opt_args *args, struct er
     return rc;
 }
 
-static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc dataset_delete_command(const void *conf, const struct opt_args *args,
+                                      struct err *err)
 {
     const struct dataset_conf *c = conf;
     struct cmd_place p;
@@ -176,7 +183,7 @@ const struct cmd cmd_dataset_create = {
     .conf_size = sizeof(struct dataset_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_create,
+    .run = dataset_create_command,
 };
 
 static const struct cmd_example list_examples[] = {
@@ -190,7 +197,7 @@ const struct cmd cmd_dataset_list = {
     .summary = "list datasets",
     .opts = show_opts,
     .conf_size = sizeof(struct dataset_conf),
-    .run = run_show,
+    .run = dataset_show_command,
 };
 
 static const struct cmd_example get_examples[] = {
@@ -207,7 +214,7 @@ const struct cmd cmd_dataset_get = {
     .conf_size = sizeof(struct dataset_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_show,
+    .run = dataset_show_command,
 };
 
 static const struct cmd_example delete_examples[] = {
@@ -224,5 +231,5 @@ const struct cmd cmd_dataset_delete = {
     .conf_size = sizeof(struct dataset_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_delete,
+    .run = dataset_delete_command,
 };

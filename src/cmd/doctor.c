@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* doctor: looks at the machine (machine.c) and at the programs that Trainyard can use
+ * (programs.c), then prints one report, as text or as JSON. Both are made from the same
+ * struct, so they cannot disagree; a value that is not known is `null` in JSON. Nothing
+ * here decides what is good enough: a missing program is listed with what needs it.
+ */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* eval: opens the config with its overrides and the checkpoint, builds the session with
+ * the seed that the checkpoint was trained with, restores all of it, and runs one
+ * evaluation over eval_input_path. The result goes to stdout and, as a line of JSON with
+ * the step, to the end of eval_result.txt in model_dir, in the form of the lines that
+ * training writes.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* explain: finds out what is asked about and hands it on. An error code is looked up in
+ * the table of codes; any other word is searched in the schemas of all kinds of files
+ * (explain_find.c) and printed (explain_text.c). --markdown writes the reference pages
+ * (explain_markdown.c) from the same tables, so that pages and program agree.
+ */
 #include "cmd/explain.h"
 
 #include <ctype.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* export: turns options into struct export_options, has train/export write the directory,
+ * and prints a summary. The checkpoint is the one named, or the latest or best one as
+ * export_config says. The directory appears only when it has been loaded and verified.
+ */
 #include <stdio.h>
 #include <string.h>
 

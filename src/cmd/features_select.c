@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* features select: reads from a checkpoint the learnt probability with which each feature
+ * is left out, prunes the config to the best --topk of each group, and writes one table
+ * per group and the new config. train/select.c knows which features must stay; here are
+ * the outputs. The new config has the name of the old one, so all outputs are guarded
+ * before the first is written: nothing lands on the config that was read.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* hitrate: how many of the items that users met are among their nearest ones. Options and
+ * outputs are checked before the tables are read, since reading takes long; then both
+ * tables are loaded whole, an index is built over the items and searched for batches of
+ * users (recall/hitrate.c). struct hit_run holds what the steps hand on. Timings go to
+ * stderr, so that stdout is the result alone.
+ */
 #include <stdio.h>
 #include <string.h>
 

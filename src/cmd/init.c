@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* init: a config to start from. One pass over the file, as `data stats` makes it. */
+/* init: a config to start from. One pass over the file, as `data stats` makes it, feeds
+ * the statistics of all columns; the texts of the first batches are looked into as well
+ * (init_sample.c). From both init_guess.c plans what each column is, and init_write.c
+ * writes the plan down. The label columns, the files of training and evaluation, and how
+ * a CSV file is read are settled here, and so is that no file is overwritten unasked.
+ */
 #include <stdio.h>
 #include <string.h>
 

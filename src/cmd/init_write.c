@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The config as a person would write it: a line of reason above each feature. */
+/* The config as a person would write it: a line of reason above each feature. It is
+ * printed from the plan in the order in which it is read: paths, training, data,
+ * features, columns that were left out, model. The members of a sequence group lie
+ * anywhere among the columns; the group is written once, where its first one stands.
+ * Names come from files of strangers and are quoted always.
+ */
 #include <string.h>
 
 #include "cmd/init_private.h"

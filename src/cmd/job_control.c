@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that ask something of jobs that are there. */
+/* Commands that ask something of jobs that are there: stop, suspend, resume, script,
+ * rerun and why take ids and do the same for each until one fails; logs follows one job.
+ * They speak to p->ops, the local store or a server, and first revive an agent that died.
+ *
+ * job agent is the other end: it serves the queue of this machine, or one job as its
+ * supervisor (--job), or copies files (--transfer). Its fork server is made before the
+ * store is opened, so that supervisors inherit no connection to it.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +50,8 @@ typedef enum rc ask_fn(const struct cmd_place *p, const struct control_conf *c,
                        const char *id, struct err *err);
 
 /* Does it for every id given; the first failure ends it. */
-static enum rc for_each(const void *conf, const struct opt_args *args, ask_fn *ask,
-                        struct err *err)
+static enum rc for_each_job(const void *conf, const struct opt_args *args, ask_fn *ask,
+                            struct err *err)
 {
     const struct control_conf *c = conf;
     struct cmd_place p;
@@ -141,11 +148,11 @@ static enum rc ask_why(const struct cmd_place *p, const struct control_conf *c,
     return rc;
 }
 
-#define CONTROL(word)                                                        \
-    static enum rc run_##word(const void *conf, const struct opt_args *args, \
-                              struct err *err)                               \
-    {                                                                        \
-        return for_each(conf, args, ask_##word, err);                        \
+#define CONTROL(word)                                                                  \
+    static enum rc job_##word##_command(const void *conf, const struct opt_args *args, \
+                                        struct err *err)                               \
+    {                                                                                  \
+        return for_each_job(conf, args, ask_##word, err);                              \
     }
 CONTROL(stop)
 CONTROL(suspend)
@@ -165,7 +172,7 @@ CONTROL(why)
                                        .conf_size = sizeof(struct control_conf), \
                                        .min_args = 1,                            \
                                        .max_args = CMD_ANY,                      \
-                                       .run = run_##word}
+                                       .run = job_##word##_command}
 
 COMMAND(
     stop, stop_opts, "stop jobs", "stop a job", "trainyard job stop jb-0123456789ab",
@@ -228,7 +235,8 @@ static enum rc find_worker(const struct cmd_place *p, const char *id, const char
     return rc;
 }
 
-static enum rc run_logs(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc job_logs_command(const void *conf, const struct opt_args *args,
+                                struct err *err)
 {
     const struct logs_conf *c = conf;
     struct cmd_place p;
@@ -268,7 +276,7 @@ const struct cmd cmd_job_logs = {
     .conf_size = sizeof(struct logs_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_logs,
+    .run = job_logs_command,
 };
 
 struct agent_conf {
@@ -318,7 +326,8 @@ static int run_supervisor(void *arg, const char *id)
     return rc ? 1 : 0;
 }
 
-static enum rc run_agent(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc job_agent_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct agent_conf *c = conf;
     struct job_where where = c->where;
@@ -361,5 +370,5 @@ const struct cmd cmd_job_agent = {
         "jobs continue, and the next job command starts another agent.",
     .opts = agent_opts,
     .conf_size = sizeof(struct agent_conf),
-    .run = run_agent,
+    .run = job_agent_command,
 };

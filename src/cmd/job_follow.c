@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log files are read as they grow; the store says when there will be no more. */
+/* Log files are read as they grow; the store says when there will be no more. struct
+ * following keeps how far each worker's log was read in the present attempt. Each nap the
+ * files are copied on, every fourth one the job's state is read first: what was written
+ * before the end is then in the files that are read after it. When the job has moved to
+ * another attempt, the old logs are read to their end before the new ones. A server that
+ * does not answer is waited for, up to a minute.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>

@@ -189,8 +189,8 @@ static enum rc put_metrics(const struct cmd_place *p, const char *id, bool json,
     return RC_OK;
 }
 
-static enum rc show(const struct get_conf *c, const struct cmd_place *p,
-                    const struct store_job *j, struct buf *out, struct err *err)
+static enum rc show_job(const struct get_conf *c, const struct cmd_place *p,
+                        const struct store_job *j, struct buf *out, struct err *err)
 {
     if (c->metrics)
         return put_metrics(p, j->id, c->json, out, err);
@@ -216,7 +216,7 @@ static enum rc run_job_get(const void *conf, const struct opt_args *args, struct
     job_revive(&p);
     rc = p.ops->get(&p, args->at[0], &jobs, err);
     if (!rc)
-        rc = show(c, &p, &jobs.at[0], &out, err);
+        rc = show_job(c, &p, &jobs.at[0], &out, err);
     if (!rc)
         rc = cmd_print(&out, err);
     store_jobs_release(&jobs);

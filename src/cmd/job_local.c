@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of this machine: the store, the files, the agent. */
+/* Jobs of this machine: the table job_ops_local answers from the store, the files of the
+ * jobs directory and the agent. Its twin is job_remote.c, which asks a server; commands
+ * know only the table. Whatever gives the agent work to do (submit, rerun, a request that
+ * no supervisor hears) wakes it afterwards, when the record is written.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

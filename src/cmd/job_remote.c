@@ -12,8 +12,8 @@
 #include "job/status.h"
 #include "text/json.h"
 
-static enum rc call(const struct cmd_place *p, const char *method, char *path,
-                    const char *body, struct doc *doc, struct err *err)
+static enum rc call_server(const struct cmd_place *p, const char *method, char *path,
+                           const char *body, struct doc *doc, struct err *err)
 {
     struct remote_ask q = {.method = method,
                            .path = path,
@@ -32,7 +32,7 @@ static int64_t time_of(const struct node *n, const char *key)
     return clock_from_rfc3339(str_c(text), &ns) ? ns : 0;
 }
 
-static const char *print(const struct node *n, struct arena *a)
+static const char *json_text_of(const struct node *n, struct arena *a)
 {
     struct buf b;
     if (!n)
@@ -70,7 +70,7 @@ static void take_job(const struct node *n, struct store_jobs *out)
     j->started = time_of(n, "started");
     j->finished = time_of(n, "finished");
     const struct node *status = node_find(n, "status");
-    j->status = status ? print(status, &out->arena) : "{}";
+    j->status = status ? json_text_of(status, &out->arena) : "{}";
 }
 
 static enum rc take_jobs(const struct node *list, size_t n, struct store_jobs *out,
@@ -90,7 +90,8 @@ static enum rc remote_get(const struct cmd_place *p, const char *id,
     struct doc doc = {0};
     if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
+    enum rc rc =
+        call_server(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
     *out = (struct store_jobs){.n = 0};
     if (!rc)
         rc = take_jobs(doc.root, 1, out, err);
@@ -156,7 +157,7 @@ static enum rc remote_list(const struct cmd_place *p, const struct store_filter 
     do {
         struct doc doc = {0};
         size_t want = limit - l.n < 1000 ? limit - l.n : 1000;
-        rc = call(p, "GET", list_path(f, want, before), NULL, &doc, err);
+        rc = call_server(p, "GET", list_path(f, want, before), NULL, &doc, err);
         const struct node *jobs = rc ? NULL : node_find(doc.root, "jobs");
         for (size_t i = 0;
              jobs && jobs->kind == NODE_LIST && i < jobs->list.n && l.n < limit; i++)
@@ -176,7 +177,7 @@ static enum rc remote_counts(const struct cmd_place *p, struct store_count *out,
                              size_t max, size_t *n, struct err *err)
 {
     struct doc doc = {0};
-    enum rc rc = call(p, "GET", mem_strdup("/api/v1/counts"), NULL, &doc, err);
+    enum rc rc = call_server(p, "GET", mem_strdup("/api/v1/counts"), NULL, &doc, err);
     const struct node *map = rc ? NULL : node_find(doc.root, "counts");
     *n = 0;
     for (size_t i = 0; map && map->kind == NODE_MAP && i < map->map.n && *n < max; i++) {
@@ -198,9 +199,10 @@ static enum rc remote_spec_of(const struct cmd_place *p, const char *id, char **
     struct arena a = {0};
     if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
+    enum rc rc =
+        call_server(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
     if (!rc)
-        *out = mem_strdup(print(node_find(doc.root, "spec"), &a));
+        *out = mem_strdup(json_text_of(node_find(doc.root, "spec"), &a));
     arena_release(&a);
     if (doc.src)
         doc_release(&doc);
@@ -216,7 +218,7 @@ static void take_event(const struct node *n, struct store_events *out)
                              .type = arena_strdup(a, node_get_text(n, "type", "")),
                              .reason = arena_strdup(a, node_get_text(n, "reason", "")),
                              .message = arena_strdup(a, node_get_text(n, "message", "")),
-                             .data = print(node_find(n, "data"), a),
+                             .data = json_text_of(node_find(n, "data"), a),
                              .attempt = node_get_int(n, "attempt", 0),
                              .worker = node_get_int(n, "worker", -1)};
 }
@@ -231,10 +233,10 @@ static enum rc remote_events(const struct cmd_place *p, const char *id, int64_t 
         return err_set(err, RC_NOMEM, "out of memory for events");
     do {
         struct doc doc = {0};
-        rc = call(p, "GET",
-                  mem_printf("/api/v1/jobs/%s/events?limit=1000&after=%jd", id,
-                             (intmax_t)after),
-                  NULL, &doc, err);
+        rc = call_server(p, "GET",
+                         mem_printf("/api/v1/jobs/%s/events?limit=1000&after=%jd", id,
+                                    (intmax_t)after),
+                         NULL, &doc, err);
         const struct node *list_ = rc ? NULL : node_find(doc.root, "events");
         for (size_t i = 0; list_ && list_->kind == NODE_LIST && i < list_->list.n &&
                            l.n < STORE_ROWS_MAX;
@@ -256,7 +258,7 @@ static enum rc remote_points(const struct cmd_place *p, const char *id, int64_t 
 {
     struct doc doc = {0};
     struct store_points l = {0};
-    enum rc rc = call(
+    enum rc rc = call_server(
         p, "GET",
         mem_printf("/api/v1/jobs/%s/metrics?limit=10000&after=%jd", id, (intmax_t)after),
         NULL, &doc, err);
@@ -290,7 +292,8 @@ static enum rc remote_last_points(const struct cmd_place *p, const char *id,
 {
     struct doc doc = {0};
     struct store_points l = {0};
-    enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
+    enum rc rc =
+        call_server(p, "GET", mem_printf("/api/v1/jobs/%s", id), NULL, &doc, err);
     const struct node *map = rc ? NULL : node_find(doc.root, "metrics");
     size_t n = map && map->kind == NODE_MAP ? map->map.n : 0;
     l.at = arena_alloc(&l.arena, (n + 1) * sizeof(*l.at));
@@ -316,11 +319,11 @@ static enum rc remote_ask(const struct cmd_place *p, const char *id, enum job_as
     *out = (struct job_request_result){.alone = false};
     if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    enum rc rc = call(p, "POST", mem_printf("/api/v1/jobs/%s/%s", id, verbs[what]),
-                      what == JOB_ASK_KILL   ? "{\"force\": true}"
-                      : what == JOB_ASK_STOP ? "{}"
-                                             : NULL,
-                      &doc, err);
+    enum rc rc = call_server(p, "POST", mem_printf("/api/v1/jobs/%s/%s", id, verbs[what]),
+                             what == JOB_ASK_KILL   ? "{\"force\": true}"
+                             : what == JOB_ASK_STOP ? "{}"
+                                                    : NULL,
+                             &doc, err);
     if (!rc) {
         const struct node *ended = node_find(doc.root, "ended");
         if (!job_state_find(node_get_text(doc.root, "state", ""), &out->state))
@@ -340,7 +343,7 @@ static enum rc remote_rerun(const struct cmd_place *p, const char *id,
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     *out = (struct job_submit_result){.existed = false};
     enum rc rc =
-        call(p, "POST", mem_printf("/api/v1/jobs/%s/rerun", id), NULL, &doc, err);
+        call_server(p, "POST", mem_printf("/api/v1/jobs/%s/rerun", id), NULL, &doc, err);
     if (!rc)
         snprintf(out->id, sizeof(out->id), "%s", node_get_text(doc.root, "id", ""));
     if (doc.src)
@@ -354,7 +357,8 @@ static enum rc remote_why(const struct cmd_place *p, const char *id, struct buf 
     struct doc doc = {0};
     if (!job_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
-    enum rc rc = call(p, "GET", mem_printf("/api/v1/jobs/%s/why", id), NULL, &doc, err);
+    enum rc rc =
+        call_server(p, "GET", mem_printf("/api/v1/jobs/%s/why", id), NULL, &doc, err);
     if (!rc)
         buf_puts(out, node_get_text(doc.root, "why", ""));
     if (doc.src)
@@ -432,7 +436,7 @@ static enum rc remote_dataset_create(const struct cmd_place *p, struct store_dat
     json_put_str(&j, "mount", d->mount);
     json_close(&j, '}');
     enum rc rc =
-        call(p, "POST", mem_strdup("/api/v1/datasets"), buf_str(&body), &doc, err);
+        call_server(p, "POST", mem_strdup("/api/v1/datasets"), buf_str(&body), &doc, err);
     if (!rc)
         take_dataset(doc.root, a, d);
     if (doc.src)
@@ -458,8 +462,8 @@ static enum rc remote_dataset_get(const struct cmd_place *p, const char *name,
     struct doc doc = {0};
     struct store_datasets l = {0};
     enum rc rc =
-        call(p, "GET", name ? dataset_path(name) : mem_strdup("/api/v1/datasets"), NULL,
-             &doc, err);
+        call_server(p, "GET", name ? dataset_path(name) : mem_strdup("/api/v1/datasets"),
+                    NULL, &doc, err);
     const struct node *list_ = rc || name ? NULL : node_find(doc.root, "datasets");
     size_t n = name ? 1 : list_ && list_->kind == NODE_LIST ? list_->list.n : 0;
     l.at = arena_alloc(&l.arena, (n + 1) * sizeof(*l.at));
@@ -477,7 +481,7 @@ static enum rc remote_dataset_get(const struct cmd_place *p, const char *name,
 static enum rc remote_dataset_delete(const struct cmd_place *p, const char *name,
                                      struct err *err)
 {
-    return call(p, "DELETE", dataset_path(name), NULL, NULL, err);
+    return call_server(p, "DELETE", dataset_path(name), NULL, NULL, err);
 }
 
 const struct job_ops job_ops_remote = {

@@ -16,8 +16,9 @@
 
 #define ROUNDS 3 /* of asking what is missing */
 
-static enum rc put(const struct cmd_place *p, const char *kind, const char *objects,
-                   const char *id, struct doc *doc, struct err *err)
+static enum rc put_object(const struct cmd_place *p, const char *kind,
+                          const char *objects, const char *id, struct doc *doc,
+                          struct err *err)
 {
     char *data = NULL, *path = mem_printf("/api/v1/%s/%s", kind, id);
     size_t n = 0;
@@ -40,11 +41,12 @@ static enum rc send_snapshot(const struct cmd_place *p, const char *objects,
 {
     for (int i = 0; i < ROUNDS; i++) {
         struct doc doc = {0};
-        enum rc rc = put(p, "snapshots", objects, id, &doc, err);
+        enum rc rc = put_object(p, "snapshots", objects, id, &doc, err);
         const struct node *missing = rc ? NULL : node_find(doc.root, "missing");
         size_t n = missing && missing->kind == NODE_LIST ? missing->list.n : 0;
         for (size_t k = 0; k < n && !rc; k++)
-            rc = put(p, "objects", objects, missing->list.at[k]->text.p, NULL, err);
+            rc =
+                put_object(p, "objects", objects, missing->list.at[k]->text.p, NULL, err);
         if (doc.src)
             doc_release(&doc);
         if (rc || n == 0)
@@ -134,8 +136,8 @@ static enum rc put_secrets(struct job_spec *spec, struct err *err)
     return rc;
 }
 
-static enum rc post(const struct cmd_place *p, const struct job_spec *spec,
-                    struct job_submit_result *r, struct err *err)
+static enum rc post_job(const struct cmd_place *p, const struct job_spec *spec,
+                        struct job_submit_result *r, struct err *err)
 {
     struct buf body;
     struct doc doc = {0};
@@ -177,7 +179,7 @@ enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *c
     if (!rc && !own_token) /* an answer that was lost does not make a second job */
         job_spec_put(spec, "client_token", token);
     if (!rc)
-        rc = post(p, spec, &r, err);
+        rc = post_job(p, spec, &r, err);
     if (!own_token && r.existed)
         r.existed = false;
     if (!rc)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job as JSON. What the store keeps as JSON already is put in as it is. */
+/* A job as JSON, in our own words (job_json) and in those of DLC (job_dlc_json). What the
+ * store keeps as JSON already, specification, status and data of events, is put in as it
+ * is. Both read through p->ops, so that a job on a server looks like one on this machine.
+ */
 #include <string.h>
 
 #include "base/clock.h"

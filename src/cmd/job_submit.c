@@ -41,9 +41,9 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc submit(const struct submit_conf *c, const struct opt_args *args,
-                      const struct cmd_place *p, struct job_submit_result *r,
-                      struct err *err)
+static enum rc submit_job(const struct submit_conf *c, const struct opt_args *args,
+                          const struct cmd_place *p, struct job_submit_result *r,
+                          struct err *err)
 {
     struct job_spec spec = {0};
     char cwd[4096];
@@ -79,7 +79,7 @@ static enum rc show_answer(const struct submit_conf *c, const struct cmd_place *
     return rc;
 }
 
-static void say(const struct job_submit_result *r)
+static void say_what_happened(const struct job_submit_result *r)
 {
     if (r->existed)
         fprintf(stderr, "the token is known: job %s exists\n", r->id);
@@ -153,9 +153,9 @@ static enum rc submit_and(const void *conf, const struct opt_args *args, taken_f
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = submit(c, args, &p, &r, err);
+    rc = submit_job(c, args, &p, &r, err);
     if (!rc) {
-        say(&r);
+        say_what_happened(&r);
         rc = then(c, &p, &r, err);
     }
     cmd_place_close(&p);
@@ -171,12 +171,14 @@ static enum rc answer_and_wait(const struct submit_conf *c, const struct cmd_pla
     return rc || !c->wait ? rc : end_of(p, r->id, err);
 }
 
-static enum rc run_submit(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc job_submit_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     return submit_and(conf, args, answer_and_wait, err);
 }
 
-static enum rc run_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc job_run_command(const void *conf, const struct opt_args *args,
+                               struct err *err)
 {
     return submit_and(conf, args, run_foreground, err);
 }
@@ -216,7 +218,7 @@ const struct cmd cmd_job_submit = {
     .conf_size = sizeof(struct submit_conf),
     .min_args = 0,
     .max_args = CMD_ANY,
-    .run = run_submit,
+    .run = job_submit_command,
 };
 
 const struct cmd cmd_job_run = {
@@ -234,5 +236,5 @@ const struct cmd cmd_job_run = {
     .conf_size = sizeof(struct submit_conf),
     .min_args = 0,
     .max_args = CMD_ANY,
-    .run = run_run,
+    .run = job_run_command,
 };

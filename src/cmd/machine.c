@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What this machine and this process may use, read from /proc, /sys and limits of the
+ * process. Nothing fails: a value that cannot be read stays 0, "" or MACHINE_NONE. `root`
+ * stands before the paths of /proc and /sys, so that tests can show other machines.
+ *
+ * The memory limit is the smallest one of the control groups from ours up to the root, in
+ * version 2 and in version 1; one of at least the machine's memory counts as none.
+ */
 #include "cmd/machine.h"
 
 #include <sched.h>

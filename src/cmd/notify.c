@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules that say when somebody is told about a job. */
+/* notify create, list, log, delete: rules that say when somebody is told about a job, and
+ * what became of the messages. Flags become one JSON object, the rule's condition, which
+ * the store keeps as it is and team/rule.c reads. Sending is not done here but by the
+ * server or `schedule due --loop`. The secret that signs a webhook's messages is shown
+ * only when the rule is made.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -193,7 +198,8 @@ static enum rc create_rule(const struct notify_conf *c, const struct cmd_place *
     return rc;
 }
 
-static enum rc run_create(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc notify_create_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
 {
     const struct notify_conf *c = conf;
     struct cmd_place p;
@@ -213,7 +219,8 @@ static enum rc run_create(const void *conf, const struct opt_args *args, struct 
     return rc;
 }
 
-static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc notify_list_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
 {
     const struct notify_conf *c = conf;
     struct cmd_place p;
@@ -270,7 +277,8 @@ static void put_delivery(const struct store_delivery *d, bool json, struct buf *
     buf_putc(out, '\n');
 }
 
-static enum rc run_log(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc notify_log_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     const struct notify_conf *c = conf;
     struct cmd_place p;
@@ -296,7 +304,8 @@ static enum rc run_log(const void *conf, const struct opt_args *args, struct err
     return rc;
 }
 
-static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc notify_delete_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
 {
     const struct notify_conf *c = conf;
     struct cmd_place p;
@@ -331,7 +340,7 @@ const struct cmd cmd_notify_create = {
     .examples = create_examples,
     .opts = create_opts,
     .conf_size = sizeof(struct notify_conf),
-    .run = run_create,
+    .run = notify_create_command,
 };
 
 static const struct cmd_example list_examples[] = {
@@ -345,7 +354,7 @@ const struct cmd cmd_notify_list = {
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct notify_conf),
-    .run = run_list,
+    .run = notify_list_command,
 };
 
 static const struct cmd_example log_examples[] = {
@@ -361,7 +370,7 @@ const struct cmd cmd_notify_log = {
     .opts = log_opts,
     .conf_size = sizeof(struct notify_conf),
     .max_args = 1,
-    .run = run_log,
+    .run = notify_log_command,
 };
 
 static const struct cmd_example delete_examples[] = {
@@ -378,5 +387,5 @@ const struct cmd cmd_notify_delete = {
     .conf_size = sizeof(struct notify_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_delete,
+    .run = notify_delete_command,
 };

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* params: opens a checkpoint, a model_dir or a .safetensors file, which verifies it
+ * unless told not to, and lists its tensors and the totals of each part, as a table or as
+ * JSON. Only the headers are printed, never the values. Names are made harmless for the
+ * terminal, since a file may come from anybody.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* plan: whether a training run fits in memory. Builds the session as training would,
+ * counts the rows of the data where its files tell, and prints the budget that
+ * train/budget.c makes of both: each table, what it takes at most and what the data can
+ * reach of it, and everything beside tables. The exit status says whether the expected
+ * sum fits.
+ */
 #include <string.h>
 
 #include "base/cpu.h"

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* predict: loads a model, an export or a checkpoint of a config, and has train/export
+ * score the rows. struct loaded is what both ways end in: a session, the config that says
+ * how data is read, and a name that tells this model from others, by which an interrupted
+ * run knows whether it may go on. An export whose config is overridden is opened as it
+ * is; only how its data is read comes from the edited config.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Limits and weights of users and projects. */
+/* quota set, list, delete: limits and weights of users and projects. A user and a project
+ * may have the same name, so rows are kept by a key that says which (team/quota.c).
+ * Limits are handed on as texts: one that was not given changes nothing, and `none`
+ * removes it. After a change the agent is revived, since jobs that waited may start now.
+ */
 #include <string.h>
 
 #include "backend/agent.h"
@@ -145,7 +149,8 @@ static enum rc set_quota(const struct quota_conf *c, const struct cmd_place *p,
     return rc;
 }
 
-static enum rc run_set(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc quota_set_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
 {
     const struct quota_conf *c = conf;
     struct cmd_place p;
@@ -162,7 +167,8 @@ static enum rc run_set(const void *conf, const struct opt_args *args, struct err
     return rc;
 }
 
-static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc quota_list_command(const void *conf, const struct opt_args *args,
+                                  struct err *err)
 {
     const struct quota_conf *c = conf;
     struct cmd_place p;
@@ -193,7 +199,8 @@ static enum rc run_list(const void *conf, const struct opt_args *args, struct er
     return rc;
 }
 
-static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc quota_delete_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
 {
     const struct quota_conf *c = conf;
     struct cmd_place p;
@@ -227,7 +234,7 @@ const struct cmd cmd_quota_set = {
     .examples = set_examples,
     .opts = set_opts,
     .conf_size = sizeof(struct quota_conf),
-    .run = run_set,
+    .run = quota_set_command,
 };
 
 static const struct cmd_example list_examples[] = {
@@ -241,7 +248,7 @@ const struct cmd cmd_quota_list = {
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct quota_conf),
-    .run = run_list,
+    .run = quota_list_command,
 };
 
 static const struct cmd_example delete_examples[] = {
@@ -255,5 +262,5 @@ const struct cmd cmd_quota_delete = {
     .examples = delete_examples,
     .opts = delete_opts,
     .conf_size = sizeof(struct quota_conf),
-    .run = run_delete,
+    .run = quota_delete_command,
 };

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pausing, resuming, deleting and running schedules by hand. */
+/* schedule pause, resume, delete, run: each is one call to p->ops->team, the local store
+ * or a server, around which with_place() opens and closes the place. A run by hand is
+ * named by its planned time, to the second, so that asking twice for the same time
+ * submits one job; with --wait the command ends as the job does.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,26 +57,26 @@ static enum rc with_place(const void *conf, const struct opt_args *args, control
     return rc;
 }
 
-static enum rc pause_it(const struct control_conf *c, const struct cmd_place *p,
-                        const char *name, struct err *err)
+static enum rc pause_schedule(const struct control_conf *c, const struct cmd_place *p,
+                              const char *name, struct err *err)
 {
     return p->ops->team->schedule_pause(p, name, true, err);
 }
 
-static enum rc resume_it(const struct control_conf *c, const struct cmd_place *p,
-                         const char *name, struct err *err)
+static enum rc resume_schedule(const struct control_conf *c, const struct cmd_place *p,
+                               const char *name, struct err *err)
 {
     return p->ops->team->schedule_pause(p, name, false, err);
 }
 
-static enum rc delete_it(const struct control_conf *c, const struct cmd_place *p,
-                         const char *name, struct err *err)
+static enum rc delete_schedule(const struct control_conf *c, const struct cmd_place *p,
+                               const char *name, struct err *err)
 {
     return p->ops->team->schedule_delete(p, name, err);
 }
 
-static enum rc run_it(const struct control_conf *c, const struct cmd_place *p,
-                      const char *name, struct err *err)
+static enum rc submit_run(const struct control_conf *c, const struct cmd_place *p,
+                          const char *name, struct err *err)
 {
     int64_t at = clock_wall_ns() / CLOCK_SECOND * CLOCK_SECOND;
     char id[JOB_ID_SIZE];
@@ -99,24 +103,28 @@ static enum rc run_it(const struct control_conf *c, const struct cmd_place *p,
     return rc;
 }
 
-static enum rc run_pause(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_pause_command(const void *conf, const struct opt_args *args,
+                                      struct err *err)
 {
-    return with_place(conf, args, pause_it, err);
+    return with_place(conf, args, pause_schedule, err);
 }
 
-static enum rc run_resume(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_resume_command(const void *conf, const struct opt_args *args,
+                                       struct err *err)
 {
-    return with_place(conf, args, resume_it, err);
+    return with_place(conf, args, resume_schedule, err);
 }
 
-static enum rc run_delete(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_delete_command(const void *conf, const struct opt_args *args,
+                                       struct err *err)
 {
-    return with_place(conf, args, delete_it, err);
+    return with_place(conf, args, delete_schedule, err);
 }
 
-static enum rc run_run(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_run_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
 {
-    return with_place(conf, args, run_it, err);
+    return with_place(conf, args, submit_run, err);
 }
 
 static const struct cmd_example pause_examples[] = {
@@ -133,7 +141,7 @@ const struct cmd cmd_schedule_pause = {
     .conf_size = sizeof(struct control_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_pause,
+    .run = schedule_pause_command,
 };
 
 static const struct cmd_example resume_examples[] = {
@@ -150,7 +158,7 @@ const struct cmd cmd_schedule_resume = {
     .conf_size = sizeof(struct control_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_resume,
+    .run = schedule_resume_command,
 };
 
 static const struct cmd_example delete_examples[] = {
@@ -167,7 +175,7 @@ const struct cmd cmd_schedule_delete = {
     .conf_size = sizeof(struct control_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_delete,
+    .run = schedule_delete_command,
 };
 
 static const struct cmd_example run_examples[] = {
@@ -189,5 +197,5 @@ const struct cmd cmd_schedule_run = {
     .conf_size = sizeof(struct control_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_run,
+    .run = schedule_run_command,
 };

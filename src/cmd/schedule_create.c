@@ -86,8 +86,8 @@ static enum rc put_spec(const struct create_conf *c, const struct opt_args *args
     return rc;
 }
 
-static enum rc answer(const struct create_conf *c, const struct store_schedule *x,
-                      struct err *err)
+static enum rc print_schedule(const struct create_conf *c, const struct store_schedule *x,
+                              struct err *err)
 {
     struct buf out;
     buf_init(&out, CMD_TEXT_MAX);
@@ -141,7 +141,7 @@ static enum rc create_schedule(const struct create_conf *c, const struct opt_arg
         struct arena a = {0};
         rc = p->ops->team->schedule_create(p, &x, &a, err);
         if (!rc)
-            rc = answer(c, &x, err);
+            rc = print_schedule(c, &x, err);
         arena_release(&a);
         mem_free(kept);
     }

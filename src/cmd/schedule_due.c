@@ -22,7 +22,7 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc once(const struct cmd_place *p, struct err *err)
+static enum rc submit_due(const struct cmd_place *p, struct err *err)
 {
     struct team_schedule_ticker ticker = {0};
     int64_t fired = 0;
@@ -34,7 +34,7 @@ static enum rc once(const struct cmd_place *p, struct err *err)
 }
 
 /* Until SIGTERM or SIGINT. */
-static enum rc stay(const struct cmd_place *p, struct err *err)
+static enum rc serve_until_signal(const struct cmd_place *p, struct err *err)
 {
     struct team_daemon_conf c = team_env_daemon(&p->p);
     struct team_daemon *s = NULL;
@@ -63,7 +63,7 @@ static enum rc run_schedule_due(const void *conf, const struct opt_args *args,
     enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = c->loop ? stay(&p, err) : once(&p, err);
+    rc = c->loop ? serve_until_signal(&p, err) : submit_due(&p, err);
     cmd_place_close(&p);
     return rc;
 }

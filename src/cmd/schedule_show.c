@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules for people or as JSON; times are shown in the schedule's own zone. */
+/* schedule list and get: schedules and their last runs, for people or as JSON. Times are
+ * shown in the schedule's own zone, with its offset at that moment, for that is how the
+ * cron line reads; JSON has them in UTC. Whatever somebody typed is quoted for the
+ * terminal.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,7 +86,8 @@ static void put_row(const struct store_schedule *x, struct buf *out)
     buf_release(&next);
 }
 
-static enum rc run_list(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_list_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
 {
     const struct show_conf *c = conf;
     struct cmd_place p;
@@ -158,7 +163,8 @@ static void put_text(const struct store_schedule *x, const struct store_run_rows
         put_run(x, &runs->at[i], out);
 }
 
-static enum rc run_get(const void *conf, const struct opt_args *args, struct err *err)
+static enum rc schedule_get_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
 {
     const struct show_conf *c = conf;
     struct cmd_place p;
@@ -196,7 +202,7 @@ const struct cmd cmd_schedule_list = {
     .examples = list_examples,
     .opts = list_opts,
     .conf_size = sizeof(struct show_conf),
-    .run = run_list,
+    .run = schedule_list_command,
 };
 
 static const struct cmd_example get_examples[] = {
@@ -217,5 +223,5 @@ const struct cmd cmd_schedule_get = {
     .conf_size = sizeof(struct show_conf),
     .min_args = 1,
     .max_args = 1,
-    .run = run_get,
+    .run = schedule_get_command,
 };

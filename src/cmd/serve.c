@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* serve: starts the scoring server and waits in one poll() for signals and for the next
+ * look at the model. SIGHUP and the passing of --watch both reload; when the new version
+ * cannot be loaded the one before goes on serving. Any other signal ends the server,
+ * which gives requests under way some seconds. Beyond this machine a token is required,
+ * unless its absence is asked for.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* server: a team's server. Opens the jobs directory, starts the API (http/), then the
+ * daemon of the team (schedules, notifications), and waits for SIGTERM or SIGINT; the end
+ * goes the other way round. Signals are blocked before the API makes its threads, so that
+ * every thread inherits it and only sigwait() sees them. With --no-queue another process
+ * runs jobs and schedules, and this one only answers.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

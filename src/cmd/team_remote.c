@@ -68,7 +68,7 @@ struct field {
         name, RAW, offsetof(T, f) \
     }
 
-static const char *raw(const struct node *n, struct arena *a)
+static const char *json_text_of(const struct node *n, struct arena *a)
 {
     struct buf b;
     if (!n)
@@ -80,8 +80,8 @@ static const char *raw(const struct node *n, struct arena *a)
     return text;
 }
 
-static void take(const struct node *n, const struct field *fields, size_t n_fields,
-                 struct arena *a, void *row)
+static void take_fields(const struct node *n, const struct field *fields, size_t n_fields,
+                        struct arena *a, void *row)
 {
     for (size_t i = 0; i < n_fields; i++) {
         const struct field *f = &fields[i];
@@ -100,7 +100,7 @@ static void take(const struct node *n, const struct field *fields, size_t n_fiel
             *(int64_t *)to = ns;
             break;
         case RAW:
-            *(const char **)to = raw(node_find(n, f->name), a);
+            *(const char **)to = json_text_of(node_find(n, f->name), a);
             break;
         }
     }
@@ -125,8 +125,8 @@ static enum rc take_all(const struct node *list, const struct field *fields,
         return err_set(err, RC_NOMEM, "out of memory for %zu rows", n);
     memset(rows->at, 0, (n + 1) * size);
     for (size_t i = 0; i < n; i++)
-        take(list->kind == NODE_LIST ? list->list.at[i] : list, fields, n_fields,
-             &rows->arena, (char *)rows->at + i * size);
+        take_fields(list->kind == NODE_LIST ? list->list.at[i] : list, fields, n_fields,
+                    &rows->arena, (char *)rows->at + i * size);
     rows->n = n;
     return RC_OK;
 }
@@ -440,7 +440,7 @@ static enum rc remote_rule_create(const struct cmd_place *p, struct store_rule *
     json_close(&j, '}');
     enum rc rc = ask_server(p, "POST", mem_strdup("/rules"), buf_str(&body), &doc, err);
     if (!rc) {
-        take(doc.root, rule_fields, ARRAY_LEN(rule_fields), a, r);
+        take_fields(doc.root, rule_fields, ARRAY_LEN(rule_fields), a, r);
         snprintf(secret, DELIVER_SECRET_SIZE, "%s",
                  node_get_text(doc.root, "secret", ""));
     }

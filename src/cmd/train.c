@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* train: opens the config with its overrides, fills in struct train_options and hands
+ * over to train_run(). train_show.c shows what happens; struct watch ties it to the file
+ * descriptor of signals, by which the trainer asks after each step whether to stop. With
+ * --patience the config is opened a second time, to keep the best checkpoint, unless it
+ * says itself which one is exported.
+ */
 #include <string.h>
 #include <unistd.h>
 

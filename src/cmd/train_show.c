@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What is seen of a training run on stderr: callbacks of the trainer turn each event into
+ * a block or a line, in one of three forms. On a terminal a bottom line is drawn over
+ * several times a second and all else is printed above it; elsewhere there are plain
+ * lines, at most one of progress per second; with --log json there is one object per
+ * line, and none is left out. Inside of a job each evaluation is also told as a
+ * `::trainyard` line, from which the job takes its metrics.
+ */
 #include "cmd/train_show.h"
 
 #include <inttypes.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands about experiments share: how an id, the beginning of one, or nothing
+ * becomes a folder, and how an experiment is run. tune_run() is the manager in this
+ * process, with a line on stderr for each trial that ends; tune_start() starts `tune
+ * resume --wait` in a session of its own, which writes manager.log, so that both are the
+ * same code.
+ */
 #include "cmd/tune_common.h"
 
 #include <fcntl.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tune stop and tune update: both check the experiment's folder and leave a request
+ * there, which the process that runs it takes up. Where no process does, the stop of an
+ * experiment is carried out here, so that no trial stays behind, and an update counts
+ * when the experiment is resumed. A new search space is checked against the tuner first.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

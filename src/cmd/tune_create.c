@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tune create and tune resume. create reads an NNI file, makes settings of it
+ * (tune_settings.c), draws an id and a seed, writes the experiment's folder, and, unless
+ * --dir named it, links it by id and as the latest, so that other commands find it. From
+ * then on the folder is all: create and resume run it in the same way, here (--wait) or
+ * in the background.
+ */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

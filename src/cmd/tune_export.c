@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tune export: results of an experiment as NNI writes them, JSON or CSV, or what is
+ * needed to run one trial again: command, directory, parameters, seed. A CSV has the
+ * union of all parameters as columns, in the order in which trials first had them, since
+ * a nested search space gives trials different ones. An output that exists is refused
+ * before anything is read.
+ */
 #include <stdio.h>
 #include <string.h>
 

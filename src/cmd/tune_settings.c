@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the words of an NNI experiment file to those of the engine, and of jobs. */
+/* From the words of an NNI experiment file to those of the engine, and of jobs. struct
+ * reading collects two things: settings of the experiment (exp_settings) and, as a tree
+ * of fields with lists of values, what the job of every trial gets. The training service
+ * may override command, code and GPUs; what this machine has no use for is told on
+ * stderr, and what DLC was to get is kept in the job's `extra`. At the end a job is made
+ * on trial, so that what cannot run is said before the first trial.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* tune get, trials, best, view, list: read-only looks at experiments. Each opens the
+ * folder, which reads its log, prints a text or has tune/report.c write the JSON, and
+ * closes it; no process that runs the experiment is asked, only whether there is one.
+ * Trials are ranked best first; --as gives the shapes of NNI's REST interface.
+ */
 #include <stdio.h>
 #include <string.h>
 

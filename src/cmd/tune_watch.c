@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an experiment stands, for people: once, or while it runs. */
+/* How an experiment stands, for people: once, or while it runs. Watching reads the folder
+ * anew every second and never speaks to the process that runs the experiment. Whether
+ * that process lives is asked first: what it wrote until then is in the folder that is
+ * read next, so the last picture is complete. A terminal is drawn over; elsewhere there
+ * is a line for each change.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

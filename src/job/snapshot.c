@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of files is JSON, in the order of their paths. */
+/* Taking a snapshot and putting it back. job_snapshot_take() walks the directory in the
+ * order of names, copies each file that no pattern leaves out to objects/ under its
+ * SHA-256, unless it is there, and writes down paths, kinds and hashes as a JSON list,
+ * which becomes an object too: its hash is the snapshot's id. The same files give the
+ * same id. Restoring checks each object against its name before it is written.
+ */
 #include "job/snapshot.h"
 
 #include <errno.h>

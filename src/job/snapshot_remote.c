@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots that were made on another machine. */
+/* Snapshots that were made on another machine, whose word is not taken: an object is kept
+ * only when its content hashes to its name, and a list is believed only after
+ * job_snapshot_look() went through it. Paths are relative, without "." and "..", and
+ * never lead through a link listed before, so that restoring stays below its directory.
+ * The same walk counts files and bytes and names the objects that are missing.
+ */
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events and metrics are read in pages; both grow for as long as a job runs. */
+/* Events and metrics of jobs. Both grow for as long as a job runs, so they are read in
+ * pages behind a cursor: the sequence number of events, the row number of metrics. A page
+ * owns its texts in an arena. Metrics are written many rows to an insert, in one
+ * transaction; their place in the log is part of the key, so a log that is read again
+ * adds nothing twice. Values are kept as text, which gives back the same double in either
+ * database.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs are read where they lie, a piece at a time, line by line. */
+/* Rules about logs: a line that matches, a job that is silent. Logs are read where they
+ * lie, line by line; struct watched keeps how far each worker's was read, and begins anew
+ * with each attempt. While the job runs one piece of each log is read per look, so that a
+ * busy log holds up nobody; when it has ended, all that is left. A message is named by
+ * what it is about: a match by its attempt, a silence by when it began, so each is told
+ * once.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checkpoints, evaluations, and which of them was the best. */
+/* Checkpoints, evaluations, and which of them was the best. A save waits for the one
+ * before, copies the session's state, lets the saver write it in the background, and
+ * evaluates meanwhile. A result is written down only when its checkpoint is on the disk,
+ * so that no line speaks of one that a crash took. A resumed run drops results from
+ * behind its checkpoint and makes up for an evaluation that is missing. The time of all
+ * this does not count in the speed of training (laps).
+ */
 #include <string.h>
 
 #include "base/clock.h"
