@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading JSON lines. Lines come from the block reader of CSV, told that a field ends
  * only at a line end, so that blocks, places and splits are the same for both. Each line
- * is parsed into the row's columns at once (fill.c). A line that fails is taken back
+ * is parsed into the row's columns at once (fill.c). A line that fails is undone
  * and, when that is allowed, left out; the first fault is kept for the message.
  */
 #include "data/jsonl/jsonl.h"
