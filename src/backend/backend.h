@@ -46,6 +46,7 @@
 #include "backend/backend_log.h"
 #include "backend/queue.h"
 #include "job/contract.h"
+#include "job/isolation.h"
 #include "job/place.h"
 #include "job/state.h"
 
@@ -62,6 +63,11 @@ struct backend_job {
     const struct job_contract_mounts
         *mounts; /* what has to appear where, beside the tree */
     void (*warn)(struct backend_job *j, const char *text); /* a Warning event */
+    /* Of a server's user: what its workers run under. NULL: they run as we do. A backend
+     * that cannot keep to it fails in start().
+     */
+    const struct isolation_job *isolation;
+    int network; /* namespace of such a job, opened by confine.c; -1: none */
     /* Set by prepare(): */
     const char *root; /* the tree as workers see it, "/ml"; no '/' behind */
     const char *view; /* one word for the record */

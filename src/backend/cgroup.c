@@ -8,6 +8,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +24,13 @@
 
 #define TEXT_MAX (1 << 20)
 #define REMOVE_ROUNDS 50
+#define PERIOD_US 100000  /* over which processor time is counted */
+#define QUOTA_MIN_US 1000 /* the kernel takes no less */
 
-/* Where groups can be: a mounted hierarchy that has the memory controller. */
+/* Where groups can be: the unified hierarchy, or the older one of a controller. */
 struct hierarchy {
     bool unified;
+    const char *controller; /* of the older kind */
     char *mount, *root; /* owned: the directory, and what part of it is mounted there */
     char *own;          /* our group's path in it */
 };
@@ -50,13 +55,13 @@ static char *dup_str(struct str s)
     return mem_strndup(s.p, s.n);
 }
 
-static bool names_memory(struct str list)
+static bool names(struct str list, const char *controller)
 {
-    return str_lists(list, ',', str_c("memory"));
+    return str_lists(list, ',', str_c(controller));
 }
 
 /* 35 31 0:32 ROOT MOUNT OPTIONS ... - TYPE SOURCE SUPER-OPTIONS */
-static bool read_mount(struct str line, bool unified, struct hierarchy *out)
+static bool read_mount(struct str line, struct hierarchy *out)
 {
     struct str field[5] = {{0}}, word, type = {0}, options = {0};
     size_t n = 0;
@@ -65,22 +70,21 @@ static bool read_mount(struct str line, bool unified, struct hierarchy *out)
             field[n++] = word;
     bool whole = n == ARRAY_LEN(field) && str_split(&line, ' ', &type) &&
                  str_split(&line, ' ', &word) && str_split(&line, ' ', &options);
-    if (!whole || !str_is(type, unified ? "cgroup2" : "cgroup") ||
-        (!unified && !names_memory(options)))
+    if (!whole || !str_is(type, out->unified ? "cgroup2" : "cgroup") ||
+        (!out->unified && !names(options, out->controller)))
         return false;
-    out->unified = unified;
     out->root = dup_str(field[3]);
     out->mount = dup_str(field[4]);
     return true;
 }
 
-static bool find_mount(bool unified, struct hierarchy *out)
+static bool find_mount(struct hierarchy *out)
 {
     char *text = read_text("/proc/self/mountinfo");
     struct str rest = str_c(text ? text : ""), line;
     bool found = false;
     while (!found && rest.n && str_split(&rest, '\n', &line))
-        found = read_mount(line, unified, out);
+        found = read_mount(line, out);
     mem_free(text);
     return found;
 }
@@ -89,10 +93,10 @@ static bool find_mount(bool unified, struct hierarchy *out)
 static bool find_own(struct hierarchy *h)
 {
     char *text = read_text("/proc/self/cgroup");
-    struct str rest = str_c(text ? text : ""), line, number, names;
+    struct str rest = str_c(text ? text : ""), line, number, list;
     while (!h->own && rest.n && str_split(&rest, '\n', &line))
-        if (str_split(&line, ':', &number) && str_split(&line, ':', &names) &&
-            (h->unified ? names.n == 0 : names_memory(names)))
+        if (str_split(&line, ':', &number) && str_split(&line, ':', &list) &&
+            (h->unified ? list.n == 0 : names(list, h->controller)))
             h->own = dup_str(line);
     mem_free(text);
     return h->own != NULL;
@@ -127,9 +131,25 @@ static int write_file(const char *dir, const char *name, const char *text)
     return rc;
 }
 
+/* Each directory of a list, in `one`; false at its end. Allocates nothing. */
+static bool next_dir(struct str *rest, char one[PATH_MAX])
+{
+    struct str line;
+    if (!rest->n || !str_split(rest, '\n', &line) || line.n >= PATH_MAX)
+        return false;
+    memcpy(one, line.p, line.n);
+    one[line.n] = '\0';
+    return true;
+}
+
 int backend_cgroup_enter(const char *path)
 {
-    return write_file(path, "cgroup.procs", "0");
+    struct str rest = str_c(path);
+    char one[PATH_MAX];
+    int rc = 0;
+    while (!rc && next_dir(&rest, one))
+        rc = write_file(one, "cgroup.procs", "0");
+    return rc;
 }
 
 /* Could a process of ours go there? */
@@ -146,7 +166,7 @@ static int try_enter(const char *path)
     return WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
 }
 
-static int set_limit(const char *path, bool unified, int64_t memory)
+static int set_memory(const char *path, bool unified, int64_t memory)
 {
     char text[32];
     snprintf(text, sizeof(text), "%jd", (intmax_t)memory);
@@ -163,22 +183,86 @@ static int set_limit(const char *path, bool unified, int64_t memory)
     return 0;
 }
 
-static int make_below(const char *base, const char *name, bool unified, int64_t memory,
-                      char **out)
+static int set_cpu(const char *path, bool unified, int64_t milli)
+{
+    char text[64];
+    int64_t quota = milli * (PERIOD_US / 1000);
+    quota = quota < QUOTA_MIN_US ? QUOTA_MIN_US : quota;
+    if (unified)
+        snprintf(text, sizeof(text), "%jd %d", (intmax_t)quota, PERIOD_US);
+    else
+        snprintf(text, sizeof(text), "%jd", (intmax_t)quota);
+    return write_file(path, unified ? "cpu.max" : "cpu.cfs_quota_us", text);
+}
+
+static int set_processes(const char *path, bool unified, int64_t n)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%jd", (intmax_t)n);
+    return write_file(path, "pids.max", text);
+}
+
+/* One row per controller. */
+static const struct controller {
+    const char *name, *enable;
+    size_t offset; /* of its limit */
+    int (*set)(const char *path, bool unified, int64_t value);
+} controllers[] = {
+    {"memory", "+memory", offsetof(struct cgroup_limits, memory), set_memory},
+    {"cpu", "+cpu", offsetof(struct cgroup_limits, cpu_milli), set_cpu},
+    {"pids", "+pids", offsetof(struct cgroup_limits, processes), set_processes},
+};
+
+static int64_t *limit_of(const struct cgroup_limits *l, const struct controller *c)
+{
+    return (int64_t *)(uintptr_t)((const char *)l + c->offset);
+}
+
+/* Sets what is wanted and not there yet; how many it set. */
+static int set_limits(const char *base, const char *path, const struct hierarchy *h,
+                      const struct cgroup_limits *want, struct cgroup_limits *got,
+                      int *errnum)
+{
+    int n = 0;
+    for (size_t i = 0; i < ARRAY_LEN(controllers); i++) {
+        const struct controller *c = &controllers[i];
+        int64_t value = *limit_of(want, c);
+        if (!value || *limit_of(got, c) ||
+            (!h->unified && strcmp(h->controller, c->name) != 0))
+            continue;
+        int rc = c->set(path, h->unified, value);
+        if (rc && h->unified &&
+            write_file(base, "cgroup.subtree_control", c->enable) == 0)
+            rc = c->set(path, true, value);
+        if (rc) {
+            *errnum = rc;
+            continue;
+        }
+        *limit_of(got, c) = value;
+        n++;
+    }
+    return n;
+}
+
+static int make_below(const char *base, const char *name, const struct hierarchy *h,
+                      const struct cgroup_limits *want, struct cgroup_limits *got,
+                      struct buf *out)
 {
     char *path = fs_join(base, name);
+    struct cgroup_limits now = *got;
     int rc = mkdir(path, 0755) < 0 && errno != EEXIST ? errno : 0;
-    if (!rc)
-        rc = set_limit(path, unified, memory);
-    if (rc && unified && write_file(base, "cgroup.subtree_control", "+memory") == 0)
-        rc = set_limit(path, unified, memory);
-    if (!rc)
+    if (!rc && set_limits(base, path, h, want, &now, &rc) > 0)
+        rc = 0;
+    else if (!rc)
+        rc = ENOENT;
+    if (!rc && (h->unified || geteuid() != 0))
         rc = try_enter(path);
     if (!rc) {
-        *out = path;
-        return 0;
+        *got = now;
+        buf_printf(out, "%s%s", out->n ? "\n" : "", path);
+    } else {
+        backend_cgroup_destroy(path);
     }
-    backend_cgroup_destroy(path);
     mem_free(path);
     return rc;
 }
@@ -186,17 +270,17 @@ static int make_below(const char *base, const char *name, bool unified, int64_t 
 /* Below our own group; in the unified kind, where a group with processes cannot have
  * limited children, beside it.
  */
-static int make_in(bool unified, const char *name, int64_t memory, char **out)
+static int make_in(struct hierarchy h, const char *name, const struct cgroup_limits *want,
+                   struct cgroup_limits *got, struct buf *out)
 {
-    struct hierarchy h = {.unified = unified};
     int rc = ENOENT;
-    if (find_mount(unified, &h) && find_own(&h)) {
+    if (find_mount(&h) && find_own(&h)) {
         char *dir = own_dir(&h);
         if (dir)
-            rc = make_below(dir, name, unified, memory, out);
-        if (rc && unified && dir && strcmp(dir, h.mount) != 0) {
+            rc = make_below(dir, name, &h, want, got, out);
+        if (rc && h.unified && dir && strcmp(dir, h.mount) != 0) {
             char *parent = fs_dirname(dir);
-            rc = make_below(parent, name, unified, memory, out);
+            rc = make_below(parent, name, &h, want, got, out);
             mem_free(parent);
         }
         mem_free(dir);
@@ -205,19 +289,28 @@ static int make_in(bool unified, const char *name, int64_t memory, char **out)
     return rc;
 }
 
-enum rc backend_cgroup_create(const char *name, int64_t memory, char **path,
-                              struct err *err)
+enum rc backend_cgroup_create(const char *name, const struct cgroup_limits *want,
+                              struct cgroup_limits *got, char **path, struct err *err)
 {
-    int first = make_in(true, name, memory, path);
-    if (!first)
-        return RC_OK;
-    int rc = make_in(false, name, memory, path);
-    if (!rc)
-        return RC_OK;
-    return err_set(err, RC_UNSUPPORTED, "%s", strerror(rc == ENOENT ? first : rc));
+    struct buf b;
+    int rc = 0;
+    *got = (struct cgroup_limits){0};
+    buf_init(&b, 1 << 16);
+    int first = make_in((struct hierarchy){.unified = true}, name, want, got, &b);
+    for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+        if (*limit_of(want, &controllers[i]) && !*limit_of(got, &controllers[i]))
+            rc = make_in((struct hierarchy){.controller = controllers[i].name}, name,
+                         want, got, &b);
+    bool any = b.n > 0;
+    if (any)
+        *path = buf_take(&b);
+    buf_release(&b);
+    return any ? RC_OK
+               : err_set(err, RC_UNSUPPORTED, "%s",
+                         strerror(rc == ENOENT || !rc ? first : rc));
 }
 
-int64_t backend_cgroup_kills(const char *path)
+static int64_t kills_of(const char *path)
 {
     static const char *const files[] = {"memory.events", "memory.oom_control"};
     int64_t kills = 0;
@@ -235,11 +328,24 @@ int64_t backend_cgroup_kills(const char *path)
     return kills;
 }
 
+int64_t backend_cgroup_kills(const char *path)
+{
+    struct str rest = str_c(path);
+    char one[PATH_MAX];
+    int64_t kills = 0;
+    while (next_dir(&rest, one))
+        kills += kills_of(one);
+    return kills;
+}
+
 void backend_cgroup_destroy(const char *path)
 {
-    for (int i = 0; i < REMOVE_ROUNDS; i++) {
-        if (rmdir(path) == 0 || errno != EBUSY)
-            return;
-        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
-    }
+    struct str rest = str_c(path);
+    char one[PATH_MAX];
+    while (next_dir(&rest, one))
+        for (int i = 0; i < REMOVE_ROUNDS; i++) {
+            if (rmdir(one) == 0 || errno != EBUSY)
+                break;
+            nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+        }
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend/cgroup.h - memory of a worker, limited by the kernel where it lets us.
+/* backend/cgroup.h - memory, processors and processes of a worker, limited by the kernel
+ * where it lets us.
  *
  * A group for one worker is made below our own (root, or a subtree that was delegated to
- * this user), in the unified hierarchy or in the memory controller of the older kind.
- * Nothing of it is there when that is not allowed; the supervisor then measures instead.
+ * this user), in the unified hierarchy or one in each controller of the older kind. What
+ * is not allowed is not limited; the supervisor then measures memory instead.
  */
 #ifndef BACKEND_CGROUP_H
 #define BACKEND_CGROUP_H
@@ -13,8 +14,17 @@
 
 #include "base/err.h"
 
-/* *path is the caller's, to mem_free(). RC_UNSUPPORTED: not allowed here. */
-enum rc backend_cgroup_create(const char *name, int64_t memory, char **path,
+struct cgroup_limits {
+    int64_t memory;    /* bytes; 0: no limit, in all of them */
+    int64_t cpu_milli; /* thousandths of a processor */
+    int64_t processes; /* and threads, at a time */
+};
+
+/* *path (directories, a line each) is the caller's, to mem_free(); *got has those limits
+ * that could be set. RC_UNSUPPORTED: none is allowed here.
+ */
+enum rc backend_cgroup_create(const char *name, const struct cgroup_limits *want,
+                              struct cgroup_limits *got, char **path,
                               struct err *err) MUST_CHECK;
 /* The calling process and what it will start. 0, or an errno. Allocates nothing. */
 int backend_cgroup_enter(const char *path);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend/confine.h"
 #include "backend/helper_env.h"
 #include "backend/process.h"
 #include "base/fs.h"
@@ -69,6 +70,23 @@ static void add_limits(words *v, struct arena *a, const struct backend_job *j,
         VEC_PUSH(v, arena_printf(a, "--cpus=%g", (double)r->cpu_milli / 1000));
     if (r->memory)
         VEC_PUSH(v, arena_printf(a, "--memory=%jd", (intmax_t)r->memory));
+}
+
+/* A job that is not its own user's gets no privilege from its image either. */
+static void add_confinement(words *v, struct arena *a, const struct backend_job *j)
+{
+    const struct isolation_job *i = j->isolation;
+    if (!i)
+        return;
+    VEC_PUSH(v, "--cap-drop=ALL");
+    VEC_PUSH(v, "--security-opt=no-new-privileges");
+    if (i->uid)
+        VEC_PUSH(v,
+                 arena_printf(a, "--user=%jd:%jd", (intmax_t)i->uid, (intmax_t)i->uid));
+    if (i->processes)
+        VEC_PUSH(v, arena_printf(a, "--pids-limit=%jd", (intmax_t)i->processes));
+    if (i->file_bytes)
+        VEC_PUSH(v, arena_printf(a, "--ulimit=fsize=%jd", (intmax_t)i->file_bytes));
 }
 
 static void add_gpus(words *v, struct arena *a, const char *name, const char *gpus)
@@ -153,12 +171,14 @@ static enum rc client_argv(const struct backend_job *j, const struct backend_lau
                                  "--label",
                                  "trainyard",
                                  "--network",
-                                 "host",
+                                 j->isolation && j->isolation->no_network ? "none"
+                                                                          : "host",
                                  "--workdir",
                                  "/ml/usercode"};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
         VEC_PUSH(&v, first[i]);
     add_limits(&v, a, j, l->w->role);
+    add_confinement(&v, a, j);
     add_gpus(&v, a, name, l->gpus);
     enum rc rc = add_mount(j, &v, a, j->ml, "/ml", false, err);
     for (size_t i = 0; i < j->mounts->list.n && !rc; i++)
@@ -235,7 +255,7 @@ static enum rc start_client(struct backend_job *j, struct backend_launch *l,
 static enum rc container_start(struct backend_job *j, struct backend_launch *at, size_t n,
                                struct err *err)
 {
-    enum rc rc = RC_OK;
+    enum rc rc = confine_tree(j, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = start_client(j, &at[i], err);
     return rc;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "backend/confine.h"
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
@@ -54,6 +55,7 @@ static void base_env(const struct sup *s, struct job_contract_env *e)
     if (!s->job.ops->host_files)
         return;
     submitted_env(&s->job, e);
+    confine_env(&s->job, e);
     char *venv = fs_join(s->dir, "venv"), *ready = fs_join(venv, ".ready");
     if (fs_exists(ready)) {
         const char *old = job_contract_env_get(e, "PATH");

@@ -10,6 +10,7 @@
 
 #include "backend/bubblewrap.h"
 #include "backend/capacity.h"
+#include "backend/confine.h"
 #include "backend/process.h"
 #include "backend/view.h"
 #include "base/fs.h"
@@ -39,8 +40,10 @@ static void local_prepare(struct backend_job *j)
     char *scratch = fs_join(j->dir, "root");
     char what[VIEW_ERROR_SIZE];
     j->view = plain;
-    if (may_use(j, mounted) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
-        (backend_capacity_view(j->p->dir) || backend_view_possible(scratch, what)))
+    if (j->isolation && fs_mkdirs(scratch, 0700, NULL) == RC_OK)
+        j->view = mounted; /* nothing less will do */
+    else if (may_use(j, mounted) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
+             (backend_capacity_view(j->p->dir) || backend_view_possible(scratch, what)))
         j->view = mounted;
     else if (may_use(j, bubbled) && backend_bubblewrap_possible())
         j->view = bubbled;
@@ -54,7 +57,7 @@ static void local_prepare(struct backend_job *j)
 
 typedef VEC(struct backend_view_mount) mount_list;
 
-static void fill_mounts(const struct backend_job *j, mount_list *out)
+static void fill_mounts(const struct backend_job *j, struct arena *a, mount_list *out)
 {
     struct backend_view_mount tree = {.from = j->ml, .to = "/ml"};
     VEC_PUSH(out, tree);
@@ -64,6 +67,12 @@ static void fill_mounts(const struct backend_job *j, mount_list *out)
             .from = m->from, .to = m->to, .read_only = m->read_only};
         VEC_PUSH(out, v);
     }
+    char *venv = fs_join(j->dir, "venv"); /* which an isolated job would not see */
+    const char *place = arena_strdup(a, venv);
+    struct backend_view_mount packages = {.from = place, .to = place};
+    if (j->isolation && fs_exists(venv))
+        VEC_PUSH(out, packages);
+    mem_free(venv);
 }
 
 /* bwrap looks for the command only when it runs; what is surely not there is told now. */
@@ -95,7 +104,7 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
                                      .secrets = l->secrets};
     enum rc rc = RC_OK;
     if (j->view != plain)
-        fill_mounts(j, &mounts);
+        fill_mounts(j, &a, &mounts);
     if (j->view == bubbled)
         rc = use_bubble(j, l, &mounts, &spec, &a, err);
     if (j->view == mounted) {
@@ -103,6 +112,8 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
         spec.mounts = mounts.at;
         spec.n_mounts = mounts.n;
     }
+    if (j->isolation)
+        rc = confine_jail(j, l->w, &a, &spec.jail, err);
     if (!rc)
         rc = backend_process_start(j, l->w, &spec, true, err);
     l->started = rc == RC_OK;
@@ -114,7 +125,7 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
 static enum rc local_start(struct backend_job *j, struct backend_launch *at, size_t n,
                            struct err *err)
 {
-    enum rc rc = RC_OK;
+    enum rc rc = confine_tree(j, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = start_worker(j, &at[i], err);
     return rc;

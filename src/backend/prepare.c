@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/helper_env.h"
@@ -100,7 +101,9 @@ static bool write_requirements(const struct sup *s)
     size_t n = 0;
     struct buf b;
     buf_init(&b, 4 << 20);
-    if (fs_exists(own) && fs_read(own, 1 << 20, &text, &n, NULL) == RC_OK)
+    struct stat st; /* a link could lead to files that only we may read */
+    bool there = lstat(own, &st) == 0 && (S_ISREG(st.st_mode) || !s->job.isolation);
+    if (there && fs_read(own, 1 << 20, &text, &n, NULL) == RC_OK)
         buf_add(&b, text, n);
     for (int64_t i = 0; i < s->spec.s->n_requirement; i++)
         buf_printf(&b, "\n%s", s->spec.s->requirement[i]);
@@ -208,6 +211,7 @@ void sup_helper_cancel(struct sup *s)
 {
     if (s->helper)
         proc_signal(s->helper, SIGKILL);
+    confine_helper_cancel(s);
 }
 
 /* pip takes seconds to be copied, so the machine's own is used where it can be. */
@@ -230,8 +234,13 @@ static enum rc start_python(struct sup *s, struct err *err)
     struct job_contract_env ours = {0};
     backend_helper_env_fill(&ours, (const char *const *)environ,
                             backend_helper_env_is_pip);
-    enum rc rc = sup_helper(s, s->helper_step == STEP_VENV ? make : install,
-                            job_contract_env_list(&ours), helper_done, err);
+    const char *const *argv = s->helper_step == STEP_VENV ? make : install;
+    if (s->job.isolation)
+        make[0] = "python3"; /* the first that the job may execute */
+    enum rc rc =
+        s->job.isolation
+            ? confine_helper(s, argv, job_contract_env_list(&ours), helper_done, err)
+            : sup_helper(s, argv, job_contract_env_list(&ours), helper_done, err);
     job_contract_env_release(&ours);
     mem_free(python);
     job_environ_release(&env);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "backend/cgroup.h"
+#include "backend/confine.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/file.h"
@@ -23,7 +24,7 @@
 struct process {
     struct backend_shim shim;
     bool live;
-    char *cgroup; /* owned: limits its memory; NULL: none */
+    char *cgroup; /* owned: limits what it uses; NULL: none */
 };
 
 static struct process *process_of(struct backend_worker *w)
@@ -41,23 +42,26 @@ static char *cgroup_file(const struct backend_worker *w)
     return mem_printf("%s.cgroup", w->handle);
 }
 
-static void limit_memory(const struct backend_job *j, const struct backend_worker *w,
-                         struct process *p)
+static struct cgroup_limits limit_use(const struct backend_job *j,
+                                      const struct backend_worker *w, struct process *p)
 {
     struct err err = {0};
-    if (!w->role->memory)
-        return;
+    struct cgroup_limits want = confine_limits(j, w), got = {0};
+    if (!want.memory && !want.cpu_milli && !want.processes)
+        return got;
     char *name = mem_printf("trainyard-%s-%jd.%jd", j->id, (intmax_t)w->index,
                             (intmax_t)j->attempt);
     char *file = cgroup_file(w);
-    if (backend_cgroup_create(name, w->role->memory, &p->cgroup, &err) == RC_OK &&
+    if (backend_cgroup_create(name, &want, &got, &p->cgroup, &err) == RC_OK &&
         job_file_put(file, p->cgroup, strlen(p->cgroup), 0600, NULL)) {
         backend_cgroup_destroy(p->cgroup);
         mem_free(p->cgroup);
         p->cgroup = NULL;
+        got = (struct cgroup_limits){0};
     }
     mem_free(file);
     mem_free(name);
+    return got;
 }
 
 /* Removes the group; whether the kernel ended a process in it for its memory. */
@@ -81,8 +85,15 @@ enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
                               struct backend_shim_spec *spec, bool limit, struct err *err)
 {
     struct process *p = process_of(w);
+    struct cgroup_limits got = {0};
+    struct jail jail;
     if (limit)
-        limit_memory(j, w, p);
+        got = limit_use(j, w, p);
+    if (spec->jail && got.processes) {
+        jail = *spec->jail;
+        jail.processes = 0; /* the group counts those of this worker alone */
+        spec->jail = &jail;
+    }
     spec->run = w->handle;
     spec->log = w->log;
     spec->grace_s = j->spec->grace_s;
@@ -95,7 +106,7 @@ enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
     p->live = true;
     w->fd = p->shim.pidfd;
     w->pid = p->shim.worker;
-    w->limited = p->cgroup != NULL;
+    w->limited = got.memory > 0;
     return RC_OK;
 }
 

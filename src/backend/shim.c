@@ -49,6 +49,7 @@ struct running {
     int run;     /* fd of the run file, locked */
     int signals; /* signalfd */
     int out[2];  /* worker's stdout and stderr, -1 at their end */
+    int ends;    /* the first process of a jail tells how the worker ended; -1: none */
     pid_t worker;
     struct backend_log_writer writer;
     bool ended;
@@ -74,9 +75,59 @@ static void tell(int fd, const struct report *r)
     (void)n; /* nobody listens any more */
 }
 
+/* Has the shim gone already? In a process namespace of ours nobody knows its number, but
+ * it alone reads what we tell.
+ */
+static bool orphaned(int to)
+{
+    struct pollfd fd = {.fd = to};
+    return poll(&fd, 1, 0) > 0 && (fd.revents & POLLERR);
+}
+
+/* In a jail the view is built by its first process, which stays; what returns from here is
+ * the worker to be.
+ */
+static int enter_jail(const struct backend_shim_spec *s, int to, int ends,
+                      char what[VIEW_ERROR_SIZE])
+{
+    int rc = jail_build(s->jail, s->scratch, s->mounts, s->n_mounts, what);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (orphaned(to))
+        _exit(126);
+    pid_t worker = rc ? 0 : fork();
+    if (worker > 0)
+        jail_wait(worker, ends);
+    if (worker < 0) {
+        snprintf(what, VIEW_ERROR_SIZE, "start a process");
+        return errno;
+    }
+    return rc;
+}
+
+static int enter_view(const struct backend_shim_spec *s, int to, int ends,
+                      char what[VIEW_ERROR_SIZE])
+{
+    if (!s->scratch)
+        return 0;
+    return s->jail ? enter_jail(s, to, ends, what)
+                   : backend_view_enter(s->scratch, s->mounts, s->n_mounts, what);
+}
+
+/* The last steps before exec; a worker must not outlive the shim. */
+static int settle(const struct backend_shim_spec *s, pid_t parent,
+                  char what[VIEW_ERROR_SIZE])
+{
+    if (s->jail)
+        return jail_drop(s->jail, what);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(126); /* it died before we asked */
+    return 0;
+}
+
 /* The worker, up to exec. Never returns. */
-static void become_worker(const struct backend_shim_spec *s, int to, const int fds[2],
-                          pid_t parent)
+static void become_worker(const struct backend_shim_spec *s, int to, int ends,
+                          const int fds[2], pid_t parent)
 {
     struct report r = {.status = 126};
     setpgid(0, 0);
@@ -88,16 +139,15 @@ static void become_worker(const struct backend_shim_spec *s, int to, const int f
         r.errnum = backend_cgroup_enter(s->cgroup);
         snprintf(r.what, sizeof(r.what), "enter %.150s", s->cgroup);
     }
-    if (!r.errnum && s->scratch)
-        r.errnum = backend_view_enter(s->scratch, s->mounts, s->n_mounts, r.what);
+    if (!r.errnum)
+        r.errnum = enter_view(s, to, ends, r.what);
+    if (!r.errnum)
+        r.errnum = settle(s, parent, r.what);
     if (!r.errnum && chdir(s->cwd) < 0) {
         r.errnum = errno;
         snprintf(r.what, sizeof(r.what), "enter %.150s", s->cwd);
     }
     if (!r.errnum) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent)
-            _exit(126); /* it died before we asked */
         environ = (char **)(uintptr_t)s->env;
         execvp(s->argv[0], (char *const *)(uintptr_t)s->argv);
         r.errnum = errno;
@@ -138,19 +188,22 @@ static void write_run_file(struct running *x)
 /* Starts the worker; the report says how that went. */
 static void launch(struct running *x, struct report *r)
 {
-    int status[2], out[2], err[2];
-    if (pipe2(status, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ||
-        pipe2(err, O_CLOEXEC) < 0) {
+    int status[2], ends[2], out[2], err[2];
+    if (pipe2(status, O_CLOEXEC) < 0 || pipe2(ends, O_CLOEXEC) < 0 ||
+        pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) {
         r->errnum = errno;
         return;
     }
     pid_t self = getpid();
-    x->worker = fork();
+    x->worker = x->spec->jail ? jail_fork() : fork();
     if (x->worker == 0) {
         const int fds[2] = {out[1], err[1]};
-        become_worker(x->spec, status[1], fds, self);
+        close(status[0]); /* so that its end is seen */
+        become_worker(x->spec, status[1], ends[1], fds, self);
     }
     close(status[1]);
+    close(ends[1]);
+    x->ends = ends[0];
     close(out[1]);
     close(err[1]);
     x->out[0] = out[0];
@@ -200,6 +253,15 @@ static bool kill_adopted(void)
     return true;
 }
 
+/* The first process of a jail cannot end as the worker did, but it tells. */
+static int worker_status(const struct running *x, int status)
+{
+    int told;
+    if (x->spec->jail && read(x->ends, &told, sizeof(told)) == (ssize_t)sizeof(told))
+        return told;
+    return status;
+}
+
 static void reap(struct running *x)
 {
     int status;
@@ -209,7 +271,7 @@ static void reap(struct running *x)
         if (pid != x->worker)
             continue;
         x->ended = true;
-        x->status = status;
+        x->status = worker_status(x, status);
         x->usage = usage;
         x->drain_until = clock_mono_ns() + (int64_t)DRAIN_MS * 1000000;
     }
@@ -344,17 +406,23 @@ static int block_signals(void)
     return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-/* Keeps *to (moved to 3) and *run (moved to 4) and nothing else. */
-static void close_others(int *to, int *run)
+/* Keeps *to (moved to 3), *run (moved to 4), `network` (a namespace, moved to 5; -1: none)
+ * and nothing else.
+ */
+static void close_others(int *to, int *run, int network)
 {
     int null = open("/dev/null", O_RDWR);
     int kept_to = fcntl(*to, F_DUPFD, FIRST_FREE_FD);
     int kept_run = fcntl(*run, F_DUPFD, FIRST_FREE_FD);
+    int kept_network = network < 0 ? -1 : fcntl(network, F_DUPFD, FIRST_FREE_FD);
     for (int i = 0; i < 3 && null >= 0; i++)
         dup2(null, i);
     *to = dup2(kept_to, 3);
     *run = dup2(kept_run, 4);
-    close_range(5, ~0U, 0);
+    if (network >= 0)
+        dup2(kept_network, JAIL_NETWORK);
+    close_range(network >= 0 ? JAIL_NETWORK + 1 : JAIL_NETWORK, ~0U, 0);
+    fcntl(JAIL_NETWORK, F_SETFD, FD_CLOEXEC);
     fcntl(3, F_SETFD, FD_CLOEXEC);
     fcntl(4, F_SETFD, FD_CLOEXEC);
 }
@@ -362,9 +430,9 @@ static void close_others(int *to, int *run)
 /* The shim's whole life. */
 static void shim_main(const struct backend_shim_spec *spec, int to, int run)
 {
-    struct running x = {.spec = spec, .out = {-1, -1}};
+    struct running x = {.spec = spec, .out = {-1, -1}, .ends = -1};
     struct report r = {.status = 126};
-    close_others(&to, &run);
+    close_others(&to, &run, spec->jail ? spec->jail->network : -1);
     x.run = run;
     setsid();
     prctl(PR_SET_NAME, "ty-worker");

@@ -21,6 +21,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "backend/jail.h"
 #include "backend/view.h"
 #include "base/err.h"
 
@@ -36,6 +37,7 @@ struct backend_shim_spec {
     const char *scratch;        /* for a private view; NULL: none wanted */
     const struct backend_view_mount *mounts;
     size_t n_mounts;
+    const struct jail *jail; /* with `scratch`; NULL: the worker runs as we do */
 };
 
 struct backend_shim {

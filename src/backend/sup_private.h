@@ -10,6 +10,7 @@
 #include "backend/backend.h"
 #include "backend/gpu.h"
 #include "backend/phase.h"
+#include "backend/shim.h"
 #include "base/loop.h"
 #include "job/contract.h"
 #include "job/inputs.h"
@@ -51,6 +52,7 @@ struct sup {
     struct job_secrets secrets;
     VEC(const char *) masks; /* their values; NULL behind the last */
     struct job_metric_set *metrics;
+    struct isolation_job isolation;
     struct backend_job job;
     struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;
@@ -62,6 +64,9 @@ struct sup {
     struct proc *helper; /* of the preparation */
     struct loop_child helper_watch;
     int helper_step;
+    struct backend_shim helper_shim; /* of one that is isolated */
+    struct loop_fd helper_fd;
+    loop_child_fn *helper_end;
     bool sending;      /* copies go out, not in */
     int64_t copies_at; /* monotonic ns of the last word about them; 0: none are made */
     struct loop_fd control_watch;
@@ -89,6 +94,14 @@ void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal
 void sup_attempt_over(struct sup *s); /* all workers have ended */
 /* Values that no log may hold; read once. NULL behind the last. */
 const char *const *sup_masks(struct sup *s);
+
+/* confine_helper.c: as sup_helper(), for one that runs what a job brings, such as pip:
+ * isolated like the job's workers.
+ */
+enum rc confine_helper(struct sup *s, const char *const *argv, const char *const *env,
+                       loop_child_fn *done, struct err *err) MUST_CHECK;
+void confine_helper_cancel(struct sup *s);
+void confine_helper_release(struct sup *s);
 
 /* prepare.c: begins; attempt_start() or sup_attempt_failed() follows. */
 void prepare_start(struct sup *s);

@@ -14,8 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/confine.h"
 #include "backend/reserve.h"
 #include "backend/sup_private.h"
 #include "base/clock.h"
@@ -476,7 +478,7 @@ static void clean_up(struct sup *s)
         "run",          "control",          "root",
         "venv",         "requirements.txt", "remote",
         "fetched",      "fetch.json",       "fetch.json.state",
-        "send.json",    "send.json.state"};
+        "send.json",    "send.json.state",  "tmp"};
     if (!job_state_ended(s->rec.known.state))
         return;
     for (size_t i = 0; i < ARRAY_LEN(gone); i++) {
@@ -508,8 +510,14 @@ static enum rc open_backend(struct sup *s, struct err *err)
                                   .gpus = s->rec.now.gpus,
                                   .mounts = &s->mounts,
                                   .warn = warn_of_backend,
+                                  .network = -1,
                                   .view = ""};
     attempt_create(s);
+    bool isolated = false;
+    enum rc rc = isolation_read(s->dir, &s->isolation, &isolated, err);
+    if (rc)
+        return rc;
+    s->job.isolation = isolated ? &s->isolation : NULL;
     return ops->open ? ops->open(&s->job, err) : RC_OK;
 }
 
@@ -546,6 +554,9 @@ static void close_all(struct sup *s)
     if (s->helper)
         loop_child_stop(&s->helper_watch);
     proc_destroy(s->helper);
+    confine_helper_release(s);
+    if (s->job.ops)
+        confine_release(&s->job);
     attempt_release(s);
     if (s->job.ops && s->job.ops->close)
         s->job.ops->close(&s->job, job_state_ended(s->rec.known.state));
@@ -573,6 +584,8 @@ static void close_all(struct sup *s)
 enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct err *err)
 {
     struct sup s = {.p = p, .id = id, .lock = -1, .control = -1, .last_step = -1};
+    umask(
+        022); /* whoever started us may have been opening a store, which wants another */
     s.dir = job_place_dir(p, id);
     s.ml = fs_join(s.dir, "ml");
     char *lock = fs_join(s.dir, "lock");

@@ -24,6 +24,7 @@ struct building {
     const char *root; /* of the new view */
     const struct backend_view_mount *mounts;
     size_t n;
+    const struct view_rules *rules; /* NULL: none */
     char *what;
 };
 
@@ -121,6 +122,14 @@ static int copy_node(struct building *b, const char *path, const char *to,
                : failed(b, "mount", path);
 }
 
+static bool skipped(const struct building *b, const char *path)
+{
+    for (const char *const *s = b->rules ? b->rules->skip : NULL; s && *s; s++)
+        if (strcmp(path, *s) == 0)
+            return true;
+    return false;
+}
+
 static int fill_dir(struct building *b, const char *dir, int depth);
 
 static int fill_entry(struct building *b, const char *dir, const char *name, int depth)
@@ -133,6 +142,8 @@ static int fill_entry(struct building *b, const char *dir, const char *name, int
     n = snprintf(to, sizeof(to), "%s%s", b->root, path);
     if (n < 0 || (size_t)n >= sizeof(to))
         return 0;
+    if (skipped(b, path))
+        return mkdir(to, 0755) < 0 ? failed(b, "make", to) : 0;
     if (S_ISDIR(st.st_mode) && rebuild(b, path) && depth < 16) {
         if (mkdir(to, 0755) < 0)
             return failed(b, "make", to);
@@ -208,10 +219,40 @@ static int put_mount(struct building *b, const struct backend_view_mount *m)
     return 0;
 }
 
+static int change_attributes(struct building *b, uint64_t set, uint64_t clear, bool all)
+{
+    struct mount_attr a = {.attr_set = set, .attr_clr = clear};
+    if (syscall(SYS_mount_setattr, AT_FDCWD, b->root, all ? AT_RECURSIVE : 0, &a,
+                sizeof(a)) < 0)
+        return failed(b, "make read-only", "the machine's files");
+    return 0;
+}
+
+/* Everything so far is the machine's; the root itself is closed at the end. */
+static int apply_rules(struct building *b)
+{
+    uint64_t closed = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+    int rc = 0;
+    if (b->rules && b->rules->read_only)
+        rc = change_attributes(b, closed, 0, true);
+    if (!rc && b->rules && b->rules->read_only)
+        rc = change_attributes(b, 0, MOUNT_ATTR_RDONLY, false);
+    if (!rc && b->rules && b->rules->furnish)
+        rc = b->rules->furnish(b->rules->arg, b->root, b->what);
+    return rc;
+}
+
 int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
                        size_t n, char what[VIEW_ERROR_SIZE])
 {
-    struct building b = {.root = scratch, .mounts = mounts, .n = n, .what = what};
+    return view_enter_with(scratch, mounts, n, NULL, what);
+}
+
+int view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
+                    size_t n, const struct view_rules *rules, char what[VIEW_ERROR_SIZE])
+{
+    struct building b = {
+        .root = scratch, .mounts = mounts, .n = n, .rules = rules, .what = what};
     errno = 0;
     int rc = new_namespace(&b);
     if (rc)
@@ -221,8 +262,12 @@ int backend_view_enter(const char *scratch, const struct backend_view_mount *mou
     if (mount("none", scratch, "tmpfs", MS_NOSUID | MS_NODEV, "size=4m,mode=755") < 0)
         return failed(&b, "mount a root at", scratch);
     rc = fill_dir(&b, "/", 0);
+    if (!rc)
+        rc = apply_rules(&b);
     for (size_t i = 0; i < n && !rc; i++)
         rc = put_mount(&b, &mounts[i]);
+    if (!rc && rules && rules->read_only)
+        rc = change_attributes(&b, MOUNT_ATTR_RDONLY, 0, false);
     if (rc)
         return rc;
     if (chdir(scratch) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 ||

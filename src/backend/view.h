@@ -19,11 +19,23 @@ struct backend_view_mount {
 
 #define VIEW_ERROR_SIZE 200
 
+/* What is different for a job that may not see all. */
+struct view_rules {
+    const char *const
+        *skip;      /* directories of "/" that stay empty, NULL behind the last */
+    bool read_only; /* all that is the machine's; no devices, no set-uid bits */
+    /* Called before the mounts are put, with the new root; 0 or an errno. */
+    int (*furnish)(void *arg, const char *root, char what[VIEW_ERROR_SIZE]);
+    void *arg;
+};
+
 /* 0, or an errno with the step that failed in `what`. `scratch` is an empty directory.
  * Single-threaded callers only; the process keeps its user id.
  */
 int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
                        size_t n, char what[VIEW_ERROR_SIZE]);
+int view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
+                    size_t n, const struct view_rules *rules, char what[VIEW_ERROR_SIZE]);
 /* Tries it in a child. */
 bool backend_view_possible(const char *scratch, char what[VIEW_ERROR_SIZE]);
 

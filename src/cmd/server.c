@@ -18,6 +18,7 @@
 #include "cmd/build_info.h"
 #include "cmd/cmd.h"
 #include "cmd/job_common.h"
+#include "cmd/server_isolate.h"
 #include "cmd/team_env.h"
 #include "cmd/tune_common.h"
 #include "http/api.h"
@@ -29,6 +30,7 @@ struct server_conf {
     int64_t threads, max_body;
     double rate, header_timeout, body_timeout;
     bool no_queue;
+    struct server_isolate_conf jobs;
 };
 
 static const struct opt opts[] = {
@@ -60,6 +62,18 @@ static const struct opt opts[] = {
               "~/nni-experiments"),
      .meta = "DIR"},
     {OPT_CHOICE(struct server_conf, log, "text", "text|json", "log format on stderr")},
+    {OPT_HEADING("Isolation of jobs")},
+    {OPT_TEXT(struct server_conf, jobs.job_uids, "1879100000-1879165535",
+              "user ids to run jobs under when the server is root, one per user"),
+     .meta = "FIRST-LAST"},
+    {OPT_INT(struct server_conf, jobs.job_processes, "4096", 16, 4194304,
+             "maximum number of processes and threads per worker")},
+    {OPT_SIZE(struct server_conf, jobs.job_file_size, "0", 0, INT64_MAX,
+              "maximum size of a file that a job writes; 0: no limit")},
+    {OPT_CHOICE(struct server_conf, jobs.job_network, "host", "host|none",
+                "network of jobs: the host's, or only a loopback of their own")},
+    {OPT_BOOL(struct server_conf, jobs.trust_submitters, "false",
+              "do not isolate jobs: anyone who submits one can do what this user can")},
     JOB_WHERE_OPTS(struct server_conf),
     {0},
 };
@@ -119,6 +133,13 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;
+    struct server_isolate isolate;
+    rc = server_isolate_find(p.p.dir, &c->jobs, &isolate, err);
+    if (rc) {
+        cmd_place_close(&p);
+        return rc;
+    }
+    p.p.isolation = isolate.on ? &isolate.jobs : NULL;
     block_signals();
     const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
     for (size_t i = 0; i < c->host.n; i++)
@@ -141,6 +162,8 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .body_timeout = c->body_timeout,
         .notify_allow = getenv("TRAINYARD_NOTIFY_ALLOW"),
         .queue = !c->no_queue,
+        .others = isolate.others,
+        .images_only = isolate.images_only,
     };
     rc = api_start(&o, &a, err);
     struct team_daemon_conf team = team_env_daemon(&p.p);
@@ -148,6 +171,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     if (!rc && !c->no_queue)
         rc = team_daemon_create(&team, &daemon, err);
     if (!rc) {
+        server_isolate_tell(&isolate, c->jobs.trust_submitters);
         say_hello(c, a);
         wait_for_end();
     }

@@ -33,10 +33,13 @@ struct api_options {
     double body_timeout;      /* seconds for a body of usual size */
     const char *notify_allow; /* hosts of webhooks; see team/net_allow.h */
     bool queue;               /* admit jobs */
+    bool others;              /* people beside the owner may be let in */
+    bool images_only;         /* jobs of those below admin need an image */
 };
 
 /* Opens the store, makes the first user and token if there are none, listens. RC_INVAL
- * (E5001: address; E5002: beyond loopback without TLS), RC_IO, RC_* of store_open().
+ * (E5001: address; E5002: beyond loopback without TLS; E5020: there are other users, and
+ * jobs cannot be isolated), RC_IO, RC_* of store_open().
  */
 enum rc api_start(const struct api_options *o, struct api **out,
                   struct err *err) MUST_CHECK;

@@ -127,6 +127,9 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
     enum rc rc = check_paths(spec, err);
     if (!rc)
         rc = check_secrets(spec, secrets, err);
+    if (!rc && c->api->o.images_only && !spec->s->has_image && c->who.role < ROLE_ADMIN)
+        rc = http_call_forbid(c, err,
+                              "this server runs jobs in containers: give an image");
     if (!rc && spec->s->has_project && !http_call_in_project(c, spec->s->project))
         rc = http_call_forbid(c, err, "'project': you are no member of '%.100s'",
                               spec->s->project);

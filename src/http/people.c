@@ -102,6 +102,14 @@ enum rc http_create_user(struct http_call *c, struct err *err)
                            .role = http_schema_text(c->body, "role", "viewer"),
                            .created = clock_wall_ns()};
     enum rc rc = projects_of(c, &u.projects, err);
+    if (!rc && !c->api->o.others) {
+        c->status = 409;
+        rc =
+            err_coded(err, RC_INVAL, E5020,
+                      "jobs of '%.100s' would run as the server: it cannot isolate them, "
+                      "and --trust-submitters was not given",
+                      u.name);
+    }
     if (!rc)
         u.projects = u.projects ? u.projects : "";
     if (!rc)

@@ -298,6 +298,27 @@ static enum rc first_user(struct api *a, struct err *err)
     return rc;
 }
 
+static enum rc cannot_isolate(struct err *err, const char *what)
+{
+    return err_coded(err, RC_INVAL, E5020,
+                     "%.100s: this machine does not let jobs be kept apart, and theirs "
+                     "would be yours; start the server as root, install podman, or say "
+                     "--trust-submitters",
+                     what);
+}
+
+/* Without isolation a submitter can do all that the server can. */
+static enum rc check_others(struct api *a, struct err *err)
+{
+    struct store_users users = {0};
+    enum rc rc = a->o.others ? RC_OK : store_user_get(a->free->store, NULL, &users, err);
+    for (size_t i = 0; i < users.n && !rc; i++)
+        if (strcmp(users.at[i].role, "admin") != 0 && !users.at[i].disabled)
+            rc = cannot_isolate(err, users.at[i].name);
+    store_users_release(&users);
+    return rc;
+}
+
 /* What a job without code starts from: a directory of its own with nothing in it. */
 static enum rc keep_empty(struct api *a, struct err *err)
 {
@@ -371,6 +392,8 @@ static enum rc server_start(struct api *a, struct err *err)
         rc = open_desks(a, err);
     if (!rc)
         rc = first_user(a, err);
+    if (!rc)
+        rc = check_others(a, err);
     if (!rc)
         rc = start_parts(a, err);
     if (!rc)

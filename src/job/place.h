@@ -4,13 +4,14 @@
  *     DIR/jobs.db             the store, unless it has a URL
  *     DIR/objects/ab/cdef...  contents of snapshots, named by their SHA-256
  *     DIR/agent.lock, agent.fifo, agent.log
+ *     DIR/accounts            user ids of a server's users
  *     DIR/jobs/ID/            0700, one per job:
  *         lock, control       held and read by the supervisor
  *         ml/                 what the job sees as /ml
  *         logs/worker-0.1.log of worker 0, attempt 1; and .idx with times
  *         run/0.1             of a worker that runs: pid; its lock means alive
  *         run/0.1.exit        how it ended
- *         env.json, secrets.json, access.json (0600), outputs.json
+ *         env.json, secrets.json, access.json, isolation.json (0600), outputs.json
  *         remote/             copies of inputs that lie in object stores
  */
 #ifndef JOB_PLACE_H
@@ -22,14 +23,17 @@
 #include "base/err.h"
 #include "store/store.h"
 
+struct isolation;
+
 /* What every operation on jobs needs; all borrowed. */
 struct job_place {
     struct store *store;
-    const char *dir;   /* absolute */
-    const char *where; /* of the store, for processes that are started */
-    const char *owner; /* who asks */
-    const char *node;  /* this machine and directory */
-    const char *view;  /* the one to use for jobs (see backend/local.c); NULL: the best */
+    const char *dir;                   /* absolute */
+    const char *where;                 /* of the store, for processes that are started */
+    const char *owner;                 /* who asks */
+    const char *node;                  /* this machine and directory */
+    const struct isolation *isolation; /* for jobs of a server's users; NULL: none */
+    const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 
 /* The caller's, to mem_free(). */

@@ -18,6 +18,7 @@
 #include "job/bucket.h"
 #include "job/environ.h"
 #include "job/inputs.h"
+#include "job/isolation.h"
 #include "job/metric.h"
 #include "job/secret.h"
 #include "job/status.h"
@@ -194,6 +195,8 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
         rc = keep_env(s, dir, g->env, access, err);
     if (!rc)
         rc = job_secrets_capture(s, g->secrets, secrets, err);
+    if (!rc && p->isolation && (p->isolation->count || s->s->has_image))
+        rc = isolation_write(p->dir, p->isolation, p->owner, dir, err);
     mem_free(secrets);
     mem_free(objects);
     return rc;

@@ -98,7 +98,7 @@ def submit(kind, number):
     if SERVER:
         spec = {f.lstrip("-"): int(v) if v.isdigit() else v for f, v in zip(flags[::2], flags[1::2])}
         spec.update(name=kind, backoff="10ms", backoff_max="50ms", grace="300ms", command=text,
-                    client_token=f"chaos-{SEED}-{number}", env={"MARK": MARK})
+                    client_token=f"chaos-{SEED}-{number}", env={"MARK": "/mnt/marks"}, data=["marks:/mnt/marks"])
         return Answered(0 if SERVER.submit(number, spec) else 1)
     return subprocess.Popen(
         [PROGRAM, "job", "submit", "--name", kind, "--backoff", "10ms", "--backoff-max", "50ms",
@@ -218,5 +218,6 @@ def main():
 
 MARK = os.path.join(DIR, "marks")
 os.makedirs(MARK, exist_ok=True)
+os.chmod(MARK, 0o1777)  # jobs of a server have accounts of their own
 SERVER = chaos_server.Server(PROGRAM, DIR) if os.environ.get("CHAOS_SERVER") else None
 sys.exit(main())

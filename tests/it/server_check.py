@@ -354,7 +354,7 @@ def secrets():
     ask("GET", "/api/v1/users/x", headers={"X-Forwarded-For": "a\tb"})
     with open(sys.argv[3], encoding="utf-8") as f:
         for line in f:
-            check(line.startswith(("trainyard: ", "made the user", "listening")), "log line:", line)
+            check(line.startswith(("trainyard: ", "made the user", "listening", "isolation: ", "warning: ")), "log line:", line)
 
 
 def stream(path, last=None, limit=100):

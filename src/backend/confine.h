@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/confine.h - what is different for a job of a server's user; each does nothing,
+ * or what is usual, for a job without `isolation`.
+ */
+#ifndef BACKEND_CONFINE_H
+#define BACKEND_CONFINE_H
+
+#include "backend/backend.h"
+#include "backend/cgroup.h"
+#include "backend/jail.h"
+
+/* Gives the tree to the job, makes its /tmp. */
+enum rc confine_tree(const struct backend_job *j, struct err *err) MUST_CHECK;
+/* What a worker (NULL: a helper) of an isolated job is put into, in `a`. */
+enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
+                     struct arena *a, const struct jail **out,
+                     struct err *err) MUST_CHECK;
+/* What it may use: memory, and if it is isolated processors and processes. */
+struct cgroup_limits confine_limits(const struct backend_job *j,
+                                    const struct backend_worker *w);
+/* Variables that name the server's own places are replaced. */
+void confine_env(const struct backend_job *j, struct job_contract_env *e);
+void confine_release(struct backend_job *j);
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Order matters: the view is built as the server's user, because only that one can see the
+ * job's tree below the directory of jobs; the identity is given up behind it, then the
+ * last system calls. The first process keeps the server's identity, so that the job can
+ * neither read its memory nor send it a signal; it has nothing open and only waits.
+ */
+#include "backend/jail.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
+#include <net/if.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/seccomp.h"
+#include "base/compiler.h"
+
+#define CAPS_MAX 63
+
+struct furnishing {
+    const struct jail *j;
+    const char *root;
+    char *what;
+};
+
+static int failed(char *what, const char *step, const char *path)
+{
+    int errnum = errno;
+    snprintf(what, VIEW_ERROR_SIZE, "%s %.150s", step, path);
+    return errnum ? errnum : EIO;
+}
+
+pid_t jail_fork(void)
+{
+    if (unshare(CLONE_NEWPID) < 0)
+        return -1;
+    return fork();
+}
+
+static bool below(const struct furnishing *f, const char *path, char out[PATH_MAX])
+{
+    int n = snprintf(out, PATH_MAX, "%s%s", f->root, path);
+    return n > 0 && n < PATH_MAX;
+}
+
+static int mount_at(const struct furnishing *f, const char *type, const char *path,
+                    unsigned long flags, const char *options)
+{
+    char to[PATH_MAX];
+    if (!below(f, path, to))
+        return ENAMETOOLONG;
+    if (mkdir(to, 0755) < 0 && errno != EEXIST)
+        return failed(f->what, "make", path);
+    if (mount(type, to, type, MS_NOSUID | flags, options) < 0)
+        return failed(f->what, "mount", path);
+    return 0;
+}
+
+static int bind_at(const struct furnishing *f, const char *from, const char *path)
+{
+    char to[PATH_MAX];
+    struct stat st;
+    if (!below(f, path, to) || stat(to, &st) < 0)
+        return 0; /* there is no such place on this machine */
+    return mount(from, to, NULL, MS_BIND, NULL) < 0 ? failed(f->what, "mount", path) : 0;
+}
+
+/* A device file of the machine's, when it has it. */
+static int add_device(const struct furnishing *f, const char *name)
+{
+    char from[300], to[PATH_MAX];
+    struct stat st;
+    snprintf(from, sizeof(from), "/dev/%.200s", name);
+    if (stat(from, &st) < 0 || !below(f, from, to))
+        return 0;
+    if (S_ISDIR(st.st_mode) ? mkdir(to, 0755) < 0
+                            : mknod(to, S_IFREG | 0644, 0) < 0 && errno != EEXIST)
+        return failed(f->what, "make", from);
+    return mount(from, to, NULL, MS_BIND, NULL) < 0 ? failed(f->what, "mount", from) : 0;
+}
+
+static int add_gpus(const struct furnishing *f)
+{
+    DIR *d = opendir("/dev");
+    int rc = 0;
+    for (const struct dirent *e; d && !rc && (e = readdir(d));)
+        if (strncmp(e->d_name, "nvidia", 6) == 0)
+            rc = add_device(f, e->d_name);
+    if (d)
+        closedir(d);
+    return rc;
+}
+
+static int make_dev(const struct furnishing *f)
+{
+    static const char *const names[] = {"null",   "zero",    "full",
+                                        "random", "urandom", "tty"};
+    static const struct {
+        const char *to, *path;
+    } links[] = {{"/proc/self/fd", "/dev/fd"},
+                 {"/proc/self/fd/0", "/dev/stdin"},
+                 {"/proc/self/fd/1", "/dev/stdout"},
+                 {"/proc/self/fd/2", "/dev/stderr"},
+                 {"pts/ptmx", "/dev/ptmx"}};
+    char options[64], to[PATH_MAX];
+    int rc = mount_at(f, "tmpfs", "/dev", MS_NOEXEC, "size=64k,mode=755");
+    for (size_t i = 0; i < ARRAY_LEN(names) && !rc; i++)
+        rc = add_device(f, names[i]);
+    if (!rc && f->j->gpus)
+        rc = add_gpus(f);
+    for (size_t i = 0; i < ARRAY_LEN(links) && !rc; i++)
+        if (below(f, links[i].path, to) && symlink(links[i].to, to) < 0)
+            rc = failed(f->what, "link", links[i].path);
+    if (!rc)
+        rc = mount_at(f, "devpts", "/dev/pts", MS_NOEXEC, "newinstance,ptmxmode=0666");
+    if (f->j->shm > 0)
+        snprintf(options, sizeof(options), "size=%jd,mode=1777", (intmax_t)f->j->shm);
+    else
+        snprintf(options, sizeof(options), "size=25%%,mode=1777");
+    return rc ? rc : mount_at(f, "tmpfs", "/dev/shm", MS_NODEV, options);
+}
+
+/* Where the directory of jobs would be seen, there is an empty one. */
+static int hide(const struct furnishing *f, const char *path)
+{
+    char to[PATH_MAX];
+    struct stat st;
+    if (!path || !below(f, path, to) || stat(to, &st) < 0)
+        return 0;
+    if (mount("none", to, "tmpfs", MS_NOSUID | MS_NODEV, "size=64k,mode=755") < 0)
+        return failed(f->what, "hide", path);
+    return 0;
+}
+
+static int furnish(void *arg, const char *root, char what[VIEW_ERROR_SIZE])
+{
+    struct furnishing f = {.j = arg, .root = root, .what = what};
+    int rc = mount_at(&f, "proc", "/proc", MS_NODEV | MS_NOEXEC, NULL);
+    if (!rc)
+        rc = make_dev(&f);
+    if (!rc)
+        rc = mount_at(&f, "tmpfs", "/run", MS_NODEV, "size=1m,mode=755");
+    if (!rc)
+        rc = bind_at(&f, f.j->tmp, "/tmp");
+    if (!rc)
+        rc = bind_at(&f, f.j->tmp, "/var/tmp");
+    return rc ? rc : hide(&f, f.j->hide);
+}
+
+static int loopback_up(void)
+{
+    struct ifreq r = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int rc = fd < 0 || ioctl(fd, SIOCSIFFLAGS, &r) < 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+int jail_network(void)
+{
+    int fds[2];
+    char path[64], byte;
+    if (pipe2(fds, O_CLOEXEC) < 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        bool good = unshare(CLONE_NEWNET) == 0 && loopback_up() == 0;
+        if (!good || write(fds[1], "x", 1) != 1)
+            _exit(1);
+        for (;;)
+            pause(); /* until somebody holds the namespace */
+    }
+    close(fds[1]);
+    bool ready = pid > 0 && read(fds[0], &byte, 1) == 1;
+    close(fds[0]);
+    snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+    int fd = ready ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    int errnum = ready ? errno : EPERM;
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+            ;
+    }
+    errno = errnum;
+    return fd;
+}
+
+int jail_build(const struct jail *j, const char *scratch,
+               const struct backend_view_mount *mounts, size_t n,
+               char what[VIEW_ERROR_SIZE])
+{
+    static const char *const skip[] = {"/proc", "/dev", "/tmp", "/run", NULL};
+    struct view_rules rules = {
+        .skip = skip, .read_only = true, .furnish = furnish, .arg = (void *)(uintptr_t)j};
+    prctl(PR_SET_DUMPABLE, 0);
+    if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
+        return failed(what, "unshare", "IPC, host name and control groups");
+    if (j->network >= 0 && setns(JAIL_NETWORK, CLONE_NEWNET) < 0)
+        return failed(what, "enter", "the job's network");
+    return view_enter_with(scratch, mounts, n, &rules, what);
+}
+
+static void limit(int what, int64_t most)
+{
+    struct rlimit now, r = {.rlim_cur = (rlim_t)most, .rlim_max = (rlim_t)most};
+    if (getrlimit((__rlimit_resource_t)what, &now) == 0 && now.rlim_max < r.rlim_max)
+        r = (struct rlimit){now.rlim_max, now.rlim_max};
+    setrlimit((__rlimit_resource_t)what, &r);
+}
+
+/* When memory runs out the job goes before the server does. */
+static void offer_to_oom(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    ssize_t n = write(fd, "500", 3);
+    (void)n; /* then it is judged by its size alone */
+    close(fd);
+}
+
+static int change_identity(const struct jail *j, char what[VIEW_ERROR_SIZE])
+{
+    for (unsigned long cap = 0; cap <= CAPS_MAX; cap++)
+        prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* beyond the last: EINVAL */
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (setgroups(0, NULL) < 0)
+        return failed(what, "leave", "the server's groups");
+    if (setresgid(j->gid, j->gid, j->gid) < 0 || setresuid(j->uid, j->uid, j->uid) < 0)
+        return failed(what, "take", "the job's identity");
+    if (setuid(0) == 0 || getuid() != j->uid || geteuid() != j->uid)
+        return failed(what, "give up", "the server's identity");
+    return 0;
+}
+
+int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE])
+{
+    umask(022);
+    offer_to_oom();
+    limit(RLIMIT_CORE, 0);
+    if (j->file_bytes > 0)
+        limit(RLIMIT_FSIZE, j->file_bytes);
+    if (j->processes > 0)
+        limit(RLIMIT_NPROC, j->processes);
+    int rc = change_identity(j, what);
+    if (rc)
+        return rc;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        return failed(what, "set", "no new privileges");
+    rc = seccomp_enter();
+    if (rc)
+        snprintf(what, VIEW_ERROR_SIZE, "restrict system calls");
+    return rc;
+}
+
+_Noreturn void jail_wait(pid_t worker, int ends)
+{
+    int status = 0;
+    int kept = dup2(ends, 3);
+    for (int i = 0; i < 3; i++)
+        close(i);
+    close_range(4, ~0U, 0);
+    prctl(PR_SET_NAME, "ty-first");
+    for (;;) {
+        pid_t pid = wait(&status);
+        if (pid == worker || (pid < 0 && errno != EINTR))
+            break;
+    }
+    ssize_t n = write(kept, &status, sizeof(status));
+    (void)n; /* then nobody waits for it */
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend/jail.h - what a worker of a server's job is put into before it runs.
+ *
+ * Between the shim and the worker stands a first process of a process namespace of their
+ * own: it builds the worker's view of the machine, starts it under an identity of its own,
+ * and ends with it, whereupon the kernel ends whatever the worker has left.
+ *
+ *     shim --jail_fork--> first process --jail_build--> fork --jail_drop--> exec
+ *
+ * The view is the machine's, read-only, with /proc, /dev, /tmp and /run of its own, without
+ * the directory of jobs, and with the job's own tree, packages and home in it.
+ */
+#ifndef BACKEND_JAIL_H
+#define BACKEND_JAIL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "backend/view.h"
+
+/* Everything borrowed. */
+struct jail {
+    uid_t uid;
+    gid_t gid;
+    const char *hide;   /* the directory of jobs */
+    const char *tmp;    /* of this job: seen as /tmp and /var/tmp */
+    int64_t shm;        /* bytes of /dev/shm; 0: a quarter of the machine's memory */
+    int64_t processes;  /* at a time, where no control group counts them; 0: no limit */
+    int64_t file_bytes; /* of one file; 0: no limit */
+    bool gpus;          /* their device files are there */
+    int network;        /* a network namespace to be in, also at JAIL_NETWORK; -1: none */
+};
+#define JAIL_NETWORK 5
+
+/* As fork(); the child is the first process of a new process namespace. */
+pid_t jail_fork(void);
+/* In the child: namespaces and view. 0, or an errno with the step in `what`. */
+int jail_build(const struct jail *j, const char *scratch,
+               const struct backend_view_mount *mounts, size_t n,
+               char what[VIEW_ERROR_SIZE]);
+/* In its own child, right before exec: identity, limits, system calls. */
+int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE]);
+/* The first process's life: waits for `worker`, writes its status (as waitpid() has it) to
+ * `ends`, and exits. Never returns.
+ */
+_Noreturn void jail_wait(pid_t worker, int ends);
+/* A network namespace with nothing but a loopback; an fd, or -1 with errno. */
+int jail_network(void);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/isolation.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "job/file.h"
+#include "job/status.h"
+
+#define ACCOUNTS_MAX ((size_t)16 << 20)
+
+/* The number of `name` in the text; -1: none. *used counts those that were given. */
+static int64_t look_up(struct str text, const char *name, int64_t *used)
+{
+    struct str line, number;
+    int64_t uid, found = -1;
+    *used = 0;
+    while (text.n && str_split(&text, '\n', &line)) {
+        if (!str_split(&line, ' ', &number) || !str_to_i64(number, &uid))
+            continue;
+        ++*used;
+        if (str_is(line, name))
+            found = uid;
+    }
+    return found;
+}
+
+static enum rc add_line(int fd, int64_t uid, const char *name, struct err *err)
+{
+    char *line = mem_printf("%jd %s\n", (intmax_t)uid, name);
+    size_t n = strlen(line);
+    enum rc rc = RC_OK;
+    if (lseek(fd, 0, SEEK_END) < 0 || write(fd, line, n) != (ssize_t)n || fsync(fd) < 0)
+        rc = err_sys(err, errno, "cannot write the accounts of jobs");
+    mem_free(line);
+    return rc;
+}
+
+enum rc isolation_account(const char *dir, const struct isolation *x, const char *name,
+                          int64_t *uid, struct err *err)
+{
+    char *path = fs_join(dir, "accounts"), *text = NULL;
+    size_t n = 0;
+    int64_t used = 0;
+    enum rc rc = RC_OK;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX) < 0)
+        rc = err_sys(err, errno, "cannot open '%s'", path);
+    if (!rc)
+        rc = fs_read(path, ACCOUNTS_MAX, &text, &n, err);
+    int64_t found = rc ? -1 : look_up(str_of(text ? text : "", n), name, &used);
+    if (!rc && (!*name || strchr(name, '\n')))
+        rc = err_coded(err, RC_INVAL, E3206, "'%.100s' cannot have an account", name);
+    if (!rc && found < 0 && used >= x->count)
+        rc = err_coded(err, RC_INVAL, E3206,
+                       "all %jd accounts of jobs are given out; --job-uids takes a "
+                       "larger range",
+                       (intmax_t)x->count);
+    if (!rc && found < 0) {
+        found = x->first + used;
+        rc = add_line(fd, found, name, err);
+    }
+    if (!rc)
+        *uid = found;
+    if (fd >= 0)
+        close(fd);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+enum rc isolation_write(const char *dir, const struct isolation *x, const char *owner,
+                        const char *job, struct err *err)
+{
+    int64_t uid = 0;
+    enum rc rc = x->count ? isolation_account(dir, x, owner, &uid, err) : RC_OK;
+    if (rc)
+        return rc;
+    char *path = fs_join(job, "isolation.json");
+    char *text = mem_printf("{\"uid\": %jd, \"processes\": %jd, \"file_bytes\": %jd, "
+                            "\"no_network\": %d}\n",
+                            (intmax_t)uid, (intmax_t)x->processes,
+                            (intmax_t)x->file_bytes, (int)x->no_network);
+    rc = job_file_put(path, text, strlen(text), 0600, err);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}
+
+enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
+                       struct err *err)
+{
+    char *path = fs_join(job, "isolation.json"), *text = NULL;
+    struct doc doc = {0};
+    size_t n = 0;
+    *found = fs_exists(path);
+    enum rc rc = *found ? fs_read(path, 4096, &text, &n, err) : RC_OK;
+    const struct node *map = text ? job_json_open(text, &doc) : NULL;
+    if (!rc && *found && (!map || !node_find(map, "uid")))
+        rc = err_set(err, RC_IO, "'%s' is damaged", path);
+    if (!rc && *found)
+        *out =
+            (struct isolation_job){.uid = node_get_int(map, "uid", -1),
+                                   .processes = node_get_int(map, "processes", 0),
+                                   .file_bytes = node_get_int(map, "file_bytes", 0),
+                                   .no_network = node_get_int(map, "no_network", 0) != 0};
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(text);
+    mem_free(path);
+    return rc;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* job/isolation.h - under which identity and limits a server runs somebody's jobs.
+ *
+ * Every user gets a number of the server's range the first time, and keeps it:
+ * DIR/accounts has a line "UID NAME" for each. What a job runs under is decided when it is
+ * submitted and lies beside it, in isolation.json, where only the server can write.
+ */
+#ifndef JOB_ISOLATION_H
+#define JOB_ISOLATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+#define ISOLATION_FIRST 1879100000 /* beyond what distributions and systemd give out */
+#define ISOLATION_COUNT 65536
+#define ISOLATION_PROCESSES 4096
+
+/* What a server asks for its jobs. */
+struct isolation {
+    int64_t first, count; /* user ids; 0: the server's own, for containers alone */
+    int64_t processes;    /* of one worker; 0: no limit */
+    int64_t file_bytes;   /* of one file; 0: no limit */
+    bool no_network;      /* jobs see nothing but each its own loopback */
+};
+
+/* The number of `name`. RC_INVAL (E3206): none is left; RC_IO. */
+enum rc isolation_account(const char *dir, const struct isolation *x, const char *name,
+                          int64_t *uid, struct err *err) MUST_CHECK;
+/* For the job in `job`, which is `owner`'s. */
+enum rc isolation_write(const char *dir, const struct isolation *x, const char *owner,
+                        const char *job, struct err *err) MUST_CHECK;
+
+/* What one job runs under. */
+struct isolation_job {
+    int64_t uid; /* 0: the server's own */
+    int64_t processes, file_bytes;
+    bool no_network;
+};
+/* *found is false when the job has none; a file that cannot be read is RC_IO, because the
+ * job must not run without it then.
+ */
+enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
+                       struct err *err) MUST_CHECK;
+
+#endif

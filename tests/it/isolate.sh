@@ -1,0 +1,175 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Jobs of a server's users are kept apart from the server and from each other. What an attacker would try is in
+# hostile.sh; here it is looked at how they run.
+# shellcheck disable=SC2154 # $got is set by run
+. "$(dirname "$0")/lib.sh"
+
+unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
+
+# start [FLAG...]: a server below ./yard; $url, and the command line speaks to it as its admin.
+start()
+{
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none "$@" 2>server.log &
+    server=$!
+    wait_for_server
+    TRAINYARD_TOKEN=${TRAINYARD_TOKEN:-$(cat yard/admin.token)}
+    export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
+}
+
+finish()
+{
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
+    done 2>/dev/null
+    for _ in $(seq 100); do
+        flock -n yard/agent.lock true && break
+        sleep 0.1
+    done
+}
+
+isolated()
+{
+    start "$@"
+    grep -q "^isolation: accounts" server.log || { finish; skip "no accounts here: $(grep ^isolation server.log)"; }
+}
+
+the_server_says_how_jobs_are_isolated()
+{
+    start
+    grep -qE '^isolation: (accounts|containers|none)' server.log || fail "it does not: $(cat server.log)"
+    [ "$(id -u)" != 0 ] || grep -q "^warning: this server is root" server.log || fail "root is not warned"
+    finish
+    start --trust-submitters
+    grep -q '^isolation: none: .*(--trust-submitters)' server.log || fail "$(cat server.log)"
+    finish
+    run "$TRAINYARD" server --dir yard --job-uids 0-10
+    status 2
+    err_has "error[E0603]: --job-uids"
+}
+
+a_job_has_an_identity_and_a_view_of_its_own()
+{
+    isolated
+    run "$TRAINYARD" job run -- 'id -u; id -g; id -G; pwd; ls /proc | grep -c "^[0-9]"; tr -d "\t" </proc/self/status; ls -A /run'
+    status 0
+    out_has 1879100000
+    out_has /ml/usercode
+    out_has "NoNewPrivs:1"
+    out_has "Seccomp:2"
+    out_has "CapEff:0000000000000000"
+    out_has "CapBnd:0000000000000000"
+    [ "$(sed -n 5p .out)" -le 6 ] || fail "it sees $(sed -n 5p .out) processes"
+    run "$TRAINYARD" job run -- "ls -A '$PWD' '$PWD/yard' 2>/dev/null; touch /usr/x /etc/x 2>&1; touch /ml/input/x 2>&1
+        echo data >/ml/usercode/a && echo data >\"\$PAI_OUTPUT_MODEL/b\" && echo data >/tmp/c && echo data >/dev/shm/d && echo wrote"
+    out_has wrote
+    out_lacks jobs.db
+    out_has "'/usr/x': Read-only file system"
+    [ -z "$(ls yard/jobs/*/tmp 2>/dev/null)" ] || fail "its /tmp is left"
+    finish
+}
+
+ends_of_isolated_jobs_are_told_as_they_were()
+{
+    isolated
+    run "$TRAINYARD" job run -- 'exit 9'
+    status 9
+    run "$TRAINYARD" job run -- 'kill -9 $$'
+    [ "$got" != 0 ] || fail "a kill"
+    err_has SIGKILL
+    run "$TRAINYARD" job run -- /no/such/program x
+    status 127
+    local id
+    id=$("$TRAINYARD" job submit -- 'trap "echo bye; exit 0" TERM; echo ready; while :; do sleep 0.05; done')
+    for _ in $(seq 200); do "$TRAINYARD" job logs "$id" 2>/dev/null | grep -q ready && break; sleep 0.05; done
+    run "$TRAINYARD" job stop "$id"
+    run "$TRAINYARD" job wait --timeout 20s "$id"
+    run "$TRAINYARD" job logs "$id"
+    out_has bye
+    # What it leaves behind goes with it, also from another session.
+    id=$("$TRAINYARD" job submit --wait -- 'setsid sleep 4711 & sleep 0.2')
+    for p in /proc/[0-9]*/cmdline; do { tr "\0" " " <"$p"; echo; } 2>/dev/null; done | grep -q '^sleep 4711' && fail "a process is left"
+    finish
+}
+
+users_have_accounts_of_their_own_and_keep_them()
+{
+    isolated
+    local ann bob
+    for name in ann bob; do
+        curl -s -H "Authorization: Bearer $TRAINYARD_TOKEN" -H 'Content-Type: application/json' \
+            -d "{\"name\": \"$name\", \"role\": \"submitter\"}" "$url/api/v1/users" >/dev/null
+        curl -s -H "Authorization: Bearer $TRAINYARD_TOKEN" -H 'Content-Type: application/json' -d '{"role": "submitter"}' \
+            "$url/api/v1/users/$name/tokens" >$name.json
+    done
+    ann=$(python3 -c 'import json; print(json.load(open("ann.json"))["token"])')
+    bob=$(python3 -c 'import json; print(json.load(open("bob.json"))["token"])')
+    run env TRAINYARD_TOKEN="$ann" "$TRAINYARD" job run -- 'id -u'
+    cp .out first
+    run env TRAINYARD_TOKEN="$bob" "$TRAINYARD" job run -- 'id -u'
+    cmp -s .out first && fail "two users have one identity"
+    run env TRAINYARD_TOKEN="$ann" "$TRAINYARD" job run -- 'id -u'
+    cmp -s .out first || fail "ann has another identity now"
+    finish
+}
+
+processors_memory_and_processes_are_limited()
+{
+    isolated --job-processes 40
+    grep -q "control groups limit processors memory processes" server.log || { finish; skip "no control groups here"; }
+    run "$TRAINYARD" job run --cpu 0.2 -- 'python3 -S -c "
+import time
+a = time.time(); c = time.process_time()
+while time.time() - a < 2: pass
+print(\"share\", (time.process_time() - c) / 2 < 0.5)"'
+    out_has "share True"
+    run "$TRAINYARD" job run --memory 64Mi -- 'python3 -S -c "x = bytearray(400 << 20); print(len(x))"'
+    [ "$got" != 0 ] || fail "400 MiB in 64 MiB"
+    run "$TRAINYARD" job run -- 'i=0; while [ $i -lt 100 ]; do sleep 3 & i=$((i+1)); done; echo all'
+    out_lacks all
+    finish
+}
+
+packages_are_installed_as_the_job()
+{
+    isolated
+    mkdir -p src/evil
+    cat >src/evil/setup.py <<'PY'
+import os, sys
+sys.stderr.write("uid %d\n" % os.getuid())
+open("/ml/output/model/uid", "w").write(str(os.getuid()))
+raise SystemExit(3)
+PY
+    echo ./evil >src/requirements.txt
+    run "$TRAINYARD" job run --source src -- true
+    [ "$got" != 0 ] || fail "a package that cannot be installed"
+    grep -rqs '^18791' yard/jobs/*/ml/output/model/uid || skip "pip does not run setup.py here: $(tail -3 yard/jobs/*/logs/prepare*)"
+    finish
+}
+
+a_job_can_be_without_a_network()
+{
+    isolated --job-network none
+    run "$TRAINYARD" job run --workers 2 -- 'cat /proc/net/dev | grep -c :; cut -d: -f1 /proc/net/dev
+        python3 -S -c "
+import os, socket, time
+a = (os.environ[\"MASTER_ADDR\"], int(os.environ[\"MASTER_PORT\"]))
+if os.environ[\"RANK\"] == \"0\":
+    s = socket.create_server(a); print(\"met\", s.accept()[0].recv(9))
+else:
+    for i in range(100):
+        try: socket.create_connection(a).send(b\"hello\"); break
+        except OSError: time.sleep(0.1)
+"'
+    status 0
+    out_has "met b'hello'"
+    out_lacks eth
+    finish
+}
+
+# shellcheck disable=SC2016 # texts for jobs
+tap_cases the_server_says_how_jobs_are_isolated a_job_has_an_identity_and_a_view_of_its_own \
+    ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
+    processors_memory_and_processes_are_limited packages_are_installed_as_the_job a_job_can_be_without_a_network
