@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 
+#define JSON_MAX ((size_t)8 << 20) /* a tree takes many times what its text does */
+
 static const char *admit_header(struct http_call *c, const char *name)
 {
     return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
@@ -141,6 +143,8 @@ static enum rc check_body_head(struct http_call *c, struct err *err)
     enum http_schema_kind kind = c->route->body->kind;
     int64_t n = 0;
     c->raw.max = kind == SCHEMA_NOTHING ? 4096 : (size_t)c->api->o.max_body;
+    if (kind != SCHEMA_NOTHING && kind != SCHEMA_BYTES && c->raw.max > JSON_MAX)
+        c->raw.max = JSON_MAX;
     if (length && (!str_to_i64(str_c(length), &n) || n > (int64_t)c->raw.max)) {
         c->status = 413;
         return err_coded(err, RC_INVAL, E5012, "the body has more than %zu bytes",

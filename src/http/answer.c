@@ -142,6 +142,12 @@ static enum rc read_body(struct http_call *c, struct err *err)
     enum http_schema_kind kind = c->route->body->kind;
     if (c->raw.too_large)
         return body_too_large(c, err);
+    if (c->over) {
+        c->status = 429;
+        return err_coded(err, RC_INVAL, E5011,
+                         "your requests hold more than %jd MiB already; wait for some",
+                         (intmax_t)(http_user_most(c->api) >> 20));
+    }
     if (c->raw.no_memory)
         return err_set(err, RC_NOMEM, "no memory for the body");
     if (kind != SCHEMA_OBJECT && kind != SCHEMA_JOB_SPEC)
@@ -259,6 +265,17 @@ enum rc http_call_job(struct http_call *c, struct store_jobs *out, struct err *e
     return rc;
 }
 
+void http_call_drop_body(struct http_call *c)
+{
+    if (c->held)
+        http_budget_give(c->api->budget, c->who.name, c->held);
+    c->api->body_bytes -= c->held;
+    c->held = 0;
+    if (c->raw.p)
+        explicit_bzero(c->raw.p, c->raw.n); /* it may have held a secret */
+    httpd_body_release(&c->raw);
+}
+
 void http_call_destroy(struct http_call *c)
 {
     if (!c)
@@ -271,10 +288,7 @@ void http_call_destroy(struct http_call *c)
         MHD_destroy_response(c->streaming);
     if (c->doc.src)
         doc_release(&c->doc);
-    c->api->body_bytes -= (int64_t)c->raw.n;
-    if (c->raw.p)
-        explicit_bzero(c->raw.p, c->raw.cap); /* it may have held a secret */
-    httpd_body_release(&c->raw);
+    http_call_drop_body(c);
     buf_release(&c->out);
     arena_release(&c->arena);
     mem_free(c);

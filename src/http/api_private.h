@@ -9,6 +9,7 @@
 #include "backend/watchdog.h"
 #include "http/api.h"
 #include "http/auth.h"
+#include "http/budget.h"
 #include "http/call.h"
 #include "http/conns.h"
 #include "http/follow.h"
@@ -31,6 +32,7 @@ struct api {
     char *notify_key;             /* owned */
     struct http_auth *auth;
     struct http_limit *callers, *strangers; /* by token; by address, for those without */
+    struct http_budget *budget;             /* bytes of requests, by user */
     struct http_conns *conns;
     struct http_follows *follows;
     struct backend_watchdog *watchdog;             /* NULL: this server admits no jobs */
@@ -60,6 +62,9 @@ void api_audit(struct http_call *c, struct http_db *d);
 void api_fail(struct http_call *c, enum rc rc, const struct err *err);
 enum MHD_Result api_reply(struct http_call *c);
 void http_call_destroy(struct http_call *c); /* NULL is fine */
+void http_call_drop_body(struct http_call *c);
+/* Bytes of requests that one user may have under way. */
+int64_t http_user_most(const struct api *a);
 
 /* projects.c: limits and weight, as answers tell and requests ask for them. */
 struct store_project;

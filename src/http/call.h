@@ -32,6 +32,9 @@ struct http_call {
     bool begun;    /* the head was looked at */
     bool answered; /* before the body came */
     struct httpd_body raw;
+    int64_t held;       /* bytes of the body that count for its sender */
+    bool over;          /* the sender has too much under way */
+    bool hang_up;       /* nothing that follows on the connection is believed */
     struct node *query; /* checked; in the arena */
     struct doc doc;     /* of a JSON body */
     struct node *body;  /* its root, checked; NULL: none */

@@ -14,13 +14,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/framing.h"
 #include "job/snapshot.h"
 #include "team/deliver.h"
 
 #define LOG_AREA "server"
 #define PATIENCE_MS 3000 /* for a store that somebody else holds */
 #define CONNECTIONS 8192
-#define BODIES_MAX ((int64_t)1 << 30) /* bytes of all bodies under way together */
+#define BODIES_MAX ((int64_t)1 << 30)       /* bytes of all bodies under way together */
+#define USER_BODIES_MIN ((int64_t)16 << 20) /* and those of one user, at least */
 #define PEM_MAX ((size_t)1 << 20)
 #define IDLE_S 120 /* of a connection that reads nothing of its answer */
 
@@ -61,6 +63,8 @@ static void add_headers(struct http_call *c, struct MHD_Response *r)
     MHD_add_response_header(r, "Content-Security-Policy", "default-src 'none'");
     if (c->type && c->status != 204)
         MHD_add_response_header(r, "Content-Type", c->type);
+    if (c->hang_up)
+        MHD_add_response_header(r, "Connection", "close");
     if (c->allow)
         MHD_add_response_header(r, "Allow", c->allow);
     if (c->location)
@@ -111,9 +115,24 @@ static struct http_conn *conn_of(struct MHD_Connection *conn)
     return info ? info->socket_context : NULL;
 }
 
+static enum rc check_framing(struct http_call *c, const char *version, struct err *err)
+{
+    const char *wrong = http_framing_check(c->conn, version);
+    if (!wrong)
+        return RC_OK;
+    c->status = 400;
+    c->hang_up = true;
+    return err_coded(err, RC_INVAL, E5003, "%s", wrong);
+}
+
+int64_t http_user_most(const struct api *a)
+{
+    return 2 * a->o.max_body > USER_BODIES_MIN ? 2 * a->o.max_body : USER_BODIES_MIN;
+}
+
 /* The head is complete. What is refused now is answered before its body comes. */
 static enum MHD_Result server_begin(struct api *a, struct http_call *c,
-                                    const char *method)
+                                    const char *method, const char *version)
 {
     struct err err = {0};
     const union MHD_ConnectionInfo *info =
@@ -122,7 +141,9 @@ static enum MHD_Result server_begin(struct api *a, struct http_call *c,
     c->begun = true;
     c->type = method;
     buf_init(&c->out, (size_t)1 << 20);
-    enum rc rc = api_admit(c, &err);
+    enum rc rc = check_framing(c, version, &err);
+    if (!rc)
+        rc = api_admit(c, &err);
     c->type = NULL;
     if (!rc) {
         http_conns_body(a->conns, conn_of(c->conn), (int64_t)c->raw.max);
@@ -141,12 +162,17 @@ static enum MHD_Result server_begin(struct api *a, struct http_call *c,
 
 static void take_body(struct api *a, struct http_call *c, const char *data, size_t n)
 {
-    size_t before = c->raw.n;
-    if (a->body_bytes > BODIES_MAX)
-        c->raw.no_memory = true;
-    else
-        httpd_body_add(&c->raw, data, n);
-    a->body_bytes += (int64_t)(c->raw.n - before);
+    if (c->over || c->raw.too_large || c->raw.no_memory)
+        return;
+    if (a->body_bytes > BODIES_MAX ||
+        !http_budget_take(a->budget, c->who.name, (int64_t)n)) {
+        http_call_drop_body(c);
+        c->over = true;
+        return;
+    }
+    a->body_bytes += (int64_t)n;
+    c->held += (int64_t)n;
+    httpd_body_add(&c->raw, data, n);
 }
 
 static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
@@ -157,7 +183,7 @@ static enum MHD_Result server_handle(void *arg, struct MHD_Connection *conn,
     struct api *a = arg;
     struct http_call *c = *state;
     if (!c->begun)
-        return server_begin(a, c, method);
+        return server_begin(a, c, method, version);
     if (*n) {
         if (!c->answered)
             take_body(a, c, data, *n);
@@ -374,6 +400,7 @@ static enum rc server_start(struct api *a, struct err *err)
     a->callers = http_limit_create(a->o.rate);
     a->strangers = http_limit_create(a->o.rate / 10);
     a->job_env = job_env_of(a->o.env);
+    a->budget = http_budget_create(http_user_most(a));
     raise_files();
     enum rc rc = check_options(&a->o, &at, err);
     if (!rc)
@@ -432,6 +459,7 @@ static void free_all(struct api *a)
     http_limit_destroy(a->callers);
     http_limit_destroy(a->strangers);
     team_net_allow_close(a->allow);
+    http_budget_destroy(a->budget);
     if (a->key)
         explicit_bzero(a->key, strlen(a->key));
     void *texts[] = {a->notify_key,     a->key,   a->cert,           a->token_file,

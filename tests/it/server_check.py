@@ -466,7 +466,8 @@ def ended():
         check(end["state"] == "Succeeded" and end["attempt"] == 1, end)
 
 
-globals()[sys.argv[1]]()
-for f in failures[:20]:
-    print(f[:400])
-sys.exit(1 if failures else 0)
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    for f in failures[:20]:
+        print(f[:400])
+    sys.exit(1 if failures else 0)

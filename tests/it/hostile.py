@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An ordinary submitter, mallory, attacks a server and the job of another, alice, in every way that tests/it/hostile.sh
+knows of. URL and TOKEN (the admin's) in the environment; arguments: the server's directory, its log. Every attack must
+come to nothing; the server must answer and alice's job go on behind each part. Loops are bounded, and all traffic stays on the loopback."""
+import base64
+import hashlib
+import json
+import os
+import socket
+import sys
+import time
+
+from server_check import admin, ask, check, failures, url, user
+
+YARD = os.path.abspath(sys.argv[1])
+HERE = os.path.dirname(os.path.abspath(__file__))
+SECRET = "alices-secret-" + "7c1f" * 4
+tried = 0
+
+
+def must(fine, *what):
+    """One more attack, which must have come to nothing."""
+    global tried
+    tried += 1
+    check(fine, "GAINED", *what)
+
+
+def submit(token, command, **more):
+    status, _, answer = ask("POST", "/api/v1/jobs", {"command": command, **more}, token=token)
+    return answer["id"] if status == 201 else None
+
+
+def wait(token, job, states=("Succeeded", "Failed", "Stopped"), seconds=60):
+    for _ in range(seconds * 20):
+        state = ask("GET", f"/api/v1/jobs/{job}", token=token)[2].get("state")
+        if state in states:
+            return state
+        time.sleep(0.05)
+    return state
+
+
+def log(token, job):
+    status, _, text = ask("GET", f"/api/v1/jobs/{job}/logs/0", token=token)
+    return text if status == 200 else ""
+
+
+VICTIM = """
+import os, socket, time
+open(os.environ["PAI_OUTPUT_MODEL"] + "/weights", "w").write("alices weights")
+s = socket.create_server(("127.0.0.1", 0)); s.settimeout(0.2)
+print("port", s.getsockname()[1], flush=True)
+n = 0
+while True:
+    try: s.accept(); print("SOMEBODY CAME", flush=True)
+    except OSError: pass
+    n += 1; print("beat", n, flush=True)
+"""
+
+
+class Alice:
+    def __init__(self):
+        self.token = user("alice", "submitter", ["apples"])
+        self.job = submit(self.token, ["python3", "-S", "-c", VICTIM, "alice-was-here"], secret=["S"], secret_values={"S": SECRET})
+        for _ in range(400):
+            if "beat" in log(self.token, self.job):
+                break
+            time.sleep(0.05)
+        self.port = int(log(self.token, self.job).split("port ")[1].split()[0])
+        _, _, events = ask("GET", f"/api/v1/jobs/{self.job}/events", token=self.token)
+        self.pid = [e["data"]["pid"] for e in events["events"] if e["type"] == "WorkerStarted"][0]
+
+    def beats(self):
+        return log(self.token, self.job).count("beat")
+
+    def unharmed(self, after):
+        before = self.beats()
+        for _ in range(100):
+            if self.beats() > before:
+                break
+            time.sleep(0.1)
+        check(self.beats() > before, "alice's job stands still after", after)
+        check("SOMEBODY CAME" not in log(self.token, self.job), "alice's port was reached:", after)
+        check(ask("GET", "/healthz", token=None)[0] == 200, "the server is gone after", after)
+
+
+def bad_jobs(token):
+    """Requests that must be refused as they are."""
+    images = ("--volume=/:/host", "--privileged", "-v/:/host", "--", "-it", "oci:/etc", "dir:/", "docker-archive:x", "a b",
+              "x\n--privileged", "x --privileged", "../x", "x@sha256:0", "$(id)", "X")
+    jobs = [("image " + repr(i), {"image": i}) for i in images]
+    jobs += [("variable " + repr(n), {"env": {n: "x"}}) for n in ("LD PRELOAD", "A=B", "A\nB", "", "-e", "A-B")]
+    jobs += [
+        ("a second line for a container", {"image": "x", "env": {"A": "1\nLD_PRELOAD=/x"}}),
+        ("a working directory", {"workdir": "/"}),
+        ("a path as source", {"source": YARD}),
+        ("a path as input", {"input": {"x": "/etc"}}),
+        ("a file as input", {"input": {"x": "file:///etc"}}),
+        ("a relative path as input", {"input": {"x": "../../admin.token"}}),
+        ("a bucket as input", {"input": {"x": "s3://bucket/x"}}),
+        ("a path as output", {"output": {"x": "/etc"}}),
+        ("a path as data", {"data": ["/etc:/mnt/etc"]}),
+        ("a bucket as data", {"data": ["s3://bucket/x:/mnt/x"]}),
+        ("a bucket of this machine as data", {"data": ["oss://b.127.0.0.1:1/x:/mnt/x"]}),
+        ("the server's environment", {"inherit": True}),
+        ("a file as secret", {"secret": ["X=file:/etc/shadow"]}),
+        ("the server's variable as secret", {"secret": ["X=env:TY_SERVER_SECRET"]}),
+        ("the server's variable by its name", {"secret": ["TY_SERVER_SECRET"]}),
+        ("a channel outside", {"output": {"../../x": "dataset:none"}}),
+        ("somebody's project", {"project": "apples"}),
+        ("more than the highest priority", {"priority": 99}),
+        ("markup as name", {"name": "<script>alert(1)</script>"}),
+        ("a backend that is none", {"backend": "../../bin/sh"}),
+        ("more workers than there can be", {"workers": 1000000}),
+    ]
+    for what, more in jobs:
+        must(submit(token, "true", **more) is None, "a job with", what)
+
+
+def bad_requests(token, alice):
+    for method, path, body in (
+            ("GET", f"/api/v1/jobs/{alice.job}", None), ("GET", f"/api/v1/jobs/{alice.job}/logs/0", None),
+            ("GET", f"/api/v1/jobs/{alice.job}/events", None), ("GET", f"/api/v1/jobs/{alice.job}/script", None),
+            ("GET", f"/api/v1/jobs/{alice.job}/metrics", None), ("GET", f"/api/v1/jobs/{alice.job}/why", None),
+            ("POST", f"/api/v1/jobs/{alice.job}/stop", {"force": True}), ("POST", f"/api/v1/jobs/{alice.job}/suspend", None),
+            ("POST", f"/api/v1/jobs/{alice.job}/rerun", None), ("GET", "/api/v1/users", None), ("GET", "/api/v1/audit", None),
+            ("POST", "/api/v1/users", {"name": "m2", "role": "admin"}), ("PATCH", "/api/v1/users/mallory", {"role": "admin"}),
+            ("POST", "/api/v1/users/admin/tokens", {}), ("POST", "/api/v1/users/mallory/tokens", {"role": "admin"}),
+            ("DELETE", "/api/v1/users/alice", None), ("PUT", "/api/v1/projects/p", {"running": 100}),
+            ("GET", "/api/v1/jobs/..%2f..%2fadmin.token", None), ("GET", f"/api/v1/jobs/{alice.job}%2f..%2f/logs/0", None),
+            ("POST", "/api/v1/datasets", {"name": "m", "path": "/etc"}),
+            ("POST", "/api/v1/datasets", {"name": "m", "path": YARD, "type": "nas"}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/mnt/a:/etc"}),
+            ("POST", "/api/v1/datasets", {"name": "m", "type": "oss", "path": "oss://b/x", "mount": "/../etc"})):
+        status, _, answer = ask(method, path, body, token=token)
+        must(status in (400, 403, 404, 409, 422) and SECRET not in str(answer), method, path, body, "->", status)
+    # A dataset of another kind that names a file of the server.
+    ask("POST", "/api/v1/datasets", {"name": "local", "type": "oss", "path": "file:///etc"}, token=token)
+    must(submit(token, "cat /ml/input/data/x/passwd", input={"x": "dataset:local"}) is None, "file:// as a dataset")
+    jobs = ask("GET", "/api/v1/jobs?owner=alice", token=token)[2]["jobs"]
+    must(not jobs, "alice's jobs in a list")
+    status, head, _ = ask("GET", "/api/v1/jobs?label=x%3D%3Cscript%3E", token=token)
+    must(head["X-Content-Type-Options"] == "nosniff" and "json" in head["Content-Type"] and
+         "'none'" in head["Content-Security-Policy"], "markup in an answer")
+
+
+def snapshots(token):
+    def send(lines):
+        text = json.dumps(lines).encode() if not isinstance(lines, bytes) else lines
+        name = hashlib.sha256(text).hexdigest()
+        return name, ask("PUT", "/api/v1/snapshots/" + name, raw=text, token=token)[0]
+
+    body = b"x"
+    own = hashlib.sha256(body).hexdigest()
+    ask("PUT", "/api/v1/objects/" + own, raw=body, token=token)
+    must(ask("PUT", "/api/v1/objects/" + "0" * 64, raw=body, token=token)[0] >= 400, "an object under another name")
+    for path in ("../x", "/etc/x", "a/../../x", "./x", "a//b", ".", "", "a\0b"):
+        for line in (f"100644 {own} 1 {path}", f"{own} 100644 1 {path}"):
+            name, status = send((line + "\n").encode())
+            must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", repr(path))
+
+
+def webhooks(token):
+    """Messages to addresses inside: refused at once, or never delivered."""
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        s.settimeout(0.1)
+        port = s.getsockname()[1]
+        for host in ("127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f000001", "127.1", "0.0.0.0", "[::ffff:127.0.0.1]",
+                     "169.254.169.254", socket.gethostname(), "localhost.", "127.0.0.1.nip.io"):
+            ask("POST", "/api/v1/rules", {"on": ["job.ended"], "url": f"http://{host}:{port}/x", "webhook": f"http://{host}:{port}/x"},
+                token=token)
+        job = submit(token, "true")
+        wait(token, job)
+        came = 0
+        for _ in range(20):
+            try:
+                s.accept()
+                came += 1
+            except OSError:
+                pass
+        must(came == 0, "a message to the loopback")
+
+
+def talk(data, seconds=3):
+    with socket.create_connection((url.hostname, url.port), timeout=seconds) as s:
+        s.sendall(data)
+        got = b""
+        try:
+            while len(got) < 65536:
+                part = s.recv(65536)
+                if not part:
+                    break
+                got += part
+        except OSError:
+            pass
+        return got
+
+
+def smuggling(token):
+    head = f"Host: localhost\r\nAuthorization: Bearer {token}\r\n".encode()
+    inner = b"GET /api/v1/me HTTP/1.1\r\n" + head + b"\r\n"
+    n = str(len(inner)).encode()
+    for what, data in (
+            ("two lengths", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length: 0\r\nContent-Length: " + n + b"\r\n\r\n" + inner),
+            ("two lengths in one", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length: 0, " + n + b"\r\n\r\n" + inner),
+            ("length and chunks", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length: " + n +
+             b"\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner),
+            ("chunks of another name", b"GET /healthz HTTP/1.1\r\n" + head + b"Transfer-Encoding: xchunked\r\nContent-Length: " + n +
+             b"\r\n\r\n" + inner),
+            ("chunks twice", b"GET /healthz HTTP/1.1\r\n" + head + b"Transfer-Encoding: identity, chunked\r\n\r\n0\r\n\r\n" + inner),
+            ("a length with a sign", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length: +0\r\n\r\n" + inner),
+            ("a length in hex", b"GET /healthz HTTP/1.1\r\n" + head + b"Content-Length: 0x0\r\n\r\n" + inner),
+            ("a bare line feed", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\nContent-Length: " + n + b"\r\n\r\n" + inner),
+            ("a bare line feed behind the first line", b"GET /healthz HTTP/1.1\n" + head + b"\r\n" + inner),
+            ("a bare carriage return", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\rContent-Length: " + n + b"\r\n\r\n" + inner),
+            ("a NUL", b"GET /healthz HTTP/1.1\r\n" + head + b"X: y\0z\r\n\r\n" + inner)):
+        got = talk(data)
+        must(b"HTTP/1.1 200" not in got, "smuggling by", what, got[:60], got.count(b"HTTP/1.1 "))
+
+
+def forgery(token):
+    for what, more in (("another page", {"Origin": "http://evil.example"}), ("no page", {"Origin": "null"}),
+                       ("a name that was rebound", {"Host": "evil.example"}),
+                       ("a name behind ours", {"Host": "localhost.evil.example"})):
+        status = ask("POST", "/api/v1/jobs", {"command": "true"}, token=token, headers=more)[0]
+        must(status in (403, 421), "a request by", what, status)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        status = ask("POST", "/api/v1/jobs", raw=b'{"command": "true"}', token=token, headers={"Content-Type": kind})[0]
+        must(status == 415, "a form", kind, status)
+
+
+def guessing():
+    statuses = {ask("GET", "/api/v1/me", token="ty_" + hashlib.sha256(b"%d" % i).hexdigest())[0] for i in range(60)}
+    must(statuses <= {401, 429}, "guessed tokens", statuses)
+    for near in (admin[:-1], admin[:-1] + ("0" if admin[-1] != "0" else "1"), admin.upper(), admin + "0", admin + "\t", "", "ty_",
+                 base64.b64encode(admin.encode()).decode()):
+        status = ask("GET", "/api/v1/me", token=near)[0]
+        must(status in (401, 429), "a token near the admin's", status)
+
+    def median(token):
+        times = []
+        for _ in range(21):
+            start = time.perf_counter()
+            ask("GET", "/api/v1/me", token=token)
+            times.append(time.perf_counter() - start)
+        return sorted(times)[10]
+
+    near, far = median(admin[:-1] + "x"), median("ty_" + "f" * 64)
+    must(abs(near - far) < 0.05, "time tells how much of a token is right", near, far)
+
+
+def secrets_that_are_variables(token):
+    """Names that would mean something to helpers stay the job's own."""
+    names = {"LD_PRELOAD": "/trap", "PATH": "/trap", "HOME": "/trap", "TRAINYARD_S3_ENDPOINT": "http://127.0.0.1:1/trap",
+             "AWS_ENDPOINT_URL": "http://127.0.0.1:1/trap", "PIP_INDEX_URL": "http://127.0.0.1:1/trap", "HTTPS_PROXY": "http://127.0.0.1:1/trap"}
+    job = submit(token, ["/bin/echo", "none"], secret=list(names), secret_values=names)
+    wait(token, job)
+    for file in ("env.json", "access.json"):
+        path = f"{YARD}/jobs/{job}/{file}"
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                must("trap" not in f.read(), "a secret in", file)
+
+
+def inside(token, alice):
+    """What a job can do by itself; see hostile_job.py."""
+    with open(os.path.join(HERE, "hostile_job.py"), encoding="utf-8") as f:
+        code = f.read()
+    job = submit(token, ["python3", "-S", "-c", code, YARD, alice.job, str(alice.port), str(alice.pid), str(url.port)],
+                 memory="256Mi", grace="1s")
+    state = wait(token, job)
+    text = log(token, job)
+    for line in text.splitlines():
+        must(not line.startswith("GAINED"), line)
+    check(state == "Succeeded" and "done 59" in text, "the job that attacks:", state, text[-600:])
+    alice.unharmed("attacks from inside")
+
+
+def bombs(token, alice):
+    job = submit(token, ["python3", "-S", "-c", "x = []\nwhile len(x) < 64: x.append(bytearray(16 << 20))\nprint('all')"], memory="64Mi")
+    must(wait(token, job) == "Failed" and "all" not in log(token, job), "more memory than asked for")
+    # A log of 8 MiB, and lines without an end.
+    job = submit(token, ["python3", "-S", "-c", "for i in range(128): print('x' * 65536, end='' if i % 2 else '\\n', flush=True)"])
+    must(wait(token, job) == "Succeeded", "a flood of lines")
+    # Processes that leave the group and the session are gone with the job.
+    job = submit(token, "for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 271828' & done; sleep 0.3")
+    wait(token, job)
+    left = [p for p in os.listdir("/proc") if p.isdigit() and b"271828" in cmdline(p)]
+    must(not left, "processes that outlive their job", left)
+    # Links in the outputs lead the server nowhere; a program's list of packages neither.
+    job = submit(token, f"ln -s {YARD}/admin.token /ml/output/model/a; ln -s / /ml/output/model/b; rm -rf /ml/output/checkpoints; "
+                 "ln -s /etc /ml/output/checkpoints; mkfifo /ml/output/model/c; ln -sf /etc/shadow /ml/usercode/requirements.txt; exit 75",
+                 retries=1, backoff="100ms")
+    wait(token, job)
+    for root, _, names in os.walk(f"{YARD}/jobs/{job}"):
+        for name in names:
+            path = os.path.join(root, name)
+            if os.path.isfile(path) and not os.path.islink(path) and os.path.getsize(path) < 1 << 20:
+                with open(path, "rb") as f:
+                    text = f.read()
+                must(admin.encode() not in text and b"root:" not in text, "a link was followed into", path)
+    # Mounts over places that matter change nothing for others.
+    must(submit(token, "true", data=["nothing:/etc"]) is None, "a mount of nothing over /etc")
+    # Another job's id does not make mallory's processes that job's.
+    job = submit(token, "sleep 0.2", env={"TRAINYARD_JOB_ID": alice.job, "TRAINYARD_WORKER": "0"})
+    must(wait(token, job) == "Succeeded", "an id of another's")
+    alice.unharmed("bombs")
+
+
+def cmdline(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def main():
+    alice = Alice()
+    mallory = user("mallory", "submitter")
+    bad_jobs(mallory)
+    bad_requests(mallory, alice)
+    snapshots(mallory)
+    smuggling(mallory)
+    forgery(mallory)
+    secrets_that_are_variables(mallory)
+    alice.unharmed("requests")
+    if os.environ.get("ISOLATED"):
+        inside(mallory, alice)
+        bombs(mallory, alice)
+    webhooks(mallory)
+    guessing()
+    alice.unharmed("everything")
+    check(ask("POST", f"/api/v1/jobs/{alice.job}/stop", {"force": True}, token=alice.token)[0] == 200, "alice cannot stop her job")
+    print(tried, "attacks")
+    check(tried >= 60, "only", tried, "attacks")
+    for f in failures:
+        print(f)
+    sys.exit(1 if failures else 0)
+
+
+main()

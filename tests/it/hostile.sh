@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Attacks of an ordinary submitter: nothing gained, the server alive, jobs of others unharmed. hostile.py has those that
+# come from outside, hostile_job.py those of a job. Bombs are small, loops are bounded, all traffic stays on the loopback.
+# shellcheck disable=SC2154 # $got is set by run
+. "$(dirname "$0")/lib.sh"
+
+unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
+
+finish()
+{
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
+    done 2>/dev/null
+    for _ in $(seq 100); do
+        flock -n yard/agent.lock true && break
+        sleep 0.1
+    done
+}
+
+an_ordinary_submitter_gains_nothing()
+{
+    export TY_SERVER_SECRET=a-secret-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
+        --job-file-size 8m --job-network none 2>server.log &
+    server=$!
+    wait_for_server
+    local mode
+    mode=$(sed -n 's/^isolation: \([a-z]*\).*/\1/p' server.log)
+    [ "$mode" = none ] && { finish; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
+    [ "$mode" = accounts ] && export ISOLATED=1
+    URL=$url TOKEN=$(cat yard/admin.token) run python3 "$TY_SOURCE/tests/it/hostile.py" yard server.log
+    status 0
+    tail -3 .out | sed 's/^/# /' >&3
+    [ "$got" = 0 ] || show .out
+    kill -0 "$server" 2>/dev/null || fail "the server has ended"
+    [ "$mode" = accounts ] || echo "# without accounts: attacks of jobs were left out" >&3
+    finish
+}
+
+tap_cases an_ordinary_submitter_gains_nothing
