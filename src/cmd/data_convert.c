@@ -49,7 +49,7 @@ static enum rc data_convert_command(const void *conf, const struct opt_args *arg
     if (!ops)
         return err_coded(err, RC_INVAL, E1206,
                          c->to ? "this version does not write %s"
-                               : "'%.200s' does not tell its format; use --to",
+                               : "'%.200s' has no known extension; use --to",
                          c->to ? c->to : out);
     struct fs_names files = {0};
     data_input_files(args->at, args->n - 1, &files);

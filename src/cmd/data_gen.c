@@ -51,7 +51,7 @@ static enum rc find_kind(const char *name, const struct gen_kind **out, struct e
     buf_init(&names, 4096);
     for (size_t i = 0; i < n; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", gen_name(all[i]));
-    enum rc rc = err_coded(err, RC_INVAL, E1214, "unknown kind '%.40s'; there are %s",
+    enum rc rc = err_coded(err, RC_INVAL, E1214, "unknown kind '%.40s'; choose from %s",
                            name, buf_str(&names));
     buf_release(&names);
     return rc;

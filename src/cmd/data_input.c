@@ -120,6 +120,6 @@ void data_input_report(const struct dataset *d)
     struct dataset_counts c;
     dataset_counts(d, &c);
     if (c.malformed)
-        log_warn("%jd malformed rows were left out; the first: %s", (intmax_t)c.malformed,
+        log_warn("skipped %jd malformed rows; the first: %s", (intmax_t)c.malformed,
                  dataset_first_bad(d));
 }

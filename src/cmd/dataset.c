@@ -72,10 +72,12 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
         return err_coded(err, RC_INVAL, E3301, "a dataset needs --path");
     if (!job_inputs_place_ok(c->mount))
         return err_coded(err, RC_INVAL, E3301,
-                         "--mount: '%.100s' is no place for a dataset", c->mount);
+                         "--mount: '%.100s' is not a valid mount path for a dataset",
+                         c->mount);
     if (!local && !strstr(c->path, "://"))
         return err_coded(err, RC_INVAL, E3301,
-                         "--path: '%.200s' is no URI, which a dataset of type %s needs",
+                         "--path: '%.200s' is not a URI, which a dataset of type %s "
+                         "needs",
                          c->path, c->type);
     return RC_OK;
 }

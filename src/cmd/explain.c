@@ -94,7 +94,7 @@ static enum rc explain_one(families all, const char *what, struct buf *out,
         const struct code_info *code = code_find(what);
         if (!code)
             return err_coded(err, RC_NOTFOUND, E0608,
-                             "there is no error code %s; --all lists them", what);
+                             "no error code %s; --all lists them", what);
         explain_code(code, out);
         return RC_OK;
     }

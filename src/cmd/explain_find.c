@@ -197,7 +197,7 @@ static enum rc not_found(families all, struct str family, const struct miss *m,
     if (owner)
         buf_printf(&text, "'%s' has no field '%.*s'", owner, cut, m->part.p);
     else
-        buf_printf(&text, "nothing is called '%.*s'", cut, m->part.p);
+        buf_printf(&text, "nothing is named '%.*s'", cut, m->part.p);
     if (near)
         buf_printf(&text, ", did you mean '%s'?", near);
     enum rc rc = err_coded(err, RC_NOTFOUND, E0608, "%s", buf_str(&text));
@@ -228,7 +228,7 @@ static enum rc unknown_family(families all, struct str family, struct err *err)
     for (size_t i = 0; all[i]; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", all[i]->name);
     enum rc rc =
-        err_coded(err, RC_NOTFOUND, E0608, "'%.*s' is no family of files (%s)",
+        err_coded(err, RC_NOTFOUND, E0608, "'%.*s' is not a kind of file (%s)",
                   family.n > 100 ? 100 : (int)family.n, family.p, buf_str(&known));
     buf_release(&known);
     return rc;

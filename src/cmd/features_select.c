@@ -68,7 +68,7 @@ static enum rc write_tables(const struct selection *s, const char *dir, struct e
         for (size_t k = 0; k < g->n; k++)
             buf_printf(&b, "%s,%.9g\n", g->at[k].name, g->at[k].drop);
         rc = strchr(g->name, '/')
-                 ? err_set(err, RC_INVAL, "group '%s' is no name for a file", g->name)
+                 ? err_set(err, RC_INVAL, "group '%s' is not a valid file name", g->name)
                  : write_text(dir, name, &b, err);
         buf_release(&b);
         mem_free(name);

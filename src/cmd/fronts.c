@@ -48,7 +48,7 @@ static enum rc become(const struct front_call *c, struct err *err)
     if (!path && strcmp(name, "python") == 0)
         path = find_other("python3");
     if (!path)
-        return err_coded(err, RC_NOTFOUND, E2206, "there is no other '%s' on PATH", name);
+        return err_coded(err, RC_NOTFOUND, E2206, "no other '%s' on PATH", name);
     char **argv = mem_calloc(c->argv.n + 1, sizeof(*argv));
     for (size_t i = 0; i < c->argv.n; i++)
         argv[i] = mem_strdup(i ? c->argv.at[i] : path);
@@ -108,7 +108,7 @@ int front_run(const struct front *f, int argc, char *const *argv)
         f->translate
             ? f->translate(&in, &call, &err)
             : err_coded(&err, RC_UNSUPPORTED, E0607,
-                        "the command line of %s is not part of trainyard " TY_VERSION
+                        "the command line of %s is not supported by trainyard " TY_VERSION
                         " yet",
                         f->title);
     int status = rc ? cmd_report(f->name, NULL, rc, &err) : do_call(f, &call);

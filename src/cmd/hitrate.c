@@ -262,7 +262,9 @@ static void hitrate_report(const struct hit_run *r, const struct hitrate *h, dou
             seconds > 0 ? (double)r->users.n / seconds : 0.0, c->index_type,
             (double)r->build_ns / (double)CLOCK_SECOND);
     if (h->skipped)
-        fprintf(stderr, "%jd users met no items and were left out\n",
+        fprintf(stderr,
+                "skipped %jd users without ground-truth items\n"
+                "",
                 (intmax_t)h->skipped);
     double lucky = h->users ? (double)h->lucky / (double)h->users : 0;
     if (c->json)

@@ -79,15 +79,15 @@ static enum rc text_format(const struct init_conf *c, const struct dataset *d,
     const struct reader_ops *ops = reader_find(format);
     if (ops->no_training)
         return err_coded(err, RC_UNSUPPORTED, E1203,
-                         "training does not read %s: make it Parquet with "
+                         "training cannot read %s: convert it to Parquet with "
                          "`trainyard data convert`",
                          ops->title);
     f->csv = ops->delimited;
     f->header = !c->in.no_header;
     if (f->csv && !f->header)
         return err_coded(err, RC_UNSUPPORTED, E1203,
-                         "a CSV file without a header has no names for features: make it "
-                         "Parquet with `trainyard data convert --no-header`");
+                         "a CSV file without a header has no column names: convert it "
+                         "to Parquet with `trainyard data convert --no-header`");
     if (!f->csv)
         return RC_OK;
     if (c->in.delimiter)

@@ -65,11 +65,10 @@ static void hashed(struct init_plan *p, struct init_column *c, double distinct)
     c->hash = true;
     c->buckets = roomy(4 * distinct);
     if (!c->why)
-        c->why =
-            arena_printf(&p->mem,
-                         "%.0f different values; hashed into 4 times as many rows, so "
-                         "that few share one",
-                         distinct);
+        c->why = arena_printf(&p->mem,
+                              "%.0f distinct values; hashed into 4 times as many rows to "
+                              "limit collisions",
+                              distinct);
 }
 
 static bool is_integer(const struct type *t)
@@ -91,14 +90,15 @@ static void as_number(struct init_plan *p, struct init_column *c,
     c->use = INIT_NUMBER;
     if (v->min >= 0 && v->max > 10 * v->mean) {
         c->normalizer = "method=expression,expr=log(x+1)";
-        c->why = arena_printf(
-            &p->mem, "from %g to %g, mostly small: its logarithm is learned better",
-            v->min, v->max);
+        c->why = arena_printf(&p->mem, "from %g to %g, mostly small: log-transformed",
+                              v->min, v->max);
     } else if (v->stddev > 0) {
         c->normalizer =
             arena_printf(&p->mem, "method=zscore,mean=%.6g,standard_deviation=%.6g",
                          v->mean, v->stddev);
-        c->why = arena_printf(&p->mem, "from %g to %g; brought to mean 0 and deviation 1",
+        c->why = arena_printf(&p->mem,
+                              "from %g to %g; standardized to mean 0 and "
+                              "deviation 1",
                               v->min, v->max);
     }
 }
@@ -112,7 +112,7 @@ static void as_ids(struct init_plan *p, struct init_column *c, const struct stat
         c->buckets = roomy(range);
         if (!c->why)
             c->why = arena_printf(&p->mem,
-                                  "ids up to %.0f, %jd different; larger ones count as 0",
+                                  "ids up to %.0f, %jd distinct; larger ones map to 0",
                                   v->max, (intmax_t)v->distinct);
         return;
     }
@@ -124,8 +124,7 @@ static void guess_integer(struct init_plan *p, struct init_column *c,
 {
     bool id = NAMED(c->name, id_words);
     if (NAMED(c->name, time_words) && v->min > 1e8) {
-        init_guess_skip(
-            c, "a point in time: it only grows, so a model would learn it by heart");
+        init_guess_skip(c, "a timestamp: it only grows, so a model would memorize it");
         return;
     }
     if (!id && (v->min < 0 || (NAMED(c->name, number_words) && v->distinct > 20))) {
@@ -136,8 +135,8 @@ static void guess_integer(struct init_plan *p, struct init_column *c,
     if (!id && v->distinct > 100)
         c->why =
             arena_printf(&p->mem,
-                         "an integer from %.0f to %.0f, taken for an id; if it counts or "
-                         "measures something, make it a raw_feature",
+                         "an integer from %.0f to %.0f, treated as an id; if it is a "
+                         "quantity, make it a raw_feature",
                          v->min, v->max);
     as_ids(p, c, v);
 }
@@ -173,7 +172,8 @@ static void guess_text(struct init_plan *p, struct init_column *c,
     }
     if (k < 0) {
         if (v->distinct * 10 > v->n * 9 && v->n > 1000) {
-            init_guess_skip(c, "another text in nearly every row: nothing to learn from");
+            init_guess_skip(c, "a different text in nearly every row: nothing to learn "
+                               "from");
             return;
         }
         c->use = INIT_ID;
@@ -261,8 +261,8 @@ static enum rc no_label(const struct init_plan *p, const struct stats *s, struct
     }
     return err_coded(
         err, RC_INVAL, E1220,
-        "which column is the label? none has the name of one%s%s; say --label",
-        n ? ", but these are 0 and 1: " : ", and none holds just 0 and 1", names);
+        "which column is the label? none has a usual name%s%s; use --label",
+        n ? ", but these hold only 0 and 1: " : ", and none holds only 0 and 1", names);
 }
 
 static void take_label(struct init_plan *p, size_t i, const struct stats_view *v)
@@ -290,7 +290,7 @@ static enum rc asked_labels(struct init_plan *p, const struct stats *s,
         stats_view(s, i, &v);
         if (!is_number(v.type) || v.type->id == TYPE_BOOL)
             return err_coded(err, RC_INVAL, E1207,
-                             "label '%.100s' is no column of integers or floats",
+                             "label '%.100s' is not a column of integers or floats",
                              labels[k]);
         take_label(p, i, &v);
     }
@@ -322,12 +322,13 @@ static enum rc find_labels(struct init_plan *p, const struct stats *s, bool all,
         if (fits && (all || !p->labels.n))
             take_label(p, i, &v);
         else
-            init_guess_skip(&p->at[i], "looks like another label: known only afterwards");
+            init_guess_skip(&p->at[i], "looks like another label: known only after the "
+                                       "event");
     }
     if (!p->labels.n && n_binary == 1) {
         stats_view(s, last, &v);
         take_label(p, last, &v);
-        p->at[last].why = "the only column of 0 and 1, so it was taken for the label";
+        p->at[last].why = "used as the label: the only column of zeros and ones";
     }
     return p->labels.n ? RC_OK : no_label(p, s, err);
 }
@@ -394,7 +395,7 @@ static enum rc choose_model(struct init_plan *p, const char *model, struct err *
     bool seq = init_guess_has(p, INIT_SEQUENCE);
     if (!ids && !init_guess_has(p, INIT_NUMBER) && !init_guess_has(p, INIT_VECTOR))
         return err_coded(err, RC_INVAL, E1221,
-                         "no column is left to learn from beside the label");
+                         "no feature column is left besides the label");
     p->model = model ? model : seq ? "multi_tower_din" : ids ? "deepfm" : "multi_tower";
     for (size_t i = 0; strcmp(p->model, "multi_tower_din") != 0 && i < p->n; i++)
         if (p->at[i].use == INIT_SEQUENCE)
@@ -408,7 +409,7 @@ static enum rc choose_model(struct init_plan *p, const char *model, struct err *
                          "%s needs ids, and all columns are numbers", p->model);
     if (strcmp(p->model, "mmoe") == 0 && p->labels.n < 2)
         return err_coded(err, RC_INVAL, E1222,
-                         "mmoe needs two labels or more: say --label A,B");
+                         "mmoe needs at least two labels: use --label A,B");
     return RC_OK;
 }
 
@@ -436,7 +437,8 @@ enum rc init_guess(struct init_plan *p, const struct stats *s,
                   ((const char *const[]){"label", "clk", "click", "buy", "purchase",
                                          "conversion", "pay", "rating"})) &&
             is_number(v.type) && p->at[i].use != INIT_LABEL)
-            init_guess_skip(&p->at[i], "looks like another label: known only afterwards");
+            init_guess_skip(&p->at[i], "looks like another label: known only after the "
+                                       "event");
     }
     link_sequences(p);
     return choose_model(p, model, err);

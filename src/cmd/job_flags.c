@@ -71,7 +71,7 @@ enum rc job_flags_load(const struct opt *opts, const void *conf,
     *spec = (struct job_spec){0};
     if (n_files > skip + 1)
         return err_coded(err, RC_INVAL, E0604,
-                         "unexpected argument '%.100s'; the command stands behind `--`",
+                         "unexpected argument '%.100s'; the command goes after `--`",
                          args->at[skip + 1]);
     take_flags(opts, conf, &flags);
     copy_env(&flags, &a);

@@ -82,7 +82,10 @@ static enum rc show_answer(const struct submit_conf *c, const struct cmd_place *
 static void say_what_happened(const struct job_submit_result *r)
 {
     if (r->existed)
-        fprintf(stderr, "the token is known: job %s exists\n", r->id);
+        fprintf(stderr,
+                "the token is already used by job %s\n"
+                "",
+                r->id);
     else if (r->copied)
         fprintf(stderr, "copied %jd files, %jd bytes\n", (intmax_t)r->snapshot.files,
                 (intmax_t)r->snapshot.bytes);
@@ -110,7 +113,7 @@ static void stop_job(void *arg)
     struct job_request_result r;
     struct err err = {0};
     fprintf(stderr, "%s\n",
-            s->times ? "stopping at once" : "stopping; again to stop at once");
+            s->times ? "stopping at once" : "stopping; press Ctrl-C again to kill it");
     if (s->p->ops->ask(s->p, s->id, s->times > 0 ? JOB_ASK_KILL : JOB_ASK_STOP, &r, &err))
         fprintf(stderr, "%s\n", err.msg);
     s->times++;

@@ -42,7 +42,7 @@ static enum rc read_token(char out[TOKEN_MAX], struct err *err)
         tcsetattr(0, TCSAFLUSH, &before);
         fputc('\n', stderr);
     }
-    return got ? RC_OK : err_coded(err, RC_INVAL, E5008, "no token was given");
+    return got ? RC_OK : err_coded(err, RC_INVAL, E5008, "no token given");
 }
 
 static enum rc take_token(const struct login_conf *c, char **out, struct err *err)

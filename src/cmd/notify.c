@@ -117,7 +117,7 @@ static enum rc put_when(const struct notify_conf *c, struct json_out *j, struct 
     enum rc rc = RC_OK;
     if (n != 1)
         return err_coded(err, RC_INVAL, E5301,
-                         "say when: one of --state, --metric, --log, --stall");
+                         "use one of --state, --metric, --log, --stall");
     if (given(c->state)) {
         json_put_str(j, "on", "state");
         rc = put_states(c->state, j);
@@ -205,8 +205,7 @@ static enum rc notify_create_command(const void *conf, const struct opt_args *ar
     struct cmd_place p;
     struct buf condition;
     if (given(c->webhook) == given(c->mail))
-        return err_coded(err, RC_INVAL, E5301,
-                         "say whom: --webhook URL or --mail ADDRESS");
+        return err_coded(err, RC_INVAL, E5301, "use --webhook URL or --mail ADDRESS");
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;

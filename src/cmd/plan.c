@@ -105,7 +105,10 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
 {
     char t[2][32];
     print_tables(b, out);
-    buf_printf(out, "\ntables       %10s of weights, %s of optimiser state\n",
+    buf_printf(out,
+               "\n"
+               "tables       %10s of weights, %s of optimizer state\n"
+               "",
                budget_text(b->weights, t[0]), budget_text(b->state, t[1]));
     buf_printf(out, "  in use     %10s at most", budget_text(b->used, t[0]));
     if (rows >= 0)
@@ -116,12 +119,19 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
     buf_printf(out, "dense        %10s, %s parameters of %s\n",
                budget_text(b->params, t[0]),
                train_count_text((uint64_t)b->n_params, t[1]), s->model->ops->name);
-    buf_printf(out, "optimiser    %10s of gradients and states\n",
+    buf_printf(out,
+               "optimizer    %10s of gradients and state\n"
+               "",
                budget_text(b->optimizer, t[0]));
     buf_printf(out, "activations  %10s for a batch of %u\n",
                budget_text(b->activations, t[0]), s->conf->data_config->batch_size);
-    buf_printf(out, "batches      %10s made ahead\n", budget_text(b->batches, t[0]));
-    buf_printf(out, "save         %10s for the copy that a checkpoint is written from\n",
+    buf_printf(out,
+               "batches      %10s prefetched\n"
+               "",
+               budget_text(b->batches, t[0]));
+    buf_printf(out,
+               "save         %10s for the copy that is written to a checkpoint\n"
+               "",
                budget_text(b->save, t[0]));
     if (b->dump)
         buf_printf(out, "dumps        %10s for which rows were used since the last one\n",
@@ -130,7 +140,7 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
                budget_text(b->most, t[1]));
     buf_printf(out, "memory       %10s: %s\n", budget_text(memory, t[0]),
                b->expected > memory ? "does not fit"
-               : b->most > memory   ? "fits as long as not every page comes to be used"
+               : b->most > memory   ? "fits unless every page is used"
                                     : "fits");
 }
 

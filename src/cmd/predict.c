@@ -184,13 +184,12 @@ static enum rc check_usage(const struct predict_conf *c, const char *config,
                            struct err *err)
 {
     if (!c->model && !config)
-        return err_coded(err, RC_INVAL, E0605,
-                         "--model DIR is missing (or a CONFIG to take a checkpoint of)");
+        return err_coded(err, RC_INVAL, E0605, "--model DIR or a CONFIG is missing");
     if (!c->input || !c->output)
         return err_coded(err, RC_INVAL, E0605, "--%s PATH is missing",
                          c->input ? "output" : "input");
     if (c->checkpoint && !config)
-        return err_coded(err, RC_INVAL, E0604, "--checkpoint goes with a CONFIG");
+        return err_coded(err, RC_INVAL, E0604, "--checkpoint needs a CONFIG");
     return RC_OK;
 }
 
@@ -199,12 +198,17 @@ static void predict_report(const struct predict_conf *c, const struct predict_su
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->done_before) {
-        fprintf(stderr, "%s is complete already: %jd rows\n", c->output,
-                (intmax_t)s->before);
+        fprintf(stderr,
+                "%s is already complete: %jd rows\n"
+                "",
+                c->output, (intmax_t)s->before);
         return;
     }
     if (s->before)
-        fprintf(stderr, "went on behind row %jd\n", (intmax_t)s->before);
+        fprintf(stderr,
+                "resumed after row %jd\n"
+                "",
+                (intmax_t)s->before);
     fprintf(stderr, "predicted %jd rows into %s, %.0f rows/s\n", (intmax_t)s->rows,
             io_output_name(c->output), seconds > 0 ? (double)s->rows / seconds : 0.0);
 }

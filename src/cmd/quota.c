@@ -64,7 +64,7 @@ static enum rc key_of(const struct quota_conf *c, char **out, struct err *err)
 {
     bool project = c->project && *c->project, user = c->user && *c->user;
     if (project == user)
-        return err_coded(err, RC_INVAL, E5201, "say whose: --project P or --user U");
+        return err_coded(err, RC_INVAL, E5201, "use --project P or --user U");
     return team_quota_key(user ? QUOTA_USER : QUOTA_PROJECT, user ? c->user : c->project,
                           out, err);
 }

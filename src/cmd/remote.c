@@ -84,7 +84,7 @@ enum rc remote_check_url(const char *url, struct err *err)
     if (str_starts(url, "https://") || (str_starts(url, "http://") && is_near(url + 7)))
         return RC_OK;
     return err_coded(err, RC_INVAL, E5017,
-                     "'%.200s' is no URL of a server: https://..., or http:// to this "
+                     "'%.200s' is not a server URL: https://..., or http:// to this "
                      "machine alone, because the token would travel in the clear",
                      url);
 }

@@ -83,13 +83,16 @@ static enum rc submit_run(const struct control_conf *c, const struct cmd_place *
     bool existed;
     if (c->at && *c->at && !clock_from_rfc3339(str_c(c->at), &at))
         return err_coded(err, RC_INVAL, E5105,
-                         "--at: '%.60s' is no time such as 2024-03-01T02:30:00+08:00",
+                         "--at: '%.60s' is not a time such as 2024-03-01T02:30:00+08:00",
                          c->at);
     enum rc rc = p->ops->team->schedule_run(p, name, at, id, &existed, err);
     if (rc)
         return rc;
     if (existed)
-        fprintf(stderr, "this run was submitted before: job %s\n", id);
+        fprintf(stderr,
+                "this run was already submitted: job %s\n"
+                "",
+                id);
     printf("%s\n", id);
     if (!c->wait)
         return RC_OK;

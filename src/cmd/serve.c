@@ -69,8 +69,8 @@ static enum rc read_token(const struct serve_conf *c, char **out, struct err *er
     *out = NULL;
     if (!c->token_file && !is_local(c->listen) && !c->no_token)
         return err_coded(err, RC_INVAL, E2112,
-                         "%s is not this machine alone: give --token-file, or --no-token "
-                         "where the network is trusted",
+                         "%s is reachable from the network: use --token-file, or "
+                         "--no-token if the network is trusted",
                          c->listen);
     if (!c->token_file)
         return RC_OK;

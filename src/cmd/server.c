@@ -105,7 +105,7 @@ static void say_hello(const struct server_conf *c, const struct api *a)
     size_t host = (size_t)(strrchr(c->listen, ':') - c->listen);
     const char *file = api_token_file(a);
     if (file)
-        fprintf(stderr, "made the user admin; its token is in %s\n", file);
+        fprintf(stderr, "created the user admin; its token is in %s\n", file);
     fprintf(stderr, "listening on %s://%.*s:%d\n", c->tls_cert ? "https" : "http",
             (int)host, c->listen, api_port(a));
 }
@@ -129,7 +129,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     log_setup(LOG_LEVEL_INFO, strcmp(c->log, "json") == 0 ? LOG_JSON : LOG_TEXT, 2);
     if (!c->tls_cert != !c->tls_key)
         return err_coded(err, RC_INVAL, E5002,
-                         "--tls-cert and --tls-key are given together");
+                         "--tls-cert and --tls-key must be given together");
     enum rc rc = cmd_place_open(&c->where, &p, err);
     if (rc)
         return rc;

@@ -63,8 +63,10 @@ static void tdm_retrieval_report(const struct retrieval_conf *c,
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->predict.done_before) {
-        fprintf(stderr, "%s is complete already: %jd rows\n", c->output,
-                (intmax_t)s->predict.before);
+        fprintf(stderr,
+                "%s is already complete: %jd rows\n"
+                "",
+                c->output, (intmax_t)s->predict.before);
         return;
     }
     fprintf(stderr, "levels %jd to %jd of a tree of %jd items, %.0f rows/s\n",

@@ -83,8 +83,8 @@ static bool on_stop(void *arg)
     struct watch *w = arg;
     if (!stop_signals_came(w->signals))
         return false;
-    train_show_note(&w->show,
-                    "stopping: a checkpoint is being written; again to stop at once");
+    train_show_note(&w->show, "stopping: saving a checkpoint; press Ctrl-C again to stop "
+                              "immediately");
     return true;
 }
 

@@ -164,7 +164,9 @@ static void start_model(const struct session *s, struct buf *b)
                s->model->ops->name, train_count_text(params, t[0]), n);
     buf_printf(b, "features    %zu: %zu of ids, %zu of numbers, %zu sequences\n", all,
                ids, all - ids - sequences, sequences);
-    buf_printf(b, "tables      %d with %s rows: up to %s and %s of optimiser state\n",
+    buf_printf(b,
+               "tables      %d with %s rows: up to %s and %s of optimizer state\n"
+               "",
                lookup_n_tables(s->model->lookup), train_count_text(rows, t[1]),
                train_size_text((double)(tables - state), t[2]),
                train_size_text((double)state, t[3]));
@@ -193,8 +195,10 @@ static void start_text(const struct train_start *x, const char *eval_input, stru
                    train_size_text((double)x->memory_allowed, t[1]));
     buf_printf(b, "model_dir   %s", x->model_dir);
     if (x->resumed_from)
-        buf_printf(b, "\nresumed     from %s, behind step %ju", x->resumed_from,
-                   (uintmax_t)s->step - 1);
+        buf_printf(b,
+                   "\n"
+                   "resumed     from %s, after step %ju",
+                   x->resumed_from, (uintmax_t)s->step - 1);
     if (x->started_from)
         buf_printf(b, "\nstarted     from %zu tensors of %s", x->n_started,
                    x->started_from);
@@ -468,7 +472,8 @@ static void end_next(const struct train_result *r, const char *model_dir, struct
     char *const words[] = {"export"};
     int n = 0;
     if (r->end == TRAIN_STOPPED)
-        buf_puts(b, "\nnext        the same command with --continue goes on from here");
+        buf_puts(b, "\n"
+                    "next        run the same command with --continue to resume");
     else if (cmd_find(1, words, &n))
         buf_printf(b,
                    "\nnext        trainyard export %s/pipeline.config --export-dir "

@@ -67,7 +67,9 @@ static enum rc no_such(const char *home, const char *id, const char *several,
         return err_coded(err, RC_NOTFOUND, E4008, "there is no experiment in '%s' yet",
                          home);
     if (several[0])
-        return err_coded(err, RC_NOTFOUND, E4008, "'%s' may be any of the experiments %s",
+        return err_coded(err, RC_NOTFOUND, E4008,
+                         "'%s' is ambiguous; it matches the "
+                         "experiments %s",
                          id, several);
     return err_coded(err, RC_NOTFOUND, E4008, "there is no experiment '%s' in '%s'", id,
                      home);

@@ -56,7 +56,8 @@ static enum rc stop_one(const struct control_conf *o, const char *dir, struct er
         alive = tune_manager_alive(dir);
     }
     if (!rc && alive && !o->trial)
-        fprintf(stderr, "note: trials are still ending\n");
+        fprintf(stderr, "note: some trials are still ending\n"
+                        "");
     return rc;
 }
 
@@ -177,8 +178,9 @@ static enum rc tune_update_command(const void *conf, const struct opt_args *args
     if (!rc)
         rc = request_limits(e, o, err);
     if (!rc && !tune_manager_alive(dir))
-        fprintf(stderr, "note: nothing runs the experiment now; the change counts when "
-                        "`trainyard tune resume` goes on with it\n");
+        fprintf(stderr, "note: nothing runs the experiment now; the change takes "
+                        "effect with `trainyard tune resume`\n"
+                        "");
     experiment_close(e);
     mem_free(dir);
     return rc;

@@ -108,8 +108,9 @@ static void show_best(const struct experiment *e, size_t width, struct buf *b)
     for (size_t i = 0; i < e->trials.n; i++)
         front += experiment_in_front(e, &e->trials.at[i]);
     buf_printf(b,
-               "front       %jd trials that nothing beats; `trainyard tune best` shows "
-               "them\n",
+               "front       %jd Pareto-optimal trials; `trainyard tune best` lists "
+               "them\n"
+               "",
                (intmax_t)front);
 }
 

@@ -122,7 +122,7 @@ static void dlc_keep(struct reading *r, const char *name, bool say)
         return;
     front_option(r->out, "extra", arena_printf(r->a, "%s=%s", name, v));
     if (say)
-        front_note(r->out, "--%s has no effect on this machine; it is kept in the record",
+        front_note(r->out, "--%s has no effect on this machine; it is only recorded",
                    name);
 }
 
@@ -308,8 +308,8 @@ static void dlc_images(struct reading *r)
         return;
     }
     front_option(r->out, "extra", arena_printf(r->a, "worker_image=%s", image));
-    front_note(r->out, "the image is not used: the job runs on this machine itself; "
-                       "TRAINYARD_DLC_BACKEND=container runs it in the image");
+    front_note(r->out, "the image is not used: the job runs directly on this machine; "
+                       "set TRAINYARD_DLC_BACKEND=container to use it");
 }
 
 /* Lines KEY=VALUE; they win over the flags of the command line. */
@@ -333,7 +333,9 @@ static enum rc job_file(struct reading *r, struct err *err)
             i++;
         if (!pair || !rules[i].name || strcmp(rules[i].name, "job_file") == 0 ||
             strcmp(rules[i].name, "thirdparty_lib_dir") == 0)
-            rc = err_coded(err, RC_INVAL, E3401, "%s: '%.*s' is no flag of dlc submit",
+            rc = err_coded(err, RC_INVAL, E3401,
+                           "%s: '%.*s' is not a flag of dlc "
+                           "submit",
                            path, pair ? (int)key.n : (int)line.n, pair ? key.p : line.p);
         else
             r->f.value[i] = arena_strndup(r->a, str_trim(line).p, str_trim(line).n);
@@ -437,8 +439,8 @@ static void dlc_list(struct reading *r)
     dlc_pass(r, "page_size", "limit");
     const char *page = dlc_get(r, "page_num");
     if (page && strcmp(page, "1") != 0)
-        front_note(r->out, "--page_num has no effect: the first page is shown; "
-                           "`trainyard job list --before ID` shows the next");
+        front_note(r->out, "--page_num has no effect; `trainyard job list --before ID` "
+                           "shows the next page");
 }
 
 static void with_id(struct reading *r, const char *verb, const char *id)
@@ -462,7 +464,7 @@ static void dlc_logs(struct reading *r, const char *id, const char *pod)
     dlc_pass(r, "max_events_num", "tail");
     for (size_t i = 0; i < ARRAY_LEN(times); i++)
         if (dlc_get(r, times[i]))
-            front_note(r->out, "--%s has no effect: the log is shown whole", times[i]);
+            front_note(r->out, "--%s has no effect: the whole log is shown", times[i]);
 }
 
 static enum rc by_verb(struct reading *r, struct err *err)

@@ -54,8 +54,7 @@ static enum rc read_one(const struct compat_flag *rules, int argc, char *const *
     const struct compat_flag *r = is_long ? find_long(rules, word + 2, n - 2, &several)
                                           : find_letter(rules, word[1]);
     if (several)
-        return err_coded(err, RC_INVAL, E2202, "option %.*s could mean several", (int)n,
-                         word);
+        return err_coded(err, RC_INVAL, E2202, "option %.*s is ambiguous", (int)n, word);
     if (!r || n < 3 - (size_t)!is_long)
         return RC_NOTFOUND;
     const char **value = &out->value[r - rules];

@@ -148,7 +148,7 @@ static enum rc translate_verb(const struct verb *v, const struct compat_flag *ru
         return err_coded(err, RC_INVAL, E2204, "nnictl %s needs --%s", v->first,
                          v->needs);
     if (f->unknown.n > words + 1)
-        return err_coded(err, RC_INVAL, E2203, "nnictl %s: '%s' is one word too many",
+        return err_coded(err, RC_INVAL, E2203, "nnictl %s: unexpected argument '%s'",
                          v->first, f->unknown.at[words + 1]);
     if (strcmp(v->first, "webui") == 0)
         front_note(out, "an experiment has a folder, not a page of its own");
@@ -186,8 +186,8 @@ static enum rc nnictl_translate(const struct front_args *in, struct front_call *
         out->does = FRONT_NOTHING;
         out->text = help_text;
     } else if (!v) {
-        rc = err_coded(err, RC_INVAL, E2203, "'nnictl %s%s%s' has no counterpart here",
-                       first, second ? " " : "", second ? second : "");
+        rc = err_coded(err, RC_INVAL, E2203, "'nnictl %s%s%s' is not supported", first,
+                       second ? " " : "", second ? second : "");
     } else {
         rc = translate_verb(v, rules, &f, out, err);
     }

@@ -47,8 +47,7 @@ static enum rc python_translate(const struct front_args *in, struct front_call *
     if (is_number(in->env("LOCAL_RANK"), &rank) && rank > 0) {
         out->does = FRONT_NOTHING;
         front_note(out,
-                   "LOCAL_RANK %ju: this version trains in one process, rank 0; "
-                   "nothing to do here",
+                   "LOCAL_RANK %ju: this version trains in one process, rank 0; exiting",
                    (uintmax_t)rank);
         return RC_OK;
     }

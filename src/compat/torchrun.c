@@ -143,7 +143,7 @@ static enum rc launch(const struct front_args *in, const struct compat_flags *f,
     if (f->used == in->argc)
         return err_coded(err, RC_INVAL, E2204, "torchrun needs a script or -m MODULE");
     for (size_t i = 0; i < f->unknown.n; i++)
-        front_note(out, "'%s' is no option of torchrun and was left out",
+        front_note(out, "'%s' is not an option of torchrun and is ignored",
                    f->unknown.at[i]);
     if (l.rank > 0) {
         out->does = FRONT_NOTHING;

@@ -107,8 +107,7 @@ static const struct tz_program programs[] = {
               {"tree_output_dir", "serving-dir"},
               {"node_edge_output_file", "out"},
               {"n_cluster", "branch"},
-              {"odps_data_quota_name", NULL,
-               "tables are read through the default quota"}}},
+              {"odps_data_quota_name", NULL, "the default quota is used"}}},
     {.name = "tools.tdm.cluster_tree",
      .command = "tdm",
      .verb = "cluster-tree",
@@ -122,11 +121,9 @@ static const struct tz_program programs[] = {
               {"tree_output_dir", "serving-dir"},
               {"node_edge_output_file", "out"},
               {"parallel", NULL,
-               "there is a thread per processor, and any number gives "
-               "the same tree"},
+               "one thread per CPU is used; the tree does not depend on it"},
               {"n_cluster", "branch"},
-              {"odps_data_quota_name", NULL,
-               "tables are read through the default quota"}}},
+              {"odps_data_quota_name", NULL, "the default quota is used"}}},
     {.name = "tools.tdm.retrieval",
      .command = "tdm",
      .verb = "retrieval",
@@ -139,9 +136,9 @@ static const struct tz_program programs[] = {
               {"n_cluster", "branch"},
               {"batch_size", "batch-size"},
               {"writer_type", "writer-type"},
-              {"dataset_type", NULL, "the format is seen from the files"},
+              {"dataset_type", NULL, "the format is detected from the files"},
               {"debug_level", NULL, "the rows of nodes are not shown"},
-              {"num_worker_per_level", NULL, "there is a thread per processor"},
+              {"num_worker_per_level", NULL, "one thread per CPU is used"},
               {"is_profiling", NULL, "there is no trace of a retrieval", true}}},
     {.name = "tools.hitrate",
      .command = "hitrate",
@@ -164,9 +161,8 @@ static const struct tz_program programs[] = {
               {"num_interests", "interests"},
               {"num_interests_field", "interests-field"},
               {"writer_type", "writer-type"},
-              {"reader_type", NULL, "the format is seen from the files"},
-              {"odps_data_quota_name", NULL,
-               "tables are read through the default quota"}}},
+              {"reader_type", NULL, "the format is detected from the files"},
+              {"odps_data_quota_name", NULL, "the default quota is used"}}},
 };
 
 const char *tzrec_names(void)
@@ -253,7 +249,7 @@ static void put_args(const struct tz_program *p, const struct compat_flags *f,
             front_option(out, a->to, a->no_value ? NULL : v);
     }
     for (size_t i = 0; i < f->unknown.n; i++)
-        front_note(out, "'%s' is no argument of tzrec.%s and was left out",
+        front_note(out, "'%s' is not an argument of tzrec.%s and is ignored",
                    f->unknown.at[i], p->name);
     if (config) {
         front_word(out, "--");
@@ -274,7 +270,7 @@ static void put_quant(const struct front_args *in, struct front_call *out)
     else if (strcmp(quant, "0") == 0 || strcmp(quant, "FP32") == 0)
         front_option(out, "table-type", "f32");
     else
-        front_note(out, "QUANT_EMB '%s' is not offered; tables stay 32-bit floats",
+        front_note(out, "QUANT_EMB '%s' is not supported; tables stay 32-bit floats",
                    quant);
 }
 
@@ -297,7 +293,7 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
     struct compat_flag rules[ARGS_MAX + 1] = {0};
     struct compat_flags f = {0};
     if (!p)
-        return err_coded(err, RC_INVAL, E2203, "no program '%s'; there are %s", module,
+        return err_coded(err, RC_INVAL, E2203, "no program '%s'; choose from %s", module,
                          tzrec_names());
     make_rules(p, rules);
     enum rc rc = compat_flags_read(rules, in->argc, in->argv, false, &f, err);

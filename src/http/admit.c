@@ -60,7 +60,7 @@ static enum rc check_host(struct http_call *c, struct err *err)
     if (!host || !host_ok(c->api, host)) {
         c->status = 421;
         return err_coded(err, RC_INVAL, E5004,
-                         "this server is not called '%.100s'; --host adds a name",
+                         "this server does not answer to '%.100s'; --host adds a name",
                          host ? host : "");
     }
     if (!origin)
@@ -69,7 +69,10 @@ static enum rc check_host(struct http_call *c, struct err *err)
     if (rest && strcasecmp(rest + 3, host) == 0)
         return RC_OK;
     c->status = 403;
-    return err_coded(err, RC_INVAL, E5005, "a page of '%.100s' may not ask here", origin);
+    return err_coded(err, RC_INVAL, E5005,
+                     "requests from pages of '%.100s' are not "
+                     "allowed",
+                     origin);
 }
 
 static enum rc find_route(struct http_call *c, struct err *err)
@@ -85,7 +88,7 @@ static enum rc find_route(struct http_call *c, struct err *err)
         break;
     case ROUTE_NO_PATH:
         c->status = 404;
-        rc = err_coded(err, RC_NOTFOUND, E5007, "there is nothing at this address");
+        rc = err_coded(err, RC_NOTFOUND, E5007, "nothing is served at this path");
         break;
     case ROUTE_NO_METHOD:
         c->status = 405;
@@ -101,7 +104,7 @@ static enum rc find_route(struct http_call *c, struct err *err)
 static enum rc too_many(struct http_call *c, struct err *err)
 {
     c->status = 429;
-    return err_coded(err, RC_INVAL, E5011, "too many requests; wait a little");
+    return err_coded(err, RC_INVAL, E5011, "too many requests; retry later");
 }
 
 /* Who has no valid token is counted by address, so that guessing is slow. */
@@ -118,7 +121,7 @@ static enum rc check_token(struct http_call *c, struct err *err)
         rc = http_auth_find(a->auth, d->store, given + 7, &c->who, err);
         api_db_back(a, d);
     } else {
-        rc = err_coded(err, RC_INVAL, E5008, "a valid token is needed");
+        rc = err_coded(err, RC_INVAL, E5008, "a valid token is required");
     }
     if (rc == RC_INVAL)
         return http_limit_take(a->strangers, c->address, now) ? (c->status = 401, rc)

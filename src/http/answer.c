@@ -160,7 +160,7 @@ static enum rc read_body(struct http_call *c, struct err *err)
     else if (!rc)
         rc = c->body->kind == NODE_MAP
                  ? http_schema_no_nul(c->body, err)
-                 : err_coded(err, RC_INVAL, E5006, "a JSON object is wanted");
+                 : err_coded(err, RC_INVAL, E5006, "a JSON object is required");
     return rc;
 }
 

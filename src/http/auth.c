@@ -73,7 +73,7 @@ static struct slot *slot_of(struct http_auth *a, const char *hash)
 
 static enum rc refused(struct err *err)
 {
-    return err_coded(err, RC_INVAL, E5008, "a valid token is needed");
+    return err_coded(err, RC_INVAL, E5008, "a valid token is required");
 }
 
 static enum rc expired(struct err *err)

@@ -54,18 +54,17 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
     if (!job_inputs_place_ok(d->mount))
         return err_coded(err, RC_INVAL, E3301,
-                         "'mount': '%.100s' is no place for a "
-                         "dataset",
+                         "'mount': '%.100s' is not a valid mount path for a dataset",
                          d->mount);
     if (!local)
         return strstr(d->uri, "://") ? RC_OK
                                      : err_coded(err, RC_INVAL, E3301,
-                                                 "'path': '%.200s' is no URI", d->uri);
+                                                 "'path': '%.200s' is not a URI", d->uri);
     if (c->who.role < ROLE_ADMIN)
-        return http_call_forbid(c, err, "directories of the server are named by admins");
+        return http_call_forbid(c, err, "only admins may name directories of the server");
     if (d->uri[0] != '/' || strstr(d->uri, "/../") || !fs_is_dir(d->uri))
         return err_coded(err, RC_INVAL, E3301,
-                         "'path': '%.200s' is no directory of the server", d->uri);
+                         "'path': '%.200s' is not a directory on the server", d->uri);
     return RC_OK;
 }
 

@@ -48,7 +48,7 @@ static enum rc check_paths(const struct job_spec *s, struct err *err)
                            "is a path; name a dataset: dataset:NAME");
     for (int64_t i = 0; i < j->n_data; i++)
         if (j->data[i][0] == '/' || strstr(j->data[i], "://"))
-            return no_path(err, "data", j->data[i], "is no name of a dataset");
+            return no_path(err, "data", j->data[i], "is not the name of a dataset");
     for (int64_t i = 0; i < j->n_secret; i++)
         if (strstr(j->secret[i], "=file:"))
             return no_path(err, "secret", j->secret[i],
@@ -110,7 +110,7 @@ static enum rc check_types(const struct node *job, struct err *err)
             memcpy(name, key.p, key.n);
         const struct field_def *f = schema_field(&jobspec_JobSpec_def, name);
         if (f && !has_type(f, job->map.at[i].value))
-            return err_coded(err, RC_INVAL, E5006, "'%s': %s is wanted", name,
+            return err_coded(err, RC_INVAL, E5006, "'%s': %s is required", name,
                              f->label == LABEL_DICT  ? "an object of texts"
                              : f->label == LABEL_REP ? "a list of texts"
                              : f->type == FIELD_BOOL ? "true or false"
@@ -131,7 +131,7 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
         rc = http_call_forbid(c, err,
                               "this server runs jobs in containers: give an image");
     if (!rc && spec->s->has_project && !http_call_in_project(c, spec->s->project))
-        rc = http_call_forbid(c, err, "'project': you are no member of '%.100s'",
+        rc = http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                               spec->s->project);
     if (rc)
         return rc;

@@ -27,7 +27,7 @@ static enum rc take_secrets(struct http_call *c, const struct node *secrets,
         const struct node_entry *e = &secrets->map.at[i];
         if (e->value->kind != NODE_STR || !e->key.n || memchr(e->key.p, '=', e->key.n))
             return err_coded(err, RC_INVAL, E5006,
-                             "'secret_values': a map of names and texts");
+                             "'secret_values': must map names to strings");
         VEC_PUSH(out, arena_printf(&c->arena, "%.*s=%s", (int)e->key.n, e->key.p,
                                    e->value->text.p));
     }

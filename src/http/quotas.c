@@ -24,8 +24,7 @@ enum rc http_get_quota(struct http_call *c, struct err *err)
     if (!rc)
         rc = store_project_get(c->place.store, key, &l, err);
     if (rc == RC_NOTFOUND)
-        rc = err_coded(err, rc, E5202, "nothing was agreed on for user '%.128s'",
-                       c->params[0]);
+        rc = err_coded(err, rc, E5202, "user '%.128s' has no quota", c->params[0]);
     if (!rc)
         put_one(c, &l.at[0]);
     store_projects_release(&l);

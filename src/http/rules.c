@@ -103,10 +103,9 @@ enum rc http_create_rule(struct http_call *c, struct err *err)
     const char *url = http_schema_text(c->body, "webhook", ""),
                *address = http_schema_text(c->body, "mail", "");
     if (!*url == !*address)
-        return err_coded(err, RC_INVAL, E5301,
-                         "give one of 'webhook' and 'mail', which says whom to tell");
+        return err_coded(err, RC_INVAL, E5301, "give one of 'webhook' and 'mail'");
     if (*project && !http_call_in_project(c, project))
-        return http_call_forbid(c, err, "'project': you are no member of '%.100s'",
+        return http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                                 project);
     struct buf text;
     buf_init(&text, 1 << 16);

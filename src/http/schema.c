@@ -42,14 +42,14 @@ static enum rc check_text(const struct http_schema_item *f, struct str v, struct
     int64_t n = (int64_t)utf8_count(v.p, v.n);
     const char *what = f->check ? f->check(v) : NULL;
     if (has_nul(v))
-        return wrong(f, "a text with a NUL in it", err);
+        return wrong(f, "a string with a NUL in it", err);
     if (n > max || (f->min < f->max && n < f->min))
         return err_coded(err, RC_INVAL, E5006,
-                         "'%s': a text of %jd characters, not of %jd to %jd", f->name,
+                         "'%s': a string of %jd characters, not of %jd to %jd", f->name,
                          (intmax_t)n, (intmax_t)(f->min < f->max ? f->min : 0),
                          (intmax_t)max);
     if (f->words && !is_word(f->words, v))
-        return err_coded(err, RC_INVAL, E5006, "'%s': '%.60s' is none of %s", f->name,
+        return err_coded(err, RC_INVAL, E5006, "'%s': '%.60s' is not one of %s", f->name,
                          v.p, f->words);
     return what ? wrong(f, what, err) : RC_OK;
 }
@@ -103,8 +103,9 @@ static enum rc check_strings(const struct http_schema_item *f, const struct node
         return wrong(f, "more than 1000 elements", err);
     for (size_t i = 0; i < n->list.n; i++) {
         const struct node *e = n->list.at[i];
-        enum rc rc = e->kind == NODE_STR ? check_text(f, e->text, err)
-                                         : wrong(f, "an element that is no text", err);
+        enum rc rc = e->kind == NODE_STR
+                         ? check_text(f, e->text, err)
+                         : wrong(f, "an element that is not a string", err);
         if (rc)
             return rc;
     }
@@ -119,7 +120,7 @@ static enum rc check_texts(const struct http_schema_item *f, const struct node *
     for (size_t i = 0; i < n->map.n; i++) {
         const struct node *e = n->map.at[i].value;
         enum rc rc = e->kind == NODE_STR ? check_text(f, e->text, err)
-                                         : wrong(f, "a value that is no text", err);
+                                         : wrong(f, "a value that is not a string", err);
         if (!rc && has_nul(n->map.at[i].key))
             rc = wrong(f, "a name with a NUL in it", err);
         if (rc)
@@ -197,7 +198,7 @@ enum rc http_schema_check(const struct http_schema_table *t, const struct node *
                           struct err *err)
 {
     if (!root || root->kind != NODE_MAP)
-        return err_coded(err, RC_INVAL, E5006, "a JSON object is wanted");
+        return err_coded(err, RC_INVAL, E5006, "a JSON object is required");
     for (size_t i = 0; i < root->map.n; i++) {
         const struct http_schema_item *f = find(t, root->map.at[i].key);
         enum rc rc = f ? check_item(f, root->map.at[i].value, err)
@@ -246,7 +247,7 @@ enum rc http_schema_query(const struct http_schema_table *t,
         enum rc rc = check_item(f, v, err);
         if (!rc && f->shape == SHAPE_STRING && f->min >= f->max &&
             utf8_count(q->value, strlen(q->value)) > SCHEMA_QUERY_TEXT)
-            rc = wrong(f, "a text of too many characters", err);
+            rc = wrong(f, "a string that is too long", err);
         if (rc)
             return rc;
         node_put(a, map, f->name, v);
@@ -261,7 +262,7 @@ enum rc http_schema_no_nul(const struct node *n, struct err *err)
 {
     enum rc rc = RC_OK;
     if (n->kind == NODE_STR && has_nul(n->text))
-        rc = err_coded(err, RC_INVAL, E5006, "a text with a NUL in it");
+        rc = err_coded(err, RC_INVAL, E5006, "a string with a NUL in it");
     for (size_t i = 0; n->kind == NODE_LIST && i < n->list.n && !rc; i++)
         rc = http_schema_no_nul(n->list.at[i], err);
     for (size_t i = 0; n->kind == NODE_MAP && i < n->map.n && !rc; i++) {

@@ -15,7 +15,7 @@ TABLE(Rule, "when somebody is told about a job");
 
 static const struct http_schema_item RuleList_items[] = {
     ITEM(rules, LIST, "by age", .of = &http_schema_Rule, MUST), {0}};
-TABLE(RuleList, "rules that you may see");
+TABLE(RuleList, "rules visible to you");
 
 static const struct http_schema_item RuleNew_items[] = {
     ITEM(webhook, STRING, "URL to POST to; its host must be allowed", .min = 1,
@@ -49,4 +49,4 @@ TABLE(DeliveryQuery, "how many");
 
 static const struct http_schema_item Quota_items[] = {
     ITEM(user, STRING, "whose", MUST), QUOTA_HELD, {0}};
-TABLE(Quota, "what a user may have at a time");
+TABLE(Quota, "quota of a user");

@@ -15,7 +15,7 @@ static const struct http_schema_item RunList_items[] = {
     ITEM(runs, LIST, "the latest first", .of = &http_schema_Run, MUST),
     ITEM(next, TIME, "give it as `before` for the next page; absent: no more"),
     {0}};
-TABLE(RunList, "what became of planned runs");
+TABLE(RunList, "history of planned runs");
 
 static const struct http_schema_item RunQuery_items[] = {
     ITEM(before, TIME, "planned before then"), LIMIT(1000), {0}};
@@ -50,7 +50,7 @@ TABLE(Schedule, "a job that is run again and again");
 
 static const struct http_schema_item ScheduleList_items[] = {
     ITEM(schedules, LIST, "by name", .of = &http_schema_Schedule, MUST), {0}};
-TABLE(ScheduleList, "schedules that you may see");
+TABLE(ScheduleList, "schedules visible to you");
 
 static const struct http_schema_item ScheduleNew_items[] = {
     ITEM(name, STRING, "unique", NAME, MUST),

@@ -242,7 +242,8 @@ static enum rc check_options(const struct api_options *o, union httpd_address *a
                          o->listen);
     if (!httpd_is_loopback(at) && !tls)
         return err_coded(err, RC_INVAL, E5002,
-                         "%s is not this machine alone: give --tls-cert and --tls-key",
+                         "%s is reachable from the network: use --tls-cert and "
+                         "--tls-key",
                          o->listen);
     if (tls && MHD_is_feature_supported(MHD_FEATURE_SSL) == MHD_NO)
         return err_coded(err, RC_UNSUPPORTED, E5002,

@@ -93,7 +93,9 @@ static enum rc version_resolve(const char *path, char **out, struct err *err)
         fs_names_release(&names);
     }
     if (!dir)
-        return err_coded(err, RC_NOTFOUND, E2002, "'%s' is no export and holds none",
+        return err_coded(err, RC_NOTFOUND, E2002,
+                         "'%s' is not an export and contains "
+                         "none",
                          path);
     char *real = realpath(dir, NULL);
     *out = mem_strdup(real ? real : dir);

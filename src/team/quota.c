@@ -111,6 +111,6 @@ enum rc team_quota_delete(struct store *s, const char *key, struct err *err)
     if (rc != RC_NOTFOUND)
         return rc;
     bool user = key[0] == SHARE_USER;
-    return err_coded(err, rc, E5202, "nothing was agreed on for %s '%.128s'",
+    return err_coded(err, rc, E5202, "%s '%.128s' has no quota",
                      user ? "user" : "project", key + user);
 }

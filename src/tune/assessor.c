@@ -34,8 +34,7 @@ enum rc assessor_create(const struct assessor_conf *conf, struct assessor **out,
         if (strcmp(assessors[i].name, algo->name) == 0)
             ops = assessors[i].ops;
     if (!ops)
-        return err_coded(err, RC_UNSUPPORTED, E4001, "there is no assessor '%s'",
-                         conf->name);
+        return err_coded(err, RC_UNSUPPORTED, E4001, "no assessor '%s'", conf->name);
     struct assessor *a = mem_calloc(1, sizeof(*a));
     a->ops = ops;
     a->args = nni_args_bind(algo, conf->args, &a->arena);

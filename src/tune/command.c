@@ -65,10 +65,9 @@ static enum rc command_fill(const char *command, const struct node *params,
         struct str name = str_trim(str_of(open + 2, (size_t)(close - open) - 2));
         const struct node *v = find(params, name);
         if (!v)
-            return err_coded(
-                err, RC_INVAL, E4007,
-                "the trial command has {{%.*s}}, but there is no such parameter",
-                (int)name.n, name.p);
+            return err_coded(err, RC_INVAL, E4007,
+                             "the trial command uses {{%.*s}}, which is not a parameter",
+                             (int)name.n, name.p);
         buf_add(out, at, (size_t)(open - at));
         put_value(v, out);
         at = close + 2;

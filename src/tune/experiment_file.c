@@ -78,8 +78,7 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
     buf_init(&b, SETTINGS_MAX);
     enum rc rc = RC_OK;
     if (fs_exists(path))
-        rc = err_coded(err, RC_INVAL, E4004, "there is an experiment in '%s' already",
-                       dir);
+        rc = err_coded(err, RC_INVAL, E4004, "'%s' already contains an experiment", dir);
     if (!rc)
         rc = fs_mkdirs(trials, 0755, err);
     if (!rc) {

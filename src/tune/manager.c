@@ -207,8 +207,8 @@ enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
         struct pollfd p = {.fd = o->signals, .events = POLLIN};
         if (!rc && !over && poll(&p, o->signals >= 0, PERIOD_MS) > 0)
             rc = err_set(err, RC_CANCELED,
-                         "interrupted; trials go on, `trainyard tune resume` "
-                         "continues with them");
+                         "interrupted; trials keep running, `trainyard tune resume` "
+                         "continues the experiment");
     }
     if (rc && err && err->code == E4011 && set_status(&m, EXP_ERROR, err->msg, NULL))
         log_error("experiment %s: its error cannot be written down", e->set.id);

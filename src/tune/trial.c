@@ -338,7 +338,7 @@ static enum rc trial_settle(struct tune_manager *m, int64_t trial,
         last_lines(m, t, job->attempt, &why);
     } else if (!t->has_final) {
         status = TS_FAILED;
-        buf_puts(&why, "the trial ended well but ");
+        buf_puts(&why, "the trial succeeded but ");
         buf_puts(&why, t->message[0] ? t->message : "reported no result");
         last_lines(m, t, job->attempt, &why);
     }

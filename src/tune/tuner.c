@@ -48,8 +48,7 @@ enum rc tuner_create(const struct tuner_conf *conf, struct tuner **out, struct e
     const struct nni_algo *algo = nni_algo_find(NNI_TUNER, conf->name);
     const struct tuner_ops *ops = algo ? find(algo->name) : NULL;
     if (!ops)
-        return err_coded(err, RC_UNSUPPORTED, E4001, "there is no tuner '%s'",
-                         conf->name);
+        return err_coded(err, RC_UNSUPPORTED, E4001, "no tuner '%s'", conf->name);
     struct tuner *t = mem_calloc(1, sizeof(*t));
     t->ops = ops;
     t->name = algo->name;

@@ -190,7 +190,7 @@ names_of_other_tools_are_recognised()
         status 2
         out_empty
         err_has "$name: error[E0607]: the command line of "
-        err_has "is not part of trainyard"
+        err_has "is not supported by trainyard"
     done
 }
 

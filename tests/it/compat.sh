@@ -144,7 +144,7 @@ END
 END
     run env PATH="$PWD/bin" "$PWD/bin/pip" list
     status 1
-    err_has "pip: error[E2206]: there is no other 'pip' on PATH"
+    err_has "pip: error[E2206]: no other 'pip' on PATH"
 }
 
 tools_to_come_say_so()

@@ -63,7 +63,7 @@ gen_knows_its_kinds()
     run "$TRAINYARD" data gen foo --out d
     status 2
     err_is <<'END'
-trainyard data gen: error[E1214]: unknown kind 'foo'; there are ccp, criteo, movielens, taobao
+trainyard data gen: error[E1214]: unknown kind 'foo'; choose from ccp, criteo, movielens, taobao
 END
     run "$TRAINYARD" data gen ccp
     status 2
@@ -179,7 +179,7 @@ malformed_rows_stop_or_are_counted()
     err_has "line 3"
     run "$TRAINYARD" data stats --skip-bad --json a.csv
     status 0
-    err_has "1 malformed rows were left out; the first: "
+    err_has "skipped 1 malformed rows; the first: "
     json 'd["rows"] == 2 and d["malformed"] == 1'
     run "$TRAINYARD" data head --skip-bad --rows 2 a.csv
     status 0
@@ -224,7 +224,7 @@ convert_leaves_nothing_behind_when_it_fails()
     run "$TRAINYARD" data convert a.csv out.xyz
     status 2
     err_is <<'END'
-trainyard data convert: error[E1206]: 'out.xyz' does not tell its format; use --to
+trainyard data convert: error[E1206]: 'out.xyz' has no known extension; use --to
 END
     printf '{"l": [1]}\n' >l.jsonl
     run "$TRAINYARD" data convert l.jsonl out.csv

@@ -85,10 +85,10 @@ a_family_can_be_named()
     out_has "(platform is one of local, "
     explain pipeline:ExperimentConfig
     status 2
-    err_has "trainyard explain: error[E0608]: nothing is called 'ExperimentConfig'"
+    err_has "trainyard explain: error[E0608]: nothing is named 'ExperimentConfig'"
     explain nono:X
     status 2
-    err_has "'nono' is no family of files ("
+    err_has "'nono' is not a kind of file ("
 }
 
 names_that_are_none_get_a_suggestion()
@@ -97,7 +97,7 @@ names_that_are_none_get_a_suggestion()
     status 2
     out_empty
     err_is <<'END'
-trainyard explain: error[E0608]: nothing is called 'IdFeatur', did you mean 'IdFeature'?
+trainyard explain: error[E0608]: nothing is named 'IdFeatur', did you mean 'IdFeature'?
 END
     explain train_config.num_epoch
     status 2
@@ -106,10 +106,10 @@ trainyard explain: error[E0608]: 'TrainConfig' has no field 'num_epoch', did you
 END
     explain E9999
     status 2
-    err_has "there is no error code E9999; --all lists them"
+    err_has "no error code E9999; --all lists them"
     explain ""
     status 2
-    err_has "nothing is called ''"
+    err_has "nothing is named ''"
     explain ...
     status 2
     explain

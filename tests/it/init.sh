@@ -41,8 +41,8 @@ taobao_becomes_din()
     out_has 'sequence_delim: "|"'
     out_has 'embedding_name: "adgroup_id_emb"'
     out_has 'id_feature { feature_name: "tag_brand_list" expression: "item:tag_brand_list" separator: "|"'
-    out_has '#   time_stamp: a point in time: it only grows'
-    out_has '#   buy: looks like another label: known only afterwards'
+    out_has '#   time_stamp: a timestamp: it only grows'
+    out_has '#   buy: looks like another label: known only after the event'
 }
 
 two_labels_become_mmoe()
@@ -58,7 +58,7 @@ movielens_has_tags()
     trains movielens deepfm
     run cat pipeline.config
     out_has 'feature_name: "genres" expression: "item:genres" separator: "|"'
-    out_has '#   rating: looks like another label: known only afterwards'
+    out_has '#   rating: looks like another label: known only after the event'
 }
 
 a_number_is_learned_too()
@@ -91,7 +91,7 @@ lists_become_vectors_and_tags()
 END
     run "$TRAINYARD" init a.jsonl
     status 1
-    err_has "training does not read JSON lines: make it Parquet with \`trainyard data convert\`"
+    err_has "training cannot read JSON lines: convert it to Parquet with \`trainyard data convert\`"
     run "$TRAINYARD" data convert a.jsonl a.parquet
     run "$TRAINYARD" init a.parquet --out -
     status 0
@@ -107,18 +107,18 @@ what_is_missing_is_said()
     run "$TRAINYARD" init none.csv
     status 2
     err_is <<'END'
-trainyard init: error[E1220]: which column is the label? none has the name of one, and none holds just 0 and 1; say --label
+trainyard init: error[E1220]: which column is the label? none has a usual name, and none holds only 0 and 1; use --label
 END
     printf 'a,b\n1,0\n0,1\n' >two.csv
     run "$TRAINYARD" init two.csv
-    err_has "but these are 0 and 1: 'a', 'b'; say --label"
+    err_has "but these hold only 0 and 1: 'a', 'b'; use --label"
     run "$TRAINYARD" init two.csv --label c
     err_has "error[E1204]: there is no column 'c'"
     run "$TRAINYARD" init two.csv --label a --model multi_tower_din
     err_has "error[E1222]: multi_tower_din needs a sequence and an id of the same name"
     printf 'label,b,c\n1,7,\n0,7,\n' >same.csv
     run "$TRAINYARD" init same.csv
-    err_has "error[E1221]: no column is left to learn from beside the label"
+    err_has "error[E1221]: no feature column is left besides the label"
     touch pipeline.config
     run "$TRAINYARD" init two.csv --label a
     err_has "error[E1223]: 'pipeline.config' is there already; say --overwrite to replace it, or --out"

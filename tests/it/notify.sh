@@ -181,10 +181,10 @@ END
     err_has "error[E5301]: rule: pattern '('"
     run "$TRAINYARD" notify create --webhook https://hooks.example.com/x
     status 2
-    err_has "error[E5301]: say when"
+    err_has "error[E5301]: use one of --state"
     run "$TRAINYARD" notify create --state Failed
     status 2
-    err_has "error[E5301]: say whom"
+    err_has "error[E5301]: use --webhook URL"
     run "$TRAINYARD" notify create --mail -oQ/tmp@x --state Failed
     status 2
     err_has "E5301"

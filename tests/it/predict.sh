@@ -113,7 +113,7 @@ a_run_that_was_killed_goes_on()
     check "no row lost or twice" cmp a b
     [ "$(wc -l <a)" = 10800 ] || fail "$(wc -l <a) rows"
     run "$TRAINYARD" predict "${args[@]}" --output parts
-    err_has "parts is complete already: 10800 rows"
+    err_has "parts is already complete: 10800 rows"
 }
 
 another_prediction_is_not_mixed_in()
@@ -149,7 +149,7 @@ what_is_wrong_is_named()
 {
     model
     run "$TRAINYARD" predict --input data/eval --output a.csv
-    err_has "--model DIR is missing"
+    err_has "--model DIR or a CONFIG is missing"
     run "$TRAINYARD" predict --model x --output a.csv
     err_has "--input PATH is missing"
     predict --output a.csv --reserved-columns nope

@@ -73,7 +73,7 @@ wrong_input_is_named()
     yard
     run "$TRAINYARD" quota set --gpu 1
     status 2
-    err_has "error[E5201]: say whose: --project P or --user U"
+    err_has "error[E5201]: use --project P or --user U"
     run "$TRAINYARD" quota set --project 'a b' --gpu 1
     status 2
     err_has "error[E5201]: project 'a b'"
@@ -84,7 +84,7 @@ wrong_input_is_named()
     status 2
     run "$TRAINYARD" quota delete --user nobody
     status 1
-    err_has "error[E5202]: nothing was agreed on for user 'nobody'"
+    err_has "error[E5202]: user 'nobody' has no quota"
 }
 
 tap_cases a_quota_holds_a_job_and_says_so every_user_has_the_common_quota wrong_input_is_named

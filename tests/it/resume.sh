@@ -87,7 +87,7 @@ damaged_checkpoints_are_passed_over()
     status 0
     err_has "note: "
     err_has "model.ckpt-11"
-    err_has "resumed     from m/model.ckpt-10, behind step 10"
+    err_has "resumed     from m/model.ckpt-10, after step 10"
 }
 
 every_checkpoint_damaged_is_an_error()

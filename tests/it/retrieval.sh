@@ -299,7 +299,7 @@ hitrate@2 0.600000 (3 of 5)
 recall@2 0.500000 (mean of 3 users)
 users with a hit 0.666667
 END
-        err_has "1 users met no items and were left out"
+        err_has "skipped 1 users without ground-truth items"
     done
     run "$TRAINYARD" hitrate --users users.csv --items items.csv --top-k 1 --json --total total.csv \
         --details found.jsonl

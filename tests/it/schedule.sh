@@ -37,7 +37,7 @@ END
     run "$TRAINYARD" schedule run nightly --at 2024-02-29T18:30:00Z
     status 0
     out_is <<<"$id"
-    err_has "this run was submitted before: job $id"
+    err_has "this run was already submitted: job $id"
     run "$TRAINYARD" schedule get nightly --json
     json 'd["runs"] == [{"outcome": "submitted", "planned": "2024-02-29T18:30:00.000Z", "fired": d["runs"][0]["fired"], "job": "'"$id"'"}]'
     json 'd["catch_up"] == "last" and d["overlap"] == "skip" and d["paused"] is False'
@@ -113,7 +113,7 @@ END
     err_has "error[E5103]: no schedule 'nobody'"
     run "$TRAINYARD" schedule run nobody --at yesterday
     status 2
-    err_has "error[E5105]: --at: 'yesterday' is no time"
+    err_has "error[E5105]: --at: 'yesterday' is not a time"
     run "$TRAINYARD" schedule create n --cron @daily -- true
     run "$TRAINYARD" schedule create n --cron @daily -- true
     status 2

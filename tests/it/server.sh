@@ -40,7 +40,7 @@ first_start_makes_a_token_for_the_owner_alone()
 {
     start
     [ "$(stat -c %a yard/admin.token)" = 600 ] || fail "admin.token has another mode"
-    grep -q "made the user admin; its token is in" server.log || fail "nothing was said"
+    grep -q "created the user admin; its token is in" server.log || fail "nothing was said"
     grep -qF "$token" server.log && fail "the token is in the log"
     grep -rqF "$token" yard --exclude=admin.token && fail "the token is kept elsewhere"
     cp yard/admin.token before
@@ -54,7 +54,7 @@ the_network_needs_tls()
 {
     run "$TRAINYARD" server --listen 0.0.0.0:0 --dir yard
     status 2
-    err_has "error[E5002]: 0.0.0.0:0 is not this machine alone: give --tls-cert and --tls-key"
+    err_has "error[E5002]: 0.0.0.0:0 is reachable from the network: use --tls-cert and --tls-key"
     run "$TRAINYARD" server --listen nowhere --dir yard
     status 2
     err_has "error[E5001]"

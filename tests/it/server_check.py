@@ -207,13 +207,13 @@ def bad():
         ("POST", "/api/v1/jobs/jb-000000000000/stop", {}, 404, "no job"),
         ("POST", "/api/v1/jobs/jb-000000000000/stop", {"forse": True}, 400, "did you mean 'force'"),
         ("GET", "/api/v1/datasets/none", None, 404, "no dataset"),
-        ("POST", "/api/v1/datasets", {"name": "d", "path": "relative"}, 422, "no directory"),
+        ("POST", "/api/v1/datasets", {"name": "d", "path": "relative"}, 422, "not a directory"),
         ("POST", "/api/v1/datasets", {"name": "d", "path": "/etc", "mount": "/../x"}, 422, "mount"),
-        ("POST", "/api/v1/datasets", {"name": "d", "path": "x", "type": "s3"}, 422, "no URI"),
+        ("POST", "/api/v1/datasets", {"name": "d", "path": "x", "type": "s3"}, 422, "not a URI"),
         ("POST", "/api/v1/datasets", {"name": "d", "path": "/etc"}, 201, None),
         ("POST", "/api/v1/datasets", {"name": "d", "path": "/etc"}, 409, "already"),
         ("POST", "/api/v1/users", {"name": "admin", "role": "admin"}, 409, "already"),
-        ("POST", "/api/v1/users", {"name": "x", "role": "god"}, 400, "none of"),
+        ("POST", "/api/v1/users", {"name": "x", "role": "god"}, 400, "not one of"),
         ("PATCH", "/api/v1/users/admin", {"role": "viewer"}, 409, "last admin"),
         ("DELETE", "/api/v1/users/admin", None, 409, "last admin"),
         ("PATCH", "/api/v1/users/ghost", {"role": "viewer"}, 404, "no user"),
@@ -280,7 +280,7 @@ def owners():
     own = ask("POST", "/api/v1/jobs", {"command": "true"}, token=ann)[2]["id"]
     ours = ask("POST", "/api/v1/jobs", {"command": "true", "project": "shared"}, token=ann)[2]["id"]
     status, _, answer = ask("POST", "/api/v1/jobs", {"command": "true", "project": "shared"}, token=eve)
-    check(status == 403 and "no member" in answer["message"], "foreign project ->", status)
+    check(status == 403 and "not a member" in answer["message"], "foreign project ->", status)
 
     def ids(token):
         return {j["id"] for j in ask("GET", "/api/v1/jobs", token=token)[2]["jobs"]}
@@ -354,7 +354,7 @@ def secrets():
     ask("GET", "/api/v1/users/x", headers={"X-Forwarded-For": "a\tb"})
     with open(sys.argv[3], encoding="utf-8") as f:
         for line in f:
-            check(line.startswith(("trainyard: ", "made the user", "listening", "isolation: ", "warning: ")), "log line:", line)
+            check(line.startswith(("trainyard: ", "created the user", "listening", "isolation: ", "warning: ")), "log line:", line)
 
 
 def stream(path, last=None, limit=100):

@@ -179,7 +179,7 @@ parameters_stand_in_the_command_and_results_on_a_line()
     sed -i "s/{{y}}/{{z}}/" config.yml
     run "$TRAINYARD" tune create --config config.yml --dir bad --wait
     status 2
-    err_has "the trial command has {{z}}, but there is no such parameter"
+    err_has "the trial command uses {{z}}, which is not a parameter"
 }
 
 trials_that_all_fail_end_the_experiment()
@@ -198,7 +198,7 @@ trials_that_all_fail_end_the_experiment()
     err_has "has a result yet"
     sed -i 's/^trialCommand.*/trialCommand: echo all is well/' config.yml
     run "$TRAINYARD" tune create --config config.yml --dir silent --wait
-    err_has "the trial ended well but reported no result"
+    err_has "the trial succeeded but reported no result"
     err_has "all is well"
     experiment 'trialConcurrency: 1' 'maxTrialNumber: 1'
     sed -i 's/^report("FINAL.*/report("FINAL", 0, "good")/' trial.py

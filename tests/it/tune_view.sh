@@ -81,7 +81,7 @@ nnictl_has_its_words()
     err_has "needs --filename"
     run ./nnictl dance
     status 2
-    err_has "'nnictl dance' has no counterpart here"
+    err_has "'nnictl dance' is not supported"
 }
 
 nnictl_changes_what_runs()

@@ -33,7 +33,7 @@ static enum rc batch_read(const struct tuner *t, const struct node *params, doub
             x[0] = (double)k;
             return RC_OK;
         }
-    return err_set(err, RC_INVAL, "the parameters are none of the options of '%s'",
+    return err_set(err, RC_INVAL, "the parameters are not one of the options of '%s'",
                    p->path);
 }
 

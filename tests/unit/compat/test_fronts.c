@@ -119,8 +119,8 @@ static void tools_of_retrieval_are_ours(void)
                "--parallel 16",
                env_empty,
                "command: tdm cluster-tree --input=i --item=a --embedding=e --out=t; "
-               "--parallel has no effect: there is a thread per processor, and any "
-               "number gives the same tree");
+               "--parallel has no effect: one thread per CPU is used; the tree does "
+               "not depend on it");
     check_line("tzrec tools.tdm.retrieval --scripted_model_path x/model "
                "--predict_input_path i --predict_output_path o --recall_num 9",
                env_empty,
@@ -139,7 +139,7 @@ static void names_may_be_cut_and_dashed(void)
     check_line("tzrec train_eval --pipeline-config c --model m", env_empty,
                "command: train --model-dir=m -- c");
     check_line("tzrec predict --predict c", env_empty,
-               "error: option --predict could mean several");
+               "error: option --predict is ambiguous");
 }
 
 static void empty_values_are_as_good_as_none(void)
@@ -161,12 +161,12 @@ static void what_is_missing_or_unknown_is_named(void)
                "error: option --pipeline_config_path needs a value");
     check_line(
         "tzrec train_evil --x 1", env_empty,
-        "error: no program 'train_evil'; there are train_eval, eval, export, "
+        "error: no program 'train_evil'; choose from train_eval, eval, export, "
         "predict, tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
         "tools.tdm.cluster_tree, tools.tdm.init_tree, tools.tdm.retrieval");
     check_line("tzrec eval --pipeline_config_path c --warp 9", env_empty,
-               "command: eval -- c; '--warp' is no argument of tzrec.eval and was left "
-               "out; '9' is no argument of tzrec.eval and was left out");
+               "command: eval -- c; '--warp' is not an argument of tzrec.eval and is "
+               "ignored; '9' is not an argument of tzrec.eval and is ignored");
 }
 
 static void the_seed_comes_from_the_environment(void)
@@ -203,9 +203,9 @@ static void experiments_of_nnictl(void)
                "command: tune logs --tail=5 k3v9x2ab");
     check_line("nnictl config show", env_empty, "command: tune get --as config");
     check_line("nnictl algo list", env_empty,
-               "error: 'nnictl algo list' has no counterpart here");
+               "error: 'nnictl algo list' is not supported");
     check_line("nnictl stop a b", env_empty,
-               "error: nnictl stop: 'b' is one word too many");
+               "error: nnictl stop: unexpected argument 'b'");
     check_line("nnictl", env_empty, "nothing");
 }
 
@@ -224,7 +224,7 @@ static void quantisation_comes_from_the_environment(void)
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int8,
                "command: export --table-type=int8 --export-dir=x -- c");
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int4,
-               "command: export --export-dir=x -- c; QUANT_EMB 'INT4' is not offered; "
+               "command: export --export-dir=x -- c; QUANT_EMB 'INT4' is not supported; "
                "tables stay 32-bit floats");
 }
 
@@ -289,7 +289,7 @@ static void python_and_pip_pass_on_what_is_not_tzrec(void)
                "command: train -- c");
     check_line("python -m tzrec.train_eval --pipeline_config_path c", env_ranked,
                "nothing; LOCAL_RANK 1: this version trains in one process, rank 0; "
-               "nothing to do here");
+               "exiting");
     check_line("python -c tzrec.train_eval", env_empty,
                "program: python -c tzrec.train_eval");
     check_line("python a.py -m tzrec.eval", env_empty,

@@ -70,7 +70,7 @@ static void what_is_no_token_is_refused_alike(void)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct err err = {0};
         CHECK_INT(http_auth_find(a, s, bad[i], &c, &err), RC_INVAL);
-        CHECK_STR(err.msg, "a valid token is needed");
+        CHECK_STR(err.msg, "a valid token is required");
         CHECK_INT(err.code, E5008);
     }
     mem_free(longer);

@@ -38,16 +38,16 @@ static void what_is_wrong_is_named(void)
         const struct http_schema_table *t;
         const char *json, *message;
     } bad[] = {
-        {&http_schema_UserNew, "[]", "a JSON object is wanted"},
+        {&http_schema_UserNew, "[]", "a JSON object is required"},
         {&http_schema_UserNew, "{\"name\": \"ann\"}", "'role': is missing"},
         {&http_schema_UserNew, "{\"name\": \"ann\", \"role\": \"root\"}",
-         "'role': 'root' is none of viewer|submitter|admin"},
+         "'role': 'root' is not one of viewer|submitter|admin"},
         {&http_schema_UserNew, "{\"name\": 7, \"role\": \"viewer\"}",
          "'name': not a text"},
         {&http_schema_UserNew, "{\"name\": \"a b\", \"role\": \"viewer\"}",
          "'name': names have letters, digits, '_', '.' and '-', at most 128"},
         {&http_schema_UserNew, "{\"name\": \"a\\u0000b\", \"role\": \"viewer\"}",
-         "'name': a text with a NUL in it"},
+         "'name': a string with a NUL in it"},
         {&http_schema_UserNew, "{\"nme\": \"a\", \"role\": \"viewer\"}",
          "there is no 'nme' here; did you mean 'name'?"},
         {&http_schema_UserNew,
@@ -55,7 +55,7 @@ static void what_is_wrong_is_named(void)
          "'projects': not a list"},
         {&http_schema_UserNew,
          "{\"name\": \"a\", \"role\": \"viewer\", \"projects\": [1]}",
-         "'projects': an element that is no text"},
+         "'projects': an element that is not a string"},
         {&http_schema_StopRequest, "{\"force\": 1}", "'force': neither true nor false"},
         {&http_schema_TokenNew, "{\"expires_s\": 0}",
          "'expires_s': 0 is outside [1, 3155760000]"},
@@ -65,10 +65,10 @@ static void what_is_wrong_is_named(void)
          "'planned': not a time such as 2030-01-31T12:00:00Z"},
         {&http_schema_ScheduleNew,
          "{\"name\": \"a\", \"cron\": \"@daily\", \"job\": {}, \"params\": {\"x\": 1}}",
-         "'params': a value that is no text"},
+         "'params': a value that is not a string"},
         {&http_schema_ScheduleNew,
          "{\"name\": \"a\", \"cron\": \"@daily\", \"job\": {\"x\": [\"\\u0000\"]}}",
-         "a text with a NUL in it"},
+         "a string with a NUL in it"},
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         CHECK_STR(check(bad[i].t, bad[i].json), bad[i].message);

@@ -149,7 +149,7 @@ static void an_unknown_name_is_refused(void)
     struct err err = {0};
     CHECK_INT(assessor_create(&(struct assessor_conf){.name = "Mean"}, &a, &err),
               RC_UNSUPPORTED);
-    CHECK_STR(err.msg, "there is no assessor 'Mean'");
+    CHECK_STR(err.msg, "no assessor 'Mean'");
     CHECK(!a);
 }
 

@@ -106,7 +106,7 @@ static void placeholders_are_filled_and_quoted(void)
     check_fill("train {{net}}", "train '{\"_name\": \"a\", \"n\": 3}'");
     check_fill("awk '{print $1}' }} {{", "awk '{print $1}' }} {{");
     CHECK_INT(tune_command_of("a {{net.m}}", "{\"net\": {}}", &out, &err), RC_INVAL);
-    CHECK_STR(err.msg, "the trial command has {{net.m}}, but there is no such parameter");
+    CHECK_STR(err.msg, "the trial command uses {{net.m}}, which is not a parameter");
     CHECK(!out);
 }
 

@@ -338,7 +338,7 @@ static void batch_gives_its_options_whole(void)
     CHECK_STR(buf_str(&b), "{\"lr\": 0.1, \"n\": 2}{\"lr\": 0.3, \"n\": 4}");
     CHECK_INT(tuner_ask(t, &trial), TUNER_ENDS);
     CHECK_INT(tuner_import(t, text_open(&other, "{\"lr\": 9}"), &one, 0, &err), RC_INVAL);
-    CHECK_STR(err.msg, "the parameters are none of the options of 'all'");
+    CHECK_STR(err.msg, "the parameters are not one of the options of 'all'");
     text_close(&other);
     buf_release(&b);
     tuner_destroy(t);
@@ -497,7 +497,7 @@ static void a_name_that_is_not_there_is_refused(void)
     CHECK_INT(
         tuner_create(&(struct tuner_conf){.name = "PPO", .space = &s.space}, &t, &err),
         RC_UNSUPPORTED);
-    CHECK_STR(err.msg, "there is no tuner 'PPO'");
+    CHECK_STR(err.msg, "no tuner 'PPO'");
     CHECK_INT(err.code, E4001);
     space_close(&s);
 }
