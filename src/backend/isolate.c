@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the best isolation that works here by trying it, not by asking for versions: a
+ * child builds a whole jail around a process that ends at once, under an unused user id,
+ * and says through a pipe which step the kernel refused. Namespaces and identities are the
+ * child's alone, so a try leaves nothing behind.
+ *
+ * isolate_own() hands staged files to the account of a job. It walks by directory handles
+ * and follows no link, so that a tree cannot lead it to files of others.
+ */
 #include "backend/isolate.h"
 
 #include <dirent.h>

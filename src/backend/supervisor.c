@@ -584,8 +584,6 @@ static void close_all(struct sup *s)
 enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct err *err)
 {
     struct sup s = {.p = p, .id = id, .lock = -1, .control = -1, .last_step = -1};
-    umask(
-        022); /* whoever started us may have been opening a store, which wants another */
     s.dir = job_place_dir(p, id);
     s.ml = fs_join(s.dir, "ml");
     char *lock = fs_join(s.dir, "lock");
@@ -596,6 +594,8 @@ enum rc backend_supervisor_run(const struct job_place *p, const char *id, struct
         return RC_OK;
     }
     enum rc rc = open_all(&s, err);
+    if (s.job.isolation)
+        umask(022); /* the account of the job reads what is staged for it */
     if (!rc && !job_state_ended(s.rec.now.state)) {
         loop_timer_start(s.loop, &s.tick, SUP_TICK_NS, SUP_TICK_NS, on_tick, &s);
         loop_post(s.loop, begin, &s);

@@ -29,7 +29,7 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct list_conf, owner, NULL, "only jobs of this user"), .meta = "USER"},
     {OPT_TEXT(struct list_conf, queue, NULL, "only jobs of this queue"), .meta = "Q"},
     {OPT_TEXT(struct list_conf, backend, NULL, "only jobs of this backend"), .meta = "B"},
-    {OPT_TEXT(struct list_conf, label, NULL, "only jobs jobs with this label"),
+    {OPT_TEXT(struct list_conf, label, NULL, "only jobs with this label"),
      .meta = "NAME[=VALUE]"},
     {OPT_DURATION(struct list_conf, since, "0", 0, 1e9, "only jobs younger than this")},
     {OPT_INT(struct list_conf, limit, "50", 1, STORE_ROWS_MAX,

@@ -195,7 +195,7 @@ static const struct cmd_example submit_examples[] = {
 };
 
 static const struct cmd_example run_examples[] = {
-    {"run run a command in the foreground", "trainyard job run -- python3 train.py"},
+    {"run a command in the foreground", "trainyard job run -- python3 train.py"},
     {"with a time limit and two restarts",
      "trainyard job run --timeout 2h --retries 2 -- python3 train.py"},
     {0},

@@ -35,7 +35,7 @@ static const struct opt opts[] = {
               "an export, a link to one, or a directory of versions"),
      .meta = "DIR"},
     {OPT_TEXT(struct serve_conf, listen, "127.0.0.1:8500",
-              "address and port; port 0: any free port free port"),
+              "address and port; port 0: any free port"),
      .meta = "HOST:PORT"},
     {OPT_INT(struct serve_conf, threads, "0", 0, POOL_THREADS_MAX,
              "requests scored in parallel; 0: one per CPU")},

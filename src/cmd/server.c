@@ -35,7 +35,7 @@ struct server_conf {
 
 static const struct opt opts[] = {
     {OPT_TEXT(struct server_conf, listen, "127.0.0.1:8420",
-              "address and port; port 0: any free port free port"),
+              "address and port; port 0: any free port"),
      .meta = "HOST:PORT"},
     {OPT_TEXT(struct server_conf, tls_cert, NULL,
               "certificate (PEM); required to listen on the network"),

@@ -38,7 +38,7 @@ struct tree_conf {
         {OPT_TEXT(struct tree_conf, attr_delimiter, ",",                                 \
                   "separator of attributes in node_table.txt"),                          \
          .meta = "TEXT"},                                                                \
-        {OPT_TEXT(struct tree_conf, out, NULL, "output output directory of the tables"), \
+        {OPT_TEXT(struct tree_conf, out, NULL, "output directory of the tables"),        \
          .meta = "DIR", .alias = "node-edge-output-file"},                               \
         {OPT_TEXT(struct tree_conf, serving_dir, NULL, "also write serving_tree there"), \
          .meta = "DIR", .alias = "tree-output-dir"},                                     \

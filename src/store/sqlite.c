@@ -4,10 +4,11 @@
  * moments, never the file. FULL would sync the disk once per event (2 ms on a usual disk)
  * and hold up every other writer meanwhile.
  */
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
@@ -79,20 +80,31 @@ static enum rc make_parent(const char *path, struct err *err)
     return rc;
 }
 
+/* Readable by the owner alone, for it may hold secrets; SQLite gives its other files the
+ * mode of this one. Not by umask(), which belongs to all threads. A file that is there is
+ * not opened: closing it again would give up the locks of other connections to it.
+ */
+static void make_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd);
+}
+
 static enum rc lite_open(const char *where, void **state, struct err *err)
 {
     struct lite *l = mem_calloc(1, sizeof(*l));
     l->patience_ms = BUSY_MS;
     enum rc rc = make_parent(where, err);
-    mode_t before = umask(077); /* the file may hold what is nobody else's business */
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (!rc)
+        make_file(where); /* where that fails, SQLite says why */
     if (!rc && sqlite3_open_v2(where, &l->db, flags, NULL) != SQLITE_OK)
         rc = failed(l, "cannot open", err);
     if (!rc)
         sqlite3_busy_timeout(l->db, BUSY_MS);
     if (!rc)
         rc = pragma(l, "PRAGMA journal_mode = WAL", err);
-    umask(before);
     if (!rc)
         rc = pragma(l, "PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY", err);
     if (rc) {
