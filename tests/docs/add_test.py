@@ -26,7 +26,8 @@ from tutorial_test import missing
 ROOT = os.environ.get('TY_SOURCE', os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 PAGES = os.path.join(ROOT, 'docs/contributing')
 BLOCK = re.compile(r'(?:<!-- ([^\n]*?) -->[ ]*\n)?^( *)```(\w+)\n(.*?)^ *```', re.S | re.M)
-KINDS = ('backend', 'comm', 'command', 'feature', 'front-end', 'optimizer', 'reader', 'route', 'tuner')  # each has a page that is run
+KINDS = ('backend', 'comm', 'command', 'feature', 'file-kind', 'front-end', 'model', 'op', 'optimizer', 'reader', 'route',
+         'tuner')  # each has a page that is run
 
 
 class Fault(Exception):
@@ -120,6 +121,7 @@ def apply_pages(pages, tree):
 def build(tree):
     out = os.path.join(tree, 'build/add')
     if not os.path.exists(os.path.join(out, 'build.ninja')):
+        # without optimisation the compiler's own intrinsics are macros, some of which convert signs
         subprocess.run(['cmake', '-S', tree, '-B', out, '-G', 'Ninja', '-DCMAKE_BUILD_TYPE=Debug', '-DTY_TESTS=OFF',
                         '-DTY_WERROR=ON', '-DCMAKE_C_FLAGS=-O0 -g0 -Wno-sign-conversion'], check=True, stdout=subprocess.DEVNULL)
     done = subprocess.run(['cmake', '--build', out, '--target', 'trainyard', '-j', str(os.cpu_count())],
