@@ -40,8 +40,8 @@ static void local_prepare(struct backend_job *j)
     char *scratch = fs_join(j->dir, "root");
     char what[VIEW_ERROR_SIZE];
     j->view = plain;
-    if (j->isolation && fs_mkdirs(scratch, 0700, NULL) == RC_OK)
-        j->view = mounted; /* nothing less will do */
+    if (j->isolation)
+        j->view = mounted; /* nothing less will do: start() fails without it */
     else if (may_use(j, mounted) && fs_mkdirs(scratch, 0700, NULL) == RC_OK &&
              (backend_capacity_view(j->p->dir) || backend_view_possible(scratch, what)))
         j->view = mounted;
@@ -112,7 +112,7 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
         spec.mounts = mounts.at;
         spec.n_mounts = mounts.n;
     }
-    if (j->isolation)
+    if (!rc && j->isolation)
         rc = confine_jail(j, l->w, &a, &spec.jail, err);
     if (!rc)
         rc = backend_process_start(j, l->w, &spec, true, err);
@@ -122,10 +122,22 @@ static enum rc start_worker(struct backend_job *j, struct backend_launch *l,
     return rc;
 }
 
+/* On which the view of an isolated job is built. */
+static enum rc make_root(const struct backend_job *j, struct err *err)
+{
+    struct err why = {0};
+    char *root = fs_join(j->dir, "root");
+    enum rc rc = j->isolation ? fs_mkdirs(root, 0700, &why) : RC_OK;
+    mem_free(root);
+    return rc ? err_set(err, RC_IO, "cannot isolate the job: %s", why.msg) : RC_OK;
+}
+
 static enum rc local_start(struct backend_job *j, struct backend_launch *at, size_t n,
                            struct err *err)
 {
     enum rc rc = confine_tree(j, err);
+    if (!rc)
+        rc = make_root(j, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = start_worker(j, &at[i], err);
     return rc;

@@ -107,6 +107,10 @@ static int enter_jail(const struct backend_shim_spec *s, int to, int ends,
 static int enter_view(const struct backend_shim_spec *s, int to, int ends,
                       char what[VIEW_ERROR_SIZE])
 {
+    if (!s->scratch && s->jail) {
+        snprintf(what, VIEW_ERROR_SIZE, "isolate a worker without a view of its own");
+        return EINVAL;
+    }
     if (!s->scratch)
         return 0;
     return s->jail ? enter_jail(s, to, ends, what)

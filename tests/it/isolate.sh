@@ -71,6 +71,26 @@ a_job_has_an_identity_and_a_view_of_its_own()
     finish
 }
 
+a_job_whose_view_cannot_be_made_does_not_run()
+{
+    export TRAINYARD_SLOTS=cpu=1
+    isolated
+    unset TRAINYARD_SLOTS
+    local first id
+    first=$("$TRAINYARD" job submit -- 'while :; do sleep 0.05; done')
+    id=$("$TRAINYARD" job submit -- 'echo it runs')
+    : >"yard/jobs/$id/root" || fail "no directory of the job that waits"
+    "$TRAINYARD" job stop "$first" >/dev/null
+    run "$TRAINYARD" job wait --timeout 30s "$id"
+    [ "$got" != 0 ] || fail "it succeeded"
+    run "$TRAINYARD" job get --events --json "$id"
+    out_has LaunchFailure
+    out_has "cannot isolate the job: cannot make directory"
+    run "$TRAINYARD" job logs "$id"
+    out_lacks "it runs"
+    finish
+}
+
 ends_of_isolated_jobs_are_told_as_they_were()
 {
     isolated
@@ -171,5 +191,5 @@ else:
 
 # shellcheck disable=SC2016 # texts for jobs
 tap_cases the_server_says_how_jobs_are_isolated a_job_has_an_identity_and_a_view_of_its_own \
-    ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
+    a_job_whose_view_cannot_be_made_does_not_run ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
     processors_memory_and_processes_are_limited packages_are_installed_as_the_job a_job_can_be_without_a_network
