@@ -111,7 +111,8 @@ static void add_session(struct ckpt_writer *w, const struct session *s)
         buf_printf(&b, ", \"schedule_step\": %ju, \"schedule_epoch\": %ju",
                    (uintmax_t)s->schedule_step, (uintmax_t)s->schedule_epoch);
     if (s->data_step)
-        buf_printf(&b, ", \"data_step\": %ju", (uintmax_t)s->data_step);
+        buf_printf(&b, ", \"data_step\": %ju, \"data_epoch\": %ju",
+                   (uintmax_t)s->data_step, (uintmax_t)s->data_epoch);
     buf_putc(&b, '}');
     ckpt_add_json(w, "session", buf_str(&b));
     buf_release(&b);
@@ -209,6 +210,19 @@ enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed, struct err *err
                    ckpt_path(c));
 }
 
+/* Older checkpoints do not hold it; what their data had done by then tells. */
+static void load_data_epoch(struct session *s, const struct ckpt *c)
+{
+    uint64_t passes;
+    if (counter(ckpt_json(c, "session"), "data_epoch", &s->data_epoch) &&
+        s->data_epoch <= s->epoch)
+        return;
+    s->data_epoch = 0;
+    if (s->data_step && counter(ckpt_json(c, "data"), "epoch", &passes) &&
+        passes <= s->epoch)
+        s->data_epoch = s->epoch - passes;
+}
+
 static enum rc load_session(struct session *s, const struct ckpt *c, struct err *err)
 {
     const struct node *blob = ckpt_json(c, "session");
@@ -222,6 +236,7 @@ static enum rc load_session(struct session *s, const struct ckpt *c, struct err 
         s->schedule_step = s->schedule_epoch = 0;
     if (!counter(blob, "data_step", &s->data_step) || s->data_step > s->step)
         s->data_step = 0;
+    load_data_epoch(s, c);
     if (seed != s->options.seed)
         return err_set(err, RC_INVAL, "it was trained with seed %ju, not %ju",
                        (uintmax_t)seed, (uintmax_t)s->options.seed);

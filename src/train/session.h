@@ -64,7 +64,8 @@ struct session {
     uint64_t rows;  /* rows trained on */
     /* Learning-rate schedules count from here on; 0 unless they were begun anew. */
     uint64_t schedule_step, schedule_epoch;
-    uint64_t data_step; /* at which the data began: num_steps counts from here */
+    /* At which the data began: num_steps and its passes count from here. */
+    uint64_t data_step, data_epoch;
     int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */
 };
 

@@ -79,10 +79,11 @@ static enum rc show_progress(struct trainer *t, struct err *err)
     return due || live ? tell_progress(t, due, err) : RC_OK;
 }
 
+/* Comes once more in a run that goes on from the checkpoint of a pass's end. */
 static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err *err)
 {
     uint32_t every = t->tc->save_checkpoints_epochs;
-    t->session->epoch = trainer_passes(t, fed->epoch + 1);
+    t->session->epoch = t->session->data_epoch + (uint64_t)fed->epoch + 1;
     t->position = arena_strdup(&t->arena, fed->position);
     if (every && t->session->epoch % every == 0 && t->session->step > 1)
         return trainer_save(t, err);
@@ -111,8 +112,6 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     int64_t got = clock_mono_ns();
     if (rc)
         return rc;
-    if (fed.features || fed.position)
-        (void)trainer_passes(t, fed.epoch);
     if (!fed.features) {
         *over = fed.position == NULL; /* all passes are over */
         return *over ? RC_OK : end_of_pass(t, &fed, err);

@@ -12,14 +12,17 @@ static void begin_anew(struct trainer *t)
 {
     t->position = NULL;
     t->session->data_step = t->session->step;
+    t->session->data_epoch = t->session->epoch;
 }
 
 enum rc trainer_choose_data(struct trainer *t, struct err *err)
 {
     struct buf differ;
     enum rc rc = RC_OK;
-    if (!t->position)
+    if (!t->position) {
+        t->session->data_epoch = t->session->epoch;
         return RC_OK;
+    }
     buf_init(&differ, ERR_MSG_SIZE / 2);
     if (t->o->data == TRAIN_DATA_AUTO)
         rc = dataset_compare(t->conf->train_input_path, t->position, &differ, err);
@@ -44,13 +47,4 @@ enum rc trainer_choose_data(struct trainer *t, struct err *err)
 uint64_t trainer_last_step(const struct trainer *t)
 {
     return t->tc->num_steps ? t->session->data_step + t->tc->num_steps : 0;
-}
-
-uint64_t trainer_passes(struct trainer *t, int64_t passes_of_data)
-{
-    if (!t->counts_passes) {
-        t->passes_before = t->session->epoch - (uint64_t)passes_of_data;
-        t->counts_passes = true;
-    }
-    return t->passes_before + (uint64_t)passes_of_data;
 }

@@ -38,11 +38,9 @@ struct trainer {
     struct row_dump *row_dump; /* NULL: none */
     struct trace *trace;       /* NULL: none, or written */
     struct best best;
-    struct buf config;      /* text of the effective config */
-    const char *position;   /* in the data, behind the last batch trained on */
-    const char *data_note;  /* where it is taken up; NULL: at its beginning, as ever */
-    uint64_t passes_before; /* over other data; once counts_passes */
-    bool counts_passes;
+    struct buf config;     /* text of the effective config */
+    const char *position;  /* in the data, behind the last batch trained on */
+    const char *data_note; /* where it is taken up; NULL: at its beginning, as ever */
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
     struct fine_tune_result started;
     const char *old_config; /* of the checkpoint that it goes on from; NULL: none */
@@ -67,8 +65,6 @@ void trainer_note(const struct trainer *t, const char *fmt, ...) PRINTF_LIKE(2, 
 /* trainer_data.c: drops the position when the data starts at its beginning. */
 enum rc trainer_choose_data(struct trainer *t, struct err *err) MUST_CHECK;
 uint64_t trainer_last_step(const struct trainer *t); /* + 1, by num_steps; 0: none */
-/* Passes of the whole run when those over the present data are so many. */
-uint64_t trainer_passes(struct trainer *t, int64_t passes_of_data);
 
 /* trainer_save.c: a checkpoint of the step just done, then an evaluation; once per step.
  */

@@ -33,6 +33,42 @@ a_run_that_is_killed_many_times_equals_one_that_was_not()
     diff a/train_eval_result_v2.txt b/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
 }
 
+# Passes are counted once: a checkpoint of a pass's end is where the next one begins.
+a_checkpoint_of_a_pass_end_goes_on_exactly()
+{
+    config && data
+    sed -i 's/exponential_decay_learning_rate { decay_size: 7 }/exponential_decay_learning_rate { decay_size: 1 decay_factor: 0.5 by_epoch: true }/' c.config
+    trained a --set train_config.num_epochs=3
+    status 0
+    err_has "3 passes over the data"
+    # the last one of a run, behind its pass and behind the batch before that
+    for every in 4 5; do
+        set -- --set train_config.save_checkpoints_steps=$every
+        trained b$every "$@" --set train_config.num_epochs=1
+        trained b$every "$@" --set train_config.num_epochs=3 --continue
+        status 0
+        err_has "3 passes over the data"
+        same_checkpoint a/model.ckpt-32 b$every/model.ckpt-32
+    done
+    # ended behind the checkpoint of the first pass
+    set -- --set train_config.save_checkpoints_epochs=1
+    trained c "$@" --set train_config.num_epochs=3
+    rm -r c/model.ckpt-21 c/model.ckpt-32
+    trained c "$@" --set train_config.num_epochs=3 --continue
+    status 0
+    err_has "from c/model.ckpt-10, after step 10"
+    same_checkpoint a/model.ckpt-32 c/model.ckpt-32
+    # the same on data that was begun anew
+    trained d "$@" --set train_config.num_epochs=1
+    cp -r d e
+    trained d "$@" --set train_config.num_epochs=2 --continue --data restart
+    trained e "$@" --set train_config.num_epochs=1 --continue --data restart
+    trained e "$@" --set train_config.num_epochs=2 --continue
+    status 0
+    err_has "3 passes over the data"
+    same_checkpoint d/model.ckpt-32 e/model.ckpt-32
+}
+
 # A first layer wide enough to take the few values of a feature (price) once per batch.
 layers_of_few_values_go_on_exactly()
 {
@@ -224,7 +260,8 @@ a_map_of_names_carries_weights_over()
 }
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
-    layers_of_few_values_go_on_exactly what_a_run_reports_goes_on_where_it_was \
+    a_checkpoint_of_a_pass_end_goes_on_exactly layers_of_few_values_go_on_exactly \
+    what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
     a_changed_config_is_told fine_tuning_starts_from_the_weights_of_another_run \
