@@ -85,9 +85,16 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
     uint32_t every = t->tc->save_checkpoints_epochs;
     t->session->epoch = t->session->data_epoch + (uint64_t)fed->epoch + 1;
     t->position = arena_strdup(&t->arena, fed->position);
-    if (every && t->session->epoch % every == 0 && t->session->step > 1)
-        return trainer_save(t, err);
-    return RC_OK;
+    if (!every || t->session->epoch % every != 0 || t->session->step <= 1)
+        return RC_OK;
+    enum rc rc = trainer_save(t, err);
+    /* that run was ended between the checkpoint and its evaluation */
+    if (!rc && t->best.last_step < t->saved_step) {
+        lap_end(t);
+        rc = trainer_evaluate(t, err);
+        lap_begin(t);
+    }
+    return rc;
 }
 
 /* Sequences of a group should have as many steps as each other; once. */

@@ -69,6 +69,27 @@ a_checkpoint_of_a_pass_end_goes_on_exactly()
     same_checkpoint d/model.ckpt-32 e/model.ckpt-32
 }
 
+# Ended between the checkpoint of a pass's end and its evaluation.
+an_evaluation_of_a_pass_end_is_made_up_for()
+{
+    config && data
+    set -- --set train_config.num_epochs=3 --set train_config.save_checkpoints_epochs=1
+    trained a "$@"
+    status 0
+    cp -r a b
+    rm -r b/model.ckpt-21 b/model.ckpt-32
+    : >b/train_eval_result_v2.txt
+    trained b "$@" --continue
+    status 0
+    diff a/train_eval_result_v2.txt b/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
+    # one within a pass has none
+    trained c "$@" --set train_config.num_steps=13
+    sed -i '$d' c/train_eval_result_v2.txt
+    trained c "$@" --continue
+    status 0
+    diff a/train_eval_result_v2.txt c/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
+}
+
 # A first layer wide enough to take the few values of a feature (price) once per batch.
 layers_of_few_values_go_on_exactly()
 {
@@ -260,7 +281,8 @@ a_map_of_names_carries_weights_over()
 }
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
-    a_checkpoint_of_a_pass_end_goes_on_exactly layers_of_few_values_go_on_exactly \
+    a_checkpoint_of_a_pass_end_goes_on_exactly an_evaluation_of_a_pass_end_is_made_up_for \
+    layers_of_few_values_go_on_exactly \
     what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
