@@ -167,6 +167,22 @@ static void fill_result(struct trainer *t, double seconds, struct train_result *
     out->takes_best = trainer_keeps_best(t);
 }
 
+static void note_nothing_left(const struct trainer *t)
+{
+    uintmax_t step = t->session->step - 1;
+    if (t->early)
+        trainer_note(t,
+                     "nothing is left to train: the run ended early, at step %ju; a "
+                     "higher --patience, other data or --data restart goes on",
+                     step);
+    else
+        trainer_note(
+            t,
+            "nothing is left to train: the run was finished before, at step %ju; "
+            "a higher num_epochs or num_steps, other data or --data restart goes on",
+            step);
+}
+
 static enum rc train_loop(struct trainer *t, struct train_result *out, struct err *err)
 {
     int64_t start = clock_mono_ns();
@@ -176,12 +192,8 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     lap_begin(t);
     while (!rc && !over && !t->early && !trainer_asked_to_stop(t))
         rc = one_step(t, &over, err);
-    if (!rc && over && t->session->step == t->first_step && t->resumed_from)
-        trainer_note(
-            t,
-            "nothing is left to train: the run was finished before, at step %ju; "
-            "a higher num_epochs or num_steps, other data or --data restart goes on",
-            (uintmax_t)(t->session->step - 1));
+    if (!rc && (over || t->early) && t->session->step == t->first_step && t->resumed_from)
+        note_nothing_left(t);
     if (!rc && t->session->step == 0 && !t->stopping)
         rc =
             err_coded(err, RC_INVAL, E1406, "no rows in '%s'", t->conf->train_input_path);

@@ -58,6 +58,11 @@ static bool on_tick(void *arg, int64_t rows)
     return !trainer_asked_to_stop(t);
 }
 
+static bool out_of_patience(const struct trainer *t)
+{
+    return t->o->patience > 0 && t->best.found && t->best.since >= t->o->patience;
+}
+
 enum rc trainer_evaluate(struct trainer *t, struct err *err)
 {
     const struct score_line *lines;
@@ -76,7 +81,7 @@ enum rc trainer_evaluate(struct trainer *t, struct err *err)
     if (rc)
         return rc;
     tell_evaluation(t, lines, n, (double)(clock_mono_ns() - start) * 1e-9);
-    t->early = t->o->patience > 0 && t->best.found && t->best.since >= t->o->patience;
+    t->early = out_of_patience(t);
     return RC_OK;
 }
 
@@ -156,6 +161,9 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err)
         rc = fs_write(path, buf_str(&kept), kept.n, 0644, err);
     buf_release(&kept);
     mem_free(path);
+    /* The run ended early, and its data is not begun anew. */
+    if (!rc && t->resumed_from && t->position && t->best.last_step == t->saved_step)
+        t->early = out_of_patience(t);
     /* The run was ended between its checkpoint and the evaluation that goes with it. */
     if (!rc && t->resumed_from && t->best.last_step < t->saved_step &&
         trainer_save_is_due(t))

@@ -90,6 +90,30 @@ an_evaluation_of_a_pass_end_is_made_up_for()
     diff a/train_eval_result_v2.txt c/train_eval_result_v2.txt >difference || { fail "results differ:"; show difference; }
 }
 
+# An early end is an end: the results tell.
+a_run_that_ended_early_stays_ended()
+{
+    config && data
+    set -- --patience 1 --set train_config.save_checkpoints_steps=2 --set train_config.num_epochs=20
+    trained a "$@"
+    status 0
+    err_has "stopped early"
+    ls -d a/model.ckpt-* >before
+    cp a/train_eval_result_v2.txt results
+    trained a "$@" --continue
+    status 0
+    err_has "note: nothing is left to train: the run ended early, at step"
+    ls -d a/model.ckpt-* >now
+    cmp -s before now || fail "it trained on: $(cat now)"
+    cmp -s results a/train_eval_result_v2.txt || fail "the results changed"
+    trained a --continue --patience 2 --set train_config.save_checkpoints_steps=2 --set train_config.num_epochs=20
+    status 0
+    err_lacks "nothing is left"
+    trained a "$@" --continue --data restart
+    status 0
+    err_lacks "nothing is left"
+}
+
 # A first layer wide enough to take the few values of a feature (price) once per batch.
 layers_of_few_values_go_on_exactly()
 {
@@ -282,7 +306,7 @@ a_map_of_names_carries_weights_over()
 
 tap_cases a_run_that_is_killed_many_times_equals_one_that_was_not \
     a_checkpoint_of_a_pass_end_goes_on_exactly an_evaluation_of_a_pass_end_is_made_up_for \
-    layers_of_few_values_go_on_exactly \
+    a_run_that_ended_early_stays_ended layers_of_few_values_go_on_exactly \
     what_a_run_reports_goes_on_where_it_was \
     a_checkpoint_of_the_clock_changes_nothing damaged_checkpoints_are_passed_over \
     every_checkpoint_damaged_is_an_error a_checkpoint_of_another_model_is_named_by_its_parameters \
