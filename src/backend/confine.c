@@ -36,13 +36,30 @@ enum rc confine_tree(const struct backend_job *j, struct err *err)
     return rc ? rc : isolate_own(j->dir, names, uid, (gid_t)uid, err);
 }
 
+/* The handle of a worker's newest life, the caller's. */
+static char *newest_run(const struct backend_job *j, int64_t worker)
+{
+    char *first =
+        mem_printf("%s/run/%jd.%jd", j->dir, (intmax_t)worker, (intmax_t)j->attempt);
+    char *run = mem_strdup(first);
+    for (int64_t life = 1;; life++) {
+        char *next = mem_printf("%s-%jd", first, (intmax_t)life);
+        if (!fs_exists(next)) {
+            mem_free(next);
+            mem_free(first);
+            return run;
+        }
+        mem_free(run);
+        run = next;
+    }
+}
+
 /* That of a worker which another supervisor started; -1: none runs. */
 static int find_network(const struct backend_job *j)
 {
     int fd = -1;
     for (int64_t i = 0; i < j->spec->workers && fd < 0; i++) {
-        char *run =
-            mem_printf("%s/run/%jd.%jd", j->dir, (intmax_t)i, (intmax_t)j->attempt);
+        char *run = newest_run(j, i);
         struct backend_shim shim;
         char path[64];
         if (fs_exists(run) && backend_shim_attach(run, &shim)) {
