@@ -338,6 +338,32 @@ int64_t backend_cgroup_kills(const char *path)
     return kills;
 }
 
+/* Without a limit it reads "max", or in the older kind nearly all that a number holds. */
+static bool holds_memory(const char *path)
+{
+    static const char *const files[] = {"memory.max", "memory.limit_in_bytes"};
+    bool held = false;
+    for (size_t i = 0; i < ARRAY_LEN(files) && !held; i++) {
+        char *file = fs_join(path, files[i]);
+        char *text = fs_exists(file) ? read_text(file) : NULL;
+        int64_t value;
+        held = text && str_to_i64(str_trim(str_c(text)), &value) && value < INT64_MAX / 2;
+        mem_free(text);
+        mem_free(file);
+    }
+    return held;
+}
+
+bool backend_cgroup_holds_memory(const char *path)
+{
+    struct str rest = str_c(path);
+    char one[PATH_MAX];
+    while (next_dir(&rest, one))
+        if (holds_memory(one))
+            return true;
+    return false;
+}
+
 void backend_cgroup_destroy(const char *path)
 {
     struct str rest = str_c(path);

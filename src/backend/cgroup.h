@@ -30,6 +30,8 @@ enum rc backend_cgroup_create(const char *name, const struct cgroup_limits *want
 int backend_cgroup_enter(const char *path);
 /* How often the kernel ended a process of the group for its memory. */
 int64_t backend_cgroup_kills(const char *path);
+/* Does it hold its processes to an amount of memory? */
+bool backend_cgroup_holds_memory(const char *path);
 /* Removes the group; its processes must have ended. */
 void backend_cgroup_destroy(const char *path);
 

@@ -42,42 +42,68 @@ static char *cgroup_file(const struct backend_worker *w)
     return mem_printf("%s.cgroup", w->handle);
 }
 
-static struct cgroup_limits limit_use(const struct backend_job *j,
-                                      const struct backend_worker *w, struct process *p)
+/* Memory and processes that could be limited when the server began must be. Processors:
+ * the older kind of groups refuses more than the server itself has, which is no danger.
+ */
+static enum rc check_limits(struct backend_job *j, const struct cgroup_limits *want,
+                            const struct cgroup_limits *got, const char *why,
+                            struct err *err)
 {
-    struct err err = {0};
-    struct cgroup_limits want = confine_limits(j, w), got = {0};
+    struct isolation_held held = {0};
+    if (j->isolation)
+        held = j->isolation->held;
+    bool memory = held.memory && want->memory && !got->memory;
+    if (memory || (held.processes && want->processes && !got->processes))
+        return err_set(err, RC_IO, "cannot limit the %s of a worker: %s",
+                       memory ? "memory" : "processes", why);
+    if (held.cpu && want->cpu_milli && !got->cpu_milli)
+        j->warn(j, "the processors of a worker could not be limited");
+    return RC_OK;
+}
+
+static enum rc limit_use(struct backend_job *j, const struct backend_worker *w,
+                         struct process *p, struct cgroup_limits *got, struct err *err)
+{
+    struct err why = {0};
+    struct cgroup_limits want = confine_limits(j, w);
     if (!want.memory && !want.cpu_milli && !want.processes)
-        return got;
+        return RC_OK;
     char *name = mem_printf("trainyard-%s-%jd.%jd", j->id, (intmax_t)w->index,
                             (intmax_t)j->attempt);
     char *file = cgroup_file(w);
-    if (backend_cgroup_create(name, &want, &got, &p->cgroup, &err) == RC_OK &&
-        job_file_put(file, p->cgroup, strlen(p->cgroup), 0600, NULL)) {
+    if (backend_cgroup_create(name, &want, got, &p->cgroup, &why) == RC_OK &&
+        job_file_put(file, p->cgroup, strlen(p->cgroup), 0600, &why)) {
         backend_cgroup_destroy(p->cgroup);
         mem_free(p->cgroup);
         p->cgroup = NULL;
-        got = (struct cgroup_limits){0};
+        *got = (struct cgroup_limits){0};
     }
     mem_free(file);
     mem_free(name);
-    return got;
+    return check_limits(j, &want, got,
+                        why.msg[0] ? why.msg : "the control group does not let us", err);
+}
+
+/* Of a worker that another supervisor started. */
+static void find_cgroup(const struct backend_worker *w, struct process *p)
+{
+    char *file = cgroup_file(w);
+    size_t n = 0;
+    if (!p->cgroup && fs_exists(file) &&
+        fs_read(file, 4096, &p->cgroup, &n, NULL) != RC_OK)
+        p->cgroup = NULL;
+    mem_free(file);
 }
 
 /* Removes the group; whether the kernel ended a process in it for its memory. */
 static bool leave_cgroup(const struct backend_worker *w, struct process *p)
 {
-    char *file = cgroup_file(w);
-    size_t n = 0;
     bool starved = false;
-    if (!p->cgroup && fs_exists(file) &&
-        fs_read(file, 4096, &p->cgroup, &n, NULL) != RC_OK)
-        p->cgroup = NULL;
+    find_cgroup(w, p);
     if (p->cgroup) {
         starved = backend_cgroup_kills(p->cgroup) > 0;
         backend_cgroup_destroy(p->cgroup);
     }
-    mem_free(file);
     return starved;
 }
 
@@ -87,8 +113,7 @@ enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
     struct process *p = process_of(w);
     struct cgroup_limits got = {0};
     struct jail jail;
-    if (limit)
-        got = limit_use(j, w, p);
+    enum rc rc = limit ? limit_use(j, w, p, &got, err) : RC_OK;
     if (spec->jail && got.processes) {
         jail = *spec->jail;
         jail.processes = 0; /* the group counts those of this worker alone */
@@ -98,7 +123,8 @@ enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
     spec->log = w->log;
     spec->grace_s = j->spec->grace_s;
     spec->cgroup = p->cgroup;
-    enum rc rc = backend_shim_start(spec, &p->shim, &j->launch_status, err);
+    if (!rc)
+        rc = backend_shim_start(spec, &p->shim, &j->launch_status, err);
     if (rc) {
         leave_cgroup(w, p);
         return rc;
@@ -119,6 +145,8 @@ enum backend_state backend_process_reattach(struct backend_job *j,
     if (p->live) {
         w->fd = p->shim.pidfd;
         w->pid = p->shim.worker;
+        find_cgroup(w, p);
+        w->limited = p->cgroup && backend_cgroup_holds_memory(p->cgroup);
         return BACKEND_RUNNING;
     }
     if (backend_shim_exit_read(w->handle, &exit))

@@ -40,6 +40,8 @@ enum rc server_isolate_find(const char *dir, const struct server_isolate_conf *c
     char *scratch = fs_join(dir, "isolation");
     if (!c->trust_submitters)
         isolate_find(scratch, &out->found);
+    out->jobs.held = (struct isolation_held){
+        .cpu = out->found.cpu, .memory = out->found.memory, .processes = out->found.pids};
     rc = fs_remove_all(scratch, NULL);
     mem_free(scratch);
     out->on = !c->trust_submitters && out->found.mode != ISOLATE_NONE;

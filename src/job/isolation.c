@@ -84,9 +84,11 @@ enum rc isolation_write(const char *dir, const struct isolation *x, const char *
         return rc;
     char *path = fs_join(job, "isolation.json");
     char *text = mem_printf("{\"uid\": %jd, \"processes\": %jd, \"file_bytes\": %jd, "
-                            "\"no_network\": %d}\n",
+                            "\"no_network\": %d, \"held_cpu\": %d, "
+                            "\"held_memory\": %d, \"held_processes\": %d}\n",
                             (intmax_t)uid, (intmax_t)x->processes,
-                            (intmax_t)x->file_bytes, (int)x->no_network);
+                            (intmax_t)x->file_bytes, (int)x->no_network, (int)x->held.cpu,
+                            (int)x->held.memory, (int)x->held.processes);
     rc = job_file_put(path, text, strlen(text), 0600, err);
     mem_free(text);
     mem_free(path);
@@ -109,7 +111,10 @@ enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
             (struct isolation_job){.uid = node_get_int(map, "uid", -1),
                                    .processes = node_get_int(map, "processes", 0),
                                    .file_bytes = node_get_int(map, "file_bytes", 0),
-                                   .no_network = node_get_int(map, "no_network", 0) != 0};
+                                   .no_network = node_get_int(map, "no_network", 0) != 0,
+                                   .held = {node_get_int(map, "held_cpu", 0) != 0,
+                                            node_get_int(map, "held_memory", 0) != 0,
+                                            node_get_int(map, "held_processes", 0) != 0}};
     if (doc.src)
         doc_release(&doc);
     mem_free(text);

@@ -17,12 +17,18 @@
 #define ISOLATION_COUNT 65536
 #define ISOLATION_PROCESSES 4096
 
+/* What control groups limit on this machine: a worker does not start without. */
+struct isolation_held {
+    bool cpu, memory, processes;
+};
+
 /* What a server asks for its jobs. */
 struct isolation {
     int64_t first, count; /* user ids; 0: the server's own, for containers alone */
     int64_t processes;    /* of one worker; 0: no limit */
     int64_t file_bytes;   /* of one file; 0: no limit */
     bool no_network;      /* jobs see nothing but each its own loopback */
+    struct isolation_held held;
 };
 
 /* The number of `name`. RC_INVAL (E3206): none is left; RC_IO. */
@@ -37,6 +43,7 @@ struct isolation_job {
     int64_t uid; /* 0: the server's own */
     int64_t processes, file_bytes;
     bool no_network;
+    struct isolation_held held;
 };
 /* *found is false when the job has none; a file that cannot be read is RC_IO, because the
  * job must not run without it then.

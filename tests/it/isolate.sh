@@ -152,6 +152,29 @@ print(\"share\", (time.process_time() - c) / 2 < 0.5)"'
     finish
 }
 
+a_job_that_cannot_be_limited_does_not_run()
+{
+    export TRAINYARD_SLOTS=cpu=1
+    isolated
+    unset TRAINYARD_SLOTS
+    local first id
+    first=$("$TRAINYARD" job submit -- 'while :; do sleep 0.05; done')
+    id=$("$TRAINYARD" job submit -- 'echo it runs')
+    # Control groups were found, but this worker's cannot be noted.
+    sed -i 's/"held_memory": 0/"held_memory": 1/' "yard/jobs/$id/isolation.json"
+    grep -q '"held_memory": 1' "yard/jobs/$id/isolation.json" || fail "$(cat "yard/jobs/$id/isolation.json")"
+    mkdir -p "yard/jobs/$id/run/0.1.cgroup"
+    "$TRAINYARD" job stop "$first" >/dev/null
+    run "$TRAINYARD" job wait --timeout 30s "$id"
+    [ "$got" != 0 ] || fail "it succeeded"
+    run "$TRAINYARD" job get --events --json "$id"
+    out_has LaunchFailure
+    out_has "cannot limit the memory of a worker: "
+    run "$TRAINYARD" job logs "$id"
+    out_lacks "it runs"
+    finish
+}
+
 packages_are_installed_as_the_job()
 {
     isolated
@@ -192,4 +215,4 @@ else:
 # shellcheck disable=SC2016 # texts for jobs
 tap_cases the_server_says_how_jobs_are_isolated a_job_has_an_identity_and_a_view_of_its_own \
     a_job_whose_view_cannot_be_made_does_not_run ends_of_isolated_jobs_are_told_as_they_were users_have_accounts_of_their_own_and_keep_them \
-    processors_memory_and_processes_are_limited packages_are_installed_as_the_job a_job_can_be_without_a_network
+    processors_memory_and_processes_are_limited a_job_that_cannot_be_limited_does_not_run packages_are_installed_as_the_job a_job_can_be_without_a_network

@@ -41,6 +41,33 @@ on_a_small_disk()
     [ $got != 77 ] || skip "no disk can be mounted here"
 }
 
+# Processes that share pages have more in sum than the kernel counts for their group.
+a_next_supervisor_knows_who_limits_memory()
+{
+    place
+    local id pid
+    cat >share.py <<'PY'
+import mmap, os, time
+m = mmap.mmap(-1, 60 << 20)
+m.write(bytes(60 << 20))
+for _ in range(3):
+    if os.fork() == 0:
+        sum(m[i] for i in range(0, len(m), 4096))
+        time.sleep(8)
+        os._exit(0)
+print("shared", flush=True)
+for _ in range(3): os.wait()
+PY
+    id=$("$TRAINYARD" job submit --memory 160Mi -- "python3 -S $PWD/share.py")
+    for _ in $(seq 200); do "$TRAINYARD" job logs "$id" 2>/dev/null | grep -q shared && break; sleep 0.05; done
+    [ "$(field "$id" '[e["data"]["memory"] for e in d["events"] if e["type"] == "WorkerStarted"]')" = "['cgroup']" ] ||
+        { "$TRAINYARD" job stop "$id" >/dev/null; skip "no control groups here"; }
+    for pid in $(pgrep -x "$id" || pgrep -f -- "--job $id"); do kill -9 "$pid"; done
+    run "$TRAINYARD" job wait --timeout 60s "$id"
+    status 0
+    is "taken over" "$(field "$id" 'any(e["type"] == "Reattached" for e in d["events"])')" True
+}
+
 a_full_disk_is_said()
 {
     place
@@ -248,7 +275,7 @@ gpus_are_given_and_watched()
     is "memory and time too" "$(field "$id" 'd["metrics"]["sys/rss_bytes"]["value"] > 0 and d["metrics"]["sys/cpu_s"]["value"] >= 0')" True
 }
 
-tap_cases too_much_memory_ends_a_job a_full_disk_is_said outputs_that_cannot_be_listed_fail_the_job \
+tap_cases too_much_memory_ends_a_job a_next_supervisor_knows_who_limits_memory a_full_disk_is_said outputs_that_cannot_be_listed_fail_the_job \
     what_vanishes_before_the_start_is_named packages_are_installed_for_one_job a_postgresql_that_is_away_for_a_while \
     a_record_that_somebody_locks the_agent_goes_on_without_its_fork_server \
     gpus_are_given_and_watched

@@ -44,7 +44,8 @@ static void what_a_job_runs_under_comes_back(void)
                           .count = 9,
                           .processes = 7,
                           .file_bytes = 1 << 20,
-                          .no_network = 1};
+                          .no_network = 1,
+                          .held = {.memory = true}};
     struct isolation_job j = {0};
     struct err err = {0};
     struct stat st;
@@ -54,6 +55,7 @@ static void what_a_job_runs_under_comes_back(void)
     CHECK_INT(isolation_write(dir, &x, "ann", dir, &err), RC_OK);
     CHECK_INT(isolation_read(dir, &j, &found, &err), RC_OK);
     CHECK(found && j.no_network);
+    CHECK(j.held.memory && !j.held.cpu && !j.held.processes);
     CHECK_INT(j.uid, 5000);
     CHECK_INT(j.processes, 7);
     CHECK_INT(j.file_bytes, 1 << 20);
