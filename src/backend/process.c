@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shim does the work (shim.h): its lock is the worker's life, its pidfd the sign of an
- * end, its exit record the way of it. Here its words are turned into those of backend.h.
- * The name of a control group lies beside the run file, for a supervisor that takes over.
+/* The shim does the work (shim.h): as long as it holds its lock the worker lives, its pidfd
+ * tells that the worker has ended, and its exit record tells how. This file translates that
+ * into the calls of backend.h. The name of a control group lies beside the run file, for a
+ * supervisor that takes over.
  */
 #include "backend/process.h"
 

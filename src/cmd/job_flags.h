@@ -52,7 +52,7 @@ struct job_flags {
     JOB_FLAG(T, image, "container image", "IMAGE"), \
     JOB_FLAG(T, backend, "where it runs; default: by --image", "NAME"), \
     JOB_FLAG(T, job_type, "PyTorchJob, TFJob, XGBoostJob, ...; default PyTorchJob", "TYPE"), \
-    JOB_FLAG(T, queue, "queue; default default", "Q"), \
+    JOB_FLAG(T, queue, "name of the queue; default: the queue named default", "Q"), \
     JOB_FLAG(T, project, "project to charge the job to", "P"), \
     JOB_FLAG(T, priority, "1 to 9, highest first; default 1", "N"), \
     {OPT_HEADING("How long, how often")}, \

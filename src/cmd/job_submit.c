@@ -201,10 +201,10 @@ static const struct cmd_example run_examples[] = {
     {0},
 };
 
-#define ABOUT                                                                              \
-    "COMMAND runs without a shell, unless it is a single word that contains spaces. FILE " \
-    "is a job file in YAML or JSON; its keys are the names of the flags, and flags "       \
-    "override it. The program finds its inputs, outputs and hyperparameters in /ml and "   \
+#define ABOUT                                                                            \
+    "A COMMAND of one word is run by /bin/sh, of several words without a shell. FILE "   \
+    "is a job file in YAML or JSON; its keys are the names of the flags, and flags "     \
+    "override it. The program finds its inputs, outputs and hyperparameters in /ml and " \
     "in PAI_* variables; see docs/jobs.md."
 
 const struct cmd cmd_job_submit = {

@@ -65,7 +65,8 @@ static const struct opt opts[] = {
     {OPT_TEXT(struct predict_conf, writer_type, NULL,
               "parquet, csv or jsonl (ParquetWriter, CsvWriter); default: as the input"),
      .meta = "TYPE"},
-    {OPT_BOOL(struct predict_conf, overwrite, "false", "replace an output that exists")},
+    {OPT_BOOL(struct predict_conf, overwrite, "false",
+              "replace an output file, or the parts in an output directory")},
     {OPT_LIST(struct predict_conf, set, "override a value of the config"),
      .meta = "PATH=VALUE"},
     {OPT_TEXT(struct predict_conf, edit_config_json, NULL,
@@ -278,8 +279,10 @@ const struct cmd cmd_predict = {
         "An output directory is written in parts. If a run is killed, the same command "
         "continues after the last complete part: no row is lost or written twice.\n"
         "\n"
-        "An output that exists is refused unless --overwrite is said; one that is an "
-        "input always is.",
+        "An output file that exists is refused unless --overwrite is given. An output "
+        "directory may exist and hold other files, which stay; if it holds parts of "
+        "another prediction it is refused unless --overwrite is given, which replaces "
+        "them. An input, or a directory that holds one, is never an output.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct predict_conf),

@@ -33,9 +33,11 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct train_conf, resume, "false",
               "resume from the latest checkpoint in model_dir, if there is one"),
      .flag = "continue", .alias = "continue-train"},
-    {OPT_CHOICE(struct train_conf, data, "auto", "auto|restart|resume",
-                "with --continue: start the data at its beginning, or resume where the "
-                "checkpoint left it; auto: resume if it is the same data")},
+    {OPT_CHOICE(
+        struct train_conf, data, "auto", "auto|restart|resume",
+        "with --continue: start the data at its beginning, or resume where the "
+        "checkpoint left it (E1212 if it is other data); auto: resume if it is the "
+        "same data")},
     {OPT_BOOL(struct train_conf, restart_schedules, "false",
               "with --continue: restart learning-rate schedules, including warm-up")},
     {OPT_TEXT(struct train_conf, fine_tune, NULL,
@@ -194,9 +196,9 @@ const struct cmd cmd_train = {
         "as the config says. Results depend only on the config, the data and the seed, "
         "not on the number of threads or on where a run was interrupted and resumed.\n"
         "\n"
-        "SIGTERM, SIGHUP, Ctrl-C or a closed stdout or stderr saves a checkpoint and ends "
-        "the run; a second SIGTERM or Ctrl-C ends it immediately. Only one process at a "
-        "time may write to a model_dir.",
+        "Progress goes to stderr. SIGTERM, SIGHUP, Ctrl-C or a reader that closes stderr "
+        "(2>&1 | head) saves a checkpoint and ends the run; a second SIGTERM or Ctrl-C "
+        "ends it immediately. Only one process at a time may write to a model_dir.",
     .examples = examples,
     .opts = opts,
     .conf_size = sizeof(struct train_conf),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formulas are those of the fused sparse optimisers that TorchEasyRec uses; eps lies
+/* The formulas are those of the fused sparse optimizers that TorchEasyRec uses; eps lies
  * outside the root. Loops over elements are exact per element, so that every processor
  * gives the same bytes; norms are summed in double, in order.
  */

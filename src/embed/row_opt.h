@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* embed/row_opt.h - optimisers of embedding rows; the state lies behind the row's
+/* embed/row_opt.h - optimizers of embedding rows; the state lies behind the row's
  * weights.
  *
  * A row is updated once per step with the sum of the gradients of all its occurrences in

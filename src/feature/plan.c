@@ -118,7 +118,7 @@ int64_t plan_want_column(struct feature_plan *p, const char *name, enum feature_
     return (int64_t)(uintptr_t)e->value - 1;
 }
 
-/* A 7.2: by the column's name, the bare name, or that of a member of the same group. */
+/* By the column's name, the bare name, or that of a member of the same group. */
 static const struct fg *find_feature(const struct feature_plan *p, const struct fg *f,
                                      const struct pc_input *in, struct arena *a)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/state.h - named arrays: what optimisers, averages and metrics put into a checkpoint.
+/* nn/state.h - named arrays: what optimizers, averages and metrics put into a checkpoint.
  *
  * An owner lists its arrays in a fixed order; whoever writes the checkpoint reads them
  * where they are. To restore, the reader lists what the file holds, and the owner takes

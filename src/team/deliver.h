@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* team/deliver.h - rules are made, and what was written down is sent: at least once, and
- * with the same key each time, until somebody took it or a day has passed.
+/* team/deliver.h - creates rules of notification, and sends the messages that are due: each
+ * at least once, with the same key each time, until the receiver accepts it or a day has
+ * passed.
  */
 #ifndef TEAM_DELIVER_H
 #define TEAM_DELIVER_H

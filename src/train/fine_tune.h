@@ -14,7 +14,7 @@ struct fine_tune_result {
 };
 
 /* Parameters and tables that the checkpoint has, and unless `fresh` the states that
- * optimisers keep for them; counters and the position in the data stay at the start.
+ * optimizers keep for them; counters and the position in the data stay at the start.
  * `map` is the path of a file (ckpt/map.h), or NULL. RC_INVAL: E1510 (nothing fits, or a
  * shape differs), E1511, E1512.
  */

@@ -22,7 +22,7 @@ static struct ckpt_state state_of(const struct session *s)
     return state;
 }
 
-/* What optimisers and averages keep. Floats are tensors of the checkpoint; counters, of
+/* What optimizers and averages keep. Floats are tensors of the checkpoint; counters, of
  * which there are few, stand in its blob "counters".
  */
 struct extras {

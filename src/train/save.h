@@ -12,7 +12,7 @@
 struct ckpt_writer *session_save(const struct session *s, const char *model_dir,
                                  const char *config, const char *position);
 
-/* Everything back as it was saved: counters, parameters, tables, optimisers. *position is
+/* Everything back as it was saved: counters, parameters, tables, optimizers. *position is
  * borrowed from a copy in `a`, NULL when none was saved. RC_INVAL: the checkpoint is of
  * another model (the message names the first differences) or seed.
  */

@@ -11,7 +11,7 @@
 #include "comm/comm.h"
 #include "dist/replicated.h"
 
-static enum rc make_optimisers(struct session *s, struct err *err)
+static enum rc make_optimizers(struct session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
     struct optim_options options = {.pool = s->options.pool};
@@ -112,7 +112,7 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
     if (!rc)
         rc = make_model(s, err);
     if (!rc && options->training)
-        rc = make_optimisers(s, err);
+        rc = make_optimizers(s, err);
     if (!rc && options->training)
         rc = make_grads(s, err);
     if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/session.h - a model with all that it takes to train it, one batch at a time.
  *
- * Holds the feature plan, the model, its optimisers and the counters that a checkpoint
+ * Holds the feature plan, the model, its optimizers and the counters that a checkpoint
  * needs. What it computes is a function of the config, the seed and the batches alone:
  * not of the number of threads, nor of when it was stopped and resumed.
  */
@@ -22,10 +22,12 @@
 struct session_options {
     struct pool *pool; /* borrowed */
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
-    /* Who keeps the tables; NULL: this process, of several ranks each of them. */
+    /* Who keeps the tables. NULL: this process alone, or with several ranks a copy on
+     * every rank.
+     */
     const struct lookup_ops *lookup;
     uint64_t seed;
-    bool training; /* false: forward only; no optimisers */
+    bool training; /* false: forward only; no optimizers */
     bool farm_hash;
     bool no_labels;        /* to predict: labels and sample weights are not wanted */
     const char *table_dir; /* tables are kept in files there; NULL: in memory */

@@ -33,7 +33,7 @@ enum rc trainer_choose_data(struct trainer *t, struct err *err)
         t->data_note = arena_printf(
             &t->arena,
             "other data than the checkpoint's (%s): the model goes on, the data starts at "
-            "its beginning; --data resume to go on in it",
+            "its beginning",
             buf_str(&differ));
     else
         t->data_note = "the data goes on where the checkpoint left it; --data restart "

@@ -172,11 +172,13 @@ licences_order_and_blanks_are_checked()
     tree
     printf 'int x; \n' >src/cmd/b.c
     printf '/* SPDX-License-Identifier: Apache-2.0 */\n/* CMD(name), sorted */\nCMD(b)\nCMD(a)\n' >src/cmd/c.def
+    printf '/* SPDX-License-Identifier: Apache-2.0 */\n/* CMD_LATER(name). Sorted. */\nCMD(b)\nCMD_LATER(a)\n' >src/cmd/d.def
     check_tree
     status 1
     out_has "src/cmd/b.c:1: the first line does not say SPDX-License-Identifier: Apache-2.0"
     out_has "src/cmd/b.c:1: blanks at the end of the line"
     out_has "src/cmd/c.def:4: a does not belong behind b"
+    out_has "src/cmd/d.def:4: a does not belong behind b"
 }
 
 long_functions_are_faults()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/optim/range.h - the ranges that settings of optimisers must lie in. */
+/* nn/optim/range.h - the ranges that settings of optimizers must lie in. */
 #ifndef NN_OPTIM_RANGE_H
 #define NN_OPTIM_RANGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/optim/rule.h - the formulas of the dense optimisers, element by element. */
+/* nn/optim/rule.h - the formulas of the dense optimizers, element by element. */
 #ifndef NN_OPTIM_RULE_H
 #define NN_OPTIM_RULE_H
 

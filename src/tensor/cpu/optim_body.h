@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor/cpu/optim_body.h - steps of optimisers; included after map_body.h. */
+/* tensor/cpu/optim_body.h - steps of optimizers; included after map_body.h. */
 
 /* The gradient that a rule works on, and the weight it moves. */
 static ALWAYS_INLINE VF decayed(VF *w, VF g, const struct optim_step *o)

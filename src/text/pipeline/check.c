@@ -184,7 +184,7 @@ static void check_prepare(struct pc_check *x, const struct pc_EasyRecConfig *con
     }
 }
 
-/* A 1.1: nothing is enforced while loading, but a run cannot do without these. */
+/* Nothing is enforced while loading, but a run cannot do without these. */
 static void check_sections(struct pc_check *x)
 {
     const struct pc_EasyRecConfig *c = x->conf;
@@ -200,7 +200,7 @@ static void check_sections(struct pc_check *x)
                           needed[i].name);
 }
 
-/* A 2.1, 11.1: the command line may give them. */
+/* The command line may give them. */
 static void check_paths(struct pc_check *x)
 {
     const struct pc_EasyRecConfig *c = x->conf;

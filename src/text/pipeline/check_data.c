@@ -9,7 +9,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* Columns as they are declared: by input_fields_str when it is not empty (A 2.5). */
+/* Columns as they are declared: by input_fields_str when it is not empty. */
 struct columns {
     struct map names;
     bool known; /* something was declared, and all of it could be read */
@@ -81,7 +81,7 @@ static void add_column(struct pc_check *x, struct columns *c, struct str name,
     e->value = x;
 }
 
-/* A 2.5: the grammar of input_fields_str */
+/* The grammar of input_fields_str */
 static void check_column_part(struct pc_check *x, struct columns *c, struct str part)
 {
     const struct msg *m = &x->data->base;
@@ -130,7 +130,7 @@ static bool is_csv_like(const struct pc_DataConfig *d)
            d->dataset_type == pc_DatasetType_KafkaDataset;
 }
 
-/* A 5.2: labels and weights are read from the data like any column. */
+/* Labels and weights are read from the data like any column. */
 static void check_declared(struct pc_check *x, const struct columns *c, const char *field,
                            const char *const *names, int64_t n)
 {
@@ -148,7 +148,6 @@ static void check_declared(struct pc_check *x, const struct columns *c, const ch
     }
 }
 
-/* A 5.4 */
 static void check_csv(struct pc_check *x, const struct columns *c)
 {
     const struct pc_DataConfig *d = x->data;
@@ -163,7 +162,7 @@ static void check_csv(struct pc_check *x, const struct columns *c)
                       "each file is taken as the names of the columns");
 }
 
-/* A 2.5: labels. Semantic-id models learn from the features alone. */
+/* Labels. Semantic-id models learn from the features alone. */
 static void check_labels(struct pc_check *x)
 {
     if (x->data->n_label_fields == 0 && x->family != FAMILY_SID &&
@@ -172,7 +171,6 @@ static void check_labels(struct pc_check *x)
                       "data_config has no label_fields");
 }
 
-/* A 2.5, 5.6 */
 static void check_cost(struct pc_check *x)
 {
     const struct pc_DataConfig *d = x->data;
@@ -184,7 +182,7 @@ static void check_cost(struct pc_check *x)
                       "batch_cost_size without sample_cost_field has no effect");
 }
 
-/* A 2.5: fg_encoded, when set, wins. */
+/* fg_encoded, when set, wins. */
 static void check_fg_encoded(struct pc_check *x)
 {
     const struct pc_DataConfig *d = x->data;
@@ -195,7 +193,7 @@ static void check_fg_encoded(struct pc_check *x)
                       schema_enum_number(&pc_FgMode_def, d->fg_mode)->name);
 }
 
-/* A 2.6: what a sampler cannot do without; paths are often filled in later. */
+/* What a sampler cannot do without; paths are often filled in later. */
 static void check_sampler_fields(struct pc_check *x, const struct pc_sampler *s)
 {
     for (const struct field_def *f = s->msg->def->fields(); f->name; f++) {
@@ -215,7 +213,6 @@ static void check_sampler_fields(struct pc_check *x, const struct pc_sampler *s)
                       s->name);
 }
 
-/* A 6.3 */
 void check_tree(struct pc_check *x, const struct msg *m)
 {
     const struct pc_TDMSampler *t = (const void *)m;
@@ -230,7 +227,7 @@ void check_tree(struct pc_check *x, const struct msg *m)
                    t->layer_num_sample[0]);
 }
 
-/* A 6.1: attributes that no feature reads are dropped. */
+/* Attributes that no feature reads are dropped. */
 static void check_attrs(struct pc_check *x, const struct pc_sampler *s)
 {
     struct map read = {0};

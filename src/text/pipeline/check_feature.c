@@ -7,7 +7,6 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* A 2.8 */
 static void check_empty(struct pc_check *x)
 {
     for (int64_t i = 0; i < x->conf->n_feature_configs; i++) {
@@ -36,7 +35,7 @@ static void check_empty(struct pc_check *x)
     }
 }
 
-/* A 7.1: full feature names are unique. */
+/* Full feature names are unique. */
 static void check_name(struct pc_check *x, const struct pc_feature *f)
 {
     const struct pc_feature *first = map_get(&x->features.by_name, f->name);
@@ -48,7 +47,7 @@ static void check_name(struct pc_check *x, const struct pc_feature *f)
                       "there is already a feature '%s'", f->name);
 }
 
-/* A 7.2: side:name */
+/* side:name */
 static void check_input(struct pc_check *x, const struct pc_feature *f,
                         const struct pc_input *in)
 {
@@ -65,7 +64,7 @@ static void check_input(struct pc_check *x, const struct pc_feature *f,
         diag_hint(x->diags, g, "for example user:age or item:price");
 }
 
-/* A 7.1: FG_DAG lets features read each other; FG_NORMAL looks for a column. */
+/* FG_DAG lets features read each other; FG_NORMAL looks for a column. */
 static void check_reference(struct pc_check *x, const struct pc_feature *f,
                             const struct pc_input *in)
 {
@@ -111,7 +110,7 @@ static const char *listed_inputs(struct pc_check *x, const struct pc_feature_kin
     return text;
 }
 
-/* A 8.3, 8.11: how many inputs a list of them has. */
+/* How many inputs a list of them has. */
 static void check_count(struct pc_check *x, const struct pc_feature *f)
 {
     const struct pc_feature_kind *k = f->kind;
@@ -123,7 +122,6 @@ static void check_count(struct pc_check *x, const struct pc_feature *f)
                       k->min_inputs, k->max_inputs ? "" : " or more", f->n_inputs);
 }
 
-/* A 7.2 */
 static void check_inputs(struct pc_check *x, const struct pc_feature *f)
 {
     for (size_t i = 0; i < f->n_inputs; i++) {
@@ -138,7 +136,7 @@ static void check_inputs(struct pc_check *x, const struct pc_feature *f)
         check_count(x, f);
 }
 
-/* A 2.9: separator is exactly one ASCII character. */
+/* Separator is exactly one ASCII character. */
 static void check_separator(struct pc_check *x, const struct pc_feature *f)
 {
     const char *s = f->separator;
@@ -147,7 +145,7 @@ static void check_separator(struct pc_check *x, const struct pc_feature *f)
                       "separator '%s' is not one ASCII character", s);
 }
 
-/* A 7.4.4: the length of a sequence of its own; inside a group the group has it. */
+/* The length of a sequence of its own; inside a group the group has it. */
 static void check_sequence(struct pc_check *x, const struct pc_feature *f)
 {
     bool own = f->sequence && !f->group && str_starts(f->msg->field, "sequence_");
@@ -170,7 +168,7 @@ static void check_sequence(struct pc_check *x, const struct pc_feature *f)
     }
 }
 
-/* A 8.9: tokens_as_sequence only with the tokenize_feature member. */
+/* tokens_as_sequence only with the tokenize_feature member. */
 void check_tokens(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->tokens_as_sequence && strcmp(f->msg->field, f->kind->member) != 0)
@@ -179,7 +177,7 @@ void check_tokens(struct pc_check *x, const struct pc_feature *f)
                       f->msg->field);
 }
 
-/* A 7.1: stubs are an error under FG_NORMAL. */
+/* Stubs are an error under FG_NORMAL. */
 static void check_stub(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->stub_type && x->fg_mode == pc_FgMode_FG_NORMAL)
@@ -187,7 +185,7 @@ static void check_stub(struct pc_check *x, const struct pc_feature *f)
                       "feature '%s': stub_type needs fg_mode FG_DAG", f->name);
 }
 
-/* A 7.5: with both probabilities 0 nothing is ever masked. */
+/* With both probabilities 0 nothing is ever masked. */
 static void check_mask(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->use_mask && x->data && x->data->sample_mask_prob <= 0 &&

@@ -78,7 +78,7 @@ static void unknown_name(struct pc_check *x, const struct pc_feature *f, const c
     check_nearest_in(x, g, word, names, (int64_t)f->n_inputs);
 }
 
-/* A 8.7: variables are referred to by bare name. */
+/* Variables are referred to by bare name. */
 void check_formula(struct pc_check *x, const struct pc_feature *f)
 {
     const struct pc_ExprFeature *e = (const void *)f->msg;
@@ -154,7 +154,6 @@ static const char *init_arg_problem(struct pc_check *x, const struct init_functi
     return NULL;
 }
 
-/* A 9.2 */
 const char *init_fn_problem(struct pc_check *x, const char *text)
 {
     struct str rest = str_c(text), part;
@@ -219,7 +218,6 @@ static const char *normalizer_args(struct pc_check *x, const char *method,
     return NULL;
 }
 
-/* A 7.4.3 */
 const char *normalizer_problem(struct pc_check *x, const char *text)
 {
     static const struct {

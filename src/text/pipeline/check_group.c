@@ -12,7 +12,7 @@ static bool is_wide(const struct pc_FeatureGroupConfig *g)
     return g->group_type == pc_FeatureGroupType_WIDE;
 }
 
-/* B 1.1: names of groups; nested sequence groups have a name space of their own. */
+/* Names of groups; nested sequence groups have a name space of their own. */
 static void check_names(struct pc_check *x)
 {
     struct map inner = {0};
@@ -56,7 +56,7 @@ static const struct pc_feature *member(struct pc_check *x, const struct msg *m,
     return NULL;
 }
 
-/* A 13.5, 9.3: what may stand directly in a group of each type. */
+/* What may stand directly in a group of each type. */
 static void check_member(struct pc_check *x, const struct pc_FeatureGroupConfig *g,
                          const struct pc_feature *f, int64_t i)
 {
@@ -79,7 +79,7 @@ static void check_member(struct pc_check *x, const struct pc_FeatureGroupConfig 
                    f->name);
 }
 
-/* A 6.4: one data group per feature group. */
+/* One data group per feature group. */
 struct mix {
     const struct pc_feature *first;
     enum pc_data_group group;
@@ -107,7 +107,7 @@ static void check_mix(struct pc_check *x, struct mix *mix, const struct msg *m,
     }
 }
 
-/* B 2.4: a sequence group needs a sequence, and its other features form the query. */
+/* A sequence group needs a sequence, and its other features form the query. */
 static void check_has_sequence(struct pc_check *x, const struct msg *m, const char *name,
                                bool any, bool complete)
 {
@@ -154,7 +154,7 @@ static void check_members(struct pc_check *x, const struct pc_FeatureGroupConfig
         check_has_sequence(x, &g->base, g->group_name, any, complete);
 }
 
-/* B 1.1, 2.4: sequence groups need encoders and the other way round. */
+/* Sequence groups need encoders and the other way round. */
 static bool check_pairing(struct pc_check *x, const struct pc_FeatureGroupConfig *g)
 {
     if (g->n_sequence_groups == 0 && g->n_sequence_encoders == 0)

@@ -7,7 +7,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* B 1.2: action_mlp belongs to action_encoder. */
+/* action_mlp belongs to action_encoder. */
 static void check_action(struct pc_check *x, const struct msg *m, bool encoder, bool mlp)
 {
     if (encoder && !mlp)
@@ -31,7 +31,7 @@ static void check_pair(struct pc_check *x, const struct msg *m, const char *a,
                       (intmax_t)n_a, a, (intmax_t)n_b, b);
 }
 
-/* B 1.2: both above 0 or both 0, and the split inside the stack. */
+/* Both above 0 or both 0, and the split inside the stack. */
 static void check_truncation(struct pc_check *x, const struct pc_HSTU *h)
 {
     uint32_t split = h->attn_truncation_split_layer, tail = h->attn_truncation_tail_len;
@@ -58,7 +58,7 @@ static void check_positions(struct pc_check *x, const struct pc_GRPositionalEnco
                       "time_bucket_increments must be above 0");
 }
 
-/* B 6.4: semi-local attention and the kernel */
+/* Semi-local attention and the kernel */
 static void check_local(struct pc_check *x, const struct pc_STU *s)
 {
     if ((s->sla_k1 || s->sla_k2) && x->model_config->kernel == pc_Kernel_TRITON)
@@ -68,7 +68,7 @@ static void check_local(struct pc_check *x, const struct pc_STU *s)
                       "use PYTORCH or CUTLASS");
 }
 
-/* B 1.2: messages that consist of a choice */
+/* Messages that consist of a choice */
 static void check_choice(struct pc_check *x, const struct msg *m)
 {
     static const struct {
@@ -85,7 +85,7 @@ static void check_choice(struct pc_check *x, const struct msg *m)
                           "%s names none of its alternatives", m->field);
 }
 
-/* B 1.2: the two nets end alike. */
+/* The two nets end alike. */
 static void check_content(struct pc_check *x, const struct pc_GRMLPContentEncoder *e)
 {
     const struct pc_MLP *a = e->uih_mlp, *b = e->target_mlp;
@@ -132,7 +132,7 @@ static void check_hstu_visit(struct pc_check *x, const struct msg *m)
     }
 }
 
-/* B 6.5: several channels need names of their own. */
+/* Several channels need names of their own. */
 static void check_channels(struct pc_check *x, const struct pc_UltraHSTU *u)
 {
     if (u->n_hstu == 0)
@@ -164,7 +164,7 @@ void check_hstu(struct pc_check *x)
                       "must stay false");
 }
 
-/* B 1.12, 7: codes per layer, and how many candidates they allow */
+/* Codes per layer, and how many candidates they allow */
 static void check_codebook(struct pc_check *x, const uint32_t *codes, int64_t n,
                            const struct pc_SidCandidateOutputConfig *out)
 {
@@ -177,7 +177,7 @@ static void check_codebook(struct pc_check *x, const uint32_t *codes, int64_t n,
                       out->topk, codes[n - 1]);
 }
 
-/* B 7: contrastive_config is the structure, contrastive_loss the objective. */
+/* contrastive_config is the structure, contrastive_loss the objective. */
 static void check_contrastive(struct pc_check *x, const struct pc_SidRqvae *s)
 {
     const struct pc_ContrastiveConfig *c = s->contrastive_config;
@@ -197,7 +197,7 @@ static void check_contrastive(struct pc_check *x, const struct pc_SidRqvae *s)
     check_group_of(x, &c->base, "pair_flag_feature_group", c->pair_flag_feature_group);
 }
 
-/* B 7: the sample must cover the largest layer. */
+/* The sample must cover the largest layer. */
 static void check_sample(struct pc_check *x, const struct pc_SidRqkmeans *s)
 {
     for (int64_t i = 0; i < s->n_codebook; i++)

@@ -8,7 +8,7 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* A 7.4.1: more than one is documented as illegal. */
+/* More than one is documented as illegal. */
 static void check_several(struct pc_check *x, const struct pc_feature *f)
 {
     const struct {
@@ -35,7 +35,7 @@ static void check_several(struct pc_check *x, const struct pc_feature *f)
     }
 }
 
-/* A 9.1: a table has rows. */
+/* A table has rows. */
 static void check_rows(struct pc_check *x, const struct pc_feature *f)
 {
     const struct msg *m = f->msg;
@@ -53,7 +53,7 @@ static void check_rows(struct pc_check *x, const struct pc_feature *f)
                       "feature '%s': %s must be above 0", f->name, field);
 }
 
-/* A 7.4.1: vocab_list */
+/* vocab_list */
 static void check_vocab_list(struct pc_check *x, const struct pc_feature *f)
 {
     struct map seen = {0};
@@ -74,7 +74,7 @@ static void check_vocab_list(struct pc_check *x, const struct pc_feature *f)
             (uintmax_t)f->default_bucketize_value, (intmax_t)f->n_vocab_list);
 }
 
-/* A 7.4.1: vocab_dict; 0 is the default value and 1 the unknown one. */
+/* vocab_dict; 0 is the default value and 1 the unknown one. */
 static void check_vocab_dict(struct pc_check *x, const struct pc_feature *f)
 {
     for (int64_t i = 0; i < f->n_vocab_dict && !f->has_default_bucketize_value; i++)
@@ -87,7 +87,7 @@ static void check_vocab_dict(struct pc_check *x, const struct pc_feature *f)
         }
 }
 
-/* A 7.4.1: vocab_file requires default_bucketize_value; a tokenizer has its own ids. */
+/* vocab_file requires default_bucketize_value; a tokenizer has its own ids. */
 static void check_vocab_file(struct pc_check *x, const struct pc_feature *f)
 {
     if (f->has_vocab_file && !f->kind->own_ids && !f->has_default_bucketize_value)
@@ -119,7 +119,7 @@ static bool is_plain_threshold(const char *s)
            str_to_f64(rest, &b);
 }
 
-/* A 9.5: the admission filters that are understood. */
+/* The admission filters that are understood. */
 static bool is_known_filter(struct pc_check *x, const char *text)
 {
     static const char *const names[] = {"dynamic_threshold_filter",
@@ -141,7 +141,7 @@ static bool is_known_filter(struct pc_check *x, const char *text)
     return false;
 }
 
-/* A 2.7: eviction_policy must be set. */
+/* eviction_policy must be set. */
 static void check_zch(struct pc_check *x, const struct pc_feature *f)
 {
     if (!f->zch)
@@ -172,7 +172,7 @@ void check_ids(struct pc_check *x, const struct pc_feature *f)
     check_zch(x, f);
 }
 
-/* A 7.4.1: b0 < b1 < ... */
+/* b0 < b1 < ... */
 static void check_boundaries(struct pc_check *x, const struct pc_feature *f)
 {
     for (int64_t i = 0; i < f->n_boundaries; i++) {
@@ -191,7 +191,6 @@ static void check_boundaries(struct pc_check *x, const struct pc_feature *f)
     }
 }
 
-/* A 9.4 */
 static void check_dense_embedding(struct pc_check *x, const struct pc_feature *f)
 {
     const struct msg *dense = f->autodis ? &f->autodis->base
@@ -214,7 +213,6 @@ static void check_dense_embedding(struct pc_check *x, const struct pc_feature *f
                       f->name, f->value_dim);
 }
 
-/* A 7.4.3, 9.2 */
 static void check_texts(struct pc_check *x, const struct pc_feature *f)
 {
     const char *bad = f->has_init_fn ? init_fn_problem(x, f->init_fn) : NULL;

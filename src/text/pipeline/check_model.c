@@ -10,7 +10,7 @@
 
 enum wants { WANTS_VECTOR, WANTS_SEQUENCE, WANTS_JAGGED };
 
-/* B 5, 6.1: the type of group that a place in the model takes. */
+/* The type of group that a place in the model takes. */
 static void check_type(struct pc_check *x, const struct msg *m, const char *field,
                        const struct pc_FeatureGroupConfig *g, enum wants wants)
 {
@@ -70,7 +70,7 @@ static void need_first(struct pc_check *x)
     }
 }
 
-/* B 5.1, quirk 31: towers are keyed by their group. */
+/* Towers are keyed by their group. */
 static void check_towers(struct pc_check *x, const struct pc_Tower *const *towers,
                          int64_t n)
 {
@@ -100,7 +100,7 @@ static void check_multi_tower_din(struct pc_check *x, const struct pc_MultiTower
                       "multi_tower_din has no towers");
 }
 
-/* B 5.3-5.5: groups with fixed names */
+/* Groups with fixed names */
 static void check_wide_models(struct pc_check *x)
 {
     const struct pc_FeatureGroupConfig *wide = check_group_find(x, "wide");
@@ -149,7 +149,7 @@ static void check_dat(struct pc_check *x, const struct pc_DAT *m)
     }
 }
 
-/* B 5.16: MIND */
+/* MIND */
 static void check_mind(struct pc_check *x, const struct pc_MIND *m)
 {
     const struct pc_MINDUserTower *t = m->user_tower;
@@ -213,7 +213,7 @@ static void check_ncf(struct pc_check *x, const struct pc_NCF *c)
         schema_report(x->diags, DIAG_ERROR, E0399, &c->base, NULL, "ncf has no mlp");
 }
 
-/* B 6.1: HSTU models */
+/* HSTU models */
 static void check_contextual(struct pc_check *x, bool needed)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, "contextual");
@@ -247,7 +247,6 @@ static void check_hstu_groups(struct pc_check *x)
     }
 }
 
-/* B 5.17 */
 static void check_tdm(struct pc_check *x)
 {
     for (int64_t i = 0; i < x->model_config->n_feature_groups; i++)
@@ -258,7 +257,6 @@ static void check_tdm(struct pc_check *x)
                   "tdm needs a feature group of type SEQUENCE");
 }
 
-/* B 5.6, 5.9 */
 static void check_sparse_models(struct pc_check *x)
 {
     if (x->model_config->n_feature_groups > 1)
@@ -309,7 +307,7 @@ void check_model_groups(struct pc_check *x)
     }
 }
 
-/* B 5.16: what a match model learns from. */
+/* What a match model learns from. */
 static void check_negatives(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;

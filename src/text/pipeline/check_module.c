@@ -8,7 +8,7 @@
 #include "text/pipeline/activation.h"
 #include "text/pipeline/pipeline_private.h"
 
-/* B 2.1, 2.2: Dropout takes a probability; at 1 nothing is left. */
+/* Dropout takes a probability; at 1 nothing is left. */
 static void check_ratio(struct pc_check *x, const struct msg *m, const char *field,
                         int64_t index, double ratio)
 {
@@ -40,7 +40,7 @@ static void check_activation(struct pc_check *x, const struct msg *m, const char
                       err.msg);
 }
 
-/* B 1.2, 2.2. hist_seq_mlp without units is the identity (B 5.16). */
+/* hist_seq_mlp without units is the identity. */
 static void check_mlp(struct pc_check *x, const struct pc_MLP *m)
 {
     if (m->n_hidden_units == 0 && strcmp(m->base.field, "hist_seq_mlp") != 0)
@@ -54,7 +54,7 @@ static void check_mlp(struct pc_check *x, const struct pc_MLP *m)
     check_activation(x, &m->base, "activation", m->activation);
 }
 
-/* B 3: heads split the width evenly. */
+/* Heads split the width evenly. */
 static void check_self_attention(struct pc_check *x,
                                  const struct pc_SelfAttentionEncoder *e)
 {
@@ -72,7 +72,7 @@ static void need_windows(struct pc_check *x, const struct msg *m, int64_t n)
                       m->field);
 }
 
-/* B 2.6: MaskBlock */
+/* MaskBlock */
 static void check_mask_block(struct pc_check *x, const struct pc_MaskBlock *b)
 {
     if (b->reduction_ratio <= 0 && b->aggregation_dim == 0)
@@ -81,7 +81,7 @@ static void check_mask_block(struct pc_check *x, const struct pc_MaskBlock *b)
                       "no width");
 }
 
-/* B 5.12: shared experts need a net. */
+/* Shared experts need a net. */
 static void check_extraction(struct pc_check *x, const struct pc_ExtractionNetwork *e)
 {
     if (!e->share_expert_net && e->share_num > 0)
@@ -96,7 +96,7 @@ static void check_pepnet(struct pc_check *x, const struct pc_PEPNet *p)
     check_activation(x, &p->base, "ppnet_activation", p->ppnet_activation);
 }
 
-/* A 9.2: wide_init_fn has the grammar of init_fn. */
+/* wide_init_fn has the grammar of init_fn. */
 static void check_wide_init(struct pc_check *x, const struct msg *m)
 {
     const struct node *n = node_find(m->node, "wide_init_fn");
@@ -111,7 +111,7 @@ static const void *at(const struct msg *m, const struct field_def *f)
     return (const char *)m + f->at;
 }
 
-/* B 2.6: one of the two parts may be switched off. */
+/* One of the two parts may be switched off. */
 static void check_wukong(struct pc_check *x, const struct pc_WuKongLayer *w)
 {
     if (w->lcb_feature_num == 0 && w->fmb_feature_num == 0)
@@ -119,7 +119,7 @@ static void check_wukong(struct pc_check *x, const struct pc_WuKongLayer *w)
                       "lcb_feature_num and fmb_feature_num are both 0");
 }
 
-/* Presence of these is tested, or they are a switch (B 1.8, 5.14). */
+/* Presence of these is tested, or they are a switch. */
 static bool may_be_absent(const struct msg *m, const struct field_def *f)
 {
     return m->def == &pc_MultiTower_def || m->def == &pc_MultiTowerDIN_def ||
@@ -127,7 +127,7 @@ static bool may_be_absent(const struct msg *m, const struct field_def *f)
            (m->def == &pc_WuKongLayer_def && f->type == FIELD_U32);
 }
 
-/* B 0: required is not enforced at load, "fail later only where a value is really
+/* Required is not enforced at load, "fail later only where a value is really
  * needed": messages and sizes without which the model cannot be built.
  */
 static void check_required(struct pc_check *x, const struct msg *m)

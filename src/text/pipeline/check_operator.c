@@ -2,7 +2,7 @@
 /* custom_feature: the operators that are built in, and what they are told. */
 #include "text/pipeline/pipeline_private.h"
 
-/* A 8.12: what each operator cannot do without, and its words. */
+/* What each operator cannot do without, and its words. */
 static void check_params(struct pc_check *x, const struct pc_CustomFeature *c)
 {
     static const struct {
@@ -25,7 +25,7 @@ static void check_params(struct pc_check *x, const struct pc_CustomFeature *c)
     g->at = encoding->at;
 }
 
-/* A 8.12: libraries made for another program cannot be loaded; ours are looked at when
+/* Libraries made for another program cannot be loaded; ours are looked at when
  * the features are made.
  */
 void check_operator(struct pc_check *x, const struct pc_feature *f)

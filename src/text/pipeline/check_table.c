@@ -33,7 +33,7 @@ static const char *ways_of(struct pc_check *x, const struct msg_def *m)
     return *text ? arena_printf(&x->arena, "%s or %s", text, last) : last;
 }
 
-/* A 9.1: the ids of a feature in a group come from somewhere. */
+/* The ids of a feature in a group come from somewhere. */
 static void check_source(struct pc_check *x, const struct pc_feature *f)
 {
     bool has = f->zch || f->dynamicemb || f->has_hash_bucket_size || f->has_num_buckets ||
@@ -45,7 +45,7 @@ static void check_source(struct pc_check *x, const struct pc_feature *f)
     diag_hint(x->diags, g, "set %s", ways_of(x, f->kind->msg));
 }
 
-/* A 2.9: embedding_dim */
+/* embedding_dim */
 static void check_width(struct pc_check *x, const struct pc_feature *f)
 {
     if (!pc_feature_has_vector(f) || f->embedding_dim > 0)
@@ -58,7 +58,7 @@ static void check_width(struct pc_check *x, const struct pc_feature *f)
                       "feature '%s' needs embedding_dim", f->name);
 }
 
-/* A 9.3: the name under which tables are shared */
+/* The name under which tables are shared */
 static const char *key_of(struct pc_check *x, const struct use *u)
 {
     const struct pc_feature *f = u->feature;
@@ -81,7 +81,7 @@ static bool zch_differs(const struct pc_feature *a, const struct pc_feature *b)
     return a->zch && b->zch && a->zch->eviction_interval != b->zch->eviction_interval;
 }
 
-/* A 9.3: sharers must agree; NULL when they do. *field is where the difference shows. */
+/* Sharers must agree; NULL when they do. *field is where the difference shows. */
 static const char *difference(struct pc_check *x, const struct use *a,
                               const struct use *b, const char **field)
 {
@@ -142,7 +142,7 @@ static void add_names(struct pc_check *x, struct map *tables, struct use u,
     }
 }
 
-/* B 2.4: towers of these models never share tables with each other. */
+/* Towers of these models never share tables with each other. */
 static bool towers_apart(const struct pc_ModelConfig *m)
 {
     return m->dssm || m->dat || m->mind || m->youtube_dnn || m->ncf || m->word2vec ||

@@ -118,7 +118,7 @@ static void take_all(struct pc_check *x)
     }
 }
 
-/* B 4: outputs end in the task's name. */
+/* Outputs end in the task's name. */
 static void check_names(struct pc_check *x)
 {
     if (x->n_tasks == 0)
@@ -153,7 +153,7 @@ static void check_label(struct pc_check *x, const struct msg *m, const char *fie
     check_nearest_in(x, g, name, x->data->label_fields, x->data->n_label_fields);
 }
 
-/* B 1.3: label_name may be left out in dbmtl and dc2vr, then the place decides. */
+/* label_name may be left out in dbmtl and dc2vr, then the place decides. */
 static void check_task_columns(struct pc_check *x, const struct pc_task *t, size_t place)
 {
     bool by_place = x->model_config->dbmtl || x->model_config->dc2vr;
@@ -178,7 +178,7 @@ static void check_task_columns(struct pc_check *x, const struct pc_task *t, size
                      x->data->n_sample_weight_fields);
 }
 
-/* B 9.4, 8.5: the first id of a sparse feature */
+/* The first id of a sparse feature */
 static void check_key(struct pc_check *x, const struct msg *m, const char *field,
                       const char *name)
 {
@@ -208,7 +208,6 @@ static void check_range(struct pc_check *x, bool ok, const struct msg *m,
                       m->field, limits);
 }
 
-/* B 8 */
 static void check_loss_settings(struct pc_check *x, const struct pc_LossConfig *l)
 {
     if (l->binary_cross_entropy) {
@@ -235,7 +234,7 @@ static void check_loss_settings(struct pc_check *x, const struct pc_LossConfig *
     }
 }
 
-/* B 4: outputs of the head that each loss needs */
+/* Outputs of the head that each loss needs */
 static void check_num_class(struct pc_check *x, const struct pc_task *t,
                             const struct pc_LossConfig *l)
 {
@@ -254,7 +253,7 @@ static void check_num_class(struct pc_check *x, const struct pc_task *t,
                       "%s needs num_class %s, not %u", f->name, needs, t->num_class);
 }
 
-/* B 5.16, 7: which losses a family of models takes */
+/* Which losses a family of models takes */
 static void check_loss_kind(struct pc_check *x, const struct pc_LossConfig *l)
 {
     const struct field_def *loss = schema_oneof(&l->base, "loss", NULL);
@@ -296,7 +295,7 @@ static void check_losses(struct pc_check *x, const struct pc_task *t)
     }
 }
 
-/* What the losses of a task let its head put out (B 4). */
+/* What the losses of a task let its head put out. */
 struct outputs {
     bool probs, probs1, y;
 };
@@ -316,7 +315,7 @@ static struct outputs outputs_of(const struct pc_task *t)
 
 enum needs { NEEDS_SIMILARITY, NEEDS_CLASSES, NEEDS_SCORE, NEEDS_NUMBER };
 
-/* B 9: what each metric is computed from */
+/* What each metric is computed from */
 static enum needs needs_of(const char *metric)
 {
     static const struct {
@@ -393,7 +392,6 @@ static void check_xauc(struct pc_check *x, const struct pc_XAUC *a)
                     "sample_ratio", "must be above 0 and at most 1");
 }
 
-/* B 9 */
 static void check_metrics(struct pc_check *x, const struct pc_task *t)
 {
     for (int64_t i = 0; i < t->n_metrics; i++) {
@@ -424,7 +422,7 @@ static void check_metrics(struct pc_check *x, const struct pc_task *t)
     }
 }
 
-/* B 5.13, 5.14: a task sees tasks that stand before it. */
+/* A task sees tasks that stand before it. */
 static void check_earlier(struct pc_check *x, const struct msg *m, const char *field,
                           const char *const *names, int64_t n, size_t place)
 {
@@ -467,7 +465,7 @@ static void check_relations(struct pc_check *x)
                       d->task_towers[i]->n_intervention_tower_names, (size_t)i);
 }
 
-/* B 8.8: 0 <= sum < 1, one weight per task and loss */
+/* 0 <= sum < 1, one weight per task and loss */
 static void check_pareto(struct pc_check *x)
 {
     double sum = 0;
@@ -488,7 +486,7 @@ static void check_pareto(struct pc_check *x)
                       sum);
 }
 
-/* B 5.15: the domain's number is a label column. */
+/* The domain's number is a label column. */
 static void check_domain(struct pc_check *x)
 {
     const struct pc_PEPNet *p = x->model_config->pepnet;

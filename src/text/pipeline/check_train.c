@@ -8,7 +8,6 @@
 
 #include "text/pipeline/pipeline_private.h"
 
-/* A 4.1 */
 static void check_end(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
@@ -26,7 +25,7 @@ static void check_end(struct pc_check *x)
                       t->num_steps, t->num_epochs);
 }
 
-/* A 3.1: ManualStep */
+/* ManualStep */
 static void check_manual(struct pc_check *x, const struct pc_ManualStepLR *m)
 {
     if (m->n_schedule_sizes != m->n_learning_rates)
@@ -45,7 +44,7 @@ static void check_manual(struct pc_check *x, const struct pc_ManualStepLR *m)
         }
 }
 
-/* A 2.3, 3.1: these lengths are divided by. */
+/* These lengths are divided by. */
 static void check_length(struct pc_check *x, const struct msg *m, const char *field,
                          uint32_t value)
 {
@@ -73,7 +72,7 @@ static void check_schedule(struct pc_check *x, const struct msg *schedule)
                 ->T_0);
 }
 
-/* A 2.3: both oneofs must be set; a part may leave its schedule out. */
+/* Both oneofs must be set; a part may leave its schedule out. */
 static void check_optimizer(struct pc_check *x, const struct msg *m, bool needs_schedule)
 {
     const struct msg *schedule = NULL;
@@ -116,7 +115,7 @@ static bool brackets_balance(const char *s)
     return round == 0;
 }
 
-/* A 3.3: part optimizers */
+/* Part optimizers */
 static void check_part(struct pc_check *x, const struct pc_PartOptimizer *p)
 {
     check_optimizer(x, &p->base, false);
@@ -147,7 +146,6 @@ static void check_optimizers(struct pc_check *x)
         check_part(x, t->dense_optimizer->part_optimizers[i]);
 }
 
-/* A 2.2, 4.2 */
 static void check_quorum(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
@@ -159,7 +157,7 @@ static void check_quorum(struct pc_check *x)
                       "save_checkpoints_timestamp_quorum: %g is outside (0, 1]", q);
 }
 
-/* A 2.2: DeltaEmbeddingDumpConfig */
+/* DeltaEmbeddingDumpConfig */
 static void check_dump(struct pc_check *x)
 {
     const struct pc_DeltaEmbeddingDumpConfig *d =
@@ -189,7 +187,7 @@ void check_train(struct pc_check *x)
     check_dump(x);
 }
 
-/* A 2.4: the export does not follow the training's precision. */
+/* The export does not follow the training's precision. */
 static void check_precision(struct pc_check *x)
 {
     const struct pc_TrainConfig *t = x->conf->train_config;
@@ -209,7 +207,7 @@ static void add_name(struct pc_check *x, struct map *names, const char *name,
     map_put(names, str_c(name));
 }
 
-/* B 9: result keys are <metric><suffix>, recall@<k><suffix>, and every loss. */
+/* Result keys are <metric><suffix>, recall@<k><suffix>, and every loss. */
 static void result_names(struct pc_check *x, struct map *names)
 {
     for (size_t i = 0; i < x->n_tasks; i++) {
@@ -236,7 +234,7 @@ static void result_names(struct pc_check *x, struct map *names)
     }
 }
 
-/* A 2.4, 4.7. Some models add results of their own, which are not known here. */
+/* Some models add results of their own, which are not known here. */
 static void check_best(struct pc_check *x)
 {
     const struct pc_ExportConfig *e = x->conf->export_config;

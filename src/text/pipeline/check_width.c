@@ -33,7 +33,7 @@ static void no_encoders(struct pc_check *x, const struct pc_FeatureGroupConfig *
                       g->group_name);
 }
 
-/* B 5.6, 5.9: sparse vectors alike, and as wide as the end of dense_mlp. */
+/* Sparse vectors alike, and as wide as the end of dense_mlp. */
 static void check_interaction(struct pc_check *x, const struct pc_MLP *dense_mlp)
 {
     const struct pc_ModelConfig *m = x->model_config;
@@ -61,7 +61,7 @@ static void check_interaction(struct pc_check *x, const struct pc_MLP *dense_mlp
                    dense_mlp->hidden_units[n - 1], width);
 }
 
-/* B 5.4: the features of the factorisation machine */
+/* The features of the factorisation machine */
 static void check_fm(struct pc_check *x)
 {
     const struct pc_FeatureGroupConfig *g = check_group_find(x, "fm");
@@ -71,7 +71,7 @@ static void check_fm(struct pc_check *x)
         check_equal_width(x, g);
 }
 
-/* B 6.1: context features become tokens of one width, unless they form one token. */
+/* Context features become tokens of one width, unless they form one token. */
 static void check_contextual(struct pc_check *x)
 {
     const struct pc_ModelConfig *m = x->model_config;

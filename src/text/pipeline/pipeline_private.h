@@ -2,8 +2,8 @@
 /* text/pipeline/pipeline_private.h - what the checks of a pipeline.config share.
  *
  * Each check is a small function that reports what it finds with its own code; none stops
- * the others. Comments name the section of the behavioural spec that a check follows:
- * A is the part on config, data and features, B the one on models and training.
+ * the others. The rules are those of TorchEasyRec; docs/compat.md lists where ours
+ * differ.
  */
 #ifndef TEXT_PIPELINE_PIPELINE_PRIVATE_H
 #define TEXT_PIPELINE_PIPELINE_PRIVATE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both sides get the same columns. The one is built as training builds it, from the
- * config inside the checkpoint and with optimisers and all; the other is the export.
+ * config inside the checkpoint and with optimizers and all; the other is the export.
  */
 #include "train/export/parity.h"
 
