@@ -181,8 +181,8 @@ sigterm_saves_and_ends_well()
     wait $pid
     got=$?
     status 0
-    err_has "stopping: a checkpoint is being written"
-    err_has "the same command with --continue goes on from here"
+    err_has "stopping: saving a checkpoint"
+    err_has "run the same command with --continue to resume"
 }
 
 # Both signals wait while the program is stopped, so the second is there before the first is looked at.

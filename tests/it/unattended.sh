@@ -113,7 +113,7 @@ a_hangup_saves_and_ends()
     wait $pid
     [ $? = 0 ] || fail "status $?"
     check "saved" test -n "$(ls -d m/model.ckpt-*)"
-    holds err "stopping: a checkpoint is being written"
+    holds err "stopping: saving a checkpoint"
     rm -r m
     (trap '' HUP; exec "$TRAINYARD" train c.config >out 2>err) &
     pid=$!
