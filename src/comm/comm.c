@@ -42,20 +42,26 @@ int comm_world(const struct comm *c)
     return c ? c->world : 1;
 }
 
-enum rc comm_on_host(const struct comm *c, struct comm_mem m, struct err *err)
+enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err)
 {
     if (m.device == COMM_HOST)
         return RC_OK;
-    return err_coded(err, RC_UNSUPPORTED, E2504,
-                     "comm '%s' cannot reach the memory of device %d", c->ops->name,
-                     (int)m.device);
+    struct err why = {0};
+    enum rc rc = err_coded(&why, RC_UNSUPPORTED, E2504,
+                           "comm '%s' cannot reach the memory of device %d", c->ops->name,
+                           (int)m.device);
+    c->ops->abort(c, &why); /* the others would wait */
+    if (err)
+        *err = why;
+    return rc;
 }
 
 enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **out,
                   struct err *err)
 {
     const struct comm_ops *ops = NULL;
-    if (conf->world < 0 || conf->rank < 0 || (conf->world && conf->rank >= conf->world))
+    if (conf->world < 0 || conf->rank < 0 ||
+        conf->rank >= (conf->world ? conf->world : 1))
         return err_coded(err, RC_INVAL, E2504, "rank %d is not one of %d ranks",
                          conf->rank, conf->world);
     for (size_t i = 0; i < ARRAY_LEN(implementations) && !ops; i++)

@@ -110,9 +110,14 @@ enum rc comm_open(const char *name, const struct comm_conf *conf, struct comm **
                   struct err *err) MUST_CHECK;
 /* Collective: a second comm among the same ranks, for another thread of each. */
 enum rc comm_dup(struct comm *c, struct comm **out, struct err *err) MUST_CHECK;
-/* NULL is fine. A peer that still waits for this rank gets E2501. */
+/* NULL is fine; the comms of a process in any order. A peer that still waits for this rank
+ * gets E2501. Over MPI the last one to be closed waits until all ranks have come so far,
+ * unless it is broken.
+ */
 void comm_close(struct comm *c);
-/* Breaks the comm for all ranks, with the caller's reason; returns at once. Any thread. */
+/* Breaks the comm for all ranks, with the caller's reason; returns at once. Any thread.
+ * With one rank there is nobody to tell: nothing happens.
+ */
 void comm_abort(struct comm *c, const struct err *why);
 
 int comm_rank(const struct comm *c);  /* 0 for NULL */

@@ -5,8 +5,10 @@
 
 #include "comm/comm.h"
 
-/* For implementations that know no device: RC_UNSUPPORTED (E2504) of other memory. */
-enum rc comm_on_host(const struct comm *c, struct comm_mem m, struct err *err) MUST_CHECK;
+/* For implementations that know no device: of other memory RC_UNSUPPORTED (E2504), with
+ * which the comm breaks.
+ */
+enum rc comm_on_host(struct comm *c, struct comm_mem m, struct err *err) MUST_CHECK;
 
 /* The implementation of a plug-in named in comms.def, which is loaded the first time.
  * RC_NOTFOUND (E2504) when there is no such comm, or its library cannot be loaded.

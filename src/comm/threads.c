@@ -308,7 +308,7 @@ static void meet_again(struct comm *c)
     pthread_mutex_unlock(&g->lock);
 }
 
-static enum rc both_on_host(const struct comm *c, struct comm_mem a, struct comm_mem b,
+static enum rc both_on_host(struct comm *c, struct comm_mem a, struct comm_mem b,
                             struct err *err)
 {
     enum rc rc = comm_on_host(c, a, err);

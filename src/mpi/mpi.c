@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "comm/comm_private.h"
 #include "comm/plugin.h"
 #include "comm/reduce.h"
 #include "mpi/mpi_private.h"
@@ -54,6 +55,24 @@ static void *element(void *data, enum comm_type t, int64_t i)
     return data ? (unsigned char *)data + (size_t)i * comm_type_size(t) : NULL;
 }
 
+/* MPI ends with the last comm of the process, unless that one is broken: then others may
+ * never come to the end, and MPI would wait for them.
+ */
+static struct {
+    pthread_mutex_t lock; /* guards the rest */
+    int comms;
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void count_comm(int more, bool broken)
+{
+    pthread_mutex_lock(&process.lock);
+    process.comms += more;
+    bool over = process.comms == 0;
+    pthread_mutex_unlock(&process.lock);
+    if (over && !broken)
+        MPI_Finalize();
+}
+
 static struct mpi_comm *make_comm(MPI_Comm mpi, const struct comm_conf *conf)
 {
     struct mpi_comm *c = mem_calloc(1, sizeof(*c));
@@ -62,6 +81,7 @@ static struct mpi_comm *make_comm(MPI_Comm mpi, const struct comm_conf *conf)
     c->mpi = mpi;
     c->timeout_ms = conf->timeout_ms > 0 ? conf->timeout_ms : COMM_TIMEOUT_MS;
     c->piece = conf->piece > 0 && conf->piece < INT_MAX ? conf->piece : INT_MAX;
+    c->left = mem_calloc(world, sizeof(*c->left));
     c->hellos = mem_calloc(2 * world, sizeof(*c->hellos));
     c->requests = mem_calloc(2 * world, sizeof(MPI_Request));
     c->ints = mem_calloc(4 * world, sizeof(*c->ints));
@@ -105,33 +125,33 @@ static enum rc mpi_open(const struct comm_conf *conf, struct comm **out, struct 
                          real.rank, real.world, conf->rank, conf->world);
     if (MPI_Comm_dup(MPI_COMM_WORLD, &mpi) != MPI_SUCCESS)
         return err_coded(err, RC_IO, E2504, "MPI cannot connect the ranks");
-    struct mpi_comm *c = make_comm(mpi, &real);
-    c->first = true;
-    *out = &c->comm;
+    *out = &make_comm(mpi, &real)->comm;
+    count_comm(1, false);
     return RC_OK;
 }
 
 /* Whoever waits for this rank hears that it has left. MPI's communicator stays: freeing it
- * would wait for the others.
+ * would wait for the others. So does the memory of a broken comm, in which MPI may still
+ * write.
  */
 static void mpi_close(struct comm *comm)
 {
     struct mpi_comm *c = mpi_of(comm);
-    bool ends = c->first && !c->broken;
-    for (int r = 0; r < comm->world && !c->broken; r++) {
+    bool broken = mpi_sound(c, NULL) != RC_OK;
+    for (int r = 0; r < comm->world && !broken; r++) {
         MPI_Request sent = MPI_REQUEST_NULL;
         if (r != comm->rank &&
             MPI_Isend(NULL, 0, MPI_BYTE, r, TAG_LEFT, c->mpi, &sent) == MPI_SUCCESS)
             MPI_Request_free(&sent);
     }
-    if (ends)
-        MPI_Finalize();
+    count_comm(-1, broken);
+    if (broken)
+        return;
+    mem_free(c->left);
     mem_free(c->hellos);
     mem_free(c->requests);
     mem_free(c->ints);
     mem_free(c->scratch);
-    if (c->broken)
-        return; /* its news may still be on their way */
     pthread_mutex_destroy(&c->lock);
     mem_free(c);
 }
@@ -220,19 +240,6 @@ static enum rc await(struct mpi_comm *c, int code, MPI_Request request, struct e
 {
     enum rc rc = mpi_check(c, code, comm_call_name(c->kind), err);
     return rc ? rc : mpi_wait(c, &request, 1, false, err);
-}
-
-static enum rc on_host(struct mpi_comm *c, struct comm_mem m, struct err *err)
-{
-    struct err why = {0};
-    if (m.device == COMM_HOST)
-        return RC_OK;
-    enum rc rc =
-        err_coded(&why, RC_UNSUPPORTED, E2504,
-                  "comm 'mpi' cannot reach the memory of device %d", (int)m.device);
-    if (err)
-        *err = why;
-    return mpi_break(c, rc, &why, true);
 }
 
 static enum rc need_scratch(struct mpi_comm *c, int64_t n, enum comm_type t,
@@ -376,6 +383,7 @@ static enum rc mpi_dup(struct comm *comm, struct comm **out, struct err *err)
                              .timeout_ms = c->timeout_ms,
                              .piece = c->piece};
     *out = &make_comm(mpi, &conf)->comm;
+    count_comm(1, false);
     return RC_OK;
 }
 
@@ -385,7 +393,7 @@ static enum rc mpi_broadcast(struct comm *comm, struct comm_mem data, int64_t n,
     struct mpi_comm *c = mpi_of(comm);
     struct comm_call call = {
         .kind = CALL_BROADCAST, .type = data.type, .root = root, .n = n};
-    enum rc rc = on_host(c, data, err);
+    enum rc rc = comm_on_host(comm, data, err);
     if (!rc)
         rc = meet(c, &call, NULL, NULL, err);
     return rc ? rc : broadcast_pieces(c, data.data, data.type, n, root, err);
@@ -399,9 +407,9 @@ static enum rc mpi_all_gather(struct comm *comm, struct comm_mem in, struct comm
                              .type = in.type,
                              .counts = comm_call_counts(counts, comm->world)};
     size_t bytes = (size_t)counts[comm->rank] * comm_type_size(in.type);
-    enum rc rc = on_host(c, in, err);
+    enum rc rc = comm_on_host(comm, in, err);
     if (!rc)
-        rc = on_host(c, out, err);
+        rc = comm_on_host(comm, out, err);
     if (!rc)
         rc = meet(c, &call, NULL, NULL, err);
     void *own = element(out.data, in.type, sum(counts, comm->rank));
@@ -416,9 +424,9 @@ static enum rc mpi_all_to_all(struct comm *comm, struct comm_mem in, const int64
 {
     struct mpi_comm *c = mpi_of(comm);
     struct comm_call call = {.kind = CALL_ALL_TO_ALL, .type = in.type};
-    enum rc rc = on_host(c, in, err);
+    enum rc rc = comm_on_host(comm, in, err);
     if (!rc)
-        rc = on_host(c, out, err);
+        rc = comm_on_host(comm, out, err);
     if (!rc)
         rc = meet(c, &call, send, receive, err);
     return rc ? rc : exchange(c, in.type, in.data, send, out.data, receive, err);
@@ -467,9 +475,9 @@ static enum rc mpi_reduce_scatter(struct comm *comm, struct comm_mem in,
                              .type = in.type,
                              .op = op,
                              .counts = comm_call_counts(counts, comm->world)};
-    enum rc rc = on_host(c, in, err);
+    enum rc rc = comm_on_host(comm, in, err);
     if (!rc)
-        rc = on_host(c, out, err);
+        rc = comm_on_host(comm, out, err);
     if (!rc)
         rc = meet(c, &call, NULL, NULL, err);
     return rc ? rc : reduce_slices(c, in, counts, out.data, op, err);
@@ -498,7 +506,7 @@ static enum rc mpi_all_reduce(struct comm *comm, struct comm_mem data, int64_t n
     struct comm_call call = {
         .kind = CALL_ALL_REDUCE, .type = data.type, .op = op, .n = n};
     int64_t size = (int64_t)comm_type_size(data.type), world = comm->world;
-    enum rc rc = on_host(c, data, err);
+    enum rc rc = comm_on_host(comm, data, err);
     if (!rc)
         rc = meet(c, &call, NULL, NULL, err);
     if (rc || n == 0)

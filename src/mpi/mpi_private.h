@@ -30,9 +30,9 @@ struct mpi_broken {
 struct mpi_comm {
     struct comm comm;
     MPI_Comm mpi;
-    bool first; /* from open(), not dup(): its end is MPI's */
     int64_t timeout_ms, piece;
     int kind;                 /* of the call under way, for messages */
+    bool *left;               /* [world]: has closed its comm */
     struct mpi_hello *hellos; /* [2 * world]: received, then sent */
     MPI_Request *requests;    /* [2 * world] */
     int *ints;                /* [4 * world]: counts and displacements */

@@ -102,17 +102,27 @@ enum rc mpi_sound(struct mpi_comm *c, struct err *err)
     return rc;
 }
 
-/* A rank that closed its comm sends nothing more. */
-static enum rc look_for_left(struct mpi_comm *c, struct err *err)
+/* A rank that closed its comm sends nothing more. One that left behind its part of this
+ * call is no reason to give up: others may still be on their way.
+ */
+static enum rc look_for_left(struct mpi_comm *c, MPI_Request *from, struct err *err)
 {
     struct err why = {0};
     char none;
-    int from = 0;
-    if (!receive_news(c, TAG_LEFT, &none, 0, &from))
-        return RC_OK;
-    enum rc rc =
-        err_coded(&why, RC_IO, E2501, "rank %d of %d has left", from, c->comm.world);
-    return break_with(c, rc, &why, err);
+    int who = 0;
+    while (receive_news(c, TAG_LEFT, &none, 0, &who))
+        c->left[who] = true;
+    for (int r = 0; r < c->comm.world; r++) {
+        int done = 1;
+        if (c->left[r] && from[r] != MPI_REQUEST_NULL)
+            MPI_Test(&from[r], &done, MPI_STATUS_IGNORE);
+        if (done)
+            continue;
+        enum rc rc =
+            err_coded(&why, RC_IO, E2501, "rank %d of %d has left", r, c->comm.world);
+        return break_with(c, rc, &why, err);
+    }
+    return RC_OK;
 }
 
 static void name_absent(struct mpi_comm *c, MPI_Request *from, struct buf *out)
@@ -179,7 +189,7 @@ enum rc mpi_wait(struct mpi_comm *c, MPI_Request *requests, int n, bool from,
             waited = clock_mono_ns() - start;
             rc = mpi_sound(c, err);
             if (!rc && from)
-                rc = look_for_left(c, err);
+                rc = look_for_left(c, requests, err);
             if (!rc && waited > c->timeout_ms * 1000000)
                 rc = time_out(c, requests, from, err);
         }

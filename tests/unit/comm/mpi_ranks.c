@@ -138,6 +138,32 @@ static void ranks_that_disagree_are_told_about_what(void)
     }
 }
 
+static void memory_out_of_reach_fails_all(void)
+{
+    if (too_few(2))
+        return;
+    struct rank r = run_rank(reach_too_far, NULL);
+    CHECK_INT(r.rc, r.rank == 0 ? RC_UNSUPPORTED : RC_IO);
+    CHECK_HAS(r.err.msg, "comm 'mpi' cannot reach the memory of device 3");
+}
+
+/* Rank 0 is through and gone while the others still wait for each other. */
+static void meet_and_leave(struct rank *r)
+{
+    for (int i = 0; i < 200 && !r->rc; i++) {
+        struct comm *c = NULL;
+        r->rc = comm_dup(r->c, &c, &r->err);
+        if (!r->rc)
+            r->rc = comm_barrier(c, &r->err);
+        comm_close(c);
+    }
+}
+
+static void who_leaves_after_a_call_breaks_nothing(void)
+{
+    check_fine(meet_and_leave);
+}
+
 static void mpi_starts_once(void)
 {
     struct comm *again = NULL;
@@ -156,8 +182,11 @@ static const struct tap_case cases[] = {
     TAP(a_rank_that_leaves_fails_those_who_wait),
     TAP(ranks_that_disagree_are_told_about_what),
     TAP(a_call_that_is_refused_here_fails_there),
-    TAP(a_rank_that_does_not_come_is_a_timeout),
+    TAP(memory_out_of_reach_fails_all),
+    TAP(who_leaves_after_a_call_breaks_nothing),
     TAP(mpi_starts_once),
+    /* last: the rank that comes late is late for the next case, too */
+    TAP(a_rank_that_does_not_come_is_a_timeout),
 };
 
 int main(int argc, char **argv)

@@ -185,6 +185,16 @@ static void leave(struct rank *r)
     r->c = NULL;
 }
 
+/* Rank 0 offers memory that the comm cannot reach. */
+static void reach_too_far(struct rank *r)
+{
+    float x = 0;
+    struct comm_mem mem = comm_f32(&x);
+    if (r->rank == 0)
+        mem.device = (enum comm_device)3;
+    r->rc = comm_all_reduce(r->c, mem, 1, COMM_SUM, &r->err);
+}
+
 static void disagree(struct rank *r)
 {
     const char *about = r->arg;

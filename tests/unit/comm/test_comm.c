@@ -178,6 +178,15 @@ static void a_call_that_is_refused_here_fails_there(void)
     CHECK_STR(ranks[1].err.msg, "rank 0 of 2 gave up: all_reduce: -1 elements");
 }
 
+static void memory_out_of_reach_fails_all(void)
+{
+    struct rank ranks[WORLD_MAX];
+    run_ranks(2, 0, reach_too_far, NULL, ranks);
+    CHECK_INT(ranks[0].rc, RC_UNSUPPORTED);
+    CHECK_INT(ranks[1].rc, RC_IO);
+    CHECK_HAS(ranks[1].err.msg, "rank 0 of 2 gave up: comm 'threads' cannot reach");
+}
+
 static void a_second_thread_has_a_comm_of_its_own(void)
 {
     struct rank ranks[WORLD_MAX];
@@ -248,6 +257,7 @@ static const struct tap_case cases[] = {
     TAP(a_rank_that_leaves_fails_those_who_wait),
     TAP(ranks_that_disagree_are_told_about_what),
     TAP(a_call_that_is_refused_here_fails_there),
+    TAP(memory_out_of_reach_fails_all),
     TAP(a_second_thread_has_a_comm_of_its_own),
     TAP(one_rank_needs_no_comm),
     TAP(what_cannot_be_opened_says_why),
