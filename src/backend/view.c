@@ -165,18 +165,6 @@ static int fill_dir(struct building *b, const char *dir, int depth)
     return rc;
 }
 
-static int make_dirs(struct building *b, char *path)
-{
-    for (char *c = path + strlen(b->root) + 1; *c; c++) {
-        if (*c != '/')
-            continue;
-        *c = '\0';
-        mkdir(path, 0755);
-        *c = '/';
-    }
-    return 0;
-}
-
 static unsigned long kept_flags(const char *path)
 {
     static const struct {
@@ -193,30 +181,76 @@ static unsigned long kept_flags(const char *path)
     return out;
 }
 
+/* One step of the way to a place: `name` below `dir`, made when it is not there. A link is
+ * followed by nobody: what lies in the tree of a job is the job's, and root would make
+ * directories wherever it leads.
+ */
+static int step_down(int dir, const char *name, bool file)
+{
+    struct stat st;
+    if (file) {
+        int made = openat(dir, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+        if (made >= 0)
+            close(made);
+    } else {
+        mkdirat(dir, name, 0755);
+    }
+    int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+        return fd;
+    if (fd >= 0) {
+        close(fd);
+        errno = ELOOP;
+    }
+    return -1;
+}
+
+/* The place `path` of the new view, with the directories on the way; -1: errno. */
+static int open_place(const struct building *b, const char *path, bool file)
+{
+    char copy[PATH_MAX], *rest = copy, *name;
+    int dir = open(b->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy)) {
+        close(dir);
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    while (dir >= 0 && (name = strsep(&rest, "/"))) {
+        if (!*name || strcmp(name, ".") == 0)
+            continue;
+        bool last = !rest || !rest[strspn(rest, "/")];
+        int next = step_down(dir, name, file && last);
+        int errnum = errno;
+        close(dir);
+        errno = errnum;
+        dir = next;
+    }
+    return dir;
+}
+
 static int put_mount(struct building *b, const struct backend_view_mount *m)
 {
-    char to[PATH_MAX];
+    char to[64];
     struct stat st;
-    int n = snprintf(to, sizeof(to), "%s%s", b->root, m->to);
-    if (n < 0 || (size_t)n >= sizeof(to) || stat(m->from, &st) < 0)
+    int rc = 0;
+    if (stat(m->from, &st) < 0)
         return failed(b, "find", m->from);
-    if (stat(to, &st) < 0) {
-        make_dirs(b, to);
-        if (stat(m->from, &st) == 0 && S_ISDIR(st.st_mode))
-            mkdir(to, 0755);
-        else {
-            int fd = open(to, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-            if (fd >= 0)
-                close(fd);
-        }
-    }
+    int place = open_place(b, m->to, !S_ISDIR(st.st_mode));
+    if (place < 0)
+        return failed(b, "reach", m->to);
+    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
     if (mount(m->from, to, NULL, MS_BIND | MS_REC, NULL) < 0)
-        return failed(b, "mount", m->to);
-    if (m->read_only &&
+        rc = failed(b, "mount", m->to);
+    close(place);
+    place = rc ? -1 : open_place(b, m->to, !S_ISDIR(st.st_mode)); /* what is on it now */
+    snprintf(to, sizeof(to), "/proc/self/fd/%d", place);
+    if (!rc && m->read_only &&
         mount(NULL, to, NULL, MS_REMOUNT | MS_BIND | MS_RDONLY | kept_flags(to), NULL) <
             0)
-        return failed(b, "make read-only", m->to);
-    return 0;
+        rc = failed(b, "make read-only", m->to);
+    if (place >= 0)
+        close(place);
+    return rc;
 }
 
 static int change_attributes(struct building *b, uint64_t set, uint64_t clear, bool all)
