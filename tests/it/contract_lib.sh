@@ -184,7 +184,7 @@ a_killed_supervisor_is_followed_by_another()
 {
     begin
     local id
-    id=$(submit --workers 2 -- 'i=0; while [ $i -lt 60 ]; do echo "line $i"; i=$((i+1)); sleep 0.05; done; exit $((5 * RANK))')
+    id=$(submit --workers 2 -- 'i=0; while [ $i -lt 60 ]; do echo "line $i"; i=$((i+1)); sleep 0.05; done; sleep $RANK; exit $((5 * RANK))')
     log_has "$id" "line 3"
     kill_supervisor "$id"
     log_has "$id" "line 20"

@@ -159,6 +159,24 @@ def snapshots(token):
             must(status >= 400 or submit(token, "true", source="snapshot:" + name) is None, "a snapshot with", repr(path))
 
 
+def links_under_mounts(token):
+    """A link in the job's own tree must not lead root out of it when a dataset is put there."""
+    target = os.path.join(os.path.dirname(YARD), "roots-own")
+    os.makedirs(target, mode=0o700, exist_ok=True)
+    data = os.path.join(os.path.dirname(YARD), "some-data")
+    os.makedirs(data, mode=0o755, exist_ok=True)
+    ask("POST", "/api/v1/datasets", {"name": "linked", "type": "local", "path": data}, token=admin)
+    text = json.dumps([{"link": target, "path": "d"}]).encode()
+    name = hashlib.sha256(text).hexdigest()
+    status, _, answer = ask("PUT", "/api/v1/snapshots/" + name, raw=text, token=token)
+    check(status < 300, "a snapshot with a link", status, answer)
+    job = submit(token, "true", source="snapshot:" + name, data=["linked:/ml/usercode/d/made"])
+    must(job is None or wait(token, job) == "Failed", "a dataset put through a link")
+    job = submit(token, "rm -rf /tmp/d; ln -s " + target + " /tmp/d; exit 75", data=["linked:/tmp/d/made"], max_retries=1)
+    must(job is None or wait(token, job) == "Failed", "a dataset put through a link of an earlier attempt")
+    must(os.listdir(target) == [], "directories in", target, os.listdir(target))
+
+
 def webhooks(token):
     """Messages to addresses inside: refused at once, or never delivered."""
     with socket.create_server(("127.0.0.1", 0)) as s:
@@ -320,6 +338,7 @@ def main():
     bad_jobs(mallory)
     bad_requests(mallory, alice)
     snapshots(mallory)
+    links_under_mounts(mallory)
     smuggling(mallory)
     forgery(mallory)
     secrets_that_are_variables(mallory)

@@ -197,7 +197,7 @@ a_second_signal_ends_it_at_once()
     wait $pid
     got=$?
     status 143
-    err_lacks "goes on from here"
+    err_lacks "with --continue to resume"
     step=$(find m -maxdepth 1 -name 'model.ckpt-*[0-9]' | sed 's/.*-//' | sort -n | tail -1)
     run "$TRAINYARD" train c.config --continue --set train_config.num_steps=$((step + 3))
     status 0
