@@ -208,7 +208,7 @@ several_metrics_make_a_front()
     run "$TRAINYARD" tune best --dir exp
     out_has "auc "
     run "$TRAINYARD" tune get --dir exp
-    out_has "trials that nothing beats"
+    out_has "Pareto-optimal trials"
     sed -i 's/ ms={{x}}//' config.yml
     create lacking
     status 2
