@@ -130,12 +130,12 @@ a_containers_variables_are_not_its_engines()
     is "mode" "$(cat "${call%.argv}.mode")" 600
     tr '\0' '\n' <"$call" | grep -F /trap && fail "values are in the command line"
     tr '\0' '\n' <"$call" | grep -qx PAI_HPS_TEXT || fail "a value of two lines is lost"
-    tr '\0' '\n' <"${call%.argv}.env" >env
+    tr '\0' '\n' <"${call%.argv}.env" >env.txt
     while IFS='=' read -r name _; do
         case $name in PATH | HOME | LANG | XDG_RUNTIME_DIR | DOCKER_* | CONTAINERS_CONF | TRAINYARD_JOB_ID | TRAINYARD_ATTEMPT | \
             TRAINYARD_WORKER | PAI_HPS_TEXT | lines* | PWD | SHLVL | _ | PAI_USER_ARGS) ;;
         *) fail "the engine has $name" ;; esac
-    done <env
+    done <env.txt
     find "$TRAINYARD_DIR" -name '*.env' | grep . && fail "the file is left"
     find "$TRAINYARD_DIR" -type f -exec grep -l /trap {} + | grep -v -e jobs.db | grep . && fail "values are kept elsewhere"
     export TY_LINES=$'a\nb'
@@ -155,7 +155,7 @@ packages_are_installed_with_an_environment_of_ours()
     local call
     call=$(grep -lz '^-c$' calls/*.argv | head -1)
     [ -n "$call" ] || fail "python3 was not called: $(cat .err)"
-    tr '\0' '\n' <"${call%.argv}.env" >env
+    tr '\0' '\n' <"${call%.argv}.env" >env.txt
     grep -e /trap -e TY_TEST_TOKEN env && fail "the environment of pip"
     grep -q ^PATH= env || fail "no PATH"
 }
