@@ -156,8 +156,8 @@ packages_are_installed_with_an_environment_of_ours()
     call=$(grep -lz '^-c$' calls/*.argv | head -1)
     [ -n "$call" ] || fail "python3 was not called: $(cat .err)"
     tr '\0' '\n' <"${call%.argv}.env" >env.txt
-    grep -e /trap -e TY_TEST_TOKEN env && fail "the environment of pip"
-    grep -q ^PATH= env || fail "no PATH"
+    grep -e /trap -e TY_TEST_TOKEN env.txt && fail "the environment of pip"
+    grep -q ^PATH= env.txt || fail "no PATH"
 }
 
 tap_cases a_bad_image_is_refused_wherever_a_job_is_checked a_bad_variable_is_refused \
