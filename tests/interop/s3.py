@@ -80,7 +80,7 @@ try:
     check(pyarrow.csv.read_csv("t.csv").equals(table.select(["id", "s"])), "text")
     check("Uploads" not in s3.list_multipart_uploads(Bucket="bucket"), "no upload is left over")
     # Replaced whole.
-    run("data", "convert", "--columns", "x", "t.parquet", "s3://bucket/out/big.parquet")
+    run("data", "convert", "--overwrite", "--columns", "x", "t.parquet", "s3://bucket/out/big.parquet")
     s3.download_file("bucket", "out/big.parquet", "big.parquet")
     check(pq.read_table("big.parquet").equals(table.select(["x"])), "an object replaced")
     # Refusals in the server's own words.
