@@ -21,6 +21,19 @@
 
 #define ENGINE_FAILED 125 /* exit status of an engine that could not start a container */
 
+/* The first process around a shell's text: a signal to it is for all that the text started,
+ * and it stays until they have ended. Without it the kernel would keep the signal from the
+ * text's shell, which would be the first, and take every process with that.
+ */
+static const char first_process[] =
+    "t=; trap 't=1; kill -s TERM -- -1 2>/dev/null' TERM\n"
+    "\"$@\" & p=$!\n"
+    "while :; do wait $p; s=$?; kill -s 0 $p 2>/dev/null || break; done\n"
+    "while [ \"$t\" ] && kill -s 0 -- -1 2>/dev/null; do\n"
+    "    sleep 0.1 2>/dev/null || sleep 1 || break\n"
+    "done\n"
+    "exit $s";
+
 typedef VEC(const char *) words;
 
 static const char *engine(void)
@@ -155,6 +168,15 @@ static void client_env(const struct backend_job *j, const char *const *job,
     mem_free(path);
 }
 
+static void add_command(words *v, const struct backend_job *j, const char *const *argv)
+{
+    static const char *const around[] = {"/bin/sh", "-c", first_process, "first"};
+    for (size_t i = 0; j->spec->shell && i < ARRAY_LEN(around); i++)
+        VEC_PUSH(v, around[i]);
+    for (; *argv; argv++)
+        VEC_PUSH(v, *argv);
+}
+
 /* The engine's command line around the worker's, in `a`. */
 static enum rc client_argv(const struct backend_job *j, const struct backend_launch *l,
                            struct arena *a, const char *const **out, struct err *err)
@@ -188,8 +210,7 @@ static enum rc client_argv(const struct backend_job *j, const struct backend_lau
         rc = add_env(l->w, &v, a, job_contract_env_list(l->env), err);
     VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
     VEC_PUSH(&v, j->spec->s->image);
-    for (size_t i = 0; l->argv[i]; i++)
-        VEC_PUSH(&v, l->argv[i]);
+    add_command(&v, j, l->argv);
     const char **copy = arena_alloc(a, (v.n + 1) * sizeof(*copy));
     memcpy(copy, v.at, v.n * sizeof(*copy));
     *out = copy;

@@ -268,20 +268,60 @@ int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE])
     return rc;
 }
 
+void jail_hear(bool on)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
+}
+
+/* To whoever left the group of the worker, which has had its signal. */
+static void tell_others(void)
+{
+    DIR *d = opendir("/proc");
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+        if (pid > 1 && getpgid(pid) > 0 && getpgid(pid) != getpgrp())
+            kill(pid, SIGTERM);
+    }
+    if (d)
+        closedir(d);
+}
+
+/* Until no child is left, or `worker` has ended. */
+static int reap(pid_t worker)
+{
+    sigset_t set;
+    int status = 0, sig;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    for (;;) {
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid < 0 || pid == worker)
+            return status;
+        if (pid == 0)
+            sigwait(&set, &sig);
+    }
+}
+
+/* Only the shim can send it a signal: the job has another identity. */
 _Noreturn void jail_wait(pid_t worker, int ends)
 {
-    int status = 0;
+    sigset_t pending;
     int kept = dup2(ends, 3);
     for (int i = 0; i < 3; i++)
         close(i);
     close_range(4, ~0U, 0);
     prctl(PR_SET_NAME, "ty-first");
-    for (;;) {
-        pid_t pid = wait(&status);
-        if (pid == worker || (pid < 0 && errno != EINTR))
-            break;
-    }
+    int status = reap(worker);
     ssize_t n = write(kept, &status, sizeof(status));
     (void)n; /* then nobody waits for it */
+    sigpending(&pending);
+    if (sigismember(&pending, SIGTERM)) {
+        tell_others();
+        reap(-1);
+    }
     _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
 }

@@ -3,7 +3,8 @@
  *
  * Between the shim and the worker stands a first process of a process namespace of their
  * own: it builds the worker's view of the machine, starts it under an identity of its own,
- * and ends with it, whereupon the kernel ends whatever the worker has left.
+ * and ends with it, whereupon the kernel ends whatever the worker has left. After a request
+ * to stop it stays for as long as any process of the worker's does.
  *
  *     shim --jail_fork--> first process --jail_build--> fork --jail_drop--> exec
  *
@@ -41,8 +42,13 @@ int jail_build(const struct jail *j, const char *scratch,
                char what[VIEW_ERROR_SIZE]);
 /* In its own child, right before exec: identity, limits, system calls. */
 int jail_drop(const struct jail *j, char what[VIEW_ERROR_SIZE]);
+/* Before that fork with true, in the child with false: from then on jail_wait() knows
+ * whether the worker was told to stop.
+ */
+void jail_hear(bool on);
 /* The first process's life: waits for `worker`, writes its status (as waitpid() has it) to
- * `ends`, and exits. Never returns.
+ * `ends`, and exits; when the worker was told to stop, after the last of what it started.
+ * Never returns.
  */
 _Noreturn void jail_wait(pid_t worker, int ends);
 /* A network namespace with nothing but a loopback; an fd, or -1 with errno. */

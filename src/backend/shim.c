@@ -94,9 +94,11 @@ static int enter_jail(const struct backend_shim_spec *s, int to, int ends,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (orphaned(to))
         _exit(126);
+    jail_hear(true);
     pid_t worker = rc ? 0 : fork();
     if (worker > 0)
         jail_wait(worker, ends);
+    jail_hear(false);
     if (worker < 0) {
         snprintf(what, VIEW_ERROR_SIZE, "start a process");
         return errno;
@@ -233,8 +235,10 @@ static void kill_group(const struct running *x, int sig)
         kill(-x->worker, sig);
 }
 
-/* What the worker left behind is ours now: a subreaper adopts orphans. */
-static bool kill_adopted(void)
+/* What the worker left behind is ours now: a subreaper adopts orphans. Signals those that
+ * are not in process group `but` (0: all).
+ */
+static void signal_adopted(int sig, pid_t but)
 {
     char path[64], text[4096];
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
@@ -243,7 +247,7 @@ static bool kill_adopted(void)
     if (fd >= 0)
         close(fd);
     if (n <= 0)
-        return false;
+        return;
     text[n] = '\0';
     char *at = text;
     for (;;) {
@@ -251,10 +255,17 @@ static bool kill_adopted(void)
         long pid = strtol(at, &end, 10);
         if (end == at || pid <= 0)
             break;
-        kill((pid_t)pid, SIGKILL);
+        if (!but || getpgid((pid_t)pid) != but)
+            kill((pid_t)pid, sig);
         at = end;
     }
-    return true;
+}
+
+/* The grace time is all processes': it ends when the last of them has. */
+static void end_grace(struct running *x)
+{
+    x->kill_at = 0;
+    x->drain_until = clock_mono_ns() + (int64_t)DRAIN_MS * 1000000;
 }
 
 /* The first process of a jail cannot end as the worker did, but it tells. */
@@ -278,8 +289,12 @@ static void reap(struct running *x)
         x->status = worker_status(x, status);
         x->usage = usage;
         x->drain_until = clock_mono_ns() + (int64_t)DRAIN_MS * 1000000;
+        if (x->kill_at) /* those that left its group were not told yet */
+            signal_adopted(SIGTERM, x->worker);
     }
     x->alone = pid < 0 && errno == ECHILD;
+    if (x->ended && x->alone && x->kill_at)
+        end_grace(x);
 }
 
 static void on_signal(struct running *x, uint32_t number)
@@ -333,7 +348,7 @@ static int wait_ms(const struct running *x)
         int64_t left = x->kill_at > now ? (x->kill_at - now) / 1000000 + 1 : 0;
         ms = ms < 0 || left < ms ? left : ms;
     }
-    if (x->ended)
+    if (x->ended && !x->kill_at)
         ms = 10;
     return (int)ms;
 }
@@ -353,11 +368,11 @@ static void one_round(struct running *x)
             read_stream(x, i);
     if (x->kill_at && clock_mono_ns() >= x->kill_at) {
         kill_group(x, SIGKILL);
-        x->kill_at = 0;
+        end_grace(x);
     }
-    if (x->ended) {
+    if (x->ended && !x->kill_at) {
         kill_group(x, SIGKILL);
-        kill_adopted();
+        signal_adopted(SIGKILL, 0);
         reap(x);
     }
 }
@@ -367,7 +382,7 @@ static void one_round(struct running *x)
  */
 static bool finished(const struct running *x)
 {
-    if (!x->ended)
+    if (!x->ended || x->kill_at)
         return false;
     return (x->alone && x->out[0] < 0 && x->out[1] < 0) ||
            clock_mono_ns() > x->drain_until;

@@ -12,7 +12,8 @@
  * full disk in the room that the run file kept for it
  *
  * Signals to the shim: TERM stops the worker (TERM, then KILL after the grace time), INT
- * stops it at once, USR1 suspends, USR2 resumes.
+ * stops it at once, USR1 suspends, USR2 resumes. The grace time is that of all processes
+ * the worker started: a shell that ends at once takes nothing from its children.
  */
 #ifndef BACKEND_SHIM_H
 #define BACKEND_SHIM_H

@@ -98,6 +98,24 @@ END
     [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
 }
 
+the_grace_time_is_that_of_all_processes_of_a_container()
+{
+    engine_place
+    make_image
+    local id text='sh -c "trap \"echo told; sleep 0.3; echo saved; exit 0\" TERM; echo up; while :; do sleep 0.05; done"'
+    for text in "$text; echo never" "$text & wait"; do
+        id=$("$TRAINYARD" job submit --image $image --grace 20s -- "$text")
+        for _ in $(seq 200); do "$TRAINYARD" job logs "$id" | grep -q up && break; sleep 0.1; done
+        run "$TRAINYARD" job stop "$id"
+        run "$TRAINYARD" job wait --timeout 15s "$id"
+        status 3
+        run "$TRAINYARD" job logs "$id"
+        out_has saved
+        out_lacks never
+        state_is "$id" Stopped
+    done
+}
+
 without_an_engine_it_says_so()
 {
     export TRAINYARD_DIR=$PWD/jobs TRAINYARD_SLOTS=cpu=8,memory=64g
@@ -108,4 +126,5 @@ without_an_engine_it_says_so()
     err_has "Failed (LaunchFailure): run a container: no podman or docker"
 }
 
-tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image without_an_engine_it_says_so
+tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image \
+    the_grace_time_is_that_of_all_processes_of_a_container without_an_engine_it_says_so

@@ -108,6 +108,18 @@ ends_of_isolated_jobs_are_told_as_they_were()
     run "$TRAINYARD" job wait --timeout 20s "$id"
     run "$TRAINYARD" job logs "$id"
     out_has bye
+    # The grace time is that of all processes, also of those in another session.
+    local text child='trap "echo told; sleep 0.4; echo saved; exit 0" TERM; echo ready; while :; do sleep 0.05; done'
+    for text in "sh -c '$child'; echo never" "setsid sh -c '$child' & wait"; do
+        id=$("$TRAINYARD" job submit --grace 20s -- "$text")
+        for _ in $(seq 200); do "$TRAINYARD" job logs "$id" 2>/dev/null | grep -q ready && break; sleep 0.05; done
+        run "$TRAINYARD" job stop "$id"
+        run "$TRAINYARD" job wait --timeout 10s "$id"
+        status 3
+        run "$TRAINYARD" job logs "$id"
+        out_has saved
+        out_lacks never
+    done
     # What it leaves behind goes with it, also from another session.
     id=$("$TRAINYARD" job submit --wait -- 'setsid sleep 4711 & sleep 0.2')
     for p in /proc/[0-9]*/cmdline; do { tr "\0" " " <"$p"; echo; } 2>/dev/null; done | grep -q '^sleep 4711' && fail "a process is left"

@@ -241,6 +241,30 @@ $id Stopped
 END
 }
 
+the_grace_time_is_that_of_all_processes()
+{
+    place
+    local id text child='trap "echo told; sleep 0.4; echo saved; exit 0" TERM; echo up; while :; do sleep 0.05; done'
+    for text in "sh -c '$child'; echo never" "sh -c '$child' & wait" "setsid sh -c '$child' & wait"; do
+        id=$("$TRAINYARD" job submit --grace 20s -- "$text")
+        for _ in $(seq 200); do "$TRAINYARD" job logs "$id" | grep -q up && break; sleep 0.05; done
+        run "$TRAINYARD" job stop "$id"
+        run "$TRAINYARD" job wait --timeout 100s "$id"
+        status 3
+        is "$text" "$("$TRAINYARD" job logs "$id" | grep -vx Terminated | tr '\n' ' ')" "up told saved "
+        state_is "$id" Stopped
+    done
+    # It does not last longer than its limit, and what is killed then counts as stopped.
+    id=$("$TRAINYARD" job submit --grace 300ms -- "sh -c 'trap \"\" TERM; echo up; while :; do sleep 0.05; done' & wait")
+    for _ in $(seq 200); do "$TRAINYARD" job logs "$id" | grep -q up && break; sleep 0.05; done
+    run "$TRAINYARD" job stop "$id"
+    run "$TRAINYARD" job wait --timeout 10s "$id"
+    status 3
+    # A job that ends by itself leaves nothing behind, as before.
+    run timeout 10 "$TRAINYARD" job run --grace 60s -- "sh -c 'trap \"\" TERM; while :; do sleep 0.05; done' & sleep 0.2"
+    status 0
+}
+
 a_job_is_suspended_and_resumed()
 {
     place
@@ -565,7 +589,7 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
     a_failed_worker_ends_the_others one_worker_starts_again_alone the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
-    a_job_is_stopped_with_grace a_job_is_suspended_and_resumed \
+    a_job_is_stopped_with_grace the_grace_time_is_that_of_all_processes a_job_is_suspended_and_resumed \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \
