@@ -123,108 +123,108 @@ static enum rc copies_synchronise(const struct device *d, struct err *err)
 
 static bool copies_has(const struct op *op)
 {
-    return cpu_executor.has(op);
+    return nn_cpu_executor.has(op);
 }
 
 static enum rc copies_plan(struct graph *g, struct err *err)
 {
-    return cpu_executor.plan(g, err);
+    return nn_cpu_executor.plan(g, err);
 }
 
 static void copies_release(struct graph *g)
 {
-    cpu_executor.release(g);
+    nn_cpu_executor.release(g);
 }
 
 static void copies_rows(struct graph *g)
 {
-    cpu_executor.rows(g);
+    nn_cpu_executor.rows(g);
 }
 
 static void copies_forward(struct graph *g)
 {
     copies_enter(g->device);
-    cpu_executor.forward(g);
+    nn_cpu_executor.forward(g);
     copies_leave(g->device);
 }
 
 static void copies_backward(struct graph *g, bool zero)
 {
     copies_enter(g->device);
-    cpu_executor.backward(g, zero);
+    nn_cpu_executor.backward(g, zero);
     copies_leave(g->device);
 }
 
 static bool copies_scale(const struct device *d, const struct view *v, float by)
 {
     copies_enter(d);
-    bool finite = cpu_executor.scale(d, v, by);
+    bool finite = nn_cpu_executor.scale(d, v, by);
     copies_leave(d);
     return finite;
 }
 
-static bool copies_coded(struct graph *g, struct val *v, int64_t col, int64_t width,
+static bool copies_coded(struct graph *g, struct nn_val *v, int64_t col, int64_t width,
                          int64_t n)
 {
-    return cpu_executor.coded(g, v, col, width, n);
+    return nn_cpu_executor.coded(g, v, col, width, n);
 }
 
-static void copies_codes(struct graph *g, struct val *v, const struct code_ids *ids)
+static void copies_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids)
 {
     copies_enter(g->device);
-    cpu_executor.codes(g, v, ids);
+    nn_cpu_executor.codes(g, v, ids);
     copies_leave(g->device);
 }
 
-static void copies_update(const struct param_set *s, const struct param_update *u)
+static void copies_update(const struct optim_param_set *s, const struct param_update *u)
 {
     copies_enter(s->device);
-    cpu_params.update(s, u);
+    nn_cpu_params.update(s, u);
     copies_leave(s->device);
 }
 
-static double copies_norm(const struct param_set *s, double p)
+static double copies_norm(const struct optim_param_set *s, double p)
 {
     copies_enter(s->device);
-    double norm = cpu_params.norm(s, p);
+    double norm = nn_cpu_params.norm(s, p);
     copies_leave(s->device);
     return norm;
 }
 
-static void copies_clamp(const struct param_set *s, float max)
+static void copies_clamp(const struct optim_param_set *s, float max)
 {
     copies_enter(s->device);
-    cpu_params.clamp(s, max);
+    nn_cpu_params.clamp(s, max);
     copies_leave(s->device);
 }
 
-static void copies_multiply(const struct param_set *s, float by)
+static void copies_multiply(const struct optim_param_set *s, float by)
 {
     copies_enter(s->device);
-    cpu_params.multiply(s, by);
+    nn_cpu_params.multiply(s, by);
     copies_leave(s->device);
 }
 
-static bool copies_multiply_finite(const struct param_set *s, float by)
+static bool copies_multiply_finite(const struct optim_param_set *s, float by)
 {
     copies_enter(s->device);
-    bool finite = cpu_params.multiply_finite(s, by);
+    bool finite = nn_cpu_params.multiply_finite(s, by);
     copies_leave(s->device);
     return finite;
 }
 
-static void copies_average(const struct param_set *s, float *avg, float keep, float take,
-                           bool first)
+static void copies_average(const struct optim_param_set *s, float *avg, float keep,
+                           float take, bool first)
 {
     copies_enter(s->device);
-    cpu_params.average(s, avg, keep, take, first);
+    nn_cpu_params.average(s, avg, keep, take, first);
     copies_leave(s->device);
 }
 
-static void copies_exchange(const struct param_set *s, float *avg)
+static void copies_exchange(const struct optim_param_set *s, float *avg)
 {
     copies_enter(s->device);
-    cpu_params.exchange(s, avg);
+    nn_cpu_params.exchange(s, avg);
     copies_leave(s->device);
 }
 

@@ -323,7 +323,7 @@ static enum rc step(struct bench *b, uint64_t t, struct err *err)
     int k = (int)(t % BATCHES);
     struct model *m = b->m;
     struct view views[SLOTS_MAX];
-    struct batch_rows rows = {.n = {b->rows}};
+    struct nn_batch_rows rows = {.n = {b->rows}};
     for (size_t i = 0; i < m->axes.n; i++) {
         rows.n[m->axes.at[i].axis] = b->offsets[k][b->rows];
         rows.offsets[m->axes.at[i].axis] = b->offsets[k];

@@ -76,7 +76,7 @@ struct ckpt_owner_ops {
 };
 void ckpt_add_owner(struct ckpt_writer *w, const struct ckpt_owner_ops *ops, void *owner);
 void ckpt_add_source(struct ckpt_writer *w, enum ckpt_part part,
-                     const struct st_source *source);
+                     const struct ckpt_st_source *source);
 
 /* Copies everything that was added, so that the live data may change. ckpt_copy_bytes()
  * says what that takes. On RC_NOMEM the writer is still good for a ckpt_commit().
@@ -112,11 +112,12 @@ int64_t ckpt_epoch(const struct ckpt *c);
 const char *ckpt_config(const struct ckpt *c); /* "" when there is none */
 /* In order: parts, files, place. */
 size_t ckpt_count(const struct ckpt *c);
-const struct st_tensor *ckpt_at(const struct ckpt *c, size_t i);
+const struct ckpt_st_tensor *ckpt_at(const struct ckpt *c, size_t i);
 enum ckpt_part ckpt_part_at(const struct ckpt *c, size_t i);
-const struct st_tensor *ckpt_find(const struct ckpt *c, const char *name); /* or NULL */
-const struct node *ckpt_json(const struct ckpt *c, const char *name);      /* or NULL */
-/* st_read_f32() reads what ckpt_find() finds. */
+const struct ckpt_st_tensor *ckpt_find(const struct ckpt *c,
+                                       const char *name);             /* or NULL */
+const struct node *ckpt_json(const struct ckpt *c, const char *name); /* or NULL */
+/* ckpt_st_read_f32() reads what ckpt_find() finds. */
 
 /* --- the checkpoints of a model_dir --- */
 

@@ -15,10 +15,10 @@
 
 static const struct {
     const char *prefix;
-    enum sum_kind kind;
+    enum ckpt_sum_kind kind;
 } kinds[] = {{"crc32:", SUM_CRC32}, {"crc32c:", SUM_CRC32C}};
 
-uint32_t checksum_of(const struct checksum *like, const void *p, size_t n)
+uint32_t ckpt_checksum_of(const struct ckpt_checksum *like, const void *p, size_t n)
 {
     return like->kind == SUM_CRC32 ? hash_crc32(0, p, n) : hash_crc32c(0, p, n);
 }
@@ -38,7 +38,7 @@ static bool parse_hex(const char *s, uint32_t *out)
     return true;
 }
 
-static bool parse_sum(const struct node *v, struct checksum *out)
+static bool parse_sum(const struct node *v, struct ckpt_checksum *out)
 {
     if (!v || v->kind != NODE_STR)
         return false;
@@ -50,7 +50,7 @@ static bool parse_sum(const struct node *v, struct checksum *out)
     return false;
 }
 
-static void print_sum(const struct checksum *sum, struct buf *out)
+static void print_sum(const struct ckpt_checksum *sum, struct buf *out)
 {
     const char *prefix = sum->kind == SUM_CRC32 ? "crc32" : "crc32c";
     buf_printf(out, "\"%s:%08x\"", prefix, sum->value);
@@ -78,13 +78,14 @@ static bool plain_name(const char *s)
     return s && *s && *s != '.' && !strchr(s, '/');
 }
 
-static enum rc parse_files(const struct node *list, struct manifest *m, struct err *err)
+static enum rc parse_files(const struct node *list, struct ckpt_manifest *m,
+                           struct err *err)
 {
     if (!list || list->kind != NODE_LIST)
         return bad(err, "'files' is not a list");
     for (size_t i = 0; i < list->list.n; i++) {
         const struct node *v = list->list.at[i];
-        struct manifest_file f = {.name = text_of(node_find(v, "name"))};
+        struct ckpt_manifest_file f = {.name = text_of(node_find(v, "name"))};
         if (!plain_name(f.name) || !size_of(node_find(v, "bytes"), &f.bytes) ||
             !parse_sum(node_find(v, "checksum"), &f.sum))
             return err_coded(err, RC_FORMAT, E1505,
@@ -94,18 +95,18 @@ static enum rc parse_files(const struct node *list, struct manifest *m, struct e
     return RC_OK;
 }
 
-static enum rc parse_tensor(const struct node *v, struct manifest *m, struct arena *a,
-                            const struct str name, struct err *err)
+static enum rc parse_tensor(const struct node *v, struct ckpt_manifest *m,
+                            struct arena *a, const struct str name, struct err *err)
 {
-    struct manifest_tensor t = {0};
+    struct ckpt_manifest_tensor t = {0};
     const struct node *type = node_find(v, "dtype"), *sum = node_find(v, "checksum");
     int64_t file;
     if (memchr(name.p, '\0', name.n))
         return bad(err, "its name holds a NUL");
-    if (!text_of(type) || !st_type_find(type->text, &t.type))
+    if (!text_of(type) || !ckpt_st_type_find(type->text, &t.type))
         return bad(err, "its dtype is not known");
     if (!ckpt_parse_shape(node_find(v, "shape"), t.dims, &t.n_dims) ||
-        !ckpt_shape_bytes(t.dims, t.n_dims, st_type_size(t.type), &t.bytes))
+        !ckpt_shape_bytes(t.dims, t.n_dims, ckpt_st_type_size(t.type), &t.bytes))
         return bad(err, "its shape is not a list of sizes");
     if (!size_of(node_find(v, "file"), &file) || (uint64_t)file >= m->files.n)
         return bad(err, "its file is not the number of one");
@@ -121,7 +122,8 @@ static enum rc parse_tensor(const struct node *v, struct manifest *m, struct are
     return RC_OK;
 }
 
-static enum rc parse_tensors(const struct node *map, struct manifest *m, struct err *err)
+static enum rc parse_tensors(const struct node *map, struct ckpt_manifest *m,
+                             struct err *err)
 {
     if (!map || map->kind != NODE_MAP)
         return bad(err, "'tensors' is not an object");
@@ -135,7 +137,8 @@ static enum rc parse_tensors(const struct node *map, struct manifest *m, struct 
     return RC_OK;
 }
 
-static enum rc parse_root(const struct node *root, struct manifest *m, struct err *err)
+static enum rc parse_root(const struct node *root, struct ckpt_manifest *m,
+                          struct err *err)
 {
     int64_t version;
     if (!size_of(node_find(root, "version"), &version) || version < 1)
@@ -174,13 +177,13 @@ static enum rc check_seal(const struct node *root, const char *text, size_t n,
 {
     const char *format = text_of(node_find(root, "format"));
     const struct node *v = node_find(root, "checksum");
-    struct checksum sum;
+    struct ckpt_checksum sum;
     if (!format || strcmp(format, FORMAT) != 0)
         return bad(err, "'format' is not \"" FORMAT "\"");
     size_t at = parse_sum(v, &sum) ? sealed_bytes(v, text, n) : 0;
     if (at == 0)
         return bad(err, "no checksum on its last line");
-    uint32_t got = checksum_of(&sum, text, at);
+    uint32_t got = ckpt_checksum_of(&sum, text, at);
     if (got != sum.value)
         return err_coded(err, RC_FORMAT, E1505,
                          "its checksum is %08x, its last line says %08x: it was changed "
@@ -189,8 +192,8 @@ static enum rc check_seal(const struct node *root, const char *text, size_t n,
     return RC_OK;
 }
 
-enum rc manifest_parse(const char *what, const char *text, size_t n, struct manifest *out,
-                       struct err *err)
+enum rc ckpt_manifest_parse(const char *what, const char *text, size_t n,
+                            struct ckpt_manifest *out, struct err *err)
 {
     enum rc rc = ckpt_parse_json(what, text, n, E1505, &out->doc, err);
     if (rc)
@@ -204,11 +207,11 @@ enum rc manifest_parse(const char *what, const char *text, size_t n, struct mani
     return rc ? err_wrap(err, rc, "%s", what) : RC_OK;
 }
 
-static void print_files(const struct manifest *m, struct buf *out)
+static void print_files(const struct ckpt_manifest *m, struct buf *out)
 {
     buf_puts(out, "  \"files\": [");
     for (size_t i = 0; i < m->files.n; i++) {
-        const struct manifest_file *f = &m->files.at[i];
+        const struct ckpt_manifest_file *f = &m->files.at[i];
         buf_printf(out, "%s\n    {\"name\": ", i ? "," : "");
         buf_json_str(out, f->name, strlen(f->name));
         buf_printf(out, ", \"bytes\": %jd, \"checksum\": ", (intmax_t)f->bytes);
@@ -218,15 +221,15 @@ static void print_files(const struct manifest *m, struct buf *out)
     buf_puts(out, m->files.n ? "\n  ],\n" : "],\n");
 }
 
-static void print_tensors(const struct manifest *m, struct buf *out)
+static void print_tensors(const struct ckpt_manifest *m, struct buf *out)
 {
     buf_puts(out, "  \"tensors\": {");
     for (size_t i = 0; i < m->tensors.n; i++) {
-        const struct manifest_tensor *t = &m->tensors.at[i];
+        const struct ckpt_manifest_tensor *t = &m->tensors.at[i];
         buf_printf(out, "%s\n    ", i ? "," : "");
         buf_json_str(out, t->name, strlen(t->name));
-        buf_printf(out, ": {\"dtype\": \"%s\", \"shape\": ", st_type_name(t->type));
-        st_print_shape(NULL, t->dims, t->n_dims, out);
+        buf_printf(out, ": {\"dtype\": \"%s\", \"shape\": ", ckpt_st_type_name(t->type));
+        ckpt_st_print_shape(NULL, t->dims, t->n_dims, out);
         buf_printf(out, ", \"file\": %zu, \"offset\": %jd, \"checksum\": ", t->file,
                    (intmax_t)t->offset);
         print_sum(&t->sum, out);
@@ -235,7 +238,7 @@ static void print_tensors(const struct manifest *m, struct buf *out)
     buf_puts(out, m->tensors.n ? "\n  },\n" : "},\n");
 }
 
-void manifest_print(const struct manifest *m, struct buf *out)
+void ckpt_manifest_print(const struct ckpt_manifest *m, struct buf *out)
 {
     buf_printf(out, "{\n  \"format\": \"" FORMAT "\",\n  \"version\": %d,\n",
                MANIFEST_VERSION);
@@ -259,11 +262,11 @@ void manifest_print(const struct manifest *m, struct buf *out)
     buf_printf(out, "crc32c:%08x\"\n}\n", sum);
 }
 
-void manifest_release(struct manifest *m)
+void ckpt_manifest_release(struct ckpt_manifest *m)
 {
     VEC_RELEASE(&m->files);
     VEC_RELEASE(&m->tensors);
     VEC_RELEASE(&m->blobs);
     doc_release(&m->doc);
-    *m = (struct manifest){0};
+    *m = (struct ckpt_manifest){0};
 }

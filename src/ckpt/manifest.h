@@ -13,52 +13,52 @@
 #define MANIFEST_VERSION 1 /* of the container */
 #define MANIFEST_MAX SOURCE_MAX
 
-enum sum_kind { SUM_NONE, SUM_CRC32, SUM_CRC32C };
-struct checksum {
-    enum sum_kind kind;
+enum ckpt_sum_kind { SUM_NONE, SUM_CRC32, SUM_CRC32C };
+struct ckpt_checksum {
+    enum ckpt_sum_kind kind;
     uint32_t value;
 };
 /* Over n bytes, of the kind of `like`. */
-uint32_t checksum_of(const struct checksum *like, const void *p, size_t n);
+uint32_t ckpt_checksum_of(const struct ckpt_checksum *like, const void *p, size_t n);
 
-struct manifest_file {
+struct ckpt_manifest_file {
     const char *name; /* a plain file name */
     int64_t bytes;
-    struct checksum sum;
+    struct ckpt_checksum sum;
 };
 
-struct manifest_tensor {
+struct ckpt_manifest_tensor {
     const char *name;
     size_t file; /* index */
-    enum st_type type;
+    enum ckpt_st_type type;
     int n_dims;
     int64_t dims[ST_DIMS_MAX];
     int64_t offset, bytes; /* in the file */
-    struct checksum sum;
+    struct ckpt_checksum sum;
 };
 
-struct manifest_blob {
+struct ckpt_manifest_blob {
     const char *name;
     const char *json; /* for printing only */
 };
 
-/* Texts belong to `doc` after manifest_parse(), to the writer before manifest_print(). */
-struct manifest {
+/* Texts belong to `doc` after ckpt_manifest_parse(), to the writer before ckpt_manifest_print(). */
+struct ckpt_manifest {
     struct doc doc;
     int64_t schema, step, epoch;
     const char *config; /* "" when there is none */
-    VEC(struct manifest_file) files;
-    VEC(struct manifest_tensor) tensors;
-    VEC(struct manifest_blob) blobs;
+    VEC(struct ckpt_manifest_file) files;
+    VEC(struct ckpt_manifest_tensor) tensors;
+    VEC(struct ckpt_manifest_blob) blobs;
     const struct node *state; /* what was parsed; a map */
 };
 
 /* `what` is for messages. RC_FORMAT (E1505), RC_UNSUPPORTED (E1508). The manifest is the
  * caller's, to release, in any case.
  */
-enum rc manifest_parse(const char *what, const char *text, size_t n, struct manifest *out,
-                       struct err *err) MUST_CHECK;
-void manifest_print(const struct manifest *m, struct buf *out);
-void manifest_release(struct manifest *m);
+enum rc ckpt_manifest_parse(const char *what, const char *text, size_t n,
+                            struct ckpt_manifest *out, struct err *err) MUST_CHECK;
+void ckpt_manifest_print(const struct ckpt_manifest *m, struct buf *out);
+void ckpt_manifest_release(struct ckpt_manifest *m);
 
 #endif

@@ -17,17 +17,17 @@
 #define NOTE_MAX ((size_t)64 << 10)
 
 struct entry {
-    const struct st_tensor *tensor;
+    const struct ckpt_st_tensor *tensor;
     enum ckpt_part part;
 };
 
 struct ckpt {
     char *path;
-    struct manifest manifest;
+    struct ckpt_manifest manifest;
     bool single; /* one safetensors file, no manifest */
-    VEC(struct st_file *) files;
+    VEC(struct ckpt_st_file *) files;
     VEC(struct entry) entries;
-    struct map by_name; /* to struct st_tensor */
+    struct map by_name; /* to struct ckpt_st_tensor */
 };
 
 void ckpt_close(struct ckpt *c)
@@ -35,11 +35,11 @@ void ckpt_close(struct ckpt *c)
     if (!c)
         return;
     for (size_t i = 0; i < c->files.n; i++)
-        st_close(c->files.at[i]);
+        ckpt_st_close(c->files.at[i]);
     VEC_RELEASE(&c->files);
     VEC_RELEASE(&c->entries);
     map_release(&c->by_name);
-    manifest_release(&c->manifest);
+    ckpt_manifest_release(&c->manifest);
     mem_free(c->path);
     mem_free(c);
 }
@@ -54,12 +54,12 @@ static enum ckpt_part part_of(const char *file_name)
     return CKPT_MODEL;
 }
 
-static enum rc add_file(struct ckpt *c, struct st_file *f, enum ckpt_part part,
+static enum rc add_file(struct ckpt *c, struct ckpt_st_file *f, enum ckpt_part part,
                         struct err *err)
 {
     VEC_PUSH(&c->files, f);
-    for (size_t i = 0; i < st_count(f); i++) {
-        const struct st_tensor *t = st_at(f, i);
+    for (size_t i = 0; i < ckpt_st_count(f); i++) {
+        const struct ckpt_st_tensor *t = ckpt_st_at(f, i);
         struct map_entry *e = map_put(&c->by_name, str_c(t->name));
         if (e->value)
             return err_coded(err, RC_FORMAT, E1502,
@@ -72,21 +72,21 @@ static enum rc add_file(struct ckpt *c, struct st_file *f, enum ckpt_part part,
 }
 
 /* The tensor of the file that byte `at` belongs to; NULL: none, the header. */
-static const struct manifest_tensor *tensor_at(const struct manifest *m, size_t file,
-                                               int64_t at)
+static const struct ckpt_manifest_tensor *tensor_at(const struct ckpt_manifest *m,
+                                                    size_t file, int64_t at)
 {
     for (size_t i = 0; i < m->tensors.n; i++) {
-        const struct manifest_tensor *t = &m->tensors.at[i];
+        const struct ckpt_manifest_tensor *t = &m->tensors.at[i];
         if (t->file == file && at >= t->offset && at < t->offset + t->bytes)
             return t;
     }
     return NULL;
 }
 
-static enum rc bad_size(const struct manifest *m, size_t file, int64_t got,
+static enum rc bad_size(const struct ckpt_manifest *m, size_t file, int64_t got,
                         struct err *err)
 {
-    const struct manifest_tensor *t = tensor_at(m, file, got);
+    const struct ckpt_manifest_tensor *t = tensor_at(m, file, got);
     int64_t want = m->files.at[file].bytes;
     if (got < want && t)
         return err_coded(err, RC_FORMAT, E1506,
@@ -102,14 +102,14 @@ static enum rc bad_size(const struct manifest *m, size_t file, int64_t got,
                      (intmax_t)got, (intmax_t)want);
 }
 
-static enum rc bad_sum(const struct manifest *m, size_t file, const unsigned char *data,
-                       struct err *err)
+static enum rc bad_sum(const struct ckpt_manifest *m, size_t file,
+                       const unsigned char *data, struct err *err)
 {
     for (size_t i = 0; i < m->tensors.n; i++) {
-        const struct manifest_tensor *t = &m->tensors.at[i];
+        const struct ckpt_manifest_tensor *t = &m->tensors.at[i];
         if (t->file != file || t->sum.kind == SUM_NONE)
             continue;
-        uint32_t got = checksum_of(&t->sum, data + t->offset, (size_t)t->bytes);
+        uint32_t got = ckpt_checksum_of(&t->sum, data + t->offset, (size_t)t->bytes);
         if (got != t->sum.value)
             return err_coded(err, RC_FORMAT, E1507,
                              "tensor '%s' (bytes %jd to %jd) is damaged: checksum %08x, "
@@ -122,10 +122,10 @@ static enum rc bad_sum(const struct manifest *m, size_t file, const unsigned cha
                      "manifest's");
 }
 
-static enum rc verify_bytes(const struct manifest *m, size_t file, unsigned flags,
+static enum rc verify_bytes(const struct ckpt_manifest *m, size_t file, unsigned flags,
                             const char *path, struct err *err)
 {
-    const struct manifest_file *f = &m->files.at[file];
+    const struct ckpt_manifest_file *f = &m->files.at[file];
     struct fs_map map;
     enum rc rc = fs_map(path, &map, err);
     if (rc == RC_NOTFOUND)
@@ -135,7 +135,7 @@ static enum rc verify_bytes(const struct manifest *m, size_t file, unsigned flag
     if ((int64_t)map.n != f->bytes)
         rc = bad_size(m, file, (int64_t)map.n, err);
     else if (!(flags & CKPT_NO_CHECKSUMS) &&
-             checksum_of(&f->sum, map.data, map.n) != f->sum.value)
+             ckpt_checksum_of(&f->sum, map.data, map.n) != f->sum.value)
         rc = bad_sum(m, file, map.data, err);
     fs_unmap(&map);
     return rc ? err_wrap(err, rc, "file '%s'", f->name) : RC_OK;
@@ -145,17 +145,18 @@ static enum rc open_file(struct ckpt *c, size_t file, unsigned flags, struct err
 {
     const char *name = c->manifest.files.at[file].name;
     char *path = fs_join(c->path, name);
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     enum rc rc = verify_bytes(&c->manifest, file, flags, path, err);
     if (!rc)
-        rc = st_open(path, &f, err);
+        rc = ckpt_st_open(path, &f, err);
     if (!rc)
         rc = add_file(c, f, part_of(name), err);
     mem_free(path);
     return rc;
 }
 
-static bool same_tensor(const struct manifest_tensor *m, const struct st_tensor *t)
+static bool same_tensor(const struct ckpt_manifest_tensor *m,
+                        const struct ckpt_st_tensor *t)
 {
     return t && t->type == m->type && t->n_dims == m->n_dims && t->offset == m->offset &&
            memcmp(t->dims, m->dims, sizeof(t->dims)) == 0;
@@ -163,10 +164,11 @@ static bool same_tensor(const struct manifest_tensor *m, const struct st_tensor 
 
 static enum rc check_index(const struct ckpt *c, struct err *err)
 {
-    const struct manifest *m = &c->manifest;
+    const struct ckpt_manifest *m = &c->manifest;
     for (size_t i = 0; i < m->tensors.n; i++) {
-        const struct manifest_tensor *t = &m->tensors.at[i];
-        const struct st_tensor *have = st_find(c->files.at[t->file], str_c(t->name));
+        const struct ckpt_manifest_tensor *t = &m->tensors.at[i];
+        const struct ckpt_st_tensor *have =
+            ckpt_st_find(c->files.at[t->file], str_c(t->name));
         if (!same_tensor(t, have))
             return err_coded(err, RC_FORMAT, E1505, "tensor '%s' is %s file '%s'",
                              t->name, have ? "described otherwise in its" : "not in its",
@@ -186,7 +188,7 @@ static enum rc open_manifest(struct ckpt *c, struct err *err)
     if (rc == RC_NOTFOUND)
         rc = err_coded(err, RC_FORMAT, E1506, "it has no " CKPT_MANIFEST);
     else if (!rc)
-        rc = manifest_parse(CKPT_MANIFEST, text, n, &c->manifest, err);
+        rc = ckpt_manifest_parse(CKPT_MANIFEST, text, n, &c->manifest, err);
     mem_free(text);
     mem_free(path);
     return rc;
@@ -213,10 +215,10 @@ static enum rc open_dir(const char *path, unsigned flags, struct ckpt **out,
 static enum rc open_single(const char *path, struct ckpt **out, struct err *err)
 {
     struct ckpt *c = mem_calloc(1, sizeof(*c));
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     c->path = mem_strdup(path);
     c->single = true;
-    enum rc rc = st_open(path, &f, err);
+    enum rc rc = ckpt_st_open(path, &f, err);
     if (!rc)
         rc = add_file(c, f, CKPT_MODEL, err);
     if (rc) {
@@ -336,7 +338,7 @@ size_t ckpt_count(const struct ckpt *c)
     return c->entries.n;
 }
 
-const struct st_tensor *ckpt_at(const struct ckpt *c, size_t i)
+const struct ckpt_st_tensor *ckpt_at(const struct ckpt *c, size_t i)
 {
     return c->entries.at[i].tensor;
 }
@@ -346,7 +348,7 @@ enum ckpt_part ckpt_part_at(const struct ckpt *c, size_t i)
     return c->entries.at[i].part;
 }
 
-const struct st_tensor *ckpt_find(const struct ckpt *c, const char *name)
+const struct ckpt_st_tensor *ckpt_find(const struct ckpt *c, const char *name)
 {
     return map_get(&c->by_name, name);
 }

@@ -17,8 +17,8 @@ void ckpt_report_release(struct ckpt_report *r)
     *r = (struct ckpt_report){0};
 }
 
-void report_add(struct ckpt_report *r, enum ckpt_diff_kind kind, const char *name,
-                const char *text)
+void ckpt_report_add(struct ckpt_report *r, enum ckpt_diff_kind kind, const char *name,
+                     const char *text)
 {
     struct ckpt_diff d = {.kind = kind,
                           .name = arena_strdup(&r->arena, name),
@@ -53,7 +53,7 @@ void ckpt_report_print(const struct ckpt_report *r, struct buf *out)
 }
 
 /* The first of each kind, and how many more there are. */
-enum rc report_error(const struct ckpt_report *r, struct err *err)
+enum rc ckpt_report_error(const struct ckpt_report *r, struct err *err)
 {
     struct buf text;
     size_t n = 0;

@@ -6,9 +6,9 @@
 #include "ckpt/state.h"
 
 /* Name and text are copied. */
-void report_add(struct ckpt_report *r, enum ckpt_diff_kind kind, const char *name,
-                const char *text);
+void ckpt_report_add(struct ckpt_report *r, enum ckpt_diff_kind kind, const char *name,
+                     const char *text);
 /* RC_INVAL with the first differences as its message. */
-enum rc report_error(const struct ckpt_report *r, struct err *err);
+enum rc ckpt_report_error(const struct ckpt_report *r, struct err *err);
 
 #endif

@@ -21,14 +21,14 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "safetensors files are
 #define LENGTH_BYTES 8
 #define SHOWN 64 /* bytes of a name that messages repeat */
 
-struct st_file {
+struct ckpt_st_file {
     char *name;
-    struct fs_map map; /* of st_open() */
+    struct fs_map map; /* of ckpt_st_open() */
     const unsigned char *data;
     size_t n;
     size_t begin; /* of the tensors' data */
     struct doc doc;
-    struct st_tensor *at;
+    struct ckpt_st_tensor *at;
     size_t count;
     struct map by_name;
     const struct node *meta; /* NULL when there is none */
@@ -43,21 +43,21 @@ static const struct {
 #undef ST_TYPE
 };
 
-const char *st_type_name(enum st_type t)
+const char *ckpt_st_type_name(enum ckpt_st_type t)
 {
     return types[t].name;
 }
 
-size_t st_type_size(enum st_type t)
+size_t ckpt_st_type_size(enum ckpt_st_type t)
 {
     return types[t].size;
 }
 
-bool st_type_find(struct str name, enum st_type *out)
+bool ckpt_st_type_find(struct str name, enum ckpt_st_type *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (str_is(name, types[i].name)) {
-            *out = (enum st_type)i;
+            *out = (enum ckpt_st_type)i;
             return true;
         }
     return false;
@@ -111,11 +111,11 @@ bool ckpt_shape_bytes(const int64_t *dims, int n_dims, size_t item, int64_t *byt
     return true;
 }
 
-void st_print_shape(const enum st_type *type, const int64_t *dims, int n_dims,
-                    struct buf *out)
+void ckpt_st_print_shape(const enum ckpt_st_type *type, const int64_t *dims, int n_dims,
+                         struct buf *out)
 {
     if (type)
-        buf_printf(out, "%s ", st_type_name(*type));
+        buf_printf(out, "%s ", ckpt_st_type_name(*type));
     buf_putc(out, '[');
     for (int i = 0; i < n_dims; i++)
         buf_printf(out, "%s%jd", i ? ", " : "", (intmax_t)dims[i]);
@@ -145,8 +145,8 @@ static enum rc bad_shape(const struct node *shape, struct err *err)
 }
 
 /* Of one tensor alone; its place among the others is looked at later. */
-static enum rc read_tensor(const struct st_file *f, const struct node *v,
-                           struct st_tensor *t, struct err *err)
+static enum rc read_tensor(const struct ckpt_st_file *f, const struct node *v,
+                           struct ckpt_st_tensor *t, struct err *err)
 {
     const struct node *type = node_find(v, "dtype"), *shape = node_find(v, "shape");
     const struct node *place = node_find(v, "data_offsets");
@@ -154,7 +154,7 @@ static enum rc read_tensor(const struct st_file *f, const struct node *v,
     if (v->kind != NODE_MAP)
         return err_coded(err, RC_FORMAT, E1501, "%s instead of an object",
                          node_kind_name(v->kind));
-    if (!type || type->kind != NODE_STR || !st_type_find(type->text, &t->type))
+    if (!type || type->kind != NODE_STR || !ckpt_st_type_find(type->text, &t->type))
         return bad_type(type, err);
     if (!ckpt_parse_shape(shape, t->dims, &t->n_dims))
         return bad_shape(shape, err);
@@ -167,7 +167,7 @@ static enum rc read_tensor(const struct st_file *f, const struct node *v,
         return err_coded(err, RC_FORMAT, E1502,
                          "bytes %jd to %jd of the data, which has %jd", (intmax_t)begin,
                          (intmax_t)end, (intmax_t)room);
-    if (!ckpt_shape_bytes(t->dims, t->n_dims, st_type_size(t->type), &bytes))
+    if (!ckpt_shape_bytes(t->dims, t->n_dims, ckpt_st_type_size(t->type), &bytes))
         return err_coded(err, RC_FORMAT, E1502, "its shape has more than 2^63 bytes");
     if (bytes != end - begin)
         return err_coded(err, RC_FORMAT, E1502,
@@ -181,7 +181,7 @@ static enum rc read_tensor(const struct st_file *f, const struct node *v,
 
 static int by_place(const void *a, const void *b)
 {
-    const struct st_tensor *x = a, *y = b;
+    const struct ckpt_st_tensor *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     if (x->bytes != y->bytes)
@@ -189,14 +189,14 @@ static int by_place(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static enum rc check_places(struct st_file *f, struct err *err)
+static enum rc check_places(struct ckpt_st_file *f, struct err *err)
 {
     int64_t at = (int64_t)f->begin;
     const char *before = NULL;
     if (f->count)
         qsort(f->at, f->count, sizeof(*f->at), by_place);
     for (size_t i = 0; i < f->count; i++) {
-        const struct st_tensor *t = &f->at[i];
+        const struct ckpt_st_tensor *t = &f->at[i];
         if (t->offset < at)
             return err_coded(err, RC_FORMAT, E1502,
                              "tensors '%.64s' and '%.64s' overlap at byte %jd", before,
@@ -228,14 +228,15 @@ static enum rc check_meta(const struct node *meta, struct err *err)
                           "header: __metadata__ is not an object of strings");
 }
 
-static enum rc read_tensors(struct st_file *f, const struct node *root, struct err *err)
+static enum rc read_tensors(struct ckpt_st_file *f, const struct node *root,
+                            struct err *err)
 {
     f->at = mem_try_calloc(root->map.n + 1, sizeof(*f->at));
     if (!f->at)
         return err_set(err, RC_NOMEM, "out of memory for %zu tensors", root->map.n);
     for (size_t i = 0; i < root->map.n; i++) {
         const struct node_entry *e = &root->map.at[i];
-        struct st_tensor *t = &f->at[f->count];
+        struct ckpt_st_tensor *t = &f->at[f->count];
         enum rc rc;
         if (str_is(e->key, "__metadata__")) {
             f->meta = e->value;
@@ -247,7 +248,7 @@ static enum rc read_tensors(struct st_file *f, const struct node *root, struct e
         if (memchr(e->key.p, '\0', e->key.n))
             return err_coded(err, RC_FORMAT, E1501, "header: NUL in the name '%s'",
                              e->key.p);
-        *t = (struct st_tensor){.file = f->name};
+        *t = (struct ckpt_st_tensor){.file = f->name};
         t->name = arena_strndup(&f->doc.arena, e->key.p, e->key.n);
         rc = read_tensor(f, e->value, t, err);
         if (rc)
@@ -257,7 +258,7 @@ static enum rc read_tensors(struct st_file *f, const struct node *root, struct e
     return check_places(f, err);
 }
 
-static enum rc read_header(struct st_file *f, struct err *err)
+static enum rc read_header(struct ckpt_st_file *f, struct err *err)
 {
     uint64_t length = 0;
     if (f->n < LENGTH_BYTES)
@@ -280,25 +281,26 @@ static enum rc read_header(struct st_file *f, struct err *err)
     return rc ? rc : read_tensors(f, f->doc.root, err);
 }
 
-static enum rc open_bytes(struct st_file *f, struct st_file **out, struct err *err)
+static enum rc open_bytes(struct ckpt_st_file *f, struct ckpt_st_file **out,
+                          struct err *err)
 {
     enum rc rc = read_header(f, err);
     if (rc) {
         err_wrap(err, rc, "file '%s'", f->name);
-        st_close(f);
+        ckpt_st_close(f);
         return rc;
     }
     *out = f;
     return RC_OK;
 }
 
-enum rc st_open(const char *path, struct st_file **out, struct err *err)
+enum rc ckpt_st_open(const char *path, struct ckpt_st_file **out, struct err *err)
 {
     struct fs_map map;
     enum rc rc = fs_map(path, &map, err);
     if (rc)
         return rc;
-    struct st_file *f = mem_calloc(1, sizeof(*f));
+    struct ckpt_st_file *f = mem_calloc(1, sizeof(*f));
     f->name = mem_strdup(path);
     f->map = map;
     f->data = map.data;
@@ -306,17 +308,17 @@ enum rc st_open(const char *path, struct st_file **out, struct err *err)
     return open_bytes(f, out, err);
 }
 
-enum rc st_open_memory(const char *name, const void *data, size_t n, struct st_file **out,
-                       struct err *err)
+enum rc ckpt_st_open_memory(const char *name, const void *data, size_t n,
+                            struct ckpt_st_file **out, struct err *err)
 {
-    struct st_file *f = mem_calloc(1, sizeof(*f));
+    struct ckpt_st_file *f = mem_calloc(1, sizeof(*f));
     f->name = mem_strdup(name);
     f->data = data;
     f->n = n;
     return open_bytes(f, out, err);
 }
 
-void st_close(struct st_file *f)
+void ckpt_st_close(struct ckpt_st_file *f)
 {
     if (!f)
         return;
@@ -328,52 +330,53 @@ void st_close(struct st_file *f)
     mem_free(f);
 }
 
-size_t st_count(const struct st_file *f)
+size_t ckpt_st_count(const struct ckpt_st_file *f)
 {
     return f->count;
 }
 
-const struct st_tensor *st_at(const struct st_file *f, size_t i)
+const struct ckpt_st_tensor *ckpt_st_at(const struct ckpt_st_file *f, size_t i)
 {
     return &f->at[i];
 }
 
-const struct st_tensor *st_find(const struct st_file *f, struct str name)
+const struct ckpt_st_tensor *ckpt_st_find(const struct ckpt_st_file *f, struct str name)
 {
     const struct map_entry *e = map_find(&f->by_name, name);
     return e ? e->value : NULL;
 }
 
-const char *st_meta(const struct st_file *f, const char *key)
+const char *ckpt_st_meta(const struct ckpt_st_file *f, const char *key)
 {
     const struct node *v = node_find(f->meta, key);
     return v ? v->text.p : NULL;
 }
 
-const unsigned char *st_bytes(const struct st_file *f, size_t *n)
+const unsigned char *ckpt_st_bytes(const struct ckpt_st_file *f, size_t *n)
 {
     *n = f->n;
     return f->data;
 }
 
-int64_t st_rows(const struct st_tensor *t)
+int64_t ckpt_st_rows(const struct ckpt_st_tensor *t)
 {
     return t->n_dims ? t->dims[0] : 1;
 }
 
-int64_t st_width(const struct st_tensor *t)
+int64_t ckpt_st_width(const struct ckpt_st_tensor *t)
 {
-    int64_t rows = st_rows(t);
-    return rows ? t->bytes / (int64_t)st_type_size(t->type) / rows : 0;
+    int64_t rows = ckpt_st_rows(t);
+    return rows ? t->bytes / (int64_t)ckpt_st_type_size(t->type) / rows : 0;
 }
 
-static bool is_float(enum st_type t)
+static bool is_float(enum ckpt_st_type t)
 {
     return t == ST_F32 || t == ST_F64 || t == ST_F16 || t == ST_BF16;
 }
 
 /* Data need not be aligned: each value is copied out. */
-static void convert(enum st_type type, const unsigned char *from, float *to, int64_t n)
+static void convert(enum ckpt_st_type type, const unsigned char *from, float *to,
+                    int64_t n)
 {
     uint16_t half;
     double wide;
@@ -392,10 +395,10 @@ static void convert(enum st_type type, const unsigned char *from, float *to, int
     }
 }
 
-enum rc st_read_f32(const struct st_tensor *t, int64_t row, int64_t n, float *dst,
-                    int64_t stride, struct err *err)
+enum rc ckpt_st_read_f32(const struct ckpt_st_tensor *t, int64_t row, int64_t n,
+                         float *dst, int64_t stride, struct err *err)
 {
-    int64_t rows = st_rows(t), width = st_width(t);
+    int64_t rows = ckpt_st_rows(t), width = ckpt_st_width(t);
     if (row < 0 || n < 0 || row > rows || n > rows - row)
         return err_coded(err, RC_INVAL, E1514,
                          "tensor '%s': %jd rows from %jd on, it has %jd", t->name,
@@ -403,10 +406,10 @@ enum rc st_read_f32(const struct st_tensor *t, int64_t row, int64_t n, float *ds
     if (!is_float(t->type))
         return err_coded(err, RC_INVAL, E1514,
                          "tensor '%s': type %s is not read as 32-bit floats", t->name,
-                         st_type_name(t->type));
+                         ckpt_st_type_name(t->type));
     if (n == 0 || width == 0)
         return RC_OK;
-    size_t row_bytes = (size_t)width * st_type_size(t->type);
+    size_t row_bytes = (size_t)width * ckpt_st_type_size(t->type);
     const unsigned char *from = t->data + (size_t)row * row_bytes;
     if (stride == width) {
         convert(t->type, from, dst, n * width);

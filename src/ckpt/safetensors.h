@@ -19,20 +19,20 @@
 #define ST_HEADER_MAX ((size_t)64 << 20) /* bytes */
 #define ST_DIMS_MAX 8
 
-enum st_type {
+enum ckpt_st_type {
 #define ST_TYPE(name, bytes) ST_##name,
 #include "ckpt/st_types.def"
 #undef ST_TYPE
     ST_TYPES
 };
-const char *st_type_name(enum st_type t);
-size_t st_type_size(enum st_type t);
-bool st_type_find(struct str name, enum st_type *out) MUST_CHECK;
+const char *ckpt_st_type_name(enum ckpt_st_type t);
+size_t ckpt_st_type_size(enum ckpt_st_type t);
+bool ckpt_st_type_find(struct str name, enum ckpt_st_type *out) MUST_CHECK;
 
-struct st_tensor {
+struct ckpt_st_tensor {
     const char *name;
     const char *file; /* path of its file */
-    enum st_type type;
+    enum ckpt_st_type type;
     int n_dims;
     int64_t dims[ST_DIMS_MAX];
     int64_t offset; /* of its data in the file */
@@ -40,38 +40,40 @@ struct st_tensor {
     const unsigned char *data;
 };
 
-struct st_file;
+struct ckpt_st_file;
 
 /* RC_NOTFOUND, RC_IO; RC_FORMAT (E1501, E1502), RC_UNSUPPORTED (E1503); the message names
  * the file.
  */
-enum rc st_open(const char *path, struct st_file **out, struct err *err) MUST_CHECK;
-/* `data` is borrowed until st_close(); `name` is for messages. */
-enum rc st_open_memory(const char *name, const void *data, size_t n, struct st_file **out,
-                       struct err *err) MUST_CHECK;
-void st_close(struct st_file *f); /* NULL is fine */
+enum rc ckpt_st_open(const char *path, struct ckpt_st_file **out,
+                     struct err *err) MUST_CHECK;
+/* `data` is borrowed until ckpt_st_close(); `name` is for messages. */
+enum rc ckpt_st_open_memory(const char *name, const void *data, size_t n,
+                            struct ckpt_st_file **out, struct err *err) MUST_CHECK;
+void ckpt_st_close(struct ckpt_st_file *f); /* NULL is fine */
 
 /* Borrowed, in the order of the data. */
-size_t st_count(const struct st_file *f);
-const struct st_tensor *st_at(const struct st_file *f, size_t i);
-const struct st_tensor *st_find(const struct st_file *f, struct str name); /* or NULL */
-const char *st_meta(const struct st_file *f, const char *key);             /* or NULL */
+size_t ckpt_st_count(const struct ckpt_st_file *f);
+const struct ckpt_st_tensor *ckpt_st_at(const struct ckpt_st_file *f, size_t i);
+const struct ckpt_st_tensor *ckpt_st_find(const struct ckpt_st_file *f,
+                                          struct str name);              /* or NULL */
+const char *ckpt_st_meta(const struct ckpt_st_file *f, const char *key); /* or NULL */
 /* The bytes of the file; borrowed. */
-const unsigned char *st_bytes(const struct st_file *f, size_t *n);
+const unsigned char *ckpt_st_bytes(const struct ckpt_st_file *f, size_t *n);
 
 /* "[3, 4]", and "F32 [3, 4]" when `type` is not NULL. */
-void st_print_shape(const enum st_type *type, const int64_t *dims, int n_dims,
-                    struct buf *out);
+void ckpt_st_print_shape(const enum ckpt_st_type *type, const int64_t *dims, int n_dims,
+                         struct buf *out);
 /* dims[0], or 1 for a tensor without axes; and values of one row. */
-int64_t st_rows(const struct st_tensor *t);
-int64_t st_width(const struct st_tensor *t);
+int64_t ckpt_st_rows(const struct ckpt_st_tensor *t);
+int64_t ckpt_st_width(const struct ckpt_st_tensor *t);
 
-/* Rows [row, row + n) to dst, `stride` floats apart (at least st_width()). F32 comes as
+/* Rows [row, row + n) to dst, `stride` floats apart (at least ckpt_st_width()). F32 comes as
  * it is; F64, F16 and BF16 are converted. RC_INVAL (E1514) for other types or rows that
  * are not there.
  */
-enum rc st_read_f32(const struct st_tensor *t, int64_t row, int64_t n, float *dst,
-                    int64_t stride, struct err *err) MUST_CHECK;
+enum rc ckpt_st_read_f32(const struct ckpt_st_tensor *t, int64_t row, int64_t n,
+                         float *dst, int64_t stride, struct err *err) MUST_CHECK;
 
 /* Writing. A source hands out its data as rows, so that no file is ever in memory as a
  * whole: fn() returns rows [row, row + n), in `scratch` or in memory of its own, valid
@@ -80,29 +82,29 @@ enum rc st_read_f32(const struct st_tensor *t, int64_t row, int64_t n, float *ds
  */
 #define ST_CHUNK ((size_t)4 << 20)
 typedef const void *st_rows_fn(const void *arg, int64_t row, int64_t n, void *scratch);
-struct st_source {
+struct ckpt_st_source {
     const char *name;
-    enum st_type type;
+    enum ckpt_st_type type;
     int n_dims;
     int64_t dims[ST_DIMS_MAX];
     int64_t rows; /* rows * row_bytes bytes in all; need not be those of `dims` */
     size_t row_bytes;
     st_rows_fn *fn;
     const void *arg;
-    /* Filled by st_write(): */
+    /* Filled by ckpt_st_write(): */
     int64_t offset;
     uint32_t crc32c; /* of the data */
 };
-int64_t st_source_bytes(const struct st_source *s);
+int64_t ckpt_st_source_bytes(const struct ckpt_st_source *s);
 
-struct st_sum {
+struct ckpt_st_sum {
     int64_t bytes;
     uint32_t crc32c;
 };
 /* Writes a whole file: it appears at `path` when it is complete and synced. The order of
  * the data is that of the sources, wider types first. Names must differ.
  */
-enum rc st_write(const char *path, struct st_source *const *sources, size_t n,
-                 struct st_sum *sum, struct err *err) MUST_CHECK;
+enum rc ckpt_st_write(const char *path, struct ckpt_st_source *const *sources, size_t n,
+                      struct ckpt_st_sum *sum, struct err *err) MUST_CHECK;
 
 #endif

@@ -13,33 +13,34 @@
 #define FILE_MODE 0644
 #define TYPE_SIZE_MAX ((size_t)8)
 
-int64_t st_source_bytes(const struct st_source *s)
+int64_t ckpt_st_source_bytes(const struct ckpt_st_source *s)
 {
     return s->rows * (int64_t)s->row_bytes;
 }
 
-static void put_entry(const struct st_source *s, int64_t offset, struct buf *out)
+static void put_entry(const struct ckpt_st_source *s, int64_t offset, struct buf *out)
 {
     buf_json_str(out, s->name, strlen(s->name));
-    buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", st_type_name(s->type));
+    buf_printf(out, ":{\"dtype\":\"%s\",\"shape\":[", ckpt_st_type_name(s->type));
     for (int i = 0; i < s->n_dims; i++)
         buf_printf(out, "%s%jd", i ? "," : "", (intmax_t)s->dims[i]);
     buf_printf(out, "],\"data_offsets\":[%jd,%jd]}", (intmax_t)offset,
-               (intmax_t)(offset + st_source_bytes(s)));
+               (intmax_t)(offset + ckpt_st_source_bytes(s)));
 }
 
 /* Wider types first, so that every tensor is aligned to its type. */
-static void sort_by_width(struct st_source *const *in, size_t n, struct st_source **out)
+static void sort_by_width(struct ckpt_st_source *const *in, size_t n,
+                          struct ckpt_st_source **out)
 {
     size_t at = 0;
     for (size_t size = TYPE_SIZE_MAX; size > 0; size /= 2)
         for (size_t i = 0; i < n; i++)
-            if (st_type_size(in[i]->type) == size)
+            if (ckpt_st_type_size(in[i]->type) == size)
                 out[at++] = in[i];
 }
 
 /* Length and header; the sources learn their offsets. */
-static enum rc build_header(struct st_source **s, size_t n, struct buf *out,
+static enum rc build_header(struct ckpt_st_source **s, size_t n, struct buf *out,
                             struct err *err)
 {
     uint64_t length = 0;
@@ -50,7 +51,7 @@ static enum rc build_header(struct st_source **s, size_t n, struct buf *out,
         buf_putc(out, ',');
         put_entry(s[i], offset, out);
         s[i]->offset = offset;
-        offset += st_source_bytes(s[i]);
+        offset += ckpt_st_source_bytes(s[i]);
     }
     buf_putc(out, '}');
     while (!out->failed && out->n % HEADER_ALIGN)
@@ -67,7 +68,7 @@ static enum rc build_header(struct st_source **s, size_t n, struct buf *out,
 
 struct out {
     struct fs_file *file;
-    struct st_sum sum;
+    struct ckpt_st_sum sum;
     void *scratch; /* [ST_CHUNK] */
 };
 
@@ -78,7 +79,7 @@ static enum rc put(struct out *o, const void *p, size_t n, struct err *err)
     return fs_append(o->file, p, n, err);
 }
 
-static enum rc put_source(struct out *o, struct st_source *s, struct err *err)
+static enum rc put_source(struct out *o, struct ckpt_st_source *s, struct err *err)
 {
     int64_t at_once = s->row_bytes ? (int64_t)(ST_CHUNK / s->row_bytes) : s->rows;
     enum rc rc = RC_OK;
@@ -94,8 +95,8 @@ static enum rc put_source(struct out *o, struct st_source *s, struct err *err)
     return rc ? err_wrap(err, rc, "tensor '%s'", s->name) : RC_OK;
 }
 
-static enum rc put_all(const char *path, struct st_source **s, size_t n, struct out *o,
-                       const struct buf *header, struct err *err)
+static enum rc put_all(const char *path, struct ckpt_st_source **s, size_t n,
+                       struct out *o, const struct buf *header, struct err *err)
 {
     enum rc rc = fs_create(path, FILE_MODE, &o->file, err);
     if (rc)
@@ -110,12 +111,12 @@ static enum rc put_all(const char *path, struct st_source **s, size_t n, struct 
     return fs_commit(o->file, err);
 }
 
-enum rc st_write(const char *path, struct st_source *const *sources, size_t n,
-                 struct st_sum *sum, struct err *err)
+enum rc ckpt_st_write(const char *path, struct ckpt_st_source *const *sources, size_t n,
+                      struct ckpt_st_sum *sum, struct err *err)
 {
     struct buf header;
     struct out o = {.scratch = mem_try_alloc(ST_CHUNK, 1)};
-    struct st_source **sorted = mem_calloc(n + 1, sizeof(struct st_source *));
+    struct ckpt_st_source **sorted = mem_calloc(n + 1, sizeof(struct ckpt_st_source *));
     enum rc rc = o.scratch ? RC_OK : err_set(err, RC_NOMEM, "out of memory");
     buf_init(&header, ST_HEADER_MAX);
     sort_by_width(sources, n, sorted);

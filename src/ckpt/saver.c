@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-struct saver {
+struct ckpt_saver {
     char *model_dir;
     int64_t keep;
     bool started; /* `thread` is to be joined */
@@ -24,9 +24,9 @@ struct saver {
     struct err err;
 };
 
-struct saver *saver_create(const struct saver_conf *conf)
+struct ckpt_saver *ckpt_saver_create(const struct ckpt_saver_conf *conf)
 {
-    struct saver *s = mem_calloc(1, sizeof(*s));
+    struct ckpt_saver *s = mem_calloc(1, sizeof(*s));
     s->model_dir = mem_strdup(conf->model_dir);
     s->keep = conf->keep;
     return s;
@@ -34,7 +34,7 @@ struct saver *saver_create(const struct saver_conf *conf)
 
 static void *saver_thread(void *arg)
 {
-    struct saver *s = arg;
+    struct ckpt_saver *s = arg;
     s->err = (struct err){0};
     s->rc = ckpt_commit(s->w, &s->err);
     s->w = NULL;
@@ -45,7 +45,7 @@ static void *saver_thread(void *arg)
 }
 
 /* Signals are for the threads that were there before. */
-static int start_thread(struct saver *s)
+static int start_thread(struct ckpt_saver *s)
 {
     sigset_t all, before;
     sigfillset(&all);
@@ -55,7 +55,7 @@ static int start_thread(struct saver *s)
     return errnum;
 }
 
-enum rc saver_wait(struct saver *s, struct err *err)
+enum rc ckpt_saver_wait(struct ckpt_saver *s, struct err *err)
 {
     if (s->started)
         pthread_join(s->thread, NULL);
@@ -67,9 +67,10 @@ enum rc saver_wait(struct saver *s, struct err *err)
     return rc;
 }
 
-enum rc saver_start(struct saver *s, struct ckpt_writer *w, int64_t best, struct err *err)
+enum rc ckpt_saver_start(struct ckpt_saver *s, struct ckpt_writer *w, int64_t best,
+                         struct err *err)
 {
-    enum rc rc = saver_wait(s, err);
+    enum rc rc = ckpt_saver_wait(s, err);
     s->w = w;
     s->best = best;
     atomic_store(&s->busy, true);
@@ -80,16 +81,16 @@ enum rc saver_start(struct saver *s, struct ckpt_writer *w, int64_t best, struct
     return rc;
 }
 
-bool saver_busy(const struct saver *s)
+bool ckpt_saver_busy(const struct ckpt_saver *s)
 {
     return atomic_load(&s->busy);
 }
 
-void saver_destroy(struct saver *s)
+void ckpt_saver_destroy(struct ckpt_saver *s)
 {
     if (!s)
         return;
-    (void)!saver_wait(s, NULL);
+    (void)!ckpt_saver_wait(s, NULL);
     mem_free(s->model_dir);
     mem_free(s);
 }

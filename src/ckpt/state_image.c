@@ -4,9 +4,9 @@
 
 #include "ckpt/state_private.h"
 
-struct lookup_list ckpt_list_of(const struct st_tensor *t)
+struct lookup_list ckpt_list_of(const struct ckpt_st_tensor *t)
 {
-    return t ? (struct lookup_list){.data = t->data, .n = st_rows(t)}
+    return t ? (struct lookup_list){.data = t->data, .n = ckpt_st_rows(t)}
              : (struct lookup_list){0};
 }
 
@@ -16,16 +16,16 @@ struct lookup_list ckpt_list_of(const struct st_tensor *t)
 static enum rc read_tensor(const void *arg, int column, int64_t from, int64_t n,
                            void *out, struct err *err)
 {
-    const struct table_job *j = arg;
-    const struct st_tensor *t = j->from[column];
-    size_t bytes = (size_t)j->cols[column].width * st_type_size(t->type);
+    const struct ckpt_table_job *j = arg;
+    const struct ckpt_st_tensor *t = j->from[column];
+    size_t bytes = (size_t)j->cols[column].width * ckpt_st_type_size(t->type);
     if (j->image.types[column] == DT_F32)
-        return st_read_f32(t, from, n, out, j->cols[column].width, err);
+        return ckpt_st_read_f32(t, from, n, out, j->cols[column].width, err);
     memcpy(out, t->data + (size_t)from * bytes, (size_t)n * bytes);
     return RC_OK;
 }
 
-enum rc table_job_run(struct table_job *j, struct lookup *l, struct err *err)
+enum rc ckpt_table_job_run(struct ckpt_table_job *j, struct lookup *l, struct err *err)
 {
     for (int i = 0; i < j->n_cols; i++) {
         bool same = j->from[i] && j->from[i]->type == ckpt_stored_type(j->cols[i].type);

@@ -12,7 +12,7 @@
 #define SHAPES_MAX 4096
 
 struct dense_job {
-    const struct st_tensor *from;
+    const struct ckpt_st_tensor *from;
     struct param *param; /* or NULL: */
     float *to;
 };
@@ -24,7 +24,7 @@ struct loader {
     struct map taken; /* names in the checkpoint */
     size_t *hits;     /* per line of the map: 1 names that the model has, 2 also found */
     VEC(struct dense_job) dense;
-    VEC(struct table_job) tables;
+    VEC(struct ckpt_table_job) tables;
 };
 
 /* What stands before the name of the parameter that something belongs to. */
@@ -45,11 +45,11 @@ static char *old_name(const struct loader *l, const char *name,
     return mem_strdup(name);
 }
 
-static const struct st_tensor *look_up(struct loader *l, const char *name)
+static const struct ckpt_st_tensor *look_up(struct loader *l, const char *name)
 {
     const struct ckpt_map_line *line = NULL;
     char *old = old_name(l, name, &line);
-    const struct st_tensor *t = ckpt_find(l->c, old);
+    const struct ckpt_st_tensor *t = ckpt_find(l->c, old);
     if (line)
         l->hits[line - l->how->map->lines.at] |= t ? 3 : 1;
     if (t)
@@ -62,35 +62,35 @@ static void report_missing(struct loader *l, const char *name, const int64_t *di
                            int n_dims)
 {
     struct buf b;
-    enum st_type f32 = ST_F32;
+    enum ckpt_st_type f32 = ST_F32;
     buf_init(&b, SHAPES_MAX);
-    st_print_shape(&f32, dims, n_dims, &b);
-    report_add(l->report, CKPT_MISSING, name, buf_str(&b));
+    ckpt_st_print_shape(&f32, dims, n_dims, &b);
+    ckpt_report_add(l->report, CKPT_MISSING, name, buf_str(&b));
     buf_release(&b);
 }
 
 static void report_shapes(struct loader *l, enum ckpt_diff_kind kind, const char *name,
-                          const struct st_tensor *t, const int64_t *dims, int n_dims)
+                          const struct ckpt_st_tensor *t, const int64_t *dims, int n_dims)
 {
     struct buf b;
-    enum st_type f32 = ST_F32;
+    enum ckpt_st_type f32 = ST_F32;
     buf_init(&b, SHAPES_MAX);
     buf_puts(&b, "is ");
-    st_print_shape(&t->type, t->dims, t->n_dims, &b);
+    ckpt_st_print_shape(&t->type, t->dims, t->n_dims, &b);
     buf_puts(&b, " in the checkpoint, ");
-    st_print_shape(&f32, dims, n_dims, &b);
+    ckpt_st_print_shape(&f32, dims, n_dims, &b);
     buf_puts(&b, " in the model");
-    report_add(l->report, kind, name, buf_str(&b));
+    ckpt_report_add(l->report, kind, name, buf_str(&b));
     buf_release(&b);
 }
 
-static bool type_fits(const struct loader *l, enum st_type t)
+static bool type_fits(const struct loader *l, enum ckpt_st_type t)
 {
     return t == ST_F32 ||
            (l->how->partial && (t == ST_F64 || t == ST_F16 || t == ST_BF16));
 }
 
-static bool dims_fit(const struct st_tensor *t, const int64_t *dims, int n_dims)
+static bool dims_fit(const struct ckpt_st_tensor *t, const int64_t *dims, int n_dims)
 {
     return t->n_dims == n_dims &&
            memcmp(t->dims, dims, (size_t)n_dims * sizeof(*dims)) == 0;
@@ -99,7 +99,7 @@ static bool dims_fit(const struct st_tensor *t, const int64_t *dims, int n_dims)
 static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
                        int n_dims, struct param *param, float *to)
 {
-    const struct st_tensor *t = look_up(l, name);
+    const struct ckpt_st_tensor *t = look_up(l, name);
     if (!t)
         report_missing(l, name, dims, n_dims);
     else if (!type_fits(l, t->type) || !dims_fit(t, dims, n_dims))
@@ -111,7 +111,7 @@ static void plan_dense(struct loader *l, const char *name, const int64_t *dims,
 /* Of the table whose weights are `weight`, in the checkpoint; NULL when it says nothing.
  */
 static const struct node *table_facts(const struct loader *l,
-                                      const struct st_tensor *weight)
+                                      const struct ckpt_st_tensor *weight)
 {
     char *name = mem_strdup(weight->name);
     if (str_ends(name, ".rows"))
@@ -121,7 +121,7 @@ static const struct node *table_facts(const struct loader *l,
     return facts;
 }
 
-static const char *table_fact(const struct loader *l, const struct st_tensor *weight,
+static const char *table_fact(const struct loader *l, const struct ckpt_st_tensor *weight,
                               const char *key)
 {
     const struct node *v = node_find(table_facts(l, weight), key);
@@ -129,7 +129,7 @@ static const char *table_fact(const struct loader *l, const struct st_tensor *we
 }
 
 static bool same_initial(struct loader *l, const struct embed_table_conf *t,
-                         const struct st_tensor *weight)
+                         const struct ckpt_st_tensor *weight)
 {
     char *origin = ckpt_origin_text(t);
     const char *then = table_fact(l, weight, "first");
@@ -138,28 +138,28 @@ static bool same_initial(struct loader *l, const struct embed_table_conf *t,
     return same;
 }
 
-static const struct st_tensor *part_of(struct loader *l, const struct embed_table_conf *t,
-                                       const char *what)
+static const struct ckpt_st_tensor *
+part_of(struct loader *l, const struct embed_table_conf *t, const char *what)
 {
     char *name = ckpt_table_part_name(t, what);
-    const struct st_tensor *found = look_up(l, name);
+    const struct ckpt_st_tensor *found = look_up(l, name);
     mem_free(name);
     return found;
 }
 
 /* The bitmap counts only when unused rows would get the same values again. */
 static const unsigned char *find_used(struct loader *l, const struct embed_table_conf *t,
-                                      const struct st_tensor *weight)
+                                      const struct ckpt_st_tensor *weight)
 {
-    const struct st_tensor *used = part_of(l, t, "used");
+    const struct ckpt_st_tensor *used = part_of(l, t, "used");
     bool good = same_initial(l, t, weight) && used && used->type == ST_U8 &&
-                used->bytes == (st_rows(weight) + 7) / 8;
+                used->bytes == (ckpt_st_rows(weight) + 7) / 8;
     return good ? used->data : NULL;
 }
 
 /* Whether state of the checkpoint means the same here. */
 static bool same_optimizer(struct loader *l, const struct embed_table_conf *t,
-                           const struct st_tensor *weight, const char *name)
+                           const struct ckpt_st_tensor *weight, const char *name)
 {
     const char *then = table_fact(l, weight, "optimizer");
     const char *now = t->trainable ? embed_row_opt_name(t->opt.kind) : "none";
@@ -167,12 +167,12 @@ static bool same_optimizer(struct loader *l, const struct embed_table_conf *t,
         return true;
     char *text = mem_printf("was trained with %s, the model uses %s", then, now);
     if (!l->how->partial && !l->how->no_optimizer)
-        report_add(l->report, CKPT_SHAPE, name, text);
+        ckpt_report_add(l->report, CKPT_SHAPE, name, text);
     mem_free(text);
     return false;
 }
 
-static bool rows_fit(const struct loader *l, const struct st_tensor *t,
+static bool rows_fit(const struct loader *l, const struct ckpt_st_tensor *t,
                      const int64_t *dims, int n_dims)
 {
     return l->how->partial && t->n_dims == n_dims && t->dims[0] > 0 &&
@@ -180,15 +180,15 @@ static bool rows_fit(const struct loader *l, const struct st_tensor *t,
 }
 
 static bool column_type_fits(const struct loader *l, const struct lookup_column *col,
-                             enum st_type t)
+                             enum ckpt_st_type t)
 {
     return t == ckpt_stored_type(col->type) || (l->how->partial && type_fits(l, t));
 }
 
 /* Column i of the job, all rows of it; state also needs as many rows as the weights have.
  */
-static void plan_all(struct loader *l, struct table_job *j, int i,
-                     const struct st_tensor *t, const char *name)
+static void plan_all(struct loader *l, struct ckpt_table_job *j, int i,
+                     const struct ckpt_st_tensor *t, const char *name)
 {
     const struct lookup_column *col = &j->cols[i];
     int64_t dims[2] = {j->conf->rows, col->width};
@@ -207,11 +207,11 @@ static void plan_all(struct loader *l, struct table_job *j, int i,
 }
 
 /* The same for rows that are listed. */
-static void plan_listed(struct loader *l, struct table_job *j, int i,
-                        const struct st_tensor *t, const char *name)
+static void plan_listed(struct loader *l, struct ckpt_table_job *j, int i,
+                        const struct ckpt_st_tensor *t, const char *name)
 {
     const struct lookup_column *col = &j->cols[i];
-    int64_t dims[2] = {i ? j->image.n : st_rows(t), col->width};
+    int64_t dims[2] = {i ? j->image.n : ckpt_st_rows(t), col->width};
     int n_dims = col->flat ? 1 : 2;
     if (column_type_fits(l, col, t->type) && dims_fit(t, dims, n_dims))
         j->from[i] = t;
@@ -219,13 +219,14 @@ static void plan_listed(struct loader *l, struct table_job *j, int i,
         report_shapes(l, CKPT_SHAPE, name, t, dims, n_dims);
 }
 
-static void plan_column(struct loader *l, struct table_job *j, int i)
+static void plan_column(struct loader *l, struct ckpt_table_job *j, int i)
 {
     const struct lookup_column *col = &j->cols[i];
     int64_t dims[2] = {j->conf->rows, col->width};
     char *name = ckpt_column_name(j->conf, col);
     char *listed = mem_printf("%s.rows", name);
-    const struct st_tensor *t = look_up(l, j->image.form == LOOKUP_ALL ? name : listed);
+    const struct ckpt_st_tensor *t =
+        look_up(l, j->image.form == LOOKUP_ALL ? name : listed);
     if (!t)
         report_missing(l, name, dims, col->flat ? 1 : 2);
     else if (j->image.form == LOOKUP_ALL)
@@ -233,22 +234,22 @@ static void plan_column(struct loader *l, struct table_job *j, int i)
     else
         plan_listed(l, j, i, t, name);
     if (i == 0 && j->from[0])
-        j->image.n = st_rows(j->from[0]);
+        j->image.n = ckpt_st_rows(j->from[0]);
     mem_free(name);
     mem_free(listed);
 }
 
-static bool is_list(const struct st_tensor *t, int64_t n)
+static bool is_list(const struct ckpt_st_tensor *t, int64_t n)
 {
     return t && t->type == ST_I64 && t->n_dims == 1 && t->dims[0] == n;
 }
 
 /* The list of that kind, when it is one; `n` < 0: of any length. */
-static struct lookup_list find_list(struct loader *l, const struct table_job *j,
+static struct lookup_list find_list(struct loader *l, const struct ckpt_table_job *j,
                                     enum lookup_list_kind kind, int64_t n)
 {
-    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[kind].name);
-    bool fits = t && is_list(t, n < 0 ? st_rows(t) : n);
+    const struct ckpt_st_tensor *t = part_of(l, j->conf, ckpt_list_names[kind].name);
+    bool fits = t && is_list(t, n < 0 ? ckpt_st_rows(t) : n);
     return ckpt_list_of(fits ? t : NULL);
 }
 
@@ -262,13 +263,14 @@ static bool ascends(const struct lookup_list *l, int64_t end)
 }
 
 /* Numbers of rows that ascend within the table; why they cannot be used, or NULL. */
-static const char *plan_places(struct loader *l, struct table_job *j)
+static const char *plan_places(struct loader *l, struct ckpt_table_job *j)
 {
     const struct node *rows = node_find(table_facts(l, j->from[0]), "rows");
     const char *then = table_fact(l, j->from[0], "first");
     struct lookup_image *image = &j->image;
     struct lookup_list *ids = &image->lists[LOOKUP_ROW_IDS];
-    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[LOOKUP_ROW_IDS].name);
+    const struct ckpt_st_tensor *t =
+        part_of(l, j->conf, ckpt_list_names[LOOKUP_ROW_IDS].name);
     if (!rows || !node_i64(rows, &image->rows) || image->rows < 1 ||
         !is_list(t, image->n))
         return "has no list of row_ids";
@@ -291,7 +293,7 @@ static int64_t id_fact(const struct node *facts, const char *name)
     return n && node_i64(n, &v) ? v : 0;
 }
 
-static bool same_rule(const struct loader *l, const struct table_job *j)
+static bool same_rule(const struct loader *l, const struct ckpt_table_job *j)
 {
     char *rule = ckpt_rule_text(j->conf);
     const char *then = table_fact(l, j->from[0], "rule");
@@ -301,14 +303,15 @@ static bool same_rule(const struct loader *l, const struct table_job *j)
 }
 
 /* Ids, and what is known of them: a few optional lists. */
-static const char *plan_keys(struct loader *l, struct table_job *j)
+static const char *plan_keys(struct loader *l, struct ckpt_table_job *j)
 {
     struct lookup_list *lists = j->image.lists;
     const struct node *facts = table_facts(l, j->from[0]);
     int64_t n = j->image.n - (j->conf->keyed.kind == KEYED_ZCH ? 1 : 0);
     if (!same_rule(l, j) && !l->how->partial)
         return "follows another zch or dynamicemb block";
-    const struct st_tensor *keys = part_of(l, j->conf, ckpt_list_names[LOOKUP_KEYS].name);
+    const struct ckpt_st_tensor *keys =
+        part_of(l, j->conf, ckpt_list_names[LOOKUP_KEYS].name);
     if (!is_list(keys, n))
         return "has no list of keys";
     lists[LOOKUP_KEYS] = ckpt_list_of(keys);
@@ -341,9 +344,9 @@ static enum lookup_form form_of(const struct loader *l, const struct embed_table
     return !listed ? LOOKUP_ALL : t->keyed.kind ? LOOKUP_KEYED : LOOKUP_LISTED;
 }
 
-static const char *plan_form(struct loader *l, struct table_job *j)
+static const char *plan_form(struct loader *l, struct ckpt_table_job *j)
 {
-    const struct st_tensor *weight = j->from[0];
+    const struct ckpt_st_tensor *weight = j->from[0];
     if (j->image.form == LOOKUP_LISTED)
         return plan_places(l, j);
     if (j->image.form == LOOKUP_KEYED)
@@ -356,13 +359,14 @@ static const char *plan_form(struct loader *l, struct table_job *j)
 }
 
 /* Ids that ascend, within the table where rows have numbers. */
-static const char *plan_touched(struct loader *l, struct table_job *j)
+static const char *plan_touched(struct loader *l, struct ckpt_table_job *j)
 {
-    const struct st_tensor *t = part_of(l, j->conf, ckpt_list_names[LOOKUP_TOUCHED].name);
+    const struct ckpt_st_tensor *t =
+        part_of(l, j->conf, ckpt_list_names[LOOKUP_TOUCHED].name);
     struct lookup_list *list = &j->image.lists[LOOKUP_TOUCHED];
     if (!t)
         return NULL;
-    if (!is_list(t, st_rows(t)))
+    if (!is_list(t, ckpt_st_rows(t)))
         return "has no list of touched ids";
     *list = ckpt_list_of(t);
     return ascends(list, j->conf->keyed.kind ? INT64_MAX : j->conf->rows)
@@ -373,12 +377,12 @@ static const char *plan_touched(struct loader *l, struct table_job *j)
 static void plan_table(struct loader *l, const struct lookup *lookup, int table)
 {
     const struct embed_table_conf *t = lookup_table(lookup, table);
-    struct table_job j = {.table = table, .conf = t};
+    struct ckpt_table_job j = {.table = table, .conf = t};
     j.image.form = form_of(l, t);
     j.image.partial = l->how->partial;
     j.n_cols = lookup_columns(t, j.cols);
     plan_column(l, &j, 0);
-    const struct st_tensor *weight = j.from[0];
+    const struct ckpt_st_tensor *weight = j.from[0];
     char *name = ckpt_column_name(t, &j.cols[0]);
     bool with_state =
         !l->how->no_optimizer && (!weight || same_optimizer(l, t, weight, name));
@@ -388,7 +392,7 @@ static void plan_table(struct loader *l, const struct lookup *lookup, int table)
     if (!why && lookup_tracks(lookup, table) && !l->how->partial)
         why = plan_touched(l, &j);
     if (why)
-        report_add(l->report, CKPT_SHAPE, name, why);
+        ckpt_report_add(l->report, CKPT_SHAPE, name, why);
     mem_free(name);
     if (weight && !why)
         VEC_PUSH(&l->tables, j);
@@ -416,13 +420,13 @@ static void find_extra(struct loader *l)
 {
     enum ckpt_part last = l->how->no_optimizer ? CKPT_MODEL : CKPT_OPTIMIZER;
     for (size_t i = 0; i < ckpt_count(l->c); i++) {
-        const struct st_tensor *t = ckpt_at(l->c, i);
+        const struct ckpt_st_tensor *t = ckpt_at(l->c, i);
         if (ckpt_part_at(l->c, i) > last || map_find(&l->taken, str_c(t->name)))
             continue;
         struct buf b;
         buf_init(&b, SHAPES_MAX);
-        st_print_shape(&t->type, t->dims, t->n_dims, &b);
-        report_add(l->report, CKPT_EXTRA, t->name, buf_str(&b));
+        ckpt_st_print_shape(&t->type, t->dims, t->n_dims, &b);
+        ckpt_report_add(l->report, CKPT_EXTRA, t->name, buf_str(&b));
         buf_release(&b);
     }
 }
@@ -448,7 +452,7 @@ static enum rc plan_state(struct loader *l, const struct ckpt_state *s, struct e
     const struct ckpt_report *r = l->report;
     bool nothing = r->counts[CKPT_MISSING] && l->dense.n + l->tables.n == 0;
     if (r->counts[CKPT_SHAPE] || nothing || (!l->how->partial && r->diffs.n))
-        return report_error(r, err);
+        return ckpt_report_error(r, err);
     return RC_OK;
 }
 
@@ -458,15 +462,16 @@ static enum rc carry_out(struct loader *l, struct lookup *lookup, struct err *er
     for (size_t i = 0; i < l->dense.n && !rc; i++) {
         const struct dense_job *j = &l->dense.at[i];
         float *to = j->param ? param_write_begin(j->param) : j->to;
-        rc = st_read_f32(j->from, 0, st_rows(j->from), to, st_width(j->from), err);
+        rc = ckpt_st_read_f32(j->from, 0, ckpt_st_rows(j->from), to,
+                              ckpt_st_width(j->from), err);
         if (j->param)
             param_write_end(j->param);
         l->report->n_loaded++;
-        l->report->n_floats += st_rows(j->from) * st_width(j->from);
+        l->report->n_floats += ckpt_st_rows(j->from) * ckpt_st_width(j->from);
     }
     for (size_t i = 0; i < l->tables.n && !rc; i++) {
-        struct table_job *j = &l->tables.at[i];
-        rc = table_job_run(j, lookup, err);
+        struct ckpt_table_job *j = &l->tables.at[i];
+        rc = ckpt_table_job_run(j, lookup, err);
         for (int k = 0; k < j->n_cols; k++) {
             l->report->n_loaded += j->from[k] ? 1 : 0;
             l->report->n_floats += j->from[k] ? j->image.n * j->cols[k].width : 0;

@@ -16,7 +16,7 @@ char *ckpt_column_name(const struct embed_table_conf *t,
                        const struct lookup_column *c) MUST_CHECK;
 /* "embedding.t.weight.<what>"; the caller's. */
 char *ckpt_table_part_name(const struct embed_table_conf *t, const char *what) MUST_CHECK;
-enum st_type ckpt_stored_type(enum dtype t);
+enum ckpt_st_type ckpt_stored_type(enum dtype t);
 
 /* Lists that go with the rows of a table, and what their tensors are called. */
 struct ckpt_list_name {
@@ -41,18 +41,19 @@ void ckpt_add_table(struct ckpt_writer *w, const struct embed_table_conf *t,
 /* --- loading --- */
 
 /* What is to be read into one table. */
-struct table_job {
+struct ckpt_table_job {
     int table;
     const struct embed_table_conf *conf;
     int n_cols;
     struct lookup_column cols[LOOKUP_COLUMNS_MAX];
-    const struct st_tensor *from[LOOKUP_COLUMNS_MAX]; /* NULL: initial values */
+    const struct ckpt_st_tensor *from[LOOKUP_COLUMNS_MAX]; /* NULL: initial values */
     struct lookup_image image;
     bool other_initial; /* rows left out had initial values of `origin` */
     struct lookup_origin origin;
 };
-struct lookup_list ckpt_list_of(const struct st_tensor *t); /* of I64; NULL: none */
+struct lookup_list ckpt_list_of(const struct ckpt_st_tensor *t); /* of I64; NULL: none */
 /* On failure the table is empty or holds a part. */
-enum rc table_job_run(struct table_job *j, struct lookup *l, struct err *err) MUST_CHECK;
+enum rc ckpt_table_job_run(struct ckpt_table_job *j, struct lookup *l,
+                           struct err *err) MUST_CHECK;
 
 #endif

@@ -80,15 +80,16 @@ static void add_column(struct ckpt_writer *w, const struct embed_table_conf *t,
     char *name = ckpt_column_name(t, col);
     char *full =
         s->image.form == LOOKUP_ALL ? mem_strdup(name) : mem_printf("%s.rows", name);
-    enum st_type type = ckpt_stored_type(col->type);
-    struct st_source source = {.name = full,
-                               .type = type,
-                               .n_dims = col->flat ? 1 : 2,
-                               .dims = {s->image.n, col->flat ? 0 : col->width},
-                               .rows = s->image.n,
-                               .row_bytes = (size_t)col->width * st_type_size(type),
-                               .fn = column_rows,
-                               .arg = arg};
+    enum ckpt_st_type type = ckpt_stored_type(col->type);
+    struct ckpt_st_source source = {.name = full,
+                                    .type = type,
+                                    .n_dims = col->flat ? 1 : 2,
+                                    .dims = {s->image.n, col->flat ? 0 : col->width},
+                                    .rows = s->image.n,
+                                    .row_bytes =
+                                        (size_t)col->width * ckpt_st_type_size(type),
+                                    .fn = column_rows,
+                                    .arg = arg};
     ckpt_add_owner(w, &arg_ops, arg);
     ckpt_add_source(w, col->state ? CKPT_OPTIMIZER : CKPT_MODEL, &source);
     mem_free(name);
@@ -100,14 +101,14 @@ static void add_used(struct ckpt_writer *w, const struct embed_table_conf *t,
 {
     char *name = ckpt_table_part_name(t, "used");
     int64_t n = (s->image.rows + 7) / 8;
-    struct st_source source = {.name = name,
-                               .type = ST_U8,
-                               .n_dims = 1,
-                               .dims = {n},
-                               .rows = n,
-                               .row_bytes = 1,
-                               .fn = used_rows,
-                               .arg = s};
+    struct ckpt_st_source source = {.name = name,
+                                    .type = ST_U8,
+                                    .n_dims = 1,
+                                    .dims = {n},
+                                    .rows = n,
+                                    .row_bytes = 1,
+                                    .fn = used_rows,
+                                    .arg = s};
     ckpt_add_source(w, CKPT_STATE, &source);
     mem_free(name);
 }
@@ -116,14 +117,14 @@ static void add_list(struct ckpt_writer *w, const struct embed_table_conf *t,
                      const struct lookup_list *l, const struct ckpt_list_name *as)
 {
     char *name = ckpt_table_part_name(t, as->name);
-    struct st_source source = {.name = name,
-                               .type = ST_I64,
-                               .n_dims = 1,
-                               .dims = {l->n},
-                               .rows = l->n,
-                               .row_bytes = sizeof(int64_t),
-                               .fn = list_rows,
-                               .arg = l};
+    struct ckpt_st_source source = {.name = name,
+                                    .type = ST_I64,
+                                    .n_dims = 1,
+                                    .dims = {l->n},
+                                    .rows = l->n,
+                                    .row_bytes = sizeof(int64_t),
+                                    .fn = list_rows,
+                                    .arg = l};
     if (l->live)
         ckpt_add_i64(w, as->part, name, l->data, l->n);
     else

@@ -9,10 +9,10 @@
 #include "base/mem.h"
 #include "ckpt/state_private.h"
 
-static const enum st_type stored[] = {
+static const enum ckpt_st_type stored[] = {
     [DT_F32] = ST_F32, [DT_F16] = ST_F16, [DT_BF16] = ST_BF16};
 
-enum st_type ckpt_stored_type(enum dtype t)
+enum ckpt_st_type ckpt_stored_type(enum dtype t)
 {
     return stored[t];
 }

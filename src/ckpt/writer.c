@@ -36,8 +36,8 @@ struct owner {
 
 struct item {
     enum ckpt_part part;
-    struct st_source source; /* .name owned by `names` */
-    size_t shard;            /* of its part */
+    struct ckpt_st_source source; /* .name owned by `names` */
+    size_t shard;                 /* of its part */
 };
 
 struct ckpt_writer {
@@ -45,7 +45,7 @@ struct ckpt_writer {
     int64_t step, epoch, shard_bytes;
     VEC(struct item) items;
     VEC(struct owner) owners;
-    VEC(struct manifest_blob) blobs;
+    VEC(struct ckpt_manifest_blob) blobs;
     struct map names, blob_names; /* own the names */
     enum rc rc;                   /* of the first add that failed */
     struct err err;
@@ -120,7 +120,7 @@ void ckpt_add_owner(struct ckpt_writer *w, const struct ckpt_owner_ops *ops, voi
 }
 
 void ckpt_add_source(struct ckpt_writer *w, enum ckpt_part part,
-                     const struct st_source *source)
+                     const struct ckpt_st_source *source)
 {
     struct item item = {.part = part, .source = *source};
     if (w->rc)
@@ -176,11 +176,12 @@ static const struct ckpt_owner_ops block_ops = {
     .bytes = block_bytes, .detach = block_detach, .release = block_release};
 
 /* Contiguous data is one long column, so that it is written in pieces of any size. */
-static void add_block(struct ckpt_writer *w, enum ckpt_part part, struct st_source *s,
-                      const void *data, int64_t rows, size_t row_bytes, size_t stride)
+static void add_block(struct ckpt_writer *w, enum ckpt_part part,
+                      struct ckpt_st_source *s, const void *data, int64_t rows,
+                      size_t row_bytes, size_t stride)
 {
     struct block *b = mem_calloc(1, sizeof(*b));
-    size_t item = st_type_size(s->type);
+    size_t item = ckpt_st_type_size(s->type);
     if (rows <= 1 || stride == row_bytes) {
         rows *= (int64_t)(row_bytes / item);
         row_bytes = stride = item;
@@ -198,7 +199,7 @@ static void add_block(struct ckpt_writer *w, enum ckpt_part part, struct st_sour
 void ckpt_add_f32(struct ckpt_writer *w, enum ckpt_part part, const char *name,
                   const int64_t *dims, int n_dims, const float *data, int64_t stride)
 {
-    struct st_source s = {.name = name, .type = ST_F32, .n_dims = n_dims};
+    struct ckpt_st_source s = {.name = name, .type = ST_F32, .n_dims = n_dims};
     int64_t bytes = 0, rows = n_dims ? dims[0] : 1;
     bool ok = n_dims >= 0 && n_dims <= ST_DIMS_MAX && rows >= 0;
     for (int i = 0; ok && i < n_dims; i++) {
@@ -220,7 +221,8 @@ void ckpt_add_f32(struct ckpt_writer *w, enum ckpt_part part, const char *name,
 void ckpt_add_bytes(struct ckpt_writer *w, enum ckpt_part part, const char *name,
                     const void *data, size_t n)
 {
-    struct st_source s = {.name = name, .type = ST_U8, .n_dims = 1, .dims = {(int64_t)n}};
+    struct ckpt_st_source s = {
+        .name = name, .type = ST_U8, .n_dims = 1, .dims = {(int64_t)n}};
     if (!w->rc)
         add_block(w, part, &s, data, (int64_t)n, 1, 1);
 }
@@ -228,7 +230,7 @@ void ckpt_add_bytes(struct ckpt_writer *w, enum ckpt_part part, const char *name
 void ckpt_add_i64(struct ckpt_writer *w, enum ckpt_part part, const char *name,
                   const int64_t *data, int64_t n)
 {
-    struct st_source s = {.name = name, .type = ST_I64, .n_dims = 1, .dims = {n}};
+    struct ckpt_st_source s = {.name = name, .type = ST_I64, .n_dims = 1, .dims = {n}};
     if (!w->rc)
         add_block(w, part, &s, data, n, sizeof(*data), sizeof(*data));
 }
@@ -253,7 +255,7 @@ void ckpt_add_json(struct ckpt_writer *w, const char *name, const char *json)
         return;
     char *copy = mem_strdup(json);
     map_find(&w->blob_names, str_c(key))->value = copy;
-    VEC_PUSH(&w->blobs, ((struct manifest_blob){.name = key, .json = copy}));
+    VEC_PUSH(&w->blobs, ((struct ckpt_manifest_blob){.name = key, .json = copy}));
 }
 
 int64_t ckpt_copy_bytes(const struct ckpt_writer *w)
@@ -281,7 +283,7 @@ static size_t deal(struct ckpt_writer *w, enum ckpt_part part)
         struct item *item = &w->items.at[i];
         if (item->part != part)
             continue;
-        int64_t bytes = st_source_bytes(&item->source);
+        int64_t bytes = ckpt_st_source_bytes(&item->source);
         if (shards == 0 || (filled && bytes > w->shard_bytes - filled)) {
             shards++;
             filled = 0;
@@ -292,34 +294,34 @@ static size_t deal(struct ckpt_writer *w, enum ckpt_part part)
     return shards;
 }
 
-static void index_tensors(struct st_source *const *s, size_t n, size_t file,
-                          struct manifest *m)
+static void index_tensors(struct ckpt_st_source *const *s, size_t n, size_t file,
+                          struct ckpt_manifest *m)
 {
     for (size_t i = 0; i < n; i++) {
-        struct manifest_tensor t = {.name = s[i]->name,
-                                    .file = file,
-                                    .type = s[i]->type,
-                                    .n_dims = s[i]->n_dims,
-                                    .offset = s[i]->offset,
-                                    .sum = {SUM_CRC32C, s[i]->crc32c}};
+        struct ckpt_manifest_tensor t = {.name = s[i]->name,
+                                         .file = file,
+                                         .type = s[i]->type,
+                                         .n_dims = s[i]->n_dims,
+                                         .offset = s[i]->offset,
+                                         .sum = {SUM_CRC32C, s[i]->crc32c}};
         memcpy(t.dims, s[i]->dims, sizeof(t.dims));
         VEC_PUSH(&m->tensors, t);
     }
 }
 
 static enum rc write_shard(struct ckpt_writer *w, const char *dir, enum ckpt_part part,
-                           size_t shard, const char *name, struct manifest *m,
+                           size_t shard, const char *name, struct ckpt_manifest *m,
                            struct err *err)
 {
-    VEC(struct st_source *) sources = {0};
-    struct st_sum sum;
+    VEC(struct ckpt_st_source *) sources = {0};
+    struct ckpt_st_sum sum;
     for (size_t i = 0; i < w->items.n; i++)
         if (w->items.at[i].part == part && w->items.at[i].shard == shard)
             VEC_PUSH(&sources, &w->items.at[i].source);
     char *path = fs_join(dir, name);
-    enum rc rc = st_write(path, sources.at, sources.n, &sum, err);
+    enum rc rc = ckpt_st_write(path, sources.at, sources.n, &sum, err);
     if (!rc) {
-        struct manifest_file f = {
+        struct ckpt_manifest_file f = {
             .name = name, .bytes = sum.bytes, .sum = {SUM_CRC32C, sum.crc32c}};
         index_tensors(sources.at, sources.n, m->files.n, m);
         VEC_PUSH(&m->files, f);
@@ -329,8 +331,8 @@ static enum rc write_shard(struct ckpt_writer *w, const char *dir, enum ckpt_par
     return rc;
 }
 
-static enum rc write_parts(struct ckpt_writer *w, const char *dir, struct manifest *m,
-                           struct err *err)
+static enum rc write_parts(struct ckpt_writer *w, const char *dir,
+                           struct ckpt_manifest *m, struct err *err)
 {
     enum rc rc = RC_OK;
     for (int part = 0; part < CKPT_PARTS && !rc; part++) {
@@ -345,11 +347,12 @@ static enum rc write_parts(struct ckpt_writer *w, const char *dir, struct manife
     return rc;
 }
 
-static enum rc write_manifest(const char *dir, const struct manifest *m, struct err *err)
+static enum rc write_manifest(const char *dir, const struct ckpt_manifest *m,
+                              struct err *err)
 {
     struct buf text;
     buf_init(&text, MANIFEST_MAX);
-    manifest_print(m, &text);
+    ckpt_manifest_print(m, &text);
     char *path = fs_join(dir, CKPT_MANIFEST);
     enum rc rc = buf_check(&text, err);
     if (!rc)
@@ -361,14 +364,14 @@ static enum rc write_manifest(const char *dir, const struct manifest *m, struct 
 
 static enum rc write_all(struct ckpt_writer *w, const char *dir, struct err *err)
 {
-    struct manifest m = {
+    struct ckpt_manifest m = {
         .schema = CKPT_SCHEMA, .step = w->step, .epoch = w->epoch, .config = w->config};
     enum rc rc = write_parts(w, dir, &m, err);
     for (size_t i = 0; i < w->blobs.n; i++)
         VEC_PUSH(&m.blobs, w->blobs.at[i]);
     if (!rc)
         rc = write_manifest(dir, &m, err);
-    manifest_release(&m);
+    ckpt_manifest_release(&m);
     return rc;
 }
 
@@ -395,7 +398,7 @@ static enum rc check_space(const struct ckpt_writer *w, struct err *err)
 {
     int64_t need = 0, free_bytes, total;
     for (size_t i = 0; i < w->items.n; i++)
-        need += st_source_bytes(&w->items.at[i].source);
+        need += ckpt_st_source_bytes(&w->items.at[i].source);
     enum rc rc = fs_space(w->model_dir, &free_bytes, &total, err);
     if (rc || total <= 0 || free_bytes >= need)
         return rc;

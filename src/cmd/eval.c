@@ -51,13 +51,13 @@ static const struct opt opts[] = {
 };
 
 static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecConfig *pc,
-                            const struct score_line *lines, size_t n, int64_t step,
+                            const struct train_score_line *lines, size_t n, int64_t step,
                             struct err *err)
 {
     struct buf b, line;
     buf_init(&b, CMD_TEXT_MAX);
     buf_init(&line, CMD_TEXT_MAX);
-    score_json(lines, n, step, &line);
+    train_score_json(lines, n, step, &line);
     if (c->json)
         buf_add(&b, buf_str(&line), line.n);
     for (size_t i = 0; i < n && !c->json; i++)
@@ -81,33 +81,33 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
                                    struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
-    struct session_options so = {.pool = pool,
-                                 .training = true,
-                                 .farm_hash = config_farm_hash(),
-                                 .table_dir = c->table_dir};
+    struct train_session_options so = {.pool = pool,
+                                       .training = true,
+                                       .farm_hash = config_farm_hash(),
+                                       .table_dir = c->table_dir};
     struct arena a = {0};
     struct ckpt *ckpt = NULL;
-    struct session *s = NULL;
-    struct score *score = NULL;
-    const struct score_line *lines = NULL;
+    struct train_session *s = NULL;
+    struct train_score *score = NULL;
+    const struct train_score_line *lines = NULL;
     const char *position;
     size_t n = 0;
     enum rc rc =
         ckpt_open(c->checkpoint ? c->checkpoint : pc->model_dir, 0, &ckpt, NULL, err);
     if (!rc)
-        rc = session_saved_seed(ckpt, &so.seed, err);
+        rc = train_session_saved_seed(ckpt, &so.seed, err);
     if (!rc)
-        rc = session_create(pc, &so, &s, diags, err);
+        rc = train_session_create(pc, &so, &s, diags, err);
     if (!rc)
-        rc = session_resume(s, ckpt, &a, &position, err);
+        rc = train_session_resume(s, ckpt, &a, &position, err);
     if (!rc)
-        rc = score_create(s, false, &score, err);
+        rc = train_score_create(s, false, &score, err);
     if (!rc)
-        rc = evaluate(s, score, NULL, NULL, diags, &lines, &n, err);
+        rc = train_evaluate(s, score, NULL, NULL, diags, &lines, &n, err);
     if (!rc)
         rc = print_result(c, pc, lines, n, ckpt_step(ckpt), err);
-    score_destroy(score);
-    session_destroy(s);
+    train_score_destroy(score);
+    train_session_destroy(s);
     ckpt_close(ckpt);
     arena_release(&a);
     return rc;

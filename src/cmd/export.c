@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: turns options into struct export_options, has train/export write the directory,
+/* export: turns options into struct train_export_options, has train/export write the directory,
  * and prints a summary. The checkpoint is the one named, or the latest or best one as
  * export_config says. The directory appears only when it has been loaded and verified.
  */
@@ -52,15 +52,15 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum export_tables tables_of(const char *name)
+static enum train_export_tables tables_of(const char *name)
 {
     return strcmp(name, "bf16") == 0   ? EXPORT_BF16
            : strcmp(name, "int8") == 0 ? EXPORT_INT8
                                        : EXPORT_F32;
 }
 
-static enum rc print_summary(const struct export_conf *c, const struct export_summary *s,
-                             struct err *err)
+static enum rc print_summary(const struct export_conf *c,
+                             const struct train_export_summary *s, struct err *err)
 {
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
@@ -96,7 +96,7 @@ static enum rc export_command(const void *conf, const struct opt_args *args,
     struct conf config = {0};
     struct diags diags = {0};
     struct pool *pool = NULL;
-    struct export_summary summary = {0};
+    struct train_export_summary summary = {0};
     const struct config_override overrides[] = {
         {"--model-dir", "model_dir", c->model_dir}};
     if (!c->export_dir)
@@ -106,17 +106,17 @@ static enum rc export_command(const void *conf, const struct opt_args *args,
     if (!rc)
         rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
     if (!rc) {
-        struct export_options o = {.dir = c->export_dir,
-                                   .checkpoint = c->checkpoint,
-                                   .asset_files = c->asset_files,
-                                   .extra_config = c->additional,
-                                   .sample_input = c->sample_input,
-                                   .sample_rows = c->sample_rows,
-                                   .tables = tables_of(c->table_type),
-                                   .farm_hash = config_farm_hash(),
-                                   .overwrite = c->overwrite,
-                                   .pool = pool};
-        rc = export_write(&config, &o, &diags, &summary, err);
+        struct train_export_options o = {.dir = c->export_dir,
+                                         .checkpoint = c->checkpoint,
+                                         .asset_files = c->asset_files,
+                                         .extra_config = c->additional,
+                                         .sample_input = c->sample_input,
+                                         .sample_rows = c->sample_rows,
+                                         .tables = tables_of(c->table_type),
+                                         .farm_hash = config_farm_hash(),
+                                         .overwrite = c->overwrite,
+                                         .pool = pool};
+        rc = train_export_write(&config, &o, &diags, &summary, err);
     }
     if (!rc)
         rc = print_summary(c, &summary, err);

@@ -56,11 +56,12 @@ static enum rc write_text(const char *dir, const char *name, struct buf *text,
     return rc;
 }
 
-static enum rc write_tables(const struct selection *s, const char *dir, struct err *err)
+static enum rc write_tables(const struct train_selection *s, const char *dir,
+                            struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < s->groups.n && !rc; i++) {
-        const struct select_group *g = &s->groups.at[i];
+        const struct train_select_group *g = &s->groups.at[i];
         char *name = mem_printf("feature_dropout_ratio_%s.csv", g->name);
         struct buf b;
         buf_init(&b, CMD_TEXT_MAX);
@@ -76,11 +77,11 @@ static enum rc write_tables(const struct selection *s, const char *dir, struct e
     return rc;
 }
 
-static void print_text(const struct select_conf *c, const struct selection *s,
+static void print_text(const struct select_conf *c, const struct train_selection *s,
                        size_t gone, const char *dir, struct buf *out)
 {
     for (size_t i = 0; i < s->groups.n; i++) {
-        const struct select_group *g = &s->groups.at[i];
+        const struct train_select_group *g = &s->groups.at[i];
         buf_printf(out, "%sgroup %s: %zu of %zu stay\n", i ? "\n" : "", g->name,
                    g->n < (size_t)c->topk ? g->n : (size_t)c->topk, g->n);
         for (size_t k = 0; k < g->n; k++)
@@ -91,7 +92,7 @@ static void print_text(const struct select_conf *c, const struct selection *s,
                gone == 1 ? " was" : "s were", dir);
 }
 
-static void print_json(const struct select_conf *c, const struct selection *s,
+static void print_json(const struct select_conf *c, const struct train_selection *s,
                        size_t gone, const char *dir, struct buf *out)
 {
     struct json_out j = {.out = out};
@@ -100,7 +101,7 @@ static void print_json(const struct select_conf *c, const struct selection *s,
     json_put_int(&j, "removed", (int64_t)gone);
     json_open(&j, "groups", '{');
     for (size_t i = 0; i < s->groups.n; i++) {
-        const struct select_group *g = &s->groups.at[i];
+        const struct train_select_group *g = &s->groups.at[i];
         json_open(&j, g->name, '[');
         for (size_t k = 0; k < g->n; k++) {
             json_open(&j, NULL, '{');
@@ -117,7 +118,7 @@ static void print_json(const struct select_conf *c, const struct selection *s,
 }
 
 /* The new config must not land on the one that was read, nor anything on what exists. */
-static enum rc check_outputs(const struct select_conf *c, const struct selection *s,
+static enum rc check_outputs(const struct select_conf *c, const struct train_selection *s,
                              const char *path, const char *dir, struct err *err)
 {
     struct fs_names in = {.at = (char *[]){(char *)path}, .n = 1};
@@ -132,7 +133,7 @@ static enum rc check_outputs(const struct select_conf *c, const struct selection
 }
 
 /* Tables and the new config into `dir`; what was done to stdout. */
-static enum rc write_all(const struct select_conf *c, const struct selection *s,
+static enum rc write_all(const struct select_conf *c, const struct train_selection *s,
                          struct conf *config, const char *path, const char *dir,
                          struct err *err)
 {
@@ -140,7 +141,8 @@ static enum rc write_all(const struct select_conf *c, const struct selection *s,
     const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
     buf_init(&text, CMD_TEXT_MAX);
     buf_init(&out, CMD_TEXT_MAX);
-    size_t gone = select_prune(s, (size_t)c->topk, c->clear_variational_dropout, config);
+    size_t gone =
+        train_select_prune(s, (size_t)c->topk, c->clear_variational_dropout, config);
     conf_print(config, &text);
     enum rc rc = fs_mkdirs(dir, 0777, err);
     if (!rc)
@@ -164,7 +166,7 @@ static enum rc features_select_command(const void *conf, const struct opt_args *
         {"--model-dir", "model_dir", c->model_dir}};
     struct conf config = {0};
     struct diags diags = {0};
-    struct selection s = {0};
+    struct train_selection s = {0};
     struct ckpt *ckpt = NULL;
     char *dir = NULL;
     enum rc rc = config_open(args->at[0], overrides, 1, &c->set, c->edit_config_json,
@@ -174,7 +176,7 @@ static enum rc features_select_command(const void *conf, const struct opt_args *
         rc = ckpt_open(c->checkpoint && c->checkpoint[0] ? c->checkpoint : pc->model_dir,
                        0, &ckpt, NULL, err);
     if (!rc)
-        rc = select_read(pc, ckpt, &s, err);
+        rc = train_select_read(pc, ckpt, &s, err);
     if (!rc) {
         dir = c->output_dir && c->output_dir[0]
                   ? mem_strdup(c->output_dir)
@@ -185,7 +187,7 @@ static enum rc features_select_command(const void *conf, const struct opt_args *
     }
     config_show(&diags);
     mem_free(dir);
-    select_release(&s);
+    train_select_release(&s);
     ckpt_close(ckpt);
     diags_release(&diags);
     conf_release(&config);

@@ -29,9 +29,9 @@ struct totals {
     int64_t tensors, values, bytes;
 };
 
-static int64_t values_of(const struct st_tensor *t)
+static int64_t values_of(const struct ckpt_st_tensor *t)
 {
-    return t->bytes / (int64_t)st_type_size(t->type);
+    return t->bytes / (int64_t)ckpt_st_type_size(t->type);
 }
 
 static bool wanted(const struct params_conf *c, enum ckpt_part part)
@@ -76,11 +76,11 @@ static void print_totals(const struct params_conf *c, const struct totals *all,
     }
 }
 
-static char *shape_text(const struct st_tensor *t)
+static char *shape_text(const struct ckpt_st_tensor *t)
 {
     struct buf b;
     buf_init(&b, 4096);
-    st_print_shape(NULL, t->dims, t->n_dims, &b);
+    ckpt_st_print_shape(NULL, t->dims, t->n_dims, &b);
     return buf_take(&b);
 }
 
@@ -113,13 +113,13 @@ static void print_rows(const struct params_conf *c, const struct ckpt *k, struct
     buf_printf(out, "%-*s  type  %-*s  %14s  part\n", name, "name", shape, "shape",
                "bytes");
     for (size_t i = 0; i < ckpt_count(k); i++) {
-        const struct st_tensor *t = ckpt_at(k, i);
+        const struct ckpt_st_tensor *t = ckpt_at(k, i);
         if (!wanted(c, ckpt_part_at(k, i)))
             continue;
         char *text = shape_text(t);
         print_name(t->name, name, out);
-        buf_printf(out, "  %-4s  %-*s  %14jd  %s\n", st_type_name(t->type), shape, text,
-                   (intmax_t)t->bytes, ckpt_part_name(ckpt_part_at(k, i)));
+        buf_printf(out, "  %-4s  %-*s  %14jd  %s\n", ckpt_st_type_name(t->type), shape,
+                   text, (intmax_t)t->bytes, ckpt_part_name(ckpt_part_at(k, i)));
         mem_free(text);
     }
 }
@@ -137,12 +137,12 @@ static void print_text(const struct params_conf *c, const struct ckpt *k,
     print_totals(c, all, out);
 }
 
-static void json_tensor(struct json_out *j, const struct st_tensor *t,
+static void json_tensor(struct json_out *j, const struct ckpt_st_tensor *t,
                         enum ckpt_part part)
 {
     json_open(j, NULL, '{');
     json_put_str(j, "name", t->name);
-    json_put_str(j, "dtype", st_type_name(t->type));
+    json_put_str(j, "dtype", ckpt_st_type_name(t->type));
     json_open(j, "shape", '[');
     for (int i = 0; i < t->n_dims; i++)
         json_put_int(j, NULL, t->dims[i]);

@@ -30,8 +30,9 @@ static const struct opt opts[] = {
     {0},
 };
 
-static enum rc print_result(const struct parity_conf *c, const struct parity_result *r,
-                            double tolerance, struct err *err)
+static enum rc print_result(const struct parity_conf *c,
+                            const struct train_parity_result *r, double tolerance,
+                            struct err *err)
 {
     struct buf b;
     char text[32];
@@ -62,23 +63,23 @@ static enum rc parity_command(const void *conf, const struct opt_args *args,
     const struct parity_conf *c = conf;
     struct diags diags = {0};
     struct pool *pool = NULL;
-    struct export *x = NULL;
-    struct parity_result result;
-    struct parity_options o = {
+    struct train_export *x = NULL;
+    struct train_parity_result result;
+    struct train_parity_options o = {
         .input = args->at[1], .checkpoint = c->checkpoint, .tolerance = c->tolerance};
     enum rc rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
     if (!rc)
-        rc = export_open(args->at[0], 0, pool, &x, err);
+        rc = train_export_open(args->at[0], 0, pool, &x, err);
     if (!rc) {
         o.pool = pool;
         if (o.tolerance <= 0)
-            o.tolerance = export_tolerance(x) > 0 ? TOLERANCE_SMALL : TOLERANCE_F32;
-        rc = parity_run(x, &o, &result, &diags, err);
+            o.tolerance = train_export_tolerance(x) > 0 ? TOLERANCE_SMALL : TOLERANCE_F32;
+        rc = train_parity_run(x, &o, &result, &diags, err);
     }
     if (!rc)
         rc = print_result(c, &result, o.tolerance, err);
     config_show(&diags);
-    export_close(x);
+    train_export_close(x);
     pool_destroy(pool);
     diags_release(&diags);
     return rc;

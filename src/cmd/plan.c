@@ -43,15 +43,15 @@ static const struct opt opts[] = {
 /* Rows of the training data when its files say so; -1 when they are not there yet or do
  * not tell.
  */
-static int64_t data_rows(const struct session *s, size_t *files)
+static int64_t data_rows(const struct train_session *s, size_t *files)
 {
     struct arena a = {0};
     struct dataset_conf conf;
     struct dataset *d = NULL;
     int64_t rows = -1;
     *files = 0;
-    if (source_conf(s->conf->data_config, s->plan, s->conf->train_input_path,
-                    SOURCE_TRAIN, 0, NULL, &a, &conf, NULL) == RC_OK &&
+    if (train_source_conf(s->conf->data_config, s->plan, s->conf->train_input_path,
+                          SOURCE_TRAIN, 0, NULL, &a, &conf, NULL) == RC_OK &&
         dataset_open(&conf, &d, NULL) == RC_OK) {
         rows = dataset_rows(d);
         *files = dataset_files(d);
@@ -76,7 +76,7 @@ static struct str short_name(const char *name)
     return s;
 }
 
-static void print_tables(const struct budget *b, struct buf *out)
+static void print_tables(const struct train_budget *b, struct buf *out)
 {
     char t[4][32];
     int width = 5;
@@ -87,12 +87,12 @@ static void print_tables(const struct budget *b, struct buf *out)
     buf_printf(out, "%-*s  %13s  %5s  %10s  %10s  %13s  feature\n", width, "table",
                "rows", "dim", "weights", "state", "rows in use");
     for (size_t i = 0; i < b->tables.n; i++) {
-        const struct budget_table *x = &b->tables.at[i];
+        const struct train_budget_table *x = &b->tables.at[i];
         struct str name = short_name(x->table->name);
         buf_printf(
             out, "%-*.*s  %13s  %5jd  %10s  %10s  %13s  %s", width, (int)name.n, name.p,
             train_count_text((uint64_t)x->table->rows, t[0]), (intmax_t)x->table->dim,
-            budget_text(x->weights, t[1]), budget_text(x->state, t[2]),
+            train_budget_text(x->weights, t[1]), train_budget_text(x->state, t[2]),
             train_count_text((uint64_t)x->used_rows, t[3]), x->feature ? x->feature : "");
         if (x->n_features > 1)
             buf_printf(out, " and %d more", x->n_features - 1);
@@ -100,8 +100,8 @@ static void print_tables(const struct budget *b, struct buf *out)
     }
 }
 
-static void print_text(const struct budget *b, const struct session *s, int64_t rows,
-                       size_t files, int64_t memory, struct buf *out)
+static void print_text(const struct train_budget *b, const struct train_session *s,
+                       int64_t rows, size_t files, int64_t memory, struct buf *out)
 {
     char t[2][32];
     print_tables(b, out);
@@ -109,48 +109,48 @@ static void print_text(const struct budget *b, const struct session *s, int64_t 
                "\n"
                "tables       %10s of weights, %s of optimizer state\n"
                "",
-               budget_text(b->weights, t[0]), budget_text(b->state, t[1]));
-    buf_printf(out, "  in use     %10s at most", budget_text(b->used, t[0]));
+               train_budget_text(b->weights, t[0]), train_budget_text(b->state, t[1]));
+    buf_printf(out, "  in use     %10s at most", train_budget_text(b->used, t[0]));
     if (rows >= 0)
         buf_printf(out, ", by %s rows in %zu file%s\n",
                    train_count_text((uint64_t)rows, t[1]), files, files == 1 ? "" : "s");
     else
         buf_puts(out, "; the data does not tell how many\n");
     buf_printf(out, "dense        %10s, %s parameters of %s\n",
-               budget_text(b->params, t[0]),
+               train_budget_text(b->params, t[0]),
                train_count_text((uint64_t)b->n_params, t[1]), s->model->ops->name);
     buf_printf(out,
                "optimizer    %10s of gradients and state\n"
                "",
-               budget_text(b->optimizer, t[0]));
+               train_budget_text(b->optimizer, t[0]));
     buf_printf(out, "activations  %10s for a batch of %u\n",
-               budget_text(b->activations, t[0]), s->conf->data_config->batch_size);
+               train_budget_text(b->activations, t[0]), s->conf->data_config->batch_size);
     buf_printf(out,
                "batches      %10s prefetched\n"
                "",
-               budget_text(b->batches, t[0]));
+               train_budget_text(b->batches, t[0]));
     buf_printf(out,
                "save         %10s for the copy that is written to a checkpoint\n"
                "",
-               budget_text(b->save, t[0]));
+               train_budget_text(b->save, t[0]));
     if (b->dump)
         buf_printf(out, "dumps        %10s for which rows were used since the last one\n",
-                   budget_text(b->dump, t[0]));
-    buf_printf(out, "expected     %10s, at most %s\n", budget_text(b->expected, t[0]),
-               budget_text(b->most, t[1]));
-    buf_printf(out, "memory       %10s: %s\n", budget_text(memory, t[0]),
+                   train_budget_text(b->dump, t[0]));
+    buf_printf(out, "expected     %10s, at most %s\n",
+               train_budget_text(b->expected, t[0]), train_budget_text(b->most, t[1]));
+    buf_printf(out, "memory       %10s: %s\n", train_budget_text(memory, t[0]),
                b->expected > memory ? "does not fit"
                : b->most > memory   ? "fits unless every page is used"
                                     : "fits");
 }
 
-static void print_json(const struct budget *b, const struct session *s, int64_t rows,
-                       int64_t memory, struct buf *out)
+static void print_json(const struct train_budget *b, const struct train_session *s,
+                       int64_t rows, int64_t memory, struct buf *out)
 {
     buf_printf(out, "{\"model\": \"%s\", \"data_rows\": %jd, \"tables\": [",
                s->model->ops->name, (intmax_t)rows);
     for (size_t i = 0; i < b->tables.n; i++) {
-        const struct budget_table *x = &b->tables.at[i];
+        const struct train_budget_table *x = &b->tables.at[i];
         buf_printf(out, "%s{\"name\": ", i ? ", " : "");
         buf_json_str(out, x->table->name, strlen(x->table->name));
         buf_printf(out,
@@ -171,14 +171,14 @@ static void print_json(const struct budget *b, const struct session *s, int64_t 
         (intmax_t)memory, b->expected <= memory ? "true" : "false");
 }
 
-static enum rc plan_session(const struct plan_conf *c, const struct session *s,
+static enum rc plan_session(const struct plan_conf *c, const struct train_session *s,
                             struct err *err)
 {
-    struct budget b;
+    struct train_budget b;
     struct buf out;
     size_t files;
     int64_t rows = data_rows(s, &files), memory = config_memory(c->memory);
-    budget_init(&b, s, rows);
+    train_budget_init(&b, s, rows);
     buf_init(&out, CMD_TEXT_MAX);
     if (c->json)
         print_json(&b, s, rows, memory, &out);
@@ -186,9 +186,9 @@ static enum rc plan_session(const struct plan_conf *c, const struct session *s,
         print_text(&b, s, rows, files, memory, &out);
     enum rc rc = cmd_print(&out, err);
     if (!rc)
-        rc = budget_check(&b, memory, err);
+        rc = train_budget_check(&b, memory, err);
     buf_release(&out);
-    budget_release(&b);
+    train_budget_release(&b);
     return rc;
 }
 
@@ -199,7 +199,7 @@ static enum rc plan_command(const void *conf, const struct opt_args *args,
     struct conf config = {0};
     struct diags diags = {0};
     struct pool *pool = NULL;
-    struct session *s = NULL;
+    struct train_session *s = NULL;
     const struct config_override overrides[] = {
         {"--train-input", "train_input_path", c->train_input}};
     enum rc rc = config_open(args->at[0], overrides, ARRAY_LEN(overrides), &c->set,
@@ -207,13 +207,13 @@ static enum rc plan_command(const void *conf, const struct opt_args *args,
     if (!rc)
         rc = pool_create(c->threads > 0 ? (int)c->threads : cpu_count(), &pool, err);
     if (!rc) {
-        struct session_options so = {.pool = pool, .seed = 1, .training = true};
-        rc = session_create(config.data, &so, &s, &diags, err);
+        struct train_session_options so = {.pool = pool, .seed = 1, .training = true};
+        rc = train_session_create(config.data, &so, &s, &diags, err);
         config_show(&diags);
     }
     if (!rc)
         rc = plan_session(c, s, err);
-    session_destroy(s);
+    train_session_destroy(s);
     pool_destroy(pool);
     diags_release(&diags);
     conf_release(&config);

@@ -78,10 +78,10 @@ static const struct opt opts[] = {
 /* What is predicted with: an export, or a checkpoint of a config. */
 struct loaded {
     struct pool *pool;
-    struct export *export;
+    struct train_export *export;
     struct conf conf; /* of a config; or, edited, that of an export */
-    struct session *own;
-    struct session *session;
+    struct train_session *own;
+    struct train_session *session;
     const struct pc_EasyRecConfig *config;
     char *name;         /* what tells it from other models */
     char *dir;          /* of an export */
@@ -90,8 +90,8 @@ struct loaded {
 
 static void loaded_release(struct loaded *l)
 {
-    session_destroy(l->own);
-    export_close(l->export);
+    train_session_destroy(l->own);
+    train_export_close(l->export);
     conf_release(&l->conf);
     pool_destroy(l->pool);
     mem_free(l->name);
@@ -136,12 +136,12 @@ static enum rc load_export(const struct predict_conf *c, struct loaded *l,
                            struct diags *diags, struct err *err)
 {
     l->dir = predict_model_dir(c->model, &l->output);
-    enum rc rc = export_open(l->dir, 0, l->pool, &l->export, err);
+    enum rc rc = train_export_open(l->dir, 0, l->pool, &l->export, err);
     if (rc)
         return rc;
-    l->session = export_session(l->export);
-    l->config = export_conf(l->export);
-    l->name = mem_strdup(export_id(l->export));
+    l->session = train_export_session(l->export);
+    l->config = train_export_conf(l->export);
+    l->name = mem_strdup(train_export_id(l->export));
     if (!c->set.n && !c->edit_config_json && !c->dataset_type)
         return RC_OK;
     char *path = mem_printf("%s/pipeline.config", l->dir);
@@ -155,8 +155,8 @@ static enum rc load_checkpoint(const struct predict_conf *c, const char *config,
 {
     enum rc rc = load_config(c, config, l, diags, err);
     if (!rc)
-        rc = export_checkpoint_session(l->config, c->checkpoint, config_farm_hash(),
-                                       l->pool, &l->own, &l->name, diags, err);
+        rc = train_export_checkpoint_session(l->config, c->checkpoint, config_farm_hash(),
+                                             l->pool, &l->own, &l->name, diags, err);
     l->session = l->own;
     return rc;
 }
@@ -194,8 +194,8 @@ static enum rc check_usage(const struct predict_conf *c, const char *config,
     return RC_OK;
 }
 
-static void predict_report(const struct predict_conf *c, const struct predict_summary *s,
-                           int64_t ns)
+static void predict_report(const struct predict_conf *c,
+                           const struct train_predict_summary *s, int64_t ns)
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->done_before) {
@@ -221,7 +221,7 @@ static enum rc predict_command(const void *conf, const struct opt_args *args,
     const char *config = args->n ? args->at[0] : c->config;
     struct loaded l = {0};
     struct diags diags = {0};
-    struct predict_summary summary = {0};
+    struct train_predict_summary summary = {0};
     const struct writer_ops *format = NULL;
     int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
     enum rc rc = check_usage(c, config, err);
@@ -233,22 +233,22 @@ static enum rc predict_command(const void *conf, const struct opt_args *args,
         rc = config ? load_checkpoint(c, config, &l, &diags, err)
                     : load_export(c, &l, &diags, err);
     if (!rc) {
-        struct predict_options o = {.input = c->input,
-                                    .output = c->output,
-                                    .data = l.config->data_config,
-                                    .model = l.name,
-                                    .reserved = c->reserved_columns,
-                                    .outputs =
-                                        c->output_columns ? c->output_columns : l.output,
-                                    .format = format,
-                                    .threads = threads,
-                                    .batch_size = c->batch_size,
-                                    .part_rows = c->part_rows,
-                                    .steps = c->steps,
-                                    .features = c->debug_level > 0,
-                                    .overwrite = c->overwrite};
+        struct train_predict_options o = {.input = c->input,
+                                          .output = c->output,
+                                          .data = l.config->data_config,
+                                          .model = l.name,
+                                          .reserved = c->reserved_columns,
+                                          .outputs = c->output_columns ? c->output_columns
+                                                                       : l.output,
+                                          .format = format,
+                                          .threads = threads,
+                                          .batch_size = c->batch_size,
+                                          .part_rows = c->part_rows,
+                                          .steps = c->steps,
+                                          .features = c->debug_level > 0,
+                                          .overwrite = c->overwrite};
         start = clock_mono_ns();
-        rc = predict_run(l.session, &o, &summary, &diags, err);
+        rc = train_predict_run(l.session, &o, &summary, &diags, err);
     }
     if (!rc)
         predict_report(c, &summary, clock_mono_ns() - start);

@@ -59,7 +59,7 @@ static enum rc check_usage(const struct retrieval_conf *c, struct err *err)
 }
 
 static void tdm_retrieval_report(const struct retrieval_conf *c,
-                                 const struct retrieve_summary *s, int64_t ns)
+                                 const struct train_retrieve_summary *s, int64_t ns)
 {
     double seconds = (double)ns / (double)CLOCK_SECOND;
     if (s->predict.done_before) {
@@ -82,10 +82,10 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
 {
     const struct retrieval_conf *c = conf;
     struct pool *pool = NULL;
-    struct export *x = NULL;
+    struct train_export *x = NULL;
     struct diags diags = {0};
-    struct retrieve_summary summary = {0};
-    struct retrieve_options o = {.items = c->items, .branch = c->branch};
+    struct train_retrieve_summary summary = {0};
+    struct train_retrieve_options o = {.items = c->items, .branch = c->branch};
     char *model = NULL, *nodes = NULL, *children = NULL;
     int64_t threads = c->threads > 0 ? c->threads : cpu_count(), start = 0;
     enum rc rc = check_usage(c, err);
@@ -95,13 +95,13 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
         rc = pool_create((int)threads, &pool, err);
     if (!rc) {
         model = predict_model_dir(c->model, NULL);
-        rc = export_open(model, 0, pool, &x, err);
+        rc = train_export_open(model, 0, pool, &x, err);
     }
     if (!rc) {
         o.predict.input = c->input;
         o.predict.output = c->output;
-        o.predict.data = export_conf(x)->data_config;
-        o.predict.model = export_id(x);
+        o.predict.data = train_export_conf(x)->data_config;
+        o.predict.model = train_export_id(x);
         o.predict.reserved = c->reserved_columns;
         o.predict.threads = threads;
         o.predict.batch_size = c->batch_size;
@@ -110,13 +110,13 @@ static enum rc tdm_retrieval_command(const void *conf, const struct opt_args *ar
         o.children = children =
             c->tree ? fs_join(c->tree, "predict_edge_table.txt") : NULL;
         start = clock_mono_ns();
-        rc = retrieve_run(export_session(x), &o, &summary, &diags, err);
+        rc = train_retrieve_run(train_export_session(x), &o, &summary, &diags, err);
     }
     if (!rc)
         tdm_retrieval_report(c, &summary, clock_mono_ns() - start);
     config_show(&diags);
     diags_release(&diags);
-    export_close(x);
+    train_export_close(x);
     pool_destroy(pool);
     mem_free(model);
     mem_free(nodes);

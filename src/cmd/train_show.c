@@ -89,7 +89,7 @@ static void put_live(struct train_show *s, struct buf *b)
     buf_release(b);
 }
 
-static void put_json_lines(struct buf *b, const struct score_line *lines, size_t n)
+static void put_json_lines(struct buf *b, const struct train_score_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         buf_puts(b, ", ");
@@ -101,14 +101,14 @@ static void put_json_lines(struct buf *b, const struct score_line *lines, size_t
     }
 }
 
-static void put_text_lines(struct buf *b, const struct score_line *lines, size_t n)
+static void put_text_lines(struct buf *b, const struct train_score_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (lines[i].defined) /* averages have no value at first */
             buf_printf(b, "  %s %.6f", lines[i].name, lines[i].value);
 }
 
-static size_t state_bytes(const struct session *s)
+static size_t state_bytes(const struct train_session *s)
 {
     size_t bytes = 0;
     for (int i = 0; i < lookup_n_tables(s->model->lookup); i++) {
@@ -121,9 +121,9 @@ static size_t state_bytes(const struct session *s)
 
 static void start_json(const struct train_start *x, struct buf *b)
 {
-    const struct session *s = x->session;
+    const struct train_session *s = x->session;
     size_t tables, dense, activations;
-    session_bytes(s, &tables, &dense, &activations);
+    train_session_bytes(s, &tables, &dense, &activations);
     buf_printf(
         b,
         "{\"event\": \"start\", \"model\": \"%s\", \"features\": %zu, \"tables\": "
@@ -142,13 +142,13 @@ static void start_json(const struct train_start *x, struct buf *b)
     buf_putc(b, '}');
 }
 
-static void start_model(const struct session *s, struct buf *b)
+static void start_model(const struct train_session *s, struct buf *b)
 {
     size_t tables, dense, activations, n, ids = 0, sequences = 0;
     size_t all = feature_plan_count(s->plan);
     uint64_t rows = 0, params = 0;
     char t[4][32];
-    session_bytes(s, &tables, &dense, &activations);
+    train_session_bytes(s, &tables, &dense, &activations);
     for (size_t i = 0; i < all; i++) {
         const struct feature_info *f = feature_plan_info(s->plan, i);
         sequences += f->sequence;
@@ -174,7 +174,7 @@ static void start_model(const struct session *s, struct buf *b)
 
 static void start_text(const struct train_start *x, const char *eval_input, struct buf *b)
 {
-    const struct session *s = x->session;
+    const struct train_session *s = x->session;
     char t[2][32];
     start_model(s, b);
     buf_puts(b, "data        ");

@@ -7,7 +7,7 @@
 #define NORM_EPS 1e-12f
 
 struct side {
-    struct val *out, *augment;
+    struct nn_val *out, *augment;
 };
 
 static bool tower(struct model *m, const char *name, const struct pc_DATTower *c,
@@ -20,27 +20,28 @@ static bool tower(struct model *m, const char *name, const struct pc_DATTower *c
         !part_tower_group(m, name, c->augment_input, true, &augment))
         return false;
     graph_push(m->graph, name);
-    struct val *both = nn_concat(m->graph, (struct val *[]){own.deep, augment.deep}, 2);
+    struct nn_val *both =
+        nn_concat(m->graph, (struct nn_val *[]){own.deep, augment.deep}, 2);
     *out =
         (struct side){.out = part_tower(m, conf, c->mlp, both), .augment = augment.deep};
     graph_pop(m->graph);
-    if (out->out &&
-        shape_width(val_shape(out->out)) != shape_width(val_shape(out->augment)))
+    if (out->out && nn_shape_width(nn_val_shape(out->out)) !=
+                        nn_shape_width(nn_val_shape(out->augment)))
         return graph_fail(m->graph, "%s ends in %jd values, its augment vector has %jd",
-                          name, (intmax_t)shape_width(val_shape(out->out)),
-                          (intmax_t)shape_width(val_shape(out->augment))) != NULL;
+                          name, (intmax_t)nn_shape_width(nn_val_shape(out->out)),
+                          (intmax_t)nn_shape_width(nn_val_shape(out->augment))) != NULL;
     return out->out != NULL;
 }
 
 /* The distance of augment vectors to what the other side gives, which does not move. */
-static void imitate(struct model *m, const char *name, struct val *augment,
-                    struct val *other, double weight)
+static void imitate(struct model *m, const char *name, struct nn_val *augment,
+                    struct nn_val *other, double weight)
 {
     struct graph *g = m->graph;
     const struct model_task *t = m->tasks.n ? &m->tasks.at[0] : NULL;
-    struct val *own = nn_l2_normalise(g, nn_own_items(g, augment), NORM_EPS);
-    struct val *diff = nn_sub(g, own, nn_stop_gradient(g, nn_own_items(g, other)));
-    struct val *rows =
+    struct nn_val *own = nn_l2_normalise(g, nn_own_items(g, augment), NORM_EPS);
+    struct nn_val *diff = nn_sub(g, own, nn_stop_gradient(g, nn_own_items(g, other)));
+    struct nn_val *rows =
         nn_scale(g, nn_row_sum(g, nn_mul(g, diff, diff)), (float)weight, 0);
     /* a sum over the batch; with sample weights their mean */
     if (t && t->weights)

@@ -15,11 +15,11 @@ static int64_t earlier(const struct pc_DBMTL *c, const char *name, int64_t befor
 }
 
 /* The task's own value beside those of the tasks that it depends on, through its net. */
-static struct val *relate(struct model *m, const struct pc_DBMTL *c, int64_t t,
-                          struct val *own, struct val *const *relations)
+static struct nn_val *relate(struct model *m, const struct pc_DBMTL *c, int64_t t,
+                             struct nn_val *own, struct nn_val *const *relations)
 {
     const struct pc_BayesTaskTower *tower = c->task_towers[t];
-    struct val *parts[OP_INPUTS_MAX] = {own};
+    struct nn_val *parts[OP_INPUTS_MAX] = {own};
     int n = 1;
     if (!tower->relation_mlp)
         return own;
@@ -34,8 +34,8 @@ static struct val *relate(struct model *m, const struct pc_DBMTL *c, int64_t t,
         parts[n++] = relations[k];
     }
     graph_push(m->graph, "relation_mlps");
-    struct val *r = part_mlp(m, tower->tower_name, tower->relation_mlp,
-                             nn_concat(m->graph, parts, n));
+    struct nn_val *r = part_mlp(m, tower->tower_name, tower->relation_mlp,
+                                nn_concat(m->graph, parts, n));
     graph_pop(m->graph);
     return r;
 }
@@ -46,18 +46,18 @@ static void dbmtl_build(struct model *m)
     struct experts_conf experts = {
         .expert = c->expert_mlp, .gate = c->gate_mlp, .n = c->num_expert};
     int64_t n = c->n_task_towers;
-    struct val **x = part_vals(m, n), **relations = part_vals(m, n);
+    struct nn_val **x = part_vals(m, n), **relations = part_vals(m, n);
     struct group in;
     if (!part_first_group(m, &in))
         return;
-    struct val *masked =
+    struct nn_val *masked =
         c->mask_net ? part_mask_net(m, "mask_net", c->mask_net, in.deep) : in.deep;
     if (!part_task_inputs(m, c->bottom_mlp, &experts, masked, n, x))
         return;
     for (int64_t t = 0; t < n; t++) {
         const struct pc_BayesTaskTower *tower = c->task_towers[t];
         graph_push(m->graph, "task_mlps");
-        struct val *own = part_mlp(m, tower->tower_name, tower->mlp, x[t]);
+        struct nn_val *own = part_mlp(m, tower->tower_name, tower->mlp, x[t]);
         graph_pop(m->graph);
         relations[t] = relate(m, c, t, own, relations);
     }

@@ -16,11 +16,11 @@ static int64_t earlier(const struct pc_DC2VR *c, const char *name, int64_t befor
 }
 
 /* The values of the tasks that shift task t, side by side. */
-static struct val *sources(struct model *m, const struct pc_DC2VR *c, int64_t t,
-                           struct val *const *shifted)
+static struct nn_val *sources(struct model *m, const struct pc_DC2VR *c, int64_t t,
+                              struct nn_val *const *shifted)
 {
     const struct pc_InterventionTaskTower *tower = c->task_towers[t];
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     int n = 0;
     for (int64_t i = 0; i < tower->n_intervention_tower_names && n < OP_INPUTS_MAX; i++) {
         int64_t k = earlier(c, tower->intervention_tower_names[i], t);
@@ -38,27 +38,28 @@ static struct val *sources(struct model *m, const struct pc_DC2VR *c, int64_t t,
 }
 
 /* dropout((own R_b - source R_s) R_b' + own). */
-static struct val *intervene(struct model *m, const struct pc_DC2VR *c, int64_t t,
-                             struct val *own, struct val *const *shifted)
+static struct nn_val *intervene(struct model *m, const struct pc_DC2VR *c, int64_t t,
+                                struct nn_val *own, struct nn_val *const *shifted)
 {
     const struct pc_InterventionTaskTower *tower = c->task_towers[t];
     struct graph *g = m->graph;
     if (!tower->has_low_rank_dim)
         return own;
-    struct val *source = sources(m, c, t, shifted);
+    struct nn_val *source = sources(m, c, t, shifted);
     if (!source || !own)
         return NULL;
     graph_push(g, "intervention");
     graph_push(g, tower->tower_name);
-    struct rotation base = nn_rotation(g, "base_rotate_layer",
-                                       shape_width(val_shape(own)), tower->low_rank_dim);
-    struct rotation from = nn_rotation(
-        g, "source_rotate_layer", shape_width(val_shape(source)), tower->low_rank_dim);
+    struct nn_rotation base = nn_rotation(
+        g, "base_rotate_layer", nn_shape_width(nn_val_shape(own)), tower->low_rank_dim);
+    struct nn_rotation from =
+        nn_rotation(g, "source_rotate_layer", nn_shape_width(nn_val_shape(source)),
+                    tower->low_rank_dim);
     graph_pop(g);
     graph_pop(g);
-    struct val *gap = nn_sub(g, nn_rotate(g, base, own, false),
-                             nn_rotate(g, from, nn_stop_gradient(g, source), false));
-    struct val *y = nn_add(g, nn_rotate(g, base, gap, true), own);
+    struct nn_val *gap = nn_sub(g, nn_rotate(g, base, own, false),
+                                nn_rotate(g, from, nn_stop_gradient(g, source), false));
+    struct nn_val *y = nn_add(g, nn_rotate(g, base, gap, true), own);
     return nn_dropout(g, y, tower->dropout_ratio);
 }
 
@@ -68,7 +69,7 @@ static void dc2vr_build(struct model *m)
     struct experts_conf experts = {
         .expert = c->expert_mlp, .gate = c->gate_mlp, .n = c->num_expert};
     int64_t n = c->n_task_towers;
-    struct val **x = part_vals(m, n), **shifted = part_vals(m, n);
+    struct nn_val **x = part_vals(m, n), **shifted = part_vals(m, n);
     struct group in;
     if (!part_first_group(m, &in) ||
         !part_task_inputs(m, c->bottom_mlp, &experts, in.deep, n, x))
@@ -76,7 +77,7 @@ static void dc2vr_build(struct model *m)
     for (int64_t t = 0; t < n; t++) {
         const struct pc_InterventionTaskTower *tower = c->task_towers[t];
         graph_push(m->graph, "task_mlps");
-        struct val *own = part_mlp(m, tower->tower_name, tower->mlp, x[t]);
+        struct nn_val *own = part_mlp(m, tower->tower_name, tower->mlp, x[t]);
         graph_pop(m->graph);
         shifted[t] = intervene(m, c, t, own, shifted);
     }

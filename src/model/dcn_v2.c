@@ -2,20 +2,20 @@
 /* DCN v2 (Wang et al. 2021): cross layers with low-rank matrices. */
 #include "model/parts.h"
 
-static struct val *cross_layers(struct model *m, const struct pc_CrossV2 *c,
-                                struct val *x0)
+static struct nn_val *cross_layers(struct model *m, const struct pc_CrossV2 *c,
+                                   struct nn_val *x0)
 {
     struct graph *g = m->graph;
-    struct val *x = x0;
+    struct nn_val *x = x0;
     if (!x0)
         return NULL;
-    int64_t width = shape_width(val_shape(x0));
+    int64_t width = nn_shape_width(nn_val_shape(x0));
     graph_push(g, "cross");
     for (uint32_t i = 0; i < c->cross_num; i++) {
-        struct val *u = nn_linear(g, arena_printf(&m->arena, "u_kernels.%u", i), x,
-                                  c->low_rank, false, ACT_NONE);
-        struct val *v = nn_linear(g, arena_printf(&m->arena, "v_kernels.%u", i), u, width,
-                                  true, ACT_NONE);
+        struct nn_val *u = nn_linear(g, arena_printf(&m->arena, "u_kernels.%u", i), x,
+                                     c->low_rank, false, ACT_NONE);
+        struct nn_val *v = nn_linear(g, arena_printf(&m->arena, "v_kernels.%u", i), u,
+                                     width, true, ACT_NONE);
         x = nn_add(g, nn_mul(g, x0, v), x);
     }
     graph_pop(g);
@@ -33,11 +33,12 @@ static void dcn_v2_build(struct model *m)
         graph_fail(g, "'cross' is missing");
         return;
     }
-    struct val *x =
+    struct nn_val *x =
         cross_layers(m, c->cross, part_mlp(m, "backbone", c->backbone, in.deep));
     if (c->deep)
-        x = nn_concat(g, (struct val *[]){x, part_mlp(m, "deep", c->deep, in.deep)}, 2);
-    struct val *h = part_mlp(m, "final", c->final, x);
+        x = nn_concat(g, (struct nn_val *[]){x, part_mlp(m, "deep", c->deep, in.deep)},
+                      2);
+    struct nn_val *h = part_mlp(m, "final", c->final, x);
     head_single(m, nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, false,
                              ACT_NONE));
 }

@@ -5,7 +5,7 @@
 /* Over the group `fm`, or over `deep` where there is none. Vectors that stand in `deep`
  * too are looked up once.
  */
-static struct val *machine(struct model *m, const struct group *deep)
+static struct nn_val *machine(struct model *m, const struct group *deep)
 {
     struct group fm = *deep;
     int64_t n, width;
@@ -26,17 +26,17 @@ static void deepfm_build(struct model *m)
     if (!group_of(m, "wide", dim, c->wide_init_fn, &wide) ||
         !group_of(m, "deep", 0, NULL, &deep))
         return;
-    struct val *y_wide = nn_row_sum(g, wide.deep);
-    struct val *y_fm = machine(m, &deep);
-    struct val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
+    struct nn_val *y_wide = nn_row_sum(g, wide.deep);
+    struct nn_val *y_fm = machine(m, &deep);
+    struct nn_val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
     if (c->final) {
-        struct val *h = nn_concat(g, (struct val *[]){y_wide, y_fm, y_deep}, 3);
+        struct nn_val *h = nn_concat(g, (struct nn_val *[]){y_wide, y_fm, y_deep}, 3);
         h = part_mlp(m, "final_mlp", c->final, h);
         head_single(m, nn_linear(g, "output_mlp", h, n_class, true, ACT_NONE));
         return;
     }
-    struct val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
-    struct val *rest = nn_add(g, y_wide, nn_row_sum(g, y_fm));
+    struct nn_val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
+    struct nn_val *rest = nn_add(g, y_wide, nn_row_sum(g, y_fm));
     head_single(m, nn_add(g, part_each_class(m, rest), o));
 }
 

@@ -8,7 +8,7 @@ static void dlrm_build(struct model *m)
     struct graph *g = m->graph;
     struct group sparse, dense = {0};
     bool single = m->conf->model_config->n_feature_groups == 1;
-    struct val *z = NULL, *parts[3];
+    struct nn_val *z = NULL, *parts[3];
     int n = 0;
     if (!group_of(m, single ? group_first(m) : "sparse", 0, NULL, &sparse))
         return;
@@ -22,7 +22,7 @@ static void dlrm_build(struct model *m)
         parts[n++] = z;
     if (c->arch_with_sparse)
         parts[n++] = sparse.deep;
-    struct val *h = part_mlp(m, "final_mlp", c->final, nn_concat(g, parts, n));
+    struct nn_val *h = part_mlp(m, "final_mlp", c->final, nn_concat(g, parts, n));
     head_single(m, nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true,
                              ACT_NONE));
 }

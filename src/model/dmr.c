@@ -8,54 +8,56 @@
 
 struct dmr {
     struct group seq, match;
-    struct val *history, *context; /* per position */
-    int64_t d;                     /* of the item and of a position */
+    struct nn_val *history, *context; /* per position */
+    int64_t d;                        /* of the item and of a position */
 };
 
 /* Scores of positions: the net on [q, k, q - k, q * k], where q is made per position from
  * what stands in `from`.
  */
-static struct val *scores(struct model *m, const struct dmr *x, const char *name,
-                          const struct pc_MLP *attn_mlp, struct val *from)
+static struct nn_val *scores(struct model *m, const struct dmr *x, const char *name,
+                             const struct pc_MLP *attn_mlp, struct nn_val *from)
 {
     struct graph *g = m->graph;
     graph_push(g, name);
-    struct val *q = nn_linear(g, "align", from, x->d, true, ACT_NONE);
+    struct nn_val *q = nn_linear(g, "align", from, x->d, true, ACT_NONE);
     q = nn_prelu(g, "prelu", q, 0.25f);
-    struct val *parts[] = {q, x->history, nn_sub(g, q, x->history),
-                           nn_mul(g, q, x->history)};
-    struct val *h = part_mlp(m, "attention", attn_mlp, nn_concat(g, parts, 4));
-    struct val *y = nn_linear(g, "linear", h, 1, true, ACT_NONE);
+    struct nn_val *parts[] = {q, x->history, nn_sub(g, q, x->history),
+                              nn_mul(g, q, x->history)};
+    struct nn_val *h = part_mlp(m, "attention", attn_mlp, nn_concat(g, parts, 4));
+    struct nn_val *y = nn_linear(g, "linear", h, 1, true, ACT_NONE);
     graph_pop(g);
     return y;
 }
 
 /* The user as the history says, each position by its weight. */
-static struct val *user_vector(struct model *m, const struct dmr *x, struct val *weights)
+static struct nn_val *user_vector(struct model *m, const struct dmr *x,
+                                  struct nn_val *weights)
 {
     struct graph *g = m->graph;
     if (!x->match.query)
         return NULL;
-    struct val *u = nn_seq_sum(g, weights, x->history);
-    u = nn_linear(g, "user", u, shape_width(val_shape(x->match.query)), true, ACT_NONE);
+    struct nn_val *u = nn_seq_sum(g, weights, x->history);
+    u = nn_linear(g, "user", u, nn_shape_width(nn_val_shape(x->match.query)), true,
+                  ACT_NONE);
     return nn_prelu(g, "user_prelu", u, 0.25f);
 }
 
 /* What the user did last, told from the rest of the history. */
 static void last_loss(struct model *m, const struct pc_DMR *c, const struct dmr *x,
-                      struct val *a)
+                      struct nn_val *a)
 {
     struct graph *g = m->graph;
-    int64_t e = shape_width(val_shape(x->match.query));
-    struct val *last = nn_seq_last(g, x->match.sequence);
-    int64_t width = last ? shape_width(val_shape(last)) : 0;
+    int64_t e = nn_shape_width(nn_val_shape(x->match.query));
+    struct nn_val *last = nn_seq_last(g, x->match.sequence);
+    int64_t width = last ? nn_shape_width(nn_val_shape(last)) : 0;
     if (width <= e || !m->options.graph.training)
         return;
-    struct val *before = nn_seq_softmax_before(g, a);
+    struct nn_val *before = nn_seq_softmax_before(g, a);
     graph_reuse(g, true);
-    struct val *u = user_vector(m, x, before);
+    struct nn_val *u = user_vector(m, x, before);
     graph_reuse(g, false);
-    struct val *loss =
+    struct nn_val *loss =
         nn_tell_loss(g, u, nn_slice(g, last, 0, e), nn_slice(g, last, e, width - e),
                      nn_seq_sum(g, NULL, before));
     nn_loss_training(g, "aux_loss", nn_scale(g, loss, (float)c->aux_loss_weight, 0.0f));
@@ -67,21 +69,21 @@ static bool collect(struct model *m, struct dmr *x)
     if (!group_of(m, "seq", 0, NULL, &x->seq) ||
         !group_of(m, "match", 0, NULL, &x->match))
         return false;
-    x->d = x->seq.query ? shape_width(val_shape(x->seq.query)) : 0;
-    int64_t width = shape_width(val_shape(x->seq.sequence));
-    int64_t e = x->match.query ? shape_width(val_shape(x->match.query)) : 0;
+    x->d = x->seq.query ? nn_shape_width(nn_val_shape(x->seq.query)) : 0;
+    int64_t width = nn_shape_width(nn_val_shape(x->seq.sequence));
+    int64_t e = x->match.query ? nn_shape_width(nn_val_shape(x->match.query)) : 0;
     if (x->d == 0 || width <= x->d)
         return graph_fail(g,
                           "group 'seq': the history has %jd values, the item %jd; it "
                           "takes more, the rest is what a position says of itself",
                           (intmax_t)width, (intmax_t)x->d) != NULL;
-    width = shape_width(val_shape(x->match.sequence));
+    width = nn_shape_width(nn_val_shape(x->match.sequence));
     if (e == 0 || width % e)
         return graph_fail(g,
                           "group 'match': the history has %jd values, the item %jd; it "
                           "takes as many, or a multiple with what did not happen behind",
                           (intmax_t)width, (intmax_t)e) != NULL;
-    width = shape_width(val_shape(x->seq.sequence));
+    width = nn_shape_width(nn_val_shape(x->seq.sequence));
     x->history = nn_slice(g, x->seq.sequence, 0, x->d);
     x->context = nn_slice(g, x->seq.sequence, x->d, width - x->d);
     return true;
@@ -94,20 +96,20 @@ static void dmr_build(struct model *m)
     struct dmr x;
     if (!collect(m, &x))
         return;
-    struct val *a = scores(m, &x, "user_to_item", c->attn_mlp, x.context);
-    struct val *u = user_vector(m, &x, nn_seq_softmax(g, a));
-    struct val *to_user = nn_row_sum(g, nn_mul(g, u, x.match.query));
+    struct nn_val *a = scores(m, &x, "user_to_item", c->attn_mlp, x.context);
+    struct nn_val *u = user_vector(m, &x, nn_seq_softmax(g, a));
+    struct nn_val *to_user = nn_row_sum(g, nn_mul(g, u, x.match.query));
     last_loss(m, c, &x, a);
-    struct val *both[] = {nn_expand(g, x.seq.query, x.seq.axis), x.context};
+    struct nn_val *both[] = {nn_expand(g, x.seq.query, x.seq.axis), x.context};
     a = scores(m, &x, "item_to_item", c->attn_mlp, nn_concat(g, both, 2));
-    struct val *sum = nn_seq_sum(g, NULL, x.history);
-    struct val *parts[] = {x.seq.query,
-                           sum,
-                           nn_mul(g, x.seq.query, sum),
-                           nn_seq_sum(g, nn_seq_softmax(g, a), x.history),
-                           to_user,
-                           nn_seq_sum(g, NULL, a)};
-    struct val *h = part_with_rest(m, nn_concat(g, parts, 6));
+    struct nn_val *sum = nn_seq_sum(g, NULL, x.history);
+    struct nn_val *parts[] = {x.seq.query,
+                              sum,
+                              nn_mul(g, x.seq.query, sum),
+                              nn_seq_sum(g, nn_seq_softmax(g, a), x.history),
+                              to_user,
+                              nn_seq_sum(g, NULL, a)};
+    struct nn_val *h = part_with_rest(m, nn_concat(g, parts, 6));
     h = part_mlp(m, "deep_mlp", c->deep, h);
     head_first_order(
         m, c->wide_init_fn, false,

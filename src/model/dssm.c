@@ -4,8 +4,8 @@
  */
 #include "model/parts.h"
 
-static struct val *tower(struct model *m, const char *name, const struct pc_Tower *c,
-                         const struct match_conf *conf)
+static struct nn_val *tower(struct model *m, const char *name, const struct pc_Tower *c,
+                            const struct match_conf *conf)
 {
     struct group g;
     if (!c)
@@ -13,7 +13,7 @@ static struct val *tower(struct model *m, const char *name, const struct pc_Towe
     if (!part_tower_group(m, name, c->input, true, &g))
         return NULL;
     graph_push(m->graph, name);
-    struct val *y = part_tower(m, conf, c->mlp, g.deep);
+    struct nn_val *y = part_tower(m, conf, c->mlp, g.deep);
     graph_pop(m->graph);
     return y;
 }
@@ -25,8 +25,8 @@ static void dssm_build(struct model *m)
                               .similarity = (enum pc_Similarity)c->similarity,
                               .temperature = c->temperature,
                               .in_batch = c->in_batch_negative};
-    struct val *user = tower(m, "user_tower", c->user_tower, &conf);
-    struct val *item = tower(m, "item_tower", c->item_tower, &conf);
+    struct nn_val *user = tower(m, "user_tower", c->user_tower, &conf);
+    struct nn_val *item = tower(m, "item_tower", c->item_tower, &conf);
     head_match(m, &conf, user, item);
 }
 

@@ -2,11 +2,11 @@
 /* DSSM with one set of tables: those of the same name are shared by both towers. */
 #include "model/parts.h"
 
-static struct val *tower(struct model *m, const char *name, const struct pc_Tower *c,
-                         const struct match_conf *conf, const struct group *g)
+static struct nn_val *tower(struct model *m, const char *name, const struct pc_Tower *c,
+                            const struct match_conf *conf, const struct group *g)
 {
     graph_push(m->graph, name);
-    struct val *y = part_tower(m, conf, c->mlp, g->deep);
+    struct nn_val *y = part_tower(m, conf, c->mlp, g->deep);
     graph_pop(m->graph);
     return y;
 }
@@ -27,7 +27,7 @@ static void dssm_v2_build(struct model *m)
     if (!part_tower_group(m, "user_tower", c->user_tower->input, false, &user) ||
         !part_tower_group(m, "item_tower", c->item_tower->input, false, &item))
         return;
-    struct val *u = tower(m, "user_tower", c->user_tower, &conf, &user);
+    struct nn_val *u = tower(m, "user_tower", c->user_tower, &conf, &user);
     head_match(m, &conf, u, tower(m, "item_tower", c->item_tower, &conf, &item));
 }
 

@@ -5,12 +5,12 @@
  */
 #include "model/parts.h"
 
-static struct val *logit(struct model *m, const char *name, const struct pc_TaskTower *c,
-                         struct val *x)
+static struct nn_val *logit(struct model *m, const char *name,
+                            const struct pc_TaskTower *c, struct nn_val *x)
 {
     graph_push(m->graph, name);
-    struct val *h = part_mlp(m, "tower_mlp", c->mlp, x);
-    struct val *o = nn_linear(m->graph, "linear", h, 1, true, ACT_NONE);
+    struct nn_val *h = part_mlp(m, "tower_mlp", c->mlp, x);
+    struct nn_val *o = nn_linear(m->graph, "linear", h, 1, true, ACT_NONE);
     graph_pop(m->graph);
     return o;
 }
@@ -37,9 +37,9 @@ static void esmm_build(struct model *m)
     if (!is_binary(m, c->ctr_tower) || !is_binary(m, c->cvr_tower) ||
         !part_first_group(m, &in))
         return;
-    struct val *x = part_mlp(m, "bottom_mlp", c->bottom_mlp, in.deep);
-    struct val *ctr = logit(m, "_task_tower.0", c->ctr_tower, x);
-    struct val *cvr = logit(m, "_task_tower.1", c->cvr_tower, x);
+    struct nn_val *x = part_mlp(m, "bottom_mlp", c->bottom_mlp, in.deep);
+    struct nn_val *ctr = logit(m, "_task_tower.0", c->ctr_tower, x);
+    struct nn_val *cvr = logit(m, "_task_tower.1", c->cvr_tower, x);
     struct model_task click = head_of_tower(c->ctr_tower);
     struct model_task both = head_of_tower(c->cvr_tower);
     head_add(m, &click, ctr);

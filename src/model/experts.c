@@ -2,9 +2,9 @@
 /* What models of several tasks have in common: experts and the gates that mix them. */
 #include "model/parts.h"
 
-struct val **part_vals(struct model *m, int64_t n)
+struct nn_val **part_vals(struct model *m, int64_t n)
 {
-    return arena_alloc(&m->arena, (size_t)(n + 1) * sizeof(struct val *));
+    return arena_alloc(&m->arena, (size_t)(n + 1) * sizeof(struct nn_val *));
 }
 
 bool part_first_group(struct model *m, struct group *out)
@@ -19,44 +19,44 @@ bool part_first_group(struct model *m, struct group *out)
 }
 
 /* [n, width]. */
-static struct val *beside(struct model *m, struct val *const *experts, int64_t n)
+static struct nn_val *beside(struct model *m, struct nn_val *const *experts, int64_t n)
 {
     if (n < 1 || n > OP_INPUTS_MAX)
         return graph_fail(m->graph, "%jd experts: 1 to %d are possible", (intmax_t)n,
                           OP_INPUTS_MAX);
-    int64_t width = experts[0] ? shape_width(val_shape(experts[0])) : 0;
+    int64_t width = experts[0] ? nn_shape_width(nn_val_shape(experts[0])) : 0;
     for (int64_t i = 0; i < n; i++) {
         if (!experts[i])
             return NULL;
-        if (shape_width(val_shape(experts[i])) != width)
+        if (nn_shape_width(nn_val_shape(experts[i])) != width)
             return graph_fail(m->graph, "experts end in %jd and in %jd units",
                               (intmax_t)width,
-                              (intmax_t)shape_width(val_shape(experts[i])));
+                              (intmax_t)nn_shape_width(nn_val_shape(experts[i])));
     }
     return nn_reshape(m->graph, nn_concat(m->graph, experts, (int)n),
                       (const int64_t[]){n, width}, 2);
 }
 
-struct val *part_mix(struct model *m, struct val *gate, struct val *const *experts,
-                     int64_t n)
+struct nn_val *part_mix(struct model *m, struct nn_val *gate,
+                        struct nn_val *const *experts, int64_t n)
 {
     return nn_mix(m->graph, nn_softmax(m->graph, gate), beside(m, experts, n));
 }
 
 bool part_experts(struct model *m, const char *name, const struct experts_conf *c,
-                  struct val *x, int64_t n_tasks, struct val **out)
+                  struct nn_val *x, int64_t n_tasks, struct nn_val **out)
 {
     struct graph *g = m->graph;
-    struct val *experts[OP_INPUTS_MAX];
+    struct nn_val *experts[OP_INPUTS_MAX];
     if (!c->expert)
         return graph_fail(g, "there is no expert_mlp") != NULL;
     graph_push(g, name);
     for (int64_t i = 0; i < c->n && i < OP_INPUTS_MAX; i++)
         experts[i] = part_mlp(m, arena_printf(&m->arena, "expert_mlps.%jd", (intmax_t)i),
                               c->expert, x);
-    struct val *all = beside(m, experts, c->n);
+    struct nn_val *all = beside(m, experts, c->n);
     for (int64_t t = 0; all && t < n_tasks; t++) {
-        struct val *gate = part_mlp(
+        struct nn_val *gate = part_mlp(
             m, arena_printf(&m->arena, "gate_mlps.%jd", (intmax_t)t), c->gate, x);
         gate = nn_linear(g, arena_printf(&m->arena, "gate_finals.%jd", (intmax_t)t), gate,
                          c->n, true, ACT_NONE);
@@ -67,8 +67,8 @@ bool part_experts(struct model *m, const char *name, const struct experts_conf *
 }
 
 bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
-                      const struct experts_conf *conf, struct val *x, int64_t n_tasks,
-                      struct val **out)
+                      const struct experts_conf *conf, struct nn_val *x, int64_t n_tasks,
+                      struct nn_val **out)
 {
     x = part_mlp(m, "bottom_mlp", bottom, x);
     if (conf->expert)

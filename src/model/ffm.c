@@ -7,7 +7,7 @@ static void ffm_build(struct model *m)
     const struct pc_FFM *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *pairs =
+    struct nn_val *pairs =
         nn_row_sum(g, nn_aware_pairs(g, part_deep_fields(m, &deep), true));
     head_first_order(m, c->wide_init_fn, true, nn_bias(g, "bias", pairs));
 }

@@ -7,14 +7,14 @@
 #include "model/parts.h"
 
 /* Squeeze and excitation: each field times a number made from the means of all. */
-static struct val *gated(struct model *m, const struct pc_FiBiNET *c, struct val *x)
+static struct nn_val *gated(struct model *m, const struct pc_FiBiNET *c, struct nn_val *x)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
-    int64_t n = val_shape(x)->dims[0], units = n / c->reduction_ratio;
-    struct val *z =
-        nn_scale(g, nn_sum_within(g, x), 1.0f / (float)val_shape(x)->dims[1], 0.0f);
+    int64_t n = nn_val_shape(x)->dims[0], units = n / c->reduction_ratio;
+    struct nn_val *z =
+        nn_scale(g, nn_sum_within(g, x), 1.0f / (float)nn_val_shape(x)->dims[1], 0.0f);
     graph_push(g, "senet");
     z = nn_linear(g, "0", z, units > 0 ? units : 1, true, ACT_RELU);
     z = nn_linear(g, "1", z, n, true, ACT_RELU);
@@ -23,18 +23,18 @@ static struct val *gated(struct model *m, const struct pc_FiBiNET *c, struct val
 }
 
 /* (W v_i + b) * v_j for all pairs, side by side. */
-static struct val *bilinear(struct model *m, const char *name, const struct pc_FiBiNET *c,
-                            struct val *x)
+static struct nn_val *bilinear(struct model *m, const char *name,
+                               const struct pc_FiBiNET *c, struct nn_val *x)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
-    int64_t d = val_shape(x)->dims[1];
+    int64_t d = nn_val_shape(x)->dims[1];
     bool pairs = strcmp(c->bilinear_type, "interaction") == 0;
     graph_push(g, name);
-    struct val *left = strcmp(c->bilinear_type, "all") == 0
-                           ? nn_linear(g, "all", x, d, true, ACT_NONE)
-                           : nn_field_linear(g, c->bilinear_type, x, pairs, d, "bias");
+    struct nn_val *left = strcmp(c->bilinear_type, "all") == 0
+                              ? nn_linear(g, "all", x, d, true, ACT_NONE)
+                              : nn_field_linear(g, c->bilinear_type, x, pairs, d, "bias");
     graph_pop(g);
     return nn_pair_products_flat(g, left, pairs, x);
 }
@@ -44,10 +44,10 @@ static void fibinet_build(struct model *m)
     const struct pc_FiBiNET *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *x = part_deep_fields(m, &deep);
-    struct val *both[] = {bilinear(m, "gated", c, gated(m, c, x)),
-                          bilinear(m, "raw", c, x)};
-    struct val *h = part_with_dense(m, nn_concat(g, both, 2));
+    struct nn_val *x = part_deep_fields(m, &deep);
+    struct nn_val *both[] = {bilinear(m, "gated", c, gated(m, c, x)),
+                             bilinear(m, "raw", c, x)};
+    struct nn_val *h = part_with_dense(m, nn_concat(g, both, 2));
     h = part_mlp(m, "deep_mlp", c->deep, h);
     head_first_order(
         m, c->wide_init_fn, false,

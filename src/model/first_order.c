@@ -2,43 +2,43 @@
 /* What models on fields share: their groups, and the part of first order beside them. */
 #include "model/parts.h"
 
-struct val *part_deep_fields(struct model *m, struct group *out)
+struct nn_val *part_deep_fields(struct model *m, struct group *out)
 {
     return group_of(m, "deep", 0, NULL, out) ? group_fields(m, out) : NULL;
 }
 
-struct val *part_with_dense(struct model *m, struct val *x)
+struct nn_val *part_with_dense(struct model *m, struct nn_val *x)
 {
     struct group dense;
     if (!group_exists(m, "dense"))
         return x;
     if (!group_of(m, "dense", 0, NULL, &dense))
         return NULL;
-    return nn_concat(m->graph, (struct val *[]){x, dense.deep}, 2);
+    return nn_concat(m->graph, (struct nn_val *[]){x, dense.deep}, 2);
 }
 
-struct val *part_with_rest(struct model *m, struct val *x)
+struct nn_val *part_with_rest(struct model *m, struct nn_val *x)
 {
     struct group deep;
     if (group_exists(m, "deep")) {
         if (!group_of(m, "deep", 0, NULL, &deep))
             return NULL;
-        x = nn_concat(m->graph, (struct val *[]){x, deep.deep}, 2);
+        x = nn_concat(m->graph, (struct nn_val *[]){x, deep.deep}, 2);
     }
     return part_with_dense(m, x);
 }
 
-struct val *part_weights(struct model *m, const char *init_fn)
+struct nn_val *part_weights(struct model *m, const char *init_fn)
 {
     struct group wide;
     return group_exists(m, "wide") && group_of(m, "wide", 1, init_fn, &wide) ? wide.deep
                                                                              : NULL;
 }
 
-void head_first_order(struct model *m, const char *init_fn, bool dense, struct val *o)
+void head_first_order(struct model *m, const char *init_fn, bool dense, struct nn_val *o)
 {
     struct graph *g = m->graph;
-    struct val *weights = part_weights(m, init_fn);
+    struct nn_val *weights = part_weights(m, init_fn);
     struct group numbers;
     if (weights && m->conf->model_config->num_class != 1) {
         graph_fail(g, "with a group 'wide' there is one class only");

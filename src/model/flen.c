@@ -9,14 +9,16 @@
 #define GROUPS_MAX (OP_INPUTS_MAX - 2)
 
 /* Weighted sum over the rows of x [n, d]: [d]. */
-static struct val *mixed(struct graph *g, const char *name, struct val *x, int64_t d)
+static struct nn_val *mixed(struct graph *g, const char *name, struct nn_val *x,
+                            int64_t d)
 {
-    struct val *y = nn_linear(g, name, nn_transpose(g, x), 1, false, ACT_NONE);
+    struct nn_val *y = nn_linear(g, name, nn_transpose(g, x), 1, false, ACT_NONE);
     return nn_reshape(g, y, (const int64_t[]){d}, 1);
 }
 
 /* All groups but `wide` and `dense`, all of one width; how many, 0 when it failed. */
-static int collect(struct model *m, struct val **deep, struct val **fields, int64_t *d)
+static int collect(struct model *m, struct nn_val **deep, struct nn_val **fields,
+                   int64_t *d)
 {
     const struct pc_ModelConfig *mc = m->conf->model_config;
     int n = 0;
@@ -49,8 +51,8 @@ static void flen_build(struct model *m)
 {
     const struct pc_FLEN *c = (const void *)m->message;
     struct graph *g = m->graph;
-    struct val *deep[GROUPS_MAX], *fields[GROUPS_MAX], *sums[GROUPS_MAX];
-    struct val *within[GROUPS_MAX];
+    struct nn_val *deep[GROUPS_MAX], *fields[GROUPS_MAX], *sums[GROUPS_MAX];
+    struct nn_val *within[GROUPS_MAX];
     int64_t d;
     int n = collect(m, deep, fields, &d);
     if (n == 0)
@@ -59,12 +61,12 @@ static void flen_build(struct model *m)
         sums[i] = nn_sum_fields(g, fields[i]);
         within[i] = nn_fm(g, fields[i]);
     }
-    struct val *s = nn_reshape(g, nn_concat(g, sums, n), (const int64_t[]){n, d}, 2);
-    struct val *w = nn_reshape(g, nn_concat(g, within, n), (const int64_t[]){n, d}, 2);
-    struct val *products =
+    struct nn_val *s = nn_reshape(g, nn_concat(g, sums, n), (const int64_t[]){n, d}, 2);
+    struct nn_val *w = nn_reshape(g, nn_concat(g, within, n), (const int64_t[]){n, d}, 2);
+    struct nn_val *products =
         nn_add(g, mixed(g, "between", nn_pair_products(g, s, false, s), d),
                mixed(g, "within", w, d));
-    struct val *parts[] = {
+    struct nn_val *parts[] = {
         part_mlp(m, "interaction", c->interaction, products),
         part_mlp(m, "deep_mlp", c->deep, part_with_dense(m, nn_concat(g, deep, n)))};
     head_first_order(m, c->wide_init_fn, false,

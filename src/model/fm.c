@@ -8,7 +8,7 @@ static void fm_build(struct model *m)
     const struct pc_FM *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *pairs = nn_row_sum(g, nn_fm(g, part_deep_fields(m, &deep)));
+    struct nn_val *pairs = nn_row_sum(g, nn_fm(g, part_deep_fields(m, &deep)));
     head_first_order(m, c->wide_init_fn, true, nn_bias(g, "bias", pairs));
 }
 

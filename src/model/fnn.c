@@ -11,9 +11,9 @@ static void fnn_build(struct model *m)
     struct group deep;
     if (!group_of(m, "deep", 0, NULL, &deep))
         return;
-    struct val *parts[] = {deep.deep, part_weights(m, c->wide_init_fn)};
-    struct val *x = parts[1] ? nn_concat(g, parts, 2) : parts[0];
-    struct val *h = part_mlp(m, "deep_mlp", c->deep, part_with_dense(m, x));
+    struct nn_val *parts[] = {deep.deep, part_weights(m, c->wide_init_fn)};
+    struct nn_val *x = parts[1] ? nn_concat(g, parts, 2) : parts[0];
+    struct nn_val *h = part_mlp(m, "deep_mlp", c->deep, part_with_dense(m, x));
     head_single(m, nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true,
                              ACT_NONE));
 }

@@ -7,8 +7,8 @@ static void fwfm_build(struct model *m)
     const struct pc_FwFM *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *dots = nn_pair_dots(g, part_deep_fields(m, &deep));
-    struct val *o =
+    struct nn_val *dots = nn_pair_dots(g, part_deep_fields(m, &deep));
+    struct nn_val *o =
         nn_linear(g, "pairs", dots, m->conf->model_config->num_class, true, ACT_NONE);
     head_first_order(m, c->wide_init_fn, true, o);
 }

@@ -5,20 +5,22 @@
 #include "model/parts.h"
 
 /* sigmoid(w_i . v_i) * v_i for each field i. */
-static struct val *gated_fields(struct model *m, struct val *x)
+static struct nn_val *gated_fields(struct model *m, struct nn_val *x)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
-    int64_t n = val_shape(x)->dims[0];
-    struct val *gates = nn_field_linear(g, "embedding_gate", x, false, 1, NULL);
+    int64_t n = nn_val_shape(x)->dims[0];
+    struct nn_val *gates = nn_field_linear(g, "embedding_gate", x, false, 1, NULL);
     gates = nn_reshape(g, gates, (const int64_t[]){n}, 1);
     x = nn_gate_fields(g, nn_act(g, gates, ACT_SIGMOID, 0), x);
-    return x ? nn_reshape(g, x, (const int64_t[]){shape_width(val_shape(x))}, 1) : NULL;
+    return x ? nn_reshape(g, x, (const int64_t[]){nn_shape_width(nn_val_shape(x))}, 1)
+             : NULL;
 }
 
 /* The net, each layer h followed by h * tanh(W h). */
-static struct val *gated_net(struct model *m, const struct pc_MLP *conf, struct val *h)
+static struct nn_val *gated_net(struct model *m, const struct pc_MLP *conf,
+                                struct nn_val *h)
 {
     struct graph *g = m->graph;
     for (int64_t i = 0; i < conf->n_hidden_units; i++) {
@@ -30,7 +32,7 @@ static struct val *gated_net(struct model *m, const struct pc_MLP *conf, struct 
             one.n_dropout_ratio = 1;
         }
         h = part_mlp(m, arena_printf(&m->arena, "deep_mlp.%jd", (intmax_t)i), &one, h);
-        struct val *gate =
+        struct nn_val *gate =
             nn_linear(g, arena_printf(&m->arena, "hidden_gate.%jd", (intmax_t)i), h,
                       conf->hidden_units[i], false, ACT_TANH);
         h = nn_mul(g, h, gate);
@@ -47,10 +49,10 @@ static void gatenet_build(struct model *m)
         graph_fail(g, "there is no net 'deep'");
         return;
     }
-    struct val *x = part_deep_fields(m, &deep);
+    struct nn_val *x = part_deep_fields(m, &deep);
     if (!x)
         return;
-    struct val *h =
+    struct nn_val *h =
         part_with_dense(m, c->use_embedding_gate ? gated_fields(m, x) : deep.deep);
     h = c->use_hidden_gate ? gated_net(m, c->deep, h)
                            : part_mlp(m, "deep_mlp", c->deep, h);

@@ -79,7 +79,7 @@ static const char *table_name(struct model *m, const struct pc_feature *f,
 /* Where a feature goes: one output of the embedding layer, from column `col` on. */
 struct place {
     int output;
-    struct val *val;
+    struct nn_val *val;
     int64_t col, width;
     int axis;
     const char *suffix, *init;
@@ -180,11 +180,11 @@ static int64_t width_of(const struct pc_feature *f, int64_t wide_dim)
 }
 
 /* An input of `width` per row that the embedding layer fills. */
-static struct val *embedded_input(struct model *m, const char *name, int axis,
-                                  int64_t width, int *output)
+static struct nn_val *embedded_input(struct model *m, const char *name, int axis,
+                                     int64_t width, int *output)
 {
-    struct shape shape = {.axis = axis, .n_dims = 1, .dims = {width}};
-    struct val *v = nn_input(m->graph, name, &shape, true);
+    struct nn_shape shape = {.axis = axis, .n_dims = 1, .dims = {width}};
+    struct nn_val *v = nn_input(m->graph, name, &shape, true);
     *output = (int)m->embedded.n;
     VEC_PUSH(&m->embedded, v);
     return v;
@@ -222,7 +222,8 @@ static bool belongs(const struct listing *l, const struct pc_feature *f)
 }
 
 /* A dense embedding; one feature has one, whatever groups it is in. */
-static struct val *dense_embed(struct model *m, const struct pc_feature *f, struct val *x)
+static struct nn_val *dense_embed(struct model *m, const struct pc_feature *f,
+                                  struct nn_val *x)
 {
     struct graph *g = m->graph;
     int64_t dim = (int64_t)pc_feature_width(f), v = input_width(f, 0);
@@ -250,10 +251,10 @@ static struct val *dense_embed(struct model *m, const struct pc_feature *f, stru
 }
 
 /* The input with its numbers turned into vectors, in the order of the features. */
-static struct val *with_dense_embeds(struct model *m, const struct listing *l,
-                                     struct val *input)
+static struct nn_val *with_dense_embeds(struct model *m, const struct listing *l,
+                                        struct nn_val *input)
 {
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     int n = 0;
     int64_t col = 0, done = 0;
     for (int64_t i = 0; i < l->n; i++) {
@@ -279,8 +280,9 @@ static struct val *with_dense_embeds(struct model *m, const struct listing *l,
     return nn_concat(m->graph, parts, n);
 }
 
-static struct val *add_features(struct model *m, const struct listing *l,
-                                const char *name, int64_t *n_fields, int64_t *field_width)
+static struct nn_val *add_features(struct model *m, const struct listing *l,
+                                   const char *name, int64_t *n_fields,
+                                   int64_t *field_width)
 {
     int64_t width = 0, count = 0, common = 0, col = 0;
     for (int64_t i = 0; i < l->n; i++) {
@@ -355,8 +357,8 @@ static bool no_sequences(struct model *m, const char *group)
 
 /* Query and sequence of a list of features that holds both. */
 static bool sequence_parts(struct model *m, const char *name, const char *const *names,
-                           int64_t n, const char *suffix, struct val **query,
-                           struct val **sequence, int *axis)
+                           int64_t n, const char *suffix, struct nn_val **query,
+                           struct nn_val **sequence, int *axis)
 {
     int64_t n_fields, width;
     int rows;
@@ -412,13 +414,13 @@ static const char *encoder_input_name(const struct pc_SeqEncoderConfig *e)
 /* Each encoder reads the sequence group that it names; lookups are made once per encoder.
  */
 static bool add_encoders(struct model *m, const struct pc_FeatureGroupConfig *c,
-                         struct val **parts, int *n)
+                         struct nn_val **parts, int *n)
 {
     for (int64_t i = 0; i < c->n_sequence_encoders; i++) {
         const struct pc_SeqEncoderConfig *e = c->sequence_encoders[i];
         const char *input = encoder_input_name(e);
         const struct pc_SeqGroupConfig *s = encoder_input(c, input);
-        struct val *query = NULL, *sequence = NULL;
+        struct nn_val *query = NULL, *sequence = NULL;
         int axis;
         if (!s)
             return graph_fail(m->graph,
@@ -448,7 +450,7 @@ static bool add_encoders(struct model *m, const struct pc_FeatureGroupConfig *c,
 
 /* Widths of the features of a group and, behind them, of its encoders' outputs. */
 static int64_t *block_widths(struct model *m, const struct listing *l,
-                             struct val *const *encoded, int n_encoded, int64_t *n)
+                             struct nn_val *const *encoded, int n_encoded, int64_t *n)
 {
     int64_t *widths =
         arena_alloc(&m->arena, (size_t)(l->n + n_encoded + 1) * sizeof(*widths));
@@ -459,16 +461,16 @@ static int64_t *block_widths(struct model *m, const struct listing *l,
             widths[(*n)++] = width_of(f, l->wide_dim);
     }
     for (int i = 0; i < n_encoded; i++)
-        widths[(*n)++] = shape_width(val_shape(encoded[i]));
+        widths[(*n)++] = nn_shape_width(nn_val_shape(encoded[i]));
     return widths;
 }
 
 /* Learnt dropout of features, when the config asks for it; tdm has none. */
-static struct val *drop_features(struct model *m, const char *group, struct val *x,
-                                 const int64_t *widths, int64_t n)
+static struct nn_val *drop_features(struct model *m, const char *group, struct nn_val *x,
+                                    const int64_t *widths, int64_t n)
 {
     const struct pc_VariationalDropout *c = m->conf->model_config->variational_dropout;
-    struct val *loss = NULL;
+    struct nn_val *loss = NULL;
     if (!c || n < 2 || !x || m->conf->model_config->tdm)
         return x;
     graph_push(m->graph, "group_variational_dropouts");
@@ -483,7 +485,7 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
                        struct group *out)
 {
     const struct pc_FeatureGroupConfig *c = out->conf;
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     int n = 0;
     struct listing l = {.group = c->group_name,
                         .names = c->feature_names,
@@ -499,7 +501,7 @@ static bool deep_group(struct model *m, int64_t wide_dim, const char *wide_init,
     const char *name = wide_dim > 0 && c->group_type != pc_FeatureGroupType_WIDE
                            ? arena_printf(&m->arena, "%s.wide", c->group_name)
                            : c->group_name;
-    struct val *plain = add_features(m, &l, name, &out->n_fields, &out->field_width);
+    struct nn_val *plain = add_features(m, &l, name, &out->n_fields, &out->field_width);
     if (plain)
         parts[n++] = plain;
     if (c->n_sequence_encoders > ENCODERS_MAX)
@@ -581,7 +583,7 @@ static bool has_fields(struct model *m, const struct group *g)
                       g->conf->group_name) != NULL;
 }
 
-struct val *group_fields(struct model *m, const struct group *g)
+struct nn_val *group_fields(struct model *m, const struct group *g)
 {
     if (!has_fields(m, g))
         return NULL;
@@ -589,18 +591,19 @@ struct val *group_fields(struct model *m, const struct group *g)
     return nn_reshape(m->graph, g->deep, dims, 2);
 }
 
-struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense)
+struct nn_val *part_fields(struct model *m, const struct group *sparse,
+                           struct nn_val *dense)
 {
     struct graph *g = m->graph;
     if (!dense)
         return group_fields(m, sparse);
     if (!has_fields(m, sparse))
         return NULL;
-    if (shape_width(val_shape(dense)) != sparse->field_width)
+    if (nn_shape_width(nn_val_shape(dense)) != sparse->field_width)
         return graph_fail(g, "dense_mlp ends in %jd units, the sparse vectors have %jd",
-                          (intmax_t)shape_width(val_shape(dense)),
+                          (intmax_t)nn_shape_width(nn_val_shape(dense)),
                           (intmax_t)sparse->field_width);
-    struct val *both = nn_concat(g, (struct val *[]){dense, sparse->deep}, 2);
+    struct nn_val *both = nn_concat(g, (struct nn_val *[]){dense, sparse->deep}, 2);
     return nn_reshape(g, both,
                       (const int64_t[]){sparse->n_fields + 1, sparse->field_width}, 2);
 }

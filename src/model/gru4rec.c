@@ -4,7 +4,7 @@
  */
 #include "model/parts.h"
 
-static struct val *session(struct model *m, const struct pc_GRU4Rec *c, bool own)
+static struct nn_val *session(struct model *m, const struct pc_GRU4Rec *c, bool own)
 {
     struct graph *g = m->graph;
     struct group s = {0};
@@ -18,7 +18,7 @@ static struct val *session(struct model *m, const struct pc_GRU4Rec *c, bool own
     if (c->n_hidden_units == 0)
         return graph_fail(g, "there are no hidden_units");
     graph_push(g, "user_tower");
-    struct val *h = s.sequence;
+    struct nn_val *h = s.sequence;
     for (int64_t i = 0; i < c->n_hidden_units; i++) {
         h = nn_seq_gru(g, "gru", (int)i, h, c->hidden_units[i]);
         if (c->dropout_ratio > 0)
@@ -33,7 +33,7 @@ static void gru4rec_build(struct model *m)
     const struct pc_GRU4Rec *c = (const void *)m->message;
     struct graph *g = m->graph;
     m->one_table = c->share_tables;
-    struct val *u = session(m, c, !c->share_tables);
+    struct nn_val *u = session(m, c, !c->share_tables);
     if (!c->has_item_input) {
         head_single(m, nn_linear(g, "output", u, m->conf->model_config->num_class, true,
                                  ACT_NONE));
@@ -42,7 +42,7 @@ static void gru4rec_build(struct model *m)
     struct match_conf conf = {.similarity = pc_Similarity_INNER_PRODUCT,
                               .temperature = c->temperature,
                               .in_batch = c->in_batch_negative};
-    struct val *i =
+    struct nn_val *i =
         part_items(m, "item_tower", c->item_input, !c->share_tables, c->item_bias);
     graph_push(g, "user_tower");
     u = part_meet(m, u, i, c->item_bias);

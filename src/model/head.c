@@ -8,13 +8,13 @@
 
 #include "model/parts.h"
 
-static struct val *column(struct model *m, const char *prefix, const char *name)
+static struct nn_val *column(struct model *m, const char *prefix, const char *name)
 {
-    struct shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    struct nn_shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
     return nn_input(m->graph, arena_printf(&m->arena, "%s%s", prefix, name), &one, false);
 }
 
-static void predict_binary(struct model *m, struct model_task *t, struct val *o)
+static void predict_binary(struct model *m, struct model_task *t, struct nn_val *o)
 {
     t->logits = o;
     t->probs = nn_act(m->graph, o, ACT_SIGMOID, 0);
@@ -39,8 +39,8 @@ static void name_outputs(struct model *m, const struct model_task *t)
         nn_output(m->graph, arena_printf(&m->arena, "y%s", t->suffix), t->y);
 }
 
-static struct val *jrc_loss(struct model *m, struct model_task *t,
-                            const struct pc_JRCLoss *c, struct val *o)
+static struct nn_val *jrc_loss(struct model *m, struct model_task *t,
+                               const struct pc_JRCLoss *c, struct nn_val *o)
 {
     if (t->num_class != 2)
         return graph_fail(m->graph, "jrc_loss needs num_class 2, not %u", t->num_class);
@@ -61,9 +61,9 @@ static struct val *jrc_loss(struct model *m, struct model_task *t,
 }
 
 /* One loss of a task; what it predicts is set on the way. */
-static struct val *task_loss(struct model *m, struct model_task *t,
-                             const struct pc_LossConfig *c, struct val *o,
-                             const char **name)
+static struct nn_val *task_loss(struct model *m, struct model_task *t,
+                                const struct pc_LossConfig *c, struct nn_val *o,
+                                const char **name)
 {
     struct graph *g = m->graph;
     bool one = t->num_class == 1;
@@ -100,7 +100,7 @@ static struct val *task_loss(struct model *m, struct model_task *t,
     return graph_fail(g, "this loss is not part of this version");
 }
 
-void head_add(struct model *m, struct model_task *t, struct val *o)
+void head_add(struct model *m, struct model_task *t, struct nn_val *o)
 {
     if (!o)
         return;
@@ -114,7 +114,7 @@ void head_add(struct model *m, struct model_task *t, struct val *o)
     t->first_loss = graph_n_losses(m->graph);
     for (int64_t i = 0; i < t->n_losses; i++) {
         const char *name = "";
-        struct val *loss = task_loss(m, t, t->losses[i], o, &name);
+        struct nn_val *loss = task_loss(m, t, t->losses[i], o, &name);
         name = arena_printf(&m->arena, "%s%s", name, t->suffix);
         if (t->training)
             nn_loss_training(m->graph, name, loss);
@@ -157,16 +157,16 @@ bool head_of_model(struct model *m, struct model_task *out)
     return true;
 }
 
-void head_single(struct model *m, struct val *o)
+void head_single(struct model *m, struct nn_val *o)
 {
     struct model_task t;
     if (head_of_model(m, &t))
         head_add(m, &t, o);
 }
 
-struct val *part_each_class(struct model *m, struct val *x)
+struct nn_val *part_each_class(struct model *m, struct nn_val *x)
 {
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     uint32_t n = m->conf->model_config->num_class;
     if (n < 2)
         return x;
@@ -243,18 +243,18 @@ struct model_task head_of_intervention(const struct model *m,
 }
 
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *c,
-               struct val *x)
+               struct nn_val *x)
 {
     struct model_task t = head_of_tower(c);
     graph_push(m->graph, name);
-    struct val *h = part_mlp(m, "tower_mlp", c->mlp, x);
-    struct val *o = nn_linear(m->graph, "linear", h, c->num_class, true, ACT_NONE);
+    struct nn_val *h = part_mlp(m, "tower_mlp", c->mlp, x);
+    struct nn_val *o = nn_linear(m->graph, "linear", h, c->num_class, true, ACT_NONE);
     graph_pop(m->graph);
     head_add(m, &t, o);
 }
 
 void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int64_t n,
-                 struct val *const *x)
+                 struct nn_val *const *x)
 {
     for (int64_t t = 0; t < n; t++)
         head_task(m, arena_printf(&m->arena, "_task_tower.%jd", (intmax_t)t), towers[t],

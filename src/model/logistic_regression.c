@@ -9,7 +9,7 @@ static void logistic_regression_build(struct model *m)
     struct group wide, dense;
     if (!group_of(m, "wide", 1, c->wide_init_fn, &wide))
         return;
-    struct val *o = nn_bias(g, "bias", nn_row_sum(g, wide.deep));
+    struct nn_val *o = nn_bias(g, "bias", nn_row_sum(g, wide.deep));
     if (group_exists(m, "dense")) {
         if (!group_of(m, "dense", 0, NULL, &dense))
             return;

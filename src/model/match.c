@@ -23,8 +23,8 @@ bool part_tower_group(struct model *m, const char *tower, const char *group, boo
     return ok && out->deep;
 }
 
-struct val *part_tower(struct model *m, const struct match_conf *c,
-                       const struct pc_MLP *mlp, struct val *x)
+struct nn_val *part_tower(struct model *m, const struct match_conf *c,
+                          const struct pc_MLP *mlp, struct nn_val *x)
 {
     x = part_mlp(m, "mlp", mlp, x);
     if (c->output_dim > 0)
@@ -34,8 +34,8 @@ struct val *part_tower(struct model *m, const struct match_conf *c,
     return x;
 }
 
-struct val *part_items(struct model *m, const char *name, const char *group, bool own,
-                       bool bias)
+struct nn_val *part_items(struct model *m, const char *name, const char *group, bool own,
+                          bool bias)
 {
     struct group g, narrow;
     if (!part_tower_group(m, name, group, own, &g))
@@ -45,22 +45,23 @@ struct val *part_items(struct model *m, const char *name, const char *group, boo
     graph_push(m->graph, name);
     bool ok = group_of(m, group, 1, "nn.init.zeros_", &narrow);
     graph_pop(m->graph);
-    struct val *parts[] = {g.deep, ok ? nn_row_sum(m->graph, narrow.deep) : NULL};
+    struct nn_val *parts[] = {g.deep, ok ? nn_row_sum(m->graph, narrow.deep) : NULL};
     return ok ? nn_concat(m->graph, parts, 2) : NULL;
 }
 
-struct val *part_meet(struct model *m, struct val *user, struct val *item, bool bias)
+struct nn_val *part_meet(struct model *m, struct nn_val *user, struct nn_val *item,
+                         bool bias)
 {
     struct graph *g = m->graph;
     if (!user || !item)
         return NULL;
-    int64_t width = shape_width(val_shape(item)) - (bias ? 1 : 0);
-    if (shape_width(val_shape(user)) != width)
+    int64_t width = nn_shape_width(nn_val_shape(item)) - (bias ? 1 : 0);
+    if (nn_shape_width(nn_val_shape(user)) != width)
         user = nn_linear(g, "output", user, width, false, ACT_NONE);
     if (!bias)
         return user;
-    struct val *one = nn_scale(g, nn_slice(g, user, 0, 1), 0, 1);
-    return nn_concat(g, (struct val *[]){user, one}, 2);
+    struct nn_val *one = nn_scale(g, nn_slice(g, user, 0, 1), 0, 1);
+    return nn_concat(g, (struct nn_val *[]){user, one}, 2);
 }
 
 static bool has_hard(const struct model *m)
@@ -78,8 +79,8 @@ static struct model_task match_task(const struct model *m)
     return t;
 }
 
-void head_match(struct model *m, const struct match_conf *c, struct val *user,
-                struct val *item)
+void head_match(struct model *m, const struct match_conf *c, struct nn_val *user,
+                struct nn_val *item)
 {
     struct graph *g = m->graph;
     struct model_task t = match_task(m);
@@ -101,7 +102,8 @@ void head_match(struct model *m, const struct match_conf *c, struct val *user,
     }
     if (t.weighted)
         t.weights = nn_input(
-            g, "weight:", &(struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}},
+            g,
+            "weight:", &(struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}},
             false);
     m->match.in_batch = t.diagonal = c->in_batch;
     m->match.scores = graph_axis(g, "candidates");
@@ -132,7 +134,8 @@ static enum rc match_room(struct model_match *x, int64_t rows, struct err *err)
 }
 
 enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
-                         const int64_t *hard_at, struct batch_rows *rows, struct err *err)
+                         const int64_t *hard_at, struct nn_batch_rows *rows,
+                         struct err *err)
 {
     struct model_match *x = &m->match;
     int64_t n = rows->n[AXIS_BATCH], most = 0;

@@ -7,9 +7,10 @@
 #define NORM_EPS 1e-12f
 
 /* What stands behind the end of a sequence, when the statistics of a net count it. */
-static struct val *padding(struct model *m, const struct pc_MLP *conf, struct val *x)
+static struct nn_val *padding(struct model *m, const struct pc_MLP *conf,
+                              struct nn_val *x)
 {
-    if (!x || val_shape(x)->axis == AXIS_BATCH || !m->options.graph.training ||
+    if (!x || nn_val_shape(x)->axis == AXIS_BATCH || !m->options.graph.training ||
         !part_mlp_counts_padding(conf))
         return NULL;
     return nn_scale(m->graph, nn_seq_sum(m->graph, NULL, x), 0.0f, 0.0f);
@@ -18,8 +19,9 @@ static struct val *padding(struct model *m, const struct pc_MLP *conf, struct va
 /* All layers of a net but the last, which is linear and ends in `name`_out; with one
  * layer that is `name` itself. Only the first dropout ratio counts.
  */
-static struct val *net_and_linear(struct model *m, const char *name,
-                                  const struct pc_MLP *conf, bool bias, struct val *x)
+static struct nn_val *net_and_linear(struct model *m, const char *name,
+                                     const struct pc_MLP *conf, bool bias,
+                                     struct nn_val *x)
 {
     int64_t n = conf->n_hidden_units;
     struct pc_MLP rest = *conf;
@@ -37,36 +39,38 @@ static struct val *net_and_linear(struct model *m, const char *name,
                      ACT_NONE);
 }
 
-static struct capsule_conf routing_of(const struct pc_B2ICapsule *c)
+static struct nn_capsule_conf routing_of(const struct pc_B2ICapsule *c)
 {
-    return (struct capsule_conf){.capsules = c->max_k,
-                                 .iterations = c->num_iters,
-                                 .most = c->max_seq_len,
-                                 .scale = (float)c->routing_logits_scale,
-                                 .deviation = (float)c->routing_logits_stddev,
-                                 .constant = c->const_caps_num,
-                                 .zeros = c->routing_init_method[0] == 'z'};
+    return (struct nn_capsule_conf){.capsules = c->max_k,
+                                    .iterations = c->num_iters,
+                                    .most = c->max_seq_len,
+                                    .scale = (float)c->routing_logits_scale,
+                                    .deviation = (float)c->routing_logits_stddev,
+                                    .constant = c->const_caps_num,
+                                    .zeros = c->routing_init_method[0] == 'z'};
 }
 
 /* [max_k, high_dim] per row. */
-static struct val *capsules(struct model *m, const struct pc_B2ICapsule *c,
-                            const struct capsule_conf *routing, struct val *history)
+static struct nn_val *capsules(struct model *m, const struct pc_B2ICapsule *c,
+                               const struct nn_capsule_conf *routing,
+                               struct nn_val *history)
 {
     struct graph *g = m->graph;
     if (!history)
         return NULL;
-    int64_t low = shape_width(val_shape(history));
+    int64_t low = nn_shape_width(nn_val_shape(history));
     graph_push(g, "_capsule_layer");
     struct param *w = nn_param(g, "bilinear_matrix", (const int64_t[]){low, c->high_dim},
-                               2, (struct init){INIT_NORMAL, 0, 1}, true);
+                               2, (struct nn_init){INIT_NORMAL, 0, 1}, true);
     graph_pop(g);
-    struct val *x = nn_times(g, w, history);
+    struct nn_val *x = nn_times(g, w, history);
     return nn_squash(g, nn_seq_mix(g, nn_capsule_routing(g, x, routing), x),
                      c->squash_pow);
 }
 
 /* Interests and which of them there are. */
-static struct val *user_tower(struct model *m, const struct pc_MIND *c, struct val **mask)
+static struct nn_val *user_tower(struct model *m, const struct pc_MIND *c,
+                                 struct nn_val **mask)
 {
     const struct pc_MINDUserTower *t = c->user_tower;
     struct graph *g = m->graph;
@@ -80,15 +84,15 @@ static struct val *user_tower(struct model *m, const struct pc_MIND *c, struct v
         return graph_fail(g, "history_input '%s' is no sequence", t->history_input);
     if (!t->user_mlp || !t->capsule_config || !t->concat_mlp)
         return graph_fail(g, "user_tower needs user_mlp, capsule_config and concat_mlp");
-    struct capsule_conf routing = routing_of(t->capsule_config);
+    struct nn_capsule_conf routing = routing_of(t->capsule_config);
     graph_push(g, "user_tower");
-    struct val *u = net_and_linear(m, "user_mlp", t->user_mlp, true, user.deep);
-    struct val *h = history.sequence;
+    struct nn_val *u = net_and_linear(m, "user_mlp", t->user_mlp, true, user.deep);
+    struct nn_val *h = history.sequence;
     if (t->hist_seq_mlp)
         h = net_and_linear(m, "_hist_seq_mlp", t->hist_seq_mlp, false, h);
     *mask = nn_capsule_mask(g, h, &routing);
     h = capsules(m, t->capsule_config, &routing, h);
-    struct val *z =
+    struct nn_val *z =
         part_mlp(m, "_concat_mlp", t->concat_mlp, nn_masked_rows(g, *mask, h, u));
     z = nn_masked_rows(g, *mask, z, NULL);
     if (c->output_dim > 0)
@@ -106,18 +110,18 @@ static void mind_build(struct model *m)
                               .in_batch = c->in_batch_negative};
     struct graph *g = m->graph;
     struct group item;
-    struct val *mask = NULL;
+    struct nn_val *mask = NULL;
     if (!c->user_tower || !c->item_tower) {
         graph_fail(g, "there is no %s", c->user_tower ? "item_tower" : "user_tower");
         return;
     }
-    struct val *z = user_tower(m, c, &mask);
+    struct nn_val *z = user_tower(m, c, &mask);
     if (conf.similarity == pc_Similarity_COSINE)
         z = nn_normalise_last(g, z, NORM_EPS);
     if (!part_tower_group(m, "item_tower", c->item_tower->input, true, &item))
         return;
     graph_push(g, "item_tower");
-    struct val *i = part_tower(m, &conf, c->item_tower->mlp, item.deep);
+    struct nn_val *i = part_tower(m, &conf, c->item_tower->mlp, item.deep);
     graph_pop(g);
     if (m->options.alone) {
         head_match(m, &conf, z, i);

@@ -14,7 +14,7 @@
 
 static const struct {
     const char *name;
-    enum act act;
+    enum nn_act act;
 } acts[] = {
     {"ReLU", ACT_RELU},
     {"LeakyReLU", ACT_LEAKY_RELU},
@@ -33,7 +33,7 @@ static const struct {
 };
 
 /* Of those without parameters of their own. */
-static bool act_of(const struct pc_activation *a, enum act *out)
+static bool act_of(const struct pc_activation *a, enum nn_act *out)
 {
     for (size_t i = 0; i < ARRAY_LEN(acts); i++)
         if (strcmp(a->name, acts[i].name) == 0) {
@@ -43,11 +43,12 @@ static bool act_of(const struct pc_activation *a, enum act *out)
     return false;
 }
 
-struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x)
+struct nn_val *part_act(struct graph *g, const char *name, const char *text,
+                        struct nn_val *x)
 {
     struct pc_activation a;
     struct err err = {0};
-    enum act act;
+    enum nn_act act;
     if (pc_activation_read(text, &a, &err) != RC_OK)
         return graph_fail(g, "activation '%s': %s", text, err.msg);
     if (act_of(&a, &act))
@@ -57,10 +58,10 @@ struct val *part_act(struct graph *g, const char *name, const char *text, struct
 }
 
 /* Activations that the product can do by itself. */
-static bool fused_act(const char *text, enum act *act)
+static bool fused_act(const char *text, enum nn_act *act)
 {
     struct pc_activation a;
-    enum act found = ACT_NONE;
+    enum nn_act found = ACT_NONE;
     if (pc_activation_read(text, &a, NULL) != RC_OK || !act_of(&a, &found) ||
         (found != ACT_RELU && found != ACT_SIGMOID && found != ACT_TANH))
         return false;
@@ -79,7 +80,7 @@ static double dropout_of(const struct pc_MLP *c, int64_t layer)
  * (NULL: it does not count).
  */
 struct stream {
-    struct val *x, *pad;
+    struct nn_val *x, *pad;
 };
 
 struct layer {
@@ -88,16 +89,16 @@ struct layer {
     int64_t index;
     bool last;
     /* Of a first layer that reads pairs of a query and x. */
-    struct val *query;
+    struct nn_val *query;
     bool differences;
     bool sequence; /* of positions, not of rows */
-    enum act fused;
+    enum nn_act fused;
     char norm[8], act[8]; /* names */
 };
 
-typedef struct val *piece_fn(const struct layer *l, struct val *x);
+typedef struct nn_val *piece_fn(const struct layer *l, struct nn_val *x);
 
-static struct val *linear_piece(const struct layer *l, struct val *x)
+static struct nn_val *linear_piece(const struct layer *l, struct nn_val *x)
 {
     int64_t out = l->conf->hidden_units[l->index];
     bool bias = l->conf->bias && !l->conf->use_bn;
@@ -107,17 +108,17 @@ static struct val *linear_piece(const struct layer *l, struct val *x)
     return nn_linear(l->graph, "0", x, out, bias, l->fused);
 }
 
-static struct val *layer_norm_piece(const struct layer *l, struct val *x)
+static struct nn_val *layer_norm_piece(const struct layer *l, struct nn_val *x)
 {
     return nn_layer_norm(l->graph, l->norm, x);
 }
 
-static struct val *act_piece(const struct layer *l, struct val *x)
+static struct nn_val *act_piece(const struct layer *l, struct nn_val *x)
 {
     return part_act(l->graph, l->act, l->conf->activation, x);
 }
 
-static struct val *dropout_piece(const struct layer *l, struct val *x)
+static struct nn_val *dropout_piece(const struct layer *l, struct nn_val *x)
 {
     return nn_dropout(l->graph, x, dropout_of(l->conf, l->index));
 }
@@ -138,7 +139,7 @@ static bool is_dice(const struct pc_MLP *c)
 static void apply_batch_norm(const struct layer *l, struct stream *s)
 {
     bool more = !l->last || is_dice(l->conf);
-    struct val *pad = s->pad;
+    struct nn_val *pad = s->pad;
     s->pad = NULL;
     s->x = pad ? nn_batch_norm_padded(l->graph, l->norm, s->x, pad, true,
                                       more ? &s->pad : NULL)
@@ -147,7 +148,7 @@ static void apply_batch_norm(const struct layer *l, struct stream *s)
 
 static void apply_dice(const struct layer *l, struct stream *s)
 {
-    struct val *pad = s->pad;
+    struct nn_val *pad = s->pad;
     s->pad = NULL;
     s->x = nn_dice_padded(l->graph, l->act, s->x, pad, l->last ? NULL : &s->pad);
 }
@@ -176,25 +177,26 @@ static void apply_layer(struct layer *l, struct stream *s)
 static bool two_pair_layers(struct model *m, const struct pc_MLP *c,
                             const struct layer *first, struct stream *s)
 {
-    enum act act;
-    struct pair_layer layers[2];
+    enum nn_act act;
+    struct nn_pair_layer layers[2];
     if (!first->query || c->n_hidden_units < 2 || c->use_bn || c->use_ln || is_dice(c) ||
         dropout_of(c, 0) > 0 || dropout_of(c, 1) > 0 || !fused_act(c->activation, &act))
         return false;
     for (int i = 0; i < 2; i++)
-        layers[i] =
-            (struct pair_layer){.name = arena_printf(&m->arena, "mlp.%d.perceptron.0", i),
-                                .out = c->hidden_units[i],
-                                .bias = c->bias,
-                                .act = act};
+        layers[i] = (struct nn_pair_layer){
+            .name = arena_printf(&m->arena, "mlp.%d.perceptron.0", i),
+            .out = c->hidden_units[i],
+            .bias = c->bias,
+            .act = act};
     if (!nn_pair_net_fits(layers))
         return false;
     s->x = nn_pair_net(m->graph, first->query, s->x, first->differences, layers);
     return true;
 }
 
-static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *conf,
-                       struct stream s, const struct layer *first, struct val **layers)
+static struct nn_val *mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                          struct stream s, const struct layer *first,
+                          struct nn_val **layers)
 {
     if (conf->n_hidden_units == 0)
         return graph_fail(m->graph, "%s: hidden_units is empty", name);
@@ -208,13 +210,13 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
     int64_t from = two_pair_layers(m, conf, first, &s) ? 2 : 0;
     for (int64_t i = from; i < conf->n_hidden_units; i++) {
         struct layer l = i == 0 ? *first : (struct layer){0};
-        int axis = s.x ? val_shape(s.x)->axis : AXIS_BATCH;
+        int axis = s.x ? nn_val_shape(s.x)->axis : AXIS_BATCH;
         l.graph = m->graph;
         l.conf = conf;
         l.index = i;
         l.last = i + 1 == conf->n_hidden_units;
         l.sequence = (axis != AXIS_BATCH && axis != m->match.items) ||
-                     (s.x && val_shape(s.x)->n_dims > 1);
+                     (s.x && nn_val_shape(s.x)->n_dims > 1);
         graph_push(m->graph, arena_printf(&m->arena, "mlp.%jd.perceptron", (intmax_t)i));
         apply_layer(&l, &s);
         graph_pop(m->graph);
@@ -225,28 +227,31 @@ static struct val *mlp(struct model *m, const char *name, const struct pc_MLP *c
     return s.x;
 }
 
-struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
-                            struct val *x, struct val *pad)
+struct nn_val *part_mlp_padded(struct model *m, const char *name,
+                               const struct pc_MLP *conf, struct nn_val *x,
+                               struct nn_val *pad)
 {
     return conf ? mlp(m, name, conf, (struct stream){x, pad}, &(struct layer){0}, NULL)
                 : x;
 }
 
-struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
-                           struct val *query, struct val *keys, bool differences)
+struct nn_val *part_mlp_pairs(struct model *m, const char *name,
+                              const struct pc_MLP *conf, struct nn_val *query,
+                              struct nn_val *keys, bool differences)
 {
     return mlp(m, name, conf, (struct stream){keys, NULL},
                &(struct layer){.query = query, .differences = differences}, NULL);
 }
 
-struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
-                     struct val *x)
+struct nn_val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                        struct nn_val *x)
 {
     return part_mlp_padded(m, name, conf, x, NULL);
 }
 
-struct val *part_mlp_layers(struct model *m, const char *name, const struct pc_MLP *conf,
-                            struct val *x, struct val **layers)
+struct nn_val *part_mlp_layers(struct model *m, const char *name,
+                               const struct pc_MLP *conf, struct nn_val *x,
+                               struct nn_val **layers)
 {
     return mlp(m, name, conf, (struct stream){x, NULL}, &(struct layer){0}, layers);
 }

@@ -9,7 +9,7 @@ static void mmoe_build(struct model *m)
     const struct pc_MMoE *c = (const void *)m->message;
     struct experts_conf conf = {
         .expert = c->expert_mlp, .gate = c->gate_mlp, .n = c->num_expert};
-    struct val **mixed = part_vals(m, c->n_task_towers);
+    struct nn_val **mixed = part_vals(m, c->n_task_towers);
     struct group in;
     if (part_first_group(m, &in) &&
         part_experts(m, "mmoe", &conf, in.deep, c->n_task_towers, mixed))

@@ -68,13 +68,13 @@ enum rc model_create(const struct pc_EasyRecConfig *conf,
 void model_codes(struct model *m, const struct embed_slot_ids *slots)
 {
     for (size_t i = 0, n; i < m->coded.n; i += n) {
-        struct code_ids ids[CODED_MAX];
+        struct nn_code_ids ids[CODED_MAX];
         int output = m->coded.at[i].output;
         int64_t rows = graph_rows_of(m->graph, m->embedded.at[output]);
         bool plain = false;
         for (n = 0; i + n < m->coded.n && m->coded.at[i + n].output == output; n++) {
             const struct embed_slot_ids *s = &slots[m->coded.at[i + n].slot];
-            ids[n] = (struct code_ids){.ids = s->ids, .offsets = s->offsets};
+            ids[n] = (struct nn_code_ids){.ids = s->ids, .offsets = s->offsets};
             plain |= s->weights || s->rows != rows;
         }
         if (!plain)

@@ -38,8 +38,8 @@ struct model_options {
 struct model_input {
     const struct pc_feature *feature;
     int axis;
-    int slot;        /* -1: numbers */
-    struct val *val; /* of numbers: where they go */
+    int slot;           /* -1: numbers */
+    struct nn_val *val; /* of numbers: where they go */
     int64_t col, width;
     bool first_only; /* a query of one id: further ids are left out */
     bool leads;      /* of a sequence group: the feature whose lengths count */
@@ -75,18 +75,18 @@ struct model_task {
     int64_t n_metrics;
     const struct pc_TrainMetricConfig *const *train_metrics;
     int64_t n_train_metrics;
-    struct val *labels, *weights; /* graph inputs; weights NULL unless weighted */
+    struct nn_val *labels, *weights; /* graph inputs; weights NULL unless weighted */
     /* Of jrc_loss, else NULL: the feature whose first id names a row's session, and the
      * graph input that takes the session's number within the batch (0, 1, ... in any
      * order, each below the number of rows).
      */
     const struct pc_feature *session;
-    struct val *sessions;
-    struct val *logits, *probs, *y; /* what metrics read; NULL where there is none */
-    bool inner;                     /* what it predicts is no output of the model */
+    struct nn_val *sessions;
+    struct nn_val *logits, *probs, *y; /* what metrics read; NULL where there is none */
+    bool inner;                        /* what it predicts is no output of the model */
     bool training; /* its losses and metrics are excluded from evaluations */
     /* Of a match model, which has no labels: scores of all candidates of each row. */
-    struct val *scores;
+    struct nn_val *scores;
     bool diagonal; /* the target of row i is candidate i, not the first */
 };
 
@@ -96,7 +96,7 @@ struct model_task {
 struct model_column {
     const char *name;
     int64_t below;
-    struct val *val; /* graph input */
+    struct nn_val *val; /* graph input */
 };
 
 /* Axes of a match model; -1 where there is none. The items' rows are dealt to those of
@@ -120,7 +120,7 @@ struct model {
     struct graph *graph;
     struct lookup *lookup;
     VEC(struct model_input) inputs;
-    VEC(struct val *)
+    VEC(struct nn_val *)
     embedded; /* graph inputs that the embedding layer fills: slot.output */
     VEC(struct model_coded) coded; /* by output, in the order of their columns */
     VEC(struct model_axis) axes;
@@ -152,7 +152,7 @@ void model_destroy(struct model *m);
  * feature_batch (NULL: no hard ones). Does nothing to other models. RC_NOMEM.
  */
 enum rc model_match_rows(struct model *m, int64_t items, int64_t n_common,
-                         const int64_t *hard_at, struct batch_rows *rows,
+                         const int64_t *hard_at, struct nn_batch_rows *rows,
                          struct err *err) MUST_CHECK;
 /* In training, when lookup_forward() has filled the inputs from `slots`: tells the graph
  * which rows have the same vectors.

@@ -10,7 +10,7 @@ static const struct pc_MultiTower *conf_of(const struct model *m)
 static void multi_tower_build(struct model *m)
 {
     const struct pc_MultiTower *c = conf_of(m);
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     int n = 0;
     for (int64_t i = 0; i < c->n_towers && n < OP_INPUTS_MAX; i++) {
         struct group g;
@@ -24,7 +24,7 @@ static void multi_tower_build(struct model *m)
         graph_fail(m->graph, "there are no towers");
         return;
     }
-    struct val *h = part_mlp(m, "final_mlp", c->final, nn_concat(m->graph, parts, n));
+    struct nn_val *h = part_mlp(m, "final_mlp", c->final, nn_concat(m->graph, parts, n));
     head_single(m, nn_linear(m->graph, "output_mlp", h, m->conf->model_config->num_class,
                              true, ACT_NONE));
 }

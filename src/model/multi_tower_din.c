@@ -5,7 +5,7 @@
 #include "model/parts.h"
 
 static bool add_towers(struct model *m, const struct pc_MultiTowerDIN *c,
-                       struct val **parts, int *n)
+                       struct nn_val **parts, int *n)
 {
     struct group g;
     for (int64_t i = 0; i < c->n_towers && *n < OP_INPUTS_MAX; i++) {
@@ -30,7 +30,7 @@ static bool add_towers(struct model *m, const struct pc_MultiTowerDIN *c,
 static void multi_tower_din_build(struct model *m)
 {
     const struct pc_MultiTowerDIN *c = (const void *)m->message;
-    struct val *parts[OP_INPUTS_MAX];
+    struct nn_val *parts[OP_INPUTS_MAX];
     int n = 0;
     if (!add_towers(m, c, parts, &n))
         return;
@@ -38,7 +38,7 @@ static void multi_tower_din_build(struct model *m)
         graph_fail(m->graph, "there are no towers");
         return;
     }
-    struct val *h = part_mlp(m, "final_mlp", c->final, nn_concat(m->graph, parts, n));
+    struct nn_val *h = part_mlp(m, "final_mlp", c->final, nn_concat(m->graph, parts, n));
     head_single(m, nn_linear(m->graph, "output_mlp", h, m->conf->model_config->num_class,
                              true, ACT_NONE));
 }

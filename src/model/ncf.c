@@ -17,7 +17,7 @@ static void ncf_build(struct model *m)
     const struct pc_NCF *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group u, i;
-    struct val *parts[2];
+    struct nn_val *parts[2];
     int n = 0;
     if (c->user_mf[0]) {
         if (!pair_of(m, "mf", c->user_mf, c->item_mf, &u, &i))
@@ -27,7 +27,7 @@ static void ncf_build(struct model *m)
     if (c->user_mlp[0]) {
         if (!pair_of(m, "mlp", c->user_mlp, c->item_mlp, &u, &i))
             return;
-        struct val *both = nn_concat(g, (struct val *[]){u.deep, i.deep}, 2);
+        struct nn_val *both = nn_concat(g, (struct nn_val *[]){u.deep, i.deep}, 2);
         parts[n++] = part_mlp(m, "mlp", c->mlp, both);
     }
     if (n == 0) {

@@ -7,7 +7,7 @@ static void nfm_build(struct model *m)
     const struct pc_NFM *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *h = nn_fm(g, part_deep_fields(m, &deep));
+    struct nn_val *h = nn_fm(g, part_deep_fields(m, &deep));
     h = part_mlp(m, "deep_mlp", c->deep, h);
     head_first_order(
         m, c->wide_init_fn, true,

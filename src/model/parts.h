@@ -8,12 +8,12 @@
 /* A feature group as values. */
 struct group {
     const struct pc_FeatureGroupConfig *conf;
-    struct val *deep;    /* DEEP, WIDE: all features side by side */
+    struct nn_val *deep; /* DEEP, WIDE: all features side by side */
     int64_t n_fields;    /* features of it (encoders not counted), */
     int64_t field_width; /* their common width, 0 when they differ */
     bool encoded;        /* holds outputs of sequence encoders */
     /* SEQUENCE: */
-    struct val *query, *sequence;
+    struct nn_val *query, *sequence;
     int axis;
 };
 
@@ -30,56 +30,62 @@ const char *group_first(const struct model *m); /* NULL when there is none */
 bool group_leads(struct model *m, const char *name, const char *of, int64_t *n,
                  int64_t *width);
 /* The deep value as [fields, width]; fails unless all fields have one width. */
-struct val *group_fields(struct model *m, const struct group *g);
+struct nn_val *group_fields(struct model *m, const struct group *g);
 /* The same with `dense` (or NULL) in front, which must be as wide as a field. */
-struct val *part_fields(struct model *m, const struct group *sparse, struct val *dense);
+struct nn_val *part_fields(struct model *m, const struct group *sparse,
+                           struct nn_val *dense);
 
 /* The DEEP group `deep`, whose fields have one width; NULL when it failed. */
-struct val *part_deep_fields(struct model *m, struct group *out);
+struct nn_val *part_deep_fields(struct model *m, struct group *out);
 /* x with the group `dense` behind it, when there is one. */
-struct val *part_with_dense(struct model *m, struct val *x);
+struct nn_val *part_with_dense(struct model *m, struct nn_val *x);
 /* x with the groups `deep` and `dense` behind it, when there are such. */
-struct val *part_with_rest(struct model *m, struct val *x);
+struct nn_val *part_with_rest(struct model *m, struct nn_val *x);
 /* The group `wide`, tables of width 1: one float per field; NULL when there is none. */
-struct val *part_weights(struct model *m, const char *init_fn);
+struct nn_val *part_weights(struct model *m, const char *init_fn);
 
 /* A net as configured; parameters below `name`. NULL conf: x itself. */
-struct val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
-                     struct val *x);
+struct nn_val *part_mlp(struct model *m, const char *name, const struct pc_MLP *conf,
+                        struct nn_val *x);
 /* On a sequence. `pad` is what stands at the padded positions of each row of the batch;
  * NULL unless the net's statistics count them.
  */
-struct val *part_mlp_padded(struct model *m, const char *name, const struct pc_MLP *conf,
-                            struct val *x, struct val *pad);
+struct nn_val *part_mlp_padded(struct model *m, const char *name,
+                               const struct pc_MLP *conf, struct nn_val *x,
+                               struct nn_val *pad);
 /* On [q, k, q - k, q * k] of a query per row and keys of positions, or on [k, q * k, q].
  * conf is not NULL and does not count padding.
  */
-struct val *part_mlp_pairs(struct model *m, const char *name, const struct pc_MLP *conf,
-                           struct val *query, struct val *keys, bool differences);
+struct nn_val *part_mlp_pairs(struct model *m, const char *name,
+                              const struct pc_MLP *conf, struct nn_val *query,
+                              struct nn_val *keys, bool differences);
 bool part_mlp_counts_padding(const struct pc_MLP *conf);
 /* The same as part_mlp(); layers[i]: what layer i gives. */
-struct val *part_mlp_layers(struct model *m, const char *name, const struct pc_MLP *conf,
-                            struct val *x, struct val **layers);
+struct nn_val *part_mlp_layers(struct model *m, const char *name,
+                               const struct pc_MLP *conf, struct nn_val *x,
+                               struct nn_val **layers);
 /* An activation by its name in a config; parameters below `name`. */
-struct val *part_act(struct graph *g, const char *name, const char *text, struct val *x);
+struct nn_val *part_act(struct graph *g, const char *name, const char *text,
+                        struct nn_val *x);
 /* Attention of a query over a sequence; [width of the sequence] per row. */
-struct val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
-                     struct val *query, struct val *sequence, int axis);
+struct nn_val *part_din(struct model *m, const char *name, const struct pc_MLP *attn_mlp,
+                        struct nn_val *query, struct nn_val *sequence, int axis);
 /* What it goes by: a score per position, before the softmax. */
-struct val *part_din_scores(struct model *m, const char *name,
-                            const struct pc_MLP *attn_mlp, struct val *query,
-                            struct val *sequence, int axis);
+struct nn_val *part_din_scores(struct model *m, const char *name,
+                               const struct pc_MLP *attn_mlp, struct nn_val *query,
+                               struct nn_val *sequence, int axis);
 /* The same per window of positions, without softmax, and the query behind: [(windows + 1)
  * * width of the sequence] per row.
  */
-struct val *part_multi_window_din(struct model *m, const char *name,
-                                  const struct pc_MLP *attn_mlp, const uint32_t *windows,
-                                  int64_t n_windows, struct val *query,
-                                  struct val *sequence, int axis);
+struct nn_val *part_multi_window_din(struct model *m, const char *name,
+                                     const struct pc_MLP *attn_mlp,
+                                     const uint32_t *windows, int64_t n_windows,
+                                     struct nn_val *query, struct nn_val *sequence,
+                                     int axis);
 /* What an encoder of a sequence group makes of it. */
-struct val *part_encoder(struct model *m, const char *name,
-                         const struct pc_SeqEncoderConfig *conf, struct val *query,
-                         struct val *sequence, int axis);
+struct nn_val *part_encoder(struct model *m, const char *name,
+                            const struct pc_SeqEncoderConfig *conf, struct nn_val *query,
+                            struct nn_val *sequence, int axis);
 /* The longest sequence that an encoder wants; 0: any. */
 int64_t part_encoder_max_length(const struct pc_SeqEncoderConfig *conf);
 
@@ -94,8 +100,8 @@ bool part_table_keyed(const struct pc_feature *f, struct embed_table_conf *conf,
                       struct err *err);
 
 /* Experts, all of one width, mixed by the softmax of `gate`. */
-struct val *part_mix(struct model *m, struct val *gate, struct val *const *experts,
-                     int64_t n);
+struct nn_val *part_mix(struct model *m, struct nn_val *gate,
+                        struct nn_val *const *experts, int64_t n);
 /* Experts that tasks share, with one gate per task (MMoE): out[n_tasks]. false when the
  * graph has failed.
  */
@@ -104,35 +110,35 @@ struct experts_conf {
     int64_t n;
 };
 bool part_experts(struct model *m, const char *name, const struct experts_conf *conf,
-                  struct val *x, int64_t n_tasks, struct val **out);
+                  struct nn_val *x, int64_t n_tasks, struct nn_val **out);
 /* Mask blocks with their own net (MaskNet); parameters below `name`. */
-struct val *part_mask_net(struct model *m, const char *name,
-                          const struct pc_MaskNetModule *conf, struct val *x);
+struct nn_val *part_mask_net(struct model *m, const char *name,
+                             const struct pc_MaskNetModule *conf, struct nn_val *x);
 /* The model's first group, which is DEEP. false when the graph has failed. */
 bool part_first_group(struct model *m, struct group *out);
 /* What tasks read: x through `bottom` (or NULL), then experts if conf->expert is set,
  * else the same value for all; out[n_tasks].
  */
 bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
-                      const struct experts_conf *conf, struct val *x, int64_t n_tasks,
-                      struct val **out);
+                      const struct experts_conf *conf, struct nn_val *x, int64_t n_tasks,
+                      struct nn_val **out);
 /* Room for a value per task. */
-struct val **part_vals(struct model *m, int64_t n);
+struct nn_val **part_vals(struct model *m, int64_t n);
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
-void head_single(struct model *m, struct val *o);
+void head_single(struct model *m, struct nn_val *o);
 /* x [1] once per class of the model, to be added to what its head puts out. */
-struct val *part_each_class(struct model *m, struct val *x);
+struct nn_val *part_each_class(struct model *m, struct nn_val *x);
 /* The same of o [1] and the first-order part: weights of the group `wide` added up, when
  * there is one, and with `dense` a linear layer on the group `dense`, when there is one.
  */
-void head_first_order(struct model *m, const char *init_fn, bool dense, struct val *o);
+void head_first_order(struct model *m, const char *init_fn, bool dense, struct nn_val *o);
 /* The head of one task; net and linear layer are added below `name`. */
 void head_task(struct model *m, const char *name, const struct pc_TaskTower *conf,
-               struct val *x);
+               struct nn_val *x);
 /* The same for n towers, each on its x, below _task_tower.<place>. */
 void head_towers(struct model *m, const struct pc_TaskTower *const *towers, int64_t n,
-                 struct val *const *x);
+                 struct nn_val *const *x);
 /* What the config says about a task; the net is up to the model. A label that is not
  * named is that of the same place in data_config.label_fields.
  */
@@ -146,7 +152,7 @@ struct model_task head_of_intervention(const struct model *m,
                                        const struct pc_InterventionTaskTower *conf,
                                        int64_t place);
 /* Losses and outputs of such a task, whose raw output is `o` [num_class]. */
-void head_add(struct model *m, struct model_task *t, struct val *o);
+void head_add(struct model *m, struct model_task *t, struct nn_val *o);
 
 /* A tower of a match model: net, output layer of output_dim (none when 0 or below),
  * parameters below the graph's prefix; rows of length 1 when the similarity is COSINE.
@@ -158,24 +164,25 @@ struct match_conf {
     bool in_batch;
     bool logistic; /* the loss is binary_cross_entropy, of each score on its own */
 };
-struct val *part_tower(struct model *m, const struct match_conf *conf,
-                       const struct pc_MLP *mlp, struct val *x);
+struct nn_val *part_tower(struct model *m, const struct match_conf *conf,
+                          const struct pc_MLP *mlp, struct nn_val *x);
 /* The group of a tower: with `own` under the tower's prefix, so that no table is shared.
  */
 bool part_tower_group(struct model *m, const char *tower, const char *group, bool own,
                       struct group *out);
 /* The head of a match model: scores of each user against items, their loss. */
-void head_match(struct model *m, const struct match_conf *conf, struct val *user,
-                struct val *item);
+void head_match(struct model *m, const struct match_conf *conf, struct nn_val *user,
+                struct nn_val *item);
 
 /* Items that are a vector of their own, without a net: group `group` under tower `name`,
  * with tables of its own or not. With `bias` a further value per item.
  */
-struct val *part_items(struct model *m, const char *name, const char *group, bool own,
-                       bool bias);
+struct nn_val *part_items(struct model *m, const char *name, const char *group, bool own,
+                          bool bias);
 /* The users that meet such items: as wide (through a layer `output` without bias, when
  * they are not), and with a further value of 1 for the items' bias.
  */
-struct val *part_meet(struct model *m, struct val *user, struct val *item, bool bias);
+struct nn_val *part_meet(struct model *m, struct nn_val *user, struct nn_val *item,
+                         bool bias);
 
 #endif

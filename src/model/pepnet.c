@@ -7,33 +7,34 @@
 
 /* What a gate reads: what it knows of its own, which learns, in front of the features. */
 struct seen {
-    struct val *own, *all;
+    struct nn_val *own, *all;
 };
 
-static struct seen beside(struct model *m, struct val *own, struct val *x)
+static struct seen beside(struct model *m, struct nn_val *own, struct nn_val *x)
 {
-    struct val *parts[] = {nn_stop_gradient(m->graph, own),
-                           nn_stop_gradient(m->graph, x)};
+    struct nn_val *parts[] = {nn_stop_gradient(m->graph, own),
+                              nn_stop_gradient(m->graph, x)};
     return (struct seen){.own = own, .all = nn_concat(m->graph, parts, 2)};
 }
 
 /* x * gamma * sigmoid(linear(relu(linear(seen)))). */
-static struct val *gated(struct model *m, const char *name, struct seen by,
-                         int64_t hidden, double gamma, struct val *x)
+static struct nn_val *gated(struct model *m, const char *name, struct seen by,
+                            int64_t hidden, double gamma, struct nn_val *x)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
     graph_push(g, name);
-    struct val *h =
+    struct nn_val *h =
         nn_linear_front(g, "dense_layers.0", by.all, by.own, hidden, ACT_RELU);
-    h = nn_linear(g, "dense_layers.2", h, shape_width(val_shape(x)), true, ACT_SIGMOID);
+    h = nn_linear(g, "dense_layers.2", h, nn_shape_width(nn_val_shape(x)), true,
+                  ACT_SIGMOID);
     graph_pop(g);
     return nn_mul_by(g, h, x, (float)gamma);
 }
 
 /* The group, or NULL when there is none (that is no failure). */
-static struct val *optional(struct model *m, const char *name)
+static struct nn_val *optional(struct model *m, const char *name)
 {
     struct group g;
     if (!group_exists(m, name) || !group_of(m, name, 0, NULL, &g))
@@ -41,18 +42,18 @@ static struct val *optional(struct model *m, const char *name)
     return g.deep ? g.deep : graph_fail(m->graph, "group '%s' is a sequence", name);
 }
 
-static struct val *scaled(struct model *m, const struct pc_PEPNet *c, struct val *x,
-                          struct val *domain)
+static struct nn_val *scaled(struct model *m, const struct pc_PEPNet *c, struct nn_val *x,
+                             struct nn_val *domain)
 {
-    int64_t width = shape_width(val_shape(x));
+    int64_t width = nn_shape_width(nn_val_shape(x));
     int64_t hidden = c->has_epnet_hidden_unit ? c->epnet_hidden_unit : width;
     return gated(m, "epnet.gate_nu", beside(m, domain, x), hidden, (double)c->epnet_gamma,
                  x);
 }
 
 /* The layers of one task; all are counted through. */
-static struct val *personal(struct model *m, const struct pc_PEPNet *c, int64_t task,
-                            struct val *x, struct seen by)
+static struct nn_val *personal(struct model *m, const struct pc_PEPNet *c, int64_t task,
+                               struct nn_val *x, struct seen by)
 {
     struct graph *g = m->graph;
     int64_t n = c->n_ppnet_hidden_units, n_drop = c->n_ppnet_dropout_ratio;
@@ -73,11 +74,11 @@ static struct val *personal(struct model *m, const struct pc_PEPNet *c, int64_t 
     return x;
 }
 
-static bool personal_tasks(struct model *m, const struct pc_PEPNet *c, struct val *x,
-                           struct val **tasks)
+static bool personal_tasks(struct model *m, const struct pc_PEPNet *c, struct nn_val *x,
+                           struct nn_val **tasks)
 {
     int64_t n = c->n_ppnet_hidden_units, n_drop = c->n_ppnet_dropout_ratio;
-    struct val *user = optional(m, "uia");
+    struct nn_val *user = optional(m, "uia");
     for (int64_t t = 0; t < c->n_task_towers; t++)
         tasks[t] = x;
     if (!group_exists(m, "uia"))
@@ -95,10 +96,10 @@ static bool personal_tasks(struct model *m, const struct pc_PEPNet *c, struct va
 
 /* One task with a head per domain: each is an output, the row's own is learnt. */
 static void domain_task(struct model *m, const struct pc_PEPNet *c, int64_t task,
-                        struct val *x, struct val *domain)
+                        struct nn_val *x, struct nn_val *domain)
 {
     const struct pc_TaskTower *tower = c->task_towers[task];
-    struct val *heads[OP_INPUTS_MAX];
+    struct nn_val *heads[OP_INPUTS_MAX];
     int64_t n = c->task_domain_num;
     bool value = false, chance = false;
     for (int64_t i = 0; i < tower->n_losses; i++) {
@@ -108,7 +109,7 @@ static void domain_task(struct model *m, const struct pc_PEPNet *c, int64_t task
     for (int64_t d = 0; d < n; d++) {
         graph_push(m->graph,
                    arena_printf(&m->arena, "_task_tower.%jd", (intmax_t)(task * n + d)));
-        struct val *h = part_mlp(m, "tower_mlp", tower->mlp, x);
+        struct nn_val *h = part_mlp(m, "tower_mlp", tower->mlp, x);
         heads[d] = nn_linear(m->graph, "linear", h, 1, true, ACT_NONE);
         graph_pop(m->graph);
         const char *end =
@@ -127,9 +128,9 @@ static void domain_task(struct model *m, const struct pc_PEPNet *c, int64_t task
 }
 
 static void domain_tasks(struct model *m, const struct pc_PEPNet *c,
-                         struct val *const *tasks)
+                         struct nn_val *const *tasks)
 {
-    struct shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    struct nn_shape one = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
     int64_t n = c->task_domain_num;
     if (n < 1 || n > OP_INPUTS_MAX) {
         graph_fail(m->graph, "task_domain_num %jd: 1 to %d are possible", (intmax_t)n,
@@ -152,7 +153,7 @@ static void domain_tasks(struct model *m, const struct pc_PEPNet *c,
 static void pepnet_build(struct model *m)
 {
     const struct pc_PEPNet *c = (const void *)m->message;
-    struct val **tasks = part_vals(m, c->n_task_towers);
+    struct nn_val **tasks = part_vals(m, c->n_task_towers);
     struct group all;
     if (!group_of(m, "all", 0, NULL, &all))
         return;
@@ -160,7 +161,7 @@ static void pepnet_build(struct model *m)
         graph_fail(m->graph, "group 'all' is a sequence");
         return;
     }
-    struct val *x = all.deep, *domain = optional(m, "domain");
+    struct nn_val *x = all.deep, *domain = optional(m, "domain");
     if (group_exists(m, "domain")) {
         if (!domain)
             return;

@@ -7,13 +7,13 @@
 
 /* What a layer takes and gives: a value per task, and the shared one. */
 struct stage {
-    struct val **task;
-    struct val *shared;
+    struct nn_val **task;
+    struct nn_val *shared;
     int64_t n_tasks;
 };
 
 static bool add_experts(struct model *m, const char *name, const struct pc_MLP *conf,
-                        int64_t n, struct val *x, struct val **out)
+                        int64_t n, struct nn_val *x, struct nn_val **out)
 {
     if (n > 0 && !conf)
         return graph_fail(m->graph, "%s: there is no net", name) != NULL;
@@ -35,8 +35,8 @@ static void extract(struct model *m, const struct pc_ExtractionNetwork *c, bool 
                    c->network_name, (intmax_t)n, OP_INPUTS_MAX);
         return;
     }
-    struct val **all = part_vals(m, n), **next = part_vals(m, s->n_tasks);
-    struct val **shared = all + s->n_tasks * own, **seen = part_vals(m, own + common);
+    struct nn_val **all = part_vals(m, n), **next = part_vals(m, s->n_tasks);
+    struct nn_val **shared = all + s->n_tasks * own, **seen = part_vals(m, own + common);
     if (!add_experts(m, "_shared_layers", c->share_expert_net, common, s->shared, shared))
         return;
     for (int64_t t = 0; t < s->n_tasks; t++) {
@@ -45,7 +45,7 @@ static void extract(struct model *m, const struct pc_ExtractionNetwork *c, bool 
             return;
         for (int64_t i = 0; i < own + common; i++)
             seen[i] = i < own ? all[t * own + i] : shared[i - own];
-        struct val *gate =
+        struct nn_val *gate =
             nn_linear(g, arena_printf(&m->arena, "_task_gates.%jd", (intmax_t)t),
                       s->task[t], own + common, true, ACT_NONE);
         next[t] = part_mix(m, gate, seen, own + common);

@@ -7,28 +7,28 @@
 /* Per signal the squared length of a weighted sum of fields: all inner products, with
  * weights of rank one.
  */
-static struct val *inner(struct model *m, struct val *x, int64_t units)
+static struct nn_val *inner(struct model *m, struct nn_val *x, int64_t units)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
-    double bound = 1.0 / sqrt((double)val_shape(x)->dims[0]);
+    double bound = 1.0 / sqrt((double)nn_val_shape(x)->dims[0]);
     struct param *w =
-        nn_param(g, "inner.weight", (const int64_t[]){val_shape(x)->dims[0], units}, 2,
-                 (struct init){INIT_UNIFORM, -bound, bound}, true);
-    struct val *sums = nn_mix_fields(g, w, x); /* [units, width] */
+        nn_param(g, "inner.weight", (const int64_t[]){nn_val_shape(x)->dims[0], units}, 2,
+                 (struct nn_init){INIT_UNIFORM, -bound, bound}, true);
+    struct nn_val *sums = nn_mix_fields(g, w, x); /* [units, width] */
     return nn_sum_within(g, nn_mul(g, sums, sums));
 }
 
 /* Per signal a weighted sum of the products of the added up fields with themselves. */
-static struct val *outer(struct model *m, struct val *x, int64_t units)
+static struct nn_val *outer(struct model *m, struct nn_val *x, int64_t units)
 {
     struct graph *g = m->graph;
     if (!x)
         return NULL;
-    int64_t d = val_shape(x)->dims[1];
-    struct val *s = nn_reshape(g, nn_sum_fields(g, x), (const int64_t[]){1, d}, 2);
-    struct val *p = nn_reshape(g, nn_outer(g, s, s), (const int64_t[]){d * d}, 1);
+    int64_t d = nn_val_shape(x)->dims[1];
+    struct nn_val *s = nn_reshape(g, nn_sum_fields(g, x), (const int64_t[]){1, d}, 2);
+    struct nn_val *p = nn_reshape(g, nn_outer(g, s, s), (const int64_t[]){d * d}, 1);
     return nn_linear(g, "outer", p, units, false, ACT_NONE);
 }
 
@@ -37,14 +37,14 @@ static void pnn_build(struct model *m)
     const struct pc_PNN *c = (const void *)m->message;
     struct graph *g = m->graph;
     struct group deep;
-    struct val *x = part_deep_fields(m, &deep);
+    struct nn_val *x = part_deep_fields(m, &deep);
     if (!x)
         return;
-    struct val *linear =
+    struct nn_val *linear =
         nn_linear(g, "linear", deep.deep, c->product_units, true, ACT_NONE);
-    struct val *products = c->use_inner_product ? inner(m, x, c->product_units)
-                                                : outer(m, x, c->product_units);
-    struct val *h = nn_add_relu(g, linear, products);
+    struct nn_val *products = c->use_inner_product ? inner(m, x, c->product_units)
+                                                   : outer(m, x, c->product_units);
+    struct nn_val *h = nn_add_relu(g, linear, products);
     h = part_mlp(m, "deep_mlp", c->deep, h);
     head_first_order(
         m, c->wide_init_fn, true,

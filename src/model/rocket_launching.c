@@ -11,16 +11,16 @@
 
 /* One of the two nets. */
 struct side {
-    struct val **layers, *out;
+    struct nn_val **layers, *out;
     struct model_task task;
 };
 
 static void add_side(struct model *m, const char *name, const struct pc_MLP *conf,
-                     struct val *x, bool training, struct side *s)
+                     struct nn_val *x, bool training, struct side *s)
 {
     struct graph *g = m->graph;
     s->layers = part_vals(m, conf->n_hidden_units);
-    struct val *h =
+    struct nn_val *h =
         part_mlp_layers(m, arena_printf(&m->arena, "%s_mlp", name), conf, x, s->layers);
     s->out = nn_linear(g, arena_printf(&m->arena, "%s_linear", name), h,
                        s->task.num_class, true, ACT_NONE);
@@ -30,38 +30,38 @@ static void add_side(struct model *m, const char *name, const struct pc_MLP *con
 }
 
 /* Of each row, by its weight. */
-static struct val *mean(struct model *m, const struct side *light, struct val *rows)
+static struct nn_val *mean(struct model *m, const struct side *light, struct nn_val *rows)
 {
     return light->task.weights ? nn_mul(m->graph, rows, light->task.weights)
                                : nn_mean_share(m->graph, rows);
 }
 
-static struct val *squares(struct graph *g, struct val *a, struct val *b)
+static struct nn_val *squares(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
-    struct val *diff = nn_sub(g, a, nn_stop_gradient(g, b));
+    struct nn_val *diff = nn_sub(g, a, nn_stop_gradient(g, b));
     return nn_row_sum(g, nn_mul(g, diff, diff));
 }
 
 static void hint(struct model *m, const struct side *light, const struct side *booster)
 {
     struct graph *g = m->graph;
-    struct val *rows = squares(g, light->out, booster->out);
+    struct nn_val *rows = squares(g, light->out, booster->out);
     rows = nn_scale(g, rows, 1.0f / (float)light->task.num_class, 0);
     nn_loss_training(g, "hint_l2_loss", mean(m, light, rows));
 }
 
 /* How far a layer of the light net is from one of the booster. */
-static struct val *distance(struct model *m, const struct side *light, struct val *own,
-                            struct val *other, bool cosine)
+static struct nn_val *distance(struct model *m, const struct side *light,
+                               struct nn_val *own, struct nn_val *other, bool cosine)
 {
     struct graph *g = m->graph;
     if (cosine) {
-        struct val *a = nn_l2_normalise(g, own, NORM_EPS);
-        struct val *b = nn_l2_normalise(g, nn_stop_gradient(g, other), NORM_EPS);
-        struct val *rows = nn_row_sum(g, nn_mul(g, a, b));
+        struct nn_val *a = nn_l2_normalise(g, own, NORM_EPS);
+        struct nn_val *b = nn_l2_normalise(g, nn_stop_gradient(g, other), NORM_EPS);
+        struct nn_val *rows = nn_row_sum(g, nn_mul(g, a, b));
         return mean(m, light, nn_scale(g, rows, -COSINE_WEIGHT, 0));
     }
-    struct val *rows = squares(g, own, other);
+    struct nn_val *rows = squares(g, own, other);
     if (light->task.weights) /* which are divided by the number of rows */
         rows = nn_batch_times(g, nn_mul(g, rows, light->task.weights));
     return nn_root_share(g, rows);
@@ -97,7 +97,7 @@ static void rocket_launching_build(struct model *m)
     if (!part_first_group(m, &in) || !head_of_model(m, &light.task))
         return;
     booster.task = light.task;
-    struct val *x = part_mlp(m, "share_mlp", c->share_mlp, in.deep);
+    struct nn_val *x = part_mlp(m, "share_mlp", c->share_mlp, in.deep);
     add_side(m, "booster", c->booster_mlp, x, true, &booster);
     add_side(m, "light", c->light_mlp, nn_stop_gradient(m->graph, x), false, &light);
     hint(m, &light, &booster);

@@ -5,7 +5,7 @@
 static void simple_multi_task_build(struct model *m)
 {
     const struct pc_SimpleMultiTask *c = (const void *)m->message;
-    struct val **x = part_vals(m, c->n_task_towers);
+    struct nn_val **x = part_vals(m, c->n_task_towers);
     struct group in;
     if (!part_first_group(m, &in))
         return;

@@ -12,7 +12,7 @@ static bool is_sequence(const struct pc_FeatureGroupConfig *c)
 
 /* Attention on the one sequence group first, then the others in the config's order. */
 static bool add_parts(struct model *m, const struct pc_MultiWindowDINTower *c,
-                      struct val **parts, int *n)
+                      struct nn_val **parts, int *n)
 {
     const struct pc_ModelConfig *mc = m->conf->model_config;
     for (int64_t i = 0; i < mc->n_feature_groups && *n < OP_INPUTS_MAX; i++) {
@@ -40,7 +40,7 @@ static void tdm_build(struct model *m)
 {
     const struct pc_TDM *c = (const void *)m->message;
     struct graph *g = m->graph;
-    struct val *parts[OP_INPUTS_MAX] = {NULL};
+    struct nn_val *parts[OP_INPUTS_MAX] = {NULL};
     int n = 1;
     if (!c->multiwindow_din) {
         graph_fail(g, "there is no multiwindow_din");
@@ -48,7 +48,7 @@ static void tdm_build(struct model *m)
     }
     if (!add_parts(m, c->multiwindow_din, parts, &n))
         return;
-    struct val *h = part_mlp(m, "deep_mlp", c->final, nn_concat(g, parts, n));
+    struct nn_val *h = part_mlp(m, "deep_mlp", c->final, nn_concat(g, parts, n));
     head_single(m, nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true,
                              ACT_NONE));
 }

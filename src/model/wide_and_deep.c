@@ -13,15 +13,15 @@ static void wide_and_deep_build(struct model *m)
     if (!group_of(m, "wide", dim, c->wide_init_fn, &wide) ||
         !group_of(m, "deep", 0, NULL, &deep))
         return;
-    struct val *y_wide = nn_row_sum(g, wide.deep);
-    struct val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
+    struct nn_val *y_wide = nn_row_sum(g, wide.deep);
+    struct nn_val *y_deep = part_mlp(m, "deep_mlp", c->deep, deep.deep);
     if (c->final) {
-        struct val *h = nn_concat(g, (struct val *[]){y_wide, y_deep}, 2);
+        struct nn_val *h = nn_concat(g, (struct nn_val *[]){y_wide, y_deep}, 2);
         h = part_mlp(m, "final_mlp", c->final, h);
         head_single(m, nn_linear(g, "output_mlp", h, n_class, true, ACT_NONE));
         return;
     }
-    struct val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
+    struct nn_val *o = nn_linear(g, "output_mlp", y_deep, n_class, true, ACT_NONE);
     head_single(m, nn_add(g, part_each_class(m, y_wide), o));
 }
 

@@ -14,12 +14,14 @@ static void word2vec_build(struct model *m)
     struct group word;
     if (!part_tower_group(m, "user_tower", c->input, true, &word))
         return;
-    struct val *i = part_items(m, "item_tower", c->context_input, true, c->context_bias);
-    if (i && shape_width(val_shape(word.deep)) + (c->context_bias ? 1 : 0) !=
-                 shape_width(val_shape(i))) {
-        graph_fail(m->graph, "words have %jd values, context words %jd",
-                   (intmax_t)shape_width(val_shape(word.deep)),
-                   (intmax_t)(shape_width(val_shape(i)) - (c->context_bias ? 1 : 0)));
+    struct nn_val *i =
+        part_items(m, "item_tower", c->context_input, true, c->context_bias);
+    if (i && nn_shape_width(nn_val_shape(word.deep)) + (c->context_bias ? 1 : 0) !=
+                 nn_shape_width(nn_val_shape(i))) {
+        graph_fail(
+            m->graph, "words have %jd values, context words %jd",
+            (intmax_t)nn_shape_width(nn_val_shape(word.deep)),
+            (intmax_t)(nn_shape_width(nn_val_shape(i)) - (c->context_bias ? 1 : 0)));
         return;
     }
     head_match(m, &conf, part_meet(m, word.deep, i, c->context_bias), i);

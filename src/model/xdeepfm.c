@@ -7,16 +7,17 @@
 /* Fields lie in the last dimension all the way: [width, fields], so that a layer is a
  * product of all pairs and a linear map. No activation between layers.
  */
-static struct val *cin(struct model *m, const struct pc_CIN *c, const struct group *wide)
+static struct nn_val *cin(struct model *m, const struct pc_CIN *c,
+                          const struct group *wide)
 {
     struct graph *g = m->graph;
-    struct val *parts[OP_INPUTS_MAX];
-    struct val *x0 = nn_transpose(g, group_fields(m, wide)), *x = x0;
+    struct nn_val *parts[OP_INPUTS_MAX];
+    struct nn_val *x0 = nn_transpose(g, group_fields(m, wide)), *x = x0;
     if (!c || c->n_cin_layer_size < 1 || c->n_cin_layer_size > OP_INPUTS_MAX)
         return graph_fail(g, "cin: cin_layer_size has %jd layers, 1 to %d are possible",
                           (intmax_t)(c ? c->n_cin_layer_size : 0), OP_INPUTS_MAX);
     /* the sum over the width of a field: mixed with ones */
-    struct val *ones =
+    struct nn_val *ones =
         nn_scale(g, nn_slice(g, wide->deep, 0, wide->field_width), 0.0f, 1.0f);
     graph_push(g, "cin");
     for (int64_t i = 0; i < c->n_cin_layer_size; i++) {
@@ -37,9 +38,9 @@ static void xdeepfm_build(struct model *m)
     if (!group_of(m, "wide", dim, c->wide_init_fn, &wide) ||
         !group_of(m, "deep", 0, NULL, &deep))
         return;
-    struct val *parts[] = {cin(m, c->cin, &wide),
-                           part_mlp(m, "deep", c->deep, deep.deep)};
-    struct val *h = part_mlp(m, "final", c->final, nn_concat(g, parts, 2));
+    struct nn_val *parts[] = {cin(m, c->cin, &wide),
+                              part_mlp(m, "deep", c->deep, deep.deep)};
+    struct nn_val *h = part_mlp(m, "final", c->final, nn_concat(g, parts, 2));
     head_single(m, nn_linear(g, "output_mlp", h, m->conf->model_config->num_class, true,
                              ACT_NONE));
 }

@@ -17,7 +17,7 @@ static void youtube_dnn_build(struct model *m)
     if (!part_tower_group(m, "user_tower", c->user_tower->input, true, &user))
         return;
     graph_push(g, "user_tower");
-    struct val *u = part_mlp(m, "mlp", c->user_tower->mlp, user.deep);
+    struct nn_val *u = part_mlp(m, "mlp", c->user_tower->mlp, user.deep);
     graph_pop(g);
     if (!c->has_item_input) {
         head_single(m, nn_linear(g, "output", u, m->conf->model_config->num_class, true,
@@ -27,7 +27,7 @@ static void youtube_dnn_build(struct model *m)
     struct match_conf conf = {.similarity = pc_Similarity_INNER_PRODUCT,
                               .temperature = c->temperature,
                               .in_batch = c->in_batch_negative};
-    struct val *i = part_items(m, "item_tower", c->item_input, true, c->item_bias);
+    struct nn_val *i = part_items(m, "item_tower", c->item_input, true, c->item_bias);
     graph_push(g, "user_tower");
     u = part_meet(m, u, i, c->item_bias);
     graph_pop(g);

@@ -12,17 +12,17 @@ static bool host_sees(const struct device *d)
     return !d || d->ops->host_visible;
 }
 
-bool graph_staged(const struct graph *g, const struct val *v)
+bool graph_staged(const struct graph *g, const struct nn_val *v)
 {
     return (v->kept || g->options.keep) && v->dtype == DT_F32;
 }
 
-bool graph_staged_grad(const struct graph *g, const struct val *v)
+bool graph_staged_grad(const struct graph *g, const struct nn_val *v)
 {
     return !v->by && v->needs_grad && g->options.training;
 }
 
-int64_t graph_rows_of(const struct graph *g, const struct val *v)
+int64_t graph_rows_of(const struct graph *g, const struct nn_val *v)
 {
     return g->env.rows.n[v->shape.axis];
 }
@@ -50,29 +50,29 @@ static struct view pulled(const struct graph *g, const struct view *v, int64_t a
     return host;
 }
 
-struct view graph_write_begin(struct graph *g, struct val *v)
+struct view graph_write_begin(struct graph *g, struct nn_val *v)
 {
     return host_sees(g->device) ? v->view : staged(g, &v->view, v->stage_at);
 }
 
-void graph_write_end(struct graph *g, struct val *v)
+void graph_write_end(struct graph *g, struct nn_val *v)
 {
     if (!host_sees(g->device))
         g->device->ops->copy(g->device, v->view.data, g->stage + v->stage_at,
                              view_bytes(&v->view), DEVICE_IN);
 }
 
-struct view graph_read(struct graph *g, const struct val *v)
+struct view graph_read(struct graph *g, const struct nn_val *v)
 {
     return pulled(g, &v->view, v->stage_at);
 }
 
-struct view graph_read_grad(struct graph *g, const struct val *v)
+struct view graph_read_grad(struct graph *g, const struct nn_val *v)
 {
     return v->needs_grad ? pulled(g, &v->grad, v->stage_grad_at) : (struct view){0};
 }
 
-void graph_set(struct graph *g, struct val *v, const float *rows)
+void graph_set(struct graph *g, struct nn_val *v, const float *rows)
 {
     struct view to = graph_write_begin(g, v);
     for (int64_t r = 0; r < to.rows; r++)
@@ -80,7 +80,7 @@ void graph_set(struct graph *g, struct val *v, const float *rows)
     graph_write_end(g, v);
 }
 
-void graph_get(struct graph *g, const struct val *v, float *rows)
+void graph_get(struct graph *g, const struct nn_val *v, float *rows)
 {
     struct view from = graph_read(g, v);
     for (int64_t r = 0; r < from.rows; r++)
@@ -88,7 +88,7 @@ void graph_get(struct graph *g, const struct val *v, float *rows)
                (size_t)from.width * sizeof(float));
 }
 
-bool graph_scale_grad(struct graph *g, const struct val *v, float by)
+bool graph_scale_grad(struct graph *g, const struct nn_val *v, float by)
 {
     return !v->needs_grad || !v->grad.data || g->executor->scale(g->device, &v->grad, by);
 }

@@ -11,7 +11,7 @@ static const struct device_ops *const devices[] = {
 #undef DEVICE
 };
 
-const struct device_ops *device_find(const char *name)
+const struct device_ops *nn_device_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(devices); i++)
         if (strcmp(devices[i]->name, name) == 0)
@@ -19,7 +19,7 @@ const struct device_ops *device_find(const char *name)
     return NULL;
 }
 
-const struct device *device_default(void)
+const struct device *nn_device_default(void)
 {
     static const struct device cpu = {.ops = &device_cpu};
     return &cpu;

@@ -9,8 +9,8 @@
 #include "nn/devices.def"
 #undef DEVICE
 
-const struct device_ops *device_find(const char *name); /* NULL when unknown */
+const struct device_ops *nn_device_find(const char *name); /* NULL when unknown */
 /* The one that is there without being opened, and that NULL stands for. */
-const struct device *device_default(void);
+const struct device *nn_device_default(void);
 
 #endif

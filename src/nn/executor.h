@@ -35,8 +35,9 @@ struct executor_ops {
     /* v *= by; false when a product is infinite or NaN. */
     bool (*scale)(const struct device *d, const struct view *v, float by);
     /* nn_coded() and graph_codes(); optional: nothing is gained by codes. */
-    bool (*coded)(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n);
-    void (*codes)(struct graph *g, struct val *v, const struct code_ids *ids);
+    bool (*coded)(struct graph *g, struct nn_val *v, int64_t col, int64_t width,
+                  int64_t n);
+    void (*codes)(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
     const struct param_ops *params;
 };
 

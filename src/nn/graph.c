@@ -17,7 +17,7 @@
 #define NAME_LIMIT ((size_t)4096)
 #define ALIGN_FLOATS 16 /* 64 bytes */
 
-int64_t shape_width(const struct shape *s)
+int64_t nn_shape_width(const struct nn_shape *s)
 {
     int64_t n = 1;
     for (int i = 0; i < s->n_dims; i++)
@@ -29,7 +29,7 @@ struct graph *graph_create(const struct graph_options *options)
 {
     struct graph *g = mem_calloc(1, sizeof(*g));
     g->options = *options;
-    g->device = options->device ? options->device : device_default();
+    g->device = options->device ? options->device : nn_device_default();
     g->executor = g->device->ops->executor;
     g->env.pool = options->pool;
     g->env.comm = options->comm;
@@ -63,7 +63,7 @@ void graph_destroy(struct graph *g)
     mem_free(g);
 }
 
-struct val *graph_fail(struct graph *g, const char *fmt, ...)
+struct nn_val *graph_fail(struct graph *g, const char *fmt, ...)
 {
     if (g->failed)
         return NULL;
@@ -121,9 +121,9 @@ const char *graph_prefix(const struct graph *g)
     return g->prefix.p ? g->prefix.p : "";
 }
 
-static struct val *val_create(struct graph *g, const struct shape *shape)
+static struct nn_val *val_create(struct graph *g, const struct nn_shape *shape)
 {
-    struct val *v = arena_alloc(&g->arena, sizeof(*v));
+    struct nn_val *v = arena_alloc(&g->arena, sizeof(*v));
     v->graph = g;
     v->shape = *shape;
     v->at = v->grad_at = -1;
@@ -131,22 +131,22 @@ static struct val *val_create(struct graph *g, const struct shape *shape)
     return v;
 }
 
-static bool shape_fits(const struct graph *g, const struct shape *s)
+static bool shape_fits(const struct graph *g, const struct nn_shape *s)
 {
     if (s->axis < 0 || s->axis >= g->n_axes || s->n_dims < 1 || s->n_dims > 3)
         return false;
     for (int i = 0; i < s->n_dims; i++)
         if (s->dims[i] < 1 || s->dims[i] > INT32_MAX)
             return false;
-    return shape_width(s) <= INT32_MAX;
+    return nn_shape_width(s) <= INT32_MAX;
 }
 
-struct val *nn_input(struct graph *g, const char *name, const struct shape *shape,
-                     bool wants_grad)
+struct nn_val *nn_input(struct graph *g, const char *name, const struct nn_shape *shape,
+                        bool wants_grad)
 {
     if (!shape_fits(g, shape))
         return graph_fail(g, "input '%s' has no usable shape", name);
-    struct val *v = val_create(g, shape);
+    struct nn_val *v = val_create(g, shape);
     v->name = arena_strdup(&g->arena, name);
     v->needs_grad = wants_grad;
     v->kept = true;
@@ -164,7 +164,7 @@ static const char *layer_of(struct graph *g, struct param *const *params, int n_
 }
 
 static struct op_node *node_of(struct graph *g, const struct op *op,
-                               struct val *const *in, int n_in,
+                               struct nn_val *const *in, int n_in,
                                struct param *const *params, int n_params,
                                const void *conf, size_t conf_size)
 {
@@ -190,7 +190,7 @@ static struct op_node *node_of(struct graph *g, const struct op *op,
     return n;
 }
 
-static void add_outputs(struct graph *g, struct op_node *n, const struct shape *out)
+static void add_outputs(struct graph *g, struct op_node *n, const struct nn_shape *out)
 {
     bool behind = false;
     for (int i = 0; i < n->n_params; i++)
@@ -204,7 +204,7 @@ static void add_outputs(struct graph *g, struct op_node *n, const struct shape *
     n->d_out_views = arena_alloc(&g->arena, (size_t)n->n_out * sizeof(*n->d_out_views));
     n->out_axis = arena_alloc(&g->arena, (size_t)n->n_out * sizeof(*n->out_axis));
     for (int i = 0; i < n->n_out; i++) {
-        struct val *v = val_create(g, &out[i]);
+        struct nn_val *v = val_create(g, &out[i]);
         v->by = n;
         v->index = i;
         v->needs_grad = behind && !(n->op->flags & OP_NO_GRAD);
@@ -213,11 +213,11 @@ static void add_outputs(struct graph *g, struct op_node *n, const struct shape *
     }
 }
 
-struct val *nn_op(struct graph *g, const struct op *op, struct val *const *in, int n_in,
-                  struct param *const *params, int n_params, const void *conf,
-                  size_t conf_size)
+struct nn_val *nn_op(struct graph *g, const struct op *op, struct nn_val *const *in,
+                     int n_in, struct param *const *params, int n_params,
+                     const void *conf, size_t conf_size)
 {
-    struct shape shapes[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX] = {0};
+    struct nn_shape shapes[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX] = {0};
     struct err err = {0};
     int64_t keep_width = 0;
     if (g->failed)
@@ -246,7 +246,7 @@ struct val *nn_op(struct graph *g, const struct op *op, struct val *const *in, i
     return n->out[0];
 }
 
-struct val *nn_sibling(struct val *v, int i)
+struct nn_val *nn_sibling(struct nn_val *v, int i)
 {
     return v && v->by && i < v->by->n_out ? v->by->out[i] : NULL;
 }
@@ -270,7 +270,7 @@ static struct param *same_param(struct graph *g, struct param *have,
 }
 
 struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
-                       struct init init, bool trainable)
+                       struct nn_init init, bool trainable)
 {
     if (g->failed)
         return NULL;
@@ -294,22 +294,22 @@ struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, i
     return p;
 }
 
-void nn_loss(struct graph *g, const char *name, struct val *v)
+void nn_loss(struct graph *g, const char *name, struct nn_val *v)
 {
     if (!v)
         return;
-    if (shape_width(&v->shape) != 1) {
+    if (nn_shape_width(&v->shape) != 1) {
         graph_fail(g, "loss '%s' has %jd values per row", name,
-                   (intmax_t)shape_width(&v->shape));
+                   (intmax_t)nn_shape_width(&v->shape));
         return;
     }
     v->kept = true;
     VEC_PUSH(&g->losses,
-             ((struct named_val){
+             ((struct graph_named_val){
                  .name = arena_strdup(&g->arena, name), .val = v, .seed = 1.0f}));
 }
 
-void nn_loss_training(struct graph *g, const char *name, struct val *v)
+void nn_loss_training(struct graph *g, const char *name, struct nn_val *v)
 {
     size_t n = g->losses.n;
     nn_loss(g, name, v);
@@ -317,22 +317,22 @@ void nn_loss_training(struct graph *g, const char *name, struct val *v)
         g->losses.at[n].training = true;
 }
 
-void nn_keep(struct graph *g, struct val *v)
+void nn_keep(struct graph *g, struct nn_val *v)
 {
     if (v)
         v->kept = true;
 }
 
-void nn_output(struct graph *g, const char *name, struct val *v)
+void nn_output(struct graph *g, const char *name, struct nn_val *v)
 {
     if (!v)
         return;
     v->kept = true;
     VEC_PUSH(&g->outputs,
-             ((struct named_val){.name = arena_strdup(&g->arena, name), .val = v}));
+             ((struct graph_named_val){.name = arena_strdup(&g->arena, name), .val = v}));
 }
 
-struct val *graph_output(const struct graph *g, const char *name)
+struct nn_val *graph_output(const struct graph *g, const char *name)
 {
     for (size_t i = 0; i < g->outputs.n; i++)
         if (strcmp(g->outputs.at[i].name, name) == 0)
@@ -350,12 +350,12 @@ const char *graph_output_name(const struct graph *g, size_t i)
     return g->outputs.at[i].name;
 }
 
-const struct batch_rows *graph_batch_rows(const struct graph *g)
+const struct nn_batch_rows *graph_batch_rows(const struct graph *g)
 {
     return &g->env.rows;
 }
 
-const struct shape *val_shape(const struct val *v)
+const struct nn_shape *nn_val_shape(const struct nn_val *v)
 {
     return &v->shape;
 }

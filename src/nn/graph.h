@@ -5,16 +5,16 @@
  *     struct graph_options options = {.training = true, .seed = 1};
  *     #include "nn/ops.h"
  *     struct graph *g = graph_create(&(struct graph_options){.training = true});
- *     struct shape wide = {AXIS_BATCH, 1, {96}}, one = {AXIS_BATCH, 1, {1}};
- *     struct val *x = nn_input(g, "deep", &wide, true);
- *     struct val *y = nn_input(g, "label", &one, false);
- *     struct val *h = nn_linear(g, "mlp", x, 64, true, ACT_RELU);
- *     struct val *logit = nn_linear(g, "output", h, 1, true, ACT_NONE);
+ *     struct nn_shape wide = {AXIS_BATCH, 1, {96}}, one = {AXIS_BATCH, 1, {1}};
+ *     struct nn_val *x = nn_input(g, "deep", &wide, true);
+ *     struct nn_val *y = nn_input(g, "label", &one, false);
+ *     struct nn_val *h = nn_linear(g, "mlp", x, 64, true, ACT_RELU);
+ *     struct nn_val *logit = nn_linear(g, "output", h, 1, true, ACT_NONE);
  *     nn_loss(g, "loss", nn_bce_loss(g, logit, y, NULL, 0));
  *     if (graph_finish(g, err))
  *         return;
  *     float rows[2 * 96] = {0}, labels[2] = {0, 1};
- *     if (graph_rows(g, &(struct batch_rows){.n = {2}}, err))
+ *     if (graph_rows(g, &(struct nn_batch_rows){.n = {2}}, err))
  *         return;
  *     graph_set(g, x, rows);
  *     graph_set(g, y, labels);
@@ -37,12 +37,12 @@
 #include "tensor/tensor.h"
 
 struct graph;
-struct val; /* a value of the graph */
+struct nn_val; /* a value of the graph */
 struct comm;
 struct device;
 
 /* How many rows the current batch has, on each axis. */
-struct batch_rows {
+struct nn_batch_rows {
     int64_t n[AXES_MAX];
     const int64_t *offsets[AXES_MAX]; /* [n[0] + 1]; NULL for the batch axis */
     /* Rows of the whole batch, when this is one shard of it: means over the batch divide
@@ -52,12 +52,12 @@ struct batch_rows {
 };
 
 /* What a mean over the rows of `axis` divides by. */
-static inline int64_t batch_rows_total(const struct batch_rows *rows, int axis)
+static inline int64_t batch_rows_total(const struct nn_batch_rows *rows, int axis)
 {
     return axis == AXIS_BATCH && rows->total ? rows->total : rows->n[axis];
 }
 
-enum init_kind {
+enum nn_init_kind {
     INIT_ZEROS,
     INIT_ONES,
     INIT_CONST,      /* a */
@@ -66,8 +66,8 @@ enum init_kind {
     INIT_EYE,        /* a on the diagonal of a matrix, 0 elsewhere */
     INIT_ORTHOGONAL, /* a square matrix whose rows are orthonormal */
 };
-struct init {
-    enum init_kind kind;
+struct nn_init {
+    enum nn_init_kind kind;
     double a, b;
 };
 
@@ -77,7 +77,7 @@ struct param {
     int n_dims;
     int64_t dims[3];
     int64_t n; /* elements */
-    struct init init;
+    struct nn_init init;
     bool trainable; /* false: a buffer, or frozen */
     const struct device
         *device;             /* whose memory `value` and `grad` are; NULL: the host's */
@@ -133,11 +133,11 @@ void graph_pop(struct graph *g);
 const char *graph_prefix(const struct graph *g); /* "model.user_tower."; "" at first */
 
 /* Says what is wrong; the first message stays. Returns NULL, for `return graph_fail(..)`. */
-struct val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
+struct nn_val *graph_fail(struct graph *g, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* A value that the caller fills before each forward pass. */
-struct val *nn_input(struct graph *g, const char *name, const struct shape *shape,
-                     bool wants_grad);
+struct nn_val *nn_input(struct graph *g, const char *name, const struct nn_shape *shape,
+                        bool wants_grad);
 /* Columns [col, col + width) of the input v take n values at most, which ids from 0 to
  * below n stand for, and zeros. Where graph_codes() then says which rows have which, a
  * linear layer on v works out the product of each value once and adds it to the rows that
@@ -145,34 +145,36 @@ struct val *nn_input(struct graph *g, const char *name, const struct shape *shap
  * device gains nothing by it (for the CPU see cpu/choose.c).
  */
 #define CODED_MAX 32 /* of an input */
-bool nn_coded(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n);
+bool nn_coded(struct graph *g, struct nn_val *v, int64_t col, int64_t width, int64_t n);
 /* One op over `in`; its first output. `conf` is copied (conf_size bytes). */
-struct val *nn_op(struct graph *g, const struct op *op, struct val *const *in, int n_in,
-                  struct param *const *params, int n_params, const void *conf,
-                  size_t conf_size);
-struct val *nn_sibling(struct val *v, int i); /* a further output of the op that made v */
+struct nn_val *nn_op(struct graph *g, const struct op *op, struct nn_val *const *in,
+                     int n_in, struct param *const *params, int n_params,
+                     const void *conf, size_t conf_size);
+struct nn_val *nn_sibling(struct nn_val *v,
+                          int i); /* a further output of the op that made v */
 /* While on, a parameter whose name is taken is that parameter (of the same size), not an
  * error: for a layer that is applied to several values.
  */
 void graph_reuse(struct graph *g, bool on);
 /* dims: n_dims sizes. `name` gets the current prefix. */
 struct param *nn_param(struct graph *g, const char *name, const int64_t *dims, int n_dims,
-                       struct init init, bool trainable);
+                       struct nn_init init, bool trainable);
 /* Adds v (rows of one float, already weighted) to the total loss. */
-void nn_loss(struct graph *g, const char *name, struct val *v);
+void nn_loss(struct graph *g, const char *name, struct nn_val *v);
 /* The same for a loss that is excluded from evaluations. */
-void nn_loss_training(struct graph *g, const char *name, struct val *v);
+void nn_loss_training(struct graph *g, const char *name, struct nn_val *v);
 
 /* v stays readable after graph_forward(), under no name: a fixed graph leaves it out. */
-void nn_keep(struct graph *g, struct val *v);
+void nn_keep(struct graph *g, struct nn_val *v);
 /* v stays readable after graph_forward() under this name. */
-void nn_output(struct graph *g, const char *name, struct val *v);
-struct val *graph_output(const struct graph *g, const char *name); /* NULL when unknown */
+void nn_output(struct graph *g, const char *name, struct nn_val *v);
+struct nn_val *graph_output(const struct graph *g,
+                            const char *name); /* NULL when unknown */
 size_t graph_n_outputs(const struct graph *g);
 /* In the order of nn_output(). */
 const char *graph_output_name(const struct graph *g, size_t i);
 
-const struct shape *val_shape(const struct val *v);
+const struct nn_shape *nn_val_shape(const struct nn_val *v);
 
 /* Orders the ops, finds what needs a gradient, has the device plan, initialises
  * parameters. RC_INVAL: what a builder refused, or RC_UNSUPPORTED (E2601): the device
@@ -183,7 +185,7 @@ enum rc graph_finish(struct graph *g, struct err *err) MUST_CHECK;
 /* Rows of the next batch; grows memory when it must (RC_NOMEM). `rows` is copied, its
  * offsets are borrowed until the next call.
  */
-enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
+enum rc graph_rows(struct graph *g, const struct nn_batch_rows *rows,
                    struct err *err) MUST_CHECK;
 /* For the batch at hand, when v is filled: ids[i] for each nn_coded() of v that was not
  * turned down, in their order. A batch in which a row has more than one id, or with too
@@ -191,13 +193,13 @@ enum rc graph_rows(struct graph *g, const struct batch_rows *rows,
  * linear layer gives stands in the first row of each id, for all rows of that id, and is
  * 0 in the others; that of rows without an id is left out.
  */
-struct code_ids {
+struct nn_code_ids {
     const int64_t *ids;     /* negative: none */
     const int64_t *offsets; /* row r: ids[offsets[r]] to offsets[r + 1]; NULL: ids[r] */
 };
-void graph_codes(struct graph *g, struct val *v, const struct code_ids *ids);
+void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
 /* As last set. */
-const struct batch_rows *graph_batch_rows(const struct graph *g);
+const struct nn_batch_rows *graph_batch_rows(const struct graph *g);
 /* Values live in the memory of the graph's device; these reach them from the host. What
  * they hand out is the value itself where the host can see it, else memory beside it.
  * `v` is an input, an output, a loss or nn_keep(); gradients are those of inputs.
@@ -205,18 +207,19 @@ const struct batch_rows *graph_batch_rows(const struct graph *g);
  * To write an input, between graph_rows() and graph_forward(): all its rows, or in
  * several turns some columns of all rows each.
  */
-struct view graph_write_begin(struct graph *g, struct val *v);
-void graph_write_end(struct graph *g, struct val *v);
+struct view graph_write_begin(struct graph *g, struct nn_val *v);
+void graph_write_end(struct graph *g, struct nn_val *v);
 /* To read; valid until the next pass or graph_rows(). */
-struct view graph_read(struct graph *g, const struct val *v);
-struct view graph_read_grad(struct graph *g, const struct val *v); /* .data NULL: none */
+struct view graph_read(struct graph *g, const struct nn_val *v);
+struct view graph_read_grad(struct graph *g,
+                            const struct nn_val *v); /* .data NULL: none */
 /* The same by copying rows of v's width that follow each other. */
-void graph_set(struct graph *g, struct val *v, const float *rows);
-void graph_get(struct graph *g, const struct val *v, float *rows);
+void graph_set(struct graph *g, struct nn_val *v, const float *rows);
+void graph_get(struct graph *g, const struct nn_val *v, float *rows);
 /* The gradient of an input times `by`; false when a product is infinite or NaN. */
-bool graph_scale_grad(struct graph *g, const struct val *v, float by);
+bool graph_scale_grad(struct graph *g, const struct nn_val *v, float by);
 /* Rows of v in the batch at hand. */
-int64_t graph_rows_of(const struct graph *g, const struct val *v);
+int64_t graph_rows_of(const struct graph *g, const struct nn_val *v);
 
 /* Dropout and batch statistics, from the next pass on; needs .training. */
 void graph_training(struct graph *g, bool on);

@@ -10,20 +10,21 @@
 
 struct op_node;
 
-struct val {
+struct nn_val {
     struct graph *graph;
     const char *name;
-    struct shape shape;
+    struct nn_shape shape;
     struct op_node *by; /* NULL for an input */
     int index;          /* which output of `by` */
     bool needs_grad;    /* something trainable lies behind it */
     bool reached;       /* a loss depends on it */
     bool kept;          /* readable after the pass: an input, output or loss */
     int n_uses;
-    struct coded *coded; /* of an input: the executor's, in the arena; or NULL */
+    struct nn_cpu_coded *coded; /* of an input: the executor's, in the arena; or NULL */
     /* Decided by the executor's plan(). */
     enum dtype dtype; /* of its rows and those of its gradient */
-    struct val *host; /* it lies inside this one and has no memory of its own; or NULL */
+    struct nn_val
+        *host; /* it lies inside this one and has no memory of its own; or NULL */
     int64_t host_col;
     int64_t beside_width; /* floats per row that the executor wants beside it; 0: none */
     /* Offsets into the slab, in floats; -1 when none. */
@@ -38,8 +39,8 @@ struct op_node {
     void *conf;        /* in the graph's arena */
     uint64_t id;
     int n_in, n_out, n_params;
-    struct val **in;
-    struct val *out[OP_OUTPUTS_MAX];
+    struct nn_val **in;
+    struct nn_val *out[OP_OUTPUTS_MAX];
     struct param **params;
     int64_t keep_width, keep_at;
     struct view keep;
@@ -56,9 +57,9 @@ struct op_node {
     struct op_run run;
 };
 
-struct named_val {
+struct graph_named_val {
     const char *name;
-    struct val *val;
+    struct nn_val *val;
     /* Of a loss: */
     double sum;    /* after the forward pass */
     float seed;    /* what it counts in the backward pass */
@@ -82,11 +83,11 @@ struct graph {
     int64_t longer_room[AXES_MAX];
     struct buf prefix;
     VEC(size_t) prefix_marks;
-    VEC(struct val *) vals;
+    VEC(struct nn_val *) vals;
     VEC(struct op_node *) ops;
     VEC(struct param *) params;
-    VEC(struct named_val) losses;
-    VEC(struct named_val) outputs;
+    VEC(struct graph_named_val) losses;
+    VEC(struct graph_named_val) outputs;
     int n_forward, n_backward; /* moments of the two passes */
     int64_t capacity[AXES_MAX];
     float *slab; /* activations and gradients; the device's */
@@ -103,9 +104,9 @@ void graph_bind(struct graph *g);
 void graph_prune(struct graph *g);
 /* order.c: who takes part in the backward pass, and who writes a gradient first. */
 void graph_order(struct graph *g);
-bool graph_is_loss(const struct graph *g, const struct val *v);
+bool graph_is_loss(const struct graph *g, const struct nn_val *v);
 /* access.c: whether the host may have to reach v, and its gradient. */
-bool graph_staged(const struct graph *g, const struct val *v);
-bool graph_staged_grad(const struct graph *g, const struct val *v);
+bool graph_staged(const struct graph *g, const struct nn_val *v);
+bool graph_staged_grad(const struct graph *g, const struct nn_val *v);
 
 #endif

@@ -273,7 +273,7 @@ const char *onnx_ints(struct onnx *o, const int64_t *v, int n)
     return name;
 }
 
-static bool same_dims(const struct shape *a, const struct shape *b)
+static bool same_dims(const struct nn_shape *a, const struct nn_shape *b)
 {
     return a->n_dims == b->n_dims &&
            memcmp(a->dims, b->dims, (size_t)a->n_dims * sizeof(*a->dims)) == 0;
@@ -281,7 +281,7 @@ static bool same_dims(const struct shape *a, const struct shape *b)
 
 /* A 0 takes over the size of the input: batch and positions. */
 const char *onnx_reshape(struct onnx *o, const char *out, const char *a,
-                         const struct shape *from, const struct shape *to)
+                         const struct nn_shape *from, const struct nn_shape *to)
 {
     int64_t dims[5] = {0};
     int n = from->axis == AXIS_BATCH ? 1 : 2;
@@ -292,9 +292,10 @@ const char *onnx_reshape(struct onnx *o, const char *out, const char *a,
     return onnx_binary(o, "Reshape", out, a, onnx_ints(o, dims, n));
 }
 
-const char *onnx_flat(struct onnx *o, const char *a, const struct shape *from)
+const char *onnx_flat(struct onnx *o, const char *a, const struct nn_shape *from)
 {
-    struct shape to = {.axis = from->axis, .n_dims = 1, .dims = {shape_width(from)}};
+    struct nn_shape to = {
+        .axis = from->axis, .n_dims = 1, .dims = {nn_shape_width(from)}};
     return onnx_reshape(o, NULL, a, from, &to);
 }
 
@@ -303,7 +304,7 @@ const char *graph_axis_name(const struct graph *g, int axis)
     return g->axes[axis];
 }
 
-const char *val_name(const struct val *v)
+const char *nn_val_name(const struct nn_val *v)
 {
     return v->by ? NULL : v->name;
 }
@@ -361,7 +362,7 @@ void onnx_same(struct onnx *o, const struct onnx_op *op)
 
 /* --- the walk --- */
 
-static const char *name_of(struct onnx *o, const struct val *v)
+static const char *name_of(struct onnx *o, const struct nn_val *v)
 {
     if (!v->by)
         return v->name;
@@ -375,7 +376,7 @@ static const char *name_of(struct onnx *o, const struct val *v)
 
 static void put_op(struct onnx *o, const struct op_node *n)
 {
-    struct shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
+    struct nn_shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     const char *x[OP_INPUTS_MAX], *y[OP_OUTPUTS_MAX];
     for (int i = 0; i < n->n_in; i++) {
         in[i] = n->in[i]->shape;
@@ -425,11 +426,11 @@ static void put_info(const struct onnx *o, struct buf *graph, int field, const c
 }
 
 /* An output of one number per row is [batch]. */
-static void put_output(struct onnx *o, const char *name, const struct val *v,
+static void put_output(struct onnx *o, const char *name, const struct nn_val *v,
                        struct buf *graph)
 {
     int64_t last = -1;
-    if (v->shape.axis == AXIS_BATCH && shape_width(&v->shape) == 1) {
+    if (v->shape.axis == AXIS_BATCH && nn_shape_width(&v->shape) == 1) {
         onnx_binary(o, "Squeeze", name, onnx_flat(o, name_of(o, v), &v->shape),
                     onnx_ints(o, &last, 1));
         put_info(o, graph, GRAPH_OUT, name, AXIS_BATCH, NULL, 0);
@@ -444,7 +445,7 @@ static enum rc mark_needed(const struct graph *g, const char *const *outputs, si
                            bool *ops, struct err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        const struct val *v = graph_output(g, outputs[i]);
+        const struct nn_val *v = graph_output(g, outputs[i]);
         if (!v)
             return err_set(err, RC_NOTFOUND, "there is no output '%s'", outputs[i]);
         if (v->by)
@@ -462,7 +463,7 @@ static size_t id_limit(const struct graph *g)
     return g->ops.n ? (size_t)g->ops.at[g->ops.n - 1]->id + 1 : 1;
 }
 
-static bool reads(const struct graph *g, const bool *ops, const struct val *v)
+static bool reads(const struct graph *g, const bool *ops, const struct nn_val *v)
 {
     for (size_t i = 0; i < g->ops.n; i++)
         for (int k = 0; ops[g->ops.at[i]->id] && k < g->ops.at[i]->n_in; k++)
@@ -472,7 +473,7 @@ static bool reads(const struct graph *g, const bool *ops, const struct val *v)
 }
 
 static bool is_output(const struct graph *g, const char *const *outputs, size_t n,
-                      const struct val *v)
+                      const struct nn_val *v)
 {
     for (size_t i = 0; i < n; i++)
         if (graph_output(g, outputs[i]) == v)
@@ -485,7 +486,7 @@ static void put_inputs(struct onnx *o, const bool *ops, const char *const *outpu
 {
     const struct graph *g = o->g;
     for (size_t i = 0; i < g->vals.n; i++) {
-        const struct val *v = g->vals.at[i];
+        const struct nn_val *v = g->vals.at[i];
         if (!v->by && (reads(g, ops, v) || is_output(g, outputs, n, v)))
             put_info(o, graph, GRAPH_IN, v->name, v->shape.axis, v->shape.dims,
                      v->shape.n_dims);
@@ -557,7 +558,7 @@ enum rc onnx_inputs(const struct graph *g, const char *const *outputs, size_t n,
         if (ops[g->ops.at[i]->id])
             put_op(&o, g->ops.at[i]); /* says which masks it reads */
     for (size_t i = 0; i < g->vals.n && !rc; i++) {
-        struct val *v = g->vals.at[i];
+        struct nn_val *v = g->vals.at[i];
         if (v->by || !(reads(g, ops, v) || is_output(g, outputs, n, v)))
             continue;
         if (out->n == ARRAY_LEN(out->vals))

@@ -30,13 +30,13 @@ enum rc onnx_print(const struct graph *g, const char *const *outputs, size_t n,
  * masks.
  */
 struct onnx_inputs {
-    struct val *vals[256];
+    struct nn_val *vals[256];
     size_t n;
     bool mask[AXES_MAX];
 };
 enum rc onnx_inputs(const struct graph *g, const char *const *outputs, size_t n,
                     struct onnx_inputs *out, struct err *err) MUST_CHECK;
-const char *val_name(const struct val *v);                    /* of an input; else NULL */
+const char *nn_val_name(const struct nn_val *v);              /* of an input; else NULL */
 const char *graph_axis_name(const struct graph *g, int axis); /* "batch" for 0 */
 
 /* --- for ops --- */
@@ -47,7 +47,7 @@ struct onnx;
 struct onnx_op {
     const void *conf;
     int n_in, n_out, n_params;
-    const struct shape *in, *out;
+    const struct nn_shape *in, *out;
     const char *const *x; /* [n_in]: names of the inputs */
     const char *const *y; /* [n_out]: names that the outputs must get */
     struct param *const *params;
@@ -102,9 +102,9 @@ const char *onnx_number(struct onnx *o, float v);
 const char *onnx_ints(struct onnx *o, const int64_t *v, int n);
 /* Rows of shape `from` as rows of `to`: the same floats. */
 const char *onnx_reshape(struct onnx *o, const char *out, const char *a,
-                         const struct shape *from, const struct shape *to);
+                         const struct nn_shape *from, const struct nn_shape *to);
 /* The same as rows of one dimension. */
-const char *onnx_flat(struct onnx *o, const char *a, const struct shape *from);
+const char *onnx_flat(struct onnx *o, const char *a, const struct nn_shape *from);
 /* A loop along the first axis of x[0] .. x[n_x - 1]: the state begins as `first`; `body`
  * writes how the next one follows from it and from a slice of each x, and gives its name.
  * The body may read what was written before the loop, but no masks. Gives the name of all

@@ -4,7 +4,7 @@
  *
  * ops.def lists all of them. nn/op/FILE.c defines ops and the builders (nn/ops.h) that
  * models call; nn/op/FILE.h has their settings. How a device runs an op is in a table of
- * that device under the same name: nn/cpu/FILE.c has `const struct cpu_op cpu_NAME`. An
+ * that device under the same name: nn/cpu/FILE.c has `const struct nn_cpu_op cpu_NAME`. An
  * implementation computes the outputs from inputs, settings and parameters, and adds to
  * the gradients of inputs and parameters; results depend on nothing else but the seed,
  * the step and the op's number (for random numbers).
@@ -28,12 +28,12 @@
 #define AXIS_BATCH 0
 
 /* Shape of a value: rows of an axis, each of dims[0] x dims[1] x dims[2] floats. */
-struct shape {
+struct nn_shape {
     int axis;
     int n_dims; /* of a row; 1 to 3 */
     int64_t dims[3];
 };
-int64_t shape_width(const struct shape *s); /* product of dims */
+int64_t nn_shape_width(const struct nn_shape *s); /* product of dims */
 
 enum op_flags {
     OP_NEEDS_IN = 1,  /* the gradient rule reads the inputs */
@@ -51,8 +51,8 @@ struct op {
      * do not fit. *keep_width: floats per row of the first output that the forward pass
      * keeps for the gradient.
      */
-    enum rc (*infer)(const void *conf, const struct shape *in, int n_in,
-                     struct shape *out, int64_t *keep_width, struct err *err);
+    enum rc (*infer)(const void *conf, const struct nn_shape *in, int n_in,
+                     struct nn_shape *out, int64_t *keep_width, struct err *err);
     /* Writes what it is in ONNX outside training (nn/onnx.h). Every op has one: a graph
      * refuses an op that has not.
      */

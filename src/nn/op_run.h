@@ -12,7 +12,7 @@ struct op_env {
     struct comm *comm; /* the ranks that share a batch; NULL: this one alone */
     bool training;
     uint64_t seed, step; /* of the counter-based generator */
-    struct batch_rows rows;
+    struct nn_batch_rows rows;
 };
 
 struct op_run {

@@ -9,7 +9,7 @@
 
 #include "nn/graph.h"
 
-enum act {
+enum nn_act {
     ACT_NONE,
     ACT_RELU,
     ACT_LEAKY_RELU, /* param: slope */
@@ -27,217 +27,222 @@ enum act {
 };
 
 /* Whether a product can do this activation by itself, and as what. */
-bool nn_fused_act(enum act act, enum gemm_act *out);
+bool nn_fused_act(enum nn_act act, enum gemm_act *out);
 /* [.., n] -> [.., out]: x * w^T + b over the last dimension, then an activation
  * (ACT_NONE, ACT_RELU, ACT_SIGMOID, ACT_TANH are fused). Parameters `name`.weight [out,
  * in] and `name`.bias [out], both uniform within 1/sqrt(in).
  */
-struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t out,
-                      bool bias, enum act act);
+struct nn_val *nn_linear(struct graph *g, const char *name, struct nn_val *x, int64_t out,
+                         bool bias, enum nn_act act);
 /* The same without activation, by rows [from, from + out) of a parameter that several
  * layers share: w [.., in], b [..] or NULL.
  */
-struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
-                           int64_t from, int64_t out, struct val *x);
+struct nn_val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
+                              int64_t from, int64_t out, struct nn_val *x);
 /* The same as nn_linear(x), where x takes no gradients and `front`, its first columns,
  * does instead of them. The activation must be a fused one.
  */
-struct val *nn_linear_front(struct graph *g, const char *name, struct val *x,
-                            struct val *front, int64_t out, enum act act);
+struct nn_val *nn_linear_front(struct graph *g, const char *name, struct nn_val *x,
+                               struct nn_val *front, int64_t out, enum nn_act act);
 /* What nn_linear() makes of [q, k, q - k, q * k] (or [k, q * k, q] without
  * `differences`), where q is the query [n] of the batch row that key k [n] belongs to:
  * the same parameters and, but for rounding, the same values, without laying it out.
  */
-struct val *nn_pair_linear(struct graph *g, const char *name, struct val *query,
-                           struct val *keys, bool differences, int64_t out, bool bias,
-                           enum act act);
-bool nn_pairs_fit(const struct val *query, const struct val *keys); /* not too wide */
+struct nn_val *nn_pair_linear(struct graph *g, const char *name, struct nn_val *query,
+                              struct nn_val *keys, bool differences, int64_t out,
+                              bool bias, enum nn_act act);
+bool nn_pairs_fit(const struct nn_val *query,
+                  const struct nn_val *keys); /* not too wide */
 /* That layer and a linear one behind it: the same as both one after the other, but the
  * values between them are never written to memory.
  */
-struct pair_layer {
+struct nn_pair_layer {
     const char *name;
     int64_t out;
     bool bias;
-    enum act act;
+    enum nn_act act;
 };
-struct val *nn_pair_net(struct graph *g, struct val *query, struct val *keys,
-                        bool differences, const struct pair_layer layers[2]);
+struct nn_val *nn_pair_net(struct graph *g, struct nn_val *query, struct nn_val *keys,
+                           bool differences, const struct nn_pair_layer layers[2]);
 /* Whether it can: both activations are done by the product, the first is not too wide. */
-bool nn_pair_net_fits(const struct pair_layer layers[2]);
+bool nn_pair_net_fits(const struct nn_pair_layer layers[2]);
 /* [.., in] times a parameter w [in, out]. */
-struct val *nn_times(struct graph *g, struct param *w, struct val *x);
+struct nn_val *nn_times(struct graph *g, struct param *w, struct nn_val *x);
 /* Over the last dimension n of [.., n]: batch statistics in training, running ones
  * otherwise. Parameters `name`.weight and .bias when `affine`; buffers .running_mean,
  * .running_var, .num_batches_tracked. Rows of a sequence axis count as they are: there is
  * no padding.
  */
-struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine);
+struct nn_val *nn_batch_norm(struct graph *g, const char *name, struct nn_val *x,
+                             bool affine);
 /* The same for a sequence whose padding counts: `pad` says per row of the batch what
  * stands at its padded positions, of which there are as many as it is shorter than the
  * longest row. *pad_out: the normalised padding; NULL when nobody wants it.
  */
-struct val *nn_batch_norm_padded(struct graph *g, const char *name, struct val *x,
-                                 struct val *pad, bool affine, struct val **pad_out);
+struct nn_val *nn_batch_norm_padded(struct graph *g, const char *name, struct nn_val *x,
+                                    struct nn_val *pad, bool affine,
+                                    struct nn_val **pad_out);
 /* Over the last dimension, eps 1e-5. Parameters `name`.weight, `name`.bias. */
-struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x);
+struct nn_val *nn_layer_norm(struct graph *g, const char *name, struct nn_val *x);
 /* Zero with probability p and 1/(1-p) else, in training; the same in every run of a seed.
  */
-struct val *nn_dropout(struct graph *g, struct val *x, double p);
+struct nn_val *nn_dropout(struct graph *g, struct nn_val *x, double p);
 /* Each of n features side by side (widths[i] values, n >= 1) has a learnt probability of
  * being left out, sigmoid of parameter `name`.feature_p [n]. *loss: a value per row for
  * nn_loss(), in all lambda / rows * the sum of the probabilities to stay.
  */
-struct val *nn_feature_dropout(struct graph *g, const char *name, struct val *x,
-                               const int64_t *widths, int64_t n, double lambda,
-                               struct val **loss);
+struct nn_val *nn_feature_dropout(struct graph *g, const char *name, struct nn_val *x,
+                                  const int64_t *widths, int64_t n, double lambda,
+                                  struct nn_val **loss);
 /* One learnt slope for negative values: parameter `name`.weight, initially `first` (torch:
  * 0.25).
  */
-struct val *nn_prelu(struct graph *g, const char *name, struct val *x, float first);
+struct nn_val *nn_prelu(struct graph *g, const char *name, struct nn_val *x, float first);
 /* alpha * (1 - p) * x + p * x with p = sigmoid(batch norm without affine); parameter
  * `name`.alpha [n], buffers `name`.bn.*.
  */
-struct val *nn_dice(struct graph *g, const char *name, struct val *x);
+struct nn_val *nn_dice(struct graph *g, const char *name, struct nn_val *x);
 /* With padding that counts, as nn_batch_norm_padded(). */
-struct val *nn_dice_padded(struct graph *g, const char *name, struct val *x,
-                           struct val *pad, struct val **pad_out);
+struct nn_val *nn_dice_padded(struct graph *g, const char *name, struct nn_val *x,
+                              struct nn_val *pad, struct nn_val **pad_out);
 /* Over the last dimension. */
-struct val *nn_softmax(struct graph *g, struct val *x);
+struct nn_val *nn_softmax(struct graph *g, struct nn_val *x);
 /* Rows divided by their length: x / max(|x|, eps). */
-struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps);
+struct nn_val *nn_l2_normalise(struct graph *g, struct nn_val *x, float eps);
 /* Element by element, any shape. */
-struct val *nn_act(struct graph *g, struct val *x, enum act act, float param);
+struct nn_val *nn_act(struct graph *g, struct nn_val *x, enum nn_act act, float param);
 /* With the parameter that torch has when none is given. */
-struct val *nn_act_preset(struct graph *g, struct val *x, enum act act);
+struct nn_val *nn_act_preset(struct graph *g, struct nn_val *x, enum nn_act act);
 /* The same shape: a + b, a - b, a * b, a * b * by, relu(a + b). */
-struct val *nn_add(struct graph *g, struct val *a, struct val *b);
-struct val *nn_sub(struct graph *g, struct val *a, struct val *b);
-struct val *nn_mul(struct graph *g, struct val *a, struct val *b);
-struct val *nn_mul_by(struct graph *g, struct val *a, struct val *b, float by);
-struct val *nn_add_relu(struct graph *g, struct val *a, struct val *b);
+struct nn_val *nn_add(struct graph *g, struct nn_val *a, struct nn_val *b);
+struct nn_val *nn_sub(struct graph *g, struct nn_val *a, struct nn_val *b);
+struct nn_val *nn_mul(struct graph *g, struct nn_val *a, struct nn_val *b);
+struct nn_val *nn_mul_by(struct graph *g, struct nn_val *a, struct nn_val *b, float by);
+struct nn_val *nn_add_relu(struct graph *g, struct nn_val *a, struct nn_val *b);
 /* x * by + plus */
-struct val *nn_scale(struct graph *g, struct val *x, float by, float plus);
+struct nn_val *nn_scale(struct graph *g, struct nn_val *x, float by, float plus);
 /* Rows side by side: [n1], [n2], ... -> [n1 + n2 + ...]. */
-struct val *nn_concat(struct graph *g, struct val *const *x, int n);
+struct nn_val *nn_concat(struct graph *g, struct nn_val *const *x, int n);
 /* Floats [from, from + n) of each row. */
-struct val *nn_slice(struct graph *g, struct val *x, int64_t from, int64_t n);
+struct nn_val *nn_slice(struct graph *g, struct nn_val *x, int64_t from, int64_t n);
 /* The same floats under another shape of the same axis and width. */
-struct val *nn_reshape(struct graph *g, struct val *x, const int64_t *dims, int n_dims);
+struct nn_val *nn_reshape(struct graph *g, struct nn_val *x, const int64_t *dims,
+                          int n_dims);
 /* Rows made longer with zeros at their end, to `n` floats. */
-struct val *nn_pad(struct graph *g, struct val *x, int64_t n);
-struct val *nn_stop_gradient(struct graph *g, struct val *x);
+struct nn_val *nn_pad(struct graph *g, struct nn_val *x, int64_t n);
+struct nn_val *nn_stop_gradient(struct graph *g, struct nn_val *x);
 /* [n] -> [1]: the sum of each row. */
-struct val *nn_row_sum(struct graph *g, struct val *x);
+struct nn_val *nn_row_sum(struct graph *g, struct nn_val *x);
 
 /* Numbers as vectors of `dim`; parameters are named after the feature. [v] times
  * proj_w_F.weight [v, dim] ([dim] when v is 1).
  */
-struct val *nn_number_embed(struct graph *g, const char *feature, struct val *x,
-                            int64_t dim);
+struct nn_val *nn_number_embed(struct graph *g, const char *feature, struct nn_val *x,
+                               int64_t dim);
 /* [1] -> [dim]: h = leaky(x * proj_w [c]); the rows of meta_emb [c, dim] mixed with
  * softmax((proj_m [c, c] h + keep * h) / temperature).
  */
-struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
-                       int64_t channels, int64_t dim, float keep, float temperature);
+struct nn_val *nn_autodis(struct graph *g, const char *feature, struct nn_val *x,
+                          int64_t channels, int64_t dim, float keep, float temperature);
 
 /* [n, d] -> [d]: half of (sum)^2 - sum of squares. */
-struct val *nn_fm(struct graph *g, struct val *x);
+struct nn_val *nn_fm(struct graph *g, struct nn_val *x);
 /* The same of the n fields of d values in front of longer rows. */
-struct val *nn_fm_first(struct graph *g, struct val *x, int64_t n, int64_t d);
+struct nn_val *nn_fm_first(struct graph *g, struct nn_val *x, int64_t n, int64_t d);
 /* [n, d] -> [n (n - 1) / 2]: dot products of all pairs i < j, in row-major order. */
-struct val *nn_pair_dots(struct graph *g, struct val *x);
+struct nn_val *nn_pair_dots(struct graph *g, struct nn_val *x);
 /* gate [e] and experts [e, d] -> [d]: the weighted sum. */
-struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts);
+struct nn_val *nn_mix(struct graph *g, struct nn_val *gate, struct nn_val *experts);
 /* [n, d] -> [d, n]. */
-struct val *nn_transpose(struct graph *g, struct val *x);
+struct nn_val *nn_transpose(struct graph *g, struct nn_val *x);
 /* a [n, d] times b [d, k] of the same row: [n, k]. */
-struct val *nn_product(struct graph *g, struct val *a, struct val *b);
+struct nn_val *nn_product(struct graph *g, struct nn_val *a, struct nn_val *b);
 /* a [d, n] and b [d, k] -> [d, n * k]: a[d][i] * b[d][j] at i * k + j. */
-struct val *nn_outer(struct graph *g, struct val *a, struct val *b);
+struct nn_val *nn_outer(struct graph *g, struct nn_val *a, struct nn_val *b);
 /* Fields [n, d] mixed by a parameter w [n, out] -> [out, d]. */
-struct val *nn_mix_fields(struct graph *g, struct param *w, struct val *x);
+struct nn_val *nn_mix_fields(struct graph *g, struct param *w, struct nn_val *x);
 /* [n, d] -> [d]: the sum of the fields; [n, d] -> [n]: the sum of what each holds. */
-struct val *nn_sum_fields(struct graph *g, struct val *x);
-struct val *nn_sum_within(struct graph *g, struct val *x);
+struct nn_val *nn_sum_fields(struct graph *g, struct nn_val *x);
+struct nn_val *nn_sum_within(struct graph *g, struct nn_val *x);
 /* gates [n] and fields [n, d] -> [n, d]: each field times its gate. */
-struct val *nn_gate_fields(struct graph *g, struct val *gates, struct val *x);
+struct nn_val *nn_gate_fields(struct graph *g, struct nn_val *gates, struct nn_val *x);
 /* A learnt number, initially 0, added to each value of a row: parameter `name`. */
-struct val *nn_bias(struct graph *g, const char *name, struct val *x);
+struct nn_val *nn_bias(struct graph *g, const char *name, struct nn_val *x);
 /* a [n, d], b [n, d] -> [n (n - 1) / 2, d]: for all pairs i < j, in row-major order, a_i
  * times b_j element by element. With `of_pairs` a is [n (n - 1) / 2, d]: one per pair.
  * The second gives the same as [n (n - 1) / 2 * d].
  */
-struct val *nn_pair_products(struct graph *g, struct val *a, bool of_pairs,
-                             struct val *b);
-struct val *nn_pair_products_flat(struct graph *g, struct val *a, bool of_pairs,
-                                  struct val *b);
+struct nn_val *nn_pair_products(struct graph *g, struct nn_val *a, bool of_pairs,
+                                struct nn_val *b);
+struct nn_val *nn_pair_products_flat(struct graph *g, struct nn_val *a, bool of_pairs,
+                                     struct nn_val *b);
 /* [n, n * d]: field i holds a vector for each field j. What i holds for j times what j
  * holds for i, as [pairs, d], or summed up as [pairs].
  */
-struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots);
+struct nn_val *nn_aware_pairs(struct graph *g, struct nn_val *x, bool dots);
 /* [n, d] -> [n, out]: each field times a matrix of its own. With `pairs` [n (n - 1) / 2,
  * out]: field i times a matrix of each pair i < j. Parameter `name`.weight [n or pairs,
  * out, d]; and parameter `bias` [n or pairs, out], initially 0, unless it is NULL.
  */
-struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
-                            int64_t out, const char *bias);
+struct nn_val *nn_field_linear(struct graph *g, const char *name, struct nn_val *x,
+                               bool pairs, int64_t out, const char *bias);
 /* [d, n, maps] of n fields of width d, a row of the batch -> [d, n, out]: a convolution
  * along the fields. Field f is made of `height` fields from f - (height - 1) / 2 on;
  * those outside count as zeros. Parameters `name`.weight [out, maps, height] and, with
  * `bias`, `name`.bias [out], uniform within 1/sqrt(maps * height).
  */
-struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int64_t out,
-                          int64_t height, bool bias);
+struct nn_val *nn_field_conv(struct graph *g, const char *name, struct nn_val *x,
+                             int64_t out, int64_t height, bool bias);
 /* [d, n, maps] -> [d, n / height, maps]: the largest of each `height` fields that follow
  * each other; what is left over at the end is left out. The gradient goes to the first
  * that is the largest.
  */
-struct val *nn_field_max(struct graph *g, struct val *x, int64_t height);
+struct nn_val *nn_field_max(struct graph *g, struct nn_val *x, int64_t height);
 /* query, key, value [n, h * d] -> [n, h * d]: fields attend to each other, per head with
  * weights softmax(scale * q . k).
  */
-struct val *nn_field_attention(struct graph *g, struct val *query, struct val *key,
-                               struct val *value, int64_t heads, float scale);
+struct nn_val *nn_field_attention(struct graph *g, struct nn_val *query,
+                                  struct nn_val *key, struct nn_val *value, int64_t heads,
+                                  float scale);
 /* x0 [n], x [n] -> x0 * (w . x) + b + x: one layer of the first cross network. Parameters
  * `name_w`.weight [1, n], `name_b` [n].
  */
-struct val *nn_cross(struct graph *g, const char *name_w, const char *name_b,
-                     struct val *x0, struct val *x);
+struct nn_val *nn_cross(struct graph *g, const char *name_w, const char *name_b,
+                        struct nn_val *x0, struct nn_val *x);
 
 /* Sequences. `axis` comes from graph_axis(). */
 
 /* A row of the batch repeated for each of its positions. */
-struct val *nn_expand(struct graph *g, struct val *x, int axis);
+struct nn_val *nn_expand(struct graph *g, struct nn_val *x, int axis);
 /* x [d] per row in front of values [d] of its positions, on a longer axis of its own. */
-struct val *nn_seq_prepend(struct graph *g, struct val *x, struct val *values);
+struct nn_val *nn_seq_prepend(struct graph *g, struct nn_val *x, struct nn_val *values);
 /* [1] per position -> softmax over the positions of each row. */
-struct val *nn_seq_softmax(struct graph *g, struct val *scores);
+struct nn_val *nn_seq_softmax(struct graph *g, struct nn_val *scores);
 /* The same over all positions but the last, which weighs nothing. For losses: it has no
  * form in ONNX.
  */
-struct val *nn_seq_softmax_before(struct graph *g, struct val *scores);
+struct nn_val *nn_seq_softmax_before(struct graph *g, struct nn_val *scores);
 /* weights [1] and values [d] per position -> [d] per row; NULL weights: all 1. */
-struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values);
+struct nn_val *nn_seq_sum(struct graph *g, struct nn_val *weights, struct nn_val *values);
 /* The mean over the positions of each row; an empty row gives zeros. */
-struct val *nn_seq_mean(struct graph *g, struct val *values);
+struct nn_val *nn_seq_mean(struct graph *g, struct nn_val *values);
 /* query, key, value [h * d] per position -> [h * d]: each position attends to all of its
  * row, per head with weights softmax(q . k / sqrt(d)). In training a weight is dropped
  * with probability `dropout`.
  */
-struct val *nn_seq_attention(struct graph *g, struct val *query, struct val *key,
-                             struct val *value, int64_t heads, double dropout);
+struct nn_val *nn_seq_attention(struct graph *g, struct nn_val *query, struct nn_val *key,
+                                struct nn_val *value, int64_t heads, double dropout);
 /* weights [1] and values [d] per position -> [n, d] per row: the mean of weight * value
  * over each of n windows that follow each other; positions behind the last are left out,
  * a window without any gives zeros.
  */
 #define NN_WINDOWS_MAX 64
-struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
-                           const uint32_t *lengths, int64_t n);
+struct nn_val *nn_seq_windows(struct graph *g, struct nn_val *weights,
+                              struct nn_val *values, const uint32_t *lengths, int64_t n);
 
 /* [d] per position -> [d] per row: that of the last position; zeros when there is none.
  */
-struct val *nn_seq_last(struct graph *g, struct val *values);
+struct nn_val *nn_seq_last(struct graph *g, struct nn_val *values);
 /* Gated recurrent units along the positions of each row, from a state of zeros: [n] per
  * position -> the state [width] behind it. Parameters `name`.weight_ih_l<layer> [3 *
  * width, n], .weight_hh_l<layer> [3 * width, width], .bias_ih_l<layer> and
@@ -245,24 +250,26 @@ struct val *nn_seq_last(struct graph *g, struct val *values);
  * 1/sqrt(width).
  */
 #define NN_GRU_WIDTH_MAX 512
-struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
-                       int64_t width);
+struct nn_val *nn_seq_gru(struct graph *g, const char *name, int layer, struct nn_val *x,
+                          int64_t width);
 /* The same where the update of a position counts by a weight [1] (Zhou et al. 2019): the
  * new state is h + weight * (1 - z) * (n - h). Has no form in ONNX.
  */
-struct val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
-                                struct val *x, struct val *weights, int64_t width);
+struct nn_val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
+                                   struct nn_val *x, struct nn_val *weights,
+                                   int64_t width);
 /* One step for rows of any axis: a [3 * w] from the input and b [3 * w] from the state h
  * [w], both linear and in that order of gates -> the next state.
  */
-struct val *nn_gru_cell(struct graph *g, struct val *a, struct val *b, struct val *h);
+struct nn_val *nn_gru_cell(struct graph *g, struct nn_val *a, struct nn_val *b,
+                           struct nn_val *h);
 
 /* A session as a graph: x [2 n] per position, node [1] per position, the same number for
  * the same item. Of the items that stand before the position's item anywhere in its row
  * the mean of their first n values, of those behind it the mean of their last n; values
  * of an item are those of its first position.
  */
-struct val *nn_session_graph(struct graph *g, struct val *x, struct val *node);
+struct nn_val *nn_session_graph(struct graph *g, struct nn_val *x, struct nn_val *node);
 
 /* Users and items. The rows of items are those of the batch, then those that stand
  * against all users, then hard ones: user b has hard items offsets[b] .. offsets[b + 1]
@@ -271,25 +278,25 @@ struct val *nn_session_graph(struct graph *g, struct val *x, struct val *node);
  * of the user who has most, missing ones far below the others; with `in_batch` one per
  * row of the batch. All times `scale`.
  */
-struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item, int axis,
-                            int hard_axis, bool in_batch, float scale);
+struct nn_val *nn_match_scores(struct graph *g, struct nn_val *user, struct nn_val *item,
+                               int axis, int hard_axis, bool in_batch, float scale);
 /* Cross entropy per row of the first of its scores, or with `diagonal` of score i of row
  * i; ready for nn_loss(). `weights` as below.
  */
-struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
-                          bool diagonal);
+struct nn_val *nn_match_loss(struct graph *g, struct nn_val *scores,
+                             struct nn_val *weights, bool diagonal);
 /* The same with each score on its own: softplus(-score) of the first (or score i), plus
  * softplus(score) of all others.
  */
-struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
-                              bool diagonal);
+struct nn_val *nn_match_logistic(struct graph *g, struct nn_val *scores,
+                                 struct nn_val *weights, bool diagonal);
 /* Items of the rows of the batch. */
-struct val *nn_own_items(struct graph *g, struct val *items);
+struct nn_val *nn_own_items(struct graph *g, struct nn_val *items);
 
 /* Interests of a user: capsules that positions are routed to. A row of l positions has
  * min(capsules, log2 l) of them rounded up, at least one.
  */
-struct capsule_conf {
+struct nn_capsule_conf {
     int64_t capsules, iterations;
     int64_t most; /* positions of a row that are routed, the others count; 0: all */
     float scale, deviation; /* of the initial logits, which are drawn anew each time */
@@ -297,75 +304,79 @@ struct capsule_conf {
     bool zeros;             /* the initial logits are 0: nothing is drawn */
 };
 /* [d] per position -> its share in each capsule [capsules]; gradients stop here. */
-struct val *nn_capsule_routing(struct graph *g, struct val *x,
-                               const struct capsule_conf *conf);
+struct nn_val *nn_capsule_routing(struct graph *g, struct nn_val *x,
+                                  const struct nn_capsule_conf *conf);
 /* 1 for each capsule that a row has, 0 for the others; x tells the sequence. */
-struct val *nn_capsule_mask(struct graph *g, struct val *x,
-                            const struct capsule_conf *conf);
+struct nn_val *nn_capsule_mask(struct graph *g, struct nn_val *x,
+                               const struct nn_capsule_conf *conf);
 /* weights [n] and values [d] per position -> [n, d] per row: n weighted sums. */
-struct val *nn_seq_mix(struct graph *g, struct val *weights, struct val *values);
+struct nn_val *nn_seq_mix(struct graph *g, struct nn_val *weights, struct nn_val *values);
 /* Vectors of the last dimension: length l becomes (l^2 / (1 + l^2))^power. */
-struct val *nn_squash(struct graph *g, struct val *x, double power);
+struct nn_val *nn_squash(struct graph *g, struct nn_val *x, double power);
 /* The same made one long; shorter than eps: divided by eps. */
-struct val *nn_normalise_last(struct graph *g, struct val *x, float eps);
+struct nn_val *nn_normalise_last(struct graph *g, struct nn_val *x, float eps);
 /* mask [n] times x [n, d], with `front` [e] (or NULL) before each: [n, e + d]. */
-struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
-                           struct val *front);
+struct nn_val *nn_masked_rows(struct graph *g, struct nn_val *mask, struct nn_val *x,
+                              struct nn_val *front);
 /* x [n, d] and target [d] -> [d]: mixed by softmax(power * x . target) over those whose
  * mask [n] is not 0, which are the first ones.
  */
-struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
-                                  struct val *target, float power);
+struct nn_val *nn_interest_attention(struct graph *g, struct nn_val *mask,
+                                     struct nn_val *x, struct nn_val *target,
+                                     float power);
 
 /* A matrix [n, r], r < n, whose columns are orthonormal and stay so in training:
  * parameter `name`.parametrizations.weight.original [n, r] and buffer ...0.base [n, n].
  * nn_rotate(): x [n] times it, or with `back` x [r] times its transpose.
  */
-struct rotation {
+struct nn_rotation {
     struct param *original, *base; /* NULL when the graph has failed */
     int64_t n, r;
 };
-struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r);
-struct val *nn_rotate(struct graph *g, struct rotation by, struct val *x, bool back);
+struct nn_rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r);
+struct nn_val *nn_rotate(struct graph *g, struct nn_rotation by, struct nn_val *x,
+                         bool back);
 
 /* Heads. Logits a, b [1] of two events, the second given the first -> that of both. */
-struct val *nn_both_logit(struct graph *g, struct val *a, struct val *b);
+struct nn_val *nn_both_logit(struct graph *g, struct nn_val *a, struct nn_val *b);
 /* x [n] and number [1] -> x[number]; the nearest when it is outside. */
-struct val *nn_pick(struct graph *g, struct val *x, struct val *number);
+struct nn_val *nn_pick(struct graph *g, struct nn_val *x, struct nn_val *number);
 /* x [1] divided so that all rows together give the mean of x; the root of its sum; and x
  * times the number of rows.
  */
-struct val *nn_mean_share(struct graph *g, struct val *x);
-struct val *nn_batch_times(struct graph *g, struct val *x);
-struct val *nn_root_share(struct graph *g, struct val *x);
+struct nn_val *nn_mean_share(struct graph *g, struct nn_val *x);
+struct nn_val *nn_batch_times(struct graph *g, struct nn_val *x);
+struct nn_val *nn_root_share(struct graph *g, struct nn_val *x);
 
 /* Losses: a weighted value per row, ready for nn_loss(). `labels` [1]; `weights` [1] per
  * row, already divided by the number of rows (NULL: 1 / rows).
  */
-struct val *nn_bce_loss(struct graph *g, struct val *logits, struct val *labels,
-                        struct val *weights, float smoothing);
-struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *labels,
-                          struct val *weights, float gamma, float alpha);
+struct nn_val *nn_bce_loss(struct graph *g, struct nn_val *logits, struct nn_val *labels,
+                           struct nn_val *weights, float smoothing);
+struct nn_val *nn_focal_loss(struct graph *g, struct nn_val *logits,
+                             struct nn_val *labels, struct nn_val *weights, float gamma,
+                             float alpha);
 /* states, next, others [d] per position: each state against what its next position holds
  * and what it might have held, as a loss per row (divided by the number of rows).
  */
-struct val *nn_next_loss(struct graph *g, struct val *states, struct val *next,
-                         struct val *others);
+struct nn_val *nn_next_loss(struct graph *g, struct nn_val *states, struct nn_val *next,
+                            struct nn_val *others);
 /* x, happened [d], others [k * d], weights [1]: x against what happened and k that did
  * not, times a weight, as a loss per row (divided by the number of rows).
  */
-struct val *nn_tell_loss(struct graph *g, struct val *x, struct val *happened,
-                         struct val *others, struct val *weights);
+struct nn_val *nn_tell_loss(struct graph *g, struct nn_val *x, struct nn_val *happened,
+                            struct nn_val *others, struct nn_val *weights);
 /* logits [c], labels: the class as a float. */
-struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
-                            struct val *weights, float smoothing);
-struct val *nn_l2_loss(struct graph *g, struct val *y, struct val *labels,
-                       struct val *weights);
+struct nn_val *nn_softmax_loss(struct graph *g, struct nn_val *logits,
+                               struct nn_val *labels, struct nn_val *weights,
+                               float smoothing);
+struct nn_val *nn_l2_loss(struct graph *g, struct nn_val *y, struct nn_val *labels,
+                          struct nn_val *weights);
 /* logits [2], labels 0 or 1; sessions [1]: the number of the row's session within the
  * batch, below the number of rows. alpha * cross entropy over the two classes + (1 -
  * alpha) * cross entropy over the rows of the session.
  */
-struct val *nn_jrc_loss(struct graph *g, struct val *logits, struct val *labels,
-                        struct val *sessions, struct val *weights, float alpha);
+struct nn_val *nn_jrc_loss(struct graph *g, struct nn_val *logits, struct nn_val *labels,
+                           struct nn_val *sessions, struct nn_val *weights, float alpha);
 
 #endif

@@ -6,7 +6,7 @@
  */
 #include "nn/graph_private.h"
 
-bool graph_is_loss(const struct graph *g, const struct val *v)
+bool graph_is_loss(const struct graph *g, const struct nn_val *v)
 {
     for (size_t i = 0; i < g->losses.n; i++)
         if (g->losses.at[i].val == v)
@@ -30,7 +30,7 @@ static void mark_reached(struct graph *g)
     }
 }
 
-static bool wants_grad(const struct val *v)
+static bool wants_grad(const struct nn_val *v)
 {
     return v->needs_grad && v->reached && v->graph->options.training;
 }
@@ -44,7 +44,7 @@ static void mark_fresh(struct graph *g)
         if (!n->backward)
             continue;
         for (int k = 0; k < n->n_in; k++) {
-            struct val *v = n->in[k];
+            struct nn_val *v = n->in[k];
             bool later = false;
             for (size_t j = i; j < g->ops.n && !later; j++) {
                 const struct op_node *m = g->ops.at[j];

@@ -38,7 +38,7 @@ static void stretch(int *to, int time)
 }
 
 /* The last moment at which v is read. */
-static int value_end(const struct graph *g, const struct val *v)
+static int value_end(const struct graph *g, const struct nn_val *v)
 {
     int to = v->by ? v->by->forward_at : 0;
     if (v->kept || g->options.keep)
@@ -67,7 +67,7 @@ static int keep_end(const struct graph *g, const struct op_node *n)
 }
 
 /* The first moment at which the gradient of v is written, or -1. */
-static int grad_start(const struct graph *g, const struct val *v)
+static int grad_start(const struct graph *g, const struct nn_val *v)
 {
     int from = -1;
     for (size_t i = 0; i < g->losses.n; i++)
@@ -92,19 +92,20 @@ static int64_t rows_floats(const struct graph *g, int axis, int64_t width)
 }
 
 /* Floats that a row of v takes. */
-static int64_t row_floats(const struct val *v)
+static int64_t row_floats(const struct nn_val *v)
 {
-    return v->dtype == DT_BF16 ? shape_width(&v->shape) / 2 : shape_width(&v->shape);
+    return v->dtype == DT_BF16 ? nn_shape_width(&v->shape) / 2
+                               : nn_shape_width(&v->shape);
 }
 
-static struct val *outermost(struct val *v)
+static struct nn_val *outermost(struct nn_val *v)
 {
     while (v->host)
         v = v->host;
     return v;
 }
 
-static bool needs_buffer(const struct val *v)
+static bool needs_buffer(const struct nn_val *v)
 {
     return v->needs_grad && v->graph->options.training &&
            (v->reached || (v->by && v->by->backward));
@@ -117,7 +118,7 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
 {
     size_t n = 0;
     for (size_t i = 0; i < g->vals.n; i++) {
-        struct val *v = g->vals.at[i];
+        struct nn_val *v = g->vals.at[i];
         v->at = v->grad_at = -1;
         if (v->host)
             continue;
@@ -126,7 +127,7 @@ static size_t list_buffers(struct graph *g, struct buffer *out)
         struct buffer grad = {&v->grad_at, value.floats, grad_start(g, v),
                               v->by ? backward_time(g, v->by) : last_time(g)};
         for (size_t k = 0; k < g->vals.n; k++) {
-            struct val *inner = g->vals.at[k];
+            struct nn_val *inner = g->vals.at[k];
             if (!inner->host || outermost(inner) != v)
                 continue;
             if (inner->by->forward_at < value.from)
@@ -217,8 +218,8 @@ static int64_t stage_values(struct graph *g)
 {
     int64_t at = 0;
     for (size_t i = 0; i < g->vals.n; i++) {
-        struct val *v = g->vals.at[i];
-        int64_t floats = rows_floats(g, v->shape.axis, shape_width(&v->shape));
+        struct nn_val *v = g->vals.at[i];
+        int64_t floats = rows_floats(g, v->shape.axis, nn_shape_width(&v->shape));
         v->stage_at = v->stage_grad_at = -1;
         if (graph_staged(g, v)) {
             v->stage_at = at;
@@ -261,15 +262,15 @@ static struct view place(const struct graph *g, int64_t at, int axis, int64_t wi
                          .device = g->device};
 }
 
-static void bind_val(struct graph *g, struct val *v)
+static void bind_val(struct graph *g, struct nn_val *v)
 {
-    int64_t width = shape_width(&v->shape), col = 0;
-    struct val *home = v;
+    int64_t width = nn_shape_width(&v->shape), col = 0;
+    struct nn_val *home = v;
     while (home->host) {
         col += home->host_col;
         home = home->host;
     }
-    int64_t home_width = shape_width(&home->shape);
+    int64_t home_width = nn_shape_width(&home->shape);
     v->view = place(g, home->at, v->shape.axis, home_width);
     v->grad = place(g, home->grad_at, v->shape.axis, home_width);
     if (v->view.data)
@@ -324,7 +325,7 @@ void graph_bind(struct graph *g)
 /* Rows of an axis that is longer than another. */
 static enum rc longer_rows(struct graph *g, int axis, struct err *err)
 {
-    struct batch_rows *rows = &g->env.rows;
+    struct nn_batch_rows *rows = &g->env.rows;
     int64_t n = rows->n[AXIS_BATCH];
     const int64_t *at = rows->offsets[g->shorter[axis]];
     if (n + 1 > g->longer_room[axis]) {
@@ -342,7 +343,7 @@ static enum rc longer_rows(struct graph *g, int axis, struct err *err)
     return RC_OK;
 }
 
-enum rc graph_rows(struct graph *g, const struct batch_rows *rows, struct err *err)
+enum rc graph_rows(struct graph *g, const struct nn_batch_rows *rows, struct err *err)
 {
     bool grow = !g->slab;
     g->env.rows = *rows;

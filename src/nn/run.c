@@ -26,12 +26,12 @@ void graph_seed(struct graph *g, size_t loss, float seed)
     g->losses.at[loss].seed = seed;
 }
 
-bool nn_coded(struct graph *g, struct val *v, int64_t col, int64_t width, int64_t n)
+bool nn_coded(struct graph *g, struct nn_val *v, int64_t col, int64_t width, int64_t n)
 {
     return v && g->executor->coded && g->executor->coded(g, v, col, width, n);
 }
 
-void graph_codes(struct graph *g, struct val *v, const struct code_ids *ids)
+void graph_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids)
 {
     if (v->coded)
         g->executor->codes(g, v, ids);

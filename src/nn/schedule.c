@@ -11,7 +11,7 @@
 
 static const double pi = 3.14159265358979323846;
 
-static enum rc check_rates(const struct schedule *s, const char *name, struct err *err)
+static enum rc check_rates(const struct nn_schedule *s, const char *name, struct err *err)
 {
     if (!(s->base >= 0) || isinf(s->base))
         return err_coded(err, RC_INVAL, E0306, "lr: %g is not a learning rate", s->base);
@@ -31,7 +31,7 @@ static enum rc check_size(const char *name, const char *field, uint64_t size,
     return RC_OK;
 }
 
-static enum rc from_manual(const struct pc_ManualStepLR *m, struct schedule *s,
+static enum rc from_manual(const struct pc_ManualStepLR *m, struct nn_schedule *s,
                            const char *name, struct err *err)
 {
     s->kind = SCHEDULE_MANUAL;
@@ -56,8 +56,8 @@ static enum rc from_manual(const struct pc_ManualStepLR *m, struct schedule *s,
     return RC_OK;
 }
 
-static enum rc from_exponential(const struct pc_ExponentialDecayLR *m, struct schedule *s,
-                                const char *name, struct err *err)
+static enum rc from_exponential(const struct pc_ExponentialDecayLR *m,
+                                struct nn_schedule *s, const char *name, struct err *err)
 {
     s->kind = SCHEDULE_EXPONENTIAL;
     s->by_epoch = m->by_epoch;
@@ -73,7 +73,7 @@ static enum rc from_exponential(const struct pc_ExponentialDecayLR *m, struct sc
     return check_size(name, "decay_size", s->size, err);
 }
 
-static enum rc from_cosine(const struct pc_CosineAnnealingLR *m, struct schedule *s,
+static enum rc from_cosine(const struct pc_CosineAnnealingLR *m, struct nn_schedule *s,
                            const char *name, struct err *err)
 {
     s->kind = SCHEDULE_COSINE;
@@ -86,7 +86,7 @@ static enum rc from_cosine(const struct pc_CosineAnnealingLR *m, struct schedule
 }
 
 static enum rc from_restarts(const struct pc_CosineAnnealingWarmRestartsLR *m,
-                             struct schedule *s, const char *name, struct err *err)
+                             struct nn_schedule *s, const char *name, struct err *err)
 {
     s->kind = SCHEDULE_RESTARTS;
     s->by_epoch = m->by_epoch;
@@ -99,11 +99,11 @@ static enum rc from_restarts(const struct pc_CosineAnnealingWarmRestartsLR *m,
     return rc ? rc : check_size(name, "T_mult", s->mult, err);
 }
 
-enum rc schedule_from(const struct msg *optimizer, const struct msg *fallback,
-                      double base, struct schedule *out, struct err *err)
+enum rc nn_schedule_from(const struct msg *optimizer, const struct msg *fallback,
+                         double base, struct nn_schedule *out, struct err *err)
 {
     const struct msg *m = NULL;
-    struct schedule s = {.base = base, .by_epoch = true};
+    struct nn_schedule s = {.base = base, .by_epoch = true};
     const struct field_def *f = schema_oneof(optimizer, "learning_rate", &m);
     if (!f && fallback)
         f = schema_oneof(fallback, "learning_rate", &m);
@@ -126,7 +126,7 @@ enum rc schedule_from(const struct msg *optimizer, const struct msg *fallback,
     return rc;
 }
 
-static double exponential(const struct schedule *s, uint64_t k)
+static double exponential(const struct nn_schedule *s, uint64_t k)
 {
     double p = (double)k / (double)s->size;
     if (s->staircase)
@@ -134,7 +134,7 @@ static double exponential(const struct schedule *s, uint64_t k)
     return fmax(s->base * pow(s->factor, p), s->min_lr);
 }
 
-static double manual(const struct schedule *s, uint64_t k)
+static double manual(const struct nn_schedule *s, uint64_t k)
 {
     int64_t i = 0;
     while (i < s->n && s->sizes[i] < k)
@@ -146,13 +146,13 @@ static double manual(const struct schedule *s, uint64_t k)
     return s->base + (s->rates[0] - s->base) * (double)k / (double)s->sizes[0];
 }
 
-static double cosine(const struct schedule *s, uint64_t k, uint64_t period)
+static double cosine(const struct nn_schedule *s, uint64_t k, uint64_t period)
 {
     double turn = cos(pi * (double)k / (double)period);
     return s->min_lr + (s->base - s->min_lr) * 0.5 * (1 + turn);
 }
 
-static double restarts(const struct schedule *s, uint64_t k)
+static double restarts(const struct nn_schedule *s, uint64_t k)
 {
     uint64_t period = s->size;
     if (s->mult == 1)
@@ -166,7 +166,7 @@ static double restarts(const struct schedule *s, uint64_t k)
     return cosine(s, k, period);
 }
 
-double schedule_lr(const struct schedule *s, uint64_t k)
+double nn_schedule_lr(const struct nn_schedule *s, uint64_t k)
 {
     if (s->base == 0 || s->kind == SCHEDULE_CONSTANT)
         return s->base;

@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "text/schema.h"
 
-enum schedule_kind {
+enum nn_schedule_kind {
     SCHEDULE_CONSTANT,
     SCHEDULE_EXPONENTIAL,
     SCHEDULE_MANUAL,
@@ -22,8 +22,8 @@ enum schedule_kind {
     SCHEDULE_RESTARTS,
 };
 
-struct schedule {
-    enum schedule_kind kind;
+struct nn_schedule {
+    enum nn_schedule_kind kind;
     double base;    /* lr of the optimiser; 0 stays 0 */
     bool by_epoch;  /* k counts passes over the data; constant ones do as well */
     uint64_t size;  /* decay_size, T_max or T_0 */
@@ -43,15 +43,17 @@ struct schedule {
  * PartOptimizer, which must outlive `out`. `fallback` is the message whose schedule a
  * part without one of its own follows, or NULL. RC_INVAL (E0305, E0306, E0307).
  */
-enum rc schedule_from(const struct msg *optimizer, const struct msg *fallback,
-                      double base, struct schedule *out, struct err *err) MUST_CHECK;
+enum rc nn_schedule_from(const struct msg *optimizer, const struct msg *fallback,
+                         double base, struct nn_schedule *out,
+                         struct err *err) MUST_CHECK;
 
 /* The rate after k finished steps (or epochs). */
-double schedule_lr(const struct schedule *s, uint64_t k);
+double nn_schedule_lr(const struct nn_schedule *s, uint64_t k);
 /* The same for whichever of the two it counts. */
-static inline double schedule_at(const struct schedule *s, uint64_t step, uint64_t epoch)
+static inline double schedule_at(const struct nn_schedule *s, uint64_t step,
+                                 uint64_t epoch)
 {
-    return schedule_lr(s, s->by_epoch ? epoch : step);
+    return nn_schedule_lr(s, s->by_epoch ? epoch : step);
 }
 
 #endif

@@ -14,24 +14,24 @@ static const struct {
     [STATE_I64] = {"i64", sizeof(int64_t)},
 };
 
-size_t state_size(enum state_type type)
+size_t nn_state_size(enum nn_state_type type)
 {
     return types[type].size;
 }
 
-const char *state_type_name(enum state_type type)
+const char *nn_state_type_name(enum nn_state_type type)
 {
     return types[type].name;
 }
 
-void state_release(struct state *s)
+void nn_state_release(struct nn_state *s)
 {
     arena_release(&s->names);
     VEC_RELEASE(&s->items);
 }
 
-void state_add(struct state *s, enum state_type type, const void *data, int64_t n,
-               const char *fmt, ...)
+void nn_state_add(struct nn_state *s, enum nn_state_type type, const void *data,
+                  int64_t n, const char *fmt, ...)
 {
     va_list args, again;
     va_start(args, fmt);
@@ -42,10 +42,10 @@ void state_add(struct state *s, enum state_type type, const void *data, int64_t 
     vsnprintf(name, size, fmt, again);
     va_end(again);
     va_end(args);
-    VEC_PUSH(&s->items, ((struct state_item){name, type, data, n}));
+    VEC_PUSH(&s->items, ((struct nn_state_item){name, type, data, n}));
 }
 
-const struct state_item *state_find(const struct state *s, const char *name)
+const struct nn_state_item *nn_state_find(const struct nn_state *s, const char *name)
 {
     for (size_t i = 0; i < s->items.n; i++)
         if (strcmp(s->items.at[i].name, name) == 0)
@@ -53,15 +53,16 @@ const struct state_item *state_find(const struct state *s, const char *name)
     return NULL;
 }
 
-enum rc state_expect(const struct state *s, const char *name, enum state_type type,
-                     int64_t n, const struct state_item **out, struct err *err)
+enum rc nn_state_expect(const struct nn_state *s, const char *name,
+                        enum nn_state_type type, int64_t n,
+                        const struct nn_state_item **out, struct err *err)
 {
-    const struct state_item *item = state_find(s, name);
+    const struct nn_state_item *item = nn_state_find(s, name);
     if (!item)
         return err_set(err, RC_NOTFOUND, "there is no state '%s'", name);
     if (item->type != type)
         return err_set(err, RC_FORMAT, "state '%s' is of type %s, not %s", name,
-                       state_type_name(item->type), state_type_name(type));
+                       nn_state_type_name(item->type), nn_state_type_name(type));
     if (n >= 0 && item->n != n)
         return err_set(err, RC_FORMAT, "state '%s' has %jd values, not %jd", name,
                        (intmax_t)item->n, (intmax_t)n);
@@ -69,12 +70,12 @@ enum rc state_expect(const struct state *s, const char *name, enum state_type ty
     return RC_OK;
 }
 
-enum rc state_copy(const struct state *s, const char *name, enum state_type type,
-                   void *to, int64_t n, struct err *err)
+enum rc nn_state_copy(const struct nn_state *s, const char *name, enum nn_state_type type,
+                      void *to, int64_t n, struct err *err)
 {
-    const struct state_item *item;
-    enum rc rc = state_expect(s, name, type, n, &item, err);
+    const struct nn_state_item *item;
+    enum rc rc = nn_state_expect(s, name, type, n, &item, err);
     if (rc == RC_OK && n > 0)
-        memcpy(to, item->data, (size_t)n * state_size(type));
+        memcpy(to, item->data, (size_t)n * nn_state_size(type));
     return rc;
 }

@@ -43,12 +43,13 @@ void serve_answer_error(struct serve_answer *a, unsigned status, enum code code,
 
 static const char *model_of(const struct serve_version *v)
 {
-    return export_session(serve_version_export(v))->model->ops->name;
+    return train_export_session(serve_version_export(v))->model->ops->name;
 }
 
 static int64_t step_of(const struct serve_version *v)
 {
-    const struct node *n = node_find(export_manifest(serve_version_export(v)), "step");
+    const struct node *n =
+        node_find(train_export_manifest(serve_version_export(v)), "step");
     int64_t step = -1;
     return n && node_i64(n, &step) ? step : -1;
 }
@@ -57,14 +58,14 @@ static void put_version(const struct serve_version *v, struct buf *b)
 {
     put_str(b, "model", model_of(v));
     buf_puts(b, ", ");
-    put_str(b, "version", export_id(serve_version_export(v)));
+    put_str(b, "version", train_export_id(serve_version_export(v)));
     buf_printf(b, ", \"step\": %jd", (intmax_t)step_of(v));
 }
 
 char *serve_answer_describe(const struct serve_version *v)
 {
     return mem_printf("%s, step %jd, version %s, %s", model_of(v), (intmax_t)step_of(v),
-                      export_id(serve_version_export(v)), serve_version_dir(v));
+                      train_export_id(serve_version_export(v)), serve_version_dir(v));
 }
 
 static enum rc score_body(struct serve_server *s, struct serve_version *v,
@@ -120,10 +121,10 @@ void serve_answer_score(struct serve_server *s, char *body, size_t n,
 static void put_model(struct serve_server *s, const struct serve_version *v,
                       struct buf *b)
 {
-    const struct data_schema *columns = export_columns(serve_version_export(v));
+    const struct data_schema *columns = train_export_columns(serve_version_export(v));
     size_t n;
-    struct score_output *outputs =
-        scorer_outputs(export_session(serve_version_export(v)), &n);
+    struct train_score_output *outputs =
+        train_scorer_outputs(train_export_session(serve_version_export(v)), &n);
     struct buf type;
     buf_init(&type, 4096);
     buf_putc(b, '{');
@@ -168,7 +169,8 @@ void serve_answer_get(struct serve_server *s, const char *path, struct serve_ans
                    "# HELP trainyard_model_info What serves now.\n"
                    "# TYPE trainyard_model_info gauge\n"
                    "trainyard_model_info{model=\"%s\",version=\"%s\",step=\"%jd\"} 1\n",
-                   model_of(v), export_id(serve_version_export(v)), (intmax_t)step_of(v));
+                   model_of(v), train_export_id(serve_version_export(v)),
+                   (intmax_t)step_of(v));
     } else {
         serve_answer_error(a, 404, E2107, "there is no '%.100s'", path);
     }

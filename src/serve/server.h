@@ -21,7 +21,7 @@ struct serve_options {
 
 struct serve_server;
 
-/* Loads the model and listens. RC_* of export_open(); RC_INVAL E2108. */
+/* Loads the model and listens. RC_* of train_export_open(); RC_INVAL E2108. */
 enum rc serve_start(const struct serve_options *o, struct serve_server **out,
                     struct err *err) MUST_CHECK;
 /* Takes no further connections, waits up to `grace` seconds for those under way, ends. */

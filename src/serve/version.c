@@ -19,7 +19,7 @@
 #include "base/mem.h"
 
 struct serve_version {
-    struct export *export;
+    struct train_export *export;
     struct stat manifest; /* as it was when it was loaded */
     int64_t refs;         /* guarded by versions.lock */
     pthread_mutex_t lock; /* guards `free` */
@@ -46,7 +46,7 @@ static void version_destroy(struct serve_version *v)
     }
     pthread_cond_destroy(&v->given);
     pthread_mutex_destroy(&v->lock);
-    export_close(v->export);
+    train_export_close(v->export);
     mem_free(v);
 }
 
@@ -112,7 +112,7 @@ static enum rc version_load(const char *dir, int workspaces, struct serve_versio
     pthread_cond_init(&v->given, NULL);
     v->refs = 1;
     has_manifest(dir, &v->manifest);
-    enum rc rc = export_open(dir, 0, NULL, &v->export, err);
+    enum rc rc = train_export_open(dir, 0, NULL, &v->export, err);
     for (int i = 0; i < workspaces && !rc; i++) {
         struct serve_workspace *d = NULL;
         rc = serve_workspace_create(v->export, &d, err);
@@ -162,7 +162,7 @@ void serve_versions_close(struct serve_versions *v)
 static bool is_same(const struct serve_version *v, const char *dir)
 {
     struct stat st;
-    return strcmp(export_dir(v->export), dir) == 0 && has_manifest(dir, &st) &&
+    return strcmp(train_export_dir(v->export), dir) == 0 && has_manifest(dir, &st) &&
            st.st_ino == v->manifest.st_ino &&
            st.st_mtim.tv_sec == v->manifest.st_mtim.tv_sec &&
            st.st_mtim.tv_nsec == v->manifest.st_mtim.tv_nsec;
@@ -211,14 +211,14 @@ void serve_versions_drop(struct serve_versions *v, struct serve_version *held)
         version_destroy(held);
 }
 
-const struct export *serve_version_export(const struct serve_version *v)
+const struct train_export *serve_version_export(const struct serve_version *v)
 {
     return v->export;
 }
 
 const char *serve_version_dir(const struct serve_version *v)
 {
-    return export_dir(v->export);
+    return train_export_dir(v->export);
 }
 
 struct serve_workspace *serve_version_workspace(struct serve_version *v)

@@ -14,7 +14,7 @@
 struct serve_version;
 struct serve_versions;
 
-/* Loads the first version with `workspaces` workspaces. RC_* of export_open(), E2102. */
+/* Loads the first version with `workspaces` workspaces. RC_* of train_export_open(), E2102. */
 enum rc serve_versions_open(const char *path, int workspaces, struct serve_versions **out,
                             struct err *err) MUST_CHECK;
 void serve_versions_close(
@@ -30,7 +30,7 @@ enum rc serve_versions_reload(struct serve_versions *v, bool force, bool *change
 struct serve_version *serve_versions_hold(struct serve_versions *v);
 void serve_versions_drop(struct serve_versions *v, struct serve_version *held);
 
-const struct export *serve_version_export(const struct serve_version *v);
+const struct train_export *serve_version_export(const struct serve_version *v);
 const char *serve_version_dir(const struct serve_version *v); /* the export's own path */
 struct serve_workspace *
 serve_version_workspace(struct serve_version *v); /* waits for a free one */

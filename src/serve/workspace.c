@@ -6,24 +6,24 @@
 
 #include "base/mem.h"
 
-enum rc serve_workspace_create(const struct export *x, struct serve_workspace **out,
+enum rc serve_workspace_create(const struct train_export *x, struct serve_workspace **out,
                                struct err *err)
 {
     struct serve_workspace *d = mem_calloc(1, sizeof(*d));
-    d->schema = export_columns(x);
+    d->schema = train_export_columns(x);
     if (!d->schema) {
         mem_free(d);
         return err_coded(
             err, RC_INVAL, E2102,
             "the export has no sample rows, which tell the types of columns");
     }
-    enum rc rc = scorer_create(export_session(x), true, &d->scorer, err);
+    enum rc rc = train_scorer_create(train_export_session(x), true, &d->scorer, err);
     batch_init(&d->user, d->schema);
     batch_init(&d->items, d->schema);
     batch_init(&d->rows, d->schema);
     jsonl_names(d->schema, &d->by_name);
     d->present = mem_calloc(d->schema->n + 1, sizeof(*d->present));
-    d->outputs = scorer_outputs(export_session(x), &d->n_outputs);
+    d->outputs = train_scorer_outputs(train_export_session(x), &d->n_outputs);
     d->wanted = mem_calloc(d->n_outputs + 1, 1);
     if (rc)
         serve_workspace_destroy(d);
@@ -43,7 +43,7 @@ void serve_workspace_destroy(struct serve_workspace *d)
     if (!d)
         return;
     forget_rows(d);
-    scorer_destroy(d->scorer);
+    train_scorer_destroy(d->scorer);
     batch_release(&d->user);
     batch_release(&d->items);
     batch_release(&d->rows);
@@ -70,7 +70,7 @@ enum rc serve_workspace_score(struct serve_workspace *d, struct err *err)
     enum rc rc = RC_OK;
     join_rows(d);
     if (d->rows.n > 0)
-        rc = scorer_run(d->scorer, &d->rows, err);
+        rc = train_scorer_run(d->scorer, &d->rows, err);
     forget_rows(d);
     if (rc && rc != RC_NOMEM) {
         rc = RC_INVAL;
@@ -90,12 +90,12 @@ static void put_number(struct buf *b, float v)
     buf_puts(b, text);
 }
 
-static void put_output(const struct serve_workspace *d, const struct score_output *o,
-                       struct buf *b)
+static void put_output(const struct serve_workspace *d,
+                       const struct train_score_output *o, struct buf *b)
 {
     struct view v = {0};
     if (d->rows.n > 0)
-        v = scorer_view(d->scorer, o->name);
+        v = train_scorer_view(d->scorer, o->name);
     buf_putc(b, '[');
     for (int64_t r = 0; r < d->rows.n; r++) {
         const float *y = view_row(&v, r);

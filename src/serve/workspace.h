@@ -10,7 +10,7 @@
 #include "train/export/export.h"
 
 struct serve_workspace {
-    struct scorer *scorer;
+    struct train_scorer *scorer;
     const struct data_schema *schema; /* borrowed: the export's */
     struct map by_name;
     struct json json;
@@ -18,13 +18,13 @@ struct serve_workspace {
     struct batch rows;        /* what is scored: columns borrowed from the two */
     bool *present;            /* [schema->n]: the request has that column */
     char *wanted;             /* [outputs]: not 0 when asked for; all when none is */
-    struct score_output *outputs;
+    struct train_score_output *outputs;
     size_t n_outputs;
     struct serve_workspace *next; /* of those that are free */
 };
 
-/* RC_NOMEM and what session_share() says. */
-enum rc serve_workspace_create(const struct export *x, struct serve_workspace **out,
+/* RC_NOMEM and what train_session_share() says. */
+enum rc serve_workspace_create(const struct train_export *x, struct serve_workspace **out,
                                struct err *err) MUST_CHECK;
 void serve_workspace_destroy(struct serve_workspace *d); /* NULL is fine */
 

@@ -13,16 +13,16 @@
 #define RESULTS_MAX ((size_t)1 << 30)
 #define LOSS "loss"
 
-void best_init(struct best *b, const struct pc_ExportConfig *c)
+void train_best_init(struct train_best *b, const struct pc_ExportConfig *c)
 {
-    *b = (struct best){.last_step = -1, .step = -1};
+    *b = (struct train_best){.last_step = -1, .step = -1};
     if (c && c->has_best_exporter_metric)
         snprintf(b->metric, sizeof(b->metric), "%s", c->best_exporter_metric);
     b->smaller = c && !c->metric_larger_is_better;
 }
 
-static const struct score_line *find(const char *name, const struct score_line *lines,
-                                     size_t n)
+static const struct train_score_line *find(const char *name,
+                                           const struct train_score_line *lines, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(lines[i].name, name) == 0)
@@ -31,9 +31,9 @@ static const struct score_line *find(const char *name, const struct score_line *
 }
 
 /* What to go by when the config does not say. */
-static void choose(struct best *b, const struct score_line *lines, size_t n)
+static void choose(struct train_best *b, const struct train_score_line *lines, size_t n)
 {
-    const struct score_line *l = find("auc", lines, n);
+    const struct train_score_line *l = find("auc", lines, n);
     for (size_t i = 0; i < n && !l; i++)
         if (strncmp(lines[i].name, "auc", 3) == 0 ||
             strncmp(lines[i].name, "grouped_auc", 11) == 0)
@@ -47,18 +47,20 @@ static void choose(struct best *b, const struct score_line *lines, size_t n)
         snprintf(b->metric, sizeof(b->metric), "%s", l->name);
 }
 
-const struct score_line *best_line(const struct best *b, const struct score_line *lines,
-                                   size_t n)
+const struct train_score_line *train_best_line(const struct train_best *b,
+                                               const struct train_score_line *lines,
+                                               size_t n)
 {
-    const struct score_line *l = b->metric[0] ? find(b->metric, lines, n) : NULL;
+    const struct train_score_line *l = b->metric[0] ? find(b->metric, lines, n) : NULL;
     return l && l->defined && isfinite(l->value) ? l : NULL;
 }
 
-bool best_take(struct best *b, int64_t step, const struct score_line *lines, size_t n)
+bool train_best_take(struct train_best *b, int64_t step,
+                     const struct train_score_line *lines, size_t n)
 {
     if (!b->metric[0])
         choose(b, lines, n);
-    const struct score_line *l = best_line(b, lines, n);
+    const struct train_score_line *l = train_best_line(b, lines, n);
     b->since++;
     if (!l || (b->found && (b->smaller ? l->value >= b->value : l->value <= b->value)))
         return false;
@@ -72,11 +74,11 @@ bool best_take(struct best *b, int64_t step, const struct score_line *lines, siz
 /* One line of the file: {"global_step": 7, "auc": 0.7, ...}; false when it is not whole
  * or beyond `last_step`.
  */
-static bool take_text(struct best *b, struct str text, int64_t last_step)
+static bool take_text(struct train_best *b, struct str text, int64_t last_step)
 {
     struct doc doc = {0};
     struct diags diags = {0};
-    VEC(struct score_line) lines = {0};
+    VEC(struct train_score_line) lines = {0};
     int64_t step = -1;
     enum rc rc = source_from(TRAIN_RESULTS, text.p, text.n, &doc.src, NULL);
     if (!rc)
@@ -84,7 +86,8 @@ static bool take_text(struct best *b, struct str text, int64_t last_step)
     const struct node *root = rc || doc.root->kind != NODE_MAP ? NULL : doc.root;
     for (size_t i = 0; root && i < root->map.n; i++) {
         const struct node_entry *e = &root->map.at[i];
-        struct score_line l = {.name = arena_strndup(&doc.arena, e->key.p, e->key.n)};
+        struct train_score_line l = {.name =
+                                         arena_strndup(&doc.arena, e->key.p, e->key.n)};
         l.defined = node_number(e->value, &l.value);
         if (str_is(e->key, "global_step"))
             (void)!node_i64(e->value, &step);
@@ -93,7 +96,7 @@ static bool take_text(struct best *b, struct str text, int64_t last_step)
     }
     bool whole = step >= 0 && step <= last_step;
     if (whole) {
-        best_take(b, step, lines.at, lines.n);
+        train_best_take(b, step, lines.at, lines.n);
         b->last_step = step;
     }
     VEC_RELEASE(&lines);
@@ -102,8 +105,8 @@ static bool take_text(struct best *b, struct str text, int64_t last_step)
     return whole;
 }
 
-enum rc best_read(struct best *b, const char *model_dir, int64_t last_step,
-                  struct buf *kept, struct err *err)
+enum rc train_best_read(struct train_best *b, const char *model_dir, int64_t last_step,
+                        struct buf *kept, struct err *err)
 {
     char *path = fs_join(model_dir, TRAIN_RESULTS), *data = NULL;
     size_t n = 0;

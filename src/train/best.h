@@ -9,7 +9,7 @@
 #define TRAIN_RESULTS "train_eval_result_v2.txt"
 
 /* The metric by which results are compared, and the best so far. */
-struct best {
+struct train_best {
     char metric[64]; /* "" until one is known */
     bool smaller;    /* is better */
     bool found;
@@ -20,22 +20,24 @@ struct best {
 };
 
 /* By export_config's best_exporter_metric and direction; NULL or not set: by what
- * best_take() finds.
+ * train_best_take() finds.
  */
-void best_init(struct best *b, const struct pc_ExportConfig *c);
+void train_best_init(struct train_best *b, const struct pc_ExportConfig *c);
 /* Compares one evaluation; true when it is better than all before (the first is). Without
  * a metric the first evaluation chooses one: auc, one that begins with "auc",
  * "grouped_auc" or "recall", else the loss, where smaller is better.
  */
-bool best_take(struct best *b, int64_t step, const struct score_line *lines, size_t n);
+bool train_best_take(struct train_best *b, int64_t step,
+                     const struct train_score_line *lines, size_t n);
 /* The line of the metric; NULL when it is not there or not defined. */
-const struct score_line *best_line(const struct best *b, const struct score_line *lines,
-                                   size_t n);
+const struct train_score_line *train_best_line(const struct train_best *b,
+                                               const struct train_score_line *lines,
+                                               size_t n);
 /* Takes all lines of model_dir's results up to `last_step`; without the file, none. Lines
  * that are not whole are passed over. Those that counted are added to `kept`, which may
  * be NULL.
  */
-enum rc best_read(struct best *b, const char *model_dir, int64_t last_step,
-                  struct buf *kept, struct err *err) MUST_CHECK;
+enum rc train_best_read(struct train_best *b, const char *model_dir, int64_t last_step,
+                        struct buf *kept, struct err *err) MUST_CHECK;
 
 #endif

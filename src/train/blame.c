@@ -12,7 +12,7 @@ static int64_t first_bad(const float *v, int64_t n)
 }
 
 /* A number of the data itself. */
-static bool blame_numbers(const struct session *s, const struct feature_batch *b,
+static bool blame_numbers(const struct train_session *s, const struct feature_batch *b,
                           struct buf *out)
 {
     for (size_t i = 0; i < b->n; i++) {
@@ -31,7 +31,7 @@ static bool blame_numbers(const struct session *s, const struct feature_batch *b
 }
 
 /* A row of a table that the batch uses. */
-static bool blame_rows(const struct session *s, const struct feature_batch *b,
+static bool blame_rows(const struct train_session *s, const struct feature_batch *b,
                        struct buf *out)
 {
     const struct model *m = s->model;
@@ -56,7 +56,7 @@ static bool blame_rows(const struct session *s, const struct feature_batch *b,
     return false;
 }
 
-static bool blame_params(const struct session *s, struct buf *out)
+static bool blame_params(const struct train_session *s, struct buf *out)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
@@ -68,8 +68,9 @@ static bool blame_params(const struct session *s, struct buf *out)
     return false;
 }
 
-enum rc blame_not_finite(const struct session *s, const struct feature_batch *b,
-                         double loss, struct err *err)
+enum rc train_blame_not_finite(const struct train_session *s,
+                               const struct feature_batch *b, double loss,
+                               struct err *err)
 {
     struct buf why;
     buf_init(&why, ERR_MSG_SIZE);

@@ -9,7 +9,8 @@
  * embedding rows and the parameters, and says what is not finite first. Returns RC_INVAL
  * with E1404.
  */
-enum rc blame_not_finite(const struct session *s, const struct feature_batch *b,
-                         double loss, struct err *err) MUST_CHECK;
+enum rc train_blame_not_finite(const struct train_session *s,
+                               const struct feature_batch *b, double loss,
+                               struct err *err) MUST_CHECK;
 
 #endif

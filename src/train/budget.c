@@ -14,7 +14,7 @@
 #define AHEAD 3           /* batches; see feeder.c */
 #define SEQUENCE_GUESS 50 /* of a sequence without a longest length */
 
-const char *budget_text(int64_t bytes, char out[32])
+const char *train_budget_text(int64_t bytes, char out[32])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     double v = (double)bytes;
@@ -40,35 +40,36 @@ static int64_t ids_per_row(const struct pc_feature *f)
     return n;
 }
 
-static void add_tables(struct budget *b, const struct lookup *l)
+static void add_tables(struct train_budget *b, const struct lookup *l)
 {
     for (int i = 0; i < lookup_n_tables(l); i++) {
         struct lookup_memory memory;
         lookup_memory(l, i, &memory);
-        struct budget_table x = {.number = i,
-                                 .table = lookup_table(l, i),
-                                 .weights = (int64_t)memory.weights,
-                                 .state = (int64_t)memory.state};
+        struct train_budget_table x = {.number = i,
+                                       .table = lookup_table(l, i),
+                                       .weights = (int64_t)memory.weights,
+                                       .state = (int64_t)memory.state};
         VEC_PUSH(&b->tables, x);
         b->weights += x.weights;
         b->state += x.state;
     }
 }
 
-static void reach_rows(struct budget *b, const struct model *m, int64_t data_rows)
+static void reach_rows(struct train_budget *b, const struct model *m, int64_t data_rows)
 {
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *in = &m->inputs.at[i];
         if (in->slot < 0)
             continue;
-        struct budget_table *x = &b->tables.at[lookup_slot(m->lookup, in->slot)->table];
+        struct train_budget_table *x =
+            &b->tables.at[lookup_slot(m->lookup, in->slot)->table];
         if (x->n_features++ == 0)
             x->feature = in->feature->name;
         x->used_rows +=
             data_rows < 0 ? x->table->rows : times(data_rows, ids_per_row(in->feature));
     }
     for (size_t i = 0; i < b->tables.n; i++) {
-        struct budget_table *x = &b->tables.at[i];
+        struct train_budget_table *x = &b->tables.at[i];
         if (x->used_rows > x->table->rows)
             x->used_rows = x->table->rows;
         x->used = (int64_t)lookup_reach(m->lookup, x->number, x->used_rows);
@@ -81,24 +82,24 @@ static void reach_rows(struct budget *b, const struct model *m, int64_t data_row
 /* Which rows were used since the last dump (embed/touched.h): of tables by key the ids that
  * occur, in a hash table that is at most half full and grows by doubling.
  */
-static void add_dump(struct budget *b, const struct session *s)
+static void add_dump(struct train_budget *b, const struct train_session *s)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
     if (!t || !t->delta_embedding_dump_config)
         return;
     for (size_t i = 0; i < b->tables.n; i++) {
-        const struct budget_table *x = &b->tables.at[i];
+        const struct train_budget_table *x = &b->tables.at[i];
         b->dump += x->table->keyed.kind == KEYED_NONE
                        ? (x->table->rows + 63) / 64 * 8
                        : times(x->used_rows, 4 * (int64_t)sizeof(int64_t));
     }
 }
 
-static void add_dense(struct budget *b, const struct session *s)
+static void add_dense(struct train_budget *b, const struct train_session *s)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
-    struct state state = {0};
+    struct nn_state state = {0};
     for (size_t i = 0; i < n; i++) {
         b->n_params += params[i]->n;
         b->params += params[i]->n * (int64_t)sizeof(float);
@@ -107,14 +108,14 @@ static void add_dense(struct budget *b, const struct session *s)
     if (s->optim)
         optim_save(s->optim, false, &state);
     if (s->ema)
-        ema_save(s->ema, "", &state);
+        optim_ema_save(s->ema, "", &state);
     for (size_t i = 0; i < state.items.n; i++)
         b->optimizer += state.items.at[i].n * (int64_t)sizeof(float);
-    state_release(&state);
+    nn_state_release(&state);
 }
 
 /* Activations with the longest sequences, and the batches that wait. */
-static void add_batch(struct budget *b, const struct session *s)
+static void add_batch(struct train_budget *b, const struct train_session *s)
 {
     int64_t rows[AXES_MAX] = {0}, ids = 0;
     int64_t batch = s->conf->data_config ? s->conf->data_config->batch_size : 0;
@@ -130,9 +131,10 @@ static void add_batch(struct budget *b, const struct session *s)
     b->batches = times(ids, AHEAD * 2 * (int64_t)sizeof(int64_t));
 }
 
-void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
+void train_budget_init(struct train_budget *b, const struct train_session *s,
+                       int64_t data_rows)
 {
-    *b = (struct budget){0};
+    *b = (struct train_budget){0};
     add_tables(b, s->model->lookup);
     reach_rows(b, s->model, data_rows);
     add_dense(b, s);
@@ -145,39 +147,39 @@ void budget_init(struct budget *b, const struct session *s, int64_t data_rows)
     b->expected = b->used + b->save + rest;
 }
 
-void budget_release(struct budget *b)
+void train_budget_release(struct train_budget *b)
 {
     VEC_RELEASE(&b->tables);
 }
 
-static const struct budget_table *largest(const struct budget *b)
+static const struct train_budget_table *largest(const struct train_budget *b)
 {
-    const struct budget_table *x = NULL;
+    const struct train_budget_table *x = NULL;
     for (size_t i = 0; i < b->tables.n; i++)
         if (!x || b->tables.at[i].used > x->used)
             x = &b->tables.at[i];
     return x;
 }
 
-enum rc budget_check(const struct budget *b, int64_t memory, struct err *err)
+enum rc train_budget_check(const struct train_budget *b, int64_t memory, struct err *err)
 {
-    const struct budget_table *x = largest(b);
+    const struct train_budget_table *x = largest(b);
     char need[32], have[32], part[32];
     if (memory <= 0 || b->expected <= memory)
         return RC_OK;
-    budget_text(b->expected, need);
-    budget_text(memory, have);
+    train_budget_text(b->expected, need);
+    train_budget_text(memory, have);
     if (!x || x->used < b->activations)
         return err_coded(
             err, RC_NOMEM, E1408,
             "%s of memory are needed, %s may be used: activations take %s; a "
             "smaller data_config.batch_size or sequence_length helps",
-            need, have, budget_text(b->activations, part));
+            need, have, train_budget_text(b->activations, part));
     return err_coded(
         err, RC_NOMEM, E1408,
         "%s of memory are needed, %s may be used: the table of feature '%s' comes to use "
         "%jd rows of %jd, %s; fewer rows (hash_bucket_size, num_buckets), a smaller "
         "embedding_dim or an optimiser with less state (rowwise_adagrad_optimizer) help",
         need, have, x->feature ? x->feature : x->table->name, (intmax_t)x->used_rows,
-        (intmax_t)x->table->dim, budget_text(x->used, part));
+        (intmax_t)x->table->dim, train_budget_text(x->used, part));
 }

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "train/session.h"
 
-struct budget_table {
+struct train_budget_table {
     int number;                           /* of the model */
     const struct embed_table_conf *table; /* borrowed from the session */
     const char *feature;                  /* the first that uses it */
@@ -22,8 +22,8 @@ struct budget_table {
     int64_t used;           /* and the bytes of their pages */
 };
 
-struct budget {
-    VEC(struct budget_table) tables;
+struct train_budget {
+    VEC(struct train_budget_table) tables;
     int64_t weights, state;   /* of all tables, all rows */
     int64_t used;             /* of both, pages with rows that the data can reach */
     int64_t copied;           /* of both, those rows alone */
@@ -37,13 +37,15 @@ struct budget {
 };
 
 /* Of a session that has seen no batch. `data_rows` < 0: not known. */
-void budget_init(struct budget *b, const struct session *s, int64_t data_rows);
-void budget_release(struct budget *b);
+void train_budget_init(struct train_budget *b, const struct train_session *s,
+                       int64_t data_rows);
+void train_budget_release(struct train_budget *b);
 /* RC_NOMEM E1408 with what takes most and what to do when `expected` is more than
  * `memory`.
  */
-enum rc budget_check(const struct budget *b, int64_t memory, struct err *err) MUST_CHECK;
+enum rc train_budget_check(const struct train_budget *b, int64_t memory,
+                           struct err *err) MUST_CHECK;
 /* "3.4 GiB"; returns out. */
-const char *budget_text(int64_t bytes, char out[32]);
+const char *train_budget_text(int64_t bytes, char out[32]);
 
 #endif

@@ -101,8 +101,8 @@ static void walk_maps(struct walk *w, const char *path, const struct node *a,
             walk_key(w, path, a, b, b->map.at[i].key);
 }
 
-size_t config_changes(const struct node *old, const struct node *now, size_t most,
-                      struct buf *out)
+size_t train_config_changes(const struct node *old, const struct node *now, size_t most,
+                            struct buf *out)
 {
     struct walk w = {.out = out, .most = most};
     if (old && now && old->kind == NODE_MAP && now->kind == NODE_MAP)

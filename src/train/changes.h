@@ -10,7 +10,7 @@
  * of them and then how many more; returns how many differ. Where things lie (model_dir
  * and the input paths) does not count.
  */
-size_t config_changes(const struct node *old, const struct node *now, size_t most,
-                      struct buf *out);
+size_t train_config_changes(const struct node *old, const struct node *now, size_t most,
+                            struct buf *out);
 
 #endif

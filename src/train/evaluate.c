@@ -7,8 +7,8 @@
 #define TICK_NS (CLOCK_SECOND / 10)
 
 /* RC_CANCELED when the tick says so. */
-static enum rc tick_now(const struct evaluate_tick *tick, int64_t rows, int64_t *last,
-                        struct err *err)
+static enum rc tick_now(const struct train_evaluate_tick *tick, int64_t rows,
+                        int64_t *last, struct err *err)
 {
     int64_t now = clock_mono_ns();
     if (!tick || now - *last < TICK_NS)
@@ -17,83 +17,86 @@ static enum rc tick_now(const struct evaluate_tick *tick, int64_t rows, int64_t 
     return tick->fn(tick->arg, rows) ? RC_OK : err_set(err, RC_CANCELED, "stopped");
 }
 
-static uint32_t most_batches(const struct session *s)
+static uint32_t most_batches(const struct train_session *s)
 {
     const struct pc_EvalConfig *c = s->conf->eval_config;
     return c && c->has_num_steps ? c->num_steps : 0;
 }
 
 /* At most `most` batches; 0: all. */
-static enum rc each_batch(struct session *s, struct score *score, struct feeder *f,
-                          uint32_t most, const struct evaluate_tick *tick,
-                          struct err *err)
+static enum rc each_batch(struct train_session *s, struct train_score *score,
+                          struct train_feeder *f, uint32_t most,
+                          const struct train_evaluate_tick *tick, struct err *err)
 {
     uint32_t n = 0;
     int64_t ticked = 0;
     for (;;) {
-        struct fed fed;
+        struct train_fed fed;
         double loss = 0;
-        enum rc rc = feeder_next(f, &fed, err);
+        enum rc rc = train_feeder_next(f, &fed, err);
         if (rc || !fed.features || (most && n++ == most))
             return rc;
-        rc = session_forward(s, fed.features, true, &loss, err);
+        rc = train_session_forward(s, fed.features, true, &loss, err);
         if (!rc)
-            rc = score_batch(score, s, fed.features, loss, err);
+            rc = train_score_batch(score, s, fed.features, loss, err);
         if (!rc)
-            rc = tick_now(tick, score_rows(score), &ticked, err);
+            rc = tick_now(tick, train_score_rows(score), &ticked, err);
         if (rc)
             return rc;
     }
 }
 
-static bool uses_average(const struct session *s)
+static bool uses_average(const struct train_session *s)
 {
     const struct pc_EvalConfig *c = s->conf->eval_config;
     return s->ema && (!c || !c->has_use_dense_ema || c->use_dense_ema);
 }
 
-static enum rc run_over(struct session *s, struct score *score, const char *path,
-                        uint32_t most, const struct evaluate_tick *tick,
-                        struct diags *diags, struct err *err)
+static enum rc run_over(struct train_session *s, struct train_score *score,
+                        const char *path, uint32_t most,
+                        const struct train_evaluate_tick *tick, struct diags *diags,
+                        struct err *err)
 {
     struct arena a = {0};
-    struct feeder *f = NULL;
+    struct train_feeder *f = NULL;
     struct sampler_conf sampler;
-    struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
-    if (source_sampler(s->conf->data_config, SOURCE_EVAL, s->options.seed, &sampler))
+    struct train_feeder_conf conf = {.plan = s->plan, .epochs = 1};
+    if (train_source_sampler(s->conf->data_config, SOURCE_EVAL, s->options.seed,
+                             &sampler))
         conf.sampler = &sampler;
-    enum rc rc = source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
-                             s->options.seed, s->options.comm, &a, &conf.data, err);
+    enum rc rc = train_source_conf(s->conf->data_config, s->plan, path, SOURCE_EVAL,
+                                   s->options.seed, s->options.comm, &a, &conf.data, err);
     if (!rc)
-        rc = feeder_open(&conf, &f, diags, err);
+        rc = train_feeder_open(&conf, &f, diags, err);
     if (!rc) {
-        score_reset(score);
+        train_score_reset(score);
         if (uses_average(s))
-            ema_swap(s->ema);
+            optim_ema_swap(s->ema);
         rc = each_batch(s, score, f, most, tick, err);
         if (uses_average(s))
-            ema_swap(s->ema);
+            optim_ema_swap(s->ema);
     }
-    feeder_close(f);
+    train_feeder_close(f);
     arena_release(&a);
-    if (!rc && score_rows(score) == 0)
+    if (!rc && train_score_rows(score) == 0)
         rc = err_coded(err, RC_INVAL, E1406, "no rows in '%s'", path);
     return rc ? err_wrap(err, rc, "evaluation") : RC_OK;
 }
 
-enum rc evaluate(struct session *s, struct score *score, const char *path,
-                 const struct evaluate_tick *tick, struct diags *diags,
-                 const struct score_line **lines, size_t *n, struct err *err)
+enum rc train_evaluate(struct train_session *s, struct train_score *score,
+                       const char *path, const struct train_evaluate_tick *tick,
+                       struct diags *diags, const struct train_score_line **lines,
+                       size_t *n, struct err *err)
 {
     enum rc rc = run_over(s, score, path ? path : s->conf->eval_input_path,
                           most_batches(s), tick, diags, err);
-    return rc ? rc : score_lines(score, lines, n, err);
+    return rc ? rc : train_score_lines(score, lines, n, err);
 }
 
-enum rc evaluate_try(struct session *s, struct score *score, struct diags *diags,
-                     struct err *err)
+enum rc train_evaluate_try(struct train_session *s, struct train_score *score,
+                           struct diags *diags, struct err *err)
 {
     enum rc rc = run_over(s, score, s->conf->eval_input_path, 1, NULL, diags, err);
-    score_reset(score);
+    train_score_reset(score);
     return rc;
 }

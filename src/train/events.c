@@ -49,7 +49,7 @@ enum histo_field {
 enum tensor_field { TENSOR_TYPE = 1, TENSOR_SHAPE = 2, TENSOR_STRINGS = 8 };
 enum { TYPE_STRING = 7, SESSION_START = 1 };
 
-struct events {
+struct train_events {
     char *path;
     int fd;
     struct buf out; /* records that wait */
@@ -127,7 +127,7 @@ static uint32_t masked_crc(const void *p, size_t n)
     return (crc >> 15 | crc << 17) + MASK_DELTA;
 }
 
-static void put_record(struct events *e, struct buf *event)
+static void put_record(struct train_events *e, struct buf *event)
 {
     struct buf length;
     buf_init(&length, 8);
@@ -148,7 +148,7 @@ static void event_begin(struct buf *event, int64_t step)
 }
 
 /* One value as an event of its own; ends `value`. */
-static void put_value(struct events *e, int64_t step, struct buf *value)
+static void put_value(struct train_events *e, int64_t step, struct buf *value)
 {
     struct buf summary, event;
     buf_init(&summary, EVENTS_MAX);
@@ -164,7 +164,7 @@ static void value_begin(struct buf *value, const char *tag)
     put_text(value, VALUE_TAG, tag);
 }
 
-void events_scalar(struct events *e, int64_t step, const char *tag, double v)
+void train_events_scalar(struct train_events *e, int64_t step, const char *tag, double v)
 {
     struct buf value;
     if (!e || e->failed)
@@ -202,8 +202,8 @@ static void histogram_of(const float *v, int64_t n, struct histogram *h)
     }
 }
 
-void events_histogram(struct events *e, int64_t step, const char *tag, const float *v,
-                      int64_t n)
+void train_events_histogram(struct train_events *e, int64_t step, const char *tag,
+                            const float *v, int64_t n)
 {
     struct histogram h;
     struct buf value, histo, limits, counts;
@@ -231,7 +231,8 @@ void events_histogram(struct events *e, int64_t step, const char *tag, const flo
     put_value(e, step, &value);
 }
 
-void events_text(struct events *e, int64_t step, const char *tag, const char *text)
+void train_events_text(struct train_events *e, int64_t step, const char *tag,
+                       const char *text)
 {
     struct buf value, tensor, shape, dim, metadata, plugin;
     if (!e || e->failed)
@@ -254,7 +255,7 @@ void events_text(struct events *e, int64_t step, const char *tag, const char *te
     put_value(e, step, &value);
 }
 
-void events_restart(struct events *e, int64_t step)
+void train_events_restart(struct train_events *e, int64_t step)
 {
     struct buf event, session;
     if (!e || e->failed)
@@ -266,7 +267,7 @@ void events_restart(struct events *e, int64_t step)
     put_record(e, &event);
 }
 
-enum rc events_open(const char *dir, struct events **out, struct err *err)
+enum rc train_events_open(const char *dir, struct train_events **out, struct err *err)
 {
     char host[HOST_SIZE] = "";
     enum rc rc = fs_mkdirs(dir, 0755, err);
@@ -274,7 +275,7 @@ enum rc events_open(const char *dir, struct events **out, struct err *err)
         return rc;
     if (gethostname(host, sizeof(host) - 1) != 0 || !host[0] || strchr(host, '/'))
         snprintf(host, sizeof(host), "localhost");
-    struct events *e = mem_calloc(1, sizeof(*e));
+    struct train_events *e = mem_calloc(1, sizeof(*e));
     int64_t now = clock_wall_ns();
     char *name = mem_printf("events.out.tfevents.%010jd.%s.%jd.%jd",
                             (intmax_t)(now / CLOCK_SECOND), host, (intmax_t)getpid(),
@@ -285,7 +286,7 @@ enum rc events_open(const char *dir, struct events **out, struct err *err)
     e->fd = open(e->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     if (e->fd < 0) {
         rc = err_sys(err, errno, "cannot make '%s'", e->path);
-        events_close(e);
+        train_events_close(e);
         return rc;
     }
     struct buf event;
@@ -296,7 +297,7 @@ enum rc events_open(const char *dir, struct events **out, struct err *err)
     return RC_OK;
 }
 
-enum rc events_flush(struct events *e, struct err *err)
+enum rc train_events_flush(struct train_events *e, struct err *err)
 {
     size_t done = 0;
     if (!e || e->failed)
@@ -315,12 +316,12 @@ enum rc events_flush(struct events *e, struct err *err)
     return RC_OK;
 }
 
-void events_close(struct events *e)
+void train_events_close(struct train_events *e)
 {
     if (!e)
         return;
     if (e->fd >= 0) {
-        (void)!events_flush(e, NULL);
+        (void)!train_events_flush(e, NULL);
         close(e->fd);
     }
     buf_release(&e->out);
@@ -328,7 +329,7 @@ void events_close(struct events *e)
     mem_free(e);
 }
 
-const char *events_path(const struct events *e)
+const char *train_events_path(const struct train_events *e)
 {
     return e->path;
 }

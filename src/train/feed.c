@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A batch of features into the inputs of a graph, and its ids into slots of the lookup.
- * feed_create() finds once which feature of the plan each input reads; per batch, ids are
+ * train_feed_create() finds once which feature of the plan each input reads; per batch, ids are
  * borrowed from the features as they are, and copied onto a shelf of the input only where
  * the model wants them otherwise: the first id of each row, or steps of a sequence that
  * are cut or filled up to those of the feature that leads its group.
@@ -21,7 +21,7 @@ struct shelf {
     int64_t n_ids, n_rows; /* room */
 };
 
-struct feed {
+struct train_feed {
     struct model *m;
     const struct feature_plan *plan;
     int64_t *feature_at;    /* [m->inputs.n]: place in the plan */
@@ -31,12 +31,12 @@ struct feed {
     int64_t *axis_room;
     struct embed_slot_ids *slots;                 /* [lookup_n_slots] */
     int64_t *label_at, *weight_at, *indicator_at; /* [m->tasks.n]: targets, or -1 */
-    struct sessions sessions;
-    struct batch_rows rows;
-    struct feed_uneven uneven;
+    struct train_sessions sessions;
+    struct nn_batch_rows rows;
+    struct train_feed_uneven uneven;
 };
 
-void feed_destroy(struct feed *f)
+void train_feed_destroy(struct train_feed *f)
 {
     if (!f)
         return;
@@ -56,7 +56,7 @@ void feed_destroy(struct feed *f)
     mem_free(f->label_at);
     mem_free(f->weight_at);
     mem_free(f->indicator_at);
-    sessions_release(&f->sessions);
+    train_sessions_release(&f->sessions);
     mem_free(f);
 }
 
@@ -70,7 +70,7 @@ static int64_t target_at(const struct feature_batch *b, const char *name,
     return -1;
 }
 
-static enum rc find_targets(struct feed *f, struct err *err)
+static enum rc find_targets(struct train_feed *f, struct err *err)
 {
     struct feature_batch *b = feature_batch_create(f->plan);
     enum rc rc = RC_OK;
@@ -94,7 +94,7 @@ static enum rc find_targets(struct feed *f, struct err *err)
     return rc;
 }
 
-static enum rc find_features(struct feed *f, struct err *err)
+static enum rc find_features(struct train_feed *f, struct err *err)
 {
     for (size_t i = 0; i < f->m->inputs.n; i++) {
         const char *name = f->m->inputs.at[i].feature->name;
@@ -109,10 +109,10 @@ static enum rc find_features(struct feed *f, struct err *err)
     return RC_OK;
 }
 
-enum rc feed_create(struct model *m, const struct feature_plan *plan, struct feed **out,
-                    struct err *err)
+enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
+                          struct train_feed **out, struct err *err)
 {
-    struct feed *f = mem_calloc(1, sizeof(*f));
+    struct train_feed *f = mem_calloc(1, sizeof(*f));
     f->m = m;
     f->plan = plan;
     f->feature_at = mem_calloc(m->inputs.n + 1, sizeof(*f->feature_at));
@@ -128,7 +128,7 @@ enum rc feed_create(struct model *m, const struct feature_plan *plan, struct fee
     if (!rc)
         rc = find_targets(f, err);
     if (rc)
-        feed_destroy(f);
+        train_feed_destroy(f);
     else
         *out = f;
     return rc;
@@ -136,7 +136,7 @@ enum rc feed_create(struct model *m, const struct feature_plan *plan, struct fee
 
 /* Offsets of a sequence axis: those of its leader, cut where the model wants fewer steps.
  */
-static enum rc set_axis(struct feed *f, size_t i, const struct feature_batch *b,
+static enum rc set_axis(struct train_feed *f, size_t i, const struct feature_batch *b,
                         struct err *err)
 {
     const struct model_axis *a = &f->m->axes.at[i];
@@ -183,7 +183,7 @@ static enum rc make_room(struct shelf *s, int64_t ids, int64_t rows, struct err 
 }
 
 /* One id per row: the first, or none. */
-static enum rc first_ids(struct feed *f, size_t i, const struct feature_out *o,
+static enum rc first_ids(struct train_feed *f, size_t i, const struct feature_out *o,
                          struct embed_slot_ids *to, struct err *err)
 {
     struct shelf *s = &f->shelves[i];
@@ -201,7 +201,7 @@ static bool same_steps(const struct feature_out *o, const int64_t *offsets, int6
 }
 
 /* Which of the model's sequence axes; -1: none. */
-static int64_t axis_at(const struct feed *f, int axis)
+static int64_t axis_at(const struct train_feed *f, int axis)
 {
     for (size_t i = 0; i < f->m->axes.n; i++)
         if (f->m->axes.at[i].axis == axis)
@@ -209,7 +209,7 @@ static int64_t axis_at(const struct feed *f, int axis)
     return -1;
 }
 
-static void note_uneven(struct feed *f, const struct feature_batch *b)
+static void note_uneven(struct train_feed *f, const struct feature_batch *b)
 {
     for (size_t i = 0; i < f->m->inputs.n && !f->uneven.feature; i++) {
         const struct model_input *in = &f->m->inputs.at[i];
@@ -220,21 +220,21 @@ static void note_uneven(struct feed *f, const struct feature_batch *b)
         const int64_t *leader = b->at[f->leader_at[at]].seq_offsets;
         if (same_steps(&b->at[f->feature_at[i]], leader, b->rows))
             continue;
-        f->uneven = (struct feed_uneven){.feature = in->feature->name,
-                                         .leader = f->m->axes.at[at].leader->name,
-                                         .rows = b->rows};
+        f->uneven = (struct train_feed_uneven){.feature = in->feature->name,
+                                               .leader = f->m->axes.at[at].leader->name,
+                                               .rows = b->rows};
         for (int64_t r = 0; r < b->rows; r++)
             f->uneven.differ += o[r + 1] - o[r] != leader[r + 1] - leader[r];
     }
 }
 
-struct feed_uneven feed_uneven(const struct feed *f)
+struct train_feed_uneven train_feed_uneven(const struct train_feed *f)
 {
     return f->uneven;
 }
 
 /* Steps of a sequence, cut or filled up with empty steps to those of its axis. */
-static enum rc fitted_steps(struct feed *f, size_t i, const struct feature_out *o,
+static enum rc fitted_steps(struct train_feed *f, size_t i, const struct feature_out *o,
                             const int64_t *offsets, struct embed_slot_ids *to,
                             struct err *err)
 {
@@ -265,7 +265,7 @@ static enum rc fitted_steps(struct feed *f, size_t i, const struct feature_out *
     return RC_OK;
 }
 
-static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
+static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_batch *b,
                         struct err *err)
 {
     const struct model_input *in = &f->m->inputs.at[i];
@@ -294,7 +294,7 @@ static enum rc set_slot(struct feed *f, size_t i, const struct feature_batch *b,
 }
 
 /* Numbers into their columns; steps that a sequence lacks are zeros. */
-static void set_numbers(struct feed *f, size_t i, const struct feature_batch *b)
+static void set_numbers(struct train_feed *f, size_t i, const struct feature_batch *b)
 {
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
@@ -339,7 +339,7 @@ static enum rc check_class(const struct model_task *t, int64_t row, float label,
                      t->label, (intmax_t)row, (double)label, t->num_class - 1);
 }
 
-static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *b,
+static enum rc set_labels(struct train_feed *f, size_t i, const struct feature_batch *b,
                           struct err *err)
 {
     const struct model_task *t = &f->m->tasks.at[i];
@@ -363,7 +363,7 @@ static enum rc set_labels(struct feed *f, size_t i, const struct feature_batch *
 }
 
 /* Where a column of the model's own stands among the targets. */
-static enum rc set_column(struct feed *f, const struct model_column *c,
+static enum rc set_column(struct train_feed *f, const struct model_column *c,
                           const struct feature_batch *b, struct err *err)
 {
     int64_t at = target_at(b, c->name, FEATURE_LABEL);
@@ -382,7 +382,7 @@ static enum rc set_column(struct feed *f, const struct model_column *c,
     return RC_OK;
 }
 
-static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch *b,
+static enum rc set_weights(struct train_feed *f, size_t i, const struct feature_batch *b,
                            struct err *err)
 {
     const struct model_task *t = &f->m->tasks.at[i];
@@ -393,12 +393,12 @@ static enum rc set_weights(struct feed *f, size_t i, const struct feature_batch 
     const float *space =
         f->indicator_at[i] >= 0 ? b->targets[f->indicator_at[i]].values : NULL;
     struct view v = graph_write_begin(f->m->graph, t->weights);
-    enum rc rc = weights_fill(t, weights, space, f->rows.total, v, err);
+    enum rc rc = train_weights_fill(t, weights, space, f->rows.total, v, err);
     graph_write_end(f->m->graph, t->weights);
     return rc;
 }
 
-static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch *b,
+static enum rc set_sessions(struct train_feed *f, size_t i, const struct feature_batch *b,
                             struct err *err)
 {
     const struct model_task *t = &f->m->tasks.at[i];
@@ -409,18 +409,18 @@ static enum rc set_sessions(struct feed *f, size_t i, const struct feature_batch
         return err_set(err, RC_INVAL, "the sessions' feature '%s' is not there",
                        t->session->name);
     struct view v = graph_write_begin(f->m->graph, t->sessions);
-    enum rc rc = sessions_number(&f->sessions, &b->at[at], v, err);
+    enum rc rc = train_sessions_number(&f->sessions, &b->at[at], v, err);
     graph_write_end(f->m->graph, t->sessions);
     return rc;
 }
 
 /* Rows of every axis of the graph. */
-static enum rc set_rows(struct feed *f, const struct feature_batch *b, int64_t total,
-                        struct err *err)
+static enum rc set_rows(struct train_feed *f, const struct feature_batch *b,
+                        int64_t total, struct err *err)
 {
     struct model *m = f->m;
     enum rc rc = RC_OK;
-    f->rows = (struct batch_rows){.n = {b->rows}, .total = total};
+    f->rows = (struct nn_batch_rows){.n = {b->rows}, .total = total};
     for (size_t i = 0; i < m->axes.n && !rc; i++)
         rc = set_axis(f, i, b, err);
     if (!rc)
@@ -430,7 +430,8 @@ static enum rc set_rows(struct feed *f, const struct feature_batch *b, int64_t t
 }
 
 /* Numbers go into the graph, ids into f->slots. */
-static enum rc set_inputs(struct feed *f, const struct feature_batch *b, struct err *err)
+static enum rc set_inputs(struct train_feed *f, const struct feature_batch *b,
+                          struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < f->m->inputs.n && !rc; i++)
@@ -441,7 +442,8 @@ static enum rc set_inputs(struct feed *f, const struct feature_batch *b, struct 
     return rc;
 }
 
-static enum rc set_targets(struct feed *f, const struct feature_batch *b, struct err *err)
+static enum rc set_targets(struct train_feed *f, const struct feature_batch *b,
+                           struct err *err)
 {
     struct model *m = f->m;
     enum rc rc = RC_OK;
@@ -457,8 +459,8 @@ static enum rc set_targets(struct feed *f, const struct feature_batch *b, struct
     return rc;
 }
 
-enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
-                   bool targets, struct err *err)
+enum rc train_feed_batch(struct train_feed *f, const struct feature_batch *b,
+                         int64_t total, bool targets, struct err *err)
 {
     enum rc rc = set_rows(f, b, total, err);
     if (rc)
@@ -468,7 +470,7 @@ enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
     return rc || !targets ? rc : set_targets(f, b, err);
 }
 
-const struct embed_slot_ids *feed_ids(const struct feed *f)
+const struct embed_slot_ids *train_feed_ids(const struct train_feed *f)
 {
     return f->slots;
 }

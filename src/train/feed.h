@@ -12,31 +12,31 @@
 #include "feature/feature.h"
 #include "model/model.h"
 
-struct feed;
+struct train_feed;
 
 /* Both must outlive it. RC_INVAL when the model wants a feature or label that the plan
  * does not give.
  */
-enum rc feed_create(struct model *m, const struct feature_plan *plan, struct feed **out,
-                    struct err *err) MUST_CHECK;
-void feed_destroy(struct feed *f);
+enum rc train_feed_create(struct model *m, const struct feature_plan *plan,
+                          struct train_feed **out, struct err *err) MUST_CHECK;
+void train_feed_destroy(struct train_feed *f);
 
 /* Sets the graph's rows and fills all inputs but those of the lookup. `b` must stay as it
  * is until the next call. `total` are the rows that means over the batch divide by, when
  * `b` is one rank's part of it; 0: those of `b`. With `targets` false labels and weights are left alone
  * (predict). RC_INVAL E1401 (a label that is not a number), RC_NOMEM.
  */
-enum rc feed_batch(struct feed *f, const struct feature_batch *b, int64_t total,
-                   bool targets, struct err *err) MUST_CHECK;
+enum rc train_feed_batch(struct train_feed *f, const struct feature_batch *b,
+                         int64_t total, bool targets, struct err *err) MUST_CHECK;
 /* The ids of that batch, for lookup_prepare(); borrowed until the next. */
-const struct embed_slot_ids *feed_ids(const struct feed *f);
+const struct embed_slot_ids *train_feed_ids(const struct train_feed *f);
 /* A sequence that had another number of steps in some row than the one that leads its
  * group, by whose steps it is cut or filled up: the first one seen.
  */
-struct feed_uneven {
+struct train_feed_uneven {
     const char *feature, *leader; /* borrowed; NULL: there was none */
     int64_t differ, rows;         /* rows of that batch */
 };
-struct feed_uneven feed_uneven(const struct feed *f);
+struct train_feed_uneven train_feed_uneven(const struct train_feed *f);
 
 #endif

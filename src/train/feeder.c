@@ -20,8 +20,8 @@ struct feeder_slot {
     int64_t begun_ns, read_ns, made_ns;
 };
 
-struct feeder {
-    struct feeder_conf conf;
+struct train_feeder {
+    struct train_feeder_conf conf;
     struct dataset *data;
     struct feature_scratch *scratch;
     struct sampler *sampler; /* NULL: none */
@@ -43,7 +43,7 @@ struct feeder {
 };
 
 /* Waits for a free slot; NULL when the feeder is being closed. */
-static struct feeder_slot *free_slot(struct feeder *f)
+static struct feeder_slot *free_slot(struct train_feeder *f)
 {
     pthread_mutex_lock(&f->lock);
     while (!f->stop && f->n == f->depth)
@@ -53,7 +53,7 @@ static struct feeder_slot *free_slot(struct feeder *f)
     return s;
 }
 
-static void publish(struct feeder *f)
+static void publish(struct train_feeder *f)
 {
     pthread_mutex_lock(&f->lock);
     f->n++;
@@ -61,7 +61,7 @@ static void publish(struct feeder *f)
     pthread_mutex_unlock(&f->lock);
 }
 
-static void finish(struct feeder *f, enum rc rc, const struct err *err)
+static void finish(struct train_feeder *f, enum rc rc, const struct err *err)
 {
     pthread_mutex_lock(&f->lock);
     f->ended = true;
@@ -73,7 +73,7 @@ static void finish(struct feeder *f, enum rc rc, const struct err *err)
 }
 
 /* Features of a batch and of what the sampler adds to it. */
-static enum rc make_features(struct feeder *f, const struct batch *rows,
+static enum rc make_features(struct train_feeder *f, const struct batch *rows,
                              struct feature_batch *out, struct err *err)
 {
     struct sampled sampled = {.rows = rows};
@@ -86,7 +86,7 @@ static enum rc make_features(struct feeder *f, const struct batch *rows,
 }
 
 /* Fills one slot; *over when the last pass ended with it. */
-static enum rc fill_slot(struct feeder *f, struct feeder_slot *s, int64_t *epoch,
+static enum rc fill_slot(struct train_feeder *f, struct feeder_slot *s, int64_t *epoch,
                          bool *over, struct err *err)
 {
     const struct batch *rows = NULL;
@@ -111,7 +111,7 @@ static enum rc fill_slot(struct feeder *f, struct feeder_slot *s, int64_t *epoch
 
 static void *feeder_thread(void *arg)
 {
-    struct feeder *f = arg;
+    struct train_feeder *f = arg;
     struct err err = {0};
     struct dataset_counts counts;
     dataset_counts(f->data, &counts);
@@ -130,7 +130,7 @@ static void *feeder_thread(void *arg)
     return NULL;
 }
 
-static void make_ring(struct feeder *f)
+static void make_ring(struct train_feeder *f)
 {
     f->depth = f->conf.depth > 1 ? f->conf.depth : DEPTH;
     f->ring = mem_calloc((size_t)f->depth, sizeof(*f->ring));
@@ -140,7 +140,7 @@ static void make_ring(struct feeder *f)
     }
 }
 
-static enum rc open_sampler(struct feeder *f, struct err *err)
+static enum rc open_sampler(struct train_feeder *f, struct err *err)
 {
     f->step = f->conf.first_step;
     if (!f->conf.sampler)
@@ -152,10 +152,10 @@ static enum rc open_sampler(struct feeder *f, struct err *err)
     return RC_OK;
 }
 
-enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
-                    struct diags *diags, struct err *err)
+enum rc train_feeder_open(const struct train_feeder_conf *conf, struct train_feeder **out,
+                          struct diags *diags, struct err *err)
 {
-    struct feeder *f = mem_calloc(1, sizeof(*f));
+    struct train_feeder *f = mem_calloc(1, sizeof(*f));
     f->conf = *conf;
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->changed, NULL);
@@ -173,13 +173,13 @@ enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
             rc = err_sys(err, failed, "cannot start a thread");
     }
     if (rc)
-        feeder_close(f);
+        train_feeder_close(f);
     else
         *out = f;
     return rc;
 }
 
-void feeder_close(struct feeder *f)
+void train_feeder_close(struct train_feeder *f)
 {
     if (!f)
         return;
@@ -204,7 +204,7 @@ void feeder_close(struct feeder *f)
     mem_free(f);
 }
 
-static void give_back(struct feeder *f)
+static void give_back(struct train_feeder *f)
 {
     if (!f->holds)
         return;
@@ -214,10 +214,10 @@ static void give_back(struct feeder *f)
     pthread_cond_broadcast(&f->changed);
 }
 
-enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
+enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out, struct err *err)
 {
     int64_t start = clock_mono_ns();
-    *out = (struct fed){0};
+    *out = (struct train_fed){0};
     pthread_mutex_lock(&f->lock);
     give_back(f);
     while (f->n == 0 && !f->ended)
@@ -230,31 +230,32 @@ enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err)
     pthread_mutex_unlock(&f->lock);
     f->wait_ns += clock_mono_ns() - start;
     if (s)
-        *out = (struct fed){.features = s->pass_end ? NULL : s->features,
-                            .position = f->conf.positions ? buf_str(&s->position) : NULL,
-                            .epoch = s->epoch,
-                            .begun_ns = s->begun_ns,
-                            .read_ns = s->read_ns,
-                            .made_ns = s->made_ns};
+        *out = (struct train_fed){.features = s->pass_end ? NULL : s->features,
+                                  .position =
+                                      f->conf.positions ? buf_str(&s->position) : NULL,
+                                  .epoch = s->epoch,
+                                  .begun_ns = s->begun_ns,
+                                  .read_ns = s->read_ns,
+                                  .made_ns = s->made_ns};
     return rc;
 }
 
-const char *feeder_notes(const struct feeder *f)
+const char *train_feeder_notes(const struct train_feeder *f)
 {
     return f->sampler ? sampler_notes(f->sampler) : "";
 }
 
-int64_t feeder_rows(const struct feeder *f)
+int64_t train_feeder_rows(const struct train_feeder *f)
 {
     return dataset_rows(f->data);
 }
 
-size_t feeder_files(const struct feeder *f)
+size_t train_feeder_files(const struct train_feeder *f)
 {
     return dataset_files(f->data);
 }
 
-int64_t feeder_waited(const struct feeder *f)
+int64_t train_feeder_waited(const struct train_feeder *f)
 {
     return f->wait_ns;
 }

@@ -12,20 +12,20 @@
 #include "data/sampler/sampler.h"
 #include "feature/feature.h"
 
-struct feeder;
+struct train_feeder;
 
-struct feeder_conf {
+struct train_feeder_conf {
     struct dataset_conf data;
     const struct feature_plan *plan;    /* borrowed */
     int depth;                          /* batches made ahead; 0: 3 */
     int64_t epochs;                     /* passes over the data; 0: without end */
     bool positions;                     /* keep the dataset's position of each batch */
-    const struct sampler_conf *sampler; /* NULL: none; only used by feeder_open() */
+    const struct sampler_conf *sampler; /* NULL: none; only used by train_feeder_open() */
     uint64_t first_step;                /* number of the first batch, for the sampler */
 };
 
-/* One batch, the feeder's until the next feeder_next(). */
-struct fed {
+/* One batch, the feeder's until the next train_feeder_next(). */
+struct train_fed {
     const struct feature_batch *features; /* NULL: the end of a pass */
     const char *position; /* JSON, behind this batch; NULL without .positions */
     int64_t epoch;        /* passes completed before it */
@@ -35,20 +35,22 @@ struct fed {
 /* Opens the dataset and checks its columns against the plan (problems in `diags`:
  * RC_INVAL). Starts the thread.
  */
-enum rc feeder_open(const struct feeder_conf *conf, struct feeder **out,
-                    struct diags *diags, struct err *err) MUST_CHECK;
-void feeder_close(struct feeder *f); /* NULL is fine; stops the thread */
+enum rc train_feeder_open(const struct train_feeder_conf *conf, struct train_feeder **out,
+                          struct diags *diags, struct err *err) MUST_CHECK;
+void train_feeder_close(struct train_feeder *f); /* NULL is fine; stops the thread */
 
 /* The next batch; features NULL at the end of each pass. After the last pass each call
  * says the end again. RC_* of the dataset and of the features, with their messages.
  */
-enum rc feeder_next(struct feeder *f, struct fed *out, struct err *err) MUST_CHECK;
+enum rc train_feeder_next(struct train_feeder *f, struct train_fed *out,
+                          struct err *err) MUST_CHECK;
 
 /* What a sampler found odd, a line each; "" when there is none. */
-const char *feeder_notes(const struct feeder *f);
-int64_t feeder_rows(const struct feeder *f); /* of all files; -1 when not known */
-size_t feeder_files(const struct feeder *f);
-/* Nanoseconds that feeder_next() has waited for data. */
-int64_t feeder_waited(const struct feeder *f);
+const char *train_feeder_notes(const struct train_feeder *f);
+int64_t
+train_feeder_rows(const struct train_feeder *f); /* of all files; -1 when not known */
+size_t train_feeder_files(const struct train_feeder *f);
+/* Nanoseconds that train_feeder_next() has waited for data. */
+int64_t train_feeder_waited(const struct train_feeder *f);
 
 #endif

@@ -12,8 +12,8 @@
 
 /* States of dense parameters that the checkpoint has, in memory of their own. */
 struct found {
-    struct state wanted; /* what the optimiser lists */
-    struct state have;
+    struct nn_state wanted; /* what the optimiser lists */
+    struct nn_state have;
     struct arena arena;
 };
 
@@ -29,20 +29,20 @@ static const char *old_name(struct found *f, const struct ckpt_map *map, const c
 }
 
 static void take_floats(struct found *f, const struct ckpt *c,
-                        const struct state_item *it, const char *old)
+                        const struct nn_state_item *it, const char *old)
 {
-    const struct st_tensor *t =
+    const struct ckpt_st_tensor *t =
         ckpt_find(c, arena_printf(&f->arena, OPTIM_PREFIX "%s", old));
     if (!t || t->n_dims != 1 || t->dims[0] != it->n)
         return;
     float *v = arena_try_alloc(&f->arena, (size_t)it->n, sizeof(*v));
-    if (v && st_read_f32(t, 0, it->n, v, 1, NULL) == RC_OK)
-        state_add(&f->have, STATE_F32, v, it->n, "%s", it->name);
+    if (v && ckpt_st_read_f32(t, 0, it->n, v, 1, NULL) == RC_OK)
+        nn_state_add(&f->have, STATE_F32, v, it->n, "%s", it->name);
 }
 
 /* Counters stand in the checkpoint's blob of that name: {"state.x.step": [7]}. */
 static void take_counter(struct found *f, const struct ckpt *c,
-                         const struct state_item *it, const char *old)
+                         const struct nn_state_item *it, const char *old)
 {
     const struct node *list = node_find(ckpt_json(c, "counters"), old);
     if (!list || list->kind != NODE_LIST || list->list.n != 1 || it->n != 1)
@@ -50,19 +50,19 @@ static void take_counter(struct found *f, const struct ckpt *c,
     int64_t *i = arena_alloc(&f->arena, sizeof(*i));
     double *d = arena_alloc(&f->arena, sizeof(*d));
     if (it->type == STATE_I64 && node_i64(list->list.at[0], i))
-        state_add(&f->have, STATE_I64, i, 1, "%s", it->name);
+        nn_state_add(&f->have, STATE_I64, i, 1, "%s", it->name);
     else if (it->type == STATE_F64 && node_number(list->list.at[0], d))
-        state_add(&f->have, STATE_F64, d, 1, "%s", it->name);
+        nn_state_add(&f->have, STATE_F64, d, 1, "%s", it->name);
 }
 
-static enum rc load_optimizer(struct session *s, const struct ckpt *c,
+static enum rc load_optimizer(struct train_session *s, const struct ckpt *c,
                               const struct ckpt_map *map, size_t *n, struct err *err)
 {
     struct found f = {0};
     size_t missing = 0;
     optim_save(s->optim, false, &f.wanted);
     for (size_t i = 0; i < f.wanted.items.n; i++) {
-        const struct state_item *it = &f.wanted.items.at[i];
+        const struct nn_state_item *it = &f.wanted.items.at[i];
         const char *old = old_name(&f, map, it->name);
         if (it->type == STATE_F32)
             take_floats(&f, c, it, old);
@@ -71,13 +71,13 @@ static enum rc load_optimizer(struct session *s, const struct ckpt *c,
     }
     enum rc rc = optim_load(s->optim, &f.have, &missing, err);
     *n = optim_params(s->optim)->n - missing;
-    state_release(&f.wanted);
-    state_release(&f.have);
+    nn_state_release(&f.wanted);
+    nn_state_release(&f.have);
     arena_release(&f.arena);
     return rc;
 }
 
-static void count_missing(const struct ckpt_report *r, struct fine_tune_result *out)
+static void count_missing(const struct ckpt_report *r, struct train_fine_tune_result *out)
 {
     out->missing = r->counts[CKPT_MISSING];
     for (size_t i = 0; i < r->diffs.n; i++)
@@ -88,15 +88,16 @@ static void count_missing(const struct ckpt_report *r, struct fine_tune_result *
         }
 }
 
-enum rc fine_tune(struct session *s, const struct ckpt *c, const char *map_path,
-                  bool fresh, struct fine_tune_result *out, struct err *err)
+enum rc train_fine_tune(struct train_session *s, const struct ckpt *c,
+                        const char *map_path, bool fresh,
+                        struct train_fine_tune_result *out, struct err *err)
 {
     struct ckpt_state state = {.lookup = s->model->lookup};
     struct ckpt_report report = {0};
     struct ckpt_map map = {0};
     struct ckpt_load how = {.partial = true, .no_optimizer = fresh};
     bool mapped = map_path && map_path[0];
-    *out = (struct fine_tune_result){0};
+    *out = (struct train_fine_tune_result){0};
     if (mapped) {
         enum rc bad = ckpt_map_read(map_path, &map, err);
         if (bad)

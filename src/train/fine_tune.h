@@ -6,7 +6,7 @@
 #include "ckpt/ckpt.h"
 #include "train/session.h"
 
-struct fine_tune_result {
+struct train_fine_tune_result {
     size_t loaded;      /* tensors */
     size_t missing;     /* parameters that keep their initial values */
     size_t n_optimizer; /* states of dense parameters that were taken over */
@@ -18,7 +18,8 @@ struct fine_tune_result {
  * `map` is the path of a file (ckpt/map.h), or NULL. RC_INVAL: E1510 (nothing fits, or a
  * shape differs), E1511, E1512.
  */
-enum rc fine_tune(struct session *s, const struct ckpt *c, const char *map, bool fresh,
-                  struct fine_tune_result *out, struct err *err) MUST_CHECK;
+enum rc train_fine_tune(struct train_session *s, const struct ckpt *c, const char *map,
+                        bool fresh, struct train_fine_tune_result *out,
+                        struct err *err) MUST_CHECK;
 
 #endif

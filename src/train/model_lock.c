@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 
-struct model_lock {
+struct train_model_lock {
     int fd;
     char *path, *made; /* .lock; the directory when it was made for it, else NULL */
 };
@@ -70,19 +70,20 @@ static enum rc lock_file(const char *model_dir, const char *path, int *out,
     }
 }
 
-enum rc model_lock_take(const char *model_dir, struct model_lock **out, struct err *err)
+enum rc train_model_lock_take(const char *model_dir, struct train_model_lock **out,
+                              struct err *err)
 {
     bool was_there = fs_is_dir(model_dir);
     enum rc rc = fs_mkdirs(model_dir, 0755, err);
     if (rc)
         return rc;
-    struct model_lock *l = mem_calloc(1, sizeof(*l));
+    struct train_model_lock *l = mem_calloc(1, sizeof(*l));
     l->path = fs_join(model_dir, ".lock");
     l->made = was_there ? NULL : mem_strdup(model_dir);
     l->fd = -1;
     rc = lock_file(model_dir, l->path, &l->fd, err);
     if (rc) {
-        model_lock_release(l);
+        train_model_lock_release(l);
         return rc;
     }
     write_owner(l->fd);
@@ -91,7 +92,7 @@ enum rc model_lock_take(const char *model_dir, struct model_lock **out, struct e
     return RC_OK;
 }
 
-void model_lock_release(struct model_lock *l)
+void train_model_lock_release(struct train_model_lock *l)
 {
     if (!l)
         return;

@@ -11,14 +11,14 @@
 
 #include "base/err.h"
 
-struct model_lock;
+struct train_model_lock;
 
 /* Makes model_dir when it is absent and removes what a killed run left half written
- * there. *out is the caller's, to model_lock_release(). RC_INVAL E1410: another process
+ * there. *out is the caller's, to train_model_lock_release(). RC_INVAL E1410: another process
  * has it; RC_IO.
  */
-enum rc model_lock_take(const char *model_dir, struct model_lock **out,
-                        struct err *err) MUST_CHECK;
-void model_lock_release(struct model_lock *l); /* NULL is fine */
+enum rc train_model_lock_take(const char *model_dir, struct train_model_lock **out,
+                              struct err *err) MUST_CHECK;
+void train_model_lock_release(struct train_model_lock *l); /* NULL is fine */
 
 #endif

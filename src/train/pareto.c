@@ -71,7 +71,8 @@ static void project(double *w, size_t n, double total)
         w[i] = fmax(w[i] - shift, 0);
 }
 
-void pareto_solve(const double *gram, const double *least, size_t n, double *weights)
+void train_pareto_solve(const double *gram, const double *least, size_t n,
+                        double *weights)
 {
     double m[N][N] = {{0}}, mm[N][N], z[N] = {0}, b[N] = {0}, total = 1;
     for (size_t i = 0; i < n; i++) {
@@ -102,7 +103,7 @@ void pareto_solve(const double *gram, const double *least, size_t n, double *wei
         weights[i] += least[i];
 }
 
-struct pareto {
+struct train_pareto {
     size_t n;
     size_t loss[PARETO_MAX]; /* of the graph */
     double least[PARETO_MAX];
@@ -111,7 +112,7 @@ struct pareto {
     float *grads[PARETO_MAX];
 };
 
-void pareto_destroy(struct pareto *p)
+void train_pareto_destroy(struct train_pareto *p)
 {
     if (!p)
         return;
@@ -121,7 +122,7 @@ void pareto_destroy(struct pareto *p)
     mem_free(p);
 }
 
-static enum rc allocate(struct pareto *p, const struct graph *g, struct err *err)
+static enum rc allocate(struct train_pareto *p, const struct graph *g, struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(g, &n);
@@ -138,17 +139,18 @@ static enum rc allocate(struct pareto *p, const struct graph *g, struct err *err
                           p->n);
 }
 
-enum rc pareto_create(const struct model *m, struct pareto **out, struct err *err)
+enum rc train_pareto_create(const struct model *m, struct train_pareto **out,
+                            struct err *err)
 {
     *out = NULL;
     if (!m->conf->model_config->use_pareto_loss_weight)
         return RC_OK;
-    struct pareto *p = mem_calloc(1, sizeof(*p));
+    struct train_pareto *p = mem_calloc(1, sizeof(*p));
     for (size_t i = 0; i < m->tasks.n; i++)
         for (int64_t k = 0; !m->tasks.at[i].training && k < m->tasks.at[i].n_losses;
              k++) {
             if (p->n == PARETO_MAX) {
-                pareto_destroy(p);
+                train_pareto_destroy(p);
                 return err_set(err, RC_UNSUPPORTED,
                                "use_pareto_loss_weight: more than %d losses", PARETO_MAX);
             }
@@ -157,7 +159,7 @@ enum rc pareto_create(const struct model *m, struct pareto **out, struct err *er
         }
     enum rc rc = allocate(p, m->graph, err);
     if (rc)
-        pareto_destroy(p);
+        train_pareto_destroy(p);
     else
         *out = p;
     return rc;
@@ -193,7 +195,7 @@ static double product(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-double pareto_seed(struct pareto *p, struct graph *g, float scale)
+double train_pareto_seed(struct train_pareto *p, struct graph *g, float scale)
 {
     double gram[PARETO_MAX * PARETO_MAX], weights[PARETO_MAX], total = 0;
     copy_grads(g, p->held);
@@ -208,7 +210,7 @@ double pareto_seed(struct pareto *p, struct graph *g, float scale)
         for (size_t j = 0; j <= i; j++)
             gram[i * p->n + j] = gram[j * p->n + i] =
                 product(p->grads[i], p->grads[j], p->floats);
-    pareto_solve(gram, p->least, p->n, weights);
+    train_pareto_solve(gram, p->least, p->n, weights);
     for (size_t i = 0; i < graph_n_losses(g); i++)
         graph_seed(g, i, scale);
     for (size_t k = 0; k < p->n; k++)

@@ -12,21 +12,22 @@
 /* least[n] >= 0, their sum below 1; gram[n][n]: products of the losses' gradients. The
  * weights are at least `least`, and their sum is 1.
  */
-void pareto_solve(const double *gram, const double *least, size_t n, double *weights);
+void train_pareto_solve(const double *gram, const double *least, size_t n,
+                        double *weights);
 
-struct pareto;
+struct train_pareto;
 
 /* NULL in *out when the config does not ask for it. RC_UNSUPPORTED: more than PARETO_MAX
  * losses; RC_NOMEM.
  */
-enum rc pareto_create(const struct model *m, struct pareto **out,
-                      struct err *err) MUST_CHECK;
-void pareto_destroy(struct pareto *p); /* NULL is fine */
+enum rc train_pareto_create(const struct model *m, struct train_pareto **out,
+                            struct err *err) MUST_CHECK;
+void train_pareto_destroy(struct train_pareto *p); /* NULL is fine */
 
 /* After a forward pass: one backward pass per loss, then seeds the losses of the tasks
  * with their weights times `scale`. Gradients are as before. The graph must keep values.
  * Returns the weighted loss.
  */
-double pareto_seed(struct pareto *p, struct graph *g, float scale);
+double train_pareto_seed(struct train_pareto *p, struct graph *g, float scale);
 
 #endif

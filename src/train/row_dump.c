@@ -27,7 +27,7 @@
 
 enum { STEP, RANK, WORLD, FEATURE, TABLE, KEY, VALUES, SOURCE, COLUMNS };
 
-struct row_dump {
+struct train_row_dump {
     const struct pc_DeltaEmbeddingDumpConfig *conf; /* borrowed */
     struct lookup *lookup;                          /* borrowed */
     char *dir;                                      /* owned */
@@ -36,7 +36,7 @@ struct row_dump {
     struct data_schema schema;
 };
 
-static void make_schema(struct row_dump *d)
+static void make_schema(struct train_row_dump *d)
 {
     static const struct {
         const char *name;
@@ -56,7 +56,7 @@ static void make_schema(struct row_dump *d)
 }
 
 /* Others read values two bytes at a time. */
-static enum rc check_widths(const struct row_dump *d, struct err *err)
+static enum rc check_widths(const struct train_row_dump *d, struct err *err)
 {
     for (int i = 0; d->bytes && i < lookup_n_tables(d->lookup); i++) {
         const struct embed_table_conf *t = lookup_table(d->lookup, i);
@@ -69,11 +69,11 @@ static enum rc check_widths(const struct row_dump *d, struct err *err)
     return RC_OK;
 }
 
-enum rc row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
-                        const char *model_dir, struct lookup *lookup,
-                        struct row_dump **out, struct err *err)
+enum rc train_row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
+                              const char *model_dir, struct lookup *lookup,
+                              struct train_row_dump **out, struct err *err)
 {
-    struct row_dump *d = mem_calloc(1, sizeof(*d));
+    struct train_row_dump *d = mem_calloc(1, sizeof(*d));
     bool named = conf->output_dir && conf->output_dir[0];
     d->conf = conf;
     d->lookup = lookup;
@@ -84,13 +84,13 @@ enum rc row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
     if (!rc)
         rc = lookup_track(lookup, err);
     if (rc)
-        row_dump_destroy(d);
+        train_row_dump_destroy(d);
     else
         *out = d;
     return rc;
 }
 
-void row_dump_destroy(struct row_dump *d)
+void train_row_dump_destroy(struct train_row_dump *d)
 {
     if (!d)
         return;
@@ -99,12 +99,12 @@ void row_dump_destroy(struct row_dump *d)
     mem_free(d);
 }
 
-static int64_t interval_ns(const struct row_dump *d)
+static int64_t interval_ns(const struct train_row_dump *d)
 {
     return (int64_t)d->conf->dump_interval_minutes * 60 * CLOCK_SECOND;
 }
 
-enum rc row_dump_start(struct row_dump *d, struct err *err)
+enum rc train_row_dump_start(struct train_row_dump *d, struct err *err)
 {
     if (!d)
         return RC_OK;
@@ -162,7 +162,7 @@ static bool quantise(const float *w, int64_t dim, uint8_t *out)
 }
 
 struct dump {
-    const struct row_dump *d;
+    const struct train_row_dump *d;
     uint64_t step;
     char *path;
     struct writer *writer; /* NULL until there is a row */
@@ -251,7 +251,7 @@ static enum rc add_table(struct dump *x, int number, struct err *err)
     return rc;
 }
 
-static enum rc write_dump(struct row_dump *d, uint64_t step, struct err *err)
+static enum rc write_dump(struct train_row_dump *d, uint64_t step, struct err *err)
 {
     const char *prefix = d->conf->file_prefix && d->conf->file_prefix[0]
                              ? d->conf->file_prefix
@@ -278,7 +278,7 @@ static enum rc write_dump(struct row_dump *d, uint64_t step, struct err *err)
 }
 
 /* Moments that were missed are passed over. */
-static bool clock_is_due(struct row_dump *d)
+static bool clock_is_due(struct train_row_dump *d)
 {
     int64_t now = clock_mono_ns();
     if (now < d->due_ns)
@@ -287,7 +287,7 @@ static bool clock_is_due(struct row_dump *d)
     return true;
 }
 
-enum rc row_dump_step(struct row_dump *d, uint64_t step, struct err *err)
+enum rc train_row_dump_step(struct train_row_dump *d, uint64_t step, struct err *err)
 {
     if (!d)
         return RC_OK;
@@ -297,7 +297,7 @@ enum rc row_dump_step(struct row_dump *d, uint64_t step, struct err *err)
     return due && step > 0 ? write_dump(d, step, err) : RC_OK;
 }
 
-enum rc row_dump_end(struct row_dump *d, uint64_t step, struct err *err)
+enum rc train_row_dump_end(struct train_row_dump *d, uint64_t step, struct err *err)
 {
     return d && step > 0 ? write_dump(d, step, err) : RC_OK;
 }

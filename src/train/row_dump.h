@@ -11,23 +11,26 @@
 #include "embed/lookup.h"
 #include "text/pipeline/pipeline.h"
 
-struct row_dump;
+struct train_row_dump;
 
 /* Makes tables note ids from here on, so before a checkpoint is loaded. `embed` is
  * borrowed. RC_INVAL (E1409: values that cannot be stored so), RC_NOMEM.
  */
-enum rc row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
-                        const char *model_dir, struct lookup *lookup,
-                        struct row_dump **out, struct err *err) MUST_CHECK;
-void row_dump_destroy(struct row_dump *d); /* NULL is fine, as in the following */
+enum rc train_row_dump_create(const struct pc_DeltaEmbeddingDumpConfig *conf,
+                              const char *model_dir, struct lookup *lookup,
+                              struct train_row_dump **out, struct err *err) MUST_CHECK;
+void train_row_dump_destroy(
+    struct train_row_dump *d); /* NULL is fine, as in the following */
 
 /* Makes the directory; an interval of minutes begins. RC_IO. */
-enum rc row_dump_start(struct row_dump *d, struct err *err) MUST_CHECK;
+enum rc train_row_dump_start(struct train_row_dump *d, struct err *err) MUST_CHECK;
 /* After a step, counted from 0: a file, when one is due. RC_IO, RC_NOMEM, RC_INVAL
  * (E1409: a row that INT8 cannot hold).
  */
-enum rc row_dump_step(struct row_dump *d, uint64_t step, struct err *err) MUST_CHECK;
+enum rc train_row_dump_step(struct train_row_dump *d, uint64_t step,
+                            struct err *err) MUST_CHECK;
 /* The end of training: what no file has yet. Nothing at step 0. */
-enum rc row_dump_end(struct row_dump *d, uint64_t step, struct err *err) MUST_CHECK;
+enum rc train_row_dump_end(struct train_row_dump *d, uint64_t step,
+                           struct err *err) MUST_CHECK;
 
 #endif

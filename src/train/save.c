@@ -15,7 +15,7 @@
 #define OPTIM_PREFIX "optimizer."
 #define EMA_PREFIX "ema."
 
-static struct ckpt_state state_of(const struct session *s)
+static struct ckpt_state state_of(const struct train_session *s)
 {
     struct ckpt_state state = {.lookup = s->model->lookup};
     state.params = graph_params(s->model->graph, &state.n_params);
@@ -26,22 +26,22 @@ static struct ckpt_state state_of(const struct session *s)
  * which there are few, stand in its blob "counters".
  */
 struct extras {
-    struct state items; /* borrowed from their owners */
+    struct nn_state items; /* borrowed from their owners */
     VEC(struct ckpt_array) arrays;
     VEC(size_t) item_of; /* the item of each array */
     struct arena names;
 };
 
-static void extras_init(struct extras *x, const struct session *s)
+static void extras_init(struct extras *x, const struct train_session *s)
 {
     *x = (struct extras){0};
     /* in the middle of an accumulation the gradients so far count, too */
     optim_save(s->optim, s->step % s->accumulate != 0, &x->items);
     if (s->ema)
-        ema_save(s->ema, EMA_PREFIX, &x->items);
-    scaler_save(&s->scaler, &x->items);
+        optim_ema_save(s->ema, EMA_PREFIX, &x->items);
+    optim_scaler_save(&s->scaler, &x->items);
     for (size_t i = 0; i < x->items.items.n; i++) {
-        const struct state_item *it = &x->items.items.at[i];
+        const struct nn_state_item *it = &x->items.items.at[i];
         if (it->type != STATE_F32)
             continue;
         struct ckpt_array array = {
@@ -57,13 +57,13 @@ static void extras_init(struct extras *x, const struct session *s)
 
 static void extras_release(struct extras *x)
 {
-    state_release(&x->items);
+    nn_state_release(&x->items);
     VEC_RELEASE(&x->arrays);
     VEC_RELEASE(&x->item_of);
     arena_release(&x->names);
 }
 
-static void put_value(struct buf *b, const struct state_item *it, int64_t i)
+static void put_value(struct buf *b, const struct nn_state_item *it, int64_t i)
 {
     char text[32];
     if (it->type == STATE_I64) {
@@ -82,7 +82,7 @@ static void add_counters(struct ckpt_writer *w, const struct extras *x)
     buf_init(&b, (size_t)1 << 28);
     buf_putc(&b, '{');
     for (size_t i = 0; i < x->items.items.n; i++) {
-        const struct state_item *it = &x->items.items.at[i];
+        const struct nn_state_item *it = &x->items.items.at[i];
         if (it->type == STATE_F32)
             continue;
         buf_puts(&b, first ? "" : ", ");
@@ -100,7 +100,7 @@ static void add_counters(struct ckpt_writer *w, const struct extras *x)
     buf_release(&b);
 }
 
-static void add_session(struct ckpt_writer *w, const struct session *s)
+static void add_session(struct ckpt_writer *w, const struct train_session *s)
 {
     struct buf b;
     buf_init(&b, 4096);
@@ -118,8 +118,9 @@ static void add_session(struct ckpt_writer *w, const struct session *s)
     buf_release(&b);
 }
 
-struct ckpt_writer *session_save(const struct session *s, const char *model_dir,
-                                 const char *config, const char *position)
+struct ckpt_writer *train_session_save(const struct train_session *s,
+                                       const char *model_dir, const char *config,
+                                       const char *position)
 {
     struct ckpt_writer_conf conf = {
         .step = (int64_t)s->step - 1, .epoch = (int64_t)s->epoch, .config = config};
@@ -140,7 +141,7 @@ struct ckpt_writer *session_save(const struct session *s, const char *model_dir,
 
 /* The values of a counter, in memory of `a`; NULL when they are not there as they should
  * be. */
-static const void *counter_values(const struct node *blob, const struct state_item *it,
+static const void *counter_values(const struct node *blob, const struct nn_state_item *it,
                                   struct arena *a)
 {
     const struct node *list = blob ? node_find(blob, it->name) : NULL;
@@ -158,27 +159,27 @@ static const void *counter_values(const struct node *blob, const struct state_it
 
 /* Into memory of its own first, so that a checkpoint that does not fit changes nothing.
  */
-static enum rc load_all(struct session *s, const struct ckpt *c, struct err *err)
+static enum rc load_all(struct train_session *s, const struct ckpt *c, struct err *err)
 {
     struct ckpt_state state = state_of(s);
     struct ckpt_report report = {0};
     struct ckpt_load how = {.partial = false};
     struct arena a = {0};
-    struct state found = {0};
+    struct nn_state found = {0};
     struct extras x;
     extras_init(&x, s);
     for (size_t i = 0; i < x.arrays.n; i++) {
-        const struct state_item *it = &x.items.items.at[x.item_of.at[i]];
+        const struct nn_state_item *it = &x.items.items.at[x.item_of.at[i]];
         x.arrays.at[i].data = arena_alloc(&a, (size_t)it->n * sizeof(float));
-        state_add(&found, STATE_F32, x.arrays.at[i].data, it->n, "%s", it->name);
+        nn_state_add(&found, STATE_F32, x.arrays.at[i].data, it->n, "%s", it->name);
     }
     for (size_t i = 0; i < x.items.items.n; i++) {
-        const struct state_item *it = &x.items.items.at[i];
+        const struct nn_state_item *it = &x.items.items.at[i];
         const void *values = it->type == STATE_F32
                                  ? NULL
                                  : counter_values(ckpt_json(c, "counters"), it, &a);
         if (values)
-            state_add(&found, it->type, values, it->n, "%s", it->name);
+            nn_state_add(&found, it->type, values, it->n, "%s", it->name);
     }
     state.arrays = x.arrays.at;
     state.n_arrays = x.arrays.n;
@@ -186,12 +187,12 @@ static enum rc load_all(struct session *s, const struct ckpt *c, struct err *err
     if (!rc)
         rc = optim_load(s->optim, &found, NULL, err);
     if (!rc && s->ema)
-        rc = ema_load(s->ema, EMA_PREFIX, &found, err);
+        rc = optim_ema_load(s->ema, EMA_PREFIX, &found, err);
     if (!rc)
-        rc = scaler_load(&s->scaler, &found, err);
+        rc = optim_scaler_load(&s->scaler, &found, err);
     ckpt_report_release(&report);
     extras_release(&x);
-    state_release(&found);
+    nn_state_release(&found);
     arena_release(&a);
     return rc;
 }
@@ -202,7 +203,7 @@ static bool counter(const struct node *blob, const char *name, uint64_t *out)
     return n && node_u64(n, out);
 }
 
-enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed, struct err *err)
+enum rc train_session_saved_seed(const struct ckpt *c, uint64_t *seed, struct err *err)
 {
     if (counter(ckpt_json(c, "session"), "seed", seed))
         return RC_OK;
@@ -211,7 +212,7 @@ enum rc session_saved_seed(const struct ckpt *c, uint64_t *seed, struct err *err
 }
 
 /* Older checkpoints do not hold it; what their data had done by then tells. */
-static void load_data_epoch(struct session *s, const struct ckpt *c)
+static void load_data_epoch(struct train_session *s, const struct ckpt *c)
 {
     uint64_t passes;
     if (counter(ckpt_json(c, "session"), "data_epoch", &s->data_epoch) &&
@@ -223,7 +224,8 @@ static void load_data_epoch(struct session *s, const struct ckpt *c)
         s->data_epoch = s->epoch - passes;
 }
 
-static enum rc load_session(struct session *s, const struct ckpt *c, struct err *err)
+static enum rc load_session(struct train_session *s, const struct ckpt *c,
+                            struct err *err)
 {
     const struct node *blob = ckpt_json(c, "session");
     uint64_t seed;
@@ -243,8 +245,8 @@ static enum rc load_session(struct session *s, const struct ckpt *c, struct err 
     return RC_OK;
 }
 
-enum rc session_resume(struct session *s, const struct ckpt *c, struct arena *a,
-                       const char **position, struct err *err)
+enum rc train_session_resume(struct train_session *s, const struct ckpt *c,
+                             struct arena *a, const char **position, struct err *err)
 {
     *position = NULL;
     enum rc rc = load_session(s, c, err);
@@ -269,16 +271,18 @@ static bool has_average(const struct ckpt *c)
            node_i64(n->list.at[0], &count) && count > 0;
 }
 
-static enum rc load_average(struct session *s, const struct ckpt *c, struct err *err)
+static enum rc load_average(struct train_session *s, const struct ckpt *c,
+                            struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n && !rc; i++) {
         char *name = mem_printf(OPTIM_PREFIX EMA_PREFIX "%s", params[i]->name);
-        const struct st_tensor *t = ckpt_find(c, name);
-        if (t && st_rows(t) == params[i]->n && st_width(t) == 1) {
-            rc = st_read_f32(t, 0, params[i]->n, param_write_begin(params[i]), 1, err);
+        const struct ckpt_st_tensor *t = ckpt_find(c, name);
+        if (t && ckpt_st_rows(t) == params[i]->n && ckpt_st_width(t) == 1) {
+            rc = ckpt_st_read_f32(t, 0, params[i]->n, param_write_begin(params[i]), 1,
+                                  err);
             param_write_end(params[i]);
         }
         mem_free(name);
@@ -286,8 +290,8 @@ static enum rc load_average(struct session *s, const struct ckpt *c, struct err 
     return rc;
 }
 
-enum rc session_load_weights(struct session *s, const struct ckpt *c, bool average,
-                             struct err *err)
+enum rc train_session_load_weights(struct train_session *s, const struct ckpt *c,
+                                   bool average, struct err *err)
 {
     struct ckpt_state state = state_of(s);
     struct ckpt_report report = {0};

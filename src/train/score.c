@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of a model, each fed with the predictions and labels of its task, and the mean
  * of every loss by rows. Train metrics move with the batches and are saved with a
- * checkpoint; those of an evaluation start anew with score_reset().
+ * checkpoint; those of an evaluation start anew with train_score_reset().
  */
 #include "train/score.h"
 
@@ -21,9 +21,9 @@ struct entry {
     int64_t group_at; /* feature that holds the groups, or -1 */
 };
 
-struct score {
+struct train_score {
     VEC(struct entry) entries;
-    VEC(struct score_line) lines;
+    VEC(struct train_score_line) lines;
     VEC(const char *) names; /* of losses; NULL: is not shown */
     struct arena arena;      /* names of losses */
     bool train;
@@ -36,8 +36,8 @@ struct score {
     int64_t room;
 };
 
-static enum rc add_metric(struct score *s, const struct session *session, size_t task,
-                          struct metric *m, struct err *err)
+static enum rc add_metric(struct train_score *s, const struct train_session *session,
+                          size_t task, struct metric *m, struct err *err)
 {
     const struct model_task *t = &session->model->tasks.at[task];
     struct entry e = {.metric = m, .task = task, .group_at = -1};
@@ -47,9 +47,9 @@ static enum rc add_metric(struct score *s, const struct session *session, size_t
         e.group_at = feature_plan_find(session->plan, str_c(key));
     VEC_PUSH(&s->entries, e);
     enum metric_wants wants = metric_wants(m);
-    const struct val *from = wants == METRIC_VALUE    ? t->y
-                             : wants == METRIC_SCORES ? t->scores
-                                                      : t->probs;
+    const struct nn_val *from = wants == METRIC_VALUE    ? t->y
+                                : wants == METRIC_SCORES ? t->scores
+                                                         : t->probs;
     if (!from)
         return err_coded(err, RC_INVAL, E1407,
                          "metric '%s' does not fit what the model predicts", e.name);
@@ -60,16 +60,17 @@ static enum rc add_metric(struct score *s, const struct session *session, size_t
 }
 
 /* Beside the binned AUC of evaluations the exact one, whatever the bins. */
-static enum rc add_exact(struct score *s, const struct session *session, size_t task,
-                         const struct metric_options *options, struct err *err)
+static enum rc add_exact(struct train_score *s, const struct train_session *session,
+                         size_t task, const struct metric_options *options,
+                         struct err *err)
 {
     struct metric *m = NULL;
     enum rc rc = metric_create_exact_auc(options, &m, err);
     return rc ? rc : add_metric(s, session, task, m, err);
 }
 
-static enum rc add_task(struct score *s, const struct session *session, size_t i,
-                        struct err *err)
+static enum rc add_task(struct train_score *s, const struct train_session *session,
+                        size_t i, struct err *err)
 {
     const struct model_task *t = &session->model->tasks.at[i];
     struct metric_options options = {.seed = session->options.seed};
@@ -87,10 +88,10 @@ static enum rc add_task(struct score *s, const struct session *session, size_t i
     return rc;
 }
 
-enum rc score_create(const struct session *session, bool train, struct score **out,
-                     struct err *err)
+enum rc train_score_create(const struct train_session *session, bool train,
+                           struct train_score **out, struct err *err)
 {
-    struct score *s = mem_calloc(1, sizeof(*s));
+    struct train_score *s = mem_calloc(1, sizeof(*s));
     enum rc rc = RC_OK;
     s->train = train;
     s->n_each = graph_n_losses(session->model->graph);
@@ -103,13 +104,13 @@ enum rc score_create(const struct session *session, bool train, struct score **o
     for (size_t i = 0; i < session->model->tasks.n && !rc; i++)
         rc = add_task(s, session, i, err);
     if (rc)
-        score_destroy(s);
+        train_score_destroy(s);
     else
         *out = s;
     return rc;
 }
 
-void score_destroy(struct score *s)
+void train_score_destroy(struct train_score *s)
 {
     if (!s)
         return;
@@ -127,7 +128,7 @@ void score_destroy(struct score *s)
     mem_free(s);
 }
 
-static enum rc make_room(struct score *s, int64_t rows, struct err *err)
+static enum rc make_room(struct train_score *s, int64_t rows, struct err *err)
 {
     if (rows <= s->room)
         return RC_OK;
@@ -142,20 +143,20 @@ static enum rc make_room(struct score *s, int64_t rows, struct err *err)
 }
 
 /* The first id of each row; 0 when there is none. */
-static void fill_groups(struct score *s, const struct feature_out *o)
+static void fill_groups(struct train_score *s, const struct feature_out *o)
 {
     for (int64_t r = 0; r < o->rows; r++)
         s->groups[r] = o->offsets[r] < o->offsets[r + 1] ? o->ids[o->offsets[r]] : 0;
 }
 
 /* Which candidate of each row is the right one. */
-static void fill_targets(struct score *s, const struct model_task *t, int64_t rows)
+static void fill_targets(struct train_score *s, const struct model_task *t, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++)
         s->preds[r] = t->diagonal ? (float)r : 0.0f;
 }
 
-static enum rc update_metric(struct score *s, const struct session *session,
+static enum rc update_metric(struct train_score *s, const struct train_session *session,
                              const struct entry *e, const struct feature_batch *b,
                              struct err *err)
 {
@@ -187,8 +188,8 @@ static enum rc update_metric(struct score *s, const struct session *session,
     return rc ? err_wrap(err, rc, "metric '%s'", e->name) : RC_OK;
 }
 
-enum rc score_batch(struct score *s, const struct session *session,
-                    const struct feature_batch *b, double loss, struct err *err)
+enum rc train_score_batch(struct train_score *s, const struct train_session *session,
+                          const struct feature_batch *b, double loss, struct err *err)
 {
     enum rc rc = make_room(s, b->rows, err);
     for (size_t i = 0; i < s->entries.n && !rc; i++)
@@ -204,29 +205,29 @@ enum rc score_batch(struct score *s, const struct session *session,
 
 static int by_name(const void *x, const void *y)
 {
-    const struct score_line *a = x, *b = y;
+    const struct train_score_line *a = x, *b = y;
     return strcmp(a->name, b->name);
 }
 
 /* Each by its name; while training, where the total is shown anyway, only if there are
  * several.
  */
-static void add_losses(struct score *s)
+static void add_losses(struct train_score *s)
 {
     double rows = s->train ? 1 : (double)s->rows;
     for (size_t i = 0; i < s->n_each && (!s->train || s->n_each > 1); i++)
         if (s->names.at[i])
-            VEC_PUSH(&s->lines, ((struct score_line){.name = s->names.at[i],
-                                                     .defined = true,
-                                                     .value = s->each[i] / rows}));
+            VEC_PUSH(&s->lines, ((struct train_score_line){.name = s->names.at[i],
+                                                           .defined = true,
+                                                           .value = s->each[i] / rows}));
     if (!s->train)
         VEC_PUSH(&s->lines,
-                 ((struct score_line){
+                 ((struct train_score_line){
                      .name = "loss", .defined = true, .value = s->loss / rows}));
 }
 
-enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
-                    struct err *err)
+enum rc train_score_lines(struct train_score *s, const struct train_score_line **lines,
+                          size_t *n, struct err *err)
 {
     s->lines.n = 0;
     for (size_t i = 0; i < s->entries.n; i++) {
@@ -234,10 +235,10 @@ enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
         enum rc rc = metric_compute(s->entries.at[i].metric, &v, err);
         if (rc)
             return rc;
-        VEC_PUSH(&s->lines, ((struct score_line){.name = s->entries.at[i].name,
-                                                 .defined = v.defined,
-                                                 .value = v.value,
-                                                 .why = v.why}));
+        VEC_PUSH(&s->lines, ((struct train_score_line){.name = s->entries.at[i].name,
+                                                       .defined = v.defined,
+                                                       .value = v.value,
+                                                       .why = v.why}));
     }
     if (s->rows)
         add_losses(s);
@@ -248,7 +249,7 @@ enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
     return RC_OK;
 }
 
-void score_reset(struct score *s)
+void train_score_reset(struct train_score *s)
 {
     for (size_t i = 0; i < s->entries.n; i++)
         metric_reset(s->entries.at[i].metric);
@@ -257,12 +258,13 @@ void score_reset(struct score *s)
     s->rows = 0;
 }
 
-int64_t score_rows(const struct score *s)
+int64_t train_score_rows(const struct train_score *s)
 {
     return s->rows;
 }
 
-void score_json(const struct score_line *lines, size_t n, int64_t step, struct buf *out)
+void train_score_json(const struct train_score_line *lines, size_t n, int64_t step,
+                      struct buf *out)
 {
     char text[32];
     buf_printf(out, "{\"global_step\": %jd", (intmax_t)step);
@@ -279,7 +281,7 @@ void score_json(const struct score_line *lines, size_t n, int64_t step, struct b
 /* State goes as JSON: numbers are written so that they read back as they were; NaN, which
  * JSON does not have, as null.
  */
-static void list_state(const struct score *s, struct state *out)
+static void list_state(const struct train_score *s, struct nn_state *out)
 {
     struct arena a = {0};
     for (size_t i = 0; i < s->entries.n; i++)
@@ -288,13 +290,13 @@ static void list_state(const struct score *s, struct state *out)
     arena_release(&a);
 }
 
-static double value_at(const struct state_item *it, int64_t i)
+static double value_at(const struct nn_state_item *it, int64_t i)
 {
     return it->type == STATE_F32 ? (double)((const float *)it->data)[i]
                                  : ((const double *)it->data)[i];
 }
 
-static void put_state_value(const struct state_item *it, int64_t i, struct buf *out)
+static void put_state_value(const struct nn_state_item *it, int64_t i, struct buf *out)
 {
     char text[32];
     if (it->type == STATE_I64) {
@@ -307,16 +309,16 @@ static void put_state_value(const struct state_item *it, int64_t i, struct buf *
     }
 }
 
-void score_save(const struct score *s, struct buf *out)
+void train_score_save(const struct train_score *s, struct buf *out)
 {
-    struct state state = {0};
+    struct nn_state state = {0};
     int64_t values = 0;
     list_state(s, &state);
     for (size_t i = 0; i < state.items.n; i++)
         values += state.items.at[i].n;
     buf_putc(out, '{');
     for (size_t i = 0; i < state.items.n && values <= VALUES_MAX; i++) {
-        const struct state_item *it = &state.items.at[i];
+        const struct nn_state_item *it = &state.items.at[i];
         buf_puts(out, i ? ", " : "");
         buf_json_str(out, it->name, strlen(it->name));
         buf_puts(out, ": [");
@@ -327,11 +329,11 @@ void score_save(const struct score *s, struct buf *out)
         buf_putc(out, ']');
     }
     buf_putc(out, '}');
-    state_release(&state);
+    nn_state_release(&state);
 }
 
 /* The values of one list, in memory of `a`; NULL when they are not of that type. */
-static const void *read_values(const struct node *list, enum state_type type,
+static const void *read_values(const struct node *list, enum nn_state_type type,
                                struct arena *a)
 {
     size_t n = list->list.n;
@@ -351,24 +353,24 @@ static const void *read_values(const struct node *list, enum state_type type,
     return out;
 }
 
-void score_load(struct score *s, const struct node *saved)
+void train_score_load(struct train_score *s, const struct node *saved)
 {
-    struct state now = {0}, found = {0};
+    struct nn_state now = {0}, found = {0};
     struct arena a = {0};
     list_state(s, &now); /* the types; sizes may differ */
     for (size_t i = 0; i < now.items.n; i++) {
-        const struct state_item *it = &now.items.at[i];
+        const struct nn_state_item *it = &now.items.at[i];
         const struct node *list = node_find(saved, it->name);
         const void *values =
             list && list->kind == NODE_LIST ? read_values(list, it->type, &a) : NULL;
         if (values)
-            state_add(&found, it->type, values, (int64_t)list->list.n, "%s", it->name);
+            nn_state_add(&found, it->type, values, (int64_t)list->list.n, "%s", it->name);
     }
     for (size_t i = 0; i < s->entries.n; i++)
         (void)!metric_load(s->entries.at[i].metric,
                            arena_printf(&a, "%zu.%s.", i, s->entries.at[i].name), &found,
                            NULL);
-    state_release(&now);
-    state_release(&found);
+    nn_state_release(&now);
+    nn_state_release(&found);
     arena_release(&a);
 }

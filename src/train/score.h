@@ -6,9 +6,9 @@
 #include "text/node.h"
 #include "train/session.h"
 
-struct score;
+struct train_score;
 
-struct score_line {
+struct train_score_line {
     const char *name; /* "auc", "auc_ctr", "binary_cross_entropy" */
     bool defined;
     double value;
@@ -18,29 +18,30 @@ struct score_line {
 /* `train`: the moving averages of train_metrics, else the metrics of an evaluation.
  * RC_INVAL: a metric that the model's outputs do not allow (E1407).
  */
-enum rc score_create(const struct session *s, bool train, struct score **out,
-                     struct err *err) MUST_CHECK;
-void score_destroy(struct score *s); /* NULL is fine */
+enum rc train_score_create(const struct train_session *s, bool train,
+                           struct train_score **out, struct err *err) MUST_CHECK;
+void train_score_destroy(struct train_score *s); /* NULL is fine */
 
 /* After a forward pass on `b`. */
-enum rc score_batch(struct score *s, const struct session *session,
-                    const struct feature_batch *b, double loss,
-                    struct err *err) MUST_CHECK;
+enum rc train_score_batch(struct train_score *s, const struct train_session *session,
+                          const struct feature_batch *b, double loss,
+                          struct err *err) MUST_CHECK;
 /* Sorted by name; valid until the next call. */
-enum rc score_lines(struct score *s, const struct score_line **lines, size_t *n,
-                    struct err *err) MUST_CHECK;
-void score_reset(struct score *s);
-int64_t score_rows(const struct score *s);
+enum rc train_score_lines(struct train_score *s, const struct train_score_line **lines,
+                          size_t *n, struct err *err) MUST_CHECK;
+void train_score_reset(struct train_score *s);
+int64_t train_score_rows(const struct train_score *s);
 /* {"global_step": 7, "auc": 0.7, ...}: a line of train_eval_result_v2.txt; values that
  * are not defined are null.
  */
-void score_json(const struct score_line *lines, size_t n, int64_t step, struct buf *out);
+void train_score_json(const struct train_score_line *lines, size_t n, int64_t step,
+                      struct buf *out);
 
 /* What the metrics have seen, as an object of JSON, for checkpoints; "{}" when it is too
- * much to keep. score_load() takes it over, when it is of the same metrics; else they
+ * much to keep. train_score_load() takes it over, when it is of the same metrics; else they
  * start anew.
  */
-void score_save(const struct score *s, struct buf *out);
-void score_load(struct score *s, const struct node *saved);
+void train_score_save(const struct train_score *s, struct buf *out);
+void train_score_load(struct train_score *s, const struct node *saved);
 
 #endif

@@ -13,16 +13,16 @@
 
 static int by_drop(const void *a, const void *b)
 {
-    const struct select_feature *x = a, *y = b;
+    const struct train_select_feature *x = a, *y = b;
     int order = (x->drop > y->drop) - (x->drop < y->drop);
     return order ? order : strcmp(x->name, y->name);
 }
 
 /* The learnt values of a group; towers of retrieval models have a prefix of their own. */
-static const struct st_tensor *find_group(const struct ckpt *c, const char *group)
+static const struct ckpt_st_tensor *find_group(const struct ckpt *c, const char *group)
 {
     char *end = mem_printf("group_variational_dropouts.%s.feature_p", group);
-    const struct st_tensor *found = NULL;
+    const struct ckpt_st_tensor *found = NULL;
     for (size_t i = 0; i < ckpt_count(c) && !found; i++)
         if (ckpt_part_at(c, i) == CKPT_MODEL && str_ends(ckpt_at(c, i)->name, end))
             found = ckpt_at(c, i);
@@ -31,10 +31,11 @@ static const struct st_tensor *find_group(const struct ckpt *c, const char *grou
 }
 
 static enum rc read_group(const struct pc_FeatureGroupConfig *g, const struct ckpt *c,
-                          const struct st_tensor *t, struct selection *s, struct err *err)
+                          const struct ckpt_st_tensor *t, struct train_selection *s,
+                          struct err *err)
 {
     int64_t plain = g->n_feature_names, n = plain + g->n_sequence_encoders;
-    struct select_group out = {.name = g->group_name, .n = (size_t)n};
+    struct train_select_group out = {.name = g->group_name, .n = (size_t)n};
     if (t->n_dims != 1 || t->dims[0] != n)
         return err_coded(
             err, RC_INVAL, E1510,
@@ -45,7 +46,7 @@ static enum rc read_group(const struct pc_FeatureGroupConfig *g, const struct ck
     out.at = arena_alloc(&s->arena, out.n * sizeof(*out.at));
     for (int64_t i = 0; i < n; i++) {
         float p = 0;
-        enum rc rc = st_read_f32(t, i, 1, &p, 1, err);
+        enum rc rc = ckpt_st_read_f32(t, i, 1, &p, 1, err);
         if (rc)
             return rc;
         out.at[i].name = i < plain ? g->feature_names[i]
@@ -58,14 +59,15 @@ static enum rc read_group(const struct pc_FeatureGroupConfig *g, const struct ck
     return RC_OK;
 }
 
-enum rc select_read(const struct pc_EasyRecConfig *conf, const struct ckpt *ckpt,
-                    struct selection *out, struct err *err)
+enum rc train_select_read(const struct pc_EasyRecConfig *conf, const struct ckpt *ckpt,
+                          struct train_selection *out, struct err *err)
 {
     const struct pc_ModelConfig *m = conf->model_config;
-    struct selection s = {0};
+    struct train_selection s = {0};
     enum rc rc = RC_OK;
     for (int64_t i = 0; m && i < m->n_feature_groups && !rc; i++) {
-        const struct st_tensor *t = find_group(ckpt, m->feature_groups[i]->group_name);
+        const struct ckpt_st_tensor *t =
+            find_group(ckpt, m->feature_groups[i]->group_name);
         if (t)
             rc = read_group(m->feature_groups[i], ckpt, t, &s, err);
     }
@@ -75,20 +77,21 @@ enum rc select_read(const struct pc_EasyRecConfig *conf, const struct ckpt *ckpt
                        "train with variational_dropout {} in model_config",
                        ckpt_path(ckpt));
     if (rc)
-        select_release(&s);
+        train_select_release(&s);
     else
         *out = s;
     return rc;
 }
 
-void select_release(struct selection *s)
+void train_select_release(struct train_selection *s)
 {
     VEC_RELEASE(&s->groups);
     arena_release(&s->arena);
-    *s = (struct selection){0};
+    *s = (struct train_selection){0};
 }
 
-static const struct select_group *group_of(const struct selection *s, const char *name)
+static const struct train_select_group *group_of(const struct train_selection *s,
+                                                 const char *name)
 {
     for (size_t i = 0; i < s->groups.n; i++)
         if (strcmp(s->groups.at[i].name, name) == 0)
@@ -96,7 +99,7 @@ static const struct select_group *group_of(const struct selection *s, const char
     return NULL;
 }
 
-static bool is_kept(const struct select_group *g, size_t most, const char *name)
+static bool is_kept(const struct train_select_group *g, size_t most, const char *name)
 {
     for (size_t i = 0; i < g->n && i < most; i++)
         if (strcmp(g->at[i].name, name) == 0)
@@ -111,9 +114,9 @@ static const char *text_of(const struct node *map, const char *key)
 }
 
 /* Takes what is not kept out of the list of a group. */
-static void prune_group(const struct selection *s, size_t most, struct node *group)
+static void prune_group(const struct train_selection *s, size_t most, struct node *group)
 {
-    const struct select_group *g = group_of(s, text_of(group, "group_name"));
+    const struct train_select_group *g = group_of(s, text_of(group, "group_name"));
     struct node *names = node_find(group, "feature_names");
     size_t kept = 0;
     if (!g || !names || names->kind != NODE_LIST)
@@ -151,7 +154,7 @@ static const char *feature_name(const struct node *entry)
     return "";
 }
 
-static bool was_in_a_group(const struct selection *s, const char *name)
+static bool was_in_a_group(const struct train_selection *s, const char *name)
 {
     for (size_t i = 0; i < s->groups.n; i++)
         if (is_kept(&s->groups.at[i], SIZE_MAX, name))
@@ -159,7 +162,7 @@ static bool was_in_a_group(const struct selection *s, const char *name)
     return false;
 }
 
-static bool is_unused(const struct selection *s, const struct node *root,
+static bool is_unused(const struct train_selection *s, const struct node *root,
                       const struct node *features, size_t i)
 {
     const char *name = feature_name(features->list.at[i]);
@@ -173,7 +176,7 @@ static bool is_unused(const struct selection *s, const struct node *root,
 }
 
 /* One that goes may have been all that another was for. */
-static size_t prune_features(const struct selection *s, const struct node *root,
+static size_t prune_features(const struct train_selection *s, const struct node *root,
                              struct node *features)
 {
     size_t gone = 0, before;
@@ -192,7 +195,8 @@ static size_t prune_features(const struct selection *s, const struct node *root,
     return gone;
 }
 
-size_t select_prune(const struct selection *s, size_t most, bool clear, struct conf *c)
+size_t train_select_prune(const struct train_selection *s, size_t most, bool clear,
+                          struct conf *c)
 {
     struct node *model = node_find(c->doc.root, "model_config");
     struct node *groups = node_find(model, "feature_groups");

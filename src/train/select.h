@@ -10,19 +10,19 @@
 #include "text/conf.h"
 #include "text/pipeline/pipeline.h"
 
-struct select_feature {
+struct train_select_feature {
     const char *name; /* <group>_seq_encoder_<i> for what a sequence encoder makes */
     double drop;      /* probability of being left out */
 };
 
-struct select_group {
+struct train_select_group {
     const char *name;
-    struct select_feature *at; /* [n], the most useful first */
+    struct train_select_feature *at; /* [n], the most useful first */
     size_t n;
 };
 
-struct selection {
-    VEC(struct select_group) groups; /* in the order of the config */
+struct train_selection {
+    VEC(struct train_select_group) groups; /* in the order of the config */
     struct arena arena;
 };
 
@@ -30,14 +30,15 @@ struct selection {
  * that had no choice (sequences, a single feature) are left out. RC_INVAL (E1510): the
  * checkpoint has nothing of the kind, or of other features.
  */
-enum rc select_read(const struct pc_EasyRecConfig *conf, const struct ckpt *ckpt,
-                    struct selection *out, struct err *err) MUST_CHECK;
-void select_release(struct selection *s); /* twice is fine */
+enum rc train_select_read(const struct pc_EasyRecConfig *conf, const struct ckpt *ckpt,
+                          struct train_selection *out, struct err *err) MUST_CHECK;
+void train_select_release(struct train_selection *s); /* twice is fine */
 
 /* Leaves the `most` best of each group in the tree of `c`, and takes out the features
  * that nothing refers to any more; with `clear` variational_dropout, too. Sequences stay.
  * The bound struct is left as it is. Returns how many features were taken out.
  */
-size_t select_prune(const struct selection *s, size_t most, bool clear, struct conf *c);
+size_t train_select_prune(const struct train_selection *s, size_t most, bool clear,
+                          struct conf *c);
 
 #endif

@@ -11,7 +11,7 @@
 #include "comm/comm.h"
 #include "dist/replicated.h"
 
-static enum rc make_optimizers(struct session *s, struct err *err)
+static enum rc make_optimizers(struct train_session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
     struct optim_options options = {.pool = s->options.pool};
@@ -19,14 +19,14 @@ static enum rc make_optimizers(struct session *s, struct err *err)
     struct param *const *params = graph_params(s->model->graph, &n);
     enum rc rc = optim_create(t->dense_optimizer, params, n, &options, &s->optim, err);
     if (!rc)
-        rc = clip_from(t->grad_clipping, &s->clip, err);
+        rc = optim_clip_from(t->grad_clipping, &s->clip, err);
     if (!rc)
-        rc = scaler_from(t->grad_scaler, &s->scaler, err);
+        rc = optim_scaler_from(t->grad_scaler, &s->scaler, err);
     if (!rc && t->dense_optimizer->ema)
-        rc = ema_create(t->dense_optimizer->ema->decay, optim_params(s->optim), &s->ema,
-                        err);
+        rc = optim_ema_create(t->dense_optimizer->ema->decay, optim_params(s->optim),
+                              &s->ema, err);
     if (!rc)
-        rc = pareto_create(s->model, &s->pareto, err);
+        rc = train_pareto_create(s->model, &s->pareto, err);
     if (!rc && s->pareto && comm_world(s->options.comm) > 1)
         rc = err_set(err, RC_UNSUPPORTED,
                      "model_config.use_pareto_loss_weight: several ranks cannot weigh "
@@ -37,7 +37,7 @@ static enum rc make_optimizers(struct session *s, struct err *err)
 }
 
 /* What the dense gradients of all ranks are added up in. */
-static enum rc make_grads(struct session *s, struct err *err)
+static enum rc make_grads(struct train_session *s, struct err *err)
 {
     size_t n, floats = 0;
     struct param *const *params = graph_params(s->model->graph, &n);
@@ -58,12 +58,12 @@ static uint64_t rows_of(const void *arg, const char *feature)
 }
 
 /* Ranks that keep their tables to themselves would drift apart. */
-static const struct lookup_ops *lookup_of(const struct session_options *o)
+static const struct lookup_ops *lookup_of(const struct train_session_options *o)
 {
     return o->lookup || comm_world(o->comm) == 1 ? o->lookup : &lookup_replicated_ops;
 }
 
-static enum rc make_model(struct session *s, struct err *err)
+static enum rc make_model(struct train_session *s, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
     const struct pc_ExportConfig *x = s->conf->export_config;
@@ -88,17 +88,18 @@ static enum rc make_model(struct session *s, struct err *err)
         .rows_arg = s->plan};
     enum rc rc = model_create(s->conf, &options, &s->model, err);
     if (!rc)
-        rc = feed_create(s->model, s->plan, &s->feed, err);
+        rc = train_feed_create(s->model, s->plan, &s->feed, err);
     if (!rc)
         s->vectors = mem_calloc(s->model->embedded.n + 1, sizeof(*s->vectors));
     return rc;
 }
 
-enum rc session_create(const struct pc_EasyRecConfig *conf,
-                       const struct session_options *options, struct session **out,
-                       struct diags *diags, struct err *err)
+enum rc train_session_create(const struct pc_EasyRecConfig *conf,
+                             const struct train_session_options *options,
+                             struct train_session **out, struct diags *diags,
+                             struct err *err)
 {
-    struct session *s = mem_calloc(1, sizeof(*s));
+    struct train_session *s = mem_calloc(1, sizeof(*s));
     struct feature_options features = {.farm_hash = options->farm_hash,
                                        .no_labels = options->no_labels,
                                        .dir = options->dir};
@@ -108,7 +109,7 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
     if (!rc && options->training && !conf->train_config)
         rc = err_set(err, RC_INVAL, "the config has no train_config");
     if (!rc && options->training)
-        rc = sparse_optim_from(conf->train_config->sparse_optimizer, &s->sparse, err);
+        rc = optim_sparse_from(conf->train_config->sparse_optimizer, &s->sparse, err);
     if (!rc)
         rc = make_model(s, err);
     if (!rc && options->training)
@@ -116,21 +117,21 @@ enum rc session_create(const struct pc_EasyRecConfig *conf,
     if (!rc && options->training)
         rc = make_grads(s, err);
     if (rc)
-        session_destroy(s);
+        train_session_destroy(s);
     else
         *out = s;
     return rc;
 }
 
-void session_destroy(struct session *s)
+void train_session_destroy(struct train_session *s)
 {
     if (!s)
         return;
-    feed_destroy(s->feed);
+    train_feed_destroy(s->feed);
     mem_free(s->vectors);
     mem_free(s->grads);
-    pareto_destroy(s->pareto);
-    ema_destroy(s->ema);
+    train_pareto_destroy(s->pareto);
+    optim_ema_destroy(s->ema);
     optim_destroy(s->optim);
     model_destroy(s->model);
     if (!s->shared)
@@ -138,9 +139,10 @@ void session_destroy(struct session *s)
     mem_free(s);
 }
 
-enum rc session_share(const struct session *from, struct session **out, struct err *err)
+enum rc train_session_share(const struct train_session *from, struct train_session **out,
+                            struct err *err)
 {
-    struct session *s = mem_calloc(1, sizeof(*s));
+    struct train_session *s = mem_calloc(1, sizeof(*s));
     size_t n, n_from;
     s->conf = from->conf;
     s->options = from->options;
@@ -152,7 +154,7 @@ enum rc session_share(const struct session *from, struct session **out, struct e
     if (!rc)
         rc = lookup_share(s->model->lookup, from->model->lookup, err);
     if (rc) {
-        session_destroy(s);
+        train_session_destroy(s);
         return rc;
     }
     struct param *const *params = graph_params(s->model->graph, &n);
@@ -163,8 +165,8 @@ enum rc session_share(const struct session *from, struct session **out, struct e
     return RC_OK;
 }
 
-void session_bytes(const struct session *s, size_t *tables, size_t *dense,
-                   size_t *activations)
+void train_session_bytes(const struct train_session *s, size_t *tables, size_t *dense,
+                         size_t *activations)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);

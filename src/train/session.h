@@ -19,7 +19,7 @@
 #include "train/feed.h"
 #include "train/pareto.h"
 
-struct session_options {
+struct train_session_options {
     struct pool *pool; /* borrowed */
     struct comm *comm; /* ranks that train the model together; NULL: this one alone */
     /* Who keeps the tables. NULL: this process alone, or with several ranks a copy on
@@ -35,7 +35,7 @@ struct session_options {
 };
 
 /* When the parts of a step were over. */
-enum session_mark {
+enum train_session_mark {
     MARK_START,
     MARK_FED,
     MARK_FORWARD,
@@ -44,22 +44,22 @@ enum session_mark {
     SESSION_MARKS
 };
 
-struct session {
+struct train_session {
     const struct pc_EasyRecConfig *conf; /* borrowed */
-    struct session_options options;
+    struct train_session_options options;
     bool shared; /* plan and tables are another session's */
     struct feature_plan *plan;
     struct model *model;
-    struct feed *feed;
+    struct train_feed *feed;
     struct view *vectors; /* [model->embedded.n]: of the lookup's call under way */
     float *grads;         /* of all dense parameters, for several ranks; else NULL */
-    struct sparse_optim sparse;
+    struct optim_sparse sparse;
     struct optim *optim; /* NULL without training */
-    struct clip clip;
-    struct scaler scaler;
-    struct pareto *pareto; /* NULL: losses are added up */
-    struct ema *ema;       /* NULL: none */
-    uint32_t accumulate;   /* batches per update of the dense parameters, at least 1 */
+    struct optim_clip clip;
+    struct optim_scaler scaler;
+    struct train_pareto *pareto; /* NULL: losses are added up */
+    struct optim_ema *ema;       /* NULL: none */
+    uint32_t accumulate; /* batches per update of the dense parameters, at least 1 */
     /* Counters; all of them go into checkpoints. */
     uint64_t step;  /* batches trained on */
     uint64_t epoch; /* passes completed */
@@ -72,31 +72,32 @@ struct session {
 };
 
 /* Problems of the config's features go to `diags`. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */
-enum rc session_create(const struct pc_EasyRecConfig *conf,
-                       const struct session_options *options, struct session **out,
-                       struct diags *diags, struct err *err) MUST_CHECK;
-void session_destroy(struct session *s); /* NULL is fine */
+enum rc train_session_create(const struct pc_EasyRecConfig *conf,
+                             const struct train_session_options *options,
+                             struct train_session **out, struct diags *diags,
+                             struct err *err) MUST_CHECK;
+void train_session_destroy(struct train_session *s); /* NULL is fine */
 /* Another one of the same model, to predict on a thread of its own: plan and tables are
  * those of `from`, which must live longer and not change; dense parameters are copied.
  * `from` is not training.
  */
-enum rc session_share(const struct session *from, struct session **out,
-                      struct err *err) MUST_CHECK;
+enum rc train_session_share(const struct train_session *from, struct train_session **out,
+                            struct err *err) MUST_CHECK;
 
 /* Forward, backward and update on one batch, the rows of this rank; *loss is that of all
  * ranks before the update. RC_INVAL: E1401 and on, among them E1404 for a loss that is no
  * number (nothing is updated then). RC_IO: another rank failed (comm.h).
  */
-enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
-                      struct err *err) MUST_CHECK;
+enum rc train_session_train(struct train_session *s, const struct feature_batch *b,
+                            double *loss, struct err *err) MUST_CHECK;
 /* Forward alone, without dropout and with running statistics. Without `targets` labels
  * are not needed and there is no loss; a session that does not train has none anyway.
  */
-enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
-                        double *loss, struct err *err) MUST_CHECK;
+enum rc train_session_forward(struct train_session *s, const struct feature_batch *b,
+                              bool targets, double *loss, struct err *err) MUST_CHECK;
 
 /* Bytes of tables (weights and state, all rows), dense parameters, activations as now. */
-void session_bytes(const struct session *s, size_t *tables, size_t *dense,
-                   size_t *activations);
+void train_session_bytes(const struct train_session *s, size_t *tables, size_t *dense,
+                         size_t *activations);
 
 #endif

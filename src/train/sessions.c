@@ -6,24 +6,24 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-void sessions_release(struct sessions *s)
+void train_sessions_release(struct train_sessions *s)
 {
     mem_free(s->ids);
     mem_free(s->numbers);
-    *s = (struct sessions){0};
+    *s = (struct train_sessions){0};
 }
 
-static enum rc clear_numbers(struct sessions *s, int64_t rows, struct err *err)
+static enum rc clear_numbers(struct train_sessions *s, int64_t rows, struct err *err)
 {
     int64_t size = s->size ? s->size : 16;
     while (size < 2 * rows)
         size *= 2;
     if (size > s->size) {
-        sessions_release(s);
+        train_sessions_release(s);
         s->ids = mem_try_alloc((size_t)size, sizeof(*s->ids));
         s->numbers = mem_try_alloc((size_t)size, sizeof(*s->numbers));
         if (!s->ids || !s->numbers) {
-            sessions_release(s);
+            train_sessions_release(s);
             return err_set(err, RC_NOMEM, "no memory for the sessions of %jd rows",
                            (intmax_t)rows);
         }
@@ -34,7 +34,7 @@ static enum rc clear_numbers(struct sessions *s, int64_t rows, struct err *err)
 }
 
 /* The number of `id`, which is `next` when it is new. */
-static int64_t number_of(struct sessions *s, int64_t id, int64_t next)
+static int64_t number_of(struct train_sessions *s, int64_t id, int64_t next)
 {
     int64_t at = (int64_t)(hash_xxh3(&id, sizeof(id)) & (uint64_t)(s->size - 1));
     while (s->numbers[at] >= 0 && s->ids[at] != id)
@@ -46,8 +46,8 @@ static int64_t number_of(struct sessions *s, int64_t id, int64_t next)
     return s->numbers[at];
 }
 
-enum rc sessions_number(struct sessions *s, const struct feature_out *ids,
-                        struct view out, struct err *err)
+enum rc train_sessions_number(struct train_sessions *s, const struct feature_out *ids,
+                              struct view out, struct err *err)
 {
     int64_t next = 0;
     enum rc rc = clear_numbers(s, out.rows, err);

@@ -10,17 +10,17 @@
 #include "tensor/tensor.h"
 
 /* A zeroed one is empty; it grows with the batches and then stays. */
-struct sessions {
+struct train_sessions {
     int64_t *ids;     /* [size]: open addressing by the hash of the id */
     int64_t *numbers; /* [size]: -1 where there is none */
     int64_t size;     /* a power of two */
 };
-void sessions_release(struct sessions *s);
+void train_sessions_release(struct train_sessions *s);
 
 /* out[row] = the number of the session that the row's first id names: 0, 1, ... by first
  * appearance. A row without an id is a session of its own. RC_NOMEM.
  */
-enum rc sessions_number(struct sessions *s, const struct feature_out *ids,
-                        struct view out, struct err *err) MUST_CHECK;
+enum rc train_sessions_number(struct train_sessions *s, const struct feature_out *ids,
+                              struct view out, struct err *err) MUST_CHECK;
 
 #endif

@@ -194,10 +194,10 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
     out->weights = weight;
 }
 
-enum rc source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
-                    const char *path, enum source_use use, uint64_t seed,
-                    const struct comm *comm, struct arena *a, struct dataset_conf *out,
-                    struct err *err)
+enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
+                          const char *path, enum train_source_use use, uint64_t seed,
+                          const struct comm *comm, struct arena *a,
+                          struct dataset_conf *out, struct err *err)
 {
     bool training = use == SOURCE_TRAIN;
     int64_t batch =
@@ -240,8 +240,8 @@ static enum sampler_levels levels_of(const char *word)
     return LEVELS_UNIFORM;
 }
 
-bool source_sampler(const struct pc_DataConfig *d, enum source_use use, uint64_t seed,
-                    struct sampler_conf *out)
+bool train_source_sampler(const struct pc_DataConfig *d, enum train_source_use use,
+                          uint64_t seed, struct sampler_conf *out)
 {
     struct pc_sampler s = pc_sampler_of(d);
     *out = (struct sampler_conf){

@@ -10,7 +10,7 @@
 #include "feature/feature.h"
 #include "text/pipeline/pipeline.h"
 
-enum source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
+enum train_source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
 
 /* Fills *out for reading `path`; what it points at lies in `a`. Columns are those that
  * the plan reads. Of several ranks each reads its own rows: the input is cut into as many
@@ -18,13 +18,14 @@ enum source_use { SOURCE_TRAIN, SOURCE_EVAL, SOURCE_PREDICT };
  * (data/dataset.h); `comm` NULL reads everything. RC_UNSUPPORTED: a dataset_type that this version does not read.
  * RC_INVAL.
  */
-enum rc source_conf(const struct pc_DataConfig *data, const struct feature_plan *plan,
-                    const char *path, enum source_use use, uint64_t seed,
-                    const struct comm *comm, struct arena *a, struct dataset_conf *out,
-                    struct err *err) MUST_CHECK;
+enum rc train_source_conf(const struct pc_DataConfig *data,
+                          const struct feature_plan *plan, const char *path,
+                          enum train_source_use use, uint64_t seed,
+                          const struct comm *comm, struct arena *a,
+                          struct dataset_conf *out, struct err *err) MUST_CHECK;
 
 /* The sampler of data_config; false: there is none, or none is wanted (predict). */
-bool source_sampler(const struct pc_DataConfig *data, enum source_use use, uint64_t seed,
-                    struct sampler_conf *out);
+bool train_source_sampler(const struct pc_DataConfig *data, enum train_source_use use,
+                          uint64_t seed, struct sampler_conf *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session does with one batch. session_train() is the whole of a training step, in
+/* What a session does with one batch. train_session_train() is the whole of a training step, in
  * the order in which it happens:
  *
  *   feed            numbers and labels into the graph, ids for the lookup
@@ -21,7 +21,7 @@
 #include "train/session.h"
 
 /* Rows of the batch on all ranks; 0 on one rank, where they are those of the batch. */
-static enum rc count_rows(const struct session *s, const struct feature_batch *b,
+static enum rc count_rows(const struct train_session *s, const struct feature_batch *b,
                           int64_t *total, struct err *err)
 {
     *total = b->rows;
@@ -32,10 +32,10 @@ static enum rc count_rows(const struct session *s, const struct feature_batch *b
 }
 
 /* Vectors of the batch's ids into the inputs of the graph. */
-static enum rc look_up(struct session *s, bool training, struct err *err)
+static enum rc look_up(struct train_session *s, bool training, struct err *err)
 {
     struct model *m = s->model;
-    enum rc rc = lookup_prepare(m->lookup, feed_ids(s->feed), training, err);
+    enum rc rc = lookup_prepare(m->lookup, train_feed_ids(s->feed), training, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < m->embedded.n; i++)
@@ -44,11 +44,11 @@ static enum rc look_up(struct session *s, bool training, struct err *err)
     for (size_t i = 0; i < m->embedded.n; i++)
         graph_write_end(m->graph, m->embedded.at[i]);
     if (!rc && training)
-        model_codes(m, feed_ids(s->feed));
+        model_codes(m, train_feed_ids(s->feed));
     return rc;
 }
 
-static enum rc run_forward(struct session *s, bool training, double *loss,
+static enum rc run_forward(struct train_session *s, bool training, double *loss,
                            struct err *err)
 {
     struct graph *g = s->model->graph;
@@ -62,12 +62,12 @@ static enum rc run_forward(struct session *s, bool training, double *loss,
 }
 
 /* In an accumulation each batch counts its share, times the loss scale. */
-static void seed_losses(struct session *s, double *loss)
+static void seed_losses(struct train_session *s, double *loss)
 {
     struct graph *g = s->model->graph;
     float share = s->scaler.scale / (float)s->accumulate;
     if (s->pareto) {
-        *loss = pareto_seed(s->pareto, g, share);
+        *loss = train_pareto_seed(s->pareto, g, share);
         return;
     }
     for (size_t i = 0; i < graph_n_losses(g); i++)
@@ -77,7 +77,7 @@ static void seed_losses(struct session *s, double *loss)
 /* Takes the loss scale out of the gradients of vectors; *finite is false on all ranks
  * when one of them is not.
  */
-static enum rc unscale_vectors(const struct session *s, float by, bool *finite,
+static enum rc unscale_vectors(const struct train_session *s, float by, bool *finite,
                                struct err *err)
 {
     const struct model *m = s->model;
@@ -90,7 +90,7 @@ static enum rc unscale_vectors(const struct session *s, float by, bool *finite,
 }
 
 /* Rows of tables; under loss scaling, gradients that are not finite move nothing. */
-static enum rc update_rows(struct session *s, struct err *err)
+static enum rc update_rows(struct train_session *s, struct err *err)
 {
     struct model *m = s->model;
     uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
@@ -108,7 +108,7 @@ static enum rc update_rows(struct session *s, struct err *err)
 }
 
 /* Adds up the dense gradients of all ranks, all parameters in one call. */
-static enum rc reduce_grads(struct session *s, struct err *err)
+static enum rc reduce_grads(struct train_session *s, struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
@@ -129,7 +129,7 @@ static enum rc reduce_grads(struct session *s, struct err *err)
     return rc;
 }
 
-static enum rc update_dense(struct session *s, struct err *err)
+static enum rc update_dense(struct train_session *s, struct err *err)
 {
     uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
     enum rc rc = RC_OK;
@@ -140,30 +140,30 @@ static enum rc update_dense(struct session *s, struct err *err)
     if (rc)
         return rc;
     bool good = !s->scaler.on ||
-                scale_grads(optim_params(s->optim), 1 / scaler_scale(&s->scaler));
+                optim_scale_grads(optim_params(s->optim), 1 / scaler_scale(&s->scaler));
     if (good) {
-        clip_grads(&s->clip, optim_params(s->optim));
+        optim_clip_grads(&s->clip, optim_params(s->optim));
         optim_step(s->optim, at, pass);
         if (s->ema)
-            ema_update(s->ema);
+            optim_ema_update(s->ema);
     }
-    scaler_update(&s->scaler, good);
+    optim_scaler_update(&s->scaler, good);
     return RC_OK;
 }
 
-static void mark(struct session *s, enum session_mark part)
+static void mark(struct train_session *s, enum train_session_mark part)
 {
     s->marks[part] = clock_mono_ns();
 }
 
-enum rc session_train(struct session *s, const struct feature_batch *b, double *loss,
-                      struct err *err)
+enum rc train_session_train(struct train_session *s, const struct feature_batch *b,
+                            double *loss, struct err *err)
 {
     int64_t total;
     mark(s, MARK_START);
     enum rc rc = count_rows(s, b, &total, err);
     if (!rc)
-        rc = feed_batch(s->feed, b, total, true, err);
+        rc = train_feed_batch(s->feed, b, total, true, err);
     if (!rc)
         rc = look_up(s, true, err);
     mark(s, MARK_FED);
@@ -173,7 +173,7 @@ enum rc session_train(struct session *s, const struct feature_batch *b, double *
     if (rc)
         return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
     if (!isfinite(*loss))
-        return blame_not_finite(s, b, *loss, err);
+        return train_blame_not_finite(s, b, *loss, err);
     seed_losses(s, loss);
     graph_backward(s->model->graph, s->step % s->accumulate == 0);
     mark(s, MARK_BACKWARD);
@@ -188,10 +188,10 @@ enum rc session_train(struct session *s, const struct feature_batch *b, double *
     return RC_OK;
 }
 
-enum rc session_forward(struct session *s, const struct feature_batch *b, bool targets,
-                        double *loss, struct err *err)
+enum rc train_session_forward(struct train_session *s, const struct feature_batch *b,
+                              bool targets, double *loss, struct err *err)
 {
-    enum rc rc = feed_batch(s->feed, b, 0, targets, err);
+    enum rc rc = train_feed_batch(s->feed, b, 0, targets, err);
     if (!rc)
         rc = look_up(s, false, err);
     return rc ? rc : run_forward(s, false, targets ? loss : NULL, err);

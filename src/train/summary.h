@@ -11,21 +11,24 @@
 
 #include "train/trainer.h"
 
-struct summary;
+struct train_summary;
 
 /* NULL when use_tensorboard is off. `config` is kept as text. A run that goes on takes
  * `resumed_step` (its next step), any other -1. Failures are for notes: the run goes on
  * without.
  */
-enum rc summary_open(const struct session *s, const char *config, int64_t resumed_step,
-                     struct summary **out, struct err *err) MUST_CHECK;
-void summary_close(struct summary *y); /* NULL is fine */
+enum rc train_summary_open(const struct train_session *s, const char *config,
+                           int64_t resumed_step, struct train_summary **out,
+                           struct err *err) MUST_CHECK;
+void train_summary_close(struct train_summary *y); /* NULL is fine */
 
 /* After a step; NULL is fine. */
-enum rc summary_progress(struct summary *y, const struct session *s,
-                         const struct train_progress *p, struct err *err) MUST_CHECK;
+enum rc train_summary_progress(struct train_summary *y, const struct train_session *s,
+                               const struct train_progress *p,
+                               struct err *err) MUST_CHECK;
 /* Goes to eval_val/ of model_dir. */
-enum rc summary_evaluation(struct summary *y, const struct train_evaluation *e,
-                           struct err *err) MUST_CHECK;
+enum rc train_summary_evaluation(struct train_summary *y,
+                                 const struct train_evaluation *e,
+                                 struct err *err) MUST_CHECK;
 
 #endif

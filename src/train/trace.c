@@ -13,19 +13,19 @@
 
 #define TRACE_MAX ((size_t)256 << 20)
 
-struct trace {
+struct train_trace {
     struct buf out;
     int64_t first_ns; /* the zero of its times */
 };
 
-struct trace *trace_create(void)
+struct train_trace *train_trace_create(void)
 {
-    struct trace *t = mem_calloc(1, sizeof(*t));
+    struct train_trace *t = mem_calloc(1, sizeof(*t));
     buf_init(&t->out, TRACE_MAX);
     return t;
 }
 
-void trace_destroy(struct trace *t)
+void train_trace_destroy(struct train_trace *t)
 {
     if (!t)
         return;
@@ -33,13 +33,13 @@ void trace_destroy(struct trace *t)
     mem_free(t);
 }
 
-static void begin(struct trace *t, const char *phase, int row)
+static void begin(struct train_trace *t, const char *phase, int row)
 {
     buf_printf(&t->out, "%s  {\"ph\": \"%s\", \"pid\": %jd, \"tid\": %d, \"name\": ",
                t->out.n ? ",\n" : "", phase, (intmax_t)getpid(), row);
 }
 
-void trace_name(struct trace *t, int row, const char *name)
+void train_trace_name(struct train_trace *t, int row, const char *name)
 {
     begin(t, "M", row);
     buf_puts(&t->out, "\"thread_name\", \"args\": {\"name\": ");
@@ -47,8 +47,8 @@ void trace_name(struct trace *t, int row, const char *name)
     buf_puts(&t->out, "}}");
 }
 
-void trace_span(struct trace *t, int row, const char *name, int64_t from_ns,
-                int64_t to_ns)
+void train_trace_span(struct train_trace *t, int row, const char *name, int64_t from_ns,
+                      int64_t to_ns)
 {
     if (!t->first_ns)
         t->first_ns = from_ns;
@@ -58,7 +58,7 @@ void trace_span(struct trace *t, int row, const char *name, int64_t from_ns,
                (double)(from_ns - t->first_ns) * 1e-3, (double)(to_ns - from_ns) * 1e-3);
 }
 
-enum rc trace_write(const struct trace *t, const char *path, struct err *err)
+enum rc train_trace_write(const struct train_trace *t, const char *path, struct err *err)
 {
     struct buf b;
     buf_init(&b, TRACE_MAX + 100);

@@ -8,17 +8,18 @@
 
 #include "base/err.h"
 
-struct trace;
+struct train_trace;
 
-struct trace *trace_create(void);
-void trace_destroy(struct trace *t); /* NULL is fine */
+struct train_trace *train_trace_create(void);
+void train_trace_destroy(struct train_trace *t); /* NULL is fine */
 
 /* A row of the picture; both stay valid texts of the caller's. Times are clock_mono_ns().
  */
-void trace_name(struct trace *t, int row, const char *name);
-void trace_span(struct trace *t, int row, const char *name, int64_t from_ns,
-                int64_t to_ns);
+void train_trace_name(struct train_trace *t, int row, const char *name);
+void train_trace_span(struct train_trace *t, int row, const char *name, int64_t from_ns,
+                      int64_t to_ns);
 /* Puts the whole at `path`, in one step. */
-enum rc trace_write(const struct trace *t, const char *path, struct err *err) MUST_CHECK;
+enum rc train_trace_write(const struct train_trace *t, const char *path,
+                          struct err *err) MUST_CHECK;
 
 #endif

@@ -10,19 +10,19 @@
 #include "base/mem.h"
 #include "train/trainer_private.h"
 
-void lap_begin(struct trainer *t)
+void train_lap_begin(struct trainer *t)
 {
-    t->lap = (struct lap){.ns = clock_mono_ns(),
-                          .waited_ns = feeder_waited(t->feeder),
-                          .rows = t->session->rows,
-                          .steps = t->session->step};
+    t->lap = (struct train_lap){.ns = clock_mono_ns(),
+                                .waited_ns = train_feeder_waited(t->feeder),
+                                .rows = t->session->rows,
+                                .steps = t->session->step};
 }
 
-void lap_end(struct trainer *t)
+void train_lap_end(struct trainer *t)
 {
     t->busy_ns += clock_mono_ns() - t->lap.ns;
-    t->waited_ns += feeder_waited(t->feeder) - t->lap.waited_ns;
-    lap_begin(t);
+    t->waited_ns += train_feeder_waited(t->feeder) - t->lap.waited_ns;
+    train_lap_begin(t);
 }
 
 /* Once asked, it stays so. */
@@ -56,17 +56,18 @@ static enum rc tell_progress(struct trainer *t, bool due, struct err *err)
                                .due = due};
     if (seconds > 0) {
         p.rows_per_s = (double)(t->session->rows - t->lap.rows) / seconds;
-        p.wait = (double)(feeder_waited(t->feeder) - t->lap.waited_ns) * 1e-9 / seconds;
+        p.wait =
+            (double)(train_feeder_waited(t->feeder) - t->lap.waited_ns) * 1e-9 / seconds;
     }
-    enum rc rc = score_lines(t->moving, &p.lines, &p.n, err);
+    enum rc rc = train_score_lines(t->moving, &p.lines, &p.n, err);
     if (!rc && t->o->watch.progress)
         t->o->watch.progress(t->o->watch.arg, &p);
     struct err tb = {0};
-    if (!rc && due && summary_progress(t->summary, t->session, &p, &tb) != RC_OK)
+    if (!rc && due && train_summary_progress(t->summary, t->session, &p, &tb) != RC_OK)
         trainer_note(t, "no more files for TensorBoard: %s", tb.msg);
     t->live_ns = now;
     if (due)
-        lap_end(t);
+        train_lap_end(t);
     return rc;
 }
 
@@ -80,7 +81,8 @@ static enum rc show_progress(struct trainer *t, struct err *err)
 }
 
 /* Comes once more in a run that goes on from the checkpoint of a pass's end. */
-static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err *err)
+static enum rc end_of_pass(struct trainer *t, const struct train_fed *fed,
+                           struct err *err)
 {
     uint32_t every = t->tc->save_checkpoints_epochs;
     t->session->epoch = t->session->data_epoch + (uint64_t)fed->epoch + 1;
@@ -90,9 +92,9 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
     enum rc rc = trainer_save(t, err);
     /* that run was ended between the checkpoint and its evaluation */
     if (!rc && t->best.last_step < t->saved_step) {
-        lap_end(t);
+        train_lap_end(t);
         rc = trainer_evaluate(t, err);
-        lap_begin(t);
+        train_lap_begin(t);
     }
     return rc;
 }
@@ -100,7 +102,7 @@ static enum rc end_of_pass(struct trainer *t, const struct fed *fed, struct err 
 /* Sequences of a group should have as many steps as each other; once. */
 static void note_uneven(struct trainer *t)
 {
-    struct feed_uneven u = feed_uneven(t->session->feed);
+    struct train_feed_uneven u = train_feed_uneven(t->session->feed);
     if (!u.feature || t->told_uneven)
         return;
     t->told_uneven = true;
@@ -113,9 +115,9 @@ static void note_uneven(struct trainer *t)
 /* One batch; *over when the run is at its end. */
 static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 {
-    struct fed fed;
+    struct train_fed fed;
     int64_t asked = clock_mono_ns();
-    enum rc rc = feeder_next(t->feeder, &fed, err);
+    enum rc rc = train_feeder_next(t->feeder, &fed, err);
     int64_t got = clock_mono_ns();
     if (rc)
         return rc;
@@ -123,9 +125,9 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
         *over = fed.position == NULL; /* all passes are over */
         return *over ? RC_OK : end_of_pass(t, &fed, err);
     }
-    rc = session_train(t->session, fed.features, &t->loss, err);
+    rc = train_session_train(t->session, fed.features, &t->loss, err);
     if (!rc)
-        rc = score_batch(t->moving, t->session, fed.features, t->loss, err);
+        rc = train_score_batch(t->moving, t->session, fed.features, t->loss, err);
     t->position = fed.position;
     if (!rc)
         note_uneven(t);
@@ -136,7 +138,7 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
     if (!rc)
         rc = trainer_saved(t, false, err);
     if (!rc)
-        rc = row_dump_step(t->row_dump, t->session->step - 1, err);
+        rc = train_row_dump_step(t->row_dump, t->session->step - 1, err);
     if (!rc && (trainer_save_is_due(t) || trainer_save_is_late(t)))
         rc = trainer_save(t, err);
     *over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
@@ -145,7 +147,7 @@ static enum rc one_step(struct trainer *t, bool *over, struct err *err)
 
 static void fill_result(struct trainer *t, double seconds, struct train_result *out)
 {
-    lap_end(t);
+    train_lap_end(t);
     out->end = t->stopping ? TRAIN_STOPPED : t->early ? TRAIN_EARLY : TRAIN_DONE;
     out->steps = t->session->step;
     out->rows = t->session->rows;
@@ -189,7 +191,7 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     bool over = trainer_last_step(t) && t->session->step >= trainer_last_step(t);
     enum rc rc = RC_OK;
     t->saved_ns = t->live_ns = start;
-    lap_begin(t);
+    train_lap_begin(t);
     while (!rc && !over && !t->early && !trainer_asked_to_stop(t))
         rc = one_step(t, &over, err);
     if (!rc && (over || t->early) && t->session->step == t->first_step && t->resumed_from)
@@ -200,7 +202,7 @@ static enum rc train_loop(struct trainer *t, struct train_result *out, struct er
     trainer_profile_end(t);
     /* a run that was asked to stop leaves it to the one that goes on */
     if (!rc && (over || t->early) && t->session->step > 0)
-        rc = row_dump_end(t->row_dump, t->session->step - 1, err);
+        rc = train_row_dump_end(t->row_dump, t->session->step - 1, err);
     if (!rc)
         rc = trainer_save(t, err);
     /* The last checkpoint was there already, from a run that did not come to this. */

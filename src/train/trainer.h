@@ -8,7 +8,7 @@
 
 /* What is known before the first step. */
 struct train_start {
-    const struct session *session;
+    const struct train_session *session;
     const char *model_dir;
     int64_t rows; /* of the training data; -1 when only reading tells */
     size_t files;
@@ -27,14 +27,14 @@ struct train_progress {
     double rows_per_s;          /* since the last report, without saves and evaluations */
     double wait;                /* share of that time without data */
     double left;                /* seconds to the end; negative: not known */
-    const struct score_line *lines; /* train_metrics */
+    const struct train_score_line *lines; /* train_metrics */
     size_t n;
     bool due; /* a step of log_step_count_steps; else a tick of watch.live_ns */
 };
 
 struct train_evaluation {
     int64_t step, rows;
-    const struct score_line *lines;
+    const struct train_score_line *lines;
     size_t n;
     const char *metric; /* that tells the best; NULL: none of the lines can */
     bool better;        /* than all before */
@@ -109,18 +109,19 @@ enum rc train_run(const struct train_options *options, struct train_result *out,
                   struct diags *diags, struct err *err) MUST_CHECK;
 
 /* The first batch of the config's eval_input_path, for what it may complain about. */
-enum rc evaluate_try(struct session *s, struct score *score, struct diags *diags,
-                     struct err *err) MUST_CHECK;
+enum rc train_evaluate_try(struct train_session *s, struct train_score *score,
+                           struct diags *diags, struct err *err) MUST_CHECK;
 /* One pass over `path` (NULL: the config's eval_input_path) with the session as it is;
  * lines are valid until the score is used again. `tick`, if not NULL, is called now and
  * then with the rows so far; false ends it (RC_CANCELED). RC_INVAL E1406: no rows.
  */
-struct evaluate_tick {
+struct train_evaluate_tick {
     bool (*fn)(void *arg, int64_t rows);
     void *arg;
 };
-enum rc evaluate(struct session *s, struct score *score, const char *path,
-                 const struct evaluate_tick *tick, struct diags *diags,
-                 const struct score_line **lines, size_t *n, struct err *err) MUST_CHECK;
+enum rc train_evaluate(struct train_session *s, struct train_score *score,
+                       const char *path, const struct train_evaluate_tick *tick,
+                       struct diags *diags, const struct train_score_line **lines,
+                       size_t *n, struct err *err) MUST_CHECK;
 
 #endif

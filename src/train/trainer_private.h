@@ -16,7 +16,7 @@
 #define TRAIN_METRICS "train_metrics" /* blob of a checkpoint */
 
 /* Since when the speed is measured; begins anew after saves and evaluations. */
-struct lap {
+struct train_lap {
     int64_t ns, waited_ns;
     uint64_t rows, steps;
 };
@@ -28,21 +28,21 @@ struct trainer {
     struct diags *diags;
     struct arena arena;
     struct pool *pool;
-    struct session *session;
-    struct feeder *feeder;
-    struct score *moving, *eval; /* train metrics; metrics of evaluations */
-    struct model_lock *lock;
-    struct saver *saver;
-    int64_t told_step;         /* the last checkpoint that was told to be safe */
-    struct summary *summary;   /* NULL: none */
-    struct row_dump *row_dump; /* NULL: none */
-    struct trace *trace;       /* NULL: none, or written */
-    struct best best;
+    struct train_session *session;
+    struct train_feeder *feeder;
+    struct train_score *moving, *eval; /* train metrics; metrics of evaluations */
+    struct train_model_lock *lock;
+    struct ckpt_saver *saver;
+    int64_t told_step;               /* the last checkpoint that was told to be safe */
+    struct train_summary *summary;   /* NULL: none */
+    struct train_row_dump *row_dump; /* NULL: none */
+    struct train_trace *trace;       /* NULL: none, or written */
+    struct train_best best;
     struct buf config;     /* text of the effective config */
     const char *position;  /* in the data, behind the last batch trained on */
     const char *data_note; /* where it is taken up; NULL: at its beginning, as ever */
     const char *resumed_from, *started_from; /* NULL: no checkpoint */
-    struct fine_tune_result started;
+    struct train_fine_tune_result started;
     const char *old_config; /* of the checkpoint that it goes on from; NULL: none */
     int64_t most_memory, expected_memory; /* 0: not worked out */
     uint64_t total_steps;                 /* 0: not known */
@@ -50,7 +50,7 @@ struct trainer {
     int64_t saved_ns;                     /* when it was */
     double loss;
     int64_t live_ns; /* of the last tick */
-    struct lap lap;
+    struct train_lap lap;
     int64_t busy_ns, waited_ns; /* of all laps that are over */
     uint64_t first_step, first_rows;
     bool stopping, early;
@@ -86,13 +86,13 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err) MUST_CHECK;
 /* trainer_profile.c: the first steps of a run with is_profiling, after some to warm up.
  */
 void trainer_profile_begin(struct trainer *t);
-void trainer_profile_step(struct trainer *t, const struct fed *fed, int64_t asked_ns,
-                          int64_t fed_ns);
+void trainer_profile_step(struct trainer *t, const struct train_fed *fed,
+                          int64_t asked_ns, int64_t fed_ns);
 void trainer_profile_end(struct trainer *t);
 
 /* trainer.c */
-void lap_begin(struct trainer *t);
-void lap_end(struct trainer *t);
+void train_lap_begin(struct trainer *t);
+void train_lap_end(struct trainer *t);
 bool trainer_asked_to_stop(struct trainer *t);
 
 #endif

@@ -17,14 +17,14 @@ void trainer_profile_begin(struct trainer *t)
 {
     if (!t->tc->is_profiling)
         return;
-    t->trace = trace_create();
-    trace_name(t->trace, ROW_STEPS, "steps");
-    trace_name(t->trace, ROW_TRAINER, "trainer");
-    trace_name(t->trace, ROW_READER, "reader");
+    t->trace = train_trace_create();
+    train_trace_name(t->trace, ROW_STEPS, "steps");
+    train_trace_name(t->trace, ROW_TRAINER, "trainer");
+    train_trace_name(t->trace, ROW_READER, "reader");
 }
 
-void trainer_profile_step(struct trainer *t, const struct fed *fed, int64_t asked_ns,
-                          int64_t fed_ns)
+void trainer_profile_step(struct trainer *t, const struct train_fed *fed,
+                          int64_t asked_ns, int64_t fed_ns)
 {
     static const char *const parts[] = {[MARK_FED] = "embedding lookup",
                                         [MARK_FORWARD] = "forward",
@@ -37,13 +37,13 @@ void trainer_profile_step(struct trainer *t, const struct fed *fed, int64_t aske
         return;
     int64_t now = clock_mono_ns();
     snprintf(name, sizeof(name), "step %ju", (uintmax_t)t->session->step - 1);
-    trace_span(t->trace, ROW_STEPS, name, asked_ns, now);
-    trace_span(t->trace, ROW_TRAINER, "wait for data", asked_ns, fed_ns);
+    train_trace_span(t->trace, ROW_STEPS, name, asked_ns, now);
+    train_trace_span(t->trace, ROW_TRAINER, "wait for data", asked_ns, fed_ns);
     for (int i = MARK_FED; i < SESSION_MARKS; i++)
-        trace_span(t->trace, ROW_TRAINER, parts[i], marks[i - 1], marks[i]);
-    trace_span(t->trace, ROW_TRAINER, "metrics", marks[MARK_UPDATED], now);
-    trace_span(t->trace, ROW_READER, "read", fed->begun_ns, fed->read_ns);
-    trace_span(t->trace, ROW_READER, "features", fed->read_ns, fed->made_ns);
+        train_trace_span(t->trace, ROW_TRAINER, parts[i], marks[i - 1], marks[i]);
+    train_trace_span(t->trace, ROW_TRAINER, "metrics", marks[MARK_UPDATED], now);
+    train_trace_span(t->trace, ROW_READER, "read", fed->begun_ns, fed->read_ns);
+    train_trace_span(t->trace, ROW_READER, "features", fed->read_ns, fed->made_ns);
     if (step >= STEPS_BEFORE + STEPS)
         trainer_profile_end(t);
 }
@@ -59,7 +59,7 @@ void trainer_profile_end(struct trainer *t)
     char *path = fs_join(dir, name);
     enum rc rc = fs_mkdirs(dir, 0755, &err);
     if (!rc)
-        rc = trace_write(t->trace, path, &err);
+        rc = train_trace_write(t->trace, path, &err);
     if (rc)
         trainer_note(t, "no trace: %s", err.msg);
     else
@@ -67,7 +67,7 @@ void trainer_profile_end(struct trainer *t)
                      "trace of %d steps in %s; open it in ui.perfetto.dev or "
                      "chrome://tracing",
                      STEPS, path);
-    trace_destroy(t->trace);
+    train_trace_destroy(t->trace);
     t->trace = NULL;
     mem_free(path);
     mem_free(name);

@@ -14,31 +14,32 @@
 #include "train/save.h"
 #include "train/trainer_private.h"
 
-static enum rc append_result(const struct trainer *t, const struct score_line *lines,
-                             size_t n, struct err *err)
+static enum rc append_result(const struct trainer *t,
+                             const struct train_score_line *lines, size_t n,
+                             struct err *err)
 {
     char *path = fs_join(t->conf->model_dir, TRAIN_RESULTS);
     struct buf b;
     buf_init(&b, 1 << 20);
-    score_json(lines, n, t->saved_step, &b);
+    train_score_json(lines, n, t->saved_step, &b);
     enum rc rc = fs_add_line(path, buf_str(&b), b.n, err);
     buf_release(&b);
     mem_free(path);
     return rc;
 }
 
-static void tell_evaluation(struct trainer *t, const struct score_line *lines, size_t n,
-                            double seconds)
+static void tell_evaluation(struct trainer *t, const struct train_score_line *lines,
+                            size_t n, double seconds)
 {
-    struct best before = t->best;
+    struct train_best before = t->best;
     struct train_evaluation e = {.step = t->saved_step,
-                                 .rows = score_rows(t->eval),
+                                 .rows = train_score_rows(t->eval),
                                  .lines = lines,
                                  .n = n,
                                  .seconds = seconds};
     t->best.last_step = t->saved_step;
-    e.better = best_take(&t->best, t->saved_step, lines, n);
-    const struct score_line *l = best_line(&t->best, lines, n);
+    e.better = train_best_take(&t->best, t->saved_step, lines, n);
+    const struct train_score_line *l = train_best_line(&t->best, lines, n);
     e.metric = l ? l->name : NULL;
     e.has_best = before.found;
     e.change = l && before.found ? l->value - before.value : 0;
@@ -46,7 +47,7 @@ static void tell_evaluation(struct trainer *t, const struct score_line *lines, s
     if (t->o->watch.evaluated)
         t->o->watch.evaluated(t->o->watch.arg, &e);
     struct err err = {0};
-    if (summary_evaluation(t->summary, &e, &err) != RC_OK)
+    if (train_summary_evaluation(t->summary, &e, &err) != RC_OK)
         trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
 
@@ -65,13 +66,14 @@ static bool out_of_patience(const struct trainer *t)
 
 enum rc trainer_evaluate(struct trainer *t, struct err *err)
 {
-    const struct score_line *lines;
-    struct evaluate_tick tick = {.fn = on_tick, .arg = t};
+    const struct train_score_line *lines;
+    struct train_evaluate_tick tick = {.fn = on_tick, .arg = t};
     int64_t start = clock_mono_ns();
     size_t n;
     if (!t->conf->eval_input_path[0] || t->stopping)
         return RC_OK;
-    enum rc rc = evaluate(t->session, t->eval, NULL, &tick, t->diags, &lines, &n, err);
+    enum rc rc =
+        train_evaluate(t->session, t->eval, NULL, &tick, t->diags, &lines, &n, err);
     if (rc == RC_CANCELED) /* when the run goes on it is made up for */
         return RC_OK;
     if (!rc)
@@ -99,9 +101,9 @@ static int64_t spared(const struct trainer *t)
 
 enum rc trainer_saved(struct trainer *t, bool wait, struct err *err)
 {
-    if (t->told_step == t->saved_step || (!wait && saver_busy(t->saver)))
+    if (t->told_step == t->saved_step || (!wait && ckpt_saver_busy(t->saver)))
         return RC_OK;
-    enum rc rc = saver_wait(t->saver, err);
+    enum rc rc = ckpt_saver_wait(t->saver, err);
     t->told_step = t->saved_step;
     if (rc || !t->o->watch.saved)
         return rc;
@@ -119,21 +121,21 @@ enum rc trainer_save(struct trainer *t, struct err *err)
     enum rc rc = trainer_saved(t, true, err); /* of the one before */
     if (rc)
         return rc;
-    lap_end(t);
-    struct ckpt_writer *w =
-        session_save(t->session, t->conf->model_dir, buf_str(&t->config), t->position);
+    train_lap_end(t);
+    struct ckpt_writer *w = train_session_save(t->session, t->conf->model_dir,
+                                               buf_str(&t->config), t->position);
     struct buf metrics;
     buf_init(&metrics, (size_t)1 << 28);
-    score_save(t->moving, &metrics);
+    train_score_save(t->moving, &metrics);
     ckpt_add_json(w, TRAIN_METRICS, buf_str(&metrics));
     buf_release(&metrics);
-    rc = saver_start(t->saver, w, spared(t), err);
+    rc = ckpt_saver_start(t->saver, w, spared(t), err);
     if (rc)
         return rc;
     t->saved_step = step;
     t->saved_ns = clock_mono_ns();
     rc = trainer_evaluate(t, err);
-    lap_begin(t);
+    train_lap_begin(t);
     return rc;
 }
 
@@ -156,7 +158,7 @@ enum rc trainer_resume_results(struct trainer *t, struct err *err)
     char *path = fs_join(t->conf->model_dir, TRAIN_RESULTS);
     struct buf kept;
     buf_init(&kept, (size_t)1 << 30);
-    enum rc rc = best_read(&t->best, t->conf->model_dir, t->saved_step, &kept, err);
+    enum rc rc = train_best_read(&t->best, t->conf->model_dir, t->saved_step, &kept, err);
     if (!rc && fs_exists(path))
         rc = fs_write(path, buf_str(&kept), kept.n, 0644, err);
     buf_release(&kept);

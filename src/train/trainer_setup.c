@@ -61,7 +61,7 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         trainer_note(t, "%s", passed_over);
     mem_free(passed_over);
     if (!rc)
-        rc = session_resume(t->session, c, &t->arena, &t->position, err);
+        rc = train_session_resume(t->session, c, &t->arena, &t->position, err);
     if (!rc) {
         t->saved_step = t->told_step = (int64_t)t->session->step - 1;
         if (t->o->restart_schedules) {
@@ -71,7 +71,7 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
         t->resumed_from = arena_strdup(&t->arena, ckpt_path(c));
         t->old_config = arena_strdup(&t->arena, ckpt_config(c));
         if (ckpt_json(c, TRAIN_METRICS))
-            score_load(t->moving, ckpt_json(c, TRAIN_METRICS));
+            train_score_load(t->moving, ckpt_json(c, TRAIN_METRICS));
     }
     ckpt_close(c);
     return rc;
@@ -82,8 +82,8 @@ static enum rc start_from(struct trainer *t, const char *path, struct err *err)
     struct ckpt *c = NULL;
     enum rc rc = ckpt_open(path, 0, &c, NULL, err);
     if (!rc)
-        rc = fine_tune(t->session, c, t->tc->fine_tune_ckpt_param_map,
-                       t->o->fresh_optimizer, &t->started, err);
+        rc = train_fine_tune(t->session, c, t->tc->fine_tune_ckpt_param_map,
+                             t->o->fresh_optimizer, &t->started, err);
     if (!rc)
         t->started_from = arena_strdup(&t->arena, ckpt_path(c));
     ckpt_close(c);
@@ -108,7 +108,7 @@ static void note_changes(const struct trainer *t)
     buf_init(&b, ERR_MSG_SIZE / 2);
     if (parse_config(t->old_config, &old) == RC_OK &&
         parse_config(buf_str(&t->config), &now) == RC_OK &&
-        config_changes(old.root, now.root, CHANGES_SHOWN, &b) > 0)
+        train_config_changes(old.root, now.root, CHANGES_SHOWN, &b) > 0)
         trainer_note(t, "the config has changed since the checkpoint: %s", buf_str(&b));
     buf_release(&b);
     doc_release(&old);
@@ -136,9 +136,9 @@ static enum rc restore(struct trainer *t, struct err *err)
 }
 
 /* Steps of the whole run; 0 when only reading the data tells. */
-static uint64_t count_steps(const struct trainer *t, const struct feeder_conf *conf)
+static uint64_t count_steps(const struct trainer *t, const struct train_feeder_conf *conf)
 {
-    int64_t rows = feeder_rows(t->feeder), batch = conf->data.batch_size;
+    int64_t rows = train_feeder_rows(t->feeder), batch = conf->data.batch_size;
     uint64_t by_epochs = 0;
     if (t->tc->num_epochs && rows > 0 && batch > 0 && conf->data.batch_cost == 0) {
         int64_t per_pass =
@@ -154,24 +154,24 @@ static uint64_t count_steps(const struct trainer *t, const struct feeder_conf *c
 static enum rc open_data(struct trainer *t, struct err *err)
 {
     struct sampler_conf sampler;
-    struct feeder_conf conf = {.plan = t->session->plan,
-                               .epochs = t->tc->num_epochs,
-                               .positions = true,
-                               .first_step = t->session->step};
-    if (source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
+    struct train_feeder_conf conf = {.plan = t->session->plan,
+                                     .epochs = t->tc->num_epochs,
+                                     .positions = true,
+                                     .first_step = t->session->step};
+    if (train_source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
         conf.sampler = &sampler;
-    enum rc rc = source_conf(t->conf->data_config, t->session->plan,
-                             t->conf->train_input_path, SOURCE_TRAIN, t->o->seed,
-                             t->session->options.comm, &t->arena, &conf.data, err);
+    enum rc rc = train_source_conf(t->conf->data_config, t->session->plan,
+                                   t->conf->train_input_path, SOURCE_TRAIN, t->o->seed,
+                                   t->session->options.comm, &t->arena, &conf.data, err);
     if (!rc)
         rc = trainer_choose_data(t, err);
     conf.data.cursor = t->position;
     conf.data.prints = true;
     if (!rc)
-        rc = feeder_open(&conf, &t->feeder, t->diags, err);
+        rc = train_feeder_open(&conf, &t->feeder, t->diags, err);
     if (!rc)
         t->total_steps = count_steps(t, &conf);
-    struct str notes = str_c(rc ? "" : feeder_notes(t->feeder)), line;
+    struct str notes = str_c(rc ? "" : train_feeder_notes(t->feeder)), line;
     while (str_split(&notes, '\n', &line))
         if (line.n)
             trainer_note(t, "%.*s", (int)line.n, line.p);
@@ -180,14 +180,14 @@ static enum rc open_data(struct trainer *t, struct err *err)
 
 static enum rc check_memory(struct trainer *t, struct err *err)
 {
-    struct budget b;
+    struct train_budget b;
     if (t->o->memory <= 0 || t->o->table_dir)
         return RC_OK;
-    budget_init(&b, t->session, feeder_rows(t->feeder));
+    train_budget_init(&b, t->session, train_feeder_rows(t->feeder));
     t->most_memory = b.most;
     t->expected_memory = b.expected;
-    enum rc rc = budget_check(&b, t->o->memory, err);
-    budget_release(&b);
+    enum rc rc = train_budget_check(&b, t->o->memory, err);
+    train_budget_release(&b);
     return rc;
 }
 
@@ -199,7 +199,7 @@ static enum rc check_evaluation(struct trainer *t, struct err *err)
     const char *path = t->conf->eval_input_path;
     if (!path[0] || strstr(path, "kafka://")) /* a stream would lose the batch */
         return RC_OK;
-    return evaluate_try(t->session, t->eval, t->diags, err);
+    return train_evaluate_try(t->session, t->eval, t->diags, err);
 }
 
 /* What is not as one might think. */
@@ -212,7 +212,8 @@ static void tell_notes(const struct trainer *t)
         trainer_note(t,
                      "if every row of every table comes to be used, %s of memory are "
                      "needed, and %s may be used",
-                     budget_text(t->most_memory, most), budget_text(t->o->memory, have));
+                     train_budget_text(t->most_memory, most),
+                     train_budget_text(t->o->memory, have));
     if (t->tc->save_checkpoints_timestamp_interval ||
         t->tc->n_save_checkpoints_timestamps)
         trainer_note(t,
@@ -231,8 +232,8 @@ static void tell_start(const struct trainer *t)
 {
     struct train_start s = {.session = t->session,
                             .model_dir = t->conf->model_dir,
-                            .rows = feeder_rows(t->feeder),
-                            .files = feeder_files(t->feeder),
+                            .rows = train_feeder_rows(t->feeder),
+                            .files = train_feeder_files(t->feeder),
                             .total_steps = t->total_steps,
                             .resumed_from = t->resumed_from,
                             .started_from = t->started_from,
@@ -249,32 +250,33 @@ static void open_summary(struct trainer *t)
 {
     struct err err = {0};
     int64_t next = t->o->resume ? (int64_t)t->session->step : -1;
-    if (summary_open(t->session, buf_str(&t->config), next, &t->summary, &err) != RC_OK)
+    if (train_summary_open(t->session, buf_str(&t->config), next, &t->summary, &err) !=
+        RC_OK)
         trainer_note(t, "no files for TensorBoard: %s", err.msg);
 }
 
 enum rc trainer_set_up(struct trainer *t, struct err *err)
 {
-    struct session_options so = {.seed = t->o->seed,
-                                 .training = true,
-                                 .farm_hash = t->o->farm_hash,
-                                 .table_dir = t->o->table_dir,
-                                 .lookup = t->o->lookup};
+    struct train_session_options so = {.seed = t->o->seed,
+                                       .training = true,
+                                       .farm_hash = t->o->farm_hash,
+                                       .table_dir = t->o->table_dir,
+                                       .lookup = t->o->lookup};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
-    best_init(&t->best, t->conf->export_config);
+    train_best_init(&t->best, t->conf->export_config);
     enum rc rc = pool_create(threads, &t->pool, err);
     so.pool = t->pool;
     if (!rc)
-        rc = session_create(t->conf, &so, &t->session, t->diags, err);
+        rc = train_session_create(t->conf, &so, &t->session, t->diags, err);
     if (!rc)
-        rc = score_create(t->session, true, &t->moving, err);
+        rc = train_score_create(t->session, true, &t->moving, err);
     if (!rc)
-        rc = score_create(t->session, false, &t->eval, err);
+        rc = train_score_create(t->session, false, &t->eval, err);
     if (!rc && t->tc->delta_embedding_dump_config)
-        rc = row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
-                             t->session->model->lookup, &t->row_dump, err);
+        rc = train_row_dump_create(t->tc->delta_embedding_dump_config, t->conf->model_dir,
+                                   t->session->model->lookup, &t->row_dump, err);
     if (!rc && comm_rank(so.comm) == 0) /* which alone writes */
-        rc = model_lock_take(t->conf->model_dir, &t->lock, err);
+        rc = train_model_lock_take(t->conf->model_dir, &t->lock, err);
     if (!rc)
         rc = restore(t, err);
     if (!rc)
@@ -286,11 +288,11 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
     if (!rc)
         rc = write_config(t, err);
     if (!rc)
-        rc = row_dump_start(t->row_dump, err);
+        rc = train_row_dump_start(t->row_dump, err);
     if (rc)
         return rc;
-    t->saver = saver_create(&(struct saver_conf){.model_dir = t->conf->model_dir,
-                                                 .keep = t->tc->keep_checkpoint_max});
+    t->saver = ckpt_saver_create(&(struct ckpt_saver_conf){
+        .model_dir = t->conf->model_dir, .keep = t->tc->keep_checkpoint_max});
     t->first_step = t->session->step;
     t->first_rows = t->session->rows;
     tell_start(t);
@@ -301,15 +303,15 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
 
 void trainer_tear_down(struct trainer *t)
 {
-    feeder_close(t->feeder);
-    summary_close(t->summary);
-    trace_destroy(t->trace);
-    row_dump_destroy(t->row_dump);
-    saver_destroy(t->saver);
-    score_destroy(t->moving);
-    score_destroy(t->eval);
-    session_destroy(t->session);
-    model_lock_release(t->lock);
+    train_feeder_close(t->feeder);
+    train_summary_close(t->summary);
+    train_trace_destroy(t->trace);
+    train_row_dump_destroy(t->row_dump);
+    ckpt_saver_destroy(t->saver);
+    train_score_destroy(t->moving);
+    train_score_destroy(t->eval);
+    train_session_destroy(t->session);
+    train_model_lock_release(t->lock);
     pool_destroy(t->pool);
     buf_release(&t->config);
     arena_release(&t->arena);

@@ -3,8 +3,9 @@
 
 #include <math.h>
 
-enum rc weights_fill(const struct model_task *t, const float *weights, const float *space,
-                     int64_t total, struct view out, struct err *err)
+enum rc train_weights_fill(const struct model_task *t, const float *weights,
+                           const float *space, int64_t total, struct view out,
+                           struct err *err)
 {
     double sum = 0;
     for (int64_t r = 0; r < out.rows; r++) {

@@ -10,7 +10,8 @@
  * the in-space or out-of-space weight when `space` (> 0: inside) is given; all zeros when
  * the mean is. RC_INVAL E1403: a weight that is negative or no number.
  */
-enum rc weights_fill(const struct model_task *t, const float *weights, const float *space,
-                     int64_t total, struct view out, struct err *err) MUST_CHECK;
+enum rc train_weights_fill(const struct model_task *t, const float *weights,
+                           const float *space, int64_t total, struct view out,
+                           struct err *err) MUST_CHECK;
 
 #endif

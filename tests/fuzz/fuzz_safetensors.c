@@ -18,25 +18,26 @@ static void must(bool ok)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     struct err err = {0};
-    enum rc rc = st_open_memory("fuzz", data, n, &f, &err);
+    enum rc rc = ckpt_st_open_memory("fuzz", data, n, &f, &err);
     must((rc == RC_OK) == (f != NULL) && (rc == RC_OK) == (err.msg[0] == '\0'));
     if (!f)
         return 0;
-    int64_t at = st_count(f) ? st_at(f, 0)->offset : 0;
-    for (size_t i = 0; i < st_count(f); i++) {
-        const struct st_tensor *t = st_at(f, i);
+    int64_t at = ckpt_st_count(f) ? ckpt_st_at(f, 0)->offset : 0;
+    for (size_t i = 0; i < ckpt_st_count(f); i++) {
+        const struct ckpt_st_tensor *t = ckpt_st_at(f, i);
         must(t->offset == at && t->data == data + at);
-        must(st_find(f, str_c(t->name)) == t);
+        must(ckpt_st_find(f, str_c(t->name)) == t);
         at += t->bytes;
-        int64_t width = st_width(t);
+        int64_t width = ckpt_st_width(t);
         float *row = mem_calloc((size_t)width + 1, sizeof(float));
-        if (st_rows(t) && st_read_f32(t, st_rows(t) - 1, 1, row, width + 1, &err))
+        if (ckpt_st_rows(t) &&
+            ckpt_st_read_f32(t, ckpt_st_rows(t) - 1, 1, row, width + 1, &err))
             must(err.code == E1514);
         mem_free(row);
     }
-    must(st_count(f) == 0 || at == (int64_t)n);
-    st_close(f);
+    must(ckpt_st_count(f) == 0 || at == (int64_t)n);
+    ckpt_st_close(f);
     return 0;
 }

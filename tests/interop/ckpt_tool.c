@@ -69,10 +69,10 @@ static enum rc print_values(const char *path, const char *name)
     enum rc rc = ckpt_open(path, 0, &c, NULL, &err);
     if (rc)
         return fail(&err, rc);
-    const struct st_tensor *t = ckpt_find(c, name);
-    int64_t n = t ? st_rows(t) * st_width(t) : 0;
+    const struct ckpt_st_tensor *t = ckpt_find(c, name);
+    int64_t n = t ? ckpt_st_rows(t) * ckpt_st_width(t) : 0;
     float *v = mem_calloc((size_t)n + 1, sizeof(*v));
-    rc = t ? st_read_f32(t, 0, st_rows(t), v, st_width(t), &err)
+    rc = t ? ckpt_st_read_f32(t, 0, ckpt_st_rows(t), v, ckpt_st_width(t), &err)
            : err_set(&err, RC_NOTFOUND, "no tensor '%s'", name);
     for (int64_t i = 0; !rc && i < n; i++)
         printf("%a\n", (double)v[i]);

@@ -18,19 +18,20 @@ static const int64_t lengths[ROWS] = {3, 0, 7, 1, 12};
 
 struct onnx_case {
     const char *name;
-    struct val *(*build)(struct graph *g, struct val *x, struct val *seq, int axis);
+    struct nn_val *(*build)(struct graph *g, struct nn_val *x, struct nn_val *seq,
+                            int axis);
 };
 
-#define CASE(name)                                                                   \
-    static struct val *build_##name(struct graph *g, struct val *x, struct val *seq, \
-                                    int axis)
+#define CASE(name)                                                        \
+    static struct nn_val *build_##name(struct graph *g, struct nn_val *x, \
+                                       struct nn_val *seq, int axis)
 
-static struct val *fields(struct graph *g, struct val *x)
+static struct nn_val *fields(struct graph *g, struct nn_val *x)
 {
     return nn_reshape(g, x, (const int64_t[]){3, 4}, 2);
 }
 
-static struct val *weight(struct graph *g, struct val *seq)
+static struct nn_val *weight(struct graph *g, struct nn_val *seq)
 {
     return nn_linear(g, "score", seq, 1, true, ACT_NONE);
 }
@@ -69,7 +70,7 @@ CASE(linear_front)
 }
 CASE(linear_rows)
 {
-    struct init u = {INIT_UNIFORM, -1, 1};
+    struct nn_init u = {INIT_UNIFORM, -1, 1};
     struct param *w = nn_param(g, "w", (const int64_t[]){9, 12}, 2, u, true);
     struct param *b = nn_param(g, "b", (const int64_t[]){9}, 1, u, true);
     return nn_add(g, nn_linear_rows(g, w, b, 3, 4, x),
@@ -85,8 +86,8 @@ CASE(batch_norm_plain)
 }
 CASE(batch_norm_padded)
 {
-    struct val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
-    struct val *y = nn_batch_norm_padded(g, "n", seq, pad, true, &out);
+    struct nn_val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
+    struct nn_val *y = nn_batch_norm_padded(g, "n", seq, pad, true, &out);
     return nn_add(g, nn_seq_mean(g, y), out);
 }
 CASE(layer_norm)
@@ -99,7 +100,7 @@ CASE(dropout)
 }
 CASE(feature_dropout)
 {
-    struct val *loss;
+    struct nn_val *loss;
     return nn_feature_dropout(g, "d", x, (const int64_t[]){3, 4, 5}, 3, 0.1, &loss);
 }
 CASE(prelu)
@@ -112,8 +113,8 @@ CASE(dice)
 }
 CASE(dice_padded)
 {
-    struct val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
-    struct val *y = nn_dice_padded(g, "d", seq, pad, &out);
+    struct nn_val *pad = nn_linear(g, "p", x, 4, true, ACT_NONE), *out = NULL;
+    struct nn_val *y = nn_dice_padded(g, "d", seq, pad, &out);
     return nn_add(g, nn_seq_sum(g, NULL, y), out);
 }
 CASE(softmax)
@@ -131,7 +132,7 @@ CASE(pick)
 }
 CASE(rotate)
 {
-    struct rotation by = nn_rotation(g, "r", 12, 5);
+    struct nn_rotation by = nn_rotation(g, "r", 12, 5);
     return nn_rotate(g, by, nn_rotate(g, by, x, false), true);
 }
 CASE(l2_normalise)
@@ -140,7 +141,7 @@ CASE(l2_normalise)
 }
 CASE(arithmetic)
 {
-    struct val *y = nn_reshape(g, fields(g, x), (const int64_t[]){12}, 1);
+    struct nn_val *y = nn_reshape(g, fields(g, x), (const int64_t[]){12}, 1);
     return nn_scale(g, nn_mul(g, nn_sub(g, nn_add(g, x, y), nn_scale(g, x, 3, 1)), y), 2,
                     -0.5f);
 }
@@ -154,7 +155,7 @@ CASE(arithmetic_shapes)
 }
 CASE(concat)
 {
-    return nn_concat(g, (struct val *[]){x, fields(g, x), nn_slice(g, x, 3, 2)}, 3);
+    return nn_concat(g, (struct nn_val *[]){x, fields(g, x), nn_slice(g, x, 3, 2)}, 3);
 }
 CASE(slice_pad)
 {
@@ -235,11 +236,11 @@ CASE(aware_dots)
 }
 CASE(mix_fields)
 {
-    struct init u = {INIT_UNIFORM, -1, 1};
+    struct nn_init u = {INIT_UNIFORM, -1, 1};
     struct param *w = nn_param(g, "w", (const int64_t[]){3, 5}, 2, u, true);
     return nn_mix_fields(g, w, fields(g, x));
 }
-static struct val *maps(struct graph *g, struct val *x)
+static struct nn_val *maps(struct graph *g, struct nn_val *x)
 {
     return nn_reshape(g, x, (const int64_t[]){2, 3, 2}, 3);
 }
@@ -263,13 +264,13 @@ CASE(field_linear)
 }
 CASE(field_linear_sequence)
 {
-    struct val *y = nn_reshape(g, seq, (const int64_t[]){2, 2}, 2);
+    struct nn_val *y = nn_reshape(g, seq, (const int64_t[]){2, 2}, 2);
     return nn_seq_sum(g, NULL,
                       nn_sum_within(g, nn_field_linear(g, "w", y, false, 3, NULL)));
 }
 CASE(field_attention)
 {
-    struct val *y = nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE);
+    struct nn_val *y = nn_linear(g, "l", fields(g, x), 6, true, ACT_NONE);
     return nn_field_attention(g, y, nn_scale(g, y, -0.5f, 1), y, 2, 0.4f);
 }
 CASE(cross)
@@ -278,7 +279,7 @@ CASE(cross)
 }
 CASE(expand)
 {
-    struct val *wide = nn_expand(g, nn_slice(g, x, 0, 4), axis);
+    struct nn_val *wide = nn_expand(g, nn_slice(g, x, 0, 4), axis);
     return nn_seq_sum(g, NULL, nn_mul(g, wide, seq));
 }
 CASE(seq_softmax)
@@ -303,18 +304,18 @@ CASE(seq_gru_states)
 }
 CASE(seq_weighted_gru)
 {
-    struct val *a = nn_seq_softmax(g, weight(g, seq));
+    struct nn_val *a = nn_seq_softmax(g, weight(g, seq));
     return nn_seq_last(g, nn_seq_weighted_gru(g, "g", 0, seq, a, 5));
 }
 CASE(seq_weighted_gru_states)
 {
-    struct val *a = nn_act(g, weight(g, seq), ACT_SIGMOID, 0);
-    struct val *h = nn_seq_weighted_gru(g, "g", 0, seq, a, 3);
+    struct nn_val *a = nn_act(g, weight(g, seq), ACT_SIGMOID, 0);
+    struct nn_val *h = nn_seq_weighted_gru(g, "g", 0, seq, a, 3);
     return nn_seq_sum(g, NULL, nn_seq_weighted_gru(g, "g", 1, h, a, 7));
 }
 CASE(gru_cell)
 {
-    struct val *h = nn_slice(g, x, 0, 4);
+    struct nn_val *h = nn_slice(g, x, 0, 4);
     return nn_gru_cell(g, x, nn_linear(g, "b", h, 12, true, ACT_NONE), h);
 }
 CASE(seq_last)
@@ -323,12 +324,12 @@ CASE(seq_last)
 }
 CASE(seq_prepend)
 {
-    struct val *y = nn_seq_prepend(g, nn_linear(g, "p", x, 4, true, ACT_NONE), seq);
+    struct nn_val *y = nn_seq_prepend(g, nn_linear(g, "p", x, 4, true, ACT_NONE), seq);
     return nn_seq_sum(g, NULL, nn_seq_attention(g, y, y, y, 2, 0.0));
 }
-static const struct capsule_conf routing = {
+static const struct nn_capsule_conf routing = {
     .capsules = 4, .iterations = 3, .scale = 2, .zeros = true};
-static const struct capsule_conf all_capsules = {
+static const struct nn_capsule_conf all_capsules = {
     .capsules = 3, .iterations = 2, .scale = 1, .zeros = true, .constant = true};
 CASE(capsules)
 {
@@ -338,7 +339,7 @@ CASE(capsules_constant)
 {
     return nn_seq_mix(g, nn_capsule_routing(g, seq, &all_capsules), seq);
 }
-static const struct capsule_conf few_positions = {
+static const struct nn_capsule_conf few_positions = {
     .capsules = 4, .iterations = 3, .most = 2, .scale = 2, .zeros = true};
 CASE(capsules_cut)
 {
@@ -358,14 +359,14 @@ CASE(normalise_last)
 }
 CASE(masked_rows)
 {
-    struct val *h = nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
+    struct nn_val *h = nn_seq_mix(g, nn_capsule_routing(g, seq, &routing), seq);
     return nn_masked_rows(g, nn_capsule_mask(g, seq, &routing), h, x);
 }
 CASE(session_graph)
 {
-    struct val *number =
+    struct nn_val *number =
         nn_act(g, nn_scale(g, nn_slice(g, seq, 0, 1), 1e9f, 0), ACT_RELU6, 0);
-    struct val *even = nn_linear(g, "e", seq, 6, true, ACT_NONE);
+    struct nn_val *even = nn_linear(g, "e", seq, 6, true, ACT_NONE);
     return nn_seq_mean(g, nn_session_graph(g, even, number));
 }
 CASE(seq_windows)
@@ -486,7 +487,7 @@ static const struct onnx_case cases[] = {
     ENTRY(relu6),
 };
 
-static void fill(struct graph *g, struct val *v, uint64_t stream)
+static void fill(struct graph *g, struct nn_val *v, uint64_t stream)
 {
     struct view view = graph_write_begin(g, v);
     struct rng r;
@@ -514,8 +515,8 @@ static enum rc run_case(const struct onnx_case *c, const char *dir, struct err *
 {
     struct graph *g = graph_create(&(struct graph_options){.fixed = true, .seed = 1});
     int axis = graph_axis(g, "clicks");
-    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {12}}, false);
-    struct val *seq = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {12}}, false);
+    struct nn_val *seq = nn_input(g, "seq", &(struct nn_shape){axis, 1, {4}}, false);
     int64_t offsets[ROWS + 1] = {0};
     const char *output = "y";
     struct buf b;
@@ -523,7 +524,7 @@ static enum rc run_case(const struct onnx_case *c, const char *dir, struct err *
     nn_output(g, output, c->build(g, x, seq, axis));
     for (int i = 0; i < ROWS; i++)
         offsets[i + 1] = offsets[i] + lengths[i];
-    struct batch_rows rows = {.n = {ROWS, offsets[ROWS]}, .offsets = {NULL, offsets}};
+    struct nn_batch_rows rows = {.n = {ROWS, offsets[ROWS]}, .offsets = {NULL, offsets}};
     enum rc rc = graph_finish(g, err);
     if (!rc)
         rc = graph_rows(g, &rows, err);
@@ -540,7 +541,7 @@ static enum rc run_case(const struct onnx_case *c, const char *dir, struct err *
     mem_free(path);
     path = mem_printf("%s/%s.safetensors", dir, c->name);
     if (!rc)
-        rc = export_put_graph(g, &output, 1, path, err);
+        rc = train_export_put_graph(g, &output, 1, path, err);
     mem_free(path);
     buf_release(&b);
     graph_destroy(g);

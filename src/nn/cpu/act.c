@@ -6,7 +6,7 @@
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
-static const struct act_kernels *kernel_of(const struct act_conf *c)
+static const struct act_kernels *kernel_of(const struct op_act_conf *c)
 {
     static const enum kernel_act kinds[] = {
         [ACT_RELU] = KERNEL_RELU,   [ACT_LEAKY_RELU] = KERNEL_LEAKY,
@@ -22,7 +22,7 @@ static const struct act_kernels *kernel_of(const struct act_conf *c)
 
 static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct act_conf *c = r->conf;
+    const struct op_act_conf *c = r->conf;
     const struct act_kernels *k = kernel_of(c);
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -33,7 +33,7 @@ static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct act_conf *c = r->conf;
+    const struct op_act_conf *c = r->conf;
     const struct act_kernels *k = kernel_of(c);
     int64_t from, to;
     if (!r->d_in[0].data)
@@ -48,7 +48,7 @@ static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_act = {
+const struct nn_cpu_op nn_cpu_act = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = act_forward,
     .backward = act_backward,

@@ -17,13 +17,13 @@ static void place_in_concats(struct graph *g)
         struct op_node *n = g->ops.at[i];
         int64_t col = 0;
         for (int k = 0; n->op == &op_concat && k < n->n_in; k++) {
-            struct val *v = n->in[k];
+            struct nn_val *v = n->in[k];
             if (v->by && (cpu_op_of(v->by)->flags & CPU_STRIDED) && v->n_uses == 1 &&
                 !v->host && !v->kept && v->shape.n_dims == 1) {
                 v->host = n->out[0];
                 v->host_col = col;
             }
-            col += shape_width(&v->shape);
+            col += nn_shape_width(&v->shape);
         }
     }
 }
@@ -35,9 +35,9 @@ static void place_reshapes(struct graph *g)
         const struct op_node *n = g->ops.at[i];
         if (n->op != &op_slice)
             continue;
-        struct val *x = n->in[0], *y = n->out[0];
+        struct nn_val *x = n->in[0], *y = n->out[0];
         if (x->n_uses == 1 && !y->kept && !graph_is_loss(g, y) && !graph_is_loss(g, x) &&
-            shape_width(&x->shape) == shape_width(&y->shape)) {
+            nn_shape_width(&x->shape) == nn_shape_width(&y->shape)) {
             y->host = x;
             y->host_col = 0;
         }
@@ -53,7 +53,7 @@ static unsigned bf16_of(const struct op_node *n)
 static void mark_bf16(struct graph *g)
 {
     for (size_t i = 0; i < g->ops.n; i++) {
-        struct val *v = g->ops.at[i]->in[0];
+        struct nn_val *v = g->ops.at[i]->in[0];
         if ((bf16_of(g->ops.at[i]) & CPU_BF16_IN) && v->by && v->index == 0 &&
             (bf16_of(v->by) & CPU_BF16_OUT) && v->n_uses == 1 && !v->kept && !v->host &&
             !graph_is_loss(g, v) && v->shape.n_dims == 1)
@@ -61,18 +61,18 @@ static void mark_bf16(struct graph *g)
     }
 }
 
-static void cut_groups(struct graph *g, struct cpu_plan *p)
+static void cut_groups(struct graph *g, struct nn_cpu_plan *p)
 {
     for (size_t i = 0; i < g->ops.n; i++) {
         if (i == 0 || cpu_op_of(g->ops.at[i])->sync_forward)
-            VEC_PUSH(&p->forward, ((struct cpu_group){.from = i, .to = i}));
+            VEC_PUSH(&p->forward, ((struct nn_cpu_group){.from = i, .to = i}));
         p->forward.at[p->forward.n - 1].to = i + 1;
         g->ops.at[i]->forward_at = (int)p->forward.n - 1;
     }
     for (size_t i = g->ops.n; i-- > 0;) {
         bool sync = cpu_op_of(g->ops.at[i])->sync_backward && g->ops.at[i]->backward;
         if (p->backward.n == 0 || sync)
-            VEC_PUSH(&p->backward, ((struct cpu_group){.from = i, .to = i + 1}));
+            VEC_PUSH(&p->backward, ((struct nn_cpu_group){.from = i, .to = i + 1}));
         p->backward.at[p->backward.n - 1].from = i;
         g->ops.at[i]->backward_at = (int)p->backward.n - 1;
     }
@@ -82,13 +82,13 @@ static void cut_groups(struct graph *g, struct cpu_plan *p)
 
 static enum rc set_up(const struct graph *g, struct op_node *n, struct err *err)
 {
-    struct shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
+    struct nn_shape in[OP_INPUTS_MAX], out[OP_OUTPUTS_MAX];
     for (int i = 0; i < n->n_in; i++)
         in[i] = n->in[i]->shape;
     for (int i = 0; i < n->n_out; i++)
         out[i] = n->out[i]->shape;
-    cpu_choose(n->in[0]->graph, n);
-    const struct cpu_op *impl = cpu_op_of(n);
+    nn_cpu_choose(n->in[0]->graph, n);
+    const struct nn_cpu_op *impl = cpu_op_of(n);
     enum rc rc = impl->setup ? impl->setup(cpu_conf(n), in, out, g->options.training,
                                            &n->state, err)
                              : RC_OK;
@@ -97,14 +97,14 @@ static enum rc set_up(const struct graph *g, struct op_node *n, struct err *err)
     return rc ? err_wrap(err, rc, "%s", n->op->name) : RC_OK;
 }
 
-enum rc cpu_arrange(struct graph *g, struct err *err)
+enum rc nn_cpu_arrange(struct graph *g, struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < g->ops.n && !rc; i++)
         rc = set_up(g, g->ops.at[i], err);
     if (rc)
         return rc;
-    struct cpu_plan *p = g->plan = mem_calloc(1, sizeof(*p));
+    struct nn_cpu_plan *p = g->plan = mem_calloc(1, sizeof(*p));
     place_reshapes(g);
     place_in_concats(g);
     mark_bf16(g);
@@ -112,9 +112,9 @@ enum rc cpu_arrange(struct graph *g, struct err *err)
     return RC_OK;
 }
 
-void cpu_release(struct graph *g)
+void nn_cpu_release(struct graph *g)
 {
-    struct cpu_plan *p = g->plan;
+    struct nn_cpu_plan *p = g->plan;
     for (size_t i = 0; i < g->ops.n; i++) {
         struct op_node *n = g->ops.at[i];
         if (n->state)

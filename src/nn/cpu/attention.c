@@ -24,7 +24,7 @@ struct attention {
     int64_t width; /* of a head */
 };
 
-static struct view positions(const struct attention_conf *c, const struct view *v)
+static struct view positions(const struct op_attention_conf *c, const struct view *v)
 {
     if (!c->fields || !v->data)
         return *v;
@@ -35,7 +35,7 @@ static struct view positions(const struct attention_conf *c, const struct view *
 
 static struct attention attention_of(const struct op_run *r, bool backward)
 {
-    const struct attention_conf *c = r->conf;
+    const struct op_attention_conf *c = r->conf;
     struct attention a = {
         .r = r, .out = positions(c, &r->out[0]), .keep = positions(c, &r->keep)};
     for (int i = 0; i < N_IN; i++) {
@@ -52,7 +52,7 @@ static struct attention attention_of(const struct op_run *r, bool backward)
 /* The positions of row b of the batch. */
 static void row_of(const struct attention *a, int64_t b, int64_t *from, int64_t *to)
 {
-    const struct attention_conf *c = a->r->conf;
+    const struct op_attention_conf *c = a->r->conf;
     if (c->fields) {
         *from = b * c->fields;
         *to = *from + c->fields;
@@ -63,7 +63,7 @@ static void row_of(const struct attention *a, int64_t b, int64_t *from, int64_t 
 
 static bool drops(const struct op_run *r)
 {
-    const struct attention_conf *c = r->conf;
+    const struct op_attention_conf *c = r->conf;
     return r->env->training && c->below > 0;
 }
 
@@ -111,7 +111,7 @@ static void small_mix(const float *w, const struct view *x, int64_t from, int64_
 static void small_weights(const struct attention *a, int64_t from, int64_t n, int64_t col,
                           float *w)
 {
-    const struct attention_conf *c = a->r->conf;
+    const struct op_attention_conf *c = a->r->conf;
     small_dots(&a->in[IN_QUERY], &a->in[IN_KEY], from, n, col, a->width, w);
     for (int64_t i = 0; i < n; i++) {
         kernels()->scale(w + i * SMALL, c->scale, n);
@@ -137,7 +137,7 @@ static void turn(float *y, const float *x, int64_t n)
 
 static void small_backward(const struct attention *a, int64_t from, int64_t to)
 {
-    const struct attention_conf *c = a->r->conf;
+    const struct op_attention_conf *c = a->r->conf;
     float w[SMALL * SMALL], d[SMALL * SMALL], turned[SMALL * SMALL];
     int64_t n = to - from;
     for (int64_t col = 0; n > 0 && col < a->out.width; col += a->width) {
@@ -179,7 +179,7 @@ static struct head head_of(const struct attention *a, int64_t position, int64_t 
 
 static float score(const struct head *h, int64_t j)
 {
-    const struct attention_conf *c = h->a->r->conf;
+    const struct op_attention_conf *c = h->a->r->conf;
     return c->scale * kernels()->dot(operand(&h->a->in[IN_QUERY], h->position, h->col),
                                      operand(&h->a->in[IN_KEY], j, h->col), h->a->width);
 }
@@ -187,7 +187,7 @@ static float score(const struct head *h, int64_t j)
 /* The factor of the next weight; both passes ask in the same order. */
 static float factor(struct head *h)
 {
-    const struct attention_conf *c = h->a->r->conf;
+    const struct op_attention_conf *c = h->a->r->conf;
     if (!h->drops)
         return 1.0f;
     return rng_u32(&h->rng) < c->below ? 0.0f : c->kept;
@@ -218,7 +218,7 @@ static void head_forward(struct head *h, float *y, float *log_sum)
 
 static void attention_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct attention_conf *c = r->conf;
+    const struct op_attention_conf *c = r->conf;
     struct attention a = attention_of(r, false);
     for (int64_t b = begin; b < end; b++) {
         int64_t from, to;
@@ -245,7 +245,7 @@ static void add_to(const struct head *h, int input, int64_t row, float by, const
 static void head_backward(struct head *h, float log_sum)
 {
     const struct attention *a = h->a;
-    const struct attention_conf *c = a->r->conf;
+    const struct op_attention_conf *c = a->r->conf;
     const float *dy = operand(&a->d_out, h->position, h->col);
     const float *q = operand(&a->in[IN_QUERY], h->position, h->col);
     float mean = kernels()->dot(dy, operand(&a->out, h->position, h->col), a->width);
@@ -262,7 +262,7 @@ static void head_backward(struct head *h, float log_sum)
 
 static void attention_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct attention_conf *c = r->conf;
+    const struct op_attention_conf *c = r->conf;
     struct attention a = attention_of(r, true);
     for (int64_t b = begin; b < end; b++) {
         int64_t from, to;
@@ -279,7 +279,7 @@ static void attention_backward(const struct op_run *r, int64_t begin, int64_t en
     }
 }
 
-const struct cpu_op cpu_attention = {
+const struct nn_cpu_op nn_cpu_attention = {
     .flags = CPU_STRIDED,
     .forward = attention_forward,
     .backward = attention_backward,

@@ -36,11 +36,11 @@ static void norm_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc norm_setup(const void *conf, const struct shape *in,
-                          const struct shape *out, bool training, void **state,
+static enum rc norm_setup(const void *conf, const struct nn_shape *in,
+                          const struct nn_shape *out, bool training, void **state,
                           struct err *err)
 {
-    const struct norm_conf *c = conf;
+    const struct op_norm_conf *c = conf;
     size_t n = (size_t)c->n;
     struct norm_state *s = mem_calloc(1, sizeof(*s));
     s->parts = mem_try_calloc(PARTS_MAX * 2 * n, sizeof(double));
@@ -90,7 +90,7 @@ static void join_sums(void *arg, const void *part)
 
 static void reduce(const struct op_run *r, int n_views, pool_part_fn *fn)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     struct norm_state *s = r->state;
     memset(s->sums, 0, (size_t)(2 * c->n) * sizeof(double));
     for (int i = 0; i < n_views; i++) {
@@ -131,7 +131,7 @@ static void square_part(void *arg, int64_t begin, int64_t end, void *part)
 
 static double sample_count(const struct op_run *r)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     int64_t rows = r->n_in == 2 ? r->in[1].rows * s->longest : r->in[0].rows;
     return (double)(rows * (r->in[0].width / c->n));
@@ -148,7 +148,7 @@ static int64_t longest_row(const struct op_run *r)
 
 static void norm_sync_forward(const struct op_run *r)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     struct norm_state *s = r->state;
     s->longest = r->n_in == 2 ? longest_row(r) : 0;
     double count = sample_count(r);
@@ -178,7 +178,7 @@ static void norm_sync_forward(const struct op_run *r)
 
 static void norm_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
     const float *b = c->affine ? r->params[PARAM_BIAS]->value : NULL;
@@ -217,7 +217,7 @@ static void gradient_part(void *arg, int64_t begin, int64_t end, void *part)
 
 static void norm_sync_backward(const struct op_run *r)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     struct norm_state *s = r->state;
     double count = sample_count(r);
     reduce(r, r->n_out, gradient_part);
@@ -230,7 +230,7 @@ static void norm_sync_backward(const struct op_run *r)
 
 static void backward_rows(const struct op_run *r, int which, int64_t from, int64_t to)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     const float *w = c->affine ? r->params[PARAM_WEIGHT]->value : NULL;
     for (int64_t k = from; k < to; k++) {
@@ -259,7 +259,7 @@ static void norm_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void norm_grads(const struct op_run *r)
 {
-    const struct norm_conf *c = r->conf;
+    const struct op_norm_conf *c = r->conf;
     const struct norm_state *s = r->state;
     for (int64_t i = 0; c->affine && i < c->n; i++) {
         if (r->params[PARAM_WEIGHT]->grad)
@@ -269,7 +269,7 @@ static void norm_grads(const struct op_run *r)
     }
 }
 
-const struct cpu_op cpu_batch_norm = {
+const struct nn_cpu_op nn_cpu_batch_norm = {
     .flags = CPU_STRIDED,
     .setup = norm_setup,
     .teardown = norm_teardown,

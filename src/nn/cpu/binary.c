@@ -5,8 +5,8 @@
 #include "tensor/gemm.h"
 #include "tensor/kernel.h"
 
-CLONED static void binary_row(const struct binary_conf *c, const float *a, const float *b,
-                              float *y, int64_t n)
+CLONED static void binary_row(const struct op_binary_conf *c, const float *a,
+                              const float *b, float *y, int64_t n)
 {
     switch (c->kind) {
     case BINARY_ADD:
@@ -40,7 +40,7 @@ static void binary_forward(const struct op_run *r, int64_t begin, int64_t end)
 /* Slopes of input i, from those of the result. */
 static void binary_slopes(const struct op_run *r, int i, int64_t row, const float *dy)
 {
-    const struct binary_conf *c = r->conf;
+    const struct op_binary_conf *c = r->conf;
     const struct kernels *k = kernels();
     float *dx = view_row(&r->d_in[i], row);
     int64_t n = r->out[0].width;
@@ -60,7 +60,7 @@ static void binary_slopes(const struct op_run *r, int i, int64_t row, const floa
  */
 static void binary_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct binary_conf *c = r->conf;
+    const struct op_binary_conf *c = r->conf;
     int64_t from, to, n = r->out[0].width;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t row = from; row < to; row++) {
@@ -75,25 +75,25 @@ static void binary_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_add = {
+const struct nn_cpu_op nn_cpu_add = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = binary_forward,
     .backward = binary_backward,
 };
 
-const struct cpu_op cpu_add_relu = {
+const struct nn_cpu_op nn_cpu_add_relu = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = binary_forward,
     .backward = binary_backward,
 };
 
-const struct cpu_op cpu_multiply = {
+const struct nn_cpu_op nn_cpu_multiply = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = binary_forward,
     .backward = binary_backward,
 };
 
-CLONED static void scale_row(const struct scale_conf *c, const float *x, float *y,
+CLONED static void scale_row(const struct op_scale_conf *c, const float *x, float *y,
                              int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
@@ -111,7 +111,7 @@ static void scale_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void scale_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct scale_conf *c = r->conf;
+    const struct op_scale_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -121,7 +121,7 @@ static void scale_backward(const struct op_run *r, int64_t begin, int64_t end)
             view_row(&r->d_in[0], k), c->by, view_row(&r->d_out[0], k), r->out[0].width);
 }
 
-const struct cpu_op cpu_scale = {
+const struct nn_cpu_op nn_cpu_scale = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = scale_forward,
     .backward = scale_backward,

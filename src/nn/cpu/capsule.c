@@ -16,7 +16,7 @@
 #define CHUNK 256 /* floats of some positions; at least CAPSULES_MAX */
 
 /* Capsules of a row with so many positions. */
-static int64_t capsules_of(const struct capsule_conf *c, int64_t length)
+static int64_t capsules_of(const struct nn_capsule_conf *c, int64_t length)
 {
     if (c->constant || length < 1)
         return c->constant ? c->capsules : 1;
@@ -55,7 +55,7 @@ static void shares(struct view b, int64_t n, float scale)
 static void first_logits(const struct op_run *r, int64_t row, int64_t positions,
                          struct view b)
 {
-    const struct capsule_conf *c = r->conf;
+    const struct nn_capsule_conf *c = r->conf;
     struct rng rng;
     rng_init(&rng, r->env->seed, r->id, r->env->step, (uint64_t)row);
     for (int64_t t = 0; t < positions; t++)
@@ -90,7 +90,7 @@ static void route(struct view x, struct view inverse, struct view b, int64_t n)
 
 static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct capsule_conf *c = r->conf;
+    const struct nn_capsule_conf *c = r->conf;
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t row = begin; row < end; row++) {
         int64_t n = capsules_of(c, at[row + 1] - at[row]), end_at = at[row + 1];
@@ -111,7 +111,7 @@ static void routing_forward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_capsule_routing = {
+const struct nn_cpu_op nn_cpu_capsule_routing = {
     .forward = routing_forward,
 };
 
@@ -146,18 +146,18 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_seq_mix = {
+const struct nn_cpu_op nn_cpu_seq_mix = {
     .forward = mix_forward,
     .backward = mix_backward,
 };
 
 static int64_t last_of(const struct op_run *r)
 {
-    return ((const struct squash_conf *)r->conf)->n;
+    return ((const struct op_squash_conf *)r->conf)->n;
 }
 
 /* The factor, and its slope over the length divided by the length. */
-static double squash_factor(const struct squash_conf *c, double length, double *slope)
+static double squash_factor(const struct op_squash_conf *c, double length, double *slope)
 {
     bool small = length <= c->least;
     double n = small ? c->least : length, q = n * n / (1 + n * n);
@@ -168,7 +168,7 @@ static double squash_factor(const struct squash_conf *c, double length, double *
 
 static void squash_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct squash_conf *c = r->conf;
+    const struct op_squash_conf *c = r->conf;
     int64_t d = last_of(r);
     for (int64_t row = begin; row < end; row++)
         for (int64_t at = 0; at < r->in[0].width; at += d) {
@@ -182,7 +182,7 @@ static void squash_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void squash_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct squash_conf *c = r->conf;
+    const struct op_squash_conf *c = r->conf;
     int64_t d = last_of(r);
     for (int64_t row = begin; r->d_in[0].data && row < end; row++)
         for (int64_t at = 0; at < r->in[0].width; at += d) {
@@ -197,14 +197,14 @@ static void squash_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
-const struct cpu_op cpu_squash = {
+const struct nn_cpu_op nn_cpu_squash = {
     .forward = squash_forward,
     .backward = squash_backward,
 };
 
 static void mask_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct capsule_conf *c = r->conf;
+    const struct nn_capsule_conf *c = r->conf;
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     for (int64_t row = begin; row < end; row++) {
         int64_t n = capsules_of(c, at[row + 1] - at[row]);
@@ -213,7 +213,7 @@ static void mask_forward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_capsule_mask = {
+const struct nn_cpu_op nn_cpu_capsule_mask = {
     .forward = mask_forward,
 };
 
@@ -248,7 +248,7 @@ static void join_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
-const struct cpu_op cpu_masked_rows = {
+const struct nn_cpu_op nn_cpu_masked_rows = {
     .forward = join_forward,
     .backward = join_backward,
 };
@@ -297,7 +297,7 @@ static void pick_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_interest_attention = {
+const struct nn_cpu_op nn_cpu_interest_attention = {
     .forward = pick_forward,
     .backward = pick_backward,
 };

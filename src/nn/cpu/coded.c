@@ -4,7 +4,7 @@
 
 #define ROWS_PER_CODE 8 /* of the batch, in the mean over stretches */
 
-int64_t coded_width(const struct coded *c)
+int64_t nn_cpu_coded_width(const struct nn_cpu_coded *c)
 {
     int64_t width = 0;
     for (int i = 0; i < c->n; i++)
@@ -12,15 +12,15 @@ int64_t coded_width(const struct coded *c)
     return width;
 }
 
-int64_t coded_keep_width(const struct coded *c, int64_t width)
+int64_t nn_cpu_coded_keep_width(const struct nn_cpu_coded *c, int64_t width)
 {
-    return 2 * (width - coded_width(c));
+    return 2 * (width - nn_cpu_coded_width(c));
 }
 
-void cpu_new_rows(struct graph *g)
+void nn_cpu_new_rows(struct graph *g)
 {
     for (size_t i = 0; i < g->vals.n; i++) {
-        struct val *v = g->vals.at[i];
+        struct nn_val *v = g->vals.at[i];
         if (!v->coded)
             continue;
         v->coded->on = false;
@@ -29,10 +29,10 @@ void cpu_new_rows(struct graph *g)
 }
 
 /* Codes of one stretch; false when a row has several ids, or one that is none. */
-static bool number_rows(struct coded *c, int stretch, const struct code_ids *of,
+static bool number_rows(struct nn_cpu_coded *c, int stretch, const struct nn_code_ids *of,
                         int64_t rows)
 {
-    const struct coded_stretch *s = &c->at[stretch];
+    const struct nn_cpu_coded_stretch *s = &c->at[stretch];
     for (int64_t r = 0; r < rows; r++) {
         int64_t at = of->offsets ? of->offsets[r] : r;
         int64_t n = of->offsets ? of->offsets[r + 1] - at : 1;
@@ -47,9 +47,9 @@ static bool number_rows(struct coded *c, int stretch, const struct code_ids *of,
     return true;
 }
 
-void cpu_set_codes(struct graph *g, struct val *v, const struct code_ids *ids)
+void nn_cpu_set_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids)
 {
-    struct coded *c = v->coded;
+    struct nn_cpu_coded *c = v->coded;
     int64_t rows = g->env.rows.n[v->shape.axis];
     if (!c || rows * c->n < ROWS_PER_CODE * c->n_codes)
         return;

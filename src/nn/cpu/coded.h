@@ -8,13 +8,13 @@
 
 #include "nn/cpu/cpu.h"
 
-struct coded_stretch {
+struct nn_cpu_coded_stretch {
     int64_t col, width;
     int64_t from, n; /* its codes: [from, from + n] */
 };
 
-struct coded {
-    struct coded_stretch at[CODED_MAX];
+struct nn_cpu_coded {
+    struct nn_cpu_coded_stretch at[CODED_MAX];
     int n;
     int64_t n_codes; /* of all stretches, zeros included */
     int64_t *first;  /* [n_codes]: the first row of each code in this batch, or -1 */
@@ -23,17 +23,17 @@ struct coded {
 };
 
 /* Settings of a linear layer on such an input. */
-struct coded_conf {
-    const struct coded *coded;
+struct nn_cpu_coded_conf {
+    const struct nn_cpu_coded *coded;
     enum gemm_act act;
     bool bias;
     int64_t out;
 };
 
-int64_t coded_width(const struct coded *c); /* of all stretches */
+int64_t nn_cpu_coded_width(const struct nn_cpu_coded *c); /* of all stretches */
 /* Floats per row that the layer keeps for backward. */
-int64_t coded_keep_width(const struct coded *c, int64_t width);
+int64_t nn_cpu_coded_keep_width(const struct nn_cpu_coded *c, int64_t width);
 
-extern const struct cpu_op cpu_linear_coded;
+extern const struct nn_cpu_op cpu_linear_coded;
 
 #endif

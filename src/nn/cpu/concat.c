@@ -39,7 +39,7 @@ static void concat_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_concat = {
+const struct nn_cpu_op nn_cpu_concat = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = concat_forward,
     .backward = concat_backward,

@@ -24,24 +24,25 @@
 #include "nn/executor.h"
 #include "nn/op_run.h"
 
-enum cpu_flags {
+enum nn_cpu_flags {
     CPU_WRITES = 1,  /* backward looks at d_in_fresh; else the executor zeroes first */
     CPU_STRIDED = 2, /* outputs may have ld > width: they can be placed inside a concat */
 };
 
 /* What an op can do with rows of bf16 (struct view). */
-enum cpu_bf16 {
+enum nn_cpu_bf16 {
     CPU_BF16_IN = 1,  /* read its first input so, and write that one's gradient */
     CPU_BF16_OUT = 2, /* write its first output so, and read that one's gradient */
 };
 
-struct cpu_op {
+struct nn_cpu_op {
     unsigned flags;
     /* Optional: state beyond parameters (packed weights), made once. */
-    enum rc (*setup)(const void *conf, const struct shape *in, const struct shape *out,
-                     bool training, void **state, struct err *err);
+    enum rc (*setup)(const void *conf, const struct nn_shape *in,
+                     const struct nn_shape *out, bool training, void **state,
+                     struct err *err);
     void (*teardown)(void *state);
-    /* Optional: enum cpu_bf16, for values that only ops which can do so write and read. */
+    /* Optional: enum nn_cpu_bf16, for values that only ops which can do so write and read. */
     unsigned (*bf16)(const void *conf, const void *state);
     void (*begin)(const struct op_run *r);
     void (*sync_forward)(const struct op_run *r);
@@ -51,7 +52,7 @@ struct cpu_op {
     void (*grads)(const struct op_run *r);
 };
 
-#define OP(name, file) extern const struct cpu_op cpu_##name;
+#define OP(name, file) extern const struct nn_cpu_op nn_cpu_##name;
 #include "nn/ops.def"
 #undef OP
 
@@ -64,9 +65,9 @@ static inline void cpu_rows(const struct op_env *env, int axis, int64_t begin,
     *to = offsets ? offsets[end] : end;
 }
 
-const struct cpu_op *cpu_find(const struct op *op); /* NULL: the CPU has none */
+const struct nn_cpu_op *nn_cpu_find(const struct op *op); /* NULL: the CPU has none */
 
-extern const struct executor_ops cpu_executor;
-extern const struct param_ops cpu_params;
+extern const struct executor_ops nn_cpu_executor;
+extern const struct param_ops nn_cpu_params;
 
 #endif

@@ -8,21 +8,21 @@
 #include "nn/graph_private.h"
 
 /* Ops [from, to) that a tile goes through without waiting for other tiles. */
-struct cpu_group {
+struct nn_cpu_group {
     size_t from, to;
 };
 
 /* graph.plan */
-struct cpu_plan {
-    VEC(struct cpu_group) forward;
-    VEC(struct cpu_group) backward; /* in the order of execution */
-    int64_t tile;                   /* rows, of the last forward pass */
-    bool begun;                     /* a fixed graph has seen its parameters */
+struct nn_cpu_plan {
+    VEC(struct nn_cpu_group) forward;
+    VEC(struct nn_cpu_group) backward; /* in the order of execution */
+    int64_t tile;                      /* rows, of the last forward pass */
+    bool begun;                        /* a fixed graph has seen its parameters */
     double *loss_parts;
     int64_t n_loss_parts;
 };
 
-static inline const struct cpu_op *cpu_op_of(const struct op_node *n)
+static inline const struct nn_cpu_op *cpu_op_of(const struct op_node *n)
 {
     return n->impl;
 }
@@ -33,18 +33,18 @@ static inline const void *cpu_conf(const struct op_node *n)
 }
 
 /* choose.c */
-void cpu_choose(struct graph *g, struct op_node *n);
-bool cpu_accept_codes(struct graph *g, struct val *v, int64_t col, int64_t width,
-                      int64_t n);
+void nn_cpu_choose(struct graph *g, struct op_node *n);
+bool nn_cpu_accept_codes(struct graph *g, struct nn_val *v, int64_t col, int64_t width,
+                         int64_t n);
 /* arrange.c */
-enum rc cpu_arrange(struct graph *g, struct err *err) MUST_CHECK;
-void cpu_release(struct graph *g);
+enum rc nn_cpu_arrange(struct graph *g, struct err *err) MUST_CHECK;
+void nn_cpu_release(struct graph *g);
 /* coded.c */
-void cpu_new_rows(struct graph *g);
-void cpu_set_codes(struct graph *g, struct val *v, const struct code_ids *ids);
+void nn_cpu_new_rows(struct graph *g);
+void nn_cpu_set_codes(struct graph *g, struct nn_val *v, const struct nn_code_ids *ids);
 /* execute.c */
-void cpu_run_forward(struct graph *g);
-void cpu_run_backward(struct graph *g, bool zero);
-bool cpu_scale_rows(const struct device *d, const struct view *v, float by);
+void nn_cpu_run_forward(struct graph *g);
+void nn_cpu_run_backward(struct graph *g, bool zero);
+bool nn_cpu_scale_rows(const struct device *d, const struct view *v, float by);
 
 #endif

@@ -59,7 +59,7 @@ static void cross_grads(const struct op_run *r)
     pool_for(r->env->pool, n, n > 8 * GRAD_GRAIN ? n / 4 : n, cross_columns, &copy);
 }
 
-const struct cpu_op cpu_cross = {
+const struct nn_cpu_op nn_cpu_cross = {
     .flags = CPU_STRIDED,
     .forward = cross_forward,
     .backward = cross_backward,

@@ -44,7 +44,7 @@ static void direct_grads(const struct op_run *r)
                             view_row(&r->d_out[0], k), d);
 }
 
-const struct cpu_op cpu_number_embed = {
+const struct nn_cpu_op nn_cpu_number_embed = {
     .flags = CPU_STRIDED,
     .forward = direct_forward,
     .backward = direct_backward,
@@ -53,13 +53,13 @@ const struct cpu_op cpu_number_embed = {
 
 static float *kept(const struct op_run *r, int64_t row, int what)
 {
-    const struct autodis_conf *c = r->conf;
+    const struct op_autodis_conf *c = r->conf;
     return view_row(&r->keep, row) + what * c->channels;
 }
 
 static void autodis_row(const struct op_run *r, int64_t row)
 {
-    const struct autodis_conf *c = r->conf;
+    const struct op_autodis_conf *c = r->conf;
     const float *w = r->params[PARAM_W]->value, *m = r->params[PARAM_M]->value;
     float x = *view_row(&r->in[0], row), *h = kept(r, row, KEEP_H);
     float *p = kept(r, row, KEEP_P), *y = view_row(&r->out[0], row);
@@ -84,7 +84,7 @@ static void autodis_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void autodis_slopes(const struct op_run *r, int64_t row)
 {
-    const struct autodis_conf *c = r->conf;
+    const struct op_autodis_conf *c = r->conf;
     const float *w = r->params[PARAM_W]->value, *m = r->params[PARAM_M]->value;
     const float *p = kept(r, row, KEEP_P), *dy = view_row(&r->d_out[0], row);
     float x = *view_row(&r->in[0], row), *du = kept(r, row, KEEP_DU);
@@ -117,7 +117,7 @@ static void autodis_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void autodis_grads(const struct op_run *r)
 {
-    const struct autodis_conf *c = r->conf;
+    const struct op_autodis_conf *c = r->conf;
     float *dw = r->params[PARAM_W]->grad, *dm = r->params[PARAM_M]->grad;
     float *de = r->params[PARAM_E]->grad;
     for (int64_t k = 0; dw && dm && de && k < r->in[0].rows; k++) {
@@ -131,7 +131,7 @@ static void autodis_grads(const struct op_run *r)
     }
 }
 
-const struct cpu_op cpu_autodis = {
+const struct nn_cpu_op nn_cpu_autodis = {
     .flags = CPU_STRIDED,
     .forward = autodis_forward,
     .backward = autodis_backward,

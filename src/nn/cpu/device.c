@@ -37,20 +37,20 @@ static enum rc host_synchronise(const struct device *d, struct err *err)
 
 static bool has_op(const struct op *op)
 {
-    return cpu_find(op) != NULL;
+    return nn_cpu_find(op) != NULL;
 }
 
-const struct executor_ops cpu_executor = {
+const struct executor_ops nn_cpu_executor = {
     .has = has_op,
-    .plan = cpu_arrange,
-    .release = cpu_release,
-    .rows = cpu_new_rows,
-    .forward = cpu_run_forward,
-    .backward = cpu_run_backward,
-    .scale = cpu_scale_rows,
-    .coded = cpu_accept_codes,
-    .codes = cpu_set_codes,
-    .params = &cpu_params,
+    .plan = nn_cpu_arrange,
+    .release = nn_cpu_release,
+    .rows = nn_cpu_new_rows,
+    .forward = nn_cpu_run_forward,
+    .backward = nn_cpu_run_backward,
+    .scale = nn_cpu_scale_rows,
+    .coded = nn_cpu_accept_codes,
+    .codes = nn_cpu_set_codes,
+    .params = &nn_cpu_params,
 };
 
 const struct device_ops device_cpu = {
@@ -61,5 +61,5 @@ const struct device_ops device_cpu = {
     .copy = host_copy,
     .fill = host_fill,
     .synchronise = host_synchronise,
-    .executor = &cpu_executor,
+    .executor = &nn_cpu_executor,
 };

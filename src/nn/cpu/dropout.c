@@ -8,7 +8,7 @@
 static void masked_row(const struct op_run *r, int64_t row, const float *x, float *y,
                        bool add)
 {
-    const struct dropout_conf *c = r->conf;
+    const struct op_dropout_conf *c = r->conf;
     struct rng rng;
     rng_init(&rng, r->env->seed, r->id + 1, r->env->step, (uint64_t)row);
     for (int64_t i = 0; i < r->in[0].width; i++) {
@@ -51,7 +51,7 @@ static void dropout_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_dropout = {
+const struct nn_cpu_op nn_cpu_dropout = {
     .flags = CPU_STRIDED,
     .forward = dropout_forward,
     .backward = dropout_backward,

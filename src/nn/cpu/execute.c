@@ -37,8 +37,9 @@ static int64_t tile_rows(const struct graph *g)
     if (g->options.tile_rows)
         return g->options.tile_rows;
     for (size_t i = 0; i < g->vals.n && batch; i++) {
-        const struct shape *s = &g->vals.at[i]->shape;
-        int64_t per_row = shape_width(s) * (g->env.rows.n[s->axis] + batch - 1) / batch;
+        const struct nn_shape *s = &g->vals.at[i]->shape;
+        int64_t per_row =
+            nn_shape_width(s) * (g->env.rows.n[s->axis] + batch - 1) / batch;
         widest = per_row > widest ? per_row : widest;
     }
     int64_t tile = TILE_BYTES / (widest * (int64_t)sizeof(float)) / 16 * 16;
@@ -50,7 +51,7 @@ static int64_t tile_rows(const struct graph *g)
 
 struct pass {
     struct graph *g;
-    struct cpu_group group;
+    struct nn_cpu_group group;
 };
 
 static void forward_tile(void *arg, int64_t begin, int64_t end, int64_t chunk)
@@ -104,7 +105,7 @@ static double sum_rows(void *arg, int64_t begin, int64_t end)
 
 static void sum_losses(struct graph *g)
 {
-    struct cpu_plan *p = g->plan;
+    struct nn_cpu_plan *p = g->plan;
     for (size_t i = 0; i < g->losses.n; i++) {
         struct view v = g->losses.at[i].val->view;
         int64_t parts = pool_chunks(v.rows, LOSS_GRAIN);
@@ -126,9 +127,9 @@ static void begin_ops(void *arg, int64_t begin, int64_t end, int64_t chunk)
             cpu_op_of(g->ops.at[i])->begin(&g->ops.at[i]->run);
 }
 
-void cpu_run_forward(struct graph *g)
+void nn_cpu_run_forward(struct graph *g)
 {
-    struct cpu_plan *plan = g->plan;
+    struct nn_cpu_plan *plan = g->plan;
     plan->tile = tile_rows(g);
     if (!plan->begun)
         pool_for(g->env.pool, (int64_t)g->ops.n, 1, begin_ops, g);
@@ -153,9 +154,9 @@ static void seed_losses(struct graph *g)
     }
 }
 
-void cpu_run_backward(struct graph *g, bool zero)
+void nn_cpu_run_backward(struct graph *g, bool zero)
 {
-    const struct cpu_plan *plan = g->plan;
+    const struct nn_cpu_plan *plan = g->plan;
     if (zero && g->grads.at)
         memset(g->grads.at, 0, (size_t)g->grads.n * sizeof(float));
     seed_losses(g);
@@ -171,7 +172,7 @@ void cpu_run_backward(struct graph *g, bool zero)
     }
 }
 
-bool cpu_scale_rows(const struct device *d, const struct view *v, float by)
+bool nn_cpu_scale_rows(const struct device *d, const struct view *v, float by)
 {
     bool finite = true;
     for (int64_t r = 0; r < v->rows; r++) {

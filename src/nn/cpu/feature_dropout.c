@@ -28,11 +28,11 @@ static void drop_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc drop_setup(const void *conf, const struct shape *in,
-                          const struct shape *out, bool training, void **state,
+static enum rc drop_setup(const void *conf, const struct nn_shape *in,
+                          const struct nn_shape *out, bool training, void **state,
                           struct err *err)
 {
-    const struct drop_conf *c = conf;
+    const struct op_drop_conf *c = conf;
     struct drop_state *s = mem_calloc(1, sizeof(*s));
     s->q = mem_try_calloc((size_t)c->n * (GRAD_PARTS + 2), sizeof(double));
     if (!s->q) {
@@ -47,7 +47,7 @@ static enum rc drop_setup(const void *conf, const struct shape *in,
 
 static void drop_begin(const struct op_run *r)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     struct drop_state *s = r->state;
     for (int64_t i = 0; i < c->n; i++) {
         s->q[i] = sigmoid((double)r->params[0]->value[i]);
@@ -57,7 +57,7 @@ static void drop_begin(const struct op_run *r)
 
 static void draw_mask(const struct op_run *r, int64_t row, float *z)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     const struct drop_state *s = r->state;
     struct rng rng;
     rng_init(&rng, r->env->seed, r->id + 1, r->env->step, (uint64_t)row);
@@ -72,7 +72,7 @@ static void draw_mask(const struct op_run *r, int64_t row, float *z)
 /* Of each row; all rows together lambda / B * sum(1 - q). */
 static double row_loss(const struct op_run *r)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     const struct drop_state *s = r->state;
     double sum = 0, rows = (double)op_total(r);
     for (int64_t i = 0; i < c->n; i++)
@@ -82,7 +82,7 @@ static double row_loss(const struct op_run *r)
 
 static void drop_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     float loss = (float)row_loss(r);
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -99,7 +99,7 @@ static void drop_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void drop_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++) {
@@ -124,7 +124,7 @@ static double mask_slope(const struct op_run *r, int64_t i, double z)
 static void drop_part(void *arg, int64_t begin, int64_t end, void *part)
 {
     const struct op_run *r = arg;
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     const struct drop_state *s = r->state;
     double *sums = part, rows = (double)op_total(r);
     memset(sums, 0, (size_t)c->n * sizeof(double));
@@ -144,7 +144,7 @@ static void drop_part(void *arg, int64_t begin, int64_t end, void *part)
 static void drop_join(void *arg, const void *part)
 {
     const struct op_run *r = arg;
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     const double *p = part;
     for (int64_t i = 0; i < c->n; i++)
         r->params[0]->grad[i] += (float)p[i];
@@ -152,7 +152,7 @@ static void drop_join(void *arg, const void *part)
 
 static void drop_grads(const struct op_run *r)
 {
-    const struct drop_conf *c = r->conf;
+    const struct op_drop_conf *c = r->conf;
     struct drop_state *s = r->state;
     struct op_run copy = *r;
     int64_t least = (r->in[0].rows + GRAD_PARTS - 1) / GRAD_PARTS;
@@ -161,7 +161,7 @@ static void drop_grads(const struct op_run *r)
                     drop_part, drop_join, &copy, s->parts, (size_t)c->n * sizeof(double));
 }
 
-const struct cpu_op cpu_feature_dropout = {
+const struct nn_cpu_op nn_cpu_feature_dropout = {
     .setup = drop_setup,
     .teardown = drop_teardown,
     .begin = drop_begin,

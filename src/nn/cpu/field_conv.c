@@ -48,7 +48,7 @@ static void conv_teardown(void *state)
     mem_free(s);
 }
 
-static struct field_span span_of(const struct conv_conf *c, int64_t field)
+static struct field_span span_of(const struct op_conv_conf *c, int64_t field)
 {
     int64_t first = c->pad > field ? c->pad - field : 0, end = c->n + c->pad - field;
     return (struct field_span){.from = field,
@@ -57,7 +57,7 @@ static struct field_span span_of(const struct conv_conf *c, int64_t field)
                                .count = (end < c->height ? end : c->height) - first};
 }
 
-static void find_spans(const struct conv_conf *c, struct conv_state *s)
+static void find_spans(const struct op_conv_conf *c, struct conv_state *s)
 {
     for (int64_t f = 0; f < c->n; f++) {
         struct field_span now = span_of(c, f);
@@ -72,17 +72,17 @@ static void find_spans(const struct conv_conf *c, struct conv_state *s)
 /* Floats of the weights, and of a part: the gradients of weights and bias, and room for
  * those of a span.
  */
-static int64_t weights_of(const struct conv_conf *c)
+static int64_t weights_of(const struct op_conv_conf *c)
 {
     return c->out * c->in * c->height;
 }
 
-static int64_t part_size(const struct conv_conf *c)
+static int64_t part_size(const struct op_conv_conf *c)
 {
     return 2 * weights_of(c) + c->out;
 }
 
-static bool make_room(const struct conv_conf *c, bool training, struct conv_state *s)
+static bool make_room(const struct op_conv_conf *c, bool training, struct conv_state *s)
 {
     int64_t n = PARTS_FLOATS_MAX / part_size(c);
     n = n < 1 ? 1 : n > PARTS_MAX ? PARTS_MAX : n;
@@ -94,11 +94,11 @@ static bool make_room(const struct conv_conf *c, bool training, struct conv_stat
     return s->span && (s->parts || !training);
 }
 
-static enum rc conv_setup(const void *conf, const struct shape *in,
-                          const struct shape *out, bool training, void **state,
+static enum rc conv_setup(const void *conf, const struct nn_shape *in,
+                          const struct nn_shape *out, bool training, void **state,
                           struct err *err)
 {
-    const struct conv_conf *c = conf;
+    const struct op_conv_conf *c = conf;
     struct conv_state *s =
         mem_calloc(1, sizeof(*s) + (size_t)c->n * sizeof(struct field_span));
     enum rc rc = RC_OK;
@@ -117,7 +117,7 @@ static enum rc conv_setup(const void *conf, const struct shape *in,
 }
 
 /* Where weight [unit][map][height] of the parameter is in those of a span. */
-static int64_t span_at(const struct conv_conf *c, const struct field_span *s,
+static int64_t span_at(const struct op_conv_conf *c, const struct field_span *s,
                        int64_t unit, int64_t map, int64_t height)
 {
     return (unit * s->count + height - s->first) * c->in + map;
@@ -125,7 +125,7 @@ static int64_t span_at(const struct conv_conf *c, const struct field_span *s,
 
 static void conv_begin(const struct op_run *r)
 {
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     struct conv_state *state = r->state;
     for (int64_t i = 0; i < state->n_spans; i++) {
         const struct field_span *s = &state->spans[i];
@@ -139,13 +139,13 @@ static void conv_begin(const struct op_run *r)
 }
 
 /* What field f is made of at place k. */
-static struct view seen(const struct conv_conf *c, const struct field_span *s,
+static struct view seen(const struct op_conv_conf *c, const struct field_span *s,
                         const struct view *x, int64_t k, int64_t f)
 {
     return view_cols(x, (k * c->n + f + s->first - c->pad) * c->in, s->count * c->in);
 }
 
-static struct view made(const struct conv_conf *c, const struct view *y, int64_t k,
+static struct view made(const struct op_conv_conf *c, const struct view *y, int64_t k,
                         int64_t f)
 {
     return view_cols(y, (k * c->n + f) * c->out, c->out);
@@ -153,7 +153,7 @@ static struct view made(const struct conv_conf *c, const struct view *y, int64_t
 
 static void conv_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     const struct conv_state *state = r->state;
     const float *bias = r->n_params > 1 ? r->params[1]->value : NULL;
     struct view x = view_rows(&r->in[0], begin, end),
@@ -169,7 +169,7 @@ static void conv_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void conv_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     const struct conv_state *state = r->state;
     if (!r->d_in[0].data)
         return;
@@ -187,7 +187,7 @@ static void conv_backward(const struct op_run *r, int64_t begin, int64_t end)
 static void span_grads(const struct op_run *r, const struct field_span *s, int64_t begin,
                        int64_t end, float *dw, float *db, float *room)
 {
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     /* One part alone leaves the threads to the products. */
     struct pool *pool = end - begin == c->d ? r->env->pool : NULL;
     memset(room, 0, (size_t)(c->out * s->count * c->in) * sizeof(float));
@@ -208,7 +208,7 @@ struct sums {
 static void part_grads(void *arg, int64_t begin, int64_t end, void *part)
 {
     const struct op_run *r = ((const struct sums *)arg)->r;
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     const struct conv_state *state = r->state;
     float *dw = part, *db = dw + weights_of(c), *room = db + c->out;
     memset(dw, 0, (size_t)(weights_of(c) + c->out) * sizeof(float));
@@ -219,7 +219,7 @@ static void part_grads(void *arg, int64_t begin, int64_t end, void *part)
 static void join_grads(void *arg, const void *part)
 {
     const struct op_run *r = ((const struct sums *)arg)->r;
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     const float *dw = part;
     if (r->params[0]->grad)
         kernels()->add(r->params[0]->grad, dw, weights_of(c));
@@ -229,7 +229,7 @@ static void join_grads(void *arg, const void *part)
 
 static void conv_grads(const struct op_run *r)
 {
-    const struct conv_conf *c = r->conf;
+    const struct op_conv_conf *c = r->conf;
     const struct conv_state *state = r->state;
     struct sums sums = {r};
     bool one = pool_chunks(c->d, state->grain) == 1;
@@ -238,7 +238,7 @@ static void conv_grads(const struct op_run *r)
                     &sums, state->parts, (size_t)part_size(c) * sizeof(float));
 }
 
-const struct cpu_op cpu_field_conv = {
+const struct nn_cpu_op nn_cpu_field_conv = {
     .setup = conv_setup,
     .teardown = conv_teardown,
     .begin = conv_begin,
@@ -256,7 +256,7 @@ static void larger(float *y, const float *x, int64_t n)
 
 static void max_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct max_conf *c = r->conf;
+    const struct op_max_conf *c = r->conf;
     int64_t left = c->n / c->height;
     for (int64_t b = begin; b < end; b++)
         for (int64_t k = 0; k < c->d; k++)
@@ -271,8 +271,8 @@ static void max_forward(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 /* To the first of the fields that none is larger than. */
-static void max_fields_backward(const struct max_conf *c, const float *x, const float *y,
-                                const float *dy, float *dx)
+static void max_fields_backward(const struct op_max_conf *c, const float *x,
+                                const float *y, const float *dy, float *dx)
 {
     for (int64_t i = 0; i < c->maps; i++) {
         int64_t h = 0;
@@ -284,7 +284,7 @@ static void max_fields_backward(const struct max_conf *c, const float *x, const 
 
 static void max_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct max_conf *c = r->conf;
+    const struct op_max_conf *c = r->conf;
     int64_t left = c->n / c->height;
     for (int64_t b = begin; r->d_in[0].data && b < end; b++)
         for (int64_t k = 0; k < c->d; k++)
@@ -297,7 +297,7 @@ static void max_backward(const struct op_run *r, int64_t begin, int64_t end)
             }
 }
 
-const struct cpu_op cpu_field_max = {
+const struct nn_cpu_op nn_cpu_field_max = {
     .forward = max_forward,
     .backward = max_backward,
 };

@@ -7,7 +7,7 @@
 
 static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct gate_conf *c = r->conf;
+    const struct op_gate_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -26,7 +26,7 @@ static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct gate_conf *c = r->conf;
+    const struct op_gate_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++) {
@@ -42,7 +42,7 @@ static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_field_sum = {
+const struct nn_cpu_op nn_cpu_field_sum = {
     .flags = CPU_STRIDED,
     .forward = sum_forward,
     .backward = sum_backward,
@@ -50,7 +50,7 @@ const struct cpu_op cpu_field_sum = {
 
 static void gate_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct gate_conf *c = r->conf;
+    const struct op_gate_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -64,7 +64,7 @@ static void gate_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void gate_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct gate_conf *c = r->conf;
+    const struct op_gate_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -81,7 +81,7 @@ static void gate_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_field_gate = {
+const struct nn_cpu_op nn_cpu_field_gate = {
     .forward = gate_forward,
     .backward = gate_backward,
 };
@@ -112,7 +112,7 @@ static void bias_grads(const struct op_run *r)
         kernels()->add(r->params[0]->grad, view_row(&r->d_out[0], k), r->in[0].width);
 }
 
-const struct cpu_op cpu_bias = {
+const struct nn_cpu_op nn_cpu_bias = {
     .flags = CPU_STRIDED,
     .forward = bias_forward,
     .backward = bias_backward,

@@ -23,11 +23,11 @@ static void own_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc own_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
+static enum rc own_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
                          struct err *err)
 {
-    const struct own_conf *c = conf;
+    const struct op_own_conf *c = conf;
     struct own_state *s =
         mem_calloc(1, sizeof(*s) + (size_t)c->n * sizeof(struct gemm_weight *));
     enum rc rc = RC_OK;
@@ -53,7 +53,7 @@ struct part {
 static struct part part_of(const struct op_run *r, int64_t i, int64_t *from,
                            struct view x, struct view y)
 {
-    const struct own_conf *c = r->conf;
+    const struct op_own_conf *c = r->conf;
     const struct own_state *s = r->state;
     int64_t n = matrices(c, i) * c->out;
     struct part p = {.w = s->w[i], .from = *from};
@@ -67,7 +67,7 @@ static struct part part_of(const struct op_run *r, int64_t i, int64_t *from,
 
 static void own_begin(const struct op_run *r)
 {
-    const struct own_conf *c = r->conf;
+    const struct op_own_conf *c = r->conf;
     int64_t from = 0;
     for (int64_t i = 0; i < c->n; i++) {
         struct part p = part_of(r, i, &from, (struct view){0}, (struct view){0});
@@ -78,7 +78,7 @@ static void own_begin(const struct op_run *r)
 
 static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct own_conf *c = r->conf;
+    const struct op_own_conf *c = r->conf;
     int64_t from, to, at = 0;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t i = 0; i < c->n; i++) {
@@ -92,7 +92,7 @@ static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct own_conf *c = r->conf;
+    const struct op_own_conf *c = r->conf;
     int64_t from, to, at = 0;
     if (!r->d_in[0].data)
         return;
@@ -110,7 +110,7 @@ static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void own_grads(const struct op_run *r)
 {
-    const struct own_conf *c = r->conf;
+    const struct op_own_conf *c = r->conf;
     int64_t at = 0;
     for (int64_t i = 0; r->params[0]->grad && i < c->n; i++) {
         struct part p = part_of(r, i, &at, r->in[0], r->d_out[0]);
@@ -121,7 +121,7 @@ static void own_grads(const struct op_run *r)
     }
 }
 
-const struct cpu_op cpu_field_linear = {
+const struct nn_cpu_op nn_cpu_field_linear = {
     .flags = CPU_WRITES,
     .setup = own_setup,
     .teardown = own_teardown,

@@ -29,11 +29,11 @@ static void mix_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc mix_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
+static enum rc mix_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
                          struct err *err)
 {
-    const struct mix_conf *c = conf;
+    const struct op_mix_conf *c = conf;
     struct mix_state *s = mem_calloc(1, sizeof(*s));
     size_t n = (size_t)(c->n * c->out);
     s->turned = mem_try_calloc(n, sizeof(float));
@@ -48,7 +48,7 @@ static enum rc mix_setup(const void *conf, const struct shape *in,
 
 static void mix_begin(const struct op_run *r)
 {
-    const struct mix_conf *c = r->conf;
+    const struct op_mix_conf *c = r->conf;
     const struct mix_state *s = r->state;
     for (int64_t i = 0; i < c->n; i++)
         for (int64_t j = 0; j < c->out; j++)
@@ -73,7 +73,7 @@ static void apply(const float *w, int64_t m, int64_t k, const float *x, int64_t 
 
 static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct mix_conf *c = r->conf;
+    const struct op_mix_conf *c = r->conf;
     const struct mix_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -84,7 +84,7 @@ static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct mix_conf *c = r->conf;
+    const struct op_mix_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t row = from; r->d_in[0].data && row < to; row++)
@@ -96,7 +96,7 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 static void mix_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct mix_conf *c = r->conf;
+    const struct op_mix_conf *c = r->conf;
     const struct mix_state *s = r->state;
     float *grads = s->grads + chunk * c->n * c->out;
     memset(grads, 0, (size_t)(c->n * c->out) * sizeof(float));
@@ -117,7 +117,7 @@ static void mix_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
 
 static void mix_grads(const struct op_run *r)
 {
-    const struct mix_conf *c = r->conf;
+    const struct op_mix_conf *c = r->conf;
     const struct mix_state *s = r->state;
     int64_t rows = r->d_out[0].rows, grain = (rows + PIECES - 1) / PIECES;
     if (!r->params[0]->grad || rows == 0)
@@ -128,7 +128,7 @@ static void mix_grads(const struct op_run *r)
                        c->n * c->out);
 }
 
-const struct cpu_op cpu_field_mix = {
+const struct nn_cpu_op nn_cpu_field_mix = {
     .flags = CPU_WRITES,
     .setup = mix_setup,
     .teardown = mix_teardown,

@@ -56,7 +56,7 @@ CLONED static void add_each(float *dv, const float *u, const float *dy, int64_t 
 }
 
 /* Pairs of parts, one at a time. */
-static void aware_forward(const struct pairs_conf *c, const float *x, float *y)
+static void aware_forward(const struct op_pairs_conf *c, const float *x, float *y)
 {
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t j = i + 1; j < c->n; j++, p++) {
@@ -70,7 +70,7 @@ static void aware_forward(const struct pairs_conf *c, const float *x, float *y)
 
 static void pairs_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct pairs_conf *c = r->conf;
+    const struct op_pairs_conf *c = r->conf;
     const struct view *b = &r->in[r->n_in - 1];
     int64_t from, to, d = c->d;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -96,7 +96,7 @@ static void pairs_forward(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 /* dx += dy * other, where dy is one number or as many as there are. */
-static void spread(const struct pairs_conf *c, float *dx, const float *dy,
+static void spread(const struct op_pairs_conf *c, float *dx, const float *dy,
                    const float *other)
 {
     if (c->dots)
@@ -105,7 +105,7 @@ static void spread(const struct pairs_conf *c, float *dx, const float *dy,
         kernels()->mul_add(dx, dy, other, c->d);
 }
 
-static void aware_backward(const struct pairs_conf *c, const float *x, const float *dy,
+static void aware_backward(const struct op_pairs_conf *c, const float *x, const float *dy,
                            float *dx)
 {
     int64_t step = c->dots ? 1 : c->d;
@@ -122,7 +122,7 @@ static void aware_backward(const struct pairs_conf *c, const float *x, const flo
  */
 static void row_backward(const struct op_run *r, int64_t k, float *d_left, float *d_right)
 {
-    const struct pairs_conf *c = r->conf;
+    const struct op_pairs_conf *c = r->conf;
     const float *left = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
     int64_t d = c->d, step = d;
     for (int64_t i = 0; i + 1 < c->n; i++, left += step) {
@@ -146,7 +146,7 @@ static void row_backward(const struct op_run *r, int64_t k, float *d_left, float
 
 static void pairs_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct pairs_conf *c = r->conf;
+    const struct op_pairs_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -164,7 +164,7 @@ static void pairs_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_field_pairs = {
+const struct nn_cpu_op nn_cpu_field_pairs = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .forward = pairs_forward,
     .backward = pairs_backward,

@@ -32,7 +32,7 @@ static void turn(float *restrict y, const float *restrict x, int64_t n, int64_t 
 
 static void turn_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
@@ -41,14 +41,14 @@ static void turn_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void turn_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++)
         turn(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k), c->d, c->n, true);
 }
 
-const struct cpu_op cpu_transpose = {
+const struct nn_cpu_op nn_cpu_transpose = {
     .forward = turn_forward,
     .backward = turn_backward,
 };
@@ -56,14 +56,14 @@ const struct cpu_op cpu_transpose = {
 /* Rows of sides up to SIDE are products of small matrices. */
 #define SIDE 64
 
-static bool is_small(const struct sides *c)
+static bool is_small(const struct op_sides *c)
 {
     return c->n <= SIDE && c->d <= SIDE && c->k <= SIDE;
 }
 
 static void product_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t row = from; row < to; row++) {
@@ -88,7 +88,7 @@ static void product_forward(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 /* da += dy b^T, db += a^T dy; NULL: nobody wants it. */
-static void small_product_back(const struct sides *c, const float *a, const float *b,
+static void small_product_back(const struct op_sides *c, const float *a, const float *b,
                                const float *dy, float *da, float *db)
 {
     float turned[SIDE * SIDE];
@@ -110,7 +110,7 @@ static void small_product_back(const struct sides *c, const float *a, const floa
     gemm_small(&p, true, db, c->k);
 }
 
-static void large_product_back(const struct sides *c, const float *a, const float *b,
+static void large_product_back(const struct op_sides *c, const float *a, const float *b,
                                const float *dy, float *da, float *db)
 {
     for (int64_t i = 0; i < c->n; i++)
@@ -124,7 +124,7 @@ static void large_product_back(const struct sides *c, const float *a, const floa
 
 static void product_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t row = from; row < to; row++)
@@ -135,14 +135,14 @@ static void product_backward(const struct op_run *r, int64_t begin, int64_t end)
             r->d_in[1].data ? view_row(&r->d_in[1], row) : NULL);
 }
 
-const struct cpu_op cpu_row_product = {
+const struct nn_cpu_op nn_cpu_row_product = {
     .forward = product_forward,
     .backward = product_backward,
 };
 
 static void outer_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t row = from; row < to; row++)
@@ -158,7 +158,7 @@ static void outer_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void outer_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct sides *c = r->conf;
+    const struct op_sides *c = r->conf;
     int64_t from, to;
     rows_of(r, begin, end, &from, &to);
     for (int64_t row = from; row < to; row++)
@@ -177,7 +177,7 @@ static void outer_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
-const struct cpu_op cpu_outer = {
+const struct nn_cpu_op nn_cpu_outer = {
     .forward = outer_forward,
     .backward = outer_backward,
 };

@@ -121,17 +121,17 @@ static void gru_cell_backward(const struct op_run *r, int64_t begin, int64_t end
     }
 }
 
-const struct cpu_op cpu_gru_cell = {
+const struct nn_cpu_op nn_cpu_gru_cell = {
     .flags = CPU_WRITES,
     .forward = gru_cell_forward,
     .backward = gru_cell_backward,
 };
 
-static enum rc gru_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
+static enum rc gru_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
                          struct err *err)
 {
-    const struct gru_conf *c = conf;
+    const struct op_gru_conf *c = conf;
     struct gemm_weight *w = NULL;
     enum rc rc =
         gemm_weight_create(3 * c->width, c->width, c->precision, training, &w, err);
@@ -254,7 +254,7 @@ static void gru_grads(const struct op_run *r)
                       r->params[PARAM_BIAS]->grad, r->env->pool);
 }
 
-const struct cpu_op cpu_gru = {
+const struct nn_cpu_op nn_cpu_gru = {
     .flags = CPU_WRITES,
     .setup = gru_setup,
     .teardown = gru_teardown,
@@ -264,7 +264,7 @@ const struct cpu_op cpu_gru = {
     .grads = gru_grads,
 };
 
-const struct cpu_op cpu_weighted_gru = {
+const struct nn_cpu_op nn_cpu_weighted_gru = {
     .setup = gru_setup,
     .teardown = gru_teardown,
     .begin = gru_begin,

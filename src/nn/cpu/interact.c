@@ -28,7 +28,7 @@ CLONED static void fm_row(const float *restrict x, int64_t n, int64_t d,
 
 static void fm_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
@@ -47,7 +47,7 @@ CLONED static void fm_row_back(const float *restrict x, const float *restrict su
 
 static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -57,7 +57,7 @@ static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
                     view_row(&r->d_out[0], k), c->n, c->d, view_row(&r->d_in[0], k));
 }
 
-const struct cpu_op cpu_fm = {
+const struct nn_cpu_op nn_cpu_fm = {
     .flags = CPU_STRIDED,
     .forward = fm_forward,
     .backward = fm_backward,
@@ -112,7 +112,7 @@ static void dots_large_back(const float *x, int64_t n, int64_t d, const float *d
 
 static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -125,7 +125,7 @@ static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -139,7 +139,7 @@ static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_pair_dots = {
+const struct nn_cpu_op nn_cpu_pair_dots = {
     .flags = CPU_STRIDED,
     .forward = dots_forward,
     .backward = dots_backward,
@@ -147,7 +147,7 @@ const struct cpu_op cpu_pair_dots = {
 
 static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -161,7 +161,7 @@ static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct fields_conf *c = r->conf;
+    const struct op_fields_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -176,7 +176,7 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_mix = {
+const struct nn_cpu_op nn_cpu_mix = {
     .flags = CPU_STRIDED,
     .forward = mix_forward,
     .backward = mix_backward,

@@ -60,7 +60,7 @@ static void jrc_sync_forward(const struct op_run *r)
 
 static void jrc_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct jrc_conf *c = r->conf;
+    const struct op_jrc_conf *c = r->conf;
     for (int64_t k = begin; k < end; k++) {
         const float *x = view_row(&r->in[0], k);
         double own = (double)x[class_of(r, k)], alpha = (double)c->alpha;
@@ -73,7 +73,7 @@ static void jrc_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void jrc_sync_backward(const struct op_run *r)
 {
-    const struct jrc_conf *c = r->conf;
+    const struct op_jrc_conf *c = r->conf;
     for (int64_t k = 0; k < r->in[0].rows; k++)
         for (int i = 0; i < 2; i++)
             view_row(&r->keep, k)[KEEP_SHARE + i] = 0.0f;
@@ -88,7 +88,7 @@ static void jrc_sync_backward(const struct op_run *r)
 
 static void jrc_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct jrc_conf *c = r->conf;
+    const struct op_jrc_conf *c = r->conf;
     if (!r->d_in[0].data)
         return;
     for (int64_t k = begin; k < end; k++) {
@@ -104,7 +104,7 @@ static void jrc_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_jrc_loss = {
+const struct nn_cpu_op nn_cpu_jrc_loss = {
     .sync_forward = jrc_sync_forward,
     .forward = jrc_forward,
     .sync_backward = jrc_sync_backward,

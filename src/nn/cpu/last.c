@@ -24,7 +24,7 @@ static void last_backward(const struct op_run *r, int64_t begin, int64_t end)
                            view_row(&r->d_out[0], b), r->out[0].width);
 }
 
-const struct cpu_op cpu_seq_last = {
+const struct nn_cpu_op nn_cpu_seq_last = {
     .flags = CPU_STRIDED,
     .forward = last_forward,
     .backward = last_backward,

@@ -17,10 +17,11 @@ struct layer_norm_state {
     double *parts;
 };
 
-static enum rc ln_setup(const void *conf, const struct shape *in, const struct shape *out,
-                        bool training, void **state, struct err *err)
+static enum rc ln_setup(const void *conf, const struct nn_shape *in,
+                        const struct nn_shape *out, bool training, void **state,
+                        struct err *err)
 {
-    const struct layer_norm_conf *c = conf;
+    const struct op_layer_norm_conf *c = conf;
     struct layer_norm_state *s = mem_calloc(1, sizeof(*s));
     s->parts = mem_try_calloc((size_t)(GRAD_PARTS * 2 * c->n), sizeof(double));
     if (!s->parts) {
@@ -41,7 +42,7 @@ static void ln_teardown(void *state)
 
 static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct layer_norm_conf *c = r->conf;
+    const struct op_layer_norm_conf *c = r->conf;
     const float *w = r->params[0]->value, *b = r->params[1]->value;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -54,7 +55,7 @@ static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void ln_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct layer_norm_conf *c = r->conf;
+    const struct op_layer_norm_conf *c = r->conf;
     const float *w = r->params[0]->value;
     int64_t from, to;
     if (!r->d_in[0].data)
@@ -83,7 +84,7 @@ CLONED static void add_to_part(const float *x, const float *dy, const float *kee
 static void ln_part(void *arg, int64_t begin, int64_t end, void *part)
 {
     const struct op_run *r = arg;
-    const struct layer_norm_conf *c = r->conf;
+    const struct op_layer_norm_conf *c = r->conf;
     double *p = part;
     memset(p, 0, (size_t)(2 * c->n) * sizeof(double));
     for (int64_t k = begin; k < end; k++)
@@ -95,7 +96,7 @@ static void ln_part(void *arg, int64_t begin, int64_t end, void *part)
 static void ln_join(void *arg, const void *part)
 {
     const struct op_run *r = arg;
-    const struct layer_norm_conf *c = r->conf;
+    const struct op_layer_norm_conf *c = r->conf;
     const double *p = part;
     for (int64_t i = 0; i < c->n; i++) {
         if (r->params[0]->grad)
@@ -107,7 +108,7 @@ static void ln_join(void *arg, const void *part)
 
 static void ln_grads(const struct op_run *r)
 {
-    const struct layer_norm_conf *c = r->conf;
+    const struct op_layer_norm_conf *c = r->conf;
     struct layer_norm_state *s = r->state;
     struct op_run copy = *r;
     int64_t least = (r->in[0].rows + GRAD_PARTS - 1) / GRAD_PARTS;
@@ -115,7 +116,7 @@ static void ln_grads(const struct op_run *r)
                 ln_part, ln_join, &copy, s->parts, (size_t)(2 * c->n) * sizeof(double));
 }
 
-const struct cpu_op cpu_layer_norm = {
+const struct nn_cpu_op nn_cpu_layer_norm = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = ln_setup,
     .teardown = ln_teardown,

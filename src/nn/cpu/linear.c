@@ -17,11 +17,11 @@ static struct view flat(struct view v, int64_t n)
     return (struct view){.data = v.data, .rows = v.rows * per_row, .width = n, .ld = n};
 }
 
-static enum rc linear_setup(const void *conf, const struct shape *in,
-                            const struct shape *out, bool training, void **state,
+static enum rc linear_setup(const void *conf, const struct nn_shape *in,
+                            const struct nn_shape *out, bool training, void **state,
                             struct err *err)
 {
-    const struct linear_conf *c = conf;
+    const struct op_linear_conf *c = conf;
     struct gemm_weight *w = NULL;
     enum rc rc = gemm_weight_create(c->out, in[0].dims[in[0].n_dims - 1], c->precision,
                                     training, &w, err);
@@ -31,7 +31,7 @@ static enum rc linear_setup(const void *conf, const struct shape *in,
 
 static unsigned linear_bf16(const void *conf, const void *state)
 {
-    const struct linear_conf *c = conf;
+    const struct op_linear_conf *c = conf;
     bool out = c->act == GEMM_ACT_NONE || c->act == GEMM_ACT_RELU;
     return (gemm_bf16_in(state) ? CPU_BF16_IN : 0) |
            (out && gemm_bf16_out(state) ? CPU_BF16_OUT : 0);
@@ -44,13 +44,13 @@ static void linear_teardown(void *state)
 
 static void linear_begin(const struct op_run *r)
 {
-    const struct linear_conf *c = r->conf;
+    const struct op_linear_conf *c = r->conf;
     gemm_pack(r->state, r->params[0]->value + c->from * r->params[0]->dims[1]);
 }
 
 static void linear_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct linear_conf *c = r->conf;
+    const struct op_linear_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view x = flat(view_rows(&r->in[0], from, to), r->params[0]->dims[1]);
@@ -66,7 +66,7 @@ CLONED static void relu_through_bf16(const uint16_t *restrict y, uint16_t *restr
 }
 
 /* d_out becomes the gradient before the activation, in place: nobody else reads it. */
-static void through_act(const struct linear_conf *c, struct view y, struct view dy)
+static void through_act(const struct op_linear_conf *c, struct view y, struct view dy)
 {
     const struct kernels *k = kernels();
     for (int64_t i = 0; i < y.rows && c->act != GEMM_ACT_NONE; i++)
@@ -79,7 +79,7 @@ static void through_act(const struct linear_conf *c, struct view y, struct view 
 
 static void linear_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct linear_conf *c = r->conf;
+    const struct op_linear_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view dy = flat(view_rows(&r->d_out[0], from, to), c->out);
@@ -92,7 +92,7 @@ static void linear_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void linear_grads(const struct op_run *r)
 {
-    const struct linear_conf *c = r->conf;
+    const struct op_linear_conf *c = r->conf;
     if (!r->params[0]->grad)
         return;
     gemm_gradient(r->state, flat(r->d_out[0], c->out),
@@ -101,7 +101,7 @@ static void linear_grads(const struct op_run *r)
                   c->bias ? r->params[1]->grad + c->from : NULL, r->env->pool);
 }
 
-const struct cpu_op cpu_linear = {
+const struct nn_cpu_op nn_cpu_linear = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = linear_setup,
     .teardown = linear_teardown,

@@ -54,7 +54,7 @@ static void coded_teardown(void *state)
 }
 
 /* Stretches stand in the order of their columns. */
-static void find_runs(struct coded_state *s, const struct coded *c, int64_t width)
+static void find_runs(struct coded_state *s, const struct nn_cpu_coded *c, int64_t width)
 {
     int64_t col = 0;
     for (int i = 0; i <= c->n; i++) {
@@ -68,8 +68,8 @@ static void find_runs(struct coded_state *s, const struct coded *c, int64_t widt
     }
 }
 
-static enum rc make_weights(const struct coded_conf *c, struct coded_state *s, int64_t in,
-                            struct err *err)
+static enum rc make_weights(const struct nn_cpu_coded_conf *c, struct coded_state *s,
+                            int64_t in, struct err *err)
 {
     enum rc rc = gemm_weight_create(c->out, in, GEMM_F32, true, &s->all, err);
     if (!rc && s->width)
@@ -77,11 +77,11 @@ static enum rc make_weights(const struct coded_conf *c, struct coded_state *s, i
     return rc;
 }
 
-static enum rc coded_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
+static enum rc coded_setup(const void *conf, const struct nn_shape *in,
+                           const struct nn_shape *out, bool training, void **state,
                            struct err *err)
 {
-    const struct coded_conf *c = conf;
+    const struct nn_cpu_coded_conf *c = conf;
     struct coded_state *s = mem_calloc(1, sizeof(*s));
     size_t values = 0, units = (size_t)c->out, codes = (size_t)c->coded->n_codes;
     for (int i = 0; i < c->coded->n; i++)
@@ -107,8 +107,9 @@ static enum rc coded_setup(const void *conf, const struct shape *in,
 }
 
 /* The values of a stretch, which stand in the first rows that have them. */
-static void read_values(const struct coded *c, const struct coded_stretch *t,
-                        const struct view *x, float *values, float *turned)
+static void read_values(const struct nn_cpu_coded *c,
+                        const struct nn_cpu_coded_stretch *t, const struct view *x,
+                        float *values, float *turned)
 {
     for (int64_t k = 0; k < t->n; k++) {
         int64_t row = c->first[t->from + k];
@@ -123,10 +124,10 @@ static void read_values(const struct coded *c, const struct coded_stretch *t,
 }
 
 /* The bias goes along with the products of the first stretch. */
-static void start_products(const struct op_run *r, const struct coded_stretch *t,
+static void start_products(const struct op_run *r, const struct nn_cpu_coded_stretch *t,
                            bool first)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     size_t bytes = (size_t)c->out * sizeof(float);
     for (int64_t k = t->from; k <= t->from + t->n; k++)
@@ -138,7 +139,7 @@ static void start_products(const struct op_run *r, const struct coded_stretch *t
 
 static void coded_begin(const struct op_run *r)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     const struct param *w = r->params[0];
     if (!c->coded->on) {
@@ -154,7 +155,7 @@ static void coded_begin(const struct op_run *r)
         gemm_pack(s->rest, s->weight);
     float *values = s->values, *turned = s->turned;
     for (int i = 0; i < c->coded->n; i++) {
-        const struct coded_stretch *t = &c->coded->at[i];
+        const struct nn_cpu_coded_stretch *t = &c->coded->at[i];
         read_values(c->coded, t, &r->in[0], values, turned);
         start_products(r, t, i == 0);
         gemm_small(&(struct gemm_small){.a = values,
@@ -212,7 +213,7 @@ static void gather_runs(const struct coded_state *s, struct view x, struct view 
 
 static void coded_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -237,7 +238,7 @@ static void coded_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 /* Into the columns that are not coded; those that are get theirs when all rows are there.
  */
-static void scatter_runs(const struct coded_state *s, const struct coded *c,
+static void scatter_runs(const struct coded_state *s, const struct nn_cpu_coded *c,
                          struct view rest, bool fresh, struct view dx)
 {
     for (int64_t i = 0; i < dx.rows; i++) {
@@ -258,7 +259,7 @@ static void scatter_runs(const struct coded_state *s, const struct coded *c,
 /* d_out becomes the gradient before the activation, in place: nobody else reads it. */
 static void coded_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -312,14 +313,14 @@ CLONED static void sum_block(struct view dy, const int32_t *codes, int n, float 
 /* Blocks of BLOCK units, and of LANES behind them. */
 static struct view block_of(const struct op_run *r, int64_t block)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     int64_t whole = c->out / BLOCK;
     return block < whole
                ? view_cols(&r->d_out[0], block * BLOCK, BLOCK)
                : view_cols(&r->d_out[0], whole * BLOCK + (block - whole) * LANES, LANES);
 }
 
-static int64_t n_blocks(const struct coded_conf *c)
+static int64_t n_blocks(const struct nn_cpu_coded_conf *c)
 {
     return c->out / BLOCK + c->out % BLOCK / LANES;
 }
@@ -327,13 +328,13 @@ static int64_t n_blocks(const struct coded_conf *c)
 /* What the sums of a block say about its units' weights. */
 static void weight_block(const struct op_run *r, const struct view *dy, const float *sums)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     const struct param *w = r->params[0];
     int64_t unit = dy->data - r->d_out[0].data;
     float part[GEMM_SMALL_K * BLOCK], *turned = s->turned;
     for (int i = 0; i < c->coded->n; i++) {
-        const struct coded_stretch *t = &c->coded->at[i];
+        const struct nn_cpu_coded_stretch *t = &c->coded->at[i];
         gemm_small(&(struct gemm_small){.a = turned,
                                         .lda = t->n,
                                         .b = sums + t->from * dy->width,
@@ -360,7 +361,7 @@ static void weight_block(const struct op_run *r, const struct view *dy, const fl
 static void sum_blocks(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct coded *c = ((const struct coded_conf *)r->conf)->coded;
+    const struct nn_cpu_coded *c = ((const struct nn_cpu_coded_conf *)r->conf)->coded;
     const struct coded_state *s = r->state;
     for (int64_t b = begin; b < end; b++) {
         struct view dy = block_of(r, b);
@@ -376,12 +377,12 @@ static void sum_blocks(void *arg, int64_t begin, int64_t end, int64_t chunk)
 static void value_grads(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     const struct param *w = r->params[0];
     float part[GEMM_SMALL_K * GEMM_SMALL_K];
     for (int64_t i = begin; i < end; i++) {
-        const struct coded_stretch *t = &c->coded->at[i];
+        const struct nn_cpu_coded_stretch *t = &c->coded->at[i];
         for (int64_t b = 0; b < n_blocks(c); b++) {
             struct view dy = block_of(r, b);
             int64_t unit = dy.data - r->d_out[0].data;
@@ -411,7 +412,7 @@ static void add_bias_grads(const struct op_run *r)
 
 static void coded_grads(const struct op_run *r)
 {
-    const struct coded_conf *c = r->conf;
+    const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     float *bias = c->bias ? r->params[1]->grad : NULL;
     if (!c->coded->on) {
@@ -431,7 +432,7 @@ static void coded_grads(const struct op_run *r)
         pool_for(r->env->pool, c->coded->n, 1, value_grads, (void *)r);
 }
 
-const struct cpu_op cpu_linear_coded = {
+const struct nn_cpu_op cpu_linear_coded = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = coded_setup,
     .teardown = coded_teardown,

@@ -26,15 +26,15 @@ static void front_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc front_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
+static enum rc front_setup(const void *conf, const struct nn_shape *in,
+                           const struct nn_shape *out, bool training, void **state,
                            struct err *err)
 {
-    const struct front_conf *c = conf;
+    const struct op_front_conf *c = conf;
     struct front_state *s = mem_calloc(1, sizeof(*s));
-    s->n = shape_width(&in[IN_FRONT]);
-    enum rc rc = gemm_weight_create(c->out, shape_width(&in[IN_ALL]), c->precision, false,
-                                    &s->all, err);
+    s->n = nn_shape_width(&in[IN_FRONT]);
+    enum rc rc = gemm_weight_create(c->out, nn_shape_width(&in[IN_ALL]), c->precision,
+                                    false, &s->all, err);
     if (!rc && training) {
         rc = gemm_weight_create(c->out, s->n, c->precision, true, &s->front, err);
         s->columns = rc ? NULL : mem_try_alloc((size_t)(c->out * s->n), sizeof(float));
@@ -50,7 +50,7 @@ static enum rc front_setup(const void *conf, const struct shape *in,
 
 static void front_begin(const struct op_run *r)
 {
-    const struct front_conf *c = r->conf;
+    const struct op_front_conf *c = r->conf;
     const struct front_state *s = r->state;
     const struct param *w = r->params[0];
     gemm_pack(s->all, w->value);
@@ -63,7 +63,7 @@ static void front_begin(const struct op_run *r)
 
 static void front_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct front_conf *c = r->conf;
+    const struct op_front_conf *c = r->conf;
     const struct front_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -74,7 +74,7 @@ static void front_forward(const struct op_run *r, int64_t begin, int64_t end)
 /* d_out becomes the gradient before the activation, in place: nobody else reads it. */
 static void front_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct front_conf *c = r->conf;
+    const struct op_front_conf *c = r->conf;
     const struct front_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -94,7 +94,7 @@ static void front_grads(const struct op_run *r)
                       r->params[1]->grad, r->env->pool);
 }
 
-const struct cpu_op cpu_linear_front = {
+const struct nn_cpu_op nn_cpu_linear_front = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = front_setup,
     .teardown = front_teardown,

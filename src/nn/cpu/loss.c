@@ -10,8 +10,8 @@
 #include "tensor/kernel.h"
 
 /* Value of the loss of one row; slope[n]: its derivative by each of the n predictions. */
-typedef double loss_fn(const struct loss_conf *c, const float *x, int64_t n, float label,
-                       float *slope);
+typedef double loss_fn(const struct op_loss_conf *c, const float *x, int64_t n,
+                       float label, float *slope);
 
 static double softplus(double x)
 {
@@ -23,7 +23,7 @@ static double sigmoid(double x)
     return x >= 0 ? 1.0 / (1.0 + exp(-x)) : exp(x) / (1.0 + exp(x));
 }
 
-static double bce(const struct loss_conf *c, const float *x, int64_t n, float label,
+static double bce(const struct op_loss_conf *c, const float *x, int64_t n, float label,
                   float *slope)
 {
     double y = (double)label, v = (double)x[0];
@@ -33,7 +33,7 @@ static double bce(const struct loss_conf *c, const float *x, int64_t n, float la
 }
 
 /* The focusing factor is a constant to the gradient. */
-static double focal(const struct loss_conf *c, const float *x, int64_t n, float label,
+static double focal(const struct op_loss_conf *c, const float *x, int64_t n, float label,
                     float *slope)
 {
     double y = (double)label, v = (double)x[0], p = sigmoid(v), gamma = (double)c->gamma;
@@ -93,7 +93,7 @@ static double many_classes(double s, const float *x, int64_t n, int64_t hit, flo
            (1 - s) * (most - (double)x[hit]) + s * below / (double)n;
 }
 
-static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n,
+static double cross_entropy(const struct op_loss_conf *c, const float *x, int64_t n,
                             float label, float *slope)
 {
     int64_t hit = (int64_t)label;
@@ -102,8 +102,8 @@ static double cross_entropy(const struct loss_conf *c, const float *x, int64_t n
                    : many_classes((double)c->smoothing, x, n, hit, slope);
 }
 
-static double squared(const struct loss_conf *c, const float *x, int64_t n, float label,
-                      float *slope)
+static double squared(const struct op_loss_conf *c, const float *x, int64_t n,
+                      float label, float *slope)
 {
     double d = (double)x[0] - (double)label;
     slope[0] = (float)(2 * d);
@@ -147,7 +147,7 @@ static void bce_forward(const struct op_run *r, int64_t begin, int64_t end)
     loss_rows(r, begin, end, bce);
 }
 
-const struct cpu_op cpu_bce_loss = {
+const struct nn_cpu_op nn_cpu_bce_loss = {
     .flags = CPU_WRITES,
     .forward = bce_forward,
     .backward = loss_backward,
@@ -158,7 +158,7 @@ static void focal_forward(const struct op_run *r, int64_t begin, int64_t end)
     loss_rows(r, begin, end, focal);
 }
 
-const struct cpu_op cpu_focal_loss = {
+const struct nn_cpu_op nn_cpu_focal_loss = {
     .flags = CPU_WRITES,
     .forward = focal_forward,
     .backward = loss_backward,
@@ -169,7 +169,7 @@ static void cross_entropy_forward(const struct op_run *r, int64_t begin, int64_t
     loss_rows(r, begin, end, cross_entropy);
 }
 
-const struct cpu_op cpu_softmax_loss = {
+const struct nn_cpu_op nn_cpu_softmax_loss = {
     .flags = CPU_WRITES,
     .forward = cross_entropy_forward,
     .backward = loss_backward,
@@ -180,7 +180,7 @@ static void squared_forward(const struct op_run *r, int64_t begin, int64_t end)
     loss_rows(r, begin, end, squared);
 }
 
-const struct cpu_op cpu_l2_loss = {
+const struct nn_cpu_op nn_cpu_l2_loss = {
     .flags = CPU_WRITES,
     .forward = squared_forward,
     .backward = loss_backward,

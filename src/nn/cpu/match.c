@@ -39,8 +39,8 @@ struct layout {
 
 static struct layout layout_of(const struct op_run *r)
 {
-    const struct scores_conf *c = r->conf;
-    const struct batch_rows *rows = &r->env->rows;
+    const struct op_scores_conf *c = r->conf;
+    const struct nn_batch_rows *rows = &r->env->rows;
     struct layout l = {.users = rows->n[AXIS_BATCH]};
     int64_t items = r->in[IN_ITEM].rows;
     l.width = l.users ? rows->n[c->axis] / l.users : 0;
@@ -58,12 +58,12 @@ static struct layout layout_of(const struct op_run *r)
     return l;
 }
 
-static enum rc scores_setup(const void *conf, const struct shape *in,
-                            const struct shape *out, bool training, void **state,
+static enum rc scores_setup(const void *conf, const struct nn_shape *in,
+                            const struct nn_shape *out, bool training, void **state,
                             struct err *err)
 {
     struct scores_state *s = mem_calloc(1, sizeof(*s));
-    s->width = shape_width(&in[IN_ITEM]);
+    s->width = nn_shape_width(&in[IN_ITEM]);
     s->training = training;
     *state = s;
     return RC_OK;
@@ -79,7 +79,7 @@ static void scores_teardown(void *state)
 
 static void scores_sync_forward(const struct op_run *r)
 {
-    const struct scores_conf *c = r->conf;
+    const struct op_scores_conf *c = r->conf;
     struct scores_state *s = r->state;
     struct layout l = layout_of(r);
     if (s->n != l.n) {
@@ -120,7 +120,7 @@ static void hard_scores(const struct op_run *r, const struct layout *l, int64_t 
 
 static void scores_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct scores_conf *c = r->conf;
+    const struct op_scores_conf *c = r->conf;
     const struct scores_state *s = r->state;
     struct layout l = layout_of(r);
     struct view users = view_rows(&r->in[IN_USER], begin, end);
@@ -146,7 +146,7 @@ static void scores_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void scale_slopes(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct scores_conf *c = r->conf;
+    const struct op_scores_conf *c = r->conf;
     struct layout l = layout_of(r);
     kernels()->scale(r->d_out[0].data + begin * l.width, c->scale,
                      (end - begin) * l.width);
@@ -188,7 +188,7 @@ static void zero_view(const struct view *v)
 
 static void scores_sync_backward(const struct op_run *r)
 {
-    const struct scores_conf *c = r->conf;
+    const struct op_scores_conf *c = r->conf;
     const struct scores_state *s = r->state;
     const struct view *d_item = &r->d_in[IN_ITEM];
     struct layout l = layout_of(r);
@@ -209,7 +209,7 @@ static void scores_sync_backward(const struct op_run *r)
 
 static void scores_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct scores_conf *c = r->conf;
+    const struct op_scores_conf *c = r->conf;
     const struct scores_state *s = r->state;
     struct layout l = layout_of(r);
     struct view d_user = view_rows(&r->d_in[IN_USER], begin, end);
@@ -237,7 +237,7 @@ static void scores_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_match_scores = {
+const struct nn_cpu_op nn_cpu_match_scores = {
     .flags = CPU_WRITES,
     .setup = scores_setup,
     .teardown = scores_teardown,
@@ -256,7 +256,7 @@ static double loss_weight(const struct op_run *r, int64_t row)
 
 static int64_t target_of(const struct op_run *r, int64_t row)
 {
-    const struct match_loss_conf *c = r->conf;
+    const struct op_match_loss_conf *c = r->conf;
     return c->diagonal ? row : 0;
 }
 
@@ -315,7 +315,7 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_match_loss = {
+const struct nn_cpu_op nn_cpu_match_loss = {
     .flags = CPU_WRITES,
     .forward = loss_forward,
     .backward = loss_backward,
@@ -365,7 +365,7 @@ static void logistic_backward(const struct op_run *r, int64_t begin, int64_t end
     }
 }
 
-const struct cpu_op cpu_match_logistic = {
+const struct nn_cpu_op nn_cpu_match_logistic = {
     .flags = CPU_WRITES,
     .forward = logistic_forward,
     .backward = logistic_backward,
@@ -391,7 +391,7 @@ static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
                        r->in[0].width);
 }
 
-const struct cpu_op cpu_own_items = {
+const struct nn_cpu_op nn_cpu_own_items = {
     .sync_forward = own_sync,
     .forward = own_forward,
     .sync_backward = own_sync,

@@ -53,7 +53,7 @@ static void next_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_next_loss = {
+const struct nn_cpu_op nn_cpu_next_loss = {
     .forward = next_forward,
     .backward = next_backward,
 };
@@ -102,7 +102,7 @@ static void tell_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_tell_loss = {
+const struct nn_cpu_op nn_cpu_tell_loss = {
     .forward = tell_forward,
     .backward = tell_backward,
 };

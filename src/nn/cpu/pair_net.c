@@ -19,12 +19,12 @@
 #define SKEW 16 /* floats between rows, so that they fall into different sets */
 
 struct net_state {
-    struct pair_state first;
+    struct nn_cpu_pair_state first;
     struct gemm_weight *second;
     float *grads; /* [pieces][out][first.out + 1]: weights, then those of the bias */
 };
 
-static int64_t second_floats(const struct net_conf *c)
+static int64_t second_floats(const struct op_net_conf *c)
 {
     return c->out * (c->first.out + 1);
 }
@@ -34,20 +34,20 @@ static void net_teardown(void *state)
     struct net_state *s = state;
     if (!s)
         return;
-    pair_release(&s->first);
+    nn_cpu_pair_release(&s->first);
     gemm_weight_destroy(s->second);
     mem_free(s->grads);
     mem_free(s);
 }
 
-static enum rc net_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
+static enum rc net_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
                          struct err *err)
 {
-    const struct net_conf *c = conf;
+    const struct op_net_conf *c = conf;
     struct net_state *s = mem_calloc(1, sizeof(*s));
     size_t n = (size_t)(PAIR_PIECES * second_floats(c));
-    enum rc rc = pair_init(&s->first, &c->first, training, err);
+    enum rc rc = nn_cpu_pair_init(&s->first, &c->first, training, err);
     if (!rc)
         rc = gemm_weight_create(c->out, c->first.out, c->first.precision, training,
                                 &s->second, err);
@@ -63,18 +63,18 @@ static enum rc net_setup(const void *conf, const struct shape *in,
 
 static void net_begin(const struct op_run *r)
 {
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
-    pair_pack(r, &c->first, &s->first);
+    nn_cpu_pair_pack(r, &c->first, &s->first);
     gemm_pack(s->second, r->params[PARAM_SECOND]->value);
 }
 
 /* From `begin` on: whole rows of the batch as far as they fit, or a part of a long one.
  * at->to == at->from at the end.
  */
-static void next_block(const struct op_run *r, int64_t end, struct pair_span *at)
+static void next_block(const struct op_run *r, int64_t end, struct nn_cpu_pair_span *at)
 {
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const int64_t *offsets = r->env->rows.offsets[r->in_axis[IN_KEY]];
     int64_t most = HIDDEN_FLOATS / (c->first.out + SKEW), row = at->row;
     at->from = at->to;
@@ -87,13 +87,14 @@ static void next_block(const struct op_run *r, int64_t end, struct pair_span *at
         at->to = offsets[row + 1] < at->from + most ? offsets[row + 1] : at->from + most;
 }
 
-static struct pair_span no_block(const struct op_run *r, int64_t begin)
+static struct nn_cpu_pair_span no_block(const struct op_run *r, int64_t begin)
 {
     int64_t at = r->env->rows.offsets[r->in_axis[IN_KEY]][begin];
-    return (struct pair_span){at, at, begin};
+    return (struct nn_cpu_pair_span){at, at, begin};
 }
 
-static struct view hidden_view(const struct net_conf *c, struct pair_span at, float *room)
+static struct view hidden_view(const struct op_net_conf *c, struct nn_cpu_pair_span at,
+                               float *room)
 {
     return (struct view){.data = room,
                          .rows = at.to - at.from,
@@ -103,63 +104,63 @@ static struct view hidden_view(const struct net_conf *c, struct pair_span at, fl
 
 static void net_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
     _Alignas(64) float room[HIDDEN_FLOATS];
-    struct pair_span at = no_block(r, begin);
+    struct nn_cpu_pair_span at = no_block(r, begin);
     for (next_block(r, end, &at); at.from < at.to; next_block(r, end, &at)) {
         struct view h = hidden_view(c, at, room);
-        pair_forward(r, &c->first, &s->first, at, h);
+        nn_cpu_pair_forward(r, &c->first, &s->first, at, h);
         gemm_forward(s->second, h, c->bias ? r->params[PARAM_BIAS]->value : NULL, c->act,
                      view_rows(&r->out[0], at.from, at.to));
     }
 }
 
 /* A block of positions backward through both layers. */
-static void net_block(const struct op_run *r, struct pair_span at, float *first,
+static void net_block(const struct op_run *r, struct nn_cpu_pair_span at, float *first,
                       float *second)
 {
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
     _Alignas(64) float room[HIDDEN_FLOATS], d_room[HIDDEN_FLOATS];
     struct view h = hidden_view(c, at, room), dh = hidden_view(c, at, d_room);
     struct view dy = view_rows(&r->d_out[0], at.from, at.to);
-    pair_forward(r, &c->first, &s->first, at, h);
-    pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
+    nn_cpu_pair_forward(r, &c->first, &s->first, at, h);
+    nn_cpu_pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
     gemm_gradient(s->second, dy, h, second, second + c->out * c->first.out, NULL);
     gemm_backward(s->second, dy, false, dh);
-    pair_through_act(c->first.act, h, dh);
-    pair_backward(r, &c->first, &s->first, at, dh, first);
+    nn_cpu_pair_through_act(c->first.act, h, dh);
+    nn_cpu_pair_backward(r, &c->first, &s->first, at, dh, first);
 }
 
 static void net_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
     int64_t n = c->first.out * s->first.in;
     float *first = s->first.grads + chunk * n;
     float *second = s->grads + chunk * second_floats(c);
-    pair_clear(r, begin, end);
+    nn_cpu_pair_clear(r, begin, end);
     memset(first, 0, (size_t)n * sizeof(float));
     memset(second, 0, (size_t)second_floats(c) * sizeof(float));
-    struct pair_span at = no_block(r, begin);
+    struct nn_cpu_pair_span at = no_block(r, begin);
     for (next_block(r, end, &at); at.from < at.to; next_block(r, end, &at))
         net_block(r, at, first, second);
 }
 
 static void net_sync_backward(const struct op_run *r)
 {
-    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], pair_piece_rows(r), net_piece,
-             (void *)r);
+    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], nn_cpu_pair_piece_rows(r),
+             net_piece, (void *)r);
 }
 
 static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
-    int64_t pieces = pair_pieces(r), in = c->first.out;
+    int64_t pieces = nn_cpu_pair_pieces(r), in = c->first.out;
     float *bias = c->bias ? r->params[PARAM_BIAS]->grad : NULL;
     for (int64_t p = 0; p < pieces; p++) {
         const float *g = s->grads + p * second_floats(c);
@@ -173,14 +174,14 @@ static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
 static void net_grads(const struct op_run *r)
 {
     enum { UNITS = 16 };
-    const struct net_conf *c = r->conf;
+    const struct op_net_conf *c = r->conf;
     const struct net_state *s = r->state;
-    pair_merge(r, &c->first, &s->first);
+    nn_cpu_pair_merge(r, &c->first, &s->first);
     if (r->params[PARAM_SECOND]->grad)
         pool_for(r->env->pool, c->out, UNITS, add_units, (void *)r);
 }
 
-const struct cpu_op cpu_pair_net = {
+const struct nn_cpu_op nn_cpu_pair_net = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = net_setup,
     .teardown = net_teardown,

@@ -25,20 +25,20 @@
 #define ROOM_FLOATS (8 * PAIR_WIDTH_MAX) /* of the operands of a block of positions */
 #define ROOM_ROWS 256
 
-void pair_release(struct pair_state *s)
+void nn_cpu_pair_release(struct nn_cpu_pair_state *s)
 {
     gemm_weight_destroy(s->w);
     gemm_mix_destroy(s->mix);
     mem_free(s->joined);
     mem_free(s->grads);
-    *s = (struct pair_state){0};
+    *s = (struct nn_cpu_pair_state){0};
 }
 
-static enum rc init_state(struct pair_state *s, const struct pair_conf *c, int64_t in,
-                          int64_t pieces, bool training, struct err *err)
+static enum rc init_state(struct nn_cpu_pair_state *s, const struct op_pair_conf *c,
+                          int64_t in, int64_t pieces, bool training, struct err *err)
 {
     size_t n = (size_t)(c->out * in);
-    *s = (struct pair_state){.in = in};
+    *s = (struct nn_cpu_pair_state){.in = in};
     s->joined = mem_try_calloc(n, sizeof(float));
     s->grads = training ? mem_try_aligned(64, (size_t)pieces * n, sizeof(float)) : NULL;
     enum rc rc =
@@ -50,12 +50,12 @@ static enum rc init_state(struct pair_state *s, const struct pair_conf *c, int64
     if (!rc && !s->mix)
         rc = gemm_weight_create(c->out, in, c->precision, training, &s->w, err);
     if (rc)
-        pair_release(s);
+        nn_cpu_pair_release(s);
     return rc;
 }
 
-enum rc pair_init(struct pair_state *s, const struct pair_conf *c, bool training,
-                  struct err *err)
+enum rc nn_cpu_pair_init(struct nn_cpu_pair_state *s, const struct op_pair_conf *c,
+                         bool training, struct err *err)
 {
     return init_state(s, c, 2 * c->d, PAIR_PIECES, training, err);
 }
@@ -63,11 +63,11 @@ enum rc pair_init(struct pair_state *s, const struct pair_conf *c, bool training
 static void pair_teardown(void *state)
 {
     if (state)
-        pair_release(state);
+        nn_cpu_pair_release(state);
     mem_free(state);
 }
 
-static enum rc new_state(enum rc rc, struct pair_state *s, void **state)
+static enum rc new_state(enum rc rc, struct nn_cpu_pair_state *s, void **state)
 {
     if (rc)
         mem_free(s);
@@ -86,19 +86,19 @@ static float *grad_row(const struct op_run *r, int64_t unit)
     return r->params[0]->grad + unit * r->params[0]->dims[1];
 }
 
-static enum rc query_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
+static enum rc query_setup(const void *conf, const struct nn_shape *in,
+                           const struct nn_shape *out, bool training, void **state,
                            struct err *err)
 {
-    const struct pair_conf *c = conf;
-    struct pair_state *s = mem_calloc(1, sizeof(*s));
+    const struct op_pair_conf *c = conf;
+    struct nn_cpu_pair_state *s = mem_calloc(1, sizeof(*s));
     return new_state(init_state(s, c, c->d, 1, training, err), s, state);
 }
 
 static void query_begin(const struct op_run *r)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
+    const struct op_pair_conf *c = r->conf;
+    const struct nn_cpu_pair_state *s = r->state;
     for (int64_t u = 0; u < c->out; u++) {
         const float *w = weight_row(r, u);
         memcpy(s->joined + u * c->d, w + c->query, (size_t)c->d * sizeof(float));
@@ -110,8 +110,8 @@ static void query_begin(const struct op_run *r)
 
 static void query_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
+    const struct op_pair_conf *c = r->conf;
+    const struct nn_cpu_pair_state *s = r->state;
     gemm_forward(s->w, view_rows(&r->in[0], begin, end),
                  c->bias ? r->params[1]->value : NULL, GEMM_ACT_NONE,
                  view_rows(&r->out[0], begin, end));
@@ -119,7 +119,7 @@ static void query_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void query_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct pair_state *s = r->state;
+    const struct nn_cpu_pair_state *s = r->state;
     if (r->d_in[0].data)
         gemm_backward(s->w, view_rows(&r->d_out[0], begin, end), !r->d_in_fresh[0],
                       view_rows(&r->d_in[0], begin, end));
@@ -127,8 +127,8 @@ static void query_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void query_grads(const struct op_run *r)
 {
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
+    const struct op_pair_conf *c = r->conf;
+    const struct nn_cpu_pair_state *s = r->state;
     if (!r->params[0]->grad)
         return;
     memset(s->grads, 0, (size_t)(c->out * c->d) * sizeof(float));
@@ -141,7 +141,7 @@ static void query_grads(const struct op_run *r)
     }
 }
 
-const struct cpu_op cpu_pair_query = {
+const struct nn_cpu_op nn_cpu_pair_query = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = query_setup,
     .teardown = pair_teardown,
@@ -151,16 +151,16 @@ const struct cpu_op cpu_pair_query = {
     .grads = query_grads,
 };
 
-static enum rc key_setup(const void *conf, const struct shape *in,
-                         const struct shape *out, bool training, void **state,
+static enum rc key_setup(const void *conf, const struct nn_shape *in,
+                         const struct nn_shape *out, bool training, void **state,
                          struct err *err)
 {
-    struct pair_state *s = mem_calloc(1, sizeof(*s));
-    return new_state(pair_init(s, conf, training, err), s, state);
+    struct nn_cpu_pair_state *s = mem_calloc(1, sizeof(*s));
+    return new_state(nn_cpu_pair_init(s, conf, training, err), s, state);
 }
 
-void pair_pack(const struct op_run *r, const struct pair_conf *c,
-               const struct pair_state *s)
+void nn_cpu_pair_pack(const struct op_run *r, const struct op_pair_conf *c,
+                      const struct nn_cpu_pair_state *s)
 {
     for (int64_t u = 0; u < c->out; u++) {
         const float *w = weight_row(r, u);
@@ -178,18 +178,18 @@ void pair_pack(const struct op_run *r, const struct pair_conf *c,
 
 static void key_begin(const struct op_run *r)
 {
-    pair_pack(r, r->conf, r->state);
+    nn_cpu_pair_pack(r, r->conf, r->state);
 }
 
-static int64_t block_rows(const struct pair_conf *c)
+static int64_t block_rows(const struct op_pair_conf *c)
 {
     int64_t rows = ROOM_FLOATS / (2 * c->d);
     return rows < ROOM_ROWS ? rows : ROOM_ROWS;
 }
 
 /* k and q * k of positions [from, to), which belong to the batch row that `row` walks. */
-static struct view pair_block(const struct op_run *r, const struct pair_conf *c,
-                              struct pair_span p, float *room)
+static struct view pair_block(const struct op_run *r, const struct op_pair_conf *c,
+                              struct nn_cpu_pair_span p, float *room)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     struct view v = {
@@ -205,15 +205,15 @@ static struct view pair_block(const struct op_run *r, const struct pair_conf *c,
 }
 
 /* From *at on: positions of one batch row, `most` of them at most. */
-static struct pair_span next_span(const struct op_run *r, struct pair_span *at,
-                                  int64_t most)
+static struct nn_cpu_pair_span next_span(const struct op_run *r,
+                                         struct nn_cpu_pair_span *at, int64_t most)
 {
     const int64_t *offsets = r->env->rows.offsets[r->in_axis[IN_KEY]];
     while (offsets[at->row + 1] <= at->from)
         at->row++;
     int64_t end = offsets[at->row + 1] < at->to ? offsets[at->row + 1] : at->to;
-    struct pair_span p = {at->from, end < at->from + most ? end : at->from + most,
-                          at->row};
+    struct nn_cpu_pair_span p = {at->from, end < at->from + most ? end : at->from + most,
+                                 at->row};
     at->from = p.to;
     return p;
 }
@@ -221,13 +221,13 @@ static struct pair_span next_span(const struct op_run *r, struct pair_span *at,
 /* From at->from on: positions of up to MIX_PARTS rows of the batch, as rows of a view
  * that begins at position `first`.
  */
-static int64_t next_parts(const struct op_run *r, struct pair_span *at, int64_t first,
-                          struct gemm_mix_part parts[MIX_PARTS])
+static int64_t next_parts(const struct op_run *r, struct nn_cpu_pair_span *at,
+                          int64_t first, struct gemm_mix_part parts[MIX_PARTS])
 {
     const struct view *dq = &r->d_in[IN_QUERY];
     int64_t n = 0;
     for (; n < MIX_PARTS && at->from < at->to; n++) {
-        struct pair_span p = next_span(r, at, at->to);
+        struct nn_cpu_pair_span p = next_span(r, at, at->to);
         parts[n] = (struct gemm_mix_part){.from = p.from - first,
                                           .to = p.to - first,
                                           .q = view_row(&r->in[IN_QUERY], p.row),
@@ -237,8 +237,9 @@ static int64_t next_parts(const struct op_run *r, struct pair_span *at, int64_t 
     return n;
 }
 
-void pair_forward(const struct op_run *r, const struct pair_conf *c,
-                  const struct pair_state *s, struct pair_span at, struct view h)
+void nn_cpu_pair_forward(const struct op_run *r, const struct op_pair_conf *c,
+                         const struct nn_cpu_pair_state *s, struct nn_cpu_pair_span at,
+                         struct view h)
 {
     float room[ROOM_FLOATS];
     struct gemm_mix_part parts[MIX_PARTS];
@@ -249,25 +250,25 @@ void pair_forward(const struct op_run *r, const struct pair_conf *c,
         gemm_mix_forward(s->mix, parts, n, keys, c->act, h);
     }
     while (at.from < at.to) {
-        struct pair_span p = next_span(r, &at, block_rows(c));
+        struct nn_cpu_pair_span p = next_span(r, &at, block_rows(c));
         gemm_forward(s->w, pair_block(r, c, p, room), view_row(&r->in[IN_START], p.row),
                      c->act, view_rows(&h, p.from - first, p.to - first));
     }
 }
 
-static struct pair_span span_of(const struct op_run *r, int64_t begin, int64_t end)
+static struct nn_cpu_pair_span span_of(const struct op_run *r, int64_t begin, int64_t end)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
-    return (struct pair_span){at[begin], at[end], begin};
+    return (struct nn_cpu_pair_span){at[begin], at[end], begin};
 }
 
 static void key_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    struct pair_span at = span_of(r, begin, end);
-    pair_forward(r, r->conf, r->state, at, view_rows(&r->out[0], at.from, at.to));
+    struct nn_cpu_pair_span at = span_of(r, begin, end);
+    nn_cpu_pair_forward(r, r->conf, r->state, at, view_rows(&r->out[0], at.from, at.to));
 }
 
-void pair_through_act(enum gemm_act act, struct view y, struct view dy)
+void nn_cpu_pair_through_act(enum gemm_act act, struct view y, struct view dy)
 {
     for (int64_t i = 0; i < y.rows && act != GEMM_ACT_NONE; i++)
         kernels()->act_grad_from_out[act](view_row(&y, i), view_row(&dy, i), y.width);
@@ -292,7 +293,7 @@ static void spread_position(const struct op_run *r, int64_t d, int64_t k, int64_
 }
 
 /* Rows of the batch that nobody has written before start from nothing. */
-void pair_clear(const struct op_run *r, int64_t begin, int64_t end)
+void nn_cpu_pair_clear(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int i = IN_START; i <= IN_QUERY; i++)
         for (int64_t b = begin; r->d_in[i].data && r->d_in_fresh[i] && b < end; b++)
@@ -300,8 +301,8 @@ void pair_clear(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 /* Positions by the matrices of their rows of the batch. */
-static void mixed_backward(const struct op_run *r, const struct pair_state *s,
-                           struct pair_span at, struct view dy, float *grads)
+static void mixed_backward(const struct op_run *r, const struct nn_cpu_pair_state *s,
+                           struct nn_cpu_pair_span at, struct view dy, float *grads)
 {
     struct gemm_mix_part parts[MIX_PARTS];
     int64_t first = at.from;
@@ -318,9 +319,9 @@ static void mixed_backward(const struct op_run *r, const struct pair_state *s,
 }
 
 /* The same with k and q * k laid out, block_rows() positions at most. */
-static void block_backward(const struct op_run *r, const struct pair_conf *c,
-                           const struct pair_state *s, struct pair_span p, struct view dy,
-                           float *grads)
+static void block_backward(const struct op_run *r, const struct op_pair_conf *c,
+                           const struct nn_cpu_pair_state *s, struct nn_cpu_pair_span p,
+                           struct view dy, float *grads)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     float room[ROOM_FLOATS], d_room[ROOM_FLOATS];
@@ -336,7 +337,8 @@ static void block_backward(const struct op_run *r, const struct pair_conf *c,
 }
 
 /* The gradient of the query's part is the sum over its positions. */
-static void start_backward(const struct op_run *r, struct pair_span p, struct view dy)
+static void start_backward(const struct op_run *r, struct nn_cpu_pair_span p,
+                           struct view dy)
 {
     const int64_t *at = r->env->rows.offsets[r->in_axis[IN_KEY]];
     const struct view *to = &r->d_in[IN_START];
@@ -349,16 +351,16 @@ static void start_backward(const struct op_run *r, struct pair_span p, struct vi
     }
 }
 
-void pair_backward(const struct op_run *r, const struct pair_conf *c,
-                   const struct pair_state *s, struct pair_span at, struct view dy,
-                   float *grads)
+void nn_cpu_pair_backward(const struct op_run *r, const struct op_pair_conf *c,
+                          const struct nn_cpu_pair_state *s, struct nn_cpu_pair_span at,
+                          struct view dy, float *grads)
 {
     int64_t first = at.from, rows = block_rows(c);
     start_backward(r, at, dy);
     if (s->mix)
         mixed_backward(r, s, at, dy, grads);
     for (; !s->mix && at.from < at.to; at.from += rows) {
-        struct pair_span p = at;
+        struct nn_cpu_pair_span p = at;
         p.to = at.from + rows < at.to ? at.from + rows : at.to;
         block_backward(r, c, s, p, view_rows(&dy, p.from - first, p.to - first), grads);
     }
@@ -367,48 +369,49 @@ void pair_backward(const struct op_run *r, const struct pair_conf *c,
 static void key_piece(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct op_run *r = arg;
-    const struct pair_conf *c = r->conf;
-    const struct pair_state *s = r->state;
+    const struct op_pair_conf *c = r->conf;
+    const struct nn_cpu_pair_state *s = r->state;
     float *grads = s->grads + chunk * c->out * s->in;
-    struct pair_span all = span_of(r, begin, end);
-    pair_clear(r, begin, end);
+    struct nn_cpu_pair_span all = span_of(r, begin, end);
+    nn_cpu_pair_clear(r, begin, end);
     memset(grads, 0, (size_t)(c->out * s->in) * sizeof(float));
     for (int64_t k = all.from; k < all.to; k += ROOM_ROWS) {
-        struct pair_span at = {k, k + ROOM_ROWS < all.to ? k + ROOM_ROWS : all.to, begin};
+        struct nn_cpu_pair_span at = {k, k + ROOM_ROWS < all.to ? k + ROOM_ROWS : all.to,
+                                      begin};
         struct view dy = view_rows(&r->d_out[0], at.from, at.to);
-        pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
-        pair_backward(r, c, s, at, dy, grads);
+        nn_cpu_pair_through_act(c->act, view_rows(&r->out[0], at.from, at.to), dy);
+        nn_cpu_pair_backward(r, c, s, at, dy, grads);
     }
 }
 
-int64_t pair_piece_rows(const struct op_run *r)
+int64_t nn_cpu_pair_piece_rows(const struct op_run *r)
 {
     int64_t n = r->env->rows.n[AXIS_BATCH];
     return n > PAIR_PIECES ? (n + PAIR_PIECES - 1) / PAIR_PIECES : 1;
 }
 
-int64_t pair_pieces(const struct op_run *r)
+int64_t nn_cpu_pair_pieces(const struct op_run *r)
 {
-    return pool_chunks(r->env->rows.n[AXIS_BATCH], pair_piece_rows(r));
+    return pool_chunks(r->env->rows.n[AXIS_BATCH], nn_cpu_pair_piece_rows(r));
 }
 
 static void key_sync_backward(const struct op_run *r)
 {
-    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], pair_piece_rows(r), key_piece,
-             (void *)r);
+    pool_for(r->env->pool, r->env->rows.n[AXIS_BATCH], nn_cpu_pair_piece_rows(r),
+             key_piece, (void *)r);
 }
 
 struct merge {
     const struct op_run *r;
-    const struct pair_conf *c;
-    const struct pair_state *s;
+    const struct op_pair_conf *c;
+    const struct nn_cpu_pair_state *s;
 };
 
 static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct merge *m = arg;
-    const struct pair_conf *c = m->c;
-    int64_t pieces = pair_pieces(m->r);
+    const struct op_pair_conf *c = m->c;
+    int64_t pieces = nn_cpu_pair_pieces(m->r);
     for (int64_t u = begin; u < end; u++)
         for (int64_t p = 0; p < pieces; p++) {
             const float *g = m->s->grads + (p * c->out + u) * m->s->in;
@@ -420,8 +423,8 @@ static void add_units(void *arg, int64_t begin, int64_t end, int64_t chunk)
         }
 }
 
-void pair_merge(const struct op_run *r, const struct pair_conf *c,
-                const struct pair_state *s)
+void nn_cpu_pair_merge(const struct op_run *r, const struct op_pair_conf *c,
+                       const struct nn_cpu_pair_state *s)
 {
     enum { UNITS = 16 };
     struct merge m = {r, c, s};
@@ -431,10 +434,10 @@ void pair_merge(const struct op_run *r, const struct pair_conf *c,
 
 static void key_grads(const struct op_run *r)
 {
-    pair_merge(r, r->conf, r->state);
+    nn_cpu_pair_merge(r, r->conf, r->state);
 }
 
-const struct cpu_op cpu_pair_keys = {
+const struct nn_cpu_op nn_cpu_pair_keys = {
     .flags = CPU_WRITES | CPU_STRIDED,
     .setup = key_setup,
     .teardown = pair_teardown,

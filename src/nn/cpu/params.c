@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of dense optimizers on the CPU. Each is cut into the fixed chunks of
- * param_set_for(), so that threads change nothing. Sums run in eight columns of double
+ * optim_param_set_for(), so that threads change nothing. Sums run in eight columns of double
  * that are added at the end, in one order on every machine.
  */
 #include "nn/optim/params.h"
@@ -14,7 +14,7 @@
 #define COLUMNS 8
 
 struct updates {
-    const struct param_set *set;
+    const struct optim_param_set *set;
     const struct param_update *at;
 };
 
@@ -30,14 +30,14 @@ static void update_part(void *arg, size_t which, int64_t begin, int64_t end)
                      end - begin);
 }
 
-static void update_all(const struct param_set *s, const struct param_update *u)
+static void update_all(const struct optim_param_set *s, const struct param_update *u)
 {
     struct updates all = {s, u};
-    param_set_for(s, update_part, &all);
+    optim_param_set_for(s, update_part, &all);
 }
 
 struct norm {
-    const struct param_set *set;
+    const struct optim_param_set *set;
     double p;
 };
 
@@ -87,19 +87,19 @@ static double largest(void *arg, size_t which, int64_t begin, int64_t end)
     return top;
 }
 
-static double norm_of(const struct param_set *s, double p)
+static double norm_of(const struct optim_param_set *s, double p)
 {
     struct norm norm = {.set = s, .p = p};
     if (isinf(p))
-        return param_set_join(s, PARAM_MAX, largest, &norm);
+        return optim_param_set_join(s, PARAM_MAX, largest, &norm);
     if (p == 2)
-        return sqrt(param_set_join(s, PARAM_SUM, sum_squares, &norm));
-    double sum = param_set_join(s, PARAM_SUM, sum_powers, &norm);
+        return sqrt(optim_param_set_join(s, PARAM_SUM, sum_squares, &norm));
+    double sum = optim_param_set_join(s, PARAM_SUM, sum_powers, &norm);
     return p == 1 ? sum : pow(sum, 1 / p);
 }
 
 struct change {
-    const struct param_set *set;
+    const struct optim_param_set *set;
     float by; /* factor or bound */
 };
 
@@ -119,16 +119,16 @@ static void multiply(void *arg, size_t which, int64_t begin, int64_t end)
         g[i] *= c->by;
 }
 
-static void clamp_all(const struct param_set *s, float max)
+static void clamp_all(const struct optim_param_set *s, float max)
 {
     struct change change = {.set = s, .by = max};
-    param_set_for(s, clamp, &change);
+    optim_param_set_for(s, clamp, &change);
 }
 
-static void multiply_all(const struct param_set *s, float by)
+static void multiply_all(const struct optim_param_set *s, float by)
 {
     struct change change = {.set = s, .by = by};
-    param_set_for(s, multiply, &change);
+    optim_param_set_for(s, multiply, &change);
 }
 
 /* 1 when an element is infinite or NaN: 0 * x is not 0 then. */
@@ -144,14 +144,14 @@ static double scale_part(void *arg, size_t which, int64_t begin, int64_t end)
     return bad;
 }
 
-static bool multiply_finite(const struct param_set *s, float by)
+static bool multiply_finite(const struct optim_param_set *s, float by)
 {
     struct change change = {.set = s, .by = by};
-    return param_set_join(s, PARAM_MAX, scale_part, &change) == 0;
+    return optim_param_set_join(s, PARAM_MAX, scale_part, &change) == 0;
 }
 
 struct average {
-    const struct param_set *set;
+    const struct optim_param_set *set;
     float *avg; /* [total], in the order of the parameters */
     float keep, take;
     bool first;
@@ -170,11 +170,11 @@ static void average_part(void *arg, size_t which, int64_t begin, int64_t end)
         avg[i] = a->keep * avg[i] + a->take * p[i];
 }
 
-static void average_all(const struct param_set *s, float *avg, float keep, float take,
-                        bool first)
+static void average_all(const struct optim_param_set *s, float *avg, float keep,
+                        float take, bool first)
 {
     struct average a = {s, avg, keep, take, first};
-    param_set_for(s, average_part, &a);
+    optim_param_set_for(s, average_part, &a);
 }
 
 static void exchange_part(void *arg, size_t which, int64_t begin, int64_t end)
@@ -188,13 +188,13 @@ static void exchange_part(void *arg, size_t which, int64_t begin, int64_t end)
     }
 }
 
-static void exchange_all(const struct param_set *s, float *avg)
+static void exchange_all(const struct optim_param_set *s, float *avg)
 {
     struct average a = {.set = s, .avg = avg};
-    param_set_for(s, exchange_part, &a);
+    optim_param_set_for(s, exchange_part, &a);
 }
 
-const struct param_ops cpu_params = {
+const struct param_ops nn_cpu_params = {
     .update = update_all,
     .norm = norm_of,
     .clamp = clamp_all,

@@ -17,11 +17,11 @@ struct slope_state {
     double *parts; /* [GRAD_PARTS][n] */
 };
 
-static enum rc slope_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
+static enum rc slope_setup(const void *conf, const struct nn_shape *in,
+                           const struct nn_shape *out, bool training, void **state,
                            struct err *err)
 {
-    const struct slope_conf *c = conf;
+    const struct op_slope_conf *c = conf;
     struct slope_state *s = mem_calloc(1, sizeof(*s));
     s->parts = mem_try_calloc((size_t)(GRAD_PARTS * c->n), sizeof(double));
     if (!s->parts) {
@@ -43,7 +43,7 @@ static void slope_teardown(void *state)
 static void slope_join(void *arg, const void *part)
 {
     const struct op_run *r = arg;
-    const struct slope_conf *c = r->conf;
+    const struct op_slope_conf *c = r->conf;
     const double *p = part;
     for (int64_t i = 0; i < c->n; i++)
         r->params[0]->grad[i] += (float)p[i];
@@ -51,7 +51,7 @@ static void slope_join(void *arg, const void *part)
 
 static void slope_grads(const struct op_run *r, pool_part_fn *fn)
 {
-    const struct slope_conf *c = r->conf;
+    const struct op_slope_conf *c = r->conf;
     struct slope_state *s = r->state;
     struct op_run copy = *r;
     int64_t least = (r->in[0].rows + GRAD_PARTS - 1) / GRAD_PARTS;
@@ -103,7 +103,7 @@ static void prelu_grads(const struct op_run *r)
     slope_grads(r, prelu_part);
 }
 
-const struct cpu_op cpu_prelu = {
+const struct nn_cpu_op nn_cpu_prelu = {
     .flags = CPU_STRIDED,
     .setup = slope_setup,
     .teardown = slope_teardown,
@@ -121,7 +121,7 @@ static float sigmoid(float v)
 
 static void dice_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct slope_conf *c = r->conf;
+    const struct op_slope_conf *c = r->conf;
     const float *alpha = r->params[0]->value;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -137,7 +137,7 @@ static void dice_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void dice_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct slope_conf *c = r->conf;
+    const struct op_slope_conf *c = r->conf;
     const float *alpha = r->params[0]->value;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -159,7 +159,7 @@ static void dice_backward(const struct op_run *r, int64_t begin, int64_t end)
 static void dice_part(void *arg, int64_t begin, int64_t end, void *part)
 {
     const struct op_run *r = arg;
-    const struct slope_conf *c = r->conf;
+    const struct op_slope_conf *c = r->conf;
     double *sums = part;
     memset(sums, 0, (size_t)c->n * sizeof(double));
     for (int64_t k = begin; k < end; k++) {
@@ -176,7 +176,7 @@ static void dice_grads(const struct op_run *r)
     slope_grads(r, dice_part);
 }
 
-const struct cpu_op cpu_dice = {
+const struct nn_cpu_op nn_cpu_dice = {
     .flags = CPU_STRIDED,
     .setup = slope_setup,
     .teardown = slope_teardown,

@@ -28,11 +28,11 @@ static void rotate_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc rotate_setup(const void *conf, const struct shape *in,
-                            const struct shape *out, bool training, void **state,
+static enum rc rotate_setup(const void *conf, const struct nn_shape *in,
+                            const struct nn_shape *out, bool training, void **state,
                             struct err *err)
 {
-    const struct rotate_conf *c = conf;
+    const struct op_rotate_conf *c = conf;
     struct rotate_state *s = mem_calloc(1, sizeof(*s));
     size_t n = (size_t)(c->n * c->r);
     enum rc rc = gemm_weight_create(c->back ? c->n : c->r, c->back ? c->r : c->n,
@@ -81,8 +81,8 @@ static void rotate_backward(const struct op_run *r, int64_t begin, int64_t end)
 }
 
 /* dm = sign * base' * dq. */
-static void product_slope(const struct rotate_conf *c, const float *x, const float *base,
-                          const float *dq, double *dm)
+static void product_slope(const struct op_rotate_conf *c, const float *x,
+                          const float *base, const float *dq, double *dm)
 {
     memset(dm, 0, (size_t)(c->n * c->r) * sizeof(*dm));
     for (int64_t i = 0; i < c->n; i++)
@@ -97,7 +97,7 @@ static void product_slope(const struct rotate_conf *c, const float *x, const flo
 /* Through m_k = H_k m_(k+1): takes m_k and its gradient to m_(k+1) and its own, and adds
  * what v_k gets.
  */
-static void reflect_slope(const struct rotate_conf *c, struct rotate_state *s,
+static void reflect_slope(const struct op_rotate_conf *c, struct rotate_state *s,
                           const float *x, int64_t k, float *grad)
 {
     double tau = reflector(c, x, k, s->v), d_tau = 0;
@@ -121,7 +121,7 @@ static void reflect_slope(const struct rotate_conf *c, struct rotate_state *s,
 
 static void rotate_grads(const struct op_run *r)
 {
-    const struct rotate_conf *c = r->conf;
+    const struct op_rotate_conf *c = r->conf;
     struct rotate_state *s = r->state;
     const float *x = r->params[0]->value;
     if (!r->params[0]->grad)
@@ -134,7 +134,7 @@ static void rotate_grads(const struct op_run *r)
         reflect_slope(c, s, x, k, r->params[0]->grad);
 }
 
-const struct cpu_op cpu_rotate = {
+const struct nn_cpu_op nn_cpu_rotate = {
     .flags = CPU_WRITES,
     .setup = rotate_setup,
     .teardown = rotate_teardown,

@@ -23,7 +23,7 @@ static void expand_backward(const struct op_run *r, int64_t begin, int64_t end)
                            r->in[0].width);
 }
 
-const struct cpu_op cpu_expand = {
+const struct nn_cpu_op nn_cpu_expand = {
     .flags = CPU_STRIDED,
     .forward = expand_forward,
     .backward = expand_backward,
@@ -56,7 +56,7 @@ static void front_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_seq_prepend = {
+const struct nn_cpu_op nn_cpu_seq_prepend = {
     .flags = CPU_STRIDED,
     .forward = front_forward,
     .backward = front_backward,
@@ -64,7 +64,7 @@ const struct cpu_op cpu_seq_prepend = {
 
 static float pool_scale(const struct op_run *r, int64_t positions)
 {
-    const struct pool_conf *c = r->conf;
+    const struct op_pool_conf *c = r->conf;
     return c->mean && positions > 0 ? 1.0f / (float)positions : 1.0f;
 }
 
@@ -116,7 +116,7 @@ static void pool_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_seq_sum = {
+const struct nn_cpu_op nn_cpu_seq_sum = {
     .flags = CPU_STRIDED | CPU_WRITES,
     .forward = pool_forward,
     .backward = pool_backward,

@@ -111,7 +111,7 @@ static void session_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_session_graph = {
+const struct nn_cpu_op nn_cpu_session_graph = {
     .forward = session_forward,
     .backward = session_backward,
 };

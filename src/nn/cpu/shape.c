@@ -7,7 +7,7 @@
 
 static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct take_conf *c = r->conf;
+    const struct op_take_conf *c = r->conf;
     int64_t from, to;
     if (r->out[0].data == r->in[0].data + c->from)
         return; /* it lies there already (order.c) */
@@ -19,7 +19,7 @@ static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct take_conf *c = r->conf;
+    const struct op_take_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data || r->d_out[0].data == r->d_in[0].data + c->from)
         return;
@@ -32,13 +32,13 @@ static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_slice = {
+const struct nn_cpu_op nn_cpu_slice = {
     .flags = CPU_STRIDED | CPU_WRITES,
     .forward = take_forward,
     .backward = take_backward,
 };
 
-const struct cpu_op cpu_stop_gradient = {
+const struct nn_cpu_op nn_cpu_stop_gradient = {
     .flags = CPU_STRIDED,
     .forward = take_forward,
 };
@@ -65,7 +65,7 @@ static void pad_backward(const struct op_run *r, int64_t begin, int64_t end)
                        r->in[0].width);
 }
 
-const struct cpu_op cpu_pad = {
+const struct nn_cpu_op nn_cpu_pad = {
     .flags = CPU_STRIDED,
     .forward = pad_forward,
     .backward = pad_backward,
@@ -92,7 +92,7 @@ static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_row_sum = {
+const struct nn_cpu_op nn_cpu_row_sum = {
     .flags = CPU_STRIDED,
     .forward = sum_forward,
     .backward = sum_backward,

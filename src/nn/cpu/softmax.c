@@ -33,7 +33,7 @@ static void softmax_slopes(const float *y, const float *dy, float *dx, int64_t n
 
 static void softmax_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct softmax_conf *c = r->conf;
+    const struct op_softmax_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
@@ -44,7 +44,7 @@ static void softmax_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void softmax_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct softmax_conf *c = r->conf;
+    const struct op_softmax_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -55,7 +55,7 @@ static void softmax_backward(const struct op_run *r, int64_t begin, int64_t end)
                            view_row(&r->d_in[0], k) + at, c->n, 1, 1, 1);
 }
 
-const struct cpu_op cpu_softmax = {
+const struct nn_cpu_op nn_cpu_softmax = {
     .flags = CPU_STRIDED,
     .forward = softmax_forward,
     .backward = softmax_backward,
@@ -65,7 +65,7 @@ const struct cpu_op cpu_softmax = {
 static int64_t taking_part(const struct op_run *r, int64_t b)
 {
     const int64_t *at = r->env->rows.offsets[r->out_axis[0]];
-    const struct seq_conf *c = r->conf;
+    const struct op_seq_conf *c = r->conf;
     int64_t n = at[b + 1] - at[b] - (c->but_last ? 1 : 0);
     return n > 0 ? n : 0;
 }
@@ -92,13 +92,13 @@ static void seq_softmax_backward(const struct op_run *r, int64_t begin, int64_t 
                        r->d_out[0].ld, r->d_in[0].ld);
 }
 
-const struct cpu_op cpu_seq_softmax = {
+const struct nn_cpu_op nn_cpu_seq_softmax = {
     .flags = CPU_STRIDED,
     .forward = seq_softmax_forward,
     .backward = seq_softmax_backward,
 };
 
-const struct cpu_op cpu_seq_softmax_before = {
+const struct nn_cpu_op nn_cpu_seq_softmax_before = {
     .flags = CPU_STRIDED,
     .forward = seq_softmax_forward,
     .backward = seq_softmax_backward,
@@ -106,7 +106,7 @@ const struct cpu_op cpu_seq_softmax_before = {
 
 static void l2_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct l2_conf *c = r->conf;
+    const struct op_l2_conf *c = r->conf;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
@@ -124,7 +124,7 @@ static void l2_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void l2_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct l2_conf *c = r->conf;
+    const struct op_l2_conf *c = r->conf;
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
@@ -142,7 +142,7 @@ static void l2_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_l2_normalise = {
+const struct nn_cpu_op nn_cpu_l2_normalise = {
     .flags = CPU_STRIDED,
     .forward = l2_forward,
     .backward = l2_backward,

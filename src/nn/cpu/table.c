@@ -5,14 +5,14 @@
 
 static const struct {
     const struct op *op;
-    const struct cpu_op *impl;
+    const struct nn_cpu_op *impl;
 } table[] = {
-#define OP(name, file) {&op_##name, &cpu_##name},
+#define OP(name, file) {&op_##name, &nn_cpu_##name},
 #include "nn/ops.def"
 #undef OP
 };
 
-const struct cpu_op *cpu_find(const struct op *op)
+const struct nn_cpu_op *nn_cpu_find(const struct op *op)
 {
     for (size_t i = 0; i < ARRAY_LEN(table); i++)
         if (table[i].op == op)

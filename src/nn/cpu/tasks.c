@@ -53,7 +53,7 @@ static void both_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-const struct cpu_op cpu_both_logit = {
+const struct nn_cpu_op nn_cpu_both_logit = {
     .forward = both_forward,
     .backward = both_backward,
 };
@@ -81,14 +81,14 @@ static void pick_backward(const struct op_run *r, int64_t begin, int64_t end)
         view_row(&r->d_in[0], k)[picked(r, k)] += *view_row(&r->d_out[0], k);
 }
 
-const struct cpu_op cpu_pick = {
+const struct nn_cpu_op nn_cpu_pick = {
     .forward = pick_forward,
     .backward = pick_backward,
 };
 
 static float share_of(const struct op_run *r)
 {
-    const struct share_conf *c = r->conf;
+    const struct op_share_conf *c = r->conf;
     return c->times ? (float)op_total(r) : 1.0f / (float)op_total(r);
 }
 
@@ -110,7 +110,7 @@ static void share_backward(const struct op_run *r, int64_t begin, int64_t end)
         *view_row(&r->d_in[0], k) += *view_row(&r->d_out[0], k) * by;
 }
 
-const struct cpu_op cpu_batch_share = {
+const struct nn_cpu_op nn_cpu_batch_share = {
     .forward = share_forward,
     .backward = share_backward,
 };
@@ -120,8 +120,8 @@ struct root_state {
     double sum, slopes; /* of x; of x times the gradient */
 };
 
-static enum rc root_setup(const void *conf, const struct shape *in,
-                          const struct shape *out, bool training, void **state,
+static enum rc root_setup(const void *conf, const struct nn_shape *in,
+                          const struct nn_shape *out, bool training, void **state,
                           struct err *err)
 {
     *state = mem_calloc(1, sizeof(struct root_state));
@@ -167,7 +167,7 @@ static void root_backward(const struct op_run *r, int64_t begin, int64_t end)
             (float)((double)*view_row(&r->d_out[0], k) * by - less);
 }
 
-const struct cpu_op cpu_root_share = {
+const struct nn_cpu_op nn_cpu_root_share = {
     .setup = root_setup,
     .teardown = mem_free,
     .sync_forward = root_sync_forward,

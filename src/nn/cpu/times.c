@@ -23,11 +23,11 @@ static void times_teardown(void *state)
     mem_free(s);
 }
 
-static enum rc times_setup(const void *conf, const struct shape *in,
-                           const struct shape *out, bool training, void **state,
+static enum rc times_setup(const void *conf, const struct nn_shape *in,
+                           const struct nn_shape *out, bool training, void **state,
                            struct err *err)
 {
-    const struct times_conf *c = conf;
+    const struct op_times_conf *c = conf;
     struct times_state *s = mem_calloc(1, sizeof(*s));
     size_t n = (size_t)(c->in * c->out);
     enum rc rc =
@@ -45,7 +45,7 @@ static enum rc times_setup(const void *conf, const struct shape *in,
 
 static void times_begin(const struct op_run *r)
 {
-    const struct times_conf *c = r->conf;
+    const struct op_times_conf *c = r->conf;
     struct times_state *s = r->state;
     const float *w = r->params[0]->value;
     for (int64_t i = 0; i < c->in; i++)
@@ -65,7 +65,7 @@ static struct view flat(struct view v, int64_t n)
 
 static void times_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct times_conf *c = r->conf;
+    const struct op_times_conf *c = r->conf;
     const struct times_state *s = r->state;
     int64_t from, to;
     cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
@@ -75,7 +75,7 @@ static void times_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void times_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct times_conf *c = r->conf;
+    const struct op_times_conf *c = r->conf;
     const struct times_state *s = r->state;
     int64_t from, to;
     if (!r->d_in[0].data)
@@ -87,7 +87,7 @@ static void times_backward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void times_grads(const struct op_run *r)
 {
-    const struct times_conf *c = r->conf;
+    const struct op_times_conf *c = r->conf;
     const struct times_state *s = r->state;
     float *grad = r->params[0]->grad;
     if (!grad)
@@ -101,7 +101,7 @@ static void times_grads(const struct op_run *r)
             grad[i * c->out + o] += s->grad[o * c->in + i];
 }
 
-const struct cpu_op cpu_times = {
+const struct nn_cpu_op nn_cpu_times = {
     .flags = CPU_WRITES,
     .setup = times_setup,
     .teardown = times_teardown,

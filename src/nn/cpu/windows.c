@@ -9,7 +9,7 @@
 static float window_of(const struct op_run *r, int64_t b, int64_t w, int64_t *from,
                        int64_t *to)
 {
-    const struct windows_conf *c = r->conf;
+    const struct op_windows_conf *c = r->conf;
     const int64_t *at = r->env->rows.offsets[r->in_axis[0]];
     int64_t length = at[b + 1] - at[b];
     int64_t first = c->start[w] < length ? c->start[w] : length;
@@ -21,7 +21,7 @@ static float window_of(const struct op_run *r, int64_t b, int64_t w, int64_t *fr
 
 static void windows_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct windows_conf *c = r->conf;
+    const struct op_windows_conf *c = r->conf;
     int64_t width = r->in[0].width, from, to;
     for (int64_t b = begin; b < end; b++)
         for (int64_t w = 0; w < c->n; w++) {
@@ -36,7 +36,7 @@ static void windows_forward(const struct op_run *r, int64_t begin, int64_t end)
 
 static void windows_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
-    const struct windows_conf *c = r->conf;
+    const struct op_windows_conf *c = r->conf;
     int64_t width = r->in[0].width, from, to;
     for (int64_t b = begin; b < end; b++)
         for (int64_t w = 0; w < c->n; w++) {
@@ -53,7 +53,7 @@ static void windows_backward(const struct op_run *r, int64_t begin, int64_t end)
         }
 }
 
-const struct cpu_op cpu_seq_windows = {
+const struct nn_cpu_op nn_cpu_seq_windows = {
     .flags = CPU_STRIDED,
     .forward = windows_forward,
     .backward = windows_backward,

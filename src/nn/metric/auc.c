@@ -19,10 +19,10 @@ static bool all_probabilities(const float *p, int64_t n)
 
 struct auc {
     struct metric base;
-    struct bins bins;
+    struct metric_bins bins;
 };
 
-struct bins *auc_bins(struct metric *m)
+struct metric_bins *metric_auc_bins(struct metric *m)
 {
     return &((struct auc *)m)->bins;
 }
@@ -30,23 +30,23 @@ struct bins *auc_bins(struct metric *m)
 static enum rc auc_init(struct metric *m, const struct msg *conf, struct err *err)
 {
     const struct pc_AUC *c = (const void *)conf;
-    return bins_init(auc_bins(m), c->thresholds, err);
+    return metric_bins_init(metric_auc_bins(m), c->thresholds, err);
 }
 
 static void auc_release(struct metric *m)
 {
-    bins_release(auc_bins(m));
+    metric_bins_release(metric_auc_bins(m));
 }
 
 static void auc_reset(struct metric *m)
 {
-    bins_reset(auc_bins(m));
+    metric_bins_reset(metric_auc_bins(m));
 }
 
 static enum rc auc_update(struct metric *m, const struct metric_rows *rows,
                           struct err *err)
 {
-    struct bins *b = auc_bins(m);
+    struct metric_bins *b = metric_auc_bins(m);
     bool logits = !all_probabilities(rows->pred, rows->n);
     enum rc rc = metric_check_binary(rows, err);
     if (rc)
@@ -56,37 +56,37 @@ static enum rc auc_update(struct metric *m, const struct metric_rows *rows,
         if (logits)
             p = (float)(1 / (1 + exp(-(double)p)));
         double *count = rows->label[i] == 1.0f ? b->positive : b->negative;
-        count[bins_find(b->threshold, b->n, p)] += 1;
+        count[metric_bins_find(b->threshold, b->n, p)] += 1;
     }
     return RC_OK;
 }
 
 static enum rc auc_merge(struct metric *m, const struct metric *from, struct err *err)
 {
-    const struct bins *other = &((const struct auc *)from)->bins;
-    if (other->n != auc_bins(m)->n)
+    const struct metric_bins *other = &((const struct auc *)from)->bins;
+    if (other->n != metric_auc_bins(m)->n)
         return err_set(err, RC_INVAL, "%jd thresholds cannot be merged with %jd",
-                       (intmax_t)auc_bins(m)->n, (intmax_t)other->n);
-    bins_add(auc_bins(m), other);
+                       (intmax_t)metric_auc_bins(m)->n, (intmax_t)other->n);
+    metric_bins_add(metric_auc_bins(m), other);
     return RC_OK;
 }
 
 static enum rc auc_compute(const struct metric *m, struct metric_value *out,
                            struct err *err)
 {
-    *out = bins_auc(&((const struct auc *)m)->bins);
+    *out = metric_bins_auc(&((const struct auc *)m)->bins);
     return RC_OK;
 }
 
-static void auc_save(const struct metric *m, const char *prefix, struct state *out)
+static void auc_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
-    bins_save(&((const struct auc *)m)->bins, prefix, out);
+    metric_bins_save(&((const struct auc *)m)->bins, prefix, out);
 }
 
-static enum rc auc_load(struct metric *m, const char *prefix, const struct state *in,
+static enum rc auc_load(struct metric *m, const char *prefix, const struct nn_state *in,
                         struct err *err)
 {
-    return bins_load(auc_bins(m), prefix, in, err);
+    return metric_bins_load(metric_auc_bins(m), prefix, in, err);
 }
 
 const struct metric_ops metric_auc = {
@@ -106,7 +106,7 @@ const struct metric_ops metric_auc = {
 /* The number of classes is that of the first batch. */
 struct multi {
     struct metric base;
-    struct bins first; /* for its thresholds; holds no counts */
+    struct metric_bins first; /* for its thresholds; holds no counts */
     bool weighted;
     int64_t classes;
     double *negative, *positive; /* [classes][n] */
@@ -120,7 +120,7 @@ static enum rc multi_init(struct metric *m, const struct msg *conf, struct err *
     if (!u->weighted && strcmp(c->average, "macro") != 0)
         return err_set(err, RC_INVAL, "average '%s' is neither macro nor weighted",
                        c->average);
-    return bins_init(&u->first, c->thresholds, err);
+    return metric_bins_init(&u->first, c->thresholds, err);
 }
 
 static void multi_reset(struct metric *m)
@@ -135,7 +135,7 @@ static void multi_reset(struct metric *m)
 static void multi_release(struct metric *m)
 {
     multi_reset(m);
-    bins_release(&((struct multi *)m)->first);
+    metric_bins_release(&((struct multi *)m)->first);
 }
 
 static enum rc multi_size(struct multi *u, int64_t classes, struct err *err)
@@ -192,7 +192,7 @@ static enum rc multi_update(struct metric *m, const struct metric_rows *rows,
         for (int64_t k = 0; k < width; k++) {
             float v = logits ? (float)(exp((double)p[k] - top) / sum) : p[k];
             double *count = rows->label[i] == (float)k ? u->positive : u->negative;
-            count[k * n + bins_find(u->first.threshold, n, v)] += 1;
+            count[k * n + metric_bins_find(u->first.threshold, n, v)] += 1;
         }
     }
     return RC_OK;
@@ -221,9 +221,9 @@ static enum rc multi_compute(const struct metric *m, struct metric_value *out,
     int64_t n = u->first.n, occurring = 0;
     double sum = 0, weights = 0;
     for (int64_t k = 0; k < u->classes; k++) {
-        double support = bins_sum(u->positive + k * n, n);
+        double support = metric_bins_sum(u->positive + k * n, n);
         double weight = u->weighted ? support : 1;
-        sum += weight * bins_area(u->negative + k * n, u->positive + k * n, n);
+        sum += weight * metric_bins_area(u->negative + k * n, u->positive + k * n, n);
         weights += weight;
         occurring += support > 0;
     }
@@ -236,16 +236,16 @@ static enum rc multi_compute(const struct metric *m, struct metric_value *out,
     return RC_OK;
 }
 
-static void multi_save(const struct metric *m, const char *prefix, struct state *out)
+static void multi_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     const struct multi *u = (const struct multi *)m;
     int64_t n = u->classes * u->first.n;
-    state_add(out, STATE_I64, &u->classes, 1, "%sclasses", prefix);
-    state_add(out, STATE_F64, u->negative, n, "%snegative", prefix);
-    state_add(out, STATE_F64, u->positive, n, "%spositive", prefix);
+    nn_state_add(out, STATE_I64, &u->classes, 1, "%sclasses", prefix);
+    nn_state_add(out, STATE_F64, u->negative, n, "%snegative", prefix);
+    nn_state_add(out, STATE_F64, u->positive, n, "%spositive", prefix);
 }
 
-static enum rc multi_load(struct metric *m, const char *prefix, const struct state *in,
+static enum rc multi_load(struct metric *m, const char *prefix, const struct nn_state *in,
                           struct err *err)
 {
     struct multi *u = (struct multi *)m;
@@ -257,16 +257,16 @@ static enum rc multi_load(struct metric *m, const char *prefix, const struct sta
         return rc;
     /* Before memory is taken for it: is it there? */
     char *name = mem_printf("%snegative", prefix);
-    const struct state_item *item;
-    rc = state_expect(in, name, STATE_F64, classes * u->first.n, &item, err);
+    const struct nn_state_item *item;
+    rc = nn_state_expect(in, name, STATE_F64, classes * u->first.n, &item, err);
     mem_free(name);
     if (rc == RC_OK)
         rc = multi_size(u, classes, err);
     if (rc)
         return rc;
-    struct bins b = {
+    struct metric_bins b = {
         .n = classes * u->first.n, .negative = u->negative, .positive = u->positive};
-    return bins_load(&b, prefix, in, err);
+    return metric_bins_load(&b, prefix, in, err);
 }
 
 const struct metric_ops metric_multiclass_auc = {

@@ -5,17 +5,17 @@
 
 #include "base/mem.h"
 
-enum rc bins_init(struct bins *b, int64_t n, struct err *err)
+enum rc metric_bins_init(struct metric_bins *b, int64_t n, struct err *err)
 {
     if (n < 2 || n > BINS_MAX)
         return err_set(err, RC_INVAL, "thresholds: %jd is outside [2, %jd]", (intmax_t)n,
                        (intmax_t)BINS_MAX);
-    *b = (struct bins){.n = n};
+    *b = (struct metric_bins){.n = n};
     b->threshold = mem_try_alloc((size_t)n, sizeof(float));
     b->negative = mem_try_calloc((size_t)n, sizeof(double));
     b->positive = mem_try_calloc((size_t)n, sizeof(double));
     if (!b->threshold || !b->negative || !b->positive) {
-        bins_release(b);
+        metric_bins_release(b);
         return err_set(err, RC_NOMEM, "no memory for %jd thresholds", (intmax_t)n);
     }
     for (int64_t k = 0; k < n; k++)
@@ -23,21 +23,21 @@ enum rc bins_init(struct bins *b, int64_t n, struct err *err)
     return RC_OK;
 }
 
-void bins_release(struct bins *b)
+void metric_bins_release(struct metric_bins *b)
 {
     mem_free(b->threshold);
     mem_free(b->negative);
     mem_free(b->positive);
-    *b = (struct bins){0};
+    *b = (struct metric_bins){0};
 }
 
-void bins_reset(struct bins *b)
+void metric_bins_reset(struct metric_bins *b)
 {
     memset(b->negative, 0, (size_t)b->n * sizeof(double));
     memset(b->positive, 0, (size_t)b->n * sizeof(double));
 }
 
-void bins_add(struct bins *b, const struct bins *from)
+void metric_bins_add(struct metric_bins *b, const struct metric_bins *from)
 {
     for (int64_t k = 0; k < b->n; k++) {
         b->negative[k] += from->negative[k];
@@ -46,7 +46,7 @@ void bins_add(struct bins *b, const struct bins *from)
 }
 
 /* The product may be off by one where the score lies at a threshold. */
-int64_t bins_find(const float *threshold, int64_t n, float score)
+int64_t metric_bins_find(const float *threshold, int64_t n, float score)
 {
     int64_t k = (int64_t)((double)score * (double)(n - 1));
     if (k > n - 1)
@@ -58,7 +58,7 @@ int64_t bins_find(const float *threshold, int64_t n, float score)
     return k;
 }
 
-double bins_sum(const double *count, int64_t n)
+double metric_bins_sum(const double *count, int64_t n)
 {
     double sum = 0;
     for (int64_t k = 0; k < n; k++)
@@ -66,7 +66,7 @@ double bins_sum(const double *count, int64_t n)
     return sum;
 }
 
-double bins_area(const double *negative, const double *positive, int64_t n)
+double metric_bins_area(const double *negative, const double *positive, int64_t n)
 {
     double x = negative[n - 1], y = positive[n - 1], area = 0;
     for (int64_t k = n - 2; k >= 0; k--) {
@@ -77,26 +77,28 @@ double bins_area(const double *negative, const double *positive, int64_t n)
     return x > 0 && y > 0 ? area / x / y : 0;
 }
 
-struct metric_value bins_auc(const struct bins *b)
+struct metric_value metric_bins_auc(const struct metric_bins *b)
 {
-    double negative = bins_sum(b->negative, b->n), positive = bins_sum(b->positive, b->n);
+    double negative = metric_bins_sum(b->negative, b->n),
+           positive = metric_bins_sum(b->positive, b->n);
     if (negative == 0 && positive == 0)
         return metric_none("no rows");
     if (positive == 0)
         return metric_none("all labels are 0");
     if (negative == 0)
         return metric_none("all labels are 1");
-    return metric_number(bins_area(b->negative, b->positive, b->n));
+    return metric_number(metric_bins_area(b->negative, b->positive, b->n));
 }
 
-void bins_save(const struct bins *b, const char *prefix, struct state *out)
+void metric_bins_save(const struct metric_bins *b, const char *prefix,
+                      struct nn_state *out)
 {
-    state_add(out, STATE_F64, b->negative, b->n, "%snegative", prefix);
-    state_add(out, STATE_F64, b->positive, b->n, "%spositive", prefix);
+    nn_state_add(out, STATE_F64, b->negative, b->n, "%snegative", prefix);
+    nn_state_add(out, STATE_F64, b->positive, b->n, "%spositive", prefix);
 }
 
-enum rc bins_load(struct bins *b, const char *prefix, const struct state *in,
-                  struct err *err)
+enum rc metric_bins_load(struct metric_bins *b, const char *prefix,
+                         const struct nn_state *in, struct err *err)
 {
     enum rc rc = metric_copy(in, prefix, "negative", STATE_F64, b->negative, b->n, err);
     if (rc == RC_OK)

@@ -9,7 +9,7 @@
 
 #include "nn/metric/metric_private.h"
 
-struct bins {
+struct metric_bins {
     int64_t n;
     float *threshold;            /* [n] */
     double *negative, *positive; /* [n] */
@@ -18,24 +18,26 @@ struct bins {
 #define BINS_MAX ((int64_t)1 << 24)
 
 /* RC_INVAL unless 2 <= n <= BINS_MAX; RC_NOMEM. */
-enum rc bins_init(struct bins *b, int64_t n, struct err *err) MUST_CHECK;
-void bins_release(struct bins *b);
-void bins_reset(struct bins *b);
-void bins_add(struct bins *b, const struct bins *from); /* of the same n */
+enum rc metric_bins_init(struct metric_bins *b, int64_t n, struct err *err) MUST_CHECK;
+void metric_bins_release(struct metric_bins *b);
+void metric_bins_reset(struct metric_bins *b);
+void metric_bins_add(struct metric_bins *b,
+                     const struct metric_bins *from); /* of the same n */
 
 /* The bin of a score in [0, 1]. */
-int64_t bins_find(const float *threshold, int64_t n, float score);
+int64_t metric_bins_find(const float *threshold, int64_t n, float score);
 /* Of counts [n]; 0 when a class is empty. The curve starts at the highest threshold, not
  * at (0, 0).
  */
-double bins_area(const double *negative, const double *positive, int64_t n);
-double bins_sum(const double *count, int64_t n);
-struct metric_value bins_auc(const struct bins *b);
+double metric_bins_area(const double *negative, const double *positive, int64_t n);
+double metric_bins_sum(const double *count, int64_t n);
+struct metric_value metric_bins_auc(const struct metric_bins *b);
 
-void bins_save(const struct bins *b, const char *prefix, struct state *out);
-enum rc bins_load(struct bins *b, const char *prefix, const struct state *in,
-                  struct err *err) MUST_CHECK;
+void metric_bins_save(const struct metric_bins *b, const char *prefix,
+                      struct nn_state *out);
+enum rc metric_bins_load(struct metric_bins *b, const char *prefix,
+                         const struct nn_state *in, struct err *err) MUST_CHECK;
 
-struct bins *auc_bins(struct metric *m); /* of an `auc` */
+struct metric_bins *metric_auc_bins(struct metric *m); /* of an `auc` */
 
 #endif

@@ -16,10 +16,10 @@ struct decayed {
     struct metric *window; /* owned */
     double rate;
     int64_t step;
-    int64_t count;     /* batches in the window */
-    int64_t refreshed; /* times */
-    double value;      /* not of auc */
-    struct bins bins;  /* of auc */
+    int64_t count;           /* batches in the window */
+    int64_t refreshed;       /* times */
+    double value;            /* not of auc */
+    struct metric_bins bins; /* of auc */
 };
 
 static bool by_counts(const struct decayed *d)
@@ -27,13 +27,13 @@ static bool by_counts(const struct decayed *d)
     return d->window->ops == &metric_auc;
 }
 
-const struct metric *decayed_window(const struct metric *m)
+const struct metric *metric_decayed_window(const struct metric *m)
 {
     return ((const struct decayed *)m)->window;
 }
 
-enum rc decayed_create(struct metric *window, double rate, uint32_t step,
-                       struct metric **out, struct err *err)
+enum rc metric_decayed_create(struct metric *window, double rate, uint32_t step,
+                              struct metric **out, struct err *err)
 {
     struct metric_options options = {.seed = window->seed, .max_rows = window->max_rows};
     struct metric *m = NULL;
@@ -53,7 +53,7 @@ enum rc decayed_create(struct metric *window, double rate, uint32_t step,
     else if (step == 0)
         rc = err_set(err, RC_INVAL, "%s: decay_step must be above 0", m->name);
     else if (by_counts(d))
-        rc = bins_init(&d->bins, auc_bins(window)->n, err);
+        rc = metric_bins_init(&d->bins, metric_auc_bins(window)->n, err);
     if (rc) {
         metric_destroy(m);
         return rc;
@@ -66,7 +66,7 @@ static void decayed_release(struct metric *m)
 {
     struct decayed *d = (struct decayed *)m;
     metric_destroy(d->window);
-    bins_release(&d->bins);
+    metric_bins_release(&d->bins);
 }
 
 static void decayed_reset(struct metric *m)
@@ -76,7 +76,7 @@ static void decayed_reset(struct metric *m)
     d->count = d->refreshed = 0;
     d->value = 0;
     if (by_counts(d))
-        bins_reset(&d->bins);
+        metric_bins_reset(&d->bins);
 }
 
 static void mix(double *old, const double *new, int64_t n, double keep)
@@ -87,7 +87,7 @@ static void mix(double *old, const double *new, int64_t n, double keep)
 
 static void refresh_counts(struct decayed *d)
 {
-    const struct bins *new = auc_bins(d->window);
+    const struct metric_bins *new = metric_auc_bins(d->window);
     double keep = d->refreshed ? d->rate : 0;
     mix(d->bins.negative, new->negative, new->n, keep);
     mix(d->bins.positive, new->positive, new->n, keep);
@@ -133,7 +133,7 @@ static enum rc decayed_merge(struct metric *m, const struct metric *from, struct
     if (rc)
         return rc;
     if (by_counts(d))
-        bins_add(&d->bins, &o->bins);
+        metric_bins_add(&d->bins, &o->bins);
     d->count += o->count;
     d->refreshed += o->refreshed;
     return RC_OK;
@@ -146,26 +146,26 @@ static enum rc decayed_compute(const struct metric *m, struct metric_value *out,
     if (d->refreshed == 0)
         *out = metric_none("fewer batches than decay_step so far");
     else
-        *out = by_counts(d) ? bins_auc(&d->bins) : metric_number(d->value);
+        *out = by_counts(d) ? metric_bins_auc(&d->bins) : metric_number(d->value);
     return RC_OK;
 }
 
-static void decayed_save(const struct metric *m, const char *prefix, struct state *out)
+static void decayed_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     const struct decayed *d = (const struct decayed *)m;
     char *inner = mem_printf("%swindow.", prefix);
-    state_add(out, STATE_I64, &d->count, 1, "%scount", prefix);
-    state_add(out, STATE_I64, &d->refreshed, 1, "%srefreshed", prefix);
+    nn_state_add(out, STATE_I64, &d->count, 1, "%scount", prefix);
+    nn_state_add(out, STATE_I64, &d->refreshed, 1, "%srefreshed", prefix);
     if (by_counts(d))
-        bins_save(&d->bins, prefix, out);
+        metric_bins_save(&d->bins, prefix, out);
     else
-        state_add(out, STATE_F64, &d->value, 1, "%svalue", prefix);
+        nn_state_add(out, STATE_F64, &d->value, 1, "%svalue", prefix);
     metric_save(d->window, inner, out);
     mem_free(inner);
 }
 
-static enum rc decayed_load(struct metric *m, const char *prefix, const struct state *in,
-                            struct err *err)
+static enum rc decayed_load(struct metric *m, const char *prefix,
+                            const struct nn_state *in, struct err *err)
 {
     struct decayed *d = (struct decayed *)m;
     char *inner = mem_printf("%swindow.", prefix);
@@ -176,7 +176,7 @@ static enum rc decayed_load(struct metric *m, const char *prefix, const struct s
         rc = err_set(err, RC_FORMAT, "%jd batches after %jd refreshes",
                      (intmax_t)d->count, (intmax_t)d->refreshed);
     if (rc == RC_OK && by_counts(d))
-        rc = bins_load(&d->bins, prefix, in, err);
+        rc = metric_bins_load(&d->bins, prefix, in, err);
     else if (rc == RC_OK)
         rc = metric_copy(in, prefix, "value", STATE_F64, &d->value, 1, err);
     if (rc == RC_OK)

@@ -6,8 +6,8 @@
 #include "nn/metric/metric_private.h"
 
 /* Takes `window` over, also on failure. RC_INVAL, RC_NOMEM. */
-enum rc decayed_create(struct metric *window, double rate, uint32_t step,
-                       struct metric **out, struct err *err) MUST_CHECK;
-const struct metric *decayed_window(const struct metric *m); /* borrowed */
+enum rc metric_decayed_create(struct metric *window, double rate, uint32_t step,
+                              struct metric **out, struct err *err) MUST_CHECK;
+const struct metric *metric_decayed_window(const struct metric *m); /* borrowed */
 
 #endif

@@ -11,7 +11,7 @@
 
 struct exact {
     struct metric base;
-    struct kept negative, positive; /* floats */
+    struct metric_kept negative, positive; /* floats */
 };
 
 static enum rc exact_init(struct metric *m, const struct msg *conf, struct err *err)
@@ -24,8 +24,8 @@ static enum rc exact_init(struct metric *m, const struct msg *conf, struct err *
 static void exact_release(struct metric *m)
 {
     struct exact *e = (struct exact *)m;
-    kept_release(&e->negative);
-    kept_release(&e->positive);
+    metric_kept_release(&e->negative);
+    metric_kept_release(&e->positive);
 }
 
 static void exact_reset(struct metric *m)
@@ -39,9 +39,10 @@ static enum rc reserve(struct exact *e, int64_t negative, int64_t positive,
                        struct err *err)
 {
     int64_t most = e->base.max_rows;
-    enum rc rc = kept_reserve(&e->negative, negative, most - e->positive.n, err);
+    enum rc rc = metric_kept_reserve(&e->negative, negative, most - e->positive.n, err);
     if (rc == RC_OK)
-        rc = kept_reserve(&e->positive, positive, most - e->negative.n - negative, err);
+        rc = metric_kept_reserve(&e->positive, positive, most - e->negative.n - negative,
+                                 err);
     return rc;
 }
 
@@ -56,7 +57,8 @@ static enum rc exact_update(struct metric *m, const struct metric_rows *rows,
     if (rc == RC_OK)
         rc = reserve(e, rows->n - positive, positive, err);
     for (int64_t i = 0; rc == RC_OK && i < rows->n; i++)
-        kept_add(rows->label[i] == 1.0f ? &e->positive : &e->negative, &rows->pred[i], 1);
+        metric_kept_add(rows->label[i] == 1.0f ? &e->positive : &e->negative,
+                        &rows->pred[i], 1);
     return rc;
 }
 
@@ -67,17 +69,17 @@ static enum rc exact_merge(struct metric *m, const struct metric *from, struct e
     enum rc rc = reserve(e, o->negative.n, o->positive.n, err);
     if (rc)
         return rc;
-    kept_add(&e->negative, o->negative.at, o->negative.n);
-    kept_add(&e->positive, o->positive.at, o->positive.n);
+    metric_kept_add(&e->negative, o->negative.at, o->negative.n);
+    metric_kept_add(&e->positive, o->positive.at, o->positive.n);
     return RC_OK;
 }
 
-static void sorted_keys(const struct kept *k, uint32_t *out, uint32_t *spare)
+static void sorted_keys(const struct metric_kept *k, uint32_t *out, uint32_t *spare)
 {
     const float *at = k->at;
     for (int64_t i = 0; i < k->n; i++)
         out[i] = sort_key(at[i]);
-    sort_u32(out, spare, k->n);
+    metric_sort_u32(out, spare, k->n);
 }
 
 /* Twice the pairs won: at most 2^61 with METRIC_ROWS_MAX rows. */
@@ -120,22 +122,23 @@ static enum rc exact_compute(const struct metric *m, struct metric_value *out,
     return RC_OK;
 }
 
-static void exact_save(const struct metric *m, const char *prefix, struct state *out)
+static void exact_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     const struct exact *e = (const struct exact *)m;
-    state_add(out, STATE_F32, e->negative.at, e->negative.n, "%snegative", prefix);
-    state_add(out, STATE_F32, e->positive.at, e->positive.n, "%spositive", prefix);
+    nn_state_add(out, STATE_F32, e->negative.at, e->negative.n, "%snegative", prefix);
+    nn_state_add(out, STATE_F32, e->positive.at, e->positive.n, "%spositive", prefix);
 }
 
-static enum rc exact_load(struct metric *m, const char *prefix, const struct state *in,
+static enum rc exact_load(struct metric *m, const char *prefix, const struct nn_state *in,
                           struct err *err)
 {
     struct exact *e = (struct exact *)m;
     int64_t most = m->max_rows;
-    enum rc rc = kept_load(&e->negative, STATE_F32, prefix, "negative", in, most, err);
+    enum rc rc =
+        metric_kept_load(&e->negative, STATE_F32, prefix, "negative", in, most, err);
     if (rc == RC_OK)
-        rc = kept_load(&e->positive, STATE_F32, prefix, "positive", in,
-                       most - e->negative.n, err);
+        rc = metric_kept_load(&e->positive, STATE_F32, prefix, "positive", in,
+                              most - e->negative.n, err);
     return rc;
 }
 

@@ -13,7 +13,7 @@
 struct grouped {
     struct metric base;
     uint64_t max_pairs;
-    struct kept group, pred, label;
+    struct metric_kept group, pred, label;
 };
 
 static enum rc grouped_init(struct grouped *g, const char *key, struct err *err)
@@ -27,9 +27,9 @@ static enum rc grouped_init(struct grouped *g, const char *key, struct err *err)
 static void grouped_release(struct metric *m)
 {
     struct grouped *g = (struct grouped *)m;
-    kept_release(&g->group);
-    kept_release(&g->pred);
-    kept_release(&g->label);
+    metric_kept_release(&g->group);
+    metric_kept_release(&g->pred);
+    metric_kept_release(&g->label);
 }
 
 static void grouped_reset(struct metric *m)
@@ -41,16 +41,16 @@ static void grouped_reset(struct metric *m)
 static enum rc keep(struct grouped *g, const int64_t *group, const float *pred,
                     const float *label, int64_t n, struct err *err)
 {
-    enum rc rc = kept_reserve(&g->group, n, g->base.max_rows, err);
+    enum rc rc = metric_kept_reserve(&g->group, n, g->base.max_rows, err);
     if (rc == RC_OK)
-        rc = kept_reserve(&g->pred, n, g->base.max_rows, err);
+        rc = metric_kept_reserve(&g->pred, n, g->base.max_rows, err);
     if (rc == RC_OK)
-        rc = kept_reserve(&g->label, n, g->base.max_rows, err);
+        rc = metric_kept_reserve(&g->label, n, g->base.max_rows, err);
     if (rc)
         return rc;
-    kept_add(&g->group, group, n);
-    kept_add(&g->pred, pred, n);
-    kept_add(&g->label, label, n);
+    metric_kept_add(&g->group, group, n);
+    metric_kept_add(&g->pred, pred, n);
+    metric_kept_add(&g->label, label, n);
     return RC_OK;
 }
 
@@ -63,23 +63,25 @@ static enum rc grouped_merge(struct metric *m, const struct metric *from, struct
     return keep(g, o->group.at, o->pred.at, o->label.at, o->group.n, err);
 }
 
-static void grouped_save(const struct metric *m, const char *prefix, struct state *out)
+static void grouped_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     const struct grouped *g = (const struct grouped *)m;
-    state_add(out, STATE_I64, g->group.at, g->group.n, "%sgroup", prefix);
-    state_add(out, STATE_F32, g->pred.at, g->pred.n, "%spred", prefix);
-    state_add(out, STATE_F32, g->label.at, g->label.n, "%slabel", prefix);
+    nn_state_add(out, STATE_I64, g->group.at, g->group.n, "%sgroup", prefix);
+    nn_state_add(out, STATE_F32, g->pred.at, g->pred.n, "%spred", prefix);
+    nn_state_add(out, STATE_F32, g->label.at, g->label.n, "%slabel", prefix);
 }
 
-static enum rc grouped_load(struct metric *m, const char *prefix, const struct state *in,
-                            struct err *err)
+static enum rc grouped_load(struct metric *m, const char *prefix,
+                            const struct nn_state *in, struct err *err)
 {
     struct grouped *g = (struct grouped *)m;
-    enum rc rc = kept_load(&g->group, STATE_I64, prefix, "group", in, m->max_rows, err);
+    enum rc rc =
+        metric_kept_load(&g->group, STATE_I64, prefix, "group", in, m->max_rows, err);
     if (rc == RC_OK)
-        rc = kept_load(&g->pred, STATE_F32, prefix, "pred", in, m->max_rows, err);
+        rc = metric_kept_load(&g->pred, STATE_F32, prefix, "pred", in, m->max_rows, err);
     if (rc == RC_OK)
-        rc = kept_load(&g->label, STATE_F32, prefix, "label", in, m->max_rows, err);
+        rc =
+            metric_kept_load(&g->label, STATE_F32, prefix, "label", in, m->max_rows, err);
     if (rc == RC_OK && (g->group.n != g->pred.n || g->group.n != g->label.n))
         rc = err_set(err, RC_FORMAT, "%jd ids, %jd predictions and %jd labels",
                      (intmax_t)g->group.n, (intmax_t)g->pred.n, (intmax_t)g->label.n);
@@ -87,22 +89,23 @@ static enum rc grouped_load(struct metric *m, const char *prefix, const struct s
 }
 
 /* Rows with their group first; the caller fills `second` and sorts. NULL with `err`. */
-static struct sort_row *by_group(const struct grouped *g, struct err *err)
+static struct metric_sort_row *by_group(const struct grouped *g, struct err *err)
 {
     int64_t n = g->group.n;
     const int64_t *group = g->group.at;
-    struct sort_row *rows = mem_try_alloc((size_t)n * 2 + 1, sizeof(*rows));
+    struct metric_sort_row *rows = mem_try_alloc((size_t)n * 2 + 1, sizeof(*rows));
     if (!rows) {
         err_set(err, RC_NOMEM, "no memory to sort %jd rows", (intmax_t)n);
         return NULL;
     }
     for (int64_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){.first = (uint64_t)group[i], .second = (uint64_t)i};
+        rows[i] =
+            (struct metric_sort_row){.first = (uint64_t)group[i], .second = (uint64_t)i};
     return rows;
 }
 
 /* End of the group that begins at `from`. */
-static int64_t group_end(const struct sort_row *rows, int64_t from, int64_t n)
+static int64_t group_end(const struct metric_sort_row *rows, int64_t from, int64_t n)
 {
     int64_t to = from + 1;
     while (to < n && rows[to].first == rows[from].first)
@@ -126,7 +129,7 @@ static enum rc auc_update(struct metric *m, const struct metric_rows *rows,
 }
 
 /* Of one group, its rows (score << 1 | label) ascending; -1 when a class is missing. */
-static double group_auc(const struct sort_row *rows, int64_t n)
+static double group_auc(const struct metric_sort_row *rows, int64_t n)
 {
     double negative = 0, positive = 0, won = 0;
     for (int64_t i = 0; i < n;) {
@@ -148,12 +151,12 @@ static enum rc auc_compute(const struct metric *m, struct metric_value *out,
     int64_t n = g->group.n, groups = 0;
     const float *pred = g->pred.at, *label = g->label.at;
     double sum = 0;
-    struct sort_row *rows = by_group(g, err);
+    struct metric_sort_row *rows = by_group(g, err);
     if (!rows)
         return RC_NOMEM;
     for (int64_t i = 0; i < n; i++)
         rows[i].second = (uint64_t)sort_key(pred[i]) << 1 | (label[i] == 1.0f);
-    sort_rows(rows, rows + n, n);
+    metric_sort_rows(rows, rows + n, n);
     for (int64_t i = 0, end = 0; i < n; i = end) {
         end = group_end(rows, i, n);
         double auc = group_auc(rows + i, end - i);
@@ -200,32 +203,32 @@ static enum rc xauc_update(struct metric *m, const struct metric_rows *rows,
 }
 
 /* The share of right pairs of one group, its rows now side by side. */
-static enum rc group_xauc(const struct grouped *g, struct pairs *pairs, uint64_t id,
-                          const float *pred, const float *label, int64_t n, double *out,
-                          struct err *err)
+static enum rc group_xauc(const struct grouped *g, struct metric_pairs *pairs,
+                          uint64_t id, const float *pred, const float *label, int64_t n,
+                          double *out, struct err *err)
 {
-    uint64_t total = pairs_total(n), right = 0;
+    uint64_t total = metric_pairs_total(n), right = 0;
     if (total <= g->max_pairs) {
-        enum rc rc = pairs_count(pairs, pred, label, n, &right, err);
+        enum rc rc = metric_pairs_count(pairs, pred, label, n, &right, err);
         if (rc == RC_OK)
             *out = (double)right / (double)total;
         return rc;
     }
     struct rng rng;
     rng_init(&rng, g->base.seed, STREAM, 0, id);
-    right = pairs_sample(&rng, pred, label, n, g->max_pairs);
+    right = metric_pairs_sample(&rng, pred, label, n, g->max_pairs);
     *out = (double)right / (double)g->max_pairs;
     return RC_OK;
 }
 
 /* `sorted` has room for both columns. */
-static enum rc walk_groups(const struct grouped *g, const struct sort_row *rows,
+static enum rc walk_groups(const struct grouped *g, const struct metric_sort_row *rows,
                            float *sorted, struct metric_value *out, struct err *err)
 {
     int64_t n = g->group.n;
     const float *pred = g->pred.at, *label = g->label.at;
     double sum = 0, weights = 0;
-    struct pairs pairs = {0};
+    struct metric_pairs pairs = {0};
     enum rc rc = RC_OK;
     for (int64_t i = 0; i < n; i++) {
         sorted[i] = pred[rows[i].second];
@@ -242,7 +245,7 @@ static enum rc walk_groups(const struct grouped *g, const struct sort_row *rows,
         sum += size * share;
         weights += size;
     }
-    pairs_release(&pairs);
+    metric_pairs_release(&pairs);
     if (rc == RC_OK)
         *out = weights > 0 ? metric_number(sum / weights)
                            : metric_none(n ? "no group has two rows" : "no rows");
@@ -254,10 +257,10 @@ static enum rc xauc_compute(const struct metric *m, struct metric_value *out,
 {
     const struct grouped *g = (const struct grouped *)m;
     int64_t n = g->group.n;
-    struct sort_row *rows = by_group(g, err);
+    struct metric_sort_row *rows = by_group(g, err);
     if (!rows)
         return RC_NOMEM;
-    sort_rows(rows, rows + n, n);
+    metric_sort_rows(rows, rows + n, n);
     enum rc rc = walk_groups(g, rows, (float *)(rows + n), out, err);
     mem_free(rows);
     return rc;

@@ -45,12 +45,12 @@ static enum rc mean_compute(const struct metric *m, struct metric_value *out,
     return RC_OK;
 }
 
-static void mean_save(const struct metric *m, const char *prefix, struct state *out)
+static void mean_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
-    state_add(out, STATE_F64, ((const struct mean *)m)->sum, SUMS, "%ssums", prefix);
+    nn_state_add(out, STATE_F64, ((const struct mean *)m)->sum, SUMS, "%ssums", prefix);
 }
 
-static enum rc mean_load(struct metric *m, const char *prefix, const struct state *in,
+static enum rc mean_load(struct metric *m, const char *prefix, const struct nn_state *in,
                          struct err *err)
 {
     struct mean *s = (struct mean *)m;

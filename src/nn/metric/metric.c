@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all metrics share: the table of kinds, making one from its message, checks of rows and
  * labels before a kind sees them, and the steps in which every kind is used (update, merge,
- * compute, reset, save, load). Arrays that grow with the rows (struct kept) are here too: they
+ * compute, reset, save, load). Arrays that grow with the rows (struct metric_kept) are here too: they
  * have a limit, and fail rather than grow beyond it.
  */
 #include "nn/metric/metric.h"
@@ -80,7 +80,9 @@ enum rc metric_create_train(const struct pc_TrainMetricConfig *conf,
     if (!ops)
         return RC_INVAL;
     enum rc rc = metric_make(ops, inner, options, &window, err);
-    return rc ? rc : decayed_create(window, conf->decay_rate, conf->decay_step, out, err);
+    return rc ? rc
+              : metric_decayed_create(window, conf->decay_rate, conf->decay_step, out,
+                                      err);
 }
 
 enum rc metric_create_exact_auc(const struct metric_options *options, struct metric **out,
@@ -105,7 +107,8 @@ const char *metric_name(const struct metric *m)
 
 enum metric_wants metric_wants(const struct metric *m)
 {
-    return m->ops == &metric_decayed ? metric_wants(decayed_window(m)) : m->ops->wants;
+    return m->ops == &metric_decayed ? metric_wants(metric_decayed_window(m))
+                                     : m->ops->wants;
 }
 
 const char *metric_grouping_key(const struct metric *m)
@@ -167,12 +170,12 @@ void metric_reset(struct metric *m)
     m->ops->reset(m);
 }
 
-void metric_save(const struct metric *m, const char *prefix, struct state *out)
+void metric_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     m->ops->save(m, prefix, out);
 }
 
-enum rc metric_load(struct metric *m, const char *prefix, const struct state *in,
+enum rc metric_load(struct metric *m, const char *prefix, const struct nn_state *in,
                     struct err *err)
 {
     metric_reset(m);
@@ -204,11 +207,11 @@ enum rc metric_check_classes(const struct metric_rows *rows, int low, struct err
     return RC_OK;
 }
 
-enum rc metric_copy(const struct state *in, const char *prefix, const char *key,
-                    enum state_type type, void *to, int64_t n, struct err *err)
+enum rc metric_copy(const struct nn_state *in, const char *prefix, const char *key,
+                    enum nn_state_type type, void *to, int64_t n, struct err *err)
 {
     char *name = mem_printf("%s%s", prefix, key);
-    enum rc rc = state_copy(in, name, type, to, n, err);
+    enum rc rc = nn_state_copy(in, name, type, to, n, err);
     mem_free(name);
     return rc;
 }
@@ -221,7 +224,8 @@ enum rc metric_check_counts(const double *at, int64_t n, struct err *err)
     return RC_OK;
 }
 
-enum rc kept_reserve(struct kept *k, int64_t more, int64_t max, struct err *err)
+enum rc metric_kept_reserve(struct metric_kept *k, int64_t more, int64_t max,
+                            struct err *err)
 {
     if (more > max - k->n)
         return err_set(err, RC_NOMEM, "more than %jd rows would have to be kept",
@@ -239,30 +243,31 @@ enum rc kept_reserve(struct kept *k, int64_t more, int64_t max, struct err *err)
     return RC_OK;
 }
 
-void kept_add(struct kept *k, const void *at, int64_t n)
+void metric_kept_add(struct metric_kept *k, const void *at, int64_t n)
 {
     if (n > 0)
         memcpy((char *)k->at + (size_t)k->n * k->size, at, (size_t)n * k->size);
     k->n += n;
 }
 
-void kept_release(struct kept *k)
+void metric_kept_release(struct metric_kept *k)
 {
     mem_free(k->at);
-    *k = (struct kept){.size = k->size};
+    *k = (struct metric_kept){.size = k->size};
 }
 
-enum rc kept_load(struct kept *k, enum state_type type, const char *prefix,
-                  const char *key, const struct state *in, int64_t max, struct err *err)
+enum rc metric_kept_load(struct metric_kept *k, enum nn_state_type type,
+                         const char *prefix, const char *key, const struct nn_state *in,
+                         int64_t max, struct err *err)
 {
-    const struct state_item *item;
+    const struct nn_state_item *item;
     char *name = mem_printf("%s%s", prefix, key);
-    enum rc rc = state_expect(in, name, type, -1, &item, err);
+    enum rc rc = nn_state_expect(in, name, type, -1, &item, err);
     mem_free(name);
     k->n = 0;
     if (rc == RC_OK)
-        rc = kept_reserve(k, item->n, max, err);
+        rc = metric_kept_reserve(k, item->n, max, err);
     if (rc == RC_OK)
-        kept_add(k, item->data, item->n);
+        metric_kept_add(k, item->data, item->n);
     return rc;
 }

@@ -101,10 +101,10 @@ void metric_reset(struct metric *m);
 /* Lists everything that was seen, each name with `prefix` before it. Valid until the next
  * update.
  */
-void metric_save(const struct metric *m, const char *prefix, struct state *out);
+void metric_save(const struct metric *m, const char *prefix, struct nn_state *out);
 /* Into a metric of the same settings. RC_NOTFOUND, RC_FORMAT, RC_NOMEM; then it is reset.
  */
-enum rc metric_load(struct metric *m, const char *prefix, const struct state *in,
+enum rc metric_load(struct metric *m, const char *prefix, const struct nn_state *in,
                     struct err *err) MUST_CHECK;
 
 #endif

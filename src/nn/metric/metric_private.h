@@ -20,8 +20,8 @@ struct metric_ops {
     /* `from` has the same ops. */
     enum rc (*merge)(struct metric *m, const struct metric *from, struct err *err);
     enum rc (*compute)(const struct metric *m, struct metric_value *out, struct err *err);
-    void (*save)(const struct metric *m, const char *prefix, struct state *out);
-    enum rc (*load)(struct metric *m, const char *prefix, const struct state *in,
+    void (*save)(const struct metric *m, const char *prefix, struct nn_state *out);
+    enum rc (*load)(struct metric *m, const char *prefix, const struct nn_state *in,
                     struct err *err);
 };
 #define METRIC(name) extern const struct metric_ops metric_##name;
@@ -58,28 +58,28 @@ enum rc metric_check_binary(const struct metric_rows *rows, struct err *err) MUS
 enum rc metric_check_classes(const struct metric_rows *rows, int low,
                              struct err *err) MUST_CHECK;
 
-/* state_copy() of "<prefix><key>". */
-enum rc metric_copy(const struct state *in, const char *prefix, const char *key,
-                    enum state_type type, void *to, int64_t n,
+/* nn_state_copy() of "<prefix><key>". */
+enum rc metric_copy(const struct nn_state *in, const char *prefix, const char *key,
+                    enum nn_state_type type, void *to, int64_t n,
                     struct err *err) MUST_CHECK;
 /* Counts must not be negative or NaN. */
 enum rc metric_check_counts(const double *at, int64_t n, struct err *err) MUST_CHECK;
 
 /* An array that grows with the rows. */
-struct kept {
+struct metric_kept {
     void *at;
     int64_t n, cap;
     size_t size; /* of an element */
 };
 /* Room for `more` elements; RC_NOMEM also beyond `max`. */
-enum rc kept_reserve(struct kept *k, int64_t more, int64_t max,
-                     struct err *err) MUST_CHECK;
+enum rc metric_kept_reserve(struct metric_kept *k, int64_t more, int64_t max,
+                            struct err *err) MUST_CHECK;
 /* Appends n elements for which there is room. */
-void kept_add(struct kept *k, const void *at, int64_t n);
-void kept_release(struct kept *k);
+void metric_kept_add(struct metric_kept *k, const void *at, int64_t n);
+void metric_kept_release(struct metric_kept *k);
 /* Replaces all by the item "<prefix><key>", which may have any length up to max. */
-enum rc kept_load(struct kept *k, enum state_type type, const char *prefix,
-                  const char *key, const struct state *in, int64_t max,
-                  struct err *err) MUST_CHECK;
+enum rc metric_kept_load(struct metric_kept *k, enum nn_state_type type,
+                         const char *prefix, const char *key, const struct nn_state *in,
+                         int64_t max, struct err *err) MUST_CHECK;
 
 #endif

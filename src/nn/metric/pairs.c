@@ -9,40 +9,41 @@
 #include "base/mem.h"
 #include "nn/metric/sort.h"
 
-void pairs_release(struct pairs *p)
+void metric_pairs_release(struct metric_pairs *p)
 {
     mem_free(p->memory);
-    *p = (struct pairs){0};
+    *p = (struct metric_pairs){0};
 }
 
-uint64_t pairs_total(int64_t n)
+uint64_t metric_pairs_total(int64_t n)
 {
     return n < 2 ? 0 : (uint64_t)n * (uint64_t)(n - 1) / 2;
 }
 
-enum rc pairs_count(struct pairs *p, const float *pred, const float *label, int64_t n,
-                    uint64_t *right, struct err *err)
+enum rc metric_pairs_count(struct metric_pairs *p, const float *pred, const float *label,
+                           int64_t n, uint64_t *right, struct err *err)
 {
     if (n > p->cap) {
-        void *memory = mem_try_realloc(p->memory, (size_t)n, 2 * sizeof(struct sort_row));
+        void *memory =
+            mem_try_realloc(p->memory, (size_t)n, 2 * sizeof(struct metric_sort_row));
         if (!memory)
             return err_set(err, RC_NOMEM, "no memory to sort %jd rows", (intmax_t)n);
         p->memory = memory;
         p->cap = n;
     }
-    struct sort_row *rows = p->memory;
+    struct metric_sort_row *rows = p->memory;
     for (int64_t i = 0; i < n; i++)
-        rows[i] = (struct sort_row){sort_key(label[i]), ~sort_key(pred[i])};
-    sort_rows(rows, rows + n, n);
+        rows[i] = (struct metric_sort_row){sort_key(label[i]), ~sort_key(pred[i])};
+    metric_sort_rows(rows, rows + n, n);
     /* The second half is free again. */
     uint32_t *keys = (uint32_t *)(rows + n);
     for (int64_t i = 0; i < n; i++)
         keys[i] = ~(uint32_t)rows[i].second;
-    *right = (uint64_t)sort_count_pairs(keys, keys + n, n);
+    *right = (uint64_t)metric_sort_count_pairs(keys, keys + n, n);
     return RC_OK;
 }
 
-void pairs_at(uint64_t f, int64_t *a, int64_t *b)
+void metric_pairs_at(uint64_t f, int64_t *a, int64_t *b)
 {
     uint64_t i = (uint64_t)((sqrt(1 + 8 * (double)f) - 1) / 2);
     /* The root is rounded: set it right in whole numbers. */
@@ -54,13 +55,13 @@ void pairs_at(uint64_t f, int64_t *a, int64_t *b)
     *b = (int64_t)i + 1;
 }
 
-uint64_t pairs_sample(struct rng *rng, const float *pred, const float *label, int64_t n,
-                      uint64_t draws)
+uint64_t metric_pairs_sample(struct rng *rng, const float *pred, const float *label,
+                             int64_t n, uint64_t draws)
 {
-    uint64_t total = pairs_total(n), right = 0;
+    uint64_t total = metric_pairs_total(n), right = 0;
     for (uint64_t k = 0; k < draws; k++) {
         int64_t a, b;
-        pairs_at(rng_below(rng, total), &a, &b);
+        metric_pairs_at(rng_below(rng, total), &a, &b);
         right += (label[a] < label[b] && pred[a] < pred[b]) ||
                  (label[a] > label[b] && pred[a] > pred[b]);
     }

@@ -12,21 +12,21 @@
 #include "base/rng.h"
 
 /* Memory for counting, grown as needed. A zeroed one is empty. */
-struct pairs {
+struct metric_pairs {
     void *memory;
     int64_t cap;
 };
-void pairs_release(struct pairs *p);
+void metric_pairs_release(struct metric_pairs *p);
 
 /* n (n - 1) / 2; n at most 2^31. */
-uint64_t pairs_total(int64_t n);
+uint64_t metric_pairs_total(int64_t n);
 /* Right ones among all pairs of n rows. RC_NOMEM. */
-enum rc pairs_count(struct pairs *p, const float *pred, const float *label, int64_t n,
-                    uint64_t *right, struct err *err) MUST_CHECK;
+enum rc metric_pairs_count(struct metric_pairs *p, const float *pred, const float *label,
+                           int64_t n, uint64_t *right, struct err *err) MUST_CHECK;
 /* Right ones among `draws` pairs drawn with replacement. n > 1. */
-uint64_t pairs_sample(struct rng *rng, const float *pred, const float *label, int64_t n,
-                      uint64_t draws);
+uint64_t metric_pairs_sample(struct rng *rng, const float *pred, const float *label,
+                             int64_t n, uint64_t draws);
 /* The f-th pair (a, b), a < b: ordered by b, then by a. */
-void pairs_at(uint64_t f, int64_t *a, int64_t *b);
+void metric_pairs_at(uint64_t f, int64_t *a, int64_t *b);
 
 #endif

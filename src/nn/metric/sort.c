@@ -22,7 +22,7 @@ static bool places(int64_t *count, int64_t n)
     return true;
 }
 
-void sort_u32(uint32_t *at, uint32_t *spare, int64_t n)
+void metric_sort_u32(uint32_t *at, uint32_t *spare, int64_t n)
 {
     uint32_t *from = at, *to = spare;
     for (int shift = 0; shift < 32; shift += 8) {
@@ -41,15 +41,16 @@ void sort_u32(uint32_t *at, uint32_t *spare, int64_t n)
         memcpy(at, from, (size_t)n * sizeof(*at));
 }
 
-static unsigned row_byte(const struct sort_row *r, int byte)
+static unsigned row_byte(const struct metric_sort_row *r, int byte)
 {
     uint64_t word = byte < 8 ? r->second : r->first;
     return (unsigned)(word >> (8 * (byte & 7))) & 0xff;
 }
 
-void sort_rows(struct sort_row *at, struct sort_row *spare, int64_t n)
+void metric_sort_rows(struct metric_sort_row *at, struct metric_sort_row *spare,
+                      int64_t n)
 {
-    struct sort_row *from = at, *to = spare;
+    struct metric_sort_row *from = at, *to = spare;
     for (int byte = 0; byte < 16; byte++) {
         int64_t count[BYTES] = {0};
         for (int64_t i = 0; i < n; i++)
@@ -58,7 +59,7 @@ void sort_rows(struct sort_row *at, struct sort_row *spare, int64_t n)
             continue;
         for (int64_t i = 0; i < n; i++)
             to[count[row_byte(&from[i], byte)]++] = from[i];
-        struct sort_row *t = from;
+        struct metric_sort_row *t = from;
         from = to;
         to = t;
     }
@@ -86,7 +87,7 @@ static int64_t merge(const uint32_t *left, int64_t n_left, const uint32_t *right
     return pairs;
 }
 
-int64_t sort_count_pairs(uint32_t *at, uint32_t *spare, int64_t n)
+int64_t metric_sort_count_pairs(uint32_t *at, uint32_t *spare, int64_t n)
 {
     int64_t pairs = 0;
     for (int64_t run = 1; run < n; run *= 2) {

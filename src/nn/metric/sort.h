@@ -16,15 +16,16 @@ static inline uint32_t sort_key(float v)
 }
 
 /* Ascending; `spare` has room for n and is overwritten. */
-void sort_u32(uint32_t *at, uint32_t *spare, int64_t n);
+void metric_sort_u32(uint32_t *at, uint32_t *spare, int64_t n);
 
-struct sort_row {
+struct metric_sort_row {
     uint64_t first, second;
 };
 /* By `first`, then by `second`. */
-void sort_rows(struct sort_row *at, struct sort_row *spare, int64_t n);
+void metric_sort_rows(struct metric_sort_row *at, struct metric_sort_row *spare,
+                      int64_t n);
 
 /* Pairs i < j with at[i] < at[j]. Both arrays are overwritten. */
-int64_t sort_count_pairs(uint32_t *at, uint32_t *spare, int64_t n);
+int64_t metric_sort_count_pairs(uint32_t *at, uint32_t *spare, int64_t n);
 
 #endif

@@ -19,9 +19,9 @@ struct xauc {
     /* in_batch */
     double sum; /* of the values of batches */
     int64_t batches;
-    struct pairs pairs;
+    struct metric_pairs pairs;
     /* else: all rows */
-    struct kept pred, label;
+    struct metric_kept pred, label;
 };
 
 static enum rc xauc_init(struct metric *m, const struct msg *conf, struct err *err)
@@ -40,9 +40,9 @@ static enum rc xauc_init(struct metric *m, const struct msg *conf, struct err *e
 static void xauc_release(struct metric *m)
 {
     struct xauc *x = (struct xauc *)m;
-    kept_release(&x->pred);
-    kept_release(&x->label);
-    pairs_release(&x->pairs);
+    metric_kept_release(&x->pred);
+    metric_kept_release(&x->label);
+    metric_pairs_release(&x->pairs);
 }
 
 static void xauc_reset(struct metric *m)
@@ -56,13 +56,13 @@ static void xauc_reset(struct metric *m)
 static enum rc keep(struct xauc *x, const float *pred, const float *label, int64_t n,
                     struct err *err)
 {
-    enum rc rc = kept_reserve(&x->pred, n, x->base.max_rows, err);
+    enum rc rc = metric_kept_reserve(&x->pred, n, x->base.max_rows, err);
     if (rc == RC_OK)
-        rc = kept_reserve(&x->label, n, x->base.max_rows, err);
+        rc = metric_kept_reserve(&x->label, n, x->base.max_rows, err);
     if (rc)
         return rc;
-    kept_add(&x->pred, pred, n);
-    kept_add(&x->label, label, n);
+    metric_kept_add(&x->pred, pred, n);
+    metric_kept_add(&x->label, label, n);
     return RC_OK;
 }
 
@@ -75,10 +75,11 @@ static enum rc xauc_update(struct metric *m, const struct metric_rows *rows,
         return keep(x, rows->pred, rows->label, rows->n, err);
     if (rows->n < 2)
         return RC_OK; /* has no pairs */
-    enum rc rc = pairs_count(&x->pairs, rows->pred, rows->label, rows->n, &right, err);
+    enum rc rc =
+        metric_pairs_count(&x->pairs, rows->pred, rows->label, rows->n, &right, err);
     if (rc)
         return rc;
-    x->sum += (double)right / (double)pairs_total(rows->n);
+    x->sum += (double)right / (double)metric_pairs_total(rows->n);
     x->batches++;
     return RC_OK;
 }
@@ -102,7 +103,7 @@ static enum rc compute_kept(const struct xauc *x, struct metric_value *out,
                             struct err *err)
 {
     int64_t n = x->pred.n;
-    uint64_t total = pairs_total(n), right = 0;
+    uint64_t total = metric_pairs_total(n), right = 0;
     uint64_t draws = x->max_pairs ? x->max_pairs : (uint64_t)((double)total * x->ratio);
     if (total == 0 || draws == 0) {
         *out = metric_none(total == 0 ? "fewer than two rows"
@@ -111,16 +112,16 @@ static enum rc compute_kept(const struct xauc *x, struct metric_value *out,
     }
     bool all = x->max_pairs >= total || draws / DRAWS_PER_ROW >= (uint64_t)n;
     if (all) {
-        struct pairs pairs = {0};
-        enum rc rc = pairs_count(&pairs, x->pred.at, x->label.at, n, &right, err);
-        pairs_release(&pairs);
+        struct metric_pairs pairs = {0};
+        enum rc rc = metric_pairs_count(&pairs, x->pred.at, x->label.at, n, &right, err);
+        metric_pairs_release(&pairs);
         if (rc)
             return rc;
         draws = total;
     } else {
         struct rng rng;
         rng_init(&rng, x->base.seed, STREAM, 0, 0);
-        right = pairs_sample(&rng, x->pred.at, x->label.at, n, draws);
+        right = metric_pairs_sample(&rng, x->pred.at, x->label.at, n, draws);
     }
     *out = metric_number((double)right / (double)draws);
     return RC_OK;
@@ -137,16 +138,16 @@ static enum rc xauc_compute(const struct metric *m, struct metric_value *out,
     return RC_OK;
 }
 
-static void xauc_save(const struct metric *m, const char *prefix, struct state *out)
+static void xauc_save(const struct metric *m, const char *prefix, struct nn_state *out)
 {
     const struct xauc *x = (const struct xauc *)m;
-    state_add(out, STATE_F64, &x->sum, 1, "%ssum", prefix);
-    state_add(out, STATE_I64, &x->batches, 1, "%sbatches", prefix);
-    state_add(out, STATE_F32, x->pred.at, x->pred.n, "%spred", prefix);
-    state_add(out, STATE_F32, x->label.at, x->label.n, "%slabel", prefix);
+    nn_state_add(out, STATE_F64, &x->sum, 1, "%ssum", prefix);
+    nn_state_add(out, STATE_I64, &x->batches, 1, "%sbatches", prefix);
+    nn_state_add(out, STATE_F32, x->pred.at, x->pred.n, "%spred", prefix);
+    nn_state_add(out, STATE_F32, x->label.at, x->label.n, "%slabel", prefix);
 }
 
-static enum rc xauc_load(struct metric *m, const char *prefix, const struct state *in,
+static enum rc xauc_load(struct metric *m, const char *prefix, const struct nn_state *in,
                          struct err *err)
 {
     struct xauc *x = (struct xauc *)m;
@@ -158,9 +159,10 @@ static enum rc xauc_load(struct metric *m, const char *prefix, const struct stat
     if (rc == RC_OK && x->batches < 0)
         rc = err_set(err, RC_FORMAT, "%jd batches", (intmax_t)x->batches);
     if (rc == RC_OK)
-        rc = kept_load(&x->pred, STATE_F32, prefix, "pred", in, m->max_rows, err);
+        rc = metric_kept_load(&x->pred, STATE_F32, prefix, "pred", in, m->max_rows, err);
     if (rc == RC_OK)
-        rc = kept_load(&x->label, STATE_F32, prefix, "label", in, m->max_rows, err);
+        rc =
+            metric_kept_load(&x->label, STATE_F32, prefix, "label", in, m->max_rows, err);
     if (rc == RC_OK && x->pred.n != x->label.n)
         rc = err_set(err, RC_FORMAT, "%jd predictions and %jd labels",
                      (intmax_t)x->pred.n, (intmax_t)x->label.n);

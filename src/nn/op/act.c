@@ -4,8 +4,8 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc act_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc act_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -19,7 +19,7 @@ static void put_gate(struct onnx *o, const struct onnx_op *op, const char *f)
 
 static void put_with_alpha(struct onnx *o, const struct onnx_op *op, const char *type)
 {
-    const struct act_conf *c = op->conf;
+    const struct op_act_conf *c = op->conf;
     onnx_node(o, &(struct onnx_node){.type = type,
                                      .in = op->x,
                                      .n_in = 1,
@@ -56,7 +56,7 @@ static void act_onnx(struct onnx *o, const struct onnx_op *op)
         [ACT_NONE] = "Identity",       [ACT_RELU] = "Relu", [ACT_SELU] = "Selu",
         [ACT_SIGMOID] = "Sigmoid",     [ACT_TANH] = "Tanh", [ACT_SOFTPLUS] = "Softplus",
         [ACT_HARDSWISH] = "HardSwish", [ACT_RELU6] = NULL};
-    const struct act_conf *c = op->conf;
+    const struct op_act_conf *c = op->conf;
     const char *x = op->x[0];
     if (plain[c->act])
         onnx_unary(o, plain[c->act], op->y[0], x);
@@ -83,15 +83,15 @@ const struct op op_act = {
     .onnx = act_onnx,
 };
 
-struct val *nn_act(struct graph *g, struct val *x, enum act act, float param)
+struct nn_val *nn_act(struct graph *g, struct nn_val *x, enum nn_act act, float param)
 {
     if (act == ACT_NONE)
         return x;
-    struct act_conf conf = {.act = act, .param = param};
+    struct op_act_conf conf = {.act = act, .param = param};
     return nn_op(g, &op_act, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_act_preset(struct graph *g, struct val *x, enum act act)
+struct nn_val *nn_act_preset(struct graph *g, struct nn_val *x, enum nn_act act)
 {
     return nn_act(g, x, act, act == ACT_LEAKY_RELU ? 0.01f : 1.0f);
 }

@@ -5,8 +5,8 @@
 
 #include "nn/ops.h"
 
-struct act_conf {
-    enum act act;
+struct op_act_conf {
+    enum nn_act act;
     float param;
 };
 

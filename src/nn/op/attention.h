@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct attention_conf {
+struct op_attention_conf {
     int64_t heads;
     int64_t fields; /* of a row of the batch; 0: positions of a sequence */
     float scale;    /* of q . k */

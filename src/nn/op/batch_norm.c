@@ -6,16 +6,16 @@
 #include "nn/op/batch_norm.h"
 #include "nn/ops.h"
 
-static enum rc norm_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc norm_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct norm_conf *c = conf;
+    const struct op_norm_conf *c = conf;
     *keep_width = 0;
     out[0] = in[0];
     if (c->pad_out)
         out[1] = in[1];
     if (n_in == 2 && (in[0].axis == AXIS_BATCH || in[1].axis != AXIS_BATCH ||
-                      shape_width(&in[0]) != shape_width(&in[1])))
+                      nn_shape_width(&in[0]) != nn_shape_width(&in[1])))
         return err_set(err, RC_INVAL, "padding is a row of the batch of the same width");
     return RC_OK;
 }
@@ -23,7 +23,7 @@ static enum rc norm_infer(const void *conf, const struct shape *in, int n_in,
 /* Running statistics are constants: one factor and one summand per channel. */
 static void norm_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct norm_conf *c = op->conf;
+    const struct op_norm_conf *c = op->conf;
     float *by = mem_calloc((size_t)c->n * 2, sizeof(*by)), *plus = by + c->n;
     const float *mean = param_read(op->params[PARAM_MEAN]);
     const float *var = param_read(op->params[PARAM_VAR]);
@@ -49,14 +49,14 @@ const struct op op_batch_norm = {
     .onnx = norm_onnx,
 };
 
-static struct val *norm(struct graph *g, const char *name, struct val *const *in,
-                        int n_in, bool affine, bool pad_out)
+static struct nn_val *norm(struct graph *g, const char *name, struct nn_val *const *in,
+                           int n_in, bool affine, bool pad_out)
 {
-    const struct shape *x = val_shape(in[0]);
-    struct norm_conf conf = {
+    const struct nn_shape *x = nn_val_shape(in[0]);
+    struct op_norm_conf conf = {
         .affine = affine, .pad_out = pad_out, .n = x->dims[x->n_dims - 1]};
     struct param *params[5] = {0};
-    struct init zeros = {INIT_ZEROS, 0, 0}, ones = {INIT_ONES, 0, 0};
+    struct nn_init zeros = {INIT_ZEROS, 0, 0}, ones = {INIT_ONES, 0, 0};
     graph_push(g, name);
     if (affine) {
         params[PARAM_WEIGHT] = nn_param(g, "weight", &conf.n, 1, ones, true);
@@ -71,18 +71,20 @@ static struct val *norm(struct graph *g, const char *name, struct val *const *in
                  sizeof(conf));
 }
 
-struct val *nn_batch_norm(struct graph *g, const char *name, struct val *x, bool affine)
+struct nn_val *nn_batch_norm(struct graph *g, const char *name, struct nn_val *x,
+                             bool affine)
 {
     return x ? norm(g, name, &x, 1, affine, false) : NULL;
 }
 
-struct val *nn_batch_norm_padded(struct graph *g, const char *name, struct val *x,
-                                 struct val *pad, bool affine, struct val **pad_out)
+struct nn_val *nn_batch_norm_padded(struct graph *g, const char *name, struct nn_val *x,
+                                    struct nn_val *pad, bool affine,
+                                    struct nn_val **pad_out)
 {
-    struct val *in[] = {x, pad};
+    struct nn_val *in[] = {x, pad};
     if (!x || !pad)
         return NULL;
-    struct val *y = norm(g, name, in, 2, affine, pad_out != NULL);
+    struct nn_val *y = norm(g, name, in, 2, affine, pad_out != NULL);
     if (pad_out)
         *pad_out = nn_sibling(y, 1);
     return y;

@@ -7,7 +7,7 @@
 
 #define EPS 1e-5
 
-struct norm_conf {
+struct op_norm_conf {
     bool affine, pad_out;
     int64_t n;
 };

@@ -5,12 +5,13 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc binary_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc binary_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    if (in[0].axis != in[1].axis || shape_width(&in[0]) != shape_width(&in[1]))
+    if (in[0].axis != in[1].axis || nn_shape_width(&in[0]) != nn_shape_width(&in[1]))
         return err_set(err, RC_INVAL, "rows of %jd and of %jd values",
-                       (intmax_t)shape_width(&in[0]), (intmax_t)shape_width(&in[1]));
+                       (intmax_t)nn_shape_width(&in[0]),
+                       (intmax_t)nn_shape_width(&in[1]));
     out[0] = in[0];
     *keep_width = 0;
     return RC_OK;
@@ -22,7 +23,7 @@ static void binary_onnx(struct onnx *o, const struct onnx_op *op)
                                         [BINARY_SUB] = "Sub",
                                         [BINARY_MUL] = "Mul",
                                         [BINARY_ADD_RELU] = "Add"};
-    const struct binary_conf *c = op->conf;
+    const struct op_binary_conf *c = op->conf;
     bool relu = c->kind == BINARY_ADD_RELU, more = relu || c->by != 1.0f;
     const char *y = onnx_binary(o, types[c->kind], more ? NULL : op->y[0], op->x[0],
                                 onnx_reshape(o, NULL, op->x[1], &op->in[1], &op->in[0]));
@@ -52,41 +53,41 @@ const struct op op_multiply = {
     .onnx = binary_onnx,
 };
 
-static struct val *binary(struct graph *g, const struct op *ops, struct val *a,
-                          struct val *b, enum binary kind, float by)
+static struct nn_val *binary(struct graph *g, const struct op *ops, struct nn_val *a,
+                             struct nn_val *b, enum op_binary kind, float by)
 {
-    struct binary_conf conf = {.kind = kind, .by = by};
-    struct val *in[] = {a, b};
+    struct op_binary_conf conf = {.kind = kind, .by = by};
+    struct nn_val *in[] = {a, b};
     return nn_op(g, ops, in, 2, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_add(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_add(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     return binary(g, &op_add, a, b, BINARY_ADD, 1);
 }
 
-struct val *nn_sub(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_sub(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     return binary(g, &op_add, a, b, BINARY_SUB, 1);
 }
 
-struct val *nn_mul(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_mul(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     return binary(g, &op_multiply, a, b, BINARY_MUL, 1);
 }
 
-struct val *nn_mul_by(struct graph *g, struct val *a, struct val *b, float by)
+struct nn_val *nn_mul_by(struct graph *g, struct nn_val *a, struct nn_val *b, float by)
 {
     return binary(g, &op_multiply, a, b, BINARY_MUL, by);
 }
 
-struct val *nn_add_relu(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_add_relu(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     return binary(g, &op_add_relu, a, b, BINARY_ADD_RELU, 1);
 }
 
-static enum rc scale_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc scale_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -95,7 +96,7 @@ static enum rc scale_infer(const void *conf, const struct shape *in, int n_in,
 
 static void scale_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct scale_conf *c = op->conf;
+    const struct op_scale_conf *c = op->conf;
     onnx_with(o, "Add", op->y[0], onnx_with(o, "Mul", NULL, op->x[0], c->by), c->plus);
 }
 
@@ -105,8 +106,8 @@ const struct op op_scale = {
     .onnx = scale_onnx,
 };
 
-struct val *nn_scale(struct graph *g, struct val *x, float by, float plus)
+struct nn_val *nn_scale(struct graph *g, struct nn_val *x, float by, float plus)
 {
-    struct scale_conf conf = {by, plus};
+    struct op_scale_conf conf = {by, plus};
     return nn_op(g, &op_scale, &x, 1, NULL, 0, &conf, sizeof(conf));
 }

@@ -5,14 +5,14 @@
 
 #include "nn/op.h"
 
-enum binary { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_ADD_RELU };
+enum op_binary { BINARY_ADD, BINARY_SUB, BINARY_MUL, BINARY_ADD_RELU };
 
-struct binary_conf {
-    enum binary kind;
+struct op_binary_conf {
+    enum op_binary kind;
     float by; /* of a product: what it is multiplied with */
 };
 
-struct scale_conf {
+struct op_scale_conf {
     float by, plus;
 };
 

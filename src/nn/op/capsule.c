@@ -16,13 +16,13 @@
 #define CAPSULES_MAX 64
 #define SQUASH_MIN 1e-7
 
-static enum rc routing_infer(const void *conf, const struct shape *in, int n_in,
-                             struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc routing_infer(const void *conf, const struct nn_shape *in, int n_in,
+                             struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct capsule_conf *c = conf;
+    const struct nn_capsule_conf *c = conf;
     *keep_width = 1; /* one over the length of a position's vector */
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->capsules}};
-    if (in[0].axis == AXIS_BATCH || shape_width(&in[0]) > WIDTH_MAX)
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->capsules}};
+    if (in[0].axis == AXIS_BATCH || nn_shape_width(&in[0]) > WIDTH_MAX)
         return err_set(err, RC_INVAL, "takes up to %d values of a position", WIDTH_MAX);
     return RC_OK;
 }
@@ -31,7 +31,7 @@ static enum rc routing_infer(const void *conf, const struct shape *in, int n_in,
  * there are more than 2^k positions. Lengths are whole numbers, so that a difference cut
  * to [0, 1] is the comparison.
  */
-static const char *put_capsules(struct onnx *o, const struct capsule_conf *c, int axis)
+static const char *put_capsules(struct onnx *o, const struct nn_capsule_conf *c, int axis)
 {
     float more_than[CAPSULES_MAX];
     for (int64_t k = 0; k < c->capsules; k++)
@@ -65,7 +65,7 @@ static const char *put_lengths(struct onnx *o, const char *x, double least)
 
 /* The first logits [batch, axis, capsules]: zeros, or drawn anew in every run, as here.
  */
-static const char *put_first(struct onnx *o, const struct capsule_conf *c,
+static const char *put_first(struct onnx *o, const struct nn_capsule_conf *c,
                              const char *mask)
 {
     float zeros[CAPSULES_MAX] = {0};
@@ -96,7 +96,7 @@ static const char *put_first_positions(struct onnx *o, const char *mask, int64_t
 /* The rounds one after the other. */
 static void routing_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct capsule_conf *c = op->conf;
+    const struct nn_capsule_conf *c = op->conf;
     int axis = op->in[0].axis;
     const char *x = onnx_flat(o, op->x[0], &op->in[0]);
     const char *mask = onnx_mask_column(o, axis), *b = put_first(o, c, mask);
@@ -129,8 +129,8 @@ const struct op op_capsule_routing = {
     .onnx = routing_onnx,
 };
 
-struct val *nn_capsule_routing(struct graph *g, struct val *x,
-                               const struct capsule_conf *conf)
+struct nn_val *nn_capsule_routing(struct graph *g, struct nn_val *x,
+                                  const struct nn_capsule_conf *conf)
 {
     if (conf->capsules < 1 || conf->capsules > CAPSULES_MAX || conf->iterations < 1)
         return graph_fail(g,
@@ -142,13 +142,13 @@ struct val *nn_capsule_routing(struct graph *g, struct val *x,
 }
 
 /* in[0] weights [n] and in[1] values [d] per position -> [n, d] per row. */
-static enum rc mix_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc mix_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
-    out[0] = (struct shape){.axis = AXIS_BATCH,
-                            .n_dims = 2,
-                            .dims = {shape_width(&in[0]), shape_width(&in[1])}};
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH,
+                               .n_dims = 2,
+                               .dims = {nn_shape_width(&in[0]), nn_shape_width(&in[1])}};
     if (in[0].axis == AXIS_BATCH || in[0].axis != in[1].axis)
         return err_set(err, RC_INVAL, "takes weights and values of the same positions");
     return RC_OK;
@@ -169,15 +169,15 @@ const struct op op_seq_mix = {
     .onnx = mix_onnx,
 };
 
-struct val *nn_seq_mix(struct graph *g, struct val *weights, struct val *values)
+struct nn_val *nn_seq_mix(struct graph *g, struct nn_val *weights, struct nn_val *values)
 {
-    struct val *in[] = {weights, values};
+    struct nn_val *in[] = {weights, values};
     return nn_op(g, &op_seq_mix, in, 2, NULL, 0, NULL, 0);
 }
 
 /* Vectors of the last dimension, their length n made (n^2 / (1 + n^2))^power. */
-static enum rc squash_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc squash_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -186,7 +186,7 @@ static enum rc squash_infer(const void *conf, const struct shape *in, int n_in,
 
 static void squash_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct squash_conf *c = op->conf;
+    const struct op_squash_conf *c = op->conf;
     const char *n = put_lengths(o, op->x[0], c->least);
     const char *y = onnx_binary(o, "Div", c->power == 0 ? op->y[0] : NULL, op->x[0], n);
     if (c->power == 0)
@@ -204,31 +204,31 @@ const struct op op_squash = {
     .onnx = squash_onnx,
 };
 
-struct val *nn_squash(struct graph *g, struct val *x, double power)
+struct nn_val *nn_squash(struct graph *g, struct nn_val *x, double power)
 {
     if (!x)
         return NULL;
-    struct squash_conf conf = {
+    struct op_squash_conf conf = {
         .n = x->shape.dims[x->shape.n_dims - 1], .power = power, .least = SQUASH_MIN};
     return nn_op(g, &op_squash, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_normalise_last(struct graph *g, struct val *x, float eps)
+struct nn_val *nn_normalise_last(struct graph *g, struct nn_val *x, float eps)
 {
     if (!x)
         return NULL;
-    struct squash_conf conf = {
+    struct op_squash_conf conf = {
         .n = x->shape.dims[x->shape.n_dims - 1], .power = 0, .least = (double)eps};
     return nn_op(g, &op_squash, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 /* in[0] tells the axis; 1 for capsules that a row has, 0 for the others. */
-static enum rc mask_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc mask_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct capsule_conf *c = conf;
+    const struct nn_capsule_conf *c = conf;
     *keep_width = 0;
-    out[0] = (struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {c->capsules}};
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {c->capsules}};
     return RC_OK;
 }
 
@@ -244,21 +244,21 @@ const struct op op_capsule_mask = {
     .onnx = mask_onnx,
 };
 
-struct val *nn_capsule_mask(struct graph *g, struct val *x,
-                            const struct capsule_conf *conf)
+struct nn_val *nn_capsule_mask(struct graph *g, struct nn_val *x,
+                               const struct nn_capsule_conf *conf)
 {
     return nn_op(g, &op_capsule_mask, &x, 1, NULL, 0, conf, sizeof(*conf));
 }
 
-static enum rc join_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc join_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    int64_t n = shape_width(&in[JOIN_MASK]);
-    int64_t front = n_in > JOIN_FRONT ? shape_width(&in[JOIN_FRONT]) : 0;
+    int64_t n = nn_shape_width(&in[JOIN_MASK]);
+    int64_t front = n_in > JOIN_FRONT ? nn_shape_width(&in[JOIN_FRONT]) : 0;
     *keep_width = 0;
-    out[0] = (struct shape){.axis = AXIS_BATCH,
-                            .n_dims = 2,
-                            .dims = {n, front + shape_width(&in[JOIN_X]) / n}};
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH,
+                               .n_dims = 2,
+                               .dims = {n, front + nn_shape_width(&in[JOIN_X]) / n}};
     if (in[JOIN_X].n_dims != 2 || in[JOIN_X].dims[0] != n ||
         in[JOIN_X].axis != AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes a mask and a vector for each of %jd",
@@ -268,7 +268,7 @@ static enum rc join_infer(const void *conf, const struct shape *in, int n_in,
 
 static void join_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    int64_t n = shape_width(&op->in[JOIN_MASK]);
+    int64_t n = nn_shape_width(&op->in[JOIN_MASK]);
     const char *mask = put_unsqueezed(o, op->x[JOIN_MASK], 2), *rows = op->x[JOIN_X];
     if (op->n_in > JOIN_FRONT) {
         float *ones = mem_alloc((size_t)n * sizeof(*ones));
@@ -294,20 +294,20 @@ const struct op op_masked_rows = {
     .onnx = join_onnx,
 };
 
-struct val *nn_masked_rows(struct graph *g, struct val *mask, struct val *x,
-                           struct val *front)
+struct nn_val *nn_masked_rows(struct graph *g, struct nn_val *mask, struct nn_val *x,
+                              struct nn_val *front)
 {
-    struct val *in[] = {mask, x, front};
+    struct nn_val *in[] = {mask, x, front};
     return nn_op(g, &op_masked_rows, in, front ? 3 : 2, NULL, 0, NULL, 0);
 }
 
-static enum rc pick_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc pick_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    int64_t n = shape_width(&in[PICK_MASK]), d = shape_width(&in[PICK_TARGET]);
+    int64_t n = nn_shape_width(&in[PICK_MASK]), d = nn_shape_width(&in[PICK_TARGET]);
     *keep_width = n;
     out[0] = in[PICK_TARGET];
-    if (shape_width(&in[PICK_X]) != n * d || in[PICK_X].axis != AXIS_BATCH ||
+    if (nn_shape_width(&in[PICK_X]) != n * d || in[PICK_X].axis != AXIS_BATCH ||
         in[PICK_TARGET].axis != AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes %jd vectors of %jd values and a target",
                        (intmax_t)n, (intmax_t)d);
@@ -321,9 +321,9 @@ const struct op op_interest_attention = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_interest_attention(struct graph *g, struct val *mask, struct val *x,
-                                  struct val *target, float power)
+struct nn_val *nn_interest_attention(struct graph *g, struct nn_val *mask,
+                                     struct nn_val *x, struct nn_val *target, float power)
 {
-    struct val *in[] = {mask, x, target};
+    struct nn_val *in[] = {mask, x, target};
     return nn_op(g, &op_interest_attention, in, 3, NULL, 0, &power, sizeof(power));
 }

@@ -8,7 +8,7 @@
 #define WIDTH_MAX 1024
 #define NORM_MIN 1e-12
 
-struct squash_conf {
+struct op_squash_conf {
     int64_t n;
     double power, least; /* shorter vectors count as so long */
 };

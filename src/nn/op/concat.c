@@ -2,17 +2,17 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc concat_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc concat_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     int64_t width = 0;
     for (int i = 0; i < n_in; i++) {
         if (in[i].axis != in[0].axis)
             return err_set(err, RC_INVAL,
                            "input %d has rows of another kind than the first", i);
-        width += shape_width(&in[i]);
+        width += nn_shape_width(&in[i]);
     }
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {width}};
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {width}};
     *keep_width = 0;
     return RC_OK;
 }
@@ -35,7 +35,7 @@ const struct op op_concat = {
     .onnx = concat_onnx,
 };
 
-struct val *nn_concat(struct graph *g, struct val *const *x, int n)
+struct nn_val *nn_concat(struct graph *g, struct nn_val *const *x, int n)
 {
     if (n == 1)
         return x[0];

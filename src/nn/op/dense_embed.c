@@ -10,12 +10,12 @@
 #include "nn/ops.h"
 
 /* x [v] times w [v, d]. */
-static enum rc direct_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc direct_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     const int64_t *dim = conf;
     *keep_width = 0;
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {*dim}};
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {*dim}};
     return RC_OK;
 }
 
@@ -35,13 +35,13 @@ const struct op op_number_embed = {
     .onnx = direct_onnx,
 };
 
-struct val *nn_number_embed(struct graph *g, const char *feature, struct val *x,
-                            int64_t dim)
+struct nn_val *nn_number_embed(struct graph *g, const char *feature, struct nn_val *x,
+                               int64_t dim)
 {
     if (!x)
         return NULL;
-    int64_t v = shape_width(&x->shape);
-    struct init init = {INIT_NORMAL, 0, sqrt(2.0 / (double)(v + dim))};
+    int64_t v = nn_shape_width(&x->shape);
+    struct nn_init init = {INIT_NORMAL, 0, sqrt(2.0 / (double)(v + dim))};
     graph_push(g, arena_printf(&g->arena, "proj_w_%s", feature));
     struct param *w =
         v == 1 ? nn_param(g, "weight", &dim, 1, init, true)
@@ -50,21 +50,21 @@ struct val *nn_number_embed(struct graph *g, const char *feature, struct val *x,
     return nn_op(g, &op_number_embed, &x, 1, &w, 1, &dim, sizeof(dim));
 }
 
-static enum rc autodis_infer(const void *conf, const struct shape *in, int n_in,
-                             struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc autodis_infer(const void *conf, const struct nn_shape *in, int n_in,
+                             struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct autodis_conf *c = conf;
+    const struct op_autodis_conf *c = conf;
     *keep_width = KEEPS * c->channels;
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->dim}};
-    if (shape_width(&in[0]) != 1)
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->dim}};
+    if (nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one number, not %jd",
-                       (intmax_t)shape_width(&in[0]));
+                       (intmax_t)nn_shape_width(&in[0]));
     return RC_OK;
 }
 
 static void autodis_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct autodis_conf *c = op->conf;
+    const struct op_autodis_conf *c = op->conf;
     const char *h = onnx_binary(o, "Mul", NULL, op->x[0], onnx_param(o, op->params[0]));
     h = onnx_node(o, &(struct onnx_node){.type = "LeakyRelu",
                                          .in = &h,
@@ -92,13 +92,13 @@ static struct param *named(struct graph *g, const char *what, const char *featur
 {
     graph_push(g, arena_printf(&g->arena, "%s_%s", what, feature));
     struct param *p = nn_param(g, "weight", dims, n_dims,
-                               (struct init){INIT_NORMAL, 0, deviation}, true);
+                               (struct nn_init){INIT_NORMAL, 0, deviation}, true);
     graph_pop(g);
     return p;
 }
 
-struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
-                       int64_t channels, int64_t dim, float keep, float temperature)
+struct nn_val *nn_autodis(struct graph *g, const char *feature, struct nn_val *x,
+                          int64_t channels, int64_t dim, float keep, float temperature)
 {
     if (!x)
         return NULL;
@@ -112,7 +112,7 @@ struct val *nn_autodis(struct graph *g, const char *feature, struct val *x,
                           sqrt(1.0 / c)),
         [PARAM_E] =
             named(g, "meta_emb", feature, (const int64_t[]){channels, dim}, 2, 1)};
-    struct autodis_conf conf = {
+    struct op_autodis_conf conf = {
         .channels = channels, .dim = dim, .keep = keep, .temperature = temperature};
     return nn_op(g, &op_autodis, &x, 1, params, 3, &conf, sizeof(conf));
 }

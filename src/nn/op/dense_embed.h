@@ -7,7 +7,7 @@
 
 #define SLOPE 0.01f /* of the leaky rectifier */
 
-struct autodis_conf {
+struct op_autodis_conf {
     int64_t channels, dim;
     float keep, temperature;
 };

@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct dropout_conf {
+struct op_dropout_conf {
     uint32_t below; /* of 2^32: dropped when the random word is less */
     float scale;
 };

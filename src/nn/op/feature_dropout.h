@@ -7,7 +7,7 @@
 
 #include "nn/op.h"
 
-struct drop_conf {
+struct op_drop_conf {
     int64_t n;
     double lambda;
     int64_t end[]; /* [n]: columns before it belong to feature i or an earlier one */

@@ -6,13 +6,13 @@
 #include "nn/op/field_conv.h"
 #include "nn/ops.h"
 
-static enum rc conv_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc conv_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct conv_conf *c = conf;
+    const struct op_conv_conf *c = conf;
     *keep_width = 0;
     out[0] =
-        (struct shape){.axis = in[0].axis, .n_dims = 3, .dims = {c->d, c->n, c->out}};
+        (struct nn_shape){.axis = in[0].axis, .n_dims = 3, .dims = {c->d, c->n, c->out}};
     return RC_OK;
 }
 
@@ -29,7 +29,7 @@ static const char *turned(struct onnx *o, const char *out, const char *x, int64_
 /* Maps are channels, [batch, maps, d, n]. */
 static void conv_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct conv_conf *c = op->conf;
+    const struct op_conv_conf *c = op->conf;
     int64_t across = 2;
     const char *w = onnx_binary(o, "Unsqueeze", NULL, onnx_param(o, op->params[0]),
                                 onnx_ints(o, &across, 1));
@@ -54,8 +54,8 @@ const struct op op_field_conv = {
     .onnx = conv_onnx,
 };
 
-struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int64_t out,
-                          int64_t height, bool bias)
+struct nn_val *nn_field_conv(struct graph *g, const char *name, struct nn_val *x,
+                             int64_t out, int64_t height, bool bias)
 {
     if (!x)
         return NULL;
@@ -64,15 +64,15 @@ struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int6
                           "%s takes rows of the batch [d, n, maps], and makes one or "
                           "more maps of one or more fields",
                           name);
-    struct conv_conf conf = {.precision = g->options.precision,
-                             .d = x->shape.dims[0],
-                             .n = x->shape.dims[1],
-                             .in = x->shape.dims[2],
-                             .out = out,
-                             .height = height,
-                             .pad = (height - 1) / 2};
+    struct op_conv_conf conf = {.precision = g->options.precision,
+                                .d = x->shape.dims[0],
+                                .n = x->shape.dims[1],
+                                .in = x->shape.dims[2],
+                                .out = out,
+                                .height = height,
+                                .pad = (height - 1) / 2};
     double bound = 1.0 / sqrt((double)(conf.in * height));
-    struct init init = {INIT_UNIFORM, -bound, bound};
+    struct nn_init init = {INIT_UNIFORM, -bound, bound};
     struct param *params[2];
     graph_push(g, name);
     params[0] =
@@ -83,19 +83,19 @@ struct val *nn_field_conv(struct graph *g, const char *name, struct val *x, int6
     return nn_op(g, &op_field_conv, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
 }
 
-static enum rc max_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc max_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct max_conf *c = conf;
+    const struct op_max_conf *c = conf;
     *keep_width = 0;
-    out[0] = (struct shape){
+    out[0] = (struct nn_shape){
         .axis = in[0].axis, .n_dims = 3, .dims = {c->d, c->n / c->height, c->maps}};
     return RC_OK;
 }
 
 static void max_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct max_conf *c = op->conf;
+    const struct op_max_conf *c = op->conf;
     struct onnx_attr kernel = {.name = "kernel_shape",
                                .kind = ONNX_ATTR_INTS,
                                .ints = {c->height, 1},
@@ -116,7 +116,7 @@ const struct op op_field_max = {
     .onnx = max_onnx,
 };
 
-struct val *nn_field_max(struct graph *g, struct val *x, int64_t height)
+struct nn_val *nn_field_max(struct graph *g, struct nn_val *x, int64_t height)
 {
     if (!x)
         return NULL;
@@ -126,9 +126,9 @@ struct val *nn_field_max(struct graph *g, struct val *x, int64_t height)
                           "the largest of %jd fields is taken of rows of the batch "
                           "[d, n, maps] with so many or more fields",
                           (intmax_t)height);
-    struct max_conf conf = {.d = x->shape.dims[0],
-                            .n = x->shape.dims[1],
-                            .maps = x->shape.dims[2],
-                            .height = height};
+    struct op_max_conf conf = {.d = x->shape.dims[0],
+                               .n = x->shape.dims[1],
+                               .maps = x->shape.dims[2],
+                               .height = height};
     return nn_op(g, &op_field_max, &x, 1, NULL, 0, &conf, sizeof(conf));
 }

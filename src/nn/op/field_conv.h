@@ -6,14 +6,14 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct conv_conf {
+struct op_conv_conf {
     enum gemm_precision precision;
     int64_t d, n;        /* places, fields */
     int64_t in, out;     /* maps */
     int64_t height, pad; /* fields of one result, and how many of them are before it */
 };
 
-struct max_conf {
+struct op_max_conf {
     int64_t d, n, maps, height;
 };
 

@@ -6,7 +6,7 @@
 #include "nn/op.h"
 
 /* A row as n fields of d floats. */
-struct gate_conf {
+struct op_gate_conf {
     int64_t n, d;
     bool over_fields;
 };

@@ -7,17 +7,17 @@
 #include "nn/op/field_linear.h"
 #include "nn/ops.h"
 
-static int64_t all_matrices(const struct own_conf *c)
+static int64_t all_matrices(const struct op_own_conf *c)
 {
     return c->pairs ? c->n * (c->n - 1) / 2 : c->n;
 }
 
-static enum rc own_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc own_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct own_conf *c = conf;
+    const struct op_own_conf *c = conf;
     *keep_width = 0;
-    out[0] = (struct shape){
+    out[0] = (struct nn_shape){
         .axis = in[0].axis, .n_dims = 2, .dims = {all_matrices(c), c->out}};
     return RC_OK;
 }
@@ -25,7 +25,7 @@ static enum rc own_infer(const void *conf, const struct shape *in, int n_in,
 /* [.., m, 1, d] times [m, d, out]. */
 static void own_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct own_conf *c = op->conf;
+    const struct op_own_conf *c = op->conf;
     int64_t m = all_matrices(c), across = -2, *at = mem_calloc((size_t)m, sizeof(*at));
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t k = 0; k < matrices(c, i); k++)
@@ -41,7 +41,7 @@ static void own_onnx(struct onnx *o, const struct onnx_op *op)
     const char *w = onnx_param(o, op->params[0]);
     w = onnx_node(o, &(struct onnx_node){
                          .type = "Transpose", .in = &w, .n_in = 1, .attrs = {perm}});
-    struct shape wide = op->out[0];
+    struct nn_shape wide = op->out[0];
     wide.n_dims = 3;
     wide.dims[1] = 1;
     wide.dims[2] = c->out;
@@ -61,16 +61,16 @@ const struct op op_field_linear = {
     .onnx = own_onnx,
 };
 
-struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bool pairs,
-                            int64_t out, const char *bias)
+struct nn_val *nn_field_linear(struct graph *g, const char *name, struct nn_val *x,
+                               bool pairs, int64_t out, const char *bias)
 {
     if (!x)
         return NULL;
-    struct own_conf conf = {.precision = g->options.precision,
-                            .n = x->shape.dims[0],
-                            .d = x->shape.dims[1],
-                            .out = out,
-                            .pairs = pairs};
+    struct op_own_conf conf = {.precision = g->options.precision,
+                               .n = x->shape.dims[0],
+                               .d = x->shape.dims[1],
+                               .out = out,
+                               .pairs = pairs};
     if (x->shape.n_dims != 2 || (pairs && conf.n < 2))
         return graph_fail(g, "%s takes rows of %sfields [n, d]", name,
                           pairs ? "two or more " : "");
@@ -78,10 +78,10 @@ struct val *nn_field_linear(struct graph *g, const char *name, struct val *x, bo
     graph_push(g, name);
     const int64_t dims[] = {all_matrices(&conf), out, conf.d};
     struct param *params[2];
-    params[0] =
-        nn_param(g, "weight", dims, 3, (struct init){INIT_UNIFORM, -bound, bound}, true);
+    params[0] = nn_param(g, "weight", dims, 3,
+                         (struct nn_init){INIT_UNIFORM, -bound, bound}, true);
     graph_pop(g);
     if (bias)
-        params[1] = nn_param(g, bias, dims, 2, (struct init){INIT_ZEROS, 0, 0}, true);
+        params[1] = nn_param(g, bias, dims, 2, (struct nn_init){INIT_ZEROS, 0, 0}, true);
     return nn_op(g, &op_field_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
 }

@@ -6,14 +6,14 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct own_conf {
+struct op_own_conf {
     enum gemm_precision precision;
     int64_t n, d, out; /* fields, their width, units per matrix */
     bool pairs;
 };
 
 /* Matrices that field i meets. */
-static inline int64_t matrices(const struct own_conf *c, int64_t i)
+static inline int64_t matrices(const struct op_own_conf *c, int64_t i)
 {
     return c->pairs ? c->n - 1 - i : 1;
 }

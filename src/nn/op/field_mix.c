@@ -4,12 +4,12 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc mix_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc mix_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct mix_conf *c = conf;
+    const struct op_mix_conf *c = conf;
     *keep_width = 0;
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 2, .dims = {c->out, c->d}};
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 2, .dims = {c->out, c->d}};
     return RC_OK;
 }
 
@@ -26,11 +26,11 @@ const struct op op_field_mix = {
     .onnx = mix_onnx,
 };
 
-struct val *nn_mix_fields(struct graph *g, struct param *w, struct val *x)
+struct nn_val *nn_mix_fields(struct graph *g, struct param *w, struct nn_val *x)
 {
     if (!w || !x)
         return NULL;
-    struct mix_conf conf = {
+    struct op_mix_conf conf = {
         .n = x->shape.dims[0], .d = x->shape.dims[1], .out = w->dims[1]};
     if (x->shape.n_dims != 2 || w->dims[0] != conf.n)
         return graph_fail(g, "parameter '%s' mixes %jd fields, not %jd", w->name,

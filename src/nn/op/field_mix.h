@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct mix_conf {
+struct op_mix_conf {
     int64_t n, d, out;
 };
 

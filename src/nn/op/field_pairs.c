@@ -14,14 +14,14 @@ static int64_t n_pairs(int64_t n)
     return n * (n - 1) / 2;
 }
 
-static enum rc pairs_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc pairs_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct pairs_conf *c = conf;
+    const struct op_pairs_conf *c = conf;
     int64_t left = c->left == LEFT_PAIR ? n_pairs(c->n) : c->n;
     *keep_width = 0;
     out[0] =
-        (struct shape){.axis = in[0].axis, .n_dims = 2, .dims = {n_pairs(c->n), c->d}};
+        (struct nn_shape){.axis = in[0].axis, .n_dims = 2, .dims = {n_pairs(c->n), c->d}};
     if (c->dots || c->flat)
         out[0].n_dims = 1;
     if (c->flat)
@@ -54,7 +54,7 @@ static const char *put_side(struct onnx *o, const char *x, const int64_t *at, in
 
 static void pairs_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct pairs_conf *c = op->conf;
+    const struct op_pairs_conf *c = op->conf;
     int64_t n = n_pairs(c->n), *at = mem_calloc((size_t)n * 2, sizeof(*at));
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t j = i + 1; j < c->n; j++, p++) {
@@ -63,7 +63,7 @@ static void pairs_onnx(struct onnx *o, const struct onnx_op *op)
         }
     const char *a = op->x[0], *b = op->x[op->n_in - 1];
     if (c->left == LEFT_AWARE) {
-        struct shape parts = {
+        struct nn_shape parts = {
             .axis = op->in[0].axis, .n_dims = 2, .dims = {c->n * c->n, c->d}};
         a = b = onnx_reshape(o, NULL, a, &op->in[0], &parts);
     }
@@ -71,7 +71,7 @@ static void pairs_onnx(struct onnx *o, const struct onnx_op *op)
         a = put_side(o, a, at, n);
     const char *y = onnx_binary(o, "Mul", c->dots || c->flat ? NULL : op->y[0], a,
                                 put_side(o, b, at + n, n));
-    struct shape wide = {.axis = op->out[0].axis, .n_dims = 2, .dims = {n, c->d}};
+    struct nn_shape wide = {.axis = op->out[0].axis, .n_dims = 2, .dims = {n, c->d}};
     if (c->dots)
         onnx_sum(o, op->y[0], y, -1, false);
     else if (c->flat)
@@ -86,35 +86,36 @@ const struct op op_field_pairs = {
     .onnx = pairs_onnx,
 };
 
-static struct val *products(struct graph *g, struct val *a, bool of_pairs, struct val *b,
-                            bool flat)
+static struct nn_val *products(struct graph *g, struct nn_val *a, bool of_pairs,
+                               struct nn_val *b, bool flat)
 {
     if (!a || !b)
         return NULL;
-    struct pairs_conf conf = {.left = of_pairs ? LEFT_PAIR : LEFT_FIELD,
-                              .n = b->shape.dims[0],
-                              .d = b->shape.dims[1],
-                              .flat = flat};
-    struct val *in[] = {a, b};
+    struct op_pairs_conf conf = {.left = of_pairs ? LEFT_PAIR : LEFT_FIELD,
+                                 .n = b->shape.dims[0],
+                                 .d = b->shape.dims[1],
+                                 .flat = flat};
+    struct nn_val *in[] = {a, b};
     return nn_op(g, &op_field_pairs, in, 2, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_pair_products(struct graph *g, struct val *a, bool of_pairs, struct val *b)
+struct nn_val *nn_pair_products(struct graph *g, struct nn_val *a, bool of_pairs,
+                                struct nn_val *b)
 {
     return products(g, a, of_pairs, b, false);
 }
 
-struct val *nn_pair_products_flat(struct graph *g, struct val *a, bool of_pairs,
-                                  struct val *b)
+struct nn_val *nn_pair_products_flat(struct graph *g, struct nn_val *a, bool of_pairs,
+                                     struct nn_val *b)
 {
     return products(g, a, of_pairs, b, true);
 }
 
-struct val *nn_aware_pairs(struct graph *g, struct val *x, bool dots)
+struct nn_val *nn_aware_pairs(struct graph *g, struct nn_val *x, bool dots)
 {
     if (!x)
         return NULL;
-    struct pairs_conf conf = {.left = LEFT_AWARE, .n = x->shape.dims[0], .dots = dots};
+    struct op_pairs_conf conf = {.left = LEFT_AWARE, .n = x->shape.dims[0], .dots = dots};
     conf.d = conf.n > 0 ? x->shape.dims[1] / conf.n : 0;
     return nn_op(g, &op_field_pairs, &x, 1, NULL, 0, &conf, sizeof(conf));
 }

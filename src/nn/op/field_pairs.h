@@ -5,25 +5,26 @@
 
 #include "nn/op.h"
 
-enum pair_left {
+enum op_pair_left {
     LEFT_FIELD, /* field i of the first input */
     LEFT_PAIR,  /* the first input holds a vector for each pair */
     LEFT_AWARE, /* one input: part j of field i, and part i of field j */
 };
 
-struct pairs_conf {
-    enum pair_left left;
+struct op_pairs_conf {
+    enum op_pair_left left;
     int64_t n, d; /* fields, floats of a vector */
     bool dots, flat;
 };
 
 /* Where the two sides of pair p = (i, j) begin, in their inputs. */
-static inline int64_t left_at(const struct pairs_conf *c, int64_t i, int64_t j, int64_t p)
+static inline int64_t left_at(const struct op_pairs_conf *c, int64_t i, int64_t j,
+                              int64_t p)
 {
     return c->d * (c->left == LEFT_PAIR ? p : c->left == LEFT_AWARE ? i * c->n + j : i);
 }
 
-static inline int64_t right_at(const struct pairs_conf *c, int64_t i, int64_t j)
+static inline int64_t right_at(const struct op_pairs_conf *c, int64_t i, int64_t j)
 {
     return c->d * (c->left == LEFT_AWARE ? j * c->n + i : j);
 }

@@ -7,14 +7,14 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc two_dims(const struct shape *s, struct err *err)
+static enum rc two_dims(const struct nn_shape *s, struct err *err)
 {
     return s->n_dims == 2 ? RC_OK
                           : err_set(err, RC_INVAL, "takes rows of two dimensions");
 }
 
-static enum rc turn_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc turn_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
@@ -41,17 +41,17 @@ const struct op op_transpose = {
     .onnx = turn_onnx,
 };
 
-struct val *nn_transpose(struct graph *g, struct val *x)
+struct nn_val *nn_transpose(struct graph *g, struct nn_val *x)
 {
     if (!x)
         return NULL;
-    struct sides conf = {.n = x->shape.dims[0], .d = x->shape.dims[1]};
+    struct op_sides conf = {.n = x->shape.dims[0], .d = x->shape.dims[1]};
     return nn_op(g, &op_transpose, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 /* a [n, d] times b [d, k]. */
-static enum rc product_infer(const void *conf, const struct shape *in, int n_in,
-                             struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc product_infer(const void *conf, const struct nn_shape *in, int n_in,
+                             struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
@@ -77,19 +77,19 @@ const struct op op_row_product = {
     .onnx = product_onnx,
 };
 
-struct val *nn_product(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_product(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     if (!a || !b)
         return NULL;
-    struct sides conf = {
+    struct op_sides conf = {
         .n = a->shape.dims[0], .d = a->shape.dims[1], .k = b->shape.dims[1]};
-    struct val *in[] = {a, b};
+    struct nn_val *in[] = {a, b};
     return nn_op(g, &op_row_product, in, 2, NULL, 0, &conf, sizeof(conf));
 }
 
 /* a [d, n] and b [d, k] -> [d, n * k]: all products of what stands at the same d. */
-static enum rc outer_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc outer_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
@@ -105,7 +105,7 @@ static enum rc outer_infer(const void *conf, const struct shape *in, int n_in,
 /* [.., n, 1] times [.., 1, k], then flat. */
 static void outer_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    struct shape a = op->in[0], b = op->in[1], y = op->out[0];
+    struct nn_shape a = op->in[0], b = op->in[1], y = op->out[0];
     a.n_dims = b.n_dims = y.n_dims = 3;
     a.dims[2] = 1;
     b.dims[2] = b.dims[1];
@@ -124,12 +124,12 @@ const struct op op_outer = {
     .onnx = outer_onnx,
 };
 
-struct val *nn_outer(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_outer(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
     if (!a || !b)
         return NULL;
-    struct sides conf = {
+    struct op_sides conf = {
         .d = a->shape.dims[0], .n = a->shape.dims[1], .k = b->shape.dims[1]};
-    struct val *in[] = {a, b};
+    struct nn_val *in[] = {a, b};
     return nn_op(g, &op_outer, in, 2, NULL, 0, &conf, sizeof(conf));
 }

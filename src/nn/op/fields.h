@@ -6,7 +6,7 @@
 #include "nn/op.h"
 
 /* The sides of a row, as n x d. */
-struct sides {
+struct op_sides {
     int64_t n, d, k;
 };
 

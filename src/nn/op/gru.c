@@ -12,16 +12,17 @@
 #include "nn/op/gru.h"
 #include "nn/ops.h"
 
-static enum rc cell_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc cell_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    int64_t w = shape_width(&in[CELL_H]);
+    int64_t w = nn_shape_width(&in[CELL_H]);
     out[0] = in[CELL_H];
     *keep_width = (KEEP_H + 1) * w;
     for (int i = 0; i < CELL_H; i++)
-        if (shape_width(&in[i]) != 3 * w || in[i].axis != in[CELL_H].axis)
+        if (nn_shape_width(&in[i]) != 3 * w || in[i].axis != in[CELL_H].axis)
             return err_set(err, RC_INVAL, "a state of %jd values takes %jd, not %jd",
-                           (intmax_t)w, (intmax_t)(3 * w), (intmax_t)shape_width(&in[i]));
+                           (intmax_t)w, (intmax_t)(3 * w),
+                           (intmax_t)nn_shape_width(&in[i]));
     if (w > NN_GRU_WIDTH_MAX)
         return err_set(err, RC_INVAL, "a state of %jd values is above %d", (intmax_t)w,
                        NN_GRU_WIDTH_MAX);
@@ -64,7 +65,7 @@ static const char *put_cell(struct onnx *o, const char *out, const char *a, cons
 static void cell_onnx(struct onnx *o, const struct onnx_op *op)
 {
     put_cell(o, op->y[0], op->x[CELL_A], op->x[CELL_B], op->x[CELL_H], NULL,
-             shape_width(&op->in[CELL_H]));
+             nn_shape_width(&op->in[CELL_H]));
 }
 
 const struct op op_gru_cell = {
@@ -74,21 +75,22 @@ const struct op op_gru_cell = {
     .onnx = cell_onnx,
 };
 
-struct val *nn_gru_cell(struct graph *g, struct val *a, struct val *b, struct val *h)
+struct nn_val *nn_gru_cell(struct graph *g, struct nn_val *a, struct nn_val *b,
+                           struct nn_val *h)
 {
-    struct val *in[] = {a, b, h};
+    struct nn_val *in[] = {a, b, h};
     return nn_op(g, &op_gru_cell, in, 3, NULL, 0, NULL, 0);
 }
 
-static enum rc gru_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc gru_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct gru_conf *c = conf;
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->width}};
+    const struct op_gru_conf *c = conf;
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->width}};
     *keep_width = KEEP_ALL * c->width;
     if (in[0].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes values of positions");
-    if (n_in == 2 && (in[1].axis != in[0].axis || shape_width(&in[1]) != 1))
+    if (n_in == 2 && (in[1].axis != in[0].axis || nn_shape_width(&in[1]) != 1))
         return err_set(err, RC_INVAL, "takes one weight per position");
     return RC_OK;
 }
@@ -133,7 +135,7 @@ static const char *put_swapped(struct onnx *o, const char *out, const char *x)
 
 static void gru_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct gru_conf *c = op->conf;
+    const struct op_gru_conf *c = op->conf;
     int64_t w = c->width, three = 3 * w, one = 1;
     float *zeros = mem_calloc((size_t)three, sizeof(float));
     const char *bias[] = {onnx_floats(o, zeros, (const int64_t[]){1, three}, 2),
@@ -187,7 +189,7 @@ static const char *put_zeros(struct onnx *o, const char *x, int64_t w)
 /* ONNX has no recurrent unit whose update counts by a weight: a loop. */
 static void weighted_gru_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct gru_conf *c = op->conf;
+    const struct op_gru_conf *c = op->conf;
     struct scan_params p = {
         .w = onnx_unary(o, "Transpose", NULL, onnx_param(o, op->params[PARAM_W])),
         .bias = onnx_param(o, op->params[PARAM_BIAS]),
@@ -217,24 +219,24 @@ const struct op op_weighted_gru = {
 
 /* "weight_ih" and layer 1: "weight_ih_l1". */
 static struct param *layer_param(struct graph *g, const char *what, int layer,
-                                 const int64_t *dims, int n_dims, struct init init)
+                                 const int64_t *dims, int n_dims, struct nn_init init)
 {
     char name[32];
     snprintf(name, sizeof(name), "%s_l%d", what, layer);
     return nn_param(g, name, dims, n_dims, init, true);
 }
 
-static struct val *seq_gru(struct graph *g, const char *name, int layer, struct val *x,
-                           struct val *weights, int64_t width)
+static struct nn_val *seq_gru(struct graph *g, const char *name, int layer,
+                              struct nn_val *x, struct nn_val *weights, int64_t width)
 {
     if (!x)
         return NULL;
     if (width < 1 || width > NN_GRU_WIDTH_MAX)
         return graph_fail(g, "gru: a width of %jd is outside [1, %d]", (intmax_t)width,
                           NN_GRU_WIDTH_MAX);
-    int64_t in = shape_width(&x->shape), three = 3 * width;
+    int64_t in = nn_shape_width(&x->shape), three = 3 * width;
     double bound = 1.0 / sqrt((double)width);
-    struct init init = {INIT_UNIFORM, -bound, bound};
+    struct nn_init init = {INIT_UNIFORM, -bound, bound};
     graph_push(g, name);
     struct param *w_in =
         layer_param(g, "weight_ih", layer, (const int64_t[]){three, in}, 2, init);
@@ -243,22 +245,23 @@ static struct val *seq_gru(struct graph *g, const char *name, int layer, struct 
     struct param *b_in = layer_param(g, "bias_ih", layer, &three, 1, init);
     struct param *b = layer_param(g, "bias_hh", layer, &three, 1, init);
     graph_pop(g);
-    struct gru_conf conf = {.width = width, .precision = g->options.precision};
-    struct val *a = nn_linear_rows(g, w_in, b_in, 0, three, x);
+    struct op_gru_conf conf = {.width = width, .precision = g->options.precision};
+    struct nn_val *a = nn_linear_rows(g, w_in, b_in, 0, three, x);
     struct param *params[] = {[PARAM_W] = w, [PARAM_BIAS] = b};
-    struct val *both[] = {a, weights};
+    struct nn_val *both[] = {a, weights};
     return nn_op(g, weights ? &op_weighted_gru : &op_gru, both, weights ? 2 : 1, params,
                  2, &conf, sizeof(conf));
 }
 
-struct val *nn_seq_gru(struct graph *g, const char *name, int layer, struct val *x,
-                       int64_t width)
+struct nn_val *nn_seq_gru(struct graph *g, const char *name, int layer, struct nn_val *x,
+                          int64_t width)
 {
     return seq_gru(g, name, layer, x, NULL, width);
 }
 
-struct val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
-                                struct val *x, struct val *weights, int64_t width)
+struct nn_val *nn_seq_weighted_gru(struct graph *g, const char *name, int layer,
+                                   struct nn_val *x, struct nn_val *weights,
+                                   int64_t width)
 {
     return weights ? seq_gru(g, name, layer, x, weights, width) : NULL;
 }

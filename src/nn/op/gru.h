@@ -11,7 +11,7 @@ enum { KEEP_R, KEEP_Z, KEEP_N, KEEP_BN, KEEP_H, KEEP_DB, KEEP_ALL = KEEP_DB + 3 
 
 enum { CELL_A, CELL_B, CELL_H };
 
-struct gru_conf {
+struct op_gru_conf {
     int64_t width;
     enum gemm_precision precision;
 };

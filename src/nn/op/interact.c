@@ -10,35 +10,35 @@
 #include "nn/op/interact.h"
 #include "nn/ops.h"
 
-static enum rc fields_infer(const struct shape *in, struct shape *out, int64_t width,
-                            struct err *err)
+static enum rc fields_infer(const struct nn_shape *in, struct nn_shape *out,
+                            int64_t width, struct err *err)
 {
     if (in->n_dims != 2)
         return err_set(err, RC_INVAL, "takes rows of fields [n, d], not %d dimensions",
                        in->n_dims);
-    *out = (struct shape){.axis = in->axis, .n_dims = 1, .dims = {width}};
+    *out = (struct nn_shape){.axis = in->axis, .n_dims = 1, .dims = {width}};
     return RC_OK;
 }
 
-static enum rc fm_infer(const void *conf, const struct shape *in, int n_in,
-                        struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc fm_infer(const void *conf, const struct nn_shape *in, int n_in,
+                        struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct fields_conf *c = conf;
+    const struct op_fields_conf *c = conf;
     *keep_width = c->d; /* the sum over fields */
-    *out = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->d}};
-    if (c->n < 1 || c->d < 1 || c->n > shape_width(&in[0]) / c->d)
+    *out = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {c->d}};
+    if (c->n < 1 || c->d < 1 || c->n > nn_shape_width(&in[0]) / c->d)
         return err_set(err, RC_INVAL, "%jd fields of %jd values in rows of %jd",
-                       (intmax_t)c->n, (intmax_t)c->d, (intmax_t)shape_width(&in[0]));
+                       (intmax_t)c->n, (intmax_t)c->d, (intmax_t)nn_shape_width(&in[0]));
     return RC_OK;
 }
 
 /* The fields [n, d] in front of a row. */
 static const char *fm_fields(struct onnx *o, const struct onnx_op *op)
 {
-    const struct fields_conf *c = op->conf;
+    const struct op_fields_conf *c = op->conf;
     int64_t from = 0, to = c->n * c->d, last = -1;
-    struct shape flat = {.axis = op->in[0].axis, .n_dims = 1, .dims = {to}};
-    struct shape fields = {.axis = flat.axis, .n_dims = 2, .dims = {c->n, c->d}};
+    struct nn_shape flat = {.axis = op->in[0].axis, .n_dims = 1, .dims = {to}};
+    struct nn_shape fields = {.axis = flat.axis, .n_dims = 2, .dims = {c->n, c->d}};
     const char *in[] = {onnx_flat(o, op->x[0], &op->in[0]), onnx_ints(o, &from, 1),
                         onnx_ints(o, &to, 1), onnx_ints(o, &last, 1)};
     const char *x =
@@ -63,18 +63,18 @@ const struct op op_fm = {
     .onnx = fm_onnx,
 };
 
-static struct fields_conf fields_of(const struct val *x)
+static struct op_fields_conf fields_of(const struct nn_val *x)
 {
-    return (struct fields_conf){.n = x->shape.dims[0], .d = x->shape.dims[1]};
+    return (struct op_fields_conf){.n = x->shape.dims[0], .d = x->shape.dims[1]};
 }
 
-struct val *nn_fm_first(struct graph *g, struct val *x, int64_t n, int64_t d)
+struct nn_val *nn_fm_first(struct graph *g, struct nn_val *x, int64_t n, int64_t d)
 {
-    struct fields_conf conf = {.n = n, .d = d};
+    struct op_fields_conf conf = {.n = n, .d = d};
     return x ? nn_op(g, &op_fm, &x, 1, NULL, 0, &conf, sizeof(conf)) : NULL;
 }
 
-struct val *nn_fm(struct graph *g, struct val *x)
+struct nn_val *nn_fm(struct graph *g, struct nn_val *x)
 {
     if (x && x->shape.n_dims != 2)
         return graph_fail(g, "fm: takes rows of fields [n, d], not %d dimensions",
@@ -82,8 +82,8 @@ struct val *nn_fm(struct graph *g, struct val *x)
     return x ? nn_fm_first(g, x, x->shape.dims[0], x->shape.dims[1]) : NULL;
 }
 
-static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc dots_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     int64_t n = in[0].dims[0];
     *keep_width = 0;
@@ -95,7 +95,7 @@ static enum rc dots_infer(const void *conf, const struct shape *in, int n_in,
 /* All products, of which those above the diagonal are picked. */
 static void dots_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct fields_conf *c = op->conf;
+    const struct op_fields_conf *c = op->conf;
     int64_t n = c->n, *pick = mem_calloc((size_t)(n * n), sizeof(*pick));
     int count = 0;
     for (int64_t i = 0; i < n; i++)
@@ -111,7 +111,7 @@ static void dots_onnx(struct onnx *o, const struct onnx_op *op)
     const char *turned =
         onnx_node(o, &(struct onnx_node){
                          .type = "Transpose", .in = op->x, .n_in = 1, .attrs = {perm}});
-    struct shape square = {.axis = op->in[0].axis, .n_dims = 2, .dims = {n, n}};
+    struct nn_shape square = {.axis = op->in[0].axis, .n_dims = 2, .dims = {n, n}};
     const char *all =
         onnx_flat(o, onnx_binary(o, "MatMul", NULL, op->x[0], turned), &square);
     const char *in[] = {all, onnx_ints(o, pick, count)};
@@ -130,22 +130,22 @@ const struct op op_pair_dots = {
     .onnx = dots_onnx,
 };
 
-struct val *nn_pair_dots(struct graph *g, struct val *x)
+struct nn_val *nn_pair_dots(struct graph *g, struct nn_val *x)
 {
     if (!x)
         return NULL;
-    struct fields_conf conf = fields_of(x);
+    struct op_fields_conf conf = fields_of(x);
     return nn_op(g, &op_pair_dots, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
 /* Inputs: gate [e], experts [e, d]. */
-static enum rc mix_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc mix_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
-    if (shape_width(&in[0]) != in[1].dims[0] || in[0].axis != in[1].axis)
+    if (nn_shape_width(&in[0]) != in[1].dims[0] || in[0].axis != in[1].axis)
         return err_set(err, RC_INVAL, "%jd gates for %jd experts",
-                       (intmax_t)shape_width(&in[0]), (intmax_t)in[1].dims[0]);
+                       (intmax_t)nn_shape_width(&in[0]), (intmax_t)in[1].dims[0]);
     return fields_infer(&in[1], &out[0], in[1].dims[1], err);
 }
 
@@ -164,11 +164,11 @@ const struct op op_mix = {
     .onnx = mix_onnx,
 };
 
-struct val *nn_mix(struct graph *g, struct val *gate, struct val *experts)
+struct nn_val *nn_mix(struct graph *g, struct nn_val *gate, struct nn_val *experts)
 {
     if (!gate || !experts)
         return NULL;
-    struct fields_conf conf = fields_of(experts);
-    struct val *in[] = {gate, experts};
+    struct op_fields_conf conf = fields_of(experts);
+    struct nn_val *in[] = {gate, experts};
     return nn_op(g, &op_mix, in, 2, NULL, 0, &conf, sizeof(conf));
 }

@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct fields_conf {
+struct op_fields_conf {
     int64_t n, d; /* fields, width of each */
 };
 

@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct jrc_conf {
+struct op_jrc_conf {
     float alpha;
 };
 

@@ -3,8 +3,8 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc last_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc last_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
@@ -30,8 +30,8 @@ static void last_onnx(struct onnx *o, const struct onnx_op *op)
     const char *weight = onnx_binary(o, "Mul", NULL, is_last, mask);
     weight =
         onnx_binary(o, "Unsqueeze", NULL, weight, onnx_ints(o, (const int64_t[]){2}, 1));
-    struct shape flat = {
-        .axis = AXIS_BATCH, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    struct nn_shape flat = {
+        .axis = AXIS_BATCH, .n_dims = 1, .dims = {nn_shape_width(&op->in[0])}};
     const char *y = onnx_sum(
         o, NULL, onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]), weight),
         1, false);
@@ -44,7 +44,7 @@ const struct op op_seq_last = {
     .onnx = last_onnx,
 };
 
-struct val *nn_seq_last(struct graph *g, struct val *values)
+struct nn_val *nn_seq_last(struct graph *g, struct nn_val *values)
 {
     return nn_op(g, &op_seq_last, &values, 1, NULL, 0, NULL, 0);
 }

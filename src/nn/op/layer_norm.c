@@ -4,12 +4,12 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc ln_infer(const void *conf, const struct shape *in, int n_in,
-                        struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc ln_infer(const void *conf, const struct nn_shape *in, int n_in,
+                        struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct layer_norm_conf *c = conf;
+    const struct op_layer_norm_conf *c = conf;
     out[0] = in[0];
-    *keep_width = 2 * (shape_width(&in[0]) / c->n);
+    *keep_width = 2 * (nn_shape_width(&in[0]) / c->n);
     return RC_OK;
 }
 
@@ -32,15 +32,16 @@ const struct op op_layer_norm = {
     .onnx = ln_onnx,
 };
 
-struct val *nn_layer_norm(struct graph *g, const char *name, struct val *x)
+struct nn_val *nn_layer_norm(struct graph *g, const char *name, struct nn_val *x)
 {
     if (!x)
         return NULL;
-    struct layer_norm_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
+    struct op_layer_norm_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
     struct param *params[2];
     graph_push(g, name);
-    params[0] = nn_param(g, "weight", &conf.n, 1, (struct init){INIT_ONES, 0, 0}, true);
-    params[1] = nn_param(g, "bias", &conf.n, 1, (struct init){INIT_ZEROS, 0, 0}, true);
+    params[0] =
+        nn_param(g, "weight", &conf.n, 1, (struct nn_init){INIT_ONES, 0, 0}, true);
+    params[1] = nn_param(g, "bias", &conf.n, 1, (struct nn_init){INIT_ZEROS, 0, 0}, true);
     graph_pop(g);
     return nn_op(g, &op_layer_norm, &x, 1, params, 2, &conf, sizeof(conf));
 }

@@ -7,7 +7,7 @@
 
 #define EPS 1e-5
 
-struct layer_norm_conf {
+struct op_layer_norm_conf {
     int64_t n;
 };
 

@@ -7,10 +7,10 @@
 #include "nn/ops.h"
 #include "tensor/gemm.h"
 
-static enum rc linear_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc linear_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct linear_conf *c = conf;
+    const struct op_linear_conf *c = conf;
     out[0] = in[0];
     out[0].dims[out[0].n_dims - 1] = c->out;
     *keep_width = 0;
@@ -18,7 +18,7 @@ static enum rc linear_infer(const void *conf, const struct shape *in, int n_in,
 }
 
 /* Rows [from, from + out) of a parameter. */
-static const char *put_rows(struct onnx *o, const struct linear_conf *c,
+static const char *put_rows(struct onnx *o, const struct op_linear_conf *c,
                             const struct param *p)
 {
     int64_t to = c->from + c->out, axis = 0;
@@ -32,7 +32,7 @@ static const char *put_rows(struct onnx *o, const struct linear_conf *c,
 
 static void linear_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct linear_conf *c = op->conf;
+    const struct op_linear_conf *c = op->conf;
     const char *w = onnx_unary(o, "Transpose", NULL, put_rows(o, c, op->params[0]));
     const char *bias = c->bias ? put_rows(o, c, op->params[1]) : NULL;
     onnx_layer(o, op->y[0], op->x[0], w, bias, c->act);
@@ -45,7 +45,7 @@ const struct op op_linear = {
     .onnx = linear_onnx,
 };
 
-bool nn_fused_act(enum act act, enum gemm_act *out)
+bool nn_fused_act(enum nn_act act, enum gemm_act *out)
 {
     switch (act) {
     case ACT_NONE:
@@ -66,30 +66,30 @@ bool nn_fused_act(enum act act, enum gemm_act *out)
     }
 }
 
-struct val *nn_linear(struct graph *g, const char *name, struct val *x, int64_t out,
-                      bool bias, enum act act)
+struct nn_val *nn_linear(struct graph *g, const char *name, struct nn_val *x, int64_t out,
+                         bool bias, enum nn_act act)
 {
     if (!x)
         return NULL;
     int64_t in = x->shape.dims[x->shape.n_dims - 1];
     double bound = 1.0 / sqrt((double)in);
-    struct init init = {INIT_UNIFORM, -bound, bound};
+    struct nn_init init = {INIT_UNIFORM, -bound, bound};
     struct param *params[2] = {0};
     graph_push(g, name);
     params[0] = nn_param(g, "weight", (const int64_t[]){out, in}, 2, init, true);
     if (bias)
         params[1] = nn_param(g, "bias", &out, 1, init, true);
     graph_pop(g);
-    struct linear_conf conf = {
+    struct op_linear_conf conf = {
         .precision = g->options.precision, .bias = bias, .whole = true, .out = out};
     bool fused = nn_fused_act(act, &conf.act);
-    struct val *y =
+    struct nn_val *y =
         nn_op(g, &op_linear, &x, 1, params, bias ? 2 : 1, &conf, sizeof(conf));
     return fused ? y : nn_act_preset(g, y, act);
 }
 
-struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
-                           int64_t from, int64_t out, struct val *x)
+struct nn_val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
+                              int64_t from, int64_t out, struct nn_val *x)
 {
     if (!x || !w)
         return NULL;
@@ -102,10 +102,10 @@ struct val *nn_linear_rows(struct graph *g, struct param *w, struct param *b,
                           (intmax_t)from, (intmax_t)(from + out),
                           (intmax_t)x->shape.dims[x->shape.n_dims - 1]);
     struct param *params[2] = {w, b};
-    struct linear_conf conf = {.precision = g->options.precision,
-                               .act = GEMM_ACT_NONE,
-                               .bias = b != NULL,
-                               .from = from,
-                               .out = out};
+    struct op_linear_conf conf = {.precision = g->options.precision,
+                                  .act = GEMM_ACT_NONE,
+                                  .bias = b != NULL,
+                                  .from = from,
+                                  .out = out};
     return nn_op(g, &op_linear, &x, 1, params, b ? 2 : 1, &conf, sizeof(conf));
 }

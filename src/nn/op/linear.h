@@ -6,7 +6,7 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct linear_conf {
+struct op_linear_conf {
     enum gemm_precision precision;
     enum gemm_act act;
     bool bias;

@@ -8,7 +8,7 @@
 
 enum { IN_ALL, IN_FRONT };
 
-struct front_conf {
+struct op_front_conf {
     enum gemm_precision precision;
     enum gemm_act act;
     int64_t out;

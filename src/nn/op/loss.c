@@ -3,23 +3,23 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc loss_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
-    *keep_width = shape_width(&in[0]);
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
+    *keep_width = nn_shape_width(&in[0]);
     for (int i = 1; i < n_in; i++)
-        if (in[i].axis != in[0].axis || shape_width(&in[i]) != 1)
+        if (in[i].axis != in[0].axis || nn_shape_width(&in[i]) != 1)
             return err_set(err, RC_INVAL, "takes one label and one weight per row");
     return RC_OK;
 }
 
-static enum rc one_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc one_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    if (shape_width(&in[0]) != 1)
+    if (nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one prediction per row, not %jd",
-                       (intmax_t)shape_width(&in[0]));
+                       (intmax_t)nn_shape_width(&in[0]));
     return loss_infer(conf, in, n_in, out, keep_width, err);
 }
 
@@ -47,36 +47,39 @@ const struct op op_l2_loss = {
     .onnx = onnx_nothing,
 };
 
-static struct val *loss(struct graph *g, const struct op *ops, struct val *x,
-                        struct val *labels, struct val *weights, struct loss_conf conf)
+static struct nn_val *loss(struct graph *g, const struct op *ops, struct nn_val *x,
+                           struct nn_val *labels, struct nn_val *weights,
+                           struct op_loss_conf conf)
 {
-    struct val *in[] = {x, labels, weights};
+    struct nn_val *in[] = {x, labels, weights};
     return nn_op(g, ops, in, weights ? 3 : 2, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_bce_loss(struct graph *g, struct val *logits, struct val *labels,
-                        struct val *weights, float smoothing)
+struct nn_val *nn_bce_loss(struct graph *g, struct nn_val *logits, struct nn_val *labels,
+                           struct nn_val *weights, float smoothing)
 {
     return loss(g, &op_bce_loss, logits, labels, weights,
-                (struct loss_conf){.smoothing = smoothing});
+                (struct op_loss_conf){.smoothing = smoothing});
 }
 
-struct val *nn_focal_loss(struct graph *g, struct val *logits, struct val *labels,
-                          struct val *weights, float gamma, float alpha)
+struct nn_val *nn_focal_loss(struct graph *g, struct nn_val *logits,
+                             struct nn_val *labels, struct nn_val *weights, float gamma,
+                             float alpha)
 {
     return loss(g, &op_focal_loss, logits, labels, weights,
-                (struct loss_conf){.gamma = gamma, .alpha = alpha});
+                (struct op_loss_conf){.gamma = gamma, .alpha = alpha});
 }
 
-struct val *nn_softmax_loss(struct graph *g, struct val *logits, struct val *labels,
-                            struct val *weights, float smoothing)
+struct nn_val *nn_softmax_loss(struct graph *g, struct nn_val *logits,
+                               struct nn_val *labels, struct nn_val *weights,
+                               float smoothing)
 {
     return loss(g, &op_softmax_loss, logits, labels, weights,
-                (struct loss_conf){.smoothing = smoothing});
+                (struct op_loss_conf){.smoothing = smoothing});
 }
 
-struct val *nn_l2_loss(struct graph *g, struct val *y, struct val *labels,
-                       struct val *weights)
+struct nn_val *nn_l2_loss(struct graph *g, struct nn_val *y, struct nn_val *labels,
+                          struct nn_val *weights)
 {
-    return loss(g, &op_l2_loss, y, labels, weights, (struct loss_conf){0});
+    return loss(g, &op_l2_loss, y, labels, weights, (struct op_loss_conf){0});
 }

@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct loss_conf {
+struct op_loss_conf {
     float smoothing, gamma, alpha;
 };
 

@@ -4,18 +4,18 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc scores_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc scores_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct scores_conf *c = conf;
+    const struct op_scores_conf *c = conf;
     *keep_width = 0;
-    out[0] = (struct shape){.axis = c->axis, .n_dims = 1, .dims = {1}};
+    out[0] = (struct nn_shape){.axis = c->axis, .n_dims = 1, .dims = {1}};
     if (in[IN_USER].axis != AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes a user per row of the batch");
-    if (shape_width(&in[IN_USER]) != shape_width(&in[IN_ITEM]))
+    if (nn_shape_width(&in[IN_USER]) != nn_shape_width(&in[IN_ITEM]))
         return err_set(err, RC_INVAL, "users have %jd values, items %jd",
-                       (intmax_t)shape_width(&in[IN_USER]),
-                       (intmax_t)shape_width(&in[IN_ITEM]));
+                       (intmax_t)nn_shape_width(&in[IN_USER]),
+                       (intmax_t)nn_shape_width(&in[IN_ITEM]));
     if (in[IN_ITEM].axis == AXIS_BATCH && !c->in_batch)
         return err_set(err, RC_INVAL, "there are no other items than those of the batch");
     return RC_OK;
@@ -28,26 +28,26 @@ const struct op op_match_scores = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_match_scores(struct graph *g, struct val *user, struct val *item, int axis,
-                            int hard_axis, bool in_batch, float scale)
+struct nn_val *nn_match_scores(struct graph *g, struct nn_val *user, struct nn_val *item,
+                               int axis, int hard_axis, bool in_batch, float scale)
 {
-    struct scores_conf conf = {.axis = axis,
-                               .hard_axis = hard_axis,
-                               .in_batch = in_batch,
-                               .scale = scale,
-                               .precision = g->options.precision};
-    struct val *in[] = {user, item};
+    struct op_scores_conf conf = {.axis = axis,
+                                  .hard_axis = hard_axis,
+                                  .in_batch = in_batch,
+                                  .scale = scale,
+                                  .precision = g->options.precision};
+    struct nn_val *in[] = {user, item};
     return nn_op(g, &op_match_scores, in, 2, NULL, 0, &conf, sizeof(conf));
 }
 
-static enum rc loss_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc loss_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 1;
-    out[0] = (struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
-    if (in[0].axis == AXIS_BATCH || shape_width(&in[0]) != 1)
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    if (in[0].axis == AXIS_BATCH || nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one score per candidate");
-    if (n_in == 2 && (in[1].axis != AXIS_BATCH || shape_width(&in[1]) != 1))
+    if (n_in == 2 && (in[1].axis != AXIS_BATCH || nn_shape_width(&in[1]) != 1))
         return err_set(err, RC_INVAL, "takes one weight per row");
     return RC_OK;
 }
@@ -66,28 +66,28 @@ const struct op op_match_logistic = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_match_logistic(struct graph *g, struct val *scores, struct val *weights,
-                              bool diagonal)
+struct nn_val *nn_match_logistic(struct graph *g, struct nn_val *scores,
+                                 struct nn_val *weights, bool diagonal)
 {
-    struct match_loss_conf conf = {.diagonal = diagonal};
-    struct val *in[] = {scores, weights};
+    struct op_match_loss_conf conf = {.diagonal = diagonal};
+    struct nn_val *in[] = {scores, weights};
     return nn_op(g, &op_match_logistic, in, weights ? 2 : 1, NULL, 0, &conf,
                  sizeof(conf));
 }
 
-struct val *nn_match_loss(struct graph *g, struct val *scores, struct val *weights,
-                          bool diagonal)
+struct nn_val *nn_match_loss(struct graph *g, struct nn_val *scores,
+                             struct nn_val *weights, bool diagonal)
 {
-    struct match_loss_conf conf = {.diagonal = diagonal};
-    struct val *in[] = {scores, weights};
+    struct op_match_loss_conf conf = {.diagonal = diagonal};
+    struct nn_val *in[] = {scores, weights};
     return nn_op(g, &op_match_loss, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
 }
 
 /* The first rows of the items are those of the batch. Which tile made a row is another
  * matter, so that all of them must be there.
  */
-static enum rc own_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc own_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
@@ -101,7 +101,7 @@ const struct op op_own_items = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_own_items(struct graph *g, struct val *items)
+struct nn_val *nn_own_items(struct graph *g, struct nn_val *items)
 {
     if (!items || items->shape.axis == AXIS_BATCH)
         return items;

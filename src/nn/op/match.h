@@ -6,7 +6,7 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct scores_conf {
+struct op_scores_conf {
     int axis;      /* of the scores */
     int hard_axis; /* its offsets say which hard items a user has; -1: no hard ones */
     bool in_batch;
@@ -17,7 +17,7 @@ struct scores_conf {
 enum { IN_USER, IN_ITEM };
 
 /* Cross entropy of one score among a user's. */
-struct match_loss_conf {
+struct op_match_loss_conf {
     bool diagonal; /* the target of row i is score i, not the first */
 };
 

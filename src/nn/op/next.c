@@ -10,14 +10,14 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc next_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc next_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
-    out[0] = (struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
     for (int i = 0; i < n_in; i++)
         if (in[i].axis == AXIS_BATCH || in[i].axis != in[0].axis ||
-            shape_width(&in[i]) != shape_width(&in[0]))
+            nn_shape_width(&in[i]) != nn_shape_width(&in[0]))
             return err_set(err, RC_INVAL, "takes values of positions of one width");
     return RC_OK;
 }
@@ -29,27 +29,27 @@ const struct op op_next_loss = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_next_loss(struct graph *g, struct val *states, struct val *next,
-                         struct val *others)
+struct nn_val *nn_next_loss(struct graph *g, struct nn_val *states, struct nn_val *next,
+                            struct nn_val *others)
 {
-    struct val *in[] = {states, next, others};
+    struct nn_val *in[] = {states, next, others};
     return nn_op(g, &op_next_loss, in, N_IN, NULL, 0, NULL, 0);
 }
 
-static enum rc tell_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc tell_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    int64_t d = shape_width(&in[TELL_X]);
+    int64_t d = nn_shape_width(&in[TELL_X]);
     *keep_width = 0;
-    out[0] = (struct shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
+    out[0] = (struct nn_shape){.axis = AXIS_BATCH, .n_dims = 1, .dims = {1}};
     for (int i = 0; i < n_in; i++)
         if (in[i].axis != AXIS_BATCH)
             return err_set(err, RC_INVAL, "takes rows of the batch");
-    if (shape_width(&in[TELL_HAPPENED]) != d || shape_width(&in[TELL_OTHERS]) % d ||
-        shape_width(&in[TELL_WEIGHT]) != 1)
+    if (nn_shape_width(&in[TELL_HAPPENED]) != d || nn_shape_width(&in[TELL_OTHERS]) % d ||
+        nn_shape_width(&in[TELL_WEIGHT]) != 1)
         return err_set(err, RC_INVAL, "%jd and %jd values to be told apart by %jd",
-                       (intmax_t)shape_width(&in[TELL_HAPPENED]),
-                       (intmax_t)shape_width(&in[TELL_OTHERS]), (intmax_t)d);
+                       (intmax_t)nn_shape_width(&in[TELL_HAPPENED]),
+                       (intmax_t)nn_shape_width(&in[TELL_OTHERS]), (intmax_t)d);
     return RC_OK;
 }
 
@@ -60,9 +60,9 @@ const struct op op_tell_loss = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_tell_loss(struct graph *g, struct val *x, struct val *happened,
-                         struct val *others, struct val *weights)
+struct nn_val *nn_tell_loss(struct graph *g, struct nn_val *x, struct nn_val *happened,
+                            struct nn_val *others, struct nn_val *weights)
 {
-    struct val *in[] = {x, happened, others, nn_stop_gradient(g, weights)};
+    struct nn_val *in[] = {x, happened, others, nn_stop_gradient(g, weights)};
     return nn_op(g, &op_tell_loss, in, 4, NULL, 0, NULL, 0);
 }

@@ -7,8 +7,8 @@
 
 enum { PARAM_FIRST, PARAM_SECOND, PARAM_BIAS };
 
-struct net_conf {
-    struct pair_conf first;
+struct op_net_conf {
+    struct op_pair_conf first;
     enum gemm_act act; /* of the second layer */
     bool bias;
     int64_t out;

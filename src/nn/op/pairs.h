@@ -11,7 +11,7 @@
 #define PAIR_WIDTH_MAX 3072 /* of a query or key; wider ones are laid out */
 
 /* Columns of the weight where a part begins; diff < 0: there is none. */
-struct pair_conf {
+struct op_pair_conf {
     enum gemm_precision precision;
     enum gemm_act act;
     bool bias, mixed;
@@ -19,15 +19,15 @@ struct pair_conf {
     int64_t query, key, diff, product;
 };
 
-enum pair_input { IN_START, IN_QUERY, IN_KEY };
+enum op_pair_input { IN_START, IN_QUERY, IN_KEY };
 
 /* The layer in ONNX: the name of its value, which is `as` unless that is NULL. */
-const char *pair_onnx(struct onnx *o, const struct onnx_op *op, const struct pair_conf *c,
-                      const char *as);
+const char *op_pair_onnx(struct onnx *o, const struct onnx_op *op,
+                         const struct op_pair_conf *c, const char *as);
 
 /* The first part of the layer, parameters and op; *c is filled. NULL when it failed. */
-struct val *pair_start(struct graph *g, const char *name, struct val *query,
-                       struct val *keys, bool differences, int64_t out, bool bias,
-                       struct pair_conf *c, struct param **weight);
+struct nn_val *op_pair_start(struct graph *g, const char *name, struct nn_val *query,
+                             struct nn_val *keys, bool differences, int64_t out,
+                             bool bias, struct op_pair_conf *c, struct param **weight);
 
 #endif

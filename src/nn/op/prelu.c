@@ -5,8 +5,8 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc slope_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc slope_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -25,12 +25,12 @@ const struct op op_prelu = {
     .onnx = prelu_onnx,
 };
 
-struct val *nn_prelu(struct graph *g, const char *name, struct val *x, float first)
+struct nn_val *nn_prelu(struct graph *g, const char *name, struct nn_val *x, float first)
 {
-    struct slope_conf conf = {.n = 1};
+    struct op_slope_conf conf = {.n = 1};
     graph_push(g, name);
     struct param *slope = nn_param(g, "weight", &conf.n, 1,
-                                   (struct init){INIT_CONST, (double)first, 0}, true);
+                                   (struct nn_init){INIT_CONST, (double)first, 0}, true);
     graph_pop(g);
     return nn_op(g, &op_prelu, &x, 1, &slope, 1, &conf, sizeof(conf));
 }
@@ -52,27 +52,28 @@ const struct op op_dice = {
     .onnx = dice_onnx,
 };
 
-struct val *nn_dice_padded(struct graph *g, const char *name, struct val *x,
-                           struct val *pad, struct val **pad_out)
+struct nn_val *nn_dice_padded(struct graph *g, const char *name, struct nn_val *x,
+                              struct nn_val *pad, struct nn_val **pad_out)
 {
     if (!x)
         return NULL;
-    struct slope_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
-    struct val *z_pad = NULL;
+    struct op_slope_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
+    struct nn_val *z_pad = NULL;
     graph_push(g, name);
     struct param *alpha =
-        nn_param(g, "alpha", &conf.n, 1, (struct init){INIT_ZEROS, 0, 0}, true);
-    struct val *z =
+        nn_param(g, "alpha", &conf.n, 1, (struct nn_init){INIT_ZEROS, 0, 0}, true);
+    struct nn_val *z =
         pad ? nn_batch_norm_padded(g, "bn", x, pad, false, pad_out ? &z_pad : NULL)
             : nn_batch_norm(g, "bn", x, false);
     graph_pop(g);
     if (pad && pad_out)
-        *pad_out = nn_op(g, &op_dice, (struct val *[]){pad, z_pad}, 2, &alpha, 1, &conf,
-                         sizeof(conf));
-    return nn_op(g, &op_dice, (struct val *[]){x, z}, 2, &alpha, 1, &conf, sizeof(conf));
+        *pad_out = nn_op(g, &op_dice, (struct nn_val *[]){pad, z_pad}, 2, &alpha, 1,
+                         &conf, sizeof(conf));
+    return nn_op(g, &op_dice, (struct nn_val *[]){x, z}, 2, &alpha, 1, &conf,
+                 sizeof(conf));
 }
 
-struct val *nn_dice(struct graph *g, const char *name, struct val *x)
+struct nn_val *nn_dice(struct graph *g, const char *name, struct nn_val *x)
 {
     return nn_dice_padded(g, name, x, NULL, NULL);
 }

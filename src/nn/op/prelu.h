@@ -5,7 +5,7 @@
 
 #include "nn/op.h"
 
-struct slope_conf {
+struct op_slope_conf {
     int64_t n; /* learnt values */
 };
 

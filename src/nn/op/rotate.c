@@ -11,25 +11,25 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc rotate_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc rotate_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct rotate_conf *c = conf;
+    const struct op_rotate_conf *c = conf;
     int64_t from = c->back ? c->r : c->n;
     *keep_width = 0;
     out[0] = in[0];
     out[0].n_dims = 1;
     out[0].dims[0] = c->back ? c->n : c->r;
-    if (shape_width(&in[0]) != from)
+    if (nn_shape_width(&in[0]) != from)
         return err_set(err, RC_INVAL, "takes %jd values, not %jd", (intmax_t)from,
-                       (intmax_t)shape_width(&in[0]));
+                       (intmax_t)nn_shape_width(&in[0]));
     return RC_OK;
 }
 
 /* The matrix itself is a constant outside training. */
 static void rotate_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    struct rotate_conf c = *(const struct rotate_conf *)op->conf;
+    struct op_rotate_conf c = *(const struct op_rotate_conf *)op->conf;
     int64_t dims[] = {c.back ? c.r : c.n, c.back ? c.n : c.r};
     double *m = mem_calloc((size_t)(c.n * c.r + c.n), sizeof(*m));
     float *q = mem_calloc((size_t)(c.n * c.r), sizeof(*q));
@@ -49,9 +49,9 @@ const struct op op_rotate = {
     .onnx = rotate_onnx,
 };
 
-struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r)
+struct nn_rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_t r)
 {
-    struct rotation out = {.n = n, .r = r};
+    struct nn_rotation out = {.n = n, .r = r};
     if (r < 1 || n <= r) {
         graph_fail(g, "%s: %jd columns of %jd values: there must be fewer", name,
                    (intmax_t)r, (intmax_t)n);
@@ -60,16 +60,17 @@ struct rotation nn_rotation(struct graph *g, const char *name, int64_t n, int64_
     graph_push(g, name);
     out.original =
         nn_param(g, "parametrizations.weight.original", (const int64_t[]){n, r}, 2,
-                 (struct init){INIT_EYE, -1, 0}, true);
+                 (struct nn_init){INIT_EYE, -1, 0}, true);
     out.base = nn_param(g, "parametrizations.weight.0.base", (const int64_t[]){n, n}, 2,
-                        (struct init){INIT_ORTHOGONAL, 0, 0}, false);
+                        (struct nn_init){INIT_ORTHOGONAL, 0, 0}, false);
     graph_pop(g);
     return out;
 }
 
-struct val *nn_rotate(struct graph *g, struct rotation by, struct val *x, bool back)
+struct nn_val *nn_rotate(struct graph *g, struct nn_rotation by, struct nn_val *x,
+                         bool back)
 {
-    struct rotate_conf conf = {
+    struct op_rotate_conf conf = {
         .precision = g->options.precision, .n = by.n, .r = by.r, .back = back};
     struct param *params[] = {by.original, by.base};
     if (!by.original || !by.base)

@@ -6,13 +6,13 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct rotate_conf {
+struct op_rotate_conf {
     enum gemm_precision precision;
     int64_t n, r;
     bool back; /* times Q transposed */
 };
 
-static inline double reflector(const struct rotate_conf *c, const float *x, int64_t k,
+static inline double reflector(const struct op_rotate_conf *c, const float *x, int64_t k,
                                double *v)
 {
     double sum = 1;
@@ -24,7 +24,7 @@ static inline double reflector(const struct rotate_conf *c, const float *x, int6
 }
 
 /* m = m - tau v (v' m). */
-static inline void reflect(const struct rotate_conf *c, const double *v, double tau,
+static inline void reflect(const struct op_rotate_conf *c, const double *v, double tau,
                            double *m)
 {
     for (int64_t j = 0; j < c->r; j++) {
@@ -36,13 +36,13 @@ static inline void reflect(const struct rotate_conf *c, const double *v, double 
     }
 }
 
-static inline double sign_of(const struct rotate_conf *c, const float *x, int64_t j)
+static inline double sign_of(const struct op_rotate_conf *c, const float *x, int64_t j)
 {
     return x[j * c->r + j] > 0 ? 1 : -1; /* decay may have moved it, no slope does */
 }
 
 /* m = H_0 .. H_(r-1), its first r columns. */
-static inline void product(const struct rotate_conf *c, const float *x, double *m,
+static inline void product(const struct op_rotate_conf *c, const float *x, double *m,
                            double *v)
 {
     for (int64_t i = 0; i < c->n * c->r; i++)
@@ -52,7 +52,7 @@ static inline void product(const struct rotate_conf *c, const float *x, double *
 }
 
 /* q[i][j] = sign_j * sum_l base[i][l] m[l][j]. */
-static inline void rotation(const struct rotate_conf *c, const float *x,
+static inline void rotation(const struct op_rotate_conf *c, const float *x,
                             const float *base, const double *m, float *q)
 {
     for (int64_t i = 0; i < c->n; i++)

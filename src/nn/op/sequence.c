@@ -11,8 +11,8 @@ struct expand_conf {
     int axis;
 };
 
-static enum rc expand_infer(const void *conf, const struct shape *in, int n_in,
-                            struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc expand_infer(const void *conf, const struct nn_shape *in, int n_in,
+                            struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     const struct expand_conf *c = conf;
     *keep_width = 0;
@@ -43,7 +43,7 @@ const struct op op_expand = {
     .onnx = expand_onnx,
 };
 
-struct val *nn_expand(struct graph *g, struct val *x, int axis)
+struct nn_val *nn_expand(struct graph *g, struct nn_val *x, int axis)
 {
     struct expand_conf conf = {.axis = axis};
     return nn_op(g, &op_expand, &x, 1, NULL, 0, &conf, sizeof(conf));
@@ -51,8 +51,8 @@ struct val *nn_expand(struct graph *g, struct val *x, int axis)
 
 /* in[0]: a row of the batch; in[1]: the positions that come behind it, on a longer axis.
  */
-static enum rc front_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc front_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     const struct expand_conf *c = conf;
     *keep_width = 0;
@@ -60,16 +60,17 @@ static enum rc front_infer(const void *conf, const struct shape *in, int n_in,
     out[0].axis = c->axis;
     if (in[0].axis != AXIS_BATCH || in[1].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes a row of the batch and positions");
-    if (shape_width(&in[0]) != shape_width(&in[1]))
+    if (nn_shape_width(&in[0]) != nn_shape_width(&in[1]))
         return err_set(err, RC_INVAL, "a row of %jd values before positions of %jd",
-                       (intmax_t)shape_width(&in[0]), (intmax_t)shape_width(&in[1]));
+                       (intmax_t)nn_shape_width(&in[0]),
+                       (intmax_t)nn_shape_width(&in[1]));
     return RC_OK;
 }
 
 static void front_onnx(struct onnx *o, const struct onnx_op *op)
 {
     int64_t one = 1;
-    struct shape row = op->in[1];
+    struct nn_shape row = op->in[1];
     row.axis = AXIS_BATCH;
     const char *x = onnx_reshape(o, NULL, op->x[0], &op->in[0], &row);
     const char *both[] = {onnx_binary(o, "Unsqueeze", NULL, x, onnx_ints(o, &one, 1)),
@@ -87,25 +88,25 @@ const struct op op_seq_prepend = {
     .onnx = front_onnx,
 };
 
-struct val *nn_seq_prepend(struct graph *g, struct val *x, struct val *values)
+struct nn_val *nn_seq_prepend(struct graph *g, struct nn_val *x, struct nn_val *values)
 {
     if (!x || !values)
         return NULL;
     struct expand_conf conf = {.axis = graph_axis_longer(g, values->shape.axis)};
-    struct val *in[] = {x, values};
+    struct nn_val *in[] = {x, values};
     return conf.axis < 0 ? NULL
                          : nn_op(g, &op_seq_prepend, in, 2, NULL, 0, &conf, sizeof(conf));
 }
 
-static enum rc pool_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc pool_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
     out[0].axis = AXIS_BATCH;
     if (in[0].axis == AXIS_BATCH)
         return err_set(err, RC_INVAL, "takes values of positions");
-    if (n_in == 2 && (in[1].axis != in[0].axis || shape_width(&in[1]) != 1))
+    if (n_in == 2 && (in[1].axis != in[0].axis || nn_shape_width(&in[1]) != 1))
         return err_set(err, RC_INVAL, "takes one weight per position");
     return RC_OK;
 }
@@ -113,9 +114,9 @@ static enum rc pool_infer(const void *conf, const struct shape *in, int n_in,
 /* Padded positions weigh nothing. */
 static void pool_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct pool_conf *c = op->conf;
-    struct shape flat = {
-        .axis = AXIS_BATCH, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    const struct op_pool_conf *c = op->conf;
+    struct nn_shape flat = {
+        .axis = AXIS_BATCH, .n_dims = 1, .dims = {nn_shape_width(&op->in[0])}};
     const char *mask = onnx_mask_column(o, op->in[0].axis);
     const char *weights = op->n_in == 2 ? onnx_binary(o, "Mul", NULL, mask,
                                                       onnx_flat(o, op->x[1], &op->in[1]))
@@ -137,15 +138,15 @@ const struct op op_seq_sum = {
     .onnx = pool_onnx,
 };
 
-struct val *nn_seq_sum(struct graph *g, struct val *weights, struct val *values)
+struct nn_val *nn_seq_sum(struct graph *g, struct nn_val *weights, struct nn_val *values)
 {
-    struct pool_conf conf = {.mean = false};
-    struct val *in[] = {values, weights};
+    struct op_pool_conf conf = {.mean = false};
+    struct nn_val *in[] = {values, weights};
     return nn_op(g, &op_seq_sum, in, weights ? 2 : 1, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_seq_mean(struct graph *g, struct val *values)
+struct nn_val *nn_seq_mean(struct graph *g, struct nn_val *values)
 {
-    struct pool_conf conf = {.mean = true};
+    struct op_pool_conf conf = {.mean = true};
     return nn_op(g, &op_seq_sum, &values, 1, NULL, 0, &conf, sizeof(conf));
 }

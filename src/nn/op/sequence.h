@@ -6,7 +6,7 @@
 #include "nn/op.h"
 
 /* in[0] values; in[1], when there, one weight per position. */
-struct pool_conf {
+struct op_pool_conf {
     bool mean;
 };
 

@@ -10,13 +10,13 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc session_infer(const void *conf, const struct shape *in, int n_in,
-                             struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc session_infer(const void *conf, const struct nn_shape *in, int n_in,
+                             struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = KEEP_ALL;
     out[0] = in[IN_X];
     if (in[IN_X].axis == AXIS_BATCH || in[IN_NODE].axis != in[IN_X].axis ||
-        shape_width(&in[IN_NODE]) != 1 || in[IN_X].n_dims != 1 || in[IN_X].dims[0] % 2)
+        nn_shape_width(&in[IN_NODE]) != 1 || in[IN_X].n_dims != 1 || in[IN_X].dims[0] % 2)
         return err_set(err, RC_INVAL,
                        "takes an even number of values and one number per position");
     return RC_OK;
@@ -106,8 +106,8 @@ const struct op op_session_graph = {
     .onnx = session_onnx,
 };
 
-struct val *nn_session_graph(struct graph *g, struct val *x, struct val *node)
+struct nn_val *nn_session_graph(struct graph *g, struct nn_val *x, struct nn_val *node)
 {
-    struct val *in[] = {x, node};
+    struct nn_val *in[] = {x, node};
     return nn_op(g, &op_session_graph, in, 2, NULL, 0, NULL, 0);
 }

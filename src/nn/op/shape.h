@@ -5,9 +5,9 @@
 
 #include "nn/op.h"
 
-struct take_conf {
+struct op_take_conf {
     int64_t from;
-    struct shape shape; /* of a row; axis is the input's */
+    struct nn_shape shape; /* of a row; axis is the input's */
 };
 
 #endif

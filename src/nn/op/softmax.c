@@ -6,8 +6,8 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc same_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc same_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -30,20 +30,20 @@ const struct op op_softmax = {
     .onnx = softmax_onnx,
 };
 
-struct val *nn_softmax(struct graph *g, struct val *x)
+struct nn_val *nn_softmax(struct graph *g, struct nn_val *x)
 {
     if (!x)
         return NULL;
-    struct softmax_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
+    struct op_softmax_conf conf = {.n = x->shape.dims[x->shape.n_dims - 1]};
     return nn_op(g, &op_softmax, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-static enum rc seq_infer(const void *conf, const struct shape *in, int n_in,
-                         struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc seq_infer(const void *conf, const struct nn_shape *in, int n_in,
+                         struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
-    if (in[0].axis == AXIS_BATCH || shape_width(&in[0]) != 1)
+    if (in[0].axis == AXIS_BATCH || nn_shape_width(&in[0]) != 1)
         return err_set(err, RC_INVAL, "takes one score per position");
     return RC_OK;
 }
@@ -54,7 +54,7 @@ static void seq_softmax_onnx(struct onnx *o, const struct onnx_op *op)
     const char *mask = onnx_mask_column(o, op->in[0].axis);
     const char *far =
         onnx_with(o, "Mul", NULL, onnx_with(o, "Sub", NULL, mask, 1), 1e30f);
-    struct shape one = {.axis = op->in[0].axis, .n_dims = 1, .dims = {1}};
+    struct nn_shape one = {.axis = op->in[0].axis, .n_dims = 1, .dims = {1}};
     const char *scores = onnx_binary(
         o, "Add", NULL,
         onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]), mask), far);
@@ -79,20 +79,20 @@ const struct op op_seq_softmax_before = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_seq_softmax(struct graph *g, struct val *scores)
+struct nn_val *nn_seq_softmax(struct graph *g, struct nn_val *scores)
 {
-    struct seq_conf conf = {.but_last = false};
+    struct op_seq_conf conf = {.but_last = false};
     return nn_op(g, &op_seq_softmax, &scores, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_seq_softmax_before(struct graph *g, struct val *scores)
+struct nn_val *nn_seq_softmax_before(struct graph *g, struct nn_val *scores)
 {
-    struct seq_conf conf = {.but_last = true};
+    struct op_seq_conf conf = {.but_last = true};
     return nn_op(g, &op_seq_softmax_before, &scores, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-static enum rc l2_infer(const void *conf, const struct shape *in, int n_in,
-                        struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc l2_infer(const void *conf, const struct nn_shape *in, int n_in,
+                        struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 1;
@@ -101,10 +101,10 @@ static enum rc l2_infer(const void *conf, const struct shape *in, int n_in,
 
 static void l2_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct l2_conf *c = op->conf;
+    const struct op_l2_conf *c = op->conf;
     const char *x = onnx_flat(o, op->x[0], &op->in[0]);
-    struct shape flat = {
-        .axis = op->in[0].axis, .n_dims = 1, .dims = {shape_width(&op->in[0])}};
+    struct nn_shape flat = {
+        .axis = op->in[0].axis, .n_dims = 1, .dims = {nn_shape_width(&op->in[0])}};
     const char *length = onnx_unary(
         o, "Sqrt", NULL, onnx_sum(o, NULL, onnx_binary(o, "Mul", NULL, x, x), -1, true));
     length = onnx_with(o, "Max", NULL, length, c->eps);
@@ -118,8 +118,8 @@ const struct op op_l2_normalise = {
     .onnx = l2_onnx,
 };
 
-struct val *nn_l2_normalise(struct graph *g, struct val *x, float eps)
+struct nn_val *nn_l2_normalise(struct graph *g, struct nn_val *x, float eps)
 {
-    struct l2_conf conf = {.eps = eps};
+    struct op_l2_conf conf = {.eps = eps};
     return nn_op(g, &op_l2_normalise, &x, 1, NULL, 0, &conf, sizeof(conf));
 }

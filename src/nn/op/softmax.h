@@ -5,15 +5,15 @@
 
 #include "nn/op.h"
 
-struct softmax_conf {
+struct op_softmax_conf {
     int64_t n; /* of the last dimension; 0: over the positions */
 };
 
-struct seq_conf {
+struct op_seq_conf {
     bool but_last;
 };
 
-struct l2_conf {
+struct op_l2_conf {
     float eps;
 };
 

@@ -7,13 +7,13 @@
 #include "nn/ops.h"
 
 /* Rows of one value each. */
-static enum rc ones_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc ones_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
     out[0] = in[0];
     for (int i = 0; i < n_in; i++)
-        if (in[i].axis != in[0].axis || shape_width(&in[i]) != 1)
+        if (in[i].axis != in[0].axis || nn_shape_width(&in[i]) != 1)
             return err_set(err, RC_INVAL, "takes one value per row");
     return RC_OK;
 }
@@ -43,19 +43,19 @@ const struct op op_both_logit = {
     .onnx = both_onnx,
 };
 
-struct val *nn_both_logit(struct graph *g, struct val *a, struct val *b)
+struct nn_val *nn_both_logit(struct graph *g, struct nn_val *a, struct nn_val *b)
 {
-    struct val *in[] = {a, b};
+    struct nn_val *in[] = {a, b};
     return nn_op(g, &op_both_logit, in, 2, NULL, 0, NULL, 0);
 }
 
 /* x [n] and a number of the row -> x[number]. */
-static enum rc pick_infer(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc pick_infer(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     *keep_width = 0;
-    out[0] = (struct shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
-    if (in[0].axis != in[1].axis || shape_width(&in[1]) != 1)
+    out[0] = (struct nn_shape){.axis = in[0].axis, .n_dims = 1, .dims = {1}};
+    if (in[0].axis != in[1].axis || nn_shape_width(&in[1]) != 1)
         return err_set(err, RC_INVAL, "takes one number per row");
     return RC_OK;
 }
@@ -84,9 +84,9 @@ const struct op op_pick = {
     .onnx = pick_onnx,
 };
 
-struct val *nn_pick(struct graph *g, struct val *x, struct val *number)
+struct nn_val *nn_pick(struct graph *g, struct nn_val *x, struct nn_val *number)
 {
-    struct val *in[] = {x, number};
+    struct nn_val *in[] = {x, number};
     return nn_op(g, &op_pick, in, 2, NULL, 0, NULL, 0);
 }
 
@@ -96,15 +96,15 @@ const struct op op_batch_share = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_mean_share(struct graph *g, struct val *x)
+struct nn_val *nn_mean_share(struct graph *g, struct nn_val *x)
 {
-    struct share_conf conf = {.times = false};
+    struct op_share_conf conf = {.times = false};
     return nn_op(g, &op_batch_share, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
-struct val *nn_batch_times(struct graph *g, struct val *x)
+struct nn_val *nn_batch_times(struct graph *g, struct nn_val *x)
 {
-    struct share_conf conf = {.times = true};
+    struct op_share_conf conf = {.times = true};
     return nn_op(g, &op_batch_share, &x, 1, NULL, 0, &conf, sizeof(conf));
 }
 
@@ -115,7 +115,7 @@ const struct op op_root_share = {
     .onnx = onnx_nothing,
 };
 
-struct val *nn_root_share(struct graph *g, struct val *x)
+struct nn_val *nn_root_share(struct graph *g, struct nn_val *x)
 {
     return nn_op(g, &op_root_share, &x, 1, NULL, 0, NULL, 0);
 }

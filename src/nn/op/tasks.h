@@ -6,7 +6,7 @@
 #include "nn/op.h"
 
 /* Divided by the number of rows, or times it. */
-struct share_conf {
+struct op_share_conf {
     bool times;
 };
 

@@ -4,10 +4,10 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc times_infer(const void *conf, const struct shape *in, int n_in,
-                           struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc times_infer(const void *conf, const struct nn_shape *in, int n_in,
+                           struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct times_conf *c = conf;
+    const struct op_times_conf *c = conf;
     *keep_width = 0;
     out[0] = in[0];
     out[0].dims[in[0].n_dims - 1] = c->out;
@@ -29,11 +29,11 @@ const struct op op_times = {
     .onnx = times_onnx,
 };
 
-struct val *nn_times(struct graph *g, struct param *w, struct val *x)
+struct nn_val *nn_times(struct graph *g, struct param *w, struct nn_val *x)
 {
     if (!w || !x)
         return NULL;
-    struct times_conf conf = {
+    struct op_times_conf conf = {
         .precision = g->options.precision, .in = w->dims[0], .out = w->dims[1]};
     return nn_op(g, &op_times, &x, 1, &w, 1, &conf, sizeof(conf));
 }

@@ -6,7 +6,7 @@
 #include "nn/op.h"
 #include "tensor/gemm.h"
 
-struct times_conf {
+struct op_times_conf {
     enum gemm_precision precision;
     int64_t in, out;
 };

@@ -4,19 +4,20 @@
 #include "nn/onnx.h"
 #include "nn/ops.h"
 
-static enum rc windows_infer(const void *conf, const struct shape *in, int n_in,
-                             struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc windows_infer(const void *conf, const struct nn_shape *in, int n_in,
+                             struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
-    const struct windows_conf *c = conf;
+    const struct op_windows_conf *c = conf;
     *keep_width = 0;
-    if (in[0].axis == AXIS_BATCH || in[1].axis != in[0].axis || shape_width(&in[1]) != 1)
+    if (in[0].axis == AXIS_BATCH || in[1].axis != in[0].axis ||
+        nn_shape_width(&in[1]) != 1)
         return err_set(err, RC_INVAL, "takes values and one weight per position");
-    out[0] = (struct shape){
-        .axis = AXIS_BATCH, .n_dims = 2, .dims = {c->n, shape_width(&in[0])}};
+    out[0] = (struct nn_shape){
+        .axis = AXIS_BATCH, .n_dims = 2, .dims = {c->n, nn_shape_width(&in[0])}};
     return RC_OK;
 }
 
-static const char *put_window(struct onnx *o, const struct windows_conf *c, int64_t w,
+static const char *put_window(struct onnx *o, const struct op_windows_conf *c, int64_t w,
                               const char *x)
 {
     int64_t axis = 1;
@@ -29,7 +30,7 @@ static const char *put_window(struct onnx *o, const struct windows_conf *c, int6
 
 static void windows_onnx(struct onnx *o, const struct onnx_op *op)
 {
-    const struct windows_conf *c = op->conf;
+    const struct op_windows_conf *c = op->conf;
     const char *means[NN_WINDOWS_MAX], *mask = onnx_mask_column(o, op->in[0].axis);
     const char *weights =
         onnx_binary(o, "Mul", NULL, mask, onnx_flat(o, op->x[1], &op->in[1]));
@@ -53,11 +54,11 @@ const struct op op_seq_windows = {
     .onnx = windows_onnx,
 };
 
-struct val *nn_seq_windows(struct graph *g, struct val *weights, struct val *values,
-                           const uint32_t *lengths, int64_t n)
+struct nn_val *nn_seq_windows(struct graph *g, struct nn_val *weights,
+                              struct nn_val *values, const uint32_t *lengths, int64_t n)
 {
-    struct windows_conf conf = {.n = n};
-    struct val *in[] = {values, weights};
+    struct op_windows_conf conf = {.n = n};
+    struct nn_val *in[] = {values, weights};
     if (n < 1 || n > NN_WINDOWS_MAX)
         return graph_fail(g, "%jd windows: there can be 1 to %d", (intmax_t)n,
                           NN_WINDOWS_MAX);

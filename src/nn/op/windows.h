@@ -5,7 +5,7 @@
 
 #include "nn/ops.h"
 
-struct windows_conf {
+struct op_windows_conf {
     int64_t n;
     int64_t start[NN_WINDOWS_MAX + 1]; /* positions; the last is where all end */
 };

@@ -7,9 +7,10 @@
 
 #include "text/pipeline/pipeline.h"
 
-enum rc clip_from(const struct pc_GradClipping *conf, struct clip *out, struct err *err)
+enum rc optim_clip_from(const struct pc_GradClipping *conf, struct optim_clip *out,
+                        struct err *err)
 {
-    struct clip c = {.kind = CLIP_NONE, .p = 2};
+    struct optim_clip c = {.kind = CLIP_NONE, .p = 2};
     if (conf) {
         c.max = conf->max_gradient;
         c.p = conf->norm_type;
@@ -33,25 +34,25 @@ enum rc clip_from(const struct pc_GradClipping *conf, struct clip *out, struct e
     return RC_OK;
 }
 
-double grads_norm(const struct param_set *s, double p)
+double optim_grads_norm(const struct optim_param_set *s, double p)
 {
     return s->ops->norm(s, p);
 }
 
-double clip_grads(const struct clip *c, const struct param_set *s)
+double optim_clip_grads(const struct optim_clip *c, const struct optim_param_set *s)
 {
     if (c->kind == CLIP_VALUE)
         s->ops->clamp(s, (float)c->max);
     if (c->kind != CLIP_NORM)
         return (double)NAN;
-    double norm = grads_norm(s, c->p);
+    double norm = optim_grads_norm(s, c->p);
     float by = (float)(c->max / (norm + 1e-6));
     if (isfinite(norm) && by < 1)
         s->ops->multiply(s, by);
     return norm;
 }
 
-bool scale_grads(const struct param_set *s, double by)
+bool optim_scale_grads(const struct optim_param_set *s, double by)
 {
     return s->ops->multiply_finite(s, (float)by);
 }

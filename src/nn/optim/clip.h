@@ -7,10 +7,10 @@
 
 struct pc_GradClipping;
 
-enum clip_kind { CLIP_NONE, CLIP_NORM, CLIP_VALUE };
+enum optim_clip_kind { CLIP_NONE, CLIP_NORM, CLIP_VALUE };
 
-struct clip {
-    enum clip_kind kind;
+struct optim_clip {
+    enum optim_clip_kind kind;
     double max;
     double p; /* of the norm; may be infinite */
 };
@@ -18,17 +18,17 @@ struct clip {
 /* `conf` may be NULL: no clipping. enable_global_grad_clip changes nothing: every rank
  * holds the same gradients. RC_INVAL.
  */
-enum rc clip_from(const struct pc_GradClipping *conf, struct clip *out,
-                  struct err *err) MUST_CHECK;
+enum rc optim_clip_from(const struct pc_GradClipping *conf, struct optim_clip *out,
+                        struct err *err) MUST_CHECK;
 
 /* The p-norm of all gradients, p above 0 or infinite. NaN when one of them is. */
-double grads_norm(const struct param_set *s, double p);
+double optim_grads_norm(const struct optim_param_set *s, double p);
 /* Norm: all gradients times max / (norm + 1e-6) when that is below 1. Value: each element
  * clamped to +-max. Returns the norm before, or NaN for the other kinds; with a norm that
  * is not finite nothing is changed.
  */
-double clip_grads(const struct clip *c, const struct param_set *s);
+double optim_clip_grads(const struct optim_clip *c, const struct optim_param_set *s);
 /* All gradients times `by`; false when one of the products is infinite or NaN. */
-bool scale_grads(const struct param_set *s, double by);
+bool optim_scale_grads(const struct optim_param_set *s, double by);
 
 #endif

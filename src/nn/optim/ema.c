@@ -6,16 +6,16 @@
 
 #include "base/mem.h"
 
-struct ema {
-    const struct param_set *params;
+struct optim_ema {
+    const struct optim_param_set *params;
     float keep, take;         /* decay, 1 - decay */
     struct device_floats avg; /* [total], in the order of the parameters */
     int64_t n;                /* updates so far */
     bool swapped;
 };
 
-enum rc ema_create(double decay, const struct param_set *params, struct ema **out,
-                   struct err *err)
+enum rc optim_ema_create(double decay, const struct optim_param_set *params,
+                         struct optim_ema **out, struct err *err)
 {
     if (!(decay >= 0 && decay <= 1))
         return err_set(err, RC_INVAL, "ema: decay: %g is outside [0, 1]", decay);
@@ -24,14 +24,14 @@ enum rc ema_create(double decay, const struct param_set *params, struct ema **ou
     if (device_floats_init(&avg, params->device, total))
         return err_set(err, RC_NOMEM, "no memory for the average of %jd parameters",
                        (intmax_t)total);
-    struct ema *e = mem_calloc(1, sizeof(*e));
-    *e = (struct ema){
+    struct optim_ema *e = mem_calloc(1, sizeof(*e));
+    *e = (struct optim_ema){
         .params = params, .keep = (float)decay, .take = (float)(1 - decay), .avg = avg};
     *out = e;
     return RC_OK;
 }
 
-void ema_destroy(struct ema *e)
+void optim_ema_destroy(struct optim_ema *e)
 {
     if (!e)
         return;
@@ -39,14 +39,14 @@ void ema_destroy(struct ema *e)
     mem_free(e);
 }
 
-void ema_update(struct ema *e)
+void optim_ema_update(struct optim_ema *e)
 {
     assert(!e->swapped);
     e->params->ops->average(e->params, e->avg.at, e->keep, e->take, e->n == 0);
     e->n++;
 }
 
-void ema_swap(struct ema *e)
+void optim_ema_swap(struct optim_ema *e)
 {
     if (e->n == 0)
         return;
@@ -54,35 +54,35 @@ void ema_swap(struct ema *e)
     e->swapped = !e->swapped;
 }
 
-bool ema_swapped(const struct ema *e)
+bool optim_ema_swapped(const struct optim_ema *e)
 {
     return e->swapped;
 }
 
-void ema_save(const struct ema *e, const char *prefix, struct state *out)
+void optim_ema_save(const struct optim_ema *e, const char *prefix, struct nn_state *out)
 {
     assert(!e->swapped);
     device_floats_pull(&e->avg, 0, e->avg.n);
     for (size_t i = 0; i < e->params->n; i++) {
         const struct param *p = e->params->at[i];
-        state_add(out, STATE_F32, e->avg.host + e->params->begin[i], p->n, "%s%s", prefix,
-                  p->name);
+        nn_state_add(out, STATE_F32, e->avg.host + e->params->begin[i], p->n, "%s%s",
+                     prefix, p->name);
     }
-    state_add(out, STATE_I64, &e->n, 1, "__n_averaged__");
+    nn_state_add(out, STATE_I64, &e->n, 1, "__n_averaged__");
 }
 
-static enum rc load(struct ema *e, const char *prefix, const struct state *in, bool take,
-                    struct err *err)
+static enum rc load(struct optim_ema *e, const char *prefix, const struct nn_state *in,
+                    bool take, struct err *err)
 {
     int64_t n = 0;
-    enum rc rc = state_copy(in, "__n_averaged__", STATE_I64, &n, 1, err);
+    enum rc rc = nn_state_copy(in, "__n_averaged__", STATE_I64, &n, 1, err);
     if (rc == RC_OK && n < 0)
         rc = err_set(err, RC_FORMAT, "__n_averaged__ is %jd", (intmax_t)n);
     for (size_t i = 0; rc == RC_OK && i < e->params->n; i++) {
         const struct param *p = e->params->at[i];
         char *name = mem_printf("%s%s", prefix, p->name);
-        const struct state_item *item;
-        rc = state_expect(in, name, STATE_F32, p->n, &item, err);
+        const struct nn_state_item *item;
+        rc = nn_state_expect(in, name, STATE_F32, p->n, &item, err);
         if (rc == RC_OK && take)
             memcpy(e->avg.host + e->params->begin[i], item->data,
                    (size_t)p->n * sizeof(float));
@@ -95,8 +95,8 @@ static enum rc load(struct ema *e, const char *prefix, const struct state *in, b
     return rc;
 }
 
-enum rc ema_load(struct ema *e, const char *prefix, const struct state *in,
-                 struct err *err)
+enum rc optim_ema_load(struct optim_ema *e, const char *prefix, const struct nn_state *in,
+                       struct err *err)
 {
     assert(!e->swapped);
     enum rc rc = load(e, prefix, in, false, err);

@@ -16,8 +16,8 @@
 
 struct group {
     struct optim_rule rule;
-    struct schedule schedule;
-    struct pattern *pattern; /* NULL for the main one */
+    struct nn_schedule schedule;
+    struct optim_pattern *pattern; /* NULL for the main one */
     const char *regex;
     size_t uses;
 };
@@ -31,7 +31,7 @@ struct slot {
 
 struct optim {
     const char *prefix;
-    struct param_set params;
+    struct optim_param_set params;
     VEC(struct group) groups;
     struct slot *slots;           /* [params.n] */
     struct param_update *updates; /* [params.n]: of the step that is running */
@@ -48,9 +48,9 @@ static enum rc add_group(struct optim *o, const struct msg *m, const struct msg 
     double lr = 0;
     enum rc rc = optim_rule_from(m, &g.rule, &lr, err);
     if (rc == RC_OK)
-        rc = schedule_from(m, main, lr, &g.schedule, err);
+        rc = nn_schedule_from(m, main, lr, &g.schedule, err);
     if (rc == RC_OK && regex)
-        rc = pattern_create(regex, &g.pattern, err);
+        rc = optim_pattern_create(regex, &g.pattern, err);
     if (rc)
         return rc;
     VEC_PUSH(&o->groups, g);
@@ -77,7 +77,7 @@ static enum rc find_group(const struct optim *o, const char *name, size_t *out,
 {
     for (size_t k = 1; k < o->groups.n; k++) {
         bool match = false;
-        enum rc rc = pattern_match(o->groups.at[k].pattern, name, &match, err);
+        enum rc rc = optim_pattern_match(o->groups.at[k].pattern, name, &match, err);
         if (rc)
             return rc;
         if (match) {
@@ -98,7 +98,7 @@ static void drop_unmatched(struct optim *o)
         struct group *g = &o->groups.at[k];
         if (g->uses == 0) {
             VEC_PUSH(&o->unmatched, g->regex);
-            pattern_destroy(g->pattern);
+            optim_pattern_destroy(g->pattern);
             continue;
         }
         moved[k] = kept;
@@ -168,7 +168,7 @@ enum rc optim_create(const struct pc_DenseOptimizer *conf, struct param *const *
 {
     struct optim *o = mem_calloc(1, sizeof(*o));
     o->prefix = arena_strdup(&o->arena, options->prefix ? options->prefix : "");
-    enum rc rc = param_set_init(&o->params, params, n, options->pool, err);
+    enum rc rc = optim_param_set_init(&o->params, params, n, options->pool, err);
     if (rc == RC_OK)
         rc = add_groups(o, conf, err);
     if (rc == RC_OK)
@@ -188,10 +188,10 @@ void optim_destroy(struct optim *o)
     if (!o)
         return;
     for (size_t k = 0; k < o->groups.n; k++)
-        pattern_destroy(o->groups.at[k].pattern);
+        optim_pattern_destroy(o->groups.at[k].pattern);
     VEC_RELEASE(&o->groups);
     VEC_RELEASE(&o->unmatched);
-    param_set_release(&o->params);
+    optim_param_set_release(&o->params);
     mem_free(o->slots);
     mem_free(o->updates);
     device_floats_release(&o->block);
@@ -199,7 +199,7 @@ void optim_destroy(struct optim *o)
     mem_free(o);
 }
 
-const struct param_set *optim_params(const struct optim *o)
+const struct optim_param_set *optim_params(const struct optim *o)
 {
     return &o->params;
 }
@@ -240,31 +240,32 @@ void optim_step(struct optim *o, uint64_t step, uint64_t epoch)
     o->params.ops->update(&o->params, o->updates);
 }
 
-void optim_save(const struct optim *o, bool grads, struct state *out)
+void optim_save(const struct optim *o, bool grads, struct nn_state *out)
 {
     device_floats_pull(&o->block, 0, o->block.n);
     for (size_t i = 0; i < o->params.n; i++) {
         const struct optim_rule *r = slot_rule(o, i);
         const struct param *p = o->params.at[i];
         for (int k = 0; k < optim_rule_states(r); k++)
-            state_add(out, STATE_F32, o->block.host + o->slots[i].state_at[k], p->n,
-                      "state.%s.%s", o->names[i], optim_rule_state_name(r, k));
-        state_add(out, STATE_I64, &o->slots[i].step, 1, "state.%s.step", o->names[i]);
+            nn_state_add(out, STATE_F32, o->block.host + o->slots[i].state_at[k], p->n,
+                         "state.%s.%s", o->names[i], optim_rule_state_name(r, k));
+        nn_state_add(out, STATE_I64, &o->slots[i].step, 1, "state.%s.step", o->names[i]);
         if (grads)
-            state_add(out, STATE_F32, param_read_grad(p), p->n, "grad.%s", o->names[i]);
+            nn_state_add(out, STATE_F32, param_read_grad(p), p->n, "grad.%s",
+                         o->names[i]);
     }
 }
 
 /* Looks at the state of parameter i in `in`; takes it over when `take`. */
-static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool take,
+static enum rc load_slot(struct optim *o, size_t i, const struct nn_state *in, bool take,
                          struct err *err)
 {
     const struct optim_rule *r = slot_rule(o, i);
     const struct param *p = o->params.at[i];
     struct slot *s = &o->slots[i];
-    const struct state_item *item;
+    const struct nn_state_item *item;
     char *name = mem_printf("state.%s.step", o->names[i]);
-    enum rc rc = state_expect(in, name, STATE_I64, 1, &item, err);
+    enum rc rc = nn_state_expect(in, name, STATE_I64, 1, &item, err);
     mem_free(name);
     if (rc == RC_OK && *(const int64_t *)item->data < 0)
         rc = err_set(err, RC_FORMAT, "state.%s.step is %jd", o->names[i],
@@ -273,7 +274,7 @@ static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool
         s->step = *(const int64_t *)item->data;
     for (int k = 0; rc == RC_OK && k < optim_rule_states(r); k++) {
         name = mem_printf("state.%s.%s", o->names[i], optim_rule_state_name(r, k));
-        rc = state_expect(in, name, STATE_F32, p->n, &item, err);
+        rc = nn_state_expect(in, name, STATE_F32, p->n, &item, err);
         if (rc == RC_OK && take) {
             memcpy(o->block.host + s->state_at[k], item->data,
                    (size_t)p->n * sizeof(float));
@@ -285,22 +286,22 @@ static enum rc load_slot(struct optim *o, size_t i, const struct state *in, bool
 }
 
 /* The gradients of an accumulation that was under way. */
-static enum rc load_grad(struct optim *o, size_t i, const struct state *in, bool take,
+static enum rc load_grad(struct optim *o, size_t i, const struct nn_state *in, bool take,
                          struct err *err)
 {
     struct param *p = o->params.at[i];
     char *name = mem_printf("grad.%s", o->names[i]);
-    const struct state_item *item = state_find(in, name);
+    const struct nn_state_item *item = nn_state_find(in, name);
     enum rc rc = RC_OK;
     if (item)
-        rc = state_expect(in, name, STATE_F32, p->n, &item, err);
+        rc = nn_state_expect(in, name, STATE_F32, p->n, &item, err);
     if (item && rc == RC_OK && take)
         param_set_grad(p, item->data);
     mem_free(name);
     return rc;
 }
 
-enum rc optim_load(struct optim *o, const struct state *in, size_t *n_missing,
+enum rc optim_load(struct optim *o, const struct nn_state *in, size_t *n_missing,
                    struct err *err)
 {
     size_t missing = 0;

@@ -5,10 +5,10 @@
  * else to the main one. One real step, after the gradients of all micro-batches and ranks
  * are in:
  *
- *     scale_grads()      takes the loss scale out and tells whether all is finite
- *     clip_grads()       bounds the gradients
+ *     optim_scale_grads()      takes the loss scale out and tells whether all is finite
+ *     optim_clip_grads()       bounds the gradients
  *     optim_step()       updates the parameters
- *     ema_update()       and their moving average
+ *     optim_ema_update()       and their moving average
  *
  * Results do not depend on the number of threads, and a step allocates nothing. One
  * thread at a time.
@@ -38,7 +38,7 @@ enum rc optim_create(const struct pc_DenseOptimizer *conf, struct param *const *
 void optim_destroy(struct optim *o); /* NULL is fine */
 
 /* The trainable parameters, for clipping and averages. Borrowed. */
-const struct param_set *optim_params(const struct optim *o);
+const struct optim_param_set *optim_params(const struct optim *o);
 
 /* One update with the rates that are due after `step` steps and `epoch` passes over the
  * data. Under accumulation `step` counts micro-steps.
@@ -59,12 +59,12 @@ const char *optim_unmatched(const struct optim *o, size_t i);
 /* Lists `state.<parameter>.<array>` and `state.<parameter>.step`, and with `grads` (in
  * the middle of an accumulation) `grad.<parameter>`. In the order of the parameters.
  */
-void optim_save(const struct optim *o, bool grads, struct state *out);
+void optim_save(const struct optim *o, bool grads, struct nn_state *out);
 /* Takes over what optim_save() listed. Without `n_missing` everything must be there
  * (RC_NOTFOUND); with it, parameters without state keep theirs and are counted. Sizes
  * must agree (RC_FORMAT). On failure nothing has changed.
  */
-enum rc optim_load(struct optim *o, const struct state *in, size_t *n_missing,
+enum rc optim_load(struct optim *o, const struct nn_state *in, size_t *n_missing,
                    struct err *err) MUST_CHECK;
 
 #endif

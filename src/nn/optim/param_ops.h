@@ -11,7 +11,7 @@
 
 #include "nn/optim/rule.h"
 
-struct param_set;
+struct optim_param_set;
 
 /* One step of one parameter. */
 struct param_update {
@@ -23,17 +23,17 @@ struct param_update {
 
 struct param_ops {
     /* values by gradients; u: [s->n] */
-    void (*update)(const struct param_set *s, const struct param_update *u);
+    void (*update)(const struct optim_param_set *s, const struct param_update *u);
     /* The p-norm of all gradients, p above 0 or infinite; NaN when one of them is. */
-    double (*norm)(const struct param_set *s, double p);
+    double (*norm)(const struct optim_param_set *s, double p);
     /* Each gradient to within +-max; times `by`; that and whether all are finite. */
-    void (*clamp)(const struct param_set *s, float max);
-    void (*multiply)(const struct param_set *s, float by);
-    bool (*multiply_finite)(const struct param_set *s, float by);
+    void (*clamp)(const struct optim_param_set *s, float max);
+    void (*multiply)(const struct optim_param_set *s, float by);
+    bool (*multiply_finite)(const struct optim_param_set *s, float by);
     /* avg [total] = keep * avg + take * values, or the values when `first`. */
-    void (*average)(const struct param_set *s, float *avg, float keep, float take,
+    void (*average)(const struct optim_param_set *s, float *avg, float keep, float take,
                     bool first);
-    void (*exchange)(const struct param_set *s, float *avg); /* with the values */
+    void (*exchange)(const struct optim_param_set *s, float *avg); /* with the values */
 };
 
 #endif

@@ -7,10 +7,10 @@
 #include "nn/device.h"
 #include "nn/executor.h"
 
-enum rc param_set_init(struct param_set *s, struct param *const *params, size_t n,
-                       struct pool *pool, struct err *err)
+enum rc optim_param_set_init(struct optim_param_set *s, struct param *const *params,
+                             size_t n, struct pool *pool, struct err *err)
 {
-    *s = (struct param_set){.pool = pool, .device = device_default()};
+    *s = (struct optim_param_set){.pool = pool, .device = nn_device_default()};
     if (n && params[0]->device)
         s->device = params[0]->device;
     s->ops = s->device->ops->executor->params;
@@ -25,23 +25,23 @@ enum rc param_set_init(struct param_set *s, struct param *const *params, size_t 
     int64_t chunks = pool_chunks(param_set_total(s), PARAM_GRAIN);
     s->parts = mem_try_calloc((size_t)chunks + 1, sizeof(*s->parts));
     if (!s->parts) {
-        param_set_release(s);
+        optim_param_set_release(s);
         return err_set(err, RC_NOMEM, "no memory for the sums of %jd parts",
                        (intmax_t)chunks);
     }
     return RC_OK;
 }
 
-void param_set_release(struct param_set *s)
+void optim_param_set_release(struct optim_param_set *s)
 {
     mem_free(s->at);
     mem_free(s->begin);
     mem_free(s->parts);
-    *s = (struct param_set){0};
+    *s = (struct optim_param_set){0};
 }
 
 /* The parameter that holds element `at`. */
-static size_t param_at(const struct param_set *s, int64_t at)
+static size_t param_at(const struct optim_param_set *s, int64_t at)
 {
     size_t low = 0, high = s->n;
     while (high - low > 1) {
@@ -55,7 +55,7 @@ static size_t param_at(const struct param_set *s, int64_t at)
 }
 
 struct walk {
-    const struct param_set *set;
+    const struct optim_param_set *set;
     param_fn *fn;
     param_part_fn *part;
     enum param_join how;
@@ -72,7 +72,7 @@ static double join(enum param_join how, double a, double b)
 static void walk_chunk(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct walk *w = arg;
-    const struct param_set *s = w->set;
+    const struct optim_param_set *s = w->set;
     double all = 0;
     for (size_t i = param_at(s, begin); i < s->n && s->begin[i] < end; i++) {
         int64_t from = begin > s->begin[i] ? begin - s->begin[i] : 0;
@@ -88,14 +88,14 @@ static void walk_chunk(void *arg, int64_t begin, int64_t end, int64_t chunk)
         s->parts[chunk] = all;
 }
 
-void param_set_for(const struct param_set *s, param_fn *fn, void *arg)
+void optim_param_set_for(const struct optim_param_set *s, param_fn *fn, void *arg)
 {
     struct walk w = {.set = s, .fn = fn, .arg = arg};
     pool_for(s->pool, param_set_total(s), PARAM_GRAIN, walk_chunk, &w);
 }
 
-double param_set_join(const struct param_set *s, enum param_join how, param_part_fn *fn,
-                      void *arg)
+double optim_param_set_join(const struct optim_param_set *s, enum param_join how,
+                            param_part_fn *fn, void *arg)
 {
     struct walk w = {.set = s, .part = fn, .how = how, .arg = arg};
     double all = 0;

@@ -15,7 +15,7 @@
 
 #define PARAM_GRAIN 16384 /* elements of a chunk */
 
-struct param_set {
+struct optim_param_set {
     struct param **at; /* [n]; owned array of borrowed parameters */
     size_t n;
     int64_t *begin;              /* [n + 1]: place of each in the long array */
@@ -26,25 +26,25 @@ struct param_set {
 };
 
 /* Those of `params` that are trainable; they must outlive the set. RC_NOMEM. */
-enum rc param_set_init(struct param_set *s, struct param *const *params, size_t n,
-                       struct pool *pool, struct err *err) MUST_CHECK;
-void param_set_release(struct param_set *s);
+enum rc optim_param_set_init(struct optim_param_set *s, struct param *const *params,
+                             size_t n, struct pool *pool, struct err *err) MUST_CHECK;
+void optim_param_set_release(struct optim_param_set *s);
 
-static inline int64_t param_set_total(const struct param_set *s)
+static inline int64_t param_set_total(const struct optim_param_set *s)
 {
     return s->n ? s->begin[s->n] : 0;
 }
 
 /* For loops that run on the host: elements [begin, end) of parameter number `which`. */
 typedef void param_fn(void *arg, size_t which, int64_t begin, int64_t end);
-void param_set_for(const struct param_set *s, param_fn *fn, void *arg);
+void optim_param_set_for(const struct optim_param_set *s, param_fn *fn, void *arg);
 
 /* For each chunk joins what fn returns for its pieces, then the chunks, in order: their
  * sum, or their largest. NaN wins over everything in both.
  */
 enum param_join { PARAM_SUM, PARAM_MAX };
 typedef double param_part_fn(void *arg, size_t which, int64_t begin, int64_t end);
-double param_set_join(const struct param_set *s, enum param_join how, param_part_fn *fn,
-                      void *arg);
+double optim_param_set_join(const struct optim_param_set *s, enum param_join how,
+                            param_part_fn *fn, void *arg);
 
 #endif

@@ -11,14 +11,15 @@
     1000000 /* tries at one name; a sane expression needs a few hundred \
              */
 
-struct pattern {
+struct optim_pattern {
     char *regex;
     pcre2_code *code;
     pcre2_match_data *data;
     pcre2_match_context *context;
 };
 
-enum rc pattern_create(const char *regex, struct pattern **out, struct err *err)
+enum rc optim_pattern_create(const char *regex, struct optim_pattern **out,
+                             struct err *err)
 {
     int number = 0;
     PCRE2_SIZE at = 0;
@@ -31,13 +32,13 @@ enum rc pattern_create(const char *regex, struct pattern **out, struct err *err)
         return err_coded(err, RC_INVAL, E0308, "regex_pattern '%s': %s, at character %zu",
                          regex, (const char *)text, (size_t)at);
     }
-    struct pattern *p = mem_calloc(1, sizeof(*p));
+    struct optim_pattern *p = mem_calloc(1, sizeof(*p));
     p->regex = mem_strdup(regex);
     p->code = code;
     p->data = pcre2_match_data_create_from_pattern(code, NULL);
     p->context = pcre2_match_context_create(NULL);
     if (!p->data || !p->context) {
-        pattern_destroy(p);
+        optim_pattern_destroy(p);
         return err_set(err, RC_NOMEM, "no memory for regex_pattern '%s'", regex);
     }
     pcre2_set_match_limit(p->context, MATCH_LIMIT);
@@ -45,7 +46,7 @@ enum rc pattern_create(const char *regex, struct pattern **out, struct err *err)
     return RC_OK;
 }
 
-void pattern_destroy(struct pattern *p)
+void optim_pattern_destroy(struct optim_pattern *p)
 {
     if (!p)
         return;
@@ -56,8 +57,8 @@ void pattern_destroy(struct pattern *p)
     mem_free(p);
 }
 
-enum rc pattern_match(const struct pattern *p, const char *name, bool *out,
-                      struct err *err)
+enum rc optim_pattern_match(const struct optim_pattern *p, const char *name, bool *out,
+                            struct err *err)
 {
     int n =
         pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, p->data, p->context);

@@ -7,14 +7,14 @@
 
 #include "base/err.h"
 
-struct pattern;
+struct optim_pattern;
 
 /* RC_INVAL (E0308) says where the expression is wrong. */
-enum rc pattern_create(const char *regex, struct pattern **out,
-                       struct err *err) MUST_CHECK;
-void pattern_destroy(struct pattern *p); /* NULL is fine */
+enum rc optim_pattern_create(const char *regex, struct optim_pattern **out,
+                             struct err *err) MUST_CHECK;
+void optim_pattern_destroy(struct optim_pattern *p); /* NULL is fine */
 /* RC_INVAL (E0308) when the expression takes too long on this name. */
-enum rc pattern_match(const struct pattern *p, const char *name, bool *out,
-                      struct err *err) MUST_CHECK;
+enum rc optim_pattern_match(const struct optim_pattern *p, const char *name, bool *out,
+                            struct err *err) MUST_CHECK;
 
 #endif

@@ -6,17 +6,18 @@
 
 #include "text/pipeline/pipeline.h"
 
-enum rc scaler_from(const struct pc_GradScaler *conf, struct scaler *out, struct err *err)
+enum rc optim_scaler_from(const struct pc_GradScaler *conf, struct optim_scaler *out,
+                          struct err *err)
 {
     if (!conf) {
-        *out = (struct scaler){.scale = 1};
+        *out = (struct optim_scaler){.scale = 1};
         return RC_OK;
     }
-    struct scaler s = {.on = true,
-                       .scale = (float)conf->init_scale,
-                       .growth = (float)conf->growth_factor,
-                       .backoff = (float)conf->backoff_factor,
-                       .interval = conf->growth_interval};
+    struct optim_scaler s = {.on = true,
+                             .scale = (float)conf->init_scale,
+                             .growth = (float)conf->growth_factor,
+                             .backoff = (float)conf->backoff_factor,
+                             .interval = conf->growth_interval};
     if (!(s.scale > 0) || isinf(s.scale))
         return err_set(err, RC_INVAL, "grad_scaler: init_scale: %g must be above 0",
                        conf->init_scale);
@@ -32,7 +33,7 @@ enum rc scaler_from(const struct pc_GradScaler *conf, struct scaler *out, struct
     return RC_OK;
 }
 
-void scaler_update(struct scaler *s, bool finite)
+void optim_scaler_update(struct optim_scaler *s, bool finite)
 {
     if (!s->on)
         return;
@@ -47,23 +48,24 @@ void scaler_update(struct scaler *s, bool finite)
     }
 }
 
-void scaler_save(const struct scaler *s, struct state *out)
+void optim_scaler_save(const struct optim_scaler *s, struct nn_state *out)
 {
     if (!s->on)
         return;
-    state_add(out, STATE_F32, &s->scale, 1, "scaler.scale");
-    state_add(out, STATE_I64, &s->good, 1, "scaler.good");
+    nn_state_add(out, STATE_F32, &s->scale, 1, "scaler.scale");
+    nn_state_add(out, STATE_I64, &s->good, 1, "scaler.good");
 }
 
-enum rc scaler_load(struct scaler *s, const struct state *in, struct err *err)
+enum rc optim_scaler_load(struct optim_scaler *s, const struct nn_state *in,
+                          struct err *err)
 {
     float scale = 0;
     int64_t good = 0;
     if (!s->on)
         return RC_OK;
-    enum rc rc = state_copy(in, "scaler.scale", STATE_F32, &scale, 1, err);
+    enum rc rc = nn_state_copy(in, "scaler.scale", STATE_F32, &scale, 1, err);
     if (rc == RC_OK)
-        rc = state_copy(in, "scaler.good", STATE_I64, &good, 1, err);
+        rc = nn_state_copy(in, "scaler.good", STATE_I64, &good, 1, err);
     if (rc == RC_OK && (!(scale > 0) || isinf(scale) || good < 0))
         rc = err_set(err, RC_FORMAT, "scaler: scale %g after %jd good steps",
                      (double)scale, (intmax_t)good);

@@ -4,8 +4,8 @@
  * Loss scaling, around each real step:
  *
  *     scaler_scale(s)           the loss counts so much on the way back
- *     scale_grads(params, by)   by 1 / scaler_scale(s): whether all of them are finite
- *     scaler_update(s, finite)  after the step, which is left out unless they are
+ *     optim_scale_grads(params, by)   by 1 / scaler_scale(s): whether all of them are finite
+ *     optim_scaler_update(s, finite)  after the step, which is left out unless they are
  *
  * Embedding gradients are divided and left out by the same rule.
  *
@@ -23,7 +23,7 @@
 
 struct pc_GradScaler;
 
-struct scaler {
+struct optim_scaler {
     bool on;
     float scale, growth, backoff;
     int64_t interval; /* good steps in a row before the scale grows */
@@ -31,18 +31,19 @@ struct scaler {
 };
 
 /* `conf` may be NULL: off, and the scale stays 1. RC_INVAL. */
-enum rc scaler_from(const struct pc_GradScaler *conf, struct scaler *out,
-                    struct err *err) MUST_CHECK;
-static inline double scaler_scale(const struct scaler *s)
+enum rc optim_scaler_from(const struct pc_GradScaler *conf, struct optim_scaler *out,
+                          struct err *err) MUST_CHECK;
+static inline double scaler_scale(const struct optim_scaler *s)
 {
     return (double)s->scale;
 }
 /* Not finite: the scale shrinks. It never grows beyond the largest float. */
-void scaler_update(struct scaler *s, bool finite);
+void optim_scaler_update(struct optim_scaler *s, bool finite);
 
 /* `scaler.scale`, `scaler.good`; nothing when off. RC_NOTFOUND, RC_FORMAT. */
-void scaler_save(const struct scaler *s, struct state *out);
-enum rc scaler_load(struct scaler *s, const struct state *in, struct err *err) MUST_CHECK;
+void optim_scaler_save(const struct optim_scaler *s, struct nn_state *out);
+enum rc optim_scaler_load(struct optim_scaler *s, const struct nn_state *in,
+                          struct err *err) MUST_CHECK;
 
 /* Where micro-step `step` (from 0) stands among the `n` of its real step; n 0 is 1. */
 static inline bool accum_begins(uint32_t n, uint64_t step) /* gradients are zeroed */

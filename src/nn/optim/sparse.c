@@ -121,10 +121,10 @@ static enum rc check_ranges(const struct embed_row_opt *r, const struct common *
     return RC_OK;
 }
 
-enum rc sparse_optim_from(const struct pc_SparseOptimizer *conf, struct sparse_optim *out,
+enum rc optim_sparse_from(const struct pc_SparseOptimizer *conf, struct optim_sparse *out,
                           struct err *err)
 {
-    struct sparse_optim s = {0};
+    struct optim_sparse s = {0};
     struct common x = {0};
     enum rc rc = RC_OK;
     const struct field_def *f = schema_oneof(&conf->base, "optimizer", NULL);
@@ -133,7 +133,7 @@ enum rc sparse_optim_from(const struct pc_SparseOptimizer *conf, struct sparse_o
     if (rc == RC_OK)
         rc = check_ranges(&s.rule, &x, f->name, err);
     if (rc == RC_OK)
-        rc = schedule_from(&conf->base, NULL, x.lr, &s.schedule, err);
+        rc = nn_schedule_from(&conf->base, NULL, x.lr, &s.schedule, err);
     if (rc)
         return err_wrap(err, rc, "sparse_optimizer");
     s.max_gradient = x.clips ? (float)x.max_gradient : 0.0f;

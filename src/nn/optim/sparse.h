@@ -8,14 +8,14 @@
 
 struct pc_SparseOptimizer;
 
-struct sparse_optim {
+struct optim_sparse {
     struct embed_row_opt rule;
-    struct schedule schedule; /* borrows from the message */
-    float max_gradient;       /* clamp at the embedding's output; 0: none */
+    struct nn_schedule schedule; /* borrows from the message */
+    float max_gradient;          /* clamp at the embedding's output; 0: none */
 };
 
 /* RC_INVAL: no optimiser (E0304) or schedule (E0305), or a setting out of range. */
-enum rc sparse_optim_from(const struct pc_SparseOptimizer *conf, struct sparse_optim *out,
+enum rc optim_sparse_from(const struct pc_SparseOptimizer *conf, struct optim_sparse *out,
                           struct err *err) MUST_CHECK;
 
 #endif

@@ -86,8 +86,9 @@ static enum rc walk(const struct copier *c, struct node *n)
     return rc;
 }
 
-enum rc export_put_assets(struct node *config, const char *from, const char *asset_files,
-                          const char *dir, struct arena *a, struct err *err)
+enum rc train_export_put_assets(struct node *config, const char *from,
+                                const char *asset_files, const char *dir, struct arena *a,
+                                struct err *err)
 {
     struct copier c = {.from = from, .dir = dir, .arena = a, .err = err};
     struct str rest = str_c(asset_files ? asset_files : ""), part;

@@ -22,16 +22,16 @@
 
 #define EXPORT_FORMAT 1 /* version of the directory's form */
 
-enum export_tables { EXPORT_F32, EXPORT_BF16, EXPORT_INT8 };
+enum train_export_tables { EXPORT_F32, EXPORT_BF16, EXPORT_INT8 };
 
-struct export_options {
+struct train_export_options {
     const char *dir;          /* must not exist, or be an export when `overwrite` */
     const char *checkpoint;   /* NULL: the latest or best of model_dir */
     const char *asset_files;  /* to be copied, commas between; NULL: none */
     const char *extra_config; /* JSON, kept in the manifest; NULL: none */
     const char *sample_input; /* NULL: train_input_path */
     int64_t sample_rows;
-    enum export_tables tables;
+    enum train_export_tables tables;
     bool farm_hash;
     bool overwrite;
     struct pool *pool; /* borrowed */
@@ -39,7 +39,7 @@ struct export_options {
 
 /* What was written, for the one who asked. */
 #define EXPORT_NOTE_SIZE 256
-struct export_summary {
+struct train_export_summary {
     char checkpoint[512];
     char note[EXPORT_NOTE_SIZE]; /* what had to be left out; "": nothing */
     int64_t step, tables, table_rows, table_bytes, dense, samples, bytes;
@@ -48,45 +48,49 @@ struct export_summary {
 /* `conf` is a pipeline. E2001, E2006, E2008; what the checkpoint and the data report. On
  * failure nothing is left behind.
  */
-enum rc export_write(const struct conf *conf, const struct export_options *options,
-                     struct diags *diags, struct export_summary *out,
-                     struct err *err) MUST_CHECK;
+enum rc train_export_write(const struct conf *conf,
+                           const struct train_export_options *options,
+                           struct diags *diags, struct train_export_summary *out,
+                           struct err *err) MUST_CHECK;
 
 /* Values of a graph after a forward pass, as a safetensors file for others to check the
  * ONNX model with: `input.<name>` padded as that wants them, `output.<name>`.
  */
-enum rc export_put_graph(struct graph *g, const char *const *outputs, size_t n,
-                         const char *path, struct err *err) MUST_CHECK;
+enum rc train_export_put_graph(struct graph *g, const char *const *outputs, size_t n,
+                               const char *path, struct err *err) MUST_CHECK;
 
-struct export;
+struct train_export;
 
 enum { EXPORT_NO_SAMPLES = 1 }; /* do not run them */
 
 /* Verifies sizes and checksums, loads the model, runs its samples. The pool is borrowed.
  * RC_NOTFOUND E2002, RC_FORMAT E2002, E2003, E2005, E2007, RC_UNSUPPORTED E2004.
  */
-enum rc export_open(const char *dir, unsigned flags, struct pool *pool,
-                    struct export **out, struct err *err) MUST_CHECK;
-void export_close(struct export *x); /* NULL is fine */
+enum rc train_export_open(const char *dir, unsigned flags, struct pool *pool,
+                          struct train_export **out, struct err *err) MUST_CHECK;
+void train_export_close(struct train_export *x); /* NULL is fine */
 
 /* All borrowed. */
-const char *export_dir(const struct export *x);
-struct session *export_session(const struct export *x);
-const struct pc_EasyRecConfig *export_conf(const struct export *x);
-const struct node *export_manifest(const struct export *x);
+const char *train_export_dir(const struct train_export *x);
+struct train_session *train_export_session(const struct train_export *x);
+const struct pc_EasyRecConfig *train_export_conf(const struct train_export *x);
+const struct node *train_export_manifest(const struct train_export *x);
 /* Names and types of the columns that its features read; NULL when they are not known. */
-const struct data_schema *export_columns(const struct export *x);
-const char *export_id(const struct export *x); /* of these very bytes: 16 digits */
-const char *export_checkpoint(const struct export *x); /* where it came from */
+const struct data_schema *train_export_columns(const struct train_export *x);
+const char *
+train_export_id(const struct train_export *x); /* of these very bytes: 16 digits */
+const char *
+train_export_checkpoint(const struct train_export *x); /* where it came from */
 /* How far results may be off where a table is not F32; 0 when all are. */
-double export_tolerance(const struct export *x);
+double train_export_tolerance(const struct train_export *x);
 
 /* A model to predict with, from a checkpoint rather than an export: `path` NULL: the
  * latest (or best) of model_dir.
  */
-enum rc export_checkpoint_session(const struct pc_EasyRecConfig *conf, const char *path,
-                                  bool farm_hash, struct pool *pool, struct session **out,
-                                  char **checkpoint, struct diags *diags,
-                                  struct err *err) MUST_CHECK;
+enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
+                                        const char *path, bool farm_hash,
+                                        struct pool *pool, struct train_session **out,
+                                        char **checkpoint, struct diags *diags,
+                                        struct err *err) MUST_CHECK;
 
 #endif

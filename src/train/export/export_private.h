@@ -22,56 +22,59 @@ static const struct {
     const char *output, *file;
 } export_towers[] = {{"user_tower_emb", "user.onnx"}, {"item_tower_emb", "item.onnx"}};
 
-const char *export_tables_name(enum export_tables t); /* "f32", ... */
+const char *train_export_tables_name(enum train_export_tables t); /* "f32", ... */
 
 /* tensors.c: the model's tensors into files of `dir` and back. RC_FORMAT E2007. */
-enum rc export_put_tensors(const struct session *s, const char *dir,
-                           enum export_tables type, struct err *err) MUST_CHECK;
-enum rc export_get_tensors(struct session *s, const char *dir,
-                           struct err *err) MUST_CHECK;
+enum rc train_export_put_tensors(const struct train_session *s, const char *dir,
+                                 enum train_export_tables type,
+                                 struct err *err) MUST_CHECK;
+enum rc train_export_get_tensors(struct train_session *s, const char *dir,
+                                 struct err *err) MUST_CHECK;
 
 /* samples.c: takes rows of the data and what the session makes of them. *columns gets
  * the schema of the rows.
  */
-enum rc export_put_samples(struct session *s, const struct export_options *o,
-                           const char *dir, int64_t *rows, struct err *err) MUST_CHECK;
+enum rc train_export_put_samples(struct train_session *s,
+                                 const struct train_export_options *o, const char *dir,
+                                 int64_t *rows, struct err *err) MUST_CHECK;
 /* Runs them again. RC_FORMAT E2005. */
-enum rc export_check_samples(struct session *s, const char *dir,
-                             struct err *err) MUST_CHECK;
+enum rc train_export_check_samples(struct train_session *s, const char *dir,
+                                   struct err *err) MUST_CHECK;
 
 /* assets.c: files that features read, copied to `dir`; the tree is changed to name the
  * copies. `from` is where relative paths start (NULL: here). E2008.
  */
-enum rc export_put_assets(struct node *config, const char *from, const char *asset_files,
-                          const char *dir, struct arena *a, struct err *err) MUST_CHECK;
+enum rc train_export_put_assets(struct node *config, const char *from,
+                                const char *asset_files, const char *dir, struct arena *a,
+                                struct err *err) MUST_CHECK;
 
 /* manifest.c */
-struct export_about {
+struct train_export_about {
     const struct conf *conf;
-    const struct session *session;
-    const struct export_options *options;
+    const struct train_session *session;
+    const struct train_export_options *options;
     const char *checkpoint;
     int64_t step, samples;
 };
-enum rc export_put_manifest(const struct export_about *about, const char *dir,
-                            int64_t *bytes, struct err *err) MUST_CHECK;
+enum rc train_export_put_manifest(const struct train_export_about *about, const char *dir,
+                                  int64_t *bytes, struct err *err) MUST_CHECK;
 /* Parsed and all files verified. E2002, E2003, E2004. `id` gets 17 bytes. */
-enum rc export_get_manifest(const char *dir, struct doc *out, char *id,
-                            struct err *err) MUST_CHECK;
+enum rc train_export_get_manifest(const char *dir, struct doc *out, char *id,
+                                  struct err *err) MUST_CHECK;
 /* One JSON value. RC_FORMAT with the place. */
-enum rc export_parse(const char *name, const char *text, size_t n, struct doc *out,
-                     struct err *err) MUST_CHECK;
+enum rc train_export_parse(const char *name, const char *text, size_t n, struct doc *out,
+                           struct err *err) MUST_CHECK;
 
 /* What the first error in `diags` says, unless `err` says something already; `rc`. */
-enum rc export_first_error(struct diags *diags, enum rc rc, struct err *err);
+enum rc train_export_first_error(struct diags *diags, enum rc rc, struct err *err);
 
 /* pick.c: the checkpoint to take, a path; the caller's. Best by train_eval_result_v2.txt
  * where export_config says so.
  */
-enum rc export_pick(const struct pc_EasyRecConfig *conf, const char *path, char **out,
-                    struct err *err) MUST_CHECK;
+enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
+                          char **out, struct err *err) MUST_CHECK;
 /* The line of train_eval_result_v2.txt of a step; NULL when there is none. The caller's.
  */
-char *export_metrics(const struct pc_EasyRecConfig *conf, int64_t step) MUST_CHECK;
+char *train_export_metrics(const struct pc_EasyRecConfig *conf, int64_t step) MUST_CHECK;
 
 #endif

@@ -51,7 +51,7 @@ static enum rc put_files(const char *dir, struct buf *b, int64_t *bytes, struct 
     return rc;
 }
 
-static void put_tables(const struct export_about *x, struct buf *b)
+static void put_tables(const struct train_export_about *x, struct buf *b)
 {
     const struct lookup *l = x->session->model->lookup;
     buf_puts(b, "  \"tables\": [");
@@ -62,7 +62,7 @@ static void put_tables(const struct export_about *x, struct buf *b)
         put_str(b, "tensor", name);
         buf_printf(b, ", \"rows\": %jd, \"dim\": %jd, ", (intmax_t)t->rows,
                    (intmax_t)t->dim);
-        put_str(b, "type", export_tables_name(x->options->tables));
+        put_str(b, "type", train_export_tables_name(x->options->tables));
         buf_putc(b, '}');
         mem_free(name);
     }
@@ -70,7 +70,7 @@ static void put_tables(const struct export_about *x, struct buf *b)
 }
 
 /* What fills the columns of one input of the graph. */
-static void put_columns(const struct model *m, const struct val *v, struct buf *b)
+static void put_columns(const struct model *m, const struct nn_val *v, struct buf *b)
 {
     bool first = true;
     for (size_t i = 0; i < m->inputs.n; i++) {
@@ -115,12 +115,12 @@ static bool has_file(const char *dir, const char *name)
     return there;
 }
 
-static enum rc put_onnx(const struct export_about *x, const char *dir, struct buf *b,
-                        struct err *err)
+static enum rc put_onnx(const struct train_export_about *x, const char *dir,
+                        struct buf *b, struct err *err)
 {
     const struct graph *g = x->session->model->graph;
     size_t n;
-    struct score_output *outputs = scorer_outputs(x->session, &n);
+    struct train_score_output *outputs = train_scorer_outputs(x->session, &n);
     const char **names = mem_calloc(n + 1, sizeof(*names));
     struct onnx_inputs in;
     for (size_t i = 0; i < n; i++)
@@ -129,10 +129,10 @@ static enum rc put_onnx(const struct export_about *x, const char *dir, struct bu
     buf_printf(b, "  \"onnx\": {\"file\": %s, \"opset\": %d, \"inputs\": [",
                has_file(dir, EXPORT_ONNX) ? "\"" EXPORT_ONNX "\"" : "null", ONNX_OPSET);
     for (size_t i = 0; i < in.n && !rc; i++) {
-        const struct shape *s = val_shape(in.vals[i]);
+        const struct nn_shape *s = nn_val_shape(in.vals[i]);
         buf_printf(b, "%s\n    {", i ? "," : "");
-        put_str(b, "name", val_name(in.vals[i]));
-        buf_printf(b, ", \"width\": %jd, ", (intmax_t)shape_width(s));
+        put_str(b, "name", nn_val_name(in.vals[i]));
+        buf_printf(b, ", \"width\": %jd, ", (intmax_t)nn_shape_width(s));
         put_str(b, "axis", graph_axis_name(g, s->axis));
         buf_puts(b, ", \"columns\": [");
         put_columns(x->session->model, in.vals[i], b);
@@ -167,7 +167,7 @@ static enum rc put_onnx(const struct export_about *x, const char *dir, struct bu
 /* Names and sizes of the training files as one number: tells whether two models saw the
  * same data, as far as can be told without reading it.
  */
-static void put_data(const struct export_about *x, struct buf *b)
+static void put_data(const struct train_export_about *x, struct buf *b)
 {
     const struct pc_EasyRecConfig *c = x->conf->data;
     struct fs_names files = {0};
@@ -195,7 +195,7 @@ static void put_data(const struct export_about *x, struct buf *b)
 }
 
 /* All settings, those that the config leaves unsaid with their defaults. */
-static void put_config(const struct export_about *x, struct buf *b)
+static void put_config(const struct train_export_about *x, struct buf *b)
 {
     struct arena a = {0};
     struct node *tree = node_clone(&a, x->conf->doc.root);
@@ -206,12 +206,13 @@ static void put_config(const struct export_about *x, struct buf *b)
     arena_release(&a);
 }
 
-enum rc export_put_manifest(const struct export_about *x, const char *dir, int64_t *bytes,
-                            struct err *err)
+enum rc train_export_put_manifest(const struct train_export_about *x, const char *dir,
+                                  int64_t *bytes, struct err *err)
 {
     const struct pc_EasyRecConfig *c = x->conf->data;
     struct buf b;
-    char *metrics = export_metrics(c, x->step), *path = fs_join(dir, EXPORT_MANIFEST);
+    char *metrics = train_export_metrics(c, x->step),
+         *path = fs_join(dir, EXPORT_MANIFEST);
     buf_init(&b, TEXT_MAX);
     buf_printf(&b, "{\n  \"format\": \"" PRODUCER "\", \"version\": %d,\n  ",
                EXPORT_FORMAT);
@@ -224,7 +225,7 @@ enum rc export_put_manifest(const struct export_about *x, const char *dir, int64
         &b, ", \"step\": %jd, \"sample_rows\": %jd, \"seed\": %ju, \"farm_hash\": %s, ",
         (intmax_t)x->step, (intmax_t)x->samples, (uintmax_t)x->session->options.seed,
         x->options->farm_hash ? "true" : "false");
-    put_str(&b, "table_type", export_tables_name(x->options->tables));
+    put_str(&b, "table_type", train_export_tables_name(x->options->tables));
     buf_printf(&b, ",\n  \"metrics\": %s,\n", metrics ? metrics : "null");
     if (x->options->extra_config)
         buf_printf(&b, "  \"additional\": %s,\n", x->options->extra_config);
@@ -297,7 +298,8 @@ static enum rc check_manifest(const char *dir, const struct doc *d, struct err *
     return rc;
 }
 
-enum rc export_get_manifest(const char *dir, struct doc *out, char *id, struct err *err)
+enum rc train_export_get_manifest(const char *dir, struct doc *out, char *id,
+                                  struct err *err)
 {
     char *path = fs_join(dir, EXPORT_MANIFEST), *text = NULL;
     size_t n;
@@ -311,7 +313,7 @@ enum rc export_get_manifest(const char *dir, struct doc *out, char *id, struct e
             err->code = E2002;
     } else {
         snprintf(id, 17, "%016" PRIx64, hash_xxh3(text, n));
-        rc = export_parse(path, text, n, out, err);
+        rc = train_export_parse(path, text, n, out, err);
         if (rc)
             err->code = E2002;
         else

@@ -6,23 +6,22 @@
 #include "data/reader.h"
 #include "train/export/export_private.h"
 
-struct export
-{
+struct train_export {
     char *dir;
     char id[17];
     struct doc manifest;
     struct conf conf;
-    struct session *session;
+    struct train_session *session;
     struct data_schema columns;
 };
 
-static const char *text_of(const struct export *x, const char *key)
+static const char *text_of(const struct train_export *x, const char *key)
 {
     const struct node *n = node_find(x->manifest.root, key);
     return n && n->kind == NODE_STR ? n->text.p : "";
 }
 
-static enum rc read_config(struct export *x, struct diags *diags, struct err *err)
+static enum rc read_config(struct train_export *x, struct diags *diags, struct err *err)
 {
     struct conf_options o = {.kind = &conf_kind_pipeline, .ignore_unknown = true};
     char *path = fs_join(x->dir, EXPORT_CONFIG);
@@ -31,7 +30,7 @@ static enum rc read_config(struct export *x, struct diags *diags, struct err *er
     return rc;
 }
 
-static enum rc read_columns(struct export *x, struct err *err)
+static enum rc read_columns(struct train_export *x, struct err *err)
 {
     struct reader *r = NULL;
     char *path = fs_join(x->dir, EXPORT_ROWS);
@@ -46,12 +45,12 @@ static enum rc read_columns(struct export *x, struct err *err)
     return rc;
 }
 
-static enum rc load(struct export *x, unsigned flags, struct pool *pool,
+static enum rc load(struct train_export *x, unsigned flags, struct pool *pool,
                     struct diags *diags, struct err *err)
 {
     const struct node *farm = NULL;
-    struct session_options so = {.pool = pool, .no_labels = true, .dir = x->dir};
-    enum rc rc = export_get_manifest(x->dir, &x->manifest, x->id, err);
+    struct train_session_options so = {.pool = pool, .no_labels = true, .dir = x->dir};
+    enum rc rc = train_export_get_manifest(x->dir, &x->manifest, x->id, err);
     if (!rc)
         rc = read_config(x, diags, err);
     if (!rc) {
@@ -60,38 +59,38 @@ static enum rc load(struct export *x, unsigned flags, struct pool *pool,
             so.seed = 0;
         farm = node_find(x->manifest.root, "farm_hash");
         so.farm_hash = farm && farm->kind == NODE_BOOL && farm->flag;
-        rc = session_create(x->conf.data, &so, &x->session, diags, err);
+        rc = train_session_create(x->conf.data, &so, &x->session, diags, err);
     }
     if (!rc)
-        rc = export_get_tensors(x->session, x->dir, err);
+        rc = train_export_get_tensors(x->session, x->dir, err);
     if (!rc)
         rc = read_columns(x, err);
     if (!rc && !(flags & EXPORT_NO_SAMPLES))
-        rc = export_check_samples(x->session, x->dir, err);
+        rc = train_export_check_samples(x->session, x->dir, err);
     return rc;
 }
 
-enum rc export_open(const char *dir, unsigned flags, struct pool *pool,
-                    struct export **out, struct err *err)
+enum rc train_export_open(const char *dir, unsigned flags, struct pool *pool,
+                          struct train_export **out, struct err *err)
 {
-    struct export *x = mem_calloc(1, sizeof(*x));
+    struct train_export *x = mem_calloc(1, sizeof(*x));
     x->dir = mem_strdup(dir);
     struct diags diags = {0}; /* of its config, which is not the user's: errors only */
-    enum rc rc = export_first_error(&diags, load(x, flags, pool, &diags, err), err);
+    enum rc rc = train_export_first_error(&diags, load(x, flags, pool, &diags, err), err);
     diags_release(&diags);
     if (rc) {
-        export_close(x);
+        train_export_close(x);
         return err_wrap(err, rc, "export '%s'", dir);
     }
     *out = x;
     return RC_OK;
 }
 
-void export_close(struct export *x)
+void train_export_close(struct train_export *x)
 {
     if (!x)
         return;
-    session_destroy(x->session);
+    train_session_destroy(x->session);
     conf_release(&x->conf);
     doc_release(&x->manifest);
     data_schema_release(&x->columns);
@@ -99,42 +98,42 @@ void export_close(struct export *x)
     mem_free(x);
 }
 
-const char *export_dir(const struct export *x)
+const char *train_export_dir(const struct train_export *x)
 {
     return x->dir;
 }
 
-struct session *export_session(const struct export *x)
+struct train_session *train_export_session(const struct train_export *x)
 {
     return x->session;
 }
 
-const struct pc_EasyRecConfig *export_conf(const struct export *x)
+const struct pc_EasyRecConfig *train_export_conf(const struct train_export *x)
 {
     return x->conf.data;
 }
 
-const struct node *export_manifest(const struct export *x)
+const struct node *train_export_manifest(const struct train_export *x)
 {
     return x->manifest.root;
 }
 
-const struct data_schema *export_columns(const struct export *x)
+const struct data_schema *train_export_columns(const struct train_export *x)
 {
     return x->columns.n ? &x->columns : NULL;
 }
 
-const char *export_id(const struct export *x)
+const char *train_export_id(const struct train_export *x)
 {
     return x->id;
 }
 
-const char *export_checkpoint(const struct export *x)
+const char *train_export_checkpoint(const struct train_export *x)
 {
     return text_of(x, "checkpoint");
 }
 
-double export_tolerance(const struct export *x)
+double train_export_tolerance(const struct train_export *x)
 {
     return strcmp(text_of(x, "table_type"), "f32") == 0 ? 0 : 0.1;
 }

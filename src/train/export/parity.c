@@ -15,11 +15,11 @@
 #include "train/save.h"
 
 struct parity {
-    struct scorer *train, *export;
-    struct score_output *outputs; /* of the export */
+    struct train_scorer *train, *export;
+    struct train_score_output *outputs; /* of the export */
     size_t n_outputs;
-    const struct parity_options *o;
-    struct parity_result *result;
+    const struct train_parity_options *o;
+    struct train_parity_result *result;
     const char *file;
     int64_t first; /* row of the file that the batch begins with */
     struct err *err;
@@ -105,10 +105,11 @@ static enum rc compare_features(const struct parity *p, int64_t row)
     return RC_OK;
 }
 
-static enum rc compare_output(const struct parity *p, const struct score_output *o,
+static enum rc compare_output(const struct parity *p, const struct train_score_output *o,
                               int64_t row)
 {
-    struct view a = scorer_view(p->train, o->name), b = scorer_view(p->export, o->name);
+    struct view a = train_scorer_view(p->train, o->name),
+                b = train_scorer_view(p->export, o->name);
     for (int64_t i = 0; i < o->width; i++) {
         double x = (double)view_row(&a, row)[i], y = (double)view_row(&b, row)[i];
         double d = fabs(x - y);
@@ -130,10 +131,10 @@ static enum rc compare_output(const struct parity *p, const struct score_output 
 
 static enum rc compare_batch(const struct parity *p, const struct batch *b)
 {
-    enum rc rc = scorer_run(p->train, b, p->err);
+    enum rc rc = train_scorer_run(p->train, b, p->err);
     if (rc)
         return err_wrap(p->err, rc, "training");
-    rc = scorer_run(p->export, b, p->err);
+    rc = train_scorer_run(p->export, b, p->err);
     if (rc)
         return err_wrap(p->err, rc, "export");
     for (int64_t r = 0; r < b->n && !rc; r++) {
@@ -145,22 +146,22 @@ static enum rc compare_batch(const struct parity *p, const struct batch *b)
     return rc;
 }
 
-static enum rc compare_all(struct parity *p, struct export *x, struct diags *diags)
+static enum rc compare_all(struct parity *p, struct train_export *x, struct diags *diags)
 {
-    struct predict_options o = {.input = p->o->input,
-                                .data = export_conf(x)->data_config};
-    struct predict_input in;
+    struct train_predict_options o = {.input = p->o->input,
+                                      .data = train_export_conf(x)->data_config};
+    struct train_predict_input in;
     struct data_schema schema = {0};
     struct batch b = {0};
     int64_t file = -1;
     enum rc rc =
-        predict_input_open(&in, p->export->session->plan, NULL, &o, diags, p->err);
+        train_predict_input_open(&in, p->export->session->plan, NULL, &o, diags, p->err);
     while (!rc) {
         int64_t before = in.place.file == file ? in.place.at.row : 0;
-        rc = predict_input_next(&in, &schema, &file, &b, p->err);
+        rc = train_predict_input_next(&in, &schema, &file, &b, p->err);
         if (rc || b.n == 0)
             break;
-        p->file = predict_input_file(&in);
+        p->file = train_predict_input_file(&in);
         p->first = in.place.at.row >= b.n ? in.place.at.row - b.n : before;
         rc = compare_batch(p, &b);
     }
@@ -168,17 +169,18 @@ static enum rc compare_all(struct parity *p, struct export *x, struct diags *dia
         rc = err_coded(p->err, RC_INVAL, E2014, "no rows in '%s'", p->o->input);
     batch_release(&b);
     data_schema_release(&schema);
-    predict_input_release(&in);
+    train_predict_input_release(&in);
     return rc;
 }
 
 /* The run as it was: config of the checkpoint, everything restored, averages in place. */
 static enum rc train_session(const char *path, struct pool *pool, bool farm_hash,
-                             struct conf *conf, struct session **out, struct err *err)
+                             struct conf *conf, struct train_session **out,
+                             struct err *err)
 {
     struct diags diags = {0};
     struct conf_options co = {.kind = &conf_kind_pipeline, .ignore_unknown = true};
-    struct session_options so = {
+    struct train_session_options so = {
         .pool = pool, .training = true, .no_labels = true, .farm_hash = farm_hash};
     struct arena a = {0};
     struct ckpt *c = NULL;
@@ -192,46 +194,47 @@ static enum rc train_session(const char *path, struct pool *pool, bool farm_hash
     rc = conf_from("the checkpoint's config", ckpt_config(c), strlen(ckpt_config(c)), &co,
                    conf, &diags, err);
     if (!rc)
-        rc = session_saved_seed(c, &so.seed, err);
+        rc = train_session_saved_seed(c, &so.seed, err);
     if (!rc)
-        rc = session_create(conf->data, &so, out, &diags, err);
-    export_first_error(&diags, rc, err);
+        rc = train_session_create(conf->data, &so, out, &diags, err);
+    train_export_first_error(&diags, rc, err);
     diags_release(&diags);
     if (!rc)
-        rc = session_resume(*out, c, &a, &position, err);
+        rc = train_session_resume(*out, c, &a, &position, err);
     const struct pc_EasyRecConfig *pc = conf->data;
     const struct pc_ExportConfig *xc = rc ? NULL : pc->export_config;
     if (!rc && (*out)->ema && (!xc || !xc->has_use_dense_ema || xc->use_dense_ema))
-        ema_swap((*out)->ema);
+        optim_ema_swap((*out)->ema);
     ckpt_close(c);
     arena_release(&a);
     return rc;
 }
 
-enum rc parity_run(struct export *x, const struct parity_options *o,
-                   struct parity_result *out, struct diags *diags, struct err *err)
+enum rc train_parity_run(struct train_export *x, const struct train_parity_options *o,
+                         struct train_parity_result *out, struct diags *diags,
+                         struct err *err)
 {
-    const char *path = o->checkpoint ? o->checkpoint : export_checkpoint(x);
+    const char *path = o->checkpoint ? o->checkpoint : train_export_checkpoint(x);
     struct parity p = {.o = o, .result = out, .err = err};
     struct conf conf = {0};
-    struct session *train = NULL;
-    *out = (struct parity_result){0};
-    enum rc rc = train_session(path, o->pool, export_session(x)->options.farm_hash, &conf,
-                               &train, err);
+    struct train_session *train = NULL;
+    *out = (struct train_parity_result){0};
+    enum rc rc = train_session(path, o->pool, train_export_session(x)->options.farm_hash,
+                               &conf, &train, err);
     if (!rc)
-        rc = scorer_create(train, false, &p.train, err);
+        rc = train_scorer_create(train, false, &p.train, err);
     if (!rc)
-        rc = scorer_create(export_session(x), false, &p.export, err);
+        rc = train_scorer_create(train_export_session(x), false, &p.export, err);
     if (!rc) {
-        p.outputs = scorer_outputs(export_session(x), &p.n_outputs);
+        p.outputs = train_scorer_outputs(train_export_session(x), &p.n_outputs);
         out->outputs = p.n_outputs;
         out->features = feature_plan_count(train->plan);
         rc = compare_all(&p, x, diags);
     }
     mem_free(p.outputs);
-    scorer_destroy(p.export);
-    scorer_destroy(p.train);
-    session_destroy(train);
+    train_scorer_destroy(p.export);
+    train_scorer_destroy(p.train);
+    train_session_destroy(train);
     conf_release(&conf);
     return rc;
 }

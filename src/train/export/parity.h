@@ -7,14 +7,14 @@
 
 #include "train/export/export.h"
 
-struct parity_options {
+struct train_parity_options {
     const char *input;
     const char *checkpoint; /* NULL: the one that the manifest names */
     double tolerance;       /* of outputs: |a - b| <= tolerance * (1 + |b|) */
     struct pool *pool;      /* borrowed */
 };
 
-struct parity_result {
+struct train_parity_result {
     int64_t rows;
     size_t features, outputs;
     double largest;  /* difference of an output */
@@ -24,8 +24,8 @@ struct parity_result {
 /* Features must be equal to the last bit, outputs within the tolerance. RC_INVAL E2021
  * names the first row and what differs; RC_NOTFOUND E2022: there is no checkpoint.
  */
-enum rc parity_run(struct export *x, const struct parity_options *o,
-                   struct parity_result *out, struct diags *diags,
-                   struct err *err) MUST_CHECK;
+enum rc train_parity_run(struct train_export *x, const struct train_parity_options *o,
+                         struct train_parity_result *out, struct diags *diags,
+                         struct err *err) MUST_CHECK;
 
 #endif

@@ -11,7 +11,7 @@
 
 #define RESULTS_MAX ((size_t)64 << 20)
 
-enum rc export_first_error(struct diags *diags, enum rc rc, struct err *err)
+enum rc train_export_first_error(struct diags *diags, enum rc rc, struct err *err)
 {
     struct buf b;
     struct str rest, line = {0};
@@ -29,14 +29,14 @@ enum rc export_first_error(struct diags *diags, enum rc rc, struct err *err)
     return rc;
 }
 
-enum rc export_parse(const char *name, const char *text, size_t n, struct doc *out,
-                     struct err *err)
+enum rc train_export_parse(const char *name, const char *text, size_t n, struct doc *out,
+                           struct err *err)
 {
     struct diags diags = {0};
     *out = (struct doc){0};
     enum rc rc = source_from(name, text, n, &out->src, err);
     if (!rc && json_parse(out, &diags))
-        rc = export_first_error(&diags, RC_FORMAT, err);
+        rc = train_export_first_error(&diags, RC_FORMAT, err);
     diags_release(&diags);
     return rc;
 }
@@ -57,7 +57,7 @@ static bool step_of(const struct doc *d, int64_t *step)
     return n && node_i64(n, step);
 }
 
-char *export_metrics(const struct pc_EasyRecConfig *conf, int64_t step)
+char *train_export_metrics(const struct pc_EasyRecConfig *conf, int64_t step)
 {
     size_t n;
     char *text = read_results(conf, &n), *found = NULL;
@@ -65,7 +65,7 @@ char *export_metrics(const struct pc_EasyRecConfig *conf, int64_t step)
     while (text && str_split(&rest, '\n', &line)) {
         struct doc d = {0};
         int64_t at;
-        if (line.n && !export_parse(TRAIN_RESULTS, line.p, line.n, &d, NULL) &&
+        if (line.n && !train_export_parse(TRAIN_RESULTS, line.p, line.n, &d, NULL) &&
             step_of(&d, &at) && at == step) {
             mem_free(found);
             found = mem_strndup(line.p, line.n);
@@ -107,15 +107,15 @@ static bool takes_best(const struct pc_EasyRecConfig *conf)
                                      : run_says_best(conf);
 }
 
-enum rc export_pick(const struct pc_EasyRecConfig *conf, const char *path, char **out,
-                    struct err *err)
+enum rc train_export_pick(const struct pc_EasyRecConfig *conf, const char *path,
+                          char **out, struct err *err)
 {
     const struct pc_ExportConfig *c = conf->export_config;
-    struct best best = {.step = -1, .last_step = -1};
+    struct train_best best = {.step = -1, .last_step = -1};
     enum rc rc = RC_OK;
     if (!path && takes_best(conf)) {
-        best_init(&best, c);
-        rc = best_read(&best, conf->model_dir, INT64_MAX, NULL, err);
+        train_best_init(&best, c);
+        rc = train_best_read(&best, conf->model_dir, INT64_MAX, NULL, err);
     }
     if (!rc && !best.found && best.last_step >= 0 && best.metric[0])
         rc = err_set(err, RC_NOTFOUND,

@@ -22,14 +22,14 @@ struct pslot {
     struct data_schema schema; /* of the rows */
     int64_t file;              /* whose schema it is; -1: none yet */
     struct batch rows, out;
-    struct predict_place behind;
+    struct train_predict_place behind;
     enum rc rc;
     struct err err;
 };
 
 struct ring {
-    struct predict_input *in; /* used under read_lock */
-    const struct predict_columns *columns;
+    struct train_predict_input *in; /* used under read_lock */
+    const struct train_predict_columns *columns;
     pthread_mutex_t read_lock; /* taken before `lock` */
     int64_t next;              /* ticket; read_lock */
     int64_t most;              /* tickets; 0: all */
@@ -43,7 +43,7 @@ struct ring {
 
 struct worker {
     struct ring *ring;
-    struct scorer *scorer;
+    struct train_scorer *scorer;
     pthread_t thread;
     bool started;
 };
@@ -89,7 +89,7 @@ static struct pslot *take_rows(struct ring *r)
         set_end(r, s);
         return NULL;
     }
-    s->rc = predict_input_next(r->in, &s->schema, &s->file, &s->rows, &s->err);
+    s->rc = train_predict_input_next(r->in, &s->schema, &s->file, &s->rows, &s->err);
     if (!s->rc && s->rows.n == 0) {
         set_end(r, s);
         return NULL;
@@ -115,10 +115,10 @@ static void *work(void *arg)
         if (!s)
             return NULL;
         if (!s->rc)
-            s->rc = scorer_run(w->scorer, &s->rows, &s->err);
+            s->rc = train_scorer_run(w->scorer, &s->rows, &s->err);
         if (!s->rc)
-            s->rc =
-                predict_columns_fill(r->columns, w->scorer, &s->rows, &s->out, &s->err);
+            s->rc = train_predict_columns_fill(r->columns, w->scorer, &s->rows, &s->out,
+                                               &s->err);
         set_state(r, s, SLOT_READY);
     }
 }
@@ -136,7 +136,8 @@ static struct pslot *wait_ready(struct ring *r, int64_t ticket)
     return s;
 }
 
-static enum rc write_all(struct ring *r, struct predict_output *out, struct err *err)
+static enum rc write_all(struct ring *r, struct train_predict_output *out,
+                         struct err *err)
 {
     enum rc rc = RC_OK;
     for (int64_t ticket = 0; !rc; ticket++) {
@@ -149,9 +150,9 @@ static enum rc write_all(struct ring *r, struct predict_output *out, struct err 
             err_wrap(err, rc, "%s: the batch that ends with row %jd",
                      r->in->files.at[s->behind.file], (intmax_t)s->behind.at.row);
         } else {
-            rc = predict_output_add(out, &s->out, &s->behind, err);
+            rc = train_predict_output_add(out, &s->out, &s->behind, err);
         }
-        predict_columns_clear(r->columns, &s->out);
+        train_predict_columns_clear(r->columns, &s->out);
         set_state(r, s, SLOT_FREE);
     }
     pthread_mutex_lock(&r->lock);
@@ -179,7 +180,7 @@ static void ring_release(struct ring *r)
 {
     for (int64_t i = 0; i < r->n_slots; i++) {
         struct pslot *s = &r->slots[i];
-        predict_columns_clear(r->columns, &s->out);
+        train_predict_columns_clear(r->columns, &s->out);
         batch_release(&s->out);
         batch_release(&s->rows);
         data_schema_release(&s->schema);
@@ -190,15 +191,15 @@ static void ring_release(struct ring *r)
     pthread_mutex_destroy(&r->read_lock);
 }
 
-static enum rc run_threads(struct ring *r, struct session *s, int64_t threads,
-                           struct predict_output *out, struct err *err)
+static enum rc run_threads(struct ring *r, struct train_session *s, int64_t threads,
+                           struct train_predict_output *out, struct err *err)
 {
     struct worker *workers = mem_calloc((size_t)threads, sizeof(*workers));
     enum rc rc = RC_OK;
     ring_init(r, threads);
     for (int64_t i = 0; i < threads && !rc; i++) {
         workers[i].ring = r;
-        rc = scorer_create(s, threads > 1, &workers[i].scorer, err);
+        rc = train_scorer_create(s, threads > 1, &workers[i].scorer, err);
     }
     for (int64_t i = 0; i < threads && !rc; i++) {
         int failed = pthread_create(&workers[i].thread, NULL, work, &workers[i]);
@@ -211,42 +212,43 @@ static enum rc run_threads(struct ring *r, struct session *s, int64_t threads,
     for (int64_t i = 0; i < threads; i++) {
         if (workers[i].started)
             pthread_join(workers[i].thread, NULL);
-        scorer_destroy(workers[i].scorer);
+        train_scorer_destroy(workers[i].scorer);
     }
     ring_release(r);
     mem_free(workers);
     return rc;
 }
 
-static const struct writer_ops *same_format(const struct predict_input *in)
+static const struct writer_ops *same_format(const struct train_predict_input *in)
 {
     const struct writer_ops *w = writer_find(in->reader->ops->name);
     return w && !w->scheme ? w : &writer_parquet; /* a service has no files of its own */
 }
 
-static enum rc go_on(struct session *s, const struct predict_options *o,
-                     struct predict_input *in, const struct predict_columns *columns,
-                     struct predict_output *out, struct err *err)
+static enum rc go_on(struct train_session *s, const struct train_predict_options *o,
+                     struct train_predict_input *in,
+                     const struct train_predict_columns *columns,
+                     struct train_predict_output *out, struct err *err)
 {
     struct ring ring = {.in = in, .columns = columns};
     enum rc rc = RC_OK;
     if (out->done)
         return RC_OK;
     if (out->rows > 0)
-        rc = predict_input_seek(in, &out->next, err);
+        rc = train_predict_input_seek(in, &out->next, err);
     if (o->steps && out->batches >= o->steps)
-        return predict_output_finish(out, rc, err);
+        return train_predict_output_finish(out, rc, err);
     if (o->steps)
         ring.most = o->steps - out->batches;
     if (!rc)
         rc = run_threads(&ring, s, o->threads < 1 ? 1 : o->threads, out, err);
     if (!rc && out->rows == 0)
         rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->input);
-    return predict_output_finish(out, rc, err);
+    return train_predict_output_finish(out, rc, err);
 }
 
 /* What the graph reads for outputs with these names; false when one is not there. */
-static bool find_inputs(const struct session *s, const char *outputs,
+static bool find_inputs(const struct train_session *s, const char *outputs,
                         struct onnx_inputs *in)
 {
     struct arena a = {0};
@@ -264,7 +266,7 @@ static bool find_inputs(const struct session *s, const char *outputs,
 }
 
 /* Columns that chosen outputs need, the caller's; NULL: all. */
-static bool *needed_columns(const struct session *s, const char *outputs)
+static bool *needed_columns(const struct train_session *s, const char *outputs)
 {
     const struct model *m = s->model;
     struct onnx_inputs *in = outputs ? mem_calloc(1, sizeof(*in)) : NULL;
@@ -276,13 +278,13 @@ static bool *needed_columns(const struct session *s, const char *outputs)
     bool *wanted = mem_calloc(feature_plan_count(s->plan) + 1, sizeof(*wanted));
     for (size_t i = 0; i < m->inputs.n; i++) {
         const struct model_input *x = &m->inputs.at[i];
-        const struct val *v =
+        const struct nn_val *v =
             x->slot >= 0 ? m->embedded.at[lookup_slot(m->lookup, x->slot)->output]
                          : x->val;
         int64_t at = feature_plan_find(s->plan, str_c(x->feature->name));
         for (size_t k = 0; k < in->n && at >= 0; k++)
-            wanted[at] |=
-                in->vals[k] == v || (x->leads && val_shape(in->vals[k])->axis == x->axis);
+            wanted[at] |= in->vals[k] == v ||
+                          (x->leads && nn_val_shape(in->vals[k])->axis == x->axis);
     }
     feature_plan_columns(s->plan, &n_columns);
     bool *columns = mem_calloc(n_columns + 1, sizeof(*columns));
@@ -292,27 +294,28 @@ static bool *needed_columns(const struct session *s, const char *outputs)
     return columns;
 }
 
-enum rc predict_run(struct session *s, const struct predict_options *o,
-                    struct predict_summary *summary, struct diags *diags, struct err *err)
+enum rc train_predict_run(struct train_session *s, const struct train_predict_options *o,
+                          struct train_predict_summary *summary, struct diags *diags,
+                          struct err *err)
 {
-    struct predict_input in;
-    struct predict_columns columns = {0};
-    struct predict_output out = {0};
+    struct train_predict_input in;
+    struct train_predict_columns columns = {0};
+    struct train_predict_output out = {0};
     bool *needs = needed_columns(s, o->outputs);
-    enum rc rc = predict_input_open(&in, s->plan, needs, o, diags, err);
+    enum rc rc = train_predict_input_open(&in, s->plan, needs, o, diags, err);
     if (!rc)
-        rc = predict_columns_init(&columns, s, o, &in.kept, err);
+        rc = train_predict_columns_init(&columns, s, o, &in.kept, err);
     if (!rc)
-        rc = predict_output_open(&out, o, same_format(&in), &columns.schema, &in.files,
-                                 err);
+        rc = train_predict_output_open(&out, o, same_format(&in), &columns.schema,
+                                       &in.files, err);
     summary->before = out.rows;
     summary->done_before = out.done;
     if (!rc)
         rc = go_on(s, o, &in, &columns, &out, err);
     summary->rows = out.rows - summary->before;
     summary->parts = out.parts;
-    predict_columns_release(&columns);
-    predict_input_release(&in);
+    train_predict_columns_release(&columns);
+    train_predict_input_release(&in);
     mem_free(needs);
     return rc;
 }

@@ -15,7 +15,7 @@
 
 #define PREDICT_STATE "_predict.json"
 
-struct predict_options {
+struct train_predict_options {
     const char *input, *output;
     const struct pc_DataConfig *data; /* how to read the input */
     const char *model;                /* what tells this model from others */
@@ -28,7 +28,7 @@ struct predict_options {
     bool overwrite;                  /* begin anew */
 };
 
-struct predict_summary {
+struct train_predict_summary {
     int64_t rows;     /* written by this run */
     int64_t before;   /* by runs before it, which it went on from */
     int64_t parts;    /* in all */
@@ -38,8 +38,8 @@ struct predict_summary {
 /* Problems of columns go to `diags`. RC_INVAL E2011 - E2016; what readers, features and
  * writers report, with the place of the row.
  */
-enum rc predict_run(struct session *s, const struct predict_options *o,
-                    struct predict_summary *out, struct diags *diags,
-                    struct err *err) MUST_CHECK;
+enum rc train_predict_run(struct train_session *s, const struct train_predict_options *o,
+                          struct train_predict_summary *out, struct diags *diags,
+                          struct err *err) MUST_CHECK;
 
 #endif

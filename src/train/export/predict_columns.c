@@ -7,7 +7,7 @@
 #define FEATURES_NAME "__features__"
 #define ROW_TEXT_MAX ((size_t)16 << 20)
 
-static enum rc no_output(struct str name, const struct score_output *have, size_t n,
+static enum rc no_output(struct str name, const struct train_score_output *have, size_t n,
                          struct err *err)
 {
     struct buf b;
@@ -22,10 +22,10 @@ static enum rc no_output(struct str name, const struct score_output *have, size_
 }
 
 /* In the order asked for. */
-static enum rc choose(struct predict_columns *c, const char *names, struct err *err)
+static enum rc choose(struct train_predict_columns *c, const char *names, struct err *err)
 {
     size_t n_all = c->n, most = 1;
-    struct score_output *all = c->at;
+    struct train_score_output *all = c->at;
     for (const char *p = names; *p; p++)
         most += *p == ',';
     c->at = mem_calloc(most, sizeof(*c->at));
@@ -46,7 +46,7 @@ static enum rc choose(struct predict_columns *c, const char *names, struct err *
     return rc;
 }
 
-static enum rc add_field(struct predict_columns *c, const char *name,
+static enum rc add_field(struct train_predict_columns *c, const char *name,
                          const struct type *t, struct err *err)
 {
     if (data_schema_find(&c->schema, str_c(name)) >= 0)
@@ -56,13 +56,14 @@ static enum rc add_field(struct predict_columns *c, const char *name,
     return RC_OK;
 }
 
-enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
-                             const struct predict_options *o,
-                             const struct data_schema *kept, struct err *err)
+enum rc train_predict_columns_init(struct train_predict_columns *c,
+                                   const struct train_session *s,
+                                   const struct train_predict_options *o,
+                                   const struct data_schema *kept, struct err *err)
 {
     enum rc rc = RC_OK;
-    *c = (struct predict_columns){.features = o->features, .n_reserved = kept->n};
-    c->at = scorer_outputs(s, &c->n);
+    *c = (struct train_predict_columns){.features = o->features, .n_reserved = kept->n};
+    c->at = train_scorer_outputs(s, &c->n);
     if (o->outputs)
         rc = choose(c, o->outputs, err);
     for (size_t i = 0; i < c->n && !rc; i++) {
@@ -78,17 +79,18 @@ enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
     return rc;
 }
 
-void predict_columns_release(struct predict_columns *c)
+void train_predict_columns_release(struct train_predict_columns *c)
 {
     mem_free(c->at);
     c->at = NULL;
     data_schema_release(&c->schema);
 }
 
-static enum rc fill_output(const struct score_output *o, const struct scorer *s,
-                           int64_t rows, struct column *to, struct err *err)
+static enum rc fill_output(const struct train_score_output *o,
+                           const struct train_scorer *s, int64_t rows, struct column *to,
+                           struct err *err)
 {
-    struct view v = scorer_view(s, o->name);
+    struct view v = train_scorer_view(s, o->name);
     enum rc rc = RC_OK;
     for (int64_t r = 0; r < rows && !rc; r++) {
         const float *y = view_row(&v, r);
@@ -104,8 +106,8 @@ static enum rc fill_output(const struct score_output *o, const struct scorer *s,
     return rc;
 }
 
-static enum rc fill_features(const struct scorer *s, int64_t rows, struct column *to,
-                             struct err *err)
+static enum rc fill_features(const struct train_scorer *s, int64_t rows,
+                             struct column *to, struct err *err)
 {
     struct buf b;
     enum rc rc = RC_OK;
@@ -119,15 +121,16 @@ static enum rc fill_features(const struct scorer *s, int64_t rows, struct column
     return rc;
 }
 
-void predict_columns_clear(const struct predict_columns *c, struct batch *out)
+void train_predict_columns_clear(const struct train_predict_columns *c, struct batch *out)
 {
     for (size_t i = out->n_cols - c->n_reserved; i < out->n_cols; i++)
         column_init(&out->cols[i], &c->schema.at[i].type);
     batch_clear(out);
 }
 
-enum rc predict_columns_fill(const struct predict_columns *c, const struct scorer *s,
-                             const struct batch *rows, struct batch *out, struct err *err)
+enum rc train_predict_columns_fill(const struct train_predict_columns *c,
+                                   const struct train_scorer *s, const struct batch *rows,
+                                   struct batch *out, struct err *err)
 {
     size_t at = 0;
     enum rc rc = RC_OK;

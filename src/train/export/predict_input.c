@@ -9,7 +9,7 @@
 #include "train/export/predict_private.h"
 #include "train/source.h"
 
-static void split_names(struct predict_input *in)
+static void split_names(struct train_predict_input *in)
 {
     struct str rest = str_c(in->o->reserved ? in->o->reserved : ""), part;
     size_t most = 1;
@@ -23,7 +23,7 @@ static void split_names(struct predict_input *in)
     }
 }
 
-static bool is_reserved(const struct predict_input *in, const char *name)
+static bool is_reserved(const struct train_predict_input *in, const char *name)
 {
     for (size_t i = 0; i < in->n_reserved; i++)
         if (strcmp(in->reserved[i], name) == 0)
@@ -32,7 +32,7 @@ static bool is_reserved(const struct predict_input *in, const char *name)
 }
 
 /* Takes columns that nothing needs out of those that are read. */
-static void leave_out(struct predict_input *in, const bool *needs)
+static void leave_out(struct train_predict_input *in, const bool *needs)
 {
     struct reader_conf *r = &in->conf.reader;
     size_t n_columns, n = 0;
@@ -55,7 +55,7 @@ static void leave_out(struct predict_input *in, const bool *needs)
 }
 
 /* The columns of a file and those that are null. */
-static void add_absent(const struct predict_input *in, struct data_schema *s)
+static void add_absent(const struct train_predict_input *in, struct data_schema *s)
 {
     struct type null = type_of(TYPE_STR, true);
     for (size_t i = 0; i < in->n_absent; i++)
@@ -64,7 +64,7 @@ static void add_absent(const struct predict_input *in, struct data_schema *s)
 }
 
 /* Reserved columns are read as well. */
-static void add_wanted(struct predict_input *in)
+static void add_wanted(struct train_predict_input *in)
 {
     struct reader_conf *r = &in->conf.reader;
     const char **want =
@@ -83,7 +83,7 @@ static void add_wanted(struct predict_input *in)
     r->n_want = n;
 }
 
-static enum rc check_reserved(struct predict_input *in, const struct data_schema *s,
+static enum rc check_reserved(struct train_predict_input *in, const struct data_schema *s,
                               struct err *err)
 {
     bool first = in->kept.n == 0;
@@ -104,7 +104,7 @@ static enum rc check_reserved(struct predict_input *in, const struct data_schema
 }
 
 /* All columns are looked at once, so that a missing one is told by who wants it. */
-static enum rc open_file(struct predict_input *in, struct err *err)
+static enum rc open_file(struct train_predict_input *in, struct err *err)
 {
     const char *path = in->files.at[in->place.file];
     struct reader_conf all = in->conf.reader;
@@ -131,13 +131,14 @@ static enum rc open_file(struct predict_input *in, struct err *err)
     return rc;
 }
 
-enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
-                           const bool *needs, const struct predict_options *o,
-                           struct diags *diags, struct err *err)
+enum rc train_predict_input_open(struct train_predict_input *in,
+                                 const struct feature_plan *plan, const bool *needs,
+                                 const struct train_predict_options *o,
+                                 struct diags *diags, struct err *err)
 {
-    *in = (struct predict_input){.o = o, .plan = plan, .diags = diags};
-    enum rc rc = source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, NULL, &in->arena,
-                             &in->conf, err);
+    *in = (struct train_predict_input){.o = o, .plan = plan, .diags = diags};
+    enum rc rc = train_source_conf(o->data, plan, o->input, SOURCE_PREDICT, 0, NULL,
+                                   &in->arena, &in->conf, err);
     if (rc)
         return rc;
     in->batch_size = o->batch_size ? o->batch_size : in->conf.batch_size;
@@ -153,7 +154,7 @@ enum rc predict_input_open(struct predict_input *in, const struct feature_plan *
     return rc;
 }
 
-void predict_input_release(struct predict_input *in)
+void train_predict_input_release(struct train_predict_input *in)
 {
     reader_close(in->reader);
     fs_names_release(&in->files);
@@ -161,21 +162,21 @@ void predict_input_release(struct predict_input *in)
     arena_release(&in->arena);
 }
 
-const char *predict_input_file(const struct predict_input *in)
+const char *train_predict_input_file(const struct train_predict_input *in)
 {
     return in->files.at[in->place.file];
 }
 
-static enum rc next_file(struct predict_input *in, int64_t file, struct err *err)
+static enum rc next_file(struct train_predict_input *in, int64_t file, struct err *err)
 {
     reader_close(in->reader);
     in->reader = NULL;
-    in->place = (struct predict_place){.file = file};
+    in->place = (struct train_predict_place){.file = file};
     return open_file(in, err);
 }
 
-enum rc predict_input_seek(struct predict_input *in, const struct predict_place *at,
-                           struct err *err)
+enum rc train_predict_input_seek(struct train_predict_input *in,
+                                 const struct train_predict_place *at, struct err *err)
 {
     enum rc rc = RC_OK;
     if (at->file < 0 || (size_t)at->file >= in->files.n)
@@ -190,7 +191,7 @@ enum rc predict_input_seek(struct predict_input *in, const struct predict_place 
 }
 
 /* A column of one row stands for all rows. */
-static enum rc read_rows(struct predict_input *in, struct batch *b, struct err *err)
+static enum rc read_rows(struct train_predict_input *in, struct batch *b, struct err *err)
 {
     size_t all = b->n_cols, own = reader_schema(in->reader)->n;
     b->n_cols = own; /* the reader does not know of the others */
@@ -203,8 +204,9 @@ static enum rc read_rows(struct predict_input *in, struct batch *b, struct err *
     return rc;
 }
 
-enum rc predict_input_next(struct predict_input *in, struct data_schema *schema,
-                           int64_t *file, struct batch *b, struct err *err)
+enum rc train_predict_input_next(struct train_predict_input *in,
+                                 struct data_schema *schema, int64_t *file,
+                                 struct batch *b, struct err *err)
 {
     for (;;) {
         if (*file != in->place.file) {

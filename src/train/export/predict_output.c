@@ -18,15 +18,15 @@
 #define STATE_MAX ((size_t)64 << 20)
 #define PART_ROWS 1000000
 
-static char *state_path(const struct predict_output *out)
+static char *state_path(const struct train_predict_output *out)
 {
     return fs_join(out->o->output, PREDICT_STATE);
 }
 
 /* Model, files, options: what the rows of a part depend on. */
-static void name_run(struct predict_output *out, const struct fs_names *files)
+static void name_run(struct train_predict_output *out, const struct fs_names *files)
 {
-    const struct predict_options *o = out->o;
+    const struct train_predict_options *o = out->o;
     struct buf b;
     buf_init(&b, STATE_MAX);
     buf_printf(&b, "%s\n%s\n%s\n%s\n%jd %d\n", o->model, out->format->name,
@@ -43,7 +43,7 @@ static void name_run(struct predict_output *out, const struct fs_names *files)
     buf_release(&b);
 }
 
-static enum rc write_state(const struct predict_output *out, struct err *err)
+static enum rc write_state(const struct train_predict_output *out, struct err *err)
 {
     struct buf b;
     char *path = state_path(out);
@@ -69,7 +69,7 @@ static bool number(const struct node *map, const char *key, int64_t *out)
     return n && node_i64(n, out);
 }
 
-static enum rc take_state(struct predict_output *out, const struct node *root,
+static enum rc take_state(struct train_predict_output *out, const struct node *root,
                           struct err *err)
 {
     const struct node *run = node_find(root, "run"), *done = node_find(root, "done");
@@ -114,7 +114,7 @@ static enum rc remove_parts(const char *dir, const char *keep, struct err *err)
     return rc;
 }
 
-static enum rc read_state(struct predict_output *out, struct err *err)
+static enum rc read_state(struct train_predict_output *out, struct err *err)
 {
     struct fs_names names = {0};
     char *path = state_path(out), *text = NULL;
@@ -129,7 +129,7 @@ static enum rc read_state(struct predict_output *out, struct err *err)
     else if (!rc && fs_exists(path)) {
         rc = fs_read(path, STATE_MAX, &text, &n, err);
         if (!rc)
-            rc = export_parse(path, text, n, &d, err);
+            rc = train_export_parse(path, text, n, &d, err);
         if (!rc)
             rc = take_state(out, d.root, err);
     } else if (!rc && parts)
@@ -143,13 +143,14 @@ static enum rc read_state(struct predict_output *out, struct err *err)
     return rc ? err_wrap(err, rc, "output '%s'", out->o->output) : RC_OK;
 }
 
-enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
-                            const struct writer_ops *format,
-                            const struct data_schema *schema,
-                            const struct fs_names *files, struct err *err)
+enum rc train_predict_output_open(struct train_predict_output *out,
+                                  const struct train_predict_options *o,
+                                  const struct writer_ops *format,
+                                  const struct data_schema *schema,
+                                  const struct fs_names *files, struct err *err)
 {
     const struct writer_ops *named = writer_of_path(o->output);
-    *out = (struct predict_output){.o = o, .schema = schema};
+    *out = (struct train_predict_output){.o = o, .schema = schema};
     out->single = io_is_direct(o->output) || (named && !fs_is_dir(o->output));
     out->format = o->format ? o->format : out->single && named ? named : format;
     name_run(out, files);
@@ -176,7 +177,7 @@ enum rc predict_output_open(struct predict_output *out, const struct predict_opt
     return rc;
 }
 
-static enum rc open_part(struct predict_output *out, struct err *err)
+static enum rc open_part(struct train_predict_output *out, struct err *err)
 {
     const char *suffix = out->format->suffixes;
     size_t n = strcspn(suffix, "|");
@@ -187,7 +188,7 @@ static enum rc open_part(struct predict_output *out, struct err *err)
                        &out->writer, err);
 }
 
-static enum rc end_part(struct predict_output *out, struct err *err)
+static enum rc end_part(struct train_predict_output *out, struct err *err)
 {
     struct writer *w = out->writer;
     out->writer = NULL;
@@ -205,8 +206,9 @@ static enum rc end_part(struct predict_output *out, struct err *err)
     return out->single ? RC_OK : write_state(out, err);
 }
 
-enum rc predict_output_add(struct predict_output *out, const struct batch *b,
-                           const struct predict_place *behind, struct err *err)
+enum rc train_predict_output_add(struct train_predict_output *out, const struct batch *b,
+                                 const struct train_predict_place *behind,
+                                 struct err *err)
 {
     int64_t most = out->o->part_rows ? out->o->part_rows : PART_ROWS;
     enum rc rc = out->writer ? RC_OK : open_part(out, err);
@@ -221,7 +223,8 @@ enum rc predict_output_add(struct predict_output *out, const struct batch *b,
     return out->part_rows >= most && !out->single ? end_part(out, err) : RC_OK;
 }
 
-enum rc predict_output_finish(struct predict_output *out, enum rc rc, struct err *err)
+enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc,
+                                    struct err *err)
 {
     if (rc) {
         writer_abandon(out->writer);

@@ -11,22 +11,22 @@
 #include "train/export/predict.h"
 
 /* Between two batches of the input. */
-struct predict_place {
+struct train_predict_place {
     int64_t file; /* index */
     struct reader_cursor at;
 };
 
 /* --- predict_input.c: rows of all files, one after the other --- */
 
-struct predict_input {
-    const struct predict_options *o;
+struct train_predict_input {
+    const struct train_predict_options *o;
     const struct feature_plan *plan;
     struct diags *diags;
     struct arena arena;
     struct dataset_conf conf;
     struct fs_names files;
     struct reader *reader;
-    struct predict_place place;
+    struct train_predict_place place;
     int64_t batch_size;
     const char **reserved; /* [n_reserved] */
     size_t n_reserved;
@@ -39,45 +39,51 @@ struct predict_input {
 };
 
 /* needs[]: which columns of the plan the outputs need; NULL: all. */
-enum rc predict_input_open(struct predict_input *in, const struct feature_plan *plan,
-                           const bool *needs, const struct predict_options *o,
-                           struct diags *diags, struct err *err) MUST_CHECK;
-void predict_input_release(struct predict_input *in);
-enum rc predict_input_seek(struct predict_input *in, const struct predict_place *at,
-                           struct err *err) MUST_CHECK;
+enum rc train_predict_input_open(struct train_predict_input *in,
+                                 const struct feature_plan *plan, const bool *needs,
+                                 const struct train_predict_options *o,
+                                 struct diags *diags, struct err *err) MUST_CHECK;
+void train_predict_input_release(struct train_predict_input *in);
+enum rc train_predict_input_seek(struct train_predict_input *in,
+                                 const struct train_predict_place *at,
+                                 struct err *err) MUST_CHECK;
 /* Of the file that is open. */
-const char *predict_input_file(const struct predict_input *in);
+const char *train_predict_input_file(const struct train_predict_input *in);
 /* The next rows; b->n == 0 at the end. `b` is initialised anew when the file changes:
  * *schema is then its own copy of the file's.
  */
-enum rc predict_input_next(struct predict_input *in, struct data_schema *schema,
-                           int64_t *file, struct batch *b, struct err *err) MUST_CHECK;
+enum rc train_predict_input_next(struct train_predict_input *in,
+                                 struct data_schema *schema, int64_t *file,
+                                 struct batch *b, struct err *err) MUST_CHECK;
 
 /* --- predict_columns.c: what a result looks like --- */
 
-struct predict_columns {
-    struct score_output *at; /* chosen, in the order of the result */
+struct train_predict_columns {
+    struct train_score_output *at; /* chosen, in the order of the result */
     size_t n;
     bool features;
     struct data_schema schema; /* outputs, __features__, reserved columns */
     size_t n_reserved;
 };
 
-enum rc predict_columns_init(struct predict_columns *c, const struct session *s,
-                             const struct predict_options *o,
-                             const struct data_schema *kept, struct err *err) MUST_CHECK;
-void predict_columns_release(struct predict_columns *c);
+enum rc train_predict_columns_init(struct train_predict_columns *c,
+                                   const struct train_session *s,
+                                   const struct train_predict_options *o,
+                                   const struct data_schema *kept,
+                                   struct err *err) MUST_CHECK;
+void train_predict_columns_release(struct train_predict_columns *c);
 /* `out` was made with the schema; reserved columns are borrowed from `rows`. */
-enum rc predict_columns_fill(const struct predict_columns *c, const struct scorer *s,
-                             const struct batch *rows, struct batch *out,
-                             struct err *err) MUST_CHECK;
+enum rc train_predict_columns_fill(const struct train_predict_columns *c,
+                                   const struct train_scorer *s, const struct batch *rows,
+                                   struct batch *out, struct err *err) MUST_CHECK;
 /* Gives back what was borrowed. */
-void predict_columns_clear(const struct predict_columns *c, struct batch *out);
+void train_predict_columns_clear(const struct train_predict_columns *c,
+                                 struct batch *out);
 
 /* --- predict_output.c: parts and where to go on --- */
 
-struct predict_output {
-    const struct predict_options *o;
+struct train_predict_output {
+    const struct train_predict_options *o;
     const struct writer_ops *format;
     const struct data_schema *schema;
     char run[17]; /* of model, input and options */
@@ -86,23 +92,25 @@ struct predict_output {
     char *path;        /* of the part that is open */
     int64_t part_rows; /* so far */
     int64_t parts, rows, batches;
-    struct predict_place next; /* behind the last whole part */
+    struct train_predict_place next; /* behind the last whole part */
     bool done;
     bool replaces; /* parts of an older run, once the first part is whole */
 };
 
 /* Finds out where to go on: out->next and out->rows. */
-enum rc predict_output_open(struct predict_output *out, const struct predict_options *o,
-                            const struct writer_ops *format,
-                            const struct data_schema *schema,
-                            const struct fs_names *files, struct err *err) MUST_CHECK;
+enum rc train_predict_output_open(struct train_predict_output *out,
+                                  const struct train_predict_options *o,
+                                  const struct writer_ops *format,
+                                  const struct data_schema *schema,
+                                  const struct fs_names *files,
+                                  struct err *err) MUST_CHECK;
 /* `behind`: the place in the input behind these rows. */
-enum rc predict_output_add(struct predict_output *out, const struct batch *b,
-                           const struct predict_place *behind,
-                           struct err *err) MUST_CHECK;
+enum rc train_predict_output_add(struct train_predict_output *out, const struct batch *b,
+                                 const struct train_predict_place *behind,
+                                 struct err *err) MUST_CHECK;
 /* Ends the last part; `rc` other than RC_OK leaves it out. Returns `rc` or what failed.
  */
-enum rc predict_output_finish(struct predict_output *out, enum rc rc,
-                              struct err *err) MUST_CHECK;
+enum rc train_predict_output_finish(struct train_predict_output *out, enum rc rc,
+                                    struct err *err) MUST_CHECK;
 
 #endif

@@ -39,13 +39,13 @@ struct scored {
 /* One batch of users. */
 struct seeker {
     const struct tree_tables *t;
-    const struct retrieve_options *o;
+    const struct train_retrieve_options *o;
     const char *output; /* of the model */
-    struct scorer *scorer;
+    struct train_scorer *scorer;
     struct data_schema schema;
     int64_t file;
     struct batch rows, longer, out;
-    struct predict_place behind;
+    struct train_predict_place behind;
     VEC(int64_t) nodes, next; /* all users' nodes, one after the other */
     VEC(int64_t) at, next_at; /* where each user's begin, and the end */
     VEC(int64_t) from;        /* of each node: its user */
@@ -94,7 +94,7 @@ static enum rc find_root(struct tree_tables *t, int64_t *root, struct err *err)
 }
 
 /* Nodes of the first level that is scored: all that the root's children lead to. */
-static enum rc first_level(struct tree_tables *t, const struct retrieve_options *o,
+static enum rc first_level(struct tree_tables *t, const struct train_retrieve_options *o,
                            struct err *err)
 {
     VEC(int64_t) at = {0}, next = {0};
@@ -143,12 +143,12 @@ static enum rc find_columns(struct tree_tables *t, const char *id, struct err *e
     return RC_OK;
 }
 
-static enum rc tables_read(struct tree_tables *t, const struct retrieve_options *o,
+static enum rc tables_read(struct tree_tables *t, const struct train_retrieve_options *o,
                            const struct data_schema *data, struct err *err)
 {
     struct sampler_conf c;
     const struct pc_DataConfig *d = o->predict.data;
-    if (!d->tdm_sampler || !source_sampler(d, SOURCE_EVAL, 0, &c))
+    if (!d->tdm_sampler || !train_source_sampler(d, SOURCE_EVAL, 0, &c))
         return bad_tree("data_config has no tdm_sampler: the model is not one of a tree",
                         err);
     if (o->nodes)
@@ -199,10 +199,10 @@ static enum rc score_nodes(struct seeker *x)
         int64_t end = begin + SCORE_ROWS < n ? begin + SCORE_ROWS : n;
         rc = fill_longer(x, begin, end);
         if (!rc)
-            rc = scorer_run(x->scorer, &x->longer, &x->err);
+            rc = train_scorer_run(x->scorer, &x->longer, &x->err);
         if (rc)
             break;
-        struct view v = scorer_view(x->scorer, x->output);
+        struct view v = train_scorer_view(x->scorer, x->output);
         for (int64_t k = begin; k < end; k++)
             VEC_PUSH(&x->scores, ((struct scored){.node = x->nodes.at[k],
                                                   .score = *view_row(&v, k - begin)}));
@@ -300,7 +300,7 @@ static void seek_batches(void *arg, int64_t begin, int64_t end, int64_t chunk)
 
 static void seeker_release(struct seeker *x)
 {
-    scorer_destroy(x->scorer);
+    train_scorer_destroy(x->scorer);
     batch_release(&x->rows);
     batch_release(&x->longer);
     batch_release(&x->out);
@@ -315,9 +315,9 @@ static void seeker_release(struct seeker *x)
 
 /* What one retrieval holds. */
 struct run {
-    const struct retrieve_options *o;
-    struct predict_input in;
-    struct predict_output out;
+    const struct train_retrieve_options *o;
+    struct train_predict_input in;
+    struct train_predict_output out;
     struct tree_tables tables;
     struct data_schema result;
     struct seeker *seekers; /* [n] */
@@ -327,17 +327,17 @@ struct run {
 
 static enum rc read_batch(struct run *r, struct seeker *x, struct err *err)
 {
-    enum rc rc = predict_input_next(&r->in, &x->schema, &x->file, &x->rows, err);
+    enum rc rc = train_predict_input_next(&r->in, &x->schema, &x->file, &x->rows, err);
     if (!rc && x->rows.n && !data_schema_equal(&x->schema, &r->tables.data))
         rc = err_coded(err, RC_INVAL, E2404,
                        "%s: its columns are not those of the first file",
-                       predict_input_file(&r->in));
+                       train_predict_input_file(&r->in));
     x->behind = r->in.place;
     x->rc = RC_OK;
     return rc;
 }
 
-static enum rc run_all(struct run *r, struct retrieve_summary *out, struct err *err)
+static enum rc run_all(struct run *r, struct train_retrieve_summary *out, struct err *err)
 {
     bool more = true;
     enum rc rc = RC_OK;
@@ -358,7 +358,7 @@ static enum rc run_all(struct run *r, struct retrieve_summary *out, struct err *
                 err_wrap(err, rc, "%s: the batch that ends with row %jd",
                          r->in.files.at[x->behind.file], (intmax_t)x->behind.at.row);
             } else if (x->rows.n) {
-                rc = predict_output_add(&r->out, &x->out, &x->behind, err);
+                rc = train_predict_output_add(&r->out, &x->out, &x->behind, err);
                 out->rows += x->rows.n;
                 out->found += x->found;
             }
@@ -367,18 +367,18 @@ static enum rc run_all(struct run *r, struct retrieve_summary *out, struct err *
     return rc;
 }
 
-static const char *score_output(const struct session *s, struct err *err)
+static const char *score_output(const struct train_session *s, struct err *err)
 {
     const struct graph *g = s->model->graph;
     const char *name = graph_output(g, "probs1") ? "probs1" : "probs";
-    const struct val *v = graph_output(g, name);
-    if (v && shape_width(val_shape(v)) == 1)
+    const struct nn_val *v = graph_output(g, name);
+    if (v && nn_shape_width(nn_val_shape(v)) == 1)
         return name;
     (void)!bad_tree("the model has no output 'probs1' or 'probs' of one value", err);
     return NULL;
 }
 
-static enum rc open_seekers(struct run *r, struct session *s, struct err *err)
+static enum rc open_seekers(struct run *r, struct train_session *s, struct err *err)
 {
     const char *output = score_output(s, err);
     enum rc rc = output ? RC_OK : RC_INVAL;
@@ -389,7 +389,7 @@ static enum rc open_seekers(struct run *r, struct session *s, struct err *err)
         *x = (struct seeker){.t = &r->tables, .o = r->o, .output = output, .file = -1};
         batch_init(&x->longer, &r->tables.data);
         batch_init(&x->out, &r->result);
-        rc = scorer_create(s, r->n > 1, &x->scorer, err);
+        rc = train_scorer_create(s, r->n > 1, &x->scorer, err);
     }
     return rc;
 }
@@ -421,35 +421,37 @@ static const struct writer_ops *result_format(const struct run *r)
     return w && !w->scheme && w->nested ? w : &writer_parquet;
 }
 
-static enum rc open_all(struct run *r, const struct predict_options *reading,
-                        struct session *s, struct diags *diags, struct err *err)
+static enum rc open_all(struct run *r, const struct train_predict_options *reading,
+                        struct train_session *s, struct diags *diags, struct err *err)
 {
-    enum rc rc = predict_input_open(&r->in, s->plan, NULL, reading, diags, err);
+    enum rc rc = train_predict_input_open(&r->in, s->plan, NULL, reading, diags, err);
     if (!rc)
         rc = tables_read(&r->tables, r->o, reader_schema(r->in.reader), err);
     if (!rc) {
         make_result(r, count_names(r->o->predict.reserved));
-        rc = predict_output_open(&r->out, &r->o->predict, result_format(r), &r->result,
-                                 &r->in.files, err);
+        rc = train_predict_output_open(&r->out, &r->o->predict, result_format(r),
+                                       &r->result, &r->in.files, err);
     }
     if (!rc && r->out.rows > 0 && !r->out.done)
-        rc = predict_input_seek(&r->in, &r->out.next, err);
+        rc = train_predict_input_seek(&r->in, &r->out.next, err);
     if (!rc)
         rc = open_seekers(r, s, err);
     return rc;
 }
 
-enum rc retrieve_run(struct session *s, const struct retrieve_options *o,
-                     struct retrieve_summary *out, struct diags *diags, struct err *err)
+enum rc train_retrieve_run(struct train_session *s,
+                           const struct train_retrieve_options *o,
+                           struct train_retrieve_summary *out, struct diags *diags,
+                           struct err *err)
 {
     struct run r = {.o = o, .pool = s->options.pool};
     const struct pc_TDMSampler *sampler = o->predict.data->tdm_sampler;
-    struct predict_options reading = o->predict;
+    struct train_predict_options reading = o->predict;
     bool any = o->predict.reserved && o->predict.reserved[0];
     char *names = mem_printf("%s%s%s", any ? o->predict.reserved : "", any ? "," : "",
                              sampler ? sampler->item_id_field : "");
     reading.reserved = names; /* the item's id is read, too */
-    *out = (struct retrieve_summary){0};
+    *out = (struct train_retrieve_summary){0};
     enum rc rc = open_all(&r, &reading, s, diags, err);
     out->predict.before = r.out.rows;
     out->predict.done_before = r.out.done;
@@ -460,7 +462,7 @@ enum rc retrieve_run(struct session *s, const struct retrieve_options *o,
         rc = run_all(&r, out, err);
         if (!rc && r.out.rows == 0)
             rc = err_coded(err, RC_INVAL, E2014, "no rows in '%s'", o->predict.input);
-        rc = predict_output_finish(&r.out, rc, err);
+        rc = train_predict_output_finish(&r.out, rc, err);
     }
     out->predict.rows = r.out.rows - out->predict.before;
     out->predict.parts = r.out.parts;
@@ -469,7 +471,7 @@ enum rc retrieve_run(struct session *s, const struct retrieve_options *o,
     mem_free(r.seekers);
     tables_release(&r.tables);
     data_schema_release(&r.result);
-    predict_input_release(&r.in);
+    train_predict_input_release(&r.in);
     mem_free(names);
     return rc;
 }

@@ -12,25 +12,27 @@
 
 #include "train/export/predict.h"
 
-struct retrieve_options {
-    struct predict_options predict; /* input, output, reserved, format, threads, ... */
-    int64_t items;                  /* per row */
-    int64_t branch;                 /* of the tree */
-    const char *nodes, *children;   /* tables; NULL: those of the config */
+struct train_retrieve_options {
+    struct train_predict_options
+        predict;                  /* input, output, reserved, format, threads, ... */
+    int64_t items;                /* per row */
+    int64_t branch;               /* of the tree */
+    const char *nodes, *children; /* tables; NULL: those of the config */
 };
 
-struct retrieve_summary {
-    struct predict_summary predict;
+struct train_retrieve_summary {
+    struct train_predict_summary predict;
     int64_t rows,
         found; /* of this run: rows, and those whose own item was among theirs */
     int64_t first_level, levels, leaves;
 };
 
-/* As predict_run(); also RC_INVAL E2404. The result has the reserved columns and
+/* As train_predict_run(); also RC_INVAL E2404. The result has the reserved columns and
  * recall_ids.
  */
-enum rc retrieve_run(struct session *s, const struct retrieve_options *o,
-                     struct retrieve_summary *out, struct diags *diags,
-                     struct err *err) MUST_CHECK;
+enum rc train_retrieve_run(struct train_session *s,
+                           const struct train_retrieve_options *o,
+                           struct train_retrieve_summary *out, struct diags *diags,
+                           struct err *err) MUST_CHECK;
 
 #endif

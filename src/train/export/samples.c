@@ -20,7 +20,7 @@
 struct sample_tensor {
     char *name;
     float *data;
-    struct st_source source;
+    struct ckpt_st_source source;
 };
 
 struct tensors {
@@ -49,13 +49,13 @@ static float *add_tensor(struct tensors *t, char *name, const int64_t *dims, int
     for (int i = 0; i < n_dims; i++)
         n *= (size_t)dims[i];
     x.data = mem_try_calloc(n + 1, sizeof(*x.data));
-    x.source = (struct st_source){.name = name,
-                                  .type = ST_F32,
-                                  .n_dims = n_dims,
-                                  .rows = (int64_t)n,
-                                  .row_bytes = sizeof(float),
-                                  .fn = rows_of,
-                                  .arg = x.data};
+    x.source = (struct ckpt_st_source){.name = name,
+                                       .type = ST_F32,
+                                       .n_dims = n_dims,
+                                       .rows = (int64_t)n,
+                                       .row_bytes = sizeof(float),
+                                       .fn = rows_of,
+                                       .arg = x.data};
     memcpy(x.source.dims, dims, (size_t)n_dims * sizeof(*dims));
     VEC_PUSH(&t->list, x);
     return x.data;
@@ -76,13 +76,13 @@ static enum rc no_memory(struct err *err)
 
 /* A value of the graph as a tensor: [rows, dims..] or [rows, longest, dims..]. */
 static enum rc add_value(struct tensors *t, struct graph *g, const char *prefix,
-                         const char *name, const struct val *v, struct err *err)
+                         const char *name, const struct nn_val *v, struct err *err)
 {
-    const struct batch_rows *rows = graph_batch_rows(g);
-    const struct shape *s = val_shape(v);
+    const struct nn_batch_rows *rows = graph_batch_rows(g);
+    const struct nn_shape *s = nn_val_shape(v);
     const int64_t *offsets = rows->offsets[s->axis];
     struct view view = graph_read(g, v);
-    int64_t n = rows->n[AXIS_BATCH], dims[5] = {n}, width = shape_width(s), most = 1;
+    int64_t n = rows->n[AXIS_BATCH], dims[5] = {n}, width = nn_shape_width(s), most = 1;
     int n_dims = 1;
     if (s->axis != AXIS_BATCH)
         dims[n_dims++] = most = longest(offsets, n);
@@ -103,7 +103,7 @@ static enum rc add_value(struct tensors *t, struct graph *g, const char *prefix,
 static enum rc add_mask(struct tensors *t, const struct graph *g, int axis,
                         struct err *err)
 {
-    const struct batch_rows *rows = graph_batch_rows(g);
+    const struct nn_batch_rows *rows = graph_batch_rows(g);
     const int64_t *offsets = rows->offsets[axis];
     int64_t n = rows->n[AXIS_BATCH], dims[] = {n, longest(offsets, n)};
     float *to =
@@ -120,13 +120,14 @@ static enum rc collect(struct tensors *t, struct graph *g, const char *const *ou
     struct onnx_inputs in;
     enum rc rc = onnx_inputs(g, outputs, n, &in, err);
     for (size_t i = 0; i < in.n && !rc; i++)
-        rc = add_value(t, g, "input.", val_name(in.vals[i]), in.vals[i], err);
+        rc = add_value(t, g, "input.", nn_val_name(in.vals[i]), in.vals[i], err);
     for (int i = 1; i < AXES_MAX && !rc; i++)
         if (in.mask[i])
             rc = add_mask(t, g, i, err);
     for (size_t i = 0; i < n && !rc; i++) {
-        const struct val *v = graph_output(g, outputs[i]);
-        bool one = val_shape(v)->axis == AXIS_BATCH && shape_width(val_shape(v)) == 1;
+        const struct nn_val *v = graph_output(g, outputs[i]);
+        bool one =
+            nn_val_shape(v)->axis == AXIS_BATCH && nn_shape_width(nn_val_shape(v)) == 1;
         rc = add_value(t, g, "output.", outputs[i], v, err);
         if (!rc && one) /* [rows], as in the ONNX model */
             t->list.at[t->list.n - 1].source.n_dims = 1;
@@ -136,17 +137,17 @@ static enum rc collect(struct tensors *t, struct graph *g, const char *const *ou
 
 static enum rc write_tensors(struct tensors *t, const char *path, struct err *err)
 {
-    struct st_source **list = mem_calloc(t->list.n + 1, sizeof(*list));
-    struct st_sum sum;
+    struct ckpt_st_source **list = mem_calloc(t->list.n + 1, sizeof(*list));
+    struct ckpt_st_sum sum;
     for (size_t i = 0; i < t->list.n; i++)
         list[i] = &t->list.at[i].source;
-    enum rc rc = st_write(path, list, t->list.n, &sum, err);
+    enum rc rc = ckpt_st_write(path, list, t->list.n, &sum, err);
     mem_free(list);
     return rc;
 }
 
-enum rc export_put_graph(struct graph *g, const char *const *outputs, size_t n,
-                         const char *path, struct err *err)
+enum rc train_export_put_graph(struct graph *g, const char *const *outputs, size_t n,
+                               const char *path, struct err *err)
 {
     struct tensors t = {0};
     enum rc rc = collect(&t, g, outputs, n, err);
@@ -157,15 +158,16 @@ enum rc export_put_graph(struct graph *g, const char *const *outputs, size_t n,
 }
 
 /* All outputs of the session. */
-static enum rc put_outputs(const struct session *s, const char *dir, struct err *err)
+static enum rc put_outputs(const struct train_session *s, const char *dir,
+                           struct err *err)
 {
     size_t n;
-    struct score_output *outputs = scorer_outputs(s, &n);
+    struct train_score_output *outputs = train_scorer_outputs(s, &n);
     const char **names = mem_calloc(n + 1, sizeof(*names));
     char *path = fs_join(dir, EXPORT_SAMPLES);
     for (size_t i = 0; i < n; i++)
         names[i] = outputs[i].name;
-    enum rc rc = export_put_graph(s->model->graph, names, n, path, err);
+    enum rc rc = train_export_put_graph(s->model->graph, names, n, path, err);
     mem_free(path);
     mem_free(names);
     mem_free(outputs);
@@ -190,17 +192,17 @@ static enum rc write_rows(const struct batch *b, const char *dir, struct err *er
 }
 
 /* The first rows of the data; `a` and *data stay with the caller. */
-static enum rc first_rows(const struct session *s, const struct export_options *o,
-                          struct arena *a, struct dataset **data, const struct batch **b,
-                          struct err *err)
+static enum rc first_rows(const struct train_session *s,
+                          const struct train_export_options *o, struct arena *a,
+                          struct dataset **data, const struct batch **b, struct err *err)
 {
     const struct pc_EasyRecConfig *c = s->conf;
     const char *path = o->sample_input          ? o->sample_input
                        : c->train_input_path[0] ? c->train_input_path
                                                 : c->eval_input_path;
     struct dataset_conf conf;
-    enum rc rc = source_conf(c->data_config, s->plan, path, SOURCE_PREDICT, 0, NULL, a,
-                             &conf, err);
+    enum rc rc = train_source_conf(c->data_config, s->plan, path, SOURCE_PREDICT, 0, NULL,
+                                   a, &conf, err);
     conf.batch_size = o->sample_rows;
     conf.batch_cost = 0;
     conf.threads = 0;
@@ -217,28 +219,29 @@ static enum rc first_rows(const struct session *s, const struct export_options *
     return rc;
 }
 
-enum rc export_put_samples(struct session *s, const struct export_options *o,
-                           const char *dir, int64_t *rows, struct err *err)
+enum rc train_export_put_samples(struct train_session *s,
+                                 const struct train_export_options *o, const char *dir,
+                                 int64_t *rows, struct err *err)
 {
     struct arena a = {0};
     struct dataset *data = NULL;
     const struct batch *b = NULL;
-    struct scorer *scorer = NULL;
+    struct train_scorer *scorer = NULL;
     *rows = 0;
     if (o->sample_rows == 0)
         return RC_OK;
     enum rc rc = first_rows(s, o, &a, &data, &b, err);
     if (!rc)
-        rc = scorer_create(s, false, &scorer, err);
+        rc = train_scorer_create(s, false, &scorer, err);
     if (!rc)
-        rc = scorer_run(scorer, b, err);
+        rc = train_scorer_run(scorer, b, err);
     if (!rc)
         rc = put_outputs(s, dir, err);
     if (!rc)
         rc = write_rows(b, dir, err);
     if (!rc)
         *rows = b->n;
-    scorer_destroy(scorer);
+    train_scorer_destroy(scorer);
     dataset_close(data);
     arena_release(&a);
     return rc;
@@ -250,19 +253,20 @@ static bool near(double a, double b)
 }
 
 /* Rows [at, at + n) of one output. */
-static enum rc compare(const struct scorer *s, const struct st_file *f,
-                       const struct score_output *o, int64_t at, int64_t n,
+static enum rc compare(const struct train_scorer *s, const struct ckpt_st_file *f,
+                       const struct train_score_output *o, int64_t at, int64_t n,
                        struct err *err)
 {
     struct buf name;
     buf_init(&name, 4096);
     buf_printf(&name, "output.%s", o->name);
-    const struct st_tensor *t = st_find(f, str_c(buf_str(&name)));
+    const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(buf_str(&name)));
     buf_release(&name);
-    if (!t || t->type != ST_F32 || st_width(t) != o->width || st_rows(t) < at + n)
+    if (!t || t->type != ST_F32 || ckpt_st_width(t) != o->width ||
+        ckpt_st_rows(t) < at + n)
         return err_coded(err, RC_FORMAT, E2005, "there are no samples of output '%s'",
                          o->name);
-    struct view v = scorer_view(s, o->name);
+    struct view v = train_scorer_view(s, o->name);
     const float *want = (const float *)(const void *)t->data + at * o->width;
     for (int64_t r = 0; r < n; r++)
         for (int64_t k = 0; k < o->width; k++)
@@ -274,11 +278,11 @@ static enum rc compare(const struct scorer *s, const struct st_file *f,
     return RC_OK;
 }
 
-static enum rc check_rows(struct scorer *s, struct reader *rows, const struct st_file *f,
-                          struct err *err)
+static enum rc check_rows(struct train_scorer *s, struct reader *rows,
+                          const struct ckpt_st_file *f, struct err *err)
 {
     size_t n;
-    struct score_output *outputs = scorer_outputs(s->session, &n);
+    struct train_score_output *outputs = train_scorer_outputs(s->session, &n);
     struct batch b;
     int64_t at = 0;
     enum rc rc = RC_OK;
@@ -287,7 +291,7 @@ static enum rc check_rows(struct scorer *s, struct reader *rows, const struct st
         rc = reader_next(rows, 1024, &b, err);
         if (rc || b.n == 0)
             break;
-        rc = scorer_run(s, &b, err);
+        rc = train_scorer_run(s, &b, err);
         for (size_t i = 0; i < n && !rc; i++)
             rc = compare(s, f, &outputs[i], at, b.n, err);
         at += b.n;
@@ -297,26 +301,27 @@ static enum rc check_rows(struct scorer *s, struct reader *rows, const struct st
     return rc;
 }
 
-enum rc export_check_samples(struct session *s, const char *dir, struct err *err)
+enum rc train_export_check_samples(struct train_session *s, const char *dir,
+                                   struct err *err)
 {
     char *rows_path = fs_join(dir, EXPORT_ROWS), *path = fs_join(dir, EXPORT_SAMPLES);
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     struct reader *rows = NULL;
-    struct scorer *scorer = NULL;
+    struct train_scorer *scorer = NULL;
     enum rc rc = RC_OK;
     if (fs_exists(path)) {
-        rc = st_open(path, &f, err);
+        rc = ckpt_st_open(path, &f, err);
         if (!rc)
             rc = reader_open(rows_path, &reader_parquet, &(struct reader_conf){0}, &rows,
                              err);
         if (!rc)
-            rc = scorer_create(s, false, &scorer, err);
+            rc = train_scorer_create(s, false, &scorer, err);
         if (!rc)
             rc = check_rows(scorer, rows, f, err);
     }
-    scorer_destroy(scorer);
+    train_scorer_destroy(scorer);
     reader_close(rows);
-    st_close(f);
+    ckpt_st_close(f);
     mem_free(rows_path);
     mem_free(path);
     return rc;

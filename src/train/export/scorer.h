@@ -8,36 +8,37 @@
 
 #include "train/session.h"
 
-struct scorer {
-    struct session *session;
+struct train_scorer {
+    struct train_session *session;
     bool own; /* the session is its own */
     struct feature_scratch *scratch;
     struct feature_batch *features; /* of the last rows */
 };
 
 /* A prediction of the model: `width` floats per row. */
-struct score_output {
+struct train_score_output {
     const char *name;
-    struct val *val;
+    struct nn_val *val;
     int64_t width;
 };
 
 /* `s` must live longer. With `share` the scorer gets a session of its own that reads the
  * tables of `s`; else it uses `s` itself, which then is no other's.
  */
-enum rc scorer_create(struct session *s, bool share, struct scorer **out,
-                      struct err *err) MUST_CHECK;
-void scorer_destroy(struct scorer *s); /* NULL is fine */
+enum rc train_scorer_create(struct train_session *s, bool share,
+                            struct train_scorer **out, struct err *err) MUST_CHECK;
+void train_scorer_destroy(struct train_scorer *s); /* NULL is fine */
 
 /* RC_* of the features and of the ids, with their messages. */
-enum rc scorer_run(struct scorer *s, const struct batch *rows,
-                   struct err *err) MUST_CHECK;
+enum rc train_scorer_run(struct train_scorer *s, const struct batch *rows,
+                         struct err *err) MUST_CHECK;
 /* Of the last rows; valid until the next. */
-struct view scorer_view(const struct scorer *s, const char *output);
+struct view train_scorer_view(const struct train_scorer *s, const char *output);
 
 /* All outputs, sorted by name; the caller's, to mem_free(). Those that are sequences are
  * left out.
  */
-struct score_output *scorer_outputs(const struct session *s, size_t *n) MUST_CHECK;
+struct train_score_output *train_scorer_outputs(const struct train_session *s,
+                                                size_t *n) MUST_CHECK;
 
 #endif

@@ -13,7 +13,7 @@
 
 #define INT8_MOST 127
 
-const char *export_tables_name(enum export_tables t)
+const char *train_export_tables_name(enum train_export_tables t)
 {
     static const char *const names[] = {
         [EXPORT_F32] = "f32", [EXPORT_BF16] = "bf16", [EXPORT_INT8] = "int8"};
@@ -103,36 +103,36 @@ static const void *scale_rows(const void *arg, int64_t row, int64_t n, void *scr
     return scratch;
 }
 
-static struct st_source weights_source(const struct table_source *s,
-                                       enum export_tables type)
+static struct ckpt_st_source weights_source(const struct table_source *s,
+                                            enum train_export_tables type)
 {
     static const struct {
-        enum st_type type;
+        enum ckpt_st_type type;
         st_rows_fn *fn;
     } kinds[] = {[EXPORT_F32] = {ST_F32, f32_rows},
                  [EXPORT_BF16] = {ST_BF16, bf16_rows},
                  [EXPORT_INT8] = {ST_I8, int8_rows}};
-    return (struct st_source){.name = s->name,
-                              .type = kinds[type].type,
-                              .n_dims = 2,
-                              .dims = {s->rows->image.n, s->t->dim},
-                              .rows = s->rows->image.n,
-                              .row_bytes =
-                                  (size_t)s->t->dim * st_type_size(kinds[type].type),
-                              .fn = kinds[type].fn,
-                              .arg = s};
+    return (struct ckpt_st_source){.name = s->name,
+                                   .type = kinds[type].type,
+                                   .n_dims = 2,
+                                   .dims = {s->rows->image.n, s->t->dim},
+                                   .rows = s->rows->image.n,
+                                   .row_bytes = (size_t)s->t->dim *
+                                                ckpt_st_type_size(kinds[type].type),
+                                   .fn = kinds[type].fn,
+                                   .arg = s};
 }
 
-static struct st_source scale_source(const struct table_source *s)
+static struct ckpt_st_source scale_source(const struct table_source *s)
 {
-    return (struct st_source){.name = s->scale_name,
-                              .type = ST_F32,
-                              .n_dims = 1,
-                              .dims = {s->rows->image.n},
-                              .rows = s->rows->image.n,
-                              .row_bytes = sizeof(float),
-                              .fn = scale_rows,
-                              .arg = s};
+    return (struct ckpt_st_source){.name = s->scale_name,
+                                   .type = ST_F32,
+                                   .n_dims = 1,
+                                   .dims = {s->rows->image.n},
+                                   .rows = s->rows->image.n,
+                                   .row_bytes = sizeof(float),
+                                   .fn = scale_rows,
+                                   .arg = s};
 }
 
 static const void *key_rows(const void *arg, int64_t row, int64_t n, void *scratch)
@@ -144,28 +144,28 @@ static const void *key_rows(const void *arg, int64_t row, int64_t n, void *scrat
     return scratch;
 }
 
-static struct st_source keys_source(const struct table_source *s)
+static struct ckpt_st_source keys_source(const struct table_source *s)
 {
     const struct lookup_list *keys = &s->rows->image.lists[LOOKUP_KEYS];
-    return (struct st_source){.name = s->keys_name,
-                              .type = ST_I64,
-                              .n_dims = 1,
-                              .dims = {keys->n},
-                              .rows = keys->n,
-                              .row_bytes = sizeof(int64_t),
-                              .fn = key_rows,
-                              .arg = s};
+    return (struct ckpt_st_source){.name = s->keys_name,
+                                   .type = ST_I64,
+                                   .n_dims = 1,
+                                   .dims = {keys->n},
+                                   .rows = keys->n,
+                                   .row_bytes = sizeof(int64_t),
+                                   .fn = key_rows,
+                                   .arg = s};
 }
 
-static enum rc put_all(const char *dir, const char *name, struct st_source *sources,
+static enum rc put_all(const char *dir, const char *name, struct ckpt_st_source *sources,
                        size_t n, struct err *err)
 {
-    struct st_source **list = mem_calloc(n + 1, sizeof(*list));
-    struct st_sum sum;
+    struct ckpt_st_source **list = mem_calloc(n + 1, sizeof(*list));
+    struct ckpt_st_sum sum;
     char *path = fs_join(dir, name);
     for (size_t i = 0; i < n; i++)
         list[i] = &sources[i];
-    enum rc rc = st_write(path, list, n, &sum, err);
+    enum rc rc = ckpt_st_write(path, list, n, &sum, err);
     mem_free(path);
     mem_free(list);
     return rc;
@@ -191,13 +191,13 @@ static void close_source(struct table_source *s)
     mem_free(s->keys_name);
 }
 
-static enum rc put_tables(const struct session *s, const char *dir,
-                          enum export_tables type, struct err *err)
+static enum rc put_tables(const struct train_session *s, const char *dir,
+                          enum train_export_tables type, struct err *err)
 {
     struct lookup *l = s->model->lookup;
     size_t n_tables = (size_t)lookup_n_tables(l), n = 0;
     struct table_source *from = mem_calloc(n_tables + 1, sizeof(*from));
-    struct st_source *sources = mem_calloc(3 * n_tables + 1, sizeof(*sources));
+    struct ckpt_st_source *sources = mem_calloc(3 * n_tables + 1, sizeof(*sources));
     enum rc rc = RC_OK;
     for (size_t i = 0; i < n_tables && !rc; i++) {
         rc = open_source(&from[i], l, (int)i, err);
@@ -223,20 +223,20 @@ static const void *param_rows(const void *arg, int64_t row, int64_t n, void *scr
     return (const float *)arg + row;
 }
 
-static enum rc put_dense(const struct session *s, const char *dir, struct err *err)
+static enum rc put_dense(const struct train_session *s, const char *dir, struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
-    struct st_source *sources = mem_calloc(n + 1, sizeof(*sources));
+    struct ckpt_st_source *sources = mem_calloc(n + 1, sizeof(*sources));
     for (size_t i = 0; i < n; i++) {
         const struct param *p = params[i];
-        sources[i] = (struct st_source){.name = p->name,
-                                        .type = ST_F32,
-                                        .n_dims = p->n_dims,
-                                        .rows = p->n,
-                                        .row_bytes = sizeof(float),
-                                        .fn = param_rows,
-                                        .arg = param_read(params[i])};
+        sources[i] = (struct ckpt_st_source){.name = p->name,
+                                             .type = ST_F32,
+                                             .n_dims = p->n_dims,
+                                             .rows = p->n,
+                                             .row_bytes = sizeof(float),
+                                             .fn = param_rows,
+                                             .arg = param_read(params[i])};
         memcpy(sources[i].dims, p->dims, (size_t)p->n_dims * sizeof(*p->dims));
     }
     enum rc rc = put_all(dir, EXPORT_DENSE, sources, n, err);
@@ -244,8 +244,8 @@ static enum rc put_dense(const struct session *s, const char *dir, struct err *e
     return rc;
 }
 
-enum rc export_put_tensors(const struct session *s, const char *dir,
-                           enum export_tables type, struct err *err)
+enum rc train_export_put_tensors(const struct train_session *s, const char *dir,
+                                 enum train_export_tables type, struct err *err)
 {
     enum rc rc = put_tables(s, dir, type, err);
     return rc ? rc : put_dense(s, dir, err);
@@ -253,55 +253,56 @@ enum rc export_put_tensors(const struct session *s, const char *dir,
 
 /* --- reading --- */
 
-static enum rc misfit(const struct st_tensor *t, const char *name, const char *want,
+static enum rc misfit(const struct ckpt_st_tensor *t, const char *name, const char *want,
                       struct err *err)
 {
     struct buf have;
     if (!t)
         return err_coded(err, RC_FORMAT, E2007, "there is no tensor '%s'", name);
     buf_init(&have, 256);
-    st_print_shape(&t->type, t->dims, t->n_dims, &have);
+    ckpt_st_print_shape(&t->type, t->dims, t->n_dims, &have);
     enum rc rc = err_coded(err, RC_FORMAT, E2007, "tensor '%s' is %s, the model wants %s",
                            name, buf_str(&have), want);
     buf_release(&have);
     return rc;
 }
 
-static enum rc get_param(const struct st_file *f, struct param *p, struct err *err)
+static enum rc get_param(const struct ckpt_st_file *f, struct param *p, struct err *err)
 {
-    const struct st_tensor *t = st_find(f, str_c(p->name));
+    const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(p->name));
     bool fits = t && t->n_dims == p->n_dims &&
                 memcmp(t->dims, p->dims, (size_t)p->n_dims * sizeof(*p->dims)) == 0;
     if (!fits) {
         struct buf want;
         buf_init(&want, 256);
-        st_print_shape(NULL, p->dims, p->n_dims, &want);
+        ckpt_st_print_shape(NULL, p->dims, p->n_dims, &want);
         enum rc rc = misfit(t, p->name, buf_str(&want), err);
         buf_release(&want);
         return rc;
     }
-    enum rc rc = st_read_f32(t, 0, st_rows(t), param_write_begin(p), st_width(t), err);
+    enum rc rc = ckpt_st_read_f32(t, 0, ckpt_st_rows(t), param_write_begin(p),
+                                  ckpt_st_width(t), err);
     param_write_end(p);
     return rc;
 }
 
-static enum rc get_dense(struct session *s, const char *dir, struct err *err)
+static enum rc get_dense(struct train_session *s, const char *dir, struct err *err)
 {
     size_t n;
     struct param *const *params = graph_params(s->model->graph, &n);
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     char *path = fs_join(dir, EXPORT_DENSE);
-    enum rc rc = st_open(path, &f, err);
+    enum rc rc = ckpt_st_open(path, &f, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = get_param(f, params[i], err);
-    st_close(f);
+    ckpt_st_close(f);
     mem_free(path);
     return rc;
 }
 
 /* The tensors of a table as an image of its weights. */
 struct table_tensors {
-    const struct st_tensor *weights, *scale; /* scale NULL: not int8 */
+    const struct ckpt_st_tensor *weights, *scale; /* scale NULL: not int8 */
 };
 
 static enum rc read_weights(const void *arg, int column, int64_t from, int64_t n,
@@ -310,7 +311,7 @@ static enum rc read_weights(const void *arg, int column, int64_t from, int64_t n
     const struct table_tensors *t = arg;
     int64_t dim = t->weights->dims[1];
     if (!t->scale)
-        return st_read_f32(t->weights, from, n, out, dim, err);
+        return ckpt_st_read_f32(t->weights, from, n, out, dim, err);
     const int8_t *bytes = (const int8_t *)t->weights->data + from * dim;
     const float *scales = (const float *)(const void *)t->scale->data + from;
     float *to = out;
@@ -320,11 +321,11 @@ static enum rc read_weights(const void *arg, int column, int64_t from, int64_t n
     return RC_OK;
 }
 
-static enum rc find_keys(const struct st_file *f, const char *name,
+static enum rc find_keys(const struct ckpt_st_file *f, const char *name,
                          struct lookup_image *image, struct err *err)
 {
     char *keys_name = mem_printf("%s.keys", name);
-    const struct st_tensor *keys = st_find(f, str_c(keys_name));
+    const struct ckpt_st_tensor *keys = ckpt_st_find(f, str_c(keys_name));
     enum rc rc = RC_OK;
     if (!keys || keys->type != ST_I64 || keys->n_dims != 1)
         rc = err_coded(err, RC_FORMAT, E2007, "there are no ids '%s'", keys_name);
@@ -343,12 +344,12 @@ static int64_t rows_of(const struct embed_table_conf *t, const struct lookup_ima
     return image->lists[LOOKUP_KEYS].n + (t->keyed.kind == KEYED_ZCH);
 }
 
-static enum rc check_tensors(const struct st_file *f, const char *name, int64_t rows,
+static enum rc check_tensors(const struct ckpt_st_file *f, const char *name, int64_t rows,
                              int64_t dim, struct table_tensors *out, struct err *err)
 {
     char *scale_name = mem_printf("%s.scale", name);
-    const struct st_tensor *t = st_find(f, str_c(name));
-    const struct st_tensor *scale = st_find(f, str_c(scale_name));
+    const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c(name));
+    const struct ckpt_st_tensor *scale = ckpt_st_find(f, str_c(scale_name));
     bool fits = t && t->n_dims == 2 && t->dims[0] == rows && t->dims[1] == dim;
     if (fits && t->type == ST_I8)
         fits = scale && scale->type == ST_F32 && scale->n_dims == 1 &&
@@ -359,7 +360,7 @@ static enum rc check_tensors(const struct st_file *f, const char *name, int64_t 
     } else {
         struct buf want;
         buf_init(&want, 256);
-        st_print_shape(NULL, (int64_t[]){rows, dim}, 2, &want);
+        ckpt_st_print_shape(NULL, (int64_t[]){rows, dim}, 2, &want);
         rc = misfit(t, name, buf_str(&want), err);
         buf_release(&want);
     }
@@ -367,7 +368,7 @@ static enum rc check_tensors(const struct st_file *f, const char *name, int64_t 
     return rc;
 }
 
-static enum rc get_table(const struct st_file *f, struct lookup *l, int table,
+static enum rc get_table(const struct ckpt_st_file *f, struct lookup *l, int table,
                          struct err *err)
 {
     const struct embed_table_conf *t = lookup_table(l, table);
@@ -389,15 +390,16 @@ static enum rc get_table(const struct st_file *f, struct lookup *l, int table,
     return rc;
 }
 
-enum rc export_get_tensors(struct session *s, const char *dir, struct err *err)
+enum rc train_export_get_tensors(struct train_session *s, const char *dir,
+                                 struct err *err)
 {
     struct lookup *l = s->model->lookup;
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     char *path = fs_join(dir, EXPORT_TABLES);
-    enum rc rc = st_open(path, &f, err);
+    enum rc rc = ckpt_st_open(path, &f, err);
     for (int i = 0; !rc && i < lookup_n_tables(l); i++)
         rc = get_table(f, l, i, err);
-    st_close(f);
+    ckpt_st_close(f);
     mem_free(path);
     return rc ? rc : get_dense(s, dir, err);
 }

@@ -19,29 +19,32 @@ static bool uses_average(const struct pc_EasyRecConfig *c)
     return !x || !x->has_use_dense_ema || x->use_dense_ema;
 }
 
-enum rc export_checkpoint_session(const struct pc_EasyRecConfig *conf, const char *path,
-                                  bool farm_hash, struct pool *pool, struct session **out,
-                                  char **checkpoint, struct diags *diags, struct err *err)
+enum rc train_export_checkpoint_session(const struct pc_EasyRecConfig *conf,
+                                        const char *path, bool farm_hash,
+                                        struct pool *pool, struct train_session **out,
+                                        char **checkpoint, struct diags *diags,
+                                        struct err *err)
 {
-    struct session_options so = {.pool = pool, .farm_hash = farm_hash, .no_labels = true};
-    struct session *s = NULL;
+    struct train_session_options so = {
+        .pool = pool, .farm_hash = farm_hash, .no_labels = true};
+    struct train_session *s = NULL;
     struct ckpt *ckpt = NULL;
     char *picked = NULL;
-    enum rc rc = export_pick(conf, path, &picked, err);
+    enum rc rc = train_export_pick(conf, path, &picked, err);
     if (!rc)
         rc = ckpt_open(picked, 0, &ckpt, NULL, err);
     if (!rc && ckpt_json(ckpt, "session"))
-        rc = session_saved_seed(ckpt, &so.seed, err);
+        rc = train_session_saved_seed(ckpt, &so.seed, err);
     if (!rc)
-        rc = session_create(conf, &so, &s, diags, err);
+        rc = train_session_create(conf, &so, &s, diags, err);
     if (!rc)
-        rc = session_load_weights(s, ckpt, uses_average(conf), err);
+        rc = train_session_load_weights(s, ckpt, uses_average(conf), err);
     if (!rc) {
         *out = s;
         s = NULL;
         *checkpoint = mem_strdup(ckpt_path(ckpt));
     }
-    session_destroy(s);
+    train_session_destroy(s);
     ckpt_close(ckpt);
     mem_free(picked);
     return rc;
@@ -58,8 +61,9 @@ static enum rc put_text(const char *dir, const char *name, const struct buf *b,
     return rc;
 }
 
-static enum rc put_graph(const struct session *s, const char *const *outputs, size_t n,
-                         const char *dir, const char *name, char *note, struct err *err)
+static enum rc put_graph(const struct train_session *s, const char *const *outputs,
+                         size_t n, const char *dir, const char *name, char *note,
+                         struct err *err)
 {
     struct buf b;
     buf_init(&b, ONNX_BYTES_MAX);
@@ -77,11 +81,11 @@ static enum rc put_graph(const struct session *s, const char *const *outputs, si
 }
 
 /* The whole, and each tower of a model that has two. */
-static enum rc put_onnx(const struct session *s, const char *dir, char *note,
+static enum rc put_onnx(const struct train_session *s, const char *dir, char *note,
                         struct err *err)
 {
     size_t n;
-    struct score_output *outputs = scorer_outputs(s, &n);
+    struct train_score_output *outputs = train_scorer_outputs(s, &n);
     const char **names = mem_calloc(n + 1, sizeof(*names));
     for (size_t i = 0; i < n; i++)
         names[i] = outputs[i].name;
@@ -96,14 +100,14 @@ static enum rc put_onnx(const struct session *s, const char *dir, char *note,
 }
 
 /* pipeline.config and fg.json; assets are copied and named as they lie in `dir`. */
-static enum rc put_config(const struct conf *conf, const struct export_options *o,
+static enum rc put_config(const struct conf *conf, const struct train_export_options *o,
                           const char *dir, struct err *err)
 {
     struct arena a = {0};
     struct buf b;
     buf_init(&b, SOURCE_MAX);
     struct node *tree = node_clone(&a, conf->doc.root);
-    enum rc rc = export_put_assets(tree, NULL, o->asset_files, dir, &a, err);
+    enum rc rc = train_export_put_assets(tree, NULL, o->asset_files, dir, &a, err);
     if (!rc) {
         prototext_print(tree, &b);
         rc = put_text(dir, EXPORT_CONFIG, &b, err);
@@ -118,38 +122,38 @@ static enum rc put_config(const struct conf *conf, const struct export_options *
     return rc;
 }
 
-static enum rc put_all(const struct conf *conf, const struct export_options *o,
-                       struct session *s, const char *checkpoint, const char *dir,
-                       struct export_summary *out, struct err *err)
+static enum rc put_all(const struct conf *conf, const struct train_export_options *o,
+                       struct train_session *s, const char *checkpoint, const char *dir,
+                       struct train_export_summary *out, struct err *err)
 {
-    struct export_about about = {.conf = conf,
-                                 .session = s,
-                                 .options = o,
-                                 .checkpoint = checkpoint,
-                                 .step = (int64_t)s->step - 1};
+    struct train_export_about about = {.conf = conf,
+                                       .session = s,
+                                       .options = o,
+                                       .checkpoint = checkpoint,
+                                       .step = (int64_t)s->step - 1};
     enum rc rc = put_config(conf, o, dir, err);
     if (!rc)
-        rc = export_put_tensors(s, dir, o->tables, err);
+        rc = train_export_put_tensors(s, dir, o->tables, err);
     if (!rc &&
         o->tables != EXPORT_F32) /* from here on it is the model that was written */
-        rc = export_get_tensors(s, dir, err);
+        rc = train_export_get_tensors(s, dir, err);
     if (!rc)
         rc = put_onnx(s, dir, out->note, err);
     if (!rc)
-        rc = export_put_samples(s, o, dir, &about.samples, err);
+        rc = train_export_put_samples(s, o, dir, &about.samples, err);
     if (!rc)
-        rc = export_put_manifest(&about, dir, &out->bytes, err);
+        rc = train_export_put_manifest(&about, dir, &out->bytes, err);
     out->samples = about.samples;
     out->step = about.step;
     return rc;
 }
 
-static void summarise(const struct session *s, const char *checkpoint,
-                      struct export_summary *out)
+static void summarise(const struct train_session *s, const char *checkpoint,
+                      struct train_export_summary *out)
 {
     size_t n, tables, dense, activations;
     graph_params(s->model->graph, &n);
-    session_bytes(s, &tables, &dense, &activations);
+    train_session_bytes(s, &tables, &dense, &activations);
     snprintf(out->checkpoint, sizeof(out->checkpoint), "%s", checkpoint);
     out->tables = lookup_n_tables(s->model->lookup);
     out->dense = (int64_t)(dense / sizeof(float));
@@ -161,9 +165,9 @@ static void summarise(const struct session *s, const char *checkpoint,
 /* Loads what was written, in a session of its own. */
 static enum rc try_out(const char *dir, struct pool *pool, struct err *err)
 {
-    struct export *x = NULL;
-    enum rc rc = export_open(dir, 0, pool, &x, err);
-    export_close(x);
+    struct train_export *x = NULL;
+    enum rc rc = train_export_open(dir, 0, pool, &x, err);
+    train_export_close(x);
     return rc ? err_wrap(err, rc, "what was written does not load") : RC_OK;
 }
 
@@ -171,9 +175,9 @@ static enum rc try_out(const char *dir, struct pool *pool, struct err *err)
 static enum rc check_extra(const char *json, struct err *err)
 {
     struct doc d = {0};
-    enum rc rc =
-        json ? export_parse("--additional-export-config", json, strlen(json), &d, err)
-             : RC_OK;
+    enum rc rc = json ? train_export_parse("--additional-export-config", json,
+                                           strlen(json), &d, err)
+                      : RC_OK;
     doc_release(&d);
     return rc;
 }
@@ -181,7 +185,7 @@ static enum rc check_extra(const char *json, struct err *err)
 /* Only an export is replaced, as a whole, and only when that is asked for: a directory
  * with anything else in it may be the user's home.
  */
-static enum rc check_dir(const struct export_options *o, struct err *err)
+static enum rc check_dir(const struct train_export_options *o, struct err *err)
 {
     char *manifest = fs_join(o->dir, "manifest.json");
     bool there = fs_exists(o->dir), is_export = fs_exists(manifest);
@@ -199,21 +203,22 @@ static enum rc check_dir(const struct export_options *o, struct err *err)
     return rc;
 }
 
-enum rc export_write(const struct conf *conf, const struct export_options *o,
-                     struct diags *diags, struct export_summary *out, struct err *err)
+enum rc train_export_write(const struct conf *conf, const struct train_export_options *o,
+                           struct diags *diags, struct train_export_summary *out,
+                           struct err *err)
 {
     const struct pc_EasyRecConfig *pc = conf->data;
-    struct session *s = NULL;
+    struct train_session *s = NULL;
     char *checkpoint = NULL;
-    struct export_summary summary = {0};
+    struct train_export_summary summary = {0};
     if (check_dir(o, err))
         return RC_INVAL;
     if (check_extra(o->extra_config, err))
         return RC_INVAL;
     char *dir = fs_dirname(o->dir), *base = fs_basename(o->dir);
     char *beside = mem_printf("%s/.%s.tmp", dir, base);
-    enum rc rc = export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool, &s,
-                                           &checkpoint, diags, err);
+    enum rc rc = train_export_checkpoint_session(pc, o->checkpoint, o->farm_hash, o->pool,
+                                                 &s, &checkpoint, diags, err);
     if (!rc)
         rc = fs_remove_all(beside, err);
     if (!rc)
@@ -222,7 +227,7 @@ enum rc export_write(const struct conf *conf, const struct export_options *o,
         rc = put_all(conf, o, s, checkpoint, beside, &summary, err);
     if (!rc) {
         summarise(s, checkpoint, &summary);
-        session_destroy(s); /* its memory is needed for the next one */
+        train_session_destroy(s); /* its memory is needed for the next one */
         s = NULL;
         rc = try_out(beside, o->pool, err);
     }
@@ -231,7 +236,7 @@ enum rc export_write(const struct conf *conf, const struct export_options *o,
     (void)!fs_remove_all(beside, NULL); /* what failed, or was replaced */
     if (!rc)
         *out = summary;
-    session_destroy(s);
+    train_session_destroy(s);
     mem_free(checkpoint);
     mem_free(beside);
     mem_free(dir);

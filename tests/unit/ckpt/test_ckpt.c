@@ -71,11 +71,11 @@ static void check_content(const struct ckpt *c, int64_t step)
     CHECK_INT(ckpt_epoch(c), 2);
     CHECK_STR(ckpt_config(c), "a: \"b\"\n");
     CHECK_INT(ckpt_count(c), 6);
-    const struct st_tensor *t = ckpt_find(c, "w");
+    const struct ckpt_st_tensor *t = ckpt_find(c, "w");
     CHECK(t && t->n_dims == 2 && t->dims[0] == 2 && t->dims[1] == 3);
-    CHECK(t && st_read_f32(t, 0, 2, got, 4, &err) == RC_OK);
+    CHECK(t && ckpt_st_read_f32(t, 0, 2, got, 4, &err) == RC_OK);
     CHECK(got[0] == 1 && got[2] == 3 && got[3] == 0 && got[4] == 4 && got[6] == 6);
-    CHECK(t && st_read_f32(t, 1, 1, got, 3, &err) == RC_OK);
+    CHECK(t && ckpt_st_read_f32(t, 1, 1, got, 3, &err) == RC_OK);
     CHECK(got[0] == 4 && got[2] == 6);
     t = ckpt_find(c, "scalar");
     CHECK(t && t->n_dims == 0 && t->bytes == 4);

@@ -56,7 +56,7 @@ static float loaded(const char *dir, int64_t *step)
         printf("# %s\n", why.msg);
         return 0;
     }
-    CHECK(st_read_f32(ckpt_find(c, "b"), 0, 1, &v, 1, &why) == RC_OK);
+    CHECK(ckpt_st_read_f32(ckpt_find(c, "b"), 0, 1, &v, 1, &why) == RC_OK);
     *step = ckpt_step(c);
     ckpt_close(c);
     return v;

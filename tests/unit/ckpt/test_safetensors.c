@@ -8,7 +8,7 @@
 static struct err err;
 
 /* A file of this header and n bytes of data. */
-static struct st_file *open_text(const char *header, size_t n, enum rc *rc)
+static struct ckpt_st_file *open_text(const char *header, size_t n, enum rc *rc)
 {
     static unsigned char bytes[4096];
     uint64_t length = strlen(header);
@@ -16,9 +16,9 @@ static struct st_file *open_text(const char *header, size_t n, enum rc *rc)
     memcpy(bytes + 8, header, length);
     for (size_t i = 0; i < n; i++)
         bytes[8 + length + i] = (unsigned char)i;
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     err = (struct err){0};
-    *rc = st_open_memory("x", bytes, 8 + (size_t)length + n, &f, &err);
+    *rc = ckpt_st_open_memory("x", bytes, 8 + (size_t)length + n, &f, &err);
     return f;
 }
 
@@ -26,7 +26,7 @@ static void tensors_are_found_by_name(void)
 {
     enum rc rc;
     int64_t live = mem_live();
-    struct st_file *f =
+    struct ckpt_st_file *f =
         open_text("{\"__metadata__\":{\"format\":\"pt\"},"
                   "\"b\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[12,20]},"
                   "\"a\":{\"dtype\":\"F32\",\"shape\":[3,1],\"data_offsets\":[0,12]},"
@@ -35,20 +35,21 @@ static void tensors_are_found_by_name(void)
     CHECK_INT(rc, RC_OK);
     if (rc)
         return;
-    CHECK_INT(st_count(f), 3);
-    CHECK_STR(st_at(f, 0)->name, "a");
-    CHECK_STR(st_meta(f, "format"), "pt");
-    CHECK(st_meta(f, "other") == NULL);
-    const struct st_tensor *a = st_find(f, str_c("a")), *b = st_find(f, str_c("b"));
-    CHECK(a && b && st_find(f, str_c("c")) == NULL);
+    CHECK_INT(ckpt_st_count(f), 3);
+    CHECK_STR(ckpt_st_at(f, 0)->name, "a");
+    CHECK_STR(ckpt_st_meta(f, "format"), "pt");
+    CHECK(ckpt_st_meta(f, "other") == NULL);
+    const struct ckpt_st_tensor *a = ckpt_st_find(f, str_c("a")),
+                                *b = ckpt_st_find(f, str_c("b"));
+    CHECK(a && b && ckpt_st_find(f, str_c("c")) == NULL);
     CHECK_INT(a->n_dims, 2);
     CHECK_INT(a->dims[0], 3);
     CHECK_INT(a->bytes, 12);
-    CHECK_INT(st_rows(b), 1);
-    CHECK_INT(st_width(b), 1);
+    CHECK_INT(ckpt_st_rows(b), 1);
+    CHECK_INT(ckpt_st_width(b), 1);
     CHECK_INT(b->data[0], 12);
-    CHECK_INT(st_width(st_find(f, str_c("e"))), 0);
-    st_close(f);
+    CHECK_INT(ckpt_st_width(ckpt_st_find(f, str_c("e"))), 0);
+    ckpt_st_close(f);
     CHECK_INT(mem_live(), live);
 }
 
@@ -104,40 +105,40 @@ static void broken_headers_are_refused(void)
     int64_t live = mem_live();
     for (size_t i = 0; i < ARRAY_LEN(broken); i++) {
         enum rc rc;
-        struct st_file *f = open_text(broken[i].header, broken[i].data, &rc);
+        struct ckpt_st_file *f = open_text(broken[i].header, broken[i].data, &rc);
         CHECK_INT(rc, broken[i].rc);
         CHECK_INT(err.code, broken[i].code);
         if (broken[i].msg)
             CHECK_STR(err.msg, broken[i].msg);
         else
             CHECK_HAS(err.msg, "'a'");
-        st_close(f);
+        ckpt_st_close(f);
     }
     CHECK_INT(mem_live(), live);
 }
 
 static void lengths_are_bounded(void)
 {
-    struct st_file *f = NULL;
+    struct ckpt_st_file *f = NULL;
     unsigned char bytes[16] = {1, 2, 3};
-    CHECK(st_open_memory("x", bytes, 3, &f, &err) == RC_FORMAT);
+    CHECK(ckpt_st_open_memory("x", bytes, 3, &f, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "file 'x': 3 bytes are too few for a safetensors file");
     memset(bytes, 0xff, 8);
-    CHECK(st_open_memory("x", bytes, 16, &f, &err) == RC_FORMAT);
+    CHECK(ckpt_st_open_memory("x", bytes, 16, &f, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "file 'x': a header of 18446744073709551615 bytes, more than "
                        "67108864");
     memset(bytes, 0, 8);
     bytes[0] = 9;
-    CHECK(st_open_memory("x", bytes, 16, &f, &err) == RC_FORMAT);
+    CHECK(ckpt_st_open_memory("x", bytes, 16, &f, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "file 'x': a header of 9 bytes, but only 8 follow");
-    CHECK(st_open("/no/such", &f, &err) == RC_NOTFOUND);
+    CHECK(ckpt_st_open("/no/such", &f, &err) == RC_NOTFOUND);
     CHECK(f == NULL);
 }
 
 static void rows_are_converted(void)
 {
     enum rc rc;
-    struct st_file *f =
+    struct ckpt_st_file *f =
         open_text("{\"d\":{\"dtype\":\"F64\",\"shape\":[2,2],\"data_offsets\":[0,32]},"
                   "\"h\":{\"dtype\":\"F16\",\"shape\":[2],\"data_offsets\":[32,36]},"
                   "\"b\":{\"dtype\":\"BF16\",\"shape\":[2],\"data_offsets\":[36,40]},"
@@ -147,26 +148,26 @@ static void rows_are_converted(void)
     const double d[4] = {1.5, -2, 0.25, 1e300};
     const uint16_t h[2] = {0x3c00, 0xc000}, b[2] = {0x3f80, 0xc000};
     CHECK_INT(rc, RC_OK);
-    const struct st_tensor *t = st_find(f, str_c("d"));
+    const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c("d"));
     memcpy((void *)(uintptr_t)t->data, d, sizeof(d));
-    CHECK(st_read_f32(t, 0, 2, out, 3, &err) == RC_OK);
+    CHECK(ckpt_st_read_f32(t, 0, 2, out, 3, &err) == RC_OK);
     CHECK(out[0] == 1.5f && out[1] == -2.0f && out[2] == 9.0f && out[3] == 0.25f);
     CHECK(isinf(out[4]) && out[5] == 9.0f);
-    t = st_find(f, str_c("h"));
+    t = ckpt_st_find(f, str_c("h"));
     memcpy((void *)(uintptr_t)t->data, h, sizeof(h));
-    CHECK(st_read_f32(t, 0, 2, out, 1, &err) == RC_OK);
+    CHECK(ckpt_st_read_f32(t, 0, 2, out, 1, &err) == RC_OK);
     CHECK(out[0] == 1.0f && out[1] == -2.0f);
-    t = st_find(f, str_c("b"));
+    t = ckpt_st_find(f, str_c("b"));
     memcpy((void *)(uintptr_t)t->data, b, sizeof(b));
-    CHECK(st_read_f32(t, 1, 1, out, 1, &err) == RC_OK);
+    CHECK(ckpt_st_read_f32(t, 1, 1, out, 1, &err) == RC_OK);
     CHECK(out[0] == -2.0f);
-    CHECK(st_read_f32(t, 1, 2, out, 1, &err) == RC_INVAL);
+    CHECK(ckpt_st_read_f32(t, 1, 2, out, 1, &err) == RC_INVAL);
     CHECK_STR(err.msg, "tensor 'b': 2 rows from 1 on, it has 2");
-    CHECK(st_read_f32(t, INT64_MAX, INT64_MAX, out, 1, &err) == RC_INVAL);
-    CHECK(st_read_f32(st_find(f, str_c("i")), 0, 1, out, 1, &err) == RC_INVAL);
+    CHECK(ckpt_st_read_f32(t, INT64_MAX, INT64_MAX, out, 1, &err) == RC_INVAL);
+    CHECK(ckpt_st_read_f32(ckpt_st_find(f, str_c("i")), 0, 1, out, 1, &err) == RC_INVAL);
     CHECK_STR(err.msg, "tensor 'i': type U8 is not read as 32-bit floats");
     CHECK_INT(err.code, E1514);
-    st_close(f);
+    ckpt_st_close(f);
 }
 
 /* Rows of row_bytes bytes that follow from their number. */
@@ -187,7 +188,7 @@ static void what_is_streamed_is_read(void)
     int64_t live = mem_live();
     /* The second is longer than one chunk, and no multiple of it. */
     const size_t widths[] = {1, 12, 8};
-    struct st_source s[] = {
+    struct ckpt_st_source s[] = {
         {.name = "byte", .type = ST_U8, .n_dims = 1, .dims = {3}, .rows = 3},
         {.name = "long \"\xc3\xa4\"",
          .type = ST_F32,
@@ -196,35 +197,35 @@ static void what_is_streamed_is_read(void)
          .rows = 700001},
         {.name = "none", .type = ST_I64, .n_dims = 2, .dims = {0, 4}, .rows = 0},
     };
-    struct st_source *list[3];
-    struct st_sum sum;
+    struct ckpt_st_source *list[3];
+    struct ckpt_st_sum sum;
     for (size_t i = 0; i < 3; i++) {
         s[i].row_bytes = widths[i];
         s[i].fn = numbered;
         s[i].arg = &widths[i];
         list[i] = &s[i];
     }
-    CHECK(st_write(path, list, 3, &sum, &err) == RC_OK);
-    struct st_file *f = NULL;
-    CHECK(st_open(path, &f, &err) == RC_OK);
+    CHECK(ckpt_st_write(path, list, 3, &sum, &err) == RC_OK);
+    struct ckpt_st_file *f = NULL;
+    CHECK(ckpt_st_open(path, &f, &err) == RC_OK);
     if (!f)
         return;
     size_t n;
-    st_bytes(f, &n);
+    ckpt_st_bytes(f, &n);
     CHECK_INT(n, sum.bytes);
-    CHECK_STR(st_at(f, 0)->name, "none"); /* wider types first */
-    CHECK_STR(st_at(f, 2)->name, "byte");
-    const struct st_tensor *t = st_find(f, str_c("long \"\xc3\xa4\""));
+    CHECK_STR(ckpt_st_at(f, 0)->name, "none"); /* wider types first */
+    CHECK_STR(ckpt_st_at(f, 2)->name, "byte");
+    const struct ckpt_st_tensor *t = ckpt_st_find(f, str_c("long \"\xc3\xa4\""));
     CHECK(t && t->dims[0] == 700001 && t->offset % 4 == 0 && t->offset == s[1].offset);
-    CHECK_INT(st_at(f, 0)->offset % 64, 0);
+    CHECK_INT(ckpt_st_at(f, 0)->offset % 64, 0);
     bool same = true;
     for (size_t i = 0; t && i < (size_t)t->bytes; i++)
         same = same && t->data[i] == (unsigned char)(i * 7 >> 3);
     CHECK(same);
-    st_close(f);
+    ckpt_st_close(f);
     CHECK_INT(mem_live(), live);
     mem_fail_at(1);
-    CHECK(st_write(path, list, 3, &sum, &err) == RC_NOMEM);
+    CHECK(ckpt_st_write(path, list, 3, &sum, &err) == RC_NOMEM);
     mem_fail_at(0);
     CHECK_INT(mem_live(), live);
     CHECK(fs_remove_all(dir, &err) == RC_OK);

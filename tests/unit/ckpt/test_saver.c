@@ -77,29 +77,29 @@ static char *manifest(int64_t step)
 static void what_changes_after_the_start_is_not_saved(void)
 {
     begin();
-    struct saver *s = saver_create(&(struct saver_conf){.model_dir = dir});
+    struct ckpt_saver *s = ckpt_saver_create(&(struct ckpt_saver_conf){.model_dir = dir});
     CHECK(ckpt_commit(writer(1), &err) == RC_OK);
     char *want = manifest(1);
     for (int fail = 2; fail >= 0; fail--) {
         struct ckpt_writer *w = writer(1);
         mem_fail_at(fail); /* a refused copy: saved on the spot */
-        CHECK(saver_start(s, w, -1, &err) == RC_OK);
+        CHECK(ckpt_saver_start(s, w, -1, &err) == RC_OK);
         mem_fail_at(0);
         if (fail == 0) /* while the thread writes */
             disturb();
-        CHECK(saver_wait(s, &err) == RC_OK);
-        CHECK(!saver_busy(s));
+        CHECK(ckpt_saver_wait(s, &err) == RC_OK);
+        CHECK(!ckpt_saver_busy(s));
         char *got = manifest(1);
         CHECK_STR(got, want);
         mem_free(got);
     }
-    CHECK(saver_start(s, writer(1), -1, &err) == RC_OK);
-    CHECK(saver_wait(s, &err) == RC_OK);
+    CHECK(ckpt_saver_start(s, writer(1), -1, &err) == RC_OK);
+    CHECK(ckpt_saver_wait(s, &err) == RC_OK);
     char *got = manifest(1);
     CHECK(got && strcmp(got, want) != 0);
     mem_free(got);
     mem_free(want);
-    saver_destroy(s);
+    ckpt_saver_destroy(s);
     end();
 }
 
@@ -125,16 +125,17 @@ static void old_ones_are_pruned(void)
 {
     begin();
     int64_t live = mem_live();
-    struct saver *s = saver_create(&(struct saver_conf){.model_dir = dir, .keep = 2});
+    struct ckpt_saver *s =
+        ckpt_saver_create(&(struct ckpt_saver_conf){.model_dir = dir, .keep = 2});
     for (int64_t step = 1; step < 6; step++)
-        CHECK(saver_start(s, writer(step), 2, &err) == RC_OK);
-    saver_destroy(s);
+        CHECK(ckpt_saver_start(s, writer(step), 2, &err) == RC_OK);
+    ckpt_saver_destroy(s);
     struct ckpt_list list;
     CHECK(ckpt_list(dir, &list, &err) == RC_OK);
     CHECK_INT(list.n, 3);
     CHECK(list.n == 3 && list.steps[0] == 2 && list.steps[1] == 4 && list.steps[2] == 5);
     ckpt_list_release(&list);
-    saver_destroy(NULL);
+    ckpt_saver_destroy(NULL);
     CHECK_INT(mem_live(), live);
     end();
 }
@@ -147,24 +148,24 @@ static int full(void *arg, enum fs_call call)
 static void a_failure_surfaces_at_the_next_call(void)
 {
     begin();
-    struct saver *s = saver_create(&(struct saver_conf){.model_dir = dir});
+    struct ckpt_saver *s = ckpt_saver_create(&(struct ckpt_saver_conf){.model_dir = dir});
     fs_set_hook(full, NULL);
-    CHECK(saver_start(s, writer(1), -1, &err) == RC_OK);
-    CHECK(saver_wait(s, &err) == RC_IO);
+    CHECK(ckpt_saver_start(s, writer(1), -1, &err) == RC_OK);
+    CHECK(ckpt_saver_wait(s, &err) == RC_IO);
     CHECK_HAS(err.msg, "model.ckpt-1' was not saved: ");
     CHECK_HAS(err.msg, "No space left on device");
     CHECK_INT(err.code, E1509);
-    CHECK(saver_wait(s, &err) == RC_OK); /* once */
-    CHECK(saver_start(s, writer(2), -1, &err) == RC_OK);
-    while (saver_busy(s))
+    CHECK(ckpt_saver_wait(s, &err) == RC_OK); /* once */
+    CHECK(ckpt_saver_start(s, writer(2), -1, &err) == RC_OK);
+    while (ckpt_saver_busy(s))
         ;
     fs_set_hook(NULL, NULL);
-    CHECK(saver_start(s, writer(3), -1, &err) == RC_IO);
+    CHECK(ckpt_saver_start(s, writer(3), -1, &err) == RC_IO);
     CHECK_HAS(err.msg, "model.ckpt-2' was not saved: ");
-    CHECK(saver_wait(s, &err) == RC_OK);
+    CHECK(ckpt_saver_wait(s, &err) == RC_OK);
     int64_t step;
     CHECK(ckpt_latest(dir, &step, &err) == RC_OK && step == 3);
-    saver_destroy(s);
+    ckpt_saver_destroy(s);
     end();
 }
 

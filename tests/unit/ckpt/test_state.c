@@ -179,14 +179,15 @@ static void unused_rows_are_readable_by_others(void)
     const struct embed_table *t = embed_table_at(a.embed, 1);
     CHECK(!embed_table_used(t, 0) && !embed_table_used(t, 4) && embed_table_used(t, 2));
     embed_table_initial(t, 4, want);
-    const struct st_tensor *w = ckpt_find(c, "embedding.t1.weight");
+    const struct ckpt_st_tensor *w = ckpt_find(c, "embedding.t1.weight");
     CHECK(w && w->n_dims == 2 && w->dims[0] == 64 && w->dims[1] == 5);
-    CHECK(st_read_f32(w, 4, 1, got, 5, &err) == RC_OK);
+    CHECK(ckpt_st_read_f32(w, 4, 1, got, 5, &err) == RC_OK);
     CHECK(memcmp(want, got, sizeof(got)) == 0);
-    CHECK(st_read_f32(w, 2, 1, got, 5, &err) == RC_OK);
+    CHECK(ckpt_st_read_f32(w, 2, 1, got, 5, &err) == RC_OK);
     CHECK(memcmp(embed_table_row(t, 2), got, sizeof(got)) == 0);
-    const struct st_tensor *m = ckpt_find(c, "optimizer.embedding.t1.weight.momentum1");
-    CHECK(m && st_read_f32(m, 4, 1, got, 5, &err) == RC_OK);
+    const struct ckpt_st_tensor *m =
+        ckpt_find(c, "optimizer.embedding.t1.weight.momentum1");
+    CHECK(m && ckpt_st_read_f32(m, 4, 1, got, 5, &err) == RC_OK);
     CHECK(got[0] == 0.25f && got[4] == 0.25f);
     m = ckpt_find(c, "optimizer.embedding.t2.weight.momentum1");
     CHECK(m && m->n_dims == 1 && m->dims[0] == 64);

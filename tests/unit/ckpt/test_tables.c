@@ -175,7 +175,7 @@ static void training_goes_on_exactly(void)
 
 static int64_t size_of(const struct ckpt *c, const char *name)
 {
-    const struct st_tensor *t = ckpt_find(c, name);
+    const struct ckpt_st_tensor *t = ckpt_find(c, name);
     return t ? t->bytes : -1;
 }
 
@@ -187,7 +187,7 @@ static void unused_rows_are_left_out(void)
     train(e, 0, 1);
     save(e, true);
     CHECK(ckpt_open(dir, 0, &c, NULL, &err) == RC_OK);
-    const struct st_tensor *ids = ckpt_find(c, "embedding.plain.weight.row_ids");
+    const struct ckpt_st_tensor *ids = ckpt_find(c, "embedding.plain.weight.row_ids");
     CHECK(ids && ids->type == ST_I64 && ids->dims[0] > 10 && ids->dims[0] <= BATCH);
     int64_t n = ids->dims[0];
     CHECK_INT(size_of(c, "embedding.plain.weight.rows"), n * DIM * 4);

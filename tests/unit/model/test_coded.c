@@ -88,7 +88,7 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
     struct view views[SLOTS];
     struct err err = {0};
     size_t n;
-    CHECK(graph_rows(m->graph, &(struct batch_rows){.n = {ROWS}}, NULL) == RC_OK);
+    CHECK(graph_rows(m->graph, &(struct nn_batch_rows){.n = {ROWS}}, NULL) == RC_OK);
     fill(m, d, slots);
     CHECK(embed_batch(embed_of(m->lookup), slots, true, &err) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)

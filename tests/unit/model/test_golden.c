@@ -67,8 +67,8 @@ static void load_tables(struct run *r)
 static struct model_options options_of(const struct run *r, bool plain)
 {
     const struct pc_EasyRecConfig *conf = r->conf.data;
-    struct sparse_optim sparse = {0};
-    CHECK(sparse_optim_from(conf->train_config->sparse_optimizer, &sparse, NULL) ==
+    struct optim_sparse sparse = {0};
+    CHECK(optim_sparse_from(conf->train_config->sparse_optimizer, &sparse, NULL) ==
           RC_OK);
     if (plain)
         sparse.rule = (struct embed_row_opt){.kind = ROW_SGD};
@@ -142,7 +142,7 @@ static struct ints axis_offsets(struct run *r, const struct node *batch, int axi
 
 static void set_rows(struct run *r, const struct node *batch)
 {
-    struct batch_rows rows = {.n = {(int64_t)golden_number(batch, "rows")}};
+    struct nn_batch_rows rows = {.n = {(int64_t)golden_number(batch, "rows")}};
     for (size_t k = 0; k < r->model->axes.n; k++) {
         int axis = r->model->axes.at[k].axis;
         struct ints at = axis_offsets(r, batch, axis);
@@ -221,7 +221,7 @@ static void fill_numbers(struct run *r, const struct node *batch,
     graph_write_end(r->model->graph, in->val);
 }
 
-static void fill_column(struct run *r, struct val *val, struct floats f, float scale)
+static void fill_column(struct run *r, struct nn_val *val, struct floats f, float scale)
 {
     struct view v = graph_write_begin(r->model->graph, val);
     CHECK_INT(f.n, v.rows);
@@ -324,13 +324,14 @@ static void compare_outputs(struct run *r, const struct node *want, double toler
     for (size_t i = 0; want && i < want->map.n; i++) {
         const char *name =
             arena_strndup(&r->file->arena, want->map.at[i].key.p, want->map.at[i].key.n);
-        const struct val *v = graph_output(r->model->graph, name);
+        const struct nn_val *v = graph_output(r->model->graph, name);
         if (!v)
             printf("# %s: there is no output '%s'\n", r->name, name);
         CHECK(v != NULL);
         if (!v)
             continue;
-        int64_t floats = graph_rows_of(r->model->graph, v) * shape_width(val_shape(v));
+        int64_t floats =
+            graph_rows_of(r->model->graph, v) * nn_shape_width(nn_val_shape(v));
         float *flat = arena_alloc(&r->file->arena, (size_t)floats * sizeof(*flat));
         graph_get(r->model->graph, v, flat);
         add_digest(r, flat, floats);
@@ -422,12 +423,12 @@ static void compare_first(struct run *r, const struct node *batch)
 static void train(struct run *r, const struct node *batches, struct floats want)
 {
     const struct pc_EasyRecConfig *conf = r->conf.data;
-    struct sparse_optim sparse;
+    struct optim_sparse sparse;
     struct optim *dense = NULL;
     struct optim_options options = {.pool = r->pool};
     size_t n;
     struct param *const *params = graph_params(r->model->graph, &n);
-    CHECK(sparse_optim_from(conf->train_config->sparse_optimizer, &sparse, NULL) ==
+    CHECK(optim_sparse_from(conf->train_config->sparse_optimizer, &sparse, NULL) ==
           RC_OK);
     CHECK(optim_create(conf->train_config->dense_optimizer, params, n, &options, &dense,
                        NULL) == RC_OK);
@@ -435,7 +436,7 @@ static void train(struct run *r, const struct node *batches, struct floats want)
         forward(r, batches->list.at[k % batches->list.n], true, k);
         CHECK_NEAR(graph_loss(r->model->graph), want.at[k],
                    TOL_STEPS * fabs((double)want.at[k]));
-        backward(r, schedule_lr(&sparse.schedule, k), k + 1);
+        backward(r, nn_schedule_lr(&sparse.schedule, k), k + 1);
         optim_step(dense, k, 0);
     }
     optim_destroy(dense);

@@ -291,7 +291,7 @@ static void fill(struct model *m, const struct data *d, struct embed_slot_ids *s
 
 static void set_rows(struct model *m, const struct data *d)
 {
-    struct batch_rows rows = {.n = {ROWS}};
+    struct nn_batch_rows rows = {.n = {ROWS}};
     for (size_t k = 0; k < m->axes.n; k++) {
         rows.n[m->axes.at[k].axis] = d->s_at[ROWS];
         rows.offsets[m->axes.at[k].axis] = d->s_at;

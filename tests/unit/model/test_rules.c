@@ -359,16 +359,16 @@ static void nothing_is_distilled_unless_asked(void)
 static int64_t encode(const char *text, float *second)
 {
     static const int64_t offsets[] = {0, 2, 2, 5};
-    struct batch_rows rows = {.n = {3, 5}, .offsets = {NULL, offsets}};
+    struct nn_batch_rows rows = {.n = {3, 5}, .offsets = {NULL, offsets}};
     struct model m = {.match = {.items = -1}};
     struct written w;
     struct err err = {0};
     written_open(&w, &pc_SeqEncoderConfig_def, text);
     m.graph = graph_create(&(struct graph_options){.seed = 3});
     int axis = graph_axis(m.graph, "s");
-    struct val *in[] = {
-        nn_input(m.graph, "q", &(struct shape){AXIS_BATCH, 1, {WIDTH}}, false),
-        nn_input(m.graph, "s", &(struct shape){axis, 1, {WIDTH}}, false)};
+    struct nn_val *in[] = {
+        nn_input(m.graph, "q", &(struct nn_shape){AXIS_BATCH, 1, {WIDTH}}, false),
+        nn_input(m.graph, "s", &(struct nn_shape){axis, 1, {WIDTH}}, false)};
     nn_output(m.graph, "y", part_encoder(&m, "0", w.msg, in[0], in[1], axis));
     CHECK(graph_finish(m.graph, &err) == RC_OK);
     CHECK_STR(err.msg, "");

@@ -21,9 +21,9 @@
 
 struct gradcheck {
     const char *name;
-    struct val *(*build)(struct graph *g, struct val *const *x, int seq_axis);
+    struct nn_val *(*build)(struct graph *g, struct nn_val *const *x, int seq_axis);
     int n_in;
-    struct shape in[GRADCHECK_INPUTS]; /* axis 1 stands for the sequence axis */
+    struct nn_shape in[GRADCHECK_INPUTS]; /* axis 1 stands for the sequence axis */
     int64_t batch;
     double tolerance; /* relative; 0: 2e-2 */
     bool eval;        /* check with training switched off */
@@ -32,7 +32,7 @@ struct gradcheck {
 
 struct gradcheck_state {
     struct graph *g;
-    struct val *x[GRADCHECK_INPUTS], *weights;
+    struct nn_val *x[GRADCHECK_INPUTS], *weights;
     int64_t *offsets;
 };
 
@@ -45,7 +45,7 @@ static double gradcheck_loss(struct gradcheck_state *s)
 /* What is nudged: an input or a parameter. */
 struct gradcheck_at {
     const char *what;
-    struct val *val;
+    struct nn_val *val;
     struct param *param;
     int64_t n;
 };
@@ -103,18 +103,18 @@ static bool gradcheck_build(const struct gradcheck *c, struct gradcheck_state *s
     s->g = graph_create(&o);
     int axis = graph_axis(s->g, "sequence");
     for (int i = 0; i < c->n_in; i++) {
-        struct shape shape = c->in[i];
+        struct nn_shape shape = c->in[i];
         shape.axis = shape.axis ? axis : AXIS_BATCH;
         s->x[i] = nn_input(s->g, "x", &shape, true);
     }
-    struct val *y = c->build(s->g, s->x, axis);
+    struct nn_val *y = c->build(s->g, s->x, axis);
     if (y) {
-        s->weights = nn_input(s->g, "weights", val_shape(y), false);
+        s->weights = nn_input(s->g, "weights", nn_val_shape(y), false);
         nn_loss(s->g, "loss", nn_row_sum(s->g, nn_mul(s->g, y, s->weights)));
     }
     enum rc rc = graph_finish(s->g, &err);
     CHECK_STR(rc ? err.msg : "", "");
-    struct batch_rows rows = {.n = {c->batch}};
+    struct nn_batch_rows rows = {.n = {c->batch}};
     s->offsets = mem_calloc((size_t)c->batch + 1, sizeof(*s->offsets));
     for (int64_t b = 0; b < c->batch; b++)
         s->offsets[b + 1] = s->offsets[b] + (b == 0 ? 0 : (int64_t)rng_below(r, 6));
@@ -133,7 +133,7 @@ static void gradcheck_fill(const struct gradcheck *c, struct gradcheck_state *s,
         high = 1;
     }
     for (int i = 0; i <= c->n_in; i++) {
-        struct val *x = i < c->n_in ? s->x[i] : s->weights;
+        struct nn_val *x = i < c->n_in ? s->x[i] : s->weights;
         struct view v = graph_write_begin(s->g, x);
         if (v.rows)
             rng_fill_uniform(r, i < c->n_in ? low : -1, i < c->n_in ? high : 1, v.data,

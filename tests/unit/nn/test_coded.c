@@ -32,7 +32,7 @@ struct run_conf {
 struct run {
     struct pool *pool;
     struct graph *g;
-    struct val *x, *y;
+    struct nn_val *x, *y;
     int64_t ids[PLACES][ROWS + 1], offsets[PLACES][ROWS + 1];
     int64_t id_of[PLACES][ROWS]; /* -1: none */
     float values[PLACES][8][16];
@@ -50,17 +50,17 @@ static void build(struct run *r, const struct run_conf *c)
     r->g = graph_create(&(struct graph_options){
         .pool = r->pool, .training = true, .seed = 5, .tile_rows = c->tile});
     struct graph *g = r->g;
-    r->x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {width_of(c)}}, true);
-    r->y = nn_input(g, "y", &(struct shape){AXIS_BATCH, 1, {1}}, false);
+    r->x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {width_of(c)}}, true);
+    r->y = nn_input(g, "y", &(struct nn_shape){AXIS_BATCH, 1, {1}}, false);
     for (int i = 0; c->codes && !c->whole && i < PLACES; i++)
         CHECK(nn_coded(g, r->x, places[i].col, places[i].width, places[i].n));
     if (c->codes && c->whole)
         CHECK(nn_coded(g, r->x, 0, places[1].width, places[1].n));
-    struct val *h[] = {nn_linear(g, "a", r->x, 128, true, ACT_RELU),
-                       nn_linear(g, "b", r->x, 80, true, ACT_TANH),
-                       nn_linear(g, "c", r->x, 64, false, ACT_SIGMOID),
-                       nn_linear(g, "d", r->x, c->narrow ? 3 : 144, true, ACT_NONE)};
-    struct val *logit = nn_linear(g, "e", nn_concat(g, h, 4), 1, true, ACT_NONE);
+    struct nn_val *h[] = {nn_linear(g, "a", r->x, 128, true, ACT_RELU),
+                          nn_linear(g, "b", r->x, 80, true, ACT_TANH),
+                          nn_linear(g, "c", r->x, 64, false, ACT_SIGMOID),
+                          nn_linear(g, "d", r->x, c->narrow ? 3 : 144, true, ACT_NONE)};
+    struct nn_val *logit = nn_linear(g, "e", nn_concat(g, h, 4), 1, true, ACT_NONE);
     nn_loss(g, "l", nn_bce_loss(g, logit, r->y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
 }
@@ -105,11 +105,11 @@ static void fill(struct run *r, const struct run_conf *c)
 
 static void say_codes(struct run *r, const struct run_conf *c)
 {
-    struct code_ids ids[PLACES];
+    struct nn_code_ids ids[PLACES];
     int64_t two[ROWS + 1];
     for (int i = 0; i < PLACES; i++)
-        ids[i] = (struct code_ids){.ids = r->ids[i],
-                                   .offsets = c->lists ? r->offsets[i] : NULL};
+        ids[i] = (struct nn_code_ids){.ids = r->ids[i],
+                                      .offsets = c->lists ? r->offsets[i] : NULL};
     for (int64_t k = 0; c->two_ids && k <= c->rows; k++)
         two[k] = k <= 4 ? k : k + 1;
     if (c->two_ids)
@@ -125,7 +125,7 @@ static void open_run(struct run *r, const struct run_conf *c)
     for (uint64_t step = 0; step < (c->steps ? c->steps : 1); step++) {
         if (step == 2)
             r->allocations = mem_total();
-        CHECK(graph_rows(r->g, &(struct batch_rows){.n = {c->rows}}, NULL) == RC_OK);
+        CHECK(graph_rows(r->g, &(struct nn_batch_rows){.n = {c->rows}}, NULL) == RC_OK);
         fill(r, c);
         if (c->codes)
             say_codes(r, c);
@@ -322,7 +322,7 @@ static void a_step_allocates_nothing(void)
 
 static void not_everything_is_coded(void)
 {
-    struct shape wide = {AXIS_BATCH, 1, {64}};
+    struct nn_shape wide = {AXIS_BATCH, 1, {64}};
     for (int i = 0; i < 2; i++) {
         struct graph *g = graph_create(&(struct graph_options){
             .training = i == 0, .precision = i == 0 ? GEMM_BF16 : GEMM_F32});
@@ -330,7 +330,7 @@ static void not_everything_is_coded(void)
         graph_destroy(g);
     }
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &wide, true);
+    struct nn_val *x = nn_input(g, "x", &wide, true);
     CHECK(!nn_coded(g, x, 0, 4, 4));     /* too narrow */
     CHECK(!nn_coded(g, x, 0, 16, 1000)); /* too many */
     CHECK(!nn_coded(g, x, 0, 16, 0));
@@ -347,7 +347,8 @@ static void memory_that_runs_out_is_said(void)
     bool done = false;
     for (int64_t n = 1; n < 100 && !done; n++) {
         struct graph *g = graph_create(&(struct graph_options){.training = true});
-        struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {64}}, true);
+        struct nn_val *x =
+            nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {64}}, true);
         CHECK(nn_coded(g, x, 16, 16, 4));
         mem_fail_at(n);
         done = nn_linear(g, "a", x, 64, true, ACT_RELU) != NULL;

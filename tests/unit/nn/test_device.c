@@ -21,7 +21,7 @@
 
 struct net {
     struct graph *g;
-    struct val *x, *y;
+    struct nn_val *x, *y;
 };
 
 static void open_net(struct net *n, const struct device *d)
@@ -30,17 +30,17 @@ static void open_net(struct net *n, const struct device *d)
     struct graph_options o = {
         .device = d, .training = true, .seed = 5, .tile_rows = 8, .keep = true};
     struct graph *g = n->g = graph_create(&o);
-    n->x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {6}}, true);
-    n->y = nn_input(g, "y", &(struct shape){AXIS_BATCH, 1, {1}}, false);
-    struct val *h = nn_linear(g, "a", n->x, 16, true, ACT_RELU);
+    n->x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {6}}, true);
+    n->y = nn_input(g, "y", &(struct nn_shape){AXIS_BATCH, 1, {1}}, false);
+    struct nn_val *h = nn_linear(g, "a", n->x, 16, true, ACT_RELU);
     h = nn_batch_norm(g, "bn", h, true);
-    struct val *both[] = {nn_dropout(g, h, 0.25), n->x};
-    struct val *logit = nn_linear(g, "b", nn_concat(g, both, 2), 1, true, ACT_NONE);
+    struct nn_val *both[] = {nn_dropout(g, h, 0.25), n->x};
+    struct nn_val *logit = nn_linear(g, "b", nn_concat(g, both, 2), 1, true, ACT_NONE);
     nn_output(g, "logit", logit);
     nn_loss(g, "loss", nn_bce_loss(g, logit, n->y, NULL, 0));
     CHECK(graph_finish(g, &err) == RC_OK);
     CHECK_STR(err.msg, "");
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {ROWS}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {ROWS}}, NULL) == RC_OK);
 }
 
 static void fill(struct net *n, uint64_t step)
@@ -62,12 +62,12 @@ static uint64_t digest_floats(uint64_t d, const float *v, int64_t n)
     return hash_xxh3_seeded(v, (size_t)n * sizeof(*v), d);
 }
 
-static uint64_t digest_state(uint64_t d, const struct state *s)
+static uint64_t digest_state(uint64_t d, const struct nn_state *s)
 {
     for (size_t i = 0; i < s->items.n; i++)
-        d = hash_xxh3_seeded(s->items.at[i].data,
-                             (size_t)s->items.at[i].n * state_size(s->items.at[i].type),
-                             d);
+        d = hash_xxh3_seeded(
+            s->items.at[i].data,
+            (size_t)s->items.at[i].n * nn_state_size(s->items.at[i].type), d);
     return d;
 }
 
@@ -92,7 +92,7 @@ static uint64_t digest_net(struct net *n, uint64_t d)
 struct trained {
     struct written conf;
     struct optim *optim;
-    struct ema *ema;
+    struct optim_ema *ema;
 };
 
 static void open_optim(struct net *n, struct trained *t)
@@ -103,35 +103,35 @@ static void open_optim(struct net *n, struct trained *t)
                  "adam_optimizer { lr: 0.01 } constant_learning_rate {}");
     CHECK(optim_create(t->conf.msg, p, count, &(struct optim_options){0}, &t->optim,
                        NULL) == RC_OK);
-    CHECK(ema_create(0.9, optim_params(t->optim), &t->ema, NULL) == RC_OK);
+    CHECK(optim_ema_create(0.9, optim_params(t->optim), &t->ema, NULL) == RC_OK);
 }
 
 static void close_optim(struct trained *t)
 {
-    ema_destroy(t->ema);
+    optim_ema_destroy(t->ema);
     optim_destroy(t->optim);
     written_close(&t->conf);
 }
 
 static void step(struct net *n, struct trained *t, uint64_t k)
 {
-    const struct param_set *s = optim_params(t->optim);
+    const struct optim_param_set *s = optim_params(t->optim);
     fill(n, k);
     graph_forward(n->g, k);
     graph_seed(n->g, 0, 8);
     graph_backward(n->g, true);
     CHECK(graph_scale_grad(n->g, n->x, 0.125f));
-    CHECK(scale_grads(s, 0.125));
-    clip_grads(&(struct clip){.kind = CLIP_NORM, .max = 0.05, .p = 2}, s);
-    clip_grads(&(struct clip){.kind = CLIP_VALUE, .max = 0.02}, s);
+    CHECK(optim_scale_grads(s, 0.125));
+    optim_clip_grads(&(struct optim_clip){.kind = CLIP_NORM, .max = 0.05, .p = 2}, s);
+    optim_clip_grads(&(struct optim_clip){.kind = CLIP_VALUE, .max = 0.02}, s);
     optim_step(t->optim, k, 0);
-    ema_update(t->ema);
+    optim_ema_update(t->ema);
 }
 
-static void save(const struct trained *t, struct state *out)
+static void save(const struct trained *t, struct nn_state *out)
 {
     optim_save(t->optim, true, out);
-    ema_save(t->ema, "ema.", out);
+    optim_ema_save(t->ema, "ema.", out);
 }
 
 /* All that a run leaves: values, gradients, optimizer state, the average. */
@@ -139,7 +139,7 @@ static uint64_t train_on(const struct device *d)
 {
     struct net n;
     struct trained t = {0}, again = {0};
-    struct state saved = {0}, loaded = {0};
+    struct nn_state saved = {0}, loaded = {0};
     open_net(&n, d);
     open_optim(&n, &t);
     for (uint64_t k = 0; k < STEPS; k++)
@@ -148,14 +148,14 @@ static uint64_t train_on(const struct device *d)
     uint64_t digest = digest_state(digest_net(&n, 1), &saved);
     open_optim(&n, &again); /* takes over what was saved */
     CHECK(optim_load(again.optim, &saved, NULL, NULL) == RC_OK);
-    CHECK(ema_load(again.ema, "ema.", &saved, NULL) == RC_OK);
+    CHECK(optim_ema_load(again.ema, "ema.", &saved, NULL) == RC_OK);
     save(&again, &loaded);
     CHECK(digest_state(1, &saved) == digest_state(1, &loaded));
-    ema_swap(again.ema);
+    optim_ema_swap(again.ema);
     digest = digest_net(&n, digest);
-    ema_swap(again.ema);
-    state_release(&saved);
-    state_release(&loaded);
+    optim_ema_swap(again.ema);
+    nn_state_release(&saved);
+    nn_state_release(&loaded);
     close_optim(&t);
     close_optim(&again);
     graph_destroy(n.g);
@@ -224,12 +224,12 @@ static void an_input_may_be_written_by_columns(void)
 
 static bool has_all_but_softmax(const struct op *op)
 {
-    return op != &op_softmax && cpu_executor.has(op);
+    return op != &op_softmax && nn_cpu_executor.has(op);
 }
 
 static void an_op_that_a_device_lacks_is_named(void)
 {
-    struct executor_ops executor = cpu_executor;
+    struct executor_ops executor = nn_cpu_executor;
     struct device_ops ops = device_cpu;
     struct device lacking = {.ops = &ops};
     struct err err = {0};
@@ -237,7 +237,7 @@ static void an_op_that_a_device_lacks_is_named(void)
     ops.executor = &executor;
     ops.name = "lacking";
     struct graph *g = graph_create(&(struct graph_options){.device = &lacking});
-    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {4}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {4}}, false);
     graph_push(g, "model");
     graph_push(g, "gate");
     nn_output(g, "y", nn_softmax(g, nn_linear(g, "mlp", x, 3, true, ACT_NONE)));
@@ -251,8 +251,8 @@ static void an_op_that_a_device_lacks_is_named(void)
 }
 
 /* An op that nobody has registered is in no table. */
-static enum rc same_shape(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc same_shape(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -268,7 +268,7 @@ static void an_op_outside_the_registry_is_named(void)
     static const struct op novel = {
         .name = "novel", .infer = same_shape, .onnx = no_onnx};
     struct graph *g = graph_create(&(struct graph_options){0});
-    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {4}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {4}}, false);
     struct err err = {0};
     nn_output(g, "y", nn_op(g, &novel, &x, 1, NULL, 0, NULL, 0));
     CHECK(graph_finish(g, &err) == RC_UNSUPPORTED);
@@ -279,12 +279,12 @@ static void an_op_outside_the_registry_is_named(void)
 
 static void the_cpu_runs_every_op_of_the_registry(void)
 {
-#define OP(name, file) CHECK(cpu_executor.has(&op_##name));
+#define OP(name, file) CHECK(nn_cpu_executor.has(&op_##name));
 #include "nn/ops.def"
 #undef OP
-    CHECK(device_find("cpu") == &device_cpu);
-    CHECK(device_find("abacus") == NULL);
-    CHECK(device_default()->ops == &device_cpu);
+    CHECK(nn_device_find("cpu") == &device_cpu);
+    CHECK(nn_device_find("abacus") == NULL);
+    CHECK(nn_device_default()->ops == &device_cpu);
 }
 
 static const struct tap_case cases[] = {

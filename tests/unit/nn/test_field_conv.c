@@ -2,29 +2,29 @@
 /* Convolutions along fields and the largest of neighbouring ones. */
 #include "unit/nn/gradcheck.h"
 
-static struct val *build_three(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_three(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_conv(g, "w", x[0], 4, 3, true);
 }
 
-static struct val *build_even(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_even(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_conv(g, "w", x[0], 3, 4, false);
 }
 
-static struct val *build_nine(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_nine(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_conv(g, "w", x[0], 5, 9, true);
 }
 
-static struct val *build_one(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_one(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_conv(g, "w", x[0], 17, 1, true);
 }
 
-static struct val *build_two_layers(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_two_layers(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *h = nn_act(g, nn_field_conv(g, "a", x[0], 3, 3, true), ACT_TANH, 0);
+    struct nn_val *h = nn_act(g, nn_field_conv(g, "a", x[0], 3, 3, true), ACT_TANH, 0);
     return nn_field_conv(g, "b", h, 2, 5, true);
 }
 
@@ -48,12 +48,12 @@ static void slopes_of_convolutions(void)
         "two layers", build_two_layers, 1, {{0, 3, {3, 5, 2}}}, 6, .eval = false});
 }
 
-static struct val *build_max_two(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_max_two(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_max(g, x[0], 2);
 }
 
-static struct val *build_max_three(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_max_three(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_field_max(g, x[0], 3);
 }
@@ -85,11 +85,11 @@ enum { ROWS = 37 };
 struct conv_run {
     struct pool *pool;
     struct graph *g;
-    struct val *x, *y;
+    struct nn_val *x, *y;
 };
 
-static void run_conv(struct conv_run *r, int threads, const struct shape *s, int64_t out,
-                     int64_t height)
+static void run_conv(struct conv_run *r, int threads, const struct nn_shape *s,
+                     int64_t out, int64_t height)
 {
     struct rng rng;
     CHECK(pool_create(threads, &r->pool, NULL) == RC_OK);
@@ -101,7 +101,7 @@ static void run_conv(struct conv_run *r, int threads, const struct shape *s, int
     nn_keep(r->g, r->y);
     nn_loss(r->g, "loss", nn_row_sum(r->g, nn_mul(r->g, r->y, r->y)));
     CHECK(graph_finish(r->g, NULL) == RC_OK);
-    CHECK(graph_rows(r->g, &(struct batch_rows){.n = {ROWS}}, NULL) == RC_OK);
+    CHECK(graph_rows(r->g, &(struct nn_batch_rows){.n = {ROWS}}, NULL) == RC_OK);
     struct view v = graph_write_begin(r->g, r->x);
     rng_init(&rng, 7, 0, 0, 0);
     for (int64_t k = 0; k < ROWS; k++)
@@ -117,7 +117,7 @@ static void close_conv(struct conv_run *r)
 }
 
 /* Place k of field f in map u, from the definition. */
-static double by_hand(const struct shape *s, const float *x, const struct param *w,
+static double by_hand(const struct nn_shape *s, const float *x, const struct param *w,
                       const struct param *b, int64_t k, int64_t f, int64_t u)
 {
     int64_t n = s->dims[1], maps = s->dims[2], height = w->dims[2];
@@ -132,7 +132,7 @@ static double by_hand(const struct shape *s, const float *x, const struct param 
 }
 
 static const struct {
-    struct shape s;
+    struct nn_shape s;
     int64_t out, height;
 } sizes[] = {
     {{0, 3, {3, 11, 1}}, 6, 9}, {{0, 3, {4, 5, 7}}, 3, 4}, {{0, 3, {2, 3, 2}}, 19, 9}};
@@ -140,7 +140,7 @@ static const struct {
 static void a_convolution_is_what_its_definition_says(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        const struct shape *s = &sizes[i].s;
+        const struct nn_shape *s = &sizes[i].s;
         struct conv_run r;
         size_t n;
         run_conv(&r, 1, s, sizes[i].out, sizes[i].height);
@@ -189,12 +189,12 @@ static void of_equal_fields_the_first_has_the_slope(void)
 {
     const float values[] = {2, 2, NAN, 3, 9}, slopes[] = {1, 0, 1, 0, 0};
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &(struct shape){0, 3, {1, 5, 1}}, true);
-    struct val *y = nn_field_max(g, x, 2);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 3, {1, 5, 1}}, true);
+    struct nn_val *y = nn_field_max(g, x, 2);
     nn_keep(g, y);
     nn_loss(g, "loss", nn_row_sum(g, y));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {1}}, NULL) == RC_OK);
     graph_set(g, x, values);
     graph_forward(g, 1);
     CHECK_INT(graph_read(g, y).width, 2);
@@ -209,7 +209,7 @@ static void of_equal_fields_the_first_has_the_slope(void)
 static enum rc finish_conv(struct err *err)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &(struct shape){0, 3, {2, 7, 3}}, true);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 3, {2, 7, 3}}, true);
     nn_loss(g, "loss", nn_row_sum(g, nn_field_conv(g, "w", x, 5, 3, true)));
     enum rc rc = graph_finish(g, err);
     graph_destroy(g);
@@ -235,12 +235,12 @@ static void without_memory_it_says_so(void)
     CHECK(finish_conv(NULL) == RC_OK);
 }
 
-static void fails(struct val *(*build)(struct graph *, struct val *const *, int),
-                  const struct shape *s, const char *message)
+static void fails(struct nn_val *(*build)(struct graph *, struct nn_val *const *, int),
+                  const struct nn_shape *s, const char *message)
 {
     struct err err = {0};
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", s, true);
+    struct nn_val *x = nn_input(g, "x", s, true);
     CHECK(!build(g, &x, 0));
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, message);
@@ -249,7 +249,7 @@ static void fails(struct val *(*build)(struct graph *, struct val *const *, int)
 
 static void shapes_that_do_not_fit(void)
 {
-    const struct shape fields = {0, 2, {3, 4}}, two = {0, 3, {4, 2, 5}};
+    const struct nn_shape fields = {0, 2, {3, 4}}, two = {0, 3, {4, 2, 5}};
     fails(build_three, &fields,
           "w takes rows of the batch [d, n, maps], and makes one or more maps of one or "
           "more fields");

@@ -10,73 +10,74 @@
 
 struct op_case {
     const char *name;
-    struct val *(*build)(struct graph *g, const struct op_case *c, struct val *const *x);
-    enum act act;
+    struct nn_val *(*build)(struct graph *g, const struct op_case *c,
+                            struct nn_val *const *x);
+    enum nn_act act;
     float a, b; /* what the builder makes of them */
 };
 
-static struct val *build_act(struct graph *g, const struct op_case *c,
-                             struct val *const *x)
+static struct nn_val *build_act(struct graph *g, const struct op_case *c,
+                                struct nn_val *const *x)
 {
     return nn_act(g, x[0], c->act, c->a);
 }
 
-static struct val *build_batch_norm(struct graph *g, const struct op_case *c,
-                                    struct val *const *x)
+static struct nn_val *build_batch_norm(struct graph *g, const struct op_case *c,
+                                       struct nn_val *const *x)
 {
     return nn_batch_norm(g, "x", x[0], true);
 }
 
-static struct val *build_layer_norm(struct graph *g, const struct op_case *c,
-                                    struct val *const *x)
+static struct nn_val *build_layer_norm(struct graph *g, const struct op_case *c,
+                                       struct nn_val *const *x)
 {
     return nn_layer_norm(g, "x", x[0]);
 }
 
-static struct val *build_prelu(struct graph *g, const struct op_case *c,
-                               struct val *const *x)
+static struct nn_val *build_prelu(struct graph *g, const struct op_case *c,
+                                  struct nn_val *const *x)
 {
     return nn_prelu(g, "x", x[0], 0.25f);
 }
 
-static struct val *build_dice(struct graph *g, const struct op_case *c,
-                              struct val *const *x)
+static struct nn_val *build_dice(struct graph *g, const struct op_case *c,
+                                 struct nn_val *const *x)
 {
     return nn_dice(g, "x", x[0]);
 }
 
-static struct val *build_softmax(struct graph *g, const struct op_case *c,
-                                 struct val *const *x)
+static struct nn_val *build_softmax(struct graph *g, const struct op_case *c,
+                                    struct nn_val *const *x)
 {
     return nn_softmax(g, x[0]);
 }
 
-static struct val *build_l2(struct graph *g, const struct op_case *c,
-                            struct val *const *x)
+static struct nn_val *build_l2(struct graph *g, const struct op_case *c,
+                               struct nn_val *const *x)
 {
     return nn_l2_normalise(g, x[0], c->a);
 }
 
-static struct val *build_bce(struct graph *g, const struct op_case *c,
-                             struct val *const *x)
+static struct nn_val *build_bce(struct graph *g, const struct op_case *c,
+                                struct nn_val *const *x)
 {
     return nn_bce_loss(g, x[0], x[1], x[2], c->a);
 }
 
-static struct val *build_focal(struct graph *g, const struct op_case *c,
-                               struct val *const *x)
+static struct nn_val *build_focal(struct graph *g, const struct op_case *c,
+                                  struct nn_val *const *x)
 {
     return nn_focal_loss(g, x[0], x[1], x[2], c->a, c->b);
 }
 
-static struct val *build_softmax_ce(struct graph *g, const struct op_case *c,
-                                    struct val *const *x)
+static struct nn_val *build_softmax_ce(struct graph *g, const struct op_case *c,
+                                       struct nn_val *const *x)
 {
     return nn_softmax_loss(g, x[0], x[1], x[2], c->a);
 }
 
-static struct val *build_l2_loss(struct graph *g, const struct op_case *c,
-                                 struct val *const *x)
+static struct nn_val *build_l2_loss(struct graph *g, const struct op_case *c,
+                                    struct nn_val *const *x)
 {
     return nn_l2_loss(g, x[0], x[1], x[2]);
 }
@@ -126,12 +127,12 @@ struct run {
     const struct op_case *op;
     const struct node *want;
     struct graph *graph;
-    struct val *x[INPUTS_MAX], *y, *d_out;
+    struct nn_val *x[INPUTS_MAX], *y, *d_out;
     int n_in;
     int64_t rows;
 };
 
-static void fill(struct run *r, struct val *v, struct floats f)
+static void fill(struct run *r, struct nn_val *v, struct floats f)
 {
     struct view to = graph_write_begin(r->graph, v);
     CHECK_INT(f.n, to.rows * to.width);
@@ -169,18 +170,18 @@ static bool build(struct run *r)
     r->n_in = (int)in->list.n;
     for (int i = 0; i < r->n_in && i < INPUTS_MAX; i++) {
         int64_t width = golden_floats(r->file, in->list.at[i]).n / r->rows;
-        struct shape shape = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {width}};
+        struct nn_shape shape = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {width}};
         r->x[i] = nn_input(r->graph, "x", &shape, i == 0);
     }
     r->y = r->op->build(r->graph, r->op, r->x);
     if (r->y) {
         nn_output(r->graph, "y", r->y);
-        r->d_out = nn_input(r->graph, "d", val_shape(r->y), false);
+        r->d_out = nn_input(r->graph, "d", nn_val_shape(r->y), false);
         nn_loss(r->graph, "sum", nn_row_sum(r->graph, nn_mul(r->graph, r->y, r->d_out)));
     }
     enum rc rc = graph_finish(r->graph, &err);
     CHECK_STR(rc ? err.msg : "", "");
-    struct batch_rows rows = {.n = {r->rows}};
+    struct nn_batch_rows rows = {.n = {r->rows}};
     return !rc && graph_rows(r->graph, &rows, NULL) == RC_OK;
 }
 

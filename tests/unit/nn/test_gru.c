@@ -4,55 +4,55 @@
 
 static int64_t width;
 
-static struct val *build_gru(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_gru(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_gru(g, "gru", 0, x[0], width);
 }
 
-static struct val *build_two(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_two(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_last(g, nn_seq_gru(g, "gru", 1, nn_seq_gru(g, "gru", 0, x[0], 3), 5));
 }
 
-static struct val *build_cell(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_cell(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_gru_cell(g, x[0], x[1], x[2]);
 }
 
-static struct val *build_last(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_last(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_last(g, x[0]);
 }
 
-static struct val *build_weighted(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_weighted(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_weighted_gru(g, "gru", 0, x[0], x[1], 5);
 }
 
-static struct val *build_next(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_next(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_next_loss(g, x[0], x[1], x[2]);
 }
 
-static struct val *build_prepend(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_prepend(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *y = nn_seq_prepend(g, x[0], x[1]);
+    struct nn_val *y = nn_seq_prepend(g, x[0], x[1]);
     return nn_seq_attention(g, y, nn_linear(g, "l", y, 6, true, ACT_NONE), y, 2, 0.0);
 }
 
-static struct val *build_twice(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_twice(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_sum(g, NULL, nn_seq_prepend(g, x[0], nn_seq_prepend(g, x[0], x[1])));
 }
 
-static struct val *build_before(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_before(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_softmax_before(g, x[0]);
 }
 
-static struct val *build_tell(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_tell(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *weight = nn_scale(g, nn_slice(g, x[0], 0, 1), 0.0f, 0.7f);
+    struct nn_val *weight = nn_scale(g, nn_slice(g, x[0], 0, 1), 0.0f, 0.7f);
     return nn_tell_loss(g, x[0], x[1], x[2], weight);
 }
 
@@ -81,9 +81,9 @@ static void what_evolves(void)
 }
 
 /* Numbers as nodes: few different ones, so that some occur twice. */
-static struct val *build_session(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_session(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *half = nn_scale(g, nn_slice(g, x[0], 0, 1), 0, 0);
+    struct nn_val *half = nn_scale(g, nn_slice(g, x[0], 0, 1), 0, 0);
     return nn_session_graph(g, x[0], half);
 }
 
@@ -116,13 +116,14 @@ static void slopes_are_right(void)
 static void gates_do_what_they_say(void)
 {
     struct graph *g = graph_create(&(struct graph_options){.seed = 3});
-    struct shape three = {AXIS_BATCH, 1, {3}}, one = {AXIS_BATCH, 1, {1}};
-    struct val *a = nn_input(g, "a", &three, false), *b = nn_input(g, "b", &three, false);
-    struct val *h = nn_input(g, "h", &one, false);
-    struct val *y = nn_gru_cell(g, a, b, h);
+    struct nn_shape three = {AXIS_BATCH, 1, {3}}, one = {AXIS_BATCH, 1, {1}};
+    struct nn_val *a = nn_input(g, "a", &three, false),
+                  *b = nn_input(g, "b", &three, false);
+    struct nn_val *h = nn_input(g, "h", &one, false);
+    struct nn_val *y = nn_gru_cell(g, a, b, h);
     nn_output(g, "y", y);
     CHECK(graph_finish(g, NULL) == RC_OK);
-    struct batch_rows rows = {.n = {3}};
+    struct nn_batch_rows rows = {.n = {3}};
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
     static const float as[3][3] = {{0, 90, 5}, {0, -90, 0.5f}, {-90, -90, 0.5f}};
     static const float bs[3][3] = {{0, 0, 1}, {0, 0, 1}, {0, 0, 1}};
@@ -147,15 +148,15 @@ static void rows_are_independent(void)
         struct graph *g = graph_create(
             &(struct graph_options){.seed = 5, .tile_rows = together ? 20 : 1});
         int axis = graph_axis(g, "s");
-        struct shape s = {axis, 1, {2}};
-        struct val *x = nn_input(g, "x", &s, false);
-        struct val *y = nn_seq_last(g, nn_seq_gru(g, "gru", 0, x, WIDTH));
+        struct nn_shape s = {axis, 1, {2}};
+        struct nn_val *x = nn_input(g, "x", &s, false);
+        struct nn_val *y = nn_seq_last(g, nn_seq_gru(g, "gru", 0, x, WIDTH));
         nn_output(g, "y", y);
         CHECK(graph_finish(g, NULL) == RC_OK);
         int64_t at[ROWS + 1] = {0};
         for (int64_t b = 0; b < ROWS; b++)
             at[b + 1] = at[b] + b * 7 % 11;
-        struct batch_rows rows = {.n = {ROWS, at[ROWS]}, .offsets = {NULL, at}};
+        struct nn_batch_rows rows = {.n = {ROWS, at[ROWS]}, .offsets = {NULL, at}};
         CHECK(graph_rows(g, &rows, NULL) == RC_OK);
         struct view v = graph_write_begin(g, x);
         for (int64_t k = 0; k < at[ROWS] * 2; k++)
@@ -182,14 +183,14 @@ static void a_session_is_a_graph(void)
     static const float out[] = {30, 10, 30, 30, 30, 10};
     struct graph *g = graph_create(&(struct graph_options){.training = true, .seed = 3});
     int axis = graph_axis(g, "s");
-    struct val *x = nn_input(g, "x", &(struct shape){axis, 1, {2}}, true);
-    struct val *n = nn_input(g, "n", &(struct shape){axis, 1, {1}}, false);
-    struct val *y = nn_session_graph(g, x, n);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){axis, 1, {2}}, true);
+    struct nn_val *n = nn_input(g, "n", &(struct nn_shape){axis, 1, {1}}, false);
+    struct nn_val *y = nn_session_graph(g, x, n);
     nn_output(g, "y", y);
     nn_loss(g, "l", nn_row_sum(g, nn_mul(g, y, y)));
     CHECK(graph_finish(g, NULL) == RC_OK);
     int64_t at[] = {0, 0, 6, 7};
-    struct batch_rows rows = {.n = {3, 7}, .offsets = {NULL, at}};
+    struct nn_batch_rows rows = {.n = {3, 7}, .offsets = {NULL, at}};
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
     struct view vx = graph_write_begin(g, x), vn = graph_write_begin(g, n);
     for (int64_t k = 0; k < 7; k++) {
@@ -229,27 +230,27 @@ static void what_does_not_fit_is_refused(void)
     struct err err = {0};
     struct graph *g = graph_create(&(struct graph_options){0});
     int axis = graph_axis(g, "s");
-    struct val *x = nn_input(g, "x", &(struct shape){axis, 1, {2}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){axis, 1, {2}}, false);
     CHECK(nn_seq_gru(g, "gru", 0, x, NN_GRU_WIDTH_MAX + 1) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, "gru: a width of 513 is outside [1, 512]");
     graph_destroy(g);
     g = graph_create(&(struct graph_options){0});
-    x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {2}}, false);
+    x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {2}}, false);
     CHECK(nn_seq_gru(g, "gru", 0, x, 3) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, "gru: takes values of positions");
     graph_destroy(g);
     g = graph_create(&(struct graph_options){0});
     axis = graph_axis(g, "s");
-    x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {2}}, false);
-    struct val *s = nn_input(g, "s", &(struct shape){axis, 1, {3}}, false);
+    x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {2}}, false);
+    struct nn_val *s = nn_input(g, "s", &(struct nn_shape){axis, 1, {3}}, false);
     CHECK(nn_seq_prepend(g, x, s) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, "prepend: a row of 2 values before positions of 3");
     graph_destroy(g);
     g = graph_create(&(struct graph_options){0});
-    x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {6}}, false);
+    x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {6}}, false);
     CHECK(nn_gru_cell(g, x, x, x) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, "gru cell: a state of 6 values takes 18, not 6");

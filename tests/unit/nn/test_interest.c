@@ -2,12 +2,12 @@
 /* Slopes of dense embeddings and of what makes the interests of a user. */
 #include "unit/nn/gradcheck.h"
 
-static struct val *build_autodis(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_autodis(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_autodis(g, "f", x[0], 4, 3, 0.7f, 0.5f);
 }
 
-static struct val *build_numbers(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_numbers(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_number_embed(g, "f", x[0], 5);
 }
@@ -22,37 +22,37 @@ static void dense_embeddings(void)
         "numbers", build_numbers, 1, {{0, 1, {3}}}, 9, .eval = false});
 }
 
-static struct val *build_times(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_times(struct graph *g, struct nn_val *const *x, int axis)
 {
     struct param *w = nn_param(g, "w", (const int64_t[]){3, 5}, 2,
-                               (struct init){INIT_NORMAL, 0, 1}, true);
+                               (struct nn_init){INIT_NORMAL, 0, 1}, true);
     return nn_times(g, w, x[0]);
 }
 
-static struct val *build_mix(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_mix(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_seq_mix(g, x[0], x[1]);
 }
 
-static struct val *build_squash(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_squash(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_squash(g, x[0], 0.7);
 }
 
-static struct val *build_normalise(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_normalise(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_normalise_last(g, x[0], 1e-12f);
 }
 
-static const struct capsule_conf routing = {
+static const struct nn_capsule_conf routing = {
     .capsules = 3, .iterations = 3, .scale = 2, .zeros = true};
 
-static struct val *build_rows(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_rows(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_masked_rows(g, nn_capsule_mask(g, x[2], &routing), x[0], x[1]);
 }
 
-static struct val *build_pick(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_pick(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_interest_attention(g, nn_capsule_mask(g, x[2], &routing), x[0], x[1], 2.0f);
 }
@@ -72,7 +72,7 @@ static void parts_of_interests(void)
 }
 
 /* The loss when one float of an input is another. */
-static double loss_with(struct graph *g, struct val *in, int64_t at, float value)
+static double loss_with(struct graph *g, struct nn_val *in, int64_t at, float value)
 {
     graph_write_begin(g, in).data[at] = value;
     graph_write_end(g, in);
@@ -85,22 +85,23 @@ static void masked_parts(void)
 {
     static const struct {
         const char *name;
-        struct val *(*build)(struct graph *, struct val *const *, int);
+        struct nn_val *(*build)(struct graph *, struct nn_val *const *, int);
         int64_t width;
     } parts[] = {{"masked rows", build_rows, 2}, {"attention", build_pick, 4}};
     for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
         struct graph_options o = {.training = true, .seed = 3, .tile_rows = 2};
         struct graph *g = graph_create(&o);
         int axis = graph_axis(g, "s");
-        struct shape x = {AXIS_BATCH, 2, {3, 4}}, v = {AXIS_BATCH, 1, {parts[i].width}};
-        struct shape s = {axis, 1, {1}};
-        struct val *in[] = {nn_input(g, "x", &x, true), nn_input(g, "v", &v, true),
-                            nn_input(g, "s", &s, false)};
-        struct val *y = parts[i].build(g, in, axis);
+        struct nn_shape x = {AXIS_BATCH, 2, {3, 4}},
+                        v = {AXIS_BATCH, 1, {parts[i].width}};
+        struct nn_shape s = {axis, 1, {1}};
+        struct nn_val *in[] = {nn_input(g, "x", &x, true), nn_input(g, "v", &v, true),
+                               nn_input(g, "s", &s, false)};
+        struct nn_val *y = parts[i].build(g, in, axis);
         nn_output(g, "y", y);
         nn_loss(g, "l", nn_row_sum(g, nn_mul(g, y, y)));
         static const int64_t at[] = {0, 0, 3, 12};
-        struct batch_rows rows = {.n = {3, 12}, .offsets = {NULL, at}};
+        struct nn_batch_rows rows = {.n = {3, 12}, .offsets = {NULL, at}};
         struct err err = {0};
         CHECK(graph_finish(g, &err) == RC_OK);
         CHECK(graph_rows(g, &rows, &err) == RC_OK);
@@ -143,14 +144,15 @@ static void routing_shares_positions_out(void)
         struct graph_options o = {.training = true, .seed = 3};
         struct graph *g = graph_create(&o);
         int axis = graph_axis(g, "s");
-        struct shape s = {axis, 1, {4}};
-        struct capsule_conf conf = routing;
+        struct nn_shape s = {axis, 1, {4}};
+        struct nn_capsule_conf conf = routing;
         conf.zeros = !drawn;
         conf.deviation = 1;
-        struct val *x = nn_input(g, "s", &s, true), *y = nn_capsule_routing(g, x, &conf);
+        struct nn_val *x = nn_input(g, "s", &s, true),
+                      *y = nn_capsule_routing(g, x, &conf);
         nn_output(g, "y", y);
         static const int64_t at[] = {0, 2, 3, 12};
-        struct batch_rows rows = {.n = {3, 12}, .offsets = {NULL, at}};
+        struct nn_batch_rows rows = {.n = {3, 12}, .offsets = {NULL, at}};
         struct err err = {0};
         float first[36];
         CHECK(graph_finish(g, &err) == RC_OK);
@@ -176,17 +178,17 @@ static void routing_shares_positions_out(void)
     }
 }
 
-static struct val *build_transpose(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_transpose(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_transpose(g, x[0]);
 }
 
-static struct val *build_product(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_product(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_product(g, x[0], x[1]);
 }
 
-static struct val *build_outer(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_outer(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_outer(g, x[0], x[1]);
 }

@@ -16,13 +16,13 @@ static bool logistic; /* the loss of graphs that are opened from here on */
 /* A graph over users and items of a given layout. */
 struct match {
     struct graph *g;
-    struct val *user, *item, *weights, *scores, *own;
+    struct nn_val *user, *item, *weights, *scores, *own;
     int items, axis, hard;
     int64_t item_at[USERS + 1], score_at[USERS + 1], hard_at[USERS + 1];
     int64_t n_items, n_scores;
 };
 
-static void fill(struct graph *g, struct val *at, uint64_t stream)
+static void fill(struct graph *g, struct nn_val *at, uint64_t stream)
 {
     struct rng r;
     struct view v = graph_write_begin(g, at);
@@ -37,8 +37,8 @@ static void open_match(struct match *m, int64_t common, const int64_t *hard,
                        bool in_batch, bool sampled)
 {
     struct graph_options o = {.training = true, .seed = 3, .tile_rows = 2};
-    struct shape d = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {WIDTH}}, one = d;
-    struct batch_rows rows = {.n = {USERS}};
+    struct nn_shape d = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {WIDTH}}, one = d;
+    struct nn_batch_rows rows = {.n = {USERS}};
     struct err err = {0};
     one.dims[0] = 1;
     *m = (struct match){.g = graph_create(&o), .items = -1, .hard = -1};
@@ -98,7 +98,7 @@ static double loss_of(struct match *m)
 }
 
 /* Returns what it was. */
-static float nudge(struct match *m, struct val *at, int64_t row, int64_t col, float by)
+static float nudge(struct match *m, struct nn_val *at, int64_t row, int64_t col, float by)
 {
     struct view v = graph_write_begin(m->g, at);
     float *p = view_row(&v, row) + col, old = *p;
@@ -107,7 +107,7 @@ static float nudge(struct match *m, struct val *at, int64_t row, int64_t col, fl
     return old;
 }
 
-static void check_slopes(struct match *m, struct val *at)
+static void check_slopes(struct match *m, struct nn_val *at)
 {
     struct view d;
     float kept[64 * WIDTH]; /* a forward pass may use their memory */
@@ -232,12 +232,12 @@ static void logistic_loss_takes_each_score_alone(void)
 static void what_does_not_fit_is_refused(void)
 {
     struct graph_options o = {.training = true};
-    struct shape three = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {3}}, four = three;
+    struct nn_shape three = {.axis = AXIS_BATCH, .n_dims = 1, .dims = {3}}, four = three;
     struct err err = {0};
     four.dims[0] = 4;
     struct graph *g = graph_create(&o);
     int axis = graph_axis(g, "candidates");
-    struct val *user = nn_input(g, "user", &three, true);
+    struct nn_val *user = nn_input(g, "user", &three, true);
     CHECK(!nn_match_scores(g, user, nn_input(g, "item", &four, true), axis, -1, true, 1));
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_HAS(err.msg, "users have 3 values, items 4");

@@ -158,7 +158,7 @@ static void a_restored_metric_goes_on_exactly(void)
         return;
     while (golden_next(&g)) {
         struct sample s;
-        struct state saved = {0}, none = {0};
+        struct nn_state saved = {0}, none = {0};
         sample_open(&s, &g);
         struct metric *a = sample_metric(&s), *b = sample_metric(&s);
         feed(a, &s, 0);
@@ -175,7 +175,7 @@ static void a_restored_metric_goes_on_exactly(void)
         CHECK(memcmp(&x, &y, sizeof(x)) == 0);
         CHECK(metric_load(b, "metric.x.", &none, NULL) == RC_NOTFOUND);
         CHECK(isnan(value_of(b)));
-        state_release(&saved);
+        nn_state_release(&saved);
         metric_destroy(a);
         metric_destroy(b);
         written_close(&s.conf);
@@ -191,13 +191,13 @@ static void a_damaged_state_is_refused(void)
         return;
     while (golden_next(&g)) {
         struct sample s;
-        struct state saved = {0};
+        struct nn_state saved = {0};
         sample_open(&s, &g);
         struct metric *m = sample_metric(&s);
         feed(m, &s, 0);
         metric_save(m, "", &saved);
         for (size_t i = 0; i < saved.items.n; i++) {
-            struct state_item good = saved.items.at[i];
+            struct nn_state_item good = saved.items.at[i];
             struct metric *other = sample_metric(&s);
             bool free_length = strcmp(s.kind, "exact") == 0;
             saved.items.at[i].n--;
@@ -210,7 +210,7 @@ static void a_damaged_state_is_refused(void)
             CHECK(isnan(value_of(other)));
             metric_destroy(other);
         }
-        state_release(&saved);
+        nn_state_release(&saved);
         metric_destroy(m);
         written_close(&s.conf);
     }

@@ -371,15 +371,15 @@ static void sampled_pairs_estimate_all_pairs(void)
         "grouped_xauc { grouping_key: 'u' max_pairs_per_group: 7000 }"};
     struct rng rng;
     uint64_t right = 0;
-    struct pairs pairs = {0};
+    struct metric_pairs pairs = {0};
     rng_init(&rng, 8, 0, 0, 0);
     for (int i = 0; i < MANY; i++) {
         label[i] = rng_f32(&rng);
         pred[i] = label[i] + 0.5f * (float)rng_normal(&rng);
         group[i] = i % 3;
     }
-    CHECK(pairs_count(&pairs, pred, label, MANY, &right, NULL) == RC_OK);
-    double truth = (double)right / (double)pairs_total(MANY);
+    CHECK(metric_pairs_count(&pairs, pred, label, MANY, &right, NULL) == RC_OK);
+    double truth = (double)right / (double)metric_pairs_total(MANY);
     CHECK(truth > 0.6 && truth < 0.9);
     for (size_t i = 0; i < ARRAY_LEN(confs); i++) {
         double values[3];
@@ -400,7 +400,7 @@ static void sampled_pairs_estimate_all_pairs(void)
         CHECK(values[0] != values[2]);
         CHECK_NEAR(values[0], truth, 0.02); /* six deviations of 18000 draws */
     }
-    pairs_release(&pairs);
+    metric_pairs_release(&pairs);
 }
 
 /* So many draws that counting all pairs is cheaper. */
@@ -409,7 +409,7 @@ static void a_large_sample_becomes_a_count(void)
     static float pred[MANY], label[MANY];
     struct rng rng;
     uint64_t right = 0;
-    struct pairs pairs = {0};
+    struct metric_pairs pairs = {0};
     struct written w;
     struct metric_value v = {0};
     rng_init(&rng, 9, 0, 0, 0);
@@ -417,14 +417,14 @@ static void a_large_sample_becomes_a_count(void)
         label[i] = floorf(8 * rng_f32(&rng));
         pred[i] = floorf(8 * rng_f32(&rng));
     }
-    CHECK(pairs_count(&pairs, pred, label, MANY, &right, NULL) == RC_OK);
+    CHECK(metric_pairs_count(&pairs, pred, label, MANY, &right, NULL) == RC_OK);
     struct metric *m = metric_of("xauc { sample_ratio: 0.5 }", &w, NULL);
     struct metric_rows rows = {.n = MANY, .pred = pred, .width = 1, .label = label};
     CHECK(metric_update(m, &rows, NULL) == RC_OK);
     CHECK(metric_compute(m, &v, NULL) == RC_OK);
-    CHECK(v.value == (double)right / (double)pairs_total(MANY));
+    CHECK(v.value == (double)right / (double)metric_pairs_total(MANY));
     metric_destroy(m);
-    pairs_release(&pairs);
+    metric_pairs_release(&pairs);
     written_close(&w);
 }
 
@@ -434,7 +434,7 @@ static void pairs_are_numbered_without_gaps(void)
     for (int64_t b = 1; b < 60; b++)
         for (int64_t a = 0; a < b; a++, f++) {
             int64_t i, j;
-            pairs_at(f, &i, &j);
+            metric_pairs_at(f, &i, &j);
             CHECK_INT(i, a);
             CHECK_INT(j, b);
         }
@@ -442,9 +442,9 @@ static void pairs_are_numbered_without_gaps(void)
     uint64_t n = (uint64_t)1 << 31;
     for (uint64_t b = n - 2; b < n; b++) {
         int64_t i, j;
-        pairs_at(b * (b - 1) / 2, &i, &j);
+        metric_pairs_at(b * (b - 1) / 2, &i, &j);
         CHECK(i == 0 && j == (int64_t)b);
-        pairs_at(b * (b + 1) / 2 - 1, &i, &j);
+        metric_pairs_at(b * (b + 1) / 2 - 1, &i, &j);
         CHECK(i == (int64_t)b - 1 && j == (int64_t)b);
     }
 }
@@ -462,27 +462,27 @@ static void sorts_sort(void)
 {
     enum { N = 1000 };
     static uint32_t keys[N], spare[N], counted[N];
-    static struct sort_row rows[N], rows_spare[N];
+    static struct metric_sort_row rows[N], rows_spare[N];
     struct rng rng;
     rng_init(&rng, 10, 0, 0, 0);
     for (int n = 0; n <= N; n = n * 2 + 1) {
         int64_t pairs = 0;
         for (int i = 0; i < n; i++) {
             keys[i] = counted[i] = rng_u32(&rng) >> (i % 3 * 11);
-            rows[i] = (struct sort_row){rng_u64(&rng) % 7 << 40, rng_u32(&rng)};
+            rows[i] = (struct metric_sort_row){rng_u64(&rng) % 7 << 40, rng_u32(&rng)};
         }
         for (int j = 0; j < n; j++)
             for (int i = 0; i < j; i++)
                 pairs += counted[i] < counted[j];
-        sort_u32(keys, spare, n);
-        sort_rows(rows, rows_spare, n);
+        metric_sort_u32(keys, spare, n);
+        metric_sort_rows(rows, rows_spare, n);
         for (int i = 1; i < n; i++) {
             CHECK(keys[i - 1] <= keys[i]);
             CHECK(rows[i - 1].first < rows[i].first ||
                   (rows[i - 1].first == rows[i].first &&
                    rows[i - 1].second <= rows[i].second));
         }
-        CHECK_INT(sort_count_pairs(counted, spare, n), pairs);
+        CHECK_INT(metric_sort_count_pairs(counted, spare, n), pairs);
     }
 }
 

@@ -9,8 +9,8 @@ static bool has(const struct buf *b, const char *text)
     return memmem(b->p, b->n, text, strlen(text)) != NULL;
 }
 
-static enum rc keep_shape(const void *conf, const struct shape *in, int n_in,
-                          struct shape *out, int64_t *keep_width, struct err *err)
+static enum rc keep_shape(const void *conf, const struct nn_shape *in, int n_in,
+                          struct nn_shape *out, int64_t *keep_width, struct err *err)
 {
     out[0] = in[0];
     *keep_width = 0;
@@ -21,7 +21,7 @@ static void an_op_that_onnx_does_not_know_is_refused(void)
 {
     static const struct op ops = {.name = "novel", .infer = keep_shape};
     struct graph *g = graph_create(&(struct graph_options){0});
-    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {3}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {3}}, false);
     struct err err = {0};
     CHECK(nn_op(g, &ops, &x, 1, NULL, 0, NULL, 0) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
@@ -34,13 +34,15 @@ static struct graph *two_outputs_with(bool fixed)
 {
     struct graph *g = graph_create(&(struct graph_options){.seed = 3, .fixed = fixed});
     int axis = graph_axis(g, "clicks");
-    struct val *deep = nn_input(g, "deep", &(struct shape){AXIS_BATCH, 1, {4}}, false);
-    struct val *seq = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
-    struct val *label = nn_input(g, "label:", &(struct shape){AXIS_BATCH, 1, {1}}, false);
-    struct val *scores = nn_row_sum(g, nn_mul(g, nn_expand(g, deep, axis), seq));
-    struct val *pooled = nn_seq_sum(g, nn_seq_softmax(g, scores), seq);
-    struct val *o = nn_linear(g, "top", nn_concat(g, (struct val *[]){deep, pooled}, 2),
-                              1, true, ACT_NONE);
+    struct nn_val *deep =
+        nn_input(g, "deep", &(struct nn_shape){AXIS_BATCH, 1, {4}}, false);
+    struct nn_val *seq = nn_input(g, "seq", &(struct nn_shape){axis, 1, {4}}, false);
+    struct nn_val *label =
+        nn_input(g, "label:", &(struct nn_shape){AXIS_BATCH, 1, {1}}, false);
+    struct nn_val *scores = nn_row_sum(g, nn_mul(g, nn_expand(g, deep, axis), seq));
+    struct nn_val *pooled = nn_seq_sum(g, nn_seq_softmax(g, scores), seq);
+    struct nn_val *o = nn_linear(
+        g, "top", nn_concat(g, (struct nn_val *[]){deep, pooled}, 2), 1, true, ACT_NONE);
     nn_loss(g, "loss", nn_bce_loss(g, o, label, NULL, 0));
     nn_output(g, "probs", nn_act(g, o, ACT_SIGMOID, 0));
     nn_output(g, "user", nn_linear(g, "side", deep, 2, false, ACT_RELU));
@@ -57,13 +59,13 @@ static struct graph *two_outputs(void)
 static void run(struct graph *g, float *out)
 {
     int64_t offsets[] = {0, 2, 3};
-    struct batch_rows rows = {.n = {2, 3}, .offsets = {NULL, offsets}};
+    struct nn_batch_rows rows = {.n = {2, 3}, .offsets = {NULL, offsets}};
     struct onnx_inputs in;
     const char *outputs[] = {"probs", "user"};
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
     CHECK(onnx_inputs(g, outputs, 2, &in, NULL) == RC_OK);
     for (size_t i = 0; i < in.n; i++) {
-        struct val *x = in.vals[i];
+        struct nn_val *x = in.vals[i];
         struct view v = graph_write_begin(g, x);
         for (int64_t r = 0; r < v.rows; r++)
             for (int64_t k = 0; k < v.width; k++)
@@ -124,8 +126,8 @@ static void inputs_are_those_that_outputs_read(void)
     const char *outputs[] = {"probs", "user"};
     CHECK(onnx_inputs(g, outputs, 2, &in, NULL) == RC_OK);
     CHECK(in.n == 2);
-    CHECK_STR(val_name(in.vals[0]), "deep");
-    CHECK_STR(val_name(in.vals[1]), "seq");
+    CHECK_STR(nn_val_name(in.vals[0]), "deep");
+    CHECK_STR(nn_val_name(in.vals[1]), "seq");
     CHECK(in.mask[1]);
     CHECK(onnx_inputs(g, &outputs[1], 1, &in, NULL) == RC_OK);
     CHECK(in.n == 1 && !in.mask[1]);
@@ -163,8 +165,8 @@ static void a_loop_holds_its_own_nodes(void)
 {
     struct graph *g = graph_create(&(struct graph_options){.seed = 3});
     int axis = graph_axis(g, "clicks");
-    struct val *x = nn_input(g, "seq", &(struct shape){axis, 1, {4}}, false);
-    struct val *w = nn_act(g, nn_slice(g, x, 0, 1), ACT_SIGMOID, 0);
+    struct nn_val *x = nn_input(g, "seq", &(struct nn_shape){axis, 1, {4}}, false);
+    struct nn_val *w = nn_act(g, nn_slice(g, x, 0, 1), ACT_SIGMOID, 0);
     struct err err = {0};
     struct buf b;
     const char *name = "state";

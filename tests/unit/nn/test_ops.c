@@ -3,23 +3,25 @@
 #include "base/str.h"
 #include "unit/nn/gradcheck.h"
 
-static struct val *build_linear(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_linear(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_linear(g, "l", x[0], 5, true, ACT_NONE);
 }
 
-static struct val *build_linear_tanh(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_linear_tanh(struct graph *g, struct nn_val *const *x,
+                                        int axis)
 {
     return nn_linear(g, "m", nn_linear(g, "l", x[0], 7, true, ACT_TANH), 3, false,
                      ACT_SIGMOID);
 }
 
 /* The columns behind are ones, whatever x is. */
-static struct val *build_linear_front(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_linear_front(struct graph *g, struct nn_val *const *x,
+                                         int axis)
 {
-    struct val *fixed = nn_stop_gradient(g, x[0]);
-    struct val *all[] = {fixed, nn_scale(g, fixed, 0, 1)};
-    struct val *y = nn_linear_front(g, "l", nn_concat(g, all, 2), x[0], 5, ACT_TANH);
+    struct nn_val *fixed = nn_stop_gradient(g, x[0]);
+    struct nn_val *all[] = {fixed, nn_scale(g, fixed, 0, 1)};
+    struct nn_val *y = nn_linear_front(g, "l", nn_concat(g, all, 2), x[0], 5, ACT_TANH);
     return nn_mul(g, y, nn_linear_front(g, "m", fixed, x[0], 5, ACT_NONE));
 }
 
@@ -45,9 +47,9 @@ static void linear_layers(void)
         "two layers", build_linear_tanh, 1, {{0, 1, {6}}}, 11, .eval = false});
 }
 
-static enum act current_act;
+static enum nn_act current_act;
 
-static struct val *build_act(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_act(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_act(g, x[0], current_act, current_act == ACT_ELU ? 1.0f : 0.2f);
 }
@@ -55,7 +57,7 @@ static struct val *build_act(struct graph *g, struct val *const *x, int axis)
 static void activations(void)
 {
     for (int a = ACT_LEAKY_RELU; a <= ACT_RELU6; a++) {
-        current_act = (enum act)a;
+        current_act = (enum nn_act)a;
         /* away from the kinks at 0 */
         gradcheck(&(struct gradcheck){
             "act, positive", build_act, 1, {{0, 1, {5}}}, 7, .low = 0.1f, .high = 2.5f});
@@ -69,13 +71,14 @@ static void activations(void)
     }
 }
 
-static struct val *build_elementwise(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_elementwise(struct graph *g, struct nn_val *const *x,
+                                        int axis)
 {
-    struct val *y = nn_mul(g, nn_add(g, x[0], x[1]), nn_sub(g, x[0], x[1]));
+    struct nn_val *y = nn_mul(g, nn_add(g, x[0], x[1]), nn_sub(g, x[0], x[1]));
     return nn_scale(g, nn_mul_by(g, y, x[0], 1.5f), 0.5f, 2.0f);
 }
 
-static struct val *build_add_relu(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_add_relu(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_mul(g, nn_add_relu(g, x[0], x[1]), x[0]);
 }
@@ -107,12 +110,13 @@ static void elementwise(void)
 }
 
 /* The first part lies inside the concat, the others are copied. */
-static struct val *build_concat(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_concat(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *inner = nn_linear(g, "l", x[0], 3, true, ACT_TANH);
-    struct val *twice = nn_act(g, x[1], ACT_SILU, 0);
-    struct val *all = nn_concat(g, (struct val *[]){inner, twice, x[0], twice}, 4);
-    struct val *nested = nn_concat(g, (struct val *[]){all, nn_scale(g, x[1], 3, 1)}, 2);
+    struct nn_val *inner = nn_linear(g, "l", x[0], 3, true, ACT_TANH);
+    struct nn_val *twice = nn_act(g, x[1], ACT_SILU, 0);
+    struct nn_val *all = nn_concat(g, (struct nn_val *[]){inner, twice, x[0], twice}, 4);
+    struct nn_val *nested =
+        nn_concat(g, (struct nn_val *[]){all, nn_scale(g, x[1], 3, 1)}, 2);
     return nn_mul(g, nested, nested);
 }
 
@@ -122,10 +126,10 @@ static void concat(void)
         "concat", build_concat, 2, {{0, 1, {2}}, {0, 1, {4}}}, 8, .eval = false});
 }
 
-static struct val *build_slices(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_slices(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *a = nn_slice(g, x[0], 1, 3), *b = nn_slice(g, x[0], 3, 3);
-    struct val *c = nn_reshape(g, nn_mul(g, a, b), (const int64_t[]){3, 1}, 2);
+    struct nn_val *a = nn_slice(g, x[0], 1, 3), *b = nn_slice(g, x[0], 3, 3);
+    struct nn_val *c = nn_reshape(g, nn_mul(g, a, b), (const int64_t[]){3, 1}, 2);
     return nn_mul(g, nn_row_sum(g, c), nn_row_sum(g, x[0]));
 }
 
@@ -138,11 +142,11 @@ static void slices_and_sums(void)
 static void stop_gradient_stops(void)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {2}}, true);
-    struct val *y = nn_mul(g, nn_stop_gradient(g, x), x);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 1, {2}}, true);
+    struct nn_val *y = nn_mul(g, nn_stop_gradient(g, x), x);
     nn_loss(g, "l", nn_row_sum(g, y));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {1}}, NULL) == RC_OK);
     graph_set(g, x, (const float[]){3, 4});
     graph_forward(g, 0);
     graph_backward(g, true);
@@ -155,8 +159,8 @@ static void builders_say_what_does_not_fit(void)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
     struct err err = {0};
-    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {2}}, true);
-    struct val *y = nn_input(g, "y", &(struct shape){0, 1, {3}}, true);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 1, {2}}, true);
+    struct nn_val *y = nn_input(g, "y", &(struct nn_shape){0, 1, {3}}, true);
     graph_push(g, "tower");
     CHECK(nn_linear(g, "out", nn_add(g, x, y), 1, true, ACT_NONE) == NULL);
     graph_pop(g);
@@ -165,7 +169,7 @@ static void builders_say_what_does_not_fit(void)
     CHECK_STR(err.msg, "tower: add: rows of 2 and of 3 values");
     graph_destroy(g);
     g = graph_create(&(struct graph_options){.training = true});
-    x = nn_input(g, "x", &(struct shape){0, 1, {2}}, true);
+    x = nn_input(g, "x", &(struct nn_shape){0, 1, {2}}, true);
     nn_linear(g, "a", x, 1, true, ACT_NONE);
     nn_linear(g, "a", x, 1, true, ACT_NONE);
     CHECK(graph_finish(g, &err) == RC_INVAL);
@@ -173,10 +177,10 @@ static void builders_say_what_does_not_fit(void)
     graph_destroy(g);
 }
 
-#define BUILD(name, expr)                                                    \
-    static struct val *name(struct graph *g, struct val *const *x, int axis) \
-    {                                                                        \
-        return expr;                                                         \
+#define BUILD(name, expr)                                                          \
+    static struct nn_val *name(struct graph *g, struct nn_val *const *x, int axis) \
+    {                                                                              \
+        return expr;                                                               \
     }
 BUILD(build_norm, nn_batch_norm(g, "bn", x[0], true))
 BUILD(build_plain_norm, nn_batch_norm(g, "bn", x[0], false))
@@ -200,36 +204,39 @@ BUILD(build_self_attention, nn_seq_attention(g, x[0], x[1], x[2], 2, 0))
 BUILD(build_dropped_attention, nn_seq_attention(g, x[0], x[1], x[2], 1, 0.3))
 BUILD(build_windows, nn_seq_windows(g, x[0], x[1], (const uint32_t[]){1, 2}, 2))
 
-static struct val *build_linear_rows(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_linear_rows(struct graph *g, struct nn_val *const *x,
+                                        int axis)
 {
-    struct init init = {INIT_UNIFORM, -1, 1};
+    struct nn_init init = {INIT_UNIFORM, -1, 1};
     struct param *w = nn_param(g, "w", (const int64_t[]){7, 3}, 2, init, true);
     struct param *b = nn_param(g, "b", (const int64_t[]){7}, 1, init, true);
-    struct val *y = nn_linear_rows(g, w, b, 0, 3, x[0]);
+    struct nn_val *y = nn_linear_rows(g, w, b, 0, 3, x[0]);
     return nn_mul(g, y, nn_linear_rows(g, w, b, 4, 3, x[1]));
 }
 
 /* Both outputs count. */
-static struct val *build_padded_norms(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_padded_norms(struct graph *g, struct nn_val *const *x,
+                                         int axis)
 {
-    struct val *pad = NULL;
-    struct val *y = nn_batch_norm_padded(g, "bn", x[0], x[1], true, &pad);
+    struct nn_val *pad = NULL;
+    struct nn_val *y = nn_batch_norm_padded(g, "bn", x[0], x[1], true, &pad);
     return nn_mul(g, nn_seq_sum(g, NULL, y), pad);
 }
 
-static struct val *build_padded_dice(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_padded_dice(struct graph *g, struct nn_val *const *x,
+                                        int axis)
 {
-    struct val *pad = NULL;
-    struct val *y = nn_dice_padded(g, "act", x[0], x[1], &pad);
+    struct nn_val *pad = NULL;
+    struct nn_val *y = nn_dice_padded(g, "act", x[0], x[1], &pad);
     return nn_mul(g, nn_seq_sum(g, NULL, y), pad);
 }
 
 /* One layer applied to two values has one set of parameters. */
-static struct val *build_reused(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_reused(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *y = nn_linear(g, "l", x[0], 4, true, ACT_NONE);
+    struct nn_val *y = nn_linear(g, "l", x[0], 4, true, ACT_NONE);
     graph_reuse(g, true);
-    struct val *z = nn_linear(g, "l", x[1], 4, true, ACT_TANH);
+    struct nn_val *z = nn_linear(g, "l", x[1], 4, true, ACT_TANH);
     graph_reuse(g, false);
     return nn_mul(g, y, z);
 }
@@ -298,7 +305,7 @@ static void a_layer_may_be_used_twice(void)
     gradcheck(&(struct gradcheck){
         "reused linear", build_reused, 2, {{0, 1, {3}}, {0, 1, {3}}}, 7, .eval = false});
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &(struct shape){AXIS_BATCH, 1, {3}}, false);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){AXIS_BATCH, 1, {3}}, false);
     struct err err = {0};
     nn_linear(g, "l", x, 4, true, ACT_NONE);
     graph_reuse(g, true);
@@ -308,26 +315,27 @@ static void a_layer_may_be_used_twice(void)
     graph_destroy(g);
 }
 
-static struct val *build_feature_dropout(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_feature_dropout(struct graph *g, struct nn_val *const *x,
+                                            int axis)
 {
-    struct val *loss = NULL;
-    struct val *y =
+    struct nn_val *loss = NULL;
+    struct nn_val *y =
         nn_feature_dropout(g, "d", x[0], (const int64_t[]){2, 1, 3}, 3, 4.0, &loss);
-    return nn_concat(g, (struct val *[]){y, loss}, 2);
+    return nn_concat(g, (struct nn_val *[]){y, loss}, 2);
 }
 
 static void features_are_dropped_by_what_was_learnt(void)
 {
-    struct shape six = {AXIS_BATCH, 1, {6}};
+    struct nn_shape six = {AXIS_BATCH, 1, {6}};
     gradcheck(&(struct gradcheck){
         "feature dropout", build_feature_dropout, 1, {six}, 7, .tolerance = 5e-2});
     gradcheck(&(struct gradcheck){
         "feature dropout, eval", build_feature_dropout, 1, {six}, 7, .eval = true});
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct val *x = nn_input(g, "x", &six, true);
+    struct nn_val *x = nn_input(g, "x", &six, true);
     nn_output(g, "y", build_feature_dropout(g, &x, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {2}}, NULL) == RC_OK);
     const float learnt[] = {0.0f, 30.0f, -30.0f};
     param_set(graph_param(g, "d.feature_p"), learnt);
     graph_set(g, x, (const float[]){1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
@@ -389,7 +397,7 @@ BUILD(build_l2_loss,
 
 static void attention_of_positions_to_each_other(void)
 {
-    struct shape wide = {1, 1, {6}}, one = {1, 1, {1}};
+    struct nn_shape wide = {1, 1, {6}}, one = {1, 1, {1}};
     gradcheck(&(struct gradcheck){"self attention",
                                   build_self_attention,
                                   3,
@@ -414,14 +422,14 @@ static void attention_of_positions_to_each_other(void)
 }
 
 /* The message of a graph with one value [5] per position that `build` refuses. */
-static void refused(struct val *(*build)(struct graph *, struct val *const *, int),
+static void refused(struct nn_val *(*build)(struct graph *, struct nn_val *const *, int),
                     const char *message)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
     struct err err = {0};
     int axis = graph_axis(g, "s");
-    struct val *x = nn_input(g, "x", &(struct shape){axis, 1, {5}}, true);
-    struct val *in[] = {x, x, x};
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){axis, 1, {5}}, true);
+    struct nn_val *in[] = {x, x, x};
     CHECK(build(g, in, axis) == NULL);
     CHECK(graph_finish(g, &err) == RC_INVAL);
     CHECK_STR(err.msg, message);
@@ -464,13 +472,13 @@ static void losses_have_the_right_slopes(void)
 static double loss_of(float logit, float label, bool focal)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct shape one = {0, 1, {1}};
-    struct val *x = nn_input(g, "x", &one, true), *y = nn_input(g, "y", &one, false);
+    struct nn_shape one = {0, 1, {1}};
+    struct nn_val *x = nn_input(g, "x", &one, true), *y = nn_input(g, "y", &one, false);
     nn_loss(g, "l",
             focal ? nn_focal_loss(g, x, y, NULL, 2.0f, 0.25f)
                   : nn_bce_loss(g, x, y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {1}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {1}}, NULL) == RC_OK);
     graph_set(g, x, &logit);
     graph_set(g, y, &label);
     graph_forward(g, 0);
@@ -483,12 +491,12 @@ static double loss_of(float logit, float label, bool focal)
 static void jrc_of_one_class_is_finite(void)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
-    struct val *x = nn_input(g, "x", &two, true);
-    struct val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
+    struct nn_shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
+    struct nn_val *x = nn_input(g, "x", &two, true);
+    struct nn_val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
     nn_loss(g, "l", nn_jrc_loss(g, x, y, s, NULL, 0.25f));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {2}}, NULL) == RC_OK);
     for (int label = 0; label < 2; label++) {
         const float logits[] = {0.0f, 0.0f, 0.0f, 0.0f};
         graph_set(g, x, logits);
@@ -508,16 +516,17 @@ static void jrc_of_one_class_is_finite(void)
 static double shard_losses(int64_t total, float *slopes)
 {
     struct graph *g = graph_create(&(struct graph_options){.training = true});
-    struct shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
-    struct val *x = nn_input(g, "x", &one, true), *z = nn_input(g, "z", &two, true);
-    struct val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
+    struct nn_shape one = {AXIS_BATCH, 1, {1}}, two = {AXIS_BATCH, 1, {2}};
+    struct nn_val *x = nn_input(g, "x", &one, true), *z = nn_input(g, "z", &two, true);
+    struct nn_val *y = nn_input(g, "y", &one, false), *s = nn_input(g, "s", &one, false);
     nn_loss(g, "bce", nn_bce_loss(g, x, y, NULL, 0));
     nn_loss(g, "l2", nn_l2_loss(g, x, y, NULL));
     nn_loss(g, "share", nn_mean_share(g, x));
     nn_loss(g, "softmax", nn_softmax_loss(g, z, y, NULL, 0));
     nn_loss(g, "jrc", nn_jrc_loss(g, z, y, s, NULL, 0.25f));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {2}, .total = total}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {2}, .total = total}, NULL) ==
+          RC_OK);
     graph_set(g, x, (const float[]){0.5f, 1.5f});
     graph_set(g, z, (const float[]){0.5f, 1.5f, -1.0f, 0.25f});
     graph_set(g, y, (const float[]){1.0f, 0.0f});
@@ -555,7 +564,7 @@ static void losses_have_the_right_values(void)
 }
 
 /* Rows of 24 random numbers, every third of class 1. */
-static void fill_drawn(struct graph *g, struct val *x, struct val *y, int64_t rows)
+static void fill_drawn(struct graph *g, struct nn_val *x, struct nn_val *y, int64_t rows)
 {
     struct rng r;
     struct view to = graph_write_begin(g, x), labels = graph_write_begin(g, y);
@@ -574,22 +583,22 @@ static uint64_t run_all(int threads, int64_t rows, int64_t *allocations)
     CHECK(pool_create(threads, &pool, NULL) == RC_OK);
     struct graph *g =
         graph_create(&(struct graph_options){.pool = pool, .training = true, .seed = 5});
-    struct shape wide = {0, 1, {24}}, one = {0, 1, {1}};
-    struct val *x = nn_input(g, "x", &wide, true), *y = nn_input(g, "y", &one, false);
-    struct val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
+    struct nn_shape wide = {0, 1, {24}}, one = {0, 1, {1}};
+    struct nn_val *x = nn_input(g, "x", &wide, true), *y = nn_input(g, "y", &one, false);
+    struct nn_val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
     h = nn_dropout(g, nn_batch_norm(g, "bn", h, true), 0.2);
-    struct val *f = nn_fm(g, nn_reshape(g, x, (const int64_t[]){6, 4}, 2));
-    h = nn_concat(g, (struct val *[]){nn_linear(g, "b", h, 17, true, ACT_TANH), f}, 2);
+    struct nn_val *f = nn_fm(g, nn_reshape(g, x, (const int64_t[]){6, 4}, 2));
+    h = nn_concat(g, (struct nn_val *[]){nn_linear(g, "b", h, 17, true, ACT_TANH), f}, 2);
     nn_loss(g, "l",
             nn_bce_loss(g, nn_linear(g, "c", nn_layer_norm(g, "n", h), 1, true, ACT_NONE),
                         y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {rows}}, NULL) == RC_OK);
     fill_drawn(g, x, y, rows);
     for (uint64_t step = 0; step < 4; step++) {
         if (step == 2)
             *allocations = mem_total();
-        CHECK(graph_rows(g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+        CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {rows}}, NULL) == RC_OK);
         graph_forward(g, step);
         graph_backward(g, true);
     }
@@ -621,11 +630,11 @@ static struct graph *run_bf16(bool shown, struct pool *pool)
 {
     struct graph *g = graph_create(&(struct graph_options){
         .pool = pool, .training = true, .seed = 5, .precision = GEMM_BF16});
-    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {24}}, true);
-    struct val *y = nn_input(g, "y", &(struct shape){0, 1, {1}}, false);
-    struct val *a = nn_linear(g, "a", x, 64, true, ACT_RELU);
-    struct val *b = nn_linear(g, "b", a, 34, true, ACT_NONE);
-    struct val *c = nn_linear(g, "c", b, 32, true, ACT_RELU);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 1, {24}}, true);
+    struct nn_val *y = nn_input(g, "y", &(struct nn_shape){0, 1, {1}}, false);
+    struct nn_val *a = nn_linear(g, "a", x, 64, true, ACT_RELU);
+    struct nn_val *b = nn_linear(g, "b", a, 34, true, ACT_NONE);
+    struct nn_val *c = nn_linear(g, "c", b, 32, true, ACT_RELU);
     if (shown) {
         nn_output(g, "a", a);
         nn_output(g, "b", b);
@@ -633,7 +642,7 @@ static struct graph *run_bf16(bool shown, struct pool *pool)
     }
     nn_loss(g, "l", nn_bce_loss(g, nn_linear(g, "d", c, 1, true, ACT_NONE), y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {NARROW_ROWS}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {NARROW_ROWS}}, NULL) == RC_OK);
     fill_drawn(g, x, y, NARROW_ROWS);
     graph_forward(g, 0);
     graph_backward(g, true);
@@ -675,9 +684,9 @@ static void a_second_backward_pass_gives_the_same(void)
     enum { N = 40 };
     struct graph *g =
         graph_create(&(struct graph_options){.training = true, .seed = 5, .keep = true});
-    struct val *x = nn_input(g, "x", &(struct shape){0, 1, {24}}, true);
-    struct val *y = nn_input(g, "y", &(struct shape){0, 1, {1}}, false);
-    struct val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
+    struct nn_val *x = nn_input(g, "x", &(struct nn_shape){0, 1, {24}}, true);
+    struct nn_val *y = nn_input(g, "y", &(struct nn_shape){0, 1, {1}}, false);
+    struct nn_val *h = nn_linear(g, "a", x, 40, true, ACT_RELU);
     for (int i = 0; i < 3; i++) {
         char name[3][2] = {{(char)('b' + i)}, {(char)('f' + i)}, {(char)('r' + i)}};
         h = nn_batch_norm(g, name[0], h, true);
@@ -686,7 +695,7 @@ static void a_second_backward_pass_gives_the_same(void)
     h = nn_linear(g, "z", h, 1, true, ACT_NONE);
     nn_loss(g, "l", nn_bce_loss(g, h, y, NULL, 0));
     CHECK(graph_finish(g, NULL) == RC_OK);
-    CHECK(graph_rows(g, &(struct batch_rows){.n = {N}}, NULL) == RC_OK);
+    CHECK(graph_rows(g, &(struct nn_batch_rows){.n = {N}}, NULL) == RC_OK);
     fill_drawn(g, x, y, N);
     graph_forward(g, 0);
     uint64_t digests[2] = {0};

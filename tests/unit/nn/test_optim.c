@@ -130,8 +130,8 @@ static void a_whole_run_does_what_pytorch_does(void)
     struct golden g, in;
     struct model m;
     struct written w, c;
-    struct clip clip;
-    struct ema *ema = NULL;
+    struct optim_clip clip;
+    struct optim_ema *ema = NULL;
     if (!golden_open(&g, "optim.txt") || !golden_open(&in, "optim.txt") ||
         !golden_find(&g, "whole"))
         return;
@@ -140,9 +140,9 @@ static void a_whole_run_does_what_pytorch_does(void)
     written_open(&w, &pc_DenseOptimizer_def, golden_text(&g, "conf"));
     written_open(&c, &pc_GradClipping_def, golden_text(&g, "clip"));
     const struct pc_DenseOptimizer *conf = w.msg;
-    CHECK(clip_from(c.msg, &clip, NULL) == RC_OK);
+    CHECK(optim_clip_from(c.msg, &clip, NULL) == RC_OK);
     struct optim *o = make(conf, &m, NULL);
-    CHECK(ema_create(conf->ema->decay, optim_params(o), &ema, NULL) == RC_OK);
+    CHECK(optim_ema_create(conf->ema->decay, optim_params(o), &ema, NULL) == RC_OK);
     CHECK_INT(optim_groups(o), 2);
     CHECK_INT(optim_group_of(o, 0), 0);
     CHECK_INT(optim_group_of(o, 1), 1);
@@ -150,21 +150,21 @@ static void a_whole_run_does_what_pytorch_does(void)
         char key[32];
         int64_t n = 0;
         take_grads(&m, &in, t);
-        double norm = clip_grads(&clip, optim_params(o));
+        double norm = optim_clip_grads(&clip, optim_params(o));
         optim_step(o, (uint64_t)t - 1, 0);
-        ema_update(ema);
+        optim_ema_update(ema);
         snprintf(key, sizeof(key), "norm@%d", t);
         const double *want = golden_nums(&g, key, &n);
         if (want)
             CHECK_NEAR(norm, want[0], 1e-5);
         compare_step(&g, &m, "", t);
-        ema_swap(ema);
-        CHECK(ema_swapped(ema));
+        optim_ema_swap(ema);
+        CHECK(optim_ema_swapped(ema));
         compare_step(&g, &m, ".ema", t);
-        ema_swap(ema);
+        optim_ema_swap(ema);
         compare_step(&g, &m, "", t);
     }
-    ema_destroy(ema);
+    optim_ema_destroy(ema);
     optim_destroy(o);
     written_close(&c);
     written_close(&w);
@@ -184,20 +184,20 @@ static void clipping_does_what_pytorch_does(void)
             continue;
         struct model m;
         struct written w;
-        struct clip clip;
-        struct param_set set;
+        struct optim_clip clip;
+        struct optim_param_set set;
         int64_t n = 0;
         model_init(&m, &in);
         take_grads(&m, &in, 1);
         written_open(&w, &pc_GradClipping_def, golden_text(&g, "clip"));
-        CHECK(clip_from(w.msg, &clip, NULL) == RC_OK);
-        CHECK(param_set_init(&set, m.list, 3, NULL, NULL) == RC_OK);
-        double norm = clip_grads(&clip, &set);
+        CHECK(optim_clip_from(w.msg, &clip, NULL) == RC_OK);
+        CHECK(optim_param_set_init(&set, m.list, 3, NULL, NULL) == RC_OK);
+        double norm = optim_clip_grads(&clip, &set);
         const double *want = golden_nums(&g, "norm", &n);
         CHECK(want ? fabs(norm - want[0]) <= 1e-6 * want[0] : isnan(norm));
         compare(&g, "tower.weight.grad", m.grad[0]);
         compare(&g, "tower.bias.grad", m.grad[1]);
-        param_set_release(&set);
+        optim_param_set_release(&set);
         written_close(&w);
         n_cases++;
     }
@@ -247,7 +247,7 @@ static uint64_t big_run(int threads)
     struct pool *pool = NULL;
     struct written w;
     struct optim *o = NULL;
-    struct clip clip = {.kind = CLIP_NORM, .max = 3, .p = 2};
+    struct optim_clip clip = {.kind = CLIP_NORM, .max = 3, .p = 2};
     uint64_t hash = 1469598103934665603u;
     big_init(&b);
     CHECK(pool_create(threads, &pool, NULL) == RC_OK);
@@ -256,9 +256,9 @@ static uint64_t big_run(int threads)
     CHECK(optim_create(w.msg, b.list, BIG, &options, &o, NULL) == RC_OK);
     int64_t before = mem_total();
     for (uint64_t t = 0; t < 3; t++) {
-        clip_grads(&clip, optim_params(o));
+        optim_clip_grads(&clip, optim_params(o));
         optim_step(o, t, 0);
-        hash = hash * 31 + (uint64_t)(1e9 * grads_norm(optim_params(o), 3));
+        hash = hash * 31 + (uint64_t)(1e9 * optim_grads_norm(optim_params(o), 3));
     }
     CHECK_INT(mem_total(), before);
     for (int i = 0; i < BIG; i++)
@@ -289,7 +289,7 @@ static void a_restored_optimiser_goes_on_exactly(void)
     struct big a, b;
     struct written w;
     struct optim *first = NULL, *second = NULL;
-    struct state saved = {0};
+    struct nn_state saved = {0};
     struct optim_options options = {.prefix = "model."};
     size_t missing = 9;
     big_init(&a);
@@ -328,7 +328,7 @@ static void a_restored_optimiser_goes_on_exactly(void)
     for (int i = 0; i < BIG; i++)
         CHECK(memcmp(a.params[i].value, b.params[i].value, (size_t)big_sizes[i] * 4) ==
               0);
-    state_release(&saved);
+    nn_state_release(&saved);
     optim_destroy(first);
     optim_destroy(second);
     written_close(&w);
@@ -341,7 +341,7 @@ static void missing_state_is_an_error_or_counted(void)
     struct big b;
     struct written w;
     struct optim *o = NULL;
-    struct state none = {0}, wrong = {0};
+    struct nn_state none = {0}, wrong = {0};
     struct err err = {0};
     size_t missing = 0;
     int64_t step = 3, negative = -1;
@@ -354,20 +354,20 @@ static void missing_state_is_an_error_or_counted(void)
     CHECK_STR(err.msg, "optimiser: there is no state 'state.a.weight.step'");
     CHECK(optim_load(o, &none, &missing, NULL) == RC_OK);
     CHECK_INT(missing, BIG);
-    state_add(&wrong, STATE_I64, &step, 1, "state.a.weight.step");
-    state_add(&wrong, STATE_F32, few, 2, "state.a.weight.exp_avg");
+    nn_state_add(&wrong, STATE_I64, &step, 1, "state.a.weight.step");
+    nn_state_add(&wrong, STATE_F32, few, 2, "state.a.weight.exp_avg");
     CHECK(optim_load(o, &wrong, &missing, &err) == RC_FORMAT);
     CHECK_STR(err.msg,
               "optimiser: state 'state.a.weight.exp_avg' has 2 values, not 100003");
-    state_release(&wrong);
-    state_add(&wrong, STATE_F32, few, 1, "state.a.weight.step");
+    nn_state_release(&wrong);
+    nn_state_add(&wrong, STATE_F32, few, 1, "state.a.weight.step");
     CHECK(optim_load(o, &wrong, &missing, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "optimiser: state 'state.a.weight.step' is of type f32, not i64");
-    state_release(&wrong);
-    state_add(&wrong, STATE_I64, &negative, 1, "state.a.weight.step");
+    nn_state_release(&wrong);
+    nn_state_add(&wrong, STATE_I64, &negative, 1, "state.a.weight.step");
     CHECK(optim_load(o, &wrong, NULL, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "optimiser: state.a.weight.step is -1");
-    state_release(&wrong);
+    nn_state_release(&wrong);
     optim_destroy(o);
     written_close(&w);
     mem_free(b.memory);
@@ -407,35 +407,35 @@ static void an_average_starts_with_a_copy_and_can_be_restored(void)
     struct param p = {
         .name = "w", .n = 3, .trainable = true, .value = value, .grad = grad};
     struct param *list[] = {&p};
-    struct param_set set;
-    struct ema *e = NULL, *again = NULL;
-    struct state s = {0}, empty = {0};
+    struct optim_param_set set;
+    struct optim_ema *e = NULL, *again = NULL;
+    struct nn_state s = {0}, empty = {0};
     struct err err = {0};
-    CHECK(param_set_init(&set, list, 1, NULL, NULL) == RC_OK);
-    CHECK(ema_create(1.5, &set, &e, &err) == RC_INVAL);
+    CHECK(optim_param_set_init(&set, list, 1, NULL, NULL) == RC_OK);
+    CHECK(optim_ema_create(1.5, &set, &e, &err) == RC_INVAL);
     CHECK_STR(err.msg, "ema: decay: 1.5 is outside [0, 1]");
-    CHECK(ema_create(0.75, &set, &e, NULL) == RC_OK);
-    ema_swap(e); /* there is no average yet */
-    CHECK(value[0] == 1 && !ema_swapped(e));
-    ema_update(e);
+    CHECK(optim_ema_create(0.75, &set, &e, NULL) == RC_OK);
+    optim_ema_swap(e); /* there is no average yet */
+    CHECK(value[0] == 1 && !optim_ema_swapped(e));
+    optim_ema_update(e);
     value[0] = 5;
-    ema_update(e);
-    ema_save(e, "model.", &s);
+    optim_ema_update(e);
+    optim_ema_save(e, "model.", &s);
     CHECK_INT(s.items.n, 2);
     CHECK_STR(s.items.at[0].name, "model.w");
     CHECK_STR(s.items.at[1].name, "__n_averaged__");
-    CHECK(ema_create(0.75, &set, &again, NULL) == RC_OK);
-    CHECK(ema_load(again, "model.", &empty, &err) == RC_NOTFOUND);
+    CHECK(optim_ema_create(0.75, &set, &again, NULL) == RC_OK);
+    CHECK(optim_ema_load(again, "model.", &empty, &err) == RC_NOTFOUND);
     CHECK_STR(err.msg, "moving average: there is no state '__n_averaged__'");
-    CHECK(ema_load(again, "model.", &s, NULL) == RC_OK);
-    ema_swap(again);
+    CHECK(optim_ema_load(again, "model.", &s, NULL) == RC_OK);
+    optim_ema_swap(again);
     CHECK(value[0] == 2 && value[1] == 2);
-    ema_swap(again);
+    optim_ema_swap(again);
     CHECK(value[0] == 5);
-    state_release(&s);
-    ema_destroy(e);
-    ema_destroy(again);
-    param_set_release(&set);
+    nn_state_release(&s);
+    optim_ema_destroy(e);
+    optim_ema_destroy(again);
+    optim_param_set_release(&set);
 }
 
 static const struct tap_case cases[] = {

@@ -119,18 +119,18 @@ static void a_model_without_dense_parameters_is_fine(void)
 {
     struct written w;
     struct optim *o = NULL;
-    struct state s = {0};
-    struct clip clip = {.kind = CLIP_NORM, .max = 1, .p = 2};
+    struct nn_state s = {0};
+    struct optim_clip clip = {.kind = CLIP_NORM, .max = 1, .p = 2};
     written_open(&w, &pc_DenseOptimizer_def,
                  "adam_optimizer {} constant_learning_rate {}");
     CHECK(optim_create(w.msg, NULL, 0, &(struct optim_options){0}, &o, NULL) == RC_OK);
-    CHECK(clip_grads(&clip, optim_params(o)) == 0);
-    CHECK(scale_grads(optim_params(o), 0.5));
+    CHECK(optim_clip_grads(&clip, optim_params(o)) == 0);
+    CHECK(optim_scale_grads(optim_params(o), 0.5));
     optim_step(o, 0, 0);
     optim_save(o, true, &s);
     CHECK_INT(s.items.n, 0);
     CHECK(optim_load(o, &s, NULL, NULL) == RC_OK);
-    state_release(&s);
+    nn_state_release(&s);
     optim_destroy(o);
     written_close(&w);
 }
@@ -138,31 +138,31 @@ static void a_model_without_dense_parameters_is_fine(void)
 static void gradients_that_are_not_finite_are_found_and_left_alone(void)
 {
     struct few f;
-    struct param_set set;
-    struct clip clip = {.kind = CLIP_NORM, .max = 1, .p = 2};
+    struct optim_param_set set;
+    struct optim_clip clip = {.kind = CLIP_NORM, .max = 1, .p = 2};
     few_init(&f);
-    CHECK(param_set_init(&set, f.list, N, NULL, NULL) == RC_OK);
+    CHECK(optim_param_set_init(&set, f.list, N, NULL, NULL) == RC_OK);
     f.grad[0] = 8;
     f.grad[3] = 6;
-    CHECK(scale_grads(&set, 0.5));
+    CHECK(optim_scale_grads(&set, 0.5));
     CHECK(f.grad[0] == 4 && f.grad[3] == 3);
-    CHECK_NEAR(grads_norm(&set, 2), 5, 1e-12);
-    CHECK(grads_norm(&set, 1) == 7);
-    CHECK(grads_norm(&set, (double)INFINITY) == 4);
+    CHECK_NEAR(optim_grads_norm(&set, 2), 5, 1e-12);
+    CHECK(optim_grads_norm(&set, 1) == 7);
+    CHECK(optim_grads_norm(&set, (double)INFINITY) == 4);
     f.grad[1] = NAN;
-    CHECK(isnan(clip_grads(&clip, &set)));
+    CHECK(isnan(optim_clip_grads(&clip, &set)));
     CHECK(f.grad[0] == 4);
-    CHECK(isnan(grads_norm(&set, (double)INFINITY)));
-    CHECK(isnan(grads_norm(&set, 1)));
-    CHECK(!scale_grads(&set, 1));
+    CHECK(isnan(optim_grads_norm(&set, (double)INFINITY)));
+    CHECK(isnan(optim_grads_norm(&set, 1)));
+    CHECK(!optim_scale_grads(&set, 1));
     f.grad[1] = INFINITY;
-    CHECK(isinf(clip_grads(&clip, &set)));
+    CHECK(isinf(optim_clip_grads(&clip, &set)));
     CHECK(f.grad[0] == 4);
-    CHECK(!scale_grads(&set, 1));
+    CHECK(!optim_scale_grads(&set, 1));
     clip.kind = CLIP_VALUE;
-    CHECK(isnan(clip_grads(&clip, &set)));
+    CHECK(isnan(optim_clip_grads(&clip, &set)));
     CHECK(f.grad[0] == 1 && f.grad[1] == 1);
-    param_set_release(&set);
+    optim_param_set_release(&set);
 }
 
 static void clipping_settings_are_checked(void)
@@ -177,34 +177,34 @@ static void clipping_settings_are_checked(void)
         {"clipping_type: 'norm' norm_type: 0",
          "grad_clipping: norm_type: 0 must be above 0"},
     };
-    struct clip clip;
+    struct optim_clip clip;
     struct written w;
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct err err = {0};
         written_open(&w, &pc_GradClipping_def, bad[i].conf);
-        CHECK(clip_from(w.msg, &clip, &err) == RC_INVAL);
+        CHECK(optim_clip_from(w.msg, &clip, &err) == RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         written_close(&w);
     }
     struct err err = {0};
     struct pc_GradClipping odd = {.clipping_type = "hard"};
-    CHECK(clip_from(&odd, &clip, &err) == RC_INVAL);
+    CHECK(optim_clip_from(&odd, &clip, &err) == RC_INVAL);
     CHECK_STR(err.msg,
               "grad_clipping: clipping_type 'hard' is none of norm, value, none");
-    CHECK(clip_from(NULL, &clip, NULL) == RC_OK && clip.kind == CLIP_NONE);
+    CHECK(optim_clip_from(NULL, &clip, NULL) == RC_OK && clip.kind == CLIP_NONE);
     written_open(&w, &pc_GradClipping_def, "");
-    CHECK(clip_from(w.msg, &clip, NULL) == RC_OK && clip.kind == CLIP_NONE);
+    CHECK(optim_clip_from(w.msg, &clip, NULL) == RC_OK && clip.kind == CLIP_NONE);
     written_close(&w);
 }
 
 static void the_loss_scale_backs_off_and_grows(void)
 {
     struct written w;
-    struct scaler s, again;
-    struct state saved = {0};
+    struct optim_scaler s, again;
+    struct nn_state saved = {0};
     written_open(&w, &pc_GradScaler_def,
                  "init_scale: 8 growth_factor: 4 backoff_factor: 0.5 growth_interval: 3");
-    CHECK(scaler_from(w.msg, &s, NULL) == RC_OK);
+    CHECK(optim_scaler_from(w.msg, &s, NULL) == RC_OK);
     static const struct {
         bool finite;
         double scale;
@@ -212,31 +212,31 @@ static void the_loss_scale_backs_off_and_grows(void)
                  {true, 16}, {false, 8}, {false, 4}, {true, 4},  {true, 4},
                  {true, 16}, {true, 16}, {true, 16}, {true, 64}, {true, 64}};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        scaler_update(&s, steps[i].finite);
+        optim_scaler_update(&s, steps[i].finite);
         CHECK(scaler_scale(&s) == steps[i].scale);
     }
-    scaler_save(&s, &saved);
-    CHECK(scaler_from(w.msg, &again, NULL) == RC_OK);
-    CHECK(scaler_load(&again, &saved, NULL) == RC_OK);
+    optim_scaler_save(&s, &saved);
+    CHECK(optim_scaler_from(w.msg, &again, NULL) == RC_OK);
+    CHECK(optim_scaler_load(&again, &saved, NULL) == RC_OK);
     CHECK(scaler_scale(&again) == 64 && again.good == 1);
     s.scale = 3e38f;
     s.good = 2;
-    scaler_update(&s, true);
+    optim_scaler_update(&s, true);
     CHECK(s.scale == 3e38f && s.good == 0);
-    state_release(&saved);
+    nn_state_release(&saved);
     written_close(&w);
 }
 
 static void without_a_scaler_the_scale_is_one(void)
 {
-    struct scaler s;
-    struct state saved = {0};
-    CHECK(scaler_from(NULL, &s, NULL) == RC_OK);
-    scaler_update(&s, false);
+    struct optim_scaler s;
+    struct nn_state saved = {0};
+    CHECK(optim_scaler_from(NULL, &s, NULL) == RC_OK);
+    optim_scaler_update(&s, false);
     CHECK(scaler_scale(&s) == 1);
-    scaler_save(&s, &saved);
+    optim_scaler_save(&s, &saved);
     CHECK_INT(saved.items.n, 0);
-    CHECK(scaler_load(&s, &saved, NULL) == RC_OK);
+    CHECK(optim_scaler_load(&s, &saved, NULL) == RC_OK);
 }
 
 static void scaler_settings_are_checked(void)
@@ -249,28 +249,28 @@ static void scaler_settings_are_checked(void)
         {"backoff_factor: 1", "grad_scaler: backoff_factor: 1 is outside (0, 1)"},
         {"growth_interval: 0", "grad_scaler: growth_interval must be above 0"},
     };
-    struct scaler s;
+    struct optim_scaler s;
     struct written w;
     struct err err = {0};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         written_open(&w, &pc_GradScaler_def, bad[i].conf);
-        CHECK(scaler_from(w.msg, &s, &err) == RC_INVAL);
+        CHECK(optim_scaler_from(w.msg, &s, &err) == RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         written_close(&w);
     }
     written_open(&w, &pc_GradScaler_def, "");
-    struct state saved = {0};
+    struct nn_state saved = {0};
     float zero = 0;
     int64_t good = 0;
-    CHECK(scaler_from(w.msg, &s, NULL) == RC_OK);
-    CHECK(scaler_load(&s, &saved, &err) == RC_NOTFOUND);
+    CHECK(optim_scaler_from(w.msg, &s, NULL) == RC_OK);
+    CHECK(optim_scaler_load(&s, &saved, &err) == RC_NOTFOUND);
     CHECK_STR(err.msg, "there is no state 'scaler.scale'");
-    state_add(&saved, STATE_F32, &zero, 1, "scaler.scale");
-    state_add(&saved, STATE_I64, &good, 1, "scaler.good");
-    CHECK(scaler_load(&s, &saved, &err) == RC_FORMAT);
+    nn_state_add(&saved, STATE_F32, &zero, 1, "scaler.scale");
+    nn_state_add(&saved, STATE_I64, &good, 1, "scaler.good");
+    CHECK(optim_scaler_load(&s, &saved, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "scaler: scale 0 after 0 good steps");
     CHECK(scaler_scale(&s) == 65536);
-    state_release(&saved);
+    nn_state_release(&saved);
     written_close(&w);
 }
 
@@ -325,18 +325,18 @@ static void row_optimisers_come_from_their_messages(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct written w;
-        struct sparse_optim s = {0};
+        struct optim_sparse s = {0};
         const struct embed_row_opt *want = &rows[i].rule, *got = &s.rule;
         char *text = mem_printf("%s constant_learning_rate {}", rows[i].conf);
         written_open(&w, &pc_SparseOptimizer_def, text);
-        CHECK(sparse_optim_from(w.msg, &s, NULL) == RC_OK);
+        CHECK(optim_sparse_from(w.msg, &s, NULL) == RC_OK);
         CHECK_INT(got->kind, want->kind);
         CHECK(got->beta1 == want->beta1 && got->beta2 == want->beta2);
         CHECK(got->eps == want->eps && got->weight_decay == want->weight_decay);
         CHECK(got->decay_mode == want->decay_mode && got->momentum == want->momentum);
         CHECK(got->rho == want->rho && got->alpha == want->alpha);
         CHECK(got->initial_accumulator == want->initial_accumulator);
-        CHECK(schedule_lr(&s.schedule, 3) == 0.1);
+        CHECK(nn_schedule_lr(&s.schedule, 3) == 0.1);
         CHECK(s.max_gradient == 0);
         written_close(&w);
         mem_free(text);
@@ -346,14 +346,14 @@ static void row_optimisers_come_from_their_messages(void)
 static void row_gradients_are_clamped_when_asked(void)
 {
     struct written w;
-    struct sparse_optim s;
+    struct optim_sparse s;
     struct err err = {0};
     written_open(&w, &pc_SparseOptimizer_def,
                  "adam_optimizer { gradient_clipping: true max_gradient: 0.5 } "
                  "cosine_annealing_learning_rate { T_max: 2 }");
-    CHECK(sparse_optim_from(w.msg, &s, NULL) == RC_OK);
+    CHECK(optim_sparse_from(w.msg, &s, NULL) == RC_OK);
     CHECK(s.max_gradient == 0.5f);
-    CHECK_NEAR(schedule_lr(&s.schedule, 1), 0.001, 1e-15);
+    CHECK_NEAR(nn_schedule_lr(&s.schedule, 1), 0.001, 1e-15);
     written_close(&w);
     static const struct {
         const char *conf, *msg;
@@ -368,7 +368,7 @@ static void row_gradients_are_clamped_when_asked(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         written_open(&w, &pc_SparseOptimizer_def, bad[i].conf);
-        CHECK(sparse_optim_from(w.msg, &s, &err) == RC_INVAL);
+        CHECK(optim_sparse_from(w.msg, &s, &err) == RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         written_close(&w);
     }

@@ -3,22 +3,23 @@
 #include "base/hash.h"
 #include "unit/nn/gradcheck.h"
 
-static struct val *build_pairs(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_pairs(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_pair_linear(g, "l", x[0], x[1], true, 5, true, ACT_TANH);
 }
 
-static struct val *build_pairs_twice(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_pairs_twice(struct graph *g, struct nn_val *const *x,
+                                        int axis)
 {
-    struct val *y = nn_pair_linear(g, "l", x[0], x[1], false, 3, false, ACT_NONE);
-    struct val *z = nn_pair_linear(g, "m", x[0], x[1], true, 3, true, ACT_SILU);
+    struct nn_val *y = nn_pair_linear(g, "l", x[0], x[1], false, 3, false, ACT_NONE);
+    struct nn_val *z = nn_pair_linear(g, "m", x[0], x[1], true, 3, true, ACT_SILU);
     return nn_seq_sum(g, nn_row_sum(g, nn_mul(g, y, z)), x[1]);
 }
 
-static struct val *build_net(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_net(struct graph *g, struct nn_val *const *x, int axis)
 {
-    const struct pair_layer layers[] = {{"l", 6, true, ACT_TANH},
-                                        {"m", 5, true, ACT_SIGMOID}};
+    const struct nn_pair_layer layers[] = {{"l", 6, true, ACT_TANH},
+                                           {"m", 5, true, ACT_SIGMOID}};
     return nn_pair_net(g, x[0], x[1], true, layers);
 }
 
@@ -45,26 +46,26 @@ struct trial {
     int threads;
     int64_t rows, d, out;
     int64_t second; /* units of another layer behind it; 0: there is none */
-    enum act act;
+    enum nn_act act;
     /* results */
     float *y, *dq, *dk, *dw, *db;
     int64_t n, n_w, n_b;
     int64_t allocations;
 };
 
-static struct val *layer(struct graph *g, const struct trial *t, struct val *q,
-                         struct val *k, int axis)
+static struct nn_val *layer(struct graph *g, const struct trial *t, struct nn_val *q,
+                            struct nn_val *k, int axis)
 {
-    const struct pair_layer layers[] = {{"l", t->out, true, t->act},
-                                        {"m", t->second, true, t->act}};
+    const struct nn_pair_layer layers[] = {{"l", t->out, true, t->act},
+                                           {"m", t->second, true, t->act}};
     if (!t->laid_out && t->second)
         return nn_pair_net(g, q, k, t->differences, layers);
     if (!t->laid_out)
         return nn_pair_linear(g, "l", q, k, t->differences, t->out, true, t->act);
-    struct val *e = nn_expand(g, q, axis), *product = nn_mul(g, e, k);
-    struct val *four[] = {e, k, nn_sub(g, e, k), product}, *three[] = {k, product, e};
-    struct val *x = t->differences ? nn_concat(g, four, 4) : nn_concat(g, three, 3);
-    struct val *y = nn_linear(g, "l", x, t->out, true, t->act);
+    struct nn_val *e = nn_expand(g, q, axis), *product = nn_mul(g, e, k);
+    struct nn_val *four[] = {e, k, nn_sub(g, e, k), product}, *three[] = {k, product, e};
+    struct nn_val *x = t->differences ? nn_concat(g, four, 4) : nn_concat(g, three, 3);
+    struct nn_val *y = nn_linear(g, "l", x, t->out, true, t->act);
     return t->second ? nn_linear(g, "m", y, t->second, true, t->act) : y;
 }
 
@@ -75,7 +76,7 @@ static float *copy_of(const float *x, int64_t n)
     return y;
 }
 
-static void fill(struct rng *r, struct graph *g, struct val *v)
+static void fill(struct rng *r, struct graph *g, struct nn_val *v)
 {
     struct view at = graph_write_begin(g, v);
     rng_fill_uniform(r, -1, 1, at.data, (size_t)(at.rows * at.width));
@@ -100,8 +101,8 @@ static int64_t width(const struct trial *t)
     return t->second ? t->second : t->out;
 }
 
-static void keep(struct trial *t, struct graph *g, struct val *y, struct val *q,
-                 struct val *k)
+static void keep(struct trial *t, struct graph *g, struct nn_val *y, struct nn_val *q,
+                 struct nn_val *k)
 {
     t->n = graph_rows_of(g, k);
     t->y = copy_of(graph_read(g, y).data, t->n * width(t));
@@ -119,10 +120,10 @@ static void run(struct trial *t)
     struct graph *g = graph_create(&(struct graph_options){
         .pool = pool, .training = true, .seed = 5, .precision = t->precision});
     int axis = graph_axis(g, "sequence");
-    struct val *q = nn_input(g, "q", &(struct shape){0, 1, {t->d}}, true);
-    struct val *k = nn_input(g, "k", &(struct shape){axis, 1, {t->d}}, true);
-    struct val *y = layer(g, t, q, k, axis);
-    struct val *weights = nn_input(g, "w", val_shape(y), false);
+    struct nn_val *q = nn_input(g, "q", &(struct nn_shape){0, 1, {t->d}}, true);
+    struct nn_val *k = nn_input(g, "k", &(struct nn_shape){axis, 1, {t->d}}, true);
+    struct nn_val *y = layer(g, t, q, k, axis);
+    struct nn_val *weights = nn_input(g, "w", nn_val_shape(y), false);
     nn_loss(g, "loss", nn_row_sum(g, nn_mul(g, y, weights)));
     nn_output(g, "y", y);
     CHECK(graph_finish(g, NULL) == RC_OK);
@@ -130,7 +131,8 @@ static void run(struct trial *t)
     int64_t *offsets = mem_calloc((size_t)t->rows + 1, sizeof(*offsets));
     for (int64_t b = 0; b < t->rows; b++)
         offsets[b + 1] = offsets[b] + (b == 3 ? 300 : (int64_t)rng_below(&r, 30));
-    struct batch_rows rows = {.n = {t->rows, offsets[t->rows]}, .offsets = {0, offsets}};
+    struct nn_batch_rows rows = {.n = {t->rows, offsets[t->rows]},
+                                 .offsets = {0, offsets}};
     CHECK(graph_rows(g, &rows, NULL) == RC_OK);
     fill(&r, g, q);
     fill(&r, g, k);
@@ -255,14 +257,14 @@ static void a_query_must_fit_its_keys(void)
 {
     struct graph *g = graph_create(&(struct graph_options){0});
     int axis = graph_axis(g, "sequence");
-    struct val *q = nn_input(g, "q", &(struct shape){0, 1, {3}}, true);
-    struct val *k = nn_input(g, "k", &(struct shape){axis, 1, {4}}, true);
-    struct val *wide = nn_input(g, "w", &(struct shape){axis, 1, {100000}}, true);
+    struct nn_val *q = nn_input(g, "q", &(struct nn_shape){0, 1, {3}}, true);
+    struct nn_val *k = nn_input(g, "k", &(struct nn_shape){axis, 1, {4}}, true);
+    struct nn_val *wide = nn_input(g, "w", &(struct nn_shape){axis, 1, {100000}}, true);
     struct err err = {0};
     CHECK(!nn_pairs_fit(q, k));
     CHECK(!nn_pairs_fit(wide, wide));
     CHECK(!nn_pairs_fit(NULL, k));
-    struct pair_layer layers[] = {{"l", 8, true, ACT_RELU}, {"m", 4, true, ACT_SILU}};
+    struct nn_pair_layer layers[] = {{"l", 8, true, ACT_RELU}, {"m", 4, true, ACT_SILU}};
     CHECK(!nn_pair_net_fits(layers));
     layers[1].act = ACT_NONE;
     CHECK(nn_pair_net_fits(layers));

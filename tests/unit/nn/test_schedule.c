@@ -4,12 +4,12 @@
 #include "golden_text.h"
 #include "text/pipeline/pipeline.h"
 
-static enum rc from(const char *text, struct schedule *s, struct err *err,
+static enum rc from(const char *text, struct nn_schedule *s, struct err *err,
                     struct written *w)
 {
     written_open(w, &pc_SparseOptimizer_def, text);
     const struct pc_SparseOptimizer *o = w->msg;
-    return schedule_from(&o->base, NULL, o->sgd_optimizer->lr, s, err);
+    return nn_schedule_from(&o->base, NULL, o->sgd_optimizer->lr, s, err);
 }
 
 /* To the last bits of a double: the same formulas in the same order. */
@@ -21,14 +21,14 @@ static void rates_are_those_of_the_formulas(void)
         return;
     while (golden_next(&g)) {
         struct written w;
-        struct schedule s;
+        struct nn_schedule s;
         int64_t n = 0, n_lr = 0;
         CHECK(from(golden_text(&g, "conf"), &s, NULL, &w) == RC_OK);
         CHECK(s.by_epoch == (golden_num(&g, "by_epoch") != 0));
         const double *k = golden_nums(&g, "k", &n), *lr = golden_nums(&g, "lr", &n_lr);
         CHECK_INT(n, n_lr);
         for (int64_t i = 0; i < n; i++) {
-            double got = schedule_lr(&s, (uint64_t)k[i]);
+            double got = nn_schedule_lr(&s, (uint64_t)k[i]);
             if (!(fabs(got - lr[i]) <= 1e-15 * fabs(lr[i]) + 1e-18))
                 printf("# %s: k %g: got %.17g, want %.17g\n", g.name, k[i], got, lr[i]);
             CHECK_NEAR(got, lr[i], 1e-15 * fabs(lr[i]) + 1e-18);
@@ -43,7 +43,7 @@ static void rates_are_those_of_the_formulas(void)
 static void a_part_without_a_schedule_follows_the_dense_one(void)
 {
     struct written w;
-    struct schedule s;
+    struct nn_schedule s;
     written_open(&w, &pc_DenseOptimizer_def,
                  "sgd_optimizer { lr: 0.1 } cosine_annealing_learning_rate { T_max: 10 } "
                  "part_optimizers { regex_pattern: 'a' sgd_optimizer { lr: 0.4 } } "
@@ -51,17 +51,17 @@ static void a_part_without_a_schedule_follows_the_dense_one(void)
                  "constant_learning_rate {} }");
     const struct pc_DenseOptimizer *o = w.msg;
     const struct msg *a = &o->part_optimizers[0]->base, *b = &o->part_optimizers[1]->base;
-    CHECK(schedule_from(a, &o->base, 0.4, &s, NULL) == RC_OK);
-    CHECK_NEAR(schedule_lr(&s, 5), 0.2, 1e-15);
-    CHECK(schedule_from(b, &o->base, 0.4, &s, NULL) == RC_OK);
-    CHECK(schedule_lr(&s, 5) == 0.4);
+    CHECK(nn_schedule_from(a, &o->base, 0.4, &s, NULL) == RC_OK);
+    CHECK_NEAR(nn_schedule_lr(&s, 5), 0.2, 1e-15);
+    CHECK(nn_schedule_from(b, &o->base, 0.4, &s, NULL) == RC_OK);
+    CHECK(nn_schedule_lr(&s, 5) == 0.4);
     written_close(&w);
 }
 
 static void steps_or_epochs_are_counted(void)
 {
     struct written w;
-    struct schedule s;
+    struct nn_schedule s;
     CHECK(from("sgd_optimizer { lr: 1 } exponential_decay_learning_rate { decay_size: 1 "
                "decay_factor: 0.5 }",
                &s, NULL, &w) == RC_OK);
@@ -74,9 +74,9 @@ static void steps_or_epochs_are_counted(void)
 /* The period outgrows 64 bits before the counter does. */
 static void the_last_period_is_long(void)
 {
-    struct schedule s = {
+    struct nn_schedule s = {
         .kind = SCHEDULE_RESTARTS, .base = 1, .size = UINT32_MAX, .mult = UINT32_MAX};
-    double lr = schedule_lr(&s, UINT64_MAX);
+    double lr = nn_schedule_lr(&s, UINT64_MAX);
     CHECK(lr >= 0 && lr <= 1);
 }
 
@@ -110,10 +110,10 @@ static void what_cannot_be_computed_is_refused(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct written w;
-        struct schedule s;
+        struct nn_schedule s;
         struct err err = {0};
         written_open(&w, &pc_SparseOptimizer_def, bad[i].conf);
-        CHECK(schedule_from(w.msg, NULL, 0.1, &s, &err) == RC_INVAL);
+        CHECK(nn_schedule_from(w.msg, NULL, 0.1, &s, &err) == RC_INVAL);
         CHECK_STR(err.msg, bad[i].msg);
         CHECK(err.code == bad[i].code);
         written_close(&w);
@@ -123,13 +123,13 @@ static void what_cannot_be_computed_is_refused(void)
 static void a_rate_must_be_a_number(void)
 {
     struct written w;
-    struct schedule s;
+    struct nn_schedule s;
     struct err err = {0};
     written_open(&w, &pc_SparseOptimizer_def, "constant_learning_rate {}");
-    CHECK(schedule_from(w.msg, NULL, -0.5, &s, &err) == RC_INVAL);
+    CHECK(nn_schedule_from(w.msg, NULL, -0.5, &s, &err) == RC_INVAL);
     CHECK_STR(err.msg, "lr: -0.5 is not a learning rate");
-    CHECK(schedule_from(w.msg, NULL, (double)NAN, &s, NULL) == RC_INVAL);
-    CHECK(schedule_from(w.msg, NULL, (double)INFINITY, &s, NULL) == RC_INVAL);
+    CHECK(nn_schedule_from(w.msg, NULL, (double)NAN, &s, NULL) == RC_INVAL);
+    CHECK(nn_schedule_from(w.msg, NULL, (double)INFINITY, &s, NULL) == RC_INVAL);
     written_close(&w);
 }
 

@@ -3,40 +3,40 @@
 #include "tensor/kernel.h"
 #include "unit/nn/gradcheck.h"
 
-static struct val *build_both(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_both(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_both_logit(g, x[0], x[1]);
 }
 
-static struct val *build_pick(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_pick(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_pick(g, x[0], nn_scale(g, x[1], 0, 2));
 }
 
-static struct val *build_mean(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_mean(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_mean_share(g, x[0]);
 }
 
-static struct val *build_times(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_times(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_batch_times(g, x[0]);
 }
 
-static struct val *build_root(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_root(struct graph *g, struct nn_val *const *x, int axis)
 {
     return nn_root_share(g, nn_mul(g, x[0], x[0]));
 }
 
-static struct val *build_rotate(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_rotate(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct rotation by = nn_rotation(g, "r", 5, 3);
+    struct nn_rotation by = nn_rotation(g, "r", 5, 3);
     return nn_rotate(g, by, nn_rotate(g, by, x[0], false), true);
 }
 
 static void slopes_are_right(void)
 {
-    static const struct shape one = {0, 1, {1}}, five = {0, 1, {5}};
+    static const struct nn_shape one = {0, 1, {1}}, five = {0, 1, {5}};
     gradcheck(
         &(struct gradcheck){"both", build_both, 2, {one, one}, 7, .low = -4, .high = 4});
     gradcheck(&(struct gradcheck){"pick", build_pick, 2, {five, one}, 7, .eval = false});
@@ -48,14 +48,14 @@ static void slopes_are_right(void)
 
 struct head {
     struct graph *g;
-    struct val *x, *y, *out;
+    struct nn_val *x, *y, *out;
 };
 
 static struct head open_head(int64_t width)
 {
     struct head h = {.g = graph_create(&(struct graph_options){.training = true})};
-    h.x = nn_input(h.g, "x", &(struct shape){AXIS_BATCH, 1, {width}}, true);
-    h.y = nn_input(h.g, "y", &(struct shape){AXIS_BATCH, 1, {1}}, true);
+    h.x = nn_input(h.g, "x", &(struct nn_shape){AXIS_BATCH, 1, {width}}, true);
+    h.y = nn_input(h.g, "y", &(struct nn_shape){AXIS_BATCH, 1, {1}}, true);
     return h;
 }
 
@@ -64,7 +64,7 @@ static void run(struct head *h, int64_t rows, const float *x, const float *y)
     nn_output(h->g, "out", h->out);
     nn_loss(h->g, "loss", nn_row_sum(h->g, h->out));
     CHECK(graph_finish(h->g, NULL) == RC_OK);
-    CHECK(graph_rows(h->g, &(struct batch_rows){.n = {rows}}, NULL) == RC_OK);
+    CHECK(graph_rows(h->g, &(struct nn_batch_rows){.n = {rows}}, NULL) == RC_OK);
     graph_set(h->g, h->x, x);
     graph_set(h->g, h->y, y);
     graph_forward(h->g, 0);
@@ -118,7 +118,7 @@ static void a_rotation_keeps_lengths(void)
 {
     static const float x[] = {0.5f, -0.25f, 0.75f}, y[] = {0};
     struct head h = open_head(3);
-    struct rotation by = nn_rotation(h.g, "r", 7, 3);
+    struct nn_rotation by = nn_rotation(h.g, "r", 7, 3);
     h.out = nn_rotate(h.g, by, h.x, true);
     run(&h, 1, x, y);
     struct view v = graph_read(h.g, h.out);
@@ -217,9 +217,9 @@ static void a_loss_over_any_number_of_classes_is_its_formula(void)
     kernels_use(CPU_LEVEL_AMX);
 }
 
-static struct val *build_classes(struct graph *g, struct val *const *x, int axis)
+static struct nn_val *build_classes(struct graph *g, struct nn_val *const *x, int axis)
 {
-    struct val *label = nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1);
+    struct nn_val *label = nn_slice(g, nn_stop_gradient(g, x[0]), 0, 1);
     return nn_softmax_loss(g, x[0], nn_scale(g, label, 0, 11), NULL, 0);
 }
 

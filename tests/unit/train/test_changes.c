@@ -20,7 +20,7 @@ static void check(const char *old, const char *now, size_t most, size_t n,
     buf_init(&out, 4096);
     parse(old, &a);
     parse(now, &b);
-    CHECK_INT(config_changes(a.root, b.root, most, &out), n);
+    CHECK_INT(train_config_changes(a.root, b.root, most, &out), n);
     CHECK_STR(buf_str(&out), want);
     buf_release(&out);
     doc_release(&a);

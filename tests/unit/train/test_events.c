@@ -43,13 +43,13 @@ static const unsigned char *record(const unsigned char *file, size_t size, int i
 static void records_are_framed_and_checked(void)
 {
     char *dir = NULL, *data = NULL;
-    struct events *e = NULL;
+    struct train_events *e = NULL;
     size_t size = 0, n = 0;
     CHECK(fs_temp_dir("events", &dir, NULL) == RC_OK);
-    CHECK(events_open(dir, &e, NULL) == RC_OK);
-    events_scalar(e, 300, "loss", 0.5);
-    CHECK(events_flush(e, NULL) == RC_OK);
-    CHECK(fs_read(events_path(e), 1 << 20, &data, &size, NULL) == RC_OK);
+    CHECK(train_events_open(dir, &e, NULL) == RC_OK);
+    train_events_scalar(e, 300, "loss", 0.5);
+    CHECK(train_events_flush(e, NULL) == RC_OK);
+    CHECK(fs_read(train_events_path(e), 1 << 20, &data, &size, NULL) == RC_OK);
     const unsigned char *file = (const unsigned char *)data;
     const unsigned char *r = record(file, size, 0, &n);
     /* time, step 0, version */
@@ -64,7 +64,7 @@ static void records_are_framed_and_checked(void)
     CHECK(memcmp(r + 9, "\x10\xac\x02\x2a\x0d\x0a\x0b\x0a\x04loss\x15\x00\x00\x00\x3f",
                  18) == 0);
     CHECK(record(file, size, 2, &n) == NULL);
-    events_close(e);
+    train_events_close(e);
     mem_free(data);
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(dir);
@@ -74,14 +74,14 @@ static void values_that_are_not_finite_stay_out_of_histograms(void)
 {
     const float v[] = {1, 2, NAN, INFINITY, 4}, none[] = {NAN};
     char *dir = NULL, *data = NULL;
-    struct events *e = NULL;
+    struct train_events *e = NULL;
     size_t size = 0, n = 0;
     CHECK(fs_temp_dir("events", &dir, NULL) == RC_OK);
-    CHECK(events_open(dir, &e, NULL) == RC_OK);
-    events_histogram(e, 0, "h", v, 5);
-    events_histogram(e, 0, "none", none, 1); /* nothing to show */
-    CHECK(events_flush(e, NULL) == RC_OK);
-    CHECK(fs_read(events_path(e), 1 << 20, &data, &size, NULL) == RC_OK);
+    CHECK(train_events_open(dir, &e, NULL) == RC_OK);
+    train_events_histogram(e, 0, "h", v, 5);
+    train_events_histogram(e, 0, "none", none, 1); /* nothing to show */
+    CHECK(train_events_flush(e, NULL) == RC_OK);
+    CHECK(fs_read(train_events_path(e), 1 << 20, &data, &size, NULL) == RC_OK);
     const unsigned char *r = record((unsigned char *)data, size, 1, &n);
     double min, max, num;
     /* time 9, step 2, summary 1+2, value 1+2, tag 3, histogram 1+2, then fields of 9 */
@@ -91,7 +91,7 @@ static void values_that_are_not_finite_stay_out_of_histograms(void)
     memcpy(&num, h + 19, 8);
     CHECK(min == 1 && max == 4 && num == 3);
     CHECK(record((unsigned char *)data, size, 2, &n) == NULL);
-    events_close(e);
+    train_events_close(e);
     mem_free(data);
     CHECK(fs_remove_all(dir, NULL) == RC_OK);
     mem_free(dir);
@@ -99,12 +99,12 @@ static void values_that_are_not_finite_stay_out_of_histograms(void)
 
 static void a_place_that_cannot_be_written_is_told_once(void)
 {
-    struct events *e = NULL;
+    struct train_events *e = NULL;
     struct err err = {0};
-    CHECK(events_open("/dev/null/x", &e, &err) != RC_OK);
+    CHECK(train_events_open("/dev/null/x", &e, &err) != RC_OK);
     CHECK_HAS(err.msg, "/dev/null");
-    events_close(NULL);
-    CHECK(events_flush(NULL, NULL) == RC_OK);
+    train_events_close(NULL);
+    CHECK(train_events_flush(NULL, NULL) == RC_OK);
 }
 
 static const struct tap_case cases[] = {

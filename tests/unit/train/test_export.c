@@ -45,8 +45,8 @@ static void set_up(void)
 {
     struct err err = {0};
     struct conf_options co = {.kind = &conf_kind_pipeline};
-    struct session_options so = {.training = true, .seed = 5};
-    struct session *s = NULL;
+    struct train_session_options so = {.training = true, .seed = 5};
+    struct train_session *s = NULL;
     struct buf rows;
     CHECK(fs_temp_dir("trainyard-export", &top, &err) == RC_OK);
     CHECK(chdir(top) == 0);
@@ -58,10 +58,10 @@ static void set_up(void)
     buf_release(&rows);
     CHECK(conf_from("c", config_text, sizeof(config_text) - 1, &co, &conf, &diags,
                     &err) == RC_OK);
-    CHECK(session_create(conf.data, &so, &s, &diags, &err) == RC_OK);
+    CHECK(train_session_create(conf.data, &so, &s, &diags, &err) == RC_OK);
     s->step = 1;
-    CHECK(ckpt_commit(session_save(s, "m", config_text, NULL), &err) == RC_OK);
-    session_destroy(s);
+    CHECK(ckpt_commit(train_session_save(s, "m", config_text, NULL), &err) == RC_OK);
+    train_session_destroy(s);
 }
 
 static void tear_down(void)
@@ -73,9 +73,10 @@ static void tear_down(void)
     conf_release(&conf);
 }
 
-static struct export_options options(const char *dir)
+static struct train_export_options options(const char *dir)
 {
-    return (struct export_options){.dir = dir, .sample_rows = 8, .tables = EXPORT_INT8};
+    return (struct train_export_options){
+        .dir = dir, .sample_rows = 8, .tables = EXPORT_INT8};
 }
 
 static int left; /* calls before the one that fails; -1: none fails */
@@ -99,15 +100,15 @@ static bool is_clean(void)
 
 static void a_full_disk_leaves_no_export(void)
 {
-    struct export_summary summary;
-    struct export_options o = options("x");
+    struct train_export_summary summary;
+    struct train_export_options o = options("x");
     int n = 0;
     enum rc rc = RC_IO;
     for (; n < TRIES_MAX && rc; n++) {
         struct err err = {0};
         left = n;
         fs_set_hook(fail_one, NULL);
-        rc = export_write(&conf, &o, &diags, &summary, &err);
+        rc = train_export_write(&conf, &o, &diags, &summary, &err);
         fs_set_hook(NULL, NULL);
         if (rc && left < 0) { /* only the last sync of a directory may come too late */
             CHECK(err.msg[0]);
@@ -122,14 +123,14 @@ static void a_full_disk_leaves_no_export(void)
 
 static void without_memory_there_is_no_export(void)
 {
-    struct export_summary summary;
-    struct export_options o = options("y");
+    struct train_export_summary summary;
+    struct train_export_options o = options("y");
     enum rc rc = RC_NOMEM;
     int n = 1;
     for (; n < TRIES_MAX && rc; n += n < 40 ? 1 : 7) {
         struct err err = {0};
         mem_fail_at(n);
-        rc = export_write(&conf, &o, &diags, &summary, &err);
+        rc = train_export_write(&conf, &o, &diags, &summary, &err);
         mem_fail_at(0);
         if (rc) {
             CHECK(!fs_exists("y") && is_clean());
@@ -155,30 +156,30 @@ static char *whole(const char *dir, int parts)
     return buf_take(&b);
 }
 
-static enum rc predict_to(struct export *x, const char *dir,
-                          struct predict_summary *summary, struct err *err)
+static enum rc predict_to(struct train_export *x, const char *dir,
+                          struct train_predict_summary *summary, struct err *err)
 {
-    struct predict_options o = {.input = "rows.csv",
-                                .output = dir,
-                                .data = export_conf(x)->data_config,
-                                .model = export_id(x),
-                                .reserved = "u",
-                                .threads = 2,
-                                .batch_size = 20,
-                                .part_rows = 60};
-    return predict_run(export_session(x), &o, summary, &diags, err);
+    struct train_predict_options o = {.input = "rows.csv",
+                                      .output = dir,
+                                      .data = train_export_conf(x)->data_config,
+                                      .model = train_export_id(x),
+                                      .reserved = "u",
+                                      .threads = 2,
+                                      .batch_size = 20,
+                                      .part_rows = 60};
+    return train_predict_run(train_export_session(x), &o, summary, &diags, err);
 }
 
 /* Each try gets a little further, from where the one before was stopped. */
 static void a_full_disk_loses_no_row(void)
 {
-    struct export_summary es;
-    struct export_options o = options("p");
-    struct predict_summary s = {0};
-    struct export *x = NULL;
+    struct train_export_summary es;
+    struct train_export_options o = options("p");
+    struct train_predict_summary s = {0};
+    struct train_export *x = NULL;
     struct err err = {0};
-    CHECK(export_write(&conf, &o, &diags, &es, &err) == RC_OK);
-    CHECK(export_open("p", 0, NULL, &x, &err) == RC_OK);
+    CHECK(train_export_write(&conf, &o, &diags, &es, &err) == RC_OK);
+    CHECK(train_export_open("p", 0, NULL, &x, &err) == RC_OK);
     CHECK(predict_to(x, "whole", &s, &err) == RC_OK);
     CHECK(s.rows == ROWS && s.parts == 5);
     char *want = whole("whole", 5);
@@ -196,26 +197,26 @@ static void a_full_disk_loses_no_row(void)
     CHECK(strcmp(got, want) == 0);
     mem_free(got);
     mem_free(want);
-    export_close(x);
+    train_export_close(x);
 }
 
 static void the_export_agrees_with_training(void)
 {
-    struct export_summary es;
-    struct export_options o = options("q");
-    struct parity_result r;
-    struct export *x = NULL;
+    struct train_export_summary es;
+    struct train_export_options o = options("q");
+    struct train_parity_result r;
+    struct train_export *x = NULL;
     struct err err = {0};
     o.tables = EXPORT_F32;
-    CHECK(export_write(&conf, &o, &diags, &es, &err) == RC_OK);
+    CHECK(train_export_write(&conf, &o, &diags, &es, &err) == RC_OK);
     CHECK(es.tables == 1 && es.samples == 8 && es.step == 0);
-    CHECK(export_open("q", 0, NULL, &x, &err) == RC_OK);
-    struct parity_options po = {.input = "rows.csv", .tolerance = 1e-6};
-    CHECK(parity_run(x, &po, &r, &diags, &err) == RC_OK);
+    CHECK(train_export_open("q", 0, NULL, &x, &err) == RC_OK);
+    struct train_parity_options po = {.input = "rows.csv", .tolerance = 1e-6};
+    CHECK(train_parity_run(x, &po, &r, &diags, &err) == RC_OK);
     CHECK(r.rows == ROWS && r.features == 2 && r.outputs == 2);
     po.checkpoint = "nowhere";
-    CHECK(parity_run(x, &po, &r, &diags, &err) == RC_NOTFOUND && err.code == E2022);
-    export_close(x);
+    CHECK(train_parity_run(x, &po, &r, &diags, &err) == RC_NOTFOUND && err.code == E2022);
+    train_export_close(x);
 }
 
 static void all(void)

@@ -140,7 +140,7 @@ static void check_same(const char *a_dir, const char *b_dir)
     }
     CHECK(c[0] && c[1] && ckpt_count(c[0]) == ckpt_count(c[1]) && ckpt_count(c[0]) > 20);
     for (size_t i = 0; c[0] && c[1] && i < ckpt_count(c[0]); i++) {
-        const struct st_tensor *x = ckpt_at(c[0], i), *y = ckpt_find(c[1], x->name);
+        const struct ckpt_st_tensor *x = ckpt_at(c[0], i), *y = ckpt_find(c[1], x->name);
         CHECK(y && x->bytes == y->bytes && x->type == y->type &&
               memcmp(x->data, y->data, (size_t)x->bytes) == 0);
     }

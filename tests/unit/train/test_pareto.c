@@ -29,7 +29,7 @@ static void weights_are_those_of_the_formula(void)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         double w[3];
-        pareto_solve(cases[i].gram, cases[i].least, cases[i].n, w);
+        train_pareto_solve(cases[i].gram, cases[i].least, cases[i].n, w);
         for (size_t k = 0; k < cases[i].n; k++)
             CHECK_NEAR(w[k], cases[i].want[k], 1e-9);
     }
@@ -39,10 +39,10 @@ static void weights_are_those_of_the_formula(void)
 static void equal_gradients_share(void)
 {
     double w[2], gram[] = {2, 2, 2, 2}, zero[] = {0, 0, 0, 0};
-    pareto_solve(gram, (double[]){0, 0.5}, 2, w);
+    train_pareto_solve(gram, (double[]){0, 0.5}, 2, w);
     CHECK_NEAR(w[0], 0.25, 1e-9);
     CHECK_NEAR(w[1], 0.75, 1e-9);
-    pareto_solve(zero, (double[]){0, 0}, 2, w);
+    train_pareto_solve(zero, (double[]){0, 0}, 2, w);
     CHECK_NEAR(w[0], 0.5, 1e-9);
 }
 

@@ -37,20 +37,21 @@ struct run {
     struct err err;
 };
 
-static enum rc train_all(struct run *r, struct session *s, struct diags *diags)
+static enum rc train_all(struct run *r, struct train_session *s, struct diags *diags)
 {
     struct arena a = {0};
-    struct feeder *f = NULL;
-    struct fed fed;
-    struct feeder_conf conf = {.plan = s->plan, .epochs = 1};
-    enum rc rc = source_conf(s->conf->data_config, s->plan, r->input, SOURCE_TRAIN, 1,
-                             r->own_input ? NULL : r->comm, &a, &conf.data, &r->err);
+    struct train_feeder *f = NULL;
+    struct train_fed fed;
+    struct train_feeder_conf conf = {.plan = s->plan, .epochs = 1};
+    enum rc rc =
+        train_source_conf(s->conf->data_config, s->plan, r->input, SOURCE_TRAIN, 1,
+                          r->own_input ? NULL : r->comm, &a, &conf.data, &r->err);
     conf.data.batch_size = r->batch;
     if (!rc)
-        rc = feeder_open(&conf, &f, diags, &r->err);
-    while (!rc && !(rc = feeder_next(f, &fed, &r->err)) && fed.features)
-        rc = session_train(s, fed.features, &r->losses[s->step], &r->err);
-    feeder_close(f);
+        rc = train_feeder_open(&conf, &f, diags, &r->err);
+    while (!rc && !(rc = train_feeder_next(f, &fed, &r->err)) && fed.features)
+        rc = train_session_train(s, fed.features, &r->losses[s->step], &r->err);
+    train_feeder_close(f);
     arena_release(&a);
     return rc;
 }
@@ -60,20 +61,20 @@ static void *run_main(void *arg)
     struct run *r = arg;
     struct conf conf = {0};
     struct diags diags = {0};
-    struct session *s = NULL;
-    struct session_options so = {
+    struct train_session *s = NULL;
+    struct train_session_options so = {
         .training = true, .seed = 3, .comm = r->comm, .lookup = r->lookup};
     rows_conf(r->config, &conf, &diags);
-    r->rc = session_create(conf.data, &so, &s, &diags, &r->err);
+    r->rc = train_session_create(conf.data, &so, &s, &diags, &r->err);
     if (!r->rc)
         r->rc = train_all(r, s, &diags);
     if (r->rc)
         comm_abort(r->comm, &r->err);
     if (!r->rc)
-        r->rc = ckpt_commit(session_save(s, r->model_dir, "", NULL), &r->err);
+        r->rc = ckpt_commit(train_session_save(s, r->model_dir, "", NULL), &r->err);
     r->steps = s ? s->step : 0;
     r->rows = s ? s->rows : 0;
-    session_destroy(s);
+    train_session_destroy(s);
     diags_release(&diags);
     conf_release(&conf);
     return NULL;
@@ -116,7 +117,7 @@ static struct ckpt *open_last(const char *model_dir)
 }
 
 /* The largest difference of two tensors of floats, relative to 1 and to their size. */
-static double distance(const struct st_tensor *a, const struct st_tensor *b)
+static double distance(const struct ckpt_st_tensor *a, const struct ckpt_st_tensor *b)
 {
     double most = 0;
     for (int64_t i = 0; i < a->bytes / (int64_t)sizeof(float); i++) {
@@ -135,7 +136,7 @@ static void compare(const char *a_dir, const char *b_dir, bool exact)
     struct ckpt *a = open_last(a_dir), *b = open_last(b_dir);
     CHECK(a && b && ckpt_count(a) == ckpt_count(b) && ckpt_count(a) > 20);
     for (size_t i = 0; a && b && i < ckpt_count(a); i++) {
-        const struct st_tensor *x = ckpt_at(a, i), *y = ckpt_find(b, x->name);
+        const struct ckpt_st_tensor *x = ckpt_at(a, i), *y = ckpt_find(b, x->name);
         bool same =
             y && x->bytes == y->bytes && memcmp(x->data, y->data, (size_t)x->bytes) == 0;
         bool near =

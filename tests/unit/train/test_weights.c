@@ -12,7 +12,7 @@
 static enum rc fill(const struct model_task *t, const float *weights, const float *space,
                     float *out, struct err *err)
 {
-    return weights_fill(t, weights, space, 0, view_of(out, ROWS, 1), err);
+    return train_weights_fill(t, weights, space, 0, view_of(out, ROWS, 1), err);
 }
 
 static struct model_task task(double weight, double in, double out)
@@ -71,7 +71,7 @@ static void a_batch_outside_the_space_counts_nothing(void)
     CHECK(fill(&t, (float[]){0, 0, 0, 0}, NULL, w, NULL) == RC_OK);
     for (int i = 0; i < ROWS; i++)
         CHECK(w[i] == 0);
-    CHECK(weights_fill(&t, NULL, NULL, 0, view_of(w, 0, 1), NULL) == RC_OK);
+    CHECK(train_weights_fill(&t, NULL, NULL, 0, view_of(w, 0, 1), NULL) == RC_OK);
 }
 
 /* Shards of a batch: each has its own mean, all divide by the rows of the batch. */
@@ -80,9 +80,10 @@ static void weights_of_a_shard_divide_by_the_whole_batch(void)
     struct model_task t = task(1, 1, 1);
     float whole[ROWS], shard[ROWS];
     const float *sample = (float[]){1, 3, 0, 4};
-    CHECK(weights_fill(&t, sample, NULL, ROWS, view_of(whole, ROWS, 1), NULL) == RC_OK);
+    CHECK(train_weights_fill(&t, sample, NULL, ROWS, view_of(whole, ROWS, 1), NULL) ==
+          RC_OK);
     CHECK(whole[0] == 0.125f && whole[3] == 0.5f);
-    CHECK(weights_fill(&t, sample, NULL, 4 * ROWS, view_of(shard, ROWS, 1), NULL) ==
+    CHECK(train_weights_fill(&t, sample, NULL, 4 * ROWS, view_of(shard, ROWS, 1), NULL) ==
           RC_OK);
     for (int i = 0; i < ROWS; i++)
         CHECK(shard[i] == whole[i] / 4);
