@@ -160,6 +160,12 @@ struct backend_ops {
     enum rc (*open)(struct backend_job *j, struct err *err) MUST_CHECK;
     /* Before an attempt: how its workers will see their tree. Starts nothing. */
     void (*prepare)(struct backend_job *j);
+    /* Optional, of a backend without host_files: the program that installs the Python
+     * packages of `packages/requirements.txt` (in the job's directory) where its workers
+     * will find them. It is run here, beside the supervisor; argv lies in `a`.
+     */
+    enum rc (*packages)(struct backend_job *j, struct arena *a, const char *const **argv,
+                        struct job_contract_env *env, struct err *err) MUST_CHECK;
     void (*address)(const struct backend_job *j, int64_t worker,
                     char out[BACKEND_ADDRESS_SIZE]);
     /* A port that is free where worker 0 will be. */

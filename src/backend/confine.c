@@ -26,7 +26,8 @@ enum rc confine_tree(const struct backend_job *j, struct err *err)
 {
     static const char *const names[] = {
         "ml/usercode", "ml/output", "ml/input/credential", "venv",
-        "tmp",         "remote",    "requirements.txt",    NULL};
+        "tmp",         "remote",    "requirements.txt",    "packages",
+        NULL};
     if (!j->isolation || !j->isolation->uid)
         return RC_OK;
     uid_t uid = (uid_t)j->isolation->uid;

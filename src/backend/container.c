@@ -36,6 +36,25 @@ static const char first_process[] =
 
 typedef VEC(const char *) words;
 
+#define PACKAGES (-1) /* in the place of a worker: the installation of packages */
+#define PACKAGES_DIR "/trainyard/packages"
+
+/* A user installation finds what the image has, adds what is missing, and needs neither
+ * venv nor rights; a virtual environment in an image has none, so there packages go to a
+ * directory of the path. What the image's variables are is kept, to be added to.
+ */
+static const char install_packages[] =
+    "cd /ml/usercode\n"
+    "python=$(command -v python3 || command -v python) || {\n"
+    "    echo 'this image has no python3, so no packages can be installed: use an image "
+    "that has them' >&2; exit 127; }\n"
+    "printf %s \"$PATH\" >\"$PYTHONUSERBASE/PATH\"\n"
+    "printf %s \"$PYTHONPATH\" >\"$PYTHONUSERBASE/PYTHONPATH\"\n"
+    "if \"$python\" -c 'import site, sys; sys.exit(not site.ENABLE_USER_SITE)'\n"
+    "then set -- --user; else set -- --target \"$PYTHONUSERBASE/lib/target\"; fi\n"
+    "exec \"$python\" -m pip install \"$@\" --disable-pip-version-check "
+    "--no-warn-script-location -r \"$PYTHONUSERBASE/requirements.txt\"";
+
 static const char *engine(void)
 {
     static const char *const names[] = {"podman", "docker"};
@@ -52,6 +71,8 @@ static const char *engine(void)
 static const char *container_name(const struct backend_job *j, int64_t worker,
                                   struct arena *a)
 {
+    if (worker == PACKAGES)
+        return arena_printf(a, "trainyard-%s-prepare", j->id);
     return arena_printf(a, "trainyard-%s-%jd-%jd", j->id, (intmax_t)worker,
                         (intmax_t)j->attempt);
 }
@@ -131,17 +152,17 @@ static void forget_env(const struct backend_worker *w)
     arena_release(&a);
 }
 
-static enum rc add_env(const struct backend_worker *w, words *v, struct arena *a,
+static enum rc add_env(const char *file, words *v, struct arena *a,
                        const char *const *env, struct err *err)
 {
     VEC_PUSH(v, "--env-file");
-    VEC_PUSH(v, env_file(w, a));
+    VEC_PUSH(v, file);
     for (const char *const *e = env; *e; e++)
         if (backend_helper_env_by_name(*e)) {
             VEC_PUSH(v, "--env");
             VEC_PUSH(v, arena_strndup(a, *e, strcspn(*e, "=")));
         }
-    return backend_helper_env_write(env_file(w, a), env, err);
+    return backend_helper_env_write(file, env, err);
 }
 
 /* What the engine's client itself needs, and by what a sweep knows it as the job's. */
@@ -177,19 +198,31 @@ static void add_command(words *v, const struct backend_job *j, const char *const
         VEC_PUSH(v, *argv);
 }
 
-/* The engine's command line around the worker's, in `a`. */
-static enum rc client_argv(const struct backend_job *j, const struct backend_launch *l,
-                           struct arena *a, const char *const **out, struct err *err)
+static enum rc add_mounts(const struct backend_job *j, words *v, struct arena *a,
+                          struct err *err)
+{
+    const char *packages = arena_printf(a, "%s/packages", j->dir);
+    enum rc rc = add_mount(j, v, a, j->ml, "/ml", false, err);
+    for (size_t i = 0; i < j->mounts->list.n && !rc; i++)
+        rc = add_mount(j, v, a, j->mounts->list.at[i].from, j->mounts->list.at[i].to,
+                       j->mounts->list.at[i].read_only, err);
+    if (!rc && fs_exists(packages))
+        rc = add_mount(j, v, a, packages, PACKAGES_DIR, false, err);
+    return rc;
+}
+
+/* "ENGINE run ... -- IMAGE", without limits. */
+static enum rc engine_run(const struct backend_job *j, int64_t worker, words *v,
+                          struct arena *a, struct err *err)
 {
     const char *name = engine();
-    words v = {0};
     if (!name)
         return err_coded(err, RC_NOTFOUND, E3203, "run a container: no podman or docker");
     const char *const first[] = {name,
                                  "run",
                                  "--rm",
                                  "--name",
-                                 container_name(j, l->w->index, a),
+                                 container_name(j, worker, a),
                                  "--label",
                                  "trainyard",
                                  "--network",
@@ -198,24 +231,107 @@ static enum rc client_argv(const struct backend_job *j, const struct backend_lau
                                  "--workdir",
                                  "/ml/usercode"};
     for (size_t i = 0; i < ARRAY_LEN(first); i++)
-        VEC_PUSH(&v, first[i]);
-    add_limits(&v, a, j, l->w->role);
-    add_confinement(&v, a, j);
-    add_gpus(&v, a, name, l->gpus);
-    enum rc rc = add_mount(j, &v, a, j->ml, "/ml", false, err);
-    for (size_t i = 0; i < j->mounts->list.n && !rc; i++)
-        rc = add_mount(j, &v, a, j->mounts->list.at[i].from, j->mounts->list.at[i].to,
-                       j->mounts->list.at[i].read_only, err);
-    if (!rc)
-        rc = add_env(l->w, &v, a, job_contract_env_list(l->env), err);
+        VEC_PUSH(v, first[i]);
+    add_confinement(v, a, j);
+    return add_mounts(j, v, a, err);
+}
+
+static const char *const *end_argv(words *v, struct arena *a)
+{
+    const char **copy = arena_alloc(a, (v->n + 1) * sizeof(*copy));
+    memcpy(copy, v->at, v->n * sizeof(*copy));
+    VEC_RELEASE(v);
+    return copy;
+}
+
+/* The engine's command line around the worker's, in `a`. */
+static enum rc client_argv(const struct backend_job *j, const struct backend_launch *l,
+                           struct arena *a, const char *const **out, struct err *err)
+{
+    words v = {0};
+    enum rc rc = engine_run(j, l->w->index, &v, a, err);
+    if (!rc) {
+        add_limits(&v, a, j, l->w->role);
+        add_gpus(&v, a, engine(), l->gpus);
+        rc = add_env(env_file(l->w, a), &v, a, job_contract_env_list(l->env), err);
+    }
     VEC_PUSH(&v, "--"); /* nothing behind it is an option of the engine's */
     VEC_PUSH(&v, j->spec->s->image);
     add_command(&v, j, l->argv);
-    const char **copy = arena_alloc(a, (v.n + 1) * sizeof(*copy));
-    memcpy(copy, v.at, v.n * sizeof(*copy));
-    *out = copy;
-    VEC_RELEASE(&v);
+    *out = end_argv(&v, a);
     return rc;
+}
+
+/* Where pip finds packages and how; paths of this machine are not there. */
+static bool is_pip_there(const char *variable)
+{
+    const char *value = strchr(variable, '=');
+    return value && value[1] != '/' && !str_starts(variable, "LD_LIBRARY_PATH=") &&
+           backend_helper_env_is_pip(variable);
+}
+
+static const char *packages_env(const struct backend_job *j, struct arena *a)
+{
+    return arena_printf(a, "%s/run/prepare.env", j->dir);
+}
+
+static enum rc container_packages(struct backend_job *j, struct arena *a,
+                                  const char *const **argv, struct job_contract_env *env,
+                                  struct err *err)
+{
+    static const char *const none[] = {NULL};
+    words v = {0};
+    struct job_contract_env inside = {0};
+    enum rc rc = confine_tree(j, err);
+    for (const char *const *e = (const char *const *)environ; *e; e++)
+        if (is_pip_there(*e))
+            VEC_PUSH(&inside.list, *e);
+    job_contract_env_put(&inside, "HOME", "/tmp");
+    job_contract_env_put(&inside, "PYTHONUSERBASE", PACKAGES_DIR);
+    job_contract_env_put(&inside, "PIP_BREAK_SYSTEM_PACKAGES", "1");
+    if (!rc)
+        rc = engine_run(j, PACKAGES, &v, a, err);
+    if (!rc)
+        rc = add_env(packages_env(j, a), &v, a, job_contract_env_list(&inside), err);
+    const char *const rest[] = {"--", j->spec->s->image, "/bin/sh", "-c",
+                                install_packages};
+    for (size_t i = 0; i < ARRAY_LEN(rest); i++)
+        VEC_PUSH(&v, rest[i]);
+    *argv = end_argv(&v, a);
+    client_env(j, none, env);
+    job_contract_env_release(&inside);
+    return rc;
+}
+
+/* "/trainyard/packages/bin:" and what the job or the image has there already. */
+static void extend_path(const struct backend_job *j, struct job_contract_env *e,
+                        const char *name, const char *part)
+{
+    char *file = mem_printf("%s/packages/%s", j->dir, name), *image = NULL;
+    const char *old = job_contract_env_get(e, name);
+    size_t n = 0;
+    if (!old && fs_read(file, 1 << 16, &image, &n, NULL) == RC_OK)
+        old = image;
+    char *full = mem_printf("%s/%s%s%s", PACKAGES_DIR, part, old && *old ? ":" : "",
+                            old ? old : "");
+    job_contract_env_put(e, name, full);
+    mem_free(full);
+    mem_free(image);
+    mem_free(file);
+}
+
+static void use_packages(const struct backend_job *j, struct job_contract_env *e)
+{
+    char *ready = fs_join(j->dir, "packages/.ready");
+    char *target = fs_join(j->dir, "packages/lib/target");
+    if (fs_exists(ready)) {
+        job_contract_env_put(e, "PYTHONUSERBASE", PACKAGES_DIR);
+        extend_path(j, e, "PATH", "bin");
+        if (fs_exists(target))
+            extend_path(j, e, "PYTHONPATH", "lib/target");
+    }
+    mem_free(target);
+    mem_free(ready);
 }
 
 /* Whether the engine did it. */
@@ -260,6 +376,7 @@ static enum rc start_client(struct backend_job *j, struct backend_launch *l,
     struct arena a = {0};
     struct job_contract_env own = {0};
     struct backend_shim_spec spec = {.cwd = j->dir, .secrets = l->secrets};
+    use_packages(j, l->env);
     enum rc rc = client_argv(j, l, &a, &spec.argv, err);
     client_env(j, job_contract_env_list(l->env), &own);
     spec.env = job_contract_env_list(&own);
@@ -273,9 +390,17 @@ static enum rc start_client(struct backend_job *j, struct backend_launch *l,
     return rc;
 }
 
+static void forget_packages_env(const struct backend_job *j)
+{
+    struct arena a = {0};
+    unlink(packages_env(j, &a));
+    arena_release(&a);
+}
+
 static enum rc container_start(struct backend_job *j, struct backend_launch *at, size_t n,
                                struct err *err)
 {
+    forget_packages_env(j);
     enum rc rc = confine_tree(j, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = start_client(j, &at[i], err);
@@ -322,16 +447,20 @@ static void remove_container(const struct backend_job *j, const char *engine_nam
 static void container_clean(struct backend_job *j, int64_t worker, bool lost)
 {
     const char *name = engine();
+    forget_packages_env(j);
     backend_process_clean(j, worker, lost);
     for (int64_t i = 0; name && i < j->spec->workers; i++)
         if (worker < 0 || worker == i)
             remove_container(j, name, i);
+    if (name && worker < 0 && lost)
+        remove_container(j, name, PACKAGES);
 }
 
 const struct backend_ops backend_container = {
     .name = "container",
     .probe = container_probe,
     .prepare = container_prepare,
+    .packages = container_packages,
     .address = backend_process_address,
     .port = backend_process_port,
     .start = container_start,

@@ -88,16 +88,23 @@ static enum rc stage(struct sup *s, enum job_reason *why, struct err *err)
     return rc;
 }
 
-static char *venv_dir(const struct sup *s)
+/* A virtual environment of this machine, or whatever the backend makes of it. */
+static char *packages_dir(const struct sup *s)
 {
-    return fs_join(s->dir, "venv");
+    return fs_join(s->dir, s->job.ops->host_files ? "venv" : "packages");
+}
+
+static char *requirements_file(const struct sup *s)
+{
+    return fs_join(s->dir, s->job.ops->host_files ? "requirements.txt"
+                                                  : "packages/requirements.txt");
 }
 
 /* requirements.txt of the program, with the spec's own behind it, in one file. */
 static bool write_requirements(const struct sup *s)
 {
     char *own = fs_join(s->ml, "usercode/requirements.txt"), *text = NULL;
-    char *path = fs_join(s->dir, "requirements.txt");
+    char *path = requirements_file(s), *dir = fs_dirname(path);
     size_t n = 0;
     struct buf b;
     buf_init(&b, 4 << 20);
@@ -109,9 +116,11 @@ static bool write_requirements(const struct sup *s)
         buf_printf(&b, "\n%s", s->spec.s->requirement[i]);
     buf_putc(&b, '\n');
     bool any = str_trim(str_of(buf_str(&b), b.n)).n > 0;
-    if (any && job_file_put(path, buf_str(&b), b.n, 0600, NULL))
+    if (any &&
+        (fs_mkdirs(dir, 0700, NULL) || job_file_put(path, buf_str(&b), b.n, 0600, NULL)))
         any = false;
     buf_release(&b);
+    mem_free(dir);
     mem_free(path);
     mem_free(text);
     mem_free(own);
@@ -125,10 +134,11 @@ enum { STEP_FETCH, STEP_VENV, STEP_INSTALL, STEP_START };
 
 static bool packages_wanted(const struct sup *s)
 {
-    char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
-    bool wanted = s->job.ops->host_files && !fs_exists(ready) && write_requirements(s);
+    char *dir = packages_dir(s), *ready = fs_join(dir, ".ready");
+    bool possible = s->job.ops->host_files || s->job.ops->packages;
+    bool wanted = possible && !fs_exists(ready) && write_requirements(s);
     mem_free(ready);
-    mem_free(venv);
+    mem_free(dir);
     return wanted;
 }
 
@@ -141,19 +151,19 @@ static void packages_failed(struct sup *s, struct proc_exit exit)
         return;
     }
     snprintf(text, sizeof(text),
-             "the Python packages could not be installed; logs/prepare.%jd.log in the "
-             "job's directory shows what pip wrote",
-             (intmax_t)s->rec.now.attempt);
+             "the Python packages could not be installed; `trainyard job logs --worker "
+             "prepare %s` shows what pip wrote",
+             s->id);
     sup_attempt_failed(s, WHY_DependencyInstall, exit.code < 0 ? 1 : exit.code, 0, text);
 }
 
 static void mark_ready(struct sup *s)
 {
-    char *venv = venv_dir(s), *ready = fs_join(venv, ".ready");
+    char *dir = packages_dir(s), *ready = fs_join(dir, ".ready");
     enum rc rc = job_file_put(ready, "", 0, 0600, NULL);
     (void)rc; /* then they are installed again */
     mem_free(ready);
-    mem_free(venv);
+    mem_free(dir);
 }
 
 static void helper_done(void *arg, struct proc_exit exit)
@@ -211,6 +221,8 @@ void sup_helper_cancel(struct sup *s)
 {
     if (s->helper)
         proc_signal(s->helper, SIGKILL);
+    if (s->helper && s->helper_step == STEP_INSTALL)
+        s->job.ops->clean(&s->job, -1, true);
     confine_helper_cancel(s);
 }
 
@@ -222,7 +234,7 @@ static const char make_venv[] =
 
 static enum rc start_python(struct sup *s, struct err *err)
 {
-    char *venv = venv_dir(s), *own = fs_join(venv, "bin/python");
+    char *venv = packages_dir(s), *own = fs_join(venv, "bin/python");
     char *list = fs_join(s->dir, "requirements.txt"), *kept = fs_join(s->dir, "env.json");
     struct job_environ_list env;
     job_environ_read(kept, &env);
@@ -251,6 +263,26 @@ static enum rc start_python(struct sup *s, struct err *err)
     return rc;
 }
 
+/* By the backend's own means, in one step. */
+static enum rc start_packages(struct sup *s, struct err *err)
+{
+    struct arena a = {0};
+    struct job_contract_env env = {0};
+    const char *const *argv = NULL;
+    s->helper_step = STEP_INSTALL;
+    enum rc rc = s->job.ops->packages(&s->job, &a, &argv, &env, err);
+    if (!rc)
+        rc = sup_helper(s, argv, job_contract_env_list(&env), helper_done, err);
+    job_contract_env_release(&env);
+    arena_release(&a);
+    return rc;
+}
+
+static enum rc start_install(struct sup *s, struct err *err)
+{
+    return s->job.ops->host_files ? start_python(s, err) : start_packages(s, err);
+}
+
 static void step(struct sup *s)
 {
     struct err err = {0};
@@ -264,7 +296,7 @@ static void step(struct sup *s)
         return;
     }
     rc = s->helper_step == STEP_FETCH ? copies_start(s, false, helper_done, &err)
-                                      : start_python(s, &err);
+                                      : start_install(s, &err);
     if (rc)
         sup_attempt_failed(
             s, s->helper_step == STEP_FETCH ? WHY_InputMissing : WHY_DependencyInstall,
@@ -276,9 +308,11 @@ static void sweep_helpers(struct sup *s)
 {
     char *log =
         mem_printf("%s/logs/prepare.%jd.log", s->dir, (intmax_t)s->rec.now.attempt);
-    if (fs_exists(log))
+    if (fs_exists(log)) {
         backend_shim_sweep(s->id, s->rec.now.attempt,
                            -1); /* of this machine, as helpers are */
+        s->job.ops->clean(&s->job, -1, true);
+    }
     mem_free(log);
 }
 

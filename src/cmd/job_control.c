@@ -197,15 +197,19 @@ struct logs_conf {
     struct job_where where;
     const char *worker;
     int64_t attempt, tail;
-    bool follow;
+    bool follow, raw;
 };
 
 static const struct opt logs_opts[] = {
     {OPT_BOOL(struct logs_conf, follow, "false", "follow the log until the job ends"),
      .letter = 'f'},
     {OPT_TEXT(struct logs_conf, worker, "all",
-              "worker: a number, a name such as master-0, or all"),
+              "worker: a number, a name such as master-0, all, or prepare: what was "
+              "done before they started, such as the installation of packages"),
      .meta = "N"},
+    {OPT_BOOL(struct logs_conf, raw, "false",
+              "print control characters as they are; without it a log can change "
+              "colours, but not the terminal")},
     {OPT_INT(struct logs_conf, attempt, "0", 0, 1000000, "only this attempt; 0: all")},
     {OPT_INT(struct logs_conf, tail, "-1", -1, INT64_MAX,
              "only the last N lines of the last attempt; -1: everything")},
@@ -240,7 +244,8 @@ static enum rc job_logs_command(const void *conf, const struct opt_args *args,
 {
     const struct logs_conf *c = conf;
     struct cmd_place p;
-    struct job_follow f = {.worker = -1,
+    struct job_follow f = {.worker = JOB_FOLLOW_ALL,
+                           .raw = c->raw,
                            .attempt = c->attempt,
                            .tail = c->tail,
                            .follow = c->follow,
@@ -249,7 +254,9 @@ static enum rc job_logs_command(const void *conf, const struct opt_args *args,
     if (rc)
         return rc;
     job_revive(&p);
-    if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
+    if (strcmp(c->worker, "prepare") == 0)
+        f.worker = JOB_LOG_PREPARE;
+    else if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
         rc = find_worker(&p, args->at[0], c->worker, &f.worker, err);
     if (!rc)
         rc = job_follow_run(&p, args->at[0], &f, err);
@@ -271,7 +278,8 @@ const struct cmd cmd_job_logs = {
     .summary = "show the logs of a job",
     .description =
         "Logs are kept per worker and attempt, also after the job has ended. With "
-        "several workers each line is prefixed with the worker's number.",
+        "several workers each line is prefixed with the worker's number. Lines of pip and "
+        "of other preparations come first, prefixed with prepare.",
     .opts = logs_opts,
     .conf_size = sizeof(struct logs_conf),
     .min_args = 1,

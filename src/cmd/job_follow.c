@@ -4,7 +4,8 @@
  * files are copied on, every fourth one the job's state is read first: what was written
  * before the end is then in the files that are read after it. When the job has moved to
  * another attempt, the old logs are read to their end before the new ones. A server that
- * does not answer is waited for, up to a minute.
+ * does not answer is waited for, up to a minute. The log of what came before the workers
+ * (packages) is read until a worker of the attempt has written.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd/job_common.h"
+#include "job/log_clean.h"
 #include "job/state.h"
 
 #define PATIENCE_NS (60 * CLOCK_SECOND)
@@ -23,6 +25,7 @@
 struct place_in_log {
     int64_t at;
     bool midline;
+    struct job_log_clean clean; /* what was written may be meant for a terminal */
 };
 
 struct following {
@@ -30,27 +33,57 @@ struct following {
     const char *id;
     const struct job_follow *f;
     int64_t workers, attempt;  /* the attempt that is read */
-    struct place_in_log *logs; /* [workers] of that attempt */
-    bool wrote;
+    struct place_in_log *logs; /* [workers + 1] of that attempt, the last: prepare */
+    bool wrote, worked;        /* anything; a worker, in this attempt */
 };
 
-static void put_prefixed(struct place_in_log *l, int64_t worker, const char *p, size_t n)
+static struct place_in_log *place_of(struct following *x, int64_t worker)
+{
+    return &x->logs[worker == JOB_LOG_PREPARE ? x->workers : worker];
+}
+
+static void put_prefixed(struct place_in_log *l, int64_t worker, FILE *to, const char *p,
+                         size_t n)
 {
     while (n) {
         const char *end = memchr(p, '\n', n);
         size_t part = end ? (size_t)(end - p) + 1 : n;
-        if (!l->midline)
-            printf("worker-%jd| ", (intmax_t)worker);
-        fwrite(p, 1, part, stdout);
+        if (!l->midline && worker == JOB_LOG_PREPARE)
+            fputs("prepare| ", to);
+        else if (!l->midline)
+            fprintf(to, "worker-%jd| ", (intmax_t)worker);
+        fwrite(p, 1, part, to);
         l->midline = !end;
         p += part;
         n -= part;
     }
 }
 
+/* The output of a program is for stdout; what prepared it, in one of several logs, has a
+ * mark.
+ */
+static void put_part(struct following *x, int64_t worker, const char *p, size_t n)
+{
+    struct place_in_log *l = place_of(x, worker);
+    bool prepare = worker == JOB_LOG_PREPARE, one = x->f->worker != JOB_FOLLOW_ALL;
+    FILE *to = prepare && x->f->program ? stderr : stdout;
+    struct buf clean;
+    buf_init(&clean, (size_t)16 << 20);
+    if (!x->f->raw) {
+        job_log_clean(&l->clean, p, n, &clean);
+        p = buf_str(&clean);
+        n = clean.n;
+    }
+    if (!one && (prepare || x->workers > 1))
+        put_prefixed(l, worker, to, p, n);
+    else
+        fwrite(p, 1, n, to);
+    buf_release(&clean);
+}
+
 static bool copy_log(struct following *x, int64_t worker)
 {
-    struct place_in_log *l = &x->logs[worker];
+    struct place_in_log *l = place_of(x, worker);
     struct buf part;
     bool any = false;
     buf_init(&part, (size_t)8 << 20);
@@ -59,23 +92,28 @@ static bool copy_log(struct following *x, int64_t worker)
         if (x->p->ops->log(x->p, x->id, worker, x->attempt, l->at, &part, NULL) ||
             !part.n)
             break;
-        if (x->workers > 1 && x->f->worker < 0)
-            put_prefixed(l, worker, part.p, part.n);
-        else
-            fwrite(part.p, 1, part.n, stdout);
+        put_part(x, worker, part.p, part.n);
         l->at += (int64_t)part.n;
         any = true;
     }
     buf_release(&part);
     x->wrote |= any;
+    x->worked |= any && worker >= 0;
     return any;
+}
+
+static bool wanted(const struct following *x, int64_t worker)
+{
+    if (x->f->worker != JOB_FOLLOW_ALL)
+        return x->f->worker == worker;
+    return worker >= 0 || (x->f->tail < 0 && !x->worked);
 }
 
 static bool copy_all(struct following *x)
 {
-    bool any = false;
+    bool any = wanted(x, JOB_LOG_PREPARE) && copy_log(x, JOB_LOG_PREPARE);
     for (int64_t i = 0; i < x->workers; i++)
-        if (x->f->worker < 0 || x->f->worker == i)
+        if (wanted(x, i))
             any |= copy_log(x, i);
     if (any)
         fflush(stdout);
@@ -84,17 +122,20 @@ static bool copy_all(struct following *x)
 
 static void set_tails(struct following *x)
 {
-    for (int64_t i = 0; x->f->tail >= 0 && i < x->workers; i++) {
-        if (x->p->ops->log_tail(x->p, x->id, i, x->attempt, x->f->tail, &x->logs[i].at,
-                                NULL))
-            x->logs[i].at = 0;
+    for (int64_t i = JOB_LOG_PREPARE; x->f->tail >= 0 && i < x->workers; i++) {
+        if (i == JOB_FOLLOW_ALL || (i < 0 && !wanted(x, i)))
+            continue;
+        int64_t *at = &place_of(x, i)->at;
+        if (x->p->ops->log_tail(x->p, x->id, i, x->attempt, x->f->tail, at, NULL))
+            *at = 0;
     }
 }
 
 static void next_attempt(struct following *x)
 {
     x->attempt++;
-    memset(x->logs, 0, (size_t)x->workers * sizeof(*x->logs));
+    x->worked = false;
+    memset(x->logs, 0, ((size_t)x->workers + 1) * sizeof(*x->logs));
 }
 
 static void check_signals(const struct job_follow *f)
@@ -160,7 +201,7 @@ enum rc job_follow_run(const struct cmd_place *p, const char *id,
     if (f->worker >= x.workers)
         return err_coded(err, RC_INVAL, E3015, "job %s has %jd workers, numbered from 0",
                          id, (intmax_t)x.workers);
-    x.logs = mem_calloc((size_t)x.workers, sizeof(*x.logs));
+    x.logs = mem_calloc((size_t)x.workers + 1, sizeof(*x.logs));
     set_tails(&x);
     for (int64_t i = 0; !rc && !over; i++) {
         check_signals(f);

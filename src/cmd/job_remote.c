@@ -375,15 +375,25 @@ static enum rc log_call(const struct cmd_place *p, char *path,
     return rc;
 }
 
+static void log_name(int64_t worker, char out[24])
+{
+    if (worker == JOB_LOG_PREPARE)
+        snprintf(out, 24, "prepare");
+    else
+        snprintf(out, 24, "%jd", (intmax_t)worker);
+}
+
 static enum rc remote_log_part(const struct cmd_place *p, const char *id, int64_t worker,
                                int64_t attempt, int64_t at, struct buf *out,
                                struct err *err)
 {
     struct io_http_reply reply = {0};
+    char log[24];
+    log_name(worker, log);
     enum rc rc = log_call(
         p,
-        mem_printf("/api/v1/jobs/%s/logs/%jd?attempt=%jd&offset=%jd&limit=1048576", id,
-                   (intmax_t)worker, (intmax_t)attempt, (intmax_t)at),
+        mem_printf("/api/v1/jobs/%s/logs/%s?attempt=%jd&offset=%jd&limit=1048576", id,
+                   log, (intmax_t)attempt, (intmax_t)at),
         &reply, err);
     if (!rc && reply.body.n)
         buf_add(out, reply.body.p, reply.body.n);
@@ -397,12 +407,13 @@ static enum rc remote_log_tail(const struct cmd_place *p, const char *id, int64_
 {
     struct io_http_reply reply = {0};
     int64_t size = 0;
-    enum rc rc =
-        log_call(p,
-                 mem_printf("/api/v1/jobs/%s/logs/%jd?attempt=%jd&tail=%jd&limit=4194304",
-                            id, (intmax_t)worker, (intmax_t)attempt,
-                            (intmax_t)(lines > 100000 ? 100000 : lines)),
-                 &reply, err);
+    char log[24];
+    log_name(worker, log);
+    enum rc rc = log_call(
+        p,
+        mem_printf("/api/v1/jobs/%s/logs/%s?attempt=%jd&tail=%jd&limit=4194304", id, log,
+                   (intmax_t)attempt, (intmax_t)(lines > 100000 ? 100000 : lines)),
+        &reply, err);
     *at = 0;
     if (!rc && str_to_i64(io_http_header(&reply, "Log-Size"), &size))
         *at = size - (int64_t)reply.body.n;

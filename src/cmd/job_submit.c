@@ -124,7 +124,9 @@ static enum rc run_foreground(const struct submit_conf *c, const struct cmd_plac
 {
     sigset_t set;
     struct stopper stopper = {.p = p, .id = r->id};
-    struct job_follow f = {.worker = -1,
+    struct job_follow f = {.worker = JOB_FOLLOW_ALL,
+                           .raw = true,
+                           .program = true,
                            .tail = -1,
                            .follow = true,
                            .on_interrupt = stop_job,

@@ -23,6 +23,9 @@ char *job_place_file(const struct job_place *p, const char *id, const char *name
 char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
                     int64_t attempt)
 {
+    if (worker == JOB_LOG_PREPARE)
+        return mem_printf("%s/jobs/%s/logs/prepare.%jd.log", p->dir, id,
+                          (intmax_t)attempt);
     return mem_printf("%s/jobs/%s/logs/worker-%jd.%jd.log", p->dir, id, (intmax_t)worker,
                       (intmax_t)attempt);
 }

@@ -9,6 +9,7 @@
  *         lock, control       held and read by the supervisor
  *         ml/                 what the job sees as /ml
  *         logs/worker-0.1.log of worker 0, attempt 1; and .idx with times
+ *         logs/prepare.1.log  of what was done before workers started
  *         run/0.1             of a worker that runs: pid; its lock means alive
  *         run/0.1.exit        how it ended
  *         env.json, secrets.json, access.json, isolation.json (0600), outputs.json
@@ -41,6 +42,10 @@ char *job_place_dir(const struct job_place *p, const char *id);
 char *job_place_file(const struct job_place *p, const char *id, const char *name);
 char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
                     int64_t attempt);
+/* In the place of a worker's number: what happened before workers started, such as the
+ * installation of packages.
+ */
+#define JOB_LOG_PREPARE (-2)
 
 /* True for "jb-" and twelve of [a-z0-9]: the only ids that ever become a path. */
 bool job_id_ok(const char *id);

@@ -98,6 +98,71 @@ END
     [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
 }
 
+# With the whole library, and pip.
+add_pip()
+{
+    add_python "$1" || return
+    local version lib
+    version=$(/usr/bin/python3 -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+    mkdir -p "$1/usr/lib/$version" "$1/usr/lib/python3/dist-packages"
+    (cd "/usr/lib/$version" && tar -c --exclude=test --exclude=__pycache__ --exclude=idlelib --exclude=tkinter --exclude=lib2to3 \
+        --exclude=ensurepip --exclude=pydoc_data --exclude='config-*' --exclude='*.a' .) | tar -C "$1/usr/lib/$version" -x
+    cp -r /usr/lib/python3/dist-packages/pip "$1/usr/lib/python3/dist-packages/"
+    for lib in $(ldd "/usr/lib/$version"/lib-dynload/*.so | grep -o '/[^ ]*[0-9]' | sort -u); do
+        mkdir -p "$1$(dirname "$lib")"
+        cp -L "$lib" "$1$lib" 2>/dev/null
+    done
+    true
+}
+
+packages_are_installed_inside_the_image()
+{
+    engine_place
+    [ -d /usr/lib/python3/dist-packages/pip ] || skip "there is no pip of /usr/bin/python3"
+    make_image add_pip
+    mkdir src
+    make_wheel
+    mv ty_test_pack-1.0-py3-none-any.whl src
+    echo ./ty_test_pack-1.0-py3-none-any.whl >src/requirements.txt
+    export PIP_NO_INDEX=1
+    run "$TRAINYARD" job run --image $image --source src --workers 2 -- python3 -c 'import ty_test_pack; print(ty_test_pack.VALUE)'
+    status 0
+    is "both workers" "$(grep -c 42 .out)" 2
+    err_has "prepare| Successfully installed ty-test-pack-1.0"
+    # The same by a flag, and one that is not there.
+    rm src/requirements.txt
+    run "$TRAINYARD" job run --image $image --source src --requirement ./ty_test_pack-1.0-py3-none-any.whl -- \
+        'python3 -c "import ty_test_pack; print(ty_test_pack.VALUE)"'
+    status 0
+    out_has 42
+    run "$TRAINYARD" job run --image $image --requirement no-such-package-at-all -- 'echo ran; true'
+    status 1
+    err_has "Failed (DependencyInstall): the Python packages could not be installed"
+    out_lacks ran
+    run "$TRAINYARD" job run --image $image --requirement no-such-package-at-all --requirements-optional -- 'echo ran; true'
+    status 0
+    out_has ran
+    # A stop during the installation leaves no container.
+    local id
+    id=$("$TRAINYARD" job submit --image $image --requirement http://127.0.0.1:9/x --env X=1 --grace 1s -- true)
+    for _ in $(seq 100); do [ "$(podman ps -q --filter "name=trainyard-$id-prepare")" ] && break; sleep 0.05; done
+    run "$TRAINYARD" job stop "$id"
+    run "$TRAINYARD" job wait --timeout 30s "$id"
+    status 3
+    [ -z "$(podman ps -aq --filter label=trainyard)" ] || fail "a container is left"
+    [ -z "$(find jobs/jobs -name prepare.env)" ] || fail "variables of pip are left"
+}
+
+an_image_without_python_says_so()
+{
+    engine_place
+    make_image
+    run "$TRAINYARD" job run --image $image --requirement x -- 'echo ran; true'
+    status 127
+    err_has "Failed (DependencyInstall)"
+    err_has "prepare| this image has no python3, so no packages can be installed: use an image that has them"
+}
+
 the_grace_time_is_that_of_all_processes_of_a_container()
 {
     engine_place
@@ -126,5 +191,5 @@ without_an_engine_it_says_so()
     err_has "Failed (LaunchFailure): run a container: no podman or docker"
 }
 
-tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image \
+tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image packages_are_installed_inside_the_image an_image_without_python_says_so \
     the_grace_time_is_that_of_all_processes_of_a_container without_an_engine_it_says_so

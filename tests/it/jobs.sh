@@ -265,6 +265,20 @@ the_grace_time_is_that_of_all_processes()
     status 0
 }
 
+a_log_does_not_reach_into_the_terminal()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit --wait -- 'printf "\033]0;owned\007\033[31mred\033[0m\033[2J ok\n"')
+    run "$TRAINYARD" job logs "$(head -1 <<<"$id")"
+    printf '\\x1b]0;owned\\x07\033[31mred\033[0m\\x1b[2J ok\n' | out_is
+    run "$TRAINYARD" job logs --raw "$(head -1 <<<"$id")"
+    printf '\033]0;owned\007\033[31mred\033[0m\033[2J ok\n' | out_is
+    # The output of a program that one runs oneself is that program's.
+    run "$TRAINYARD" job run -- 'printf "\033[2J\n"'
+    printf '\033[2J\n' | out_is
+}
+
 a_job_is_suspended_and_resumed()
 {
     place
@@ -589,7 +603,8 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     without_namespaces_the_variables_hold four_workers_see_each_other \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
     a_failed_worker_ends_the_others one_worker_starts_again_alone the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
-    a_job_is_stopped_with_grace the_grace_time_is_that_of_all_processes a_job_is_suspended_and_resumed \
+    a_job_is_stopped_with_grace the_grace_time_is_that_of_all_processes \
+    a_log_does_not_reach_into_the_terminal a_job_is_suspended_and_resumed \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \

@@ -59,3 +59,19 @@ with open(f"/ml/output/model/model-{os.environ['RANK']}.json", "w") as f:
     json.dump({"world": os.environ["WORLD_SIZE"], "rank": os.environ["RANK"]}, f)
 PY
 }
+
+# A wheel by hand, in this directory: nothing is downloaded.
+make_wheel()
+{
+    python3 - <<'PY'
+import base64, hashlib, zipfile
+files = {"ty_test_pack/__init__.py": "VALUE = 42\n",
+         "ty_test_pack-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: ty-test-pack\nVersion: 1.0\n",
+         "ty_test_pack-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(t.encode()).digest()).rstrip(b'=').decode()},{len(t)}\n" for n, t in files.items())
+with zipfile.ZipFile("ty_test_pack-1.0-py3-none-any.whl", "w") as z:
+    for n, t in files.items():
+        z.writestr(n, t)
+    z.writestr("ty_test_pack-1.0.dist-info/RECORD", record + "ty_test_pack-1.0.dist-info/RECORD,,\n")
+PY
+}

@@ -146,20 +146,8 @@ packages_are_installed_for_one_job()
 {
     place
     python3 -m venv --help >/dev/null 2>&1 || skip "python3 has no venv"
-    mkdir -p pack/ty_test_pack src
-    echo 'VALUE = 42' >pack/ty_test_pack/__init__.py
-    # A wheel by hand: nothing is downloaded.
-    python3 - <<'PY'
-import base64, hashlib, zipfile
-files = {"ty_test_pack/__init__.py": "VALUE = 42\n",
-         "ty_test_pack-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: ty-test-pack\nVersion: 1.0\n",
-         "ty_test_pack-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
-record = "".join(f"{n},sha256={base64.urlsafe_b64encode(hashlib.sha256(t.encode()).digest()).rstrip(b'=').decode()},{len(t)}\n" for n, t in files.items())
-with zipfile.ZipFile("ty_test_pack-1.0-py3-none-any.whl", "w") as z:
-    for n, t in files.items():
-        z.writestr(n, t)
-    z.writestr("ty_test_pack-1.0.dist-info/RECORD", record + "ty_test_pack-1.0.dist-info/RECORD,,\n")
-PY
+    mkdir -p src
+    make_wheel
     echo "$PWD/ty_test_pack-1.0-py3-none-any.whl" >src/requirements.txt
     export PIP_NO_INDEX=1 PIP_CONFIG_FILE=/dev/null
     run "$TRAINYARD" job run --source src -- python3 -c 'import ty_test_pack; print(ty_test_pack.VALUE)'
@@ -169,11 +157,18 @@ PY
     echo 'no-such-package-at-all==9.9' >src/requirements.txt
     run "$TRAINYARD" job run --source src -- echo ran
     status 1
-    err_has "Failed (DependencyInstall): the Python packages could not be installed; logs/prepare.1.log"
+    err_has "Failed (DependencyInstall): the Python packages could not be installed; \`trainyard job logs --worker prepare jb-"
     out_lacks ran
+    # What pip wrote is not the program's output, but it is in the log.
+    err_has "prepare| ERROR: No matching distribution found for no-such-package-at-all"
     local id
     id=$(job_of_err)
-    check "pip's words are kept" grep -q no-such-package-at-all "jobs/jobs/$id/logs/prepare.1.log"
+    run "$TRAINYARD" job logs "$id"
+    out_has "prepare| ERROR: No matching distribution found for no-such-package-at-all"
+    run "$TRAINYARD" job logs --worker prepare --tail 1 "$id"
+    out_is <<'END'
+ERROR: No matching distribution found for no-such-package-at-all==9.9
+END
     run "$TRAINYARD" job run --source src --requirements-optional -- echo ran
     status 0
     out_has ran
