@@ -7,19 +7,6 @@
 
 unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
 
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
-    done 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
 an_ordinary_submitter_gains_nothing()
 {
     export TY_SERVER_SECRET=a-secret-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g

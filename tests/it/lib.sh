@@ -42,6 +42,21 @@ wait_for_server()
     fail "no server: $(cat server.log)"
 }
 
+# shellcheck disable=SC2154 # $server is set by who starts it
+# finish: ends $server of ./yard with its agent, which would end by itself in a while.
+finish()
+{
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
+    done 2>/dev/null
+    for _ in $(seq 100); do
+        flock -n yard/agent.lock true && break
+        sleep 0.1
+    done
+}
+
 show()
 {
     head -20 "$1" | sed 's/^/#   /' >&3

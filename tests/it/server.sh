@@ -15,20 +15,6 @@ start()
     token=$(cat yard/admin.token)
 }
 
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    # The agent would end by itself, in a while.
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
-    done 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
 helper()
 {
     URL=$url TOKEN=$token python3 "$TY_SOURCE/tests/it/server_check.py" "$@" >.check 2>&1 && return

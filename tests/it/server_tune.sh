@@ -16,12 +16,6 @@ start()
     token=$(cat yard/admin.token)
 }
 
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-}
-
 # ask METHOD PATH [BODY]: the answer is in .out, its status in $code.
 ask()
 {
