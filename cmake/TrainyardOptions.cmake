@@ -57,7 +57,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   target_compile_options(ty_flags INTERFACE -march=x86-64-v2)
 endif()
 
-# Hardening. FORTIFY needs an optimiser and gets in the way of sanitizers.
+# Hardening. FORTIFY needs an optimizer and gets in the way of sanitizers.
 if(NOT TY_SANITIZE)
   target_compile_options(ty_flags INTERFACE -fstack-protector-strong)
   if(CMAKE_BUILD_TYPE MATCHES "Rel")

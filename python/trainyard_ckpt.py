@@ -17,7 +17,7 @@ On the command line:
     trainyard_ckpt.py from-dcp DIR MODEL_DIR [--step N]
 
 from-dcp reads a directory of torch.distributed.checkpoint, or a model.ckpt-N of
-TorchEasyRec, of which it takes model/ (the parameters, without the optimiser's state) and
+TorchEasyRec, of which it takes model/ (the parameters, without the optimizer's state) and
 the step. What comes out serves to predict, to export and to fine-tune. The form of a
 checkpoint: docs/checkpoint-format.md.
 """

@@ -150,7 +150,7 @@ class Lookup(nn.Module):
         return [self.table(ids)]
 
 
-def step_of(model, optimisers, bf16):
+def step_of(model, optimizers, bf16):
     loss_of = nn.BCEWithLogitsLoss()
 
     def step(inputs, label):
@@ -162,7 +162,7 @@ def step_of(model, optimisers, bf16):
             model.loss(outputs, label).backward()
         else:
             sum(loss_of(o.float(), label) for o in outputs).backward()
-        for o in optimisers:
+        for o in optimizers:
             o.step()
             o.zero_grad(set_to_none=True)
 
@@ -198,11 +198,11 @@ def main(models=None):
     model = (models or MODELS)[model_name]()
     sparse = [p for n, p in model.named_parameters() if n.endswith("table.weight")]
     dense = [p for n, p in model.named_parameters() if not n.endswith("table.weight")]
-    optimisers = [torch.optim.Adagrad(sparse, lr=0.01)]
+    optimizers = [torch.optim.Adagrad(sparse, lr=0.01)]
     if dense:
-        optimisers.append(torch.optim.Adam(dense, lr=0.001))
+        optimizers.append(torch.optim.Adam(dense, lr=0.001))
     batches = [(model.batch(rows), torch.rand(rows, 1).lt(0.25).float()) for _ in range(4)]
-    step, done = step_of(model, optimisers, "bf16" in sys.argv), 0
+    step, done = step_of(model, optimizers, "bf16" in sys.argv), 0
     for line in sys.stdin if seconds == "-" else [seconds]:
         times, cpu, done = run(step, batches, float(line), done)
         print(json.dumps({"model": model_name, "batch": rows, "torch": torch.__version__,

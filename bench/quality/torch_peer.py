@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch_peer.py DIR CASE SEED - the same model in plain PyTorch: sizes, initial values, optimisers, order
+"""torch_peer.py DIR CASE SEED - the same model in plain PyTorch: sizes, initial values, optimizers, order
 of batches by chance. Prints the exact AUC of the test set after the epoch that was best on the valid
 set, as JSON. Tables are updated where rows occurred, as ours are. A case names its model as
 peer='module.Class'; the class takes (case, sizes of the tables, count of numbers), its forward a batch

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Functions with a known minimum, of the kinds that tuning meets: smooth, curved, rough,
- * mixed, conditional. functions.py holds the same for other optimisers.
+ * mixed, conditional. functions.py holds the same for other optimizers.
  */
 #ifndef BENCH_TUNE_FUNCTIONS_H
 #define BENCH_TUNE_FUNCTIONS_H

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of functions.c for optimisers in Python: each asks `p` for its parameters."""
+"""The functions of functions.c for optimizers in Python: each asks `p` for its parameters."""
 import math
 
 LEAST = {"branin": 0.39788735772973816, "hartmann6": -3.32236801141551, "ctr_like": 0.405}

@@ -192,7 +192,7 @@ static void rmsprop(const struct embed_row_opt *o, double lr, float *w, float *s
     }
 }
 
-/* One function per optimiser, named as in row_opts.def. */
+/* One function per optimizer, named as in row_opts.def. */
 typedef void apply_fn(const struct embed_row_rule *r, float *w, float *state, float *grad,
                       int64_t dim);
 

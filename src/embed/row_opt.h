@@ -38,7 +38,7 @@ struct embed_row_step {
     uint64_t step; /* from 1: for bias correction */
 };
 
-/* An optimiser at a step: what is the same for all rows is worked out once. */
+/* An optimizer at a step: what is the same for all rows is worked out once. */
 struct embed_row_rule {
     const struct embed_row_opt *opt; /* borrowed */
     double lr;

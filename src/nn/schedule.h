@@ -24,7 +24,7 @@ enum nn_schedule_kind {
 
 struct nn_schedule {
     enum nn_schedule_kind kind;
-    double base;    /* lr of the optimiser; 0 stays 0 */
+    double base;    /* lr of the optimizer; 0 stays 0 */
     bool by_epoch;  /* k counts passes over the data; constant ones do as well */
     uint64_t size;  /* decay_size, T_max or T_0 */
     uint64_t mult;  /* T_mult */

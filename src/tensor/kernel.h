@@ -47,7 +47,7 @@ struct act_kernels {
     void (*grad)(float *dx, const float *dy, const float *x, float param, int64_t n);
 };
 
-/* One step of an optimiser. `g` below is the gradient plus weight_decay * w, or, when
+/* One step of an optimizer. `g` below is the gradient plus weight_decay * w, or, when
  * `decoupled`, the gradient alone with w *= 1 - lr * weight_decay beforehand (adam).
  *   sgd       m = rate1 * m + (1 - rate2) * g        (m = g when `first`)
  *             d = g + rate1 * m when nesterov, else m

@@ -179,7 +179,7 @@ enum rc train_budget_check(const struct train_budget *b, int64_t memory, struct 
         err, RC_NOMEM, E1408,
         "%s of memory are needed, %s may be used: the table of feature '%s' comes to use "
         "%jd rows of %jd, %s; fewer rows (hash_bucket_size, num_buckets), a smaller "
-        "embedding_dim or an optimiser with less state (rowwise_adagrad_optimizer) help",
+        "embedding_dim or an optimizer with less state (rowwise_adagrad_optimizer) help",
         need, have, x->feature ? x->feature : x->table->name, (intmax_t)x->used_rows,
         (intmax_t)x->table->dim, train_budget_text(x->used, part));
 }

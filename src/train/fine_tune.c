@@ -12,7 +12,7 @@
 
 /* States of dense parameters that the checkpoint has, in memory of their own. */
 struct found {
-    struct nn_state wanted; /* what the optimiser lists */
+    struct nn_state wanted; /* what the optimizer lists */
     struct nn_state have;
     struct arena arena;
 };

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ten steps of every dense optimiser, by PyTorch (Debian's python3-torch).
+"""Ten steps of every dense optimizer, by PyTorch (Debian's python3-torch).
 
     tests/golden/optim.py > tests/golden/optim.txt
 
@@ -42,7 +42,7 @@ def show_params(suffix, params):
 
 
 def run(name, conf, make):
-    """One optimiser over both parameters."""
+    """One optimizer over both parameters."""
     params = [torch.nn.Parameter(x.clone()) for x in FIRST]
     optimizer = make(params)
     print(f'case {name}\ntext conf {conf} constant_learning_rate {{}}')
@@ -55,7 +55,7 @@ def run(name, conf, make):
 
 
 def run_whole():
-    """A part with its own optimiser, a schedule, clipping by norm, a moving average."""
+    """A part with its own optimizer, a schedule, clipping by norm, a moving average."""
     params = [torch.nn.Parameter(x.clone()) for x in FIRST]
     main = torch.optim.AdamW([params[0]], lr=0.05, weight_decay=0.1)
     part = torch.optim.SGD([params[1]], lr=0.2, momentum=0.5)

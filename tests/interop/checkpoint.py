@@ -64,7 +64,7 @@ def ours_in_theirs():
     w, used = mine['embedding.user.weight'], mine.used('user')
     check(used.sum() == 334 and used[0] and used[999] and not used[1], 'used rows')
     check((w[used, 0] == np.flatnonzero(used)).all(), 'used rows hold what training left')
-    check((np.abs(w[~used]) <= 0.5).all() and (w[~used] != 0).all(), 'unused rows hold first values')
+    check((np.abs(w[~used]) <= 0.5).all() and (w[~used] != 0).all(), 'unused rows hold initial values')
     check(mine['optimizer.embedding.item "ä".weight.momentum1'].shape == (1000,), 'rowwise state')
     for name in ('fc.weight', 'embedding.user.weight'):
         check(same(values(ckpt, name), other[name].reshape(-1)), f'{name} as floats')

@@ -58,7 +58,7 @@ what_does_not_fit_is_an_error_with_advice()
     out_has "does not fit"
     err_has "trainyard plan: error[E1408]: "
     err_has "may be used: the table of feature 'user_id' comes to use 900 rows of 16, 64.8 MiB"
-    err_has "an optimiser with less state (rowwise_adagrad_optimizer) help"
+    err_has "an optimizer with less state (rowwise_adagrad_optimizer) help"
     run "$TRAINYARD" train c.config --memory 100k
     status 1
     err_has "trainyard train: error[E1408]: "

@@ -143,7 +143,7 @@ static enum rc make_state(struct optim *o, struct err *err)
     for (size_t i = 0; i < o->params.n; i++)
         total += optim_rule_states(slot_rule(o, i)) * padded(o->params.at[i]->n);
     if (device_floats_init(&o->block, o->params.device, total + LINE))
-        return err_set(err, RC_NOMEM, "no memory for %jd values of optimiser state",
+        return err_set(err, RC_NOMEM, "no memory for %jd values of optimizer state",
                        (intmax_t)total);
     int64_t at = 0;
     o->updates = mem_calloc(o->params.n + 1, sizeof(*o->updates));
@@ -317,7 +317,7 @@ enum rc optim_load(struct optim *o, const struct nn_state *in, size_t *n_missing
             if (rc == RC_OK)
                 rc = load_grad(o, i, in, take, err);
             if (rc)
-                return err_wrap(err, rc, "optimiser");
+                return err_wrap(err, rc, "optimizer");
         }
     }
     if (n_missing)

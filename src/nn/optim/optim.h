@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nn/optim/optim.h - the optimiser of a model's dense parameters.
+/* nn/optim/optim.h - the optimizer of a model's dense parameters.
  *
  * A parameter belongs to the first part_optimizer whose pattern matches its whole name,
  * else to the main one. One real step, after the gradients of all micro-batches and ranks
@@ -29,7 +29,7 @@ struct optim_options {
     struct pool *pool;  /* borrowed; NULL for the calling thread alone */
 };
 
-/* `conf` and the parameters must outlive it. RC_INVAL: the message says which optimiser
+/* `conf` and the parameters must outlive it. RC_INVAL: the message says which optimizer
  * or pattern is wrong; RC_NOMEM.
  */
 enum rc optim_create(const struct pc_DenseOptimizer *conf, struct param *const *params,
@@ -45,7 +45,7 @@ const struct optim_param_set *optim_params(const struct optim *o);
  */
 void optim_step(struct optim *o, uint64_t step, uint64_t epoch);
 
-/* Groups with a rate of their own: number 0 is the main optimiser, then the parts in
+/* Groups with a rate of their own: number 0 is the main optimizer, then the parts in
  * their order. A part that matched nothing is left out, and named by optim_unmatched().
  */
 size_t optim_groups(const struct optim *o);

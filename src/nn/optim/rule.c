@@ -119,7 +119,7 @@ enum rc optim_rule_from(const struct msg *optimizer, struct optim_rule *out, dou
     struct optim_rule r = {0};
     double rate = 0;
     if (!f)
-        return err_coded(err, RC_INVAL, E0304, "no optimiser is named");
+        return err_coded(err, RC_INVAL, E0304, "no optimizer is named");
     if (m->def == &pc_SGDOptimizer_def) {
         const struct pc_SGDOptimizer *o = (const void *)m;
         r = from_sgd(o);
@@ -145,7 +145,7 @@ enum rc optim_rule_from(const struct msg *optimizer, struct optim_rule *out, dou
         r = from_rmsprop(o);
         rate = o->lr;
     } else {
-        return err_set(err, RC_UNSUPPORTED, "%s is no optimiser of dense parameters",
+        return err_set(err, RC_UNSUPPORTED, "%s is no optimizer of dense parameters",
                        f->name);
     }
     enum rc rc = check_ranges(&r, f->name, err);

@@ -129,7 +129,7 @@ enum rc optim_sparse_from(const struct pc_SparseOptimizer *conf, struct optim_sp
     enum rc rc = RC_OK;
     const struct field_def *f = schema_oneof(&conf->base, "optimizer", NULL);
     if (!f || (!from_plain(conf, &s.rule, &x) && !from_averaging(conf, &s.rule, &x)))
-        rc = err_coded(err, RC_INVAL, E0304, "no optimiser is named");
+        rc = err_coded(err, RC_INVAL, E0304, "no optimizer is named");
     if (rc == RC_OK)
         rc = check_ranges(&s.rule, &x, f->name, err);
     if (rc == RC_OK)

@@ -78,7 +78,7 @@ static void check_optimizer(struct pc_check *x, const struct msg *m, bool needs_
     const struct msg *schedule = NULL;
     if (!schema_oneof(m, "optimizer", NULL)) {
         struct diag *g = schema_report(x->diags, DIAG_ERROR, E0304, m, NULL,
-                                       "%s names no optimiser", m->field);
+                                       "%s names no optimizer", m->field);
         diag_hint(x->diags, g, "for example adam_optimizer { lr: 0.001 }");
     }
     if (schema_oneof(m, "learning_rate", &schedule)) {

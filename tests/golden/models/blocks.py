@@ -282,7 +282,7 @@ def normalised(w):
     return w / w.mean() if w.mean() != 0 else torch.zeros_like(w)
 
 
-# Optimisers.
+# Optimizers.
 
 
 class SparseAdagrad:

@@ -4,7 +4,7 @@
 
 A file holds the config, the weights before training, three batches, and what must come
 out: for the first batch outputs, losses and every gradient; then the losses of ten
-optimiser steps (batches in turn), all weights after them, and the outputs of the second
+optimizer steps (batches in turn), all weights after them, and the outputs of the second
 batch in evaluation mode. Format: tests/golden/README.md.
 """
 import json
@@ -104,7 +104,7 @@ def make(case):
         add_items(b, k, names.split(), common + k, hard(b["rows"]))
     p = Params()
     p.training = False
-    for b in batches:  # names and first values
+    for b in batches:  # names and initial values
         run(case, p, b)
     p.training = True
     out = {"config": case["config"], "free": case["free"]}

@@ -9,7 +9,7 @@
 static struct err err;
 static char *dir;
 
-/* A small model: two parameters, a table per row optimiser, state of the dense part. */
+/* A small model: two parameters, a table per row optimizer, state of the dense part. */
 struct model {
     float w[6], b[2], m[6];
     struct param params[2];

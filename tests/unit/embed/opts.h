@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/embed/opts.h - an optimiser of rows whose settings are all in use. */
+/* tests/unit/embed/opts.h - an optimizer of rows whose settings are all in use. */
 #ifndef TESTS_EMBED_OPTS_H
 #define TESTS_EMBED_OPTS_H
 

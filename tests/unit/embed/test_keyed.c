@@ -525,7 +525,7 @@ static void train_id(struct embed *e, int64_t id, double lr, uint64_t step, floa
            12 * sizeof(float));
 }
 
-/* Neither weights nor optimiser state of the one before are left. */
+/* Neither weights nor optimizer state of the one before are left. */
 static void a_row_that_changes_hands_begins_anew(void)
 {
     for (enum embed_keyed_kind kind = KEYED_ZCH; kind <= KEYED_GROWING; kind++) {

@@ -201,7 +201,7 @@ static void step(struct world *w, uint64_t t, bool both)
     CHECK_INT((int64_t)w->b.e->plains.n, 0);
 }
 
-static void every_optimiser_gives_the_same_bytes(void)
+static void every_optimizer_gives_the_same_bytes(void)
 {
     for (int i = 0; i < 2 * ROW_OPT_KINDS; i++) {
         int kind = i / 2;
@@ -411,7 +411,7 @@ static void lack_of_memory_is_told(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(every_optimiser_gives_the_same_bytes),
+    TAP(every_optimizer_gives_the_same_bytes),
     TAP(threads_do_not_change_a_byte),
     TAP(an_output_without_gradients_changes_nothing),
     TAP(small_and_uniform_batches_are_the_same),

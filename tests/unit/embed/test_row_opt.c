@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Three steps of each optimiser on one value, worked out by hand in double. */
+/* Three steps of each optimizer on one value, worked out by hand in double. */
 #include "embed/row_opt.h"
 
 #include "base/compiler.h"

@@ -419,7 +419,7 @@ static void compare_first(struct run *r, const struct node *batch)
     compare_tables(r, "row gradients", golden_at(first, "row_gradients"), TOL_FIRST);
 }
 
-/* Both optimisers are those of the config. */
+/* Both optimizers are those of the config. */
 static void train(struct run *r, const struct node *batches, struct floats want)
 {
     const struct pc_EasyRecConfig *conf = r->conf.data;

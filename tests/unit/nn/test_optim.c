@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ten steps of each optimiser against PyTorch; state, threads, memory. */
+/* Ten steps of each optimizer against PyTorch; state, threads, memory. */
 #include "nn/optim/optim.h"
 
 #include "base/rng.h"
@@ -84,7 +84,7 @@ static struct optim *make(const struct pc_DenseOptimizer *conf, struct model *m,
     return o;
 }
 
-static void optimisers_do_what_pytorch_does(void)
+static void optimizers_do_what_pytorch_does(void)
 {
     struct golden g, in;
     int n_cases = 0;
@@ -281,10 +281,10 @@ static void threads_do_not_change_a_bit(void)
     CHECK(big_run(5) == one);
 }
 
-/* Saved after three steps and loaded into a new optimiser, it goes on as if never left,
+/* Saved after three steps and loaded into a new optimizer, it goes on as if never left,
  * also in the middle of an accumulation.
  */
-static void a_restored_optimiser_goes_on_exactly(void)
+static void a_restored_optimizer_goes_on_exactly(void)
 {
     struct big a, b;
     struct written w;
@@ -351,22 +351,22 @@ static void missing_state_is_an_error_or_counted(void)
     CHECK(optim_create(w.msg, b.list, BIG, &(struct optim_options){0}, &o, NULL) ==
           RC_OK);
     CHECK(optim_load(o, &none, NULL, &err) == RC_NOTFOUND);
-    CHECK_STR(err.msg, "optimiser: there is no state 'state.a.weight.step'");
+    CHECK_STR(err.msg, "optimizer: there is no state 'state.a.weight.step'");
     CHECK(optim_load(o, &none, &missing, NULL) == RC_OK);
     CHECK_INT(missing, BIG);
     nn_state_add(&wrong, STATE_I64, &step, 1, "state.a.weight.step");
     nn_state_add(&wrong, STATE_F32, few, 2, "state.a.weight.exp_avg");
     CHECK(optim_load(o, &wrong, &missing, &err) == RC_FORMAT);
     CHECK_STR(err.msg,
-              "optimiser: state 'state.a.weight.exp_avg' has 2 values, not 100003");
+              "optimizer: state 'state.a.weight.exp_avg' has 2 values, not 100003");
     nn_state_release(&wrong);
     nn_state_add(&wrong, STATE_F32, few, 1, "state.a.weight.step");
     CHECK(optim_load(o, &wrong, &missing, &err) == RC_FORMAT);
-    CHECK_STR(err.msg, "optimiser: state 'state.a.weight.step' is of type f32, not i64");
+    CHECK_STR(err.msg, "optimizer: state 'state.a.weight.step' is of type f32, not i64");
     nn_state_release(&wrong);
     nn_state_add(&wrong, STATE_I64, &negative, 1, "state.a.weight.step");
     CHECK(optim_load(o, &wrong, NULL, &err) == RC_FORMAT);
-    CHECK_STR(err.msg, "optimiser: state.a.weight.step is -1");
+    CHECK_STR(err.msg, "optimizer: state.a.weight.step is -1");
     nn_state_release(&wrong);
     optim_destroy(o);
     written_close(&w);
@@ -439,11 +439,11 @@ static void an_average_starts_with_a_copy_and_can_be_restored(void)
 }
 
 static const struct tap_case cases[] = {
-    TAP(optimisers_do_what_pytorch_does),
+    TAP(optimizers_do_what_pytorch_does),
     TAP(a_whole_run_does_what_pytorch_does),
     TAP(clipping_does_what_pytorch_does),
     TAP(threads_do_not_change_a_bit),
-    TAP(a_restored_optimiser_goes_on_exactly),
+    TAP(a_restored_optimizer_goes_on_exactly),
     TAP(missing_state_is_an_error_or_counted),
     TAP(short_memory_is_reported),
     TAP(an_average_starts_with_a_copy_and_can_be_restored),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From messages to optimisers: parts, ranges, clipping, loss scale, embedding rows. */
+/* From messages to optimizers: parts, ranges, clipping, loss scale, embedding rows. */
 #include "nn/optim/clip.h"
 #include "nn/optim/optim.h"
 #include "nn/optim/pattern.h"
@@ -69,7 +69,7 @@ static void what_is_wrong_is_named(void)
     static const struct {
         const char *conf, *msg;
     } bad[] = {
-        {"constant_learning_rate {}", "dense_optimizer: no optimiser is named"},
+        {"constant_learning_rate {}", "dense_optimizer: no optimizer is named"},
         {"adam_optimizer {}", "dense_optimizer: no learning-rate schedule is named"},
         {"adam_optimizer { lr: -1 } constant_learning_rate {}",
          "dense_optimizer: lr: -1 is not a learning rate"},
@@ -91,7 +91,7 @@ static void what_is_wrong_is_named(void)
          "character 3"},
         {"sgd_optimizer {} constant_learning_rate {} part_optimizers { regex_pattern: "
          "'a' }",
-         "part_optimizers[0]: no optimiser is named"},
+         "part_optimizers[0]: no optimizer is named"},
         {"sgd_optimizer {} constant_learning_rate {} part_optimizers { sgd_optimizer {} "
          "regex_pattern: '(.*)*[0-9]' }",
          "regex_pattern '(.*)*[0-9]' on 'deep.0.weight.deep.0.weight.deep.0.weight': match "
@@ -287,7 +287,7 @@ static void micro_steps_make_up_a_step(void)
     CHECK(accum_share(4) == 0.25 && accum_share(0) == 1 && accum_share(1) == 1);
 }
 
-static void row_optimisers_come_from_their_messages(void)
+static void row_optimizers_come_from_their_messages(void)
 {
     static const struct {
         const char *conf;
@@ -358,7 +358,7 @@ static void row_gradients_are_clamped_when_asked(void)
     static const struct {
         const char *conf, *msg;
     } bad[] = {
-        {"constant_learning_rate {}", "sparse_optimizer: no optimiser is named"},
+        {"constant_learning_rate {}", "sparse_optimizer: no optimizer is named"},
         {"sgd_optimizer {}", "sparse_optimizer: no learning-rate schedule is named"},
         {"lamb_optimizer { beta2: 1 } constant_learning_rate {}",
          "sparse_optimizer: lamb_optimizer: beta2: 1 is outside [0, 1)"},
@@ -384,7 +384,7 @@ static const struct tap_case cases[] = {
     TAP(without_a_scaler_the_scale_is_one),
     TAP(scaler_settings_are_checked),
     TAP(micro_steps_make_up_a_step),
-    TAP(row_optimisers_come_from_their_messages),
+    TAP(row_optimizers_come_from_their_messages),
     TAP(row_gradients_are_clamped_when_asked),
 };
 TAP_MAIN(cases)
