@@ -43,6 +43,24 @@ bool backend_helper_env_is_pip(const char *variable)
     return str_starts(variable, "PIP_") || among(variable, names, ARRAY_LEN(names));
 }
 
+/* https://name:password@host/: any of the addresses in a value, blanks between them. */
+static bool holds_password(const char *value)
+{
+    for (const char *at = strstr(value, "://"); at; at = strstr(at + 3, "://")) {
+        size_t n = strcspn(at + 3, "/ \t\n");
+        if (memchr(at + 3, '@', n))
+            return true;
+    }
+    return false;
+}
+
+bool backend_helper_env_is_public_pip(const char *variable)
+{
+    const char *value = strchr(variable, '=');
+    return value && backend_helper_env_is_pip(variable) && !holds_password(value + 1) &&
+           !str_starts(variable, "PIP_CLIENT_CERT=");
+}
+
 void backend_helper_env_fill(struct job_contract_env *out, const char *const *env,
                              bool (*wanted)(const char *variable))
 {

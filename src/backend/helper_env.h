@@ -13,6 +13,8 @@
 bool backend_helper_env_is_engine(const char *variable);
 /* Whether it is for pip: PATH, HOME, proxies, and where packages come from. */
 bool backend_helper_env_is_pip(const char *variable);
+/* The same, for packages of a server's users: without an address that holds a password. */
+bool backend_helper_env_is_public_pip(const char *variable);
 /* Those of `env` (NULL behind the last) that are wanted; PATH in any case. */
 void backend_helper_env_fill(struct job_contract_env *out, const char *const *env,
                              bool (*wanted)(const char *variable));

@@ -13,6 +13,7 @@
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/access.h"
 #include "job/file.h"
 #include "job/snapshot.h"
 #include "job/table.h"
@@ -40,7 +41,9 @@ static enum rc stage_tables(const struct sup *s, struct err *err)
     struct job_environ_list access;
     char *path = fs_join(s->dir, "access.json");
     job_environ_read(path, &access);
-    enum rc rc = job_table_stage(s->ml, &s->channels, &access, err);
+    enum rc rc = job_access_check(&s->channels, &access, err);
+    if (!rc)
+        rc = job_table_stage(s->ml, &s->channels, &access, err);
     job_environ_release(&access);
     mem_free(path);
     return rc;
@@ -245,7 +248,8 @@ static enum rc start_python(struct sup *s, struct err *err)
                              "-r", list, NULL};
     struct job_contract_env ours = {0};
     backend_helper_env_fill(&ours, (const char *const *)environ,
-                            backend_helper_env_is_pip);
+                            s->job.isolation ? backend_helper_env_is_public_pip
+                                             : backend_helper_env_is_pip);
     const char *const *argv = s->helper_step == STEP_VENV ? make : install;
     if (s->job.isolation)
         make[0] = "python3"; /* the first that the job may execute */

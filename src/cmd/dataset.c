@@ -18,7 +18,7 @@
 struct dataset_conf {
     struct job_where where;
     const char *path, *mount, *type;
-    bool json;
+    bool writable, json;
 };
 
 static const struct opt create_opts[] = {
@@ -29,6 +29,8 @@ static const struct opt create_opts[] = {
      .meta = "PATH"},
     {OPT_CHOICE(struct dataset_conf, type, "local", "local|nas|oss|s3|odps",
                 "storage type; nas is a directory mounted on this machine")},
+    {OPT_BOOL(struct dataset_conf, writable, "false",
+              "users of a server may send outputs there, with the server's keys")},
     {OPT_BOOL(struct dataset_conf, json, "false", "print one JSON object")},
     JOB_WHERE_OPTS(struct dataset_conf),
     JOB_SERVER_OPT(struct dataset_conf),
@@ -54,6 +56,7 @@ static void put_json(const struct store_dataset *d, struct buf *out)
     json_put_str(&j, "path", d->uri);
     json_put_str(&j, "mount", d->mount);
     json_put_str(&j, "owner", d->owner);
+    json_put_bool(&j, "writable", store_dataset_writable(d));
     json_put_str(&j, "created", time);
     json_close(&j, '}');
 }
@@ -92,8 +95,11 @@ static enum rc create_dataset(const struct dataset_conf *c, const struct cmd_pla
     enum rc rc = check_place(c, err);
     if (rc)
         return rc;
-    struct store_dataset d = {
-        .name = name, .type = c->type, .uri = c->path, .mount = c->mount};
+    struct store_dataset d = {.name = name,
+                              .type = c->type,
+                              .uri = c->path,
+                              .mount = c->mount,
+                              .options = c->writable ? STORE_DATASET_WRITABLE : ""};
     struct buf out;
     buf_init(&out, CMD_TEXT_MAX);
     rc = p->ops->dataset_create(p, &d, &arena, err);

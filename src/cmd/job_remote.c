@@ -423,14 +423,15 @@ static enum rc remote_log_tail(const struct cmd_place *p, const char *id, int64_
 
 static void take_dataset(const struct node *n, struct arena *a, struct store_dataset *d)
 {
-    *d = (struct store_dataset){.name = arena_strdup(a, node_get_text(n, "name", "")),
-                                .id = arena_strdup(a, node_get_text(n, "id", "")),
-                                .type = arena_strdup(a, node_get_text(n, "type", "")),
-                                .uri = arena_strdup(a, node_get_text(n, "path", "")),
-                                .mount = arena_strdup(a, node_get_text(n, "mount", "")),
-                                .options = "",
-                                .owner = arena_strdup(a, node_get_text(n, "owner", "")),
-                                .created = time_of(n, "created")};
+    *d = (struct store_dataset){
+        .name = arena_strdup(a, node_get_text(n, "name", "")),
+        .id = arena_strdup(a, node_get_text(n, "id", "")),
+        .type = arena_strdup(a, node_get_text(n, "type", "")),
+        .uri = arena_strdup(a, node_get_text(n, "path", "")),
+        .mount = arena_strdup(a, node_get_text(n, "mount", "")),
+        .options = node_get_bool(n, "writable", false) ? STORE_DATASET_WRITABLE : "",
+        .owner = arena_strdup(a, node_get_text(n, "owner", "")),
+        .created = time_of(n, "created")};
 }
 
 static enum rc remote_dataset_create(const struct cmd_place *p, struct store_dataset *d,
@@ -445,6 +446,8 @@ static enum rc remote_dataset_create(const struct cmd_place *p, struct store_dat
     json_put_str(&j, "type", d->type);
     json_put_str(&j, "path", d->uri);
     json_put_str(&j, "mount", d->mount);
+    if (store_dataset_writable(d))
+        json_put_bool(&j, "writable", true);
     json_close(&j, '}');
     enum rc rc =
         call_server(p, "POST", mem_strdup("/api/v1/datasets"), buf_str(&body), &doc, err);

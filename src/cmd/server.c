@@ -139,6 +139,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         cmd_place_close(&p);
         return rc;
     }
+    p.p.served = true;
     p.p.isolation = isolate.on ? &isolate.jobs : NULL;
     block_signals();
     const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));

@@ -18,6 +18,7 @@ static void put_dataset(struct http_call *c, const struct store_dataset *d)
     json_put_str(j, "path", d->uri);
     json_put_str(j, "mount", d->mount);
     json_put_str(j, "owner", d->owner);
+    json_put_bool(j, "writable", store_dataset_writable(d));
     json_put_time(j, "created", d->created);
     json_close(j, '}');
 }
@@ -56,6 +57,8 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
         return err_coded(err, RC_INVAL, E3301,
                          "'mount': '%.100s' is not a valid mount path for a dataset",
                          d->mount);
+    if (store_dataset_writable(d) && c->who.role < ROLE_ADMIN)
+        return http_call_forbid(c, err, "only admins may make a dataset writable");
     if (!local)
         return strstr(d->uri, "://") ? RC_OK
                                      : err_coded(err, RC_INVAL, E3301,
@@ -75,6 +78,9 @@ enum rc http_create_dataset(struct http_call *c, struct err *err)
                               .type = http_schema_text(c->body, "type", "local"),
                               .uri = http_schema_text(c->body, "path", ""),
                               .mount = http_schema_text(c->body, "mount", "/mnt/data"),
+                              .options = http_schema_bool(c->body, "writable", false)
+                                             ? STORE_DATASET_WRITABLE
+                                             : "",
                               .owner = c->who.name,
                               .created = clock_wall_ns()};
     enum rc rc = datasets_check(c, &d, err);

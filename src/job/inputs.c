@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/bucket.h"
+#include "store/users.h"
 
 static const char *const outputs[] = {"model", "checkpoints", "tensorboard"};
 
@@ -49,51 +50,66 @@ static bool is_table(const char *uri)
     return str_starts(uri, "odps://");
 }
 
-/* The dataset's path or address as text in `a`. In a store it is all below its address:
- * a dataset is a directory.
+/* Registered by a user of a server who is no administrator. Who is not among the users
+ * registered it on the server's own command line.
+ */
+static bool is_guarded(const struct resolving *r, const struct store_dataset *d)
+{
+    struct store_users users = {0};
+    struct err err = {0};
+    enum rc rc = store_user_get(r->p->store, d->owner, &users, &err);
+    bool admin = !rc && strcmp(users.at[0].role, "admin") == 0 && !users.at[0].disabled;
+    store_users_release(&users);
+    return rc == RC_NOTFOUND ? false : !admin;
+}
+
+/* Fills path, mount and whom it belongs to. In a store it is all below its address: a
+ * dataset is a directory.
  */
 static enum rc from_dataset(const struct resolving *r, const char *name,
-                            const char **path, const char **mount, struct err *err)
+                            struct job_channel *c, struct err *err)
 {
     struct arena *a = &r->out->arena;
     struct store_datasets got = {0};
+    const char **path = &c->path;
     enum rc rc = store_dataset_get(r->p->store, name, &got, err);
     if (rc)
         return rc;
     const struct store_dataset *d = &got.at[0];
+    c->guarded = is_guarded(r, d);
+    c->writable = store_dataset_writable(d);
     if (d->uri[0] != '/' && !job_bucket_is(d->uri) && !is_table(d->uri))
         rc = err_coded(err, RC_UNSUPPORTED, E3006,
                        "dataset '%.100s' lies at %.200s, which cannot be mounted here",
                        name, d->uri);
     if (!rc && job_bucket_is(d->uri))
         rc = job_bucket_plain(d->uri, a, path, err);
-    else
+    else if (!rc)
         *path = arena_strdup(a, d->uri);
     if (!rc && job_bucket_is(*path) && !str_ends(*path, "/"))
         *path = arena_printf(a, "%s/", *path);
     else if (!rc)
         *path = arena_strdup(a, *path);
-    *mount = arena_strdup(a, d->mount);
+    c->mount = arena_strdup(a, d->mount);
     store_datasets_release(&got);
     return rc;
 }
 
-/* A path, or an address in an object store. */
-static enum rc path_of(const struct resolving *r, const char *uri, const char **path,
+/* A path, or an address in an object store: c->path. */
+static enum rc path_of(const struct resolving *r, const char *uri, struct job_channel *c,
                        struct err *err)
 {
     static const char pai[] = "pai://datasets/";
     struct arena *a = &r->out->arena;
-    const char *mount;
+    const char **path = &c->path;
     if (str_starts(uri, "file://"))
         uri += strlen("file://");
     if (str_starts(uri, pai)) {
         uri += sizeof(pai) - 1;
-        return from_dataset(r, arena_strndup(a, uri, strcspn(uri, "/")), path, &mount,
-                            err);
+        return from_dataset(r, arena_strndup(a, uri, strcspn(uri, "/")), c, err);
     }
     if (str_starts(uri, "dataset:"))
-        return from_dataset(r, uri + strlen("dataset:"), path, &mount, err);
+        return from_dataset(r, uri + strlen("dataset:"), c, err);
     if (job_bucket_is(uri))
         return job_bucket_plain(uri, a, path, err);
     if (is_table(uri)) {
@@ -113,13 +129,11 @@ static enum rc look_at(const struct resolving *r, const struct schema_kv_STR *kv
                        struct job_channel *c, struct err *err)
 {
     struct stat st;
-    const char *mount;
     if (stat(c->path, &st) < 0) {
         int errnum = errno;
         struct err quiet = {0};
         if (errnum == ENOENT && !strchr(kv->value, '/') &&
-            from_dataset(r, kv->value, &c->path, &mount, &quiet) == RC_OK &&
-            c->path[0] != '/')
+            from_dataset(r, kv->value, c, &quiet) == RC_OK && c->path[0] != '/')
             return RC_OK;
         if (c->path[0] != '/' || stat(c->path, &st) < 0)
             return err_coded(err, RC_NOTFOUND, E3005, "input '%.100s': '%.300s': %s",
@@ -153,7 +167,7 @@ static enum rc resolve_input(const struct resolving *r, const struct schema_kv_S
     struct job_channel c = {.kind = CHANNEL_INPUT, .name = kv->key};
     enum rc rc = check_name(kv->key, err);
     if (!rc)
-        rc = path_of(r, kv->value, &c.path, err);
+        rc = path_of(r, kv->value, &c, err);
     if (rc)
         return err_wrap(err, rc, "input '%.100s'", kv->key);
     if (c.path[0] == '/')
@@ -190,11 +204,13 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
 {
     enum rc rc = check_name(kv->key, err);
     struct job_channels *out = r->out;
-    const char *path = NULL, *name = kv->key;
+    struct job_channel from = {.path = NULL};
+    const char *name = kv->key;
     if (strcmp(name, "logs") == 0)
         name = "tensorboard"; /* the other name of the same thing */
     if (!rc)
-        rc = path_of(r, kv->value, &path, err);
+        rc = path_of(r, kv->value, &from, err);
+    const char *path = from.path;
     if (!rc && is_table(path))
         rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
     bool remote = !rc && job_bucket_is(path);
@@ -204,11 +220,13 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
         return err_wrap(err, rc, "output '%.100s'", kv->key);
     if (!find_output(out, name))
         add_output(out, name);
+    struct job_channel *to = find_output(out, name);
+    to->guarded = from.guarded;
+    to->writable = from.writable;
     if (remote)
-        find_output(out, name)->uri =
-            str_ends(path, "/") ? path : arena_printf(&out->arena, "%s/", path);
+        to->uri = str_ends(path, "/") ? path : arena_printf(&out->arena, "%s/", path);
     else
-        find_output(out, name)->path = path;
+        to->path = path;
     return RC_OK;
 }
 
@@ -234,11 +252,11 @@ static enum rc dataset_of(const struct resolving *r, const char *text,
             c->path = arena_printf(a, "%s/", c->path);
         return RC_OK;
     }
-    const char *own = NULL;
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
     c->name = arena_strndup(a, text, n);
-    enum rc rc = from_dataset(r, c->name, &c->path, &own, err);
-    c->mount = last && last[1] == '/' ? last + 1 : own;
+    enum rc rc = from_dataset(r, c->name, c, err);
+    if (last && last[1] == '/')
+        c->mount = last + 1;
     return rc;
 }
 

@@ -22,6 +22,8 @@ struct job_channel {
                           lie, an output is sent there at the end; NULL: on this machine */
     bool is_file;      /* then `mount` is the directory, and the file lies in it */
     bool is_table; /* of MaxCompute, at `uri`: the job gets its address, not its rows */
+    bool guarded;  /* a dataset that a user registered who is no administrator */
+    bool writable; /* a dataset whose place users may send outputs to */
 };
 
 struct job_channels {

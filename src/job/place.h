@@ -18,6 +18,7 @@
 #ifndef JOB_PLACE_H
 #define JOB_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,7 @@ struct job_place {
     const char *owner;                 /* who asks */
     const char *node;                  /* this machine and directory */
     const struct isolation *isolation; /* for jobs of a server's users; NULL: none */
+    bool served;      /* a server's: its keys are not its users' (job/access.h) */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };
 

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/access.h"
 #include "job/bucket.h"
 #include "job/environ.h"
 #include "job/inputs.h"
@@ -89,15 +90,14 @@ static enum rc ask_stores(struct job_spec *s, const struct job_channels *c,
     return rc;
 }
 
-static bool needs_access(const struct job_channels *c)
-{
-    return job_channels_remote(c, CHANNEL_INPUT) ||
-           job_channels_remote(c, CHANNEL_OUTPUT) ||
-           job_channels_remote(c, CHANNEL_DATASET) || job_channels_tables(c);
-}
+/* What the submission brings along; lists have NULL behind the last. */
+struct given {
+    const char *const *env, *const *secrets;
+    enum job_access access;
+};
 
 static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
-                         const char *const *env, bool *access, struct err *err)
+                         struct given *g, struct err *err)
 {
     struct job_channels channels = {0};
     struct job_metric_set *metrics = NULL;
@@ -107,10 +107,11 @@ static enum rc check_all(const struct job_place *p, struct job_spec *s, const ch
     job_metric_close(metrics);
     if (!rc && !s->shell && !s->argv)
         rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
+    if (!rc)
+        rc = job_access_choose(p, &channels, g->secrets, &g->access, err);
     /* Somebody else's keys would be needed for somebody else's job. */
-    if (!rc && env == (const char *const *)environ)
+    if (!rc && g->env == (const char *const *)environ && g->access == ACCESS_SUBMITTER)
         rc = ask_stores(s, &channels, err);
-    *access = needs_access(&channels);
     job_channels_release(&channels);
     return rc;
 }
@@ -142,14 +143,14 @@ static enum rc fill_in(struct job_spec *s, const char *cwd, struct err *err)
     return RC_OK;
 }
 
-static enum rc keep_env(const struct job_spec *s, const char *dir, const char *const *env,
-                        bool access, struct err *err)
+static enum rc keep_env(const struct job_spec *s, const char *dir, const struct given *g,
+                        struct err *err)
 {
     char *plain = fs_join(dir, "env.json"), *keys = fs_join(dir, "access.json");
-    enum rc rc =
-        job_environ_write(plain, env, s->s->inherit ? NULL : job_environ_is_plain, err);
-    if (!rc && access)
-        rc = job_environ_write(keys, env, job_environ_is_access, err);
+    enum rc rc = job_environ_write(plain, g->env,
+                                   s->s->inherit ? NULL : job_environ_is_plain, err);
+    if (!rc)
+        rc = job_access_keep(g->access, keys, g->env, g->secrets, err);
     mem_free(keys);
     mem_free(plain);
     return rc;
@@ -170,13 +171,8 @@ static enum rc take_source(const char *objects, const char *source,
     return rc;
 }
 
-/* What the submission brings along; each has NULL behind the last. */
-struct given {
-    const char *const *env, *const *secrets;
-};
-
 static enum rc make_files(const struct job_place *p, const struct job_spec *s,
-                          const char *dir, const struct given *g, bool access,
+                          const char *dir, const struct given *g,
                           struct job_submit_result *r, struct err *err)
 {
     static const char *const subs[] = {"logs", "run"};
@@ -192,7 +188,7 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
         r->copied = true;
     }
     if (!rc)
-        rc = keep_env(s, dir, g->env, access, err);
+        rc = keep_env(s, dir, g, err);
     if (!rc)
         rc = job_secrets_capture(s, g->secrets, secrets, err);
     if (!rc && p->isolation && (p->isolation->count || s->s->has_image))
@@ -303,15 +299,17 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
                         const char *const *env, const char *const *secrets,
                         const char *cwd, struct job_submit_result *out, struct err *err)
 {
+    static const char *const none[] = {NULL};
     struct given given = {.env = env, .secrets = secrets};
+    if (secrets == env && job_access_is_guest(p))
+        given.secrets = none; /* the variables of a server are not its users' */
     struct job_submit_result r = {.existed = false};
     /* A token that is known needs no second copy of the code. */
     if (s->s->has_client_token && find_older(p, s->s->client_token, &r, NULL) == RC_OK) {
         *out = r;
         return RC_OK;
     }
-    bool access = false;
-    enum rc rc = check_all(p, s, cwd, env, &access, err);
+    enum rc rc = check_all(p, s, cwd, &given, err);
     if (!rc)
         rc = fill_in(s, cwd, err);
     if (!rc)
@@ -319,7 +317,7 @@ enum rc job_submit_with(const struct job_place *p, struct job_spec *s,
     if (rc)
         return rc;
     char *dir = job_place_dir(p, r.id);
-    rc = make_files(p, s, dir, &given, access, &r, err);
+    rc = make_files(p, s, dir, &given, &r, err);
     if (!rc)
         rc = write_record(p, s, &r, err);
     if (rc || r.existed) {

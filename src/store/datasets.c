@@ -9,6 +9,11 @@ void store_datasets_release(struct store_datasets *l)
     *l = (struct store_datasets){0};
 }
 
+bool store_dataset_writable(const struct store_dataset *d)
+{
+    return d->options && strcmp(d->options, STORE_DATASET_WRITABLE) == 0;
+}
+
 enum rc store_dataset_create(struct store *s, const struct store_dataset *d,
                              struct err *err)
 {

@@ -187,6 +187,9 @@ struct store_dataset {
     const char *name, *id, *type, *uri, *mount, *options, *owner;
     int64_t created;
 };
+/* What `options` says: users of a server may send outputs there. */
+#define STORE_DATASET_WRITABLE "writable"
+bool store_dataset_writable(const struct store_dataset *d);
 struct store_datasets {
     struct arena arena;
     struct store_dataset *at;

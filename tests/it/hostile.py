@@ -279,6 +279,65 @@ def secrets_that_are_variables(token):
                 must("trap" not in f.read(), "a secret in", file)
 
 
+def datasets_of_the_server(token):
+    """The server's keys open what administrators named, and nothing else."""
+    def dataset(who, name, kind, path, **more):
+        return ask("POST", "/api/v1/datasets", {"name": name, "type": kind, "path": path, **more}, token=who)[0]
+
+    def refusal(command="true", **more):
+        status, _, answer = ask("POST", "/api/v1/jobs", {"command": command, **more}, token=token)
+        return status == 422 and answer["code"] == "E3302"
+
+    check(dataset(admin, "team", "s3", "s3://team/data") == 201, "a dataset of the admin's")
+    check(dataset(admin, "rows", "odps", "odps://p/tables/t") == 201, "a table of the admin's")
+    check(dataset(admin, "models", "s3", "s3://team/models", writable=True) == 201, "a writable one")
+    for name, kind, path in (("m-s3", "s3", "s3://team/data"), ("m-oss", "oss", "oss://team/data"), ("m-odps", "odps", "odps://p/tables/t")):
+        dataset(token, name, kind, path)
+        must(refusal(input={"x": "dataset:" + name}), "the server's key for an input at", path)
+        must(refusal(output={"model": "dataset:" + name}) or kind == "odps", "the server's key for an output at", path)
+        must(kind == "odps" or refusal(data=[name + ":/mnt/x"]), "the server's key for data at", path)
+    must(dataset(token, "m-w", "s3", "s3://team/models", writable=True) == 403, "a dataset made writable")
+    must(refusal(input={"x": "dataset:rows"}), "the server's key for a table")
+    must(refusal(output={"model": "dataset:team"}), "an output over the team's data")
+    must(refusal(output={"checkpoints": "dataset:team"}), "checkpoints over the team's data")
+    must(refusal(output={"model": "pai://datasets/team/"}), "an output over the team's data by its other name")
+    schedule = {"name": "m", "cron": "0 0 1 1 *", "job": {"command": "true", "input": {"x": "dataset:m-s3"}}}
+    ask("POST", "/api/v1/schedules", schedule, token=token)
+    status, _, run = ask("POST", "/api/v1/schedules/m/run", {}, token=token)
+    must(status >= 400 or not run.get("job"), "the server's key by a schedule", status, run)
+    # A key of one's own opens no more than it does anywhere; the server's must not stand in for it.
+    own = {"AWS_ACCESS_KEY_ID": "mallory", "AWS_SECRET_ACCESS_KEY": "mallory", "AWS_ENDPOINT_URL": "http://127.0.0.1:1",
+           "AWS_SHARED_CREDENTIALS_FILE": "/root/.aws/credentials", "ALIBABA_CLOUD_CREDENTIALS_URI": "http://127.0.0.1:1/"}
+    for names in (own, {"AWS_ACCESS_KEY_ID": "mallory"}, {"OSS_ACCESS_KEY_ID": "mallory"}):
+        job = submit(token, "cat /ml/input/data/x/*", input={"x": "dataset:m-s3"}, secret=list(names),
+                     secret_values={n: own.get(n, "mallory") for n in names})
+        must(job is None or wait(token, job) == "Failed" and "rows" not in log(token, job), "the team's data with a key of", list(names))
+    if not os.environ.get("ISOLATED"):
+        return
+    # What is meant to work: the admin's dataset is copied in, outputs go to the one that is writable.
+    job = submit(token, "cat /ml/input/data/x/part-0; echo w > /ml/output/model/w", input={"x": "dataset:team"}, output={"model": "dataset:models"})
+    check(wait(token, job) == "Succeeded" and "rows of the team" in log(token, job), "the team's dataset:", log(token, job))
+    job = submit(token, "cat $PAI_ODPS_CREDENTIAL /ml/input/data/x/meta.json", input={"x": "dataset:rows"},
+                 secret=["ODPS_ACCESS_ID", "ODPS_ACCESS_KEY"], secret_values={"ODPS_ACCESS_ID": "mallorys-id", "ODPS_ACCESS_KEY": "mallorys-key"})
+    check(wait(token, job) == "Succeeded" and "AccessKeyId" in log(token, job), "a table with a key of one's own:", log(token, job))
+    must("SERVERKEY" not in log(token, job), "the server's key of MaxCompute in", log(token, job))
+    # Programs of packages run before the job does.
+    code = "import os; open('/ml/usercode/seen', 'w').write(str(dict(os.environ)))\n"
+    text = json.dumps([{"file": put_object(token, code.encode()), "path": "p/setup.py"},
+                       {"file": put_object(token, b"./p\n"), "path": "requirements.txt"}]).encode()
+    name = hashlib.sha256(text).hexdigest()
+    check(ask("PUT", "/api/v1/snapshots/" + name, raw=text, token=token)[0] < 300, "a snapshot with a package")
+    job = submit(token, "cat /ml/usercode/seen /ml/usercode/p/seen", source="snapshot:" + name, requirements_optional=True)
+    wait(token, job)
+    must("SERVERKEY" not in log(token, job) and "testsecret" not in log(token, job), "the server's keys in pip:", log(token, job))
+
+
+def put_object(token, data):
+    name = hashlib.sha256(data).hexdigest()
+    check(ask("PUT", "/api/v1/objects/" + name, raw=data, token=token)[0] < 300, "an object")
+    return name
+
+
 def inside(token, alice):
     """What a job can do by itself; see hostile_job.py."""
     with open(os.path.join(HERE, "hostile_job.py"), encoding="utf-8") as f:
@@ -289,7 +348,7 @@ def inside(token, alice):
     text = log(token, job)
     for line in text.splitlines():
         must(not line.startswith("GAINED"), line)
-    check(state == "Succeeded" and "done 59" in text, "the job that attacks:", state, text[-600:])
+    check(state == "Succeeded" and "done 60" in text, "the job that attacks:", state, text[-600:])
     alice.unharmed("attacks from inside")
 
 
@@ -342,6 +401,7 @@ def main():
     smuggling(mallory)
     forgery(mallory)
     secrets_that_are_variables(mallory)
+    datasets_of_the_server(mallory)
     alice.unharmed("requests")
     if os.environ.get("ISOLATED"):
         inside(mallory, alice)

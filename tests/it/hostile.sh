@@ -4,24 +4,35 @@
 # come from outside, hostile_job.py those of a job. Bombs are small, loops are bounded, all traffic stays on the loopback.
 # shellcheck disable=SC2154 # $got is set by run
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/servers/lib.sh"
 
 unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
 
 an_ordinary_submitter_gains_nothing()
 {
-    export TY_SERVER_SECRET=a-secret-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g
+    serve_with objects.py
+    local objects=$server
+    printf 'rows of the team' >.object
+    ask /_put/team/data/part-0 @.object
+    # Keys of the server's, none of which may reach a job: SERVERKEY is what they have in common.
+    export AWS_ACCESS_KEY_ID=testkey AWS_SECRET_ACCESS_KEY=testsecret AWS_REGION=us-east-1 AWS_ENDPOINT_URL=$at
+    export ODPS_ACCESS_ID=SERVERKEY-id ODPS_ACCESS_KEY=SERVERKEY-odps ODPS_ENDPOINT=http://127.0.0.1:1/api
+    export ALIBABA_CLOUD_ACCESS_KEY_SECRET=SERVERKEY-aliyun OSS_ACCESS_KEY_SECRET=SERVERKEY-oss PGPASSWORD=SERVERKEY-pg
+    export PIP_EXTRA_INDEX_URL=http://name:SERVERKEY-pip@127.0.0.1:1/simple PIP_NO_INDEX=1
+    export TY_SERVER_SECRET=SERVERKEY-of-the-server TRAINYARD_SLOTS=cpu=8,memory=8g
     "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 --job-processes 64 \
         --job-file-size 8m --job-network none 2>server.log &
     server=$!
     wait_for_server
     local mode
     mode=$(sed -n 's/^isolation: \([a-z]*\).*/\1/p' server.log)
-    [ "$mode" = none ] && { finish; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
+    [ "$mode" = none ] && { finish; kill "$objects"; skip "this machine cannot isolate jobs, so a server lets nobody in"; }
     [ "$mode" = accounts ] && export ISOLATED=1
     URL=$url TOKEN=$(cat yard/admin.token) run python3 "$TY_SOURCE/tests/it/hostile.py" yard server.log
     status 0
     tail -3 .out | sed 's/^/# /' >&3
     [ "$got" = 0 ] || show .out
+    kill "$objects"
     kill -0 "$server" 2>/dev/null || fail "the server has ended"
     [ "$mode" = accounts ] || echo "# without accounts: attacks of jobs were left out" >&3
     finish

@@ -97,6 +97,18 @@ def see_the_servers_processes():
 
 
 @attack
+def find_keys_of_the_server():
+    """In variables, in files of the job and in what processes tell of themselves."""
+    words = ["YEKREVRES"[::-1].encode(), "tercestset"[::-1].encode()]
+    paths = glob.glob("/proc/[0-9]*/environ") + glob.glob("/proc/[0-9]*/cmdline")
+    paths += [os.path.join(root, name) for top in ("/ml", "/tmp", "/var/tmp", "/dev/shm") for root, _, names in os.walk(top) for name in names]
+    for path in paths:
+        text = refused(lambda path=path: open(path, "rb").read(1 << 20)) or b""
+        if any(w in text for w in words):
+            return path
+
+
+@attack
 def read_memory_of_the_first_process():
     return refused(lambda: open("/proc/1/mem", "rb"))
 
