@@ -26,6 +26,7 @@ struct train_feeder {
     struct feature_scratch *scratch;
     struct sampler *sampler; /* NULL: none */
     struct sampler_scratch *draws;
+    struct train_mask mask;
     uint64_t step;            /* batches made so far, the thread's own */
     struct feeder_slot *ring; /* [depth] */
     int depth;
@@ -82,7 +83,10 @@ static enum rc make_features(struct train_feeder *f, const struct batch *rows,
         f->sampler ? sampler_run(f->sampler, f->draws, rows, step, &sampled, err) : RC_OK;
     if (rc)
         return err_wrap(err, rc, "sampler");
-    return feature_run_sampled(f->conf.plan, f->scratch, &sampled, NULL, out, err);
+    rc = train_mask_draw(&f->mask, &f->conf.mask, &sampled, step, err);
+    if (rc)
+        return rc;
+    return feature_run_sampled(f->conf.plan, f->scratch, &sampled, f->mask.at, out, err);
 }
 
 /* Fills one slot; *over when the last pass ended with it. */
@@ -198,6 +202,7 @@ void train_feeder_close(struct train_feeder *f)
     feature_scratch_destroy(f->scratch);
     sampler_scratch_destroy(f->draws);
     sampler_close(f->sampler);
+    train_mask_release(&f->mask);
     dataset_close(f->data);
     pthread_cond_destroy(&f->changed);
     pthread_mutex_destroy(&f->lock);

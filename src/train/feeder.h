@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/sampler/sampler.h"
 #include "feature/feature.h"
+#include "train/mask.h"
 
 struct train_feeder;
 
@@ -21,7 +22,8 @@ struct train_feeder_conf {
     int64_t epochs;                     /* passes over the data; 0: without end */
     bool positions;                     /* keep the dataset's position of each batch */
     const struct sampler_conf *sampler; /* NULL: none; only used by train_feeder_open() */
-    uint64_t first_step;                /* number of the first batch, for the sampler */
+    struct train_mask_conf mask;        /* zero: no row is masked */
+    uint64_t first_step; /* number of the first batch, for sampler and mask */
 };
 
 /* One batch, the feeder's until the next train_feeder_next(). */

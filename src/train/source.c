@@ -194,6 +194,17 @@ static void wanted_columns(const struct feature_plan *plan, bool labels, struct 
     out->weights = weight;
 }
 
+/* TorchEasyRec's workers: each reads a range of the rows, or of text every n-th file, and
+ * batches are taken from them in turn. Without the field the order is that of the files.
+ */
+static void use_workers(const struct pc_DataConfig *d, struct dataset_conf *out)
+{
+    if (!d->has_num_workers || d->num_workers < 2)
+        return;
+    out->readers = d->num_workers;
+    out->by_file = d->dataset_type == pc_DatasetType_CsvDataset && out->world <= 1;
+}
+
 enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_plan *plan,
                           const char *path, enum train_source_use use, uint64_t seed,
                           const struct comm *comm, struct arena *a,
@@ -216,6 +227,8 @@ enum rc train_source_conf(const struct pc_DataConfig *d, const struct feature_pl
         out->cost_field = d->sample_cost_field;
     if (training && d->shuffle)
         out->shuffle = d->shuffle_buffer_size;
+    if (use != SOURCE_PREDICT)
+        use_workers(d, out);
     wanted_columns(plan, use != SOURCE_PREDICT, a, out);
     if (d->dataset_type == pc_DatasetType_KafkaDataset)
         return message_fields(d, a, &out->reader, err);

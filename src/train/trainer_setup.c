@@ -158,6 +158,8 @@ static enum rc open_data(struct trainer *t, struct err *err)
                                      .epochs = t->tc->num_epochs,
                                      .positions = true,
                                      .first_step = t->session->step};
+    conf.mask = train_mask_conf_of(t->conf->data_config, t->session->plan, t->o->seed,
+                                   (uint64_t)comm_rank(t->session->options.comm));
     if (train_source_sampler(t->conf->data_config, SOURCE_TRAIN, t->o->seed, &sampler))
         conf.sampler = &sampler;
     enum rc rc = train_source_conf(t->conf->data_config, t->session->plan,

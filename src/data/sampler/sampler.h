@@ -91,6 +91,7 @@ struct sampled {
     const struct batch *items;
     int64_t n_common;       /* drawn for all */
     const int64_t *hard_at; /* [rows->n + 1]: a row's among the hard ones; or NULL */
+    int64_t n_negatives;    /* tdm: the last of `rows` */
     int64_t unknown;        /* tdm: rows whose item is not in the tree: not expanded */
 };
 

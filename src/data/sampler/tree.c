@@ -347,5 +347,6 @@ enum rc tree_run(const struct sampler *s, struct sampler_scratch *x,
     if (!rc)
         rc = fill_longer(s, x, b, positives, err);
     out->rows = &x->longer;
+    out->n_negatives = x->drawn.n - positives;
     return rc;
 }

@@ -185,11 +185,19 @@ static void check_stub(struct pc_check *x, const struct pc_feature *f)
                       "feature '%s': stub_type needs fg_mode FG_DAG", f->name);
 }
 
-/* With both probabilities 0 nothing is ever masked. */
+/* With both probabilities 0 nothing is ever masked, nor where all features are made in
+ * one go.
+ */
 static void check_mask(struct pc_check *x, const struct pc_feature *f)
 {
-    if (f->use_mask && x->data && x->data->sample_mask_prob <= 0 &&
-        x->data->negative_sample_mask_prob <= 0)
+    if (!f->use_mask || !x->data)
+        return;
+    if (!pc_fg_mode_masks(x->fg_mode))
+        schema_report(x->diags, DIAG_WARNING, E0323, f->msg, "use_mask",
+                      "use_mask has no effect under fg_mode %s; FG_NORMAL and FG_NONE "
+                      "mask",
+                      schema_enum_number(&pc_FgMode_def, x->fg_mode)->name);
+    else if (x->data->sample_mask_prob <= 0 && x->data->negative_sample_mask_prob <= 0)
         schema_report(x->diags, DIAG_WARNING, E0323, f->msg, "use_mask",
                       "use_mask has no effect: sample_mask_prob and "
                       "negative_sample_mask_prob are 0");

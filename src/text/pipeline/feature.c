@@ -296,6 +296,11 @@ enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data)
     return data->fg_threads > 0 ? pc_FgMode_FG_DAG : pc_FgMode_FG_NORMAL;
 }
 
+bool pc_fg_mode_masks(enum pc_FgMode mode)
+{
+    return mode == pc_FgMode_FG_NONE || mode == pc_FgMode_FG_NORMAL;
+}
+
 typedef struct pc_sampler sampler_self;
 static const struct field_def sampler_fields[] = {
 /* clang-format off */

@@ -118,6 +118,7 @@ enum pc_data_group pc_feature_data_group(const struct pc_feature *f,
 
 /* The mode that counts: fg_encoded, when set, overrides fg_mode. */
 enum pc_FgMode pc_fg_mode(const struct pc_DataConfig *data);
+bool pc_fg_mode_masks(enum pc_FgMode mode); /* use_mask counts there */
 
 /* A line of samplers.def: what the rest asks about a kind of negative sampler. */
 struct pc_sampler_kind {

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Fields of a pipeline.config that decide what a model learns, with TorchEasyRec's meaning.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/train_lib.sh"
+
+# csv_config DATA_CONFIG FEATURE: logistic regression over `u` and `i` of a CSV file.
+csv_config()
+{
+    cat >c.config <<END
+train_input_path: "a.csv" model_dir: "m"
+train_config { num_epochs: 1 save_checkpoints_steps: 2 log_step_count_steps: 1
+  sparse_optimizer { sgd_optimizer { lr: 0.5 } constant_learning_rate {} }
+  dense_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} } }
+data_config { batch_size: 4 dataset_type: CsvDataset fg_mode: FG_NORMAL label_fields: "clk" with_header: true
+  input_fields { input_name: "clk" input_type: INT64 } $1 }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" num_buckets: 50 embedding_dim: 4 default_value: "0" ${2:-} } }
+feature_configs { id_feature { feature_name: "i" expression: "item:i" num_buckets: 50 embedding_dim: 4 } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["u", "i"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [4] } } final { hidden_units: 2 } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+END
+}
+
+# rows FROM TO
+rows()
+{
+    local n
+    echo clk,u,i
+    for n in $(seq "$1" "$2"); do echo "$((n * 7 % 3 % 2)),$((n % 40 + 1)),$((n * 11 % 50))"; done
+}
+
+masked_rows_see_no_input()
+{
+    csv_config "sample_mask_prob: 1" "use_mask: true"
+    rows 1 32 >a.csv
+    sed 's/,[0-9]*,/,,/; 1s/,,/,u,/' a.csv >b.csv
+    trained m
+    status 0
+    csv_config ""
+    trained n --train-input b.csv
+    status 0
+    same_checkpoint m/model.ckpt-7 n/model.ckpt-7
+    trained o
+    cmp -s m/model.ckpt-7/model-00001-of-00001.safetensors o/model.ckpt-7/model-00001-of-00001.safetensors &&
+        fail "the mask changes nothing"
+    csv_config "sample_mask_prob: 0.5" "use_mask: true"
+    trained p
+    trained q --set train_config.num_steps=4
+    trained q --continue
+    status 0
+    same_checkpoint p/model.ckpt-7 q/model.ckpt-7
+    cmp -s p/model.ckpt-7/model-00001-of-00001.safetensors m/model.ckpt-7/model-00001-of-00001.safetensors &&
+        fail "half of the rows are all of them"
+    run "$TRAINYARD" check c.config --set data_config.fg_mode=FG_DAG
+    out_has "use_mask has no effect under fg_mode FG_DAG"
+}
+
+# Rows of ranges 1-10, 11-20, 21-30, taken by batches of 4 in turn.
+in_turn()
+{
+    local from
+    echo clk,u,i
+    for from in 1 11 21 5 15 25 9 19 29; do
+        rows "$from" "$((from % 10 == 9 ? from + 1 : from + 3))" | sed 1d
+    done
+}
+
+workers_take_turns()
+{
+    config
+    rows 1 30 >a.csv
+    csv_config ""
+    in_turn >turns.csv
+    "$TRAINYARD" data convert a.csv a.parquet 2>/dev/null
+    local parquet='--set data_config.dataset_type=ParquetDataset --set data_config.input_fields=[]'
+    # shellcheck disable=SC2086
+    trained m $parquet --train-input a.parquet --set data_config.num_workers=3
+    status 0
+    # Batches of four, four and two rows: of a file in that order, three times.
+    head -n 13 turns.csv >x1.csv
+    { head -n 1 turns.csv && sed -n 14,25p turns.csv; } >x2.csv
+    { head -n 1 turns.csv && sed -n 26,27p turns.csv; } >x3.csv
+    { head -n 1 turns.csv && sed -n 28,29p turns.csv; } >x4.csv
+    { head -n 1 turns.csv && sed -n 30,31p turns.csv; } >x5.csv
+    trained n --train-input x1.csv
+    for n in 2 3 4 5; do
+        trained n --train-input x$n.csv --continue --data restart
+        status 0
+    done
+    same_checkpoint m/model.ckpt-8 n/model.ckpt-8
+    # Resumed in the middle of a turn.
+    # shellcheck disable=SC2086
+    trained o $parquet --train-input a.parquet --set data_config.num_workers=3 --set train_config.num_steps=4
+    # shellcheck disable=SC2086
+    trained o $parquet --train-input a.parquet --set data_config.num_workers=3 --continue
+    status 0
+    same_checkpoint m/model.ckpt-8 o/model.ckpt-8
+    # One worker, or none named, is the order of the file.
+    # shellcheck disable=SC2086
+    trained p $parquet --train-input a.parquet --set data_config.num_workers=1
+    # shellcheck disable=SC2086
+    trained q $parquet --train-input a.parquet
+    same_checkpoint p/model.ckpt-7 q/model.ckpt-7
+}
+
+text_files_are_dealt_to_workers()
+{
+    csv_config "num_workers: 8"
+    mkdir d
+    rows 1 8 >d/1.csv
+    rows 9 16 >d/2.csv
+    rows 17 24 >d/3.csv
+    trained m --train-input 'd/*.csv'
+    status 0
+    csv_config ""
+    { rows 1 4; rows 9 12 | sed 1d; rows 17 20 | sed 1d; rows 5 8 | sed 1d; rows 13 16 | sed 1d; rows 21 24 | sed 1d; } >x.csv
+    trained n --train-input x.csv
+    same_checkpoint m/model.ckpt-5 n/model.ckpt-5
+    csv_config "num_workers: 8"
+    trained o --train-input 'd/*.csv' --set train_config.num_steps=2
+    trained o --train-input 'd/*.csv' --continue
+    status 0
+    same_checkpoint m/model.ckpt-5 o/model.ckpt-5
+}
+
+tap_cases masked_rows_see_no_input workers_take_turns text_files_are_dealt_to_workers
