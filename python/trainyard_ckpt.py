@@ -571,11 +571,22 @@ def save(model_dir, arrays, step=0, epoch=0, config='', state=None, parts=part_o
     return path
 
 
-def _as_ours(name, tensor):
-    """Counters of batch norm are one float here."""
+# What TorchEasyRec stores beside the weights and the config says already: the running sums of
+# train_metrics, the windows of multi-window DIN, the widths of features under variational dropout.
+NOT_WEIGHTS = re.compile(r'(^|\.)_(train_)?metric_modules\.|\.(cumsum_)?windows_len$|\.feature_dim_repeat$')
+
+
+def as_ours(name, tensor):
+    """(name, tensor) as Trainyard names and shapes them; None of what is no weight here.
+    Counters of batch norm are one float, a convolution over one position is a matrix, and
+    names have no blanks (TorchEasyRec breaks a line within one)."""
+    if NOT_WEIGHTS.search(name):
+        return None
     if name.endswith('.num_batches_tracked'):
-        return tensor.float().reshape(1)
-    return tensor
+        tensor = tensor.float().reshape(1)
+    if re.search(r'\.cin_layers\.\d+\.weight$', name) and tensor.ndim == 3 and tensor.shape[2] == 1:
+        tensor = tensor.reshape(tensor.shape[:2])
+    return re.sub(r'\s+', '', name), tensor
 
 
 def from_dcp(path):
@@ -593,7 +604,8 @@ def from_dcp(path):
         dcp.load(out, storage_reader=reader)
     else:
         dcp.load_state_dict(out, reader, no_dist=True)
-    return {name: _as_ours(name, t) for name, t in out.items()}
+    pairs = (as_ours(name, t) for name, t in out.items())
+    return dict(pair for pair in pairs if pair)
 
 
 def _step_of(path):

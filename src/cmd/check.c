@@ -12,6 +12,8 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "text/conf.h"
+#include "text/pipeline/pipeline.h"
+#include "train/session.h"
 
 struct check_conf {
     const char *kind, *edit_config_json, *color;
@@ -161,12 +163,30 @@ static enum rc open_one(const char *path, const struct conf_options *o, struct c
     return rc;
 }
 
+/* What `train` would refuse when it builds the model, such as limits of a layer. */
+static enum rc try_model(const char *path, const struct conf *c, struct err *err)
+{
+    const struct pc_EasyRecConfig *pc = c->kind == &conf_kind_pipeline ? c->data : NULL;
+    const struct msg *model;
+    struct pool *pool = NULL;
+    if (!pc || !pc->train_config || !pc->data_config || !pc->model_config ||
+        !schema_oneof(&pc->model_config->base, "model", &model))
+        return RC_OK;
+    enum rc rc = pool_create(1, &pool, err);
+    if (!rc)
+        rc = train_session_try(pc, pool, err);
+    pool_destroy(pool);
+    return rc ? err_wrap(err, rc, "%s", path) : RC_OK;
+}
+
 static enum rc check_one(struct check *k, const char *path, struct err *err)
 {
     struct conf c = {0};
     struct diags diags = {0};
     struct err why = {0};
     enum rc rc = open_one(path, &k->options, &c, &diags, &why);
+    if (!rc && !diags.n_errors)
+        rc = try_model(path, &c, &why);
     if (rc && !diags.n_errors)
         report_unread(k, path, rc, &why);
     else

@@ -75,6 +75,18 @@ static enum rc print_result(const struct eval_conf *c, const struct pc_EasyRecCo
     return rc;
 }
 
+/* A checkpoint that was converted from elsewhere has weights and nothing of a run. */
+static enum rc load_session(struct train_session *s, const struct ckpt *c,
+                            struct err *err)
+{
+    struct arena a = {0};
+    const char *position;
+    enum rc rc = ckpt_json(c, "session") ? train_session_resume(s, c, &a, &position, err)
+                                         : train_session_load_weights(s, c, false, err);
+    arena_release(&a);
+    return rc;
+}
+
 /* The session is made for training, since a checkpoint restores all of it. */
 static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf *config,
                                    struct pool *pool, struct diags *diags,
@@ -85,21 +97,19 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
                                        .training = true,
                                        .farm_hash = config_farm_hash(),
                                        .table_dir = c->table_dir};
-    struct arena a = {0};
     struct ckpt *ckpt = NULL;
     struct train_session *s = NULL;
     struct train_score *score = NULL;
     const struct train_score_line *lines = NULL;
-    const char *position;
     size_t n = 0;
     enum rc rc =
         ckpt_open(c->checkpoint ? c->checkpoint : pc->model_dir, 0, &ckpt, NULL, err);
-    if (!rc)
+    if (!rc && ckpt_json(ckpt, "session"))
         rc = train_session_saved_seed(ckpt, &so.seed, err);
     if (!rc)
         rc = train_session_create(pc, &so, &s, diags, err);
     if (!rc)
-        rc = train_session_resume(s, ckpt, &a, &position, err);
+        rc = load_session(s, ckpt, err);
     if (!rc)
         rc = train_score_create(s, false, &score, err);
     if (!rc)
@@ -109,7 +119,6 @@ static enum rc evaluate_checkpoint(const struct eval_conf *c, const struct conf 
     train_score_destroy(score);
     train_session_destroy(s);
     ckpt_close(ckpt);
-    arena_release(&a);
     return rc;
 }
 

@@ -260,6 +260,7 @@ static inline int64_t sink_given(const struct fg_run *x)
 enum rc sink_default(struct fg_run *x) MUST_CHECK;
 /* Cuts to f->keep, fills in the default, ends the step. */
 enum rc sink_end_step(struct fg_run *x) MUST_CHECK;
+enum rc sink_end_bare_step(struct fg_run *x) MUST_CHECK; /* without the default */
 enum rc sink_begin(struct fg_run *x, int64_t rows) MUST_CHECK;
 void sink_end_row(struct fg_run *x);
 void sink_finish(struct fg_run *x);

@@ -130,6 +130,9 @@ static enum rc put_steps(struct fg_run *x, struct str s)
     }
 }
 
+/* As in TorchEasyRec, the default stands for a sequence without steps; a step of a list of
+ * lists that holds no ids stays empty.
+ */
 static enum rc put_list_steps(struct fg_run *x, const struct column *c, int64_t r)
 {
     const struct column *kid = &c->kids[0];
@@ -142,7 +145,7 @@ static enum rc put_list_steps(struct fg_run *x, const struct column *c, int64_t 
              nested && !rc && k < kid->offsets[i + 1]; k++)
             rc = put_leaf(x, &kid->kids[0], k);
         if (!rc)
-            rc = end_step(x);
+            rc = nested && x->f->sink == SINK_IDS ? sink_end_bare_step(x) : end_step(x);
     }
     return rc;
 }

@@ -207,25 +207,36 @@ static enum rc wrong_count(struct fg_run *x, int64_t given)
                    (intmax_t)given, x->f->dim);
 }
 
-enum rc sink_end_step(struct fg_run *x)
+/* Of a sequence: notes where the step ends. */
+static enum rc note_step(struct fg_run *x)
 {
-    const struct fg *f = x->f;
-    int64_t given = sink_given(x);
-    enum rc rc = RC_OK;
-    if (given == 0)
-        rc = sink_default(x);
-    else if (f->sink == SINK_NUMBERS && given != (int64_t)f->dim)
-        rc = wrong_count(x, given);
-    else if (f->keep && given > f->keep)
-        x->n = x->step_base + f->keep;
-    x->step_base = x->n;
-    if (rc || !f->sequence)
-        return rc;
     struct feature_out *o = x->out;
+    x->step_base = x->n;
+    if (!x->f->sequence)
+        return RC_OK;
     if (!feature_mem_room(&o->own_step, (size_t)o->steps + 2, sizeof(int64_t)))
         return fg_nomem(x);
     ((int64_t *)o->own_step.p)[++o->steps] = x->n;
     return RC_OK;
+}
+
+enum rc sink_end_bare_step(struct fg_run *x)
+{
+    const struct fg *f = x->f;
+    int64_t given = sink_given(x);
+    if (given && f->sink == SINK_NUMBERS && given != (int64_t)f->dim)
+        return wrong_count(x, given);
+    if (f->keep && given > f->keep)
+        x->n = x->step_base + f->keep;
+    return note_step(x);
+}
+
+enum rc sink_end_step(struct fg_run *x)
+{
+    if (sink_given(x))
+        return sink_end_bare_step(x);
+    enum rc rc = sink_default(x);
+    return rc ? rc : note_step(x);
 }
 
 void sink_end_row(struct fg_run *x)

@@ -18,12 +18,18 @@ bool part_first_group(struct model *m, struct group *out)
     return true;
 }
 
+bool part_can_mix(struct model *m, int64_t n)
+{
+    return (n >= 1 && n <= EXPERTS_MAX) ||
+           graph_fail(m->graph, "%jd experts: 1 to %d are possible", (intmax_t)n,
+                      EXPERTS_MAX) != NULL;
+}
+
 /* [n, width]. */
 static struct nn_val *beside(struct model *m, struct nn_val *const *experts, int64_t n)
 {
-    if (n < 1 || n > OP_INPUTS_MAX)
-        return graph_fail(m->graph, "%jd experts: 1 to %d are possible", (intmax_t)n,
-                          OP_INPUTS_MAX);
+    if (!part_can_mix(m, n))
+        return NULL;
     int64_t width = experts[0] ? nn_shape_width(nn_val_shape(experts[0])) : 0;
     for (int64_t i = 0; i < n; i++) {
         if (!experts[i])
@@ -47,11 +53,13 @@ bool part_experts(struct model *m, const char *name, const struct experts_conf *
                   struct nn_val *x, int64_t n_tasks, struct nn_val **out)
 {
     struct graph *g = m->graph;
-    struct nn_val *experts[OP_INPUTS_MAX];
     if (!c->expert)
         return graph_fail(g, "there is no expert_mlp") != NULL;
+    if (!part_can_mix(m, c->n))
+        return false;
+    struct nn_val **experts = part_vals(m, c->n);
     graph_push(g, name);
-    for (int64_t i = 0; i < c->n && i < OP_INPUTS_MAX; i++)
+    for (int64_t i = 0; i < c->n; i++)
         experts[i] = part_mlp(m, arena_printf(&m->arena, "expert_mlps.%jd", (intmax_t)i),
                               c->expert, x);
     struct nn_val *all = beside(m, experts, c->n);

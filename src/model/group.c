@@ -138,6 +138,7 @@ static bool add_table_feature(struct model *m, const struct pc_feature *f,
                              .slot = lookup_add_slot(m->lookup, &slot),
                              .width = p->width,
                              .first_only = p->first_only,
+                             .unweighted = p->in_sequence_group,
                              .leads = p->leads};
     VEC_PUSH(&m->inputs, in);
     if (is_coded(f, &conf, &slot) &&
@@ -254,7 +255,8 @@ static struct nn_val *dense_embed(struct model *m, const struct pc_feature *f,
 static struct nn_val *with_dense_embeds(struct model *m, const struct listing *l,
                                         struct nn_val *input)
 {
-    struct nn_val *parts[OP_INPUTS_MAX];
+    struct nn_val **parts =
+        arena_alloc(&m->arena, (size_t)(2 * l->n + 1) * sizeof(struct nn_val *));
     int n = 0;
     int64_t col = 0, done = 0;
     for (int64_t i = 0; i < l->n; i++) {
@@ -263,9 +265,6 @@ static struct nn_val *with_dense_embeds(struct model *m, const struct listing *l
             continue;
         int64_t width = input_width(f, l->wide_dim);
         if (is_dense_embedded(f)) {
-            if (n + 3 > OP_INPUTS_MAX)
-                return graph_fail(m->graph, "group '%s': too many dense embeddings",
-                                  l->group);
             if (col > done)
                 parts[n++] = nn_slice(m->graph, input, done, col - done);
             parts[n++] = dense_embed(m, f, nn_slice(m->graph, input, col, width));

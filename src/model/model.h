@@ -42,6 +42,7 @@ struct model_input {
     struct nn_val *val; /* of numbers: where they go */
     int64_t col, width;
     bool first_only; /* a query of one id: further ids are left out */
+    bool unweighted; /* its weights do not count there */
     bool leads;      /* of a sequence group: the feature whose lengths count */
 };
 

@@ -124,6 +124,8 @@ bool part_task_inputs(struct model *m, const struct pc_MLP *bottom,
                       struct nn_val **out);
 /* Room for a value per task. */
 struct nn_val **part_vals(struct model *m, int64_t n);
+#define EXPERTS_MAX 1024
+bool part_can_mix(struct model *m, int64_t n); /* else graph_fail() is done */
 
 /* The head of a single-task model: losses, outputs; `o` has num_class values. */
 void head_single(struct model *m, struct nn_val *o);

@@ -265,8 +265,8 @@ static enum rc fitted_steps(struct train_feed *f, size_t i, const struct feature
     return RC_OK;
 }
 
-static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_batch *b,
-                        struct err *err)
+static enum rc lay_out_ids(struct train_feed *f, size_t i, const struct feature_batch *b,
+                           struct err *err)
 {
     const struct model_input *in = &f->m->inputs.at[i];
     const struct feature_out *o = &b->at[f->feature_at[i]];
@@ -291,6 +291,17 @@ static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_bat
                                   .weights = o->weights,
                                   .rows = o->steps};
     return RC_OK;
+}
+
+/* TorchEasyRec looks up a sequence group, its query too, without weights. */
+static enum rc set_slot(struct train_feed *f, size_t i, const struct feature_batch *b,
+                        struct err *err)
+{
+    const struct model_input *in = &f->m->inputs.at[i];
+    enum rc rc = lay_out_ids(f, i, b, err);
+    if (in->unweighted)
+        f->slots[in->slot].weights = NULL;
+    return rc;
 }
 
 /* Numbers into their columns; steps that a sequence lacks are zeros. */

@@ -195,9 +195,9 @@ static double product(const float *a, const float *b, int64_t n)
     return sum;
 }
 
-double train_pareto_seed(struct train_pareto *p, struct graph *g, float scale)
+void train_pareto_seed(struct train_pareto *p, struct graph *g, float scale)
 {
-    double gram[PARETO_MAX * PARETO_MAX], weights[PARETO_MAX], total = 0;
+    double gram[PARETO_MAX * PARETO_MAX], weights[PARETO_MAX];
     copy_grads(g, p->held);
     for (size_t k = 0; k < p->n; k++) {
         for (size_t i = 0; i < graph_n_losses(g); i++)
@@ -215,9 +215,4 @@ double train_pareto_seed(struct train_pareto *p, struct graph *g, float scale)
         graph_seed(g, i, scale);
     for (size_t k = 0; k < p->n; k++)
         graph_seed(g, p->loss[k], (float)weights[k] * scale);
-    for (size_t i = 0; i < graph_n_losses(g); i++)
-        total += graph_loss_at(g, i);
-    for (size_t k = 0; k < p->n; k++)
-        total += (weights[k] - 1) * graph_loss_at(g, p->loss[k]);
-    return total;
 }

@@ -7,7 +7,7 @@
 
 #include "model/model.h"
 
-#define PARETO_MAX 16 /* losses */
+#define PARETO_MAX 64 /* losses */
 
 /* least[n] >= 0, their sum below 1; gram[n][n]: products of the losses' gradients. The
  * weights are at least `least`, and their sum is 1.
@@ -26,8 +26,8 @@ void train_pareto_destroy(struct train_pareto *p); /* NULL is fine */
 
 /* After a forward pass: one backward pass per loss, then seeds the losses of the tasks
  * with their weights times `scale`. Gradients are as before. The graph must keep values.
- * Returns the weighted loss.
+ * The loss that is logged stays the plain sum, as in TorchEasyRec.
  */
-double train_pareto_seed(struct train_pareto *p, struct graph *g, float scale);
+void train_pareto_seed(struct train_pareto *p, struct graph *g, float scale);
 
 #endif

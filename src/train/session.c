@@ -63,7 +63,10 @@ static const struct lookup_ops *lookup_of(const struct train_session_options *o)
     return o->lookup || comm_world(o->comm) == 1 ? o->lookup : &lookup_replicated_ops;
 }
 
-static enum rc make_model(struct train_session *s, struct err *err)
+/* `rows` of `arg`: how many ids a feature has, where the config does not say. */
+static enum rc build_model(struct train_session *s,
+                           uint64_t (*rows)(const void *arg, const char *feature),
+                           const void *arg, struct err *err)
 {
     const struct pc_TrainConfig *t = s->conf->train_config;
     const struct pc_ExportConfig *x = s->conf->export_config;
@@ -84,9 +87,14 @@ static enum rc make_model(struct train_session *s, struct err *err)
         .table_dir = s->options.table_dir,
         .lookup = lookup_of(&s->options),
         .alone = !training,
-        .rows = rows_of,
-        .rows_arg = s->plan};
-    enum rc rc = model_create(s->conf, &options, &s->model, err);
+        .rows = rows,
+        .rows_arg = arg};
+    return model_create(s->conf, &options, &s->model, err);
+}
+
+static enum rc make_model(struct train_session *s, struct err *err)
+{
+    enum rc rc = build_model(s, rows_of, s->plan, err);
     if (!rc)
         rc = train_feed_create(s->model, s->plan, &s->feed, err);
     if (!rc)
@@ -120,6 +128,27 @@ enum rc train_session_create(const struct pc_EasyRecConfig *conf,
         train_session_destroy(s);
     else
         *out = s;
+    return rc;
+}
+
+static uint64_t one_row(const void *arg, const char *feature)
+{
+    return 1;
+}
+
+enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool,
+                          struct err *err)
+{
+    struct train_session *s = mem_calloc(1, sizeof(*s));
+    s->conf = conf;
+    s->options =
+        (struct train_session_options){.pool = pool, .seed = 1, .training = true};
+    enum rc rc = optim_sparse_from(conf->train_config->sparse_optimizer, &s->sparse, err);
+    if (!rc)
+        rc = build_model(s, one_row, NULL, err);
+    if (!rc)
+        rc = make_optimizers(s, err);
+    train_session_destroy(s);
     return rc;
 }
 

@@ -71,6 +71,12 @@ struct train_session {
     int64_t marks[SESSION_MARKS]; /* of the last step, clock_mono_ns() */
 };
 
+/* Builds the model of a config that has a train_config, and drops it: whatever training
+ * refuses for its sake is told without reading a file. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM.
+ */
+enum rc train_session_try(const struct pc_EasyRecConfig *conf, struct pool *pool,
+                          struct err *err) MUST_CHECK;
+
 /* Problems of the config's features go to `diags`. RC_INVAL, RC_UNSUPPORTED, RC_NOMEM. */
 enum rc train_session_create(const struct pc_EasyRecConfig *conf,
                              const struct train_session_options *options,

@@ -62,12 +62,12 @@ static enum rc run_forward(struct train_session *s, bool training, double *loss,
 }
 
 /* In an accumulation each batch counts its share, times the loss scale. */
-static void seed_losses(struct train_session *s, double *loss)
+static void seed_losses(struct train_session *s)
 {
     struct graph *g = s->model->graph;
     float share = s->scaler.scale / (float)s->accumulate;
     if (s->pareto) {
-        *loss = train_pareto_seed(s->pareto, g, share);
+        train_pareto_seed(s->pareto, g, share);
         return;
     }
     for (size_t i = 0; i < graph_n_losses(g); i++)
@@ -174,7 +174,7 @@ enum rc train_session_train(struct train_session *s, const struct feature_batch 
         return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);
     if (!isfinite(*loss))
         return train_blame_not_finite(s, b, *loss, err);
-    seed_losses(s, loss);
+    seed_losses(s);
     graph_backward(s->model->graph, s->step % s->accumulate == 0);
     mark(s, MARK_BACKWARD);
     rc = update_rows(s, err);

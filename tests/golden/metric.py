@@ -40,7 +40,9 @@ def show(name, kind, conf, pred, label, values, batches=None, group=None):
 
 
 def thresholds(n):
-    return np.array([k / (n - 1) for k in range(n)], f32)
+    """torch.linspace(0, 1, n) in float32: from the nearer end, one rounding each."""
+    step = float(f32(1) / f32(n - 1))
+    return np.array([step * k if k < n // 2 else 1 - step * (n - 1 - k) for k in range(n)], f32)
 
 
 def rates(pred, label, n):

@@ -40,11 +40,29 @@ model_config {
 def trainyard(*args):
     done = subprocess.run([TRAINYARD, *args], capture_output=True, text=True)
     assert done.returncode == 0, f'{args}: {done.stderr[-2000:]}'
+    return done.stdout
 
 
 def as_theirs(name, t):
     """Counters are whole numbers without axes there."""
-    return t.long().reshape(()) if name.endswith('.num_batches_tracked') else t
+    return name, t.long().reshape(()) if name.endswith('.num_batches_tracked') else t
+
+
+# What a real run has beside the weights.
+BESIDE = {'model._train_metric_modules.auc._metric_module.true_positives': torch.zeros(200),
+          'model._train_metric_modules.auc._step_cnt': torch.tensor(3),
+          'model.multiwindow_din.windows_len': torch.tensor([1, 2]),
+          'model.multiwindow_din.cumsum_windows_len': torch.tensor([0, 1]),
+          'model.group_variational_dropouts.deep.feature_dim_repeat': torch.tensor([8, 8], dtype=torch.int32)}
+
+
+def check_names():
+    """A convolution over one position is a matrix here, and no name has blanks."""
+    name, _ = tc.as_ours('model.dense_embs.mlp#4#vdim#2#feature_name#            mv.weight', torch.zeros(8))
+    assert name == 'model.dense_embs.mlp#4#vdim#2#feature_name#mv.weight', name
+    name, t = tc.as_ours('model.cin.cin_layers.0.weight', torch.arange(36.).reshape(4, 9, 1))
+    assert (name, tuple(t.shape)) == ('model.cin.cin_layers.0.weight', (4, 9)) and t[1, 0] == 9
+    assert tc.as_ours('model.other.weight', torch.zeros(4, 9, 1))[1].shape == (4, 9, 1)
 
 
 def save(rank, state, out):
@@ -58,12 +76,14 @@ def save(rank, state, out):
 
 
 def main():
+    check_names()
     with open('c.config', 'w', encoding='utf-8') as f:
         f.write(CONFIG)
     trainyard('data', 'gen', 'taobao', '--rows', '2000', '--files', '1', '--out', 'data')
     trainyard('train', 'c.config')
     ours = tc.Checkpoint('ours')
-    state = {name: as_theirs(name, t) for name, t in ours.torch('model').items()}
+    weights = ours.torch('model')
+    state = dict(as_theirs(name, t) for name, t in weights.items()) | BESIDE
     out = f'theirs/model.ckpt-{ours.step}'
     mp.spawn(save, (state, out), nprocs=WORLD)
     with open(f'{out}/plan', 'w', encoding='utf-8') as f:
@@ -73,7 +93,7 @@ def main():
 
     tc.main(['from-dcp', out, 'converted'])
     got = tc.Checkpoint('converted')
-    assert got.step == ours.step and set(got) == set(state)
+    assert got.step == ours.step and set(got) == set(weights)
     for name in got:
         assert got[name].tobytes() == ours[name].tobytes(), name
 
@@ -83,6 +103,8 @@ def main():
     trainyard('predict', '--model', 'x', '--input', 'data/eval', '--output', 'c.csv')
     a, b, c = (open(x, 'rb').read() for x in ('a.csv', 'b.csv', 'c.csv'))
     assert a == b == c and a.count(b'\n') == 201
+    want, have = (json.loads(trainyard('eval', 'c.config', '--json', *args)) for args in ((), ('--checkpoint', 'converted')))
+    assert want == have, (want, have)
     trainyard('train', 'c.config', '--model-dir', 'tuned', '--fine-tune', 'converted')
     print(f'dcp.py: {len(state)} tensors of torch {torch.__version__}, written by {WORLD} processes, predict the same')
 

@@ -125,4 +125,79 @@ text_files_are_dealt_to_workers()
     same_checkpoint m/model.ckpt-5 o/model.ckpt-5
 }
 
-tap_cases masked_rows_see_no_input workers_take_turns text_files_are_dealt_to_workers
+# TorchEasyRec looks up a sequence group without weights, those of its query too.
+weights_of_a_query_do_not_count()
+{
+    cat >c.config <<'END'
+train_input_path: "a.csv" model_dir: "m"
+train_config { num_epochs: 1
+  sparse_optimizer { adagrad_optimizer { lr: 0.05 } constant_learning_rate {} }
+  dense_optimizer { adam_optimizer { lr: 0.01 } constant_learning_rate {} } }
+data_config { batch_size: 2 dataset_type: CsvDataset fg_mode: FG_DAG label_fields: "clk"
+  with_header: true input_fields { input_name: "clk" input_type: INT64 } }
+feature_configs { id_feature { feature_name: "q" expression: "item:q" num_buckets: 50 embedding_dim: 4 weighted: true separator: "|" pooling: "mean" } }
+feature_configs { sequence_id_feature { feature_name: "a" expression: "user:a" num_buckets: 50
+  embedding_dim: 4 sequence_length: 9 sequence_delim: "|" } }
+model_config {
+  feature_groups { group_name: "deep" group_type: DEEP feature_names: ["q"] }
+  feature_groups { group_name: "s" group_type: SEQUENCE feature_names: ["q", "a"] }
+  multi_tower_din { towers { input: "deep" mlp { hidden_units: [4] } }
+    din_towers { input: "s" attn_mlp { hidden_units: 4 } } final { hidden_units: 2 } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+END
+    printf 'clk,q,a\n1,3:2|4:5,1|2\n0,4:1,1|2|3\n1,2:7|9:1,1\n0,2:3,1|2|3\n' >a.csv
+    printf 'clk,q,a\n1,3:1|4:1,1|2\n0,4:1,1|2|3\n1,2:1|9:1,1\n0,2:1,1|2|3\n' >b.csv
+    trained m
+    status 0
+    trained n --train-input b.csv
+    cmp -s m/model.ckpt-1/model-00001-of-00001.safetensors n/model.ckpt-1/model-00001-of-00001.safetensors &&
+        fail "weights count nowhere"
+    # Without the pooled group no weight is left to count.
+    sed -i 's/feature_names: \["q"\]/feature_names: ["w"]/; s/^model_config/feature_configs { id_feature { feature_name: "w" expression: "item:clk" num_buckets: 5 embedding_dim: 4 } }\nmodel_config/' c.config
+    trained o
+    status 0
+    trained p --train-input b.csv
+    same_checkpoint o/model.ckpt-1 p/model.ckpt-1
+}
+
+# Numbers that become vectors, more than one operation joins; experts and losses likewise.
+wide_groups_train()
+{
+    local n names=
+    rows 1 8 >a.csv
+    csv_config ""
+    for n in $(seq 80); do
+        names="$names, \"r$n\""
+        sed -i "s/^model_config/feature_configs { raw_feature { feature_name: \"r$n\" expression: \"item:i\" embedding_dim: 2 mlp {} } }\n&/" c.config
+    done
+    sed -i "s/feature_names: \[\"u\", \"i\"/&$names/" c.config
+    trained m
+    status 0
+    run "$TRAINYARD" params m
+    out_has "mlp#2"
+    run "$TRAINYARD" check c.config
+    status 0
+}
+
+check_refuses_what_train_refuses()
+{
+    rows 1 8 >a.csv
+    csv_config "" 'dynamicemb { max_capacity: 10 score_strategy: "CUSTOMIZED" }'
+    sed -i 's/num_buckets: 50 embedding_dim: 4 default_value: "0" dynamicemb/embedding_dim: 4 dynamicemb/' c.config
+    run "$TRAINYARD" check c.config
+    status 2
+    err_has "c.config: multi_tower: model: feature 'u': score_strategy CUSTOMIZED is not supported"
+    trained m
+    status 2
+    err_has "score_strategy CUSTOMIZED is not supported"
+    csv_config ""
+    sed -i 's/multi_tower {.*/mmoe { num_expert: 2000 expert_mlp { hidden_units: 4 } task_towers { tower_name: "a" label_name: "clk" losses { binary_cross_entropy {} } } }/; /^  losses/d' c.config
+    echo '}' >>c.config
+    run "$TRAINYARD" check c.config
+    status 2
+    err_has "c.config: mmoe: model: 2000 experts: 1 to 1024 are possible"
+}
+
+tap_cases masked_rows_see_no_input workers_take_turns text_files_are_dealt_to_workers \
+    weights_of_a_query_do_not_count \
+    wide_groups_train check_refuses_what_train_refuses

@@ -5,6 +5,17 @@
 
 #include "base/mem.h"
 
+/* The float32 values of torch.linspace(0, 1, n), to the last bit, so that a score at a
+ * threshold falls into the same bin: multiples of a rounded step from the nearer end, with one
+ * rounding each (what a fused multiply-add gives there).
+ */
+static void fill_linspace(float *at, int64_t n)
+{
+    double step = (double)(1.0f / (float)(n - 1));
+    for (int64_t k = 0; k < n; k++)
+        at[k] = (float)(k < n / 2 ? step * (double)k : 1.0 - step * (double)(n - 1 - k));
+}
+
 enum rc metric_bins_init(struct metric_bins *b, int64_t n, struct err *err)
 {
     if (n < 2 || n > BINS_MAX)
@@ -18,8 +29,7 @@ enum rc metric_bins_init(struct metric_bins *b, int64_t n, struct err *err)
         metric_bins_release(b);
         return err_set(err, RC_NOMEM, "no memory for %jd thresholds", (intmax_t)n);
     }
-    for (int64_t k = 0; k < n; k++)
-        b->threshold[k] = (float)((double)k / (double)(n - 1));
+    fill_linspace(b->threshold, n);
     return RC_OK;
 }
 

@@ -35,9 +35,21 @@ const struct op op_concat = {
     .onnx = concat_onnx,
 };
 
+/* More than an op takes: the first of them side by side, then those beside the others. */
+static struct nn_val *concat_many(struct graph *g, struct nn_val *const *x, int n)
+{
+    struct nn_val *parts[OP_INPUTS_MAX];
+    int each = (n + OP_INPUTS_MAX - 1) / OP_INPUTS_MAX, k = 0;
+    for (int at = 0; at < n; at += each)
+        parts[k++] = nn_concat(g, x + at, n - at < each ? n - at : each);
+    return nn_concat(g, parts, k);
+}
+
 struct nn_val *nn_concat(struct graph *g, struct nn_val *const *x, int n)
 {
     if (n == 1)
         return x[0];
+    if (n > OP_INPUTS_MAX)
+        return concat_many(g, x, n);
     return nn_op(g, &op_concat, x, n, NULL, 0, NULL, 0);
 }

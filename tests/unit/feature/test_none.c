@@ -91,7 +91,7 @@ static void what_the_table_leaves_open(void)
         {SEQ "}", "f i64 7 / N", "v 7, K 1, S 1 0"},
         {SEQ "}", "f str 1;;2", "v 1 2, K 1 0 1, S 3"},
         {SEQ D("9"), "f str 1;;2", "v 1 9 2, K 1 1 1, S 3"},
-        {SEQ D("9"), "f [[i64]] [[1],[]] / [[]]", "v 1 9 9, K 1 1 1, S 2 1"},
+        {SEQ D("9"), "f [[i64]] [[1],[]] / [[]]", "v 1, K 1 0 0, S 2 1"},
         {SEQ D("8\\x03"
                "9"),
          "f str \"\" / 1", "v 8 9 1, K 2 1, S 1 1"},

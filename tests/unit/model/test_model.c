@@ -438,8 +438,8 @@ static const struct {
     {ALL " ple {" EXTRACT("8", "6") TASKS " }",
      "ple: model._extraction_nets.0: experts end in 8 and in 6 units"},
     {ALL " ple {" TASKS " }", "ple: model: there are no extraction_networks"},
-    {ALL " mmoe { num_expert: 65 expert_mlp " UNITS("4") TASKS " }",
-     "mmoe: model.mmoe: 65 experts: 1 to 64 are possible"},
+    {ALL " mmoe { num_expert: 1025 expert_mlp " UNITS("4") TASKS " }",
+     "mmoe: model: 1025 experts: 1 to 1024 are possible"},
     {ALL " dc2vr {" TASK("a", "mlp { hidden_units: 4 }") TASK(
          "b",
          "mlp { hidden_units: 4 } intervention_tower_names: 'a' low_rank_dim: 4") " }",

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "golden_text.h"
+#include "nn/metric/bins.h"
 #include "nn/metric/pairs.h"
 #include "nn/metric/sort.h"
 #include "text/pipeline/pipeline.h"
@@ -36,6 +37,25 @@ static const struct {
     {"grouped_xauc { grouping_key: 'uid' }", "grouped_xauc", "no rows", METRIC_VALUE},
     {"normalized_entropy {}", "normalized_entropy", "no rows", METRIC_PROB},
 };
+
+/* Bits of torch.linspace(0, 1, 200) where k / 199 rounds to another float32. */
+static void thresholds_are_those_of_linspace(void)
+{
+    static const struct {
+        int64_t k;
+        float value;
+    } known[] = {{3, 0x1.edfd6cp-7f},   {6, 0x1.edfd6cp-6f},   {12, 0x1.edfd6cp-5f},
+                 {127, 0x1.46c0f8p-1f}, {148, 0x1.7cc8b0p-1f}, {182, 0x1.d442e6p-1f}};
+    struct metric_bins b;
+    struct err err = {0};
+    CHECK(metric_bins_init(&b, 200, &err) == RC_OK);
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        CHECK(b.threshold[known[i].k] == known[i].value);
+        CHECK(b.threshold[known[i].k] != (float)((double)known[i].k / 199));
+    }
+    CHECK(b.threshold[0] == 0.0f && b.threshold[199] == 1.0f);
+    metric_bins_release(&b);
+}
 
 static void without_rows_there_is_no_value(void)
 {
@@ -487,6 +507,7 @@ static void sorts_sort(void)
 }
 
 static const struct tap_case cases[] = {
+    TAP(thresholds_are_those_of_linspace),
     TAP(without_rows_there_is_no_value),
     TAP(nan_is_an_error_that_names_the_row),
     TAP(rows_that_do_not_fit_are_refused),
