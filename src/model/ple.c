@@ -30,8 +30,11 @@ static void extract(struct model *m, const struct pc_ExtractionNetwork *c, bool 
     struct graph *g = m->graph;
     int64_t own = c->expert_num_per_task, common = c->share_num;
     int64_t n = s->n_tasks * own + common;
-    if (!part_can_mix(m, n) || !part_can_mix(m, own + common))
+    if (n > EXPERTS_MAX || own + common < 1) {
+        graph_fail(g, "extraction network '%s': %jd experts, 1 to %d are possible",
+                   c->network_name, (intmax_t)n, EXPERTS_MAX);
         return;
+    }
     struct nn_val **all = part_vals(m, n), **next = part_vals(m, s->n_tasks);
     struct nn_val **shared = all + s->n_tasks * own, **seen = part_vals(m, own + common);
     if (!add_experts(m, "_shared_layers", c->share_expert_net, common, s->shared, shared))

@@ -225,6 +225,34 @@ class Examples(Lint):
         self.passes('check-source', 'examples')
 
 
+class Fields(Lint):
+    DEF = 'src/text/pipeline/root.def'
+
+    def schema(self, line, code='x->used + "told"'):
+        self.write('src/model/models.def', 'MODEL(deepfm)\n')
+        self.write('src/text/pipeline/check_root.c', LICENCE + 'int a = x->checked;\n')
+        self.write('src/train/loop.c', LICENCE + f'int a = {code};\n')
+        self.write(self.DEF, f'MSG(EasyRecConfig, "a file")\nSUB(ModelConfig, used, "")\n{line}\nEND(EasyRecConfig)\n'
+                   'MSG(ModelConfig, "a model")\nONE(model, Deep, deepfm, "")\nONE(model, Other, other, "")\nEND(ModelConfig)\n'
+                   'MSG(Other, "not built")\nOPT(U32, never, "0", "")\nEND(Other)\n')
+
+    def test_a_field_that_no_code_reads_is_found(self):
+        self.schema('OPT(U32, seen, "0", "")', 'x->used + "deepfm"')
+        self.finds('check-source', 'fields', f'{self.DEF}:3: EasyRecConfig.seen is read by no code')
+
+    def test_a_check_alone_is_no_reader(self):
+        self.schema('OPT(U32, checked, "0", "")', 'x->used + "deepfm"')
+        self.finds('check-source', 'fields', 'EasyRecConfig.checked is read by no code')
+
+    def test_fields_that_are_read_or_marked_pass_and_so_do_those_of_models_that_are_not_built(self):
+        self.schema('OPT(U32, none, "0", "", .flags = FIELD_IGNORED, .note = "because")', 'x->used + "deepfm"')
+        self.passes('check-source', 'fields')
+
+    def test_every_field_of_this_tree_is_read_or_marked(self):
+        done = subprocess.run([os.path.join(ROOT, 'tools', 'check-source'), ROOT, 'fields'], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
 class Runner(Lint):
     def test_an_unknown_check_is_refused_by_name(self):
         status, said = self.lint('check-docs', 'spelling')
