@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "job/environ.h"
 #include "job/file.h"
+#include "job/snapshot.h"
 
 #define TELL_NS (1 * INT64_C(1000000000))
 
@@ -36,6 +37,18 @@ static void put_item(struct buf *b, const char *what, const char *name, const ch
     mem_free(label);
 }
 
+/* Where the contents of an upload lie: the last item gets it. */
+static void put_objects(const struct sup *s, const struct job_channel *c, struct buf *b)
+{
+    char *objects =
+        job_place_snapshot(s->p, s->rec.row.owner, c->uri + strlen(SNAPSHOT_PREFIX));
+    b->n--; /* the brace that closed it */
+    buf_puts(b, ", \"objects\": ");
+    buf_json_str(b, objects, strlen(objects));
+    buf_putc(b, '}');
+    mem_free(objects);
+}
+
 /* A job goes on from checkpoints that an earlier one sent to the same place. */
 static void plan_fetch(const struct sup *s, struct buf *b)
 {
@@ -51,6 +64,8 @@ static void plan_fetch(const struct sup *s, struct buf *b)
             char *dir = c->is_file ? fs_dirname(c->path) : mem_strdup(c->path);
             put_item(b, c->kind == CHANNEL_INPUT ? "input" : "dataset", c->name, c->uri,
                      dir, true);
+            if (c->is_upload)
+                put_objects(s, c, b);
             mem_free(dir);
         }
     }

@@ -23,14 +23,15 @@ static void step(struct sup *s);
 static enum rc restore_code(struct sup *s, struct err *err)
 {
     char *done = fs_join(s->dir, "staged"), *code = fs_join(s->ml, "usercode");
-    char *objects = fs_join(s->p->dir, "objects");
+    const char *id = s->rec.now.snapshot;
     enum rc rc = RC_OK;
-    if (s->rec.now.snapshot[0] && !fs_exists(done)) {
-        rc = job_snapshot_restore(objects, s->rec.now.snapshot, code, err);
+    if (id[0] && !fs_exists(done)) {
+        char *objects = job_place_snapshot(s->p, s->rec.row.owner, id);
+        rc = job_snapshot_restore(objects, id, code, err);
+        mem_free(objects);
         if (!rc)
             rc = job_file_put(done, "", 0, 0600, err);
     }
-    mem_free(objects);
     mem_free(code);
     mem_free(done);
     return rc;

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/file.h"
+#include "job/snapshot.h"
 #include "job/status.h"
 
 #define PLAN_MAX (16 << 20)
@@ -70,7 +71,10 @@ static enum rc add_item(const struct node *item, struct job_bucket_plan *first,
                *to = node_get_text(item, "to", "");
     const struct node *required = node_find(item, "required");
     enum rc rc = RC_OK;
-    if (job_bucket_is(from)) {
+    if (str_starts(from, SNAPSHOT_PREFIX)) {
+        rc = job_snapshot_restore(node_get_text(item, "objects", ""),
+                                  from + strlen(SNAPSHOT_PREFIX), to, err);
+    } else if (job_bucket_is(from)) {
         rc = job_bucket_plan_fetch(
             first, from, to, required && required->kind == NODE_BOOL && required->flag,
             err);

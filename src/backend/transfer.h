@@ -4,7 +4,8 @@
  * that waits for it still hears requests.
  *
  *     PLAN        {"items": [{"name": "input 'train'", "from": "s3://b/k/", "to": "/dir",
- *                 "required": true}, ...]}
+ *                 "required": true}, ...]}; "from": "snapshot:ID" has "objects", the
+ *                 directory where its contents lie
  *     PLAN.state  {"files": 1, "bytes": 2, "of_files": 3, "of_bytes": 4}, written again
  *                 and again; at the end with "done", or "error" and "kind"
  */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -152,6 +153,41 @@ static enum rc local_log_tail(const struct cmd_place *p, const char *id, int64_t
     return RC_OK;
 }
 
+static enum rc local_outputs(const struct cmd_place *p, const char *id,
+                             struct job_outputs *out, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = store_get(p->p.store, id, &jobs, err);
+    store_jobs_release(&jobs);
+    return rc ? rc : job_outputs_read(&p->p, id, out, err);
+}
+
+static enum rc local_output(const struct cmd_place *p, const char *id,
+                            const struct job_output *o, int64_t at, char version[80],
+                            struct buf *out, struct err *err)
+{
+    struct stat st;
+    int fd = -1;
+    char now[80];
+    enum rc rc = job_output_open(&p->p, id, o->channel, o->path, &fd, &st, err);
+    if (rc)
+        return rc;
+    snprintf(now, sizeof(now), "%jx-%jx-%jx", (uintmax_t)st.st_size,
+             (uintmax_t)st.st_mtim.tv_sec, (uintmax_t)st.st_mtim.tv_nsec);
+    if (*version && strcmp(version, now) != 0)
+        rc = err_coded(err, RC_CANCELED, E5503, "the file was changed meanwhile");
+    memcpy(version, now, sizeof(now));
+    char *block = mem_alloc(JOB_OUTPUT_PART);
+    ssize_t n = rc ? 0 : pread(fd, block, JOB_OUTPUT_PART, at);
+    if (n < 0)
+        rc = err_sys(err, errno, "cannot read '%s'", o->path);
+    else
+        buf_add(out, block, (size_t)n);
+    mem_free(block);
+    close(fd);
+    return rc;
+}
+
 /* The data must be there, and its name without links, so that it stays the same. */
 static enum rc real_path(struct store_dataset *d, struct arena *a, struct err *err)
 {
@@ -210,6 +246,8 @@ const struct job_ops job_ops_local = {
     .why = local_why,
     .log = local_log_part,
     .log_tail = local_log_tail,
+    .outputs = local_outputs,
+    .output = local_output,
     .dataset_create = local_dataset_create,
     .dataset_get = local_dataset_get,
     .dataset_delete = local_dataset_delete,

@@ -7,11 +7,14 @@
 #define CMD_JOB_OPS_H
 
 #include "cmd/team_ops.h"
+#include "job/outputs.h"
 #include "job/spec.h"
 #include "job/submit.h"
 #include "store/store.h"
 
 struct cmd_place;
+
+#define JOB_OUTPUT_PART ((size_t)16 << 20)
 
 enum job_ask { JOB_ASK_STOP, JOB_ASK_KILL, JOB_ASK_SUSPEND, JOB_ASK_RESUME };
 
@@ -49,6 +52,15 @@ struct job_ops {
     /* Where its last lines begin. */
     enum rc (*log_tail)(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err);
+    /* What it has written so far. */
+    enum rc (*outputs)(const struct cmd_place *p, const char *id, struct job_outputs *out,
+                       struct err *err);
+    /* Bytes of one behind `at`, JOB_OUTPUT_PART at most, added to `out`. `version` (may be
+     * "") is set by the first part: RC_CANCELED (E5503) when a later one is of another.
+     */
+    enum rc (*output)(const struct cmd_place *p, const char *id,
+                      const struct job_output *o, int64_t at, char version[80],
+                      struct buf *out, struct err *err);
     /* d->id and d->created are filled in; texts lie in `a`. */
     enum rc (*dataset_create)(const struct cmd_place *p, struct store_dataset *d,
                               struct arena *a, struct err *err);

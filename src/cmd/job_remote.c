@@ -366,6 +366,23 @@ static enum rc remote_why(const struct cmd_place *p, const char *id, struct buf 
     return rc;
 }
 
+void remote_take_outputs(const struct node *list, struct job_outputs *out)
+{
+    *out = (struct job_outputs){.list = {0}};
+    struct arena *a = &out->arena;
+    for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
+        const struct node *n = list->list.at[i];
+        struct job_output o = {.channel =
+                                   arena_strdup(a, node_get_text(n, "channel", "")),
+                               .path = arena_strdup(a, node_get_text(n, "path", "")),
+                               .bytes = node_get_int(n, "bytes", 0),
+                               .changed = time_of(n, "changed"),
+                               .sha256 = arena_strdup(a, node_get_text(n, "sha256", "")),
+                               .where = arena_strdup(a, node_get_text(n, "where", ""))};
+        VEC_PUSH(&out->list, o);
+    }
+}
+
 static enum rc log_call(const struct cmd_place *p, char *path,
                         struct io_http_reply *reply, struct err *err)
 {
@@ -418,6 +435,37 @@ static enum rc remote_log_tail(const struct cmd_place *p, const char *id, int64_
     if (!rc && str_to_i64(io_http_header(&reply, "Log-Size"), &size))
         *at = size - (int64_t)reply.body.n;
     io_http_reply_release(&reply);
+    return rc;
+}
+
+static enum rc remote_outputs(const struct cmd_place *p, const char *id,
+                              struct job_outputs *out, struct err *err)
+{
+    struct doc doc = {0};
+    if (!job_id_ok(id))
+        return err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
+    enum rc rc =
+        call_server(p, "GET", mem_printf("/api/v1/jobs/%s/outputs", id), NULL, &doc, err);
+    if (!rc)
+        remote_take_outputs(node_find(doc.root, "outputs"), out);
+    if (doc.src)
+        doc_release(&doc);
+    return rc;
+}
+
+static enum rc remote_output(const struct cmd_place *p, const char *id,
+                             const struct job_output *o, int64_t at, char version[80],
+                             struct buf *out, struct err *err)
+{
+    struct buf path;
+    buf_init(&path, 1 << 16);
+    buf_printf(&path, "/api/v1/jobs/%s/outputs/", id);
+    io_http_escape(&path, str_c(o->channel), false);
+    buf_puts(&path, "?path=");
+    io_http_escape(&path, str_c(o->path), false);
+    enum rc rc =
+        remote_part(&p->remote, buf_str(&path), at, JOB_OUTPUT_PART, version, out, err);
+    buf_release(&path);
     return rc;
 }
 
@@ -515,6 +563,8 @@ const struct job_ops job_ops_remote = {
     .why = remote_why,
     .log = remote_log_part,
     .log_tail = remote_log_tail,
+    .outputs = remote_outputs,
+    .output = remote_output,
     .dataset_create = remote_dataset_create,
     .dataset_get = remote_dataset_get,
     .dataset_delete = remote_dataset_delete,

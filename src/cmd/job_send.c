@@ -1,84 +1,173 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A snapshot is sent by content: the list of files first, then those that the server does not
- * have. Secrets are read here and travel beside the specification, never in it.
+/* The program and inputs are sent by content: the list of files first, then the objects that
+ * the server does not have, read from where they lie. Secrets are read here and travel beside the specification, never in it.
  */
 #include "cmd/job_send.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/secret.h"
 #include "job/status.h"
 #include "text/json.h"
 
-#define ROUNDS 3 /* of asking what is missing */
+#define TELL_NS (5 * INT64_C(1000000000))
 
-static enum rc put_object(const struct cmd_place *p, const char *kind,
-                          const char *objects, const char *id, struct doc *doc,
-                          struct err *err)
+static enum rc put_object(const struct cmd_place *p, const char *kind, const char *id,
+                          const void *data, size_t n, struct doc *doc, struct err *err)
 {
-    char *data = NULL, *path = mem_printf("/api/v1/%s/%s", kind, id);
-    size_t n = 0;
-    enum rc rc = job_snapshot_object_get(objects, id, &data, &n, err);
+    char *path = mem_printf("/api/v1/%s/%s", kind, id);
     struct remote_ask q = {.method = "PUT",
                            .path = path,
                            .type = "application/octet-stream",
                            .body = data,
                            .n = n};
-    if (!rc)
-        rc = remote_call(&p->remote, &q, doc, NULL, err);
-    mem_free(data);
+    enum rc rc = remote_call(&p->remote, &q, doc, NULL, err);
     mem_free(path);
     return rc;
 }
 
-/* The list first; it says which files the server does not have. */
-static enum rc send_snapshot(const struct cmd_place *p, const char *objects,
-                             const char *id, struct err *err)
+struct sending {
+    const struct cmd_place *p;
+    const struct job_snapshot_list *list;
+    int64_t sent;    /* bytes */
+    int64_t told_at; /* monotonic, ns */
+};
+
+/* A long upload says how far it is, on stderr. */
+static void tell_progress(struct sending *s)
 {
-    for (int i = 0; i < ROUNDS; i++) {
+    int64_t now = clock_mono_ns();
+    if (now - s->told_at < TELL_NS)
+        return;
+    s->told_at = now;
+    fprintf(stderr, "sent %jd of %jd MiB\n", (intmax_t)(s->sent >> 20),
+            (intmax_t)(s->list->is.bytes >> 20));
+}
+
+static enum rc send_missing(struct sending *s, const struct node *missing,
+                            struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < missing->list.n && !rc; i++) {
+        const char *id = missing->list.at[i]->text.p;
+        char *data = NULL;
+        size_t n = 0;
+        rc = job_snapshot_piece_read(s->list, id, &data, &n, err);
+        if (!rc)
+            rc = put_object(s->p, "objects", id, data, n, NULL, err);
+        mem_free(data);
+        s->sent += (int64_t)n;
+        tell_progress(s);
+    }
+    return rc;
+}
+
+/* The list first; it says which objects the server does not have. An upload that broke off
+ * goes on where it was: what arrived is not missing any more.
+ */
+static enum rc send_list(const struct cmd_place *p, const struct job_snapshot_list *l,
+                         struct err *err)
+{
+    struct sending s = {.p = p, .list = l, .told_at = clock_mono_ns()};
+    int64_t left = INT64_MAX;
+    for (;;) {
         struct doc doc = {0};
-        enum rc rc = put_object(p, "snapshots", objects, id, &doc, err);
+        enum rc rc =
+            put_object(p, "snapshots", l->is.id, buf_str(&l->text), l->text.n, &doc, err);
         const struct node *missing = rc ? NULL : node_find(doc.root, "missing");
-        size_t n = missing && missing->kind == NODE_LIST ? missing->list.n : 0;
-        for (size_t k = 0; k < n && !rc; k++)
-            rc =
-                put_object(p, "objects", objects, missing->list.at[k]->text.p, NULL, err);
+        bool any = missing && missing->kind == NODE_LIST && missing->list.n;
+        int64_t n = any ? (int64_t)missing->list.n : 0;
+        n = rc ? 0 : node_get_int(doc.root, "missing_count", n);
+        if (!rc && any && n >= left)
+            rc = err_coded(err, RC_IO, E5017,
+                           "%s does not keep the files that it was sent", p->remote.url);
+        if (!rc && any)
+            rc = send_missing(&s, missing, err);
+        left = n;
         if (doc.src)
             doc_release(&doc);
-        if (rc || n == 0)
+        if (rc || !any)
             return rc;
     }
-    return err_coded(err, RC_IO, E5017, "%s does not keep the files that it was sent",
-                     p->remote.url);
 }
 
 static enum rc send_source(const struct cmd_place *p, struct job_spec *spec,
                            const char *cwd, struct job_submit_result *r, struct err *err)
 {
-    char *temp = NULL, *full = fs_join(cwd, spec->s->source);
-    enum rc rc = fs_temp_dir("trainyard-send", &temp, err);
+    struct job_snapshot_list l;
+    char *full = fs_join(cwd, spec->s->source);
+    enum rc rc = job_snapshot_list_make(full, false, &l, err);
+    if (!rc)
+        rc = send_list(p, &l, err);
     if (!rc) {
-        char *objects = fs_join(temp, "objects");
-        rc = job_snapshot_take(objects, full, &r->snapshot, err);
-        if (!rc)
-            rc = send_snapshot(p, objects, r->snapshot.id, err);
-        mem_free(objects);
-        enum rc gone = fs_remove_all(temp, NULL);
-        (void)gone; /* what is left lies below /tmp */
-    }
-    if (!rc) {
-        char *source = mem_printf(SNAPSHOT_PREFIX "%s", r->snapshot.id);
+        char *source = mem_printf(SNAPSHOT_PREFIX "%s", l.is.id);
         job_spec_put(spec, "source", source);
         r->copied = true;
+        r->snapshot = l.is;
         mem_free(source);
     }
-    mem_free(temp);
+    job_snapshot_list_release(&l);
     mem_free(full);
     return rc;
+}
+
+/* Is the input a path of this machine, rather than something the server knows? */
+static bool is_own_path(const char *value)
+{
+    return str_starts(value, "file://") ||
+           (!strstr(value, "://") && !str_starts(value, "dataset:") &&
+            !str_starts(value, SNAPSHOT_PREFIX));
+}
+
+/* The address of what was sent, to mem_free(). */
+static enum rc send_input(const struct cmd_place *p, const char *value, const char *cwd,
+                          char **out, struct err *err)
+{
+    struct job_snapshot_list l;
+    const char *given = str_starts(value, "file://") ? value + strlen("file://") : value;
+    char *full = fs_join(cwd, given), *name = fs_basename(full);
+    enum rc rc = RC_OK;
+    if (!fs_exists(full)) {
+        rc = err_coded(err, RC_NOTFOUND, E3005, "'%.300s': %s", full, strerror(errno));
+    } else {
+        rc = job_snapshot_list_make(full, true, &l, err);
+        if (!rc)
+            rc = send_list(p, &l, err);
+        if (!rc)
+            *out = fs_is_dir(full) ? mem_printf(SNAPSHOT_PREFIX "%s", l.is.id)
+                                   : mem_printf(SNAPSHOT_PREFIX "%s/%s", l.is.id, name);
+        job_snapshot_list_release(&l);
+    }
+    mem_free(name);
+    mem_free(full);
+    return rc;
+}
+
+/* Inputs that are paths go to the server before the job does. */
+static enum rc send_inputs(const struct cmd_place *p, struct job_spec *spec,
+                           const char *cwd, struct err *err)
+{
+    struct arena *a = &spec->conf.doc.arena;
+    struct node *inputs = node_find(spec->conf.doc.root, "input");
+    for (int64_t i = 0; i < spec->s->n_input; i++) {
+        const struct schema_kv_STR *in = &spec->s->input[i];
+        char *sent = NULL;
+        if (!is_own_path(in->value))
+            continue;
+        enum rc rc = send_input(p, in->value, cwd, &sent, err);
+        if (rc)
+            return err_wrap(err, rc, "input '%.100s'", in->key);
+        node_put(a, inputs, in->key,
+                 node_str(a, sent, strlen(sent), node_find(inputs, in->key)->at));
+        mem_free(sent);
+    }
+    return RC_OK;
 }
 
 static const char *own_variable(const char *name)
@@ -174,6 +263,8 @@ enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *c
     enum rc rc = job_id_new(token, err);
     if (!rc && spec->s->has_source && !str_starts(spec->s->source, SNAPSHOT_PREFIX))
         rc = send_source(p, spec, cwd, &r, err);
+    if (!rc)
+        rc = send_inputs(p, spec, cwd, err);
     if (!rc)
         rc = put_secrets(spec, err);
     if (!rc && !own_token) /* an answer that was lost does not make a second job */

@@ -10,4 +10,7 @@
 enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
                  struct job_submit_result *out, struct err *err) MUST_CHECK;
 
+/* job_remote.c: a list of outputs in an answer; `out` is released by the caller. */
+void remote_take_outputs(const struct node *list, struct job_outputs *out);
+
 #endif

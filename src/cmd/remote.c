@@ -6,6 +6,7 @@
 #include "cmd/remote.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -178,6 +179,8 @@ static enum rc put_headers(void *arg, struct io_http_lines *out, struct err *err
         io_http_line(out, "Authorization: Bearer %s", s->r->token);
     if (s->q->type)
         io_http_line(out, "Content-Type: %s", s->q->type);
+    if (s->q->range)
+        io_http_line(out, "Range: %s", s->q->range);
     return RC_OK;
 }
 
@@ -240,5 +243,36 @@ enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct d
         *reply = got;
     else
         io_http_reply_release(&got);
+    return rc;
+}
+
+/* The answer is a part, or all of it where `at` is 0; of the version that was begun. */
+static enum rc take_part(const struct io_http_reply *reply, int64_t at, char version[80],
+                         struct buf *out, struct err *err)
+{
+    struct str tag = io_http_header(reply, "ETag");
+    char now[80];
+    snprintf(now, sizeof(now), "%.*s", (int)tag.n, tag.p ? tag.p : "");
+    if (*version && strcmp(version, now) != 0)
+        return err_coded(err, RC_CANCELED, E5503, "the file was changed meanwhile");
+    memcpy(version, now, sizeof(now));
+    if (reply->status != 206 && at > 0)
+        return err_coded(err, RC_IO, E5017, "the server does not send parts of files");
+    buf_add(out, buf_str(&reply->body), reply->body.n);
+    return RC_OK;
+}
+
+enum rc remote_part(const struct remote *r, const char *path, int64_t at, size_t most,
+                    char version[80], struct buf *out, struct err *err)
+{
+    char range[64];
+    struct io_http_reply reply = {0};
+    snprintf(range, sizeof(range), "bytes=%jd-%jd", (intmax_t)at,
+             (intmax_t)(at + (int64_t)most - 1));
+    struct remote_ask q = {.method = "GET", .path = path, .range = range};
+    enum rc rc = remote_call(r, &q, NULL, &reply, err);
+    if (!rc)
+        rc = take_part(&reply, at, version, out, err);
+    io_http_reply_release(&reply);
     return rc;
 }

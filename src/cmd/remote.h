@@ -35,9 +35,16 @@ struct remote_ask {
     const char *type; /* of the body */
     const void *body;
     size_t n;
-    size_t max; /* bytes of the answer; 0: as io/http.h */
+    const char *range; /* of the answer, or NULL */
+    size_t max;        /* bytes of the answer; 0: as io/http.h */
 };
 enum rc remote_call(const struct remote *r, const struct remote_ask *q, struct doc *doc,
                     struct io_http_reply *reply, struct err *err) MUST_CHECK;
+
+/* A part of a file: bytes behind `at`, at most `most`, added to `out`. `version` is "" for
+ * the first part, which sets it; RC_CANCELED (E5503): the server has another one by now.
+ */
+enum rc remote_part(const struct remote *r, const char *path, int64_t at, size_t most,
+                    char version[80], struct buf *out, struct err *err) MUST_CHECK;
 
 #endif

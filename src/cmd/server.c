@@ -27,7 +27,7 @@ struct server_conf {
     struct job_where where;
     const char *listen, *tls_cert, *tls_key, *log, *experiments;
     struct opt_list host;
-    int64_t threads, max_body;
+    int64_t threads, max_body, user_storage;
     double rate, header_timeout, body_timeout;
     bool no_queue;
     struct server_isolate_conf jobs;
@@ -48,6 +48,8 @@ static const struct opt opts[] = {
              "requests answered in parallel; 0: two per CPU")},
     {OPT_SIZE(struct server_conf, max_body, "64m", 1024, (int64_t)1 << 30,
               "maximum size of a request body")},
+    {OPT_SIZE(struct server_conf, user_storage, "0", 0, INT64_MAX,
+              "bytes of uploads and models that one user may store; 0: no limit")},
     {OPT_NUM(struct server_conf, rate, "1000", 0, 1e9,
              "requests per second and token, and a tenth of it per address without a "
              "valid token; 0: no limit")},
@@ -139,8 +141,8 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         cmd_place_close(&p);
         return rc;
     }
-    p.p.served = true;
     p.p.isolation = isolate.on ? &isolate.jobs : NULL;
+    p.p.served = true;
     block_signals();
     const char **hosts = mem_calloc(c->host.n + 1, sizeof(*hosts));
     for (size_t i = 0; i < c->host.n; i++)
@@ -158,6 +160,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .experiments = experiments,
         .threads = c->threads > 0 ? (int)c->threads : 2 * cpu_count(),
         .max_body = c->max_body,
+        .user_storage = c->user_storage,
         .rate = c->rate,
         .header_timeout = c->header_timeout,
         .body_timeout = c->body_timeout,

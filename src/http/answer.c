@@ -6,6 +6,7 @@
  * becomes JSON; its code gives the status, its rc where the code has none of its own.
  * What handlers share stands here as well: which job or project the caller may see.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +31,7 @@ static const struct {
     {E3107, 404}, {E3108, 507}, {E3110, 409}, {E3111, 404}, {E5103, 404}, {E5104, 409},
     {E5202, 404}, {E5304, 404}, {E3204, 422}, {E5003, 400}, {E5006, 400}, {E5008, 401},
     {E5009, 401}, {E5010, 403}, {E5014, 400}, {E4002, 500}, {E4005, 500}, {E4008, 404},
-    {E4014, 409}, {E4015, 500},
+    {E4014, 409}, {E4015, 500}, {E5501, 413}, {E5502, 404},
 };
 
 static unsigned status_of(enum rc rc, enum code code)
@@ -92,6 +93,7 @@ void api_fail(struct http_call *c, enum rc rc, const struct err *err)
     if (!c->status)
         c->status = status_of(rc, code);
     buf_clear(&c->out);
+    c->n_headers = 0;
     c->type = "application/json";
     c->json = (struct json_out){.out = &c->out};
     json_open(&c->json, NULL, '{');
@@ -198,6 +200,7 @@ static void run_handler(struct http_call *c, struct err *err)
     c->place = a->o.place;
     c->place.store = c->db->store;
     c->place.owner = c->who.name;
+    c->place.served = true;
     c->type = "application/json";
     c->json = (struct json_out){.out = &c->out};
     enum rc rc = read_body(c, err);
@@ -236,6 +239,13 @@ enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, 
     va_end(args);
     c->status = 403;
     return err_coded(err, RC_INVAL, E5010, "%s", text);
+}
+
+void http_call_header(struct http_call *c, const char *name, const char *value)
+{
+    assert(c->n_headers < HTTP_HEADERS_MAX);
+    c->headers[c->n_headers][0] = name;
+    c->headers[c->n_headers++][1] = value;
 }
 
 bool http_call_in_project(const struct http_call *c, const char *project)

@@ -28,6 +28,7 @@ struct api_options {
     const char *experiments;  /* directory of experiments' folders; NULL: none */
     int threads;
     int64_t max_body;         /* bytes of a request */
+    int64_t user_storage;     /* bytes that one user may store; 0: no limit */
     double rate;              /* requests per second and token; 0: no limit */
     double header_timeout;    /* seconds for the head of a request, and between two */
     double body_timeout;      /* seconds for a body of usual size */

@@ -13,6 +13,8 @@
 
 struct api;
 
+#define HTTP_HEADERS_MAX 6
+
 /* A connection to the store, for one request at a time. */
 struct http_db {
     struct store *store;
@@ -47,9 +49,11 @@ struct http_call {
     unsigned status; /* 0: the route's */
     const char *type;
     struct buf out;
-    struct json_out json;           /* writes to `out` */
-    const char *allow;              /* header, or NULL */
-    const char *location;           /* header, or NULL */
+    struct json_out json;                     /* writes to `out` */
+    const char *allow;                        /* header, or NULL */
+    const char *location;                     /* header, or NULL */
+    const char *headers[HTTP_HEADERS_MAX][2]; /* further ones; see http_call_header() */
+    size_t n_headers;
     int64_t log_size, log_attempt;  /* headers when log_attempt is above 0 */
     bool log_over;                  /* header: the log grows no more */
     struct MHD_Response *streaming; /* instead of `out`; owned until it is sent */
@@ -66,6 +70,11 @@ bool http_call_in_project(const struct http_call *c, const char *project);
 /* RC_INVAL (E5010) with status 403. */
 enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+
+/* A header of the answer, which is dropped should it be an error. Texts live as long as the
+ * call.
+ */
+void http_call_header(struct http_call *c, const char *name, const char *value);
 
 /* One job as JSON into c->json; `key` as in json_out. */
 void http_call_put_job(struct http_call *c, const char *key, const struct store_job *j);

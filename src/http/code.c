@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Program directories that clients send: a list of files, then the files that are not
- * here yet, each named by its content.
+/* Directories that clients send: a list of files, then the files that are not here yet, each
+ * named by its content. Every user has objects of their own: what another user sent is not
+ * here until it is sent again, so knowing a digest gives nothing.
  */
-#include "base/fs.h"
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "job/snapshot.h"
+#include "job/storage.h"
 
 static enum rc code_put(struct http_call *c, const char *objects, struct err *err)
 {
-    return job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",
-                                   c->raw.n, err);
+    int64_t n = (int64_t)c->raw.n, added = 0;
+    enum rc rc = job_storage_count(&c->place, n, c->api->o.user_storage, err);
+    if (rc)
+        return rc;
+    rc = job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",
+                                 c->raw.n, &added, err);
+    if (added < n) { /* it was here, or was not taken */
+        enum rc back = job_storage_count(&c->place, added - n, 0, NULL);
+        (void)back; /* the next collection counts anew */
+    }
+    return rc;
 }
 
 enum rc http_put_object(struct http_call *c, struct err *err)
 {
-    char *objects = fs_join(c->place.dir, "objects");
+    char *objects = job_place_objects(&c->place);
     enum rc rc = code_put(c, objects, err);
     mem_free(objects);
     return rc;
@@ -27,7 +37,7 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
     struct job_snapshot s;
     struct buf missing;
     size_t n = 0;
-    char *objects = fs_join(c->place.dir, "objects");
+    char *objects = job_place_objects(&c->place);
     buf_init(&missing, (size_t)4 << 20);
     buf_putc(&missing, '[');
     enum rc rc = code_put(c, objects, err);
@@ -41,6 +51,7 @@ enum rc http_put_snapshot(struct http_call *c, struct err *err)
         json_put_str(&c->json, "id", s.id);
         json_put_int(&c->json, "files", s.files);
         json_put_int(&c->json, "bytes", s.bytes);
+        json_put_int(&c->json, "missing_count", (int64_t)n);
         json_put_raw(&c->json, "missing", buf_str(&missing));
         json_close(&c->json, '}');
     }

@@ -39,9 +39,11 @@ static enum rc check_paths(const struct job_spec *s, struct err *err)
         return no_path(err, "source", j->source,
                        "is a path; send a snapshot and name it snapshot:ID");
     for (int64_t i = 0; i < j->n_input; i++)
-        if (!is_dataset(j->input[i].value))
+        if (!is_dataset(j->input[i].value) &&
+            !str_starts(j->input[i].value, SNAPSHOT_PREFIX))
             return no_path(err, "input", j->input[i].value,
-                           "is a path; name a dataset: dataset:NAME");
+                           "is a path; name a dataset: dataset:NAME, or send the files "
+                           "and name them snapshot:ID");
     for (int64_t i = 0; i < j->n_output; i++)
         if (!is_dataset(j->output[i].value))
             return no_path(err, "output", j->output[i].value,
@@ -121,6 +123,26 @@ static enum rc check_types(const struct node *job, struct err *err)
     return RC_OK;
 }
 
+/* The code was sent by this user: another's is not there, whoever knows its name. */
+static enum rc own_source(struct http_call *c, const char *source, struct err *err)
+{
+    struct job_snapshot s;
+    char *objects = job_place_objects(&c->place);
+    enum rc rc =
+        job_snapshot_need(objects, source + strlen(SNAPSHOT_PREFIX), false, &s, err);
+    mem_free(objects);
+    return rc;
+}
+
+static enum rc keep_empty(struct http_call *c, struct err *err)
+{
+    struct job_snapshot s;
+    char *objects = job_place_objects(&c->place);
+    enum rc rc = job_snapshot_take(objects, c->api->empty, &s, err);
+    mem_free(objects);
+    return rc;
+}
+
 enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
@@ -133,6 +155,9 @@ enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
     if (!rc && spec->s->has_project && !http_call_in_project(c, spec->s->project))
         rc = http_call_forbid(c, err, "'project': you are not a member of '%.100s'",
                               spec->s->project);
+    if (rc)
+        return rc;
+    rc = spec->s->has_source ? own_source(c, spec->s->source, err) : keep_empty(c, err);
     if (rc)
         return rc;
     job_spec_put(spec, "workdir", c->api->empty);

@@ -85,6 +85,30 @@ enum rc http_create_job(struct http_call *c, struct err *err)
     return http_job_body_end(c, &spec, rc, err);
 }
 
+/* The files of a job that another member of its project submitted become the caller's. */
+static enum rc share_files(struct http_call *c, const struct job_spec *spec,
+                           const char *owner, struct err *err)
+{
+    struct job_place other = c->place;
+    other.owner = owner;
+    char *from = job_place_objects(&other), *to = job_place_objects(&c->place);
+    const size_t skip = strlen(SNAPSHOT_PREFIX);
+    enum rc rc = RC_OK;
+    if (spec->s->has_source && str_starts(spec->s->source, SNAPSHOT_PREFIX))
+        rc = job_snapshot_share(from, to, spec->s->source + skip, err);
+    for (int64_t i = 0; i < spec->s->n_input && !rc; i++) {
+        const char *uri = spec->s->input[i].value;
+        if (!str_starts(uri, SNAPSHOT_PREFIX))
+            continue;
+        char *id = mem_strndup(uri + skip, strcspn(uri + skip, "/"));
+        rc = job_snapshot_share(from, to, id, err);
+        mem_free(id);
+    }
+    mem_free(to);
+    mem_free(from);
+    return rc;
+}
+
 enum rc http_rerun_job(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
@@ -92,11 +116,13 @@ enum rc http_rerun_job(struct http_call *c, struct err *err)
     struct job_submit_result r = {.existed = false};
     char *text = NULL;
     enum rc rc = http_call_job(c, &jobs, err);
-    store_jobs_release(&jobs);
     if (!rc)
         rc = store_spec(c->place.store, c->params[0], &text, err);
     if (!rc)
         rc = job_spec_from_json(text, &spec, err);
+    if (!rc)
+        rc = share_files(c, &spec, jobs.at[0].owner, err);
+    store_jobs_release(&jobs);
     if (!rc) {
         node_remove(spec.conf.doc.root, "client_token"); /* it would be the old job */
         node_remove(spec.conf.doc.root, "workdir");

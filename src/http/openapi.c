@@ -270,6 +270,17 @@ static void put_answer(struct json_out *j, const char *status, const char *text,
     json_close(j, '}');
 }
 
+/* Files are sent in parts, too. */
+static void put_parts(struct json_out *j, const struct http_route *r)
+{
+    if (strcmp(r->method, "GET") != 0 || r->answer->kind != SCHEMA_BYTES)
+        return;
+    put_answer(j, "206", "the part that Range asked for", r->answer);
+    put_answer(j, "304", "If-None-Match names this version", &http_schema_Nothing);
+    put_answer(j, "409", "the file lies elsewhere", &http_schema_Error);
+    put_answer(j, "416", "the range begins behind the end", &http_schema_Nothing);
+}
+
 /* The statuses that a route may have beside its own. */
 static void put_failures(struct json_out *j, const struct http_route *r)
 {
@@ -366,6 +377,7 @@ static void put_operation(struct json_out *j, const struct http_route *r)
     put_answer(j, status, "done", r->answer);
     if (strcmp(r->id, "create_job") == 0)
         put_answer(j, "200", "the client_token is known: the older job", r->answer);
+    put_parts(j, r);
     put_failures(j, r);
     json_close(j, '}');
     json_close(j, '}');

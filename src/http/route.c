@@ -69,6 +69,11 @@ static bool number_ok(const char *v)
     return n > 0 && n <= 9 && !v[n];
 }
 
+static bool channel_ok(const char *v)
+{
+    return *v && *v != '.' && strlen(v) <= 128 && !strchr(v, '/');
+}
+
 /* What NNI has directly below its prefix. */
 #define NNI_WORDS                                                               \
     "check-status|experiment|experiment-metadata|experiments-info|export-data|" \
@@ -87,6 +92,7 @@ static const struct {
     const char *name, *pattern;
     bool (*ok)(const char *value);
 } params[] = {
+    {"channel", "^[^/.][^/]{0,127}$", channel_ok},
     {"experiment", "^[A-Za-z0-9][A-Za-z0-9_.-]{0,38}$", experiment_ok},
     {"first", "^[0-9]{1,9}$", number_ok},
     {"job", "^jb-[a-z0-9]{12}$", job_id_ok},

@@ -216,14 +216,6 @@ static const struct http_schema_item ProjectPut_items[] = {
     {0}};
 TABLE(ProjectPut, "quotas of a project; what is absent has no limit");
 
-static const struct http_schema_item Snapshot_items[] = {
-    ITEM(id, STRING, "submit with \"source\": \"snapshot:ID\"", MUST),
-    ITEM(files, INT, "in it", MUST),
-    ITEM(bytes, INT, "of those that are here", MUST),
-    ITEM(missing, STRINGS, "objects that are still to be sent", MUST),
-    {0}};
-TABLE(Snapshot, "a copy of a program directory");
-
 const struct http_schema_table http_schema_Bytes = {
     .name = "Bytes", .help = "bytes as they are", .kind = SCHEMA_BYTES};
 const struct http_schema_table http_schema_Text = {

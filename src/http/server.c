@@ -69,6 +69,8 @@ static void add_headers(struct http_call *c, struct MHD_Response *r)
         MHD_add_response_header(r, "Allow", c->allow);
     if (c->location)
         MHD_add_response_header(r, "Location", c->location);
+    for (size_t i = 0; i < c->n_headers; i++)
+        MHD_add_response_header(r, c->headers[i][0], c->headers[i][1]);
     if (c->status == 401)
         MHD_add_response_header(r, "WWW-Authenticate", "Bearer realm=\"trainyard\"");
     if (c->status == 429 || c->status == 503)
@@ -349,12 +351,11 @@ static enum rc check_others(struct api *a, struct err *err)
 /* What a job without code starts from: a directory of its own with nothing in it. */
 static enum rc keep_empty(struct api *a, struct err *err)
 {
-    char *objects = fs_join(a->o.place.dir, "objects");
-    struct job_snapshot s;
-    enum rc rc = job_snapshot_take(objects, a->empty, &s, err);
+    struct job_snapshot_list l;
+    enum rc rc = job_snapshot_list_make(a->empty, false, &l, err);
     if (!rc)
-        a->empty_snapshot = mem_printf(SNAPSHOT_PREFIX "%s", s.id);
-    mem_free(objects);
+        a->empty_snapshot = mem_printf(SNAPSHOT_PREFIX "%s", l.is.id);
+    job_snapshot_list_release(&l);
     return rc;
 }
 

@@ -100,7 +100,7 @@ static enum rc refuse_channel(const struct job_channel *c, struct err *err)
 /* The server's keys are no good for it. */
 static bool is_refused(const struct job_channel *c)
 {
-    if (!c->uri)
+    if (!c->uri || c->is_upload)
         return false;
     return c->is_table || c->guarded || (c->kind == CHANNEL_OUTPUT && !c->writable);
 }
@@ -112,7 +112,7 @@ enum rc job_access_choose(const struct job_place *p, const struct job_channels *
     bool any = false, guest = job_access_is_guest(p);
     const struct job_channel *bad = NULL;
     for (size_t i = 0; i < c->list.n; i++) {
-        any |= c->list.at[i].uri != NULL;
+        any |= c->list.at[i].uri && !c->list.at[i].is_upload;
         if (!bad && is_refused(&c->list.at[i]))
             bad = &c->list.at[i];
     }

@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/bucket.h"
+#include "job/snapshot.h"
 #include "store/users.h"
 
 static const char *const outputs[] = {"model", "checkpoints", "tensorboard"};
@@ -95,6 +96,23 @@ static enum rc from_dataset(const struct resolving *r, const char *name,
     return rc;
 }
 
+/* snapshot:ID, or snapshot:ID/FILE for one file that was sent. */
+static enum rc check_upload(const char *uri, struct err *err)
+{
+    const char *id = uri + strlen(SNAPSHOT_PREFIX), *slash = strchr(id, '/');
+    char *text = mem_strndup(id, slash ? (size_t)(slash - id) : strlen(id));
+    bool good = job_snapshot_id_ok(text);
+    mem_free(text);
+    if (good && slash)
+        good = slash[1] && !strchr(slash + 1, '/') && strcmp(slash, "/.") != 0 &&
+               strcmp(slash, "/..") != 0;
+    return good ? RC_OK
+                : err_coded(err, RC_INVAL, E3004,
+                            "'%.200s' is not snapshot:ID or snapshot:ID/FILE, where ID "
+                            "is 64 hexadecimal digits",
+                            uri);
+}
+
 /* A path, or an address in an object store: c->path. */
 static enum rc path_of(const struct resolving *r, const char *uri, struct job_channel *c,
                        struct err *err)
@@ -112,6 +130,10 @@ static enum rc path_of(const struct resolving *r, const char *uri, struct job_ch
         return from_dataset(r, uri + strlen("dataset:"), c, err);
     if (job_bucket_is(uri))
         return job_bucket_plain(uri, a, path, err);
+    if (str_starts(uri, SNAPSHOT_PREFIX)) {
+        *path = arena_strdup(a, uri);
+        return check_upload(uri, err);
+    }
     if (is_table(uri)) {
         *path = arena_strdup(a, uri);
         return RC_OK;
@@ -146,6 +168,18 @@ static enum rc look_at(const struct resolving *r, const struct schema_kv_STR *kv
     return RC_OK;
 }
 
+static void place_upload(const struct resolving *r, struct job_channel *c,
+                         const char *name)
+{
+    struct arena *a = &r->out->arena;
+    const char *slash = strchr(c->path, '/');
+    c->is_upload = true;
+    c->is_file = slash != NULL;
+    c->uri = slash ? arena_strndup(a, c->path, (size_t)(slash - c->path)) : c->path;
+    c->path = r->dir ? arena_printf(a, "%s/remote/%s%s", r->dir, name, slash ? slash : "")
+                     : NULL;
+}
+
 /* An address becomes the place where its copy will lie: below the job's directory. */
 static void place_copy(const struct resolving *r, struct job_channel *c, const char *name)
 {
@@ -174,7 +208,9 @@ static enum rc resolve_input(const struct resolving *r, const struct schema_kv_S
         rc = look_at(r, kv, &c, err);
     if (rc)
         return rc;
-    if (c.path[0] != '/')
+    if (str_starts(c.path, SNAPSHOT_PREFIX))
+        place_upload(r, &c, kv->key);
+    else if (c.path[0] != '/')
         place_copy(r, &c, kv->key);
     c.mount = arena_printf(&r->out->arena, "input/data/%s", kv->key);
     VEC_PUSH(&r->out->list, c);
@@ -211,7 +247,7 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
     if (!rc)
         rc = path_of(r, kv->value, &from, err);
     const char *path = from.path;
-    if (!rc && is_table(path))
+    if (!rc && (is_table(path) || str_starts(path, SNAPSHOT_PREFIX)))
         rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
     bool remote = !rc && job_bucket_is(path);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))

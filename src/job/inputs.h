@@ -21,6 +21,7 @@ struct job_channel {
     const char *uri;   /* in an object store: an input's `path` is where its copy comes to
                           lie, an output is sent there at the end; NULL: on this machine */
     bool is_file;      /* then `mount` is the directory, and the file lies in it */
+    bool is_upload;    /* `uri` is snapshot:ID: sent by the submitter, kept by content */
     bool is_table; /* of MaxCompute, at `uri`: the job gets its address, not its rows */
     bool guarded;  /* a dataset that a user registered who is no administrator */
     bool writable; /* a dataset whose place users may send outputs to */

@@ -2,15 +2,17 @@
 #include "job/manifest.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "job/tree.h"
 
-#define DEPTH_MAX 64
 #define LIST_MAX ((size_t)256 << 20)
+#define BLOCK (1 << 16)
 
 struct listing {
     struct buf *out;
@@ -18,14 +20,35 @@ struct listing {
     bool any; /* in this channel */
 };
 
-static enum rc add_file(struct listing *l, const char *path, const char *rel,
+static enum rc hash_file(int fd, char id[SHA256_TEXT_SIZE], int64_t *bytes,
+                         struct err *err)
+{
+    char block[BLOCK];
+    struct sha256 s;
+    ssize_t n;
+    *bytes = 0;
+    sha256_init(&s);
+    while ((n = read(fd, block, sizeof(block))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(err, errno, "cannot read");
+        sha256_add(&s, block, (size_t)n);
+        *bytes += n;
+    }
+    sha256_text(&s, id);
+    return RC_OK;
+}
+
+static enum rc add_file(void *arg, const char *rel, int fd, const struct stat *st,
                         struct err *err)
 {
+    struct listing *l = arg;
     char id[SHA256_TEXT_SIZE];
     int64_t bytes = 0;
-    enum rc rc = sha256_file(path, id, &bytes, err);
+    enum rc rc = hash_file(fd, id, &bytes, err);
     if (rc)
-        return rc;
+        return err_wrap(err, rc, "'%s'", rel);
     buf_printf(l->out, "%s\n      {\"path\": ", l->any ? "," : "");
     buf_json_str(l->out, rel, strlen(rel));
     buf_printf(l->out, ", \"bytes\": %jd, \"sha256\": \"%s\"}", (intmax_t)bytes, id);
@@ -35,28 +58,36 @@ static enum rc add_file(struct listing *l, const char *path, const char *rel,
     return RC_OK;
 }
 
-static enum rc walk(struct listing *l, const char *dir, const char *rel, int depth,
-                    struct err *err)
+/* A directory that the submission named may be reached through links; what is in the job's
+ * own tree may not.
+ */
+static int open_channel(const char *ml, const struct job_channel *c)
 {
-    struct fs_names names = {0};
-    if (depth > DEPTH_MAX)
-        return err_set(err, RC_INVAL, "'%s' is nested deeper than %d", rel, DEPTH_MAX);
-    enum rc rc = fs_list(dir, &names, err);
-    for (size_t i = 0; i < names.n && !rc; i++) {
-        struct stat st;
-        char *full = fs_join(dir, names.at[i]);
-        char *sub = *rel ? fs_join(rel, names.at[i]) : mem_strdup(names.at[i]);
-        if (lstat(full, &st) < 0)
-            rc = errno == ENOENT ? RC_OK
-                                 : err_sys(err, errno, "cannot look at '%s'", full);
-        else if (S_ISDIR(st.st_mode))
-            rc = walk(l, full, sub, depth + 1, err);
-        else if (S_ISREG(st.st_mode))
-            rc = add_file(l, full, sub, err);
-        mem_free(sub);
-        mem_free(full);
+    return c->path ? open(c->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+                   : job_tree_open(ml, c->mount, true, NULL);
+}
+
+static enum rc put_channel(const char *ml, const struct job_channel *c, struct listing *l,
+                           struct err *err)
+{
+    char *dir = c->path ? mem_strdup(c->path) : fs_join(ml, c->mount);
+    struct buf *b = l->out;
+    buf_puts(b, "\n  {\"name\": ");
+    buf_json_str(b, c->name, strlen(c->name));
+    buf_puts(b, ", \"path\": ");
+    buf_json_str(b, dir, strlen(dir));
+    if (c->uri) {
+        buf_puts(b, ", \"uri\": ");
+        buf_json_str(b, c->uri, strlen(c->uri));
     }
-    fs_names_release(&names);
+    buf_puts(b, ", \"files\": [");
+    int fd = open_channel(ml, c);
+    enum rc rc = fd >= 0 ? job_tree_walk(fd, add_file, l, err)
+                         : err_sys(err, errno, "cannot open '%s'", dir);
+    if (fd >= 0)
+        close(fd);
+    buf_puts(b, "]}");
+    mem_free(dir);
     return rc;
 }
 
@@ -70,24 +101,12 @@ enum rc job_manifest_write(const char *ml, const struct job_channels *c, const c
     buf_init(&b, LIST_MAX);
     buf_puts(&b, "{\"channels\": [");
     for (size_t i = 0; i < c->list.n && !rc; i++) {
-        const struct job_channel *ch = &c->list.at[i];
         struct listing l = {.out = &b, .total = total};
-        if (ch->kind != CHANNEL_OUTPUT)
+        if (c->list.at[i].kind != CHANNEL_OUTPUT)
             continue;
-        char *dir = ch->path ? mem_strdup(ch->path) : fs_join(ml, ch->mount);
-        buf_printf(&b, "%s\n  {\"name\": ", any ? "," : "");
-        buf_json_str(&b, ch->name, strlen(ch->name));
-        buf_puts(&b, ", \"path\": ");
-        buf_json_str(&b, dir, strlen(dir));
-        if (ch->uri) {
-            buf_puts(&b, ", \"uri\": ");
-            buf_json_str(&b, ch->uri, strlen(ch->uri));
-        }
-        buf_puts(&b, ", \"files\": [");
-        rc = walk(&l, dir, "", 0, err);
-        buf_puts(&b, "]}");
+        buf_puts(&b, any ? "," : "");
+        rc = put_channel(ml, &c->list.at[i], &l, err);
         any = true;
-        mem_free(dir);
     }
     buf_puts(&b, "]}\n");
     if (!rc)

@@ -30,6 +30,27 @@ char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
                       (intmax_t)attempt);
 }
 
+static char *own_objects(const struct job_place *p, const char *owner)
+{
+    return mem_printf("%s/users/%s/objects", p->dir, owner);
+}
+
+char *job_place_objects(const struct job_place *p)
+{
+    return p->served ? own_objects(p, p->owner) : fs_join(p->dir, "objects");
+}
+
+char *job_place_snapshot(const struct job_place *p, const char *owner, const char *id)
+{
+    char *own = own_objects(p, owner), *list = mem_printf("%s/%.2s/%s", own, id, id + 2);
+    bool mine = p->served || fs_exists(list);
+    mem_free(list);
+    if (mine)
+        return own;
+    mem_free(own);
+    return fs_join(p->dir, "objects");
+}
+
 bool job_id_ok(const char *id)
 {
     if (strncmp(id, "jb-", 3) != 0 || strlen(id) != 15)

@@ -3,6 +3,7 @@
  *
  *     DIR/jobs.db             the store, unless it has a URL
  *     DIR/objects/ab/cdef...  contents of snapshots, named by their SHA-256
+ *     DIR/users/NAME/objects/ the same of a server's user, for nobody else
  *     DIR/agent.lock, agent.fifo, agent.log
  *     DIR/accounts            user ids of a server's users
  *     DIR/jobs/ID/            0700, one per job:
@@ -48,6 +49,13 @@ char *job_place_log(const struct job_place *p, const char *id, int64_t worker,
  * installation of packages.
  */
 #define JOB_LOG_PREPARE (-2)
+
+/* Where contents that `owner` sends are kept; the caller's. */
+char *job_place_objects(const struct job_place *p);
+/* Where the snapshot `id` of `owner` lies: with the owner's own, or, unless the place is a
+ * server's, with those of this directory. The caller's.
+ */
+char *job_place_snapshot(const struct job_place *p, const char *owner, const char *id);
 
 /* True for "jb-" and twelve of [a-z0-9]: the only ids that ever become a path. */
 bool job_id_ok(const char *id);

@@ -5,30 +5,31 @@
  * never lead through a link listed before, so that restoring stays below its directory.
  * The same walk counts files and bytes and names the objects that are missing.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "job/file.h"
-#include "job/snapshot.h"
+#include "job/snapshot_private.h"
 #include "job/status.h"
-
-#define LIST_MAX ((size_t)64 << 20)
 
 bool job_snapshot_id_ok(const char *id)
 {
     return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
 }
 
-static char *object_path(const char *objects, const char *id)
+char *snapshot_object_path(const char *objects, const char *id)
 {
     return mem_printf("%s/%.2s/%s", objects, id, id + 2);
 }
 
 enum rc job_snapshot_object_put(const char *objects, const char *id, const void *data,
-                                size_t n, struct err *err)
+                                size_t n, int64_t *added, struct err *err)
 {
     char found[SHA256_TEXT_SIZE];
     struct sha256 s;
@@ -38,13 +39,17 @@ enum rc job_snapshot_object_put(const char *objects, const char *id, const void 
     if (!job_snapshot_id_ok(id) || strcmp(found, id) != 0)
         return err_coded(err, RC_INVAL, E3004,
                          "the content has the SHA-256 %s, not that of its name", found);
-    char *path = object_path(objects, id), *dir = fs_dirname(path);
+    char *path = snapshot_object_path(objects, id), *dir = fs_dirname(path);
     enum rc rc = RC_OK;
-    if (!fs_exists(path)) {
+    bool new = !fs_exists(path);
+    if (new)
         rc = fs_mkdirs(dir, 0700, err);
-        if (!rc)
-            rc = job_file_put(path, data, n, 0600, err);
-    }
+    if (new && !rc)
+        rc = job_file_put(path, data, n, 0600, err);
+    else if (!rc)
+        utimensat(AT_FDCWD, path, NULL, 0); /* wanted again: it is young once more */
+    if (added)
+        *added = new && !rc ? (int64_t)n : 0;
     mem_free(dir);
     mem_free(path);
     return rc;
@@ -55,10 +60,74 @@ enum rc job_snapshot_object_get(const char *objects, const char *id, char **data
 {
     if (!job_snapshot_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3004, "no object '%.80s'", id);
-    char *path = object_path(objects, id);
+    char *path = snapshot_object_path(objects, id);
     enum rc rc = fs_read(path, (size_t)SNAPSHOT_BYTES_MAX, data, n, err);
     mem_free(path);
     return rc;
+}
+
+enum rc snapshot_list_open(const char *objects, const char *id, struct doc *doc,
+                           char **text, const struct node **root, struct err *err)
+{
+    size_t n = 0;
+    enum rc rc = job_snapshot_object_get(objects, id, text, &n, err);
+    if (rc == RC_NOTFOUND)
+        return err_coded(err, rc, E3004, "no snapshot '%.80s'", id);
+    if (rc)
+        return rc;
+    *root =
+        n < SNAPSHOT_LIST_MAX && strlen(*text) == n ? job_json_open(*text, doc) : NULL;
+    if (!*root || (*root)->kind != NODE_LIST)
+        return err_coded(err, RC_FORMAT, E3004, "%s is no list of files", id);
+    return RC_OK;
+}
+
+static enum rc malformed(struct err *err)
+{
+    return err_coded(err, RC_FORMAT, E3004, "a snapshot's list is malformed");
+}
+
+static bool parts_ok(const struct node *parts)
+{
+    if (parts->kind != NODE_LIST || !parts->list.n)
+        return false;
+    for (size_t i = 0; i < parts->list.n; i++) {
+        const struct node *x = parts->list.at[i];
+        if (x->kind != NODE_STR || !job_snapshot_id_ok(x->text.p))
+            return false;
+    }
+    return true;
+}
+
+enum rc snapshot_entry_read(const struct node *n, struct snapshot_entry *out,
+                            struct err *err)
+{
+    const char *file = node_get_text(n, "file", NULL),
+               *exec = node_get_text(n, "exec", NULL);
+    const struct node *parts = node_find(n, "parts"),
+                      *exec_parts = node_find(n, "exec_parts");
+    struct snapshot_entry e = {.path = node_get_text(n, "path", NULL),
+                               .link = node_get_text(n, "link", NULL),
+                               .parts = parts ? parts : exec_parts,
+                               .id = file ? file : exec,
+                               .exec = exec || exec_parts};
+    int kinds = (file != NULL) + (exec != NULL) + (parts != NULL) + (exec_parts != NULL) +
+                (e.link != NULL);
+    if (!e.path || kinds != 1 || (e.id && !job_snapshot_id_ok(e.id)) ||
+        (e.parts && !parts_ok(e.parts)))
+        return malformed(err);
+    *out = e;
+    return RC_OK;
+}
+
+size_t snapshot_entry_parts(const struct snapshot_entry *e)
+{
+    return e->parts ? e->parts->list.n : e->id ? 1 : 0;
+}
+
+const char *snapshot_entry_part(const struct snapshot_entry *e, size_t i)
+{
+    return e->parts ? e->parts->list.at[i]->text.p : e->id;
 }
 
 struct looking {
@@ -92,11 +161,12 @@ static void look_for(struct looking *l, const char *id)
     if (e->value)
         return;
     e->value = l;
-    char *path = object_path(l->objects, id);
+    char *path = snapshot_object_path(l->objects, id);
     if (stat(path, &st) == 0) {
         l->out->bytes += st.st_size;
+        utimensat(AT_FDCWD, path, NULL, 0);
     } else {
-        if (l->missing) {
+        if (l->missing && l->n_missing < SNAPSHOT_MISSING_MAX) {
             buf_puts(l->missing, l->n_missing ? ", " : "");
             buf_json_str(l->missing, id, strlen(id));
         }
@@ -105,25 +175,22 @@ static void look_for(struct looking *l, const char *id)
     mem_free(path);
 }
 
-static enum rc look_entry(struct looking *l, const struct node *e, struct err *err)
+static enum rc look_entry(struct looking *l, const struct node *n, struct err *err)
 {
-    const char *path = node_get_text(e, "path", NULL);
-    const char *file = node_get_text(e, "file", NULL),
-               *exec = node_get_text(e, "exec", NULL),
-               *link = node_get_text(e, "link", NULL);
-    int kinds = (file != NULL) + (exec != NULL) + (link != NULL);
-    const char *id = file ? file : exec;
-    if (!path || kinds != 1 || (id && !job_snapshot_id_ok(id)))
-        return err_coded(err, RC_FORMAT, E3004, "a snapshot's list is malformed");
-    if (!path_ok(l, path))
+    struct snapshot_entry e;
+    enum rc rc = snapshot_entry_read(n, &e, err);
+    if (rc)
+        return rc;
+    if (!path_ok(l, e.path))
         return err_coded(err, RC_FORMAT, E3004, "'%.200s' is no path of a snapshot",
-                         path);
-    if (++l->out->files > SNAPSHOT_FILES_MAX)
-        return err_coded(err, RC_INVAL, E3004, "more than %d files", SNAPSHOT_FILES_MAX);
-    if (link)
-        map_put(&l->links, str_c(path))->value = l;
-    else
-        look_for(l, id);
+                         e.path);
+    if (++l->out->files > SNAPSHOT_DATA_FILES_MAX)
+        return err_coded(err, RC_INVAL, E3004, "more than %d files",
+                         SNAPSHOT_DATA_FILES_MAX);
+    if (e.link)
+        map_put(&l->links, str_c(e.path))->value = l;
+    for (size_t i = 0; i < snapshot_entry_parts(&e); i++)
+        look_for(l, snapshot_entry_part(&e, i));
     return RC_OK;
 }
 
@@ -133,23 +200,11 @@ enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapsh
     struct job_snapshot found = {.files = 0};
     struct looking l = {.objects = objects, .out = &found, .missing = missing};
     struct doc doc = {0};
+    const struct node *list = NULL;
     char *text = NULL;
-    size_t n = 0;
-    enum rc rc = job_snapshot_object_get(objects, id, &text, &n, err);
-    if (rc) {
-        if (err && rc == RC_NOTFOUND)
-            err_coded(err, rc, E3004, "no snapshot '%.80s'", id);
-        return rc;
-    }
-    const struct node *list =
-        n < LIST_MAX && strlen(text) == n ? job_json_open(text, &doc) : NULL;
-    if (!list || list->kind != NODE_LIST)
-        rc = err_coded(err, RC_FORMAT, E3004, "%s is no list of files", id);
+    enum rc rc = snapshot_list_open(objects, id, &doc, &text, &list, err);
     for (size_t i = 0; !rc && i < list->list.n; i++)
         rc = look_entry(&l, list->list.at[i], err);
-    if (!rc && found.bytes > SNAPSHOT_BYTES_MAX)
-        rc = err_coded(err, RC_INVAL, E3004, "more than %jd MiB",
-                       (intmax_t)(SNAPSHOT_BYTES_MAX >> 20));
     if (doc.src)
         doc_release(&doc);
     map_release(&l.links);
@@ -162,4 +217,81 @@ enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapsh
     if (n_missing)
         *n_missing = l.n_missing;
     return RC_OK;
+}
+
+enum rc job_snapshot_need(const char *objects, const char *id, bool data,
+                          struct job_snapshot *out, struct err *err)
+{
+    size_t missing = 0;
+    enum rc rc = job_snapshot_look(objects, id, out, NULL, &missing, err);
+    if (!rc && missing)
+        rc = err_coded(err, RC_NOTFOUND, E3004, "%zu files of '%s%s' were not sent",
+                       missing, SNAPSHOT_PREFIX, id);
+    if (rc || data)
+        return rc;
+    if (out->files > SNAPSHOT_FILES_MAX)
+        return err_coded(err, RC_INVAL, E3004, "more than %d files", SNAPSHOT_FILES_MAX);
+    if (out->bytes > SNAPSHOT_BYTES_MAX)
+        return err_coded(err, RC_INVAL, E3004, "more than %jd MiB",
+                         (intmax_t)(SNAPSHOT_BYTES_MAX >> 20));
+    return RC_OK;
+}
+
+enum rc job_snapshot_each(const char *objects, const char *id, job_snapshot_each_fn *each,
+                          void *arg, struct err *err)
+{
+    struct doc doc = {0};
+    const struct node *list = NULL;
+    char *text = NULL;
+    enum rc rc = snapshot_list_open(objects, id, &doc, &text, &list, err);
+    for (size_t i = 0; !rc && i < list->list.n; i++) {
+        struct snapshot_entry e = {0};
+        rc = snapshot_entry_read(list->list.at[i], &e, err);
+        for (size_t k = 0; !rc && k < snapshot_entry_parts(&e); k++)
+            rc = each(arg, snapshot_entry_part(&e, k), err);
+    }
+    if (!rc)
+        rc = each(arg, id, err);
+    if (doc.src)
+        doc_release(&doc);
+    mem_free(text);
+    return rc;
+}
+
+struct sharing {
+    const char *from, *to;
+};
+
+static enum rc copy_object(const char *from, const char *to, const char *id,
+                           struct err *err)
+{
+    char *data = NULL;
+    size_t n = 0;
+    enum rc rc = job_snapshot_object_get(from, id, &data, &n, err);
+    if (!rc)
+        rc = job_snapshot_object_put(to, id, data, n, NULL, err);
+    mem_free(data);
+    return rc;
+}
+
+static enum rc share_one(void *arg, const char *id, struct err *err)
+{
+    const struct sharing *s = arg;
+    char *from = snapshot_object_path(s->from, id), *to = snapshot_object_path(s->to, id),
+         *dir = fs_dirname(to);
+    enum rc rc = fs_mkdirs(dir, 0700, err);
+    if (!rc && link(from, to) < 0 && errno != EEXIST)
+        rc = copy_object(s->from, s->to, id, err);
+    mem_free(dir);
+    mem_free(to);
+    mem_free(from);
+    return rc;
+}
+
+enum rc job_snapshot_share(const char *from, const char *to, const char *id,
+                           struct err *err)
+{
+    struct sharing s = {.from = from, .to = to};
+    return strcmp(from, to) == 0 ? RC_OK
+                                 : job_snapshot_each(from, id, share_one, &s, err);
 }

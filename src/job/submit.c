@@ -68,7 +68,7 @@ static enum rc ask_stores(struct job_spec *s, const struct job_channels *c,
     for (size_t i = 0; i < c->list.n && !rc; i++) {
         const struct job_channel *ch = &c->list.at[i];
         const char *found = NULL;
-        if (!ch->uri || ch->is_table)
+        if (!ch->uri || ch->is_table || ch->is_upload)
             continue;
         if (ch->kind == CHANNEL_OUTPUT) {
             rc = job_bucket_reach(ch->uri, err);
@@ -96,12 +96,34 @@ struct given {
     enum job_access access;
 };
 
+/* Inputs that were sent beside the program. */
+static enum rc check_uploads(const struct job_place *p, const struct job_channels *c,
+                             struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < c->list.n && !rc; i++) {
+        const struct job_channel *ch = &c->list.at[i];
+        struct job_snapshot s;
+        if (!ch->is_upload)
+            continue;
+        const char *id = ch->uri + strlen(SNAPSHOT_PREFIX);
+        char *objects = job_place_snapshot(p, p->owner, id);
+        rc = job_snapshot_need(objects, id, true, &s, err);
+        mem_free(objects);
+        if (rc)
+            err_wrap(err, rc, "input '%.100s'", ch->name);
+    }
+    return rc;
+}
+
 static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
                          struct given *g, struct err *err)
 {
     struct job_channels channels = {0};
     struct job_metric_set *metrics = NULL;
     enum rc rc = job_channels_resolve(p, s, cwd, NULL, &channels, err);
+    if (!rc)
+        rc = check_uploads(p, &channels, err);
     if (!rc)
         rc = job_metric_open(s, &metrics, err);
     job_metric_close(metrics);
@@ -157,17 +179,15 @@ static enum rc keep_env(const struct job_spec *s, const char *dir, const struct 
 }
 
 /* A directory is copied; a snapshot that was sent must be here in full. */
-static enum rc take_source(const char *objects, const char *source,
+static enum rc take_source(const struct job_place *p, const char *source,
                            struct job_snapshot *out, struct err *err)
 {
-    size_t missing = 0;
-    if (!str_starts(source, SNAPSHOT_PREFIX))
-        return job_snapshot_take(objects, source, out, err);
-    enum rc rc = job_snapshot_look(objects, source + strlen(SNAPSHOT_PREFIX), out, NULL,
-                                   &missing, err);
-    if (!rc && missing)
-        rc = err_coded(err, RC_NOTFOUND, E3004, "%zu files of '%s' were not sent",
-                       missing, source);
+    bool sent = str_starts(source, SNAPSHOT_PREFIX);
+    const char *id = source + strlen(SNAPSHOT_PREFIX);
+    char *objects = sent ? job_place_snapshot(p, p->owner, id) : job_place_objects(p);
+    enum rc rc = sent ? job_snapshot_need(objects, id, false, out, err)
+                      : job_snapshot_take(objects, source, out, err);
+    mem_free(objects);
     return rc;
 }
 
@@ -176,7 +196,7 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
                           struct job_submit_result *r, struct err *err)
 {
     static const char *const subs[] = {"logs", "run"};
-    char *objects = fs_join(p->dir, "objects"), *secrets = fs_join(dir, "secrets.json");
+    char *secrets = fs_join(dir, "secrets.json");
     enum rc rc = fs_mkdirs(dir, 0700, err);
     for (size_t i = 0; i < ARRAY_LEN(subs) && !rc; i++) {
         char *sub = fs_join(dir, subs[i]);
@@ -184,7 +204,7 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
         mem_free(sub);
     }
     if (!rc && s->s->has_source) {
-        rc = take_source(objects, s->s->source, &r->snapshot, err);
+        rc = take_source(p, s->s->source, &r->snapshot, err);
         r->copied = true;
     }
     if (!rc)
@@ -194,7 +214,6 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
     if (!rc && p->isolation && (p->isolation->count || s->s->has_image))
         rc = isolation_write(p->dir, p->isolation, p->owner, dir, err);
     mem_free(secrets);
-    mem_free(objects);
     return rc;
 }
 

@@ -48,7 +48,7 @@ def user(name, role, projects=(), **token):
 
 
 EXAMPLES = {"experiment": "none0000", "first": "0", "last": "9", "nni": "check-status", "trial": "AAAAA",
-            "job": "jb-000000000000", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
+            "job": "jb-000000000000", "channel": "model", "log": "0", "name": "nobody", "rule": "nr-none", "sha256": "0" * 64, "token": "tk-none"}
 
 
 def matrix():
@@ -289,7 +289,7 @@ def owners():
     check(ids(bob) == {ours} and ids(vic) == {ours}, "bob", ids(bob))
     check(ids(eve) == set(), "eve", ids(eve))
     check(ids(admin) == {own, ours}, "admin")
-    for path in ("", "/events", "/metrics", "/logs", "/logs/0", "/why", "/script"):
+    for path in ("", "/events", "/metrics", "/logs", "/logs/0", "/why", "/script", "/outputs"):
         check(ask("GET", f"/api/v1/jobs/{ours}{path}", token=bob)[0] == 200, "bob", path)
         check(ask("GET", f"/api/v1/jobs/{ours}{path}", token=eve)[0] == 404, "eve", path)
         check(ask("GET", f"/api/v1/jobs/{own}{path}", token=bob)[0] == 404, "bob own", path)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `job outputs` lists what a job has written so far, `job download` fetches it. Both speak to
+ * p->ops, so they are the same for this machine and for a server.
+ */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/download.h"
+#include "cmd/job_common.h"
+#include "job/quote.h"
+#include "job/tree.h"
+
+struct outputs_conf {
+    struct job_where where;
+    const char *channel, *path;
+    bool json;
+};
+
+#define WHICH_OPTS                                                                       \
+    {OPT_TEXT(struct outputs_conf, channel, NULL, "only this channel"), .meta = "NAME"}, \
+    {                                                                                    \
+        OPT_TEXT(struct outputs_conf, path, NULL,                                        \
+                 "only files whose path matches: * and ? as in a shell, * also for /"),  \
+            .meta = "PATTERN"                                                            \
+    }
+
+static const struct opt outputs_opts[] = {
+    WHICH_OPTS,
+    {OPT_BOOL(struct outputs_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct outputs_conf),
+    JOB_SERVER_OPT(struct outputs_conf),
+    {0},
+};
+
+static const struct opt download_opts[] = {
+    WHICH_OPTS,
+    JOB_WHERE_OPTS(struct outputs_conf),
+    JOB_SERVER_OPT(struct outputs_conf),
+    {0},
+};
+
+static bool is_wanted(const struct outputs_conf *c, const struct job_output *o)
+{
+    return (!c->channel || strcmp(c->channel, o->channel) == 0) &&
+           (!c->path || fnmatch(c->path, o->path, 0) == 0);
+}
+
+static void put_row(struct buf *b, const struct job_output *o)
+{
+    buf_printf(b, "%14jd  %-12.12s  %s/", (intmax_t)o->bytes,
+               *o->sha256 ? o->sha256 : "-", o->channel);
+    job_quote_terminal(str_c(o->path), b);
+    if (*o->where)
+        buf_printf(b, "  (at %s)", o->where);
+    buf_putc(b, '\n');
+}
+
+static void put_json(struct json_out *j, const struct job_output *o)
+{
+    json_open(j, NULL, '{');
+    json_put_str(j, "channel", o->channel);
+    json_put_str(j, "path", o->path);
+    json_put_int(j, "bytes", o->bytes);
+    if (*o->sha256)
+        json_put_str(j, "sha256", o->sha256);
+    if (*o->where)
+        json_put_str(j, "where", o->where);
+    json_close(j, '}');
+}
+
+static void show(const struct outputs_conf *c, const struct job_outputs *l, struct buf *b)
+{
+    struct json_out j = {.out = b};
+    if (c->json)
+        json_open(&j, NULL, '[');
+    else
+        buf_printf(b, "%14s  %-12s  %s\n", "BYTES", "SHA256", "FILE");
+    for (size_t i = 0; i < l->list.n; i++) {
+        if (!is_wanted(c, &l->list.at[i]))
+            continue;
+        if (c->json)
+            put_json(&j, &l->list.at[i]);
+        else
+            put_row(b, &l->list.at[i]);
+    }
+    if (c->json) {
+        json_close(&j, ']');
+        buf_putc(b, '\n');
+    }
+}
+
+static enum rc job_outputs_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
+{
+    const struct outputs_conf *c = conf;
+    struct cmd_place p;
+    struct job_outputs l = {.list = {0}};
+    struct buf b;
+    enum rc rc = job_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&b, CMD_TEXT_MAX);
+    rc = p.ops->outputs(&p, args->at[0], &l, err);
+    if (!rc) {
+        show(c, &l, &b);
+        rc = cmd_print(&b, err);
+    }
+    buf_release(&b);
+    job_outputs_release(&l);
+    cmd_place_close(&p);
+    return rc;
+}
+
+struct fetching {
+    const struct cmd_place *p;
+    const char *id;
+    const struct job_output *o;
+};
+
+static enum rc fetch_part(void *arg, int64_t at, char version[80], struct buf *out,
+                          struct err *err)
+{
+    const struct fetching *f = arg;
+    return f->p->ops->output(f->p, f->id, f->o, at, version, out, err);
+}
+
+static enum rc fetch_one(const struct cmd_place *p, const char *id, const char *dir,
+                         const struct job_output *o, struct err *err)
+{
+    struct fetching f = {.p = p, .id = id, .o = o};
+    bool kept = false;
+    if (*o->where) {
+        fprintf(stderr, "%s/%s lies at %s\n", o->channel, o->path, o->where);
+        return RC_OK;
+    }
+    if (!job_tree_path_ok(o->channel) || strchr(o->channel, '/'))
+        return err_coded(err, RC_INVAL, E5503, "'%.100s' is no name of a channel",
+                         o->channel);
+    char *below = fs_join(dir, o->channel);
+    struct download d = {.dir = below,
+                         .path = o->path,
+                         .bytes = o->bytes,
+                         .sha256 = o->sha256,
+                         .part = fetch_part,
+                         .arg = &f};
+    enum rc rc = download_file(&d, &kept, err);
+    if (!rc)
+        printf("%s/%s/%s%s\n", dir, o->channel, o->path, kept ? " (there already)" : "");
+    mem_free(below);
+    return rc;
+}
+
+static enum rc job_download_command(const void *conf, const struct opt_args *args,
+                                    struct err *err)
+{
+    const struct outputs_conf *c = conf;
+    const char *id = args->at[0], *dir = args->n > 1 ? args->at[1] : id;
+    struct cmd_place p;
+    struct job_outputs l = {.list = {0}};
+    size_t n = 0;
+    enum rc rc = job_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    rc = p.ops->outputs(&p, id, &l, err);
+    for (size_t i = 0; i < l.list.n && !rc; i++)
+        if (is_wanted(c, &l.list.at[i])) {
+            n++;
+            rc = fetch_one(&p, id, dir, &l.list.at[i], err);
+        }
+    if (!rc && !n)
+        rc = err_coded(err, RC_NOTFOUND, E5502, "job %s has no such outputs%s", id,
+                       l.list.n ? "" : ": it has none");
+    job_outputs_release(&l);
+    cmd_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example outputs_examples[] = {
+    {"what a job has written so far", "trainyard job outputs jb-0123456789ab"},
+    {0},
+};
+
+const struct cmd cmd_job_outputs = {
+    .name = "job outputs",
+    .args = "JOB",
+    .summary = "list the files in a job's output channels",
+    .description =
+        "Size, SHA-256 and path of each file below /ml/output, also while the job runs. "
+        "Digests are known once it has succeeded. Links are not listed.",
+    .examples = outputs_examples,
+    .opts = outputs_opts,
+    .conf_size = sizeof(struct outputs_conf),
+    .min_args = 1,
+    .max_args = 1,
+    .run = job_outputs_command,
+};
+
+static const struct cmd_example download_examples[] = {
+    {"fetch the model", "trainyard job download jb-0123456789ab model --channel model"},
+    {"fetch the latest checkpoint of a running job",
+     "trainyard job download jb-0123456789ab --channel checkpoints --path 'step-900/*'"},
+    {0},
+};
+
+const struct cmd cmd_job_download = {
+    .name = "job download",
+    .args = "JOB [DIR]",
+    .summary = "fetch the files in a job's output channels",
+    .description =
+        "Writes DIR/CHANNEL/FILE; DIR is by default named after the job. Each file is "
+        "checked against its SHA-256 before it gets its name. A download that broke off "
+        "goes on where it was when the command is repeated, and files that are there "
+        "already are not fetched again.",
+    .examples = download_examples,
+    .opts = download_opts,
+    .conf_size = sizeof(struct outputs_conf),
+    .min_args = 1,
+    .max_args = 2,
+    .run = job_download_command,
+};

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Outputs of a job: the list, and files, whole or in ranges. A file is sent from its
+ * descriptor, so it costs no memory however large it is. Its ETag is its SHA-256 where the
+ * job has recorded one, else size and time of its last change: a client that goes on with
+ * If-Range never joins two versions of a file.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "http/api_private.h"
+#include "http/handlers.h"
+#include "http/range.h"
+#include "job/outputs.h"
+
+static void put_output(struct json_out *j, const struct job_output *o)
+{
+    json_open(j, NULL, '{');
+    json_put_str(j, "channel", o->channel);
+    json_put_str(j, "path", o->path);
+    json_put_int(j, "bytes", o->bytes);
+    if (o->changed)
+        json_put_time(j, "changed", o->changed);
+    if (*o->sha256)
+        json_put_str(j, "sha256", o->sha256);
+    if (*o->where)
+        json_put_str(j, "where", o->where);
+    json_close(j, '}');
+}
+
+static enum rc outputs_of_call(struct http_call *c, struct job_outputs *out,
+                               struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = http_call_job(c, &jobs, err);
+    store_jobs_release(&jobs);
+    return rc ? rc : job_outputs_read(&c->place, c->params[0], out, err);
+}
+
+enum rc http_list_outputs(struct http_call *c, struct err *err)
+{
+    struct job_outputs l;
+    const char *channel = http_schema_text(c->query, "channel", NULL);
+    enum rc rc = outputs_of_call(c, &l, err);
+    if (rc)
+        return rc;
+    json_open(&c->json, NULL, '{');
+    json_open(&c->json, "outputs", '[');
+    for (size_t i = 0; i < l.list.n; i++)
+        if (!channel || strcmp(channel, l.list.at[i].channel) == 0)
+            put_output(&c->json, &l.list.at[i]);
+    json_close(&c->json, ']');
+    json_close(&c->json, '}');
+    job_outputs_release(&l);
+    return RC_OK;
+}
+
+static const char *tag_of(struct http_call *c, const struct job_output *o,
+                          const struct stat *st)
+{
+    if (o && *o->sha256 && o->bytes == st->st_size)
+        return o->sha256;
+    return arena_printf(&c->arena, "%jx-%jx-%jx", (uintmax_t)st->st_size,
+                        (uintmax_t)st->st_mtim.tv_sec, (uintmax_t)st->st_mtim.tv_nsec);
+}
+
+enum rc http_get_output(struct http_call *c, struct err *err)
+{
+    struct job_outputs l;
+    struct stat st;
+    int fd = -1;
+    const char *channel = c->params[1], *path = http_schema_text(c->query, "path", "");
+    enum rc rc = outputs_of_call(c, &l, err);
+    if (rc)
+        return rc;
+    const struct job_output *o = job_outputs_find(&l, channel, path);
+    if (o && *o->where) {
+        c->status = 409;
+        rc = err_coded(err, RC_CANCELED, E5502, "'%.100s/%.300s' lies at %.300s", channel,
+                       path, o->where);
+    }
+    if (!rc)
+        rc = job_output_open(&c->place, c->params[0], channel, path, &fd, &st, err);
+    if (!rc)
+        rc = http_range_answer(c, fd, st.st_size, tag_of(c, o, &st), err);
+    job_outputs_release(&l);
+    return rc;
+}

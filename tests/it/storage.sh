@@ -1,0 +1,340 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Data in and out of a server: uploads, outputs, and what others can reach of them.
+# shellcheck disable=SC2154 # $got is set by run
+. "$(dirname "$0")/lib.sh"
+
+unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
+
+# start [FLAG...]: a server below ./yard on a free port; $url, and a token per user.
+start()
+{
+    local trust=
+    [ "$(id -u)" = 0 ] || trust=--trust-submitters # as root, jobs are isolated
+    # shellcheck disable=SC2086
+    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 \
+        $trust "$@" 2>server.log &
+    server=$!
+    wait_for_server
+    export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
+    TRAINYARD_TOKEN=$(cat yard/admin.token)
+    admin=$TRAINYARD_TOKEN
+}
+
+finish()
+{
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+    for p in /proc/[0-9]*; do
+        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
+    done 2>/dev/null
+    for _ in $(seq 100); do
+        flock -n yard/agent.lock true && break
+        sleep 0.1
+    done
+}
+
+person() # NAME [FLAG...]: makes a submitter; prints the token
+{
+    local name=$1
+    shift
+    TRAINYARD_TOKEN=$admin "$TRAINYARD" user create "$name" --role submitter "$@" >/dev/null
+    TRAINYARD_TOKEN=$admin "$TRAINYARD" token create "$name"
+}
+as() { TRAINYARD_TOKEN=$1; }
+# api METHOD PATH [CURL ARGUMENT...]: status in $code, body in .out
+api()
+{
+    local method=$1 path=$2
+    shift 2
+    code=$(curl -s -o .out -D .head -w '%{http_code}' -X "$method" -H "Authorization: Bearer $TRAINYARD_TOKEN" "$@" "$url$path")
+}
+is() { [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"; }
+digest() { sha256sum <"$1" | cut -d' ' -f1; }
+
+# A program that learns a line from a CSV with the standard library alone.
+program()
+{
+    mkdir -p src
+    cat >src/train.py <<'PY'
+import csv, json, os
+rows = [r for r in csv.DictReader(open(os.environ["PAI_INPUT_TRAIN"]))]
+x, y = [float(r["x"]) for r in rows], [float(r["y"]) for r in rows]
+mx, my = sum(x) / len(x), sum(y) / len(y)
+w = sum((a - mx) * (b - my) for a, b in zip(x, y)) / sum((a - mx) ** 2 for a in x)
+out = os.environ["PAI_OUTPUT_MODEL"]
+json.dump({"w": w, "b": my - w * mx, "rows": len(rows)}, open(os.path.join(out, "model.json"), "w"))
+open(os.path.join(out, "weights.bin"), "wb").write(bytes(range(256)) * 140000)
+PY
+}
+
+a_remote_user_brings_data_and_fetches_the_model()
+{
+    local ann id
+    start
+    ann=$(person ann)
+    as "$ann"
+    program
+    seq 1 1000 | awk 'BEGIN { print "x,y" } { print $1 "," 3 * $1 + 2 }' >train.csv
+    run "$TRAINYARD" job submit --source src --input train=./train.csv --wait -- python3 train.py
+    status 0
+    id=$(head -1 .out)
+    run "$TRAINYARD" job outputs "$id" --json
+    json '[(o["channel"], o["path"], o["bytes"]) for o in d] == [("model", "model.json", len(open("yard/jobs/'"$id"'/ml/output/model/model.json").read())), ("model", "weights.bin", 256 * 140000)]'
+    json 'all(len(o["sha256"]) == 64 for o in d)'
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    out_has "got/model/weights.bin"
+    cmp "got/model/weights.bin" "yard/jobs/$id/ml/output/model/weights.bin" || fail "the model differs"
+    is "the model" "$(python3 -c 'import json; m = json.load(open("got/model/model.json")); print(round(m["w"], 6), round(m["b"], 6), m["rows"])')" "3.0 2.0 1000"
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    out_has "got/model/weights.bin (there already)"
+    # Broken off half-way: the rest alone is fetched, and a wrong beginning is noticed.
+    head -c 20000000 got/model/weights.bin >got/model/weights.bin.part
+    mv got/model/weights.bin want
+    run "$TRAINYARD" job download "$id" got --path 'w*'
+    status 0
+    cmp want got/model/weights.bin || fail "the resumed file differs"
+    head -c 20000000 /dev/zero >got/model/weights.bin.part
+    rm got/model/weights.bin
+    run "$TRAINYARD" job download "$id" got
+    status 0
+    cmp want got/model/weights.bin || fail "a wrong beginning was kept"
+    check "no part is left" sh -c '! ls got/model/*.part'
+    # The server's file is changed behind its back: the digest says so.
+    printf x | dd of="yard/jobs/$id/ml/output/model/weights.bin" conv=notrunc 2>/dev/null
+    rm got/model/weights.bin
+    run "$TRAINYARD" job download "$id" got
+    status 2
+    err_has "error[E5503]: 'weights.bin' has the SHA-256"
+    check "nothing wrong is left" test ! -e got/model/weights.bin
+    finish
+}
+
+uploads_are_cut_deduplicated_and_resumed()
+{
+    local ann list id n
+    start
+    ann=$(person ann)
+    as "$ann"
+    mkdir -p data/sub
+    python3 -c 'import random; random.seed(1); open("data/big.bin", "wb").write(random.randbytes(40 << 20))'
+    cp data/big.bin data/sub/same.bin
+    ln -s big.bin data/link.bin
+    : >data/empty
+    # shellcheck disable=SC2016
+    run "$TRAINYARD" job submit --input train=data --wait -- \
+        'cd $PAI_INPUT_TRAIN && find . -type f | sort && sha256sum big.bin link.bin sub/same.bin | cut -c1-8 | uniq -c'
+    status 0
+    id=$(head -1 .out)
+    run "$TRAINYARD" job logs "$id"
+    out_is <<END
+./big.bin
+./empty
+./link.bin
+./sub/same.bin
+      3 $(digest data/big.bin | cut -c1-8)
+END
+    is "objects of 16 MiB and less, each once, code and lists" "$(find yard/users/ann/objects -type f -size +1M | wc -l)" 3
+    check "the copy went with the job" test ! -e "yard/jobs/$id/remote"
+    # The second time nothing but the list travels.
+    n=$(curl -s -H "Authorization: Bearer $admin" "$url/metrics" | sed -n 's/.*operation="put_object".* //p' | head -1)
+    run "$TRAINYARD" job submit --input train=data --wait -- true
+    status 0
+    is "nothing was sent again" "$(curl -s -H "Authorization: Bearer $admin" "$url/metrics" | sed -n 's/.*operation="put_object".* //p' | head -1)" "$n"
+    # One object is lost half-way: only that one is missing.
+    list=$(find yard/users/ann/objects -type f -size +1M | head -1)
+    rm "$list"
+    run "$TRAINYARD" job submit --input train=data --wait -- true
+    status 0
+    check "it is back" test -e "$list"
+    finish
+}
+
+what_one_user_sent_is_nobody_elses()
+{
+    local ann eve id sha body
+    start
+    ann=$(person ann)
+    eve=$(person eve)
+    as "$ann"
+    echo 'the secret recipe' >secret.txt
+    run "$TRAINYARD" job submit --input s=secret.txt --wait -- 'cp $PAI_INPUT_S $PAI_OUTPUT_MODEL/'
+    status 0
+    id=$(head -1 .out)
+    sha=$(digest secret.txt)
+    body='[{"file": "'$sha'", "path": "secret.txt"}]'
+    list=$(printf '%s' "$body" | sha256sum | cut -d' ' -f1)
+    as "$eve"
+    # She knows the digest: the server wants the bytes from her all the same.
+    api PUT "/api/v1/snapshots/$list" -H 'Content-Type: application/octet-stream' --data-binary "$body"
+    is "status" "$code" 200
+    json 'd["missing"] == ["'"$sha"'"] and d["missing_count"] == 1 and d["bytes"] == 0'
+    for input in "snapshot:$list" "snapshot:$list/secret.txt"; do
+        api POST /api/v1/jobs -H 'Content-Type: application/json' --data '{"command": "cat $PAI_INPUT_S", "input": {"s": "'"$input"'"}}'
+        is "input $input" "$code" 422
+        out_has '1 files of'
+    done
+    api POST /api/v1/jobs -H 'Content-Type: application/json' --data '{"command": "true", "source": "snapshot:'"$list"'"}'
+    is "source" "$code" 422
+    # Ann's own list, by its id.
+    list=$(find yard/users/ann/objects -type f -size -2 -print0 | xargs -0 grep -l secret.txt | head -1)
+    list=$(basename "$(dirname "$list")")$(basename "$list")
+    api POST /api/v1/jobs -H 'Content-Type: application/json' --data '{"command": "true", "input": {"s": "snapshot:'"$list"'"}}'
+    is "her list" "$code" 422
+    out_has "no snapshot"
+    api POST /api/v1/schedules -H 'Content-Type: application/json' --data '{"name": "s", "cron": "@daily", "job": {"command": "true", "source": "snapshot:'"$list"'"}}'
+    is "a schedule" "$code" 422
+    api GET "/api/v1/jobs/$id/outputs"
+    is "another's outputs" "$code" 404
+    api GET "/api/v1/jobs/$id/outputs/model?path=secret.txt"
+    is "another's output" "$code" 404
+    run "$TRAINYARD" job download "$id"
+    status 1
+    err_has "no job '$id'"
+    as "$ann"
+    api GET "/api/v1/jobs/$id/outputs/model?path=secret.txt"
+    is "ann's own" "$code" 200
+    out_is <secret.txt
+    finish
+}
+
+a_member_of_the_project_runs_the_job_again()
+{
+    local ann bob id
+    start
+    ann=$(person ann --project shared)
+    bob=$(person bob --project shared)
+    as "$ann"
+    echo 42 >answer.txt
+    mkdir src
+    echo 'cat $PAI_INPUT_A' >src/main.sh
+    run "$TRAINYARD" job submit --project shared --source src --input a=answer.txt --wait -- sh main.sh
+    status 0
+    id=$(head -1 .out)
+    as "$bob"
+    run "$TRAINYARD" job rerun "$id"
+    status 0
+    id=$(cat .out)
+    run "$TRAINYARD" job wait "$id"
+    status 0
+    run "$TRAINYARD" job logs "$id"
+    out_is <<<42
+    finish
+}
+
+files_are_sent_in_ranges()
+{
+    local ann id sha
+    start
+    ann=$(person ann)
+    as "$ann"
+    run "$TRAINYARD" job submit --wait -- 'printf 0123456789 >"$PAI_OUTPUT_MODEL/d"; printf x >"$PAI_OUTPUT_MODEL/a b%c"'
+    id=$(head -1 .out)
+    sha=$(printf 0123456789 | sha256sum | cut -d' ' -f1)
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H 'Range: bytes=2-4'
+    is "status" "$code" 206
+    is "part" "$(cat .out)" 234
+    grep -qi "^content-range: bytes 2-4/10" .head || fail "no Content-Range"
+    grep -qi "^etag: \"$sha\"" .head || fail "the ETag is not the digest"
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H 'Range: bytes=-3'
+    is "tail" "$code $(cat .out)" "206 789"
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H 'Range: bytes=7-'
+    is "rest" "$code $(cat .out)" "206 789"
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H 'Range: bytes=10-'
+    is "behind the end" "$code" 416
+    grep -qi '^content-range: bytes \*/10' .head || fail "no size with 416"
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H 'Range: bytes=2-4' -H 'If-Range: "other"'
+    is "another version" "$code $(cat .out)" "200 0123456789"
+    api GET "/api/v1/jobs/$id/outputs/model?path=d" -H "If-None-Match: \"$sha\""
+    is "known" "$code" 304
+    api GET "/api/v1/jobs/$id/outputs/model?path=a%20b%25c"
+    is "blanks" "$code $(cat .out)" "200 x"
+    finish
+}
+
+no_path_and_no_link_leads_out_of_the_outputs()
+{
+    local ann id path
+    start
+    ann=$(person ann)
+    as "$ann"
+    # shellcheck disable=SC2016
+    run "$TRAINYARD" job submit --wait -- 'cd $PAI_OUTPUT_MODEL && ln -s /etc/passwd link && ln -s / root && mkfifo pipe && echo fine >fine
+        rm -rf $PAI_OUTPUT_CHECKPOINTS && ln -s /etc $PAI_OUTPUT_CHECKPOINTS || true'
+    id=$(head -1 .out)
+    run "$TRAINYARD" job outputs "$id" --json
+    json '[o["path"] for o in d] == ["fine"]'
+    for path in link root/etc/passwd pipe . .. ../../../../jobs.db ../../input/config/hyperparameters.json /etc/passwd \
+        ./fine 'fine/' 'fine%00' '%2e%2e/%2e%2e/env.json' '..%2f..%2fenv.json' ''; do
+        api GET "/api/v1/jobs/$id/outputs/model?path=$path"
+        case $code in 404 | 400) ;; *) fail "path '$path' -> $code" ;; esac
+    done
+    api GET "/api/v1/jobs/$id/outputs/checkpoints?path=passwd"
+    is "a channel that is a link" "$code" 404
+    for path in '..' '%2e%2e' '..%2f..' 'model%2f..%2f..'; do
+        api GET --path-as-is "/api/v1/jobs/$id/outputs/$path?path=env.json"
+        api GET "/api/v1/jobs/$id/outputs/$path?path=env.json" --path-as-is
+        case $code in 404 | 400) ;; *) fail "channel '$path' -> $code" ;; esac
+    done
+    finish
+}
+
+a_user_stores_no_more_than_allowed()
+{
+    local ann body
+    start --user-storage 1m
+    ann=$(person ann)
+    as "$ann"
+    head -c 2000000 /dev/urandom >big
+    run "$TRAINYARD" job submit --input b=big -- true
+    status 2
+    err_has "error[E5501]: input 'b': $url: 2000000 more bytes would make"
+    head -c 600000 /dev/urandom >one
+    run "$TRAINYARD" job submit --input b=one -- true
+    status 0
+    run "$TRAINYARD" job submit --input b=one -- 'true again'
+    status 0
+    head -c 600000 /dev/urandom >two
+    run "$TRAINYARD" job submit --input b=two -- true
+    status 2
+    err_has "ann may store 1048576"
+    # An object that is not what its name says counts for nothing.
+    head -c 300000 /dev/urandom >three
+    body=$(printf '%064d' 0)
+    api PUT "/api/v1/objects/$body" -H 'Content-Type: application/octet-stream' --data-binary @three
+    is "wrong content" "$code" 422
+    run "$TRAINYARD" job submit --input b=three -- true
+    status 0
+    finish
+}
+
+lists_that_lie_are_refused()
+{
+    local ann body
+    start --no-queue
+    ann=$(person ann)
+    as "$ann"
+    none=$(printf '%064d' 0)
+    for body in '[{"file": "'$none'", "path": "../x"}]' '[{"file": "'$none'", "path": "/x"}]' \
+        '[{"link": "/etc", "path": "a"}, {"file": "'$none'", "path": "a/passwd"}]' \
+        '[{"parts": [], "path": "a"}]' '[{"parts": ["xyz"], "path": "a"}]' '[{"parts": "'$none'", "path": "a"}]' \
+        '[{"file": "'$none'", "parts": ["'$none'"], "path": "a"}]' '{}' 'no'; do
+        api PUT "/api/v1/snapshots/$(printf '%s' "$body" | sha256sum | cut -d' ' -f1)" \
+            -H 'Content-Type: application/octet-stream' --data-binary "$body"
+        is "$body" "$code" 422
+    done
+    for input in snapshot: snapshot:x "snapshot:$none/../x" "snapshot:$none/.." "snapshot:$none/" /etc/passwd file:///etc/passwd; do
+        api POST /api/v1/jobs -H 'Content-Type: application/json' --data '{"command": "true", "input": {"s": "'"$input"'"}}'
+        is "$input" "$code" 422
+    done
+    run "$TRAINYARD" job submit --input a=./nowhere -- true
+    status 1
+    err_has "error[E3005]: input 'a': '$PWD/./nowhere'"
+    finish
+}
+
+tap_cases a_remote_user_brings_data_and_fetches_the_model uploads_are_cut_deduplicated_and_resumed \
+    what_one_user_sent_is_nobody_elses a_member_of_the_project_runs_the_job_again files_are_sent_in_ranges \
+    no_path_and_no_link_leads_out_of_the_outputs a_user_stores_no_more_than_allowed lists_that_lie_are_refused
