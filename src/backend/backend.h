@@ -66,7 +66,7 @@ struct backend_job {
     /* Of a server's user: what its workers run under. NULL: they run as we do. A backend
      * that cannot keep to it fails in start().
      */
-    const struct isolation_job *isolation;
+    const struct job_isolation_job *isolation;
     int network; /* namespace of such a job, opened by confine.c; -1: none */
     /* Set by prepare(): */
     const char *root; /* the tree as workers see it, "/ml"; no '/' behind */

@@ -28,9 +28,9 @@ static int64_t count_gpus(void)
 static enum rc set_one(struct str name, struct str value, struct backend_queue_need *out)
 {
     int64_t v;
-    if (str_is(name, "cpu") && job_cpu_milli(value, &v))
+    if (str_is(name, "cpu") && jobspec_cpu_milli(value, &v))
         out->cpu_milli = v;
-    else if (str_is(name, "memory") && job_bytes(value, &v))
+    else if (str_is(name, "memory") && jobspec_bytes(value, &v))
         out->memory = v;
     else if (str_is(name, "gpu") && str_to_i64(value, &v) && v >= 0 && v <= 64)
         out->gpu = v;

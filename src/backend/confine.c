@@ -88,7 +88,7 @@ static enum rc open_network(struct backend_job *j, struct err *err)
 enum rc confine_jail(struct backend_job *j, const struct backend_worker *w,
                      struct arena *a, const struct jail **out, struct err *err)
 {
-    const struct isolation_job *i = j->isolation;
+    const struct job_isolation_job *i = j->isolation;
     if (!i->uid)
         return err_coded(err, RC_INVAL, E3203,
                          "this server runs jobs with an image only");

@@ -109,7 +109,7 @@ static void add_limits(words *v, struct arena *a, const struct backend_job *j,
 /* A job that is not its own user's gets no privilege from its image either. */
 static void add_confinement(words *v, struct arena *a, const struct backend_job *j)
 {
-    const struct isolation_job *i = j->isolation;
+    const struct job_isolation_job *i = j->isolation;
     if (!i)
         return;
     VEC_PUSH(v, "--cap-drop=ALL");

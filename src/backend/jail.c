@@ -205,14 +205,14 @@ int jail_build(const struct jail *j, const char *scratch,
                char what[VIEW_ERROR_SIZE])
 {
     static const char *const skip[] = {"/proc", "/dev", "/tmp", "/run", NULL};
-    struct view_rules rules = {
+    struct backend_view_rules rules = {
         .skip = skip, .read_only = true, .furnish = furnish, .arg = (void *)(uintptr_t)j};
     prctl(PR_SET_DUMPABLE, 0);
     if (unshare(CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP) < 0)
         return failed(what, "unshare", "IPC, host name and control groups");
     if (j->network >= 0 && setns(JAIL_NETWORK, CLONE_NEWNET) < 0)
         return failed(what, "enter", "the job's network");
-    return view_enter_with(scratch, mounts, n, &rules, what);
+    return backend_view_enter_with(scratch, mounts, n, &rules, what);
 }
 
 static void limit(int what, int64_t most)

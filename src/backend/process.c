@@ -50,7 +50,7 @@ static enum rc check_limits(struct backend_job *j, const struct cgroup_limits *w
                             const struct cgroup_limits *got, const char *why,
                             struct err *err)
 {
-    struct isolation_held held = {0};
+    struct job_isolation_held held = {0};
     if (j->isolation)
         held = j->isolation->held;
     bool memory = held.memory && want->memory && !got->memory;

@@ -52,7 +52,7 @@ struct sup {
     struct job_secrets secrets;
     VEC(const char *) masks; /* their values; NULL behind the last */
     struct job_metric_set *metrics;
-    struct isolation_job isolation;
+    struct job_isolation_job isolation;
     struct backend_job job;
     struct sup_worker *workers; /* [spec.workers] */
     int64_t n_workers;

@@ -514,7 +514,7 @@ static enum rc open_backend(struct sup *s, struct err *err)
                                   .view = ""};
     attempt_create(s);
     bool isolated = false;
-    enum rc rc = isolation_read(s->dir, &s->isolation, &isolated, err);
+    enum rc rc = job_isolation_read(s->dir, &s->isolation, &isolated, err);
     if (rc)
         return rc;
     s->job.isolation = isolated ? &s->isolation : NULL;

@@ -24,7 +24,7 @@ struct building {
     const char *root; /* of the new view */
     const struct backend_view_mount *mounts;
     size_t n;
-    const struct view_rules *rules; /* NULL: none */
+    const struct backend_view_rules *rules; /* NULL: none */
     char *what;
 };
 
@@ -279,11 +279,12 @@ static int apply_rules(struct building *b)
 int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
                        size_t n, char what[VIEW_ERROR_SIZE])
 {
-    return view_enter_with(scratch, mounts, n, NULL, what);
+    return backend_view_enter_with(scratch, mounts, n, NULL, what);
 }
 
-int view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
-                    size_t n, const struct view_rules *rules, char what[VIEW_ERROR_SIZE])
+int backend_view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
+                            size_t n, const struct backend_view_rules *rules,
+                            char what[VIEW_ERROR_SIZE])
 {
     struct building b = {
         .root = scratch, .mounts = mounts, .n = n, .rules = rules, .what = what};

@@ -20,7 +20,7 @@ struct backend_view_mount {
 #define VIEW_ERROR_SIZE 200
 
 /* What is different for a job that may not see all. */
-struct view_rules {
+struct backend_view_rules {
     const char *const
         *skip;      /* directories of "/" that stay empty, NULL behind the last */
     bool read_only; /* all that is the machine's; no devices, no set-uid bits */
@@ -34,8 +34,9 @@ struct view_rules {
  */
 int backend_view_enter(const char *scratch, const struct backend_view_mount *mounts,
                        size_t n, char what[VIEW_ERROR_SIZE]);
-int view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
-                    size_t n, const struct view_rules *rules, char what[VIEW_ERROR_SIZE]);
+int backend_view_enter_with(const char *scratch, const struct backend_view_mount *mounts,
+                            size_t n, const struct backend_view_rules *rules,
+                            char what[VIEW_ERROR_SIZE]);
 /* Tries it in a child. */
 bool backend_view_possible(const char *scratch, char what[VIEW_ERROR_SIZE]);
 

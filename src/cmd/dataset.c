@@ -89,7 +89,7 @@ static enum rc create_dataset(const struct dataset_conf *c, const struct cmd_pla
                               const char *name, struct err *err)
 {
     struct arena arena = {0};
-    const char *wrong = job_check_name(str_c(name));
+    const char *wrong = jobspec_check_name(str_c(name));
     if (wrong)
         return err_coded(err, RC_INVAL, E3301, "'%.100s': %s", name, wrong);
     enum rc rc = check_place(c, err);

@@ -143,7 +143,7 @@ static void dlc_specs(const struct job_spec *spec, struct buf *out)
     buf_puts(out, ", \"JobSpecs\": [");
     for (size_t i = 0; i < spec->n_roles; i++) {
         const struct job_spec_role *r = &spec->roles[i];
-        int order = job_role_order(r->name);
+        int order = jobspec_role_order(r->name);
         buf_printf(out,
                    "%s{\"Type\": \"%s\", \"PodCount\": %jd, \"ResourceConfig\": "
                    "{\"CPU\": \"%g\", \"GPU\": \"%jd\"",

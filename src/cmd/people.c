@@ -61,7 +61,7 @@ static enum rc people_call(const struct cmd_place *p, const char *method, char *
 /* Names become part of an address, and are checked there as well. */
 static enum rc check_name(const char *name, struct err *err)
 {
-    const char *wrong = job_check_name(str_c(name));
+    const char *wrong = jobspec_check_name(str_c(name));
     return wrong ? err_coded(err, RC_INVAL, E5006, "'%.100s': %s", name, wrong) : RC_OK;
 }
 

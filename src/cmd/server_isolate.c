@@ -11,7 +11,7 @@
 #define UID_LEAST 1000 /* below it are the system's own */
 #define UID_MOST INT64_C(4294967293)
 
-static enum rc read_range(const char *text, struct isolation *out, struct err *err)
+static enum rc read_range(const char *text, struct job_isolation *out, struct err *err)
 {
     struct str rest = str_c(text), first;
     int64_t from = 0, to = 0;
@@ -40,7 +40,7 @@ enum rc server_isolate_find(const char *dir, const struct server_isolate_conf *c
     char *scratch = fs_join(dir, "isolation");
     if (!c->trust_submitters)
         isolate_find(scratch, &out->found);
-    out->jobs.held = (struct isolation_held){
+    out->jobs.held = (struct job_isolation_held){
         .cpu = out->found.cpu, .memory = out->found.memory, .processes = out->found.pids};
     rc = fs_remove_all(scratch, NULL);
     mem_free(scratch);

@@ -18,7 +18,7 @@ struct server_isolate_conf {
 
 struct server_isolate {
     struct isolate_found found;
-    struct isolation jobs;
+    struct job_isolation jobs;
     bool on;          /* jobs are isolated, as `jobs` says */
     bool others;      /* people beside the server's owner may be let in */
     bool images_only; /* jobs of others need an image */

@@ -228,13 +228,13 @@ static void read_service(struct reading *r, const char *backend)
         where = ((const struct nni_TrainyardConfig *)m)->backend;
     if (m->def == &nni_DlcConfig_def)
         read_dlc(r, (const struct nni_DlcConfig *)m,
-                 where && job_backend_runs_images(where));
+                 where && jobspec_backend_runs_images(where));
     else if (m->def == &nni_TrainyardConfig_def)
         read_trainyard(r, (const struct nni_TrainyardConfig *)m);
     else if (m->def != &nni_LocalConfig_def)
         fprintf(stderr, "note: trainingService is '%s'; trials run on this machine\n",
                 shared->platform);
-    if (where && strcmp(where, job_backend_for(false)->name) != 0)
+    if (where && strcmp(where, jobspec_backend_for(false)->name) != 0)
         job_add(r, "backend", where);
 }
 

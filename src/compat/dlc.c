@@ -303,7 +303,7 @@ static void dlc_images(struct reading *r)
         image = of_role(r, roles[i].role, "image");
     if (!image)
         return;
-    if (backend && job_backend_runs_images(backend)) {
+    if (backend && jobspec_backend_runs_images(backend)) {
         front_option(r->out, "image", image);
         return;
     }

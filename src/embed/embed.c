@@ -19,7 +19,7 @@ struct embed *embed_create(struct pool *pool)
     e->lookup.ops = &lookup_local_ops;
     e->pool = pool;
     for (int i = 0; i < pool_threads(pool); i++)
-        VEC_PUSH(&e->lanes, (struct lane){0});
+        VEC_PUSH(&e->lanes, (struct embed_lane){0});
     return e;
 }
 
@@ -33,7 +33,7 @@ struct lane_job {
 static void run_lane(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     struct lane_job *job = arg;
-    struct lane *lane = &job->e->lanes.at[begin];
+    struct embed_lane *lane = &job->e->lanes.at[begin];
     for (int64_t i; (i = atomic_fetch_add(&job->next, 1)) < job->n;)
         job->fn(job->e, i, lane);
 }

@@ -13,7 +13,7 @@
 #define SPLIT 16 /* parts of a slot that has its table for itself */
 
 /* One id of one slot. */
-struct occurrence {
+struct embed_occurrence {
     int64_t row; /* of the table */
     int32_t slot;
     int32_t next; /* the same row again, or -1: index within the part */
@@ -22,21 +22,21 @@ struct occurrence {
 };
 
 /* A distinct row of a part. */
-struct unique {
+struct embed_unique {
     int64_t row;
     int32_t table;
     int32_t first, last; /* its chain of occurrences */
     bool fresh;          /* was never used before */
 };
 
-struct part {
+struct embed_part {
     int64_t begin, end; /* of the occurrences */
     int64_t n_unique;   /* at uniques[begin] on */
     int64_t n_fresh;    /* of them */
 };
 
 /* Rows [begin, end) of a slot: what one thread counts and deals out at a time. */
-struct piece {
+struct embed_piece {
     int32_t slot;
     int64_t begin, end;
     int64_t at;            /* of its first id among all */
@@ -47,7 +47,7 @@ struct piece {
 /* The distinct rows of a slot that has its table for itself, or of one part of such a
  * slot; see plain.c and split.c.
  */
-struct plain {
+struct embed_plain {
     int32_t slot;
     const int64_t *ids;  /* [n]: the slot's, or those that were dealt to the part */
     const int32_t *from; /* [n]: which rows of the slot they are; NULL: 0, 1, ... */
@@ -60,7 +60,7 @@ struct plain {
 };
 
 /* Rows [begin, end) of a slot that is split. */
-struct stretch {
+struct embed_stretch {
     int32_t slot;
     int64_t begin, end;
     int64_t bad;           /* an id outside the table, or -1 */
@@ -68,7 +68,7 @@ struct stretch {
 };
 
 /* What one thread needs for plain slots: it stays in that core's cache. */
-struct lane {
+struct embed_lane {
     uint64_t *seats; /* hash table of rows */
     float *sums;     /* [distinct rows + 1][dim] */
 };
@@ -97,25 +97,25 @@ struct embed {
     struct pool *pool;
     VEC(struct embed_table *) tables;
     VEC(struct embed_slot) slots;
-    VEC(struct piece) pieces;
+    VEC(struct embed_piece) pieces;
     VEC(struct embed_keyed_use) uses; /* of the keyed table under way */
-    struct part parts[PARTS];
-    struct occurrence *occurrences;
-    struct unique *uniques;
+    struct embed_part parts[PARTS];
+    struct embed_occurrence *occurrences;
+    struct embed_unique *uniques;
     int32_t *heads; /* hash tables of all parts */
     uint8_t *part_of;
     int64_t capacity, n;
-    int64_t lookups;          /* of the batch, sorted or not */
-    VEC(int32_t) readers;     /* of each table: slots that look up for themselves */
-    VEC(struct plain) plains; /* whole slots, and behind them parts of others */
+    int64_t lookups;                /* of the batch, sorted or not */
+    VEC(int32_t) readers;           /* of each table: slots that look up for themselves */
+    VEC(struct embed_plain) plains; /* whole slots, and behind them parts of others */
     size_t n_whole;
     uint32_t *numbers; /* `at` and `distinct` of whole slots, then those of parts */
     int64_t numbers_room, split_numbers;
-    VEC(struct stretch) shares;
+    VEC(struct embed_stretch) shares;
     int64_t *dealt; /* ids by part, */
     int32_t *from;  /* and their rows of the slot */
     int64_t dealt_room;
-    VEC(struct lane) lanes; /* one per thread */
+    VEC(struct embed_lane) lanes; /* one per thread */
     int64_t seats_room, sums_room;
     const struct view *views;         /* of the call under way */
     VEC(struct embed_row_rule) rules; /* of each table, at the step under way */
@@ -124,15 +124,16 @@ struct embed {
 };
 
 /* Ids [*from, *to) of row r. */
-static inline void slot_row(const struct embed_slot *s, int64_t r, int64_t *from,
-                            int64_t *to)
+static inline void embed_slot_row(const struct embed_slot *s, int64_t r, int64_t *from,
+                                  int64_t *to)
 {
     *from = s->ids.offsets ? s->ids.offsets[r] : r;
     *to = s->ids.offsets ? s->ids.offsets[r + 1] : r + 1;
 }
 
 /* Mean pooling divides by the ids that count; 1 under sum pooling. */
-static inline int64_t slot_counted(const struct embed_slot *s, int64_t from, int64_t to)
+static inline int64_t embed_slot_counted(const struct embed_slot *s, int64_t from,
+                                         int64_t to)
 {
     int64_t n = 0;
     for (int64_t k = from; s->conf.pooling == EMBED_MEAN && k < to; k++)
@@ -140,7 +141,7 @@ static inline int64_t slot_counted(const struct embed_slot *s, int64_t from, int
     return n > 1 ? n : 1;
 }
 
-static inline float slot_scale(const struct embed_slot *s, int64_t at, int64_t n)
+static inline float embed_slot_scale(const struct embed_slot *s, int64_t at, int64_t n)
 {
     float w = s->ids.weights ? s->ids.weights[at] : 1.0f;
     return n > 1 ? w / (float)n : w;
@@ -149,7 +150,7 @@ static inline float slot_scale(const struct embed_slot *s, int64_t at, int64_t n
 /* Calls fn for each item of [0, n), on all threads: an item on any, with what that thread
  * has for itself.
  */
-typedef void lane_fn(struct embed *e, int64_t item, struct lane *lane);
+typedef void lane_fn(struct embed *e, int64_t item, struct embed_lane *lane);
 void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
 
 /* Ids of keyed tables become rows; from there on all tables are alike. `given` are the
@@ -168,8 +169,8 @@ void embed_parts_release(struct embed *e);
 /* After the twins are known: which slots are plain, and memory for them. RC_NOMEM. */
 enum rc embed_plain_choose(struct embed *e, struct err *err) MUST_CHECK;
 /* Checks the ids of a whole slot; in training also numbers its distinct rows. */
-void embed_plain_count(struct embed *e, struct plain *p, struct lane *lane);
-void embed_plain_number(struct embed *e, struct plain *p, struct lane *lane);
+void embed_plain_count(struct embed *e, struct embed_plain *p, struct embed_lane *lane);
+void embed_plain_number(struct embed *e, struct embed_plain *p, struct embed_lane *lane);
 /* Memory of all lanes: for so many distinct rows, and for the sums of all that were
  * numbered. RC_NOMEM.
  */
@@ -178,7 +179,8 @@ enum rc embed_plain_reserve_seats(struct embed *e, int64_t distinct,
 enum rc embed_plain_reserve_sums(struct embed *e, struct err *err) MUST_CHECK;
 /* Fills rows that occur for the first time. */
 void embed_plain_fill(struct embed *e);
-void embed_plain_update(const struct embed *e, const struct plain *p, struct lane *lane);
+void embed_plain_update(const struct embed *e, const struct embed_plain *p,
+                        struct embed_lane *lane);
 void embed_plain_release(struct embed *e);
 /* Index of the first id at `rows` or beyond, or -1. */
 int64_t embed_plain_outside(const int64_t *ids, int64_t n, int64_t rows);
@@ -187,8 +189,8 @@ int64_t embed_plain_outside(const int64_t *ids, int64_t n, int64_t rows);
  * whole slots are, to be numbered.
  */
 void embed_split_cut(struct embed *e);
-void embed_split_count(struct embed *e, struct stretch *h);
+void embed_split_count(struct embed *e, struct embed_stretch *h);
 enum rc embed_split_place(struct embed *e, struct err *err) MUST_CHECK;
-void embed_split_deal(struct embed *e, const struct stretch *h);
+void embed_split_deal(struct embed *e, const struct embed_stretch *h);
 
 #endif

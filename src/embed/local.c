@@ -28,7 +28,7 @@ static const struct embed *local_of(const struct lookup *l)
     return (const struct embed *)l;
 }
 
-struct embed_table *local_table(const struct lookup *l, int table)
+struct embed_table *embed_local_table(const struct lookup *l, int table)
 {
     return local_of(l)->tables.at[table];
 }
@@ -78,7 +78,7 @@ static int local_n_slots(const struct lookup *l)
 
 static const struct embed_table_conf *local_table_conf(const struct lookup *l, int table)
 {
-    return &local_table(l, table)->conf;
+    return &embed_local_table(l, table)->conf;
 }
 
 static const struct embed_slot_conf *local_slot(const struct lookup *l, int slot)
@@ -115,7 +115,7 @@ static enum rc local_update(struct lookup *l, const struct view *grads,
 /* Of KEYED_ZCH, ids without a row read the one that they share. */
 static bool local_peek(const struct lookup *l, int table, int64_t id, float *out)
 {
-    const struct embed_table *t = local_table(l, table);
+    const struct embed_table *t = embed_local_table(l, table);
     int64_t row = embed_table_find(t, id);
     if (row < 0 && t->conf.keyed.kind == KEYED_ZCH)
         row = embed_keyed_other(&t->conf.keyed, true);
@@ -131,25 +131,25 @@ static enum rc local_track(struct lookup *l, struct err *err)
 
 static bool local_tracks(const struct lookup *l, int table)
 {
-    return local_table(l, table)->touched != NULL;
+    return embed_local_table(l, table)->touched != NULL;
 }
 
 static enum rc local_touched(const struct lookup *l, int table, int64_t **ids, int64_t *n,
                              struct err *err)
 {
-    return embed_touched_list(local_table(l, table)->touched, ids, n, err);
+    return embed_touched_list(embed_local_table(l, table)->touched, ids, n, err);
 }
 
 static void local_forget_touched(struct lookup *l)
 {
     for (int i = 0; i < local_n_tables(l); i++)
-        if (local_table(l, i)->touched)
-            embed_touched_clear(local_table(l, i)->touched);
+        if (embed_local_table(l, i)->touched)
+            embed_touched_clear(embed_local_table(l, i)->touched);
 }
 
 static void local_memory(const struct lookup *l, int table, struct lookup_memory *out)
 {
-    const struct embed_table *t = local_table(l, table);
+    const struct embed_table *t = embed_local_table(l, table);
     size_t weights = (size_t)(t->conf.rows * t->state_at) * sizeof(float);
     *out = (struct lookup_memory){.weights = weights,
                                   .state = embed_table_bytes(t) - weights,
@@ -158,7 +158,7 @@ static void local_memory(const struct lookup *l, int table, struct lookup_memory
 
 static size_t local_reach(const struct lookup *l, int table, int64_t rows)
 {
-    return embed_table_reach_bytes(local_table(l, table), rows);
+    return embed_table_reach_bytes(embed_local_table(l, table), rows);
 }
 
 const struct lookup_ops lookup_local_ops = {
@@ -176,8 +176,8 @@ const struct lookup_ops lookup_local_ops = {
     .prepare = local_prepare,
     .forward = local_forward,
     .update = local_update,
-    .snapshot = local_snapshot,
-    .restore = local_restore,
+    .snapshot = embed_local_snapshot,
+    .restore = embed_local_restore,
     .peek = local_peek,
     .track = local_track,
     .tracks = local_tracks,

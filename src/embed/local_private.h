@@ -8,10 +8,10 @@
 #include "embed/lookup.h"
 #include "embed/table.h"
 
-struct embed_table *local_table(const struct lookup *l, int table);
-enum rc local_snapshot(struct lookup *l, int table, bool whole,
-                       struct lookup_snapshot **out, struct err *err) MUST_CHECK;
-enum rc local_restore(struct lookup *l, int table, const struct lookup_image *image,
-                      struct err *err) MUST_CHECK;
+struct embed_table *embed_local_table(const struct lookup *l, int table);
+enum rc embed_local_snapshot(struct lookup *l, int table, bool whole,
+                             struct lookup_snapshot **out, struct err *err) MUST_CHECK;
+enum rc embed_local_restore(struct lookup *l, int table, const struct lookup_image *image,
+                            struct err *err) MUST_CHECK;
 
 #endif

@@ -252,10 +252,10 @@ static enum rc restore_touched(const struct restore *x, struct err *err)
     return rc;
 }
 
-enum rc local_restore(struct lookup *l, int table, const struct lookup_image *image,
-                      struct err *err)
+enum rc embed_local_restore(struct lookup *l, int table, const struct lookup_image *image,
+                            struct err *err)
 {
-    struct restore x = {.t = local_table(l, table), .image = image};
+    struct restore x = {.t = embed_local_table(l, table), .image = image};
     x.n_columns = lookup_columns(&x.t->conf, x.columns);
     x.room = mem_try_alloc((size_t)(CHUNK * x.t->conf.dim), sizeof(float));
     enum rc rc = x.room ? restore_rows(&x, err)

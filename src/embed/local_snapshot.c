@@ -287,10 +287,10 @@ static enum rc list_touched(struct snapshot *s, struct err *err)
     return rc;
 }
 
-enum rc local_snapshot(struct lookup *l, int table, bool whole,
-                       struct lookup_snapshot **out, struct err *err)
+enum rc embed_local_snapshot(struct lookup *l, int table, bool whole,
+                             struct lookup_snapshot **out, struct err *err)
 {
-    const struct embed_table *t = local_table(l, table);
+    const struct embed_table *t = embed_local_table(l, table);
     struct snapshot *s = mem_calloc(1, sizeof(*s));
     s->t = t;
     s->used = t->used;

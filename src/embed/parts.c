@@ -57,7 +57,7 @@ static void cut_pieces(struct embed *e)
             int64_t end = r + PIECE_ROWS < s->ids.rows ? r + PIECE_ROWS : s->ids.rows;
             int64_t id = s->ids.offsets ? s->ids.offsets[r] : r;
             VEC_RESERVE(&e->pieces);
-            struct piece *p = &e->pieces.at[e->pieces.n++];
+            struct embed_piece *p = &e->pieces.at[e->pieces.n++];
             p->slot = (int32_t)i;
             p->begin = r;
             p->end = end;
@@ -100,14 +100,14 @@ static enum rc reserve(struct embed *e, struct err *err)
     return RC_OK;
 }
 
-static void count_piece(struct embed *e, struct piece *p)
+static void count_piece(struct embed *e, struct embed_piece *p)
 {
     const struct embed_slot *s = &e->slots.at[p->slot];
     const struct embed_table *t = e->tables.at[s->conf.table];
     int64_t from, to, last;
     uint8_t *part_of = e->part_of + p->at;
-    slot_row(s, p->begin, &from, &last);
-    slot_row(s, p->end - 1, &last, &to);
+    embed_slot_row(s, p->begin, &from, &last);
+    embed_slot_row(s, p->end - 1, &last, &to);
     memset(p->counts, 0, sizeof(p->counts));
     p->bad = -1;
     for (int64_t k = from; k < to; k++) {
@@ -125,7 +125,7 @@ static void count_piece(struct embed *e, struct piece *p)
     }
 }
 
-static void count_item(struct embed *e, int64_t item, struct lane *lane)
+static void count_item(struct embed *e, int64_t item, struct embed_lane *lane)
 {
     int64_t whole = (int64_t)e->n_whole, shares = (int64_t)e->shares.n;
     if (item < whole)
@@ -200,33 +200,34 @@ static void place(struct embed *e)
             e->pieces.at[i].counts[p] = n;
             n += count;
         }
-        e->parts[p] = (struct part){.begin = at, .end = at + n};
+        e->parts[p] = (struct embed_part){.begin = at, .end = at + n};
         at += n;
     }
 }
 
-static void deal_piece(struct embed *e, const struct piece *p)
+static void deal_piece(struct embed *e, const struct embed_piece *p)
 {
     const struct embed_slot *s = &e->slots.at[p->slot];
     const uint8_t *part_of = e->part_of + p->at;
-    struct occurrence *at[PARTS];
+    struct embed_occurrence *at[PARTS];
     for (int i = 0; i < PARTS; i++)
         at[i] = e->occurrences + e->parts[i].begin + p->counts[i];
     for (int64_t r = p->begin; r < p->end; r++) {
         int64_t from, to;
-        slot_row(s, r, &from, &to);
-        int64_t n = slot_counted(s, from, to);
+        embed_slot_row(s, r, &from, &to);
+        int64_t n = embed_slot_counted(s, from, to);
         for (int64_t k = from; k < to; k++, part_of++)
             if (*part_of != SKIPPED)
-                *at[*part_of]++ = (struct occurrence){.row = s->ids.ids[k],
-                                                      .slot = p->slot,
-                                                      .next = -1,
-                                                      .from = (int32_t)r,
-                                                      .scale = slot_scale(s, k, n)};
+                *at[*part_of]++ =
+                    (struct embed_occurrence){.row = s->ids.ids[k],
+                                              .slot = p->slot,
+                                              .next = -1,
+                                              .from = (int32_t)r,
+                                              .scale = embed_slot_scale(s, k, n)};
     }
 }
 
-static void deal_item(struct embed *e, int64_t item, struct lane *lane)
+static void deal_item(struct embed *e, int64_t item, struct embed_lane *lane)
 {
     int64_t shares = (int64_t)e->shares.n;
     if (item < shares)
@@ -253,9 +254,9 @@ static int32_t *heads_of(const struct embed *e, int p)
 
 static void chain_part(struct embed *e, int p)
 {
-    struct part *part = &e->parts[p];
-    struct occurrence *o = e->occurrences + part->begin;
-    struct unique *u = e->uniques + part->begin;
+    struct embed_part *part = &e->parts[p];
+    struct embed_occurrence *o = e->occurrences + part->begin;
+    struct embed_unique *u = e->uniques + part->begin;
     int64_t n = part->end - part->begin, size = table_size(n);
     int32_t *heads = heads_of(e, p);
     memset(heads, 0xff, (size_t)size * sizeof(*heads));
@@ -268,21 +269,21 @@ static void chain_part(struct embed *e, int p)
         if (heads[h] < 0) {
             bool fresh = !embed_table_used(e->tables.at[table], o[i].row);
             heads[h] = (int32_t)part->n_unique;
-            u[part->n_unique++] = (struct unique){.row = o[i].row,
-                                                  .table = table,
-                                                  .first = (int32_t)i,
-                                                  .last = (int32_t)i,
-                                                  .fresh = fresh};
+            u[part->n_unique++] = (struct embed_unique){.row = o[i].row,
+                                                        .table = table,
+                                                        .first = (int32_t)i,
+                                                        .last = (int32_t)i,
+                                                        .fresh = fresh};
             part->n_fresh += fresh;
         } else {
-            struct unique *same = &u[heads[h]];
+            struct embed_unique *same = &u[heads[h]];
             o[same->last].next = (int32_t)i;
             same->last = (int32_t)i;
         }
     }
 }
 
-static void chain_item(struct embed *e, int64_t item, struct lane *lane)
+static void chain_item(struct embed *e, int64_t item, struct embed_lane *lane)
 {
     int64_t split = (int64_t)(e->plains.n - e->n_whole);
     if (item < split)
@@ -297,7 +298,7 @@ static void chain_item(struct embed *e, int64_t item, struct lane *lane)
 static void fill_fresh(struct embed *e)
 {
     for (int p = 0; p < PARTS; p++) {
-        const struct unique *u = e->uniques + e->parts[p].begin;
+        const struct embed_unique *u = e->uniques + e->parts[p].begin;
         for (int64_t i = 0; e->parts[p].n_fresh && i < e->parts[p].n_unique; i++)
             if (u[i].fresh)
                 embed_table_use(e->tables.at[u[i].table], u[i].row);
@@ -315,14 +316,14 @@ static void touch(const struct embed *e, int table, int64_t row)
 static void note_touched(const struct embed *e)
 {
     for (int p = 0; p < PARTS; p++) {
-        const struct part *part = &e->parts[p];
+        const struct embed_part *part = &e->parts[p];
         for (int64_t i = 0; i < part->n_unique; i++) {
-            const struct unique *u = &e->uniques[part->begin + i];
+            const struct embed_unique *u = &e->uniques[part->begin + i];
             touch(e, u->table, u->row);
         }
     }
     for (size_t k = 0; k < e->plains.n; k++) {
-        const struct plain *p = &e->plains.at[k];
+        const struct embed_plain *p = &e->plains.at[k];
         for (int64_t i = 1; i <= p->n_distinct; i++)
             touch(e, e->slots.at[p->slot].conf.table, p->distinct[i]);
     }

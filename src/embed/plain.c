@@ -2,7 +2,7 @@
 /* Slots that need no sorting: one unweighted id per row, in a table of numbered rows that
  * no other slot reads (twins go along). One thread takes such a slot at a time: it
  * numbers the distinct rows with a hash table, and later adds up their gradients in the
- * order of the batch, both in memory that stays in the core's cache (struct lane). What
+ * order of the batch, both in memory that stays in the core's cache (struct embed_lane). What
  * is left is the traffic of rows, gradients and outputs. Sorting into parts (parts.c)
  * touches every occurrence three times more; it took twice as long.
  *
@@ -69,7 +69,7 @@ static void release_lanes(struct embed *e)
     for (size_t i = 0; i < e->lanes.n; i++) {
         mem_free(e->lanes.at[i].seats);
         mem_free(e->lanes.at[i].sums);
-        e->lanes.at[i] = (struct lane){0};
+        e->lanes.at[i] = (struct embed_lane){0};
     }
     e->seats_room = e->sums_room = 0;
 }
@@ -100,7 +100,7 @@ static bool widen(struct embed *e, int64_t seats, int64_t sums)
     sums = sums > e->sums_room ? sums + sums / 4 : e->sums_room;
     release_lanes(e);
     for (size_t i = 0; i < e->lanes.n; i++) {
-        struct lane *l = &e->lanes.at[i];
+        struct embed_lane *l = &e->lanes.at[i];
         l->seats = mem_try_large((size_t)seats, sizeof(*l->seats));
         l->sums = sums ? mem_try_large((size_t)sums, sizeof(*l->sums)) : NULL;
         if (!l->seats || (sums && !l->sums)) {
@@ -127,7 +127,7 @@ enum rc embed_plain_reserve_sums(struct embed *e, struct err *err)
 {
     int64_t sums = 0;
     for (size_t i = 0; i < e->plains.n; i++) {
-        const struct plain *p = &e->plains.at[i];
+        const struct embed_plain *p = &e->plains.at[i];
         int64_t dim = e->tables.at[e->slots.at[p->slot].conf.table]->conf.dim;
         int64_t n = (p->n_distinct + 1) * dim;
         sums = n > sums ? n : sums;
@@ -160,7 +160,7 @@ static int64_t place_whole(struct embed *e)
 {
     int64_t at = 0;
     for (size_t i = 0; i < e->plains.n; i++) {
-        struct plain *p = &e->plains.at[i];
+        struct embed_plain *p = &e->plains.at[i];
         p->at = e->numbers + at;
         p->distinct = p->at + p->n;
         at += p->n + most_distinct(e, p->slot, p->n) + 1;
@@ -185,7 +185,7 @@ enum rc embed_plain_choose(struct embed *e, struct err *err)
         if (s->split)
             continue;
         VEC_PUSH(&e->plains,
-                 ((struct plain){.slot = (int32_t)i, .ids = s->ids.ids, .n = n}));
+                 ((struct embed_plain){.slot = (int32_t)i, .ids = s->ids.ids, .n = n}));
         int64_t distinct = most_distinct(e, (int32_t)i, n);
         most = distinct > most ? distinct : most;
     }
@@ -256,7 +256,7 @@ CLONED static int64_t count_fresh(const uint64_t *used, const uint32_t *rows, in
     return n - (int64_t)old;
 }
 
-void embed_plain_number(struct embed *e, struct plain *p, struct lane *lane)
+void embed_plain_number(struct embed *e, struct embed_plain *p, struct embed_lane *lane)
 {
     const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     int64_t size = seats_for(most_distinct(e, p->slot, p->n));
@@ -268,7 +268,7 @@ void embed_plain_number(struct embed *e, struct plain *p, struct lane *lane)
     p->n_fresh = count_fresh(t->used, p->distinct + 1, p->n_distinct);
 }
 
-void embed_plain_count(struct embed *e, struct plain *p, struct lane *lane)
+void embed_plain_count(struct embed *e, struct embed_plain *p, struct embed_lane *lane)
 {
     const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     p->bad = embed_plain_outside(p->ids, p->n, t->conf.rows);
@@ -276,7 +276,7 @@ void embed_plain_count(struct embed *e, struct plain *p, struct lane *lane)
         embed_plain_number(e, p, lane);
 }
 
-static void fill_rows(struct embed *e, const struct plain *p)
+static void fill_rows(struct embed *e, const struct embed_plain *p)
 {
     struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     for (int64_t i = 1; p->n_fresh && i <= p->n_distinct; i++)
@@ -287,7 +287,7 @@ static void fill_rows(struct embed *e, const struct plain *p)
 /* The table is this slot's alone, and with it the bitmap of its rows; parts of a slot
  * share its words, so one thread fills all of them.
  */
-static void fill_new_rows(struct embed *e, int64_t item, struct lane *lane)
+static void fill_new_rows(struct embed *e, int64_t item, struct embed_lane *lane)
 {
     size_t whole = e->n_whole, i = (size_t)item;
     if (i < whole) {
@@ -318,7 +318,7 @@ static ALWAYS_INLINE void ask_for_gradient(const struct embed_slot *s, int64_t r
 }
 
 /* sums[number] of all gradients; ids that do not count end up in sums[0]. */
-static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
+static ALWAYS_INLINE void add_up(const struct embed *e, const struct embed_plain *p,
                                  const int32_t *from, int64_t dim, float *restrict sums)
 {
     const struct embed_slot *slots = e->slots.at;
@@ -335,7 +335,7 @@ static ALWAYS_INLINE void add_up(const struct embed *e, const struct plain *p,
     }
 }
 
-static ALWAYS_INLINE void update(const struct embed *e, const struct plain *p,
+static ALWAYS_INLINE void update(const struct embed *e, const struct embed_plain *p,
                                  int64_t dim, float *restrict sums)
 {
     int table = e->slots.at[p->slot].conf.table;
@@ -353,8 +353,8 @@ static ALWAYS_INLINE void update(const struct embed *e, const struct plain *p,
 }
 
 /* Widths that are common get loops of their own. */
-CLONED static void update_width(const struct embed *e, const struct plain *p, int64_t dim,
-                                float *sums)
+CLONED static void update_width(const struct embed *e, const struct embed_plain *p,
+                                int64_t dim, float *sums)
 {
     switch (dim) {
     case 1:
@@ -374,7 +374,8 @@ CLONED static void update_width(const struct embed *e, const struct plain *p, in
     }
 }
 
-void embed_plain_update(const struct embed *e, const struct plain *p, struct lane *lane)
+void embed_plain_update(const struct embed *e, const struct embed_plain *p,
+                        struct embed_lane *lane)
 {
     const struct embed_table *t = e->tables.at[e->slots.at[p->slot].conf.table];
     bool any = false;

@@ -34,15 +34,15 @@ static void gather_any(const struct embed *e, const struct embed_slot *s, struct
     int64_t last = in->offsets ? in->offsets[end] : end;
     for (int64_t r = begin; r < end; r++) {
         int64_t from, to;
-        slot_row(s, r, &from, &to);
-        int64_t n = slot_counted(s, from, to);
+        embed_slot_row(s, r, &from, &to);
+        int64_t n = embed_slot_counted(s, from, to);
         float *y = view_row(&out, r);
         memset(y, 0, (size_t)t->conf.dim * sizeof(float));
         for (int64_t k = from; k < to; k++) {
             if (k + AHEAD < last && in->ids[k + AHEAD] >= 0)
                 __builtin_prefetch(embed_table_row(t, in->ids[k + AHEAD]));
             if (in->ids[k] >= 0)
-                add_row(e, t, in->ids[k], slot_scale(s, k, n), y, spare);
+                add_row(e, t, in->ids[k], embed_slot_scale(s, k, n), y, spare);
         }
     }
 }
@@ -124,7 +124,7 @@ void embed_forward(struct embed *e, const struct view *outputs)
 
 /* Adds up the gradients along a chain; false when nobody wants the row to change. */
 static ALWAYS_INLINE bool sum_chain(const struct embed_slot *slots,
-                                    const struct occurrence *o, int32_t first,
+                                    const struct embed_occurrence *o, int32_t first,
                                     int64_t dim, float *restrict sum)
 {
     bool any = false;
@@ -142,16 +142,17 @@ static ALWAYS_INLINE bool sum_chain(const struct embed_slot *slots,
 
 /* Widths that are common get loops of their own. */
 static ALWAYS_INLINE void update_row(const struct embed *e, struct embed_table *t,
-                                     const struct occurrence *o, const struct unique *u,
-                                     int64_t dim, float *sum)
+                                     const struct embed_occurrence *o,
+                                     const struct embed_unique *u, int64_t dim,
+                                     float *sum)
 {
     if (sum_chain(e->slots.at, o, u->first, dim, sum))
         apply(t, &e->rules.at[u->table], u->row, sum, dim);
 }
 
 /* What unique row u will need: all of the row, and the first of its gradients. */
-static ALWAYS_INLINE void ask_for(const struct embed *e, const struct occurrence *o,
-                                  const struct unique *u)
+static ALWAYS_INLINE void ask_for(const struct embed *e, const struct embed_occurrence *o,
+                                  const struct embed_unique *u)
 {
     const struct embed_table *t = e->tables.at[u->table];
     const struct embed_slot *s = &e->slots.at[o[u->first].slot];
@@ -160,10 +161,10 @@ static ALWAYS_INLINE void ask_for(const struct embed *e, const struct occurrence
         __builtin_prefetch(view_row(&s->grads, o[u->first].from));
 }
 
-CLONED static void update_part(const struct embed *e, const struct part *part)
+CLONED static void update_part(const struct embed *e, const struct embed_part *part)
 {
-    const struct occurrence *o = e->occurrences + part->begin;
-    const struct unique *u = e->uniques + part->begin;
+    const struct embed_occurrence *o = e->occurrences + part->begin;
+    const struct embed_unique *u = e->uniques + part->begin;
     float sum[EMBED_DIM_MAX];
     for (int64_t i = 0; i < part->n_unique; i++) {
         struct embed_table *t = e->tables.at[u[i].table];
@@ -191,7 +192,7 @@ CLONED static void update_part(const struct embed *e, const struct part *part)
 }
 
 /* Plain slots first: they take longest. */
-static void update_item(struct embed *e, int64_t item, struct lane *lane)
+static void update_item(struct embed *e, int64_t item, struct embed_lane *lane)
 {
     int64_t plain = (int64_t)e->plains.n;
     if (item < plain)

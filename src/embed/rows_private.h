@@ -17,7 +17,7 @@
 #define AHEAD 16 /* lookups that are prefetched ahead */
 #define LINE 16  /* floats of a cache line */
 
-static inline float clamped(float v, float most)
+static inline float embed_clamped(float v, float most)
 {
     return v > most ? most : v < -most ? -most : v;
 }
@@ -30,7 +30,7 @@ static ALWAYS_INLINE void add_gradient(const struct embed_slot *s, int64_t row,
     float most = s->conf.max_gradient;
     if (most > 0) {
         for (int64_t i = 0; i < dim; i++)
-            sum[i] += scale * clamped(d[i], most);
+            sum[i] += scale * embed_clamped(d[i], most);
     } else if (dim == 16) {
         *(floats16 *)sum += scale * *(const floats16 *)d;
     } else if (dim == 32) {
@@ -53,8 +53,9 @@ static ALWAYS_INLINE void adagrad_row(float *restrict w, float *restrict s,
 }
 
 /* Weights in 16 bits: widened, updated, rounded. */
-static inline void apply_half(struct embed_table *t, const struct embed_row_rule *rule,
-                              int64_t row, float *sum)
+static inline void embed_apply_half(struct embed_table *t,
+                                    const struct embed_row_rule *rule, int64_t row,
+                                    float *sum)
 {
     float w[EMBED_DIM_MAX];
     embed_table_load(t, row, w);
@@ -68,7 +69,7 @@ static ALWAYS_INLINE void apply(struct embed_table *t, const struct embed_row_ru
 {
     float *w = embed_table_row(t, row);
     if (t->conf.type != DT_F32)
-        apply_half(t, rule, row, sum);
+        embed_apply_half(t, rule, row, sum);
     else if (t->conf.opt.kind == ROW_ADAGRAD) /* what most tables use */
         adagrad_row(w, w + dim, sum, (float)rule->lr, (float)t->conf.opt.eps, dim);
     else

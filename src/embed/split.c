@@ -26,13 +26,13 @@ void embed_split_cut(struct embed *e)
         const struct embed_slot *s = &e->slots.at[i];
         for (int64_t r = 0; s->split && r < s->ids.rows; r += SHARE_ROWS) {
             int64_t end = r + SHARE_ROWS < s->ids.rows ? r + SHARE_ROWS : s->ids.rows;
-            VEC_PUSH(&e->shares,
-                     ((struct stretch){.slot = (int32_t)i, .begin = r, .end = end}));
+            VEC_PUSH(&e->shares, ((struct embed_stretch){
+                                     .slot = (int32_t)i, .begin = r, .end = end}));
         }
     }
 }
 
-void embed_split_count(struct embed *e, struct stretch *h)
+void embed_split_count(struct embed *e, struct embed_stretch *h)
 {
     const struct embed_slot *s = &e->slots.at[h->slot];
     const int64_t *ids = s->ids.ids;
@@ -60,11 +60,11 @@ static int64_t place_slot(struct embed *e, size_t begin, size_t end, int64_t at)
             e->shares.at[i].counts[k] = at;
             at += count;
         }
-        struct plain p = {.slot = e->shares.at[begin].slot,
-                          .ids = e->dealt + first,
-                          .from = e->from + first,
-                          .n = at - first,
-                          .bad = -1};
+        struct embed_plain p = {.slot = e->shares.at[begin].slot,
+                                .ids = e->dealt + first,
+                                .from = e->from + first,
+                                .n = at - first,
+                                .bad = -1};
         p.at = e->numbers + e->split_numbers;
         p.distinct = p.at + p.n;
         e->split_numbers += p.n + (p.n < rows ? p.n : rows) + 1;
@@ -87,7 +87,7 @@ enum rc embed_split_place(struct embed *e, struct err *err)
     return embed_plain_reserve_seats(e, most, err);
 }
 
-void embed_split_deal(struct embed *e, const struct stretch *h)
+void embed_split_deal(struct embed *e, const struct embed_stretch *h)
 {
     const int64_t *ids = e->slots.at[h->slot].ids.ids;
     int64_t at[SPLIT];

@@ -307,8 +307,8 @@ int64_t plan_want_column(struct feature_plan *p, const char *name, enum feature_
  * features it makes longer; what is kept of a sample */
 void plan_sampler_columns(struct feature_plan *p);
 void plan_sampled(struct feature_plan *p, struct diags *diags);
-enum rc sampled_keep(struct feature_batch *out, const struct sampled *in,
-                     struct err *err);
+enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in,
+                             struct err *err);
 /* target.c: labels and sample weights */
 bool target_accept(enum feature_use use, const struct type *t);
 enum rc target_run(struct fg_run *x, const struct batch *batch,

@@ -247,7 +247,7 @@ enum rc feature_run_sampled(const struct feature_plan *p, struct feature_scratch
     enum rc rc = find_columns(s, in, err);
     out->rows = batch->n;
     if (!rc)
-        rc = sampled_keep(out, in, err);
+        rc = feature_sampled_keep(out, in, err);
     for (size_t i = 0; !rc && i < p->n; i++) {
         x.f = p->order[i];
         if (p->mode == pc_FgMode_FG_BUCKETIZE && x.f->info.stub)

@@ -65,7 +65,8 @@ void plan_sampled(struct feature_plan *p, struct diags *diags)
         mark_feature(p, &p->at[p->order[i]->index], diags);
 }
 
-enum rc sampled_keep(struct feature_batch *out, const struct sampled *in, struct err *err)
+enum rc feature_sampled_keep(struct feature_batch *out, const struct sampled *in,
+                             struct err *err)
 {
     int64_t n = in->rows->n + 1;
     out->item_rows = in->items ? in->items->n : 0;

@@ -42,8 +42,8 @@ static enum rc add_line(int fd, int64_t uid, const char *name, struct err *err)
     return rc;
 }
 
-enum rc isolation_account(const char *dir, const struct isolation *x, const char *name,
-                          int64_t *uid, struct err *err)
+enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
+                              const char *name, int64_t *uid, struct err *err)
 {
     char *path = fs_join(dir, "accounts"), *text = NULL;
     size_t n = 0;
@@ -75,11 +75,11 @@ enum rc isolation_account(const char *dir, const struct isolation *x, const char
     return rc;
 }
 
-enum rc isolation_write(const char *dir, const struct isolation *x, const char *owner,
-                        const char *job, struct err *err)
+enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
+                            const char *owner, const char *job, struct err *err)
 {
     int64_t uid = 0;
-    enum rc rc = x->count ? isolation_account(dir, x, owner, &uid, err) : RC_OK;
+    enum rc rc = x->count ? job_isolation_account(dir, x, owner, &uid, err) : RC_OK;
     if (rc)
         return rc;
     char *path = fs_join(job, "isolation.json");
@@ -95,8 +95,8 @@ enum rc isolation_write(const char *dir, const struct isolation *x, const char *
     return rc;
 }
 
-enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
-                       struct err *err)
+enum rc job_isolation_read(const char *job, struct job_isolation_job *out, bool *found,
+                           struct err *err)
 {
     char *path = fs_join(job, "isolation.json"), *text = NULL;
     struct doc doc = {0};
@@ -107,14 +107,14 @@ enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
     if (!rc && *found && (!map || !node_find(map, "uid")))
         rc = err_set(err, RC_IO, "'%s' is damaged", path);
     if (!rc && *found)
-        *out =
-            (struct isolation_job){.uid = node_get_int(map, "uid", -1),
-                                   .processes = node_get_int(map, "processes", 0),
-                                   .file_bytes = node_get_int(map, "file_bytes", 0),
-                                   .no_network = node_get_int(map, "no_network", 0) != 0,
-                                   .held = {node_get_int(map, "held_cpu", 0) != 0,
-                                            node_get_int(map, "held_memory", 0) != 0,
-                                            node_get_int(map, "held_processes", 0) != 0}};
+        *out = (struct job_isolation_job){
+            .uid = node_get_int(map, "uid", -1),
+            .processes = node_get_int(map, "processes", 0),
+            .file_bytes = node_get_int(map, "file_bytes", 0),
+            .no_network = node_get_int(map, "no_network", 0) != 0,
+            .held = {node_get_int(map, "held_cpu", 0) != 0,
+                     node_get_int(map, "held_memory", 0) != 0,
+                     node_get_int(map, "held_processes", 0) != 0}};
     if (doc.src)
         doc_release(&doc);
     mem_free(text);

@@ -18,37 +18,38 @@
 #define ISOLATION_PROCESSES 4096
 
 /* What control groups limit on this machine: a worker does not start without. */
-struct isolation_held {
+struct job_isolation_held {
     bool cpu, memory, processes;
 };
 
 /* What a server asks for its jobs. */
-struct isolation {
+struct job_isolation {
     int64_t first, count; /* user ids; 0: the server's own, for containers alone */
     int64_t processes;    /* of one worker; 0: no limit */
     int64_t file_bytes;   /* of one file; 0: no limit */
     bool no_network;      /* jobs see nothing but each its own loopback */
-    struct isolation_held held;
+    struct job_isolation_held held;
 };
 
 /* The number of `name`. RC_INVAL (E3206): none is left; RC_IO. */
-enum rc isolation_account(const char *dir, const struct isolation *x, const char *name,
-                          int64_t *uid, struct err *err) MUST_CHECK;
+enum rc job_isolation_account(const char *dir, const struct job_isolation *x,
+                              const char *name, int64_t *uid, struct err *err) MUST_CHECK;
 /* For the job in `job`, which is `owner`'s. */
-enum rc isolation_write(const char *dir, const struct isolation *x, const char *owner,
-                        const char *job, struct err *err) MUST_CHECK;
+enum rc job_isolation_write(const char *dir, const struct job_isolation *x,
+                            const char *owner, const char *job,
+                            struct err *err) MUST_CHECK;
 
 /* What one job runs under. */
-struct isolation_job {
+struct job_isolation_job {
     int64_t uid; /* 0: the server's own */
     int64_t processes, file_bytes;
     bool no_network;
-    struct isolation_held held;
+    struct job_isolation_held held;
 };
 /* *found is false when the job has none; a file that cannot be read is RC_IO, because the
  * job must not run without it then.
  */
-enum rc isolation_read(const char *job, struct isolation_job *out, bool *found,
-                       struct err *err) MUST_CHECK;
+enum rc job_isolation_read(const char *job, struct job_isolation_job *out, bool *found,
+                           struct err *err) MUST_CHECK;
 
 #endif

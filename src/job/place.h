@@ -26,16 +26,16 @@
 #include "base/err.h"
 #include "store/store.h"
 
-struct isolation;
+struct job_isolation;
 
 /* What every operation on jobs needs; all borrowed. */
 struct job_place {
     struct store *store;
-    const char *dir;                   /* absolute */
-    const char *where;                 /* of the store, for processes that are started */
-    const char *owner;                 /* who asks */
-    const char *node;                  /* this machine and directory */
-    const struct isolation *isolation; /* for jobs of a server's users; NULL: none */
+    const char *dir;   /* absolute */
+    const char *where; /* of the store, for processes that are started */
+    const char *owner; /* who asks */
+    const char *node;  /* this machine and directory */
+    const struct job_isolation *isolation; /* for jobs of a server's users; NULL: none */
     bool served;      /* a server's: its keys are not its users' (job/access.h) */
     const char *view; /* the one to use for jobs (see backend/local.c); NULL: the best */
 };

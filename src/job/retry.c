@@ -28,7 +28,7 @@ bool job_retry_wanted(const struct job_spec *s, enum job_reason why, int code, i
         return true;
     if (why != WHY_UserExit && why != WHY_Signal)
         return false;
-    return job_codes_have(s->s->retry_on, job_retry_status(code, signal));
+    return jobspec_codes_have(s->s->retry_on, job_retry_status(code, signal));
 }
 
 double job_retry_delay(const struct job_spec *s, int64_t restarts)

@@ -144,13 +144,13 @@ static void take_command(struct job_spec *out)
 static double seconds_of(const char *text)
 {
     double v = 0;
-    return text && *text && job_seconds(str_c(text), &v) ? v : 0;
+    return text && *text && jobspec_seconds(str_c(text), &v) ? v : 0;
 }
 
 static int by_order(const void *a, const void *b)
 {
     const struct job_spec_role *x = a, *y = b;
-    return job_role_order(x->name) - job_role_order(y->name);
+    return jobspec_role_order(x->name) - jobspec_role_order(y->name);
 }
 
 /* What the job says of one worker, and a role may say otherwise. */
@@ -170,15 +170,15 @@ static void derive_roles(struct job_spec *out)
     out->roles = arena_alloc(&out->arena, out->n_roles * sizeof(*out->roles));
     for (size_t i = 0; i < out->n_roles; i++) {
         struct job_spec_role *r = &out->roles[i];
-        struct job_role said;
+        struct jobspec_role said;
         *r = plain_role(out);
-        if (s->n_role && job_role_read(str_c(s->role[i].value), &said)) {
+        if (s->n_role && jobspec_role_read(str_c(s->role[i].value), &said)) {
             r->name = s->role[i].key;
             r->count = said.count;
             r->cpu_milli = said.cpu_milli >= 0 ? said.cpu_milli : r->cpu_milli;
             r->memory = said.memory >= 0 ? said.memory : r->memory;
             r->gpu = said.gpu >= 0 ? said.gpu : r->gpu;
-            r->serves = job_role_serves(r->name);
+            r->serves = jobspec_role_serves(r->name);
         }
         r->nproc = s->nproc > 0 ? s->nproc : r->gpu > 0 ? r->gpu : 1;
         out->workers += r->count;
@@ -224,10 +224,10 @@ static void derive(struct job_spec *out)
     const struct jobspec_JobSpec *s = out->s = out->conf.data;
     take_command(out);
     job_hp_read(s->hp, &out->arena, &out->hp, &out->n_hp);
-    out->backend = s->has_backend ? s->backend : job_backend_for(s->has_image)->name;
-    if (!job_cpu_milli(str_c(s->cpu), &out->cpu_milli))
+    out->backend = s->has_backend ? s->backend : jobspec_backend_for(s->has_image)->name;
+    if (!jobspec_cpu_milli(str_c(s->cpu), &out->cpu_milli))
         out->cpu_milli = 1000;
-    if (!s->has_memory || !job_bytes(str_c(s->memory), &out->memory))
+    if (!s->has_memory || !jobspec_bytes(str_c(s->memory), &out->memory))
         out->memory = 0;
     derive_roles(out);
     out->timeout_s = seconds_of(s->timeout);

@@ -52,7 +52,7 @@ static void default_name(struct job_spec *s)
         if (first[i] == '/')
             start = first + i + 1;
     for (; start < first + n && k + 1 < sizeof(name); start++)
-        name[k++] = job_check_name(str_of(start, 1)) ? '_' : *start;
+        name[k++] = jobspec_check_name(str_of(start, 1)) ? '_' : *start;
     name[k] = '\0';
     job_spec_put(s, "name", k ? name : "job");
 }
@@ -212,7 +212,7 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
     if (!rc)
         rc = job_secrets_capture(s, g->secrets, secrets, err);
     if (!rc && p->isolation && (p->isolation->count || s->s->has_image))
-        rc = isolation_write(p->dir, p->isolation, p->owner, dir, err);
+        rc = job_isolation_write(p->dir, p->isolation, p->owner, dir, err);
     mem_free(secrets);
     return rc;
 }

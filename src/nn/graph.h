@@ -52,7 +52,7 @@ struct nn_batch_rows {
 };
 
 /* What a mean over the rows of `axis` divides by. */
-static inline int64_t batch_rows_total(const struct nn_batch_rows *rows, int axis)
+static inline int64_t nn_batch_rows_total(const struct nn_batch_rows *rows, int axis)
 {
     return axis == AXIS_BATCH && rows->total ? rows->total : rows->n[axis];
 }

@@ -33,7 +33,7 @@ struct op_run {
 /* What a mean over the rows of the first output divides by. */
 static inline int64_t op_total(const struct op_run *r)
 {
-    return batch_rows_total(&r->env->rows, r->out_axis[0]);
+    return nn_batch_rows_total(&r->env->rows, r->out_axis[0]);
 }
 
 #endif

@@ -50,8 +50,8 @@ enum rc nn_schedule_from(const struct msg *optimizer, const struct msg *fallback
 /* The rate after k finished steps (or epochs). */
 double nn_schedule_lr(const struct nn_schedule *s, uint64_t k);
 /* The same for whichever of the two it counts. */
-static inline double schedule_at(const struct nn_schedule *s, uint64_t step,
-                                 uint64_t epoch)
+static inline double nn_schedule_at(const struct nn_schedule *s, uint64_t step,
+                                    uint64_t epoch)
 {
     return nn_schedule_lr(s, s->by_epoch ? epoch : step);
 }

@@ -11,7 +11,7 @@
 static enum rc fault(struct serve_workspace *d, const char *body, const char *column,
                      struct err *err)
 {
-    const struct json *j = &d->json;
+    const struct jsonl_tokens *j = &d->json;
     struct buf type; /* some messages end with it */
     int64_t at = data_schema_find(d->schema, str_c(column));
     buf_init(&type, 1024);
@@ -29,20 +29,20 @@ static enum rc fault(struct serve_workspace *d, const char *body, const char *co
 /* The keys of the object at j->p, which stays where it is. */
 static void mark_present(struct serve_workspace *d)
 {
-    struct json j = d->json;
-    struct json keep = d->json;
+    struct jsonl_tokens j = d->json;
+    struct jsonl_tokens keep = d->json;
     bool first = true;
     struct str key;
-    if (json_peek(&j) != '{')
+    if (jsonl_token_peek(&j) != '{')
         return;
     j.p++;
-    while (json_more(&j, '}', &first)) {
-        if (json_peek(&j) != '"' || !json_string(&j, &key))
+    while (jsonl_token_more(&j, '}', &first)) {
+        if (jsonl_token_peek(&j) != '"' || !jsonl_token_string(&j, &key))
             break;
         const struct map_entry *e = map_find(&d->by_name, key);
         if (e)
             d->present[(uintptr_t)e->value - 1] = true;
-        if (!json_take(&j, ':', "") || !json_skip(&j, DEPTH))
+        if (!jsonl_token_take(&j, ':', "") || !jsonl_token_skip(&j, DEPTH))
             break;
     }
     keep.room = j.room; /* it may have grown */
@@ -52,13 +52,13 @@ static void mark_present(struct serve_workspace *d)
 
 static bool read_items(struct serve_workspace *d, int64_t max, const char **column)
 {
-    struct json *j = &d->json;
+    struct jsonl_tokens *j = &d->json;
     bool first = true;
-    if (!json_take(j, '[', "expected a list of items"))
+    if (!jsonl_token_take(j, '[', "expected a list of items"))
         return false;
-    while (json_more(j, ']', &first)) {
+    while (jsonl_token_more(j, ']', &first)) {
         if (d->items.n == max)
-            return json_fault(j, j->p, E2104, "too many items");
+            return jsonl_token_fault(j, j->p, E2104, "too many items");
         if (d->items.n == 0)
             mark_present(d);
         if (!jsonl_object(j, &d->by_name, &d->items, d->items.n, column))
@@ -72,7 +72,7 @@ static bool read_user(struct serve_workspace *d, const char **column)
 {
     mark_present(d);
     if (d->user.n)
-        return json_fault(&d->json, d->json.p, E2101, "a second user");
+        return jsonl_token_fault(&d->json, d->json.p, E2101, "a second user");
     if (!jsonl_object(&d->json, &d->by_name, &d->user, 0, column))
         return false;
     d->user.n = 1;
@@ -81,22 +81,23 @@ static bool read_user(struct serve_workspace *d, const char **column)
 
 static bool read_outputs(struct serve_workspace *d)
 {
-    struct json *j = &d->json;
+    struct jsonl_tokens *j = &d->json;
     bool first = true;
     struct str name;
-    if (!json_take(j, '[', "expected a list of outputs"))
+    if (!jsonl_token_take(j, '[', "expected a list of outputs"))
         return false;
-    while (json_more(j, ']', &first)) {
+    while (jsonl_token_more(j, ']', &first)) {
         size_t i = 0;
-        const unsigned char *at = (json_peek(j), j->p);
+        const unsigned char *at = (jsonl_token_peek(j), j->p);
         if (*at != '"')
-            return json_fault(j, at, E2101, "expected the name of an output");
-        if (!json_string(j, &name))
+            return jsonl_token_fault(j, at, E2101, "expected the name of an output");
+        if (!jsonl_token_string(j, &name))
             return false;
         while (i < d->n_outputs && !str_is(name, d->outputs[i].name))
             i++;
         if (i == d->n_outputs)
-            return json_fault(j, at, E2101, "the model has no output of that name");
+            return jsonl_token_fault(j, at, E2101,
+                                     "the model has no output of that name");
         d->wanted[i] = 1;
     }
     return !j->fault;
@@ -104,18 +105,18 @@ static bool read_outputs(struct serve_workspace *d)
 
 static bool read_field(struct serve_workspace *d, int64_t max, const char **column)
 {
-    struct json *j = &d->json;
+    struct jsonl_tokens *j = &d->json;
     struct str key;
-    json_peek(j);
+    jsonl_token_peek(j);
     const unsigned char *at = j->p;
-    if (*at != '"' || !json_string(j, &key))
-        return json_fault(j, at, E2101, "expected a key");
+    if (*at != '"' || !jsonl_token_string(j, &key))
+        return jsonl_token_fault(j, at, E2101, "expected a key");
     bool user = str_is(key, "user"), items = str_is(key, "items"),
          outputs = str_is(key, "outputs");
     if (!user && !items && !outputs)
-        return json_fault(j, at, E2101,
-                          "the keys are \"user\", \"items\" and \"outputs\"");
-    if (!json_take(j, ':', "expected ':'"))
+        return jsonl_token_fault(j, at, E2101,
+                                 "the keys are \"user\", \"items\" and \"outputs\"");
+    if (!jsonl_token_take(j, ':', "expected ':'"))
         return false;
     return user    ? read_user(d, column)
            : items ? read_items(d, max, column)
@@ -140,7 +141,7 @@ static enum rc check_columns(const struct serve_workspace *d, struct err *err)
 enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
                              int64_t max_items, struct err *err)
 {
-    struct json *j = &d->json;
+    struct jsonl_tokens *j = &d->json;
     const char *column = "";
     bool first = true;
     batch_clear(&d->user);
@@ -151,12 +152,12 @@ enum rc serve_workspace_read(struct serve_workspace *d, char *body, size_t n,
         if (body[i] == '\n')
             body[i] = ' ';
     body[n] = '\n';
-    json_line(j, (const unsigned char *)body, (const unsigned char *)body + n);
-    bool ok = json_take(j, '{', "expected an object");
-    while (ok && json_more(j, '}', &first))
+    jsonl_token_line(j, (const unsigned char *)body, (const unsigned char *)body + n);
+    bool ok = jsonl_token_take(j, '{', "expected an object");
+    while (ok && jsonl_token_more(j, '}', &first))
         ok = read_field(d, max_items, &column);
-    if (ok && !j->fault && json_peek(j) != '\n')
-        json_fault(j, j->p, E2101, "expected the end");
+    if (ok && !j->fault && jsonl_token_peek(j) != '\n')
+        jsonl_token_fault(j, j->p, E2101, "expected the end");
     if (j->fault) {
         enum rc rc = fault(d, body, column, err);
         if (j->code == E2104 && err)

@@ -48,7 +48,7 @@ void serve_workspace_destroy(struct serve_workspace *d)
     batch_release(&d->items);
     batch_release(&d->rows);
     map_release(&d->by_name);
-    json_release(&d->json);
+    jsonl_token_release(&d->json);
     mem_free(d->present);
     mem_free(d->wanted);
     mem_free(d->outputs);

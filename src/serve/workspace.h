@@ -13,7 +13,7 @@ struct serve_workspace {
     struct train_scorer *scorer;
     const struct data_schema *schema; /* borrowed: the export's */
     struct map by_name;
-    struct json json;
+    struct jsonl_tokens json;
     struct batch user, items; /* as given; one row, and one per item */
     struct batch rows;        /* what is scored: columns borrowed from the two */
     bool *present;            /* [schema->n]: the request has that column */

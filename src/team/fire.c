@@ -64,14 +64,14 @@ static enum rc settle(const struct firing *g, const char *name, int64_t planned,
     return store_fence_end(g->p->store, rc, err);
 }
 
-static enum rc submit(const struct firing *g, const struct fire_plan *f, int64_t planned,
-                      char id[JOB_ID_SIZE], struct err *err)
+static enum rc submit(const struct firing *g, const struct team_fire_plan *f,
+                      int64_t planned, char id[JOB_ID_SIZE], struct err *err)
 {
     struct job_place own = *g->p;
     struct job_spec s;
     struct job_submit_result r;
     own.owner = f->x->owner;
-    enum rc rc = fire_spec(f, planned, &s, err);
+    enum rc rc = team_fire_spec(f, planned, &s, err);
     if (rc)
         return rc;
     rc = job_submit(&own, &s, g->env, s.s->has_workdir ? s.s->workdir : "/", &r, err);
@@ -89,8 +89,9 @@ static enum rc submit(const struct firing *g, const struct fire_plan *f, int64_t
 /* Submits a run that is claimed, and writes down what became of it: *id, or "" and *why.
  * Fails only when it could not be written: whoever comes next goes on.
  */
-static enum rc carry_out(struct firing *g, const struct fire_plan *f, int64_t planned,
-                         char id[JOB_ID_SIZE], struct err *why, struct err *err)
+static enum rc carry_out(struct firing *g, const struct team_fire_plan *f,
+                         int64_t planned, char id[JOB_ID_SIZE], struct err *why,
+                         struct err *err)
 {
     id[0] = '\0';
     if (submit(g, f, planned, id, why) == RC_OK) {
@@ -141,7 +142,7 @@ static enum rc stop_live(const struct firing *g, const struct store_schedule *x,
 }
 
 /* A run whose row is CLAIMED or WAITING: submitted, skipped or left to wait. */
-static enum rc decide(struct firing *g, const struct fire_plan *f, int64_t planned,
+static enum rc decide(struct firing *g, const struct team_fire_plan *f, int64_t planned,
                       const char *outcome, struct err *err)
 {
     char live[JOB_ID_SIZE], id[JOB_ID_SIZE];
@@ -164,7 +165,7 @@ static enum rc decide(struct firing *g, const struct fire_plan *f, int64_t plann
     return rc ? rc : carry_out(g, f, planned, id, &why, err);
 }
 
-static enum rc fire_one(struct firing *g, const struct fire_plan *f, int64_t planned,
+static enum rc fire_one(struct firing *g, const struct team_fire_plan *f, int64_t planned,
                         struct err *err)
 {
     struct store_run_rows l = {0};
@@ -188,7 +189,7 @@ static enum rc move_next(const struct firing *g, const struct store_schedule *x,
     return store_fence_end(g->p->store, rc, err);
 }
 
-static enum rc fire_due(struct firing *g, const struct fire_plan *f, struct err *err)
+static enum rc fire_due(struct firing *g, const struct team_fire_plan *f, struct err *err)
 {
     struct team_schedule_due d;
     struct store_run_rows l = {0};
@@ -206,7 +207,8 @@ static enum rc fire_due(struct firing *g, const struct fire_plan *f, struct err 
 }
 
 /* Runs that wait for an earlier one: the oldest may go when it has ended. */
-static enum rc fire_waiting(struct firing *g, const struct fire_plan *f, struct err *err)
+static enum rc fire_waiting(struct firing *g, const struct team_fire_plan *f,
+                            struct err *err)
 {
     struct store_run_rows l = {0};
     enum rc rc = store_schedule_runs(g->p->store, f->x->name, 0, WAITING_MAX, &l, err);
@@ -222,7 +224,7 @@ static enum rc fire_waiting(struct firing *g, const struct fire_plan *f, struct 
 }
 
 /* The clock was set back: what was planned behind it comes again, and finds its rows. */
-static enum rc look_again(const struct firing *g, const struct fire_plan *f,
+static enum rc look_again(const struct firing *g, const struct team_fire_plan *f,
                           struct err *err)
 {
     int64_t next = team_schedule_next(&f->cron, f->zone, g->now);
@@ -232,14 +234,14 @@ static enum rc look_again(const struct firing *g, const struct fire_plan *f,
 static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool jumped,
                         struct err *err)
 {
-    struct fire_plan f;
+    struct team_fire_plan f;
     struct err why = {0};
     bool due = x->next && x->next <= g->now;
     if (x->paused)
         return RC_OK;
     if (!due && !jumped && !strstr(x->catch_up, "queue"))
         return RC_OK;
-    enum rc rc = fire_plan_open(x, &f, &why);
+    enum rc rc = team_fire_plan_open(x, &f, &why);
     if (rc) {
         log_warn("schedule %s: %s", x->name, why.msg);
         return RC_OK;
@@ -250,7 +252,7 @@ static enum rc tick_one(struct firing *g, const struct store_schedule *x, bool j
         rc = fire_due(g, &f, err);
     else if (!rc && jumped)
         rc = look_again(g, &f, err);
-    fire_plan_close(&f);
+    team_fire_plan_close(&f);
     return rc;
 }
 
@@ -272,7 +274,7 @@ enum rc team_schedule_tick(struct team_schedule_ticker *t, const struct job_plac
     return rc;
 }
 
-static enum rc run_now(struct firing *g, const struct fire_plan *f, int64_t planned,
+static enum rc run_now(struct firing *g, const struct team_fire_plan *f, int64_t planned,
                        char id[JOB_ID_SIZE], struct err *err)
 {
     struct err why = {0};
@@ -289,11 +291,11 @@ enum rc team_schedule_run(const struct job_place *p, const char *const *env,
     struct firing g = {.p = p, .env = env, .now = clock_wall_ns()};
     struct store_schedules l = {0};
     struct store_run_rows rows = {0};
-    struct fire_plan f;
+    struct team_fire_plan f;
     enum rc rc = team_schedule_get(p, name, &l, err);
     if (rc)
         return rc;
-    rc = fire_plan_open(&l.at[0], &f, err);
+    rc = team_fire_plan_open(&l.at[0], &f, err);
     if (!rc) {
         rc = claim(&g, name, planned, CLAIMED, &rows, err);
         *existed = !rc && rows.n && *rows.at[0].job;
@@ -301,7 +303,7 @@ enum rc team_schedule_run(const struct job_place *p, const char *const *env,
             snprintf(id, JOB_ID_SIZE, "%s", rows.at[0].job);
         else if (!rc)
             rc = run_now(&g, &f, planned, id, err);
-        fire_plan_close(&f);
+        team_fire_plan_close(&f);
     }
     store_run_rows_release(&rows);
     store_schedules_release(&l);

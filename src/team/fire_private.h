@@ -7,7 +7,7 @@
 #include "store/schedules.h"
 #include "team/schedule.h"
 
-struct fire_plan {
+struct team_fire_plan {
     const struct store_schedule *x; /* borrowed */
     struct team_cron cron;
     struct team_zone *zone;
@@ -15,16 +15,16 @@ struct fire_plan {
 };
 
 /* RC_INVAL, RC_NOTFOUND: a row that cannot be meant (E5101, E5102, E5105). */
-enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
-                       struct err *err) MUST_CHECK;
-void fire_plan_close(struct fire_plan *f);
-struct team_civil fire_clock(const struct fire_plan *f, int64_t planned);
+enum rc team_fire_plan_open(const struct store_schedule *x, struct team_fire_plan *out,
+                            struct err *err) MUST_CHECK;
+void team_fire_plan_close(struct team_fire_plan *f);
+struct team_civil team_fire_clock(const struct team_fire_plan *f, int64_t planned);
 
 /* The job of a planned time, with its token; the caller's to release. */
-enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct job_spec *out,
-                  struct err *err) MUST_CHECK;
+enum rc team_fire_spec(const struct team_fire_plan *f, int64_t planned,
+                       struct job_spec *out, struct err *err) MUST_CHECK;
 
 /* Of a name that is not there: in the words of schedules. */
-enum rc fire_unknown(enum rc rc, const char *name, struct err *err);
+enum rc team_fire_unknown(enum rc rc, const char *name, struct err *err);
 
 #endif

@@ -7,10 +7,10 @@
 #include "team/fire_private.h"
 #include "team/spec_dates.h"
 
-enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
-                       struct err *err)
+enum rc team_fire_plan_open(const struct store_schedule *x, struct team_fire_plan *out,
+                            struct err *err)
 {
-    struct fire_plan f = {.x = x};
+    struct team_fire_plan f = {.x = x};
     enum rc rc = team_cron_parse(x->cron, &f.cron, err);
     if (!rc)
         rc = team_schedule_policy_parse(x->catch_up, &f.policy, err);
@@ -21,13 +21,13 @@ enum rc fire_plan_open(const struct store_schedule *x, struct fire_plan *out,
     return rc;
 }
 
-void fire_plan_close(struct fire_plan *f)
+void team_fire_plan_close(struct team_fire_plan *f)
 {
     team_zone_close(f->zone);
     f->zone = NULL;
 }
 
-struct team_civil fire_clock(const struct fire_plan *f, int64_t planned)
+struct team_civil team_fire_clock(const struct team_fire_plan *f, int64_t planned)
 {
     int64_t t = team_civil_floor(planned, CLOCK_SECOND);
     return team_civil_of(t + team_zone_at(f->zone, t).offset);
@@ -52,7 +52,7 @@ static struct node *text_node(struct arena *a, const char *text)
 }
 
 /* What every run of a schedule gets: name, project, token, a label to find it by. */
-static void mark(const struct fire_plan *f, int64_t planned, struct job_spec *s)
+static void mark(const struct team_fire_plan *f, int64_t planned, struct job_spec *s)
 {
     char token[SHA256_TEXT_SIZE];
     struct arena *a = &s->conf.doc.arena;
@@ -70,13 +70,13 @@ static void mark(const struct fire_plan *f, int64_t planned, struct job_spec *s)
     node_put(a, labels, "schedule", text_node(a, f->x->name));
 }
 
-enum rc fire_spec(const struct fire_plan *f, int64_t planned, struct job_spec *out,
-                  struct err *err)
+enum rc team_fire_spec(const struct team_fire_plan *f, int64_t planned,
+                       struct job_spec *out, struct err *err)
 {
     struct arena a = {0};
     struct job_spec s = {0};
     struct team_dates_param *params = NULL;
-    struct team_dates d = {.at = fire_clock(f, planned)};
+    struct team_dates d = {.at = team_fire_clock(f, planned)};
     struct buf b;
     enum rc rc = team_spec_dates_params(f->x->params, &a, &params, &d.n, err);
     d.params = params;

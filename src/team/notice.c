@@ -39,8 +39,8 @@ static bool has_label(const struct job_place *p, const char *id, const char *key
     return same;
 }
 
-bool notice_about(const struct looking *l, const struct team_rule *r,
-                  const struct store_job *j)
+bool team_notice_about(const struct team_looking *l, const struct team_rule *r,
+                       const struct store_job *j)
 {
     if (!team_rule_is_about(r, j) || (j->finished && j->finished < r->row->created))
         return false;
@@ -49,8 +49,9 @@ bool notice_about(const struct looking *l, const struct team_rule *r,
     return !r->label_key || has_label(l->p, j->id, r->label_key, r->label_value);
 }
 
-enum rc notice_tell(struct looking *l, struct watched *w, const struct team_rule *r,
-                    const struct team_rule_fact *f, struct err *err)
+enum rc team_notice_tell(struct team_looking *l, struct team_watched *w,
+                         const struct team_rule *r, const struct team_rule_fact *f,
+                         struct err *err)
 {
     char key[65];
     struct buf payload;
@@ -77,8 +78,9 @@ enum rc notice_tell(struct looking *l, struct watched *w, const struct team_rule
     return RC_OK;
 }
 
-static enum rc tell_state(struct looking *l, struct watched *w, const struct store_job *j,
-                          const struct store_event *e, const char *state, struct err *err)
+static enum rc tell_state(struct team_looking *l, struct team_watched *w,
+                          const struct store_job *j, const struct store_event *e,
+                          const char *state, struct err *err)
 {
     struct store_job then = *j;
     struct buf text;
@@ -101,14 +103,14 @@ static enum rc tell_state(struct looking *l, struct watched *w, const struct sto
                                    .text = buf_str(&text),
                                    .extra = ""};
         if (e->time >= r->row->created && team_rule_wants_state(r, state) &&
-            notice_about(l, r, j))
-            rc = notice_tell(l, w, r, &f, err);
+            team_notice_about(l, r, j))
+            rc = team_notice_tell(l, w, r, &f, err);
     }
     buf_release(&text);
     return rc;
 }
 
-static enum rc look_events(struct looking *l, struct watched *w,
+static enum rc look_events(struct team_looking *l, struct team_watched *w,
                            const struct store_job *j, struct err *err)
 {
     if (j->seq <= w->seq)
@@ -130,9 +132,9 @@ static enum rc look_events(struct looking *l, struct watched *w,
     return rc;
 }
 
-static enum rc tell_value(struct looking *l, struct watched *w, const struct team_rule *r,
-                          const struct store_job *j, const struct store_point *x,
-                          struct err *err)
+static enum rc tell_value(struct team_looking *l, struct team_watched *w,
+                          const struct team_rule *r, const struct store_job *j,
+                          const struct store_point *x, struct err *err)
 {
     char what[48], number[32], text[400], extra[400];
     str_from_f64(x->value, number);
@@ -148,12 +150,12 @@ static enum rc tell_value(struct looking *l, struct watched *w, const struct tea
                                .what = what,
                                .text = text,
                                .extra = b.failed ? "" : buf_str(&b)};
-    enum rc rc = notice_tell(l, w, r, &f, err);
+    enum rc rc = team_notice_tell(l, w, r, &f, err);
     buf_release(&b);
     return rc;
 }
 
-static enum rc look_points(struct looking *l, struct watched *w,
+static enum rc look_points(struct team_looking *l, struct team_watched *w,
                            const struct store_job *j, struct err *err)
 {
     bool wanted = false;
@@ -170,7 +172,7 @@ static enum rc look_points(struct looking *l, struct watched *w,
             const struct team_rule *r = &l->rules.at[k];
             if (pts.at[i].time >= r->row->created &&
                 team_rule_wants_value(r, pts.at[i].name, pts.at[i].value) &&
-                notice_about(l, r, j))
+                team_notice_about(l, r, j))
                 rc = tell_value(l, w, r, j, &pts.at[i], err);
         }
     if (!rc && pts.n)
@@ -179,32 +181,32 @@ static enum rc look_points(struct looking *l, struct watched *w,
     return rc;
 }
 
-static struct watched *watch(struct team_notice *n, const char *id)
+static struct team_watched *watch(struct team_notice *n, const char *id)
 {
     struct map_entry *e = map_put(&n->jobs, str_c(id));
     if (!e->value)
-        e->value = mem_calloc(1, sizeof(struct watched));
-    struct watched *w = e->value;
+        e->value = mem_calloc(1, sizeof(struct team_watched));
+    struct team_watched *w = e->value;
     w->round = n->round;
     return w;
 }
 
-static enum rc look_at(struct team_notice *n, struct looking *l,
+static enum rc look_at(struct team_notice *n, struct team_looking *l,
                        const struct store_jobs *jobs, bool leads, bool ended,
                        struct err *err)
 {
     enum rc rc = RC_OK;
     for (size_t i = 0; i < jobs->n && !rc; i++) {
         const struct store_job *j = &jobs->at[i];
-        struct watched *w = watch(n, j->id);
+        struct team_watched *w = watch(n, j->id);
         if (leads)
             rc = look_events(l, w, j, err);
         if (!rc && leads)
             rc = look_points(l, w, j, err);
         if (!rc && strcmp(j->node, l->p->node) == 0) {
-            rc = notice_logs(l, w, j, ended, err);
+            rc = team_notice_logs(l, w, j, ended, err);
             if (!rc && !ended)
-                rc = notice_stall(l, w, j, err);
+                rc = team_notice_stall(l, w, j, err);
         }
     }
     return rc;
@@ -216,7 +218,7 @@ static void forget(struct team_notice *n, bool all)
     struct map kept = {0};
     for (size_t i = 0; i < n->jobs.n; i++) {
         struct map_entry *e = &n->jobs.at[i];
-        struct watched *w = e->value;
+        struct team_watched *w = e->value;
         if (!all && w->round == n->round) {
             map_put(&kept, str_of(e->key, e->key_len))->value = w;
             continue;
@@ -233,7 +235,8 @@ void team_notice_release(struct team_notice *n)
     forget(n, true);
 }
 
-static enum rc open_rules(struct looking *l, struct store_rules *rows, struct err *err)
+static enum rc open_rules(struct team_looking *l, struct store_rules *rows,
+                          struct err *err)
 {
     enum rc rc = store_rule_get(l->p->store, NULL, NULL, rows, err);
     for (size_t i = 0; i < rows->n && !rc; i++) {
@@ -276,7 +279,7 @@ static enum rc set_mark(struct team_notice *n, const struct job_place *p, int64_
     return rc;
 }
 
-static enum rc look_at_all(struct team_notice *n, struct looking *l, bool leads,
+static enum rc look_at_all(struct team_notice *n, struct team_looking *l, bool leads,
                            struct err *err)
 {
     struct store_jobs live = {0}, ended = {0};
@@ -301,7 +304,7 @@ static enum rc look_at_all(struct team_notice *n, struct looking *l, bool leads,
 enum rc team_notice_look(struct team_notice *n, const struct job_place *p, bool leads,
                          int64_t now, int64_t *added, struct err *err)
 {
-    struct looking l = {.p = p, .now = now};
+    struct team_looking l = {.p = p, .now = now};
     struct store_rules rows = {0};
     enum rc rc = open_rules(&l, &rows, err);
     if (!rc && l.rules.n)

@@ -15,7 +15,7 @@
 
 /* Zeroed before its first use. */
 struct team_notice {
-    struct map jobs; /* of struct watched */
+    struct map jobs; /* of struct team_watched */
     int64_t round;
     int64_t marked; /* when the mark in the store was written, ns */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rules about logs: a line that matches, a job that is silent. Logs are read where they
- * lie, line by line; struct watched keeps how far each worker's was read, and begins anew
+ * lie, line by line; struct team_watched keeps how far each worker's was read, and begins anew
  * with each attempt. While the job runs one piece of each log is read per look, so that a
  * busy log holds up nobody; when it has ended, all that is left. A message is named by
  * what it is about: a match by its attempt, a silence by when it began, so each is told
@@ -20,9 +20,9 @@
 #define LINE_MAX_BYTES 8192
 #define QUOTE_MAX 500 /* bytes of a line that are told */
 
-static enum rc tell_line(struct looking *l, struct watched *w, const struct team_rule *r,
-                         const struct store_job *j, int64_t worker, struct str line,
-                         struct err *err)
+static enum rc tell_line(struct team_looking *l, struct team_watched *w,
+                         const struct team_rule *r, const struct store_job *j,
+                         int64_t worker, struct str line, struct err *err)
 {
     char what[48];
     struct buf text, extra;
@@ -41,29 +41,30 @@ static enum rc tell_line(struct looking *l, struct watched *w, const struct team
                                .what = what,
                                .text = buf_str(&text),
                                .extra = buf_str(&extra)};
-    enum rc rc = notice_tell(l, w, r, &f, err);
+    enum rc rc = team_notice_tell(l, w, r, &f, err);
     buf_release(&extra);
     buf_release(&text);
     return rc;
 }
 
-static enum rc look_line(struct looking *l, struct watched *w, const struct store_job *j,
-                         int64_t worker, struct str line, struct err *err)
+static enum rc look_line(struct team_looking *l, struct team_watched *w,
+                         const struct store_job *j, int64_t worker, struct str line,
+                         struct err *err)
 {
     enum rc rc = RC_OK;
     if (line.n > LINE_MAX_BYTES)
         line.n = LINE_MAX_BYTES;
     for (size_t i = 0; i < l->rules.n && !rc; i++)
         if (team_rule_wants_line(&l->rules.at[i], line) &&
-            notice_about(l, &l->rules.at[i], j))
+            team_notice_about(l, &l->rules.at[i], j))
             rc = tell_line(l, w, &l->rules.at[i], j, worker, line, err);
     return rc;
 }
 
 /* Whole lines of `text`; *used is where the rest begins. */
-static enum rc look_text(struct looking *l, struct watched *w, const struct store_job *j,
-                         int64_t worker, struct str text, bool last, size_t *used,
-                         struct err *err)
+static enum rc look_text(struct team_looking *l, struct team_watched *w,
+                         const struct store_job *j, int64_t worker, struct str text,
+                         bool last, size_t *used, struct err *err)
 {
     enum rc rc = RC_OK;
     size_t at = 0;
@@ -79,8 +80,9 @@ static enum rc look_text(struct looking *l, struct watched *w, const struct stor
     return rc;
 }
 
-static enum rc look_file(struct looking *l, struct watched *w, const struct store_job *j,
-                         int64_t worker, bool ended, struct err *err)
+static enum rc look_file(struct team_looking *l, struct team_watched *w,
+                         const struct store_job *j, int64_t worker, bool ended,
+                         struct err *err)
 {
     char *path = job_place_log(l->p, j->id, worker, j->attempt);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -105,7 +107,7 @@ static enum rc look_file(struct looking *l, struct watched *w, const struct stor
     return rc;
 }
 
-static bool wanted(const struct looking *l, const struct store_job *j,
+static bool wanted(const struct team_looking *l, const struct store_job *j,
                    enum team_rule_on on)
 {
     for (size_t i = 0; i < l->rules.n; i++)
@@ -114,8 +116,8 @@ static bool wanted(const struct looking *l, const struct store_job *j,
     return false;
 }
 
-enum rc notice_logs(struct looking *l, struct watched *w, const struct store_job *j,
-                    bool ended, struct err *err)
+enum rc team_notice_logs(struct team_looking *l, struct team_watched *w,
+                         const struct store_job *j, bool ended, struct err *err)
 {
     enum rc rc = RC_OK;
     if (j->attempt < 1 || !wanted(l, j, RULE_LOG))
@@ -130,7 +132,7 @@ enum rc notice_logs(struct looking *l, struct watched *w, const struct store_job
 }
 
 /* When any worker last wrote something; the start when none did. */
-static int64_t last_sign(const struct looking *l, const struct store_job *j)
+static int64_t last_sign(const struct team_looking *l, const struct store_job *j)
 {
     int64_t latest = j->started;
     for (int64_t i = 0; i < j->workers && i < NOTICE_WORKERS_MAX; i++) {
@@ -145,8 +147,8 @@ static int64_t last_sign(const struct looking *l, const struct store_job *j)
     return latest;
 }
 
-enum rc notice_stall(struct looking *l, struct watched *w, const struct store_job *j,
-                     struct err *err)
+enum rc team_notice_stall(struct team_looking *l, struct team_watched *w,
+                          const struct store_job *j, struct err *err)
 {
     enum rc rc = RC_OK;
     if (strcmp(j->state, "Running") != 0 || !j->started || !wanted(l, j, RULE_STALL))
@@ -156,7 +158,7 @@ enum rc notice_stall(struct looking *l, struct watched *w, const struct store_jo
         const struct team_rule *r = &l->rules.at[i];
         char what[64], text[300], extra[64], span[CLOCK_TEXT_SIZE];
         if (r->on != RULE_STALL || l->now - sign < r->after_s * CLOCK_SECOND ||
-            !notice_about(l, r, j))
+            !team_notice_about(l, r, j))
             continue;
         clock_duration(l->now - sign, span);
         snprintf(what, sizeof(what), "stall/%jd/%jd", (intmax_t)j->attempt,
@@ -167,7 +169,7 @@ enum rc notice_stall(struct looking *l, struct watched *w, const struct store_jo
                  (intmax_t)((l->now - sign) / CLOCK_SECOND));
         struct team_rule_fact f = {
             .job = j, .time = l->now, .what = what, .text = text, .extra = extra};
-        rc = notice_tell(l, w, r, &f, err);
+        rc = team_notice_tell(l, w, r, &f, err);
     }
     return rc;
 }

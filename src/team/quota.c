@@ -12,7 +12,7 @@ enum rc team_quota_key(enum team_quota_whose whose, const char *name, char **out
                        struct err *err)
 {
     bool all = whose == QUOTA_USER && strcmp(name, "*") == 0;
-    const char *wrong = all ? NULL : job_check_name(str_c(name));
+    const char *wrong = all ? NULL : jobspec_check_name(str_c(name));
     if (wrong)
         return err_coded(err, RC_INVAL, E5201, "%s '%.100s': %s",
                          whose == QUOTA_USER ? "user" : "project", name, wrong);
@@ -38,12 +38,12 @@ static bool count(struct str text, int64_t *out)
 
 static bool processors(struct str text, int64_t *out)
 {
-    return str_is(text, "0") ? (*out = 0, true) : job_cpu_milli(text, out);
+    return str_is(text, "0") ? (*out = 0, true) : jobspec_cpu_milli(text, out);
 }
 
 static bool size(struct str text, int64_t *out)
 {
-    return str_is(text, "0") ? (*out = 0, true) : job_bytes(text, out);
+    return str_is(text, "0") ? (*out = 0, true) : jobspec_bytes(text, out);
 }
 
 static enum rc change(const char *what, const char *text,

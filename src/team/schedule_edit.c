@@ -6,17 +6,17 @@
 #include "team/fire_private.h"
 #include "text/job/job.h"
 
-enum rc fire_unknown(enum rc rc, const char *name, struct err *err)
+enum rc team_fire_unknown(enum rc rc, const char *name, struct err *err)
 {
     return rc == RC_NOTFOUND ? err_coded(err, rc, E5103, "no schedule '%.128s'", name)
                              : rc;
 }
 
 /* A job that could never be submitted is refused now, not at night. */
-static enum rc try_spec(const struct fire_plan *f, int64_t planned, struct err *err)
+static enum rc try_spec(const struct team_fire_plan *f, int64_t planned, struct err *err)
 {
     struct job_spec s;
-    enum rc rc = fire_spec(f, planned, &s, err);
+    enum rc rc = team_fire_spec(f, planned, &s, err);
     if (rc)
         return rc;
     if (!s.shell && !s.argv)
@@ -28,13 +28,13 @@ static enum rc try_spec(const struct fire_plan *f, int64_t planned, struct err *
 enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x,
                              int64_t now, struct err *err)
 {
-    struct fire_plan f;
-    const char *wrong = job_check_name(str_c(x->name));
+    struct team_fire_plan f;
+    const char *wrong = jobspec_check_name(str_c(x->name));
     if (wrong)
         return err_coded(err, RC_INVAL, E5105, "name '%.100s': %s", x->name, wrong);
-    if (*x->project && (wrong = job_check_name(str_c(x->project))))
+    if (*x->project && (wrong = jobspec_check_name(str_c(x->project))))
         return err_coded(err, RC_INVAL, E5105, "project '%.100s': %s", x->project, wrong);
-    enum rc rc = fire_plan_open(x, &f, err);
+    enum rc rc = team_fire_plan_open(x, &f, err);
     if (rc)
         return rc;
     x->created = now;
@@ -48,37 +48,37 @@ enum rc team_schedule_create(const struct job_place *p, struct store_schedule *x
         rc = store_schedule_create(p->store, x, err);
     if (rc == RC_INVAL && err && err->code == E3110)
         err->code = E5104;
-    fire_plan_close(&f);
+    team_fire_plan_close(&f);
     return rc;
 }
 
 enum rc team_schedule_get(const struct job_place *p, const char *name,
                           struct store_schedules *out, struct err *err)
 {
-    return fire_unknown(store_schedule_get(p->store, name, out, err), name, err);
+    return team_fire_unknown(store_schedule_get(p->store, name, out, err), name, err);
 }
 
 enum rc team_schedule_delete(const struct job_place *p, const char *name, struct err *err)
 {
-    return fire_unknown(store_schedule_delete(p->store, name, err), name, err);
+    return team_fire_unknown(store_schedule_delete(p->store, name, err), name, err);
 }
 
 enum rc team_schedule_pause(const struct job_place *p, const char *name, bool paused,
                             int64_t now, struct err *err)
 {
     struct store_schedules l = {0};
-    struct fire_plan f;
+    struct team_fire_plan f;
     enum rc rc = team_schedule_get(p, name, &l, err);
     if (rc)
         return rc;
     struct store_schedule *x = &l.at[0];
     if (x->paused != paused) {
-        rc = fire_plan_open(x, &f, err);
+        rc = team_fire_plan_open(x, &f, err);
         if (!rc) {
             x->paused = paused;
             x->next = team_schedule_next(&f.cron, f.zone, now);
             rc = store_schedule_update(p->store, x, err);
-            fire_plan_close(&f);
+            team_fire_plan_close(&f);
         }
     }
     store_schedules_release(&l);
@@ -88,11 +88,11 @@ enum rc team_schedule_pause(const struct job_place *p, const char *name, bool pa
 enum rc team_schedule_clock(const struct store_schedule *x, int64_t planned,
                             struct team_civil *out, struct err *err)
 {
-    struct fire_plan f;
-    enum rc rc = fire_plan_open(x, &f, err);
+    struct team_fire_plan f;
+    enum rc rc = team_fire_plan_open(x, &f, err);
     if (rc)
         return rc;
-    *out = fire_clock(&f, planned);
-    fire_plan_close(&f);
+    *out = team_fire_clock(&f, planned);
+    team_fire_plan_close(&f);
     return RC_OK;
 }

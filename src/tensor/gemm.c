@@ -54,7 +54,7 @@ void gemm_apply_act(enum gemm_act act, struct view y)
                                             [GEMM_ACT_TANH] = KERNEL_TANH};
     if (act == GEMM_ACT_NONE)
         return;
-    const struct act_kernels *a = &kernels()->act[kinds[act]];
+    const struct kernel_acts *a = &kernels()->act[kinds[act]];
     if (y.ld == y.width)
         a->value(y.data, y.data, 0.0f, y.rows * y.width);
     else

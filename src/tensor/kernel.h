@@ -42,7 +42,7 @@ enum kernel_act {
         KERNEL_ACT_COUNT
 };
 
-struct act_kernels {
+struct kernel_acts {
     void (*value)(float *y, const float *x, float param, int64_t n);
     void (*grad)(float *dx, const float *dy, const float *x, float param, int64_t n);
 };
@@ -64,7 +64,7 @@ struct act_kernels {
  *             acc = rate1 * acc + (1 - rate1) * d^2
  *             w -= lr * d
  */
-struct optim_step {
+struct kernel_optim_step {
     double lr, weight_decay, eps;
     double rate1; /* momentum, beta1, rho or alpha */
     double rate2; /* dampening or beta2 */
@@ -78,7 +78,7 @@ struct kernels {
 #define KERNEL(result, name, arguments) result(*name) arguments;
 #include "tensor/kernels.def"
 #undef KERNEL
-    struct act_kernels act[KERNEL_ACT_COUNT];
+    struct kernel_acts act[KERNEL_ACT_COUNT];
     /* By enum gemm_act: dy becomes dy * act'(x), where y = act(x). */
     void (*act_grad_from_out[4])(const float *y, float *dy, int64_t n);
 };

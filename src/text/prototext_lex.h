@@ -10,7 +10,7 @@
 #include "text/diag.h"
 #include "text/node.h"
 
-enum token {
+enum lexer_token {
     TOKEN_END,
     TOKEN_WORD,   /* identifier */
     TOKEN_NUMBER, /* starts with a digit or a point */
@@ -25,7 +25,7 @@ struct prototext_lexer {
     uint32_t pos;    /* behind the current token */
     uint32_t start;  /* of the current token */
     uint32_t before; /* end of the token before */
-    enum token token;
+    enum lexer_token token;
 };
 
 void lexer_init(struct prototext_lexer *x, const struct source *src, struct diags *diags);

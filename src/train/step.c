@@ -94,12 +94,13 @@ static enum rc update_rows(struct train_session *s, struct err *err)
 {
     struct model *m = s->model;
     uint64_t at = s->step - s->schedule_step, pass = s->epoch - s->schedule_epoch;
-    struct embed_row_step rows = {.lr = schedule_at(&s->sparse.schedule, at, pass),
+    struct embed_row_step rows = {.lr = nn_schedule_at(&s->sparse.schedule, at, pass),
                                   .step = s->step + 1};
     bool finite = true;
     enum rc rc = RC_OK;
     if (s->scaler.on)
-        rc = unscale_vectors(s, (float)(1 / scaler_scale(&s->scaler)), &finite, err);
+        rc =
+            unscale_vectors(s, (float)(1 / optim_scaler_scale(&s->scaler)), &finite, err);
     if (rc || !finite)
         return rc;
     for (size_t i = 0; i < m->embedded.n; i++)
@@ -139,8 +140,8 @@ static enum rc update_dense(struct train_session *s, struct err *err)
         rc = reduce_grads(s, err);
     if (rc)
         return rc;
-    bool good = !s->scaler.on ||
-                optim_scale_grads(optim_params(s->optim), 1 / scaler_scale(&s->scaler));
+    bool good = !s->scaler.on || optim_scale_grads(optim_params(s->optim),
+                                                   1 / optim_scaler_scale(&s->scaler));
     if (good) {
         optim_clip_grads(&s->clip, optim_params(s->optim));
         optim_step(s->optim, at, pass);

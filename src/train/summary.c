@@ -104,7 +104,7 @@ static void put_rates(struct train_summary *y, const struct train_session *s,
     char name[32];
     uint64_t at = s->step - 1 - s->schedule_step, pass = s->epoch - s->schedule_epoch;
     train_events_scalar(y->train, step, "lr/g0",
-                        schedule_at(&s->sparse.schedule, at, pass));
+                        nn_schedule_at(&s->sparse.schedule, at, pass));
     for (size_t g = 0; g < optim_groups(s->optim); g++) {
         snprintf(name, sizeof(name), "lr/g%zu", g + 1);
         train_events_scalar(y->train, step, name, optim_lr(s->optim, g, at, pass));

@@ -173,8 +173,21 @@ class Source(Lint):
         self.passes('check-source', 'openings')
 
     def test_a_static_function_named_run_is_found(self):
+        self.write('src/layers.txt', LAYERS)
         self.write('src/base/a.c', 'static int\nrun(int a)\n{\n    return a;\n}\n')
         self.finds('check-source', 'names', 'src/base/a.c:3: static function run(): name what it runs or builds')
+
+    def test_public_names_begin_with_a_word_of_their_room(self):
+        self.house()
+        self.write('src/prefixes.txt', 'train: loop\ndata: loop row\n')
+        self.write('src/train/a.h', 'struct loop_state {\n    int n;\n};\nstruct row_state {\n    int n;\n};\n')
+        self.write('src/store/b.c', 'static int free_of_it(void)\n{\n    return 1;\n}\nint fold_all(void)\n{\n    return 1;\n}\n')
+        for said in ('src/prefixes.txt:2: loop_ belongs to train already',
+                     'src/train/a.h:4: struct row_state is public in train, but its first word belongs to data (src/prefixes.txt)',
+                     'src/store/b.c:6: fold_all() is public in store, but its first word belongs to no room (src/prefixes.txt)'):
+            self.finds('check-source', 'names', said)
+        self.write('src/prefixes.txt', 'train: loop row\nstore: fold\n')
+        self.passes('check-source', 'names')
 
     def test_a_struct_in_two_headers_is_found(self):
         self.write('src/a/x.h', 'struct table {\n    int n;\n};\n')

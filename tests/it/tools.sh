@@ -167,6 +167,51 @@ END
     out_has ", 2 faults"
 }
 
+libraries_neither_print_nor_end_the_program()
+{
+    tree
+    cat >>src/text/a.c <<'END'
+void f(void) { printf("x"); }
+void g(void) { exit(1); }
+void h(void) { fputs("x", stderr); }
+void i(void) { log.exit(1); my_exit(2); snprintf(s, 1, "abort()"); }
+END
+    { cat src/base/a.h; echo 'void f(void) { printf("x"); exit(0); }'; } >src/cmd/b.c
+    check_tree
+    status 1
+    out_has "src/text/a.c:3: printf belongs to cmd: a library returns what is wrong"
+    out_has "src/text/a.c:4: exit belongs to cmd"
+    out_has "src/text/a.c:5: stderr belongs to cmd"
+    out_has ", 3 faults"
+}
+
+variables_of_the_whole_process_are_faults()
+{
+    tree
+    cat >>src/text/a.c <<'END'
+static int count;
+static const char *words[] = {"a"};
+static struct {
+    int n;
+} state;
+static _Atomic(int *) seen;
+void f(void)
+{
+    static char text[8];
+}
+static const char *const fine[] = {"a"};
+static const struct a also_fine = {1};
+static int neither(void);
+static inline int nor_this(void) { return 1; }
+END
+    check_tree
+    status 1
+    for line in 3:\ count 4:\ words 5:\ this\ struct 8:\ seen 11:\ text; do
+        out_has "src/text/a.c:$line is a variable of the whole process"
+    done
+    out_has ", 5 faults"
+}
+
 licences_order_and_blanks_are_checked()
 {
     tree
@@ -217,6 +262,8 @@ tap_cases \
     deps_refuses_unknown_groups \
     a_tree_without_faults_passes \
     includes_upwards_and_across_are_faults \
+    libraries_neither_print_nor_end_the_program \
+    variables_of_the_whole_process_are_faults \
     rooms_kept_apart_are_faults \
     rooms_on_no_floor_are_faults \
     banned_calls_are_faults_in_code_only \

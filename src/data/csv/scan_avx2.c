@@ -24,5 +24,5 @@ static inline struct masks masks_of(const unsigned char *p, unsigned char delim,
     return m;
 }
 
-#define emit emit_scalar
+#define emit csv_emit_scalar
 SCAN_BODY(csv_scan_avx2)

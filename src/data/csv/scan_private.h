@@ -67,7 +67,7 @@ uint64_t csv_scan_quoted(struct csv_scan *s, const unsigned char *p, unsigned n,
     }
 
 /* Eight at a time: most blocks hold few separators, so the later rounds are skipped. */
-static inline size_t emit_scalar(uint32_t *out, uint32_t at, uint64_t mask)
+static inline size_t csv_emit_scalar(uint32_t *out, uint32_t at, uint64_t mask)
 {
     size_t n = (size_t)POPCOUNT64(mask);
     for (size_t k = 0; k < n; k += 8) {

@@ -7,23 +7,24 @@
 #include "data/csv/num.h"
 #include "data/jsonl/jsonl_private.h"
 
-static bool put_value(struct json *j, struct column *c, int depth);
+static bool put_value(struct jsonl_tokens *j, struct column *c, int depth);
 
 /* Adding fails only for want of memory, or past the limits of a column. */
-static bool added(struct json *j, enum rc rc)
+static bool added(struct jsonl_tokens *j, enum rc rc)
 {
     if (rc == RC_OK)
         return true;
-    return json_fault(j, j->p, rc == RC_NOMEM ? E0001 : E1090,
-                      rc == RC_NOMEM ? "out of memory" : "too much data in one batch");
+    return jsonl_token_fault(j, j->p, rc == RC_NOMEM ? E0001 : E1090,
+                             rc == RC_NOMEM ? "out of memory"
+                                            : "too much data in one batch");
 }
 
-static bool number_fault(struct json *j, const struct str *s, enum num r)
+static bool number_fault(struct jsonl_tokens *j, const struct str *s, enum num r)
 {
     const unsigned char *at = (const unsigned char *)s->p;
     if (r == NUM_RANGE)
-        return json_fault(j, at, E1155, "the number does not fit type");
-    return json_fault(j, at, E1152, "expected type");
+        return jsonl_token_fault(j, at, E1155, "the number does not fit type");
+    return jsonl_token_fault(j, at, E1152, "expected type");
 }
 
 /* 1.0 and 1e3 are whole numbers too. */
@@ -42,7 +43,7 @@ static enum num whole_number(struct str s, int64_t *out)
     return NUM_OK;
 }
 
-static bool put_number(struct json *j, struct column *c, struct str s)
+static bool put_number(struct jsonl_tokens *j, struct column *c, struct str s)
 {
     int64_t i = 0;
     uint64_t u = 0;
@@ -82,60 +83,61 @@ static bool put_number(struct json *j, struct column *c, struct str s)
     }
 }
 
-static bool put_string(struct json *j, struct column *c)
+static bool put_string(struct jsonl_tokens *j, struct column *c)
 {
     const unsigned char *at = j->p;
     struct str s;
-    if (!json_string(j, &s))
+    if (!jsonl_token_string(j, &s))
         return false;
     if (c->type->id == TYPE_STR)
         return added(j, column_add_str(c, s, NULL));
-    if ((c->type->id == TYPE_F32 || c->type->id == TYPE_F64) && json_is_number_word(s))
+    if ((c->type->id == TYPE_F32 || c->type->id == TYPE_F64) &&
+        jsonl_token_is_number_word(s))
         return put_number(j, c, s);
-    return json_fault(j, at, E1152, "expected type");
+    return jsonl_token_fault(j, at, E1152, "expected type");
 }
 
-static bool put_bool(struct json *j, struct column *c, bool v)
+static bool put_bool(struct jsonl_tokens *j, struct column *c, bool v)
 {
     const unsigned char *at = j->p;
-    if (!json_word(j, v ? "true" : "false"))
+    if (!jsonl_token_word(j, v ? "true" : "false"))
         return false;
     if (c->type->id == TYPE_BOOL)
         return added(j, column_add_bool(c, v, NULL));
     if (c->type->id == TYPE_STR)
         return added(j, column_add_str(c, str_c(v ? "true" : "false"), NULL));
-    return json_fault(j, at, E1152, "expected type");
+    return jsonl_token_fault(j, at, E1152, "expected type");
 }
 
-static bool put_list(struct json *j, struct column *c, int depth)
+static bool put_list(struct jsonl_tokens *j, struct column *c, int depth)
 {
     bool first = true;
     if (c->type->id != TYPE_LIST)
-        return json_fault(j, j->p, E1152, "expected type");
+        return jsonl_token_fault(j, j->p, E1152, "expected type");
     j->p++;
-    while (json_more(j, ']', &first))
+    while (jsonl_token_more(j, ']', &first))
         if (!put_value(j, &c->kids[0], depth - 1))
             return false;
     return !j->fault && added(j, column_add_nested(c, NULL));
 }
 
-static bool take_key(struct json *j, struct str *key)
+static bool take_key(struct jsonl_tokens *j, struct str *key)
 {
-    if (json_peek(j) != '"')
-        return json_fault(j, j->p, E1150, "expected a key in quotes");
-    return json_string(j, key);
+    if (jsonl_token_peek(j) != '"')
+        return jsonl_token_fault(j, j->p, E1150, "expected a key in quotes");
+    return jsonl_token_string(j, key);
 }
 
-static bool put_map_key(struct json *j, struct column *keys)
+static bool put_map_key(struct jsonl_tokens *j, struct column *keys)
 {
     const unsigned char *at;
     struct str s;
-    if (json_peek(j) != '"')
-        return json_fault(j, j->p, E1150, "expected a key in quotes");
+    if (jsonl_token_peek(j) != '"')
+        return jsonl_token_fault(j, j->p, E1150, "expected a key in quotes");
     at = j->p;
     if (keys->type->id == TYPE_STR)
         return put_string(j, keys);
-    if (!json_string(j, &s))
+    if (!jsonl_token_string(j, &s))
         return false;
     if (put_number(j, keys, s))
         return true;
@@ -143,12 +145,12 @@ static bool put_map_key(struct json *j, struct column *keys)
     return false;
 }
 
-static bool put_map(struct json *j, struct column *c, int depth)
+static bool put_map(struct jsonl_tokens *j, struct column *c, int depth)
 {
     bool first = true;
     j->p++;
-    while (json_more(j, '}', &first))
-        if (!put_map_key(j, &c->kids[0]) || !json_take(j, ':', "expected ':'") ||
+    while (jsonl_token_more(j, '}', &first))
+        if (!put_map_key(j, &c->kids[0]) || !jsonl_token_take(j, ':', "expected ':'") ||
             !put_value(j, &c->kids[1], depth - 1))
             return false;
     return !j->fault && added(j, column_add_nested(c, NULL));
@@ -163,7 +165,8 @@ static size_t kid_find(const struct type *t, struct str name)
 }
 
 /* Null for every column that the object did not name. */
-static bool fill_missing(struct json *j, struct column *cols, size_t n, int64_t row)
+static bool fill_missing(struct jsonl_tokens *j, struct column *cols, size_t n,
+                         int64_t row)
 {
     for (size_t k = 0; k < n; k++)
         if (cols[k].n == row && !added(j, column_add_null(&cols[k], NULL)))
@@ -171,43 +174,43 @@ static bool fill_missing(struct json *j, struct column *cols, size_t n, int64_t 
     return true;
 }
 
-static bool put_struct(struct json *j, struct column *c, int depth)
+static bool put_struct(struct jsonl_tokens *j, struct column *c, int depth)
 {
     bool first = true;
     struct str key;
     j->p++;
-    while (json_more(j, '}', &first)) {
-        const unsigned char *at = (json_peek(j), j->p);
+    while (jsonl_token_more(j, '}', &first)) {
+        const unsigned char *at = (jsonl_token_peek(j), j->p);
         if (!take_key(j, &key))
             return false;
         size_t k = kid_find(c->type, key);
         if (k < c->type->n_kids && c->kids[k].n > c->n)
-            return json_fault(j, at, E1157, "the key is given twice");
-        if (!json_take(j, ':', "expected ':'"))
+            return jsonl_token_fault(j, at, E1157, "the key is given twice");
+        if (!jsonl_token_take(j, ':', "expected ':'"))
             return false;
         if (!(k < c->type->n_kids ? put_value(j, &c->kids[k], depth - 1)
-                                  : json_skip(j, depth - 1)))
+                                  : jsonl_token_skip(j, depth - 1)))
             return false;
     }
     return !j->fault && fill_missing(j, c->kids, c->type->n_kids, c->n) &&
            added(j, column_add_nested(c, NULL));
 }
 
-static bool put_object(struct json *j, struct column *c, int depth)
+static bool put_object(struct jsonl_tokens *j, struct column *c, int depth)
 {
     if (c->type->id == TYPE_MAP)
         return put_map(j, c, depth);
     if (c->type->id == TYPE_STRUCT)
         return put_struct(j, c, depth);
-    return json_fault(j, j->p, E1152, "expected type");
+    return jsonl_token_fault(j, j->p, E1152, "expected type");
 }
 
-static bool put_value(struct json *j, struct column *c, int depth)
+static bool put_value(struct jsonl_tokens *j, struct column *c, int depth)
 {
     struct str s;
     if (depth <= 0)
-        return json_fault(j, j->p, E1154, "nested too deeply");
-    switch (json_peek(j)) {
+        return jsonl_token_fault(j, j->p, E1154, "nested too deeply");
+    switch (jsonl_token_peek(j)) {
     case '"':
         return put_string(j, c);
     case '[':
@@ -219,9 +222,9 @@ static bool put_value(struct json *j, struct column *c, int depth)
     case 'f':
         return put_bool(j, c, false);
     case 'n':
-        return json_word(j, "null") && added(j, column_add_null(c, NULL));
+        return jsonl_token_word(j, "null") && added(j, column_add_null(c, NULL));
     default:
-        return json_number(j, &s) && put_number(j, c, s);
+        return jsonl_token_number(j, &s) && put_number(j, c, s);
     }
 }
 
@@ -234,45 +237,47 @@ static size_t column_of(const struct map *by_name, const struct batch *b, struct
     return e ? (size_t)(uintptr_t)e->value - 1 : SIZE_MAX;
 }
 
-bool jsonl_object(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
-                  const char **name)
+bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
+                  int64_t row, const char **name)
 {
     bool first = true;
     size_t expected = 0;
     struct str key;
     *name = "";
-    if (json_peek(j) != '{')
-        return json_fault(j, j->p, E1151, "expected an object");
+    if (jsonl_token_peek(j) != '{')
+        return jsonl_token_fault(j, j->p, E1151, "expected an object");
     j->p++;
-    while (json_more(j, '}', &first)) {
-        const unsigned char *at = (json_peek(j), j->p);
+    while (jsonl_token_more(j, '}', &first)) {
+        const unsigned char *at = (jsonl_token_peek(j), j->p);
         *name = "";
         if (!take_key(j, &key))
             return false;
         size_t k = column_of(by_name, b, key, expected);
         if (k == SIZE_MAX) {
-            if (!json_take(j, ':', "expected ':'") || !json_skip(j, JSONL_DEPTH))
+            if (!jsonl_token_take(j, ':', "expected ':'") ||
+                !jsonl_token_skip(j, JSONL_DEPTH))
                 return false;
             continue;
         }
         expected = k + 1;
         *name = b->schema->at[k].name;
         if (b->cols[k].n > row)
-            return json_fault(j, at, E1157, "the key is given twice");
-        if (!json_take(j, ':', "expected ':'") || !put_value(j, &b->cols[k], JSONL_DEPTH))
+            return jsonl_token_fault(j, at, E1157, "the key is given twice");
+        if (!jsonl_token_take(j, ':', "expected ':'") ||
+            !put_value(j, &b->cols[k], JSONL_DEPTH))
             return false;
     }
     *name = "";
     return !j->fault && fill_missing(j, b->cols, b->n_cols, row);
 }
 
-bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
-                const char **name)
+bool jsonl_fill(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
+                int64_t row, const char **name)
 {
     if (!jsonl_object(j, by_name, b, row, name))
         return false;
-    if (json_peek(j) != '\n')
-        return json_fault(j, j->p, E1150, "expected the end of the line");
+    if (jsonl_token_peek(j) != '\n')
+        return jsonl_token_fault(j, j->p, E1150, "expected the end of the line");
     return true;
 }
 

@@ -35,26 +35,28 @@ static enum guess_kind joined(enum guess_kind a, enum guess_kind b)
     return numbers ? GUESS_FLOAT : GUESS_TEXT;
 }
 
-static bool guess_value(struct json *j, struct guess *g, struct arena *mem, int depth);
+static bool guess_value(struct jsonl_tokens *j, struct guess *g, struct arena *mem,
+                        int depth);
 
-static bool guess_nested(struct json *j, struct guess *g, struct arena *mem, int depth)
+static bool guess_nested(struct jsonl_tokens *j, struct guess *g, struct arena *mem,
+                         int depth)
 {
     bool first = true, list = *j->p == '[';
     enum guess_kind kind = list ? GUESS_LIST : GUESS_MAP;
     struct str key;
     if (g->kind != GUESS_NULL && g->kind != kind)
-        return json_fault(j, j->p, E1158, "does not fit the values before");
+        return jsonl_token_fault(j, j->p, E1158, "does not fit the values before");
     if (depth <= 0)
-        return json_fault(j, j->p, E1154, "nested too deeply to infer a type");
+        return jsonl_token_fault(j, j->p, E1154, "nested too deeply to infer a type");
     g->kind = kind;
     if (!g->kid)
         g->kid = arena_alloc(mem, sizeof(*g->kid));
     j->p++;
-    while (json_more(j, list ? ']' : '}', &first)) {
+    while (jsonl_token_more(j, list ? ']' : '}', &first)) {
         if (!list) {
-            if (json_peek(j) != '"')
-                return json_fault(j, j->p, E1150, "expected a key in quotes");
-            if (!json_string(j, &key) || !json_take(j, ':', "expected ':'"))
+            if (jsonl_token_peek(j) != '"')
+                return jsonl_token_fault(j, j->p, E1150, "expected a key in quotes");
+            if (!jsonl_token_string(j, &key) || !jsonl_token_take(j, ':', "expected ':'"))
                 return false;
         }
         if (!guess_value(j, g->kid, mem, depth - 1))
@@ -63,20 +65,21 @@ static bool guess_nested(struct json *j, struct guess *g, struct arena *mem, int
     return !j->fault;
 }
 
-static bool guess_number(struct json *j, enum guess_kind *kind)
+static bool guess_number(struct jsonl_tokens *j, enum guess_kind *kind)
 {
     struct str s;
     int64_t i;
-    if (!json_number(j, &s))
+    if (!jsonl_token_number(j, &s))
         return false;
     *kind = num_i64(s.p, s.n, &i) == NUM_OK ? GUESS_INT : GUESS_FLOAT;
     return true;
 }
 
-static bool guess_value(struct json *j, struct guess *g, struct arena *mem, int depth)
+static bool guess_value(struct jsonl_tokens *j, struct guess *g, struct arena *mem,
+                        int depth)
 {
     enum guess_kind kind = GUESS_NULL;
-    unsigned char c = json_peek(j);
+    unsigned char c = jsonl_token_peek(j);
     const unsigned char *at = j->p;
     struct str s;
     bool ok;
@@ -85,16 +88,16 @@ static bool guess_value(struct json *j, struct guess *g, struct arena *mem, int 
     case '{':
         return guess_nested(j, g, mem, depth);
     case '"':
-        ok = json_string(j, &s);
-        kind = ok && json_is_number_word(s) ? GUESS_FLOAT : GUESS_TEXT;
+        ok = jsonl_token_string(j, &s);
+        kind = ok && jsonl_token_is_number_word(s) ? GUESS_FLOAT : GUESS_TEXT;
         break;
     case 't':
     case 'f':
         kind = GUESS_BOOL;
-        ok = json_word(j, c == 't' ? "true" : "false");
+        ok = jsonl_token_word(j, c == 't' ? "true" : "false");
         break;
     case 'n':
-        ok = json_word(j, "null");
+        ok = jsonl_token_word(j, "null");
         break;
     default:
         ok = guess_number(j, &kind);
@@ -102,43 +105,43 @@ static bool guess_value(struct json *j, struct guess *g, struct arena *mem, int 
     if (!ok)
         return false;
     if (g->kind >= GUESS_LIST && kind != GUESS_NULL)
-        return json_fault(j, at, E1158, "does not fit the values before");
+        return jsonl_token_fault(j, at, E1158, "does not fit the values before");
     if (g->kind < GUESS_LIST)
         g->kind = joined(g->kind, kind);
     return true;
 }
 
-static bool guess_line(struct json *j, struct map *found, struct arena *mem,
+static bool guess_line(struct jsonl_tokens *j, struct map *found, struct arena *mem,
                        const char **name)
 {
     bool first = true;
     struct str key;
     *name = "";
-    if (json_peek(j) != '{')
-        return json_fault(j, j->p, E1151, "expected an object");
+    if (jsonl_token_peek(j) != '{')
+        return jsonl_token_fault(j, j->p, E1151, "expected an object");
     j->p++;
-    while (json_more(j, '}', &first)) {
+    while (jsonl_token_more(j, '}', &first)) {
         *name = "";
-        if (json_peek(j) != '"')
-            return json_fault(j, j->p, E1150, "expected a key in quotes");
+        if (jsonl_token_peek(j) != '"')
+            return jsonl_token_fault(j, j->p, E1150, "expected a key in quotes");
         const unsigned char *at = j->p;
-        if (!json_string(j, &key))
+        if (!jsonl_token_string(j, &key))
             return false;
         if (memchr(key.p, '\0', key.n))
-            return json_fault(j, at, E1153, "a key cannot hold a zero byte");
+            return jsonl_token_fault(j, at, E1153, "a key cannot hold a zero byte");
         if (found->n >= COLUMNS_MAX && !map_find(found, key))
-            return json_fault(j, at, E1158, "too many different keys");
+            return jsonl_token_fault(j, at, E1158, "too many different keys");
         struct map_entry *e = map_put(found, key);
         if (!e->value)
             e->value = arena_alloc(mem, sizeof(struct guess));
         *name = e->key;
-        if (!json_take(j, ':', "expected ':'") ||
+        if (!jsonl_token_take(j, ':', "expected ':'") ||
             !guess_value(j, e->value, mem, INFER_DEPTH))
             return false;
     }
     *name = "";
-    if (!j->fault && json_peek(j) != '\n')
-        return json_fault(j, j->p, E1150, "expected the end of the line");
+    if (!j->fault && jsonl_token_peek(j) != '\n')
+        return jsonl_token_fault(j, j->p, E1150, "expected the end of the line");
     return !j->fault;
 }
 
@@ -160,7 +163,7 @@ static struct type type_of_guess(const struct guess *g, struct arena *mem)
     }
 }
 
-static enum rc guess_block(struct csv_block *b, struct json *j, bool skip_bad,
+static enum rc guess_block(struct csv_block *b, struct jsonl_tokens *j, bool skip_bad,
                            int64_t *rows_left, struct map *found, struct arena *mem,
                            struct err *err)
 {
@@ -168,7 +171,7 @@ static enum rc guess_block(struct csv_block *b, struct json *j, bool skip_bad,
     for (struct csv_walk w = {0}; *rows_left > 0 && csv_walk_next(b, &w);) {
         if (w.blank)
             continue;
-        json_line(j, b->text + w.start, b->text + b->ends[w.end] - 1);
+        jsonl_token_line(j, b->text + w.start, b->text + b->ends[w.end] - 1);
         if (!guess_line(j, found, mem, &name) &&
             (!skip_bad || j->code == E1158 || j->code == E0001))
             return jsonl_fault_error(b, j, name, err);
@@ -177,8 +180,8 @@ static enum rc guess_block(struct csv_block *b, struct json *j, bool skip_bad,
     return RC_OK;
 }
 
-enum rc jsonl_infer(struct csv_block *b, struct json *j, int64_t max_rows, bool skip_bad,
-                    struct data_schema *schema, struct err *err)
+enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j, int64_t max_rows,
+                    bool skip_bad, struct data_schema *schema, struct err *err)
 {
     struct map found = {0};
     struct arena mem = {0};

@@ -24,7 +24,7 @@ struct jsonl_reader {
     int64_t max_bad;
     int64_t start; /* offset of the first line: behind a byte order mark */
 
-    struct json json;
+    struct jsonl_tokens json;
     struct csv_walk walk; /* where the next line is looked for */
     bool loaded;          /* `walk` is in the block */
     int64_t record, good; /* lines that are not blank, and rows, up to `walk` */
@@ -34,18 +34,19 @@ struct jsonl_reader {
 /* One line into the columns of `b`, as row `row`; false at a fault (see json.fault),
  * where *name is the column, or "". Columns may then be of unequal length.
  */
-bool jsonl_fill(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
-                const char **name);
+bool jsonl_fill(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
+                int64_t row, const char **name);
 /* Takes rows behind the first n away. */
 void jsonl_truncate(struct column *c, int64_t n);
 
 /* Looks at up to max_rows lines and adds what it finds to `schema`; the block moves on.
  */
-enum rc jsonl_infer(struct csv_block *b, struct json *j, int64_t max_rows, bool skip_bad,
-                    struct data_schema *schema, struct err *err) MUST_CHECK;
+enum rc jsonl_infer(struct csv_block *b, struct jsonl_tokens *j, int64_t max_rows,
+                    bool skip_bad, struct data_schema *schema,
+                    struct err *err) MUST_CHECK;
 
 /* The fault of j in the line as an error; `name` may be "". */
-enum rc jsonl_fault_error(const struct csv_block *b, const struct json *j,
+enum rc jsonl_fault_error(const struct csv_block *b, const struct jsonl_tokens *j,
                           const char *name, struct err *err);
 
 #endif

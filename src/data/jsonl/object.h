@@ -14,7 +14,7 @@ void jsonl_names(const struct data_schema *s, struct map *by_name);
  * (see json.fault), where *name is the column, or ""; columns may then be of unequal
  * length.
  */
-bool jsonl_object(struct json *j, const struct map *by_name, struct batch *b, int64_t row,
-                  const char **name);
+bool jsonl_object(struct jsonl_tokens *j, const struct map *by_name, struct batch *b,
+                  int64_t row, const char **name);
 
 #endif

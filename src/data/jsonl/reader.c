@@ -23,7 +23,7 @@ void jsonl_close(struct jsonl_reader *r)
     stream_close(r->in);
     data_schema_release(&r->schema);
     map_release(&r->by_name);
-    json_release(&r->json);
+    jsonl_token_release(&r->json);
     mem_free(r);
 }
 
@@ -55,7 +55,7 @@ static const struct data_field *field_of(const struct jsonl_reader *r, const cha
     return e ? &r->schema.at[(uintptr_t)e->value - 1] : NULL;
 }
 
-enum rc jsonl_fault_error(const struct csv_block *b, const struct json *j,
+enum rc jsonl_fault_error(const struct csv_block *b, const struct jsonl_tokens *j,
                           const char *name, struct err *err)
 {
     int64_t line, column;
@@ -82,7 +82,7 @@ enum rc jsonl_fault_error(const struct csv_block *b, const struct json *j,
 /* The message of a fault; the type of the column belongs to some of them. */
 static enum rc line_error(const struct jsonl_reader *r, const char *name, struct err *err)
 {
-    struct json j = r->json;
+    struct jsonl_tokens j = r->json;
     const struct data_field *f = field_of(r, name);
     struct buf what;
     buf_init(&what, 300);
@@ -147,7 +147,7 @@ enum rc jsonl_next(struct jsonl_reader *r, int64_t max, struct batch *b, struct 
         if (rc || !there)
             break;
         const unsigned char *end = block->text + block->ends[r->walk.end] - 1;
-        json_line(&r->json, block->text + r->walk.start, end);
+        jsonl_token_line(&r->json, block->text + r->walk.start, end);
         bytes += end - r->json.p;
         r->record++;
         if (jsonl_fill(&r->json, &r->by_name, b, b->n, &name)) {

@@ -12,13 +12,14 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 
-void json_release(struct json *j)
+void jsonl_token_release(struct jsonl_tokens *j)
 {
     mem_free(j->room);
-    *j = (struct json){0};
+    *j = (struct jsonl_tokens){0};
 }
 
-bool json_fault(struct json *j, const unsigned char *at, enum code code, const char *what)
+bool jsonl_token_fault(struct jsonl_tokens *j, const unsigned char *at, enum code code,
+                       const char *what)
 {
     if (!j->fault) {
         j->fault = at;
@@ -28,10 +29,10 @@ bool json_fault(struct json *j, const unsigned char *at, enum code code, const c
     return false;
 }
 
-bool json_take(struct json *j, char c, const char *what)
+bool jsonl_token_take(struct jsonl_tokens *j, char c, const char *what)
 {
-    if (json_peek(j) != (unsigned char)c)
-        return json_fault(j, j->p, E1150, what);
+    if (jsonl_token_peek(j) != (unsigned char)c)
+        return jsonl_token_fault(j, j->p, E1150, what);
     j->p++;
     return true;
 }
@@ -94,7 +95,7 @@ static inline bool is_plain(unsigned char c)
 }
 
 /* Behind the plain bytes, up to a quote, a backslash, or something that may not be. */
-static const unsigned char *plain_end(struct json *j, const unsigned char *p)
+static const unsigned char *plain_end(struct jsonl_tokens *j, const unsigned char *p)
 {
     for (;;) {
         while (is_plain(*p))
@@ -108,27 +109,27 @@ static const unsigned char *plain_end(struct json *j, const unsigned char *p)
     }
 }
 
-static bool string_fault(struct json *j, const unsigned char *start,
+static bool string_fault(struct jsonl_tokens *j, const unsigned char *start,
                          const unsigned char *p)
 {
     if (p == j->end)
-        return json_fault(j, start, E1153, "the string is not closed on its line");
+        return jsonl_token_fault(j, start, E1153, "the string is not closed on its line");
     if (*p == '\\')
-        return json_fault(j, p, E1153, "no such escape");
+        return jsonl_token_fault(j, p, E1153, "no such escape");
     if (*p >= 0x80)
-        return json_fault(j, p, E1153, "not UTF-8");
-    return json_fault(j, p, E1153, "a control character must be escaped");
+        return jsonl_token_fault(j, p, E1153, "not UTF-8");
+    return jsonl_token_fault(j, p, E1153, "a control character must be escaped");
 }
 
 /* The rest of a string that has escapes; `p` is at the first of them. */
-static bool escaped_string(struct json *j, const unsigned char *start,
+static bool escaped_string(struct jsonl_tokens *j, const unsigned char *start,
                            const unsigned char *p, struct str *out)
 {
     size_t most = (size_t)(j->end - start);
     if (most > j->room_cap) {
         unsigned char *room = mem_try_realloc(j->room, most, 1);
         if (!room)
-            return json_fault(j, start, E0001, "no memory for the string");
+            return jsonl_token_fault(j, start, E0001, "no memory for the string");
         j->room = room;
         j->room_cap = most;
     }
@@ -151,7 +152,7 @@ static bool escaped_string(struct json *j, const unsigned char *start,
     return true;
 }
 
-bool json_string(struct json *j, struct str *out)
+bool jsonl_token_string(struct jsonl_tokens *j, struct str *out)
 {
     const unsigned char *start = j->p, *p = plain_end(j, start + 1);
     if (*p == '\\')
@@ -170,13 +171,14 @@ static const unsigned char *digits_end(const unsigned char *p)
     return p;
 }
 
-static bool word_at(const struct json *j, const unsigned char *p, const char *word)
+static bool word_at(const struct jsonl_tokens *j, const unsigned char *p,
+                    const char *word)
 {
     size_t n = strlen(word);
     return (size_t)(j->end - p) >= n && memcmp(p, word, n) == 0;
 }
 
-bool json_number(struct json *j, struct str *out)
+bool jsonl_token_number(struct jsonl_tokens *j, struct str *out)
 {
     const unsigned char *start = j->p, *p = start + (*start == '-'), *q;
     if (word_at(j, start, "NaN")) {
@@ -186,19 +188,19 @@ bool json_number(struct json *j, struct str *out)
     } else {
         q = digits_end(p);
         if (q == p || (*p == '0' && q > p + 1))
-            return json_fault(j, start, E1150, "not a number");
+            return jsonl_token_fault(j, start, E1150, "not a number");
         p = q;
         if (*p == '.') {
             q = digits_end(p + 1);
             if (q == p + 1)
-                return json_fault(j, start, E1150, "not a number");
+                return jsonl_token_fault(j, start, E1150, "not a number");
             p = q;
         }
         if (*p == 'e' || *p == 'E') {
             const unsigned char *e = p + 1 + (p[1] == '+' || p[1] == '-');
             q = digits_end(e);
             if (q == e)
-                return json_fault(j, start, E1150, "not a number");
+                return jsonl_token_fault(j, start, E1150, "not a number");
             p = q;
         }
     }
@@ -207,22 +209,22 @@ bool json_number(struct json *j, struct str *out)
     return true;
 }
 
-bool json_is_number_word(struct str s)
+bool jsonl_token_is_number_word(struct str s)
 {
     return str_is(s, "NaN") || str_is(s, "Infinity") || str_is(s, "-Infinity");
 }
 
-bool json_word(struct json *j, const char *word)
+bool jsonl_token_word(struct jsonl_tokens *j, const char *word)
 {
     if (!word_at(j, j->p, word))
-        return json_fault(j, j->p, E1150, "expected a value");
+        return jsonl_token_fault(j, j->p, E1150, "expected a value");
     j->p += strlen(word);
     return true;
 }
 
-bool json_more(struct json *j, char close, bool *first)
+bool jsonl_token_more(struct jsonl_tokens *j, char close, bool *first)
 {
-    unsigned char c = json_peek(j);
+    unsigned char c = jsonl_token_peek(j);
     if (c == (unsigned char)close) {
         j->p++;
         return false;
@@ -232,49 +234,49 @@ bool json_more(struct json *j, char close, bool *first)
         return true;
     }
     if (c != ',')
-        return json_fault(j, j->p, E1150,
-                          close == ']' ? "expected ',' or ']'" : "expected ',' or '}'");
+        return jsonl_token_fault(
+            j, j->p, E1150, close == ']' ? "expected ',' or ']'" : "expected ',' or '}'");
     j->p++;
     return true;
 }
 
-static bool skip_scalar(struct json *j, unsigned char c)
+static bool skip_scalar(struct jsonl_tokens *j, unsigned char c)
 {
     struct str s;
     switch (c) {
     case '"':
-        return json_string(j, &s);
+        return jsonl_token_string(j, &s);
     case 't':
-        return json_word(j, "true");
+        return jsonl_token_word(j, "true");
     case 'f':
-        return json_word(j, "false");
+        return jsonl_token_word(j, "false");
     case 'n':
-        return json_word(j, "null");
+        return jsonl_token_word(j, "null");
     default:
         if (c == '-' || c == 'N' || c == 'I' || (c >= '0' && c <= '9'))
-            return json_number(j, &s);
-        return json_fault(j, j->p, E1150, "expected a value");
+            return jsonl_token_number(j, &s);
+        return jsonl_token_fault(j, j->p, E1150, "expected a value");
     }
 }
 
-bool json_skip(struct json *j, int depth)
+bool jsonl_token_skip(struct jsonl_tokens *j, int depth)
 {
-    unsigned char c = json_peek(j);
+    unsigned char c = jsonl_token_peek(j);
     bool first = true;
     struct str key;
     if (c != '[' && c != '{')
         return skip_scalar(j, c);
     if (depth <= 0)
-        return json_fault(j, j->p, E1154, "nested too deeply");
+        return jsonl_token_fault(j, j->p, E1154, "nested too deeply");
     j->p++;
-    while (json_more(j, c == '[' ? ']' : '}', &first)) {
+    while (jsonl_token_more(j, c == '[' ? ']' : '}', &first)) {
         if (c == '{') {
-            if (json_peek(j) != '"')
-                return json_fault(j, j->p, E1150, "expected a key in quotes");
-            if (!json_string(j, &key) || !json_take(j, ':', "expected ':'"))
+            if (jsonl_token_peek(j) != '"')
+                return jsonl_token_fault(j, j->p, E1150, "expected a key in quotes");
+            if (!jsonl_token_string(j, &key) || !jsonl_token_take(j, ':', "expected ':'"))
                 return false;
         }
-        if (!json_skip(j, depth - 1))
+        if (!jsonl_token_skip(j, depth - 1))
             return false;
     }
     return !j->fault;

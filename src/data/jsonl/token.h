@@ -12,7 +12,7 @@
 #include "base/code.h"
 #include "base/str.h"
 
-struct json {
+struct jsonl_tokens {
     const unsigned char *p, *end; /* *end is '\n' */
     const unsigned char *fault;   /* NULL: none so far */
     enum code code;
@@ -22,40 +22,41 @@ struct json {
 };
 
 /* Starts a line; keeps the room. */
-static inline void json_line(struct json *j, const unsigned char *p,
-                             const unsigned char *end)
+static inline void jsonl_token_line(struct jsonl_tokens *j, const unsigned char *p,
+                                    const unsigned char *end)
 {
     j->p = p;
     j->end = end;
     j->fault = NULL;
 }
-void json_release(struct json *j);
+void jsonl_token_release(struct jsonl_tokens *j);
 
 /* Notes the fault unless there is one; false. */
-bool json_fault(struct json *j, const unsigned char *at, enum code code,
-                const char *what);
+bool jsonl_token_fault(struct jsonl_tokens *j, const unsigned char *at, enum code code,
+                       const char *what);
 
-static inline unsigned char json_peek(struct json *j) /* first byte of the next token */
+static inline unsigned char
+jsonl_token_peek(struct jsonl_tokens *j) /* first byte of the next token */
 {
     while (*j->p == ' ' || *j->p == '\t' || *j->p == '\r')
         j->p++;
     return *j->p;
 }
 /* Takes the character, or notes `what`. */
-bool json_take(struct json *j, char c, const char *what);
+bool jsonl_token_take(struct jsonl_tokens *j, char c, const char *what);
 /* A string at j->p; *out is valid until the next one. E1153 (E0001: no memory). */
-bool json_string(struct json *j, struct str *out);
+bool jsonl_token_string(struct jsonl_tokens *j, struct str *out);
 /* A number as JSON spells it, or NaN, Infinity, -Infinity as Python does. */
-bool json_number(struct json *j, struct str *out);
+bool jsonl_token_number(struct jsonl_tokens *j, struct str *out);
 /* "NaN", "Infinity", "-Infinity": how numbers that JSON lacks are printed. */
-bool json_is_number_word(struct str s);
-bool json_word(struct json *j, const char *word); /* true, false, null */
+bool jsonl_token_is_number_word(struct str s);
+bool jsonl_token_word(struct jsonl_tokens *j, const char *word); /* true, false, null */
 /* Any value; `depth` levels are left. */
-bool json_skip(struct json *j, int depth);
+bool jsonl_token_skip(struct jsonl_tokens *j, int depth);
 
 /* Steps through "[a, b]" or "{...}" behind its opening character: true before each
  * element, false behind the closing one or at a fault. `first` is true at the start.
  */
-bool json_more(struct json *j, char close, bool *first);
+bool jsonl_token_more(struct jsonl_tokens *j, char close, bool *first);
 
 #endif

@@ -67,5 +67,5 @@ static void json_write_id(struct fg_json *w)
 
 const struct fg_ops fg_id = {.compile = id_compile,
                              .step = id_step,
-                             .fast = id_fast,
+                             .fast = feature_id_fast,
                              .json = {.write = json_write_id}};

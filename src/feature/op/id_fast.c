@@ -393,7 +393,7 @@ static way_fn *sequence_way(const struct fg_run *x, const struct column *col)
                : NULL;
 }
 
-enum rc id_fast(struct fg_run *x, bool *done)
+enum rc feature_id_fast(struct fg_run *x, bool *done)
 {
     const struct fg *f = x->f;
     const struct fg_input *in = &f->in[0];

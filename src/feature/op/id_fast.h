@@ -6,6 +6,6 @@
 #include "feature/feature_private.h"
 
 /* All rows of an id_feature, when its column is one of those that have a short way. */
-enum rc id_fast(struct fg_run *x, bool *done);
+enum rc feature_id_fast(struct fg_run *x, bool *done);
 
 #endif

@@ -12,7 +12,7 @@
 
 struct tokenize {
     struct tokenizer *tokenizer;
-    struct text_norm norm;
+    struct feature_text_norm norm;
     bool has_norm, as_sequence;
 };
 
@@ -21,7 +21,7 @@ struct tokenize_scratch {
     struct buf text;
 };
 
-static void set_options(struct text_norm *t, const struct pc_TextNormalizer *m)
+static void set_options(struct feature_text_norm *t, const struct pc_TextNormalizer *m)
 {
     if (!m->n_norm_options)
         t->upper = t->half_width = t->simplified = t->filter = true;
@@ -67,7 +67,7 @@ static void load_norm(struct tokenize *op, struct fg *f, struct feature_plan *p,
     if (!m->has_stop_char_file || !*m->stop_char_file)
         return;
     char *path = plan_path(p, f->conf->asset_dir, m->stop_char_file);
-    if (text_norm_stops(&op->norm, path, &err))
+    if (feature_text_norm_stops(&op->norm, path, &err))
         plan_report(diags, f, E1313, "text_normalizer",
                     "feature '%s': stop_char_file: %s", f->info.name, err.msg);
     mem_free(path);
@@ -94,7 +94,7 @@ static enum rc tokenize_encode(const struct tokenize *op, struct tokenize_scratc
                                struct err *err)
 {
     if (op->has_norm) {
-        text_norm_run(&op->norm, text, &s->text);
+        feature_text_norm_run(&op->norm, text, &s->text);
         enum rc rc = buf_check(&s->text, err);
         if (rc)
             return rc;
@@ -188,7 +188,7 @@ static void tokenize_release(void *p)
 {
     struct tokenize *op = p;
     tokenizer_close(op->tokenizer);
-    text_norm_release(&op->norm);
+    feature_text_norm_release(&op->norm);
     mem_free(op);
 }
 

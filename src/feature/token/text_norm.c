@@ -27,7 +27,8 @@ static int by_code(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-enum rc text_norm_stops(struct text_norm *t, const char *path, struct err *err)
+enum rc feature_text_norm_stops(struct feature_text_norm *t, const char *path,
+                                struct err *err)
 {
     VEC(int32_t) found = {0};
     char *text = NULL;
@@ -50,10 +51,10 @@ enum rc text_norm_stops(struct text_norm *t, const char *path, struct err *err)
     return RC_OK;
 }
 
-void text_norm_release(struct text_norm *t)
+void feature_text_norm_release(struct feature_text_norm *t)
 {
     mem_free(t->stops);
-    *t = (struct text_norm){0};
+    *t = (struct feature_text_norm){0};
 }
 
 static int32_t simplify(int32_t c)
@@ -69,7 +70,7 @@ static int32_t simplify(int32_t c)
     return lo < ARRAY_LEN(simplified) && simplified[lo].from == c ? simplified[lo].to : c;
 }
 
-static bool is_stop(const struct text_norm *t, int32_t c)
+static bool is_stop(const struct feature_text_norm *t, int32_t c)
 {
     if (t->n_stops)
         return bsearch(&c, t->stops, t->n_stops, sizeof(c), by_code) != NULL;
@@ -89,7 +90,7 @@ static bool is_han(int32_t c)
            (c >= 0x20000 && c <= 0x3134f) || (c >= 0xf900 && c <= 0xfaff);
 }
 
-static int32_t changed(const struct text_norm *t, int32_t c)
+static int32_t changed(const struct feature_text_norm *t, int32_t c)
 {
     if (t->half_width && c >= 0xff01 && c <= 0xff5e)
         c -= 0xff01 - '!';
@@ -104,7 +105,7 @@ static int32_t changed(const struct text_norm *t, int32_t c)
     return c;
 }
 
-static bool is_long(const struct text_norm *t, struct str in)
+static bool is_long(const struct feature_text_norm *t, struct str in)
 {
     size_t chars = 0;
     for (size_t i = 0; t->max_chars && i < in.n && chars <= t->max_chars; i++)
@@ -112,7 +113,8 @@ static bool is_long(const struct text_norm *t, struct str in)
     return t->max_chars && chars > t->max_chars;
 }
 
-void text_norm_run(const struct text_norm *t, struct str in, struct buf *out)
+void feature_text_norm_run(const struct feature_text_norm *t, struct str in,
+                           struct buf *out)
 {
     buf_clear(out);
     if (is_long(t, in)) {

@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "base/str.h"
 
-struct text_norm {
+struct feature_text_norm {
     bool upper, lower;
     bool half_width;  /* full-width forms become ASCII */
     bool simplified;  /* traditional Chinese characters become simplified ones */
@@ -24,10 +24,11 @@ struct text_norm {
 };
 
 /* Every character of the file but line ends is a stop character. */
-enum rc text_norm_stops(struct text_norm *t, const char *path,
-                        struct err *err) MUST_CHECK;
-void text_norm_release(struct text_norm *t);
+enum rc feature_text_norm_stops(struct feature_text_norm *t, const char *path,
+                                struct err *err) MUST_CHECK;
+void feature_text_norm_release(struct feature_text_norm *t);
 /* Replaces the contents of `out`. */
-void text_norm_run(const struct text_norm *t, struct str in, struct buf *out);
+void feature_text_norm_run(const struct feature_text_norm *t, struct str in,
+                           struct buf *out);
 
 #endif

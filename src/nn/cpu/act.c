@@ -6,7 +6,7 @@
 #include "nn/ops.h"
 #include "tensor/kernel.h"
 
-static const struct act_kernels *kernel_of(const struct op_act_conf *c)
+static const struct kernel_acts *kernel_of(const struct op_act_conf *c)
 {
     static const enum kernel_act kinds[] = {
         [ACT_RELU] = KERNEL_RELU,   [ACT_LEAKY_RELU] = KERNEL_LEAKY,
@@ -23,9 +23,9 @@ static const struct act_kernels *kernel_of(const struct op_act_conf *c)
 static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_act_conf *c = r->conf;
-    const struct act_kernels *k = kernel_of(c);
+    const struct kernel_acts *k = kernel_of(c);
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t i = from; i < to; i++)
         k->value(view_row(&r->out[0], i), view_row(&r->in[0], i), c->param,
                  r->out[0].width);
@@ -34,11 +34,11 @@ static void act_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void act_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_act_conf *c = r->conf;
-    const struct act_kernels *k = kernel_of(c);
+    const struct kernel_acts *k = kernel_of(c);
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t i = from; i < to; i++) {
         float *dx = view_row(&r->d_in[0], i);
         if (r->d_in_fresh[0])

@@ -18,7 +18,7 @@ static void place_in_concats(struct graph *g)
         int64_t col = 0;
         for (int k = 0; n->op == &op_concat && k < n->n_in; k++) {
             struct nn_val *v = n->in[k];
-            if (v->by && (cpu_op_of(v->by)->flags & CPU_STRIDED) && v->n_uses == 1 &&
+            if (v->by && (nn_cpu_op_of(v->by)->flags & CPU_STRIDED) && v->n_uses == 1 &&
                 !v->host && !v->kept && v->shape.n_dims == 1) {
                 v->host = n->out[0];
                 v->host_col = col;
@@ -46,7 +46,7 @@ static void place_reshapes(struct graph *g)
 
 static unsigned bf16_of(const struct op_node *n)
 {
-    return cpu_op_of(n)->bf16 ? cpu_op_of(n)->bf16(cpu_conf(n), n->state) : 0;
+    return nn_cpu_op_of(n)->bf16 ? nn_cpu_op_of(n)->bf16(nn_cpu_conf(n), n->state) : 0;
 }
 
 /* What one op that can do so writes and one reads lies in memory as bf16. */
@@ -64,13 +64,13 @@ static void mark_bf16(struct graph *g)
 static void cut_groups(struct graph *g, struct nn_cpu_plan *p)
 {
     for (size_t i = 0; i < g->ops.n; i++) {
-        if (i == 0 || cpu_op_of(g->ops.at[i])->sync_forward)
+        if (i == 0 || nn_cpu_op_of(g->ops.at[i])->sync_forward)
             VEC_PUSH(&p->forward, ((struct nn_cpu_group){.from = i, .to = i}));
         p->forward.at[p->forward.n - 1].to = i + 1;
         g->ops.at[i]->forward_at = (int)p->forward.n - 1;
     }
     for (size_t i = g->ops.n; i-- > 0;) {
-        bool sync = cpu_op_of(g->ops.at[i])->sync_backward && g->ops.at[i]->backward;
+        bool sync = nn_cpu_op_of(g->ops.at[i])->sync_backward && g->ops.at[i]->backward;
         if (p->backward.n == 0 || sync)
             VEC_PUSH(&p->backward, ((struct nn_cpu_group){.from = i, .to = i + 1}));
         p->backward.at[p->backward.n - 1].from = i;
@@ -88,8 +88,8 @@ static enum rc set_up(const struct graph *g, struct op_node *n, struct err *err)
     for (int i = 0; i < n->n_out; i++)
         out[i] = n->out[i]->shape;
     nn_cpu_choose(n->in[0]->graph, n);
-    const struct nn_cpu_op *impl = cpu_op_of(n);
-    enum rc rc = impl->setup ? impl->setup(cpu_conf(n), in, out, g->options.training,
+    const struct nn_cpu_op *impl = nn_cpu_op_of(n);
+    enum rc rc = impl->setup ? impl->setup(nn_cpu_conf(n), in, out, g->options.training,
                                            &n->state, err)
                              : RC_OK;
     if (rc && n->layer[0])
@@ -118,7 +118,7 @@ void nn_cpu_release(struct graph *g)
     for (size_t i = 0; i < g->ops.n; i++) {
         struct op_node *n = g->ops.at[i];
         if (n->state)
-            cpu_op_of(n)->teardown(n->state);
+            nn_cpu_op_of(n)->teardown(n->state);
         n->state = NULL;
     }
     if (p) {

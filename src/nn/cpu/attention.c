@@ -57,7 +57,7 @@ static void row_of(const struct attention *a, int64_t b, int64_t *from, int64_t 
         *from = b * c->fields;
         *to = *from + c->fields;
     } else {
-        cpu_rows(a->r->env, a->r->out_axis[0], b, b + 1, from, to);
+        nn_cpu_rows(a->r->env, a->r->out_axis[0], b, b + 1, from, to);
     }
 }
 

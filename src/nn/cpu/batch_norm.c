@@ -184,7 +184,7 @@ static void norm_forward(const struct op_run *r, int64_t begin, int64_t end)
     const float *b = c->affine ? r->params[PARAM_BIAS]->value : NULL;
     for (int which = 0; which < r->n_out; which++) {
         int64_t from, to;
-        cpu_rows(r->env, r->out_axis[which], begin, end, &from, &to);
+        nn_cpu_rows(r->env, r->out_axis[which], begin, end, &from, &to);
         for (int64_t k = from; k < to; k++) {
             const float *x = view_row(&r->in[which], k);
             float *y = view_row(&r->out[which], k);
@@ -251,7 +251,7 @@ static void norm_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     for (int which = 0; which < r->n_in; which++) {
         int64_t from, to;
-        cpu_rows(r->env, r->in_axis[which], begin, end, &from, &to);
+        nn_cpu_rows(r->env, r->in_axis[which], begin, end, &from, &to);
         if (r->d_in[which].data)
             backward_rows(r, which, from, to);
     }

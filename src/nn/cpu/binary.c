@@ -31,7 +31,7 @@ CLONED static void binary_row(const struct op_binary_conf *c, const float *a,
 static void binary_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         binary_row(r->conf, view_row(&r->in[0], k), view_row(&r->in[1], k),
                    view_row(&r->out[0], k), r->out[0].width);
@@ -62,7 +62,7 @@ static void binary_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_binary_conf *c = r->conf;
     int64_t from, to, n = r->out[0].width;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t row = from; row < to; row++) {
         float *dy = view_row(&r->d_out[0], row);
         if (c->kind == BINARY_MUL && c->by != 1.0f)
@@ -103,7 +103,7 @@ CLONED static void scale_row(const struct op_scale_conf *c, const float *x, floa
 static void scale_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         scale_row(r->conf, view_row(&r->in[0], k), view_row(&r->out[0], k),
                   r->out[0].width);
@@ -115,7 +115,7 @@ static void scale_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         (r->d_in_fresh[0] ? kernels()->times : kernels()->axpy)(
             view_row(&r->d_in[0], k), c->by, view_row(&r->d_out[0], k), r->out[0].width);

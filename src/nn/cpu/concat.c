@@ -8,7 +8,7 @@
 static void concat_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to, col = 0;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int i = 0; i < r->n_in; i++) {
         struct view part = view_cols(&r->out[0], col, r->in[i].width);
         col += part.width;
@@ -23,7 +23,7 @@ static void concat_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void concat_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to, col = 0;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int i = 0; i < r->n_in; i++) {
         struct view part = view_cols(&r->d_out[0], col, r->in[i].width);
         col += part.width;

@@ -16,7 +16,7 @@
  *   result or with pool_reduce, so that threads do not change the sum.
  *
  * Tiles are ranges of batch rows. A value on a sequence axis has many rows per batch row:
- * cpu_rows() translates. None of them allocates; loops are kernels of tensor/.
+ * nn_cpu_rows() translates. None of them allocates; loops are kernels of tensor/.
  */
 #ifndef NN_CPU_CPU_H
 #define NN_CPU_CPU_H
@@ -57,8 +57,8 @@ struct nn_cpu_op {
 #undef OP
 
 /* The rows of `axis` that belong to batch rows [begin, end). */
-static inline void cpu_rows(const struct op_env *env, int axis, int64_t begin,
-                            int64_t end, int64_t *from, int64_t *to)
+static inline void nn_cpu_rows(const struct op_env *env, int axis, int64_t begin,
+                               int64_t end, int64_t *from, int64_t *to)
 {
     const int64_t *offsets = env->rows.offsets[axis];
     *from = offsets ? offsets[begin] : begin;

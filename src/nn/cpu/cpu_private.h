@@ -22,12 +22,12 @@ struct nn_cpu_plan {
     int64_t n_loss_parts;
 };
 
-static inline const struct nn_cpu_op *cpu_op_of(const struct op_node *n)
+static inline const struct nn_cpu_op *nn_cpu_op_of(const struct op_node *n)
 {
     return n->impl;
 }
 
-static inline const void *cpu_conf(const struct op_node *n)
+static inline const void *nn_cpu_conf(const struct op_node *n)
 {
     return n->impl_conf ? n->impl_conf : n->conf;
 }

@@ -8,7 +8,7 @@ static void cross_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const float *w = r->params[0]->value, *b = r->params[1]->value;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x0 = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
         float *y = view_row(&r->out[0], k), dot = kernels()->dot(w, x, r->in[1].width);
@@ -22,7 +22,7 @@ static void cross_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const float *w = r->params[0]->value;
     int64_t from, to, n = r->out[0].width;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *dy = view_row(&r->d_out[0], k);
         if (r->d_in[0].data)

@@ -26,7 +26,7 @@ static void plain_row(const float *x, float *y, int64_t n, bool add)
 static void dropout_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         if (r->env->training)
             masked_row(r, k, view_row(&r->in[0], k), view_row(&r->out[0], k), false);
@@ -41,7 +41,7 @@ static void dropout_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         if (r->env->training)
             masked_row(r, k, view_row(&r->d_out[0], k), view_row(&r->d_in[0], k), true);

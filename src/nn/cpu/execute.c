@@ -58,14 +58,14 @@ static void forward_tile(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct pass *p = arg;
     for (size_t i = p->group.from; i < p->group.to; i++)
-        cpu_op_of(p->g->ops.at[i])->forward(&p->g->ops.at[i]->run, begin, end);
+        nn_cpu_op_of(p->g->ops.at[i])->forward(&p->g->ops.at[i]->run, begin, end);
 }
 
 static void zero_rows(const struct graph *g, const struct view *v, int axis,
                       int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(&g->env, axis, begin, end, &from, &to);
+    nn_cpu_rows(&g->env, axis, begin, end, &from, &to);
     if (v->ld == v->width || v->dtype == DT_BF16) {
         memset(view_row(v, from), 0, (size_t)((to - from) * v->ld) * sizeof(float));
         return;
@@ -77,13 +77,14 @@ static void zero_rows(const struct graph *g, const struct view *v, int axis,
 static void backward_op(struct graph *g, struct op_node *n, int64_t begin, int64_t end)
 {
     for (int k = 0; k < n->n_in; k++)
-        if (n->fresh[k] && n->d_in_views[k].data && !(cpu_op_of(n)->flags & CPU_WRITES))
+        if (n->fresh[k] && n->d_in_views[k].data &&
+            !(nn_cpu_op_of(n)->flags & CPU_WRITES))
             zero_rows(g, &n->d_in_views[k], n->in_axis[k], begin, end);
     for (int k = 0; k < n->n_out; k++)
         if (!n->out[k]->reached && n->d_out_views[k].data)
             zero_rows(g, &n->d_out_views[k], n->out_axis[k], begin, end);
-    if (cpu_op_of(n)->backward)
-        cpu_op_of(n)->backward(&n->run, begin, end);
+    if (nn_cpu_op_of(n)->backward)
+        nn_cpu_op_of(n)->backward(&n->run, begin, end);
 }
 
 static void backward_tile(void *arg, int64_t begin, int64_t end, int64_t chunk)
@@ -123,8 +124,8 @@ static void begin_ops(void *arg, int64_t begin, int64_t end, int64_t chunk)
 {
     const struct graph *g = arg;
     for (int64_t i = begin; i < end; i++)
-        if (cpu_op_of(g->ops.at[i])->begin)
-            cpu_op_of(g->ops.at[i])->begin(&g->ops.at[i]->run);
+        if (nn_cpu_op_of(g->ops.at[i])->begin)
+            nn_cpu_op_of(g->ops.at[i])->begin(&g->ops.at[i]->run);
 }
 
 void nn_cpu_run_forward(struct graph *g)
@@ -137,8 +138,8 @@ void nn_cpu_run_forward(struct graph *g)
     for (size_t i = 0; i < plan->forward.n; i++) {
         struct pass p = {g, plan->forward.at[i]};
         const struct op_node *first = g->ops.at[p.group.from];
-        if (cpu_op_of(first)->sync_forward)
-            cpu_op_of(first)->sync_forward(&first->run);
+        if (nn_cpu_op_of(first)->sync_forward)
+            nn_cpu_op_of(first)->sync_forward(&first->run);
         pool_for(g->env.pool, g->env.rows.n[AXIS_BATCH], plan->tile, forward_tile, &p);
     }
     sum_losses(g);
@@ -163,12 +164,12 @@ void nn_cpu_run_backward(struct graph *g, bool zero)
     for (size_t i = 0; i < plan->backward.n; i++) {
         struct pass p = {g, plan->backward.at[i]};
         const struct op_node *first = g->ops.at[p.group.to - 1];
-        if (first->backward && cpu_op_of(first)->sync_backward)
-            cpu_op_of(first)->sync_backward(&first->run);
+        if (first->backward && nn_cpu_op_of(first)->sync_backward)
+            nn_cpu_op_of(first)->sync_backward(&first->run);
         pool_for(g->env.pool, g->env.rows.n[AXIS_BATCH], plan->tile, backward_tile, &p);
         for (size_t k = p.group.to; k-- > p.group.from;)
-            if (g->ops.at[k]->backward && cpu_op_of(g->ops.at[k])->grads)
-                cpu_op_of(g->ops.at[k])->grads(&g->ops.at[k]->run);
+            if (g->ops.at[k]->backward && nn_cpu_op_of(g->ops.at[k])->grads)
+                nn_cpu_op_of(g->ops.at[k])->grads(&g->ops.at[k]->run);
     }
 }
 

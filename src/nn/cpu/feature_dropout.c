@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the CPU drops features: q = sigmoid(feature_p) is worked out once per step (begin), each
+/* How the CPU drops features: q = op_sigmoid(feature_p) is worked out once per step (begin), each
  * row draws its soft mask from its own stream of random numbers and keeps it for the backward
  * pass. The gradient of feature_p is summed over fixed parts of the rows, in order.
  */
@@ -50,7 +50,7 @@ static void drop_begin(const struct op_run *r)
     const struct op_drop_conf *c = r->conf;
     struct drop_state *s = r->state;
     for (int64_t i = 0; i < c->n; i++) {
-        s->q[i] = sigmoid((double)r->params[0]->value[i]);
+        s->q[i] = op_sigmoid((double)r->params[0]->value[i]);
         s->logit[i] = log(s->q[i] + EPS) - log(1 - s->q[i] + EPS);
     }
 }
@@ -64,7 +64,7 @@ static void draw_mask(const struct op_run *r, int64_t row, float *z)
     for (int64_t i = 0; i < c->n; i++) {
         double u = (double)rng_f32(&rng);
         double noise = log(u + EPS) - log(1 - u + EPS);
-        z[i] = r->env->training ? (float)sigmoid((s->logit[i] + noise) / TEMPERATURE)
+        z[i] = r->env->training ? (float)op_sigmoid((s->logit[i] + noise) / TEMPERATURE)
                                 : (float)s->q[i];
     }
 }
@@ -85,7 +85,7 @@ static void drop_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_drop_conf *c = r->conf;
     float loss = (float)row_loss(r);
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         float *y = view_row(&r->out[0], k), *z = view_row(&r->keep, k);
@@ -101,7 +101,7 @@ static void drop_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_drop_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++) {
         const float *dy = view_row(&r->d_out[0], k), *z = view_row(&r->keep, k);
         float *dx = view_row(&r->d_in[0], k);
@@ -111,7 +111,7 @@ static void drop_backward(const struct op_run *r, int64_t begin, int64_t end)
     }
 }
 
-/* By feature_p: q = sigmoid(p), and z depends on q through its logit. */
+/* By feature_p: q = op_sigmoid(p), and z depends on q through its logit. */
 static double mask_slope(const struct op_run *r, int64_t i, double z)
 {
     const struct drop_state *s = r->state;

@@ -9,7 +9,7 @@ static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_gate_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         float *y = view_row(&r->out[0], k);
@@ -28,7 +28,7 @@ static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_gate_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++) {
         const float *dy = view_row(&r->d_out[0], k);
         float *dx = view_row(&r->d_in[0], k);
@@ -52,7 +52,7 @@ static void gate_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_gate_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
         float *y = view_row(&r->out[0], k);
@@ -66,7 +66,7 @@ static void gate_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_gate_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
         const float *dy = view_row(&r->d_out[0], k);
@@ -89,7 +89,7 @@ const struct nn_cpu_op nn_cpu_field_gate = {
 static void bias_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *y = view_row(&r->out[0], k);
         memcpy(y, view_row(&r->in[0], k), (size_t)r->in[0].width * sizeof(float));
@@ -100,7 +100,7 @@ static void bias_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void bias_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++)
         kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
                        r->in[0].width);

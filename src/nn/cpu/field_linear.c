@@ -33,9 +33,9 @@ static enum rc own_setup(const void *conf, const struct nn_shape *in,
     enum rc rc = RC_OK;
     s->n = c->n;
     for (int64_t i = 0; !rc && i < c->n; i++)
-        if (matrices(c, i) > 0)
-            rc = gemm_weight_create(matrices(c, i) * c->out, c->d, c->precision, training,
-                                    &s->w[i], err);
+        if (op_matrices(c, i) > 0)
+            rc = gemm_weight_create(op_matrices(c, i) * c->out, c->d, c->precision,
+                                    training, &s->w[i], err);
     if (rc)
         own_teardown(s);
     else
@@ -55,7 +55,7 @@ static struct part part_of(const struct op_run *r, int64_t i, int64_t *from,
 {
     const struct op_own_conf *c = r->conf;
     const struct own_state *s = r->state;
-    int64_t n = matrices(c, i) * c->out;
+    int64_t n = op_matrices(c, i) * c->out;
     struct part p = {.w = s->w[i], .from = *from};
     if (x.data)
         p.x = view_cols(&x, i * c->d, c->d);
@@ -80,7 +80,7 @@ static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_own_conf *c = r->conf;
     int64_t from, to, at = 0;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t i = 0; i < c->n; i++) {
         struct part p = part_of(r, i, &at, view_rows(&r->in[0], from, to),
                                 view_rows(&r->out[0], from, to));
@@ -96,7 +96,7 @@ static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to, at = 0;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t i = 0; i < c->n; i++) {
         struct part p = part_of(r, i, &at, view_rows(&r->d_in[0], from, to),
                                 view_rows(&r->d_out[0], from, to));

@@ -76,7 +76,7 @@ static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_mix_conf *c = r->conf;
     const struct mix_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t row = from; row < to; row++)
         apply(s->turned, c->out, c->n, view_row(&r->in[0], row), c->d, false,
               view_row(&r->out[0], row));
@@ -86,7 +86,7 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_mix_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t row = from; r->d_in[0].data && row < to; row++)
         apply(r->params[0]->value, c->n, c->out, view_row(&r->d_out[0], row), c->d,
               !r->d_in_fresh[0], view_row(&r->d_in[0], row));

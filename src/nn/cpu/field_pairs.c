@@ -60,7 +60,7 @@ static void aware_forward(const struct op_pairs_conf *c, const float *x, float *
 {
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t j = i + 1; j < c->n; j++, p++) {
-            const float *u = x + left_at(c, i, j, p), *v = x + right_at(c, i, j);
+            const float *u = x + op_left_at(c, i, j, p), *v = x + op_right_at(c, i, j);
             if (c->dots)
                 y[p] = kernels()->dot(u, v, c->d);
             else
@@ -73,7 +73,7 @@ static void pairs_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_pairs_conf *c = r->conf;
     const struct view *b = &r->in[r->n_in - 1];
     int64_t from, to, d = c->d;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *left = view_row(&r->in[0], k), *right = view_row(b, k);
         float *y = view_row(&r->out[0], k);
@@ -111,7 +111,7 @@ static void aware_backward(const struct op_pairs_conf *c, const float *x, const 
     int64_t step = c->dots ? 1 : c->d;
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t j = i + 1; j < c->n; j++, p++, dy += step) {
-            int64_t u = left_at(c, i, j, p), v = right_at(c, i, j);
+            int64_t u = op_left_at(c, i, j, p), v = op_right_at(c, i, j);
             spread(c, dx + u, dy, x + v);
             spread(c, dx + v, dy, x + u);
         }
@@ -148,7 +148,7 @@ static void pairs_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_pairs_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *dx[2] = {NULL};
         for (int i = 0; i < r->n_in; i++) {

@@ -13,7 +13,7 @@
 static void rows_of(const struct op_run *r, int64_t begin, int64_t end, int64_t *from,
                     int64_t *to)
 {
-    cpu_rows(r->env, r->out_axis[0], begin, end, from, to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, from, to);
 }
 
 /* y [d][n] (+)= x [n][d] turned, in the order in which y lies. */

@@ -90,7 +90,7 @@ static float weight_slope(const float *keep, const float *dy, int64_t w)
 static void gru_cell_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         cell_forward(view_row(&r->in[CELL_A], k), view_row(&r->in[CELL_B], k),
                      view_row(&r->in[CELL_H], k), r->in[CELL_H].width, 1,
@@ -108,7 +108,7 @@ static void gru_cell_backward(const struct op_run *r, int64_t begin, int64_t end
     float da[3 * NN_GRU_WIDTH_MAX], db[3 * NN_GRU_WIDTH_MAX], dh[NN_GRU_WIDTH_MAX];
     float *const parts[] = {da, db, dh};
     int64_t from, to, w = r->in[CELL_H].width;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *into[CELL_H + 1];
         for (int i = CELL_A; i <= CELL_H; i++)

@@ -30,7 +30,7 @@ static void fm_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_fields_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         fm_row(view_row(&r->in[0], k), c->n, c->d, view_row(&r->keep, k),
                view_row(&r->out[0], k));
@@ -51,7 +51,7 @@ static void fm_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         fm_row_back(view_row(&r->in[0], k), view_row(&r->keep, k),
                     view_row(&r->d_out[0], k), c->n, c->d, view_row(&r->d_in[0], k));
@@ -114,7 +114,7 @@ static void dots_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_fields_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         if (c->n <= FIELDS && c->d <= WIDTH)
             dots_row(view_row(&r->in[0], k), c->n, c->d, view_row(&r->out[0], k));
@@ -129,7 +129,7 @@ static void dots_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
         if (c->n <= FIELDS && c->d <= WIDTH)
@@ -149,7 +149,7 @@ static void mix_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_fields_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
         float *y = view_row(&r->out[0], k);
@@ -163,7 +163,7 @@ static void mix_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_fields_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *gate = view_row(&r->in[0], k), *x = view_row(&r->in[1], k);
         const float *dy = view_row(&r->d_out[0], k);

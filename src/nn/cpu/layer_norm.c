@@ -45,7 +45,7 @@ static void ln_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_layer_norm_conf *c = r->conf;
     const float *w = r->params[0]->value, *b = r->params[1]->value;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++)
             kernels()->layer_norm(view_row(&r->out[0], k) + at,
@@ -60,7 +60,7 @@ static void ln_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0, g = 0; at < r->in[0].width; at += c->n, g++) {
             float *dx = view_row(&r->d_in[0], k) + at;

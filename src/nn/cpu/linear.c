@@ -52,7 +52,7 @@ static void linear_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_linear_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view x = flat(view_rows(&r->in[0], from, to), r->params[0]->dims[1]);
     struct view y = flat(view_rows(&r->out[0], from, to), c->out);
     gemm_forward(r->state, x, c->bias ? r->params[1]->value + c->from : NULL, c->act, y);
@@ -81,7 +81,7 @@ static void linear_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_linear_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view dy = flat(view_rows(&r->d_out[0], from, to), c->out);
     through_act(c, flat(view_rows(&r->out[0], from, to), c->out), dy);
     if (!r->d_in[0].data)

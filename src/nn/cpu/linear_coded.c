@@ -216,7 +216,7 @@ static void coded_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view x = view_rows(&r->in[0], from, to), y = view_rows(&r->out[0], from, to);
     if (!c->coded->on) {
         gemm_forward(s->all, x, c->bias ? r->params[1]->value : NULL, c->act, y);
@@ -262,7 +262,7 @@ static void coded_backward(const struct op_run *r, int64_t begin, int64_t end)
     const struct nn_cpu_coded_conf *c = r->conf;
     const struct coded_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     struct view dy = view_rows(&r->d_out[0], from, to);
     for (int64_t k = from; k < to && c->act != GEMM_ACT_NONE; k++)
         kernels()->act_grad_from_out[c->act](view_row(&r->out[0], k),

@@ -66,7 +66,7 @@ static void front_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_front_conf *c = r->conf;
     const struct front_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     gemm_forward(s->all, view_rows(&r->in[IN_ALL], from, to), r->params[1]->value, c->act,
                  view_rows(&r->out[0], from, to));
 }
@@ -77,7 +77,7 @@ static void front_backward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_front_conf *c = r->conf;
     const struct front_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to && c->act != GEMM_ACT_NONE; k++)
         kernels()->act_grad_from_out[c->act](view_row(&r->out[0], k),
                                              view_row(&r->d_out[0], k), c->out);

@@ -113,7 +113,7 @@ static double squared(const struct op_loss_conf *c, const float *x, int64_t n,
 static void loss_rows(const struct op_run *r, int64_t begin, int64_t end, loss_fn *fn)
 {
     int64_t from, to, n = r->in[0].width;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *slope = view_row(&r->keep, k);
         float w = r->n_in == 3 ? *view_row(&r->in[2], k) : 1.0f / (float)op_total(r);
@@ -131,7 +131,7 @@ static void loss_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to, n = r->in[0].width;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *slope = view_row(&r->keep, k);
         float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);

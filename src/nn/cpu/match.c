@@ -385,7 +385,7 @@ static void own_forward(const struct op_run *r, int64_t begin, int64_t end)
 static void own_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to, n = r->d_out[0].rows;
-    cpu_rows(r->env, r->in_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->in_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to && k < n; k++)
         kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
                        r->in[0].width);

@@ -64,7 +64,7 @@ static void prelu_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     float slope = r->params[0]->value[0];
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         float *y = view_row(&r->out[0], k);
@@ -77,7 +77,7 @@ static void prelu_backward(const struct op_run *r, int64_t begin, int64_t end)
 {
     float slope = r->params[0]->value[0];
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; r->d_in[0].data && k < to; k++) {
         const float *x = view_row(&r->in[0], k), *dy = view_row(&r->d_out[0], k);
         float *dx = view_row(&r->d_in[0], k);
@@ -124,7 +124,7 @@ static void dice_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_slope_conf *c = r->conf;
     const float *alpha = r->params[0]->value;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *z = view_row(&r->in[1], k);
         float *y = view_row(&r->out[0], k);
@@ -140,7 +140,7 @@ static void dice_backward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_slope_conf *c = r->conf;
     const float *alpha = r->params[0]->value;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k), *z = view_row(&r->in[1], k);
         const float *dy = view_row(&r->d_out[0], k);

@@ -55,8 +55,8 @@ static enum rc rotate_setup(const void *conf, const struct nn_shape *in,
 static void rotate_begin(const struct op_run *r)
 {
     struct rotate_state *s = r->state;
-    product(r->conf, r->params[0]->value, s->m, s->v);
-    rotation(r->conf, r->params[0]->value, r->params[1]->value, s->m, s->weight);
+    op_rotate_product(r->conf, r->params[0]->value, s->m, s->v);
+    op_rotate_matrix(r->conf, r->params[0]->value, r->params[1]->value, s->m, s->weight);
     gemm_pack(s->packed, s->weight);
 }
 
@@ -64,7 +64,7 @@ static void rotate_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct rotate_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     gemm_forward(s->packed, view_rows(&r->in[0], from, to), NULL, GEMM_ACT_NONE,
                  view_rows(&r->out[0], from, to));
 }
@@ -75,7 +75,7 @@ static void rotate_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     gemm_backward(s->packed, view_rows(&r->d_out[0], from, to), !r->d_in_fresh[0],
                   view_rows(&r->d_in[0], from, to));
 }
@@ -88,7 +88,7 @@ static void product_slope(const struct op_rotate_conf *c, const float *x,
     for (int64_t i = 0; i < c->n; i++)
         for (int64_t j = 0; j < c->r; j++) {
             double d = (double)dq[c->back ? i * c->r + j : j * c->n + i];
-            d *= sign_of(c, x, j);
+            d *= op_sign_of(c, x, j);
             for (int64_t l = 0; l < c->n; l++)
                 dm[l * c->r + j] += (double)base[i * c->n + l] * d;
         }
@@ -100,8 +100,8 @@ static void product_slope(const struct op_rotate_conf *c, const float *x,
 static void reflect_slope(const struct op_rotate_conf *c, struct rotate_state *s,
                           const float *x, int64_t k, float *grad)
 {
-    double tau = reflector(c, x, k, s->v), d_tau = 0;
-    reflect(c, s->v, tau, s->m); /* m_(k+1) */
+    double tau = op_reflector(c, x, k, s->v), d_tau = 0;
+    op_reflect(c, s->v, tau, s->m); /* m_(k+1) */
     memset(s->dv, 0, (size_t)c->n * sizeof(*s->dv));
     for (int64_t j = 0; j < c->r; j++) {
         double w = 0, dw = 0;
@@ -129,7 +129,7 @@ static void rotate_grads(const struct op_run *r)
     memset(s->grad, 0, (size_t)(c->n * c->r) * sizeof(float));
     gemm_gradient(s->packed, r->d_out[0], r->in[0], s->grad, NULL, r->env->pool);
     product_slope(c, x, r->params[1]->value, s->grad, s->dm);
-    product(c, x, s->m, s->v);
+    op_rotate_product(c, x, s->m, s->v);
     for (int64_t k = 0; k < c->r; k++)
         reflect_slope(c, s, x, k, r->params[0]->grad);
 }

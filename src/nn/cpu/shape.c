@@ -11,7 +11,7 @@ static void take_forward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (r->out[0].data == r->in[0].data + c->from)
         return; /* it lies there already (order.c) */
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         memcpy(view_row(&r->out[0], k), view_row(&r->in[0], k) + c->from,
                (size_t)r->out[0].width * sizeof(float));
@@ -23,7 +23,7 @@ static void take_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data || r->d_out[0].data == r->d_in[0].data + c->from)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         if (r->d_in_fresh[0])
             memset(view_row(&r->d_in[0], k), 0, (size_t)r->in[0].width * sizeof(float));
@@ -46,7 +46,7 @@ const struct nn_cpu_op nn_cpu_stop_gradient = {
 static void pad_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to, n = r->in[0].width;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float *y = view_row(&r->out[0], k);
         memcpy(y, view_row(&r->in[0], k), (size_t)n * sizeof(float));
@@ -59,7 +59,7 @@ static void pad_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         kernels()->add(view_row(&r->d_in[0], k), view_row(&r->d_out[0], k),
                        r->in[0].width);
@@ -74,7 +74,7 @@ const struct nn_cpu_op nn_cpu_pad = {
 static void sum_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         *view_row(&r->out[0], k) = kernels()->sum(view_row(&r->in[0], k), r->in[0].width);
 }
@@ -84,7 +84,7 @@ static void sum_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         float d = *view_row(&r->d_out[0], k), *dx = view_row(&r->d_in[0], k);
         for (int64_t i = 0; i < r->in[0].width; i++)

@@ -35,7 +35,7 @@ static void softmax_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_softmax_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0; at < r->in[0].width; at += c->n)
             softmax_values(view_row(&r->in[0], k) + at, view_row(&r->out[0], k) + at,
@@ -48,7 +48,7 @@ static void softmax_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++)
         for (int64_t at = 0; at < r->in[0].width; at += c->n)
             softmax_slopes(view_row(&r->out[0], k) + at, view_row(&r->d_out[0], k) + at,
@@ -108,7 +108,7 @@ static void l2_forward(const struct op_run *r, int64_t begin, int64_t end)
 {
     const struct op_l2_conf *c = r->conf;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *x = view_row(&r->in[0], k);
         float *y = view_row(&r->out[0], k);
@@ -128,7 +128,7 @@ static void l2_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     for (int64_t k = from; k < to; k++) {
         const float *y = view_row(&r->out[0], k), *dy = view_row(&r->d_out[0], k);
         float *dx = view_row(&r->d_in[0], k), inv = *view_row(&r->keep, k);

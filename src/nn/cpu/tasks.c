@@ -12,7 +12,7 @@
 static void rows_of(const struct op_run *r, int64_t begin, int64_t end, int64_t *from,
                     int64_t *to)
 {
-    cpu_rows(r->env, r->out_axis[0], begin, end, from, to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, from, to);
 }
 
 /* With p = sigmoid(a) sigmoid(b): p / (1 - p) = 1 / (e^-a + e^-b + e^-(a+b)). The shares

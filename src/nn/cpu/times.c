@@ -68,7 +68,7 @@ static void times_forward(const struct op_run *r, int64_t begin, int64_t end)
     const struct op_times_conf *c = r->conf;
     const struct times_state *s = r->state;
     int64_t from, to;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     gemm_forward(s->packed, flat(view_rows(&r->in[0], from, to), c->in), NULL,
                  GEMM_ACT_NONE, flat(view_rows(&r->out[0], from, to), c->out));
 }
@@ -80,7 +80,7 @@ static void times_backward(const struct op_run *r, int64_t begin, int64_t end)
     int64_t from, to;
     if (!r->d_in[0].data)
         return;
-    cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
+    nn_cpu_rows(r->env, r->out_axis[0], begin, end, &from, &to);
     gemm_backward(s->packed, flat(view_rows(&r->d_out[0], from, to), c->out),
                   !r->d_in_fresh[0], flat(view_rows(&r->d_in[0], from, to), c->in));
 }

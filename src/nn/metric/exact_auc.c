@@ -78,7 +78,7 @@ static void sorted_keys(const struct metric_kept *k, uint32_t *out, uint32_t *sp
 {
     const float *at = k->at;
     for (int64_t i = 0; i < k->n; i++)
-        out[i] = sort_key(at[i]);
+        out[i] = metric_sort_key(at[i]);
     metric_sort_u32(out, spare, k->n);
 }
 

@@ -155,7 +155,7 @@ static enum rc auc_compute(const struct metric *m, struct metric_value *out,
     if (!rows)
         return RC_NOMEM;
     for (int64_t i = 0; i < n; i++)
-        rows[i].second = (uint64_t)sort_key(pred[i]) << 1 | (label[i] == 1.0f);
+        rows[i].second = (uint64_t)metric_sort_key(pred[i]) << 1 | (label[i] == 1.0f);
     metric_sort_rows(rows, rows + n, n);
     for (int64_t i = 0, end = 0; i < n; i = end) {
         end = group_end(rows, i, n);

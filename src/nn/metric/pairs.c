@@ -33,7 +33,8 @@ enum rc metric_pairs_count(struct metric_pairs *p, const float *pred, const floa
     }
     struct metric_sort_row *rows = p->memory;
     for (int64_t i = 0; i < n; i++)
-        rows[i] = (struct metric_sort_row){sort_key(label[i]), ~sort_key(pred[i])};
+        rows[i] = (struct metric_sort_row){metric_sort_key(label[i]),
+                                           ~metric_sort_key(pred[i])};
     metric_sort_rows(rows, rows + n, n);
     /* The second half is free again. */
     uint32_t *keys = (uint32_t *)(rows + n);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Unsigned numbers in the order of floats; -0 and 0 are the same. Not for NaN. */
-static inline uint32_t sort_key(float v)
+static inline uint32_t metric_sort_key(float v)
 {
     uint32_t bits;
     v += 0.0f;

@@ -30,7 +30,7 @@ static void drop_onnx(struct onnx *o, const struct onnx_op *op)
     const float *learnt = param_read(op->params[0]);
     for (int64_t i = 0, col = 0; i < c->n; i++)
         for (; col < c->end[i]; col++)
-            stay[col] = 1.0f - (float)sigmoid((double)learnt[i]);
+            stay[col] = 1.0f - (float)op_sigmoid((double)learnt[i]);
     struct nn_shape flat = {.axis = op->in[0].axis, .n_dims = 1, .dims = {width}};
     const char *y = onnx_binary(o, "Mul", NULL, onnx_flat(o, op->x[0], &op->in[0]),
                                 onnx_floats(o, stay, &width, 1));

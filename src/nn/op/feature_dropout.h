@@ -13,7 +13,7 @@ struct op_drop_conf {
     int64_t end[]; /* [n]: columns before it belong to feature i or an earlier one */
 };
 
-static inline double sigmoid(double x)
+static inline double op_sigmoid(double x)
 {
     return 1.0 / (1.0 + exp(-x));
 }

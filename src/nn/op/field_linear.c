@@ -28,7 +28,7 @@ static void own_onnx(struct onnx *o, const struct onnx_op *op)
     const struct op_own_conf *c = op->conf;
     int64_t m = all_matrices(c), across = -2, *at = mem_calloc((size_t)m, sizeof(*at));
     for (int64_t i = 0, p = 0; i < c->n; i++)
-        for (int64_t k = 0; k < matrices(c, i); k++)
+        for (int64_t k = 0; k < op_matrices(c, i); k++)
             at[p++] = i;
     const char *picks[] = {op->x[0], onnx_ints(o, at, (int)m)};
     const char *x = onnx_node(o, &(struct onnx_node){.type = "Gather",

@@ -13,7 +13,7 @@ struct op_own_conf {
 };
 
 /* Matrices that field i meets. */
-static inline int64_t matrices(const struct op_own_conf *c, int64_t i)
+static inline int64_t op_matrices(const struct op_own_conf *c, int64_t i)
 {
     return c->pairs ? c->n - 1 - i : 1;
 }

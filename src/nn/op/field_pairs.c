@@ -58,8 +58,8 @@ static void pairs_onnx(struct onnx *o, const struct onnx_op *op)
     int64_t n = n_pairs(c->n), *at = mem_calloc((size_t)n * 2, sizeof(*at));
     for (int64_t i = 0, p = 0; i < c->n; i++)
         for (int64_t j = i + 1; j < c->n; j++, p++) {
-            at[p] = left_at(c, i, j, p) / c->d;
-            at[n + p] = right_at(c, i, j) / c->d;
+            at[p] = op_left_at(c, i, j, p) / c->d;
+            at[n + p] = op_right_at(c, i, j) / c->d;
         }
     const char *a = op->x[0], *b = op->x[op->n_in - 1];
     if (c->left == LEFT_AWARE) {

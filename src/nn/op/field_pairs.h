@@ -18,13 +18,13 @@ struct op_pairs_conf {
 };
 
 /* Where the two sides of pair p = (i, j) begin, in their inputs. */
-static inline int64_t left_at(const struct op_pairs_conf *c, int64_t i, int64_t j,
-                              int64_t p)
+static inline int64_t op_left_at(const struct op_pairs_conf *c, int64_t i, int64_t j,
+                                 int64_t p)
 {
     return c->d * (c->left == LEFT_PAIR ? p : c->left == LEFT_AWARE ? i * c->n + j : i);
 }
 
-static inline int64_t right_at(const struct op_pairs_conf *c, int64_t i, int64_t j)
+static inline int64_t op_right_at(const struct op_pairs_conf *c, int64_t i, int64_t j)
 {
     return c->d * (c->left == LEFT_AWARE ? j * c->n + i : j);
 }

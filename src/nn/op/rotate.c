@@ -33,9 +33,9 @@ static void rotate_onnx(struct onnx *o, const struct onnx_op *op)
     int64_t dims[] = {c.back ? c.r : c.n, c.back ? c.n : c.r};
     double *m = mem_calloc((size_t)(c.n * c.r + c.n), sizeof(*m));
     float *q = mem_calloc((size_t)(c.n * c.r), sizeof(*q));
-    product(&c, param_read(op->params[0]), m, m + c.n * c.r);
+    op_rotate_product(&c, param_read(op->params[0]), m, m + c.n * c.r);
     c.back = !c.back; /* ONNX multiplies with [in, out] */
-    rotation(&c, param_read(op->params[0]), param_read(op->params[1]), m, q);
+    op_rotate_matrix(&c, param_read(op->params[0]), param_read(op->params[1]), m, q);
     onnx_binary(o, "MatMul", op->y[0], onnx_flat(o, op->x[0], &op->in[0]),
                 onnx_floats(o, q, dims, 2));
     mem_free(m);

@@ -211,7 +211,7 @@ size_t optim_groups(const struct optim *o)
 
 double optim_lr(const struct optim *o, size_t group, uint64_t step, uint64_t epoch)
 {
-    return schedule_at(&o->groups.at[group].schedule, step, epoch);
+    return nn_schedule_at(&o->groups.at[group].schedule, step, epoch);
 }
 
 const struct optim_rule *optim_rule(const struct optim *o, size_t group)

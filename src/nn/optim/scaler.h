@@ -3,8 +3,8 @@
  *
  * Loss scaling, around each real step:
  *
- *     scaler_scale(s)           the loss counts so much on the way back
- *     optim_scale_grads(params, by)   by 1 / scaler_scale(s): whether all of them are finite
+ *     optim_scaler_scale(s)           the loss counts so much on the way back
+ *     optim_scale_grads(params, by)   by 1 / optim_scaler_scale(s): whether all of them are finite
  *     optim_scaler_update(s, finite)  after the step, which is left out unless they are
  *
  * Embedding gradients are divided and left out by the same rule.
@@ -33,7 +33,7 @@ struct optim_scaler {
 /* `conf` may be NULL: off, and the scale stays 1. RC_INVAL. */
 enum rc optim_scaler_from(const struct pc_GradScaler *conf, struct optim_scaler *out,
                           struct err *err) MUST_CHECK;
-static inline double scaler_scale(const struct optim_scaler *s)
+static inline double optim_scaler_scale(const struct optim_scaler *s)
 {
     return (double)s->scale;
 }
@@ -46,15 +46,16 @@ enum rc optim_scaler_load(struct optim_scaler *s, const struct nn_state *in,
                           struct err *err) MUST_CHECK;
 
 /* Where micro-step `step` (from 0) stands among the `n` of its real step; n 0 is 1. */
-static inline bool accum_begins(uint32_t n, uint64_t step) /* gradients are zeroed */
+static inline bool optim_accum_begins(uint32_t n,
+                                      uint64_t step) /* gradients are zeroed */
 {
     return n < 2 || step % n == 0;
 }
-static inline bool accum_ends(uint32_t n, uint64_t step) /* the real step follows */
+static inline bool optim_accum_ends(uint32_t n, uint64_t step) /* the real step follows */
 {
     return n < 2 || step % n == n - 1;
 }
-static inline double accum_share(uint32_t n) /* of the loss */
+static inline double optim_accum_share(uint32_t n) /* of the loss */
 {
     return n < 2 ? 1.0 : 1.0 / n;
 }

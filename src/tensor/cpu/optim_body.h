@@ -2,7 +2,7 @@
 /* tensor/cpu/optim_body.h - steps of optimizers; included after map_body.h. */
 
 /* The gradient that a rule works on, and the weight it moves. */
-static ALWAYS_INLINE VF decayed(VF *w, VF g, const struct optim_step *o)
+static ALWAYS_INLINE VF decayed(VF *w, VF g, const struct kernel_optim_step *o)
 {
     if (!o->decoupled)
         return V_FMA(V_SET1((float)o->weight_decay), *w, g);
@@ -16,7 +16,7 @@ static ALWAYS_INLINE VF blended(VF old, VF fresh, double rate)
     return V_FMA(V_SET1((float)rate), old, V_MUL(V_SET1((float)(1 - rate)), fresh));
 }
 
-static void k_sgd(float *w, const float *g, float *mom, const struct optim_step *o,
+static void k_sgd(float *w, const float *g, float *mom, const struct kernel_optim_step *o,
                   int64_t n)
 {
     VF lr = V_SET1((float)o->lr), rate = V_SET1((float)o->rate1),
@@ -30,7 +30,7 @@ static void k_sgd(float *w, const float *g, float *mom, const struct optim_step 
 }
 
 static void k_adam(float *w, const float *g, float *mom, float *v, float *v_max,
-                   const struct optim_step *o, int64_t n)
+                   const struct kernel_optim_step *o, int64_t n)
 {
     VF by = V_SET1((float)(o->lr / o->bias1)), eps = V_SET1((float)o->eps);
     VF correct = V_SET1((float)(1 / sqrt(o->bias2)));
@@ -45,16 +45,16 @@ static void k_adam(float *w, const float *g, float *mom, float *v, float *v_max,
         PUT(w, V_SUB(x, V_DIV(V_MUL(by, first), below))));
 }
 
-static void k_adagrad(float *w, const float *g, float *s, const struct optim_step *o,
-                      int64_t n)
+static void k_adagrad(float *w, const float *g, float *s,
+                      const struct kernel_optim_step *o, int64_t n)
 {
     VF lr = V_SET1((float)o->lr), eps = V_SET1((float)o->eps);
     EACH(n, VF x = GET(w), d = decayed(&x, GET(g), o), sum = V_FMA(d, d, GET(s));
          PUT(s, sum); PUT(w, V_SUB(x, V_DIV(V_MUL(lr, d), V_ADD(V_SQRT(sum), eps)))));
 }
 
-static void k_rmsprop(float *w, const float *g, float *s, const struct optim_step *o,
-                      int64_t n)
+static void k_rmsprop(float *w, const float *g, float *s,
+                      const struct kernel_optim_step *o, int64_t n)
 {
     VF lr = V_SET1((float)o->lr), eps = V_SET1((float)o->eps);
     EACH(n, VF x = GET(w), d = decayed(&x, GET(g), o);
@@ -63,7 +63,7 @@ static void k_rmsprop(float *w, const float *g, float *s, const struct optim_ste
 }
 
 static void k_adadelta(float *w, const float *g, float *s, float *acc,
-                       const struct optim_step *o, int64_t n)
+                       const struct kernel_optim_step *o, int64_t n)
 {
     VF lr = V_SET1((float)o->lr), eps = V_SET1((float)o->eps);
     EACH(n, VF x = GET(w), d = decayed(&x, GET(g), o);

@@ -382,7 +382,7 @@ static void k_dice_grad(float *dx, float *dp, float *dalpha, const float *dy,
 }
 
 /* The gradient that a rule works on; shrinks w when the decay is decoupled. */
-static float decayed(float *w, float g, const struct optim_step *o)
+static float decayed(float *w, float g, const struct kernel_optim_step *o)
 {
     if (!o->decoupled)
         return g + (float)o->weight_decay * *w;
@@ -390,7 +390,7 @@ static float decayed(float *w, float g, const struct optim_step *o)
     return g;
 }
 
-static void k_sgd(float *w, const float *g, float *m, const struct optim_step *o,
+static void k_sgd(float *w, const float *g, float *m, const struct kernel_optim_step *o,
                   int64_t n)
 {
     EACH(n)
@@ -405,7 +405,7 @@ static void k_sgd(float *w, const float *g, float *m, const struct optim_step *o
 }
 
 static void k_adam(float *w, const float *g, float *m, float *v, float *v_max,
-                   const struct optim_step *o, int64_t n)
+                   const struct kernel_optim_step *o, int64_t n)
 {
     EACH(n)
     {
@@ -420,8 +420,8 @@ static void k_adam(float *w, const float *g, float *m, float *v, float *v_max,
     }
 }
 
-static void k_adagrad(float *w, const float *g, float *s, const struct optim_step *o,
-                      int64_t n)
+static void k_adagrad(float *w, const float *g, float *s,
+                      const struct kernel_optim_step *o, int64_t n)
 {
     EACH(n)
     {
@@ -431,8 +431,8 @@ static void k_adagrad(float *w, const float *g, float *s, const struct optim_ste
     }
 }
 
-static void k_rmsprop(float *w, const float *g, float *s, const struct optim_step *o,
-                      int64_t n)
+static void k_rmsprop(float *w, const float *g, float *s,
+                      const struct kernel_optim_step *o, int64_t n)
 {
     EACH(n)
     {
@@ -443,7 +443,7 @@ static void k_rmsprop(float *w, const float *g, float *s, const struct optim_ste
 }
 
 static void k_adadelta(float *w, const float *g, float *s, float *acc,
-                       const struct optim_step *o, int64_t n)
+                       const struct kernel_optim_step *o, int64_t n)
 {
     EACH(n)
     {

@@ -4,7 +4,7 @@
 #include "base/compiler.h"
 #include "text/job/job.h"
 
-static const struct job_backend backends[] = {
+static const struct jobspec_backend backends[] = {
 #define BACKEND(name, image) {#name, JOB_IMAGE_##image},
 #include "text/job/backends.def"
 #undef BACKEND
@@ -16,7 +16,7 @@ const char job_backend_list[] =
 #undef BACKEND
     ;
 
-const struct job_backend *job_backend_find(const char *name)
+const struct jobspec_backend *jobspec_backend_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(backends); i++)
         if (strcmp(backends[i].name, name) == 0)
@@ -24,7 +24,7 @@ const struct job_backend *job_backend_find(const char *name)
     return NULL;
 }
 
-const struct job_backend *job_backend_for(bool image)
+const struct jobspec_backend *jobspec_backend_for(bool image)
 {
     for (size_t i = 0; i < ARRAY_LEN(backends); i++)
         if ((backends[i].image != JOB_IMAGE_NEVER) == image)
@@ -32,8 +32,8 @@ const struct job_backend *job_backend_for(bool image)
     return &backends[0];
 }
 
-bool job_backend_runs_images(const char *name)
+bool jobspec_backend_runs_images(const char *name)
 {
-    const struct job_backend *b = job_backend_find(name);
+    const struct jobspec_backend *b = jobspec_backend_find(name);
     return b && b->image != JOB_IMAGE_NEVER;
 }

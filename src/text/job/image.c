@@ -160,7 +160,7 @@ static bool is_transport(struct str name)
     return false;
 }
 
-const char *job_check_image(struct str value)
+const char *jobspec_check_image(struct str value)
 {
     static const char form[] =
         "an image is written [HOST[:PORT]/]NAME[:TAG][@DIGEST], the name in lower case";
@@ -184,7 +184,7 @@ const char *job_check_image(struct str value)
     return is_name(name) ? NULL : form;
 }
 
-const char *job_check_variable(struct str name)
+const char *jobspec_check_variable(struct str name)
 {
     if (!name.n || !(alnum(name.p[0]) || name.p[0] == '_') ||
         (name.p[0] >= '0' && name.p[0] <= '9'))

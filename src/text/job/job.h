@@ -13,49 +13,50 @@
 #include "text/schema.h"
 
 /* "2", "0.5", "500m": thousandths of a processor. */
-bool job_cpu_milli(struct str text, int64_t *milli) MUST_CHECK;
+bool jobspec_cpu_milli(struct str text, int64_t *milli) MUST_CHECK;
 /* "4Gi", "512m", plain bytes. */
-bool job_bytes(struct str text, int64_t *bytes) MUST_CHECK;
+bool jobspec_bytes(struct str text, int64_t *bytes) MUST_CHECK;
 /* "90s", "1h30m", "2d"; a plain number is seconds. */
-bool job_seconds(struct str text, double *seconds) MUST_CHECK;
+bool jobspec_seconds(struct str text, double *seconds) MUST_CHECK;
 /* Is `code` (0..255) in "75,128-255"? */
-bool job_codes_have(const char *list, int code);
+bool jobspec_codes_have(const char *list, int code);
 
 /* Workers of one kind: "3" or "3,cpu=2,memory=4Gi,gpu=1". */
-struct job_role {
+struct jobspec_role {
     int64_t count;
     int64_t cpu_milli, memory, gpu; /* of one; -1: as the job says */
 };
-bool job_role_read(struct str text, struct job_role *out) MUST_CHECK;
+bool jobspec_role_read(struct str text, struct jobspec_role *out) MUST_CHECK;
 /* Its place in the order of ranks: whoever leads comes first; -1: no such kind. */
-int job_role_order(const char *name);
-bool job_role_serves(const char *name); /* runs until the others have ended: ps and kin */
+int jobspec_role_order(const char *name);
+bool jobspec_role_serves(
+    const char *name); /* runs until the others have ended: ps and kin */
 #define JOB_WORKERS_MAX 1024
 
 /* Where jobs can run: one line of backends.def each. */
-enum job_image { JOB_IMAGE_NEVER, JOB_IMAGE_MUST };
-struct job_backend {
+enum jobspec_image { JOB_IMAGE_NEVER, JOB_IMAGE_MUST };
+struct jobspec_backend {
     const char *name;
-    enum job_image image;
+    enum jobspec_image image;
 };
-const struct job_backend *job_backend_find(const char *name); /* NULL: none */
+const struct jobspec_backend *jobspec_backend_find(const char *name); /* NULL: none */
 /* The one of a job that names none. */
-const struct job_backend *job_backend_for(bool image);
-bool job_backend_runs_images(const char *name);  /* false also when there is none */
-extern const char job_backend_list[];            /* "|local|container" */
-#define JOB_BACKEND_WORDS (job_backend_list + 1) /* for field tables */
+const struct jobspec_backend *jobspec_backend_for(bool image);
+bool jobspec_backend_runs_images(const char *name); /* false also when there is none */
+extern const char job_backend_list[];               /* "|local|container" */
+#define JOB_BACKEND_WORDS (job_backend_list + 1)    /* for field tables */
 
 /* For field tables: NULL, or what is wrong. */
-const char *job_check_name(struct str value);
-const char *job_check_cpu(struct str value);
-const char *job_check_size(struct str value);
-const char *job_check_duration(struct str value);
-const char *job_check_codes(struct str value);
-const char *job_check_token(struct str value);
+const char *jobspec_check_name(struct str value);
+const char *jobspec_check_cpu(struct str value);
+const char *jobspec_check_size(struct str value);
+const char *jobspec_check_duration(struct str value);
+const char *jobspec_check_codes(struct str value);
+const char *jobspec_check_token(struct str value);
 /* A reference by the grammar of docker and podman; what passes is no option. */
-const char *job_check_image(struct str value);
+const char *jobspec_check_image(struct str value);
 /* [A-Za-z_][A-Za-z0-9_]* */
-const char *job_check_variable(struct str name);
+const char *jobspec_check_variable(struct str name);
 
 #define SCHEMA_P(n) jobspec_##n
 #define SCHEMA_DEF(n) jobspec_##n##_def

@@ -83,14 +83,15 @@ static void check_hp(const struct jobspec_JobSpec *s, struct diags *d)
 
 static void check_backend(const struct jobspec_JobSpec *s, struct diags *d)
 {
-    const struct job_backend *b = s->has_backend ? job_backend_find(s->backend) : NULL;
+    const struct jobspec_backend *b =
+        s->has_backend ? jobspec_backend_find(s->backend) : NULL;
     if (b && b->image == JOB_IMAGE_MUST && !s->has_image)
         diag_add(d, DIAG_ERROR, E3002, s->base.node->at, "the %s backend needs an image",
                  b->name);
     if (b && b->image == JOB_IMAGE_NEVER && s->has_image)
         diag_add(d, DIAG_ERROR, E3002, s->base.node->at,
                  "the %s backend runs no images; leave 'backend' away or name %s",
-                 b->name, job_backend_for(true)->name);
+                 b->name, jobspec_backend_for(true)->name);
 }
 
 /* Where the value of a field stands, for the caret. */
@@ -104,7 +105,7 @@ static struct span at_field(const struct jobspec_JobSpec *s, const char *field,
 
 static void check_image(const struct jobspec_JobSpec *s, struct diags *d)
 {
-    const char *wrong = s->has_image ? job_check_image(str_c(s->image)) : NULL;
+    const char *wrong = s->has_image ? jobspec_check_image(str_c(s->image)) : NULL;
     if (wrong)
         diag_add(d, DIAG_ERROR, E3017, at_field(s, "image", NULL),
                  "'image': '%.200s': %s", s->image, wrong);
@@ -114,7 +115,7 @@ static void check_image(const struct jobspec_JobSpec *s, struct diags *d)
 static void check_env(const struct jobspec_JobSpec *s, struct diags *d)
 {
     for (int64_t i = 0; i < s->n_env; i++) {
-        const char *name = s->env[i].key, *wrong = job_check_variable(str_c(name));
+        const char *name = s->env[i].key, *wrong = jobspec_check_variable(str_c(name));
         if (wrong)
             diag_add(d, DIAG_ERROR, E3018, at_field(s, "env", name),
                      "'env': '%.100s': %s", name, wrong);
@@ -129,24 +130,24 @@ static void check_env(const struct jobspec_JobSpec *s, struct diags *d)
 static void check_roles(const struct jobspec_JobSpec *s, struct diags *d)
 {
     int64_t total = 0, leaders = 0;
-    struct job_role r;
+    struct jobspec_role r;
     for (int64_t i = 0; i < s->n_role; i++) {
         const char *name = s->role[i].key;
-        if (job_role_order(name) < 0)
+        if (jobspec_role_order(name) < 0)
             diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
                      "'%.60s' is not a kind of worker: master, chief, launcher, head, "
                      "worker, ps, evaluator or graphlearn",
                      name);
-        else if (!job_role_read(str_c(s->role[i].value), &r))
+        else if (!jobspec_role_read(str_c(s->role[i].value), &r))
             diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
                      "role '%s': '%.60s' is not COUNT or COUNT,cpu=N,memory=SIZE,gpu=N",
                      name, s->role[i].value);
-        else if (job_role_order(name) < job_role_order("worker") && r.count > 1)
+        else if (jobspec_role_order(name) < jobspec_role_order("worker") && r.count > 1)
             diag_add(d, DIAG_ERROR, E3003, s->base.node->at,
                      "role '%s': there is one at most, not %jd", name, (intmax_t)r.count);
         else
             total += r.count;
-        leaders += !job_role_serves(name);
+        leaders += !jobspec_role_serves(name);
     }
     if (s->n_role && s->has_workers)
         diag_add(d, DIAG_ERROR, E3002, s->base.node->at,

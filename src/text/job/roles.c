@@ -11,7 +11,7 @@ static const struct {
     {"worker", false}, {"ps", true},     {"evaluator", true}, {"graphlearn", true},
 };
 
-int job_role_order(const char *name)
+int jobspec_role_order(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kinds[i].name, name) == 0)
@@ -19,26 +19,26 @@ int job_role_order(const char *name)
     return -1;
 }
 
-bool job_role_serves(const char *name)
+bool jobspec_role_serves(const char *name)
 {
-    int i = job_role_order(name);
+    int i = jobspec_role_order(name);
     return i >= 0 && kinds[i].serves;
 }
 
-static bool set_part(struct str name, struct str value, struct job_role *out)
+static bool set_part(struct str name, struct str value, struct jobspec_role *out)
 {
     if (str_is(name, "count"))
         return str_to_i64(value, &out->count);
     if (str_is(name, "cpu"))
-        return job_cpu_milli(value, &out->cpu_milli);
+        return jobspec_cpu_milli(value, &out->cpu_milli);
     if (str_is(name, "memory"))
-        return job_bytes(value, &out->memory);
+        return jobspec_bytes(value, &out->memory);
     return str_is(name, "gpu") && str_to_i64(value, &out->gpu) && out->gpu >= 0;
 }
 
-bool job_role_read(struct str text, struct job_role *out)
+bool jobspec_role_read(struct str text, struct jobspec_role *out)
 {
-    struct job_role r = {.count = -1, .cpu_milli = -1, .memory = -1, .gpu = -1};
+    struct jobspec_role r = {.count = -1, .cpu_milli = -1, .memory = -1, .gpu = -1};
     struct str part, name;
     while (text.n && str_split(&text, ',', &part)) {
         part = str_trim(part);

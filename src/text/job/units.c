@@ -29,7 +29,7 @@ static bool read_unit(struct str text, const char *name, struct units *out)
     return rc == RC_OK;
 }
 
-bool job_bytes(struct str text, int64_t *bytes)
+bool jobspec_bytes(struct str text, int64_t *bytes)
 {
     struct units u = {0};
     if (text.n > 2 && text.p[text.n - 1] == 'i') /* 4Gi, as Kubernetes writes it */
@@ -40,7 +40,7 @@ bool job_bytes(struct str text, int64_t *bytes)
     return true;
 }
 
-bool job_seconds(struct str text, double *seconds)
+bool jobspec_seconds(struct str text, double *seconds)
 {
     struct units u = {0};
     if (!read_unit(text, "time", &u))
@@ -49,7 +49,7 @@ bool job_seconds(struct str text, double *seconds)
     return true;
 }
 
-bool job_cpu_milli(struct str text, int64_t *milli)
+bool jobspec_cpu_milli(struct str text, int64_t *milli)
 {
     double v;
     bool thousandths = text.n > 1 && text.p[text.n - 1] == 'm';
@@ -71,7 +71,7 @@ static bool code_range(struct str part, int64_t *lo, int64_t *hi)
     return *lo >= 0 && *hi <= 255 && *lo <= *hi;
 }
 
-bool job_codes_have(const char *list, int code)
+bool jobspec_codes_have(const char *list, int code)
 {
     struct str rest = str_c(list), part;
     int64_t lo, hi;
@@ -81,7 +81,7 @@ bool job_codes_have(const char *list, int code)
     return false;
 }
 
-const char *job_check_codes(struct str value)
+const char *jobspec_check_codes(struct str value)
 {
     struct str rest = value, part;
     int64_t lo, hi;
@@ -91,7 +91,7 @@ const char *job_check_codes(struct str value)
     return NULL;
 }
 
-const char *job_check_name(struct str value)
+const char *jobspec_check_name(struct str value)
 {
     if (value.n < 1 || value.n > NAME_MAX_CHARS)
         return "a name has 1 to 256 characters";
@@ -103,7 +103,7 @@ const char *job_check_name(struct str value)
     return NULL;
 }
 
-const char *job_check_token(struct str value)
+const char *jobspec_check_token(struct str value)
 {
     if (value.n < 1 || value.n > TOKEN_MAX)
         return "a token has 1 to 128 characters";
@@ -113,23 +113,24 @@ const char *job_check_token(struct str value)
     return NULL;
 }
 
-const char *job_check_cpu(struct str value)
+const char *jobspec_check_cpu(struct str value)
 {
     int64_t milli;
-    return job_cpu_milli(value, &milli) ? NULL
-                                        : "processors are written like 2, 0.5 or 500m";
+    return jobspec_cpu_milli(value, &milli)
+               ? NULL
+               : "processors are written like 2, 0.5 or 500m";
 }
 
-const char *job_check_size(struct str value)
+const char *jobspec_check_size(struct str value)
 {
     int64_t bytes;
-    return job_bytes(value, &bytes) ? NULL
-                                    : "memory is written like 4Gi, 512Mi or in bytes";
+    return jobspec_bytes(value, &bytes) ? NULL
+                                        : "memory is written like 4Gi, 512Mi or in bytes";
 }
 
-const char *job_check_duration(struct str value)
+const char *jobspec_check_duration(struct str value)
 {
     double seconds;
-    return job_seconds(value, &seconds) ? NULL
-                                        : "times are written like 90s, 30m or 1h30m";
+    return jobspec_seconds(value, &seconds) ? NULL
+                                            : "times are written like 90s, 30m or 1h30m";
 }

@@ -292,7 +292,7 @@ static void check_trainyard(struct nni_checker *x, const struct msg *m)
     nni_at_least(x, m, "cpuNumber", 1);
     check_sharing(x, m, class_of(m), gpu_number(x, m));
     check_indices(x, m);
-    if (!t->has_image && job_backend_runs_images(t->backend))
+    if (!t->has_image && jobspec_backend_runs_images(t->backend))
         schema_report(x->d, DIAG_ERROR, E0406, m, "backend",
                       "TrainyardConfig: image is not set, and the backend '%s' needs one",
                       t->backend);

@@ -154,7 +154,7 @@ static const char *init_arg_problem(struct pc_check *x, const struct init_functi
     return NULL;
 }
 
-const char *init_fn_problem(struct pc_check *x, const char *text)
+const char *pc_init_fn_problem(struct pc_check *x, const char *text)
 {
     struct str rest = str_c(text), part;
     str_split(&rest, ',', &part);

@@ -215,7 +215,7 @@ static void check_dense_embedding(struct pc_check *x, const struct pc_feature *f
 
 static void check_texts(struct pc_check *x, const struct pc_feature *f)
 {
-    const char *bad = f->has_init_fn ? init_fn_problem(x, f->init_fn) : NULL;
+    const char *bad = f->has_init_fn ? pc_init_fn_problem(x, f->init_fn) : NULL;
     if (bad)
         schema_report(x->diags, DIAG_ERROR, E0348, f->msg, "init_fn", "init_fn '%s': %s",
                       f->init_fn, bad);

@@ -100,7 +100,7 @@ static void check_pepnet(struct pc_check *x, const struct pc_PEPNet *p)
 static void check_wide_init(struct pc_check *x, const struct msg *m)
 {
     const struct node *n = node_find(m->node, "wide_init_fn");
-    const char *bad = n ? init_fn_problem(x, n->text.p) : NULL;
+    const char *bad = n ? pc_init_fn_problem(x, n->text.p) : NULL;
     if (bad)
         schema_report(x->diags, DIAG_ERROR, E0348, m, "wide_init_fn",
                       "wide_init_fn '%s': %s", n->text.p, bad);

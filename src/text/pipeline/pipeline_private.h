@@ -115,7 +115,7 @@ void check_tasks(struct pc_check *x);
 void check_unused(struct pc_check *x);
 
 /* NULL when fine, else what is wrong with it. */
-const char *init_fn_problem(struct pc_check *x, const char *text);
+const char *pc_init_fn_problem(struct pc_check *x, const char *text);
 const char *normalizer_problem(struct pc_check *x, const char *text);
 
 /* The whole of it, for conf_kind_pipeline. */

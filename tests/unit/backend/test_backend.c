@@ -11,7 +11,7 @@ static void every_line_of_the_table_is_a_backend_with_its_name(void)
     for (; backend_at(n); n++) {
         const struct backend_ops *b = backend_at(n);
         CHECK(backend_find(b->name) == b);
-        CHECK(job_backend_find(b->name) != NULL);
+        CHECK(jobspec_backend_find(b->name) != NULL);
         CHECK(b->probe && b->prepare && b->address && b->port && b->start);
         CHECK(b->reattach && b->poll && b->signal && b->release && b->clean);
     }
@@ -23,11 +23,11 @@ static void every_line_of_the_table_is_a_backend_with_its_name(void)
 
 static void a_job_that_names_no_backend_gets_the_first_that_fits(void)
 {
-    CHECK_STR(job_backend_for(false)->name, "local");
-    CHECK_STR(job_backend_for(true)->name, "container");
-    CHECK(!job_backend_runs_images("local"));
-    CHECK(job_backend_runs_images("container"));
-    CHECK(!job_backend_runs_images("slurp"));
+    CHECK_STR(jobspec_backend_for(false)->name, "local");
+    CHECK_STR(jobspec_backend_for(true)->name, "container");
+    CHECK(!jobspec_backend_runs_images("local"));
+    CHECK(jobspec_backend_runs_images("container"));
+    CHECK(!jobspec_backend_runs_images("slurp"));
     CHECK_STR(JOB_BACKEND_WORDS, "local|container");
 }
 

@@ -147,14 +147,14 @@ static void draw(struct world *w, struct embed_slot_ids *ids)
 }
 
 /* The plain version: tables as arrays. */
-struct plain {
+struct embed_plain {
     float *rows[TABLES];
     int64_t stride[TABLES];
 };
 
-static struct plain plain_make(enum embed_row_opt_kind kind)
+static struct embed_plain plain_make(enum embed_row_opt_kind kind)
 {
-    struct plain p;
+    struct embed_plain p;
     for (int t = 0; t < TABLES; t++) {
         struct embed_table_conf conf = table_conf(t, kind);
         struct embed_table *model = NULL;
@@ -171,7 +171,7 @@ static struct plain plain_make(enum embed_row_opt_kind kind)
     return p;
 }
 
-static void plain_free(struct plain *p)
+static void plain_free(struct embed_plain *p)
 {
     for (int t = 0; t < TABLES; t++)
         mem_free(p->rows[t]);
@@ -198,7 +198,7 @@ static void each(const struct embed_slot_ids *ids, int s, each_fn *fn, void *arg
 }
 
 struct totals {
-    const struct plain *p;
+    const struct embed_plain *p;
     const struct view *views;
     struct view want[2];
     float *sums[TABLES];
@@ -214,8 +214,8 @@ static void add_lookup(void *arg, int s, int64_t row, int64_t id, float scale)
             scale * a->p->rows[t][id * a->p->stride[t] + d];
 }
 
-static void plain_forward_check(const struct plain *p, const struct embed_slot_ids *ids,
-                                const struct view *out)
+static void plain_forward_check(const struct embed_plain *p,
+                                const struct embed_slot_ids *ids, const struct view *out)
 {
     struct totals a = {.p = p};
     double worst = 0;
@@ -245,7 +245,7 @@ static void add_gradient(void *arg, int s, int64_t row, int64_t id, float scale)
     }
 }
 
-static void embed_plain_update(struct plain *p, const struct embed_slot_ids *ids,
+static void embed_plain_update(struct embed_plain *p, const struct embed_slot_ids *ids,
                                const struct view *grad, enum embed_row_opt_kind kind,
                                const struct embed_row_step *step)
 {
@@ -271,7 +271,7 @@ static void embed_plain_update(struct plain *p, const struct embed_slot_ids *ids
 }
 
 /* Of what is expected, or of 1 where that is less: sums run in another order. */
-static double worst_difference(const struct world *w, const struct plain *p)
+static double worst_difference(const struct world *w, const struct embed_plain *p)
 {
     double worst = 0;
     for (int t = 0; t < TABLES; t++) {
@@ -290,7 +290,7 @@ static void equals_plain_loops(void)
 {
     for (int kind = 0; kind < ROW_OPT_KINDS; kind++) {
         struct world w = make(2, 61, (enum embed_row_opt_kind)kind);
-        struct plain p = plain_make((enum embed_row_opt_kind)kind);
+        struct embed_plain p = plain_make((enum embed_row_opt_kind)kind);
         struct embed_slot_ids ids[SLOTS];
         for (uint64_t step = 1; step <= STEPS; step++) {
             struct embed_row_step s = {.lr = 0.05, .step = step};
@@ -379,7 +379,7 @@ static void unused_rows_read_as_their_first_values(void)
     draw(&w, ids);
     CHECK(embed_batch(w.e, ids, false, NULL) == RC_OK);
     embed_forward(w.e, w.out);
-    struct plain p = plain_make(ROW_SGD);
+    struct embed_plain p = plain_make(ROW_SGD);
     plain_forward_check(&p, ids, w.out);
     for (int64_t r = 0; r < table_rows[0]; r++)
         CHECK(!embed_table_used(embed_table_at(w.e, 0), r));

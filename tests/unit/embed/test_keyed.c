@@ -21,14 +21,14 @@ struct held {
     bool held, pinned;
 };
 
-struct plain {
+struct embed_plain {
     struct embed_keyed_conf conf;
     struct held at[64]; /* conf.capacity + 1, the last one pinned */
     int64_t n, now, last_round;
     int64_t ids[4096], times[4096], n_history, room;
 };
 
-static double plain_score(const struct plain *p, const struct held *h)
+static double plain_score(const struct embed_plain *p, const struct held *h)
 {
     double age = pow((double)(p->now - h->last + 1), p->conf.decay);
     if (h->pinned)
@@ -62,14 +62,14 @@ static void sort_ids(struct held *h, int64_t n)
     }
 }
 
-static void plain_init(struct plain *p, const struct embed_keyed_conf *conf)
+static void plain_init(struct embed_plain *p, const struct embed_keyed_conf *conf)
 {
-    *p = (struct plain){.conf = *conf, .n = conf->capacity + 1};
+    *p = (struct embed_plain){.conf = *conf, .n = conf->capacity + 1};
     for (int64_t i = 0; i < p->n; i++)
         p->at[i] = (struct held){.id = FREE, .held = true, .pinned = i == p->n - 1};
 }
 
-static int64_t uniques(struct plain *p, struct held *out)
+static int64_t uniques(struct embed_plain *p, struct held *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n_history; i++) {
@@ -91,7 +91,7 @@ static int64_t uniques(struct plain *p, struct held *out)
     return kept;
 }
 
-static void plain_round(struct plain *p)
+static void plain_round(struct embed_plain *p)
 {
     struct held all[4096], u[2048];
     int64_t n_u = uniques(p, u), n = p->n;
@@ -116,7 +116,7 @@ static void plain_round(struct plain *p)
     p->last_round = p->now;
 }
 
-static void plain_batch(struct plain *p, const int64_t *ids, int64_t n)
+static void plain_batch(struct embed_plain *p, const int64_t *ids, int64_t n)
 {
     if (p->room == 0)
         p->room = (int64_t)(1.25 * (double)p->conf.interval * (double)n);
@@ -129,7 +129,7 @@ static void plain_batch(struct plain *p, const int64_t *ids, int64_t n)
         plain_round(p);
 }
 
-static bool same_ids(const struct plain *p, const struct embed_keyed *k)
+static bool same_ids(const struct embed_plain *p, const struct embed_keyed *k)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -160,7 +160,7 @@ static void check_zch(enum embed_keyed_worth worth, double decay, const char *fi
     uint64_t used[1] = {0};
     int64_t ids[64], rows[64];
     struct embed_keyed *k = NULL;
-    struct plain *p = mem_calloc(1, sizeof(*p));
+    struct embed_plain *p = mem_calloc(1, sizeof(*p));
     struct rng r;
     CHECK(embed_filter_parse(filter, &conf.filter, NULL) == RC_OK);
     CHECK(embed_keyed_create(&conf, "t", used, &k, NULL) == RC_OK);

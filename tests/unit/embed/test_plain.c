@@ -362,7 +362,7 @@ static void parts_of_a_split_slot_have_room(void)
           RC_OK);
     CHECK_INT((int64_t)e->plains.n, SPLIT);
     for (size_t i = 0; i < e->plains.n; i++) {
-        const struct plain *p = &e->plains.at[i];
+        const struct embed_plain *p = &e->plains.at[i];
         CHECK(p->n_distinct == p->n / 2);
         CHECK(p->distinct + p->n + 1 <= e->numbers + e->numbers_room);
     }

@@ -131,7 +131,7 @@ static void adadelta_and_rmsprop(void)
 #define STEPS 4
 
 /* Rows of several values, by the formulas: norms and row-wise moments are over all. */
-struct plain {
+struct embed_plain {
     double w[DIM], m[DIM], v[DIM], row; /* moments; that of the row */
 };
 
@@ -148,8 +148,8 @@ static double length(const double *x)
     return sqrt(mean_square(x) * DIM);
 }
 
-static void plain_moments(const struct embed_row_opt *o, struct plain *p, const double *g,
-                          int t, double *out)
+static void plain_moments(const struct embed_row_opt *o, struct embed_plain *p,
+                          const double *g, int t, double *out)
 {
     bool by_row =
         o->kind == ROW_PARTIAL_ROWWISE_ADAM || o->kind == ROW_PARTIAL_ROWWISE_LAMB;
@@ -163,8 +163,8 @@ static void plain_moments(const struct embed_row_opt *o, struct plain *p, const 
     }
 }
 
-static void plain_step(const struct embed_row_opt *o, struct plain *p, const double *g,
-                       int t)
+static void plain_step(const struct embed_row_opt *o, struct embed_plain *p,
+                       const double *g, int t)
 {
     double step[DIM], scale = LR;
     switch (o->kind) {
@@ -208,7 +208,7 @@ static void rows_of_several_values(void)
                                   .eps = EPS,
                                   .weight_decay =
                                       kinds[k] == ROW_ROWWISE_ADAGRAD ? 0 : 0.05};
-        struct plain p = {.w = {2, -1, 0.5}};
+        struct embed_plain p = {.w = {2, -1, 0.5}};
         float row[3 * DIM] = {2, -1, 0.5f};
         embed_row_opt_init(&o, row + DIM, DIM);
         for (int t = 1; t <= STEPS; t++) {

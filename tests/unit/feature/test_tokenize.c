@@ -224,12 +224,12 @@ static void the_table_has_a_row_per_token(void)
     tokenizer_close(t);
 }
 
-static const char *normalised(struct text_norm t, const char *in)
+static const char *normalised(struct feature_text_norm t, const char *in)
 {
     static char out[200];
     struct buf b;
     buf_init(&b, 1000);
-    text_norm_run(&t, str_c(in), &b);
+    feature_text_norm_run(&t, str_c(in), &b);
     snprintf(out, sizeof(out), "%s", buf_str(&b));
     buf_release(&b);
     return out;
@@ -237,24 +237,29 @@ static const char *normalised(struct text_norm t, const char *in)
 
 static void texts_are_normalised(void)
 {
-    CHECK_STR(normalised((struct text_norm){.upper = true}, "aé1"), "AÉ1");
-    CHECK_STR(normalised((struct text_norm){.lower = true}, "AÉ1"), "aé1");
-    CHECK_STR(normalised((struct text_norm){.half_width = true}, "Ａ１！　b"), "A1! b");
-    CHECK_STR(normalised((struct text_norm){.simplified = true}, "連衣裙 漢語"),
+    CHECK_STR(normalised((struct feature_text_norm){.upper = true}, "aé1"), "AÉ1");
+    CHECK_STR(normalised((struct feature_text_norm){.lower = true}, "AÉ1"), "aé1");
+    CHECK_STR(normalised((struct feature_text_norm){.half_width = true}, "Ａ１！　b"),
+              "A1! b");
+    CHECK_STR(normalised((struct feature_text_norm){.simplified = true}, "連衣裙 漢語"),
               "连衣裙 汉语");
-    CHECK_STR(normalised((struct text_norm){.filter = true}, "a-b, c。d€"), "ab cd");
-    CHECK_STR(normalised((struct text_norm){.no_blanks = true}, " a b　c\t"), "abc");
-    CHECK_STR(normalised((struct text_norm){.split_chars = true}, "ab裙子c 裙"),
+    CHECK_STR(normalised((struct feature_text_norm){.filter = true}, "a-b, c。d€"),
+              "ab cd");
+    CHECK_STR(normalised((struct feature_text_norm){.no_blanks = true}, " a b　c\t"),
+              "abc");
+    CHECK_STR(normalised((struct feature_text_norm){.split_chars = true}, "ab裙子c 裙"),
               "ab 裙 子 c 裙");
-    CHECK_STR(normalised((struct text_norm){.lower = true, .max_chars = 3}, "ABé"),
-              "abé");
-    CHECK_STR(normalised((struct text_norm){.lower = true, .max_chars = 2}, "ABé"),
-              "ABé");
+    CHECK_STR(
+        normalised((struct feature_text_norm){.lower = true, .max_chars = 3}, "ABé"),
+        "abé");
+    CHECK_STR(
+        normalised((struct feature_text_norm){.lower = true, .max_chars = 2}, "ABé"),
+        "ABé");
     int32_t stops[] = {'b', 0x88d9};
-    struct text_norm own = {.filter = true, .stops = stops, .n_stops = 2};
+    struct feature_text_norm own = {.filter = true, .stops = stops, .n_stops = 2};
     CHECK_STR(normalised(own, "ab,裙子"), "a,子");
     /* width before script before case before the filter */
-    struct text_norm all = {
+    struct feature_text_norm all = {
         .upper = true, .half_width = true, .simplified = true, .filter = true};
     CHECK_STR(normalised(all, "ａ－連"), "A连");
 }

@@ -474,8 +474,8 @@ static void floats_keep_their_order_as_keys(void)
     static const float ascending[] = {-INFINITY, -3e38f, -1,   -1e-40f, 0,
                                       1e-40f,    0.5f,   1.5f, 3e38f,   INFINITY};
     for (size_t i = 1; i < ARRAY_LEN(ascending); i++)
-        CHECK(sort_key(ascending[i - 1]) < sort_key(ascending[i]));
-    CHECK(sort_key(-0.0f) == sort_key(0.0f));
+        CHECK(metric_sort_key(ascending[i - 1]) < metric_sort_key(ascending[i]));
+    CHECK(metric_sort_key(-0.0f) == metric_sort_key(0.0f));
 }
 
 static void sorts_sort(void)

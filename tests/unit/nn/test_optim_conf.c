@@ -213,12 +213,12 @@ static void the_loss_scale_backs_off_and_grows(void)
                  {true, 16}, {true, 16}, {true, 16}, {true, 64}, {true, 64}};
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         optim_scaler_update(&s, steps[i].finite);
-        CHECK(scaler_scale(&s) == steps[i].scale);
+        CHECK(optim_scaler_scale(&s) == steps[i].scale);
     }
     optim_scaler_save(&s, &saved);
     CHECK(optim_scaler_from(w.msg, &again, NULL) == RC_OK);
     CHECK(optim_scaler_load(&again, &saved, NULL) == RC_OK);
-    CHECK(scaler_scale(&again) == 64 && again.good == 1);
+    CHECK(optim_scaler_scale(&again) == 64 && again.good == 1);
     s.scale = 3e38f;
     s.good = 2;
     optim_scaler_update(&s, true);
@@ -233,7 +233,7 @@ static void without_a_scaler_the_scale_is_one(void)
     struct nn_state saved = {0};
     CHECK(optim_scaler_from(NULL, &s, NULL) == RC_OK);
     optim_scaler_update(&s, false);
-    CHECK(scaler_scale(&s) == 1);
+    CHECK(optim_scaler_scale(&s) == 1);
     optim_scaler_save(&s, &saved);
     CHECK_INT(saved.items.n, 0);
     CHECK(optim_scaler_load(&s, &saved, NULL) == RC_OK);
@@ -269,7 +269,7 @@ static void scaler_settings_are_checked(void)
     nn_state_add(&saved, STATE_I64, &good, 1, "scaler.good");
     CHECK(optim_scaler_load(&s, &saved, &err) == RC_FORMAT);
     CHECK_STR(err.msg, "scaler: scale 0 after 0 good steps");
-    CHECK(scaler_scale(&s) == 65536);
+    CHECK(optim_scaler_scale(&s) == 65536);
     nn_state_release(&saved);
     written_close(&w);
 }
@@ -278,13 +278,14 @@ static void micro_steps_make_up_a_step(void)
 {
     char shape[13] = "";
     for (uint64_t i = 0; i < 6; i++) {
-        shape[2 * i] = accum_begins(3, i) ? '(' : '-';
-        shape[2 * i + 1] = accum_ends(3, i) ? ')' : '-';
+        shape[2 * i] = optim_accum_begins(3, i) ? '(' : '-';
+        shape[2 * i + 1] = optim_accum_ends(3, i) ? ')' : '-';
     }
     CHECK_STR(shape, "(----)(----)");
-    CHECK(accum_begins(0, 5) && accum_ends(0, 5) && accum_begins(1, 5) &&
-          accum_ends(1, 5));
-    CHECK(accum_share(4) == 0.25 && accum_share(0) == 1 && accum_share(1) == 1);
+    CHECK(optim_accum_begins(0, 5) && optim_accum_ends(0, 5) &&
+          optim_accum_begins(1, 5) && optim_accum_ends(1, 5));
+    CHECK(optim_accum_share(4) == 0.25 && optim_accum_share(0) == 1 &&
+          optim_accum_share(1) == 1);
 }
 
 static void row_optimizers_come_from_their_messages(void)

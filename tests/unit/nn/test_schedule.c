@@ -65,9 +65,9 @@ static void steps_or_epochs_are_counted(void)
     CHECK(from("sgd_optimizer { lr: 1 } exponential_decay_learning_rate { decay_size: 1 "
                "decay_factor: 0.5 }",
                &s, NULL, &w) == RC_OK);
-    CHECK(schedule_at(&s, 3, 1) == 0.125);
+    CHECK(nn_schedule_at(&s, 3, 1) == 0.125);
     s.by_epoch = true;
-    CHECK(schedule_at(&s, 3, 1) == 0.5);
+    CHECK(nn_schedule_at(&s, 3, 1) == 0.5);
     written_close(&w);
 }
 

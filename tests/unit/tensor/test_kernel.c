@@ -56,23 +56,23 @@ typedef void op_fn(const struct kernels *k, struct bed *b);
         (void)a;                                                  \
         call;                                                     \
     }
-static const struct optim_step plain = {.lr = 0.1,
-                                        .weight_decay = 0.02,
-                                        .eps = 1e-8,
-                                        .rate1 = 0.9,
-                                        .rate2 = 0.99,
-                                        .bias1 = 0.271,
-                                        .bias2 = 0.0297},
-                               first = {.lr = 0.1, .rate1 = 0.9, .first = true},
-                               fancy = {.lr = 0.1,
-                                        .weight_decay = 0.02,
-                                        .eps = 1e-6,
-                                        .rate1 = 0.9,
-                                        .rate2 = 0.1,
-                                        .bias1 = 0.5,
-                                        .bias2 = 0.5,
-                                        .nesterov = true,
-                                        .decoupled = true};
+static const struct kernel_optim_step plain = {.lr = 0.1,
+                                               .weight_decay = 0.02,
+                                               .eps = 1e-8,
+                                               .rate1 = 0.9,
+                                               .rate2 = 0.99,
+                                               .bias1 = 0.271,
+                                               .bias2 = 0.0297},
+                                      first = {.lr = 0.1, .rate1 = 0.9, .first = true},
+                                      fancy = {.lr = 0.1,
+                                               .weight_decay = 0.02,
+                                               .eps = 1e-6,
+                                               .rate1 = 0.9,
+                                               .rate2 = 0.1,
+                                               .bias1 = 0.5,
+                                               .bias2 = 0.5,
+                                               .nesterov = true,
+                                               .decoupled = true};
 
 OP(add, k->add(a[0], a[1], n))
 OP(axpy, k->axpy(a[0], 0.7f, a[1], n))

@@ -31,7 +31,7 @@ static void names_that_engines_take_pass(void)
         "example.com/oci:1",
     };
     for (size_t i = 0; i < ARRAY_LEN(good); i++)
-        if (job_check_image(str_c(good[i])))
+        if (jobspec_check_image(str_c(good[i])))
             CHECK_STR(good[i], "a good name");
     CHECK_INT(ARRAY_LEN(good), 19);
 }
@@ -97,25 +97,25 @@ static void what_could_be_an_option_or_a_file_does_not_pass(void)
         "\xc3\xa4",
     };
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        if (!job_check_image(str_c(bad[i])))
+        if (!jobspec_check_image(str_c(bad[i])))
             CHECK_STR(bad[i], "refused");
     char tag[140] = "a:", name[300] = "";
     memset(tag + 2, 'x', 129);
-    CHECK(job_check_image(str_c(tag)) != NULL);
+    CHECK(jobspec_check_image(str_c(tag)) != NULL);
     tag[130] = '\0';
-    CHECK(job_check_image(str_c(tag)) == NULL);
+    CHECK(jobspec_check_image(str_c(tag)) == NULL);
     memset(name, 'x', 256);
-    CHECK(job_check_image(str_c(name)) != NULL);
+    CHECK(jobspec_check_image(str_c(name)) != NULL);
     name[255] = '\0';
-    CHECK(job_check_image(str_c(name)) == NULL);
-    CHECK(job_check_image(str_of("a\0b", 3)) != NULL);
+    CHECK(jobspec_check_image(str_c(name)) == NULL);
+    CHECK(jobspec_check_image(str_of("a\0b", 3)) != NULL);
 }
 
 static void whatever_passes_begins_with_no_dash(void)
 {
     for (int c = 1; c < 256; c++) {
         char text[3] = {(char)c, 'a', '\0'};
-        bool fine = !job_check_image(str_c(text));
+        bool fine = !jobspec_check_image(str_c(text));
         bool wanted = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
         CHECK_INT(fine, wanted);
     }
@@ -124,10 +124,10 @@ static void whatever_passes_begins_with_no_dash(void)
 static void names_of_variables_are_words(void)
 {
     static const char *const bad[] = {"", "1A", "A B", "A=B", "A-B", "A\nB", "-e", "Ä"};
-    CHECK(!job_check_variable(str_c("LD_PRELOAD")));
-    CHECK(!job_check_variable(str_c("_a1")));
+    CHECK(!jobspec_check_variable(str_c("LD_PRELOAD")));
+    CHECK(!jobspec_check_variable(str_c("_a1")));
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        CHECK(job_check_variable(str_c(bad[i])) != NULL);
+        CHECK(jobspec_check_variable(str_c(bad[i])) != NULL);
 }
 
 static const struct tap_case cases[] = {
