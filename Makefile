@@ -9,7 +9,7 @@ SECONDS_EACH ?= 60
 JOBS ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help build quickstart test interop goldens lint install deb fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune bench-zoo clean
+.PHONY: help build quickstart test interop goldens lint install deb cuda test-cuda fuzz bench-data bench-engine bench-compat bench-jobs chaos bench-save bench-memory bench-quality bench-serve bench-tune bench-zoo clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -52,6 +52,14 @@ deb: build ## a Debian package in build/release
 	@tools/deps deb
 	@cd build/release && cpack -G DEB
 	@ls build/release/*.deb
+
+cuda: ## the program and its plug-in for NVIDIA cards: build/cuda (needs no card)
+	@tools/deps build cuda
+	@home=$$(tools/cuda-toolkit build/cuda-toolkit) && cmake --preset cuda -DTY_CUDA_HOME=$$home
+	@cmake --build --preset cuda -j $(JOBS) --target trainyard trainyard_cuda model_test_golden
+
+test-cuda: cuda ## the goldens on the card; without one, that the program says so
+	@tests/cuda/run build/cuda
 
 fuzz: ## run each fuzz target for SECONDS_EACH seconds
 	@tools/deps build fuzz

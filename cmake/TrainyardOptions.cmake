@@ -32,12 +32,16 @@ pkg_check_modules(MHD REQUIRED IMPORTED_TARGET libmicrohttpd)
 pkg_check_modules(PQ libpq)
 pkg_check_modules(MPI IMPORTED_TARGET ompi-c)
 
+# nvcc and the static runtime, from a toolkit of the system or from TY_CUDA_HOME (tools/cuda-toolkit).
 if(TY_CUDA)
-  include(CheckLanguage)
-  check_language(CUDA)
-  if(NOT CMAKE_CUDA_COMPILER)
-    message(WARNING "TY_CUDA is on but nvcc was not found: building without CUDA")
-    set(TY_CUDA OFF)
+  set(TY_CUDA_HOME "" CACHE PATH "where CUDA's bin, include and lib are; empty: found by nvcc on the PATH")
+  find_program(TY_NVCC nvcc HINTS ${TY_CUDA_HOME}/bin /usr/local/cuda/bin)
+  get_filename_component(cuda_bin "${TY_NVCC}" DIRECTORY)
+  find_path(TY_CUDA_INCLUDE cuda_runtime_api.h HINTS ${TY_CUDA_HOME}/include ${cuda_bin}/../include)
+  find_library(TY_CUDART libcudart_static.a HINTS ${TY_CUDA_HOME}/lib ${cuda_bin}/../lib64 ${cuda_bin}/../lib)
+  if(NOT TY_NVCC OR NOT TY_CUDA_INCLUDE OR NOT TY_CUDART)
+    message(FATAL_ERROR "TY_CUDA is on, but there is no nvcc with its headers and libcudart_static.a: "
+      "run `make cuda`, which fetches them, or set TY_CUDA_HOME")
   endif()
 endif()
 

@@ -12,11 +12,12 @@
 #include "cmd/stop_signals.h"
 #include "cmd/train_config.h"
 #include "cmd/train_show.h"
+#include "nn/device.h"
 #include "train/trainer.h"
 
 struct train_conf {
     const char *train_input, *eval_input, *model_dir, *fine_tune, *edit_config_json, *log;
-    const char *table_dir, *data;
+    const char *table_dir, *data, *device;
     struct opt_list set;
     int64_t threads, seed, patience;
     double save_every;
@@ -53,6 +54,9 @@ static const struct opt opts[] = {
      .meta = "JSON"},
     {OPT_INT(struct train_conf, threads, "0", 0, POOL_THREADS_MAX,
              "number of threads; 0: one per CPU. Results do not depend on it")},
+    {OPT_CHOICE(struct train_conf, device, "cpu", "cpu|cuda",
+                "what computes the model: the CPU, or the first NVIDIA card that is "
+                "visible")},
     {OPT_TEXT(struct train_conf, table_dir, NULL,
               "keep embedding tables in files in this directory, for tables larger "
               "than memory"),
@@ -98,7 +102,8 @@ static enum train_data data_of(const char *name)
 }
 
 static enum rc train_config_file(const struct train_conf *c, const struct conf *config,
-                                 struct diags *diags, struct err *err)
+                                 const struct device *device, struct diags *diags,
+                                 struct err *err)
 {
     const struct pc_EasyRecConfig *pc = config->data;
     struct train_result result = {0};
@@ -113,6 +118,7 @@ static enum rc train_config_file(const struct train_conf *c, const struct conf *
                               .fresh_optimizer = c->fresh,
                               .farm_hash = config_farm_hash(),
                               .table_dir = c->table_dir,
+                              .device = device,
                               .save_seconds = c->save_every,
                               .patience = c->patience,
                               .memory = c->overcommit ? 0 : config_memory(c->memory),
@@ -157,12 +163,23 @@ static enum rc open_config(const struct train_conf *c, const char *path, bool be
                                                    diags, err);
 }
 
+/* *out is NULL for the CPU. */
+static enum rc open_device(const char *name, struct device **out, struct err *err)
+{
+    const struct device_ops *ops;
+    if (strcmp(name, "cpu") == 0)
+        return RC_OK;
+    enum rc rc = nn_device_find(name, &ops, err);
+    return rc ? rc : device_open(ops, out, err);
+}
+
 static enum rc train_command(const void *conf, const struct opt_args *args,
                              struct err *err)
 {
     const struct train_conf *c = conf;
     struct conf config = {0};
     struct diags diags = {0};
+    struct device *device = NULL;
     enum rc rc = open_config(c, args->at[0], false, &config, &diags, err);
     if (!rc && wants_best(c, &config)) {
         conf_release(&config);
@@ -172,7 +189,10 @@ static enum rc train_command(const void *conf, const struct opt_args *args,
         rc = open_config(c, args->at[0], true, &config, &diags, err);
     }
     if (!rc)
-        rc = train_config_file(c, &config, &diags, err);
+        rc = open_device(c->device, &device, err);
+    if (!rc)
+        rc = train_config_file(c, &config, device, &diags, err);
+    device_close(device);
     diags_release(&diags);
     conf_release(&config);
     return rc;

@@ -22,6 +22,8 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 
+#define BY_HOST_MAX 256 /* ops that are looked at */
+
 #define LIVE_NS (CLOCK_SECOND / 10)
 #define WIDTH_DEFAULT 80
 #define LINE_MAX_BYTES ((size_t)1 << 20)
@@ -142,6 +144,35 @@ static void start_json(const struct train_start *x, struct buf *b)
     buf_putc(b, '}');
 }
 
+/* Ops without an implementation on the device: each is named once. */
+static void put_by_host(struct buf *b, const struct graph *g)
+{
+    const char *names[BY_HOST_MAX];
+    size_t n = graph_by_host(g, names, BY_HOST_MAX), shown = 0;
+    if (n == 0)
+        return;
+    buf_printf(b, "on the CPU  %zu of %zu ops:", n, graph_n_ops(g));
+    for (size_t i = 0; i < n && i < BY_HOST_MAX; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again |= strcmp(names[k], names[i]) == 0;
+        if (!again)
+            buf_printf(b, "%s %s", shown++ ? "," : "", names[i]);
+    }
+    buf_puts(b, "\n");
+}
+
+static void put_device(struct buf *b, const struct train_session *s)
+{
+    const struct device *d = s->options.device;
+    int threads = pool_threads(s->options.pool);
+    buf_printf(b, "device      %s (%s), %d thread%s; seed %ju\n",
+               d ? d->ops->name : "cpu",
+               d && d->ops->about ? d->ops->about(d) : cpu_level_name(cpu_level()),
+               threads, threads == 1 ? "" : "s", (uintmax_t)s->options.seed);
+    put_by_host(b, s->model->graph);
+}
+
 static void start_model(const struct train_session *s, struct buf *b)
 {
     size_t tables, dense, activations, n, ids = 0, sequences = 0;
@@ -186,9 +217,7 @@ static void start_text(const struct train_start *x, const char *eval_input, stru
         buf_printf(b, ": %s step%s", train_count_text(x->total_steps, t[1]),
                    x->total_steps == 1 ? "" : "s");
     buf_printf(b, "\nevaluation  %s\n", eval_input[0] ? eval_input : "none");
-    buf_printf(b, "device      cpu (%s), %d thread%s; seed %ju\n",
-               cpu_level_name(cpu_level()), pool_threads(s->options.pool),
-               pool_threads(s->options.pool) == 1 ? "" : "s", (uintmax_t)s->options.seed);
+    put_device(b, s);
     if (x->memory_expected > 0)
         buf_printf(b, "memory      %s expected, %s may be used\n",
                    train_size_text((double)x->memory_expected, t[0]),

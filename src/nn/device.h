@@ -7,9 +7,12 @@
 
 #define DEVICE(name) extern const struct device_ops device_##name;
 #include "nn/devices.def"
-#undef DEVICE
 
-const struct device_ops *nn_device_find(const char *name); /* NULL when unknown */
+/* RC_NOTFOUND, RC_UNSUPPORTED (E2602): there is none of that name, or the library that
+ * brings it cannot be loaded.
+ */
+enum rc nn_device_find(const char *name, const struct device_ops **out,
+                       struct err *err) MUST_CHECK;
 /* The one that is there without being opened, and that NULL stands for. */
 const struct device *nn_device_default(void);
 

@@ -508,6 +508,16 @@ struct param *graph_param(const struct graph *g, const char *name)
     return NULL;
 }
 
+size_t graph_by_host(const struct graph *g, const char **names, size_t max)
+{
+    return g->executor->by_host ? g->executor->by_host(g, names, max) : 0;
+}
+
+size_t graph_n_ops(const struct graph *g)
+{
+    return g->ops.n;
+}
+
 size_t graph_bytes(const struct graph *g)
 {
     return (size_t)g->slab_floats * sizeof(float);

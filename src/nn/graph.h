@@ -247,5 +247,10 @@ struct param *graph_param(const struct graph *g, const char *name);
 size_t graph_plan_bytes(struct graph *g, const int64_t rows[AXES_MAX]);
 /* Of activations and gradients, as now planned. */
 size_t graph_bytes(const struct graph *g);
+/* Ops that the host runs for the device because that has none of its own, which costs
+ * copies: how many of graph_n_ops(), and the names of the first in names[max].
+ */
+size_t graph_by_host(const struct graph *g, const char **names, size_t max);
+size_t graph_n_ops(const struct graph *g);
 
 #endif

@@ -42,6 +42,8 @@ struct device_ops {
                  enum device_way way);
     void (*fill)(const struct device *d, void *at, int byte, size_t bytes);
     enum rc (*synchronise)(const struct device *d, struct err *err);
+    /* Optional: which one it is, "NVIDIA H200"; the device's own. */
+    const char *(*about)(const struct device *d);
     /* Runs planned graphs and the loops of dense optimizers. */
     const struct executor_ops *executor;
 };

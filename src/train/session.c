@@ -77,6 +77,7 @@ static enum rc build_model(struct train_session *s,
     struct model_options options = {
         .graph = {.pool = s->options.pool,
                   .comm = s->options.comm,
+                  .device = s->options.device,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
                   .training = training,
                   .fixed = !training,

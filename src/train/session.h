@@ -26,6 +26,7 @@ struct train_session_options {
      * every rank.
      */
     const struct lookup_ops *lookup;
+    const struct device *device; /* that runs the graph; NULL: the CPU */
     uint64_t seed;
     bool training; /* false: forward only; no optimizers */
     bool farm_hash;

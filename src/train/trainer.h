@@ -80,6 +80,7 @@ struct train_options {
     bool farm_hash;
     const char *table_dir;           /* tables are kept in files there; NULL: in memory */
     const struct lookup_ops *lookup; /* who keeps the tables; NULL: this process */
+    const struct device *device;     /* that runs the graph; NULL: the CPU */
     double save_seconds; /* > 0: a checkpoint at least this often, by the clock */
     int64_t patience; /* > 0: stop after this many evaluations without a better metric */
     int64_t memory;   /* bytes that the run may use; 0: not checked */

@@ -263,7 +263,8 @@ enum rc trainer_set_up(struct trainer *t, struct err *err)
                                        .training = true,
                                        .farm_hash = t->o->farm_hash,
                                        .table_dir = t->o->table_dir,
-                                       .lookup = t->o->lookup};
+                                       .lookup = t->o->lookup,
+                                       .device = t->o->device};
     int threads = t->o->threads > 0 ? t->o->threads : cpu_count();
     train_best_init(&t->best, t->conf->export_config);
     enum rc rc = pool_create(threads, &t->pool, err);

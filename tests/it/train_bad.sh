@@ -25,6 +25,18 @@ bad_input_is_named()
     [ -d m ] && fail "a refused run left m behind"
 }
 
+a_device_without_its_plug_in_is_refused()
+{
+    config && data
+    trained m --device cuda
+    status 1
+    err_has "error[E2602]: device 'cuda' needs libtrainyard_cuda.so, which is not beside the program"
+    trained m --device abacus
+    status 2
+    err_has "abacus"
+    [ -d m ] && fail "a refused run left m behind"
+}
+
 # Rows as text, so that anything can be put into them.
 text_data() # COLUMN VALUE...: in place of the value of COLUMN in the first rows
 {
@@ -162,6 +174,6 @@ a_full_disk_leaves_the_checkpoints_that_were_there()
     err_lacks ".tmp"
 }
 
-tap_cases bad_input_is_named a_label_that_is_no_number_is_named a_label_that_is_missing_is_named \
+tap_cases bad_input_is_named a_device_without_its_plug_in_is_refused a_label_that_is_no_number_is_named a_label_that_is_missing_is_named \
     an_id_beyond_its_table_is_named no_rows_are_an_error one_class_leaves_auc_undefined \
     nan_in_the_data_is_named a_full_disk_leaves_the_checkpoints_that_were_there

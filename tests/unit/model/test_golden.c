@@ -7,10 +7,13 @@
 #include "embed/embed.h"
 #include "model/model.h"
 
+#include <dlfcn.h>
+
 #include "base/fs.h"
 #include "base/hash.h"
 #include "device_copies.h"
 #include "golden/golden.h"
+#include "nn/device_plugin.h"
 #include "nn/optim/optim.h"
 #include "nn/optim/sparse.h"
 #include "text/conf.h"
@@ -488,6 +491,25 @@ static uint64_t run_on(struct golden *file, const char *name, const struct devic
     return r.digest;
 }
 
+/* A device from a library that TRAINYARD_TEST_DEVICE names (`make test-cuda`); NULL:
+ * there is no such variable.
+ */
+static const struct device *plugged_in(void)
+{
+    static struct device *device;
+    const char *path = getenv("TRAINYARD_TEST_DEVICE");
+    struct err err = {0};
+    if (!path || device)
+        return device;
+    void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct device_plugin *p = lib ? dlsym(lib, DEVICE_PLUGIN_SYMBOL) : NULL;
+    if (!p || device_open(p->ops, &device, &err)) {
+        printf("Bail out! %s: %s\n", path, p ? err.msg : dlerror());
+        exit(1);
+    }
+    return device;
+}
+
 static void golden(const char *name)
 {
     struct golden file;
@@ -496,6 +518,8 @@ static void golden(const char *name)
     snprintf(path, sizeof(path), "%s/models/%s.json", TY_GOLDEN, name);
     CHECK(device_open(&device_copies, &copies, NULL) == RC_OK);
     if (golden_open(&file, path)) {
+        if (plugged_in())
+            run_on(&file, name, plugged_in());
         uint64_t cpu = run_on(&file, name, NULL), other = run_on(&file, name, copies);
         CHECK(cpu != 0 && cpu == other);
         const struct copies *c = copies->state;

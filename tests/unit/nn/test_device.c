@@ -282,8 +282,11 @@ static void the_cpu_runs_every_op_of_the_registry(void)
 #define OP(name, file) CHECK(nn_cpu_executor.has(&op_##name));
 #include "nn/ops.def"
 #undef OP
-    CHECK(nn_device_find("cpu") == &device_cpu);
-    CHECK(nn_device_find("abacus") == NULL);
+    const struct device_ops *ops = NULL;
+    struct err err = {0};
+    CHECK(nn_device_find("cpu", &ops, &err) == RC_OK && ops == &device_cpu);
+    CHECK(nn_device_find("abacus", &ops, &err) == RC_NOTFOUND && err.code == E2602);
+    CHECK_STR(err.msg, "there is no device 'abacus'");
     CHECK(nn_device_default()->ops == &device_cpu);
 }
 

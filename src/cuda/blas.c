@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuBLAS is looked up by its names, so that the plug-in is built without it and runs with
+ * the version that is installed. Its matrices are column-major: a row-major product is the
+ * product of the transposed factors in the other order.
+ */
+#include "cuda/blas.h"
+
+#include <dlfcn.h>
+
+#include "base/compiler.h"
+
+/* Of cublas_v2.h and library_types.h. */
+enum { OP_PLAIN = 0, OP_TURNED = 1 };
+enum { TYPE_F32 = 0 };
+enum { COMPUTE_F32 = 68, COMPUTE_BF16 = 75, COMPUTE_TF32 = 77 };
+enum { ALGORITHM_DEFAULT = -1 };
+
+static const char *const names[] = {"libcublas.so.13", "libcublas.so.12"};
+
+static void *symbol(const struct blas *b, const char *name)
+{
+    return b->lib ? dlsym(b->lib, name) : NULL;
+}
+
+enum rc blas_open(struct blas *b, cuda_stream s, struct err *err)
+{
+    int (*create)(void **handle), (*set_stream)(void *handle, cuda_stream stream);
+    *b = (struct blas){0};
+    for (size_t i = 0; !b->lib && i < ARRAY_LEN(names); i++)
+        b->lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    *(void **)&create = symbol(b, "cublasCreate_v2");
+    *(void **)&set_stream = symbol(b, "cublasSetStream_v2");
+    *(void **)&b->gemm_ex = symbol(b, "cublasGemmEx");
+    *(void **)&b->destroy = symbol(b, "cublasDestroy_v2");
+    if (!create || !set_stream || !b->gemm_ex || !b->destroy)
+        return err_coded(err, RC_NOTFOUND, E2602,
+                         "cuBLAS (%s or %s) cannot be loaded: %s", names[0], names[1],
+                         b->lib ? "it lacks a function" : dlerror());
+    int failed = create(&b->handle);
+    if (!failed)
+        failed = set_stream(b->handle, s);
+    return failed
+               ? err_coded(err, RC_IO, E2602, "cuBLAS does not start: status %d", failed)
+               : RC_OK;
+}
+
+void blas_close(struct blas *b)
+{
+    if (b->handle)
+        b->destroy(b->handle);
+    if (b->lib)
+        dlclose(b->lib);
+    *b = (struct blas){0};
+}
+
+static int compute_of(enum blas_precision p)
+{
+    return p == BLAS_F32 ? COMPUTE_F32 : p == BLAS_TF32 ? COMPUTE_TF32 : COMPUTE_BF16;
+}
+
+int blas_product(struct blas *b, enum blas_precision precision, struct blas_matrix x,
+                 struct blas_matrix y, int64_t m, int64_t n, int64_t k, bool add,
+                 float *c, int64_t ldc)
+{
+    float one = 1, keep = add ? 1 : 0;
+    if (m == 0 || n == 0)
+        return 0;
+    return b->gemm_ex(b->handle, y.turned ? OP_TURNED : OP_PLAIN,
+                      x.turned ? OP_TURNED : OP_PLAIN, (int)n, (int)m, (int)k, &one, y.at,
+                      TYPE_F32, (int)y.ld, x.at, TYPE_F32, (int)x.ld, &keep, c, TYPE_F32,
+                      (int)ldc, compute_of(precision), ALGORITHM_DEFAULT);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda/cuda_private.h - what the files of the CUDA plug-in share. */
+#ifndef CUDA_CUDA_PRIVATE_H
+#define CUDA_CUDA_PRIVATE_H
+
+#include <pthread.h>
+
+#include "cuda/blas.h"
+#include "cuda/kernel/kernels.h"
+#include "nn/graph_private.h"
+
+/* device.state: one card, and the stream that everything is queued on. */
+struct cuda {
+    char name[256]; /* of the card */
+    cuda_stream stream;
+    struct blas blas;
+    pthread_mutex_t lock; /* who queues; guards what follows */
+    float *scratch;       /* the card's; for what one op needs while it runs */
+    int64_t scratch_floats;
+    double *totals;   /* the card's: [CUDA_TOTAL_PARTS], then results */
+    int64_t n_totals; /* results there is room for */
+    int failed;       /* the first cudaError_t; 0: none */
+};
+
+/* scratch.c: room on the card for `n`; NULL (and `failed` is set) when there is none. */
+float *cuda_scratch(struct cuda *c, int64_t n);
+double *cuda_totals(struct cuda *c, int64_t n);
+/* Results [0, n) of cuda_totals(), on the host; waits for them. */
+void cuda_read_totals(struct cuda *c, double *to, int64_t n);
+void cuda_note(struct cuda *c, int code); /* of a call; the first failure is kept */
+
+/* One op while it runs. */
+struct cuda_run {
+    const struct op_run *op;
+    struct cuda *cuda;
+    const int64_t *const *offsets; /* by axis, the card's */
+};
+
+struct cuda_op {
+    /* Optional: whether this implementation does for an op with such settings. */
+    bool (*fits)(const void *conf, const struct nn_shape *in, int n_in);
+    void (*forward)(const struct cuda_run *r);
+    /* Writes gradients of inputs that are fresh, adds to others, adds to parameters'. */
+    void (*backward)(const struct cuda_run *r); /* NULL: nothing to do */
+};
+const struct cuda_op *cuda_op_find(const char *name); /* NULL: it runs on the CPU */
+
+/* host_op.c: an op that the card has no kernels for runs on the CPU, behind copies. */
+struct host_op;
+const struct op *host_op_named(const char *name); /* NULL: there is none */
+enum rc host_op_create(const struct graph *g, struct op_node *n, struct host_op **out,
+                       struct err *err) MUST_CHECK;
+void host_op_destroy(struct host_op *h);
+void host_op_forward(struct host_op *h, struct graph *g, struct op_node *n);
+void host_op_backward(struct host_op *h, struct graph *g, struct op_node *n);
+
+extern const struct executor_ops cuda_executor;
+extern const struct param_ops cuda_params;
+
+static inline struct cuda *cuda_of(const struct device *d)
+{
+    return d->state;
+}
+
+static inline struct cuda_rows cuda_view(const struct view *v)
+{
+    return (struct cuda_rows){v->data, v->rows, v->width, v->ld};
+}
+
+static inline struct cuda_rows cuda_in(const struct cuda_run *r, int i)
+{
+    return cuda_view(&r->op->in[i]);
+}
+
+static inline struct cuda_rows cuda_out(const struct cuda_run *r)
+{
+    return cuda_view(&r->op->out[0]);
+}
+
+static inline struct cuda_rows cuda_d_in(const struct cuda_run *r, int i)
+{
+    return cuda_view(&r->op->d_in[i]);
+}
+
+static inline struct cuda_rows cuda_d_out(const struct cuda_run *r)
+{
+    return cuda_view(&r->op->d_out[0]);
+}
+
+/* Whether the gradient of input i is wanted, and whether there is one to add to. */
+static inline bool cuda_wants(const struct cuda_run *r, int i)
+{
+    return r->op->d_in[i].data != NULL;
+}
+
+static inline bool cuda_adds(const struct cuda_run *r, int i)
+{
+    return !r->op->d_in_fresh[i];
+}
+
+/* Columns [from, from + width). */
+static inline struct cuda_rows cuda_cols(struct cuda_rows v, int64_t from, int64_t width)
+{
+    return (struct cuda_rows){v.at + from, v.rows, width, v.ld};
+}
+
+#endif
