@@ -27,6 +27,7 @@
 #include "base/proc.h"
 #include "job/file.h"
 #include "job/retry.h"
+#include "job/space.h"
 
 #define LOG_AREA "agent"
 #define LOOK_NS (1 * INT64_C(1000000000))
@@ -58,6 +59,7 @@ struct agent {
     VEC(struct child *) children;
     int64_t idle_since; /* monotonic; 0: there is something to do */
     bool stop;
+    bool disk_told; /* that it is nearly full */
 };
 
 static void sort_row(struct backend_agent_queue *q, const struct store_job *j)
@@ -416,6 +418,21 @@ static void plan_now(struct agent *a)
     mem_free(v);
 }
 
+/* A disk that is nearly full stops admissions before it hurts what runs; it is looked at
+ * again with the next look at the store.
+ */
+static bool disk_short(struct agent *a)
+{
+    struct buf why;
+    buf_init(&why, 1000);
+    bool is = job_space_short(a->p->dir, 0, &why);
+    if (is && !a->disk_told)
+        log_warn("no job starts: %s", buf_str(&why));
+    a->disk_told = is;
+    buf_release(&why);
+    return is;
+}
+
 /* Quotas hold for all machines together: one of them admits at a time, and looks at the
  * others right before.
  */
@@ -423,7 +440,7 @@ static void plan(struct agent *a)
 {
     struct err err = {0};
     bool mine = true;
-    if (!a->q.waiting.n || a->stop)
+    if (!a->q.waiting.n || a->stop || disk_short(a))
         return;
     bool shared = a->share.limited && store_is_url(a->p->where);
     enum rc rc = RC_OK;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "job/quote.h"
+#include "job/space.h"
 #include "job/state.h"
 #include "job/status.h"
 
@@ -30,6 +31,11 @@ static enum rc say_waiting(const struct job_place *p, const char *slots,
     struct backend_queue_need total;
     struct backend_share share = {.limited = false};
     struct backend_share_elsewhere elsewhere = {.rows = {.n = 0}};
+    if (strcmp(j->node, p->node) == 0 && job_space_short(p->dir, 0, NULL)) {
+        buf_printf(out, "%s waits: ", j->id);
+        job_space_short(p->dir, 0, out);
+        return RC_OK;
+    }
     enum rc rc = backend_agent_queue_read(p, &q, err);
     if (rc)
         return rc;

@@ -35,6 +35,8 @@ struct following {
     int64_t workers, attempt;  /* the attempt that is read */
     struct place_in_log *logs; /* [workers + 1] of that attempt, the last: prepare */
     bool wrote, worked;        /* anything; a worker, in this attempt */
+    enum rc failed;            /* how the last log could not be read */
+    struct err why;
 };
 
 static struct place_in_log *place_of(struct following *x, int64_t worker)
@@ -89,8 +91,10 @@ static bool copy_log(struct following *x, int64_t worker)
     buf_init(&part, (size_t)8 << 20);
     for (;;) {
         buf_clear(&part);
-        if (x->p->ops->log(x->p, x->id, worker, x->attempt, l->at, &part, NULL) ||
-            !part.n)
+        enum rc rc =
+            x->p->ops->log(x->p, x->id, worker, x->attempt, l->at, &part, &x->why);
+        x->failed = rc ? rc : x->failed;
+        if (rc || !part.n)
             break;
         put_part(x, worker, part.p, part.n);
         l->at += (int64_t)part.n;
@@ -171,6 +175,7 @@ static enum rc one_look(struct following *x, bool *over, struct err *err)
     bool known = job_state_find(jobs.at[0].state, &state);
     int64_t last = jobs.at[0].attempt;
     store_jobs_release(&jobs);
+    x->failed = RC_OK;
     /* The state first, then the files: what was written before the end is there. */
     copy_all(x);
     while (!x->f->attempt && x->attempt < last) {
@@ -179,7 +184,9 @@ static enum rc one_look(struct following *x, bool *over, struct err *err)
         copy_all(x);
     }
     *over = !x->f->follow || (known && job_state_ended(state));
-    return RC_OK;
+    if (*over && x->failed && err)
+        *err = x->why;
+    return *over ? x->failed : RC_OK;
 }
 
 enum rc job_follow_run(const struct cmd_place *p, const char *id,
@@ -209,8 +216,10 @@ enum rc job_follow_run(const struct cmd_place *p, const char *id,
             rc = one_look(&x, &over, err);
         else
             copy_all(&x);
-        if (job_wait_for_server(rc, err, &lost))
+        if (f->follow && job_wait_for_server(rc, err, &lost)) {
             rc = RC_OK;
+            over = false;
+        }
         if (!rc && !over)
             nanosleep(&(struct timespec){.tv_nsec = p->ops->nap_ns}, NULL);
     }

@@ -6,6 +6,7 @@
 #ifndef CMD_JOB_OPS_H
 #define CMD_JOB_OPS_H
 
+#include "cmd/storage_ops.h"
 #include "cmd/team_ops.h"
 #include "job/outputs.h"
 #include "job/spec.h"
@@ -23,6 +24,7 @@ struct job_ops {
     bool here;      /* directories of the caller mean something there */
     int64_t nap_ns; /* between two looks at something that grows */
     const struct team_ops *team;
+    const struct storage_ops *storage;
     enum rc (*get)(const struct cmd_place *p, const char *id, struct store_jobs *out,
                    struct err *err);
     enum rc (*list)(const struct cmd_place *p, const struct store_filter *f,

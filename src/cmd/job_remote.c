@@ -549,6 +549,7 @@ static enum rc remote_dataset_delete(const struct cmd_place *p, const char *name
 const struct job_ops job_ops_remote = {
     .name = "server",
     .team = &team_ops_remote,
+    .storage = &storage_ops_remote,
     .nap_ns = 300000000,
     .get = remote_get,
     .list = remote_list,

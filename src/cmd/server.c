@@ -22,13 +22,16 @@
 #include "cmd/team_env.h"
 #include "cmd/tune_common.h"
 #include "http/api.h"
+#include "job/space.h"
+#include "team/cleaner.h"
 
 struct server_conf {
     struct job_where where;
     const char *listen, *tls_cert, *tls_key, *log, *experiments;
     struct opt_list host;
-    int64_t threads, max_body, user_storage;
-    double rate, header_timeout, body_timeout;
+    int64_t threads, max_body, user_storage, min_free;
+    double rate, header_timeout, body_timeout, clean_every;
+    const char *advertise;
     bool no_queue;
     struct server_isolate_conf jobs;
 };
@@ -50,6 +53,16 @@ static const struct opt opts[] = {
               "maximum size of a request body")},
     {OPT_SIZE(struct server_conf, user_storage, "0", 0, INT64_MAX,
               "bytes of uploads and models that one user may store; 0: no limit")},
+    {OPT_SIZE(struct server_conf, min_free, "512m", 0, INT64_MAX,
+              "free bytes of the disk below which no job starts and no upload is taken")},
+    {OPT_DURATION(
+        struct server_conf, clean_every, "10m", 0, 3155760000,
+        "how often to delete jobs by policy and contents that nothing refers to; "
+        "0: never")},
+    {OPT_TEXT(struct server_conf, advertise, NULL,
+              "URL under which other servers on the same store reach this one; default: "
+              "the address it listens on"),
+     .meta = "URL"},
     {OPT_NUM(struct server_conf, rate, "1000", 0, 1e9,
              "requests per second and token, and a tenth of it per address without a "
              "valid token; 0: no limit")},
@@ -151,6 +164,7 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
     struct api_options o = {
         .place = p.p,
         .listen = c->listen,
+        .url = c->advertise,
         .tls_cert = c->tls_cert,
         .tls_key = c->tls_key,
         .hosts = hosts,
@@ -169,16 +183,22 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .others = isolate.others,
         .images_only = isolate.images_only,
     };
-    rc = api_start(&o, &a, err);
+    rc = job_space_keep(p.p.dir, c->min_free, err);
+    if (!rc)
+        rc = api_start(&o, &a, err);
     struct team_daemon_conf team = team_env_daemon(&p.p);
     struct team_daemon *daemon = NULL;
     if (!rc && !c->no_queue)
         rc = team_daemon_create(&team, &daemon, err);
+    struct team_cleaner *cleaner = NULL;
+    if (!rc && !c->no_queue && c->clean_every > 0)
+        rc = team_cleaner_create(&p.p, c->clean_every, &cleaner, err);
     if (!rc) {
         server_isolate_tell(&isolate, c->jobs.trust_submitters);
         say_hello(c, a);
         wait_for_end();
     }
+    team_cleaner_destroy(cleaner);
     team_daemon_destroy(daemon);
     api_stop(a);
     mem_free(experiments);

@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/forward.h"
 #include "store/audit.h"
 #include "text/diag.h"
 #include "text/json.h"
@@ -273,6 +275,24 @@ enum rc http_call_job(struct http_call *c, struct store_jobs *out, struct err *e
         rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", id);
     }
     return rc;
+}
+
+bool http_call_elsewhere(const struct http_call *c, const struct store_job *j)
+{
+    if (strcmp(j->node, c->place.node) == 0)
+        return false;
+    char *dir = job_place_dir(&c->place, j->id); /* the machine may have a new name */
+    bool here = fs_is_dir(dir);
+    mem_free(dir);
+    return !here;
+}
+
+enum rc http_call_files(struct http_call *c, struct store_jobs *out, bool *elsewhere,
+                        struct err *err)
+{
+    enum rc rc = http_call_job(c, out, err);
+    *elsewhere = !rc && http_call_elsewhere(c, &out->at[0]);
+    return *elsewhere ? http_forward(c, out->at[0].node, err) : rc;
 }
 
 void http_call_drop_body(struct http_call *c)

@@ -19,7 +19,8 @@ struct api;
 struct api_options {
     struct job_place place; /* `store` is not used: the server opens its own */
     const char *listen;     /* "127.0.0.1:8420"; port 0: any */
-    const char *tls_cert;   /* PEM files; NULL: plain HTTP */
+    const char *url; /* where other servers on the store find this one; NULL: `listen` */
+    const char *tls_cert; /* PEM files; NULL: plain HTTP */
     const char *tls_key;
     const char *const *hosts; /* further names of this server, NULL behind the last */
     const char *slots;        /* see backend/capacity.h; NULL: what there is */

@@ -65,6 +65,13 @@ struct http_call {
  */
 enum rc http_call_job(struct http_call *c, struct store_jobs *out,
                       struct err *err) MUST_CHECK;
+/* The same for a request about the job's files. *elsewhere: they lie at another server, and
+ * its answer (or why there is none) is the answer to this request.
+ */
+enum rc http_call_files(struct http_call *c, struct store_jobs *out, bool *elsewhere,
+                        struct err *err) MUST_CHECK;
+/* Whether the files of a job lie at another server. */
+bool http_call_elsewhere(const struct http_call *c, const struct store_job *j);
 /* Is `project` the caller's, or is the caller an admin? */
 bool http_call_in_project(const struct http_call *c, const char *project);
 /* RC_INVAL (E5010) with status 403. */

@@ -7,12 +7,27 @@
 #include "http/api_private.h"
 #include "http/handlers.h"
 #include "job/snapshot.h"
+#include "job/space.h"
 #include "job/storage.h"
+
+/* Nothing is taken that would leave the disk too full for jobs to go on. */
+static enum rc check_room(struct http_call *c, int64_t n, struct err *err)
+{
+    struct buf why;
+    enum rc rc = RC_OK;
+    buf_init(&why, 1000);
+    if (job_space_short(c->place.dir, n, &why))
+        rc = err_coded(err, RC_IO, E3108, "%.400s", buf_str(&why));
+    buf_release(&why);
+    return rc;
+}
 
 static enum rc code_put(struct http_call *c, const char *objects, struct err *err)
 {
     int64_t n = (int64_t)c->raw.n, added = 0;
-    enum rc rc = job_storage_count(&c->place, n, c->api->o.user_storage, err);
+    enum rc rc = check_room(c, n, err);
+    if (!rc)
+        rc = job_storage_count(&c->place, n, c->api->o.user_storage, err);
     if (rc)
         return rc;
     rc = job_snapshot_object_put(objects, c->params[0], c->raw.n ? c->raw.p : "",

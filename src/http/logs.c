@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "http/forward.h"
 #include "http/handlers.h"
 #include "job/state.h"
 
@@ -37,9 +38,10 @@ enum rc http_list_logs(struct http_call *c, struct err *err)
 {
     struct store_jobs jobs = {0};
     struct fs_names names = {0};
-    enum rc rc = http_call_job(c, &jobs, err);
+    bool elsewhere = false;
+    enum rc rc = http_call_files(c, &jobs, &elsewhere, err);
     store_jobs_release(&jobs);
-    if (rc)
+    if (rc || elsewhere)
         return rc;
     char *dir = job_place_file(&c->place, c->params[0], "logs");
     if (fs_list(dir, &names, NULL))
@@ -176,6 +178,10 @@ enum rc http_get_log(struct http_call *c, struct err *err)
         c->status = 404;
         rc = err_coded(err, RC_NOTFOUND, E3015, "job %s has %jd workers, numbered from 0",
                        j->id, (intmax_t)j->workers);
+    } else if (http_call_elsewhere(c, j)) {
+        rc = http_schema_bool(c->query, "follow", false)
+                 ? http_forward_away(c, j->node, err)
+                 : http_forward(c, j->node, err);
     } else if (http_schema_bool(c->query, "follow", false)) {
         rc = logs_follow(c, j, err);
     } else {

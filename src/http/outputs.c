@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "http/api_private.h"
+#include "http/forward.h"
 #include "http/handlers.h"
 #include "http/range.h"
 #include "job/outputs.h"
@@ -28,21 +29,17 @@ static void put_output(struct json_out *j, const struct job_output *o)
     json_close(j, '}');
 }
 
-static enum rc outputs_of_call(struct http_call *c, struct job_outputs *out,
-                               struct err *err)
-{
-    struct store_jobs jobs = {0};
-    enum rc rc = http_call_job(c, &jobs, err);
-    store_jobs_release(&jobs);
-    return rc ? rc : job_outputs_read(&c->place, c->params[0], out, err);
-}
-
 enum rc http_list_outputs(struct http_call *c, struct err *err)
 {
     struct job_outputs l;
     const char *channel = http_schema_text(c->query, "channel", NULL);
-    enum rc rc = outputs_of_call(c, &l, err);
-    if (rc)
+    struct store_jobs jobs = {0};
+    bool elsewhere = false;
+    enum rc rc = http_call_files(c, &jobs, &elsewhere, err);
+    store_jobs_release(&jobs);
+    if (!rc && !elsewhere)
+        rc = job_outputs_read(&c->place, c->params[0], &l, err);
+    if (rc || elsewhere)
         return rc;
     json_open(&c->json, NULL, '{');
     json_open(&c->json, "outputs", '[');
@@ -64,13 +61,13 @@ static const char *tag_of(struct http_call *c, const struct job_output *o,
                         (uintmax_t)st->st_mtim.tv_sec, (uintmax_t)st->st_mtim.tv_nsec);
 }
 
-enum rc http_get_output(struct http_call *c, struct err *err)
+static enum rc answer_file(struct http_call *c, struct err *err)
 {
     struct job_outputs l;
     struct stat st;
     int fd = -1;
     const char *channel = c->params[1], *path = http_schema_text(c->query, "path", "");
-    enum rc rc = outputs_of_call(c, &l, err);
+    enum rc rc = job_outputs_read(&c->place, c->params[0], &l, err);
     if (rc)
         return rc;
     const struct job_output *o = job_outputs_find(&l, channel, path);
@@ -84,5 +81,17 @@ enum rc http_get_output(struct http_call *c, struct err *err)
     if (!rc)
         rc = http_range_answer(c, fd, st.st_size, tag_of(c, o, &st), err);
     job_outputs_release(&l);
+    return rc;
+}
+
+enum rc http_get_output(struct http_call *c, struct err *err)
+{
+    struct store_jobs jobs = {0};
+    enum rc rc = http_call_job(c, &jobs, err);
+    if (!rc)
+        rc = http_call_elsewhere(c, &jobs.at[0])
+                 ? http_forward_file(c, jobs.at[0].node, err)
+                 : answer_file(c, err);
+    store_jobs_release(&jobs);
     return rc;
 }

@@ -37,31 +37,42 @@ static const char *header_of(struct http_call *c, const char *name)
     return MHD_lookup_connection_value(c->conn, MHD_HEADER_KIND, name);
 }
 
-enum rc http_range_answer(struct http_call *c, int fd, int64_t size, const char *tag,
-                          struct err *err)
+bool http_range_decide(struct http_call *c, int64_t size, const char *tag, int64_t *first,
+                       int64_t *n)
 {
     const char *quoted = arena_printf(&c->arena, "\"%s\"", tag);
     const char *known = header_of(c, "If-None-Match"), *same = header_of(c, "If-Range");
-    int64_t first = 0, n = size;
+    *first = 0;
+    *n = size;
     enum http_range r = same && strcmp(same, quoted) != 0
                             ? RANGE_NONE
-                            : http_range_parse(header_of(c, "Range"), size, &first, &n);
+                            : http_range_parse(header_of(c, "Range"), size, first, n);
     http_call_header(c, "ETag", quoted);
     http_call_header(c, "Accept-Ranges", "bytes");
     c->type = "application/octet-stream";
     if ((known && strcmp(known, quoted) == 0) || r == RANGE_BAD) {
-        close(fd);
         c->status = r == RANGE_BAD ? 416 : 304;
         if (r == RANGE_BAD)
             http_call_header(c, "Content-Range",
                              arena_printf(&c->arena, "bytes */%jd", (intmax_t)size));
-        return RC_OK;
+        return false;
     }
     if (r == RANGE_GOOD) {
         c->status = 206;
         http_call_header(c, "Content-Range",
-                         arena_printf(&c->arena, "bytes %jd-%jd/%jd", (intmax_t)first,
-                                      (intmax_t)(first + n - 1), (intmax_t)size));
+                         arena_printf(&c->arena, "bytes %jd-%jd/%jd", (intmax_t)*first,
+                                      (intmax_t)(*first + *n - 1), (intmax_t)size));
+    }
+    return true;
+}
+
+enum rc http_range_answer(struct http_call *c, int fd, int64_t size, const char *tag,
+                          struct err *err)
+{
+    int64_t first = 0, n = 0;
+    if (!http_range_decide(c, size, tag, &first, &n)) {
+        close(fd);
+        return RC_OK;
     }
     c->streaming =
         MHD_create_response_from_fd_at_offset64((uint64_t)n, fd, (uint64_t)first);

@@ -13,6 +13,12 @@
 enum rc http_range_answer(struct http_call *c, int fd, int64_t size, const char *tag,
                           struct err *err) MUST_CHECK;
 
+/* The same decision without the file: status and headers; false: there is no body. Else the
+ * part [*first, *first + *n) is to be sent.
+ */
+bool http_range_decide(struct http_call *c, int64_t size, const char *tag, int64_t *first,
+                       int64_t *n);
+
 /* "bytes=A-B", "bytes=A-" or "bytes=-N" of `size` bytes. RANGE_NONE: it is to be ignored;
  * RANGE_BAD: it lies outside.
  */

@@ -69,6 +69,12 @@ static bool number_ok(const char *v)
     return n > 0 && n <= 9 && !v[n];
 }
 
+static bool policy_ok(const char *v)
+{
+    return strcmp(v, "default") == 0 || (str_starts(v, "user:") && name_ok(v + 5)) ||
+           (str_starts(v, "project:") && name_ok(v + 8));
+}
+
 static bool channel_ok(const char *v)
 {
     return *v && *v != '.' && strlen(v) <= 128 && !strchr(v, '/');
@@ -100,6 +106,7 @@ static const struct {
     {"log", "^(prepare|[0-9]{1,4})$", log_ok},
     {"name", NAME_PATTERN, name_ok},
     {"nni", "^(" NNI_WORDS ")$", nni_ok},
+    {"policy", "^(default|(user|project):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$", policy_ok},
     {"rule", NAME_PATTERN, name_ok},
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of what goes in and out: snapshots, outputs. */
+/* The tables of what goes in and out: snapshots, outputs, and the room that they take. */
 #include "http/schemas_private.h"
 
 static const struct http_schema_item Snapshot_items[] = {
@@ -40,3 +40,63 @@ static const struct http_schema_item OutputPath_items[] = {
     ITEM(path, STRING, "of the file, below the channel", .min = 1, .max = 4000, MUST),
     {0}};
 TABLE(OutputPath, "which file");
+
+static const struct http_schema_item StorageUse_items[] = {
+    ITEM(name, STRING, "user or project; empty: none", MUST),
+    ITEM(jobs, INT, "whose files are on this server", MUST),
+    ITEM(job_bytes, INT, "of their directories", MUST),
+    ITEM(models, INT, "versions of models", MUST),
+    ITEM(stored_bytes, INT, "uploads and models; of users alone", MUST),
+    {0}};
+TABLE(StorageUse, "what somebody takes of the disk");
+
+static const struct http_schema_item Storage_items[] = {
+    ITEM(total, INT, "bytes of the disk", MUST),
+    ITEM(free, INT, "bytes that can still be written", MUST),
+    ITEM(min_free, INT, "below this no job starts and nothing is taken", MUST),
+    ITEM(admits, BOOL, "jobs can start", MUST),
+    ITEM(here_bytes, INT, "contents of jobs that were submitted on the machine itself",
+         MUST),
+    ITEM(use, LIST, "largest first", .of = &http_schema_StorageUse, MUST),
+    {0}};
+TABLE(Storage, "the disk of a server");
+
+static const struct http_schema_item StorageQuery_items[] = {
+    ITEM(by, STRING, "default owner", .words = "owner|project"), {0}};
+TABLE(StorageQuery, "which view");
+
+static const struct http_schema_item CollectRequest_items[] = {
+    ITEM(dry_run, BOOL, "only count"),
+    ITEM(older_than_s, INT, "leave alone what was sent or used since; default a day",
+         .min = 0, .max = INT64_C(3155760000)),
+    {0}};
+TABLE(CollectRequest, "how to collect");
+
+static const struct http_schema_item CollectAnswer_items[] = {
+    ITEM(jobs, INT, "deleted by policy", MUST),
+    ITEM(job_bytes, INT, "of them", MUST),
+    ITEM(objects, INT, "contents removed", MUST),
+    ITEM(object_bytes, INT, "of them", MUST),
+    ITEM(orphans, INT, "directories without a job", MUST),
+    {0}};
+TABLE(CollectAnswer, "what was removed");
+
+#define KEPT(how)                                                                    \
+    ITEM(age_s, INT, "seconds since the end; -1: no limit", how),                    \
+        ITEM(jobs, INT, "the latest so many stay; -1: no limit", how),               \
+        ITEM(bytes, INT, "the latest that take no more together stay; -1: no limit", \
+             how)
+static const struct http_schema_item Retention_items[] = {
+    ITEM(name, STRING, "user:NAME, project:NAME, or default: users without their own",
+         MUST),
+    KEPT(MUST),
+    {0}};
+TABLE(Retention, "how long jobs that have ended are kept");
+
+static const struct http_schema_item RetentionList_items[] = {
+    ITEM(policies, LIST, "by name", .of = &http_schema_Retention, MUST), {0}};
+TABLE(RetentionList, "all policies");
+
+#define ANY_KEPT .min = -1, .max = INT64_C(1) << 60
+static const struct http_schema_item RetentionPut_items[] = {KEPT(ANY_KEPT), {0}};
+TABLE(RetentionPut, "a policy; what is absent has no limit");

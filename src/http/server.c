@@ -16,6 +16,7 @@
 #include "http/api_private.h"
 #include "http/framing.h"
 #include "job/snapshot.h"
+#include "store/servers.h"
 #include "team/deliver.h"
 
 #define LOG_AREA "server"
@@ -390,6 +391,30 @@ static const char **job_env_of(const char *const *env)
     return out;
 }
 
+static char *own_url(const struct api *a)
+{
+    char host[256] = "";
+    size_t n = (size_t)(strrchr(a->o.listen, ':') - a->o.listen);
+    snprintf(host, sizeof(host), "%.*s", (int)n, a->o.listen);
+    if (strcmp(host, "0.0.0.0") == 0 || strcmp(host, "[::]") == 0)
+        if (gethostname(host, sizeof(host) - 1) < 0)
+            snprintf(host, sizeof(host), "localhost");
+    return mem_printf("%s://%s:%d", a->cert ? "https" : "http", host, a->port);
+}
+
+/* For other servers on the same store: who has the files of the jobs of this place. */
+static enum rc announce(struct api *a, struct err *err)
+{
+    char *url = a->o.url && *a->o.url ? mem_strdup(a->o.url) : own_url(a);
+    struct http_db *d = api_db(a);
+    struct store_server x = {
+        .node = a->o.place.node, .url = url, .started = clock_wall_ns()};
+    enum rc rc = store_server_put(d->store, &x, err);
+    api_db_back(a, d);
+    mem_free(url);
+    return rc;
+}
+
 static enum rc server_start(struct api *a, struct err *err)
 {
     union httpd_address at;
@@ -427,6 +452,8 @@ static enum rc server_start(struct api *a, struct err *err)
         rc = start_parts(a, err);
     if (!rc)
         rc = listen_on(a, &at, err);
+    if (!rc)
+        rc = announce(a, err);
     return rc;
 }
 

@@ -30,6 +30,12 @@ static const char *const migrations[] = {
     NULL,
     SCHEMA_V2,
     NULL,
+    SCHEMA_V3,
+    "CREATE OR REPLACE FUNCTION events_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+    "$body$ BEGIN IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM jobs WHERE id = "
+    "OLD.job) THEN RETURN OLD; END IF; RAISE EXCEPTION 'events are never changed'; END "
+    "$body$",
+    NULL,
     NULL,
 };
 

@@ -5,7 +5,7 @@
 #ifndef STORE_SCHEMA_H
 #define STORE_SCHEMA_H
 
-#define STORE_VERSION 2
+#define STORE_VERSION 3
 
 /* Version 1. */
 #define SCHEMA_V1                                                                           \
@@ -78,5 +78,23 @@
         "action TEXT NOT NULL, object TEXT NOT NULL, outcome TEXT NOT NULL, address TEXT " \
         "NOT NULL)",                                                                       \
         "CREATE INDEX audit_who ON audit (who, num)"
+
+/* Version 3: what is kept for longer than jobs, and for how long. Events go with their job
+ * and not otherwise: see the databases' own triggers.
+ */
+#define SCHEMA_V3                                                                         \
+    "CREATE TABLE servers (node TEXT PRIMARY KEY, url TEXT NOT NULL, started BIGINT "     \
+    "NOT NULL)",                                                                          \
+        "CREATE TABLE models (name TEXT NOT NULL, version BIGINT NOT NULL, owner TEXT "   \
+        "NOT NULL, project TEXT NOT NULL, job TEXT NOT NULL, channel TEXT NOT NULL, "     \
+        "snapshot TEXT NOT NULL, node TEXT NOT NULL, files BIGINT NOT NULL, bytes "       \
+        "BIGINT NOT NULL, lineage TEXT NOT NULL, note TEXT NOT NULL, created BIGINT NOT " \
+        "NULL, PRIMARY KEY (name, version))",                                             \
+        "CREATE TABLE retention (name TEXT PRIMARY KEY, age_s BIGINT NOT NULL, jobs "     \
+        "BIGINT NOT NULL, bytes BIGINT NOT NULL)",                                        \
+        "CREATE TABLE past_use (owner TEXT NOT NULL, project TEXT NOT NULL, started "     \
+        "BIGINT NOT NULL, finished BIGINT NOT NULL, cpu_milli BIGINT NOT NULL, memory "   \
+        "BIGINT NOT NULL, gpu BIGINT NOT NULL)",                                          \
+        "CREATE INDEX past_use_finished ON past_use (finished)"
 
 #endif

@@ -38,6 +38,11 @@ static const char *const migrations[] = {
     NULL,
     SCHEMA_V2,
     NULL,
+    SCHEMA_V3,
+    "DROP TRIGGER IF EXISTS events_kept",
+    "CREATE TRIGGER events_kept BEFORE DELETE ON events WHEN EXISTS (SELECT 1 FROM jobs "
+    "WHERE id = OLD.job) BEGIN SELECT RAISE(ABORT, 'events are never removed'); END",
+    NULL,
     NULL,
 };
 

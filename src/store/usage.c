@@ -35,7 +35,9 @@ enum rc store_usage_get(struct store *s, enum store_usage_by by, int64_t since,
         "((CASE WHEN finished = 0 OR finished > CAST($2 AS BIGINT) THEN CAST($2 AS "
         "BIGINT) ELSE finished END) - (CASE WHEN started < CAST($1 AS BIGINT) THEN "
         "CAST($1 AS BIGINT) ELSE started END)) / 1000000 AS ms "
-        "FROM jobs WHERE started > 0 AND started < CAST($2 AS BIGINT) AND (finished "
+        "FROM (SELECT owner, project, started, finished, cpu_milli, memory, gpu FROM jobs "
+        "UNION ALL SELECT owner, project, started, finished, cpu_milli, memory, gpu FROM "
+        "past_use) AS use WHERE started > 0 AND started < CAST($2 AS BIGINT) AND (finished "
         "= 0 OR finished > CAST($1 AS BIGINT))) AS one GROUP BY who) AS total",
         by == STORE_BY_PROJECT ? "project" : "owner");
     const struct store_table usage = {.name = buf_str(&from),

@@ -203,7 +203,7 @@ END
     out_is <<<"pw ***"
     run "$TRAINYARD" job why "$id"
     out_has "UserExit"
-    run "$TRAINYARD" job submit --input train=/etc -- true
+    run "$TRAINYARD" job submit --output model=/etc -- true
     status 2
     err_has "E5015"
     run "$TRAINYARD" dataset create etc --path /etc --mount /mnt/etc

@@ -4,53 +4,7 @@
 # shellcheck disable=SC2154 # $got is set by run
 . "$(dirname "$0")/lib.sh"
 
-unset TRAINYARD_DIR TRAINYARD_STORE TRAINYARD_SERVER TRAINYARD_TOKEN TRAINYARD_SLOTS
-
-# start [FLAG...]: a server below ./yard on a free port; $url, and a token per user.
-start()
-{
-    local trust=
-    [ "$(id -u)" = 0 ] || trust=--trust-submitters # as root, jobs are isolated
-    # shellcheck disable=SC2086
-    "$TRAINYARD" server --listen 127.0.0.1:0 --dir yard --experiments none --rate 100000 \
-        $trust "$@" 2>server.log &
-    server=$!
-    wait_for_server
-    export TRAINYARD_SERVER=$url TRAINYARD_TOKEN
-    TRAINYARD_TOKEN=$(cat yard/admin.token)
-    admin=$TRAINYARD_TOKEN
-}
-
-finish()
-{
-    kill "$server" 2>/dev/null
-    wait "$server" 2>/dev/null
-    for p in /proc/[0-9]*; do
-        tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "TRAINYARD_DIR=$PWD/yard" && kill "${p#/proc/}"
-    done 2>/dev/null
-    for _ in $(seq 100); do
-        flock -n yard/agent.lock true && break
-        sleep 0.1
-    done
-}
-
-person() # NAME [FLAG...]: makes a submitter; prints the token
-{
-    local name=$1
-    shift
-    TRAINYARD_TOKEN=$admin "$TRAINYARD" user create "$name" --role submitter "$@" >/dev/null
-    TRAINYARD_TOKEN=$admin "$TRAINYARD" token create "$name"
-}
-as() { TRAINYARD_TOKEN=$1; }
-# api METHOD PATH [CURL ARGUMENT...]: status in $code, body in .out
-api()
-{
-    local method=$1 path=$2
-    shift 2
-    code=$(curl -s -o .out -D .head -w '%{http_code}' -X "$method" -H "Authorization: Bearer $TRAINYARD_TOKEN" "$@" "$url$path")
-}
-is() { [ "$2" = "$3" ] || fail "$1: got '$2', want '$3'"; }
-digest() { sha256sum <"$1" | cut -d' ' -f1; }
+. "$(dirname "$0")/storage_lib.sh"
 
 # A program that learns a line from a CSV with the standard library alone.
 program()

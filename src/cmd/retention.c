@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `retention set|list|delete`: how long jobs that have ended are kept. A policy is named by
+ * whose it is: "user:ann", "project:ads", or "default". All three speak to the storage table
+ * of p->ops, so they are the same for this machine and for a server.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/job_common.h"
+
+struct retention_conf {
+    struct job_where where;
+    const char *user, *project;
+    double age;
+    int64_t jobs, size;
+    bool json;
+};
+
+#define WHOSE_OPTS                                                                 \
+    {OPT_TEXT(struct retention_conf, user, NULL, "of this user"), .meta = "NAME"}, \
+    {                                                                              \
+        OPT_TEXT(struct retention_conf, project, NULL, "of this project"),         \
+            .meta = "NAME"                                                         \
+    }
+
+static const struct opt set_opts[] = {
+    WHOSE_OPTS,
+    {OPT_DURATION(struct retention_conf, age, "0", 0, 3155760000,
+                  "delete jobs this long after their end; 0: no limit")},
+    {OPT_INT(struct retention_conf, jobs, "-1", -1, 1000000000,
+             "keep the latest so many; -1: no limit")},
+    {OPT_SIZE(
+        struct retention_conf, size, "0", 0, INT64_MAX,
+        "keep the latest whose directories are not larger than this together; 0: no "
+        "limit")},
+    JOB_WHERE_OPTS(struct retention_conf),
+    JOB_SERVER_OPT(struct retention_conf),
+    {0},
+};
+
+static const struct opt list_opts[] = {
+    {OPT_BOOL(struct retention_conf, json, "false", "print a JSON list")},
+    JOB_WHERE_OPTS(struct retention_conf),
+    JOB_SERVER_OPT(struct retention_conf),
+    {0},
+};
+
+static const struct opt delete_opts[] = {
+    WHOSE_OPTS,
+    JOB_WHERE_OPTS(struct retention_conf),
+    JOB_SERVER_OPT(struct retention_conf),
+    {0},
+};
+
+/* The caller's; NULL (E0603): both were given. */
+static char *policy_name(const struct retention_conf *c, struct err *err)
+{
+    if (c->user && c->project) {
+        err_coded(err, RC_INVAL, E0603, "--user and --project exclude each other");
+        return NULL;
+    }
+    return c->user      ? mem_printf("user:%s", c->user)
+           : c->project ? mem_printf("project:%s", c->project)
+                        : mem_strdup("default");
+}
+
+static enum rc retention_set_command(const void *conf, const struct opt_args *args,
+                                     struct err *err)
+{
+    const struct retention_conf *c = conf;
+    struct cmd_place p;
+    char *name = policy_name(c, err);
+    if (!name)
+        return RC_INVAL;
+    struct store_retention x = {.name = name,
+                                .age_s = c->age > 0 ? (int64_t)c->age : -1,
+                                .jobs = c->jobs,
+                                .bytes = c->size > 0 ? c->size : -1};
+    enum rc rc = job_open(&c->where, &p, err);
+    if (!rc) {
+        rc = p.ops->storage->retention_put(&p, &x, err);
+        cmd_place_close(&p);
+    }
+    mem_free(name);
+    return rc;
+}
+
+static enum rc retention_delete_command(const void *conf, const struct opt_args *args,
+                                        struct err *err)
+{
+    const struct retention_conf *c = conf;
+    struct cmd_place p;
+    char *name = policy_name(c, err);
+    if (!name)
+        return RC_INVAL;
+    enum rc rc = job_open(&c->where, &p, err);
+    if (!rc) {
+        rc = p.ops->storage->retention_delete(&p, name, err);
+        cmd_place_close(&p);
+    }
+    mem_free(name);
+    return rc;
+}
+
+static void put_limit(struct buf *b, int64_t v, bool size)
+{
+    char text[24] = "-";
+    if (v >= 0 && size)
+        job_space_words(v, text);
+    else if (v >= 0)
+        snprintf(text, sizeof(text), "%jd", (intmax_t)v);
+    buf_printf(b, " %12s", text);
+}
+
+static void show_policies(const struct store_retentions *l, bool json, struct buf *b)
+{
+    struct json_out j = {.out = b};
+    if (json)
+        json_open(&j, NULL, '[');
+    else
+        buf_printf(b, "%-28s %12s %12s %12s\n", "OF", "SECONDS", "JOBS", "SIZE");
+    for (size_t i = 0; i < l->n; i++) {
+        const struct store_retention *x = &l->at[i];
+        if (json) {
+            json_open(&j, NULL, '{');
+            json_put_str(&j, "name", x->name);
+            json_put_int(&j, "age_s", x->age_s);
+            json_put_int(&j, "jobs", x->jobs);
+            json_put_int(&j, "bytes", x->bytes);
+            json_close(&j, '}');
+            continue;
+        }
+        buf_printf(b, "%-28s", x->name);
+        put_limit(b, x->age_s, false);
+        put_limit(b, x->jobs, false);
+        put_limit(b, x->bytes, true);
+        buf_putc(b, '\n');
+    }
+    if (json) {
+        json_close(&j, ']');
+        buf_putc(b, '\n');
+    }
+}
+
+static enum rc retention_list_command(const void *conf, const struct opt_args *args,
+                                      struct err *err)
+{
+    const struct retention_conf *c = conf;
+    struct cmd_place p;
+    struct store_retentions l = {0};
+    struct buf b;
+    enum rc rc = job_open(&c->where, &p, err);
+    if (rc)
+        return rc;
+    buf_init(&b, CMD_TEXT_MAX);
+    rc = p.ops->storage->retention_get(&p, &l, err);
+    if (!rc) {
+        show_policies(&l, c->json, &b);
+        rc = cmd_print(&b, err);
+    }
+    buf_release(&b);
+    store_retentions_release(&l);
+    cmd_place_close(&p);
+    return rc;
+}
+
+static const struct cmd_example set_examples[] = {
+    {"everybody's jobs for a month, the latest 500 of each",
+     "trainyard retention set --age 30d --jobs 500"},
+    {"a project's jobs up to a size",
+     "trainyard retention set --project ads --size 200g"},
+    {0},
+};
+
+const struct cmd cmd_retention_set = {
+    .name = "retention set",
+    .summary = "say how long jobs that have ended are kept",
+    .description =
+        "A policy for a user, for a project, or without both for every user who has none. "
+        "It takes the place of the one before. Jobs with the label `keep` are never "
+        "deleted by a policy. At a server this requires an admin's token.",
+    .examples = set_examples,
+    .opts = set_opts,
+    .conf_size = sizeof(struct retention_conf),
+    .run = retention_set_command,
+};
+
+static const struct cmd_example list_examples[] = {
+    {"all policies", "trainyard retention list"}, {0}};
+
+const struct cmd cmd_retention_list = {
+    .name = "retention list",
+    .summary = "list the policies for jobs that have ended",
+    .examples = list_examples,
+    .opts = list_opts,
+    .conf_size = sizeof(struct retention_conf),
+    .run = retention_list_command,
+};
+
+static const struct cmd_example remove_examples[] = {
+    {"a project without one", "trainyard retention delete --project ads"}, {0}};
+
+const struct cmd cmd_retention_delete = {
+    .name = "retention delete",
+    .summary = "remove a policy; jobs are kept then",
+    .examples = remove_examples,
+    .opts = delete_opts,
+    .conf_size = sizeof(struct retention_conf),
+    .run = retention_delete_command,
+};

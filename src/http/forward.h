@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* http/forward.h - requests about files that another server on the same store holds.
+ *
+ * Several servers may share one PostgreSQL; logs and outputs of a job lie where it ran. A
+ * server that is asked for another's files asks that server, with the caller's own token.
+ */
+#ifndef HTTP_FORWARD_H
+#define HTTP_FORWARD_H
+
+#include "http/call.h"
+
+/* Answers with what the server of `node` answers. RC_IO (E5017) with status 503: there is
+ * none, it does not answer, or it sent the request here.
+ */
+enum rc http_forward(struct http_call *c, const char *node, struct err *err) MUST_CHECK;
+/* The same for a file, of any size: it is passed on in parts. */
+enum rc http_forward_file(struct http_call *c, const char *node,
+                          struct err *err) MUST_CHECK;
+/* The caller is told to ask there: for streams that have no end yet. */
+enum rc http_forward_away(struct http_call *c, const char *node,
+                          struct err *err) MUST_CHECK;
+
+#endif

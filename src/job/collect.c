@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mark and sweep over the contents of a jobs directory. The roots are the snapshots that the
+ * jobs of this place, all schedules and all models name; each owner's contents are looked at
+ * by themselves. What no root reaches and nobody sent or asked for within a day goes. An
+ * upload touches what it needs, so contents between upload and submission are young.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "job/remove.h"
+#include "job/snapshot.h"
+#include "job/status.h"
+#include "job/storage.h"
+#include "store/models.h"
+#include "store/schedules.h"
+
+#define PAGE 1000
+
+struct collecting {
+    const struct job_place *p;
+    struct map roots; /* snapshots that are named anywhere */
+    struct map jobs;  /* ids of this place */
+    int64_t oldest;   /* time, s: what is younger stays */
+    bool dry;
+    struct job_removed *out;
+};
+
+static void add_root(struct collecting *c, const char *text)
+{
+    char *id = mem_strndup(text, strcspn(text, "/"));
+    if (job_snapshot_id_ok(id))
+        map_put(&c->roots, str_c(id))->value = c;
+    mem_free(id);
+}
+
+static void add_uri(struct collecting *c, const struct node *n)
+{
+    if (n && n->kind == NODE_STR && str_starts(n->text.p, SNAPSHOT_PREFIX))
+        add_root(c, n->text.p + strlen(SNAPSHOT_PREFIX));
+}
+
+static void add_spec(struct collecting *c, const char *text)
+{
+    struct doc doc = {0};
+    const struct node *spec = job_json_open(text, &doc), *in = node_find(spec, "input");
+    add_uri(c, node_find(spec, "source"));
+    for (size_t i = 0; in && in->kind == NODE_MAP && i < in->map.n; i++)
+        add_uri(c, in->map.at[i].value);
+    if (doc.src)
+        doc_release(&doc);
+}
+
+/* A local directory is copied at submission: the second event says under which name. */
+static enum rc add_staged(struct collecting *c, const char *id, struct err *err)
+{
+    struct store_events l = {0};
+    enum rc rc = store_events_get(c->p->store, id, 0, 4, &l, err);
+    for (size_t i = 0; i < l.n; i++) {
+        struct doc doc = {0};
+        if (strcmp(l.at[i].type, "Staged") == 0)
+            add_root(c, node_get_text(job_json_open(l.at[i].data, &doc), "snapshot", ""));
+        if (doc.src)
+            doc_release(&doc);
+    }
+    store_events_release(&l);
+    return rc;
+}
+
+static enum rc add_job(struct collecting *c, const struct store_job *j, struct err *err)
+{
+    char *text = NULL;
+    map_put(&c->jobs, str_c(j->id))->value = c;
+    enum rc rc = store_spec(c->p->store, j->id, &text, err);
+    if (rc == RC_NOTFOUND)
+        return RC_OK; /* deleted meanwhile */
+    if (!rc) {
+        add_spec(c, text);
+        rc = add_staged(c, j->id, err);
+    }
+    mem_free(text);
+    return rc;
+}
+
+static enum rc add_jobs(struct collecting *c, struct err *err)
+{
+    struct store_filter f = {.node = c->p->node, .limit = PAGE, .oldest_first = true};
+    enum rc rc = RC_OK;
+    for (size_t got = PAGE; !rc && got == PAGE;) {
+        struct store_jobs jobs = {0};
+        rc = store_list(c->p->store, &f, &jobs, err);
+        got = rc ? 0 : jobs.n;
+        for (size_t i = 0; i < got && !rc; i++)
+            rc = add_job(c, &jobs.at[i], err);
+        if (got)
+            f.before = jobs.at[got - 1].num;
+        store_jobs_release(&jobs);
+    }
+    return rc;
+}
+
+static enum rc add_others(struct collecting *c, struct err *err)
+{
+    struct store_schedules schedules = {0};
+    struct store_models models = {0};
+    enum rc rc = store_schedule_get(c->p->store, NULL, &schedules, err);
+    if (!rc)
+        rc = store_model_get(c->p->store, NULL, 0, &models, err);
+    for (size_t i = 0; i < schedules.n; i++)
+        add_spec(c, schedules.at[i].spec);
+    for (size_t i = 0; i < models.n; i++)
+        add_root(c, models.at[i].snapshot);
+    store_schedules_release(&schedules);
+    store_models_release(&models);
+    return rc;
+}
+
+static enum rc mark(void *arg, const char *id, struct err *err)
+{
+    struct map *live = arg;
+    map_put(live, str_c(id))->value = live;
+    return RC_OK;
+}
+
+/* Objects below one directory that the roots reach. */
+static void mark_all(const struct collecting *c, const char *objects, struct map *live)
+{
+    for (size_t i = 0; i < c->roots.n; i++) {
+        const char *id = c->roots.at[i].key;
+        char *path = mem_printf("%s/%.2s/%s", objects, id, id + 2);
+        if (fs_exists(path) && job_snapshot_each(objects, id, mark, live, NULL))
+            map_put(live, str_c(id))->value = live; /* a list that is no list */
+        mem_free(path);
+    }
+}
+
+static int64_t sweep_file(struct collecting *c, const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return 0;
+    if (st.st_mtim.tv_sec > c->oldest)
+        return st.st_size;
+    c->out->objects++;
+    c->out->object_bytes += st.st_nlink > 1 ? 0 : st.st_size;
+    return c->dry || unlink(path) < 0 ? st.st_size : 0;
+}
+
+static int64_t file_size(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 ? st.st_size : 0;
+}
+
+/* objects/ab: bytes that stay. */
+static int64_t sweep_dir(struct collecting *c, const char *objects, const char *ab,
+                         const struct map *live)
+{
+    struct fs_names names = {0};
+    char *dir = fs_join(objects, ab);
+    int64_t kept = 0;
+    if (fs_list(dir, &names, NULL))
+        names = (struct fs_names){0};
+    for (size_t i = 0; i < names.n; i++) {
+        char *path = fs_join(dir, names.at[i]), *id = mem_printf("%s%s", ab, names.at[i]);
+        bool needed = map_find(live, str_c(id)) != NULL;
+        kept += needed ? file_size(path) : sweep_file(c, path);
+        mem_free(id);
+        mem_free(path);
+    }
+    fs_names_release(&names);
+    mem_free(dir);
+    return kept;
+}
+
+static int64_t sweep_objects(struct collecting *c, const char *objects)
+{
+    struct fs_names names = {0};
+    struct map live = {0};
+    int64_t kept = 0;
+    if (fs_list(objects, &names, NULL))
+        return 0;
+    mark_all(c, objects, &live);
+    for (size_t i = 0; i < names.n; i++)
+        kept += sweep_dir(c, objects, names.at[i], &live);
+    map_release(&live);
+    fs_names_release(&names);
+    return kept;
+}
+
+static void sweep_users(struct collecting *c)
+{
+    struct fs_names names = {0};
+    char *users = fs_join(c->p->dir, "users");
+    if (fs_list(users, &names, NULL))
+        names = (struct fs_names){0};
+    for (size_t i = 0; i < names.n; i++) {
+        struct job_place own = *c->p;
+        own.owner = names.at[i];
+        own.served = true;
+        char *objects = job_place_objects(&own);
+        int64_t before = job_storage_counted(&own), kept = sweep_objects(c, objects);
+        enum rc rc = c->dry ? RC_OK : job_storage_count(&own, kept - before, 0, NULL);
+        (void)rc; /* the next collection counts again */
+        mem_free(objects);
+    }
+    fs_names_release(&names);
+    mem_free(users);
+}
+
+/* Directories of jobs that are in no record: a submission or a deletion died half-way. */
+static void sweep_jobs(struct collecting *c)
+{
+    struct fs_names names = {0};
+    char *jobs = fs_join(c->p->dir, "jobs");
+    if (fs_list(jobs, &names, NULL))
+        names = (struct fs_names){0};
+    for (size_t i = 0; i < names.n; i++) {
+        struct stat st;
+        char *path = fs_join(jobs, names.at[i]);
+        if (job_id_ok(names.at[i]) && !map_find(&c->jobs, str_c(names.at[i])) &&
+            lstat(path, &st) == 0 && st.st_mtim.tv_sec <= c->oldest) {
+            c->out->orphans++;
+            enum rc rc = c->dry ? RC_OK : fs_remove_all(path, NULL);
+            (void)rc; /* the next collection tries again */
+        }
+        mem_free(path);
+    }
+    fs_names_release(&names);
+    mem_free(jobs);
+}
+
+enum rc job_collect(const struct job_place *p, int64_t young_s, bool dry,
+                    struct job_removed *out, struct err *err)
+{
+    struct collecting c = {
+        .p = p, .oldest = (int64_t)time(NULL) - young_s, .dry = dry, .out = out};
+    enum rc rc = add_jobs(&c, err);
+    if (!rc)
+        rc = add_others(&c, err);
+    if (!rc) {
+        char *objects = fs_join(p->dir, "objects");
+        sweep_objects(&c, objects);
+        sweep_users(&c);
+        sweep_jobs(&c);
+        mem_free(objects);
+    }
+    map_release(&c.roots);
+    map_release(&c.jobs);
+    return rc;
+}

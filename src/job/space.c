@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "job/space.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/mem.h"
+#include "job/file.h"
+
+#define DEPTH_MAX 256
+
+static bool read_number(const char *path, int64_t *out)
+{
+    char *text = NULL;
+    size_t n = 0;
+    bool found = fs_exists(path) && fs_read(path, 64, &text, &n, NULL) == RC_OK &&
+                 str_to_i64(str_trim(str_c(text)), out) && *out >= 0;
+    mem_free(text);
+    return found;
+}
+
+static enum rc write_number(const char *path, int64_t value, struct err *err)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%jd\n", (intmax_t)value);
+    return job_file_put(path, text, (size_t)n, 0644, err);
+}
+
+enum rc job_space_read(const char *dir, struct job_space *out, struct err *err)
+{
+    char *path = fs_join(dir, "min-free");
+    struct job_space s = {.min_free = SPACE_MIN_FREE};
+    int64_t given = 0;
+    if (read_number(path, &given))
+        s.min_free = given;
+    mem_free(path);
+    enum rc rc = fs_space(dir, &s.free, &s.total, err);
+    if (!rc)
+        *out = s;
+    return rc;
+}
+
+enum rc job_space_keep(const char *dir, int64_t min_free, struct err *err)
+{
+    char *path = fs_join(dir, "min-free");
+    enum rc rc = write_number(path, min_free, err);
+    mem_free(path);
+    return rc;
+}
+
+void job_space_words(int64_t bytes, char out[24])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double v = (double)bytes;
+    size_t i = 0;
+    for (; v >= 1024 && i + 1 < ARRAY_LEN(units); i++)
+        v /= 1024;
+    snprintf(out, 24, i ? "%.1f %s" : "%.0f %s", v, units[i]);
+}
+
+bool job_space_short(const char *dir, int64_t bytes, struct buf *why)
+{
+    struct job_space s;
+    char have[24], keep[24];
+    if (job_space_read(dir, &s, NULL) || s.free - bytes >= s.min_free)
+        return false;
+    job_space_words(s.free, have);
+    job_space_words(s.min_free, keep);
+    if (why)
+        buf_printf(why,
+                   "the disk of %s is nearly full: %s are free, and %s are kept free "
+                   "(--min-free); delete jobs or run `trainyard gc`",
+                   dir, have, keep);
+    return true;
+}
+
+static int64_t space_below(int fd, int depth)
+{
+    DIR *d = fdopendir(fd);
+    int64_t bytes = 0;
+    if (!d) {
+        close(fd);
+        return 0;
+    }
+    for (const struct dirent *e; (e = readdir(d));) {
+        struct stat st;
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        bytes += (int64_t)st.st_blocks * 512;
+        if (!S_ISDIR(st.st_mode) || depth >= DEPTH_MAX)
+            continue;
+        int sub =
+            openat(dirfd(d), e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (sub >= 0)
+            bytes += space_below(sub, depth + 1);
+    }
+    closedir(d);
+    return bytes;
+}
+
+int64_t job_space_of(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd >= 0 ? space_below(fd, 0) : 0;
+}
+
+int64_t job_space_of_job(const struct job_place *p, const char *id, bool ended)
+{
+    char *dir = job_place_dir(p, id), *kept = fs_join(dir, "size");
+    int64_t bytes = 0;
+    if (!ended || !read_number(kept, &bytes)) {
+        bytes = job_space_of(dir);
+        if (ended && fs_is_dir(dir)) {
+            enum rc rc = write_number(kept, bytes, NULL);
+            (void)rc; /* then it is measured again */
+        }
+    }
+    mem_free(kept);
+    mem_free(dir);
+    return bytes;
+}
