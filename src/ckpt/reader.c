@@ -180,12 +180,31 @@ static enum rc check_index(const struct ckpt *c, struct err *err)
     return RC_OK;
 }
 
+/* A directory of torch.distributed.checkpoint, such as TorchEasyRec's model.ckpt-N. */
+static bool is_distcp(const char *dir)
+{
+    static const char *const marks[] = {".metadata", "model/.metadata"};
+    bool found = false;
+    for (size_t i = 0; i < ARRAY_LEN(marks) && !found; i++) {
+        char *path = fs_join(dir, marks[i]);
+        found = fs_exists(path);
+        mem_free(path);
+    }
+    return found;
+}
+
 static enum rc open_manifest(struct ckpt *c, struct err *err)
 {
     char *path = fs_join(c->path, CKPT_MANIFEST), *text = NULL;
     size_t n = 0;
     enum rc rc = fs_read(path, MANIFEST_MAX, &text, &n, err);
-    if (rc == RC_NOTFOUND)
+    if (rc == RC_NOTFOUND && is_distcp(c->path))
+        rc = err_coded(
+            err, RC_UNSUPPORTED, E1504,
+            "TorchEasyRec wrote it; convert it with `trainyard_ckpt.py from-dcp "
+            "%s MODEL_DIR`",
+            c->path);
+    else if (rc == RC_NOTFOUND)
         rc = err_coded(err, RC_FORMAT, E1506, "it has no " CKPT_MANIFEST);
     else if (!rc)
         rc = ckpt_manifest_parse(CKPT_MANIFEST, text, n, &c->manifest, err);
@@ -308,7 +327,7 @@ enum rc ckpt_open(const char *path, unsigned flags, struct ckpt **out, char **no
         return err_coded(err, RC_NOTFOUND, E1504, "checkpoint '%s' does not exist", path);
     if (!fs_is_dir(path))
         return open_single(path, out, err);
-    if (named_as_checkpoint(path) || has_manifest(path))
+    if (named_as_checkpoint(path) || has_manifest(path) || is_distcp(path))
         return open_dir(path, flags, out, err);
     return open_model_dir(path, flags, out, note, err);
 }

@@ -42,7 +42,8 @@ static const struct opt opts[] = {
               "a directory of parts, a .parquet, .csv or .jsonl file, or - for stdout"),
      .meta = "PATH", .alias = "predict-output-path"},
     {OPT_TEXT(struct predict_conf, reserved_columns, NULL,
-              "input columns to copy to the output, comma-separated"),
+              "input columns to copy to the output, comma-separated; ALL_COLUMNS: all of "
+              "them, ALL_EFFECTIVE_COLUMNS: those that features read"),
      .meta = "NAMES"},
     {OPT_TEXT(struct predict_conf, output_columns, NULL,
               "model outputs to write; default: all"),

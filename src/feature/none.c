@@ -150,12 +150,40 @@ static enum rc put_list_steps(struct fg_run *x, const struct column *c, int64_t 
     return rc;
 }
 
+/* tokens_as_sequence: each value is a step. */
+static enum rc put_token_steps(struct fg_run *x, struct str s)
+{
+    struct str sep = x->plan->multi_sep;
+    for (;;) {
+        const char *end = none_find(s, sep);
+        enum rc rc = put_token(x, end ? str_of(s.p, (size_t)(end - s.p)) : s);
+        if (!rc)
+            rc = end_step(x);
+        if (rc || !end)
+            return rc;
+        s.n -= (size_t)(end - s.p) + sep.n;
+        s.p = end + sep.n;
+    }
+}
+
+static enum rc put_default_steps(struct fg_run *x)
+{
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; !rc && i < x->f->n_def; i++) {
+        rc = sink_i64(x, x->f->def_ids[i], 1.0f);
+        if (!rc)
+            rc = sink_end_step(x);
+    }
+    return rc;
+}
+
 static enum rc put_sequence(struct fg_run *x, const struct column *c, int64_t r)
 {
     if (c->type->id == TYPE_LIST)
         return put_list_steps(x, c, r);
     if (c->type->id == TYPE_STR)
-        return put_steps(x, column_str(c, r));
+        return x->f->conf->tokens_as_sequence ? put_token_steps(x, column_str(c, r))
+                                              : put_steps(x, column_str(c, r));
     enum rc rc = put_leaf(x, c, r);
     return rc ? rc : end_step(x);
 }
@@ -213,6 +241,8 @@ static enum rc one_row(struct fg_run *x, const struct column *c, int64_t r)
     }
     if (!missing)
         return put_sequence(x, c, r);
+    if (x->f->conf->tokens_as_sequence)
+        return put_default_steps(x);
     bool filled = x->f->sink == SINK_IDS ? x->f->n_def > 0 : x->f->has_def;
     return filled ? end_step(x) : RC_OK;
 }

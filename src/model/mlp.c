@@ -28,6 +28,7 @@ static const struct {
     {"Mish", ACT_MISH},
     {"Hardswish", ACT_HARDSWISH},
     {"ReLU6", ACT_RELU6},
+    {"Softsign", ACT_SOFTSIGN},
     {"Identity", ACT_NONE},
     {"", ACT_NONE},
 };

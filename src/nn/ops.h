@@ -24,6 +24,7 @@ enum nn_act {
     ACT_MISH,
     ACT_HARDSWISH,
     ACT_RELU6,
+    ACT_SOFTSIGN,
 };
 
 /* Whether a product can do this activation by itself, and as what. */

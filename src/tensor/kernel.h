@@ -33,7 +33,8 @@
     ACT(SOFTPLUS, softplus)   \
     ACT(MISH, mish)           \
     ACT(HARDSWISH, hardswish) \
-    ACT(RELU6, relu6)
+    ACT(RELU6, relu6)         \
+    ACT(SOFTSIGN, softsign)
 
 enum kernel_act {
 #define ACT(NAME, name) KERNEL_##NAME,

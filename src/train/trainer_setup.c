@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "comm/comm.h"
+#include "text/json.h"
 #include "text/prototext.h"
 #include "train/budget.h"
 #include "train/changes.h"
@@ -77,6 +78,23 @@ static enum rc resume_from(struct trainer *t, const char *dir, struct err *err)
     return rc;
 }
 
+/* The position of a checkpoint of another run: the epochs of this one count from 0. */
+static const char *position_in(struct trainer *t, const struct ckpt *c)
+{
+    const struct node *data = ckpt_json(c, "data");
+    struct buf b;
+    if (!data)
+        return NULL;
+    struct node *copy = node_clone(&t->arena, data), *epoch = node_find(copy, "epoch");
+    if (epoch)
+        *epoch = *node_int(&t->arena, 0, epoch->at);
+    buf_init(&b, (size_t)1 << 30);
+    json_print(copy, 0, &b);
+    const char *text = arena_strdup(&t->arena, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
 static enum rc start_from(struct trainer *t, const char *path, struct err *err)
 {
     struct ckpt *c = NULL;
@@ -86,6 +104,8 @@ static enum rc start_from(struct trainer *t, const char *path, struct err *err)
                              t->o->fresh_optimizer, &t->started, err);
     if (!rc)
         t->started_from = arena_strdup(&t->arena, ckpt_path(c));
+    if (!rc && t->o->resume)
+        t->position = position_in(t, c);
     ckpt_close(c);
     return rc;
 }

@@ -391,6 +391,7 @@ ACT_CASE(tanh, ACT_TANH, 0)
 ACT_CASE(softplus, ACT_SOFTPLUS, 0)
 ACT_CASE(mish, ACT_MISH, 0)
 ACT_CASE(hardswish, ACT_HARDSWISH, 0)
+ACT_CASE(softsign, ACT_SOFTSIGN, 0)
 ACT_CASE(relu6, ACT_RELU6, 0)
 
 #define ENTRY(name)         \
@@ -484,6 +485,7 @@ static const struct onnx_case cases[] = {
     ENTRY(softplus),
     ENTRY(mish),
     ENTRY(hardswish),
+    ENTRY(softsign),
     ENTRY(relu6),
 };
 

@@ -69,6 +69,23 @@ outputs_come_first_and_in_order()
     check "features" grep -q '"__features__": *"user_id:[0-9]* | price:[0-9.]* | brand:[0-9]* | ad:[0-9]* | seen:' e.jsonl
 }
 
+all_columns_can_be_kept()
+{
+    model
+    "$TRAINYARD" data convert data/eval e.csv --columns user_id,clk,price,brand,adgroup_id,cate_id,pid,click_50_seq__cate_id 2>/dev/null
+    run "$TRAINYARD" predict --model x --input e.csv --output a.csv --reserved-columns ALL_COLUMNS
+    status 0
+    run head -1 a.csv
+    out_is <<<"logits,probs,$(head -1 e.csv)"
+    cut -d, -f3- a.csv | cmp -s - e.csv || fail "columns differ"
+    run "$TRAINYARD" predict --model x --input e.csv --output b.csv --reserved-columns ALL_EFFECTIVE_COLUMNS,clk
+    status 0
+    run head -1 b.csv
+    out_has logits,probs,user_id,price,brand
+    out_has ,clk
+    out_lacks pid
+}
+
 any_format_goes_in_and_out()
 {
     model
@@ -253,7 +270,7 @@ parity_agrees_and_names_what_does_not()
     err_has "[E2005]"
 }
 
-tap_cases outputs_come_first_and_in_order any_format_goes_in_and_out \
+tap_cases outputs_come_first_and_in_order all_columns_can_be_kept any_format_goes_in_and_out \
     a_run_that_was_killed_goes_on another_prediction_is_not_mixed_in \
     lists_do_not_fit_into_csv what_is_wrong_is_named a_damaged_export_is_refused \
     a_full_disk_keeps_what_is_there parity_agrees_and_names_what_does_not

@@ -198,6 +198,51 @@ check_refuses_what_train_refuses()
     err_has "c.config: mmoe: model: 2000 experts: 1 to 1024 are possible"
 }
 
+# --continue with a checkpoint to start from and an empty model_dir takes up its data, too.
+fine_tuning_can_take_up_the_data()
+{
+    rows 1 32 >a.csv
+    csv_config ""
+    trained m --set train_config.num_steps=3
+    status 0
+    trained n --fine-tune m --continue
+    status 0
+    err_has "note: the data goes on where the checkpoint left it"
+    trained o --fine-tune m
+    err_lacks "the data goes on"
+    [ -d n/model.ckpt-4 ] && [ ! -d n/model.ckpt-5 ] || fail "five batches are left of eight"
+    [ -d o/model.ckpt-7 ] || fail "without it the data starts at its beginning"
+}
+
+checkpoints_of_others_name_the_converter()
+{
+    rows 1 8 >a.csv
+    csv_config ""
+    mkdir -p t/model.ckpt-7/model
+    touch t/model.ckpt-7/model/.metadata
+    for path in t t/model.ckpt-7 t/model.ckpt-7/model; do
+        trained m --fine-tune "$path"
+        status 1
+        err_has "TorchEasyRec wrote it; convert it with \`trainyard_ckpt.py from-dcp t/model.ckpt-7"
+    done
+}
+
+encoded_tokens_are_steps()
+{
+    csv_config "fg_mode: FG_NONE" ""
+    echo '{"model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"d":3},"merges":[]}}' >tokenizer.json
+    sed -i 's/fg_mode: FG_NORMAL //; s/feature_configs { id_feature { feature_name: "u".*/feature_configs { tokenize_feature { feature_name: "u" expression: "user:u" embedding_dim: 4 vocab_file: "tokenizer.json" tokens_as_sequence: true fg_encoded_default_value: "3" } }/' c.config
+    sed -i 's/group_name: "deep" group_type: DEEP feature_names: \["u", "i"\]/group_name: "deep" group_type: DEEP feature_names: "i" sequence_groups { group_name: "s" feature_names: "u" } sequence_encoders { pooling_encoder { input: "s" } }/' c.config
+    printf 'clk,u,i\n1,1\0032\0030,3\n0,,4\n1,2,5\n0,1\0031,6\n' >a.csv
+    trained m
+    status 0
+    run "$TRAINYARD" predict c.config --input a.csv --output b.jsonl --debug-level 1 --output-columns probs
+    status 0
+    grep -o '"u:[^ ]*' b.jsonl | tr '\n' ' ' >.out
+    out_has '"u:1;2;0 "u:3 "u:2 "u:1;1 '
+}
+
 tap_cases masked_rows_see_no_input workers_take_turns text_files_are_dealt_to_workers \
     weights_of_a_query_do_not_count \
-    wide_groups_train check_refuses_what_train_refuses
+    wide_groups_train check_refuses_what_train_refuses \
+    fine_tuning_can_take_up_the_data checkpoints_of_others_name_the_converter encoded_tokens_are_steps

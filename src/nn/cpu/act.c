@@ -15,7 +15,7 @@ static const struct kernel_acts *kernel_of(const struct op_act_conf *c)
         [ACT_SILU] = KERNEL_SILU,   [ACT_SIGMOID] = KERNEL_SIGMOID,
         [ACT_TANH] = KERNEL_TANH,   [ACT_SOFTPLUS] = KERNEL_SOFTPLUS,
         [ACT_MISH] = KERNEL_MISH,   [ACT_HARDSWISH] = KERNEL_HARDSWISH,
-        [ACT_RELU6] = KERNEL_RELU6,
+        [ACT_RELU6] = KERNEL_RELU6, [ACT_SOFTSIGN] = KERNEL_SOFTSIGN,
     };
     return &kernels()->act[kinds[c->act]];
 }

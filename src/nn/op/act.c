@@ -53,9 +53,10 @@ static void put_relu6(struct onnx *o, const struct onnx_op *op)
 static void act_onnx(struct onnx *o, const struct onnx_op *op)
 {
     static const char *const plain[] = {
-        [ACT_NONE] = "Identity",       [ACT_RELU] = "Relu", [ACT_SELU] = "Selu",
-        [ACT_SIGMOID] = "Sigmoid",     [ACT_TANH] = "Tanh", [ACT_SOFTPLUS] = "Softplus",
-        [ACT_HARDSWISH] = "HardSwish", [ACT_RELU6] = NULL};
+        [ACT_NONE] = "Identity",       [ACT_RELU] = "Relu",
+        [ACT_SELU] = "Selu",           [ACT_SIGMOID] = "Sigmoid",
+        [ACT_TANH] = "Tanh",           [ACT_SOFTPLUS] = "Softplus",
+        [ACT_HARDSWISH] = "HardSwish", [ACT_SOFTSIGN] = "Softsign"};
     const struct op_act_conf *c = op->conf;
     const char *x = op->x[0];
     if (plain[c->act])

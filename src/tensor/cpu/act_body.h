@@ -110,6 +110,18 @@ static ALWAYS_INLINE VF relu6_slope(VF v)
     return V_SEL(V_LT(v, V_SET1(6.0f)), step(v, V_ZERO, V_SET1(1.0f)), V_ZERO);
 }
 
+/* 1 + |v| */
+static ALWAYS_INLINE VF softsign_part(VF v)
+{
+    return V_ADD(V_SET1(1.0f), V_MAX(v, V_SUB(V_ZERO, v)));
+}
+
+static ALWAYS_INLINE VF softsign_slope(VF v)
+{
+    VF part = V_DIV(V_SET1(1.0f), softsign_part(v));
+    return V_SEL(V_NAN(v), v, V_MUL(part, part));
+}
+
 static ALWAYS_INLINE VF tanh_slope(VF v)
 {
     VF one = V_SET1(1.0f), s = v_tanh(v);
@@ -152,6 +164,7 @@ ACTIVATION(softplus, v_softplus(v), v_sigmoid(v))
 ACTIVATION(mish, mish_value(v), mish_slope(v))
 ACTIVATION(hardswish, hardswish_value(v), hardswish_slope(v))
 ACTIVATION(relu6, V_MIN(V_SET1(6.0f), V_MAX0(v)), relu6_slope(v))
+ACTIVATION(softsign, V_DIV(v, softsign_part(v)), softsign_slope(v))
 
 static void k_none_out(const float *y, float *dy, int64_t n)
 {

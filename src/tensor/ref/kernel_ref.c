@@ -242,6 +242,7 @@ ACTIVATION(hardswish,
            : v >= 3 ? 1.0
                     : (2 * v + 3) / 6)
 ACTIVATION(relu6, v <= 0 ? 0 : v >= 6 ? 6 : v, v > 0 && v < 6 ? 1.0 : 0.0)
+ACTIVATION(softsign, v / (1 + fabs(v)), 1 / ((1 + fabs(v)) * (1 + fabs(v))))
 
 static void k_none_out(const float *y, float *dy, int64_t n)
 {

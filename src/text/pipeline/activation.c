@@ -27,6 +27,7 @@ static const struct act_class {
     {"Mish", "inplace", 0},
     {"Hardswish", "inplace", 0},
     {"ReLU6", "inplace", 0},
+    {"Softsign", "", 0},
     {"Identity", "", 0},
 };
 

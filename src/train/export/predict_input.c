@@ -31,6 +31,41 @@ static bool is_reserved(const struct train_predict_input *in, const char *name)
     return false;
 }
 
+static void keep_column(struct train_predict_input *in, const char *name)
+{
+    if (!is_reserved(in, name))
+        in->reserved[in->n_reserved++] = arena_strdup(&in->arena, name);
+}
+
+/* ALL_COLUMNS stands for the columns of the first file, ALL_EFFECTIVE_COLUMNS for those
+ * that features read; what is named behind it comes behind it.
+ */
+static enum rc expand_names(struct train_predict_input *in, struct err *err)
+{
+    const char **named = in->reserved;
+    size_t n_named = in->n_reserved, n = 0;
+    bool all = n_named && strcmp(named[0], "ALL_COLUMNS") == 0;
+    if (!all && !(n_named && strcmp(named[0], "ALL_EFFECTIVE_COLUMNS") == 0))
+        return RC_OK;
+    const struct feature_column *read = feature_plan_columns(in->plan, &n);
+    struct reader_conf conf = in->conf.reader;
+    struct reader *r = NULL;
+    conf.want = NULL;
+    conf.n_want = 0;
+    enum rc rc = all ? reader_open(in->files.at[0], NULL, &conf, &r, err) : RC_OK;
+    if (!rc && all)
+        n = reader_schema(r)->n;
+    in->reserved = arena_alloc(&in->arena, (n + n_named) * sizeof(*in->reserved));
+    in->n_reserved = 0;
+    for (size_t i = 0; !rc && i < n; i++)
+        if (all || read[i].use == FEATURE_INPUT)
+            keep_column(in, all ? reader_schema(r)->at[i].name : read[i].name);
+    for (size_t i = 1; !rc && i < n_named; i++)
+        keep_column(in, named[i]);
+    reader_close(r);
+    return rc;
+}
+
 /* Takes columns that nothing needs out of those that are read. */
 static void leave_out(struct train_predict_input *in, const bool *needs)
 {
@@ -145,13 +180,15 @@ enum rc train_predict_input_open(struct train_predict_input *in,
     if (in->batch_size < 1)
         in->batch_size = 1024;
     split_names(in);
+    rc = files_expand(o->input, &in->files, err);
+    if (!rc)
+        rc = expand_names(in, err);
+    if (rc)
+        return rc;
     if (needs)
         leave_out(in, needs);
     add_wanted(in);
-    rc = files_expand(o->input, &in->files, err);
-    if (!rc)
-        rc = open_file(in, err);
-    return rc;
+    return open_file(in, err);
 }
 
 void train_predict_input_release(struct train_predict_input *in)

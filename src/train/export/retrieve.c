@@ -452,7 +452,13 @@ enum rc train_retrieve_run(struct train_session *s,
                              sampler ? sampler->item_id_field : "");
     reading.reserved = names; /* the item's id is read, too */
     *out = (struct train_retrieve_summary){0};
-    enum rc rc = open_all(&r, &reading, s, diags, err);
+    enum rc rc = RC_OK;
+    if (str_starts(names, "ALL_"))
+        rc = err_coded(err, RC_INVAL, E2011,
+                       "name the columns to be kept one by one: '%s'",
+                       o->predict.reserved);
+    if (!rc)
+        rc = open_all(&r, &reading, s, diags, err);
     out->predict.before = r.out.rows;
     out->predict.done_before = r.out.done;
     out->first_level = r.tables.first;

@@ -71,6 +71,7 @@ MODULES = {
     "softplus": (nn.Softplus(), 4, -30, 30),
     "mish": (nn.Mish(), 4, -9, 9),
     "hardswish": (nn.Hardswish(), 4, -4, 4),
+    "softsign": (nn.Softsign(), 4, -4, 4),
     "relu6": (nn.ReLU6(), 4, -3, 9),
     "softmax": (nn.Softmax(-1), 6, -9, 9),
     "l2_normalise": (lambda x: F.normalize(x, eps=1e-12), 5, -2, 2),

@@ -315,6 +315,7 @@ static void activations_are_read_as_written(void)
                                        "nn.Softplus",
                                        "nn.Mish",
                                        "nn.Hardswish",
+                                       "nn.Softsign",
                                        "nn.ReLU6",
                                        "nn.Identity"};
     for (size_t i = 0; i < ARRAY_LEN(good); i++) {

@@ -100,6 +100,7 @@ static const struct op_case ops[] = {
     {"softplus", build_act, ACT_SOFTPLUS, 0, 0},
     {"mish", build_act, ACT_MISH, 0, 0},
     {"hardswish", build_act, ACT_HARDSWISH, 0, 0},
+    {"softsign", build_act, ACT_SOFTSIGN, 0, 0},
     {"relu6", build_act, ACT_RELU6, 0, 0},
     {"softmax", build_softmax, 0, 0, 0},
     {"l2_normalise", build_l2, 0, 1e-12f, 0},
