@@ -22,7 +22,7 @@ static enum rc keep_pieces(const char *objects, const struct job_snapshot_list *
     enum rc rc = RC_OK;
     for (size_t i = 0; i < l->pieces.n && !rc; i++) {
         const char *id = l->pieces.at[i].key;
-        char *path = snapshot_object_path(objects, id), *data = NULL;
+        char *path = job_snapshot_object_path(objects, id), *data = NULL;
         size_t n = 0;
         if (!fs_exists(path))
             rc = job_snapshot_piece_read(l, id, &data, &n, err);
@@ -86,15 +86,15 @@ static enum rc append_object(const char *objects, const char *id, int fd,
     return rc;
 }
 
-static enum rc restore_file(const char *objects, const struct snapshot_entry *e,
+static enum rc restore_file(const char *objects, const struct job_snapshot_entry *e,
                             const char *path, struct err *err)
 {
     enum rc rc = RC_OK;
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, e->exec ? 0755 : 0644);
     if (fd < 0)
         return err_sys(err, errno, "cannot write '%s'", path);
-    for (size_t i = 0; i < snapshot_entry_parts(e) && !rc; i++)
-        rc = append_object(objects, snapshot_entry_part(e, i), fd, path, err);
+    for (size_t i = 0; i < job_snapshot_entry_parts(e) && !rc; i++)
+        rc = append_object(objects, job_snapshot_entry_part(e, i), fd, path, err);
     if (close(fd) < 0 && !rc)
         rc = err_sys(err, errno, "cannot write '%s'", path);
     return rc;
@@ -103,8 +103,8 @@ static enum rc restore_file(const char *objects, const struct snapshot_entry *e,
 static enum rc restore_entry(const char *objects, const struct node *n, const char *to,
                              struct err *err)
 {
-    struct snapshot_entry e;
-    enum rc rc = snapshot_entry_read(n, &e, err);
+    struct job_snapshot_entry e;
+    enum rc rc = job_snapshot_entry_read(n, &e, err);
     if (rc)
         return rc;
     char *path = fs_join(to, e.path), *dir = fs_dirname(path);
@@ -127,7 +127,7 @@ enum rc job_snapshot_restore(const char *objects, const char *id, const char *to
     struct doc doc = {0};
     const struct node *list = NULL;
     char *text = NULL;
-    enum rc rc = snapshot_list_open(objects, id, &doc, &text, &list, err);
+    enum rc rc = job_snapshot_list_open(objects, id, &doc, &text, &list, err);
     if (!rc)
         rc = fs_mkdirs(to, 0755, err);
     for (size_t i = 0; !rc && i < list->list.n; i++)

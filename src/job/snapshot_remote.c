@@ -23,7 +23,7 @@ bool job_snapshot_id_ok(const char *id)
     return strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64;
 }
 
-char *snapshot_object_path(const char *objects, const char *id)
+char *job_snapshot_object_path(const char *objects, const char *id)
 {
     return mem_printf("%s/%.2s/%s", objects, id, id + 2);
 }
@@ -39,7 +39,7 @@ enum rc job_snapshot_object_put(const char *objects, const char *id, const void 
     if (!job_snapshot_id_ok(id) || strcmp(found, id) != 0)
         return err_coded(err, RC_INVAL, E3004,
                          "the content has the SHA-256 %s, not that of its name", found);
-    char *path = snapshot_object_path(objects, id), *dir = fs_dirname(path);
+    char *path = job_snapshot_object_path(objects, id), *dir = fs_dirname(path);
     enum rc rc = RC_OK;
     bool new = !fs_exists(path);
     if (new)
@@ -60,14 +60,14 @@ enum rc job_snapshot_object_get(const char *objects, const char *id, char **data
 {
     if (!job_snapshot_id_ok(id))
         return err_coded(err, RC_NOTFOUND, E3004, "no object '%.80s'", id);
-    char *path = snapshot_object_path(objects, id);
+    char *path = job_snapshot_object_path(objects, id);
     enum rc rc = fs_read(path, (size_t)SNAPSHOT_BYTES_MAX, data, n, err);
     mem_free(path);
     return rc;
 }
 
-enum rc snapshot_list_open(const char *objects, const char *id, struct doc *doc,
-                           char **text, const struct node **root, struct err *err)
+enum rc job_snapshot_list_open(const char *objects, const char *id, struct doc *doc,
+                               char **text, const struct node **root, struct err *err)
 {
     size_t n = 0;
     enum rc rc = job_snapshot_object_get(objects, id, text, &n, err);
@@ -99,18 +99,18 @@ static bool parts_ok(const struct node *parts)
     return true;
 }
 
-enum rc snapshot_entry_read(const struct node *n, struct snapshot_entry *out,
-                            struct err *err)
+enum rc job_snapshot_entry_read(const struct node *n, struct job_snapshot_entry *out,
+                                struct err *err)
 {
     const char *file = node_get_text(n, "file", NULL),
                *exec = node_get_text(n, "exec", NULL);
     const struct node *parts = node_find(n, "parts"),
                       *exec_parts = node_find(n, "exec_parts");
-    struct snapshot_entry e = {.path = node_get_text(n, "path", NULL),
-                               .link = node_get_text(n, "link", NULL),
-                               .parts = parts ? parts : exec_parts,
-                               .id = file ? file : exec,
-                               .exec = exec || exec_parts};
+    struct job_snapshot_entry e = {.path = node_get_text(n, "path", NULL),
+                                   .link = node_get_text(n, "link", NULL),
+                                   .parts = parts ? parts : exec_parts,
+                                   .id = file ? file : exec,
+                                   .exec = exec || exec_parts};
     int kinds = (file != NULL) + (exec != NULL) + (parts != NULL) + (exec_parts != NULL) +
                 (e.link != NULL);
     if (!e.path || kinds != 1 || (e.id && !job_snapshot_id_ok(e.id)) ||
@@ -120,12 +120,12 @@ enum rc snapshot_entry_read(const struct node *n, struct snapshot_entry *out,
     return RC_OK;
 }
 
-size_t snapshot_entry_parts(const struct snapshot_entry *e)
+size_t job_snapshot_entry_parts(const struct job_snapshot_entry *e)
 {
     return e->parts ? e->parts->list.n : e->id ? 1 : 0;
 }
 
-const char *snapshot_entry_part(const struct snapshot_entry *e, size_t i)
+const char *job_snapshot_entry_part(const struct job_snapshot_entry *e, size_t i)
 {
     return e->parts ? e->parts->list.at[i]->text.p : e->id;
 }
@@ -161,7 +161,7 @@ static void look_for(struct looking *l, const char *id)
     if (e->value)
         return;
     e->value = l;
-    char *path = snapshot_object_path(l->objects, id);
+    char *path = job_snapshot_object_path(l->objects, id);
     if (stat(path, &st) == 0) {
         l->out->bytes += st.st_size;
         utimensat(AT_FDCWD, path, NULL, 0);
@@ -177,8 +177,8 @@ static void look_for(struct looking *l, const char *id)
 
 static enum rc look_entry(struct looking *l, const struct node *n, struct err *err)
 {
-    struct snapshot_entry e;
-    enum rc rc = snapshot_entry_read(n, &e, err);
+    struct job_snapshot_entry e;
+    enum rc rc = job_snapshot_entry_read(n, &e, err);
     if (rc)
         return rc;
     if (!path_ok(l, e.path))
@@ -189,8 +189,8 @@ static enum rc look_entry(struct looking *l, const struct node *n, struct err *e
                          SNAPSHOT_DATA_FILES_MAX);
     if (e.link)
         map_put(&l->links, str_c(e.path))->value = l;
-    for (size_t i = 0; i < snapshot_entry_parts(&e); i++)
-        look_for(l, snapshot_entry_part(&e, i));
+    for (size_t i = 0; i < job_snapshot_entry_parts(&e); i++)
+        look_for(l, job_snapshot_entry_part(&e, i));
     return RC_OK;
 }
 
@@ -202,7 +202,7 @@ enum rc job_snapshot_look(const char *objects, const char *id, struct job_snapsh
     struct doc doc = {0};
     const struct node *list = NULL;
     char *text = NULL;
-    enum rc rc = snapshot_list_open(objects, id, &doc, &text, &list, err);
+    enum rc rc = job_snapshot_list_open(objects, id, &doc, &text, &list, err);
     for (size_t i = 0; !rc && i < list->list.n; i++)
         rc = look_entry(&l, list->list.at[i], err);
     if (doc.src)
@@ -243,12 +243,12 @@ enum rc job_snapshot_each(const char *objects, const char *id, job_snapshot_each
     struct doc doc = {0};
     const struct node *list = NULL;
     char *text = NULL;
-    enum rc rc = snapshot_list_open(objects, id, &doc, &text, &list, err);
+    enum rc rc = job_snapshot_list_open(objects, id, &doc, &text, &list, err);
     for (size_t i = 0; !rc && i < list->list.n; i++) {
-        struct snapshot_entry e = {0};
-        rc = snapshot_entry_read(list->list.at[i], &e, err);
-        for (size_t k = 0; !rc && k < snapshot_entry_parts(&e); k++)
-            rc = each(arg, snapshot_entry_part(&e, k), err);
+        struct job_snapshot_entry e = {0};
+        rc = job_snapshot_entry_read(list->list.at[i], &e, err);
+        for (size_t k = 0; !rc && k < job_snapshot_entry_parts(&e); k++)
+            rc = each(arg, job_snapshot_entry_part(&e, k), err);
     }
     if (!rc)
         rc = each(arg, id, err);
@@ -277,8 +277,8 @@ static enum rc copy_object(const char *from, const char *to, const char *id,
 static enum rc share_one(void *arg, const char *id, struct err *err)
 {
     const struct sharing *s = arg;
-    char *from = snapshot_object_path(s->from, id), *to = snapshot_object_path(s->to, id),
-         *dir = fs_dirname(to);
+    char *from = job_snapshot_object_path(s->from, id),
+         *to = job_snapshot_object_path(s->to, id), *dir = fs_dirname(to);
     enum rc rc = fs_mkdirs(dir, 0700, err);
     if (!rc && link(from, to) < 0 && errno != EEXIST)
         rc = copy_object(s->from, s->to, id, err);
