@@ -233,6 +233,7 @@ const struct job_ops job_ops_local = {
     .here = true,
     .team = &team_ops_local,
     .storage = &storage_ops_local,
+    .models = &registry_ops_local,
     .nap_ns = 50000000,
     .get = local_get,
     .list = local_list,

@@ -6,6 +6,7 @@
 #ifndef CMD_JOB_OPS_H
 #define CMD_JOB_OPS_H
 
+#include "cmd/registry_ops.h"
 #include "cmd/storage_ops.h"
 #include "cmd/team_ops.h"
 #include "job/outputs.h"
@@ -25,6 +26,7 @@ struct job_ops {
     int64_t nap_ns; /* between two looks at something that grows */
     const struct team_ops *team;
     const struct storage_ops *storage;
+    const struct registry_ops *models;
     enum rc (*get)(const struct cmd_place *p, const char *id, struct store_jobs *out,
                    struct err *err);
     enum rc (*list)(const struct cmd_place *p, const struct store_filter *f,

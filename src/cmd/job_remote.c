@@ -550,6 +550,7 @@ const struct job_ops job_ops_remote = {
     .name = "server",
     .team = &team_ops_remote,
     .storage = &storage_ops_remote,
+    .models = &registry_ops_remote,
     .nap_ns = 300000000,
     .get = remote_get,
     .list = remote_list,

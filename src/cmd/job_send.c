@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/model.h"
 #include "job/secret.h"
 #include "job/status.h"
 #include "text/json.h"
@@ -122,7 +123,7 @@ static bool is_own_path(const char *value)
 {
     return str_starts(value, "file://") ||
            (!strstr(value, "://") && !str_starts(value, "dataset:") &&
-            !str_starts(value, SNAPSHOT_PREFIX));
+            !str_starts(value, SNAPSHOT_PREFIX) && !str_starts(value, MODEL_PREFIX));
 }
 
 /* The address of what was sent, to mem_free(). */

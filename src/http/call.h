@@ -78,6 +78,10 @@ bool http_call_in_project(const struct http_call *c, const char *project);
 enum rc http_call_forbid(struct http_call *c, struct err *err, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* models.c: may the caller see it? */
+struct store_model;
+bool http_call_sees_model(const struct http_call *c, const struct store_model *m);
+
 /* A header of the answer, which is dropped should it be an error. Texts live as long as the
  * call.
  */

@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "http/api_private.h"
+#include "job/model.h"
 #include "job/snapshot.h"
 #include "job/status.h"
 #include "text/json.h"
@@ -143,10 +144,60 @@ static enum rc keep_empty(struct http_call *c, struct err *err)
     return rc;
 }
 
+/* The contents of a version become the caller's, who may see it. */
+static enum rc take_model(struct http_call *c, const char *text, char **uri,
+                          struct err *err)
+{
+    const char *name = NULL;
+    int64_t version = 0;
+    struct store_models l = {0};
+    if (!job_model_parse(text, &c->arena, &name, &version))
+        return err_coded(err, RC_INVAL, E5015, "'%.100s' is not model:NAME:VERSION",
+                         text);
+    enum rc rc = store_model_get(c->place.store, name, version, &l, err);
+    if (!rc && !http_call_sees_model(c, &l.at[0]))
+        rc = err_coded(err, RC_NOTFOUND, E3111, "no model '%.100s'", text);
+    if (!rc) {
+        struct job_place owner = c->place;
+        owner.owner = l.at[0].owner;
+        char *from = job_place_objects(&owner), *to = job_place_objects(&c->place);
+        rc = job_snapshot_share(from, to, l.at[0].snapshot, err);
+        *uri = rc ? NULL : mem_printf(SNAPSHOT_PREFIX "%s", l.at[0].snapshot);
+        mem_free(to);
+        mem_free(from);
+    }
+    store_models_release(&l);
+    return rc;
+}
+
+/* Inputs that are models: their contents, by name. */
+static enum rc take_models(struct http_call *c, struct job_spec *spec, struct err *err)
+{
+    struct node *inputs = node_find(spec->conf.doc.root, "input");
+    struct arena *a = &spec->conf.doc.arena;
+    bool any = false;
+    for (int64_t i = 0; i < spec->s->n_input; i++) {
+        const struct schema_kv_STR *in = &spec->s->input[i];
+        char *uri = NULL;
+        if (!str_starts(in->value, MODEL_PREFIX))
+            continue;
+        enum rc rc = take_model(c, in->value + strlen(MODEL_PREFIX), &uri, err);
+        if (rc)
+            return err_wrap(err, rc, "input '%.100s'", in->key);
+        node_put(a, inputs, in->key,
+                 node_str(a, uri, strlen(uri), node_find(inputs, in->key)->at));
+        mem_free(uri);
+        any = true;
+    }
+    return any ? job_spec_again(spec, err) : RC_OK;
+}
+
 enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
-    enum rc rc = check_paths(spec, err);
+    enum rc rc = take_models(c, spec, err);
+    if (!rc)
+        rc = check_paths(spec, err);
     if (!rc)
         rc = check_secrets(spec, secrets, err);
     if (!rc && c->api->o.images_only && !spec->s->has_image && c->who.role < ROLE_ADMIN)

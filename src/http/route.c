@@ -69,6 +69,11 @@ static bool number_ok(const char *v)
     return n > 0 && n <= 9 && !v[n];
 }
 
+static bool version_ok(const char *v)
+{
+    return strcmp(v, "latest") == 0 || number_ok(v);
+}
+
 static bool policy_ok(const char *v)
 {
     return strcmp(v, "default") == 0 || (str_starts(v, "user:") && name_ok(v + 5)) ||
@@ -111,6 +116,7 @@ static const struct {
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
     {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},
+    {"version", "^(latest|[0-9]{1,9})$", version_ok},
 };
 
 const char *http_route_param_pattern(const char *name)

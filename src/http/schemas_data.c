@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of what goes in and out: snapshots, outputs, and the room that they take. */
+/* The tables of what goes in and out: snapshots, outputs, models, and the room that they take. */
 #include "http/schemas_private.h"
 
 static const struct http_schema_item Snapshot_items[] = {
@@ -100,3 +100,37 @@ TABLE(RetentionList, "all policies");
 #define ANY_KEPT .min = -1, .max = INT64_C(1) << 60
 static const struct http_schema_item RetentionPut_items[] = {KEPT(ANY_KEPT), {0}};
 TABLE(RetentionPut, "a policy; what is absent has no limit");
+
+static const struct http_schema_item Model_items[] = {
+    ITEM(name, STRING, "unique on the server", MUST),
+    ITEM(version, INT, "1, 2, 3 ...; never given twice", MUST),
+    ITEM(owner, STRING, "user who registered it", MUST),
+    ITEM(project, STRING, "whose members see it; empty: none", MUST),
+    ITEM(job, STRING, "where it came from", MUST),
+    ITEM(channel, STRING, "output channel of that job", MUST),
+    ITEM(snapshot, STRING, "of its files", MUST),
+    ITEM(files, INT, "number of them", MUST),
+    ITEM(bytes, INT, "of them", MUST),
+    ITEM(note, STRING, "for people", MUST),
+    ITEM(created, TIME, "when it was registered", MUST),
+    ITEM(
+        lineage, OBJECT,
+        "command, image, source, data, hp, inputs (name, from, model) and metrics of the "
+        "job; of one version alone"),
+    ITEM(outputs, LIST, "its files; of one version alone", .of = &http_schema_Output),
+    {0}};
+TABLE(Model, "a version of a model: outputs of a job under a name");
+
+static const struct http_schema_item ModelList_items[] = {
+    ITEM(models, LIST, "by name, latest version first", .of = &http_schema_Model, MUST),
+    {0}};
+TABLE(ModelList, "versions of models");
+
+static const struct http_schema_item ModelNew_items[] = {
+    ITEM(name, STRING, "a new one, or one of yours", NAME, MUST),
+    ITEM(job, STRING, "a job that has ended", .pattern = "^jb-[a-z0-9]{12}$", .min = 15,
+         .max = 15, MUST),
+    ITEM(channel, STRING, "output channel; default model", .min = 1, .max = 128),
+    ITEM(note, STRING, "for people", .min = 0, .max = 1000),
+    {0}};
+TABLE(ModelNew, "a new version of a model");
