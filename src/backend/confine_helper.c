@@ -9,6 +9,7 @@
 #include "backend/sup_private.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/space.h"
 
 #define GRACE_S 1.0 /* for a helper that is told to stop */
 
@@ -76,6 +77,7 @@ enum rc confine_helper(struct sup *s, const char *const *argv, const char *const
                                           {.from = list, .to = list, .read_only = true}};
     fill_helper_env(s, env, &own);
     struct backend_shim_spec spec = {.run = run,
+                                     .log_most = job_space_log(s->p->dir),
                                      .log = arena_printf(&a, "%s/logs/prepare.%jd.log",
                                                          s->dir,
                                                          (intmax_t)s->rec.now.attempt),

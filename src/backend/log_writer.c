@@ -16,6 +16,8 @@
 #include "base/mem.h"
 #include "job/secret.h"
 
+#define HOLE_ALIGN ((int64_t)64 << 10) /* whole blocks of any usual file system */
+
 int backend_log_writer_open(struct backend_log_writer *p, const char *path,
                             const char *const *secrets)
 {
@@ -77,6 +79,24 @@ static size_t mask(const struct backend_log_writer *p, char *text, size_t n)
     return n;
 }
 
+/* Old output makes room for new. */
+static void make_room(struct backend_log_writer *p)
+{
+    static const char last[] = "\n[the log reached its limit: the rest is not kept]\n";
+    int64_t head = p->most / 4 / HOLE_ALIGN * HOLE_ALIGN;
+    int64_t from = p->punched > head ? p->punched : head;
+    int64_t to = (p->offset - p->most / 2) / HOLE_ALIGN * HOLE_ALIGN;
+    if (p->most <= 0 || head + p->offset - from <= p->most || to <= from || p->broken)
+        return;
+    if (fallocate(p->log, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, to - from) ==
+        0) {
+        p->punched = to;
+        return;
+    }
+    write_all(p->log, last, sizeof(last) - 1);
+    p->broken = true;
+}
+
 static void put(struct backend_log_writer *p, int stream, char *text, size_t n)
 {
     char line[64];
@@ -91,11 +111,13 @@ static void put(struct backend_log_writer *p, int stream, char *text, size_t n)
                      (intmax_t)(clock_wall_ns() / 1000000), stream ? 'e' : 'o');
     p->broken |= !write_all(p->log, text, n);
     /* A log without times is still a log. */
-    bool timed = k > 0 && !p->broken && write_all(p->index, line, (size_t)k);
-    (void)timed;
+    bool room = p->most <= 0 || p->indexed < p->most / 8;
+    if (room && k > 0 && !p->broken && write_all(p->index, line, (size_t)k))
+        p->indexed += k;
     p->offset += (int64_t)n;
     p->last = stream;
     p->midline = text[n - 1] != '\n';
+    make_room(p);
 }
 
 /* Writes the first n bytes of what is held. */

@@ -5,6 +5,9 @@
  * without an end is passed on when nothing more came for a moment. Values of secrets
  * become ***. Beside the log lies an index, one line per piece: "OFFSET MILLISECONDS
  * o|e".
+ *
+ * A log with a limit keeps its beginning and its latest part: what lies between becomes a
+ * hole (job/log_read.h). Where the file system knows no holes, it ends at its limit.
  */
 #ifndef BACKEND_LOG_WRITER_H
 #define BACKEND_LOG_WRITER_H
@@ -23,9 +26,12 @@ struct backend_log_writer {
     const char *const *secrets; /* borrowed, NULL behind the last */
     struct buf held[2];         /* what has not been written yet, of each stream */
     int64_t offset;
-    int last;     /* stream of the last byte written, -1 at first */
-    bool midline; /* that byte was no line end */
-    bool broken;  /* writing failed: the rest is thrown away, the job goes on */
+    int64_t most;    /* bytes that the log may take; 0: no limit */
+    int64_t punched; /* end of the hole */
+    int64_t indexed; /* bytes of the index */
+    int last;        /* stream of the last byte written, -1 at first */
+    bool midline;    /* that byte was no line end */
+    bool broken;     /* writing failed: the rest is thrown away, the job goes on */
 };
 
 /* Opens (appends to) `path` and `path`.idx with mode 0600. 0, or an errno. */

@@ -21,6 +21,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "job/file.h"
+#include "job/space.h"
 
 struct process {
     struct backend_shim shim;
@@ -122,6 +123,7 @@ enum rc backend_process_start(struct backend_job *j, struct backend_worker *w,
     }
     spec->run = w->handle;
     spec->log = w->log;
+    spec->log_most = job_space_log(j->p->dir);
     spec->grace_s = j->spec->grace_s;
     spec->cgroup = p->cgroup;
     if (!rc)

@@ -461,6 +461,7 @@ static void shim_main(const struct backend_shim_spec *spec, int to, int run)
     r.errnum = x.signals < 0
                    ? errno
                    : backend_log_writer_open(&x.writer, spec->log, spec->secrets);
+    x.writer.most = spec->log_most;
     if (r.errnum)
         snprintf(r.what, sizeof(r.what), "open the files of a worker");
     else

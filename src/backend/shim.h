@@ -28,8 +28,9 @@
 
 /* Everything borrowed; read by the child, which has a copy of our memory. */
 struct backend_shim_spec {
-    const char *run; /* the run file */
-    const char *log; /* of this worker and attempt */
+    const char *run;  /* the run file */
+    const char *log;  /* of this worker and attempt */
+    int64_t log_most; /* bytes that it may take; 0: no limit */
     const char *const *argv, *const *env;
     const char *cwd;
     double grace_s;

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/mem.h"
+#include "job/log_read.h"
 
 #define BLOCK 65536
 #define ROUND_MAX (4 << 20) /* bytes of one worker per look */
@@ -108,9 +109,12 @@ static void read_log(struct sup_worker *w, bool end)
         return;
     bool stepped = w->sup->last_step >= 0;
     for (size_t total = 0; total < ROUND_MAX;) {
-        ssize_t n = pread(fd, block, sizeof(block), w->log_size);
+        int64_t gap = 0;
+        ssize_t n = job_log_read(fd, block, sizeof(block), &w->log_size, &gap);
         if (n <= 0)
             break;
+        if (gap)
+            buf_clear(&w->line); /* its end was dropped */
         take_block(w, block, (size_t)n);
         total += (size_t)n;
         if (!stepped)

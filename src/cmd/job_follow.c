@@ -92,12 +92,11 @@ static bool copy_log(struct following *x, int64_t worker)
     for (;;) {
         buf_clear(&part);
         enum rc rc =
-            x->p->ops->log(x->p, x->id, worker, x->attempt, l->at, &part, &x->why);
+            x->p->ops->log(x->p, x->id, worker, x->attempt, &l->at, &part, &x->why);
         x->failed = rc ? rc : x->failed;
         if (rc || !part.n)
             break;
         put_part(x, worker, part.p, part.n);
-        l->at += (int64_t)part.n;
         any = true;
     }
     buf_release(&part);

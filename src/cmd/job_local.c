@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/job_common.h"
+#include "job/log_read.h"
 
 static enum rc local_get(const struct cmd_place *p, const char *id,
                          struct store_jobs *out, struct err *err)
@@ -115,17 +116,21 @@ static enum rc local_why(const struct cmd_place *p, const char *id, struct buf *
 }
 
 static enum rc local_log_part(const struct cmd_place *p, const char *id, int64_t worker,
-                              int64_t attempt, int64_t at, struct buf *out,
+                              int64_t attempt, int64_t *at, struct buf *out,
                               struct err *err)
 {
+    int64_t gap = 0;
     char block[65536], *path = job_place_log(&p->p, id, worker, attempt);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     mem_free(path);
     if (fd < 0)
         return RC_OK;
-    ssize_t n = pread(fd, block, sizeof(block), at);
-    if (n > 0)
+    ssize_t n = job_log_read(fd, block, sizeof(block), at, &gap);
+    if (n > 0) {
+        job_log_gap(gap, out);
         buf_add(out, block, (size_t)n);
+        *at += n;
+    }
     close(fd);
     return RC_OK;
 }

@@ -50,9 +50,11 @@ struct job_ops {
                      struct job_submit_result *out, struct err *err);
     enum rc (*why)(const struct cmd_place *p, const char *id, struct buf *out,
                    struct err *err);
-    /* Bytes of a log behind `at`, added to `out`; none when there are none yet. */
+    /* Bytes of a log behind *at, added to `out`; none when there are none yet. *at moves
+     * behind them.
+     */
     enum rc (*log)(const struct cmd_place *p, const char *id, int64_t worker,
-                   int64_t attempt, int64_t at, struct buf *out, struct err *err);
+                   int64_t attempt, int64_t *at, struct buf *out, struct err *err);
     /* Where its last lines begin. */
     enum rc (*log_tail)(const struct cmd_place *p, const char *id, int64_t worker,
                         int64_t attempt, int64_t lines, int64_t *at, struct err *err);

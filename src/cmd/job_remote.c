@@ -401,19 +401,23 @@ static void log_name(int64_t worker, char out[24])
 }
 
 static enum rc remote_log_part(const struct cmd_place *p, const char *id, int64_t worker,
-                               int64_t attempt, int64_t at, struct buf *out,
+                               int64_t attempt, int64_t *at, struct buf *out,
                                struct err *err)
 {
     struct io_http_reply reply = {0};
+    int64_t next = 0;
     char log[24];
     log_name(worker, log);
     enum rc rc = log_call(
         p,
         mem_printf("/api/v1/jobs/%s/logs/%s?attempt=%jd&offset=%jd&limit=1048576", id,
-                   log, (intmax_t)attempt, (intmax_t)at),
+                   log, (intmax_t)attempt, (intmax_t)*at),
         &reply, err);
-    if (!rc && reply.body.n)
+    if (!rc && reply.body.n) {
         buf_add(out, reply.body.p, reply.body.n);
+        bool told = str_to_i64(io_http_header(&reply, "Log-Next"), &next);
+        *at = told ? next : *at + (int64_t)reply.body.n;
+    }
     io_http_reply_release(&reply);
     return rc;
 }

@@ -29,7 +29,7 @@ struct server_conf {
     struct job_where where;
     const char *listen, *tls_cert, *tls_key, *log, *experiments;
     struct opt_list host;
-    int64_t threads, max_body, user_storage, min_free;
+    int64_t threads, max_body, user_storage, min_free, job_log_size;
     double rate, header_timeout, body_timeout, clean_every;
     const char *advertise;
     bool no_queue;
@@ -55,6 +55,10 @@ static const struct opt opts[] = {
               "bytes of uploads and models that one user may store; 0: no limit")},
     {OPT_SIZE(struct server_conf, min_free, "512m", 0, INT64_MAX,
               "free bytes of the disk below which no job starts and no upload is taken")},
+    {OPT_SIZE(
+        struct server_conf, job_log_size, "1g", 0, INT64_MAX,
+        "bytes that the log of a worker may take: its beginning and its latest part "
+        "stay; 0: no limit")},
     {OPT_DURATION(
         struct server_conf, clean_every, "10m", 0, 3155760000,
         "how often to delete jobs by policy and contents that nothing refers to; "
@@ -184,6 +188,8 @@ static enum rc server_command(const void *conf, const struct opt_args *args,
         .images_only = isolate.images_only,
     };
     rc = job_space_keep(p.p.dir, c->min_free, err);
+    if (!rc)
+        rc = job_space_keep_log(p.p.dir, c->job_log_size, err);
     if (!rc)
         rc = api_start(&o, &a, err);
     struct team_daemon_conf team = team_env_daemon(&p.p);

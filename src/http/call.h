@@ -55,6 +55,7 @@ struct http_call {
     const char *headers[HTTP_HEADERS_MAX][2]; /* further ones; see http_call_header() */
     size_t n_headers;
     int64_t log_size, log_attempt;  /* headers when log_attempt is above 0 */
+    int64_t log_next;               /* header: where to go on; 0: none */
     bool log_over;                  /* header: the log grows no more */
     struct MHD_Response *streaming; /* instead of `out`; owned until it is sent */
     struct diags *problems;         /* owned; more than one thing was wrong */

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "job/log_read.h"
 #include "job/state.h"
 
 #define TICK_NS 50000000
@@ -235,16 +236,40 @@ static size_t whole(const char *data, size_t n)
 
 /* What the file holds behind the offset becomes an event. True when there was something.
  */
+/* An event for what was dropped; what follows comes with the next. */
+static void tell_gap(struct follower *w, int64_t gap)
+{
+    const struct topic *t = w->topic;
+    struct buf text;
+    buf_init(&text, 200);
+    job_log_gap(gap, &text);
+    buf_clear(&w->out);
+    w->sent = 0;
+    buf_printf(&w->out,
+               "id: %jd.%jd\nevent: log\ndata: {\"attempt\":%jd,\"offset\":%jd,"
+               "\"text\":",
+               (intmax_t)t->attempt, (intmax_t)w->offset, (intmax_t)t->attempt,
+               (intmax_t)w->offset);
+    buf_json_str(&w->out, buf_str(&text), text.n);
+    buf_puts(&w->out, "}\n\n");
+    buf_release(&text);
+}
+
 static bool read_more(struct follower *w, bool over)
 {
     char block[CHUNK];
     const struct topic *t = w->topic; /* ours while we are in it */
     int fd = open(t->path, O_RDONLY | O_CLOEXEC);
-    ssize_t got = fd < 0 ? 0 : pread(fd, block, sizeof(block), w->offset);
+    int64_t gap = 0;
+    ssize_t got = fd < 0 ? 0 : job_log_read(fd, block, sizeof(block), &w->offset, &gap);
     if (fd >= 0)
         close(fd);
     if (got <= 0)
         return false;
+    if (gap) {
+        tell_gap(w, gap);
+        return true;
+    }
     size_t n =
         over && (size_t)got < sizeof(block) ? (size_t)got : whole(block, (size_t)got);
     if (n == 0)

@@ -79,6 +79,8 @@ static void copy_answer(struct http_call *c, const struct io_http_reply *r)
     if (!str_to_i64(io_http_header(r, "Log-Attempt"), &c->log_attempt) ||
         !str_to_i64(io_http_header(r, "Log-Size"), &c->log_size))
         c->log_attempt = 0;
+    if (!str_to_i64(io_http_header(r, "Log-Next"), &c->log_next))
+        c->log_next = 0;
     c->log_over = str_is(over, "true");
 }
 

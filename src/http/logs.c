@@ -17,6 +17,7 @@
 #include "http/api_private.h"
 #include "http/forward.h"
 #include "http/handlers.h"
+#include "job/log_read.h"
 #include "job/state.h"
 
 #define PART ((int64_t)1 << 20)
@@ -113,9 +114,13 @@ static enum rc read_part(struct http_call *c, const char *path, struct err *err)
     enum rc rc = RC_OK;
     if (offset < st.st_size && !data)
         rc = err_set(err, RC_NOMEM, "no memory for the answer");
-    ssize_t n = data ? pread(fd, data, (size_t)limit, offset) : 0;
-    if (n > 0)
+    int64_t gap = 0;
+    ssize_t n = data ? job_log_read(fd, data, (size_t)limit, &offset, &gap) : 0;
+    if (n > 0) {
+        job_log_gap(gap, &c->out);
         buf_add(&c->out, data, (size_t)n);
+        c->log_next = offset + n;
+    }
     mem_free(data);
     close(fd);
     return rc;

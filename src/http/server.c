@@ -81,6 +81,10 @@ static void add_headers(struct http_call *c, struct MHD_Response *r)
         MHD_add_response_header(r, "Log-Attempt", number);
         snprintf(number, sizeof(number), "%jd", (intmax_t)c->log_size);
         MHD_add_response_header(r, "Log-Size", number);
+        if (c->log_next > 0) {
+            snprintf(number, sizeof(number), "%jd", (intmax_t)c->log_next);
+            MHD_add_response_header(r, "Log-Next", number);
+        }
         MHD_add_response_header(r, "Log-Over", c->log_over ? "true" : "false");
     }
 }

@@ -53,6 +53,23 @@ enum rc job_space_keep(const char *dir, int64_t min_free, struct err *err)
     return rc;
 }
 
+int64_t job_space_log(const char *dir)
+{
+    char *path = fs_join(dir, "log-size");
+    int64_t bytes = 0;
+    bool given = read_number(path, &bytes);
+    mem_free(path);
+    return given ? bytes : 0;
+}
+
+enum rc job_space_keep_log(const char *dir, int64_t bytes, struct err *err)
+{
+    char *path = fs_join(dir, "log-size");
+    enum rc rc = write_number(path, bytes, err);
+    mem_free(path);
+    return rc;
+}
+
 void job_space_words(int64_t bytes, char out[24])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

@@ -2,6 +2,7 @@
 /* job/space.h - room on the disk of a jobs directory: what is kept free, what jobs take.
  *
  *     DIR/min-free      bytes to keep free, written by a server at its start
+ *     DIR/log-size      bytes that the log of a worker may take, likewise
  *     DIR/jobs/ID/size  bytes of a job that has ended, once somebody asked
  */
 #ifndef JOB_SPACE_H
@@ -21,6 +22,9 @@ struct job_space {
 enum rc job_space_read(const char *dir, struct job_space *out,
                        struct err *err) MUST_CHECK;
 enum rc job_space_keep(const char *dir, int64_t min_free, struct err *err) MUST_CHECK;
+/* The limit of a worker's log; 0: none. */
+int64_t job_space_log(const char *dir);
+enum rc job_space_keep_log(const char *dir, int64_t bytes, struct err *err) MUST_CHECK;
 /* Whether `bytes` more would leave less than is to stay free; then `why` (may be NULL) says
  * so. A disk that cannot be asked is not full.
  */

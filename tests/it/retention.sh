@@ -191,6 +191,38 @@ a_full_disk_stops_admissions_and_nothing_else()
     finish
 }
 
+a_log_keeps_its_beginning_and_its_latest_part()
+{
+    local ann id n
+    start --job-log-size 1m
+    ann=$(person ann)
+    as "$ann"
+    id=$("$TRAINYARD" job submit -- 'echo first line; seq 1 2000000; echo last line; echo ::trainyard step=7 auc=0.5')
+    run "$TRAINYARD" job wait --timeout 120 "$id"
+    status 0
+    n=$(du -k "yard/jobs/$id/logs/worker-0.1.log" | cut -f1)
+    [ "$(stat -c %s "yard/jobs/$id/logs/worker-0.1.log")" -gt 10000000 ] || fail "offsets changed"
+    [ "$n" -le 1100 ] || skip "this file system knows no holes: $n KiB"
+    check "the index is small" test "$(stat -c %s "yard/jobs/$id/logs/worker-0.1.log.idx")" -le 140000
+    run "$TRAINYARD" job logs "$id"
+    status 0
+    is "begins" "$(head -1 .out)" "first line"
+    is "ends" "$(tail -2 .out | head -1)" "last line"
+    is "says what is missing, once" "$(grep -c 'bytes were dropped here: the log reached its limit' .out)" 1
+    grep -qP '\x00' .out && fail "the hole is shown"
+    run "$TRAINYARD" job logs --tail 2 "$id"
+    is "tail" "$(head -1 .out)" "last line"
+    run "$TRAINYARD" job get --json "$id"
+    json 'd["metrics"]["auc"]["value"] == 0.5'
+    api GET "/api/v1/jobs/$id/logs/0?follow=true"
+    grep -q 'bytes were dropped here' .out || fail "a follower is not told"
+    [ "$(stat -c %s .out)" -lt 4000000 ] || fail "a follower reads the hole"
+    grep -q 'last line' .out || fail "a follower misses the end"
+    TRAINYARD_SERVER='' TRAINYARD_TOKEN='' run "$TRAINYARD" job logs --dir yard --server local "$id"
+    is "the same here" "$(grep -c 'bytes were dropped here' .out)" 1
+    finish
+}
+
 without_a_server_it_is_the_same()
 {
     local id
@@ -214,4 +246,5 @@ without_a_server_it_is_the_same()
 
 tap_cases a_job_is_deleted_with_all_that_is_its_own contents_go_when_nothing_refers_to_them \
     policies_keep_the_latest the_server_cleans_up_by_itself a_full_disk_stops_admissions_and_nothing_else \
+    a_log_keeps_its_beginning_and_its_latest_part \
     without_a_server_it_is_the_same
