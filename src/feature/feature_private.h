@@ -83,7 +83,8 @@ struct fg_input {
     const struct fg *feature; /* FG_DAG: reads this one's result */
     struct str literal;       /* FG_DAG: const: */
     bool is_const;
-    bool seq; /* one entry per step */
+    bool seq;    /* one entry per step */
+    bool spread; /* of a sequence: a single step stands for all of them */
     enum fg_form form;
     char sep;
     bool keep_codes; /* encoded texts may stay codes */

@@ -184,11 +184,13 @@ static int64_t count_steps(const struct fg_run *x)
     return x->f->max_steps && most > x->f->max_steps ? x->f->max_steps : most;
 }
 
-static struct fg_range range_of(const struct fg_cells *c, int64_t row, int64_t step)
+static struct fg_range range_of(const struct fg_cells *c, bool spread, int64_t row,
+                                int64_t step)
 {
     int64_t r = c->one ? 0 : row, s = r;
     if (c->seq) {
-        s = c->row_at[r] + step;
+        bool single = c->row_at[r + 1] - c->row_at[r] == 1;
+        s = c->row_at[r] + (spread && single ? 0 : step);
         if (s >= c->row_at[r + 1])
             return (struct fg_range){0, 0};
     }
@@ -204,7 +206,7 @@ static enum rc run_rows(struct fg_run *x)
         for (int64_t s = 0; !rc && s < steps; s++) {
             x->step = s;
             for (size_t i = 0; i < x->f->n_in; i++)
-                x->st->range[i] = range_of(&x->st->in[i], r, s);
+                x->st->range[i] = range_of(&x->st->in[i], x->f->in[i].spread, r, s);
             rc = x->f->ops->step(x, x->st->range);
             if (!rc)
                 rc = sink_end_step(x);

@@ -185,12 +185,25 @@ const struct custom_ops custom_edit_distance = {.name = "EditDistance",
 
 /* ---- SeqExpr ---- */
 
+/* The operator cuts up whatever holds the delimiter: when no input is known to be a
+ * sequence (all are of the side user), any may be one.
+ */
+static void take_user_sequences(struct fg *f)
+{
+    bool any = !f->sequence;
+    for (size_t i = 0; i < f->n_in; i++)
+        any = any || f->in[i].seq || f->in[i].feature || f->in[i].is_const;
+    for (size_t i = 0; i < f->n_in && !any; i++)
+        f->in[i].seq = f->in[i].spread = true;
+}
+
 static void seq_expr_compile(struct custom *c, struct fg *f, struct feature_plan *p,
                              struct diags *diags)
 {
     const struct pc_CustomFeature *m = (const void *)f->conf->msg;
     const struct node *formula = pc_operator_param(m->operator_params, "formula");
     const char *text = formula ? formula->text.p : "";
+    take_user_sequences(f);
     if (strcmp(text, "spherical_distance") == 0 && f->n_in != 4) {
         plan_report(diags, f, E1318, "expression",
                     "feature '%s': spherical_distance takes lng1, lat1, lng2 and lat2",

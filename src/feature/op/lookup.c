@@ -17,15 +17,29 @@ enum { MAP, KEY };
 struct lookup {
     enum combiner combiner;
     bool texts; /* found values are texts that become ids */
+    bool whole; /* numbers are combined as whole ones, which become an id */
     bool need_key;
     char value_sep; /* between the numbers of one value; 0: one number */
 };
+
+/* fg_value_type makes the values whole numbers: they are combined before they become an
+ * id.
+ */
+static bool combines_ids(const struct fg *f, const struct pc_LookupFeature *m)
+{
+    return f->sink == SINK_IDS && f->bucket.kind != BUCKET_BOUNDS && !m->need_discrete &&
+           m->has_fg_value_type &&
+           (strcmp(m->fg_value_type, "int64") == 0 ||
+            strcmp(m->fg_value_type, "int32") == 0);
+}
 
 static void lookup_compile(struct fg *f, struct feature_plan *p, struct diags *diags)
 {
     const struct pc_LookupFeature *m = (const void *)f->conf->msg;
     struct lookup *l = f->op = mem_calloc(1, sizeof(*l));
     bool numbers = f->sink == SINK_NUMBERS || f->bucket.kind == BUCKET_BOUNDS;
+    l->whole = combines_ids(f, m);
+    numbers = numbers || l->whole;
     if (!numbers || (f->info.stub && m->need_discrete)) {
         l->texts = true;
         if (numbers && f->bucket.kind == BUCKET_NONE)
@@ -94,6 +108,16 @@ static enum rc give_vector(struct fg_run *x, char sep, const struct fg_cells *ma
     return rc;
 }
 
+static enum rc give_number(struct fg_run *x, const struct lookup *l, double v)
+{
+    if (!l->whole)
+        return sink_number(x, v, false);
+    if (!(v > -9.2e18 && v < 9.2e18))
+        return fg_fail(x, &x->f->in[MAP], RC_FORMAT, E1304,
+                       "%g is not an integer of 64 bits", v);
+    return sink_i64(x, (int64_t)v, 1.0f);
+}
+
 static enum rc lookup_step(struct fg_run *x, const struct fg_range *in)
 {
     const struct lookup *l = x->f->op;
@@ -117,11 +141,11 @@ static enum rc lookup_step(struct fg_run *x, const struct fg_range *in)
         else if (!plane_number(&map->val, i, &v))
             rc = no_number(x, map, i);
         else if (l->combiner == COMBINE_NONE && x->f->sink == SINK_IDS)
-            rc = sink_number(x, v, false);
+            rc = give_number(x, l, v);
         else
             combined_add(&sum, v);
     }
-    return !rc && sum.n ? sink_number(x, combined_value(&sum, l->combiner), false) : rc;
+    return !rc && sum.n ? give_number(x, l, combined_value(&sum, l->combiner)) : rc;
 }
 
 static void json_write_whole(struct fg_json *w)

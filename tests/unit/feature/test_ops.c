@@ -65,6 +65,15 @@ static void lookups_left_open(void)
     static const struct vector rows[] = {
         {LOOKUP "combiner: 'min' }", MAPS KEYS, "d 1 1 1 0 0 0 0"},
         {LOOKUP "combiner: 'max' }", MAPS KEYS, "d 2 1 1 0 0 0 0"},
+        /* whole numbers are combined before they become an id */
+        {LOOKUP "num_buckets: 10 fg_value_type: 'int64' " DEF("0"), MAPS KEYS,
+         "v 3 1 1 0 0 0 0, L 1 1 1 1 1 1 1"},
+        {LOOKUP "num_buckets: 10 fg_value_type: 'int64' combiner: 'max' " DEF("0"),
+         MAPS KEYS, "v 2 1 1 0 0 0 0"},
+        {LOOKUP "num_buckets: 10 fg_value_type: 'int64' combiner: '' " DEF(""), MAPS KEYS,
+         "v 1 2 1 1, L 2 1 1 0 0 0 0"},
+        {LOOKUP "num_buckets: 10 fg_value_type: 'string' " DEF("0"), MAPS KEYS,
+         "v 1 2 1 1 0 0 0 0"},
         {LOOKUP "combiner: 'count' }", MAPS KEYS, "d 2 1 1 0 0 0 0"},
         {LOOKUP "combiner: 'gap_min' }", "m str a:1^b:4^c:6\nk str a^b^c", "d 2"},
         {LOOKUP "combiner: 'gap_max' }", "m str a:1^b:4^c:6\nk str a^b^c", "d 3"},
@@ -369,6 +378,12 @@ static void operators_match(void)
          "cur_time str 10\nclk_time_seq str 2|3 / 4", "d 8 7 6, S 2 1"},
         {SEQ_CUSTOM("formula: 'cur_time-clk_time_seq'",
                     "'user:cur_time', 'item:clk_time_seq'") DEF("0"),
+         "cur_time str 10 / N / N\nclk_time_seq str 2|3 / 4 / N", "d 8 7 0 0, S 2 1 1"},
+        {SEQ_CUSTOM("formula: 'cur_time-clk_time_seq'",
+                    "'user:cur_time', 'user:clk_time_seq'") "}",
+         "cur_time str 10\nclk_time_seq str 2|3 / 4", "d 8 7 6, S 2 1"},
+        {SEQ_CUSTOM("formula: 'cur_time-clk_time_seq'",
+                    "'user:cur_time', 'user:clk_time_seq'") DEF("0"),
          "cur_time str 10 / N / N\nclk_time_seq str 2|3 / 4 / N", "d 8 7 0 0, S 2 1 1"},
         {SEQ_CUSTOM(SPHERE, PLACES) "boundaries: [0, 150, 1500] }",
          "i_lng str 113.728|116.4074 / 121.4737 / N\ni_lat str 23.002|39.9042 / 31.2304 / N\n"
