@@ -94,6 +94,20 @@ static const struct tz_program programs[] = {
               {"clear_variational_dropout", "clear-variational-dropout",
                .no_value = true},
               {"visualize", NULL, "the ranking is printed, not drawn", true}}},
+    {.name = "tools.create_fg_json",
+     .command = "features",
+     .verb = "fg-json",
+     .needs = "pipeline_config_path",
+     .args = {{"pipeline_config_path", ""},
+              {"fg_output_dir", "output-dir"},
+              {"reserves", "reserves"},
+              {"fg_resource_name", "file-name"},
+              {"remove_bucketizer", "remove-bucketizer", .no_value = true},
+              {"odps_project_name", NULL, "the file is not uploaded"},
+              {"odps_schema_name", NULL, "the file is not uploaded"},
+              {"force_update_resource", NULL, "the file is not uploaded", true},
+              {"debug", NULL, "`trainyard predict --debug-level 1` shows features",
+               true}}},
     {.name = "tools.tdm.init_tree",
      .command = "tdm",
      .verb = "init-tree",
@@ -167,9 +181,9 @@ static const struct tz_program programs[] = {
 
 const char *tzrec_names(void)
 {
-    return "train_eval, eval, export, predict, tools.feature_selection, tools.hitrate, "
-           "tools.list_distcp_param, tools.tdm.cluster_tree, tools.tdm.init_tree, "
-           "tools.tdm.retrieval";
+    return "train_eval, eval, export, predict, tools.create_fg_json, "
+           "tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
+           "tools.tdm.cluster_tree, tools.tdm.init_tree, tools.tdm.retrieval";
 }
 
 /* The part of a module or file name that names the program. */
@@ -329,9 +343,12 @@ static enum rc tzrec_front(const struct front_args *in, struct front_call *out,
         out->does = FRONT_NOTHING;
         out->text =
             "usage: tzrec PROGRAM --pipeline_config_path FILE ...\n\n"
-            "PROGRAM is one of train_eval, eval, export, predict,\n"
-            "tools.list_distcp_param and tools.feature_selection; each takes the\n"
-            "arguments that it has in TorchEasyRec. See docs/compat.md.\n";
+            "PROGRAM is one of\n"
+            "  train_eval, eval, export, predict\n"
+            "  tools.create_fg_json, tools.feature_selection, tools.hitrate,\n"
+            "  tools.list_distcp_param, tools.tdm.cluster_tree, tools.tdm.init_tree,\n"
+            "  tools.tdm.retrieval\n"
+            "Each takes the arguments that it has in TorchEasyRec. See docs/compat.md.\n";
         return RC_OK;
     }
     int skip = strcmp(in->argv[0], "-m") == 0 && in->argc > 1 ? 2 : 1;

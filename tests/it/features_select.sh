@@ -101,4 +101,33 @@ other_features_are_said()
     err_has "'model.group_variational_dropouts.all.feature_p' is about 8 features, and group 'all' has 7"
 }
 
-tap_cases the_best_stay what_is_read_stays nothing_learnt_is_said other_features_are_said
+fg_json_is_written_with_its_vocabularies()
+{
+    printf 'a\nb\n' >words.txt
+    cat >f.config <<'END'
+train_input_path: "a" model_dir: "m"
+train_config { num_epochs: 1 sparse_optimizer { sgd_optimizer { lr: 0.5 } constant_learning_rate {} } dense_optimizer { sgd_optimizer { lr: 0.1 } constant_learning_rate {} } }
+data_config { dataset_type: ParquetDataset fg_mode: FG_DAG label_fields: "clk" }
+feature_configs { id_feature { feature_name: "u" expression: "user:u" hash_bucket_size: 50 embedding_dim: 4 } }
+feature_configs { id_feature { feature_name: "w" expression: "item:w" vocab_file: "words.txt" default_bucketize_value: 0 embedding_dim: 4 } }
+model_config { feature_groups { group_name: "deep" group_type: DEEP feature_names: ["u", "w"] }
+  multi_tower { towers { input: "deep" mlp { hidden_units: [4] } } final { hidden_units: 2 } }
+  losses { binary_cross_entropy {} } metrics { auc {} } }
+END
+    run "$TRAINYARD" features fg-json f.config
+    status 0
+    json '[f["feature_name"] for f in d["features"]] == ["u", "w"] and d["features"][0]["hash_bucket_size"] == 50 and "reserves" not in d'
+    run "$TRAINYARD" features fg-json f.config --output-dir fg --reserves 'clk, id' --remove-bucketizer
+    status 0
+    cp fg/fg.json .out
+    json 'd["reserves"] == ["clk", "id"] and not any("hash_bucket_size" in f or "vocab_file" in f for f in d["features"])'
+    run "$TRAINYARD" features fg-json f.config --output-dir fg
+    status 2
+    run "$TRAINYARD" features fg-json f.config --output-dir fg --overwrite
+    status 0
+    name=$(python3 -c 'import json; print(json.load(open("fg/fg.json"))["features"][1]["vocab_file"])')
+    cmp -s "fg/$name" words.txt || fail "the vocabulary '$name' is not there"
+}
+
+tap_cases the_best_stay what_is_read_stays nothing_learnt_is_said other_features_are_said \
+    fg_json_is_written_with_its_vocabularies

@@ -53,6 +53,12 @@ enum rc train_export_write(const struct conf *conf,
                            struct diags *diags, struct train_export_summary *out,
                            struct err *err) MUST_CHECK;
 
+/* The features of a pipeline as fg.json. `dir` not NULL: the files that features read are
+ * copied there, and named as they lie there. E2008.
+ */
+enum rc train_export_fg_json(const struct conf *conf, const char *dir, struct buf *out,
+                             struct err *err) MUST_CHECK;
+
 /* Values of a graph after a forward pass, as a safetensors file for others to check the
  * ONNX model with: `input.<name>` padded as that wants them, `output.<name>`.
  */

@@ -99,6 +99,20 @@ static enum rc put_onnx(const struct train_session *s, const char *dir, char *no
     return rc;
 }
 
+enum rc train_export_fg_json(const struct conf *conf, const char *dir, struct buf *out,
+                             struct err *err)
+{
+    struct arena a = {0};
+    struct node *tree = node_clone(&a, conf->doc.root);
+    enum rc rc = dir ? train_export_put_assets(tree, NULL, NULL, dir, &a, err) : RC_OK;
+    if (!rc) {
+        fg_json_print(schema_bind(conf->kind->root, tree, &a), out);
+        rc = buf_check(out, err);
+    }
+    arena_release(&a);
+    return rc;
+}
+
 /* pipeline.config and fg.json; assets are copied and named as they lie in `dir`. */
 static enum rc put_config(const struct conf *conf, const struct train_export_options *o,
                           const char *dir, struct err *err)

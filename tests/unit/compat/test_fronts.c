@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/str.h"
 #include "compat/front.h"
+#include "compat/tzrec.h"
 #include "tap.h"
 
 #define WORDS_MAX 40
@@ -101,8 +102,28 @@ static void every_documented_argument_of_tzrec_is_taken(void)
         "command: features select --model-dir=m --output-dir=o --topk=5 "
         "--clear-variational-dropout -- c; --visualize has no effect: the "
         "ranking is printed, not drawn");
+    check_line("tzrec tools.create_fg_json --pipeline_config_path a --fg_output_dir f "
+               "--reserves clk --remove_bucketizer",
+               env_empty,
+               "command: features fg-json --output-dir=f --reserves=clk "
+               "--remove-bucketizer -- a");
     check_line("tzrec tools.list_distcp_param --checkpoint_path m/model.ckpt-0",
                env_empty, "command: params -- m/model.ckpt-0");
+}
+
+/* Every program of the list that an unknown name gets is in the help text. */
+static void help_names_every_program(void)
+{
+    char *argv[] = {(char *)"--help", NULL};
+    struct front_args in = {.argc = 1, .argv = argv};
+    struct front_call call = {0};
+    struct err err = {0};
+    CHECK(front_tzrec.translate(&in, &call, &err) == RC_OK);
+    struct str rest = str_c(tzrec_names()), part;
+    while (str_split(&rest, ',', &part)) {
+        part = str_trim(part);
+        CHECK(memmem(call.text, strlen(call.text), part.p, part.n) != NULL);
+    }
 }
 
 static void tools_of_retrieval_are_ours(void)
@@ -162,7 +183,7 @@ static void what_is_missing_or_unknown_is_named(void)
     check_line(
         "tzrec train_evil --x 1", env_empty,
         "error: no program 'train_evil'; choose from train_eval, eval, export, "
-        "predict, tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
+        "predict, tools.create_fg_json, tools.feature_selection, tools.hitrate, tools.list_distcp_param, "
         "tools.tdm.cluster_tree, tools.tdm.init_tree, tools.tdm.retrieval");
     check_line("tzrec eval --pipeline_config_path c --warp 9", env_empty,
                "command: eval -- c; '--warp' is not an argument of tzrec.eval and is "
@@ -311,6 +332,7 @@ static void front_ends_are_found_by_the_end_of_the_path(void)
 static const struct tap_case cases[] = {
     TAP(every_documented_argument_of_tzrec_is_taken),
     TAP(experiments_of_nnictl),
+    TAP(help_names_every_program),
     TAP(tools_of_retrieval_are_ours),
     TAP(names_may_be_cut_and_dashed),
     TAP(empty_values_are_as_good_as_none),
