@@ -27,7 +27,7 @@ static const struct opt opts[] = {
               "use this checkpoint instead of the latest or best one in model_dir"),
      .meta = "CKPT", .alias = "checkpoint-path"},
     {OPT_TEXT(struct export_conf, model_dir, NULL, "override model_dir"), .meta = "DIR"},
-    {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|int8",
+    {OPT_CHOICE(struct export_conf, table_type, "f32", "f32|bf16|f16|int8",
                 "data type of the embedding tables; int8 has one scale per row")},
     {OPT_INT(struct export_conf, sample_rows, "32", 0, 65536,
              "sample rows to store with their predictions; every load verifies them")},
@@ -55,6 +55,7 @@ static const struct opt opts[] = {
 static enum train_export_tables tables_of(const char *name)
 {
     return strcmp(name, "bf16") == 0   ? EXPORT_BF16
+           : strcmp(name, "f16") == 0  ? EXPORT_F16
            : strcmp(name, "int8") == 0 ? EXPORT_INT8
                                        : EXPORT_F32;
 }

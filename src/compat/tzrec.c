@@ -281,11 +281,35 @@ static void put_quant(const struct front_args *in, struct front_call *out)
         return;
     if (strcmp(quant, "INT8") == 0)
         front_option(out, "table-type", "int8");
+    else if (strcmp(quant, "FP16") == 0)
+        front_option(out, "table-type", "f16");
     else if (strcmp(quant, "0") == 0 || strcmp(quant, "FP32") == 0)
         front_option(out, "table-type", "f32");
     else
         front_note(out, "QUANT_EMB '%s' is not supported; tables stay 32-bit floats",
                    quant);
+}
+
+/* Switches of TorchEasyRec's export that change nothing here. */
+static void note_switches(const struct front_args *in, struct front_call *out)
+{
+    static const struct {
+        const char *name, *because;
+    } switches[] = {
+        {"QUANT_EC_EMB", "tables of sequences have the type of the others (QUANT_EMB)"},
+        {"INPUT_TILE", "a scorer computes what is common to a request's rows once"},
+        {"USE_DISTRIBUTED_EMBEDDING", "an export holds its tables whole"},
+        {"DIST_QUANT", "an export holds its tables whole"},
+        {"ENABLE_AOT", "the graph is written as ONNX"},
+        {"ENABLE_TRT", "the graph is written as ONNX"},
+        {"USE_RTP", "no files for RTP are written"},
+        {"ONLINE_DENSE_EXPORT", "each export holds tables and dense parameters"}};
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++) {
+        const char *v = in->env(switches[i].name);
+        if (v && v[0] && strcmp(v, "0") != 0)
+            front_note(out, "%s has no effect: %s", switches[i].name,
+                       switches[i].because);
+    }
 }
 
 static void put_seed(const struct front_args *in, struct front_call *out)
@@ -320,8 +344,10 @@ enum rc tzrec_translate(const char *module, const struct front_args *in,
             front_word(out, p->verb);
         if (p->seeded)
             put_seed(in, out);
-        if (p->quantised)
+        if (p->quantised) {
             put_quant(in, out);
+            note_switches(in, out);
+        }
         put_args(p, &f, out);
     }
     compat_flags_release(&f);

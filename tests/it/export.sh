@@ -69,6 +69,11 @@ tables_become_smaller()
     "$TRAINYARD" export c.config --export-dir f --table-type f32 >/dev/null
     run "$TRAINYARD" export c.config --export-dir b --table-type bf16
     status 0
+    run "$TRAINYARD" export c.config --export-dir h --table-type f16
+    status 0
+    [ "$(stat -c %s h/tables.safetensors)" -lt "$(stat -c %s f/tables.safetensors)" ] || fail "f16 is not smaller"
+    run "$TRAINYARD" predict --model h --input data/eval --output h.csv
+    status 0
     run "$TRAINYARD" export c.config --export-dir i --table-type int8 --json
     status 0
     json 'd["tables"] == 2 and d["samples"] == 32'

@@ -15,8 +15,10 @@
 
 const char *train_export_tables_name(enum train_export_tables t)
 {
-    static const char *const names[] = {
-        [EXPORT_F32] = "f32", [EXPORT_BF16] = "bf16", [EXPORT_INT8] = "int8"};
+    static const char *const names[] = {[EXPORT_F32] = "f32",
+                                        [EXPORT_BF16] = "bf16",
+                                        [EXPORT_F16] = "f16",
+                                        [EXPORT_INT8] = "int8"};
     return names[t];
 }
 
@@ -79,6 +81,18 @@ static const void *bf16_rows(const void *arg, int64_t row, int64_t n, void *scra
     return scratch;
 }
 
+static const void *f16_rows(const void *arg, int64_t row, int64_t n, void *scratch)
+{
+    const struct table_source *s = arg;
+    uint16_t *to = scratch;
+    for (int64_t i = 0; i < n; i++) {
+        read_row(s, row + i, s->row);
+        for (int64_t k = 0; k < s->t->dim; k++)
+            *to++ = f16_from_f32(s->row[k]);
+    }
+    return scratch;
+}
+
 static const void *int8_rows(const void *arg, int64_t row, int64_t n, void *scratch)
 {
     const struct table_source *s = arg;
@@ -111,6 +125,7 @@ static struct ckpt_st_source weights_source(const struct table_source *s,
         st_rows_fn *fn;
     } kinds[] = {[EXPORT_F32] = {ST_F32, f32_rows},
                  [EXPORT_BF16] = {ST_BF16, bf16_rows},
+                 [EXPORT_F16] = {ST_F16, f16_rows},
                  [EXPORT_INT8] = {ST_I8, int8_rows}};
     return (struct ckpt_st_source){.name = s->name,
                                    .type = kinds[type].type,

@@ -240,8 +240,19 @@ static const char *env_int4(const char *name)
     return strcmp(name, "QUANT_EMB") == 0 ? "INT4" : NULL;
 }
 
+static const char *env_trt(const char *name)
+{
+    return strcmp(name, "QUANT_EMB") == 0    ? "FP16"
+           : strcmp(name, "ENABLE_TRT") == 0 ? "1"
+           : strcmp(name, "INPUT_TILE") == 0 ? "0"
+                                             : NULL;
+}
+
 static void quantisation_comes_from_the_environment(void)
 {
+    check_line("tzrec export --pipeline_config_path c --export_dir x", env_trt,
+               "command: export --table-type=f16 --export-dir=x -- c; ENABLE_TRT has no "
+               "effect: the graph is written as ONNX");
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int8,
                "command: export --table-type=int8 --export-dir=x -- c");
     check_line("tzrec export --pipeline_config_path c --export_dir x", env_int4,
