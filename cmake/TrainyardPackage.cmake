@@ -42,14 +42,17 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
 # Links named like other tools, in a directory that users put on PATH if they wish; those in
 # compat/ of the build reach the program that was built.
 file(STRINGS src/compat/fronts.def fronts REGEX "^FRONT[A-Z_]*\\(")
-file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compat/installed)
+file(REMOVE_RECURSE ${CMAKE_BINARY_DIR}/compat)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/compat)
 set(compat ${CMAKE_INSTALL_LIBDIR}/trainyard/compat)
 file(RELATIVE_PATH target /${compat} /${CMAKE_INSTALL_BINDIR}/trainyard)
 foreach(line ${fronts})
   string(REGEX REPLACE "^FRONT[A-Z_]*\\(([a-z_]+)[,)].*" "\\1" name "${line}")
   file(CREATE_LINK ../trainyard ${CMAKE_BINARY_DIR}/compat/${name} SYMBOLIC)
-  file(CREATE_LINK ${target} ${CMAKE_BINARY_DIR}/compat/installed/${name} SYMBOLIC)
-  install(FILES ${CMAKE_BINARY_DIR}/compat/installed/${name} DESTINATION ${compat})
+  # Made where they lead somewhere: in the build they would hang in the air.
+  install(CODE "set(dir \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${compat}\")
+    file(MAKE_DIRECTORY \"\${dir}\")
+    file(CREATE_LINK ${target} \"\${dir}/${name}\" SYMBOLIC)")
 endforeach()
 
 set(CPACK_GENERATOR DEB)

@@ -51,9 +51,9 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
         s->last_sign = now;
     }
     /* The first worker speaks for all; of many lines only some are recorded, but the last
-     * one always is.
+     * one always is. What an earlier supervisor recorded is not recorded again.
      */
-    if (f->w->b.index != 0)
+    if (f->w->b.index != 0 || f->at <= s->rec.now.progress_line)
         return;
     if (s->progress_at && now - s->progress_at < PROGRESS_NS && percent < 100)
         return;
@@ -67,7 +67,7 @@ static void on_progress(void *arg, double percent, int64_t eta_s, int64_t step)
         buf_printf(&b, "%s\"eta_s\": %jd", b.n > 1 ? ", " : "", (intmax_t)eta_s);
     if (step >= 0)
         buf_printf(&b, "%s\"step\": %jd", b.n > 1 ? ", " : "", (intmax_t)step);
-    buf_putc(&b, '}');
+    buf_printf(&b, "%s\"line\": %jd}", b.n > 1 ? ", " : "", (intmax_t)f->at);
     struct job_record_note note = {.worker = f->w->b.index, .data = buf_str(&b)};
     enum rc rc = job_record_add(&s->rec, EV_Progress, &note, NULL);
     (void)rc; /* can always follow */

@@ -75,8 +75,13 @@ static enum rc check_place(const struct dataset_conf *c, struct err *err)
         return err_coded(err, RC_INVAL, E3301, "a dataset needs --path");
     if (!job_inputs_place_ok(c->mount))
         return err_coded(err, RC_INVAL, E3301,
-                         "--mount: '%.100s' is not a valid mount path for a dataset",
+                         "--mount: '%.100s' is not a mount path: " JOB_PLACE_RULE,
                          c->mount);
+    if (local && strstr(c->path, "://"))
+        return err_coded(err, RC_INVAL, E3301,
+                         "--path: '%.200s' is a URI, not a path: name its kind with "
+                         "--type",
+                         c->path);
     if (!local && !strstr(c->path, "://"))
         return err_coded(err, RC_INVAL, E3301,
                          "--path: '%.200s' is not a URI, which a dataset of type %s "

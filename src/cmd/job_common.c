@@ -122,6 +122,42 @@ void job_revive(const struct cmd_place *p)
     store_jobs_release(&jobs);
 }
 
+static enum rc several(const char *text, const struct store_jobs *jobs, struct err *err)
+{
+    struct buf b;
+    buf_init(&b, 1000);
+    for (size_t i = 0; i < jobs->n && i < 4; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", jobs->at[i].id);
+    enum rc rc = err_coded(err, RC_INVAL, E3020, "'%s' is the beginning of %s%s", text,
+                           buf_str(&b), jobs->n > 4 ? " and others" : "");
+    buf_release(&b);
+    return rc;
+}
+
+enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SIZE],
+                 struct err *err)
+{
+    char prefix[JOB_ID_SIZE];
+    struct store_filter f = {.id = prefix, .limit = 5};
+    struct store_jobs jobs = {0};
+    const char *rest = text + (str_starts(text, "jb-") ? 3 : 0);
+    size_t n = strlen(rest);
+    bool fits = n && n <= 12 && strspn(rest, "abcdefghijklmnopqrstuvwxyz0123456789") == n;
+    snprintf(prefix, sizeof(prefix), "jb-%.12s", fits ? rest : "");
+    snprintf(out, JOB_ID_SIZE, "%s", prefix);
+    if (job_id_ok(out) || !fits)
+        return fits ? RC_OK : err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", text);
+    enum rc rc = p->ops->list(p, &f, &jobs, err);
+    if (!rc && jobs.n == 0)
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", text);
+    if (!rc && jobs.n > 1)
+        rc = several(text, &jobs, err);
+    if (!rc)
+        snprintf(out, JOB_ID_SIZE, "%s", jobs.at[0].id);
+    store_jobs_release(&jobs);
+    return rc;
+}
+
 void job_span(int64_t from, int64_t to, char out[32])
 {
     if (!from) {

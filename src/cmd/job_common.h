@@ -54,6 +54,12 @@ void cmd_place_close(struct cmd_place *p);
  */
 void job_revive(const struct cmd_place *p);
 
+/* The job that a person means: a whole id, or the beginning of one (with "jb-" or without)
+ * that no other job has. E3103, E3020.
+ */
+enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SIZE],
+                 struct err *err) MUST_CHECK;
+
 /* Seconds since `then` or between two moments, for people: "2m05s"; "-" for 0. */
 void job_span(int64_t from, int64_t to, char out[32]);
 /* The command's exit status for a job that ended: 0, its own, 3 when stopped. */

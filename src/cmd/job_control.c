@@ -59,8 +59,12 @@ static enum rc for_each_job(const void *conf, const struct opt_args *args, ask_f
     if (rc)
         return rc;
     job_revive(&p);
-    for (size_t i = 0; i < args->n && !rc; i++)
-        rc = ask(&p, c, args->at[i], err);
+    for (size_t i = 0; i < args->n && !rc; i++) {
+        char id[JOB_ID_SIZE];
+        rc = job_pick(&p, args->at[i], id, err);
+        if (!rc)
+            rc = ask(&p, c, id, err);
+    }
     cmd_place_close(&p);
     return rc;
 }
@@ -244,6 +248,7 @@ static enum rc job_logs_command(const void *conf, const struct opt_args *args,
 {
     const struct logs_conf *c = conf;
     struct cmd_place p;
+    char id[JOB_ID_SIZE];
     struct job_follow f = {.worker = JOB_FOLLOW_ALL,
                            .raw = c->raw,
                            .attempt = c->attempt,
@@ -254,12 +259,14 @@ static enum rc job_logs_command(const void *conf, const struct opt_args *args,
     if (rc)
         return rc;
     job_revive(&p);
+    rc = job_pick(&p, args->at[0], id, err);
     if (strcmp(c->worker, "prepare") == 0)
         f.worker = JOB_LOG_PREPARE;
-    else if (strcmp(c->worker, "all") != 0 && !str_to_i64(str_c(c->worker), &f.worker))
-        rc = find_worker(&p, args->at[0], c->worker, &f.worker, err);
+    else if (!rc && strcmp(c->worker, "all") != 0 &&
+             !str_to_i64(str_c(c->worker), &f.worker))
+        rc = find_worker(&p, id, c->worker, &f.worker, err);
     if (!rc)
-        rc = job_follow_run(&p, args->at[0], &f, err);
+        rc = job_follow_run(&p, id, &f, err);
     cmd_place_close(&p);
     return rc;
 }

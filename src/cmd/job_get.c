@@ -53,12 +53,17 @@ static void put_workers(const struct node *st, struct buf *out)
     const struct node *list = node_find(st, "workers");
     for (size_t i = 0; list && list->kind == NODE_LIST && i < list->list.n; i++) {
         const struct node *w = list->list.at[i];
-        buf_printf(out, "worker %-3zu %s", i, node_get_text(w, "state", ""));
-        if (node_find(w, "code"))
-            buf_printf(out, ", exit %jd, %.2f s of processor time, %.1f MiB",
+        const char *state = node_get_text(w, "state", "");
+        bool stopped = strcmp(state, "Stopped") == 0; /* by us: its status says nothing */
+        buf_printf(out, "worker %-3zu %s", i, state);
+        if (node_find(w, "code") && !stopped)
+            buf_printf(out, ", exit %jd",
                        (intmax_t)(node_get_int(w, "signal", 0)
                                       ? 128 + node_get_int(w, "signal", 0)
-                                      : node_get_int(w, "code", 0)),
+                                      : node_get_int(w, "code", 0)));
+        if (node_find(w, "code"))
+            buf_printf(out, "%s, %.2f s of processor time, %.1f MiB",
+                       stopped ? " when the others had ended" : "",
                        node_get_num(w, "cpu_s", 0),
                        (double)node_get_int(w, "rss_bytes", 0) / (1 << 20));
         buf_putc(out, '\n');
@@ -209,12 +214,15 @@ static enum rc run_job_get(const void *conf, const struct opt_args *args, struct
     struct cmd_place p;
     struct store_jobs jobs = {0};
     struct buf out;
+    char id[JOB_ID_SIZE];
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&out, CMD_TEXT_MAX);
     job_revive(&p);
-    rc = p.ops->get(&p, args->at[0], &jobs, err);
+    rc = job_pick(&p, args->at[0], id, err);
+    if (!rc)
+        rc = p.ops->get(&p, id, &jobs, err);
     if (!rc)
         rc = show_job(c, &p, &jobs.at[0], &out, err);
     if (!rc)

@@ -128,6 +128,7 @@ static char *list_path(const struct store_filter *f, size_t limit, int64_t befor
     put_param(&b, "queue", f->queue);
     put_param(&b, "backend", f->backend);
     put_param(&b, "name", f->name);
+    put_param(&b, "id", f->id);
     if (f->label_key && *f->label_key) {
         char *label = f->label_value ? mem_printf("%s=%s", f->label_key, f->label_value)
                                      : mem_strdup(f->label_key);

@@ -186,8 +186,12 @@ static enum rc secret_value(const char *text, const char *name, char **out,
 {
     const char *eq = strchr(text, '=');
     size_t n;
-    if (eq && str_starts(eq + 1, "file:"))
-        return fs_read(eq + 6, SECRET_BYTES_MAX, out, &n, err);
+    if (eq && str_starts(eq + 1, "file:")) {
+        enum rc rc = fs_read(eq + 6, SECRET_BYTES_MAX, out, &n, err);
+        while (!rc && n && ((*out)[n - 1] == '\n' || (*out)[n - 1] == '\r'))
+            (*out)[--n] = '\0';
+        return rc;
+    }
     const char *from = eq && str_starts(eq + 1, "env:") ? eq + 5 : name;
     const char *value = own_variable(from);
     if (!value)

@@ -70,8 +70,9 @@ static const struct opt wait_opts[] = {
 struct waiting {
     const struct cmd_place *p;
     const struct wait_conf *c;
-    const struct opt_args *ids;
-    bool *over;   /* [ids->n] */
+    char (*ids)[JOB_ID_SIZE]; /* [n] */
+    size_t n;
+    bool *over;   /* [n] */
     size_t ended; /* of them */
     size_t worst; /* the first of the list that did not succeed, so far */
     struct err how;
@@ -96,16 +97,16 @@ static void take_end(struct waiting *w, size_t i, const struct store_job *j)
 static enum rc look_around(struct waiting *w, struct err *err)
 {
     enum rc rc = RC_OK;
-    for (size_t i = 0; i < w->ids->n && !rc && !(w->c->any && w->ended); i++) {
+    for (size_t i = 0; i < w->n && !rc && !(w->c->any && w->ended); i++) {
         struct store_jobs jobs = {0};
         bool over = false;
         if (w->over[i])
             continue;
-        rc = look_at(w->p, w->ids->at[i], &jobs, &over, &w->lost, err);
+        rc = look_at(w->p, w->ids[i], &jobs, &over, &w->lost, err);
         if (!rc && over)
             take_end(w, i, &jobs.at[0]);
         else if (!rc && is_over(w->from, w->c->timeout))
-            rc = too_long(w->ids->at[i], &jobs, w->c->timeout, err);
+            rc = too_long(w->ids[i], &jobs, w->c->timeout, err);
         store_jobs_release(&jobs);
     }
     return rc;
@@ -117,7 +118,7 @@ static enum rc wait_for_jobs(struct waiting *w, struct err *err)
         enum rc rc = look_around(w, err);
         if (rc)
             return rc;
-        if (w->ended == w->ids->n || (w->c->any && w->ended))
+        if (w->ended == w->n || (w->c->any && w->ended))
             break;
         nanosleep(&(struct timespec){.tv_nsec = 2 * w->p->ops->nap_ns}, NULL);
     }
@@ -133,13 +134,18 @@ static enum rc run_job_wait(const void *conf, const struct opt_args *args,
     const struct wait_conf *c = conf;
     struct cmd_place p;
     struct waiting w = {
-        .p = &p, .c = c, .ids = args, .worst = SIZE_MAX, .from = clock_mono_ns()};
+        .p = &p, .c = c, .n = args->n, .worst = SIZE_MAX, .from = clock_mono_ns()};
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
     w.over = mem_calloc(args->n, sizeof(*w.over));
-    rc = wait_for_jobs(&w, err);
+    w.ids = mem_calloc(args->n, sizeof(*w.ids));
+    for (size_t i = 0; i < args->n && !rc; i++)
+        rc = job_pick(&p, args->at[i], w.ids[i], err);
+    if (!rc)
+        rc = wait_for_jobs(&w, err);
+    mem_free(w.ids);
     mem_free(w.over);
     cmd_place_close(&p);
     return rc;

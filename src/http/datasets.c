@@ -55,7 +55,7 @@ static enum rc datasets_check(struct http_call *c, const struct store_dataset *d
     bool local = strcmp(d->type, "local") == 0 || strcmp(d->type, "nas") == 0;
     if (!job_inputs_place_ok(d->mount))
         return err_coded(err, RC_INVAL, E3301,
-                         "'mount': '%.100s' is not a valid mount path for a dataset",
+                         "'mount': '%.100s' is not a mount path: " JOB_PLACE_RULE,
                          d->mount);
     if (store_dataset_writable(d) && c->who.role < ROLE_ADMIN)
         return http_call_forbid(c, err, "only admins may make a dataset writable");

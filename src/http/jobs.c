@@ -75,6 +75,7 @@ static void take_filter(struct http_call *c, struct store_filter *f)
                                .queue = http_schema_text(q, "queue", NULL),
                                .backend = http_schema_text(q, "backend", NULL),
                                .name = http_schema_text(q, "name", NULL),
+                               .id = http_schema_text(q, "id", NULL),
                                .since = http_schema_time(q, "since"),
                                .until = http_schema_time(q, "until"),
                                .before = http_schema_int(q, "cursor", 0),

@@ -238,8 +238,10 @@ static void put_content(struct json_out *j, const struct http_schema_table *t)
         json_close(j, '}');
         break;
     case SCHEMA_BYTES:
-        json_put_raw(j, "application/octet-stream",
-                     "{\"schema\":{\"type\":\"string\",\"format\":\"binary\"}}");
+        json_open(j, "application/octet-stream", '{');
+        json_put_raw(j, "schema",
+                     t->json ? t->json : "{\"type\":\"string\",\"format\":\"binary\"}");
+        json_close(j, '}');
         break;
     case SCHEMA_DOCUMENT:
         json_put_raw(j, "application/json", "{\"schema\":{\"type\":\"object\"}}");

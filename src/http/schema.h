@@ -60,6 +60,7 @@ struct http_schema_table {
     const char *name, *help;
     enum http_schema_kind kind;
     const struct http_schema_item *items; /* ends with a NULL name */
+    const char *json; /* of SCHEMA_BYTES whose bytes are JSON: its schema; else NULL */
 };
 
 #define SCHEMA(n, file) extern const struct http_schema_table http_schema_##n;

@@ -216,6 +216,27 @@ static const struct http_schema_item ProjectPut_items[] = {
     {0}};
 TABLE(ProjectPut, "quotas of a project; what is absent has no limit");
 
+#define SNAPSHOT_FILE(key, text)                                                           \
+    "{\"type\":\"object\",\"additionalProperties\":false,\"required\":[\"" key             \
+    "\",\"path\"],\"properties\":{\"" key "\":{\"type\":\"string\"," text                  \
+    "},\"path\":{\"type\":\"string\",\"description\":\"relative, without empty, . and .. " \
+    "parts; not below a link of the list\"}}}"
+#define SNAPSHOT_OBJECT                               \
+    "\"pattern\":\"^[0-9a-f]{64}$\",\"description\":" \
+    "\"SHA-256 of the file, which is uploaded to /api/v1/objects\""
+/* Bytes, not a JSON body: their hash is the name. */
+const struct http_schema_table http_schema_SnapshotFiles = {
+    .name = "SnapshotFiles",
+    .help = "the files of a source directory",
+    .kind = SCHEMA_BYTES,
+    .json =
+        "{\"type\":\"array\",\"description\":\"JSON text of at most 64 MiB, whose SHA-256 is "
+        "the snapshot's id: one entry per file, executable file or symbolic link, in "
+        "the order of paths\",\"items\":{\"oneOf\":[" SNAPSHOT_FILE("file", SNAPSHOT_OBJECT) "," SNAPSHOT_FILE(
+            "exec",
+            SNAPSHOT_OBJECT) "," SNAPSHOT_FILE("link",
+                                               "\"description\":\"target of the link\"") "]}}"};
+
 const struct http_schema_table http_schema_Bytes = {
     .name = "Bytes", .help = "bytes as they are", .kind = SCHEMA_BYTES};
 const struct http_schema_table http_schema_Text = {

@@ -258,6 +258,14 @@ static void put_hps(struct job_contract_env *e, const struct job_spec *s,
     buf_release(&b);
 }
 
+/* The other name of the same channel: a link in the tree. */
+static void put_logs(struct job_contract_env *e, const char *root)
+{
+    char *path = mem_printf("%s/output/logs/", root);
+    job_contract_env_put(e, "PAI_OUTPUT_LOGS", path);
+    mem_free(path);
+}
+
 static void put_channels(struct job_contract_env *e, const struct job_channels *c,
                          const char *root)
 {
@@ -275,6 +283,8 @@ static void put_channels(struct job_contract_env *e, const struct job_channels *
         }
         put_mangled(e, ch->kind == CHANNEL_INPUT ? "PAI_INPUT_" : "PAI_OUTPUT_", ch->name,
                     path);
+        if (ch->kind == CHANNEL_OUTPUT && strcmp(ch->name, "tensorboard") == 0)
+            put_logs(e, root);
         mem_free(path);
     }
 }

@@ -138,8 +138,12 @@ static enum rc path_of(const struct resolving *r, const char *uri, struct job_ch
         *path = arena_strdup(a, uri);
         return RC_OK;
     }
-    if (scheme_end(uri))
-        return err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", uri);
+    const char *scheme = scheme_end(uri);
+    if (scheme)
+        return err_coded(err, RC_UNSUPPORTED, E3006,
+                         "'%.200s': %.*s:// is not supported; give a path, "
+                         "s3://, oss://, odps:// or dataset:NAME",
+                         uri, (int)(scheme - uri), uri);
     char *full = fs_join(r->cwd, uri);
     *path = arena_strdup(a, full);
     mem_free(full);
@@ -248,7 +252,13 @@ static enum rc resolve_output(const struct resolving *r, const struct schema_kv_
         rc = path_of(r, kv->value, &from, err);
     const char *path = from.path;
     if (!rc && (is_table(path) || str_starts(path, SNAPSHOT_PREFIX)))
-        rc = err_coded(err, RC_UNSUPPORTED, E3006, "'%.200s'", path);
+        rc = err_coded(
+            err, RC_UNSUPPORTED, E3006,
+            is_table(path)
+                ? "'%.200s': jobs write to tables themselves; give a directory, s3:// "
+                  "or oss://"
+                : "'%.200s': an output goes to a directory, s3:// or oss://",
+            path);
     bool remote = !rc && job_bucket_is(path);
     if (!rc && !remote && (fs_mkdirs(path, 0755, err) || access(path, W_OK) < 0))
         rc = err_coded(err, RC_IO, E3007, "'%.300s': %s", path, strerror(errno));
@@ -288,10 +298,21 @@ static enum rc dataset_of(const struct resolving *r, const char *text,
             c->path = arena_printf(a, "%s/", c->path);
         return RC_OK;
     }
+    if (text[0] == '/' || job_bucket_is(text))
+        return err_coded(err, RC_INVAL, E3301,
+                         "'%.200s' has no mount path: write %.200s:/mnt/data, or name it "
+                         "with `trainyard dataset create`",
+                         text, text);
     size_t n = colon ? (size_t)(colon - text) : strlen(text);
     c->name = arena_strndup(a, text, n);
+    if (!n)
+        return err_coded(err, RC_INVAL, E3301,
+                         "'%.200s' names no dataset: write NAME or NAME:/mount/path",
+                         text);
     enum rc rc = from_dataset(r, c->name, c, err);
-    if (last && last[1] == '/')
+    bool version = colon && last == colon && strspn(last + 1, "v0123456789") > 0 &&
+                   !last[1 + strspn(last + 1, "v0123456789")]; /* DLC's, without mount */
+    if (last && !version)
         c->mount = last + 1;
     return rc;
 }
@@ -305,8 +326,10 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
     if (rc)
         return rc;
     if (!c.mount || !job_inputs_place_ok(c.mount))
-        return err_coded(err, RC_INVAL, E3301, "'%.100s' is no place to mount a dataset",
-                         c.mount ? c.mount : "");
+        return err_coded(
+            err, RC_INVAL, E3301,
+            "dataset '%.100s': '%.100s' is not a mount path: " JOB_PLACE_RULE, c.name,
+            c.mount ? c.mount : "");
     if (is_table(c.path))
         return err_coded(err, RC_UNSUPPORTED, E3006,
                          "dataset '%.100s' is a table, which cannot be mounted; use "
@@ -316,7 +339,8 @@ static enum rc resolve_dataset(const struct resolving *r, const char *text, int6
         place_copy(r, &c, arena_printf(a, ".data-%jd", (intmax_t)index));
     else if (!fs_exists(c.path))
         return err_coded(err, RC_NOTFOUND, E3005,
-                         "dataset '%.100s': '%.300s' is not there", c.name, c.path);
+                         "dataset '%.100s': '%.300s': No such file or directory", c.name,
+                         c.path);
     c.mount = arena_strdup(a, c.mount);
     VEC_PUSH(&r->out->list, c);
     return RC_OK;

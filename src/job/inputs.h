@@ -47,6 +47,7 @@ bool job_channels_tables(const struct job_channels *c);
  * container engine gives a meaning of its own.
  */
 bool job_inputs_place_ok(const char *mount);
+#define JOB_PLACE_RULE "it is absolute, without '..', ':', ',' and '\"'"
 void job_channels_release(struct job_channels *c);
 
 #endif

@@ -74,24 +74,54 @@ static enum rc read_file(const struct reference *r, struct arena *a, const char 
     return RC_OK;
 }
 
+void job_secrets_absolute(struct job_spec *s, const char *cwd)
+{
+    struct node *list = node_find(s->conf.doc.root, "secret");
+    size_t n = !list ? 0 : list->kind == NODE_LIST ? list->list.n : 1;
+    for (size_t i = 0; i < n; i++) {
+        struct node **at = list->kind == NODE_LIST ? &list->list.at[i] : &list;
+        const char *text = (*at)->kind == NODE_STR ? (*at)->text.p : "";
+        const char *file = strstr(text, "=file:");
+        if (!file || file[6] == '/' || !file[6])
+            continue;
+        char *path = fs_join(cwd, file + 6);
+        char *full = mem_printf("%.*s=file:%s", (int)(file - text), text, path);
+        (*at)->text = str_of(arena_strdup(&s->conf.doc.arena, full), strlen(full));
+        mem_free(full);
+        mem_free(path);
+    }
+}
+
+enum rc job_secret_check(const char *name, const char *value, struct err *err)
+{
+    size_t n = strlen(value);
+    if (n == 0 || n >= SECRET_SHORTEST)
+        return RC_OK;
+    return err_coded(err, RC_INVAL, E3019,
+                     "secret '%.100s' has fewer than %d characters, which cannot be kept "
+                     "out of logs",
+                     name, SECRET_SHORTEST);
+}
+
 static enum rc capture_one(const char *text, const char *const *env, struct buf *out,
                            struct arena *a, struct err *err)
 {
     struct reference r;
     const char *value = NULL;
     enum rc rc = parse(text, &r, err);
-    if (!rc && r.file)
-        return read_file(&r, a, &value, err); /* only whether it can be read */
-    if (rc)
-        return rc;
+    if (!rc && r.file) /* only whether it can be used */
+        rc = read_file(&r, a, &value, err);
+    if (rc || r.file)
+        return rc ? rc : job_secret_check(r.name, value, err);
     value = lookup(env, r.env);
     if (!value)
         return err_coded(err, RC_NOTFOUND, E3008,
                          "secret '%s': no variable '%.100s' in the environment", r.name,
                          r.env);
+    rc = job_secret_check(r.name, value, err);
     buf_printf(out, "%s\"%s\": ", out->n > 1 ? ", " : "", r.name);
     buf_json_str(out, value, strlen(value));
-    return RC_OK;
+    return rc;
 }
 
 enum rc job_secrets_capture(const struct job_spec *s, const char *const *env,
@@ -133,9 +163,10 @@ enum rc job_secrets_read(const struct job_spec *s, const char *path,
         struct reference r;
         struct job_secret one = {0};
         rc = parse(s->s->secret[i], &r, err);
-        if (!rc && r.file)
+        if (!rc && r.file) {
             rc = read_file(&r, &result.arena, &one.value, err);
-        else if (!rc)
+            rc = rc ? rc : job_secret_check(r.name, one.value, err);
+        } else if (!rc)
             one.value = node_get_text(map, r.name, NULL);
         if (!rc && !one.value)
             rc = err_coded(err, RC_NOTFOUND, E3008, "the value of secret '%s' is gone",

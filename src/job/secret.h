@@ -14,7 +14,7 @@
 #include "job/spec.h"
 
 #define SECRET_BYTES_MAX (64 << 10) /* of one value */
-#define SECRET_SHORTEST 4           /* shorter ones are not masked in logs */
+#define SECRET_SHORTEST 4 /* shorter ones cannot be masked in logs, and are refused */
 
 struct job_secret {
     const char *name, *value;
@@ -24,8 +24,12 @@ struct job_secrets {
     VEC(struct job_secret) list;
 };
 
+/* Makes relative paths of NAME=file:PATH absolute: they are the submitter's. */
+void job_secrets_absolute(struct job_spec *s, const char *cwd);
+/* RC_INVAL (E3019): too short to be kept out of logs; an empty one gives nothing away. */
+enum rc job_secret_check(const char *name, const char *value, struct err *err) MUST_CHECK;
 /* Looks every secret up and writes those of the environment to `path`. `env` is the
- * submitter's, NULL behind the last. RC_NOTFOUND (E3008).
+ * submitter's, NULL behind the last. RC_NOTFOUND (E3008), RC_INVAL (E3019).
  */
 enum rc job_secrets_capture(const struct job_spec *s, const char *const *env,
                             const char *path, struct err *err) MUST_CHECK;

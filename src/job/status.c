@@ -13,7 +13,7 @@
 
 void job_status_init(struct job_status *s)
 {
-    *s = (struct job_status){.percent = -1, .eta_s = -1, .step = -1};
+    *s = (struct job_status){.percent = -1, .eta_s = -1, .step = -1, .progress_line = -1};
 }
 
 void job_status_release(struct job_status *s)
@@ -93,6 +93,8 @@ static void fold_worker(struct job_status *s, const struct store_event *e,
     if (!w)
         return;
     if (started) {
+        if (e->worker == 0 && e->attempt != w->attempt)
+            s->progress_line = -1;
         *w = (struct job_worker){.running = true, .attempt = e->attempt};
         w->pid = node_get_int(data, "pid", 0);
         copy(w->role, sizeof(w->role), node_get_text(data, "role", "worker"));
@@ -115,6 +117,7 @@ static void fold_restart(struct job_status *s, const struct store_event *e,
     s->restart_at = e->time + (int64_t)(node_get_num(data, "delay_s", 0) * 1e9);
     s->percent = -1;
     s->eta_s = -1;
+    s->progress_line = -1;
 }
 
 static void fold_progress(struct job_status *s, const struct node *data)
@@ -122,6 +125,7 @@ static void fold_progress(struct job_status *s, const struct node *data)
     s->percent = node_get_num(data, "percent", s->percent);
     s->eta_s = node_get_int(data, "eta_s", s->eta_s);
     s->step = node_get_int(data, "step", s->step);
+    s->progress_line = node_get_int(data, "line", s->progress_line);
 }
 
 static enum rc fold_known(struct job_status *s, enum job_event_type type,
@@ -185,16 +189,23 @@ enum rc job_fold(struct job_status *s, const struct store_event *e, struct err *
     return rc;
 }
 
+/* Of a job that succeeded: one that served the others, and was told to stop behind them. */
+static bool not_needed(const struct job_status *s, const struct job_worker *w)
+{
+    return s->state == JOB_Succeeded && w->exited && w->code != 0;
+}
+
 static void worker_json(const struct job_status *s, int64_t i, struct buf *out)
 {
     const struct job_worker *w = &s->workers[i];
     buf_printf(out, "%s{\"index\": %jd, \"role\": ", i ? ", " : "", (intmax_t)i);
     buf_json_str(out, w->role, strlen(w->role));
     buf_printf(out, ", \"attempt\": %jd, \"state\": \"%s\"", (intmax_t)w->attempt,
-               w->running     ? "Running"
-               : !w->exited   ? "Waiting"
-               : w->code == 0 ? "Succeeded"
-                              : "Failed");
+               w->running         ? "Running"
+               : !w->exited       ? "Waiting"
+               : w->code == 0     ? "Succeeded"
+               : not_needed(s, w) ? "Stopped"
+                                  : "Failed");
     if (w->running)
         buf_printf(out, ", \"pid\": %jd", (intmax_t)w->pid);
     if (w->exited)

@@ -38,12 +38,13 @@ struct job_status {
     int64_t restart_at;                         /* of the next attempt, ns */
     bool stop, force, suspend;                  /* asked for */
     bool has_exit;
-    int code, signal;    /* of the job as a whole */
-    double percent;      /* negative: never said */
-    int64_t eta_s, step; /* negative: never said */
-    int64_t port;        /* of the current attempt's rendezvous */
-    char gpus[256];      /* indices given, "0,3" */
-    char snapshot[65];   /* name of the copied code, "" for none */
+    int code, signal;      /* of the job as a whole */
+    double percent;        /* negative: never said */
+    int64_t eta_s, step;   /* negative: never said */
+    int64_t progress_line; /* where the log said so, in this attempt; -1: nowhere */
+    int64_t port;          /* of the current attempt's rendezvous */
+    char gpus[256];        /* indices given, "0,3" */
+    char snapshot[65];     /* name of the copied code, "" for none */
     int64_t out_files, out_bytes;
     struct job_worker *workers; /* owned, [n_workers] */
     int64_t n_workers;

@@ -142,6 +142,7 @@ static enum rc fill_in(struct job_spec *s, const char *cwd, struct err *err)
 {
     absolute_paths(s, "input", cwd);
     absolute_paths(s, "output", cwd);
+    job_secrets_absolute(s, cwd);
     if (!s->s->has_name)
         default_name(s);
     job_spec_put(s, "workdir", cwd);

@@ -363,6 +363,10 @@ static void add_conditions(struct store *s, struct query *q, const struct store_
     add_text(q, "project", f->project);
     add_seen(q, f, a);
     add_name(s, q, f->name, a);
+    if (f->id && *f->id) {
+        q->params[q->n++] = DB_TEXT(f->id);
+        buf_printf(&q->sql, " AND substr(id, 1, %zu) = $%zu", strlen(f->id), q->n);
+    }
     add_number(q, "created >=", f->since);
     add_number(q, "created <", f->until);
     add_number(q, "finished >=", f->ended_since);

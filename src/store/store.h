@@ -128,6 +128,7 @@ struct store_filter {
      */
     const char *seen_by, *seen_projects;
     const char *name; /* part of it, in any case */
+    const char *id;   /* its beginning */
     const char *label_key, *label_value;
     int64_t since, until; /* creation, ns */
     int64_t ended_since;  /* end, ns; those that live have none */

@@ -234,6 +234,18 @@ warnings_count_when_asked()
     out_lacks "ok: "
 }
 
+a_job_file_is_known_without_its_command()
+{
+    printf 'comand: echo hi\nworkers: 2x\nretires: 3\n' >job.yaml
+    run "$TRAINYARD" check job.yaml
+    [ "$got" != 0 ] || fail "it passed"
+    out_has "job.yaml:1:1: error[E0201]: JobSpec has no field 'comand'"
+    out_has "did you mean 'command'?"
+    out_has "job.yaml:2:10: error"
+    out_has "JobSpec has no field 'retires'"
+    out_has "3 errors"
+}
+
 nothing_named_is_wrong_usage()
 {
     check_files
@@ -255,4 +267,4 @@ tap_cases \
     edits_are_applied_before_the_check \
     what_print_writes_reads_back_the_same \
     warnings_count_when_asked \
-    nothing_named_is_wrong_usage
+    a_job_file_is_known_without_its_command nothing_named_is_wrong_usage

@@ -153,6 +153,21 @@ packages_are_installed_inside_the_image()
     [ -z "$(find jobs/jobs -name prepare.env)" ] || fail "variables of pip are left"
 }
 
+paths_with_odd_characters_are_mounted()
+{
+    engine_place
+    make_image
+    mkdir 'in:put' 'a,b' "c\"d"
+    echo colon >'in:put/x'
+    echo comma >'a,b/x'
+    echo file >'in:put/part:0.csv'
+    run "$TRAINYARD" job run --image $image --input train='in:put' --input one='in:put/part:0.csv' --input two='a,b' \
+        --output model='out:put' -- 'cat /ml/input/data/train/x "$PAI_INPUT_ONE" /ml/input/data/two/x; echo model >/ml/output/model/m'
+    status 0
+    printf 'colon\nfile\ncomma\n' | out_is
+    is "output" "$(cat 'out:put/m')" model
+}
+
 an_image_without_python_says_so()
 {
     engine_place
@@ -191,5 +206,5 @@ without_an_engine_it_says_so()
     err_has "Failed (LaunchFailure): run a container: no podman or docker"
 }
 
-tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image packages_are_installed_inside_the_image an_image_without_python_says_so \
+tap_cases the_same_script_runs_in_an_image a_job_runs_in_an_image packages_are_installed_inside_the_image an_image_without_python_says_so paths_with_odd_characters_are_mounted \
     the_grace_time_is_that_of_all_processes_of_a_container without_an_engine_it_says_so

@@ -110,6 +110,8 @@ variables_are_those_of_the_contract()
     out_has 'PAI_USER_ARGS=--epochs 10 --batch-size 32 --train.learning_rate 0.001 --flag True'
     out_has 'PAI_HPS={"epochs": "10", "batch-size": "32", "train.learning_rate": "0.001", "flag": "True"}'
     out_has 'NPROC_PER_NODE=2'
+    out_has '/output/tensorboard/'
+    is "the other name" "$(grep -c 'PAI_OUTPUT_LOGS=.*/output/logs/$' .out)" 1
     out_has 'WORLD_SIZE=1'
     out_has 'RANK=0'
     out_has 'CITY=Ulm'
@@ -265,6 +267,65 @@ the_grace_time_is_that_of_all_processes()
     status 0
 }
 
+the_beginning_of_an_id_is_enough()
+{
+    place
+    local id other
+    id=$("$TRAINYARD" job submit --wait -- echo hello | head -1)
+    for part in "${id%??????}" "${id#jb-}" "$(cut -c4-7 <<<"$id")"; do
+        run "$TRAINYARD" job logs "$part"
+        out_is <<<hello
+        run "$TRAINYARD" job get --json "$part"
+        json "d['id'] == '$id'"
+        run "$TRAINYARD" job wait "$part"
+        out_is <<<"$id Succeeded"
+        run "$TRAINYARD" job why "$part"
+        status 0
+        run "$TRAINYARD" job stop "$part"
+        out_is <<<"$id Succeeded"
+    done
+    run "$TRAINYARD" job get jb-
+    status 1
+    err_has "error[E3103]: no job 'jb-'"
+    run "$TRAINYARD" job get 'jb-00000%'
+    err_has "error[E3103]: no job 'jb-00000%'"
+    # 37 jobs: two of them begin alike.
+    for _ in $(seq 37); do "$TRAINYARD" job submit -- true; done >ids
+    other=$(cut -c4 ids | sort | uniq -d | head -1)
+    run "$TRAINYARD" job get "$other"
+    status 2
+    err_has "error[E3020]: '$other' is the beginning of jb-$other"
+}
+
+a_helper_that_is_not_needed_any_more_has_not_failed()
+{
+    place
+    local id
+    id=$("$TRAINYARD" job submit --wait --role worker=1 --role ps=1 --grace 5s -- \
+        'test $TRAINYARD_ROLE = worker && exit 0; exec sleep 60' | head -1)
+    is "states" "$(field "$id" 'sorted(w["state"] for w in d["status"]["workers"])')" "['Stopped', 'Succeeded']"
+    run "$TRAINYARD" job get "$id"
+    out_has "Stopped when the others had ended, 0.0"
+    grep -q 'Failed\|exit 143' .out && fail "it looks like a failure: $(cat .out)"
+}
+
+progress_does_not_fall_back_with_a_new_supervisor()
+{
+    place
+    local id pid
+    id=$("$TRAINYARD" job submit -- 'for i in 10 20 30 40 50; do echo "::trainyard progress=$i step=$i"; sleep 0.3; done
+        until [ -e go ]; do sleep 0.1; done; echo "::trainyard progress=60 step=60"')
+    for _ in $(seq 100); do [ "$(field "$id" 'd["status"].get("percent", 0) >= 30')" = True ] && break; sleep 0.1; done
+    for pid in $(pgrep -x "$id" || pgrep -f -- "--job $id"); do kill -9 "$pid"; done
+    for _ in $(seq 100); do [ "$(field "$id" 'any(e["type"] == "Reattached" for e in d["events"])')" = True ] && break; sleep 0.1; done
+    sleep 1
+    touch go
+    run "$TRAINYARD" job wait --timeout 60s "$id"
+    status 0
+    is "taken over" "$(field "$id" 'any(e["type"] == "Reattached" for e in d["events"])')" True
+    is "only forward" "$(field "$id" '(lambda p: p == sorted(set(p)))([e["data"]["percent"] for e in d["events"] if e["type"] == "Progress"])')" True
+}
+
 a_log_does_not_reach_into_the_terminal()
 {
     place
@@ -401,6 +462,22 @@ secrets_stay_secret()
     check "not in any file" sh -c '! grep -rqE "hunter2|file-secret" jobs'
     run "$TRAINYARD" job get --events --json "$id"
     out_lacks hunter2
+    # A path is the submitter's, wherever the job runs.
+    mkdir sub
+    printf 'relative-value' >sub/token.txt
+    run "$TRAINYARD" job run --secret TOKEN=file:sub/token.txt --source sub -- 'echo "[$TOKEN]" ${#TOKEN}; echo $TOKEN | cut -c1-3'
+    status 0
+    printf '[***] 14\nrel\n' | out_is
+    # One that would hide half the log, or nothing, is refused.
+    run env SHORT=abc "$TRAINYARD" job run --secret SHORT -- 'echo $SHORT'
+    status 2
+    err_has "error[E3019]: secret 'SHORT' has fewer than 4 characters, which cannot be kept out of logs"
+    printf 'ab\n' >sub/short
+    run "$TRAINYARD" job run --secret SHORT=file:sub/short -- true
+    status 2
+    err_has "error[E3019]: secret 'SHORT'"
+    run env EMPTY= "$TRAINYARD" job run --secret EMPTY -- 'echo "[$EMPTY]"'
+    out_is <<<"[]"
     run "$TRAINYARD" job submit --secret PASSWORD=hunter2 -- true
     status 2
     err_has "never its value"
@@ -443,6 +520,17 @@ bad_input_is_refused_before_anything_runs()
     run "$TRAINYARD" job submit --data nothing -- true
     status 1
     err_has "error[E3107]: no dataset 'nothing'"
+    run "$TRAINYARD" job submit --data /tmp -- true
+    status 2
+    err_has "error[E3301]: '/tmp' has no mount path: write /tmp:/mnt/data, or name it with \`trainyard dataset create\`"
+    run "$TRAINYARD" job submit --data :/mnt/x -- true
+    err_has "error[E3301]: ':/mnt/x' names no dataset: write NAME or NAME:/mount/path"
+    run "$TRAINYARD" job submit --input train=ftp://host/x -- true
+    err_has "error[E3006]: input 'train': 'ftp://host/x': ftp:// is not supported; give a path, s3://, oss://, odps:// or dataset:NAME"
+    run "$TRAINYARD" job submit --output model=odps://p/tables/t -- true
+    err_has "error[E3006]: output 'model': 'odps://p/tables/t': jobs write to tables themselves; give a directory, s3:// or oss://"
+    run "$TRAINYARD" dataset create x --path ftp://host/x
+    err_has "error[E3301]: --path: 'ftp://host/x' is a URI, not a path: name its kind with --type"
     run "$TRAINYARD" job submit --metric 'auc=(' -- true
     status 2
     err_has "error[E3010]: metric 'auc'"
@@ -488,6 +576,11 @@ datasets_are_mounted()
     run "$TRAINYARD" dataset create taobao --path store
     status 2
     err_has "E3106"
+    for place in '' relative /a/../b; do
+        run "$TRAINYARD" job submit --data "taobao:$place" -- true
+        status 2
+        err_has "error[E3301]: dataset 'taobao': '$place' is not a mount path: it is absolute, without '..', ':', ',' and '\"'"
+    done
     run "$TRAINYARD" job run --data taobao -- 'cat /mnt/ty-test/data/answer; echo new >/mnt/ty-test/data/result'
     status 0
     out_is <<'END'
@@ -604,7 +697,8 @@ tap_cases a_training_script_runs_unchanged bubblewrap_gives_a_private_ml_too \
     variables_are_those_of_the_contract the_exit_status_is_the_commands \
     a_failed_worker_ends_the_others one_worker_starts_again_alone the_end_is_explained passing_failures_are_retried a_time_limit_ends_a_job \
     a_job_is_stopped_with_grace the_grace_time_is_that_of_all_processes \
-    a_log_does_not_reach_into_the_terminal a_job_is_suspended_and_resumed \
+    the_beginning_of_an_id_is_enough a_helper_that_is_not_needed_any_more_has_not_failed \
+    progress_does_not_fall_back_with_a_new_supervisor a_log_does_not_reach_into_the_terminal a_job_is_suspended_and_resumed \
     a_job_waits_for_room_and_says_why the_same_token_is_the_same_job \
     a_file_says_the_same_as_flags a_script_submits_the_same_again secrets_stay_secret \
     lines_and_names_forge_nothing bad_input_is_refused_before_anything_runs \

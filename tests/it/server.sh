@@ -199,8 +199,10 @@ END
     id=$(python3 -c 'import json; print(json.load(open(".out"))[0]["id"])')
     run "$TRAINYARD" job get --json --events "$id"
     json 'd["spec"]["secret"] == ["PASSWORD"] and d["events"][0]["type"] == "Submitted"'
-    run "$TRAINYARD" job logs --tail 1 "$id"
+    run "$TRAINYARD" job logs --tail 1 "${id%???}"
     out_is <<<"pw ***"
+    run "$TRAINYARD" job get "${id}x"
+    err_has "error[E3103]: no job '${id}x'"
     run "$TRAINYARD" job why "$id"
     out_has "UserExit"
     run "$TRAINYARD" job submit --output model=/etc -- true

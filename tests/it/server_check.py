@@ -55,6 +55,9 @@ def matrix():
     """Every route and method without, with a wrong, an expired and a weak token."""
     doc = ask("GET", "/api/v1/openapi.json", token=None)[2]
     rank = ["none", "viewer", "submitter", "admin"]
+    files = doc["paths"]["/api/v1/snapshots/{sha256}"]["put"]["requestBody"]["content"]["application/octet-stream"]["schema"]
+    check(files["type"] == "array" and [list(x["properties"]) for x in files["items"]["oneOf"]] ==
+          [["file", "path"], ["exec", "path"], ["link", "path"]], files)
     tokens = {"viewer": user("vi", "viewer"), "submitter": user("su", "submitter")}
     expired = user("ex", "admin", expires_s=1)
     disabled = user("di", "admin")

@@ -8,6 +8,17 @@
 #include "text/conf.h"
 #include "text/job/job.h"
 
+/* A file whose `command` is misspelt is a job file all the same, with that error. */
+static bool means_command(const struct node *root)
+{
+    for (size_t i = 0; i < root->map.n; i++) {
+        struct str key = root->map.at[i].key;
+        if (key.n >= 5 && key.n <= 9 && str_distance(key, str_c("command")) <= 2)
+            return true;
+    }
+    return false;
+}
+
 static int job_kind_probe(const char *path, enum syntax syntax, const struct node *root)
 {
     static const char *const keys[] = {
@@ -16,10 +27,12 @@ static int job_kind_probe(const char *path, enum syntax syntax, const struct nod
         "image_uri", "metric",          "timeout",  "secret"};
     int found = 0;
     if (syntax == SYNTAX_PROTOTEXT || !root || root->kind != NODE_MAP ||
-        !node_find(root, "command") || node_find(root, "trialCommand"))
+        node_find(root, "trialCommand"))
         return 0;
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
         found += node_find(root, keys[i]) != NULL;
+    if (!node_find(root, "command"))
+        return means_command(root) ? 25 : 0;
     return found >= 2 ? 90 : found ? 60 : 30;
 }
 
