@@ -18,6 +18,7 @@
 #include "backend/admission.h"
 #include "backend/backend.h"
 #include "backend/capacity.h"
+#include "backend/preempt.h"
 #include "backend/reserve.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -28,6 +29,7 @@
 #include "job/file.h"
 #include "job/retry.h"
 #include "job/space.h"
+#include "job/submit.h"
 
 #define LOG_AREA "agent"
 #define LOOK_NS (1 * INT64_C(1000000000))
@@ -62,12 +64,32 @@ struct agent {
     bool disk_told; /* that it is nearly full */
 };
 
-static void sort_row(struct backend_agent_queue *q, const struct store_job *j)
+/* A job that waits for others is not in line; nor is one whose array has its fill. */
+static void sort_waiting(const struct job_place *p, struct backend_agent_queue *q,
+                         const struct store_job *j, struct backend_depend_arrays *arrays)
 {
-    if (strcmp(j->state, "Queuing") == 0)
+    struct backend_agent_held h = {.row = j};
+    h.answer = backend_depend(p, &q->rows, j, h.text);
+    if (h.answer == DEPEND_NONE && !backend_depend_array_room(arrays, j, h.text))
+        h.answer = DEPEND_WAITS;
+    if (h.answer == DEPEND_NONE)
         VEC_PUSH(&q->waiting, backend_share_job(j));
-    else if (backend_share_holds(j))
-        VEC_PUSH(&q->running, backend_share_job(j));
+    else
+        VEC_PUSH(&q->held, h);
+}
+
+static void sort_rows(const struct job_place *p, struct backend_agent_queue *q)
+{
+    struct backend_depend_arrays arrays = {.counts = {0}};
+    for (size_t i = 0; i < q->rows.n; i++)
+        if (backend_share_holds(&q->rows.at[i])) {
+            VEC_PUSH(&q->running, backend_share_job(&q->rows.at[i]));
+            backend_depend_array_runs(&arrays, &q->rows.at[i]);
+        }
+    for (size_t i = 0; i < q->rows.n; i++)
+        if (strcmp(q->rows.at[i].state, "Queuing") == 0)
+            sort_waiting(p, q, &q->rows.at[i], &arrays);
+    backend_depend_arrays_release(&arrays);
 }
 
 enum rc backend_agent_queue_read(const struct job_place *p,
@@ -79,8 +101,7 @@ enum rc backend_agent_queue_read(const struct job_place *p,
     enum rc rc = store_list(p->store, &f, &q.rows, err);
     if (rc)
         return rc;
-    for (size_t i = 0; i < q.rows.n; i++)
-        sort_row(&q, &q.rows.at[i]);
+    sort_rows(p, &q);
     *out = q;
     return RC_OK;
 }
@@ -105,6 +126,7 @@ void backend_agent_queue_release(struct backend_agent_queue *q)
 {
     VEC_RELEASE(&q->running);
     VEC_RELEASE(&q->waiting);
+    VEC_RELEASE(&q->held);
     store_jobs_release(&q->rows);
 }
 
@@ -241,6 +263,10 @@ static void supervisor_ended(struct agent *a, struct child *c, struct proc_exit 
     drop_child(a, c);
     if (ended)
         plan(a);
+    if (ended && a->q.held.n) /* some may have waited for this one */
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+    else if (ended)
+        return;
     else if (fine || exit.signal) /* it may need another: look closely */
         loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
     /* Else it could not even begin: the next look tries again, not sooner. */
@@ -307,7 +333,7 @@ static void pick_gpus(struct agent *a, int64_t n, struct buf *out)
     for (size_t i = 0; i < a->q.rows.n; i++) {
         struct doc doc = {0};
         const struct store_job *j = &a->q.rows.at[i];
-        if (!j->gpu || j->attempt == 0)
+        if (!j->gpu || !backend_share_holds(j))
             continue;
         const struct node *map = job_json_open(j->status, &doc);
         struct str rest = str_c(node_get_text(map, "gpus", "")), part;
@@ -398,6 +424,24 @@ static void start_job(struct agent *a, const struct backend_queue_job *j)
         log_job(LOG_LEVEL_ERROR, j->id, "%s", err.msg);
 }
 
+/* The first in line may need the place of others. */
+static void make_room(struct agent *a, const struct backend_queue_world *w,
+                      const struct backend_queue_job *head)
+{
+    bool *victims = mem_calloc(w->n_running + 1, sizeof(*victims));
+    size_t n = backend_preempt_plan(w, head, victims);
+    for (size_t i = 0; n && i < w->n_running; i++) {
+        struct job_request_result r;
+        struct err err = {0};
+        if (!victims[i])
+            continue;
+        a->q.running.at[i].leaving = true;
+        if (job_request_preempt(a->p, w->running[i].id, head->id, &r, &err))
+            log_job(LOG_LEVEL_WARN, w->running[i].id, "%s", err.msg);
+    }
+    mem_free(victims);
+}
+
 /* Starts what may start, according to what was read. */
 static void plan_now(struct agent *a)
 {
@@ -406,6 +450,9 @@ static void plan_now(struct agent *a)
     struct backend_queue_world w =
         backend_agent_world(&a->total, &a->q, &a->share, &a->elsewhere);
     backend_queue_plan(&w, v);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].answer == QUEUE_FULL)
+            make_room(a, &w, &a->q.waiting.at[i]);
     for (size_t i = 0; i < n; i++) {
         if (v[i].answer == QUEUE_START && !backend_admission_over(&a->admission))
             start_job(a, &a->q.waiting.at[i]);
@@ -491,13 +538,15 @@ static void queue_timeouts(struct agent *a)
         const struct store_job *row = row_of(a, j->id);
         struct doc doc = {0};
         double limit = 0;
+        int64_t from = row ? row->created : now;
         if (row && strstr(row->status, "queue_timeout_s")) {
             const struct node *map = job_json_open(row->status, &doc);
-            limit = node_get_num(map, "queue_timeout_s", 0);
+            limit = node_get_num(node_find(map, "terms"), "queue_timeout_s", 0);
+            from = node_get_int(map, "queued", from);
             if (doc.src)
                 doc_release(&doc);
         }
-        if (limit > 0 && now - row->created > (int64_t)(limit * 1e9))
+        if (limit > 0 && now - from > (int64_t)(limit * 1e9))
             refuse(a, j, WHY_QueueTimeout, "waited longer for resources than allowed");
         else
             a->q.waiting.at[kept++] = *j;
@@ -505,9 +554,40 @@ static void queue_timeouts(struct agent *a)
     a->q.waiting.n = kept;
 }
 
+/* What it waited for has ended: from now on it stands in line. */
+static void let_in(struct agent *a, const struct store_job *j)
+{
+    struct job_record r = {0};
+    struct err err = {0};
+    enum rc rc = job_record_open(a->p->store, j->id, &r, &err);
+    if (!rc && r.now.state == JOB_Queuing && !r.now.eligible)
+        rc = job_record_add(&r, EV_Eligible, NULL, &err);
+    if (!rc)
+        rc = job_record_flush(&r, &err);
+    if (rc)
+        log_job(LOG_LEVEL_WARN, j->id, "%s", err.msg);
+    job_record_release(&r);
+}
+
+static void settle_held(struct agent *a)
+{
+    bool changed = false;
+    for (size_t i = 0; i < a->q.held.n; i++) {
+        const struct backend_agent_held *h = &a->q.held.at[i];
+        struct backend_queue_job j = backend_share_job(h->row);
+        if (h->answer == DEPEND_MET)
+            let_in(a, h->row);
+        else if (h->answer == DEPEND_FAILED)
+            refuse(a, &j, WHY_DependencyFailed, h->text);
+        changed |= h->answer != DEPEND_WAITS;
+    }
+    if (changed)
+        loop_timer_start(a->loop, &a->soon, SOON_NS, 0, a->soon.fn, a);
+}
+
 static bool busy(const struct agent *a)
 {
-    return a->q.waiting.n || a->q.running.n || a->children.n;
+    return a->q.held.n || a->q.waiting.n || a->q.running.n || a->children.n;
 }
 
 /* Ends the agent when it had nothing to do for long enough; `patience` times that long.
@@ -559,6 +639,7 @@ static void look(void *arg)
                                              &a->q.rows, clock_wall_ns(), &err))
         log_warn("%s", err.msg); /* what was agreed on before still holds */
     adopt(a);
+    settle_held(a);
     queue_timeouts(a);
     plan(a);
     rest(a, busy(a), 1);

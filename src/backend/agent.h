@@ -9,6 +9,7 @@
 #ifndef BACKEND_AGENT_H
 #define BACKEND_AGENT_H
 
+#include "backend/depend.h"
 #include "backend/forkserver.h"
 #include "backend/queue.h"
 #include "backend/share.h"
@@ -36,10 +37,18 @@ enum rc backend_agent_wake(const struct job_place *p, struct err *err) MUST_CHEC
 /* Our own program, wherever it was moved to; to mem_free(). */
 char *backend_agent_program(void) MUST_CHECK;
 
+/* A job that waits for others than resources. */
+struct backend_agent_held {
+    const struct store_job *row; /* borrowed from the queue's rows */
+    enum backend_depend_answer answer;
+    char text[DEPEND_TEXT];
+};
+
 /* The queue as the store shows it: what runs and what waits on this machine. */
 struct backend_agent_queue {
     struct store_jobs rows; /* of all live jobs of this node */
     VEC(struct backend_queue_job) running, waiting;
+    VEC(struct backend_agent_held) held; /* queued, but not in line yet */
 };
 enum rc backend_agent_queue_read(const struct job_place *p,
                                  struct backend_agent_queue *out,

@@ -36,6 +36,8 @@ struct backend_queue_job {
     int64_t priority, num; /* num: order of submission */
     int64_t since;         /* waiting: queued; running: started; wall clock, ns */
     int64_t timeout_s;     /* 0: none */
+    bool preemptible;      /* may be told to make room */
+    bool leaving;          /* was told to */
     struct backend_queue_need need;
 };
 

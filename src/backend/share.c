@@ -29,14 +29,18 @@ bool backend_share_holds(const struct store_job *j)
 
 struct backend_queue_job backend_share_job(const struct store_job *j)
 {
-    return (struct backend_queue_job){.id = j->id,
-                                      .owner = j->owner,
-                                      .project = j->project,
-                                      .priority = j->priority,
-                                      .num = j->num,
-                                      .since = j->started ? j->started : j->created,
-                                      .timeout_s = j->timeout_s,
-                                      .need = {j->cpu_milli, j->memory, j->gpu}};
+    return (struct backend_queue_job){
+        .id = j->id,
+        .owner = j->owner,
+        .project = j->project,
+        .priority = j->priority,
+        .num = j->num,
+        .since = j->started ? j->started : j->created,
+        .timeout_s = j->timeout_s,
+        /* No text holds these: quotes are escaped. */
+        .preemptible = strstr(j->status, "\"preemptible\": true") != NULL,
+        .leaving = strstr(j->status, "\"preempting\": true") != NULL,
+        .need = {j->cpu_milli, j->memory, j->gpu}};
 }
 
 static struct backend_queue_group *group_of(struct backend_queue_group *at, size_t n,

@@ -121,9 +121,28 @@ static void schedule_restart(struct sup *s, enum job_reason why, const char *tex
     loop_timer_start(s->loop, &s->later, (int64_t)(delay * 1e9), 0, on_next_attempt, s);
 }
 
+/* It made room: it waits in the queue again, without a supervisor. */
+static void requeue(struct sup *s, const char *text)
+{
+    if (!sup_on(s, PHASE_ON_FINISH))
+        return;
+    char *data = mem_printf("{\"by\": \"%s\"}", s->rec.now.preempt_by);
+    struct job_record_note note = {
+        .reason = WHY_Preempted, .worker = -1, .message = text, .data = data};
+    enum rc rc = job_record_add(&s->rec, EV_Preempted, &note, NULL);
+    (void)rc; /* can always follow */
+    mem_free(data);
+    move(s, JOB_Queuing, WHY_Preempted, -1, 0, text);
+    sup_flush(s);
+}
+
 void sup_attempt_failed(struct sup *s, enum job_reason why, int code, int signal,
                         const char *text)
 {
+    if (why == WHY_Preempted && s->rec.now.preempt && !s->rec.now.stop) {
+        requeue(s, text);
+        return;
+    }
     if (s->rec.now.stop) {
         if (s->rec.now.state != JOB_Stopping)
             move(s, JOB_Stopping, WHY_UserStopped, -1, 0, "");
@@ -298,6 +317,18 @@ static void act_on_stop(struct sup *s)
     sup_on(s, PHASE_ON_STOP);
 }
 
+static void act_on_preemption(struct sup *s)
+{
+    char text[100];
+    snprintf(text, sizeof(text), "made room for job %s", s->rec.now.preempt_by);
+    if (s->phase == PHASE_RUNNING || s->phase == PHASE_STARTING) {
+        attempt_stop(s, WHY_Preempted, false, text);
+    } else if (s->phase == PHASE_WAITING) {
+        loop_timer_stop(&s->later);
+        requeue(s, text);
+    }
+}
+
 /* What others asked for since we last looked. */
 static void act_on_requests(struct sup *s)
 {
@@ -306,6 +337,8 @@ static void act_on_requests(struct sup *s)
         return;
     if (st->stop && (st->state != JOB_Stopping || st->force))
         act_on_stop(s);
+    else if (st->preempt && !st->stop && s->ending == WHY_None)
+        act_on_preemption(s);
     if (s->phase == PHASE_RUNNING && st->suspend != s->suspended) {
         attempt_pause(s, st->suspend);
         move(s, st->suspend ? JOB_Suspended : JOB_Running,

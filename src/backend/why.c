@@ -39,6 +39,10 @@ static enum rc say_waiting(const struct job_place *p, const char *slots,
     enum rc rc = backend_agent_queue_read(p, &q, err);
     if (rc)
         return rc;
+    for (size_t i = 0; i < q.held.n; i++)
+        if (strcmp(q.held.at[i].row->id, j->id) == 0)
+            buf_printf(out, "%s waits %s", j->id,
+                       q.held.at[i].text[0] ? q.held.at[i].text : "to stand in line");
     if (!backend_capacity_read(p->dir, &total))
         rc = backend_capacity_find(slots, &total, err);
     if (!rc)

@@ -158,6 +158,46 @@ enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SI
     return rc;
 }
 
+static enum rc pick_array(const struct cmd_place *p, const char *id, struct job_ids *out,
+                          struct err *err)
+{
+    struct store_filter f = {
+        .label_key = "array", .label_value = id, .limit = JOB_ARRAY_MAX};
+    struct store_jobs jobs = {0};
+    enum rc rc = p->ops->list(p, &f, &jobs, err);
+    if (!rc && !jobs.n)
+        rc = err_coded(err, RC_NOTFOUND, E3103, "no array '%.64s'", id);
+    for (size_t i = jobs.n; i-- > 0 && !rc;) { /* the newest came first */
+        struct job_id one;
+        snprintf(one.text, sizeof(one.text), "%s", jobs.at[i].id);
+        VEC_PUSH(&out->list, one);
+    }
+    store_jobs_release(&jobs);
+    return rc;
+}
+
+enum rc job_pick_all(const struct cmd_place *p, const char *const *texts, size_t n,
+                     struct job_ids *out, struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (size_t i = 0; i < n && !rc; i++) {
+        struct job_id one;
+        if (str_starts(texts[i], "ja-")) {
+            rc = pick_array(p, texts[i], out, err);
+            continue;
+        }
+        rc = job_pick(p, texts[i], one.text, err);
+        if (!rc)
+            VEC_PUSH(&out->list, one);
+    }
+    return rc;
+}
+
+void job_ids_release(struct job_ids *ids)
+{
+    VEC_RELEASE(&ids->list);
+}
+
 void job_span(int64_t from, int64_t to, char out[32])
 {
     if (!from) {

@@ -4,6 +4,7 @@
 #define CMD_JOB_COMMON_H
 
 #include "base/opt.h"
+#include "base/vec.h"
 #include "cmd/job_ops.h"
 #include "cmd/remote.h"
 #include "job/place.h"
@@ -35,6 +36,10 @@ struct job_where {
             .meta = "URL"                                                        \
     }
 
+struct job_id {
+    char text[JOB_ID_SIZE];
+};
+
 /* A store of this machine, or a server: then `p` has no store and no directory. */
 struct cmd_place {
     struct job_place p;
@@ -59,6 +64,14 @@ void job_revive(const struct cmd_place *p);
  */
 enum rc job_pick(const struct cmd_place *p, const char *text, char out[JOB_ID_SIZE],
                  struct err *err) MUST_CHECK;
+
+/* All that are meant, in the order given; an array stands for its jobs, by index. */
+struct job_ids {
+    VEC(struct job_id) list;
+};
+enum rc job_pick_all(const struct cmd_place *p, const char *const *texts, size_t n,
+                     struct job_ids *out, struct err *err) MUST_CHECK;
+void job_ids_release(struct job_ids *ids);
 
 /* Seconds since `then` or between two moments, for people: "2m05s"; "-" for 0. */
 void job_span(int64_t from, int64_t to, char out[32]);

@@ -59,12 +59,11 @@ static enum rc for_each_job(const void *conf, const struct opt_args *args, ask_f
     if (rc)
         return rc;
     job_revive(&p);
-    for (size_t i = 0; i < args->n && !rc; i++) {
-        char id[JOB_ID_SIZE];
-        rc = job_pick(&p, args->at[i], id, err);
-        if (!rc)
-            rc = ask(&p, c, id, err);
-    }
+    struct job_ids ids = {.list = {0}};
+    rc = job_pick_all(&p, args->at, args->n, &ids, err);
+    for (size_t i = 0; i < ids.list.n && !rc; i++)
+        rc = ask(&p, c, ids.list.at[i].text, err);
+    job_ids_release(&ids);
     cmd_place_close(&p);
     return rc;
 }

@@ -10,10 +10,11 @@
 struct job_flags {
     const char *name, *source, *image, *workers, *nproc, *cpu, *memory, *gpu, *priority,
         *queue, *project, *timeout, *queue_timeout, *grace, *hang, *retries, *retry_on,
-        *backoff, *backoff_max, *restart, *success, *backend, *client_token, *job_type;
+        *backoff, *backoff_max, *restart, *success, *backend, *client_token, *job_type,
+        *array;
     struct opt_list hp, input, output, data, env, secret, metric, label, requirement,
-        role, extra;
-    bool requirements_optional, inherit;
+        role, extra, after, after_ok;
+    bool requirements_optional, inherit, preemptible;
 };
 
 #define JOB_FLAG(T, field, help_, meta_)                     \
@@ -55,6 +56,12 @@ struct job_flags {
     JOB_FLAG(T, queue, "name of the queue; default: the queue named default", "Q"), \
     JOB_FLAG(T, project, "project to charge the job to", "P"), \
     JOB_FLAG(T, priority, "1 to 9, highest first; default 1", "N"), \
+    {OPT_BOOL(T, flags.preemptible, "false", \
+              "may make room for a job of higher priority: stopped, and queued again")}, \
+    {OPT_HEADING("When")}, \
+    JOB_FLAG_LIST(T, after, "start when this job, or all of an array, has ended", "ID"), \
+    JOB_FLAG_LIST(T, after_ok, "start when it has succeeded; fail if it does not", "ID"), \
+    JOB_FLAG(T, array, "submit one job per index: 10, 1-8, 1-9:2 or 1,4,7; %4: four at a time", "INDEXES"), \
     {OPT_HEADING("How long, how often")}, \
     JOB_FLAG(T, timeout, "maximum run time", "D"), \
     JOB_FLAG(T, queue_timeout, "maximum time in the queue", "D"), \

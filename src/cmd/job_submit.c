@@ -16,6 +16,7 @@
 #include "cmd/job_common.h"
 #include "cmd/job_flags.h"
 #include "job/submit.h"
+#include "text/json.h"
 
 struct submit_conf {
     struct job_where where;
@@ -41,8 +42,139 @@ static const struct opt opts[] = {
     {0},
 };
 
+/* The jobs that were made: one, or those of an array. */
+struct submitted {
+    struct job_submit_result r; /* of the last */
+    char array[JOB_ID_SIZE];    /* "" for none */
+    struct job_ids ids;
+};
+
+/* --after takes beginnings of ids and arrays; the specification has whole ids. */
+static enum rc pick_after(const struct cmd_place *p, struct job_spec *spec,
+                          const char *field, const char *const *texts, int64_t n,
+                          struct err *err)
+{
+    static const struct span nowhere;
+    struct arena *a = &spec->conf.doc.arena;
+    struct job_ids ids = {.list = {0}};
+    if (!n)
+        return RC_OK;
+    enum rc rc = job_pick_all(p, texts, (size_t)n, &ids, err);
+    struct node *list = node_create(a, NODE_LIST, nowhere);
+    for (size_t i = 0; i < ids.list.n && !rc; i++)
+        node_push(a, list,
+                  node_str(a, ids.list.at[i].text, strlen(ids.list.at[i].text), nowhere));
+    if (!rc)
+        node_put(a, spec->conf.doc.root, field, list);
+    job_ids_release(&ids);
+    return rc ? err_wrap(err, rc, "'%s'", field) : RC_OK;
+}
+
+static enum rc resolve_after(const struct cmd_place *p, struct job_spec *spec,
+                             struct err *err)
+{
+    if (!spec->s->n_after && !spec->s->n_after_ok)
+        return RC_OK;
+    enum rc rc = pick_after(p, spec, "after", spec->s->after, spec->s->n_after, err);
+    if (!rc)
+        rc = pick_after(p, spec, "after_ok", spec->s->after_ok, spec->s->n_after_ok, err);
+    return rc ? rc : job_spec_again(spec, err);
+}
+
+static void put_label(struct job_spec *s, const char *name, const char *value)
+{
+    static const struct span nowhere;
+    struct arena *a = &s->conf.doc.arena;
+    struct node *map = node_find(s->conf.doc.root, "label");
+    if (!map || map->kind != NODE_MAP) {
+        map = node_create(a, NODE_MAP, nowhere);
+        node_put(a, s->conf.doc.root, "label", map);
+    }
+    node_put(a, map, name, node_str(a, value, strlen(value), nowhere));
+}
+
+/* The i-th job of an array, from the text of the specification. */
+static enum rc make_element(const char *text, const char *id,
+                            const struct jobspec_array *all, size_t i,
+                            struct job_spec *out, struct err *err)
+{
+    enum rc rc = job_spec_from_json(text, out, err);
+    if (rc)
+        return rc;
+    char *element = mem_printf("%s,%jd,%zu,%jd", id, (intmax_t)all->at[i], all->n,
+                               (intmax_t)all->limit);
+    job_spec_put(out, "array_element", element);
+    mem_free(element);
+    if (out->s->has_client_token) {
+        char *token = mem_printf("%s.%jd", out->s->client_token, (intmax_t)all->at[i]);
+        job_spec_put(out, "client_token", token);
+        mem_free(token);
+    }
+    if (out->s->has_name) {
+        char *name = mem_printf("%s-%jd", out->s->name, (intmax_t)all->at[i]);
+        job_spec_put(out, "name", name);
+        mem_free(name);
+    }
+    put_label(out, "array", id);
+    node_remove(out->conf.doc.root, "array");
+    return job_spec_again(out, err);
+}
+
+static enum rc submit_one(const struct cmd_place *p, struct job_spec *spec,
+                          const char *cwd, struct submitted *out, struct err *err)
+{
+    struct job_id id;
+    enum rc rc = p->ops->submit(p, spec, cwd, &out->r, err);
+    if (rc)
+        return rc;
+    snprintf(id.text, sizeof(id.text), "%s", out->r.id);
+    VEC_PUSH(&out->ids.list, id);
+    return RC_OK;
+}
+
+static char *print_spec(const struct job_spec *spec)
+{
+    struct buf text;
+    buf_init(&text, (size_t)64 << 20);
+    job_spec_print(spec, &text);
+    char *copy = mem_strdup(buf_str(&text));
+    buf_release(&text);
+    return copy;
+}
+
+/* The code is copied once: the others have the first one's. */
+static enum rc submit_array(const struct cmd_place *p, struct job_spec *spec,
+                            const char *cwd, struct submitted *out, struct err *err)
+{
+    struct jobspec_array all;
+    enum rc rc = job_id_new(out->array, err);
+    if (rc || !jobspec_array_read(str_c(spec->s->array), &all))
+        return rc ? rc : err_set(err, RC_INVAL, "'array' is malformed");
+    out->array[1] = 'a';
+    char *text = print_spec(spec);
+    for (size_t i = 0; i < all.n && !rc; i++) {
+        struct job_spec one = {0};
+        rc = make_element(text, out->array, &all, i, &one, err);
+        if (!rc)
+            rc = submit_one(p, &one, cwd, out, err);
+        job_spec_release(&one);
+        if (!rc && i == 0 && out->r.copied) {
+            char *source = mem_printf(SNAPSHOT_PREFIX "%s", out->r.snapshot.id);
+            job_spec_put(spec, "source", source);
+            mem_free(source);
+            mem_free(text);
+            text = print_spec(spec);
+        }
+        if (rc && i)
+            err_wrap(err, rc, "after %zu of %zu jobs of array %s", i, all.n, out->array);
+    }
+    mem_free(text);
+    mem_free(all.at);
+    return rc;
+}
+
 static enum rc submit_job(const struct submit_conf *c, const struct opt_args *args,
-                          const struct cmd_place *p, struct job_submit_result *r,
+                          const struct cmd_place *p, struct submitted *out,
                           struct err *err)
 {
     struct job_spec spec = {0};
@@ -51,7 +183,10 @@ static enum rc submit_job(const struct submit_conf *c, const struct opt_args *ar
     if (!rc && !getcwd(cwd, sizeof(cwd)))
         rc = err_set(err, RC_IO, "the current directory is gone");
     if (!rc)
-        rc = p->ops->submit(p, &spec, cwd, r, err);
+        rc = resolve_after(p, &spec, err);
+    if (!rc)
+        rc = spec.s->has_array ? submit_array(p, &spec, cwd, out, err)
+                               : submit_one(p, &spec, cwd, out, err);
     job_spec_release(&spec);
     return rc;
 }
@@ -119,9 +254,40 @@ static void stop_job(void *arg)
     s->times++;
 }
 
-static enum rc run_foreground(const struct submit_conf *c, const struct cmd_place *p,
-                              const struct job_submit_result *r, struct err *err)
+static enum rc show_array(const struct submit_conf *c, const struct submitted *s,
+                          struct err *err)
 {
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    if (!c->json)
+        buf_printf(&b, "%s\n", s->array);
+    else
+        buf_printf(&b, "{\"array\": \"%s\", \"jobs\": [", s->array);
+    for (size_t i = 0; c->json && i < s->ids.list.n; i++)
+        buf_printf(&b, "%s\"%s\"", i ? ", " : "", s->ids.list.at[i].text);
+    buf_puts(&b, c->json ? "]}\n" : "");
+    enum rc rc = cmd_print(&b, err);
+    buf_release(&b);
+    return rc;
+}
+
+static enum rc answer_and_wait(const struct submit_conf *c, const struct cmd_place *p,
+                               const struct submitted *s, struct err *err)
+{
+    enum rc rc = s->array[0] ? show_array(c, s, err) : show_answer(c, p, &s->r, err);
+    for (size_t i = 0; i < s->ids.list.n && c->wait && !rc; i++)
+        rc = job_wait(p, s->ids.list.at[i].text, 0, err);
+    for (size_t i = 0; i < s->ids.list.n && c->wait && !rc; i++)
+        rc = end_of(p, s->ids.list.at[i].text, err);
+    return rc;
+}
+
+static enum rc run_foreground(const struct submit_conf *c, const struct cmd_place *p,
+                              const struct submitted *s, struct err *err)
+{
+    const struct job_submit_result *r = &s->r;
+    if (s->array[0])
+        return answer_and_wait(c, p, s, err);
     sigset_t set;
     struct stopper stopper = {.p = p, .id = r->id};
     struct job_follow f = {.worker = JOB_FOLLOW_ALL,
@@ -147,33 +313,25 @@ static enum rc run_foreground(const struct submit_conf *c, const struct cmd_plac
 
 /* What is done about a job that was taken. */
 typedef enum rc taken_fn(const struct submit_conf *c, const struct cmd_place *p,
-                         const struct job_submit_result *r, struct err *err);
+                         const struct submitted *s, struct err *err);
 
 static enum rc submit_and(const void *conf, const struct opt_args *args, taken_fn *then,
                           struct err *err)
 {
     const struct submit_conf *c = conf;
     struct cmd_place p;
-    struct job_submit_result r;
+    struct submitted s = {.array = ""};
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = submit_job(c, args, &p, &r, err);
+    rc = submit_job(c, args, &p, &s, err);
     if (!rc) {
-        say_what_happened(&r);
-        rc = then(c, &p, &r, err);
+        say_what_happened(&s.r);
+        rc = then(c, &p, &s, err);
     }
+    job_ids_release(&s.ids);
     cmd_place_close(&p);
     return rc;
-}
-
-static enum rc answer_and_wait(const struct submit_conf *c, const struct cmd_place *p,
-                               const struct job_submit_result *r, struct err *err)
-{
-    enum rc rc = show_answer(c, p, r, err);
-    if (!rc && c->wait)
-        rc = job_wait(p, r->id, 0, err);
-    return rc || !c->wait ? rc : end_of(p, r->id, err);
 }
 
 static enum rc job_submit_command(const void *conf, const struct opt_args *args,
@@ -193,6 +351,10 @@ static const struct cmd_example submit_examples[] = {
     {"four workers with data and hyperparameters",
      "trainyard job submit --workers 4 --input train=data/ --hp lr=0.01 -- ./train.sh"},
     {"from a file", "trainyard job submit job.yaml"},
+    {"ten seeds, four at a time; then a summary",
+     "trainyard job submit --array 10%4 -- 'python3 train.py --seed $TRAINYARD_ARRAY_INDEX'"},
+    {"after another job has succeeded",
+     "trainyard job submit --after-ok jb-0123456789ab -- python3 evaluate.py"},
     {0},
 };
 
@@ -213,11 +375,12 @@ const struct cmd cmd_job_submit = {
     .name = "job submit",
     .args = "[FILE] [-- COMMAND...]",
     .summary = "submit a job to the queue",
-    .description =
-        ABOUT "\n"
-              "\n"
-              "Prints the job's id. With --wait the exit status is that of the job: 0 "
-              "if it succeeded, its own exit status if it failed, 3 if it was stopped.",
+    .description = ABOUT
+    "\n"
+    "\n"
+    "Prints the job's id, or that of an array, which stop, wait, why and "
+    "--after take for all its jobs. With --wait the exit status is that of the job: 0 "
+    "if it succeeded, its own exit status if it failed, 3 if it was stopped.",
     .examples = submit_examples,
     .opts = opts,
     .conf_size = sizeof(struct submit_conf),

@@ -70,7 +70,7 @@ static const struct opt wait_opts[] = {
 struct waiting {
     const struct cmd_place *p;
     const struct wait_conf *c;
-    char (*ids)[JOB_ID_SIZE]; /* [n] */
+    const struct job_id *ids; /* [n] */
     size_t n;
     bool *over;   /* [n] */
     size_t ended; /* of them */
@@ -102,11 +102,11 @@ static enum rc look_around(struct waiting *w, struct err *err)
         bool over = false;
         if (w->over[i])
             continue;
-        rc = look_at(w->p, w->ids[i], &jobs, &over, &w->lost, err);
+        rc = look_at(w->p, w->ids[i].text, &jobs, &over, &w->lost, err);
         if (!rc && over)
             take_end(w, i, &jobs.at[0]);
         else if (!rc && is_over(w->from, w->c->timeout))
-            rc = too_long(w->ids[i], &jobs, w->c->timeout, err);
+            rc = too_long(w->ids[i].text, &jobs, w->c->timeout, err);
         store_jobs_release(&jobs);
     }
     return rc;
@@ -133,20 +133,20 @@ static enum rc run_job_wait(const void *conf, const struct opt_args *args,
 {
     const struct wait_conf *c = conf;
     struct cmd_place p;
-    struct waiting w = {
-        .p = &p, .c = c, .n = args->n, .worst = SIZE_MAX, .from = clock_mono_ns()};
+    struct job_ids ids = {.list = {0}};
+    struct waiting w = {.p = &p, .c = c, .worst = SIZE_MAX, .from = clock_mono_ns()};
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     job_revive(&p);
-    w.over = mem_calloc(args->n, sizeof(*w.over));
-    w.ids = mem_calloc(args->n, sizeof(*w.ids));
-    for (size_t i = 0; i < args->n && !rc; i++)
-        rc = job_pick(&p, args->at[i], w.ids[i], err);
+    rc = job_pick_all(&p, args->at, args->n, &ids, err);
+    w.ids = ids.list.at;
+    w.n = ids.list.n;
+    w.over = mem_calloc(w.n + 1, sizeof(*w.over));
     if (!rc)
         rc = wait_for_jobs(&w, err);
-    mem_free(w.ids);
     mem_free(w.over);
+    job_ids_release(&ids);
     cmd_place_close(&p);
     return rc;
 }

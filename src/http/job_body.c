@@ -192,12 +192,32 @@ static enum rc take_models(struct http_call *c, struct job_spec *spec, struct er
     return any ? job_spec_again(spec, err) : RC_OK;
 }
 
+/* One waits for jobs that one may see. */
+static enum rc check_after(struct http_call *c, const char *const *ids, int64_t n,
+                           struct err *err)
+{
+    const char *own = c->params[0];
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        struct store_jobs jobs = {0};
+        c->params[0] = ids[i];
+        rc = http_call_job(c, &jobs, err);
+        store_jobs_release(&jobs);
+    }
+    c->params[0] = own;
+    return rc;
+}
+
 enum rc http_job_body_check(struct http_call *c, struct job_spec *spec,
                             const struct node *secrets, struct err *err)
 {
     enum rc rc = take_models(c, spec, err);
     if (!rc)
         rc = check_paths(spec, err);
+    if (!rc)
+        rc = check_after(c, spec->s->after, spec->s->n_after, err);
+    if (!rc)
+        rc = check_after(c, spec->s->after_ok, spec->s->n_after_ok, err);
     if (!rc)
         rc = check_secrets(spec, secrets, err);
     if (!rc && c->api->o.images_only && !spec->s->has_image && c->who.role < ROLE_ADMIN)

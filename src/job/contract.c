@@ -350,6 +350,17 @@ static void put_distributed(struct job_contract_env *e, const struct job_spec *s
     }
 }
 
+static void put_array(struct job_contract_env *e, const struct job_spec *s)
+{
+    struct jobspec_array_element a;
+    if (!s->s->has_array_element ||
+        !jobspec_array_element_read(str_c(s->s->array_element), &a))
+        return;
+    job_contract_env_put(e, "TRAINYARD_ARRAY_ID", a.id);
+    put_int(e, "TRAINYARD_ARRAY_INDEX", a.index);
+    put_int(e, "TRAINYARD_ARRAY_COUNT", a.count);
+}
+
 void job_contract_env_fill(struct job_contract_env *e, const struct job_spec *s,
                            const struct job_channels *c,
                            const struct job_contract_worker *w)
@@ -370,6 +381,7 @@ void job_contract_env_fill(struct job_contract_env *e, const struct job_spec *s,
     for (int64_t i = 0; i < s->s->n_extra; i++) /* the SDK finds out by it where it is */
         if (strcmp(s->s->extra[i].key, "workspace_id") == 0)
             job_contract_env_put(e, "PAI_WORKSPACE_ID", s->s->extra[i].value);
+    put_array(e, s);
     put_int(e, "TRAINYARD_ATTEMPT", w->attempt);
     put_int(e, "TRAINYARD_WORKER", w->index);
     put_int(e, "TRAINYARD_RESTART_COUNT", w->restarts);

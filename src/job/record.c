@@ -19,6 +19,7 @@ static void status_copy(struct job_status *to, const struct job_status *from)
     job_status_release(to);
     *to = *from;
     to->workers = NULL;
+    to->terms = from->terms ? mem_strdup(from->terms) : NULL;
     if (from->n_workers) {
         to->workers = mem_alloc((size_t)from->n_workers * sizeof(*to->workers));
         memcpy(to->workers, from->workers,

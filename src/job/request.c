@@ -154,3 +154,22 @@ enum rc job_request_resume(const struct job_place *p, const char *id,
     struct asking a = {.p = p, .id = id, .type = EV_ResumeRequested};
     return ask(&a, may_resume, out, err);
 }
+
+static enum rc may_preempt(const struct job_status *s, struct err *err)
+{
+    if (s->state == JOB_Running || s->state == JOB_EnvPreparing ||
+        s->state == JOB_Restarting || s->state == JOB_Suspended)
+        return RC_OK;
+    return err_coded(err, RC_INVAL, job_state_ended(s->state) ? E3011 : E3014,
+                     "a job that is %s has no place to give", job_state_name(s->state));
+}
+
+enum rc job_request_preempt(const struct job_place *p, const char *id, const char *by,
+                            struct job_request_result *out, struct err *err)
+{
+    char *data = mem_printf("{\"by\": \"%s\"}", by);
+    struct asking a = {.p = p, .id = id, .type = EV_PreemptRequested, .data = data};
+    enum rc rc = ask(&a, may_preempt, out, err);
+    mem_free(data);
+    return rc;
+}

@@ -36,7 +36,8 @@ static void put_field(const struct job_spec *s, const struct node_entry *e,
     const struct field_def *f = schema_field(&jobspec_JobSpec_def, name);
     /* A token would make the new job the old one. */
     if (!f || strcmp(name, "command") == 0 || strcmp(name, "client_token") == 0 ||
-        strcmp(name, "hp") == 0 || strcmp(name, "workdir") == 0)
+        strcmp(name, "hp") == 0 || strcmp(name, "workdir") == 0 ||
+        strcmp(name, "array_element") == 0)
         return;
     const struct node *v = e->value;
     if (v->kind == NODE_MAP)

@@ -19,6 +19,7 @@ void job_status_init(struct job_status *s)
 void job_status_release(struct job_status *s)
 {
     mem_free(s->workers);
+    mem_free(s->terms);
     *s = (struct job_status){0};
 }
 
@@ -73,8 +74,11 @@ static enum rc fold_state(struct job_status *s, const struct store_event *e,
     s->changed = e->time;
     s->attempt = e->attempt;
     copy(s->message, sizeof(s->message), e->message);
-    if (to == JOB_Queuing)
+    if (to == JOB_Queuing) {
         s->queued = e->time;
+        s->started = 0; /* made room for another: its time counts from the next start */
+        s->preempt = false;
+    }
     if (to == JOB_Running && !s->started)
         s->started = e->time;
     if (job_state_ended(to)) {
@@ -135,6 +139,16 @@ static enum rc fold_known(struct job_status *s, enum job_event_type type,
     switch (type) {
     case EV_Submitted:
         s->created = e->time;
+        mem_free(s->terms);
+        s->terms = e->data && *e->data ? mem_strdup(e->data) : NULL;
+        break;
+    case EV_Eligible:
+        s->eligible = true;
+        s->queued = e->time;
+        break;
+    case EV_PreemptRequested:
+        s->preempt = true;
+        copy(s->preempt_by, sizeof(s->preempt_by), node_get_text(data, "by", ""));
         break;
     case EV_StateChanged:
         return fold_state(s, e, data, err);
@@ -238,6 +252,12 @@ void job_status_json(const struct job_status *s, struct buf *out)
                    (intmax_t)s->out_files, (intmax_t)s->out_bytes);
     if (s->stop)
         buf_puts(out, ", \"stop_requested\": true");
+    if (s->preempt)
+        buf_puts(out, ", \"preempting\": true");
+    if (s->eligible)
+        buf_puts(out, ", \"eligible\": true");
+    if (s->terms)
+        buf_printf(out, ", \"terms\": %s", s->terms);
     buf_puts(out, ", \"workers\": [");
     for (int64_t i = 0; i < s->n_workers; i++)
         worker_json(s, i, out);

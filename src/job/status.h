@@ -36,7 +36,8 @@ struct job_status {
     int64_t created, queued, started, finished; /* wall clock, ns; 0 when not yet */
     int64_t changed;                            /* time of the last change of state */
     int64_t restart_at;                         /* of the next attempt, ns */
-    bool stop, force, suspend;                  /* asked for */
+    bool stop, force, suspend, preempt;         /* asked for */
+    bool eligible; /* it waited for others, which have ended */
     bool has_exit;
     int code, signal;      /* of the job as a whole */
     double percent;        /* negative: never said */
@@ -46,6 +47,8 @@ struct job_status {
     char gpus[256];        /* indices given, "0,3" */
     char snapshot[65];     /* name of the copied code, "" for none */
     int64_t out_files, out_bytes;
+    char preempt_by[16]; /* id of the job that needs its place */
+    char *terms;         /* owned: JSON of what the queue has to know; NULL: nothing */
     struct job_worker *workers; /* owned, [n_workers] */
     int64_t n_workers;
 };

@@ -116,6 +116,20 @@ static enum rc check_uploads(const struct job_place *p, const struct job_channel
     return rc;
 }
 
+/* Those that it waits for are named by whole ids, and are there. */
+static enum rc check_after(const struct job_place *p, const char *const *ids, int64_t n,
+                           struct err *err)
+{
+    enum rc rc = RC_OK;
+    for (int64_t i = 0; i < n && !rc; i++) {
+        int64_t seq;
+        rc = job_id_ok(ids[i])
+                 ? store_seq(p->store, ids[i], &seq, err)
+                 : err_coded(err, RC_NOTFOUND, E3103, "no job '%.64s'", ids[i]);
+    }
+    return rc;
+}
+
 static enum rc check_all(const struct job_place *p, struct job_spec *s, const char *cwd,
                          struct given *g, struct err *err)
 {
@@ -127,6 +141,14 @@ static enum rc check_all(const struct job_place *p, struct job_spec *s, const ch
     if (!rc)
         rc = job_metric_open(s, &metrics, err);
     job_metric_close(metrics);
+    if (!rc)
+        rc = check_after(p, s->s->after, s->s->n_after, err);
+    if (!rc)
+        rc = check_after(p, s->s->after_ok, s->s->n_after_ok, err);
+    if (!rc && s->s->has_array) /* whoever submits makes one job per index of it */
+        rc =
+            err_coded(err, RC_INVAL, E3002,
+                      "'array' is one job per index: submit each with its array_element");
     if (!rc && !s->shell && !s->argv)
         rc = err_coded(err, RC_INVAL, E3001, "the job has no command");
     if (!rc)
@@ -218,15 +240,50 @@ static enum rc make_files(const struct job_place *p, const struct job_spec *s,
     return rc;
 }
 
+static void put_ids(struct buf *b, const char *name, const char *const *ids, int64_t n)
+{
+    if (!n)
+        return;
+    buf_printf(b, "%s\"%s\": [", b->n > 1 ? ", " : "", name);
+    for (int64_t i = 0; i < n; i++)
+        buf_printf(b, "%s\"%s\"", i ? ", " : "", ids[i]);
+    buf_putc(b, ']');
+}
+
+/* What the queue has to know beside the row, as JSON; "" when there is nothing. */
+static const char *terms_of(const struct job_spec *s, struct arena *a)
+{
+    struct jobspec_array_element e;
+    struct buf b;
+    buf_init(&b, 1 << 20);
+    buf_putc(&b, '{');
+    put_ids(&b, "after", s->s->after, s->s->n_after);
+    put_ids(&b, "after_ok", s->s->after_ok, s->s->n_after_ok);
+    if (s->s->has_array_element &&
+        jobspec_array_element_read(str_c(s->s->array_element), &e))
+        buf_printf(&b, "%s\"array\": \"%s\", \"array_index\": %jd, \"array_limit\": %jd",
+                   b.n > 1 ? ", " : "", e.id, (intmax_t)e.index, (intmax_t)e.limit);
+    if (s->s->preemptible)
+        buf_printf(&b, "%s\"preemptible\": true", b.n > 1 ? ", " : "");
+    if (s->queue_timeout_s > 0)
+        buf_printf(&b, "%s\"queue_timeout_s\": %g", b.n > 1 ? ", " : "",
+                   s->queue_timeout_s);
+    buf_putc(&b, '}');
+    const char *text = b.n > 2 ? arena_strndup(a, buf_str(&b), b.n) : "";
+    buf_release(&b);
+    return text;
+}
+
 static size_t first_events(const struct job_place *p, const struct job_submit_result *r,
-                           struct arena *a, struct store_event out[3])
+                           const char *terms, struct arena *a, struct store_event out[3])
 {
     int64_t now = clock_wall_ns();
     size_t n = 0;
     out[n++] = (struct store_event){.time = now,
                                     .type = job_event_name(EV_Submitted),
                                     .worker = -1,
-                                    .message = arena_printf(a, "by %s", p->owner)};
+                                    .message = arena_printf(a, "by %s", p->owner),
+                                    .data = terms};
     if (r->copied)
         out[n++] = (struct store_event){
             .time = now,
@@ -260,10 +317,8 @@ static enum rc write_record(const struct job_place *p, const struct job_spec *s,
     for (int64_t i = 0; i < s->s->n_label; i++)
         labels[i] = (struct store_label){.key = s->s->label[i].key,
                                          .value = s->s->label[i].value};
-    const char *status =
-        s->queue_timeout_s > 0
-            ? arena_printf(&a, "{\"queue_timeout_s\": %g}", s->queue_timeout_s)
-            : "{}";
+    const char *terms = terms_of(s, &a);
+    const char *status = *terms ? arena_printf(&a, "{\"terms\": %s}", terms) : "{}";
     struct store_job row = {.id = r->id,
                             .name = s->s->name,
                             .owner = p->owner,
@@ -287,7 +342,7 @@ static enum rc write_record(const struct job_place *p, const struct job_spec *s,
                             .labels = labels,
                             .n_labels = (size_t)s->s->n_label,
                             .events = events,
-                            .n_events = first_events(p, r, &a, events)};
+                            .n_events = first_events(p, r, terms, &a, events)};
     enum rc rc = buf_check(&text, err);
     if (!rc)
         rc = store_create(p->store, &job, &r->existed, err);

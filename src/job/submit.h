@@ -47,5 +47,8 @@ enum rc job_request_suspend(const struct job_place *p, const char *id,
                             struct job_request_result *out, struct err *err) MUST_CHECK;
 enum rc job_request_resume(const struct job_place *p, const char *id,
                            struct job_request_result *out, struct err *err) MUST_CHECK;
+/* It shall make room for job `by`, and wait again. */
+enum rc job_request_preempt(const struct job_place *p, const char *id, const char *by,
+                            struct job_request_result *out, struct err *err) MUST_CHECK;
 
 #endif

@@ -33,6 +33,22 @@ bool jobspec_role_serves(
     const char *name); /* runs until the others have ended: ps and kin */
 #define JOB_WORKERS_MAX 1024
 
+/* Indexes of an array: "10", "1-8", "1-9:2", "1,4,7-9", each with "%4" behind it. */
+#define JOB_ARRAY_MAX 10000
+struct jobspec_array {
+    int64_t *at; /* the caller's, to mem_free() */
+    size_t n;
+    int64_t limit; /* at a time; 0: no limit */
+};
+bool jobspec_array_read(struct str text, struct jobspec_array *out) MUST_CHECK;
+/* One job of an array, "ja-0123456789ab,3,10,0". */
+struct jobspec_array_element {
+    char id[16];
+    int64_t index, count, limit;
+};
+bool jobspec_array_element_read(struct str text,
+                                struct jobspec_array_element *out) MUST_CHECK;
+
 /* Where jobs can run: one line of backends.def each. */
 enum jobspec_image { JOB_IMAGE_NEVER, JOB_IMAGE_MUST };
 struct jobspec_backend {
@@ -53,6 +69,8 @@ const char *jobspec_check_size(struct str value);
 const char *jobspec_check_duration(struct str value);
 const char *jobspec_check_codes(struct str value);
 const char *jobspec_check_token(struct str value);
+const char *jobspec_check_array(struct str value);
+const char *jobspec_check_array_element(struct str value);
 /* A reference by the grammar of docker and podman; what passes is no option. */
 const char *jobspec_check_image(struct str value);
 /* [A-Za-z_][A-Za-z0-9_]* */
