@@ -13,12 +13,16 @@ if(NOT TY_SANITIZE)
   set(made ${CMAKE_BINARY_DIR}/share)
   add_custom_command(
     OUTPUT ${made}/trainyard.bash ${made}/_trainyard ${made}/trainyard.fish
-      ${made}/trainyard.1
-    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}
+      ${made}/trainyard.1 ${made}/system/trainyard.service ${made}/user/trainyard.service
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${made}/system ${made}/user
     COMMAND trainyard completion bash > ${made}/trainyard.bash
     COMMAND trainyard completion zsh > ${made}/_trainyard
     COMMAND trainyard completion fish > ${made}/trainyard.fish
     COMMAND trainyard help --man > ${made}/trainyard.1
+    COMMAND trainyard server install --scope system --print
+      --program ${CMAKE_INSTALL_FULL_BINDIR}/trainyard > ${made}/system/trainyard.service
+    COMMAND trainyard server install --scope user --print
+      --program ${CMAKE_INSTALL_FULL_BINDIR}/trainyard > ${made}/user/trainyard.service
     DEPENDS trainyard
     COMMENT "Writing completion scripts and the man page")
   add_custom_target(ty_share ALL DEPENDS ${made}/trainyard.bash)
@@ -29,6 +33,9 @@ if(NOT TY_SANITIZE)
   install(FILES ${made}/trainyard.fish
     DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
   install(FILES ${made}/trainyard.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  foreach(scope system user)
+    install(FILES ${made}/${scope}/trainyard.service DESTINATION lib/systemd/${scope})
+  endforeach()
 endif()
 
 foreach(page README.md CHANGELOG.md)

@@ -59,16 +59,16 @@ static int words_of(const char *name, int argc, char *const *argv)
 
 const struct cmd *cmd_find(int argc, char *const *argv, int *words)
 {
-    if (argc < 1)
-        return NULL;
-    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+    const struct cmd *found = NULL;
+    *words = 0;
+    for (size_t i = 0; argc > 0 && i < ARRAY_LEN(commands); i++) {
         int n = words_of(commands[i]->name, argc, argv);
-        if (n) {
+        if (n > *words) { /* `server install` is not `server` */
             *words = n;
-            return commands[i];
+            found = commands[i];
         }
     }
-    return NULL;
+    return found;
 }
 
 bool cmd_is_group(const char *word)
