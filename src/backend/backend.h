@@ -193,6 +193,12 @@ struct backend_ops {
     /* Optional: what workers use now, [n] of them. */
     void (*usage)(struct backend_job *j, struct backend_worker *const *w, size_t n,
                   struct backend_usage *out);
+    /* Optional: the program that runs another one beside a worker's (backend/exec.h), on its
+     * own three files; argv lies in `a`. Without it the worker's process is entered.
+     */
+    enum rc (*enter)(struct backend_job *j, int64_t worker, bool terminal,
+                     const char *const *argv, struct arena *a, const char *const **out,
+                     struct job_contract_env *env, struct err *err) MUST_CHECK;
     /* Forgets `own` and closes `fd`; the worker goes on. */
     void (*release)(struct backend_job *j, struct backend_worker *w);
     /* Ends and removes what this attempt and earlier ones left, of one worker or (-1) of

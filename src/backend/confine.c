@@ -37,8 +37,7 @@ enum rc confine_tree(const struct backend_job *j, struct err *err)
     return rc ? rc : isolate_own(j->dir, names, uid, (gid_t)uid, err);
 }
 
-/* The handle of a worker's newest life, the caller's. */
-static char *newest_run(const struct backend_job *j, int64_t worker)
+char *confine_run(const struct backend_job *j, int64_t worker)
 {
     char *first =
         mem_printf("%s/run/%jd.%jd", j->dir, (intmax_t)worker, (intmax_t)j->attempt);
@@ -60,7 +59,7 @@ static int find_network(const struct backend_job *j)
 {
     int fd = -1;
     for (int64_t i = 0; i < j->spec->workers && fd < 0; i++) {
-        char *run = newest_run(j, i);
+        char *run = confine_run(j, i);
         struct backend_shim shim;
         char path[64];
         if (fs_exists(run) && backend_shim_attach(run, &shim)) {

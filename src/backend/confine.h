@@ -20,6 +20,8 @@ struct cgroup_limits confine_limits(const struct backend_job *j,
                                     const struct backend_worker *w);
 /* Variables that name the server's own places are replaced. */
 void confine_env(const struct backend_job *j, struct job_contract_env *e);
+/* The handle of a worker's newest life, the caller's to mem_free(). */
+char *confine_run(const struct backend_job *j, int64_t worker) MUST_CHECK;
 void confine_release(struct backend_job *j);
 
 #endif

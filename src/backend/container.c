@@ -407,6 +407,27 @@ static enum rc container_start(struct backend_job *j, struct backend_launch *at,
     return rc;
 }
 
+static enum rc container_enter(struct backend_job *j, int64_t worker, bool terminal,
+                               const char *const *argv, struct arena *a,
+                               const char *const **out, struct job_contract_env *env,
+                               struct err *err)
+{
+    static const char *const none[] = {NULL}, *const shell[] = {"/bin/sh", NULL};
+    const char *name = engine();
+    words v = {0};
+    if (!name)
+        return err_coded(err, RC_NOTFOUND, E3203, "run a container: no podman or docker");
+    const char *const first[] = {name, "exec", terminal ? "-it" : "-i", "--",
+                                 container_name(j, worker, a)};
+    for (size_t i = 0; i < ARRAY_LEN(first); i++)
+        VEC_PUSH(&v, first[i]);
+    for (argv = argv && argv[0] ? argv : shell; *argv; argv++)
+        VEC_PUSH(&v, *argv);
+    *out = end_argv(&v, a);
+    client_env(j, none, env);
+    return RC_OK;
+}
+
 /* An engine that could not start its container says so by one exit status; of a container
  * that was killed for its memory it tells only that it was killed.
  */
@@ -467,6 +488,7 @@ const struct backend_ops backend_container = {
     .reattach = backend_process_reattach,
     .poll = container_poll,
     .signal = backend_process_signal,
+    .enter = container_enter,
     .usage = backend_process_usage,
     .release = backend_process_release,
     .clean = container_clean,

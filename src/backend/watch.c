@@ -200,6 +200,18 @@ static void note_sample(struct sup *s, struct sup_worker *w,
         note_gpus(s, w);
 }
 
+/* The last value of a name is one worker's; `job top` wants all together. */
+static void note_total(struct sup *s, const struct backend_usage *use, size_t n)
+{
+    struct backend_usage all = {.rss = 0};
+    for (size_t i = 0; i < n; i++) {
+        all.rss += use[i].rss;
+        all.cpu_s += use[i].cpu_s;
+    }
+    note_use(&s->workers[0], "sys/job_rss_bytes", (double)all.rss);
+    note_use(&s->workers[0], "sys/job_cpu_s", all.cpu_s);
+}
+
 void watch_use(struct sup *s)
 {
     size_t n = 0;
@@ -213,6 +225,8 @@ void watch_use(struct sup *s)
     s->job.ops->usage(&s->job, b, n, use);
     for (size_t i = 0; i < n; i++)
         note_sample(s, &s->workers[b[i]->index], &use[i]);
+    if (s->n_workers > 1)
+        note_total(s, use, n);
     mem_free(use);
     mem_free(b);
 }

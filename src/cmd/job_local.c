@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/job_common.h"
+#include "cmd/job_exec.h"
 #include "job/log_read.h"
 
 static enum rc local_get(const struct cmd_place *p, const char *id,
@@ -251,6 +252,7 @@ const struct job_ops job_ops_local = {
     .ask = local_ask,
     .rerun = local_rerun,
     .why = local_why,
+    .exec = job_exec_local,
     .log = local_log_part,
     .log_tail = local_log_tail,
     .outputs = local_outputs,

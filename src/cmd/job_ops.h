@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 struct cmd_place;
+struct job_exec_ask;
 
 #define JOB_OUTPUT_PART ((size_t)16 << 20)
 
@@ -50,6 +51,9 @@ struct job_ops {
                      struct job_submit_result *out, struct err *err);
     enum rc (*why)(const struct cmd_place *p, const char *id, struct buf *out,
                    struct err *err);
+    /* Runs a program beside a worker, on our three files, and waits: its exit status. */
+    enum rc (*exec)(const struct cmd_place *p, const struct job_exec_ask *x, int *status,
+                    struct err *err);
     /* Bytes of a log behind *at, added to `out`; none when there are none yet. *at moves
      * behind them.
      */

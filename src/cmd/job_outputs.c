@@ -100,11 +100,14 @@ static enum rc job_outputs_command(const void *conf, const struct opt_args *args
     struct cmd_place p;
     struct job_outputs l = {.list = {0}};
     struct buf b;
+    char id[JOB_ID_SIZE];
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
     buf_init(&b, CMD_TEXT_MAX);
-    rc = p.ops->outputs(&p, args->at[0], &l, err);
+    rc = job_pick(&p, args->at[0], id, err);
+    if (!rc)
+        rc = p.ops->outputs(&p, id, &l, err);
     if (!rc) {
         show(c, &l, &b);
         rc = cmd_print(&b, err);
@@ -158,14 +161,17 @@ static enum rc job_download_command(const void *conf, const struct opt_args *arg
                                     struct err *err)
 {
     const struct outputs_conf *c = conf;
-    const char *id = args->at[0], *dir = args->n > 1 ? args->at[1] : id;
+    char id[JOB_ID_SIZE];
+    const char *dir = args->n > 1 ? args->at[1] : id;
     struct cmd_place p;
     struct job_outputs l = {.list = {0}};
     size_t n = 0;
     enum rc rc = job_open(&c->where, &p, err);
     if (rc)
         return rc;
-    rc = p.ops->outputs(&p, id, &l, err);
+    rc = job_pick(&p, args->at[0], id, err);
+    if (!rc)
+        rc = p.ops->outputs(&p, id, &l, err);
     for (size_t i = 0; i < l.list.n && !rc; i++)
         if (is_wanted(c, &l.list.at[i])) {
             n++;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd/job_common.h"
+#include "cmd/job_exec.h"
 #include "cmd/job_send.h"
 #include "job/status.h"
 #include "text/json.h"
@@ -568,6 +569,7 @@ const struct job_ops job_ops_remote = {
     .ask = remote_ask,
     .rerun = remote_rerun,
     .why = remote_why,
+    .exec = job_exec_remote,
     .log = remote_log_part,
     .log_tail = remote_log_tail,
     .outputs = remote_outputs,

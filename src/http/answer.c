@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/forward.h"
+#include "http/handlers.h"
 #include "store/audit.h"
 #include "text/diag.h"
 #include "text/json.h"
@@ -179,6 +180,8 @@ void api_audit(struct http_call *c, struct http_db *d)
     bool refused = c->status == 401 || c->status == 403;
     if (!c->route || (!answer_changes(c->route) && !refused))
         return;
+    if (c->route->fn == http_write_exec && !refused)
+        return; /* every key that is pressed: that the program was started is recorded */
     struct err err = {0};
     const char *mark = strchr(c->uri, '?');
     struct store_audit row = {

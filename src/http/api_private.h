@@ -12,6 +12,7 @@
 #include "http/budget.h"
 #include "http/call.h"
 #include "http/conns.h"
+#include "http/execs.h"
 #include "http/follow.h"
 #include "http/limit.h"
 #include "team/net_allow.h"
@@ -35,6 +36,7 @@ struct api {
     struct http_budget *budget;             /* bytes of requests, by user */
     struct http_conns *conns;
     struct http_follows *follows;
+    struct http_execs *execs;
     struct backend_watchdog *watchdog;             /* NULL: this server admits no jobs */
     pthread_mutex_t lock;                          /* guards `free` */
     struct job_place follow_place, watchdog_place; /* each with its own store */

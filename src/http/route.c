@@ -46,6 +46,12 @@ static bool log_ok(const char *v)
     return strcmp(v, "prepare") == 0 || (n > 0 && n <= 4 && !v[n]);
 }
 
+static bool session_ok(const char *v)
+{
+    return strlen(v) == 15 && strncmp(v, "xs-", 3) == 0 &&
+           strspn(v + 3, "abcdefghijklmnopqrstuvwxyz0123456789") == 12;
+}
+
 static bool name_ok(const char *v)
 {
     return !http_schema_name_check(str_c(v));
@@ -113,6 +119,7 @@ static const struct {
     {"nni", "^(" NNI_WORDS ")$", nni_ok},
     {"policy", "^(default|(user|project):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})$", policy_ok},
     {"rule", NAME_PATTERN, name_ok},
+    {"session", "^xs-[a-z0-9]{12}$", session_ok},
     {"sha256", "^[0-9a-f]{64}$", job_snapshot_id_ok},
     {"token", NAME_PATTERN, name_ok},
     {"trial", "^[A-Za-z0-9]{1,7}$", trial_ok},

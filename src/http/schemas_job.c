@@ -76,6 +76,47 @@ static const struct http_schema_item StateAnswer_items[] = {
     {0}};
 TABLE(StateAnswer, "what a request led to");
 
+static const struct http_schema_item ExecNew_items[] = {
+    ITEM(command, STRINGS, "program and arguments", MUST),
+    ITEM(worker, INT, "beside which worker; default 0", .min = 0, .max = 1024),
+    ITEM(terminal, BOOL, "on a terminal of its own"),
+    ITEM(rows, INT, "of the terminal; default 24", .min = 1, .max = 1000),
+    ITEM(columns, INT, "of the terminal; default 80", .min = 1, .max = 1000),
+    ITEM(term, STRING, "kind of the terminal, such as xterm", .min = 0, .max = 60),
+    {0}};
+TABLE(ExecNew, "a program to run beside a worker");
+
+static const struct http_schema_item ExecSession_items[] = {
+    ITEM(session, STRING, "by which its output is read and its input written", MUST),
+    {0}};
+TABLE(ExecSession, "a program that runs");
+
+static const struct http_schema_item ExecQuery_items[] = {
+    ITEM(after, INT, "bytes of output that you have", .min = 0, .max = INT64_MAX), {0}};
+TABLE(ExecQuery, "which output");
+
+static const struct http_schema_item ExecInput_items[] = {
+    ITEM(at, INT, "offset of the first byte", .min = 0, .max = INT64_MAX),
+    ITEM(end, BOOL, "no more follows"),
+    ITEM(rows, INT, "of the terminal", .min = 1, .max = 1000),
+    ITEM(columns, INT, "of the terminal", .min = 1, .max = 1000),
+    {0}};
+TABLE(ExecInput, "what the body is");
+
+static const struct http_schema_item ExecTaken_items[] = {
+    ITEM(taken, INT, "bytes of input that the program has got so far", MUST), {0}};
+TABLE(ExecTaken, "how far the input came");
+
+const struct http_schema_table http_schema_ExecOutput = {
+    .name = "ExecOutput",
+    .help = "frames",
+    .kind = SCHEMA_BYTES,
+    .json =
+        "{\"type\":\"string\",\"format\":\"binary\",\"description\":\"frames: a byte (1 "
+        "output, 2 errors, 3 the exit status as a text: the last), four bytes of "
+        "length, most significant first, and so many bytes; a frame may come in "
+        "several answers\"}"};
+
 static const struct http_schema_item Why_items[] = {
     ITEM(id, STRING, "the job", MUST),
     ITEM(state, STRING, "its state", MUST),

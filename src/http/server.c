@@ -370,6 +370,8 @@ static enum rc start_parts(struct api *a, struct err *err)
     enum rc rc = open_store(a, &a->follow_place.store, err);
     if (!rc)
         rc = http_follows_create(&a->follow_place, &a->follows, err);
+    if (!rc)
+        rc = http_execs_create(&a->execs, err);
     if (!rc && a->o.queue)
         rc = open_store(a, &a->watchdog_place.store, err);
     else
@@ -514,6 +516,7 @@ void api_stop(struct api *a)
     if (a->daemon) {
         MHD_socket fd = MHD_quiesce_daemon(a->daemon);
         http_follows_end(a->follows);
+        http_execs_end(a->execs);
         /* Connections that were resumed must have been seen to before the stop. */
         for (int i = 0; i < 100 && http_follows_count(a->follows) > 0; i++)
             usleep(10000);
@@ -523,6 +526,7 @@ void api_stop(struct api *a)
     }
     backend_watchdog_destroy(a->watchdog);
     http_follows_destroy(a->follows);
+    http_execs_destroy(a->execs);
     http_conns_destroy(a->conns);
     free_all(a);
 }
