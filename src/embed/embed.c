@@ -155,13 +155,24 @@ enum rc embed_track(struct embed *e, struct err *err)
     return rc;
 }
 
+static bool has_keyed(const struct embed *e)
+{
+    for (size_t i = 0; i < e->tables.n; i++)
+        if (e->tables.at[i]->keyed)
+            return true;
+    return false;
+}
+
+/* Ids are admitted only when no id of the batch is wrong. */
 enum rc embed_batch(struct embed *e, const struct embed_slot_ids *ids, bool training,
                     struct err *err)
 {
     for (size_t i = 0; i < e->slots.n; i++)
         e->slots.at[i].ids = ids[i];
     e->training = training;
-    enum rc rc = embed_find_rows(e, ids, training, err);
+    enum rc rc = training && has_keyed(e) ? embed_parts_inside(e, err) : RC_OK;
+    if (!rc)
+        rc = embed_find_rows(e, ids, training, err);
     if (!rc)
         rc = embed_parts_count(e, err);
     if (!rc && training)

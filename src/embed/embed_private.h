@@ -159,6 +159,10 @@ void embed_lanes(struct embed *e, int64_t n, lane_fn *fn);
 enum rc embed_find_rows(struct embed *e, const struct embed_slot_ids *given,
                         bool training, struct err *err) MUST_CHECK;
 /* Checks the ids of all slots: RC_INVAL, RC_NOMEM. */
+/* RC_INVAL when an id of a numbered table lies outside. embed_parts_count() finds that as
+ * well, but behind embed_find_rows().
+ */
+enum rc embed_parts_inside(const struct embed *e, struct err *err) MUST_CHECK;
 enum rc embed_parts_count(struct embed *e, struct err *err) MUST_CHECK;
 /* Afterwards, in training: distinct rows and where they occur; new ones are filled.
  * RC_NOMEM.

@@ -132,7 +132,8 @@ enum rc lookup_snapshot(struct lookup *l, int table, bool whole,
 enum rc lookup_restore(struct lookup *l, int table, const struct lookup_image *image,
                        struct err *err)
 {
-    return l->ops->restore(l, table, image, err);
+    enum rc rc = lookup_image_check(l->ops->table(l, table), image, err);
+    return rc ? rc : l->ops->restore(l, table, image, err);
 }
 
 bool lookup_peek(const struct lookup *l, int table, int64_t id, float *out)

@@ -7,9 +7,9 @@
  *     lookup_update(l, grads, &step, err)     each row that occurred is updated once
  *
  * Tables and slots are added first, in the same order by everybody. Then batches follow:
- * prepare, forward, and in training update, in this order and from one thread. A failed
- * prepare leaves weights and optimizer state as they were; after a failed forward or
- * update only lookup_destroy() may follow. Whoever keeps the rows (this process, others,
+ * prepare, forward, and in training update, in this order and from one thread. A prepare
+ * that fails with RC_INVAL has changed nothing: no id was admitted, no row was filled, and
+ * the next batch may follow. After any other failure only lookup_destroy() may. Whoever keeps the rows (this process, others,
  * a device), a row's gradients are added in the order of the batch and its initial values
  * are a function of (seed, table, row or id), so that every implementation gives the same
  * bytes.
@@ -93,8 +93,8 @@ struct lookup_image {
     enum lookup_form form;
     int64_t rows; /* of the table when the image was made */
     int64_t n;    /* rows in the image */
-    /* To restore: a column that is missing starts from its initial values. A type is the
-     * column's own, or DT_F32.
+    /* To restore: the weights must be there; optimizer state that is missing starts from
+     * its initial values. A type is the column's own, or DT_F32.
      */
     bool has[LOOKUP_COLUMNS_MAX];
     enum dtype types[LOOKUP_COLUMNS_MAX];
@@ -228,11 +228,18 @@ enum rc lookup_update(struct lookup *l, const struct view *grads,
 enum rc lookup_snapshot(struct lookup *l, int table, bool whole,
                         struct lookup_snapshot **out, struct err *err) MUST_CHECK;
 void lookup_snapshot_release(struct lookup_snapshot *s); /* NULL is fine */
-/* Rows that the image leaves out are unused afterwards. On failure (E2303 of keys,
- * RC_NOMEM) the table is empty or holds a part.
+/* Rows that the image leaves out are unused afterwards. E2306: the image is not of such a
+ * table, and the table is as it was. On another failure (E2303 of keys, RC_NOMEM, or what
+ * image->read() says) the table is empty or holds a part.
  */
 enum rc lookup_restore(struct lookup *l, int table, const struct lookup_image *image,
                        struct err *err) MUST_CHECK;
+/* What lookup_restore() asks first: the form is the table's, weights are there, types are
+ * the columns' or DT_F32, there are as many numbers or keys as rows, and numbers ascend
+ * below image->rows. RC_FORMAT E2306. What keys may be, the implementation says.
+ */
+enum rc lookup_image_check(const struct embed_table_conf *t,
+                           const struct lookup_image *image, struct err *err) MUST_CHECK;
 /* The weights that an evaluation reads for an id: out[dim]; false: it has no row. */
 bool lookup_peek(const struct lookup *l, int table, int64_t id, float *out);
 

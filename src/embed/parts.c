@@ -151,6 +151,22 @@ static enum rc outside(const struct embed *e, const struct embed_slot *s, int64_
         (intmax_t)t->conf.rows);
 }
 
+enum rc embed_parts_inside(const struct embed *e, struct err *err)
+{
+    for (size_t i = 0; i < e->slots.n; i++) {
+        const struct embed_slot *s = &e->slots.at[i];
+        const struct embed_table *t = e->tables.at[s->conf.table];
+        int64_t first = s->ids.offsets ? s->ids.offsets[0] : 0;
+        int64_t end = s->ids.offsets ? s->ids.offsets[s->ids.rows] : s->ids.rows;
+        int64_t bad =
+            t->keyed ? -1
+                     : embed_plain_outside(s->ids.ids + first, end - first, t->conf.rows);
+        if (bad >= 0)
+            return outside(e, s, bad, err);
+    }
+    return RC_OK;
+}
+
 struct bad {
     int32_t slot;
     int64_t at; /* -1: none */

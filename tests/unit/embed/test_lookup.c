@@ -214,9 +214,114 @@ static void an_id_outside_its_table_is_named(void)
     lookup_destroy(a);
 }
 
+/* The batch has ids for the dynamic tables, which would be admitted, and a wrong one. */
+static void a_batch_that_is_refused_changes_nothing(void)
+{
+    struct lookup *a = create(), *b = create();
+    int64_t ids[BATCH], bad[BATCH];
+    struct embed_slot_ids slots[TABLES];
+    for (uint64_t step = 0; step < 3; step++) {
+        train(a, step);
+        train(b, step);
+    }
+    for (int i = 0; i < BATCH; i++) {
+        ids[i] = 1000 + i;
+        bad[i] = i == 31 ? 300 : i;
+    }
+    for (int t = 0; t < TABLES; t++)
+        slots[t] = (struct embed_slot_ids){.ids = t == HALF ? bad : ids, .rows = BATCH};
+    slots[SMALL].ids = bad + 32; /* in order */
+    slots[SMALL].rows = BATCH - 32;
+    CHECK_INT(lookup_prepare(a, slots, true, &err), RC_INVAL);
+    CHECK_STR(err.msg, "feature 'half': row 31 of the batch: id 300 is outside table "
+                       "'half' of 300 rows");
+    check_same(a, b);
+    train(a, 3); /* and the next batch follows */
+    train(b, 3);
+    check_same(a, b);
+    lookup_destroy(a);
+    lookup_destroy(b);
+}
+
+static void check_refused(int table, const struct lookup_image *image, const char *said)
+{
+    struct lookup *a = create(), *b = create();
+    train(a, 0);
+    train(b, 0);
+    CHECK_INT(lookup_restore(a, table, image, &err), RC_FORMAT);
+    CHECK_INT(err.code, E2306);
+    CHECK_STR(err.msg, said);
+    check_same(a, b); /* the table is as it was */
+    lookup_destroy(a);
+    lookup_destroy(b);
+}
+
+static void refuse_numbers(const struct lookup_image *image)
+{
+    static const int64_t again[] = {3, 3}, back[] = {7, 3}, below[] = {-1, 3},
+                         beyond[] = {3, 1000000};
+    static const struct {
+        const int64_t *ids;
+        const char *said;
+    } lists[] = {{again, "1 of the image's rows is 3"},
+                 {back, "1 of the image's rows is 3"},
+                 {below, "0 of the image's rows is -1"},
+                 {beyond, "1 of the image's rows is 1000000"}};
+    struct lookup_image x = *image;
+    char said[200];
+    x.n = 2;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        x.lists[LOOKUP_ROW_IDS] = (struct lookup_list){.data = lists[i].ids, .n = 2};
+        snprintf(said, sizeof(said),
+                 "table 'sparse': number %s: they must ascend and be below 1000000",
+                 lists[i].said);
+        check_refused(SPARSE, &x, said);
+    }
+    x.lists[LOOKUP_ROW_IDS].n = 1;
+    check_refused(SPARSE, &x, "table 'sparse': the image has 2 rows, but 1 numbers");
+}
+
+static void images_of_other_tables_are_refused(void)
+{
+    struct lookup *a = create();
+    struct lookup_snapshot *s[TABLES];
+    train(a, 0);
+    train(a, 0);
+    for (int t = 0; t < TABLES; t++)
+        CHECK(lookup_snapshot(a, t, false, &s[t], &err) == RC_OK);
+    check_refused(
+        SMALL, &s[GROWING]->image,
+        "table 'small': the image has rows of ids, but the table numbers its rows");
+    check_refused(ZCH, &s[SMALL]->image,
+                  "table 'zch': the image has rows of numbers, but the table is dynamic");
+    struct lookup_image x = s[SMALL]->image;
+    x.has[0] = false;
+    check_refused(SMALL, &x, "table 'small': the image has no weights");
+    x = s[SMALL]->image;
+    x.types[1] = DT_BF16;
+    check_refused(SMALL, &x, "table 'small': the image has momentum1 as bf16, not f32");
+    x = s[SMALL]->image;
+    x.n = 299;
+    check_refused(SMALL, &x, "table 'small': the image has 299 of 300 rows");
+    x = s[GROWING]->image;
+    x.n++;
+    char said[200];
+    snprintf(said, sizeof(said), "table 'growing': the image has %jd rows, but %jd ids",
+             (intmax_t)x.n, (intmax_t)x.n - 1);
+    check_refused(GROWING, &x, said);
+    refuse_numbers(&s[SPARSE]->image);
+    for (int t = 0; t < TABLES; t++)
+        lookup_snapshot_release(s[t]);
+    lookup_destroy(a);
+}
+
 static const struct tap_case cases[] = {
-    TAP(an_image_restores_another_lookup), TAP(a_detached_image_does_not_follow_the_rows),
-    TAP(a_whole_image_has_all_rows),       TAP(an_id_is_peeked_as_an_evaluation_reads_it),
+    TAP(an_image_restores_another_lookup),
+    TAP(a_detached_image_does_not_follow_the_rows),
+    TAP(a_whole_image_has_all_rows),
+    TAP(an_id_is_peeked_as_an_evaluation_reads_it),
     TAP(an_id_outside_its_table_is_named),
+    TAP(a_batch_that_is_refused_changes_nothing),
+    TAP(images_of_other_tables_are_refused),
 };
 TAP_MAIN(cases)
