@@ -6,6 +6,7 @@
 #ifndef DEVICE_COPIES_H
 #define DEVICE_COPIES_H
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,10 +25,17 @@ struct copies_block {
     size_t bytes;
 };
 
+struct copies_sum {
+    double *at, value;
+};
+
 struct copies {
     pthread_mutex_t lock; /* guards what follows */
     int inside;           /* calls under way */
     VEC(struct copies_block) blocks;
+    /* As in a queue, sums of losses are there when somebody has waited for them. */
+    VEC(struct copies_sum) sums;
+    const char *fault; /* what the next wait reports; NULL: nothing */
 };
 
 static void copies_protect(const struct copies *c, int rights)
@@ -68,6 +76,7 @@ static void copies_close(void *state)
     struct copies *c = state;
     pthread_mutex_destroy(&c->lock);
     VEC_RELEASE(&c->blocks);
+    VEC_RELEASE(&c->sums);
     mem_free(c);
 }
 
@@ -118,7 +127,28 @@ static void copies_fill(const struct device *d, void *at, int byte, size_t bytes
 
 static enum rc copies_synchronise(const struct device *d, struct err *err)
 {
-    return RC_OK;
+    struct copies *c = d->state;
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < c->sums.n; i++)
+        *c->sums.at[i].at = c->sums.at[i].value;
+    c->sums.n = 0;
+    enum rc rc = c->fault ? err_set(err, RC_IO, "%s", c->fault) : RC_OK;
+    c->fault = NULL;
+    pthread_mutex_unlock(&c->lock);
+    return rc;
+}
+
+/* The sums of the pass that was just made. */
+static void copies_queue_sums(struct graph *g)
+{
+    struct copies *c = g->device->state;
+    pthread_mutex_lock(&c->lock);
+    for (size_t i = 0; i < g->losses.n; i++) {
+        double *at = &g->losses.at[i].sum;
+        VEC_PUSH(&c->sums, ((struct copies_sum){at, *at}));
+        *at = (double)NAN;
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 static bool copies_has(const struct op *op)
@@ -133,6 +163,8 @@ static enum rc copies_plan(struct graph *g, struct err *err)
 
 static void copies_release(struct graph *g)
 {
+    enum rc rc = copies_synchronise(g->device, NULL); /* nobody waits for it any more */
+    (void)rc;
     nn_cpu_executor.release(g);
 }
 
@@ -146,6 +178,7 @@ static void copies_forward(struct graph *g)
     copies_enter(g->device);
     nn_cpu_executor.forward(g);
     copies_leave(g->device);
+    copies_queue_sums(g);
 }
 
 static void copies_backward(struct graph *g, bool zero)

@@ -3,7 +3,8 @@
  * know what a graph is.
  *
  * graph_finish() calls plan() once; graph_rows() lays out memory and calls rows();
- * graph_forward() and graph_backward() call their namesakes. An executor sees the graph
+ * graph_forward() and graph_backward() call their namesakes; graph_wait() is the device's
+ * synchronise(). An executor sees the graph
  * through nn/graph_private.h: ops in an order in which they may run, what they are
  * (nn/op.h), who needs which gradient, and views into the device's memory.
  *
@@ -25,14 +26,21 @@ struct executor_ops {
     bool (*has)(const struct op *op);
     /* RC_NOMEM, or what an op's implementation refuses; the message names the op. */
     enum rc (*plan)(struct graph *g, struct err *err);
-    void (*release)(struct graph *g); /* what plan() made, or part of it */
+    /* What plan() made, or part of it; waits for what is queued for the graph. */
+    void (*release)(struct graph *g);
     /* Views are bound for a new batch: rows and host offsets in g->env. Optional. */
     void (*rows)(struct graph *g);
-    /* All ops, then the sum of each loss (named_val.sum). */
+    /* All ops, then the sum of each loss (named_val.sum). May be queued, as backward(): the
+     * sums are there when the device's synchronise() has returned.
+     */
     void (*forward)(struct graph *g);
-    /* Starts from named_val.seed; zeroes the parameters' gradients first when `zero`. */
+    /* Starts from named_val.seed, which is read before the call returns; zeroes the
+     * parameters' gradients first when `zero`.
+     */
     void (*backward)(struct graph *g, bool zero);
-    /* v *= by; false when a product is infinite or NaN. */
+    /* v *= by; false when a product is infinite or NaN. Waits for the answer, as do those
+     * of `params` that return something.
+     */
     bool (*scale)(const struct device *d, const struct view *v, float by);
     /* nn_coded() and graph_codes(); optional: nothing is gained by codes. */
     bool (*coded)(struct graph *g, struct nn_val *v, int64_t col, int64_t width,

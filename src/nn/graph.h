@@ -20,6 +20,8 @@
  *     graph_set(g, y, labels);
  *     graph_forward(g, 0);
  *     graph_backward(g, true);
+ *     if (graph_wait(g, err))
+ *         return;
  *     graph_destroy(g);
  *
  * Builders return NULL once anything failed and pass NULL inputs through; the first
@@ -226,8 +228,14 @@ void graph_training(struct graph *g, bool on);
 void graph_forward(struct graph *g, uint64_t step);
 /* Zeroes parameter gradients when `zero`, then adds this batch's. */
 void graph_backward(struct graph *g, bool zero);
+/* A device may queue passes and updates. Returns when all of them are done: losses are
+ * there from then on. An error is what went wrong in the queue; then results since the
+ * wait before, and what was updated from them, are void. Values and gradients are waited
+ * for by graph_read() and its like, which do not say what went wrong.
+ */
+enum rc graph_wait(const struct graph *g, struct err *err) MUST_CHECK;
 
-/* Sum over all nn_loss; outside training without those of nn_loss_training. */
+/* Behind graph_wait(): sum over all nn_loss; outside training without those of nn_loss_training. */
 double graph_loss(const struct graph *g);
 /* Each of them, in the order in which they were added. */
 size_t graph_n_losses(const struct graph *g);

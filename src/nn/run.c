@@ -21,6 +21,11 @@ void graph_backward(struct graph *g, bool zero)
     g->executor->backward(g, zero);
 }
 
+enum rc graph_wait(const struct graph *g, struct err *err)
+{
+    return g->device->ops->synchronise(g->device, err);
+}
+
 void graph_seed(struct graph *g, size_t loss, float seed)
 {
     g->losses.at[loss].seed = seed;

@@ -10,8 +10,14 @@
  *   (struct device_floats here, graph_read() and its like in nn/graph.h).
  * - Order: calls of one thread take effect in the order in which they are made. They may
  *   be queued; copy() out of the device and synchronise() wait for all before them.
+ *   free() may be called while calls that use the memory are queued.
+ * - The host's memory: copy() of DEVICE_IN has read `from` when it returns, which may be
+ *   reused at once; of DEVICE_OUT, `to` is filled. Nothing else of the host's is kept.
  * - Failure: alloc() and the executor's plan() say so at once. What fails in a queue is
- *   reported by the next synchronise(), and all results since the one before are void.
+ *   reported by the next synchronise() of any thread, and all results since the one
+ *   before are void; the device can be closed, and used no further. copy() does not say
+ *   that its bytes are void: whoever acts on results calls synchronise() (graph_wait(),
+ *   which a step does behind the forward pass and at its end).
  * - Threads: any thread may call, several at a time with different arrays; one graph is
  *   run by one thread at a time. Inside a call a device may use as many as it likes.
  * - Results: the same calls give the same bytes, on any number of threads.

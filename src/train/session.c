@@ -76,8 +76,8 @@ static enum rc build_model(struct train_session *s,
                   s->conf->model_config->use_pareto_loss_weight;
     struct model_options options = {
         .graph = {.pool = s->options.pool,
-                  .comm = s->options.comm,
                   .device = s->options.device,
+                  .comm = s->options.comm,
                   .precision = mixed[0] ? GEMM_BF16 : GEMM_F32,
                   .training = training,
                   .fixed = !training,

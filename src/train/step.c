@@ -55,8 +55,9 @@ static enum rc run_forward(struct train_session *s, bool training, double *loss,
     struct comm_mem sum = {.data = loss, .type = COMM_F64};
     graph_training(g, training);
     graph_forward(g, s->step);
-    if (!loss)
-        return RC_OK;
+    enum rc rc = graph_wait(g, err);
+    if (rc || !loss)
+        return rc;
     *loss = graph_loss(g);
     return training ? comm_all_reduce(s->options.comm, sum, 1, COMM_SUM, err) : RC_OK;
 }
@@ -181,6 +182,8 @@ enum rc train_session_train(struct train_session *s, const struct feature_batch 
     rc = update_rows(s, err);
     if (!rc)
         rc = update_dense(s, err);
+    if (!rc)
+        rc = graph_wait(s->model->graph, err);
     mark(s, MARK_UPDATED);
     if (rc)
         return err_wrap(err, rc, "step %ju", (uintmax_t)s->step);

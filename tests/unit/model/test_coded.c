@@ -100,6 +100,7 @@ static void step(struct model *m, const struct data *d, uint64_t t, bool codes)
         model_codes(m, slots);
     graph_forward(m->graph, t);
     graph_backward(m->graph, true);
+    CHECK(graph_wait(m->graph, NULL) == RC_OK);
     for (size_t k = 0; k < m->embedded.n; k++)
         views[k] = graph_read_grad(m->graph, m->embedded.at[k]);
     embed_backward(embed_of(m->lookup), views,

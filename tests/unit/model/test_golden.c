@@ -305,6 +305,7 @@ static void forward(struct run *r, const struct node *batch, bool training, uint
         model_codes(r->model, r->slots);
     graph_training(r->model->graph, training);
     graph_forward(r->model->graph, step);
+    CHECK(graph_wait(r->model->graph, &err) == RC_OK);
 }
 
 static void backward(struct run *r, double lr, uint64_t step)

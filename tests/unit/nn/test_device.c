@@ -186,6 +186,27 @@ static bool dies_of_reading(const volatile float *at)
     return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
+/* A queue's answers: sums of losses, and what went wrong, come with the wait alone. */
+static void what_is_queued_is_there_when_it_was_waited_for(void)
+{
+    struct device *d = NULL;
+    struct net n;
+    struct err err = {0};
+    CHECK(device_open(&device_copies, &d, NULL) == RC_OK);
+    open_net(&n, d);
+    fill(&n, 0);
+    graph_forward(n.g, 0);
+    CHECK(isnan(graph_loss(n.g)));
+    CHECK(graph_wait(n.g, &err) == RC_OK);
+    CHECK(isfinite(graph_loss(n.g)));
+    ((struct copies *)d->state)->fault = "the device fell off the bus";
+    graph_forward(n.g, 1);
+    CHECK_INT(graph_wait(n.g, &err), RC_IO);
+    CHECK_STR(err.msg, "the device fell off the bus");
+    graph_destroy(n.g);
+    device_close(d);
+}
+
 static void the_host_cannot_touch_memory_behind_copies(void)
 {
     struct device *copies = NULL;
@@ -292,6 +313,7 @@ static void the_cpu_runs_every_op_of_the_registry(void)
 
 static const struct tap_case cases[] = {
     TAP(a_device_behind_copies_gives_the_same_bytes),
+    TAP(what_is_queued_is_there_when_it_was_waited_for),
     TAP(the_host_cannot_touch_memory_behind_copies),
     TAP(an_input_may_be_written_by_columns),
     TAP(an_op_that_a_device_lacks_is_named),

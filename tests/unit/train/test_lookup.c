@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lookup that counts what goes through it, around the local one: a whole run, with
- * checkpoints and a resume, on it and without it.
+ * checkpoints and a resume, on it and without it; and on a device that queues.
  */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "ckpt/ckpt.h"
+#include "device_copies.h"
 #include "embed/lookup_wrap.h"
 #include "rows.h"
 #include "train/trainer.h"
@@ -14,6 +15,7 @@
 #define BATCH 32 /* of the config */
 #define PASS ((ROWS + BATCH - 1) / BATCH)
 
+static const struct device *device; /* of the next runs; NULL: the CPU */
 static struct {
     int64_t created, prepared, trained, forwards, updates, snapshots, restores, rows;
 } counts;
@@ -116,6 +118,7 @@ static void train(const char *text, const char *model_dir,
                               .seed = 9,
                               .resume = resume,
                               .lookup = lookup,
+                              .device = device,
                               .watch = {.arg = &stopper, .stop = stop_now}};
     CHECK_INT(train_run(&o, &result, &diags, &err), RC_OK);
     CHECK_STR(err.msg, "");
@@ -148,16 +151,21 @@ static void check_same(const char *a_dir, const char *b_dir)
     ckpt_close(c[1]);
 }
 
+static void write_rows(void)
+{
+    int64_t rows[ROWS];
+    for (int64_t i = 0; i < ROWS; i++)
+        rows[i] = i;
+    rows_write("rows.csv", rows, ROWS);
+}
+
 static void whole_run(const char *text, int tables)
 {
     struct err err = {0};
     char *top = NULL;
-    int64_t rows[ROWS];
     CHECK(fs_temp_dir("trainyard-lookup", &top, &err) == RC_OK);
     CHECK(chdir(top) == 0);
-    for (int64_t i = 0; i < ROWS; i++)
-        rows[i] = i;
-    rows_write("rows.csv", rows, ROWS);
+    write_rows();
     train(text, "plain", NULL, 0, false);
     memset(&counts, 0, sizeof(counts));
     train(text, "counted", &counter_ops, 0, false);
@@ -194,6 +202,59 @@ static void a_run_of_din_goes_through_the_lookup_alone(void)
     whole_run(rows_din, 3);
 }
 
+/* Its losses are there only when the step has waited for them. */
+static void a_run_on_a_device_that_queues_gives_the_same_bytes(void)
+{
+    struct device *copies = NULL;
+    struct err err = {0};
+    char *top = NULL;
+    CHECK(fs_temp_dir("trainyard-device", &top, &err) == RC_OK);
+    CHECK(chdir(top) == 0);
+    write_rows();
+    train(rows_din, "plain", NULL, 0, false);
+    CHECK(device_open(&device_copies, &copies, &err) == RC_OK);
+    device = copies;
+    train(rows_din, "queued", NULL, 0, false);
+    check_same("plain", "queued");
+    train(rows_din, "resumed", NULL, 10, false);
+    train(rows_din, "resumed", NULL, 0, true);
+    check_same("plain", "resumed");
+    device = NULL;
+    device_close(copies);
+    CHECK(chdir("/") == 0);
+    CHECK(fs_remove_all(top, NULL) == RC_OK);
+    mem_free(top);
+}
+
+/* What failed in the queue ends the run with what the device says. */
+static void a_step_whose_queue_fails_is_named(void)
+{
+    struct device *copies = NULL;
+    struct conf conf = {0};
+    struct diags diags = {0};
+    struct err err = {0};
+    struct train_result result;
+    char *top = NULL;
+    CHECK(fs_temp_dir("trainyard-device", &top, &err) == RC_OK);
+    CHECK(chdir(top) == 0);
+    write_rows();
+    CHECK(device_open(&device_copies, &copies, &err) == RC_OK);
+    ((struct copies *)copies->state)->fault = "the device fell off the bus";
+    char *with_paths = mem_printf("train_input_path: \"rows.csv\" %s", rows_din);
+    rows_conf(with_paths, &conf, &diags);
+    struct train_options o = {.conf = &conf, .threads = 1, .device = copies};
+    CHECK_INT(train_run(&o, &result, &diags, &err), RC_IO);
+    CHECK_STR(err.msg, "step 0: the device fell off the bus");
+    train_result_release(&result);
+    diags_release(&diags);
+    conf_release(&conf);
+    mem_free(with_paths);
+    device_close(copies);
+    CHECK(chdir("/") == 0);
+    CHECK(fs_remove_all(top, NULL) == RC_OK);
+    mem_free(top);
+}
+
 static void lookups_are_found_by_name(void)
 {
     CHECK(lookup_find("local") == &lookup_local_ops);
@@ -203,6 +264,8 @@ static void lookups_are_found_by_name(void)
 static const struct tap_case cases[] = {
     TAP(a_run_of_deepfm_goes_through_the_lookup_alone),
     TAP(a_run_of_din_goes_through_the_lookup_alone),
+    TAP(a_run_on_a_device_that_queues_gives_the_same_bytes),
+    TAP(a_step_whose_queue_fails_is_named),
     TAP(lookups_are_found_by_name),
 };
 TAP_MAIN(cases)
