@@ -158,7 +158,10 @@ struct backend_ops {
 
     /* Optional: begins, in every supervisor of the job. */
     enum rc (*open)(struct backend_job *j, struct err *err) MUST_CHECK;
-    /* Before an attempt: how its workers will see their tree. Starts nothing. */
+    /* Before each attempt, and again by a supervisor that takes one over: how workers see
+     * their tree. Starts nothing and cannot fail: what is impossible, start() says. The
+     * answers must be the same throughout an attempt.
+     */
     void (*prepare)(struct backend_job *j);
     /* Optional, of a backend without host_files: the program that installs the Python
      * packages of `packages/requirements.txt` (in the job's directory) where its workers
@@ -180,7 +183,10 @@ struct backend_ops {
                      struct err *err) MUST_CHECK;
     /* By its handle, after another supervisor started it. */
     enum backend_state (*reattach)(struct backend_job *j, struct backend_worker *w);
-    /* `out` is filled at ENDED. */
+    /* `out` is filled at ENDED, with the same every time it is asked, by whichever
+     * supervisor: what tells how a worker ended is written down before it is removed. At
+     * LOST, `out` says what is known.
+     */
     enum backend_state (*poll)(struct backend_job *j, struct backend_worker *w,
                                struct backend_exit *out);
     void (*signal)(struct backend_job *j, struct backend_worker *w,
@@ -190,7 +196,10 @@ struct backend_ops {
      */
     bool (*logs)(struct backend_job *j, struct backend_worker *w,
                  struct backend_log *log);
-    /* Optional: what workers use now, [n] of them. */
+    /* Optional: what workers use now, [n] of them, added to out[n], which begins as zeros.
+     * Of one that has ended, nothing. Without it nothing is measured: a worker that is not
+     * `limited` is then held to no memory.
+     */
     void (*usage)(struct backend_job *j, struct backend_worker *const *w, size_t n,
                   struct backend_usage *out);
     /* Optional: the program that runs another one beside a worker's (backend/exec.h), on its
@@ -199,7 +208,10 @@ struct backend_ops {
     enum rc (*enter)(struct backend_job *j, int64_t worker, bool terminal,
                      const char *const *argv, struct arena *a, const char *const **out,
                      struct job_contract_env *env, struct err *err) MUST_CHECK;
-    /* Forgets `own` and closes `fd`; the worker goes on. */
+    /* Forgets `own` and closes `fd`; the worker goes on, and neither its handle nor what
+     * poll() answers changes. Called once for a worker that was started or reattached, at
+     * any state, also twice or where start() failed.
+     */
     void (*release)(struct backend_job *j, struct backend_worker *w);
     /* Ends and removes what this attempt and earlier ones left, of one worker or (-1) of
      * all, and returns when it is gone. `lost`: somebody died, so there may be things that

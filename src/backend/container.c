@@ -15,6 +15,7 @@
 #include "backend/helper_env.h"
 #include "backend/process.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/proc.h"
 #include "job/environ.h"
@@ -77,7 +78,10 @@ static const char *container_name(const struct backend_job *j, int64_t worker,
                         (intmax_t)j->attempt);
 }
 
-/* Fields of a mount have commas between them, so a source with one goes by a link. */
+/* Fields of a mount have commas between them, so a source with one goes by a link. It is
+ * named for where it leads, so that one that is there is right and is left alone: the
+ * engine may be following it for another worker.
+ */
 static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
                          const char *from, const char *to, bool read_only,
                          struct err *err)
@@ -85,9 +89,9 @@ static enum rc add_mount(const struct backend_job *j, words *v, struct arena *a,
     if (strpbrk(to, ",\"\n"))
         return err_coded(err, RC_INVAL, E3301, "'%.200s' is no place in a container", to);
     if (strpbrk(from, ",\"\n")) {
-        const char *link = arena_printf(a, "%s/run/mount-%zu", j->dir, v->n);
-        unlink(link);
-        if (symlink(from, link) < 0)
+        const char *link = arena_printf(a, "%s/run/mount-%016jx", j->dir,
+                                        (uintmax_t)hash_xxh3(from, strlen(from)));
+        if (symlink(from, link) < 0 && errno != EEXIST)
             return err_sys(err, errno, "cannot link '%s'", link);
         from = link;
     }
@@ -356,6 +360,15 @@ static bool has_image(const struct backend_job *j)
     return name && ask_engine(j, argv);
 }
 
+/* Asked once by a supervisor: all workers have the same image, and are polled often. */
+static bool knows_image(struct backend_job *j)
+{
+    static const char there[] = "there", missing[] = "missing";
+    if (!j->own)
+        j->own = (void *)(uintptr_t)(has_image(j) ? there : missing);
+    return j->own == there;
+}
+
 static enum rc container_probe(const char *dir, struct err *err)
 {
     if (!engine())
@@ -397,11 +410,26 @@ static void forget_packages_env(const struct backend_job *j)
     arena_release(&a);
 }
 
+/* Without a network each container has a loopback of its own. */
+static enum rc check_network(const struct backend_job *j, struct err *err)
+{
+    if (!j->isolation || !j->isolation->no_network || j->spec->workers < 2)
+        return RC_OK;
+    return err_coded(
+        err, RC_UNSUPPORTED, E3207,
+        "the %jd workers of this job could not reach each other: the server "
+        "gives jobs no network (--job-network none), and containers have one "
+        "each",
+        (intmax_t)j->spec->workers);
+}
+
 static enum rc container_start(struct backend_job *j, struct backend_launch *at, size_t n,
                                struct err *err)
 {
     forget_packages_env(j);
-    enum rc rc = confine_tree(j, err);
+    enum rc rc = check_network(j, err);
+    if (!rc)
+        rc = confine_tree(j, err);
     for (size_t i = 0; i < n && !rc; i++)
         rc = start_client(j, &at[i], err);
     return rc;
@@ -442,7 +470,7 @@ static enum backend_state container_poll(struct backend_job *j, struct backend_w
     bool killed = out->signal == SIGKILL || out->code == 128 + SIGKILL;
     out->out_of_memory = w->role->memory && killed;
     if (out->code == ENGINE_FAILED) {
-        bool there = has_image(j);
+        bool there = knows_image(j);
         out->why = there ? WHY_LaunchFailure : WHY_ImagePull;
         snprintf(out->text, sizeof(out->text),
                  there ? "the engine could not start image '%.200s'; see the log"
@@ -452,29 +480,29 @@ static enum backend_state container_poll(struct backend_job *j, struct backend_w
     return state;
 }
 
-static void remove_container(const struct backend_job *j, const char *engine_name,
-                             int64_t worker)
-{
-    struct arena a = {0};
-    const char *one = container_name(j, worker, &a);
-    /* podman would wait for a polite end first */
-    const char *podman[] = {engine_name, "rm", "-f", "-t", "0", "--", one, NULL};
-    const char *docker[] = {engine_name, "rm", "-f", "--", one, NULL};
-    const char *const *argv = strcmp(engine_name, "podman") == 0 ? podman : docker;
-    ask_engine(j, argv);
-    arena_release(&a);
-}
-
+/* All in one call: an engine that hangs costs its time once. */
 static void container_clean(struct backend_job *j, int64_t worker, bool lost)
 {
     const char *name = engine();
+    struct arena a = {0};
+    words v = {0};
     forget_packages_env(j);
     backend_process_clean(j, worker, lost);
-    for (int64_t i = 0; name && i < j->spec->workers; i++)
+    if (!name)
+        return;
+    /* podman would wait for a polite end first */
+    const char *const podman[] = {name, "rm", "-f", "-t", "0", "--"};
+    const char *const docker[] = {name, "rm", "-f", "--"};
+    bool is_podman = strcmp(name, "podman") == 0;
+    for (size_t i = 0; i < (is_podman ? ARRAY_LEN(podman) : ARRAY_LEN(docker)); i++)
+        VEC_PUSH(&v, is_podman ? podman[i] : docker[i]);
+    for (int64_t i = 0; i < j->spec->workers; i++)
         if (worker < 0 || worker == i)
-            remove_container(j, name, i);
-    if (name && worker < 0 && lost)
-        remove_container(j, name, PACKAGES);
+            VEC_PUSH(&v, container_name(j, i, &a));
+    if (worker < 0 && lost)
+        VEC_PUSH(&v, container_name(j, PACKAGES, &a));
+    ask_engine(j, end_argv(&v, &a));
+    arena_release(&a);
 }
 
 const struct backend_ops backend_container = {

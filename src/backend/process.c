@@ -97,15 +97,21 @@ static void find_cgroup(const struct backend_worker *w, struct process *p)
     mem_free(file);
 }
 
-/* Removes the group; whether the kernel ended a process in it for its memory. */
+/* Removes the group; whether the kernel ended a process in it for its memory. The group is
+ * all that tells, so that is written down first: whoever asks again, also the supervisor
+ * behind one that died in between, hears the same.
+ */
 static bool leave_cgroup(const struct backend_worker *w, struct process *p)
 {
-    bool starved = false;
+    char *file = mem_printf("%s.starved", w->handle);
+    bool noted = fs_exists(file);
     find_cgroup(w, p);
-    if (p->cgroup) {
-        starved = backend_cgroup_kills(p->cgroup) > 0;
+    bool starved = noted || (p->cgroup && backend_cgroup_kills(p->cgroup) > 0);
+    if (starved && !noted)
+        noted = job_file_put(file, "1\n", 2, 0600, NULL) == RC_OK;
+    if (p->cgroup && noted == starved)
         backend_cgroup_destroy(p->cgroup);
-    }
+    mem_free(file);
     return starved;
 }
 
