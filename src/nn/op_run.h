@@ -9,7 +9,11 @@
 /* The setting that ops run in; one per graph. */
 struct op_env {
     struct pool *pool;
-    struct comm *comm; /* the ranks that share a batch; NULL: this one alone */
+    /* The ranks that share a batch; NULL: this one alone. Means need the number of rows
+     * of all ranks only (op_total()); an op whose result is no sum over rows (root_share)
+     * adds up over ranks itself, in training alone: evaluations run at their own pace.
+     */
+    struct comm *comm;
     bool training;
     uint64_t seed, step; /* of the counter-based generator */
     struct nn_batch_rows rows;
