@@ -179,4 +179,4 @@ static const struct device_ops device_cuda = {
     .executor = &cuda_executor,
 };
 
-const struct device_plugin trainyard_device_plugin = {TY_VERSION, &device_cuda};
+const struct nn_device_plugin trainyard_device_plugin = {TY_VERSION, &device_cuda};

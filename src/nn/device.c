@@ -29,7 +29,7 @@ static enum rc load(const char *name, const char *library, const struct device_o
         .what = what, .library = library, .symbol = DEVICE_PLUGIN_SYMBOL, .code = E2602};
     enum rc rc = plugin_load(&wanted, &found, err);
     if (!rc)
-        *out = ((const struct device_plugin *)found)->ops;
+        *out = ((const struct nn_device_plugin *)found)->ops;
     mem_free(what);
     return rc;
 }

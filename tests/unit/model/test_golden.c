@@ -503,7 +503,7 @@ static const struct device *plugged_in(void)
     if (!path || device)
         return device;
     void *lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct device_plugin *p = lib ? dlsym(lib, DEVICE_PLUGIN_SYMBOL) : NULL;
+    const struct nn_device_plugin *p = lib ? dlsym(lib, DEVICE_PLUGIN_SYMBOL) : NULL;
     if (!p || device_open(p->ops, &device, &err)) {
         printf("Bail out! %s: %s\n", path, p ? err.msg : dlerror());
         exit(1);
