@@ -81,12 +81,17 @@ enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out, struct 
     return RC_OK;
 }
 
-enum rc job_open(const struct job_where *w, struct cmd_place *out, struct err *err)
+enum rc job_server(const struct job_where *w, struct remote *out, struct err *err)
 {
     const char *dir = getenv("TRAINYARD_DIR"), *store = getenv("TRAINYARD_STORE");
     bool named = w->dir || w->store || (dir && *dir) || (store && *store);
+    return remote_server(w->server, !named, out, err);
+}
+
+enum rc job_open(const struct job_where *w, struct cmd_place *out, struct err *err)
+{
     struct remote remote;
-    enum rc rc = remote_server(w->server, !named, &remote, err);
+    enum rc rc = job_server(w, &remote, err);
     if (rc)
         return rc;
     if (!remote.url)

@@ -53,6 +53,9 @@ enum rc cmd_place_open(const struct job_where *w, struct cmd_place *out,
 /* The same, or a server when one was chosen; see remote_server(). E5019. */
 enum rc job_open(const struct job_where *w, struct cmd_place *out,
                  struct err *err) MUST_CHECK;
+/* The server alone; its url is NULL when the store of this machine is meant. E5019. */
+enum rc job_server(const struct job_where *w, struct remote *out,
+                   struct err *err) MUST_CHECK;
 void cmd_place_close(struct cmd_place *p);
 /* Starts an agent when jobs of this machine are alive and none looks after them; nothing
  * to do for a server.

@@ -98,22 +98,30 @@ static enum rc send_list(const struct cmd_place *p, const struct job_snapshot_li
     }
 }
 
+enum rc job_send_dir(const struct cmd_place *p, const char *dir, struct job_snapshot *out,
+                     struct err *err)
+{
+    struct job_snapshot_list l;
+    enum rc rc = job_snapshot_list_make(dir, false, &l, err);
+    if (!rc)
+        rc = send_list(p, &l, err);
+    if (!rc)
+        *out = l.is;
+    job_snapshot_list_release(&l);
+    return rc;
+}
+
 static enum rc send_source(const struct cmd_place *p, struct job_spec *spec,
                            const char *cwd, struct job_submit_result *r, struct err *err)
 {
-    struct job_snapshot_list l;
     char *full = fs_join(cwd, spec->s->source);
-    enum rc rc = job_snapshot_list_make(full, false, &l, err);
-    if (!rc)
-        rc = send_list(p, &l, err);
+    enum rc rc = job_send_dir(p, full, &r->snapshot, err);
     if (!rc) {
-        char *source = mem_printf(SNAPSHOT_PREFIX "%s", l.is.id);
+        char *source = mem_printf(SNAPSHOT_PREFIX "%s", r->snapshot.id);
         job_spec_put(spec, "source", source);
         r->copied = true;
-        r->snapshot = l.is;
         mem_free(source);
     }
-    job_snapshot_list_release(&l);
     mem_free(full);
     return rc;
 }

@@ -9,6 +9,9 @@
 
 enum rc job_send(const struct cmd_place *p, struct job_spec *spec, const char *cwd,
                  struct job_submit_result *out, struct err *err) MUST_CHECK;
+/* A directory by content, as a snapshot that the server has then. */
+enum rc job_send_dir(const struct cmd_place *p, const char *dir, struct job_snapshot *out,
+                     struct err *err) MUST_CHECK;
 
 /* job_remote.c: a list of outputs in an answer; `out` is released by the caller. */
 void remote_take_outputs(const struct node *list, struct job_outputs *out);

@@ -120,7 +120,7 @@ const struct cmd cmd_login = {
     .summary = "log in to a server",
     .description =
         "Checks the token and stores URL and token in XDG_CONFIG_HOME or ~/.config, "
-        "readable only by you. From then on `job` and `dataset` commands use that "
+        "readable only by you. From then on `job`, `dataset` and `tune` commands use that "
         "server, unless --dir or --store (or TRAINYARD_DIR, TRAINYARD_STORE) names a "
         "store or `--server local` is given. `trainyard logout` undoes it.",
     .examples = login_examples,

@@ -140,16 +140,20 @@ static void on_change(void *arg, const struct experiment *e)
     w->status = e->status;
 }
 
-static void show_outcome(const struct experiment *e)
+enum rc tune_outcome(const struct experiment *e, struct err *err)
 {
+    char value[32];
     if (e->best < 0) {
         fprintf(stderr, "no trial has a result\n");
-        return;
+    } else {
+        str_from_f64(e->trials.at[e->best].final, value);
+        fprintf(stderr, "best of %zu trials: trial %jd with %s\n  %s\n", e->trials.n,
+                (intmax_t)e->best, value, e->trials.at[e->best].params);
     }
-    char value[32];
-    str_from_f64(e->trials.at[e->best].final, value);
-    fprintf(stderr, "best of %zu trials: trial %jd with %s\n  %s\n", e->trials.n,
-            (intmax_t)e->best, value, e->trials.at[e->best].params);
+    return e->status == EXP_ERROR
+               ? err_coded(err, RC_INVAL, E4009, "experiment %s failed: %s", e->set.id,
+                           e->error)
+               : RC_OK;
 }
 
 enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
@@ -177,10 +181,7 @@ enum rc tune_run(const char *dir, const struct job_where *jobs, struct err *err)
         rc = tune_manager_run(e, &place.p, &o, err);
     }
     if (!rc)
-        show_outcome(e);
-    if (!rc && e->status == EXP_ERROR)
-        rc = err_coded(err, RC_INVAL, E4009, "experiment %s failed: %s", e->set.id,
-                       e->error);
+        rc = tune_outcome(e, err);
     VEC_RELEASE(&watch.told);
     experiment_close(e);
     cmd_place_close(&place);

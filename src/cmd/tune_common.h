@@ -8,6 +8,8 @@
 #include "text/conf.h"
 #include "tune/experiment.h"
 
+struct tune_at;
+
 /* Where the jobs of trials lie; T has a struct job_where `where`. */
 #define TUNE_JOB_OPTS(T)                                                         \
     {OPT_HEADING("Where trials run")},                                           \
@@ -44,9 +46,12 @@ enum rc tune_settings(struct conf *c, const char *base, const char *backend,
                       struct err *err) MUST_CHECK;
 
 /* How an experiment stands, for people; `width` columns at most where it is not 0. */
-void tune_show(const struct experiment *e, bool alive, size_t width, struct buf *b);
+void tune_show(const struct experiment *e, const struct tune_at *at, size_t width,
+               struct buf *b);
 /* The same again and again until nobody runs it: drawn over on a terminal, else a line
  * whenever something changed. */
-enum rc tune_watch(const char *dir, struct err *err) MUST_CHECK;
+enum rc tune_watch(struct tune_at *at, struct err *err) MUST_CHECK;
+/* How it ended, on stderr; RC_INVAL (E4009) when it failed. */
+enum rc tune_outcome(const struct experiment *e, struct err *err) MUST_CHECK;
 
 #endif

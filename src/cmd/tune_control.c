@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune stop and tune update: both check the experiment's folder and leave a request
+/* tune stop, tune update and tune delete. Of an experiment at a server the request goes
+ * there. Here the first two check the experiment's folder and leave a request
  * there, which the process that runs it takes up. Where no process does, the stop of an
  * experiment is carried out here, so that no trial stays behind, and an update counts
  * when the experiment is resumed. A new search space is checked against the tuner first.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/train_config.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
 #include "text/json.h"
 #include "text/nni/algo.h"
@@ -32,6 +36,7 @@ static const struct opt stop_opts[] = {
     {OPT_TEXT(struct control_conf, trial, NULL, "stop only this trial"), .meta = "ID"},
     {OPT_BOOL(struct control_conf, all, "false", "stop every running experiment")},
     TUNE_JOB_OPTS(struct control_conf),
+    TUNE_SERVER_OPT(struct control_conf),
     {0},
 };
 
@@ -61,7 +66,7 @@ static enum rc stop_one(const struct control_conf *o, const char *dir, struct er
     return rc;
 }
 
-static enum rc stop_all(const struct control_conf *o, struct err *err)
+static enum rc stop_all_here(const struct control_conf *o, struct err *err)
 {
     char *home = tune_home();
     struct fs_names names = {0};
@@ -77,17 +82,79 @@ static enum rc stop_all(const struct control_conf *o, struct err *err)
     return rc;
 }
 
+/* The server has it stopped; waits until nothing runs it. */
+static enum rc stop_served(const struct control_conf *o, struct tune_at *at,
+                           struct err *err)
+{
+    char *tail = o->trial ? mem_printf("/%s/trials/%s/stop", at->id, o->trial)
+                          : mem_printf("/%s/stop", at->id);
+    struct err why = {0};
+    enum rc rc = tune_at_call(&at->server, "POST", tail, NULL, NULL, &why);
+    bool over = rc == RC_CANCELED && why.code == E4014; /* as for one of this machine */
+    mem_free(tail);
+    if (over)
+        return RC_OK;
+    if (rc && err)
+        *err = why;
+    at->alive = true;
+    for (int i = 0; at->alive && !rc && !o->trial && i < STOP_SECONDS * 2; i++) {
+        struct timespec moment = {.tv_nsec = 500000000};
+        nanosleep(&moment, NULL);
+        rc = tune_at_refresh(at, err);
+    }
+    if (!rc && at->alive && !o->trial)
+        fprintf(stderr, "note: some trials are still ending\n");
+    return rc;
+}
+
+struct stopping {
+    const struct cmd_place *server;
+    const char *me;
+};
+
+static enum rc stop_if_mine(void *arg, const struct node *x, struct err *err)
+{
+    const struct stopping *s = arg;
+    const struct node *managed = node_find(x, "managed");
+    if (strcmp(node_get_text(x, "owner", ""), s->me) != 0 || !managed || !managed->flag)
+        return RC_OK;
+    char *tail = mem_printf("/%s/stop", node_get_text(x, "id", ""));
+    enum rc rc = tune_at_call(s->server, "POST", tail, NULL, NULL, err);
+    mem_free(tail);
+    return rc;
+}
+
+static enum rc stop_all(const struct control_conf *o, struct err *err)
+{
+    struct cmd_place server;
+    struct doc me = {0};
+    struct remote_ask q = {.method = "GET", .path = "/api/v1/me"};
+    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
+    if (!rc && !server.remote.url)
+        return stop_all_here(o, err);
+    if (!rc)
+        rc = remote_call(&server.remote, &q, &me, NULL, err);
+    if (!rc) {
+        struct stopping s = {.server = &server, .me = node_get_text(me.root, "name", "")};
+        rc = tune_at_each(&server, stop_if_mine, &s, err);
+    }
+    if (me.src)
+        doc_release(&me);
+    cmd_place_close(&server);
+    return rc;
+}
+
 static enum rc tune_stop_command(const void *conf, const struct opt_args *args,
                                  struct err *err)
 {
     const struct control_conf *o = conf;
-    char *dir = NULL;
+    struct tune_at at = {.dir = NULL};
     if (o->all)
         return stop_all(o, err);
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
     if (!rc)
-        rc = stop_one(o, dir, err);
-    mem_free(dir);
+        rc = tune_at_served(&at) ? stop_served(o, &at, err) : stop_one(o, at.dir, err);
+    tune_at_close(&at);
     return rc;
 }
 
@@ -119,18 +186,17 @@ static const struct opt update_opts[] = {
                   "time limit of a trial; 0: unchanged")},
     {OPT_TEXT(struct control_conf, space, NULL, "new search space, JSON or YAML"),
      .meta = "FILE"},
+    TUNE_SERVER_OPT(struct control_conf),
     {0},
 };
 
-/* Read, checked against the tuner, and left for the manager as JSON. */
-static enum rc request_space(const struct experiment *e, const char *path,
-                             struct err *err)
+/* Read, checked against the tuner, and made JSON. */
+static enum rc read_space(const struct experiment *e, const char *path, struct buf *out,
+                          struct err *err)
 {
     struct conf c = {0};
     struct diags diags = {0};
     struct conf_options options = {.kind = &conf_kind_nni_space};
-    struct buf b;
-    buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = conf_open(path, &options, &c, &diags, err);
     if (!rc && e->tuner && c.data)
         nni_algo_check_space(nni_algo_find(NNI_TUNER, e->set.tuner), c.data,
@@ -140,28 +206,58 @@ static enum rc request_space(const struct experiment *e, const char *path,
     if (rc && diags.n_errors > 0 && err)
         err->msg[0] = '\0';
     config_show(&diags);
-    if (!rc) {
-        json_print(c.doc.root, 0, &b);
-        rc = tune_manager_request_space(e->dir, buf_str(&b), err);
-    }
-    buf_release(&b);
+    if (!rc)
+        json_print(c.doc.root, 0, out);
     diags_release(&diags);
     conf_release(&c);
     return rc;
 }
 
-static enum rc request_limits(const struct experiment *e, const struct control_conf *o,
-                              struct err *err)
+/* -1: unchanged, also by a request that still waits. */
+static struct exp_limits wanted_limits(const struct control_conf *o)
 {
-    if (!o->concurrency && !o->trials && !(o->duration > 0) && !(o->trial_duration > 0))
-        return RC_OK;
-    /* -1: unchanged, also by a request that still waits. */
-    struct exp_limits l = {.concurrency = o->concurrency ? o->concurrency : -1,
-                           .trials = o->trials ? o->trials : -1,
-                           .seconds = o->duration > 0 ? (int64_t)o->duration : -1,
-                           .trial_seconds =
-                               o->trial_duration > 0 ? (int64_t)o->trial_duration : -1};
-    return tune_manager_request_limits(e->dir, &l, err);
+    return (struct exp_limits){
+        .concurrency = o->concurrency ? o->concurrency : -1,
+        .trials = o->trials ? o->trials : -1,
+        .seconds = o->duration > 0 ? (int64_t)o->duration : -1,
+        .trial_seconds = o->trial_duration > 0 ? (int64_t)o->trial_duration : -1};
+}
+
+static enum rc update_served(const struct tune_at *at, const struct exp_limits *l,
+                             const char *space, struct err *err)
+{
+    const struct {
+        const char *key;
+        int64_t value;
+    } all[] = {{"concurrency", l->concurrency},
+               {"max_trials", l->trials},
+               {"max_seconds", l->seconds},
+               {"max_trial_seconds", l->trial_seconds}};
+    char *tail = mem_printf("/%s/update", at->id);
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    struct json_out j = {.out = &b};
+    json_open(&j, NULL, '{');
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        if (all[i].value >= 0)
+            json_put_int(&j, all[i].key, all[i].value);
+    if (*space)
+        json_put_raw(&j, "space", space);
+    json_close(&j, '}');
+    enum rc rc = tune_at_call(&at->server, "POST", tail, buf_str(&b), NULL, err);
+    buf_release(&b);
+    mem_free(tail);
+    return rc;
+}
+
+static enum rc update_here(const struct tune_at *at, const struct exp_limits *l,
+                           const char *space, struct err *err)
+{
+    enum rc rc = *space ? tune_manager_request_space(at->dir, space, err) : RC_OK;
+    if (!rc && (l->concurrency >= 0 || l->trials >= 0 || l->seconds >= 0 ||
+                l->trial_seconds >= 0))
+        rc = tune_manager_request_limits(at->dir, l, err);
+    return rc;
 }
 
 static enum rc tune_update_command(const void *conf, const struct opt_args *args,
@@ -169,20 +265,24 @@ static enum rc tune_update_command(const void *conf, const struct opt_args *args
 {
     const struct control_conf *o = conf;
     struct experiment *e = NULL;
-    char *dir = NULL;
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    struct tune_at at = {.dir = NULL};
+    struct exp_limits l = wanted_limits(o);
+    struct buf space;
+    buf_init(&space, CMD_TEXT_MAX);
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
     if (!rc)
-        rc = experiment_open(dir, &e, err);
+        rc = experiment_open(at.dir, &e, err);
     if (!rc && o->space)
-        rc = request_space(e, o->space, err);
+        rc = read_space(e, o->space, &space, err);
     if (!rc)
-        rc = request_limits(e, o, err);
-    if (!rc && !tune_manager_alive(dir))
+        rc = tune_at_served(&at) ? update_served(&at, &l, buf_str(&space), err)
+                                 : update_here(&at, &l, buf_str(&space), err);
+    if (!rc && !at.alive)
         fprintf(stderr, "note: nothing runs the experiment now; the change takes "
-                        "effect with `trainyard tune resume`\n"
-                        "");
+                        "effect with `trainyard tune resume`\n");
     experiment_close(e);
-    mem_free(dir);
+    tune_at_close(&at);
+    buf_release(&space);
     return rc;
 }
 
@@ -203,4 +303,77 @@ const struct cmd cmd_tune_update = {
     .conf_size = sizeof(struct control_conf),
     .max_args = 1,
     .run = tune_update_command,
+};
+
+static const struct opt delete_opts[] = {
+    {OPT_TEXT(struct control_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
+    TUNE_SERVER_OPT(struct control_conf),
+    {0},
+};
+
+/* The folder, and what leads to it from where ids are looked up. */
+static enum rc delete_here(const struct tune_at *at, const char *id, struct err *err)
+{
+    char *home = tune_home(), *link = fs_join(home, id),
+         *latest = fs_join(home, "_latest");
+    struct stat st;
+    enum rc rc = RC_OK;
+    if (at->alive)
+        rc = err_coded(err, RC_INVAL, E4006, "experiment %s is running; stop it first",
+                       id);
+    if (!rc)
+        rc = fs_remove_all(at->dir, err);
+    if (!rc && lstat(link, &st) == 0 && S_ISLNK(st.st_mode))
+        rc = fs_remove_all(link, err);
+    if (!rc && lstat(latest, &st) == 0 && !fs_exists(latest))
+        rc = fs_remove_all(latest, err);
+    mem_free(latest);
+    mem_free(link);
+    mem_free(home);
+    return rc;
+}
+
+static enum rc tune_delete_command(const void *conf, const struct opt_args *args,
+                                   struct err *err)
+{
+    const struct control_conf *o = conf;
+    struct tune_at at = {.dir = NULL};
+    struct exp_peek is;
+    if (!o->dir && !args->n)
+        return err_coded(err, RC_INVAL, E0603, "the ID of the experiment is missing");
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
+    if (!rc)
+        rc = experiment_peek(at.dir, &is, err);
+    char *real = rc ? NULL : realpath(at.dir, NULL);
+    if (real && !tune_at_served(&at)) { /* an id may be a link to the folder */
+        mem_free(at.dir);
+        at.dir = mem_strdup(real);
+    }
+    free(real);
+    char *tail = mem_printf("/%s", at.id);
+    if (!rc)
+        rc = tune_at_served(&at)
+                 ? tune_at_call(&at.server, "DELETE", tail, NULL, NULL, err)
+                 : delete_here(&at, is.id, err);
+    mem_free(tail);
+    tune_at_close(&at);
+    return rc;
+}
+
+static const struct cmd_example delete_examples[] = {
+    {"remove an experiment that has ended", "trainyard tune delete x7k2m9qa"},
+    {0},
+};
+
+const struct cmd cmd_tune_delete = {
+    .name = "tune delete",
+    .args = "[ID]",
+    .summary = "delete an experiment; jobs of its trials stay",
+    .description = "Removes its folder: settings, log and the files that trials have in "
+                   "it. One that runs is refused: `trainyard tune stop` comes first.",
+    .examples = delete_examples,
+    .opts = delete_opts,
+    .conf_size = sizeof(struct control_conf),
+    .max_args = 1,
+    .run = tune_delete_command,
 };

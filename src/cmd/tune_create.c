@@ -3,7 +3,7 @@
  * (tune_settings.c), draws an id and a seed, writes the experiment's folder, and, unless
  * --dir named it, links it by id and as the latest, so that other commands find it. From
  * then on the folder is all: create and resume run it in the same way, here (--wait) or
- * in the background.
+ * in the background. With a server, settings and code go there, and it runs the experiment.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/train_config.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
 #include "text/conf.h"
 #include "text/nni/nni.h"
@@ -24,7 +25,7 @@
 
 struct create_conf {
     struct job_where where;
-    const char *config, *dir, *python, *backend;
+    const char *config, *dir, *python, *backend, *project;
     struct opt_list set;
     int64_t seed;
     bool wait;
@@ -47,7 +48,10 @@ static const struct opt create_opts[] = {
     {OPT_TEXT(struct create_conf, backend, NULL,
               "backend of the jobs: local or container; default: by trainingService"),
      .meta = "NAME"},
+    {OPT_TEXT(struct create_conf, project, NULL, "project of the experiment's jobs"),
+     .meta = "NAME"},
     TUNE_JOB_OPTS(struct create_conf),
+    TUNE_SERVER_OPT(struct create_conf),
     {0},
 };
 
@@ -57,16 +61,6 @@ static void tune_create_draw(void *out, size_t n)
         int64_t t = clock_wall_ns();
         memcpy(out, &t, n < sizeof(t) ? n : sizeof(t));
     }
-}
-
-static void new_id(char out[EXP_ID_SIZE])
-{
-    static const char chars[] = "abcdefghijklmnopqrstuvwxyz0123456789";
-    unsigned char r[8];
-    tune_create_draw(r, sizeof(r));
-    for (int i = 0; i < 8; i++)
-        out[i] = chars[r[i] % 36];
-    out[8] = 0;
 }
 
 static enum rc put_link(const char *parent, const char *name, const char *to,
@@ -101,45 +95,85 @@ static enum rc make_known(const char *folder, const char *id, struct err *err)
     return rc;
 }
 
+/* The folder, in experimentWorkingDirectory unless --dir names it. */
+static enum rc make_folder(const struct create_conf *o, const struct exp_settings *s,
+                           const char *parent, char **dir, struct err *err)
+{
+    char *wanted = o->dir ? mem_strdup(o->dir) : fs_join(parent, s->id);
+    enum rc rc = fs_mkdirs(wanted, 0755, err);
+    char *folder =
+        tune_absolute(wanted, "."); /* of one that exists: without links and dots */
+    mem_free(wanted);
+    if (!rc)
+        rc = experiment_create(folder, s, err);
+    if (!rc && !o->dir)
+        rc = make_known(folder, s->id, err);
+    if (rc)
+        mem_free(folder);
+    else
+        *dir = folder;
+    return rc;
+}
+
+/* At the server, or (*dir) in a folder of this machine. */
 static enum rc tune_create_make(const struct create_conf *o, struct conf *c,
-                                struct diags *diags, char **dir, struct err *err)
+                                const struct cmd_place *server, struct diags *diags,
+                                char id[EXP_ID_SIZE], char **dir, struct err *err)
 {
     const struct nni_ExperimentConfig *x = c->data;
     struct arena a = {0};
-    struct exp_settings s = {0};
+    struct exp_settings s = {.project = o->project, .python = o->python};
     char *path = tune_absolute(o->config, "."), *base = fs_dirname(path);
-    new_id(s.id);
+    experiment_new_id(s.id);
     s.config = path;
     if (o->seed >= 0)
         s.seed = (uint64_t)o->seed;
     else
         tune_create_draw(&s.seed, sizeof(s.seed));
     s.seed &= 0x7fffffff;
-    s.python = o->python;
     enum rc rc = tune_settings(c, base, o->backend, diags, &s, &a, err);
     char *parent = tune_absolute(x->experimentWorkingDirectory, base);
-    char *wanted = o->dir ? mem_strdup(o->dir) : fs_join(parent, s.id);
     if (!rc)
-        rc = fs_mkdirs(wanted, 0755, err);
-    char *folder =
-        tune_absolute(wanted, "."); /* of one that exists: without links and dots */
-    mem_free(wanted);
-    if (!rc)
-        rc = experiment_create(folder, &s, err);
-    if (!rc && !o->dir)
-        rc = make_known(folder, s.id, err);
+        rc = server->remote.url ? tune_at_create(server, &s, s.id, err)
+                                : make_folder(o, &s, parent, dir, err);
     if (!rc) {
+        memcpy(id, s.id, sizeof(s.id));
         printf("%s\n", s.id);
         fflush(stdout);
-        *dir = folder;
-        folder = NULL;
     }
-    mem_free(folder);
     mem_free(parent);
     mem_free(path);
     mem_free(base);
     arena_release(&a);
     return rc;
+}
+
+/* Shows what the server does until it is over. */
+static enum rc wait_served(const struct job_where *w, const char *id, struct err *err)
+{
+    struct tune_at at = {.dir = NULL};
+    struct experiment *e = NULL;
+    enum rc rc = tune_at_open(w, NULL, id, &at, err);
+    if (!rc)
+        rc = tune_watch(&at, err);
+    if (!rc)
+        rc = experiment_open(at.dir, &e, err);
+    if (!rc)
+        rc = tune_outcome(e, err);
+    experiment_close(e);
+    tune_at_close(&at);
+    return rc;
+}
+
+static enum rc go_on(const struct create_conf *o, const struct cmd_place *server,
+                     const char *id, const char *dir, struct err *err)
+{
+    if (server->remote.url) {
+        fprintf(stderr, "experiment %s at %s\n", id, server->remote.url);
+        return o->wait ? wait_served(&o->where, id, err) : RC_OK;
+    }
+    fprintf(stderr, "experiment in %s\n", dir);
+    return o->wait ? tune_run(dir, &o->where, err) : tune_start(dir, &o->where, err);
 }
 
 static enum rc tune_create_command(const void *conf, const struct opt_args *args,
@@ -149,7 +183,8 @@ static enum rc tune_create_command(const void *conf, const struct opt_args *args
     struct create_conf with = *o;
     struct conf c = {0};
     struct diags diags = {0};
-    char *dir = NULL;
+    struct cmd_place server;
+    char *dir = NULL, id[EXP_ID_SIZE] = "";
     with.config = o->config ? o->config : args->n ? args->at[0] : NULL;
     if (!with.config)
         return err_coded(err, RC_INVAL, E0603, "--config FILE is missing");
@@ -158,19 +193,20 @@ static enum rc tune_create_command(const void *conf, const struct opt_args *args
         edits[i] = (struct conf_edit){.origin = "--set", .text = o->set.at[i]};
     struct conf_options options = {
         .kind = &conf_kind_nni_experiment, .edits = edits, .n_edits = o->set.n};
-    enum rc rc = conf_open(with.config, &options, &c, &diags, err);
+    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
     if (!rc)
-        rc = tune_create_make(&with, &c, &diags, &dir, err);
+        rc = conf_open(with.config, &options, &c, &diags, err);
+    if (!rc)
+        rc = tune_create_make(&with, &c, &server, &diags, id, &dir, err);
     if (rc && diags.list.n && err && diags.n_errors > 0)
         err->msg[0] = '\0';
     config_show(&diags);
     conf_release(&c);
     mem_free(edits);
     if (!rc)
-        fprintf(stderr, "experiment in %s\n", dir);
-    if (!rc)
-        rc = o->wait ? tune_run(dir, &o->where, err) : tune_start(dir, &o->where, err);
+        rc = go_on(o, &server, id, dir, err);
     mem_free(dir);
+    cmd_place_close(&server);
     return rc;
 }
 
@@ -191,7 +227,11 @@ const struct cmd cmd_tune_create = {
         "trialCommand.\n"
         "\n"
         "Prints the id of the experiment. Without --wait a background process runs it; "
-        "it can be killed at any time and continued with `trainyard tune resume`.",
+        "it can be killed at any time and continued with `trainyard tune resume`.\n"
+        "\n"
+        "After `trainyard login`, or with --server, the server runs the experiment: the "
+        "code directory is sent there, trials are your jobs at the server, under your "
+        "quotas, and only you, your project and admins see it.",
     .examples = create_examples,
     .opts = create_opts,
     .conf_size = sizeof(struct create_conf),
@@ -209,6 +249,7 @@ static const struct opt resume_opts[] = {
     {OPT_TEXT(struct resume_conf, dir, NULL, "experiment directory"), .meta = "DIR"},
     {OPT_BOOL(struct resume_conf, wait, "false", "wait until the experiment ends")},
     TUNE_JOB_OPTS(struct resume_conf),
+    TUNE_SERVER_OPT(struct resume_conf),
     {0},
 };
 
@@ -216,14 +257,24 @@ static enum rc tune_resume_command(const void *conf, const struct opt_args *args
                                    struct err *err)
 {
     const struct resume_conf *o = conf;
-    char *dir = NULL;
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
-    if (!rc && tune_manager_alive(dir))
+    struct tune_at at = {.dir = NULL};
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
+    if (!rc && tune_at_served(&at)) {
+        char *tail = mem_printf("/%s/resume", at.id);
+        rc = tune_at_call(&at.server, "POST", tail, NULL, NULL, err);
+        mem_free(tail);
+        if (!rc && o->wait)
+            rc = wait_served(&o->where, at.id, err);
+        tune_at_close(&at);
+        return rc;
+    }
+    if (!rc && at.alive)
         rc = err_coded(err, RC_INVAL, E4006,
-                       "the experiment in '%s' is run by another process", dir);
+                       "the experiment in '%s' is run by another process", at.dir);
     if (!rc)
-        rc = o->wait ? tune_run(dir, &o->where, err) : tune_start(dir, &o->where, err);
-    mem_free(dir);
+        rc = o->wait ? tune_run(at.dir, &o->where, err)
+                     : tune_start(at.dir, &o->where, err);
+    tune_at_close(&at);
     return rc;
 }
 

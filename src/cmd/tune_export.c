@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/data_input.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
 #include "io/guard.h"
 #include "io/out.h"
@@ -21,6 +22,7 @@
 #include "tune/report.h"
 
 struct export_conf {
+    struct job_where where;
     const char *dir, *type, *file;
     int64_t trial;
     bool intermediate, overwrite;
@@ -37,6 +39,7 @@ static const struct opt opts[] = {
     {OPT_BOOL(struct export_conf, intermediate, "false",
               "JSON: include intermediate results")},
     DATA_OVERWRITE_OPT(struct export_conf),
+    TUNE_SERVER_OPT(struct export_conf),
     {0},
 };
 
@@ -148,14 +151,14 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
 {
     const struct export_conf *o = conf;
     struct experiment *e = NULL;
-    char *dir = NULL;
+    struct tune_at at = {.dir = NULL};
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = o->file ? io_guard_file(o->file, NULL, o->overwrite, err) : RC_OK;
     if (!rc)
-        rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+        rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
     if (!rc)
-        rc = experiment_open(dir, &e, err);
+        rc = experiment_open(at.dir, &e, err);
     if (!rc && o->trial >= 0)
         rc = print_trial(e, o->trial, &b, err);
     else if (!rc)
@@ -166,7 +169,7 @@ static enum rc tune_export_command(const void *conf, const struct opt_args *args
         rc = o->file ? io_write(o->file, buf_str(&b), b.n, err) : cmd_print(&b, err);
     buf_release(&b);
     experiment_close(e);
-    mem_free(dir);
+    tune_at_close(&at);
     return rc;
 }
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process that runs an experiment said, or one of its trials. */
+/* tune logs: what the process that runs an experiment said, or one of its trials. The log of
+ * a trial is a file of its folder, where NNI's client writes it, or that of its job. At a
+ * server no process of its own runs an experiment: instead of its log it is told how each
+ * trial ended; what a trial printed is fetched in parts. --head and --tail choose lines at
+ * the end, so that they mean the same for all of these.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
 
 #define LOG_BYTES ((size_t)256 << 20)
@@ -26,6 +32,7 @@ static const struct opt opts[] = {
     {OPT_INT(struct logs_conf, tail, "0", 0, INT64_MAX, "only the last N lines; 0: all")},
     {OPT_BOOL(struct logs_conf, path, "false", "print the path of the log file instead")},
     TUNE_JOB_OPTS(struct logs_conf),
+    TUNE_SERVER_OPT(struct logs_conf),
     {0},
 };
 
@@ -72,6 +79,81 @@ static enum rc trial_log(const struct experiment *e, const struct logs_conf *o,
     return rc;
 }
 
+/* What a trial at a server printed. */
+static enum rc served_trial(const struct tune_at *at, const char *trial, struct buf *out,
+                            struct err *err)
+{
+    size_t before;
+    enum rc rc = RC_OK;
+    do {
+        char *path = mem_printf("/api/v1/experiments/%s/trials/%s/log?offset=%zu", at->id,
+                                trial, out->n);
+        struct remote_ask q = {.method = "GET", .path = path};
+        struct io_http_reply reply = {0};
+        before = out->n;
+        rc = remote_call(&at->server.remote, &q, NULL, &reply, err);
+        if (!rc && reply.body.n)
+            buf_add(out, reply.body.p, reply.body.n);
+        io_http_reply_release(&reply);
+        mem_free(path);
+    } while (!rc && out->n > before && !out->failed);
+    return rc;
+}
+
+/* A server's experiment has no log of its own: how its trials ended. */
+static void served_ends(const struct experiment *e, struct buf *out)
+{
+    for (size_t i = 0; i < e->trials.n; i++) {
+        const struct exp_trial *t = &e->trials.at[i];
+        char value[32] = "-";
+        if (!trial_status_ended(t->status))
+            continue;
+        if (t->has_final)
+            str_from_f64(t->final, value);
+        buf_printf(out, "trial %jd %-13s %-10s %s\n", (intmax_t)t->number,
+                   trial_status_name(t->status), value, t->params);
+        if (t->message[0])
+            buf_printf(out, "  %s\n", t->message);
+    }
+    buf_printf(out, "experiment %s: %s%s%s\n", e->set.id, exp_status_name(e->status),
+               e->error[0] ? ": " : "", e->error);
+}
+
+static enum rc read_served(const struct logs_conf *o, const struct tune_at *at,
+                           const struct experiment *e, struct buf *out, struct err *err)
+{
+    if (o->path)
+        return err_coded(err, RC_INVAL, E0603, "--path: the log is a file of the server");
+    if (o->trial && !find_trial(e, o->trial))
+        return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
+                         e->set.id, o->trial);
+    if (o->trial)
+        return served_trial(at, o->trial, out, err);
+    served_ends(e, out);
+    return RC_OK;
+}
+
+static enum rc read_here(const struct logs_conf *o, const struct experiment *e,
+                         struct buf *out, struct err *err)
+{
+    char *path = NULL, *data = NULL;
+    size_t n = 0;
+    enum rc rc = RC_OK;
+    if (o->trial)
+        rc = trial_log(e, o, &path, err);
+    else
+        path = fs_join(e->dir, "manager.log");
+    if (!rc && o->path)
+        buf_printf(out, "%s\n", path);
+    else if (!rc && fs_exists(path))
+        rc = fs_read(path, LOG_BYTES, &data, &n, err);
+    if (!rc && data)
+        buf_add(out, data, n);
+    mem_free(data);
+    mem_free(path);
+    return rc;
+}
+
 static size_t lines_of(struct str s)
 {
     size_t n = 0;
@@ -101,30 +183,25 @@ static enum rc tune_logs_command(const void *conf, const struct opt_args *args,
 {
     const struct logs_conf *o = conf;
     struct experiment *e = NULL;
-    char *dir = NULL, *path = NULL, *data = NULL;
-    size_t n = 0;
-    struct buf b;
+    struct tune_at at = {.dir = NULL};
+    struct buf all, b;
+    buf_init(&all, LOG_BYTES);
     buf_init(&b, LOG_BYTES);
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, &at, err);
     if (!rc)
-        rc = experiment_open(dir, &e, err);
-    if (!rc && o->trial)
-        rc = trial_log(e, o, &path, err);
-    else if (!rc)
-        path = fs_join(e->dir, "manager.log");
-    if (!rc && o->path)
-        buf_printf(&b, "%s\n", path);
-    else if (!rc && fs_exists(path))
-        rc = fs_read(path, LOG_BYTES, &data, &n, err);
-    if (!rc && data)
-        put_lines(str_of(data, n), o->head, o->tail, &b);
+        rc = experiment_open(at.dir, &e, err);
+    if (!rc)
+        rc = tune_at_served(&at) ? read_served(o, &at, e, &all, err)
+                                 : read_here(o, e, &all, err);
+    if (!rc)
+        put_lines(str_of(buf_str(&all), all.n), o->path ? 0 : o->head,
+                  o->path ? 0 : o->tail, &b);
     if (!rc)
         rc = cmd_print(&b, err);
+    buf_release(&all);
     buf_release(&b);
-    mem_free(data);
-    mem_free(path);
-    mem_free(dir);
     experiment_close(e);
+    tune_at_close(&at);
     return rc;
 }
 

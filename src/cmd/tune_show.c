@@ -11,11 +11,14 @@
 #include "base/fs.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
+#include "text/json.h"
 #include "tune/manager.h"
 #include "tune/report.h"
 
 struct show_conf {
+    struct job_where where;
     const char *dir, *as;
     int64_t head, tail;
     bool json, watch;
@@ -25,20 +28,26 @@ struct show_conf {
     {                                                                                \
         OPT_TEXT(struct show_conf, dir, NULL, "experiment directory"), .meta = "DIR" \
     }
+#define SERVER_OPT TUNE_SERVER_OPT(struct show_conf)
 #define JSON_OPT                                                \
     {                                                           \
         OPT_BOOL(struct show_conf, json, "false", "print JSON") \
     }
 
 static enum rc open_one(const struct show_conf *o, const struct opt_args *args,
-                        struct experiment **e, struct err *err)
+                        struct tune_at *at, struct experiment **e, struct err *err)
 {
-    char *dir = NULL;
-    enum rc rc = tune_dir(o->dir, args->n ? args->at[0] : NULL, &dir, err);
-    if (!rc)
-        rc = experiment_open(dir, e, err);
-    mem_free(dir);
-    return rc;
+    enum rc rc = tune_at_open(&o->where, o->dir, args->n ? args->at[0] : NULL, at, err);
+    return rc ? rc : experiment_open(at->dir, e, err);
+}
+
+/* Of a server's experiment, what the server says. */
+static void put_json(const struct tune_at *at, const struct experiment *e, struct buf *b)
+{
+    if (at->answer)
+        buf_puts(b, at->answer);
+    else
+        tune_report_experiment(e, at->alive, b);
 }
 
 /* A shape of NNI's REST interface by the name that --as has for it. */
@@ -55,15 +64,15 @@ static enum rc tune_get_command(const void *conf, const struct opt_args *args,
                                 struct err *err)
 {
     const struct show_conf *o = conf;
+    struct tune_at at = {.dir = NULL};
     struct experiment *e = NULL;
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = open_one(o, args, &e, err);
+    enum rc rc = open_one(o, args, &at, &e, err);
     if (!rc && o->watch) {
-        rc = tune_watch(e->dir, err);
+        rc = tune_watch(&at, err);
     } else if (!rc) {
-        bool alive = tune_manager_alive(e->dir);
-        if (o->as && !as_nni(e, alive, o->as, &b))
+        if (o->as && !as_nni(e, at.alive, o->as, &b))
             rc = err_coded(err, RC_NOTFOUND, E4008,
                            "experiment %s has no '%s'; --as takes config or a path such "
                            "as /trial-jobs",
@@ -71,19 +80,21 @@ static enum rc tune_get_command(const void *conf, const struct opt_args *args,
         else if (o->as)
             buf_putc(&b, '\n');
         else if (o->json)
-            tune_report_experiment(e, alive, &b);
+            put_json(&at, e, &b);
         else
-            tune_show(e, alive, 0, &b);
+            tune_show(e, &at, 0, &b);
         if (!rc)
             rc = cmd_print(&b, err);
     }
     buf_release(&b);
     experiment_close(e);
+    tune_at_close(&at);
     return rc;
 }
 
 static const struct opt get_opts[] = {
     DIR_OPT,
+    SERVER_OPT,
     JSON_OPT,
     {OPT_BOOL(struct show_conf, watch, "false",
               "refresh every second until the experiment ends")},
@@ -132,10 +143,11 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
                                    struct err *err)
 {
     const struct show_conf *o = conf;
+    struct tune_at at = {.dir = NULL};
     struct experiment *e = NULL;
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = open_one(o, args, &e, err);
+    enum rc rc = open_one(o, args, &at, &e, err);
     if (!rc) {
         int64_t *order = tune_report_ranking(e), n = (int64_t)e->trials.n;
         const int64_t *from = order;
@@ -153,11 +165,13 @@ static enum rc tune_trials_command(const void *conf, const struct opt_args *args
     }
     buf_release(&b);
     experiment_close(e);
+    tune_at_close(&at);
     return rc;
 }
 
 static const struct opt trials_opts[] = {
     DIR_OPT,
+    SERVER_OPT,
     JSON_OPT,
     {OPT_INT(struct show_conf, head, "0", 0, INT64_MAX, "only the first N; 0: all")},
     {OPT_INT(struct show_conf, tail, "0", 0, INT64_MAX, "only the last N; 0: all")},
@@ -205,10 +219,11 @@ static enum rc tune_best_command(const void *conf, const struct opt_args *args,
                                  struct err *err)
 {
     const struct show_conf *o = conf;
+    struct tune_at at = {.dir = NULL};
     struct experiment *e = NULL;
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = open_one(o, args, &e, err);
+    enum rc rc = open_one(o, args, &at, &e, err);
     if (!rc && e->best < 0)
         rc = err_coded(err, RC_NOTFOUND, E4008,
                        "no trial of experiment %s has a result yet", e->set.id);
@@ -220,10 +235,11 @@ static enum rc tune_best_command(const void *conf, const struct opt_args *args,
         rc = cmd_print(&b, err);
     buf_release(&b);
     experiment_close(e);
+    tune_at_close(&at);
     return rc;
 }
 
-static const struct opt best_opts[] = {DIR_OPT, JSON_OPT, {0}};
+static const struct opt best_opts[] = {DIR_OPT, SERVER_OPT, JSON_OPT, {0}};
 
 static const struct cmd_example best_examples[] = {
     {"for a script", "trainyard tune best --json"},
@@ -246,13 +262,14 @@ static enum rc tune_view_command(const void *conf, const struct opt_args *args,
                                  struct err *err)
 {
     const struct show_conf *o = conf;
+    struct tune_at at = {.dir = NULL};
     struct experiment *e = NULL;
     struct buf b;
     buf_init(&b, CMD_TEXT_MAX);
-    enum rc rc = open_one(o, args, &e, err);
+    enum rc rc = open_one(o, args, &at, &e, err);
     if (!rc) {
         int64_t *order = tune_report_ranking(e), n = (int64_t)e->trials.n;
-        tune_show(e, tune_manager_alive(e->dir), 0, &b);
+        tune_show(e, &at, 0, &b);
         buf_putc(&b, '\n');
         trials_text(e, order, o->head > 0 && o->head < n ? o->head : n, &b);
         mem_free(order);
@@ -260,11 +277,13 @@ static enum rc tune_view_command(const void *conf, const struct opt_args *args,
     }
     buf_release(&b);
     experiment_close(e);
+    tune_at_close(&at);
     return rc;
 }
 
 static const struct opt view_opts[] = {
     DIR_OPT,
+    SERVER_OPT,
     {OPT_INT(struct show_conf, head, "20", 0, INT64_MAX,
              "number of trials to show; 0: all")},
     {0},
@@ -299,46 +318,97 @@ static void list_one(const struct experiment *e, bool alive, bool json, struct b
                exp_status_name(e->status), e->trials.n, best, e->set.name);
 }
 
-static enum rc tune_list_command(const void *conf, const struct opt_args *args,
-                                 struct err *err)
+static void list_head(const struct show_conf *o, struct buf *b)
 {
-    const struct show_conf *o = conf;
+    if (o->json)
+        buf_puts(b, "[");
+    else
+        buf_printf(b, "%-10s  %-20s  %7s  %-12s  %s\n", "id", "status", "trials", "best",
+                   "name");
+}
+
+static enum rc list_here(const struct show_conf *o, struct buf *b, struct err *err)
+{
     char *home = o->dir ? mem_strdup(o->dir) : tune_home();
     struct fs_names names = {0};
-    struct buf b;
     bool first = true;
-    buf_init(&b, CMD_TEXT_MAX);
     enum rc rc = fs_is_dir(home) ? fs_list(home, &names, err) : RC_OK;
-    if (o->json)
-        buf_puts(&b, "[");
-    else
-        buf_printf(&b, "%-10s  %-20s  %7s  %-12s  %s\n", "id", "status", "trials", "best",
-                   "name");
     for (size_t i = 0; i < names.n && !rc; i++) {
         char *dir = fs_join(home, names.at[i]), *file = fs_join(dir, "experiment.json");
         struct experiment *e = NULL;
         if (names.at[i][0] != '_' && fs_exists(file) &&
             experiment_open(dir, &e, NULL) == RC_OK) {
-            buf_puts(&b, o->json && !first ? ", " : "");
-            list_one(e, tune_manager_alive(dir), o->json, &b);
+            buf_puts(b, o->json && !first ? ", " : "");
+            list_one(e, tune_manager_alive(dir), o->json, b);
             first = false;
         }
         experiment_close(e);
         mem_free(file);
         mem_free(dir);
     }
+    fs_names_release(&names);
+    mem_free(home);
+    return rc;
+}
+
+struct listing {
+    struct buf *b;
+    bool json;
+    int64_t n;
+};
+
+static enum rc list_served(void *arg, const struct node *x, struct err *err)
+{
+    struct listing *l = arg;
+    const struct node *trials = node_find(x, "trials"), *best = node_find(x, "best");
+    const struct node *value = node_find(best, "value");
+    char text[32] = "-";
+    double v;
+    int64_t n = 0;
+    if (l->json) {
+        buf_puts(l->b, l->n++ ? ", " : "");
+        json_print(x, 0, l->b);
+        return RC_OK;
+    }
+    for (size_t i = 0; trials && trials->kind == NODE_MAP && i < trials->map.n; i++) {
+        int64_t one = 0;
+        if (node_i64(trials->map.at[i].value, &one))
+            n += one;
+    }
+    if (value && node_number(value, &v))
+        str_from_f64(v, text);
+    buf_printf(l->b, "%-10s  %-20s  %7jd  %-12s  %s  (%s)\n", node_get_text(x, "id", ""),
+               node_get_text(x, "status", ""), (intmax_t)n, text,
+               node_get_text(x, "name", ""), node_get_text(x, "owner", ""));
+    return RC_OK;
+}
+
+static enum rc tune_list_command(const void *conf, const struct opt_args *args,
+                                 struct err *err)
+{
+    const struct show_conf *o = conf;
+    struct cmd_place server;
+    struct buf b;
+    buf_init(&b, CMD_TEXT_MAX);
+    enum rc rc = tune_at_server(&o->where, o->dir, &server, err);
+    list_head(o, &b);
+    if (!rc && server.remote.url)
+        rc = tune_at_each(&server, list_served,
+                          &(struct listing){.b = &b, .json = o->json}, err);
+    else if (!rc)
+        rc = list_here(o, &b, err);
     buf_puts(&b, o->json ? "]\n" : "");
     if (!rc)
         rc = cmd_print(&b, err);
-    fs_names_release(&names);
     buf_release(&b);
-    mem_free(home);
+    cmd_place_close(&server);
     return rc;
 }
 
 static const struct opt list_opts[] = {
     {OPT_TEXT(struct show_conf, dir, NULL, "directory that holds the experiments"),
      .meta = "DIR"},
+    SERVER_OPT,
     JSON_OPT,
     {0},
 };

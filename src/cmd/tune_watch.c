@@ -15,8 +15,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/tune_at.h"
 #include "cmd/tune_common.h"
-#include "tune/manager.h"
 
 #define BAR 30
 #define RUNNING_SHOWN 12
@@ -137,23 +137,31 @@ static void show_running(const struct experiment *e, size_t width, struct buf *b
     }
 }
 
-void tune_show(const struct experiment *e, bool alive, size_t width, struct buf *b)
+void tune_show(const struct experiment *e, const struct tune_at *at, size_t width,
+               struct buf *b)
 {
     const char *tuner = e->set.tuner_class ? e->set.tuner_class : e->set.tuner;
     const char *assessor =
         e->set.assessor_class ? e->set.assessor_class : e->set.assessor;
     buf_printf(b, "experiment  %s%s%s\nstatus      %s%s\ntuner       %s, seed %ju%s%s\n",
                e->set.id, e->set.name[0] ? "  " : "", e->set.name,
-               exp_status_name(e->status), alive ? ", a process runs it" : "", tuner,
-               (uintmax_t)experiment_seed(e), assessor ? "; assessor " : "",
+               exp_status_name(e->status),
+               !at->alive           ? ""
+               : tune_at_served(at) ? ", the server runs it"
+                                    : ", a process runs it",
+               tuner, (uintmax_t)experiment_seed(e), assessor ? "; assessor " : "",
                assessor ? assessor : "");
-    show_progress(e, alive, b);
+    show_progress(e, at->alive, b);
     if (e->error[0])
         buf_printf(b, "error       %s\n", e->error);
     if (e->best >= 0)
         show_best(e, width, b);
     show_running(e, width, b);
-    buf_printf(b, "folder      %s\n", e->dir);
+    if (tune_at_served(at))
+        buf_printf(b, "owner       %s\nserver      %s\n", e->set.owner,
+                   at->server.remote.url);
+    else
+        buf_printf(b, "folder      %s\n", e->dir);
 }
 
 static size_t tune_watch_columns(void)
@@ -205,7 +213,7 @@ static void tune_watch_say(const struct experiment *e, struct buf *last)
     *last = b;
 }
 
-enum rc tune_watch(const char *dir, struct err *err)
+enum rc tune_watch(struct tune_at *at, struct err *err)
 {
     bool terminal = isatty(STDOUT_FILENO), alive = true;
     struct buf last;
@@ -216,12 +224,13 @@ enum rc tune_watch(const char *dir, struct err *err)
     while (!rc && alive) {
         struct experiment *e = NULL;
         struct buf b;
-        alive =
-            tune_manager_alive(dir); /* first: what it wrote until then is read below */
-        rc = experiment_open(dir, &e, err);
+        rc = tune_at_refresh(at, err); /* first: what it wrote until then is read below */
+        alive = at->alive;
+        if (!rc)
+            rc = experiment_open(at->dir, &e, err);
         buf_init(&b, CMD_TEXT_MAX);
         if (!rc && terminal) {
-            tune_show(e, alive, tune_watch_columns(), &b);
+            tune_show(e, at, tune_watch_columns(), &b);
             tune_watch_draw(&b, tune_watch_columns());
         } else if (!rc) {
             tune_watch_say(e, &last);

@@ -37,8 +37,9 @@ struct api {
     struct http_conns *conns;
     struct http_follows *follows;
     struct http_execs *execs;
-    struct backend_watchdog *watchdog;             /* NULL: this server admits no jobs */
-    pthread_mutex_t lock;                          /* guards `free` */
+    struct http_runs *runs;            /* NULL: this server runs no experiments */
+    struct backend_watchdog *watchdog; /* NULL: this server admits no jobs */
+    pthread_mutex_t lock;              /* guards `free` */
     struct job_place follow_place, watchdog_place; /* each with its own store */
     pthread_cond_t given;     /* a connection to the store came back */
     struct http_db *free;     /* those that nobody uses */

@@ -3,7 +3,9 @@
  * between requests: each one opens the folder, which replays the log, and prints what it
  * finds. A lock lets one request at a time do so, and a log beyond LOG_BYTES_MAX is
  * refused, since a replayed experiment may be large. To stop one or to change its limits
- * leaves a request in its folder for the manager, the only process that writes the log.
+ * leaves a request in its folder for the manager, the only one that writes the log. An
+ * experiment with an owner is there for the owner, the members of its project and admins
+ * alone; one without, made on this machine, can be seen by all and changed by admins.
  */
 #include "http/experiments.h"
 
@@ -15,6 +17,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/handlers.h"
+#include "http/runs.h"
 #include "tune/manager.h"
 #include "tune/report.h"
 
@@ -23,9 +26,21 @@
 static int newest_first(const void *a, const void *b)
 {
     const struct http_experiments_one *x = a, *y = b;
-    if (x->created != y->created)
-        return x->created > y->created ? -1 : 1;
-    return strcmp(x->id, y->id);
+    if (x->is.created != y->is.created)
+        return x->is.created > y->is.created ? -1 : 1;
+    return strcmp(x->is.id, y->is.id);
+}
+
+static bool is_own(const struct http_call *c, const struct exp_peek *is)
+{
+    return c->who.role == ROLE_ADMIN ||
+           (*is->owner && strcmp(is->owner, c->who.name) == 0) ||
+           (*is->project && http_call_in_project(c, is->project));
+}
+
+static bool is_seen(const struct http_call *c, const struct exp_peek *is)
+{
+    return !*is->owner || is_own(c, is);
 }
 
 enum rc http_experiments_find(const struct http_call *c, struct http_experiments *out,
@@ -41,7 +56,7 @@ enum rc http_experiments_find(const struct http_call *c, struct http_experiments
         if (names.at[i][0] == '_' || names.at[i][0] == '.')
             continue;
         one.dir = fs_join(home, names.at[i]);
-        if (experiment_peek(one.dir, one.id, &one.created, NULL) == RC_OK)
+        if (experiment_peek(one.dir, &one.is, NULL) == RC_OK && is_seen(c, &one.is))
             VEC_PUSH(&out->all, one);
         else
             mem_free(one.dir);
@@ -59,29 +74,26 @@ void http_experiments_release(struct http_experiments *l)
     VEC_RELEASE(&l->all);
 }
 
-static bool is_experiment(const char *dir)
-{
-    char *file = fs_join(dir, "experiment.json");
-    bool is = fs_exists(file);
-    mem_free(file);
-    return is;
-}
-
 enum rc http_experiments_dir(const struct http_call *c, const char *id, char **out,
                              struct err *err)
 {
     const char *home = c->api->o.experiments;
     struct http_experiments l = {0};
     char *dir = home && id ? fs_join(home, id) : NULL;
+    char *file = dir ? fs_join(dir, "experiment.json") : NULL;
+    struct exp_peek is;
     enum rc rc = RC_OK;
-    if (dir && !is_experiment(dir)) {
+    bool there = dir && fs_exists(file);
+    if (there && experiment_peek(dir, &is, NULL) == RC_OK)
+        there = is_seen(c, &is); /* one that cannot be read says so later */
+    mem_free(file);
+    if (!there) {
         mem_free(dir);
         dir = NULL;
-    }
-    if (!dir)
         rc = http_experiments_find(c, &l, err);
+    }
     for (size_t i = 0; i < l.all.n && !dir && !rc; i++)
-        if (!id || strcmp(l.all.at[i].id, id) == 0)
+        if (!id || strcmp(l.all.at[i].is.id, id) == 0)
             dir = mem_strdup(l.all.at[i].dir);
     http_experiments_release(&l);
     if (!rc && !dir && id)
@@ -91,6 +103,33 @@ enum rc http_experiments_dir(const struct http_call *c, const char *id, char **o
     if (!rc)
         *out = dir;
     return rc;
+}
+
+enum rc http_experiments_own(struct http_call *c, char **out, struct exp_peek *is,
+                             struct err *err)
+{
+    struct exp_peek found = {.created = 0};
+    char *dir = NULL;
+    enum rc rc = http_experiments_dir(c, c->params[0], &dir, err);
+    if (!rc)
+        rc = experiment_peek(dir, &found, err);
+    if (!rc && !is_own(c, &found))
+        rc = http_call_forbid(c, err,
+                              "experiment '%s' was made on the server's machine; only an "
+                              "admin may change it",
+                              c->params[0]);
+    if (!rc && is)
+        *is = found;
+    if (rc)
+        mem_free(dir);
+    else
+        *out = dir;
+    return rc;
+}
+
+bool http_experiments_alive(const struct http_call *c, const char *dir)
+{
+    return http_runs_has(c->api->runs, dir) || tune_manager_alive(dir);
 }
 
 static enum rc check_size(const char *dir, struct err *err)
@@ -116,7 +155,7 @@ enum rc http_experiments_read(struct http_call *c, const char *dir,
     pthread_mutex_lock(&c->api->replay);
     rc = experiment_open(dir, &e, err);
     if (!rc)
-        rc = fn(c, e, tune_manager_alive(dir), err);
+        rc = fn(c, e, http_experiments_alive(c, dir), err);
     experiment_close(e);
     pthread_mutex_unlock(&c->api->replay);
     return rc;
@@ -216,7 +255,8 @@ enum rc http_list_trials(struct http_call *c, struct err *err)
     return http_experiments_with(c, c->params[0], put_trials, err);
 }
 
-static const struct exp_trial *find_trial(const struct experiment *e, const char *name)
+const struct exp_trial *http_experiments_trial(const struct experiment *e,
+                                               const char *name)
 {
     int64_t number;
     for (size_t i = 0; i < e->trials.n; i++)
@@ -230,7 +270,7 @@ static const struct exp_trial *find_trial(const struct experiment *e, const char
 static enum rc put_trial(struct http_call *c, const struct experiment *e, bool alive,
                          struct err *err)
 {
-    const struct exp_trial *t = find_trial(e, c->params[1]);
+    const struct exp_trial *t = http_experiments_trial(e, c->params[1]);
     if (!t)
         return err_coded(err, RC_NOTFOUND, E4008, "experiment %s has no trial '%s'",
                          e->set.id, c->params[1]);
@@ -257,45 +297,10 @@ enum rc http_get_best(struct http_call *c, struct err *err)
     return http_experiments_with(c, c->params[0], put_best, err);
 }
 
-static void put_asked(struct http_call *c, bool alive)
+void http_experiments_asked(struct http_call *c, bool alive)
 {
     json_open(&c->json, NULL, '{');
     json_put_str(&c->json, "experiment", c->params[0]);
     json_put_bool(&c->json, "managed", alive);
     json_close(&c->json, '}');
-}
-
-/* Without a manager nothing would end its trials, and the request would end the next one
- * that goes on with the experiment. */
-enum rc http_stop_experiment(struct http_call *c, struct err *err)
-{
-    char *dir = NULL;
-    enum rc rc = http_experiments_dir(c, c->params[0], &dir, err);
-    if (!rc && !tune_manager_alive(dir))
-        rc = err_coded(err, RC_CANCELED, E4014, "nothing runs experiment '%s' now",
-                       c->params[0]);
-    if (!rc)
-        rc = tune_manager_request_stop(dir, err);
-    if (!rc)
-        put_asked(c, true);
-    mem_free(dir);
-    return rc;
-}
-
-enum rc http_update_experiment(struct http_call *c, struct err *err)
-{
-    char *dir = NULL;
-    struct exp_limits l = {.concurrency = http_schema_int(c->body, "concurrency", -1),
-                           .trials = http_schema_int(c->body, "max_trials", -1),
-                           .seconds = http_schema_int(c->body, "max_seconds", -1),
-                           .trial_seconds =
-                               http_schema_int(c->body, "max_trial_seconds", -1)};
-    enum rc rc = http_experiments_dir(c, c->params[0], &dir, err);
-    if (!rc &&
-        (l.concurrency >= 0 || l.trials >= 0 || l.seconds >= 0 || l.trial_seconds >= 0))
-        rc = tune_manager_request_limits(dir, &l, err);
-    if (!rc)
-        put_asked(c, tune_manager_alive(dir));
-    mem_free(dir);
-    return rc;
 }

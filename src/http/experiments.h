@@ -13,22 +13,33 @@
 
 struct http_experiments_one {
     char *dir; /* owned */
-    char id[EXP_ID_SIZE];
-    int64_t created;
+    struct exp_peek is;
 };
 struct http_experiments {
     VEC(struct http_experiments_one) all;
 };
 
-/* All that can be read, newest first; none without a directory. RC_IO. */
+/* All that can be read and that the caller may see, newest first; none without a
+ * directory. RC_IO. */
 enum rc http_experiments_find(const struct http_call *c, struct http_experiments *out,
                               struct err *err) MUST_CHECK;
 void http_experiments_release(struct http_experiments *l);
 
 /* The folder of `id`, by its name or by the experiment's; NULL: of the newest. The
- * caller's. RC_NOTFOUND (E4008). */
+ * caller's. RC_NOTFOUND (E4008), also for what is not the caller's to see. */
 enum rc http_experiments_dir(const struct http_call *c, const char *id, char **out,
                              struct err *err) MUST_CHECK;
+
+/* The same for who wants to change it; *is (may be NULL) tells whose it is. Those without
+ * an owner are for admins. RC_INVAL (E5010). */
+enum rc http_experiments_own(struct http_call *c, char **dir, struct exp_peek *is,
+                             struct err *err) MUST_CHECK;
+const struct exp_trial *http_experiments_trial(const struct experiment *e,
+                                               const char *name); /* or NULL */
+void http_experiments_asked(struct http_call *c, bool alive);
+/* Whether something runs the experiment in `dir`: this server, from the moment it was asked
+ * to, or a process. */
+bool http_experiments_alive(const struct http_call *c, const char *dir);
 
 /* Reads the experiment in `dir`, lets `fn` answer, forgets it. E4005, E4015. */
 typedef enum rc http_experiments_fn(struct http_call *c, const struct experiment *e,

@@ -16,6 +16,8 @@ static const char experiment_words[] =
 static const struct http_schema_item Experiment_items[] = {
     ITEM(id, STRING, "its id", MUST),
     ITEM(name, STRING, "empty: none", MUST),
+    ITEM(owner, STRING, "whose it is; empty: made on the server's machine", MUST),
+    ITEM(project, STRING, "whose members may control it; empty: none", MUST),
     ITEM(status, STRING, "in NNI's words", .words = experiment_words + 1, MUST),
     ITEM(managed, BOOL, "a process runs it now", MUST),
     ITEM(trials, INTS, "how many are in each status", MUST),
@@ -64,8 +66,20 @@ static const struct http_schema_item ExperimentUpdate_items[] = {
          .max = 1000000000),
     ITEM(max_trial_seconds, INT, "longest run of a trial; 0: no limit", .min = 0,
          .max = 1000000000),
+    ITEM(space, OBJECT, "another search space, as in an NNI file"),
     {0}};
-TABLE(ExperimentUpdate, "other limits; what is not given stays");
+TABLE(ExperimentUpdate, "other limits or another search space; what is not given stays");
+
+static const struct http_schema_item ExperimentNew_items[] = {
+    ITEM(settings, OBJECT, "as experiment.json has them", MUST),
+    ITEM(source, STRING, "snapshot of the code, snapshot:SHA256", .min = 73, .max = 74),
+    ITEM(project, STRING, "whose members may control it", NAME),
+    {0}};
+TABLE(ExperimentNew, "an experiment that the server runs for you");
+
+static const struct http_schema_item PartQuery_items[] = {
+    ITEM(offset, INT, "first byte", .min = 0, .max = INT64_C(1) << 50), {0}};
+TABLE(PartQuery, "which part of a file");
 
 static const struct http_schema_item ExperimentAsked_items[] = {
     ITEM(experiment, STRING, "its id, as it was given", MUST),

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "http/api_private.h"
 #include "http/framing.h"
+#include "http/runs.h"
 #include "job/snapshot.h"
 #include "store/servers.h"
 #include "team/deliver.h"
@@ -380,6 +381,8 @@ static enum rc start_parts(struct api *a, struct err *err)
         rc = backend_watchdog_create(&a->watchdog_place, &a->watchdog, err);
     if (!rc)
         rc = http_conns_create(a->o.header_timeout, a->o.body_timeout, &a->conns, err);
+    if (!rc && a->o.queue && a->o.experiments)
+        a->runs = http_runs_create(a);
     return rc;
 }
 
@@ -524,6 +527,7 @@ void api_stop(struct api *a)
         if (fd != MHD_INVALID_SOCKET)
             close(fd);
     }
+    http_runs_destroy(a->runs);
     backend_watchdog_destroy(a->watchdog);
     http_follows_destroy(a->follows);
     http_execs_destroy(a->execs);

@@ -266,12 +266,14 @@ enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64
 }
 
 enum rc experiment_stop_trial(struct experiment *e, int64_t trial, enum trial_status as,
-                              struct err *err)
+                              bool out_of_time, struct err *err)
 {
     struct buf b;
     experiment_begin(&b, "stop");
     put_int(&b, "trial", trial);
     put_int(&b, "as", (int64_t)as);
+    if (out_of_time)
+        put_int(&b, "late", 1);
     return experiment_commit(e, &b, err);
 }
 
@@ -318,16 +320,33 @@ static enum rc check_space(const struct experiment *e, const struct node *root,
     return rc;
 }
 
+/* The space as a tree, when the tuner would take it. To doc_release(). */
+static enum rc read_space(const struct experiment *e, const char *json, struct doc *d,
+                          struct err *err)
+{
+    enum rc rc = json_read("the search space", json, strlen(json), d, err);
+    if (!rc && d->root->kind != NODE_MAP)
+        rc = err_coded(err, RC_INVAL, E4012, "the search space is %s, not a map",
+                       node_kind_name(d->root->kind));
+    if (!rc && e->tuner)
+        rc = check_space(e, d->root, err);
+    return rc;
+}
+
+enum rc experiment_space_check(const struct experiment *e, const char *json,
+                               struct err *err)
+{
+    struct doc d = {0};
+    enum rc rc = read_space(e, json, &d, err);
+    doc_release(&d);
+    return rc;
+}
+
 enum rc experiment_space(struct experiment *e, const char *json, struct err *err)
 {
     struct doc d = {0};
     struct buf b;
-    enum rc rc = json_read("the search space", json, strlen(json), &d, err);
-    if (!rc && d.root->kind != NODE_MAP)
-        rc = err_coded(err, RC_INVAL, E4012, "the search space is %s, not a map",
-                       node_kind_name(d.root->kind));
-    if (!rc && e->tuner)
-        rc = check_space(e, d.root, err);
+    enum rc rc = read_space(e, json, &d, err);
     if (!rc) {
         experiment_begin(&b, "space");
         buf_puts(&b, ", \"space\": ");

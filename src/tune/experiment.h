@@ -62,6 +62,7 @@ struct exp_trial {
     const char *job;    /* id of its job, "" until there is one */
     enum trial_status status;
     bool stopping; /* it is to end before its time: `stopped_as` is how that is called */
+    bool out_of_time; /* it ran longer than allowed, which is why */
     enum trial_status stopped_as;
     int64_t created, started, ended; /* ms since 1970; 0: not yet */
     VEC(struct exp_result) results;  /* intermediate */
@@ -86,8 +87,11 @@ struct exp_settings {
     const char *name;     /* "" */
     const char *config;   /* path of the file that it was made from */
     const char *command;  /* of a trial, for a shell */
-    const char *code_dir; /* absolute */
-    int64_t gpu;          /* -1: leave them alone */
+    const char *code_dir; /* absolute; of a server's experiment: "" */
+    /* Of an experiment that a server runs for somebody; "" otherwise. `source` is the
+     * snapshot of the code, as a job has it. */
+    const char *owner, *project, *source;
+    int64_t gpu; /* -1: leave them alone */
     /* What else the job of a trial gets, in the words of a job file: {"image": ["..."],
      * "metric": ["default=auc: (\\S+)"]}; may be NULL. */
     const struct node *job;
@@ -135,9 +139,23 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
 enum rc experiment_open(const char *dir, struct experiment **out,
                         struct err *err) MUST_CHECK;
 void experiment_close(struct experiment *e); /* NULL is fine */
-/* Of the experiment in `dir`, without its log: its id, and when it was made (ms). E4005.
- */
-enum rc experiment_peek(const char *dir, char id[EXP_ID_SIZE], int64_t *created,
+/* Settings as experiment.json has them. What is read lies in `n`; RC_FORMAT (E4005) when
+ * something is missing. */
+void experiment_settings_print(const struct exp_settings *s, struct buf *out);
+enum rc experiment_settings_read(const struct node *n, struct exp_settings *s,
+                                 struct err *err) MUST_CHECK;
+
+/* Eight letters and digits at random. */
+void experiment_new_id(char out[EXP_ID_SIZE]);
+
+/* What is known of the experiment in `dir` without its log. E4005. */
+#define EXP_NAME_SIZE 129
+struct exp_peek {
+    char id[EXP_ID_SIZE];
+    char owner[EXP_NAME_SIZE], project[EXP_NAME_SIZE]; /* "": nobody's, none */
+    int64_t created;                                   /* ms since 1970 */
+};
+enum rc experiment_peek(const char *dir, struct exp_peek *out,
                         struct err *err) MUST_CHECK;
 /* Starts the Python classes of the experiment, if it has any, and tells them everything
  * that the log holds, in its order, so that they stand where they stood. What they answer
@@ -157,9 +175,10 @@ enum rc experiment_running(struct experiment *e, int64_t trial,
 enum rc experiment_result(struct experiment *e, int64_t trial, bool final, int64_t step,
                           const char *json, int64_t records, bool *stop,
                           struct err *err) MUST_CHECK;
-/* Asks for the end of a trial, which will be called `as`. */
+/* Asks for the end of a trial, which will be called `as`. `out_of_time`: because it runs
+ * too long. */
 enum rc experiment_stop_trial(struct experiment *e, int64_t trial, enum trial_status as,
-                              struct err *err) MUST_CHECK;
+                              bool out_of_time, struct err *err) MUST_CHECK;
 enum rc experiment_ended(struct experiment *e, int64_t trial, enum trial_status status,
                          const char *message, struct err *err) MUST_CHECK;
 enum rc experiment_limits(struct experiment *e, const struct exp_limits *limits,
@@ -170,6 +189,9 @@ enum rc experiment_limits(struct experiment *e, const struct exp_limits *limits,
  */
 enum rc experiment_space(struct experiment *e, const char *json,
                          struct err *err) MUST_CHECK;
+/* Whether it would be taken; nothing changes either way. The same codes. */
+enum rc experiment_space_check(const struct experiment *e, const char *json,
+                               struct err *err) MUST_CHECK;
 /* `spent_ms`: time that it ran so far. */
 enum rc experiment_status(struct experiment *e, enum exp_status status, const char *error,
                           int64_t spent_ms, struct err *err) MUST_CHECK;

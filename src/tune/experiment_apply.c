@@ -213,6 +213,7 @@ static enum rc apply_stop(struct experiment *e, const struct node *n, struct err
     if (t && !t->stopping) {
         t->stopping = true;
         t->stopped_as = (enum trial_status)node_get_int(n, "as", TS_USER_CANCELED);
+        t->out_of_time = node_get_int(n, "late", 0) != 0;
     }
     return RC_OK;
 }

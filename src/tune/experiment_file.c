@@ -6,8 +6,11 @@
  * looks needs none. A last line without its end is no error: it may be half written right
  * now by a manager, while this process only looks.
  */
+#include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "text/json.h"
 #include "tune/experiment_private.h"
@@ -40,7 +43,7 @@ static void put_node(struct buf *b, const char *key, const struct node *v)
     buf_puts(b, ",\n");
 }
 
-static void print_settings(const struct exp_settings *s, struct buf *b)
+void experiment_settings_print(const struct exp_settings *s, struct buf *b)
 {
     buf_puts(b, "{\n");
     put_text(b, "id", s->id);
@@ -48,6 +51,12 @@ static void print_settings(const struct exp_settings *s, struct buf *b)
     put_text(b, "config", s->config);
     put_text(b, "command", s->command);
     put_text(b, "code_dir", s->code_dir);
+    if (s->project && *s->project)
+        put_text(b, "project", s->project);
+    if (s->owner && *s->owner) {
+        put_text(b, "owner", s->owner);
+        put_text(b, "source", s->source);
+    }
     put_int(b, "gpu", s->gpu);
     put_node(b, "job", s->job);
     put_text(b, "tuner", s->tuner);
@@ -70,6 +79,19 @@ static void print_settings(const struct exp_settings *s, struct buf *b)
     buf_puts(b, " \"version\": 1\n}\n");
 }
 
+void experiment_new_id(char out[EXP_ID_SIZE])
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    unsigned char r[8];
+    if (getrandom(r, sizeof(r), 0) != (ssize_t)sizeof(r)) {
+        int64_t t = clock_wall_ns();
+        memcpy(r, &t, sizeof(r));
+    }
+    for (size_t i = 0; i < sizeof(r); i++)
+        out[i] = chars[r[i] % 36];
+    out[sizeof(r)] = '\0';
+}
+
 enum rc experiment_create(const char *dir, const struct exp_settings *set,
                           struct err *err)
 {
@@ -82,7 +104,7 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
     if (!rc)
         rc = fs_mkdirs(trials, 0755, err);
     if (!rc) {
-        print_settings(set, &b);
+        experiment_settings_print(set, &b);
         rc = buf_check(&b, err);
     }
     if (!rc)
@@ -93,8 +115,8 @@ enum rc experiment_create(const char *dir, const struct exp_settings *set,
     return rc;
 }
 
-static enum rc read_settings(const struct node *n, struct exp_settings *s,
-                             struct err *err)
+enum rc experiment_settings_read(const struct node *n, struct exp_settings *s,
+                                 struct err *err)
 {
     const char *id = node_get_text(n, "id", NULL);
     *s = (struct exp_settings){
@@ -102,6 +124,9 @@ static enum rc read_settings(const struct node *n, struct exp_settings *s,
         .config = node_get_text(n, "config", NULL),
         .command = node_get_text(n, "command", NULL),
         .code_dir = node_get_text(n, "code_dir", NULL),
+        .owner = node_get_text(n, "owner", ""),
+        .project = node_get_text(n, "project", ""),
+        .source = node_get_text(n, "source", ""),
         .gpu = node_get_int(n, "gpu", 0),
         .job = node_get_map(n, "job"),
         .tuner = node_get_text(n, "tuner", NULL),
@@ -142,7 +167,7 @@ static enum rc open_settings(struct experiment *e, struct err *err)
         rc = err_coded(err, RC_FORMAT, E4005, "'%s' is not JSON: %s", path,
                        diags.list.n ? diags.list.at[0].msg : "");
     if (!rc)
-        rc = read_settings(e->doc.root, &e->set, err);
+        rc = experiment_settings_read(e->doc.root, &e->set, err);
     e->space_tree = e->set.space;
     if (!rc && !e->set.tuner_class &&
         nni_space_build(e->set.space, &e->arena, &diags, &e->space))
@@ -153,8 +178,7 @@ static enum rc open_settings(struct experiment *e, struct err *err)
     return rc;
 }
 
-enum rc experiment_peek(const char *dir, char id[EXP_ID_SIZE], int64_t *created,
-                        struct err *err)
+enum rc experiment_peek(const char *dir, struct exp_peek *out, struct err *err)
 {
     char *path = fs_join(dir, "experiment.json");
     struct doc d = {0};
@@ -167,8 +191,12 @@ enum rc experiment_peek(const char *dir, char id[EXP_ID_SIZE], int64_t *created,
         rc = err_coded(err, rc == RC_NOTFOUND ? rc : RC_FORMAT, E4005,
                        "there is no experiment in '%s'", dir);
     if (!rc) {
-        memcpy(id, found, strlen(found) + 1);
-        *created = node_get_int(d.root, "created", 0);
+        *out = (struct exp_peek){.created = node_get_int(d.root, "created", 0)};
+        snprintf(out->id, sizeof(out->id), "%s", found);
+        snprintf(out->owner, sizeof(out->owner), "%s",
+                 node_get_text(d.root, "owner", ""));
+        snprintf(out->project, sizeof(out->project), "%s",
+                 node_get_text(d.root, "project", ""));
     }
     diags_release(&diags);
     doc_release(&d);

@@ -98,7 +98,7 @@ static enum rc take_kills(struct tune_manager *m, struct err *err)
         for (size_t i = 0; i < m->e->trials.n && !rc; i++)
             if (strcmp(m->e->trials.at[i].id, id) == 0 &&
                 !trial_status_ended(m->e->trials.at[i].status))
-                rc = tune_trial_stop(m, (int64_t)i, TS_EARLY_STOPPED, err);
+                rc = tune_trial_stop(m, (int64_t)i, TS_EARLY_STOPPED, false, err);
         mem_free(id);
     }
     return rc;
@@ -109,9 +109,12 @@ static enum rc ask_more(struct tune_manager *m, struct err *err)
     enum rc rc = RC_OK;
     m->e->exhausted = false;
     while (!rc && experiment_live(m->e) < m->e->limits.concurrency && !limit_reached(m)) {
-        enum tuner_answer answer;
+        enum tuner_answer answer = TUNER_WAITS;
         int64_t trial;
-        rc = experiment_ask(m->e, &answer, &trial, err);
+        if (m->o->may)
+            rc = m->o->may(m->o->arg, m->e, err);
+        if (!rc)
+            rc = experiment_ask(m->e, &answer, &trial, err);
         if (rc || answer != TUNER_GIVES) {
             m->e->exhausted = !rc && answer == TUNER_ENDS;
             break;
@@ -127,7 +130,7 @@ static enum rc stop_all(struct tune_manager *m, struct err *err)
     for (size_t i = 0; i < m->e->trials.n && !rc; i++)
         if (!trial_status_ended(m->e->trials.at[i].status) &&
             !m->e->trials.at[i].stopping)
-            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
+            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, false, err);
     return rc;
 }
 
@@ -184,7 +187,10 @@ static enum rc round_once(struct tune_manager *m, bool *over, struct err *err)
         rc = conclude(m, over, err);
     if (!rc && m->new_jobs) {
         m->new_jobs = false;
-        rc = backend_agent_wake(m->jobs, err);
+        if (m->o->wake)
+            m->o->wake(m->o->arg);
+        else
+            rc = backend_agent_wake(m->jobs, err);
     }
     return rc;
 }
@@ -210,7 +216,8 @@ enum rc tune_manager_run(struct experiment *e, const struct job_place *jobs,
                          "interrupted; trials keep running, `trainyard tune resume` "
                          "continues the experiment");
     }
-    if (rc && err && err->code == E4011 && set_status(&m, EXP_ERROR, err->msg, NULL))
+    if (rc && err && (err->code == E4011 || err->code == E4016) &&
+        set_status(&m, EXP_ERROR, err->msg, NULL))
         log_error("experiment %s: its error cannot be written down", e->set.id);
     if (lock >= 0)
         close(lock);

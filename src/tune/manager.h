@@ -13,7 +13,12 @@
 
 struct tune_manager_options {
     const char *const *env; /* for trials; NULL behind the last */
-    int signals;            /* a signalfd: SIGINT, SIGTERM end the manager, or -1 */
+    int signals;            /* readable: the manager ends, trials go on; or -1 */
+    const char *workdir;    /* of trials whose code is a snapshot */
+    /* Of a server: may this experiment have another trial? NULL: always. What it answers
+     * ends the experiment. */
+    enum rc (*may)(void *arg, const struct experiment *e, struct err *err);
+    void (*wake)(void *arg); /* there are new jobs; NULL: an agent is started */
     /* Told after every change; may be NULL. */
     void (*changed)(void *arg, const struct experiment *e);
     void *arg;

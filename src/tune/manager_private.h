@@ -21,7 +21,7 @@ enum rc tune_trial_submit(struct tune_manager *m, int64_t trial,
 enum rc tune_trial_poll(struct tune_manager *m, int64_t trial,
                         struct err *err) MUST_CHECK;
 enum rc tune_trial_stop(struct tune_manager *m, int64_t trial, enum trial_status as,
-                        struct err *err) MUST_CHECK;
+                        bool out_of_time, struct err *err) MUST_CHECK;
 
 /* Requests that lie in the folder. */
 enum rc tune_requests_take(struct tune_manager *m, struct err *err) MUST_CHECK;

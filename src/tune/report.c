@@ -131,6 +131,10 @@ void tune_report_experiment(const struct experiment *e, bool alive, struct buf *
     buf_puts(b, ", ");
     put_key(b, "name", e->set.name);
     buf_puts(b, ", ");
+    put_key(b, "owner", e->set.owner);
+    buf_puts(b, ", ");
+    put_key(b, "project", e->set.project);
+    buf_puts(b, ", ");
     put_key(b, "status", exp_status_name(e->status));
     buf_printf(b, ", \"managed\": %s, \"trials\": {", alive ? "true" : "false");
     for (int i = 0; i < TRIAL_STATUSES; i++)

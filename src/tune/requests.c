@@ -144,7 +144,7 @@ static enum rc take_one(struct tune_manager *m, const char *name, const char *pa
     for (size_t i = 0; str_starts(name, "kill-") && i < m->e->trials.n && !rc; i++)
         if (strcmp(m->e->trials.at[i].id, name + 5) == 0 &&
             !trial_status_ended(m->e->trials.at[i].status))
-            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, err);
+            rc = tune_trial_stop(m, (int64_t)i, TS_USER_CANCELED, false, err);
     return rc;
 }
 

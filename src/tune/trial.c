@@ -21,6 +21,7 @@
 #include "tune/command.h"
 #include "tune/manager_private.h"
 #include "tune/metrics.h"
+#include "tune/served.h"
 
 #define LOG_AREA "tune"
 #define METRICS_MAX ((size_t)256 << 20)
@@ -92,6 +93,8 @@ static void add_job(struct flags *f, const struct node *job)
     }
 }
 
+/* A trial of a server makes its own folder, since the experiment's is not for it to see:
+ * tune/served.h. */
 static void add_environment(struct flags *f, const struct experiment *e,
                             const struct exp_trial *t, const char *dir)
 {
@@ -101,11 +104,34 @@ static void add_environment(struct flags *f, const struct experiment *e,
     trial_env(f, "NNI_EXP_ID", e->set.id);
     trial_env(f, "NNI_TRIAL_JOB_ID", t->id);
     trial_env(f, "NNI_TRIAL_SEQ_ID", number);
-    trial_env(f, "NNI_SYS_DIR", dir);
-    trial_env(f, "NNI_OUTPUT_DIR", dir);
-    trial_env(f, "NNI_CODE_DIR", e->set.code_dir);
+    if (*e->set.owner) {
+        struct buf b;
+        buf_init(&b, METRICS_MAX);
+        experiment_record(t, &b);
+        trial_env(f, TUNE_SERVED_RECORD, buf_str(&b));
+        buf_release(&b);
+    } else {
+        trial_env(f, "NNI_SYS_DIR", dir);
+        trial_env(f, "NNI_OUTPUT_DIR", dir);
+        trial_env(f, "NNI_CODE_DIR", e->set.code_dir);
+    }
     if (e->set.gpu == 0)
         trial_env(f, "CUDA_VISIBLE_DEVICES", "");
+}
+
+/* On one's own machine trialConcurrency says how many run, not processors, and trials see
+ * the variables of whoever started them, as those of NNI do. */
+static void add_place(struct flags *f, const struct experiment *e)
+{
+    if (*e->set.project)
+        trial_flag(f, "project", e->set.project);
+    if (*e->set.owner) {
+        trial_flag(f, "source", e->set.source);
+        return;
+    }
+    if (!node_find(e->set.job, "cpu"))
+        trial_flag(f, "cpu", "10m");
+    trial_flag(f, "inherit", "true");
 }
 
 static void add_flags(struct flags *f, const struct experiment *e,
@@ -115,14 +141,11 @@ static void add_flags(struct flags *f, const struct experiment *e,
                arena_printf(&f->arena, "nni-%s-%" PRId64, e->set.id, t->number));
     trial_flag(f, "client_token", arena_printf(&f->arena, "nni-%s-%s", e->set.id, t->id));
     trial_flag(f, "label", arena_printf(&f->arena, "experiment=%s", e->set.id));
-    if (!node_find(e->set.job, "cpu"))
-        trial_flag(f, "cpu",
-                   "10m"); /* trialConcurrency says how many run, not processors */
+    add_place(f, e);
     trial_flag(f, "grace", "5s");
     trial_flag(f, "retries",
                "2"); /* of a trial that a signal ended, not of one that failed */
     trial_flag(f, "backoff", "1s");
-    trial_flag(f, "inherit", "true"); /* as trials of NNI do */
     if (e->set.gpu > 0)
         trial_flag(f, "gpu", arena_printf(&f->arena, "%" PRId64, e->set.gpu));
     add_job(f, e->set.job);
@@ -130,18 +153,34 @@ static void add_flags(struct flags *f, const struct experiment *e,
     add_parameters(f, t);
 }
 
+/* The command of the trial, and where it is to run. */
+static enum rc trial_command(const struct tune_manager *m, const struct exp_trial *t,
+                             char **command, const char **cwd, struct err *err)
+{
+    const struct exp_settings *set = &m->e->set;
+    enum rc rc = tune_command_of(set->command, t->params, command, err);
+    *cwd = *set->owner ? m->o->workdir : set->code_dir;
+    if (!rc && *set->owner) {
+        char *plain = *command;
+        *command = tune_served_command(plain);
+        mem_free(plain);
+    }
+    return rc;
+}
+
 enum rc tune_trial_submit(struct tune_manager *m, int64_t trial, struct err *err)
 {
     struct experiment *e = m->e;
     const struct exp_trial *t = &e->trials.at[trial];
     char *dir = experiment_trial_dir(e, t), *command = NULL;
+    const char *cwd = NULL;
     struct flags f = {0};
     struct job_spec spec = {0};
     struct diags diags = {0};
     struct job_submit_result made = {0};
     enum rc rc = write_parameters(dir, t, err);
     if (!rc)
-        rc = tune_command_of(e->set.command, t->params, &command, err);
+        rc = trial_command(m, t, &command, &cwd, err);
     if (!rc) {
         add_flags(&f, e, t, dir);
         struct job_spec_flags flags = {.at = f.list.at,
@@ -153,7 +192,7 @@ enum rc tune_trial_submit(struct tune_manager *m, int64_t trial, struct err *err
             rc = err_set(err, rc, "%s", diags.list.at[0].msg);
     }
     if (!rc)
-        rc = job_submit(m->jobs, &spec, m->o->env, e->set.code_dir, &made, err);
+        rc = job_submit(m->jobs, &spec, m->o->env, cwd, &made, err);
     if (!rc)
         rc = experiment_job(e, trial, made.id, err);
     m->new_jobs = true;
@@ -187,16 +226,28 @@ static void on_metric(void *arg, const struct tune_metric *metric)
     n->stop |= stop;
 }
 
+/* What the trial wrote so far; *data stays NULL when that is nothing. */
+static enum rc open_metrics(const struct tune_manager *m, const struct exp_trial *t,
+                            char **data, size_t *n, struct err *err)
+{
+    if (*m->e->set.owner) {
+        tune_served_read(m->jobs, t->job, ".nni/metrics", data, n);
+        return RC_OK;
+    }
+    char *dir = experiment_trial_dir(m->e, t), *path = fs_join(dir, ".nni/metrics");
+    enum rc rc = fs_exists(path) ? fs_read(path, METRICS_MAX, data, n, err) : RC_OK;
+    mem_free(path);
+    mem_free(dir);
+    return rc;
+}
+
 static enum rc read_metrics(struct tune_manager *m, int64_t trial, bool *stop,
                             struct err *err)
 {
-    char *dir = experiment_trial_dir(m->e, &m->e->trials.at[trial]);
-    char *path = fs_join(dir, ".nni/metrics"), *data = NULL;
+    char *data = NULL;
     size_t n = 0, used = 0;
     struct news news = {.m = m, .trial = trial, .err = err};
-    enum rc rc = RC_OK;
-    if (fs_exists(path))
-        rc = fs_read(path, METRICS_MAX, &data, &n, err);
+    enum rc rc = open_metrics(m, &m->e->trials.at[trial], &data, &n, err);
     if (!rc && data) {
         struct err bad = {0};
         if (tune_metrics_read(data, n, on_metric, &news, &used, &bad))
@@ -205,8 +256,6 @@ static enum rc read_metrics(struct tune_manager *m, int64_t trial, bool *stop,
     }
     *stop = news.stop;
     mem_free(data);
-    mem_free(path);
-    mem_free(dir);
     return rc;
 }
 
@@ -272,9 +321,17 @@ static enum rc pass_points(struct tune_manager *m, int64_t trial, const char *na
     return rc;
 }
 
+/* Whether the last value of a trial that is over is its result. An assessor that stopped
+ * it did so because of that value; who else stops a trial does not take it away. */
+static bool last_counts(const struct exp_trial *t, enum job_state state)
+{
+    return !t->has_final && (!t->stopping || t->out_of_time || state == JOB_Succeeded ||
+                             t->stopped_as == TS_USER_CANCELED);
+}
+
 /* The values that the job's own metrics give, for a trial that wrote no records. */
-static enum rc read_points(struct tune_manager *m, int64_t trial, bool over, bool *stop,
-                           struct err *err)
+static enum rc read_points(struct tune_manager *m, int64_t trial, enum job_state state,
+                           bool *stop, struct err *err)
 {
     struct store_points points = {0};
     enum rc rc = store_points_get(m->jobs->store, m->e->trials.at[trial].job, NULL, 0,
@@ -283,7 +340,7 @@ static enum rc read_points(struct tune_manager *m, int64_t trial, bool over, boo
     if (name)
         rc = pass_points(m, trial, name, &points, stop, err);
     const struct exp_trial *t = &m->e->trials.at[trial];
-    if (!rc && name && over && !t->has_final && !t->stopping) {
+    if (!rc && name && job_state_ended(state) && last_counts(t, state)) {
         struct buf json;
         bool ignored;
         buf_init(&json, 1 << 20);
@@ -348,12 +405,12 @@ static enum rc trial_settle(struct tune_manager *m, int64_t trial,
 }
 
 enum rc tune_trial_stop(struct tune_manager *m, int64_t trial, enum trial_status as,
-                        struct err *err)
+                        bool out_of_time, struct err *err)
 {
     struct job_request_result r;
     enum rc rc = RC_OK;
     if (!m->e->trials.at[trial].stopping)
-        rc = experiment_stop_trial(m->e, trial, as, err);
+        rc = experiment_stop_trial(m->e, trial, as, out_of_time, err);
     if (!rc && m->e->trials.at[trial].job[0])
         rc = job_request_stop(m->jobs, m->e->trials.at[trial].job, false, &r, err);
     m->new_jobs = true;
@@ -386,13 +443,13 @@ enum rc tune_trial_poll(struct tune_manager *m, int64_t trial, struct err *err)
     if (!rc)
         rc = read_metrics(m, trial, &stop, err);
     if (!rc && e->trials.at[trial].n_metrics == 0)
-        rc = read_points(m, trial, over, &stop, err);
+        rc = read_points(m, trial, state, &stop, err);
     if (!rc && over)
         rc = trial_settle(m, trial, &row.at[0], err);
     else if (!rc && stop)
-        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, err);
+        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, false, err);
     else if (!rc && !e->trials.at[trial].stopping && too_long(e, &e->trials.at[trial]))
-        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, err);
+        rc = tune_trial_stop(m, trial, TS_EARLY_STOPPED, true, err);
     store_jobs_release(&row);
     return rc;
 }

@@ -181,6 +181,12 @@ a_running_one_is_changed_and_stopped()
     ask GET "/experiments/$id"
     answers 200
     person su submitter
+    for verb in stop update; do # it was made on the server's machine: not theirs
+        ask POST "/experiments/$id/$verb"
+        answers 403
+        is 'd["code"] == "E5010"'
+    done
+    person boss admin
     for _ in $(seq 100); do
         ask GET "/experiments/$id"
         python3 -c 'import json,sys; d=json.load(open(".out")); sys.exit(not (d["managed"] and d["trials"]["RUNNING"]))' && break
@@ -212,7 +218,7 @@ a_running_one_is_changed_and_stopped()
     is 'd["code"] == "E4014"'
     [ -e exps/long/requests/stop ] && fail "a request was left for the next manager"
     token=$(cat yard/admin.token)
-    ask GET '/audit?who=su'
+    ask GET '/audit?who=boss'
     is '[e["action"] for e in d["entries"]][:2] == ["stop_experiment", "stop_experiment"]'
     finish
 }

@@ -266,6 +266,28 @@ two_updates_while_nothing_runs_both_count()
     is "at a time" "$(pick 'd["concurrency"]')" 2
 }
 
+a_trial_that_is_stopped_keeps_what_it_reported_by_lines()
+{
+    local -r lines="'echo ::trainyard default=0.4; echo ::trainyard default=0.9; sleep 60'"
+    experiment 'trialConcurrency: 1' 'maxTrialNumber: 1' 'maxTrialDuration: 2s'
+    sed -i "s/^trialCommand:.*/trialCommand: $lines/" config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir late --wait
+    status 0
+    run "$TRAINYARD" tune trials --dir late --json
+    is "out of time" "$(pick 'd[0]["status"], d[0]["value"]')" "('EARLY_STOPPED', 0.9)"
+    sed -i '/^maxTrialDuration/d' config.yml
+    run "$TRAINYARD" tune create --config config.yml --dir exp
+    for _ in $(seq 100); do
+        run "$TRAINYARD" tune trials --dir exp --json
+        [ "$(pick 'd and d[0]["intermediate"]')" = "[0.4, 0.9]" ] && break
+        sleep 0.1
+    done
+    run "$TRAINYARD" tune stop --dir exp
+    status 0
+    run "$TRAINYARD" tune trials --dir exp --json
+    is "stopped by a user" "$(pick 'd[0]["status"], d[0]["value"]')" "('USER_CANCELED', 0.9)"
+}
+
 a_log_that_was_cut_goes_on()
 {
     experiment 'trialConcurrency: 1' 'maxTrialNumber: 3'
@@ -289,4 +311,5 @@ tap_cases an_experiment_runs_to_its_end ids_and_the_latest_experiment \
     an_assessor_stops_the_bad_ones parameters_stand_in_the_command_and_results_on_a_line \
     trials_that_all_fail_end_the_experiment bad_files_are_refused_with_their_place \
     a_tuner_that_is_not_supported_is_refused_before_anything_is_made \
-    two_updates_while_nothing_runs_both_count a_log_that_was_cut_goes_on
+    two_updates_while_nothing_runs_both_count \
+    a_trial_that_is_stopped_keeps_what_it_reported_by_lines a_log_that_was_cut_goes_on

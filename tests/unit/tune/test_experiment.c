@@ -139,19 +139,19 @@ static void a_folder_tells_its_id(void)
 {
     struct setup s;
     struct err err = {0};
-    char id[EXP_ID_SIZE] = "";
-    int64_t created = 0;
+    struct exp_peek is = {.created = 0};
     open_setup(&s, NULL);
-    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_OK);
-    CHECK_STR(id, "abc");
-    CHECK_INT(created, 1000);
+    CHECK_INT(experiment_peek(s.dir, &is, &err), RC_OK);
+    CHECK_STR(is.id, "abc");
+    CHECK_STR(is.owner, "");
+    CHECK_INT(is.created, 1000);
     char *file = fs_join(s.dir, "experiment.json");
     CHECK_INT(fs_write(file, "{\"id\": 3}", 9, 0600, &err), RC_OK);
-    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_FORMAT);
+    CHECK_INT(experiment_peek(s.dir, &is, &err), RC_FORMAT);
     CHECK_INT(err.code, E4005);
     CHECK_INT(fs_write(file, "[", 1, 0600, &err), RC_OK);
-    CHECK_INT(experiment_peek(s.dir, id, &created, &err), RC_FORMAT);
-    CHECK_INT(experiment_peek("/nowhere", id, &created, &err), RC_NOTFOUND);
+    CHECK_INT(experiment_peek(s.dir, &is, &err), RC_FORMAT);
+    CHECK_INT(experiment_peek("/nowhere", &is, &err), RC_NOTFOUND);
     CHECK_STR(err.msg, "there is no experiment in '/nowhere'");
     mem_free(file);
     close_setup(&s);
